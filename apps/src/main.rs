@@ -1,0 +1,2 @@
+//! ftrun
+fn main() {}
