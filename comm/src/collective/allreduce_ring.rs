@@ -1,0 +1,26 @@
+//! Ring allreduce, for long vectors (Patarasuk, Yuan, JPDC 69(2), 2009).
+
+use super::Step;
+use crate::rank::Rank;
+
+/// All buffers become the reduction of all buffers, with the same bits everywhere.
+///
+/// Cost per rank: `2 (size - 1)` rounds, about `2 len (size - 1) / size` elements each way.
+pub fn allreduce_ring(rank: Rank, size: usize, len: usize) -> Vec<Step> {
+    let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+    let part = |back: usize| {
+        let chunk = (rank + 2 * size - back) % size;
+        chunk * len / size..(chunk + 1) * len / size
+    };
+    let mut steps = Vec::with_capacity(4 * (size - 1));
+    for round in 0..size - 1 {
+        steps.push(Step::Send { to: right, part: part(round) });
+        steps.push(Step::RecvReduce { from: left, part: part(round + 1) });
+    }
+    // This rank owns the reduced chunk `rank + 1` now.
+    for round in 0..size - 1 {
+        steps.push(Step::Send { to: right, part: part(round + size - 1) });
+        steps.push(Step::Recv { from: left, part: part(round + size) });
+    }
+    steps
+}

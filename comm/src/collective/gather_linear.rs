@@ -1,0 +1,16 @@
+//! Gather, every rank straight to the root.
+
+use super::Step;
+use crate::rank::Rank;
+
+/// The root's buffer of `size len` elements gets rank `r`'s `len` elements at `r len`; its own are there
+/// already. The buffer of another rank is its own `len` elements.
+///
+/// Cost: one round; the root receives `(size - 1) len` elements.
+pub fn gather_linear(rank: Rank, size: usize, root: Rank, len: usize) -> Vec<Step> {
+    if rank != root {
+        return vec![Step::Send { to: root, part: 0..len }];
+    }
+    let others = (0..size).filter(|&from| from != root);
+    others.map(|from| Step::Recv { from, part: from * len..(from + 1) * len }).collect()
+}

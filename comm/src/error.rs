@@ -1,0 +1,85 @@
+//! What can go wrong in a call. A lost peer is a value here, never a panic.
+
+use crate::rank::{Generation, Rank};
+
+/// Error of a communication call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommError {
+    /// Ranks were lost. The buffers of this call are unspecified; every call on every communicator answers
+    /// with this error until `World::repair` has returned (message mode `Nop`).
+    #[error("{} failed in generation {generation}; call World::repair", list("rank", ranks))]
+    PeerFailed {
+        /// The ranks known to be lost, world numbering.
+        ranks: Vec<Rank>,
+        /// The generation in which they were lost.
+        generation: Generation,
+    },
+    /// The request or communicator belongs to a generation that a repair has ended; start it again.
+    #[error("this request was started in generation {started}, the world is at generation {now}")]
+    Revoked {
+        /// Generation of the request.
+        started: Generation,
+        /// Generation of the world.
+        now: Generation,
+    },
+    /// The job is over: somebody said goodbye, or too much was lost. End this process.
+    #[error("the job has ended with status {code}: {message}")]
+    Ended {
+        /// Exit status of the job.
+        code: i32,
+        /// Its cause.
+        message: String,
+    },
+    /// Nothing was consumed; receive again with more room.
+    #[error(
+        "message of {message_bytes} bytes from rank {from} does not fit into a buffer of {buffer_bytes} bytes"
+    )]
+    Truncated {
+        /// Rank of the sender in the communicator.
+        from: Rank,
+        /// Length of the message.
+        message_bytes: usize,
+        /// Room in the buffer.
+        buffer_bytes: usize,
+    },
+    /// Nothing was sent or received.
+    #[error("rank {rank} does not exist in a communicator of size {size}")]
+    RankOutOfRange {
+        /// The rank that was asked for.
+        rank: Rank,
+        /// Size of the communicator.
+        size: usize,
+    },
+    /// The message is no whole number of elements, or the counts of a collective do not fit the buffer.
+    #[error("{0}")]
+    Count(String),
+    /// The process could not join its job.
+    #[error("cannot join the job: {0}")]
+    Join(String),
+}
+
+/// "rank 3" or "ranks 1 and 3" or "ranks 1, 2 and 3".
+pub fn list(noun: &str, numbers: &[usize]) -> String {
+    match numbers {
+        [] => format!("no {noun}"),
+        [one] => format!("{noun} {one}"),
+        [head @ .., last] => {
+            let head: Vec<String> = head.iter().map(ToString::to_string).collect();
+            format!("{noun}s {} and {last}", head.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_the_ranks() {
+        let text = |ranks: &[usize]| CommError::PeerFailed { ranks: ranks.to_vec(), generation: 2 }.to_string();
+        assert_eq!(text(&[3]), "rank 3 failed in generation 2; call World::repair");
+        assert!(text(&[1, 3]).starts_with("ranks 1 and 3 failed"));
+        assert!(text(&[1, 2, 3]).starts_with("ranks 1, 2 and 3 failed"));
+    }
+}

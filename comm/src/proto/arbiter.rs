@@ -1,0 +1,587 @@
+//! The launcher's side of the membership protocol: who is in the job, who is lost, and when the next
+//! generation starts.
+//!
+//! The launcher is the one arbiter of a job. It starts the replacements, so no repair is possible without it;
+//! making it decide as well turns agreement among the survivors into a decision in one place, which all
+//! survivors hear in order. A decision waits until every rank of the job is either a survivor that has
+//! stopped using the old generation or a replacement that is ready; losses until then are added, losses
+//! after it start the next repair. So all survivors that return from one repair return the same.
+//!
+//! ```text
+//! seat:   Starting --joined--> Joined --decided--> Member --ready--> Ready --decided--> Member
+//!            ^                                       |                 |
+//!            +------------- failed (a new process) --+-----------------+
+//! ```
+//!
+//! *Electorate.* Silence is no proof of death. The survivors may go on only if they are at least half of the
+//! members whose death is not confirmed by the operating system; else the decision waits for confirmations.
+//! A process that was declared lost is killed, and its links belong to an old generation: if it lives behind
+//! a partition, nobody listens to it, and its lease ([`super::member`]) runs out.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use super::detector::Detector;
+use crate::error::list;
+use crate::fault::{How, KillSpec, When};
+use crate::rank::{Generation, Membership, PeerId, Rank, Seat};
+use crate::time::Time;
+use crate::wire::control::{ToArbiter, ToRank, Welcome};
+
+/// What happens when a rank is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFailure {
+    /// A replacement takes the rank; size and ranks stay.
+    Rebuild,
+    /// The job ends everywhere, with one cause.
+    Abort,
+}
+
+/// The job as it was ordered.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Ranks that compute.
+    pub compute: usize,
+    /// All ranks, dedicated parity ranks included.
+    pub total: usize,
+    /// What happens when a rank is lost.
+    pub on_failure: OnFailure,
+    /// How often the same rank may fail in a row without progress in between.
+    pub max_restarts: u32,
+    /// Heartbeat interval.
+    pub interval: Duration,
+    /// Silence after which a process counts as lost.
+    pub timeout: Duration,
+    /// Options for the layers above.
+    pub settings: Vec<(String, String)>,
+    /// Failures to inject.
+    pub kills: Vec<KillSpec>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// With this status.
+    Status(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// What the launcher is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Send a message.
+    Send {
+        /// To this process, if it is connected.
+        to: PeerId,
+        /// The message.
+        message: ToRank,
+    },
+    /// Start a process.
+    Start {
+        /// For this rank.
+        rank: Rank,
+        /// Under this number.
+        peer: PeerId,
+        /// How often the rank has been replaced.
+        incarnation: u32,
+    },
+    /// Put a process to death.
+    Kill(PeerId),
+    /// Stop a process (an injected hang).
+    Stop(PeerId),
+    /// Something that people want to know.
+    Record(Event),
+    /// The job is over with this status; nothing follows.
+    End {
+        /// Exit status.
+        code: i32,
+        /// Cause, empty if all went well.
+        message: String,
+    },
+}
+
+/// Something that people want to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// An injected failure strikes.
+    Struck {
+        /// Its position on the command line.
+        spec: usize,
+    },
+    /// A rank is lost.
+    Lost {
+        /// The rank.
+        rank: Rank,
+        /// How it was noticed.
+        cause: String,
+        /// The generation that it was a member of; none if it had not joined one.
+        generation: Option<Generation>,
+    },
+    /// A generation starts.
+    Decided {
+        /// Which.
+        generation: Generation,
+        /// Ranks that replacements hold.
+        failed: Vec<Rank>,
+    },
+    /// All ranks have resumed work after a repair.
+    Resumed {
+        /// In this generation.
+        generation: Generation,
+        /// Most steps that a rank has to do again.
+        steps_lost: u64,
+    },
+    /// A line for the terminal.
+    Progress {
+        /// From this rank.
+        rank: Rank,
+        /// The line.
+        line: String,
+    },
+    /// All ranks are done; per rank what it has to report.
+    Finished {
+        /// By rank.
+        outputs: Vec<Vec<u8>>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Starting,
+    Joined,
+    Member,
+    Ready(u64),
+    /// The process has exited in peace.
+    Gone,
+}
+
+#[derive(Debug)]
+struct Chair {
+    peer: PeerId,
+    incarnation: u32,
+    connected: bool,
+    address: String,
+    phase: Phase,
+    failures: u32,
+    resumed: Option<u64>,
+    output: Option<Vec<u8>>,
+    /// The process has said goodbye and is about to exit.
+    leaving: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Arbiter {
+    config: Config,
+    generation: Option<Generation>,
+    chairs: Vec<Chair>,
+    /// Members of the current generation that are lost, and whether their death is confirmed.
+    failed: BTreeMap<Rank, (PeerId, bool)>,
+    /// Members were told to stop using the current generation.
+    interrupted: bool,
+    /// Repairs in a row that replaced nobody.
+    empty_repairs: u32,
+    detector: Detector,
+    beat_due: Time,
+    fired: BTreeSet<usize>,
+    /// Processes that were told to exit without goodbye.
+    dying: BTreeSet<PeerId>,
+    next_peer: u32,
+    started: Time,
+    finished: bool,
+    over: bool,
+    exit_code: i32,
+    effects: VecDeque<Effect>,
+}
+
+impl Arbiter {
+    /// A job that starts now: the first effects start its processes.
+    pub fn new(config: Config, now: Time) -> Self {
+        let chair = |rank: usize| Chair {
+            peer: PeerId(u32::try_from(rank + 1).expect("ranks are few")),
+            incarnation: 0,
+            connected: false,
+            address: String::new(),
+            phase: Phase::Starting,
+            failures: 0,
+            resumed: None,
+            output: None,
+            leaving: false,
+        };
+        let chairs: Vec<Chair> = (0..config.total).map(chair).collect();
+        let start = |(rank, chair): (usize, &Chair)| Effect::Start { rank, peer: chair.peer, incarnation: 0 };
+        Self {
+            effects: chairs.iter().enumerate().map(start).collect(),
+            next_peer: u32::try_from(config.total + 1).expect("ranks are few"),
+            detector: Detector::new(config.timeout, now),
+            config,
+            generation: None,
+            chairs,
+            failed: BTreeMap::new(),
+            interrupted: false,
+            empty_repairs: 0,
+            beat_due: now,
+            fired: BTreeSet::new(),
+            dying: BTreeSet::new(),
+            started: now,
+            finished: false,
+            over: false,
+            exit_code: 0,
+        }
+    }
+
+    /// What the launcher is to do next.
+    pub fn poll_effect(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// Positions of the injected failures that have not fired.
+    pub fn unfired(&self) -> Vec<usize> {
+        (0..self.config.kills.len()).filter(|spec| !self.fired.contains(spec)).collect()
+    }
+
+    fn rank_of(&self, peer: PeerId) -> Option<Rank> {
+        self.chairs.iter().position(|chair| chair.peer == peer)
+    }
+
+    fn send(&mut self, to: PeerId, message: ToRank) {
+        self.effects.push_back(Effect::Send { to, message });
+    }
+
+    fn broadcast(&mut self, message: &ToRank) {
+        let peers: Vec<PeerId> = self.chairs.iter().filter(|c| c.connected).map(|c| c.peer).collect();
+        peers.into_iter().for_each(|peer| self.send(peer, message.clone()));
+    }
+
+    /// A process has opened its control link and proved that it belongs to the job; false if nobody waits for
+    /// it (any more).
+    pub fn connected(&mut self, now: Time, peer: PeerId) -> bool {
+        let Some(rank) = self.rank_of(peer) else { return false };
+        if self.over || self.chairs[rank].phase != Phase::Starting || self.chairs[rank].connected {
+            return false;
+        }
+        self.chairs[rank].connected = true;
+        self.detector.heard(peer, now);
+        let kills = self.config.kills.iter().cloned().enumerate();
+        let kills = kills.filter(|(at, kill)| kill.ranks.contains(&rank) && !self.fired.contains(at)).collect();
+        let welcome = Welcome {
+            rank,
+            incarnation: self.chairs[rank].incarnation,
+            compute: self.config.compute,
+            total: self.config.total,
+            joining: self.generation.map_or(0, |generation| generation + 1),
+            heartbeat_ms: self.config.interval.as_millis() as u64,
+            timeout_ms: self.config.timeout.as_millis() as u64,
+            settings: self.config.settings.clone(),
+            kills,
+        };
+        self.send(peer, ToRank::Welcome(welcome));
+        true
+    }
+
+    /// A rank has said something.
+    pub fn handle(&mut self, now: Time, peer: PeerId, message: ToArbiter) {
+        let Some(rank) = self.rank_of(peer) else { return };
+        if self.over {
+            return;
+        }
+        self.detector.heard(peer, now);
+        let current = |generation: Generation| self.generation == Some(generation);
+        match message {
+            ToArbiter::Beat => {}
+            ToArbiter::Join { address } => {
+                if self.chairs[rank].phase == Phase::Starting {
+                    self.chairs[rank].address = address;
+                    self.chairs[rank].phase = Phase::Joined;
+                    self.decide();
+                }
+            }
+            ToArbiter::Suspect { generation, rank: _ } => {
+                if current(generation) {
+                    self.interrupt();
+                }
+            }
+            ToArbiter::Ready { generation, report } => {
+                if current(generation) && self.chairs[rank].phase == Phase::Member {
+                    self.chairs[rank].phase = Phase::Ready(report);
+                    self.interrupt();
+                    self.decide();
+                }
+            }
+            ToArbiter::Resumed { generation, steps_lost } => {
+                if current(generation) {
+                    self.chairs[rank].resumed = Some(steps_lost);
+                    if let Some(all) = self.chairs.iter().map(|c| c.resumed).collect::<Option<Vec<_>>>() {
+                        self.chairs.iter_mut().for_each(|chair| chair.resumed = None);
+                        let steps_lost = all.into_iter().max().unwrap_or(0);
+                        self.record(Event::Resumed { generation, steps_lost });
+                    }
+                }
+            }
+            ToArbiter::Mark => {
+                self.chairs.iter_mut().for_each(|chair| chair.failures = 0);
+                self.empty_repairs = 0;
+            }
+            ToArbiter::Reached { spec } => self.strike(spec),
+            ToArbiter::Progress { line } => self.record(Event::Progress { rank, line }),
+            ToArbiter::Finalize { generation, output } => {
+                if current(generation) && !self.interrupted {
+                    self.chairs[rank].output = Some(output);
+                    self.finish();
+                }
+            }
+            ToArbiter::Goodbye { code: Some(code), message } => self.end(code, message),
+            ToArbiter::Goodbye { code: None, .. } => self.chairs[rank].leaving = true,
+        }
+    }
+
+    fn record(&mut self, event: Event) {
+        self.effects.push_back(Effect::Record(event));
+    }
+
+    fn strike(&mut self, spec: usize) {
+        if spec >= self.config.kills.len() || !self.fired.insert(spec) {
+            return;
+        }
+        self.record(Event::Struck { spec });
+        let kill = self.config.kills[spec].clone();
+        for rank in kill.ranks {
+            let Some(peer) = self.chairs.get(rank).map(|chair| chair.peer) else { continue };
+            match kill.how {
+                How::Kill => self.effects.push_back(Effect::Kill(peer)),
+                How::Hang => self.effects.push_back(Effect::Stop(peer)),
+                How::Exit => {
+                    self.dying.insert(peer);
+                    self.send(peer, ToRank::Die);
+                }
+            }
+        }
+    }
+
+    /// Tells the members to stop using the current generation.
+    fn interrupt(&mut self) {
+        let Some(generation) = self.generation else { return };
+        let ranks: Vec<Rank> = self.failed.keys().copied().collect();
+        self.interrupted = true;
+        self.chairs.iter_mut().for_each(|chair| (chair.output, chair.resumed) = (None, None));
+        let members = self.chairs.iter().filter(|c| matches!(c.phase, Phase::Member | Phase::Ready(_)));
+        let members: Vec<PeerId> = members.map(|chair| chair.peer).collect();
+        for peer in members {
+            self.send(peer, ToRank::Failed { generation, ranks: ranks.clone() });
+        }
+    }
+
+    fn finish(&mut self) {
+        let Some(outputs) = self.chairs.iter().map(|c| c.output.clone()).collect::<Option<Vec<_>>>() else {
+            return;
+        };
+        self.finished = true;
+        self.chairs.iter().for_each(|chair| self.detector.forget(chair.peer));
+        self.record(Event::Finished { outputs });
+        self.broadcast(&ToRank::Finalized);
+    }
+
+    /// A process has exited: the operating system's word.
+    pub fn exited(&mut self, now: Time, peer: PeerId, exit: Exit) {
+        let dying = self.dying.remove(&peer);
+        let Some(rank) = self.rank_of(peer) else {
+            for (lost, confirmed) in self.failed.values_mut() {
+                *confirmed |= *lost == peer;
+            }
+            return self.decide();
+        };
+        if self.over {
+            return;
+        }
+        let cause = match exit {
+            Exit::Status(code) => format!("exited with status {code} without goodbye"),
+            Exit::Signal(signal) => format!("killed by signal {signal}"),
+        };
+        if self.finished {
+            self.chairs[rank].phase = Phase::Gone;
+            let code = match exit {
+                Exit::Status(code) => code,
+                Exit::Signal(signal) => 128 + signal,
+            };
+            self.exit_code = self.exit_code.max(code);
+            return self.end_when_all_are_gone();
+        }
+        let joined = self.chairs[rank].phase != Phase::Starting;
+        if let (true, Exit::Status(code)) = (self.chairs[rank].leaving, exit) {
+            let text = format!("rank {rank} left the job before all ranks were done (status {code})");
+            return self.end(code.max(1), text);
+        }
+        match exit {
+            // A program that has nothing to do with this library, or never came to use it.
+            Exit::Status(0) if !joined && !dying => {
+                self.chairs[rank].phase = Phase::Gone;
+                self.end_when_all_are_gone();
+            }
+            Exit::Status(code) if !joined && !dying => {
+                self.end(code, format!("rank {rank} exited with status {code} before it joined the job"));
+            }
+            _ => self.fail(now, rank, cause, true),
+        }
+    }
+
+    fn end_when_all_are_gone(&mut self) {
+        if self.chairs.iter().all(|chair| chair.phase == Phase::Gone) {
+            let code = self.exit_code;
+            self.end(code, String::new());
+        } else if !self.finished && self.chairs.iter().any(|chair| chair.phase == Phase::Joined) {
+            let gone = self.chairs.iter().position(|chair| chair.phase == Phase::Gone).unwrap_or(0);
+            self.end(1, format!("rank {gone} exited without joining the job while others joined it"));
+        }
+    }
+
+    /// The control link of a process broke.
+    pub fn disconnected(&mut self, now: Time, peer: PeerId) {
+        let Some(rank) = self.rank_of(peer) else { return };
+        self.chairs[rank].connected = false;
+        if !self.over && !self.finished {
+            self.fail(now, rank, "its link to the launcher broke".into(), false);
+        }
+    }
+
+    /// Heartbeats, timeouts and timed failures.
+    pub fn tick(&mut self, now: Time) {
+        if self.over {
+            return;
+        }
+        for spec in 0..self.config.kills.len() {
+            let elapsed = now.since(self.started).as_secs_f64();
+            let due = matches!(self.config.kills[spec].point.when, When::Seconds(at) if elapsed >= at);
+            if due && !self.fired.contains(&spec) {
+                self.strike(spec);
+            }
+        }
+        if now >= self.beat_due {
+            self.beat_due = now.after(self.config.interval);
+            self.broadcast(&ToRank::Beat);
+        }
+        for peer in self.detector.suspects(now) {
+            match self.rank_of(peer) {
+                Some(rank) => {
+                    let seconds = self.config.timeout.as_secs_f64();
+                    self.fail(now, rank, format!("silent for {seconds} s"), false);
+                }
+                None => self.detector.forget(peer),
+            }
+        }
+    }
+
+    /// When [`Arbiter::tick`] is due.
+    pub fn poll_timeout(&self) -> Time {
+        self.beat_due
+    }
+
+    fn fail(&mut self, now: Time, rank: Rank, cause: String, confirmed: bool) {
+        let _ = now;
+        let chair = &mut self.chairs[rank];
+        let lost = chair.peer;
+        let member = matches!(chair.phase, Phase::Member | Phase::Ready(_));
+        self.detector.forget(lost);
+        chair.failures += 1;
+        let failures = chair.failures;
+        let generation = self.generation.filter(|_| member);
+        self.record(Event::Lost { rank, cause: cause.clone(), generation });
+        if !confirmed {
+            self.effects.push_back(Effect::Kill(lost));
+        }
+        if self.config.on_failure == OnFailure::Abort {
+            return self.end(1, format!("rank {rank} failed ({cause}) and --on-failure is abort"));
+        }
+        if failures > self.config.max_restarts {
+            let limit = self.config.max_restarts;
+            let text = format!(
+                "rank {rank} failed {failures} times in a row without progress in between (last: {cause}), \
+                 --max-restarts is {limit}"
+            );
+            return self.end(1, text);
+        }
+        let peer = PeerId(self.next_peer);
+        self.next_peer += 1;
+        let chair = &mut self.chairs[rank];
+        chair.peer = peer;
+        chair.incarnation += 1;
+        chair.connected = false;
+        chair.phase = Phase::Starting;
+        (chair.output, chair.leaving) = (None, false);
+        let incarnation = chair.incarnation;
+        self.effects.push_back(Effect::Start { rank, peer, incarnation });
+        if member {
+            self.failed.insert(rank, (lost, confirmed));
+            self.interrupt();
+        }
+        self.decide();
+    }
+
+    /// Starts the next generation if everybody is ready for it.
+    fn decide(&mut self) {
+        if self.over || self.finished {
+            return;
+        }
+        let ready = |c: &Chair| matches!(c.phase, Phase::Joined | Phase::Ready(_));
+        if !self.chairs.iter().all(ready) {
+            return;
+        }
+        let survivors = self.chairs.iter().filter(|c| matches!(c.phase, Phase::Ready(_))).count();
+        let unconfirmed = self.failed.values().filter(|(_, confirmed)| !confirmed).count();
+        if 2 * survivors < survivors + unconfirmed {
+            return; // wait until the operating system has confirmed more deaths
+        }
+        let failed: Vec<Rank> = std::mem::take(&mut self.failed).into_keys().collect();
+        if self.generation.is_some() && failed.is_empty() {
+            self.empty_repairs += 1;
+            if self.empty_repairs > self.config.max_restarts {
+                let text = "links between living ranks broke again and again without progress in between";
+                return self.end(1, text.into());
+            }
+        }
+        let generation = self.generation.map_or(0, |generation| generation + 1);
+        let report = |c: &Chair| if let Phase::Ready(report) = c.phase { report } else { 0 };
+        let membership = Membership {
+            generation,
+            seats: self
+                .chairs
+                .iter()
+                .map(|c| Seat { peer: c.peer, incarnation: c.incarnation, address: c.address.clone() })
+                .collect(),
+            reports: self.chairs.iter().map(report).collect(),
+            failed: failed.clone(),
+        };
+        self.generation = Some(generation);
+        self.interrupted = false;
+        for chair in &mut self.chairs {
+            chair.phase = Phase::Member;
+            (chair.output, chair.resumed) = (None, None);
+        }
+        self.record(Event::Decided { generation, failed });
+        self.broadcast(&ToRank::Decided(membership));
+    }
+
+    /// Ends the job everywhere.
+    pub fn end(&mut self, code: i32, message: String) {
+        if self.over {
+            return;
+        }
+        self.over = true;
+        self.broadcast(&ToRank::End { code, message: message.clone() });
+        self.effects.push_back(Effect::End { code, message });
+    }
+
+    /// One line about what the job waits for, for people.
+    pub fn status(&self) -> String {
+        let waiting: Vec<Rank> =
+            (0..self.chairs.len()).filter(|&rank| self.chairs[rank].phase == Phase::Starting).collect();
+        match (self.generation, waiting.is_empty()) {
+            (None, _) => format!("starting, {} not joined yet", list("rank", &waiting)),
+            (Some(generation), true) => format!("running in generation {generation}"),
+            (Some(generation), false) => format!("repairing generation {generation}, {}", list("rank", &waiting)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

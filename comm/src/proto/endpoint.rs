@@ -1,0 +1,639 @@
+//! One rank's end of all its data links: matching, eager credit, and the frames that are to be sent.
+//!
+//! A message of up to [`EAGER_BYTES_MAX`] bytes is sent at once while the sender has credit at the receiver;
+//! a longer one, or one without credit, is announced by an envelope, and its payload follows when a receive
+//! has matched it. Credit comes back when a message has reached its receive. So what a slow receiver must
+//! hold is bounded ([`CREDIT_BYTES`] and [`ENVELOPES_MAX`] per sender), and as envelopes overtake no message
+//! and wait for no credit of the payload, no legal order of sends and receives deadlocks.
+//!
+//! The endpoint moves no payload: it says where an arriving one belongs ([`Landing`]) and which operation's
+//! memory a frame is followed by. A violation of the protocol by the other side is a value, and the link that
+//! it came from is to be closed.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use super::matching::{Envelope, Matching, Pattern};
+use crate::rank::{Generation, Rank};
+use crate::wire::header::{HEADER_BYTES, Header, Kind};
+
+/// Longest message in bytes that is sent before its receive is posted.
+pub const EAGER_BYTES_MAX: usize = 256 << 10;
+/// Bytes of eager messages, [`MESSAGE_COST`] added to each, that one sender may have unreceived at one receiver.
+pub const CREDIT_BYTES: u64 = 4 << 20;
+/// What an eager message costs beside its length, so that the number of small ones is bounded too.
+pub const MESSAGE_COST: u64 = 256;
+/// Envelopes that one sender may have unmatched at one receiver; more wait at the sender.
+pub const ENVELOPES_MAX: u32 = 1 << 16;
+
+/// An operation of this endpoint: a send or a receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OpId(pub u64);
+
+/// An eager message that arrived before its receive and waits in memory of the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BounceId(pub u64);
+
+/// Where the payload behind a header belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Landing {
+    /// No payload follows.
+    Nowhere,
+    /// To the start of this receive's memory, which is long enough.
+    Op(OpId),
+    /// To new memory of the driver.
+    Bounce(BounceId),
+}
+
+/// A frame to be sent: the header, then `length` bytes of the memory of `body`.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// Encoded header.
+    pub header: [u8; HEADER_BYTES],
+    /// The send whose memory follows.
+    pub body: Option<OpId>,
+    /// Bytes of it.
+    pub length: usize,
+}
+
+/// What a finished receive took, or why it did not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A send has left, or a receive took this message.
+    Done(Envelope),
+    /// The message was longer than the room; it is still to be received.
+    Truncated {
+        /// The message.
+        message: Envelope,
+        /// The room in bytes.
+        room: usize,
+    },
+}
+
+/// The other side broke the protocol; close the link.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("rank {rank} broke the protocol: {what}")]
+pub struct Violation {
+    /// Who.
+    pub rank: Rank,
+    /// How.
+    pub what: String,
+}
+
+#[derive(Debug)]
+enum Op {
+    /// A send that waits for credit, an ask, or the wire.
+    Send(Envelope),
+    /// A receive that nothing has matched, or whose message is under way.
+    Receive { room: usize },
+    Finished(Outcome),
+}
+
+#[derive(Debug)]
+struct Bounced {
+    envelope: Envelope,
+    state: BounceState,
+}
+
+#[derive(Debug)]
+enum BounceState {
+    /// The payload is arriving; a receive may have claimed it already.
+    Arriving(Option<OpId>),
+    /// The payload is here.
+    Here,
+    /// Only announced, by the frame with this sequence.
+    Announced(u64),
+}
+
+#[derive(Debug)]
+struct Peer {
+    /// Number of the next frame to it.
+    send_sequence: u64,
+    /// Number of the next frame from it.
+    receive_sequence: u64,
+    /// Eager bytes that I may still send.
+    credit: u64,
+    /// Envelopes that I may still send.
+    envelopes: u32,
+    /// Eager bytes and envelopes that I have not given back yet.
+    owed: u64,
+    owed_envelopes: u32,
+    out: VecDeque<Frame>,
+    /// Sends that wait for an envelope credit, in order.
+    parked: VecDeque<OpId>,
+    /// My envelopes that were not asked for yet, by their sequence.
+    offered: HashMap<u64, OpId>,
+    /// Its envelopes that I have asked for.
+    asked: HashMap<u64, OpId>,
+}
+
+impl Peer {
+    fn new() -> Self {
+        Self {
+            send_sequence: 0,
+            receive_sequence: 0,
+            credit: CREDIT_BYTES,
+            envelopes: ENVELOPES_MAX,
+            owed: 0,
+            owed_envelopes: 0,
+            out: VecDeque::new(),
+            parked: VecDeque::new(),
+            offered: HashMap::new(),
+            asked: HashMap::new(),
+        }
+    }
+}
+
+/// See the module. One endpoint serves one generation.
+#[derive(Debug)]
+pub struct Endpoint {
+    me: Rank,
+    generation: Generation,
+    peers: Vec<Peer>,
+    matching: Matching<OpId, BounceId>,
+    ops: HashMap<OpId, Op>,
+    bounced: HashMap<BounceId, Bounced>,
+    /// Ranks with frames to be sent.
+    busy: BTreeSet<Rank>,
+    next: u64,
+}
+
+fn cost(length: u64) -> u64 {
+    length + MESSAGE_COST
+}
+
+impl Endpoint {
+    /// The endpoint of rank `me` of `size` in `generation`.
+    pub fn new(me: Rank, size: usize, generation: Generation) -> Self {
+        Self {
+            me,
+            generation,
+            peers: (0..size).map(|_| Peer::new()).collect(),
+            matching: Matching::default(),
+            ops: HashMap::new(),
+            bounced: HashMap::new(),
+            busy: BTreeSet::new(),
+            next: 0,
+        }
+    }
+
+    /// The generation that this endpoint serves.
+    pub fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    fn fresh(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Starts a send of `length` bytes to another rank. It is finished when its last byte has left.
+    pub fn send(&mut self, to: Rank, context: u32, tag: u32, length: u64, stamp: u64) -> OpId {
+        let op = OpId(self.fresh());
+        let source = u32::try_from(self.me).expect("ranks are few");
+        self.ops.insert(op, Op::Send(Envelope { context, source, tag, length, stamp }));
+        self.peers[to].parked.push_back(op);
+        self.release(to);
+        op
+    }
+
+    /// Turns parked sends into frames, in order, as far as credit goes.
+    fn release(&mut self, to: Rank) {
+        while let Some(&op) = self.peers[to].parked.front() {
+            let Some(&Op::Send(envelope)) = self.ops.get(&op) else { unreachable!("parked sends are sends") };
+            let peer = &mut self.peers[to];
+            let eager = envelope.length <= EAGER_BYTES_MAX as u64 && peer.credit >= cost(envelope.length);
+            if eager {
+                peer.credit -= cost(envelope.length);
+                peer.parked.pop_front();
+                self.frame(to, Kind::Eager, envelope, 0, Some(op));
+            } else if peer.envelopes > 0 {
+                peer.envelopes -= 1;
+                peer.parked.pop_front();
+                let sequence = self.frame(to, Kind::Envelope, envelope, 0, None);
+                self.peers[to].offered.insert(sequence, op);
+            } else {
+                break;
+            }
+        }
+    }
+
+    fn frame(&mut self, to: Rank, kind: Kind, message: Envelope, subject: u64, body: Option<OpId>) -> u64 {
+        let peer = &mut self.peers[to];
+        let sequence = peer.send_sequence;
+        peer.send_sequence += 1;
+        let header = Header {
+            kind,
+            generation: self.generation,
+            context: message.context,
+            source: u32::try_from(self.me).expect("ranks are few"),
+            tag: message.tag,
+            sequence,
+            length: message.length,
+            subject,
+            stamp: message.stamp,
+        };
+        let length = usize::try_from(header.body_bytes()).expect("memory is addressable");
+        peer.out.push_back(Frame { header: header.encode(), body, length });
+        self.busy.insert(to);
+        sequence
+    }
+
+    fn answer(&mut self, to: Rank, kind: Kind, tag: u32, subject: u64) {
+        let source = u32::try_from(self.me).expect("ranks are few");
+        self.frame(to, kind, Envelope { context: 0, source, tag, length: 0, stamp: 0 }, subject, None);
+    }
+
+    /// Starts a receive of up to `room` bytes. If a bounced message is given back, copy it into the memory of
+    /// the receive and call [`Endpoint::taken`].
+    pub fn receive(&mut self, pattern: Pattern, room: usize) -> (OpId, Option<BounceId>) {
+        let op = OpId(self.fresh());
+        let Some((bounce, envelope)) = self.matching.find(&pattern) else {
+            self.ops.insert(op, Op::Receive { room });
+            self.matching.post(op, pattern);
+            return (op, None);
+        };
+        if envelope.length > room as u64 {
+            self.ops.insert(op, Op::Finished(Outcome::Truncated { message: envelope, room }));
+            return (op, None);
+        }
+        self.matching.take(&pattern);
+        self.ops.insert(op, Op::Receive { room });
+        match self.bounced.get_mut(&bounce).map(|b| &mut b.state) {
+            Some(BounceState::Here) => return (op, Some(bounce)),
+            Some(BounceState::Arriving(claim)) => *claim = Some(op),
+            Some(BounceState::Announced(sequence)) => {
+                let sequence = *sequence;
+                self.bounced.remove(&bounce);
+                self.ask(envelope, sequence, op);
+            }
+            None => unreachable!("the matching knows only bounced messages"),
+        }
+        (op, None)
+    }
+
+    fn ask(&mut self, envelope: Envelope, sequence: u64, op: OpId) {
+        let from = envelope.source as Rank;
+        self.peers[from].asked.insert(sequence, op);
+        self.answer(from, Kind::Ask, 0, sequence);
+        self.give_back(from, 0, 1);
+    }
+
+    /// The first message that a receive with `pattern` would take.
+    pub fn probe(&self, pattern: &Pattern) -> Option<Envelope> {
+        self.matching.find(pattern).map(|(_, envelope)| envelope)
+    }
+
+    /// Whether the operation is finished.
+    pub fn is_finished(&self, op: OpId) -> bool {
+        matches!(self.ops.get(&op), Some(Op::Finished(_)))
+    }
+
+    /// Takes the outcome of a finished operation; the operation is gone then.
+    pub fn finish(&mut self, op: OpId) -> Option<Outcome> {
+        if !self.is_finished(op) {
+            return None;
+        }
+        match self.ops.remove(&op) {
+            Some(Op::Finished(outcome)) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// Withdraws a receive that nothing has matched; false if a message is on its way into it.
+    pub fn cancel(&mut self, op: OpId) -> bool {
+        let cancelled = self.matching.cancel(op);
+        if cancelled {
+            self.ops.remove(&op);
+        }
+        cancelled
+    }
+
+    /// A header came from `from`: says where its payload belongs. Call [`Endpoint::landed`] when it is there,
+    /// at once if there is none.
+    ///
+    /// # Errors
+    /// The other side broke the protocol.
+    pub fn arrived(&mut self, from: Rank, header: &Header) -> Result<Landing, Violation> {
+        let broken = |what: String| Err(Violation { rank: from, what });
+        if header.generation != self.generation {
+            let (theirs, mine) = (header.generation, self.generation);
+            return broken(format!("a frame of generation {theirs} on a link of generation {mine}"));
+        }
+        if header.source as Rank != from {
+            return broken(format!("a frame in the name of rank {}", header.source));
+        }
+        let expected = self.peers[from].receive_sequence;
+        if header.sequence != expected {
+            return broken(format!("frame {} where {expected} was due", header.sequence));
+        }
+        self.peers[from].receive_sequence += 1;
+        let envelope = Envelope {
+            context: header.context,
+            source: header.source,
+            tag: header.tag,
+            length: header.length,
+            stamp: header.stamp,
+        };
+        match header.kind {
+            Kind::Eager if header.length > EAGER_BYTES_MAX as u64 => {
+                broken(format!("an eager message of {} bytes", header.length))
+            }
+            Kind::Eager => Ok(self.eager(envelope)),
+            Kind::Envelope => {
+                match self.claim(&envelope) {
+                    Some(op) => self.ask(envelope, header.sequence, op),
+                    None => {
+                        self.bounce(envelope, BounceState::Announced(header.sequence));
+                    }
+                }
+                Ok(Landing::Nowhere)
+            }
+            Kind::Ask => match self.peers[from].offered.remove(&header.subject) {
+                Some(op) => {
+                    let Some(&Op::Send(message)) = self.ops.get(&op) else { unreachable!("offers are sends") };
+                    self.frame(from, Kind::Payload, message, header.subject, Some(op));
+                    Ok(Landing::Nowhere)
+                }
+                None => broken(format!("asks for message {}, which was not offered", header.subject)),
+            },
+            Kind::Payload => match self.peers[from].asked.remove(&header.subject) {
+                Some(op) => match self.ops.get(&op) {
+                    Some(&Op::Receive { room }) if header.length <= room as u64 => Ok(Landing::Op(op)),
+                    _ => broken(format!("a payload of {} bytes is longer than announced", header.length)),
+                },
+                None => broken(format!("a payload for message {}, which was not asked for", header.subject)),
+            },
+            Kind::Credit => {
+                let peer = &mut self.peers[from];
+                peer.credit = peer.credit.saturating_add(header.subject);
+                peer.envelopes = peer.envelopes.saturating_add(header.tag);
+                if peer.credit > CREDIT_BYTES || peer.envelopes > ENVELOPES_MAX {
+                    return broken("returns more credit than it was given".into());
+                }
+                self.release(from);
+                Ok(Landing::Nowhere)
+            }
+        }
+    }
+
+    /// A message of this rank to itself, as if it had come over a link.
+    pub fn local(&mut self, context: u32, tag: u32, length: u64, stamp: u64) -> Landing {
+        let source = u32::try_from(self.me).expect("ranks are few");
+        self.eager(Envelope { context, source, tag, length, stamp })
+    }
+
+    /// The payload of a message of this rank to itself is in the memory of `op`.
+    pub fn local_landed(&mut self, op: OpId, envelope: Envelope) {
+        self.ops.insert(op, Op::Finished(Outcome::Done(envelope)));
+    }
+
+    /// A send of this rank to itself, which is finished at once.
+    pub fn finished_send(&mut self) -> OpId {
+        let op = OpId(self.fresh());
+        let source = u32::try_from(self.me).expect("ranks are few");
+        let envelope = Envelope { context: 0, source, tag: 0, length: 0, stamp: 0 };
+        self.ops.insert(op, Op::Finished(Outcome::Done(envelope)));
+        op
+    }
+
+    fn eager(&mut self, envelope: Envelope) -> Landing {
+        match self.claim(&envelope) {
+            Some(op) => Landing::Op(op),
+            None => Landing::Bounce(self.bounce(envelope, BounceState::Arriving(None))),
+        }
+    }
+
+    /// The posted receive that takes `envelope`. One that has no room for it is finished as truncated, and
+    /// the message stays.
+    fn claim(&mut self, envelope: &Envelope) -> Option<OpId> {
+        let op = self.matching.matched(envelope)?;
+        let Some(&Op::Receive { room }) = self.ops.get(&op) else { unreachable!("posted ops are receives") };
+        if envelope.length > room as u64 {
+            self.ops.insert(op, Op::Finished(Outcome::Truncated { message: *envelope, room }));
+            return None;
+        }
+        Some(op)
+    }
+
+    fn bounce(&mut self, envelope: Envelope, state: BounceState) -> BounceId {
+        let bounce = BounceId(self.fresh());
+        self.bounced.insert(bounce, Bounced { envelope, state });
+        self.matching.keep(bounce, envelope);
+        bounce
+    }
+
+    /// The payload of `header` from `from` is where [`Endpoint::arrived`] wanted it. If a receive is given
+    /// back, copy the bounced message into its memory and call [`Endpoint::taken`].
+    pub fn landed(&mut self, from: Rank, header: &Header, landing: Landing) -> Option<OpId> {
+        match landing {
+            Landing::Nowhere => None,
+            Landing::Op(op) => {
+                let envelope = Envelope {
+                    context: header.context,
+                    source: header.source,
+                    tag: header.tag,
+                    length: header.length,
+                    stamp: header.stamp,
+                };
+                self.ops.insert(op, Op::Finished(Outcome::Done(envelope)));
+                if header.kind == Kind::Eager {
+                    self.give_back(from, cost(header.length), 0);
+                }
+                None
+            }
+            Landing::Bounce(bounce) => self.bounce_landed(bounce),
+        }
+    }
+
+    /// The payload of a bounced message is in the memory of the driver.
+    pub fn bounce_landed(&mut self, bounce: BounceId) -> Option<OpId> {
+        let bounced = self.bounced.get_mut(&bounce)?;
+        match std::mem::replace(&mut bounced.state, BounceState::Here) {
+            BounceState::Arriving(claim) => claim,
+            _ => None,
+        }
+    }
+
+    /// The bounced message was copied into the memory of `op`.
+    pub fn taken(&mut self, op: OpId, bounce: BounceId) {
+        let Some(bounced) = self.bounced.remove(&bounce) else { return };
+        self.ops.insert(op, Op::Finished(Outcome::Done(bounced.envelope)));
+        let from = bounced.envelope.source as Rank;
+        if from != self.me {
+            self.give_back(from, cost(bounced.envelope.length), 0);
+        }
+    }
+
+    /// Bytes of a bounced message.
+    pub fn bounce_bytes(&self, bounce: BounceId) -> usize {
+        self.bounced.get(&bounce).map_or(0, |bounced| bounced.envelope.length as usize)
+    }
+
+    /// Credit goes back in lumps of a quarter, so that most messages cost no frame of their own.
+    fn give_back(&mut self, to: Rank, bytes: u64, envelopes: u32) {
+        let peer = &mut self.peers[to];
+        peer.owed += bytes;
+        peer.owed_envelopes += envelopes;
+        if peer.owed >= CREDIT_BYTES / 4 || peer.owed_envelopes >= ENVELOPES_MAX / 4 {
+            let (bytes, envelopes) = (peer.owed, peer.owed_envelopes);
+            (peer.owed, peer.owed_envelopes) = (0, 0);
+            self.answer(to, Kind::Credit, envelopes, bytes);
+        }
+    }
+
+    /// Ranks with frames to be sent.
+    pub fn busy(&self) -> impl Iterator<Item = Rank> + '_ {
+        self.busy.iter().copied()
+    }
+
+    /// The next frame to `to`.
+    pub fn front(&self, to: Rank) -> Option<&Frame> {
+        self.peers[to].out.front()
+    }
+
+    /// The next frame to `to` has left entirely.
+    pub fn left(&mut self, to: Rank) {
+        let peer = &mut self.peers[to];
+        let Some(frame) = peer.out.pop_front() else { return };
+        if peer.out.is_empty() {
+            self.busy.remove(&to);
+        }
+        if let Some(op) = frame.body
+            && let Some(&Op::Send(envelope)) = self.ops.get(&op)
+        {
+            self.ops.insert(op, Op::Finished(Outcome::Done(envelope)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANY: Pattern = Pattern { context: 1, source: None, tag: None };
+
+    /// Two endpoints and a wire between them that carries headers in order.
+    struct Pair([Endpoint; 2]);
+
+    impl Pair {
+        fn new() -> Self {
+            Self([Endpoint::new(0, 2, 0), Endpoint::new(1, 2, 0)])
+        }
+
+        /// Moves every frame of `from` across; payloads land at once.
+        fn deliver(&mut self, from: Rank) -> Vec<Kind> {
+            let mut kinds = Vec::new();
+            while let Some(frame) = self.0[from].front(1 - from).cloned() {
+                self.0[from].left(1 - from);
+                let header = Header::decode(&frame.header).unwrap();
+                kinds.push(header.kind);
+                let there = &mut self.0[1 - from];
+                let landing = there.arrived(from, &header).unwrap();
+                if let (Some(op), Landing::Bounce(bounce)) = (there.landed(from, &header, landing), landing) {
+                    there.taken(op, bounce);
+                }
+            }
+            kinds
+        }
+    }
+
+    #[test]
+    fn an_eager_message_lands_in_the_posted_receive() {
+        let mut pair = Pair::new();
+        let (op, bounce) = pair.0[1].receive(ANY, 100);
+        assert_eq!(bounce, None);
+        let send = pair.0[0].send(1, 1, 7, 100, 5);
+        assert!(!pair.0[0].is_finished(send));
+        assert_eq!(pair.deliver(0), [Kind::Eager]);
+        assert!(pair.0[0].is_finished(send));
+        let Some(Outcome::Done(envelope)) = pair.0[1].finish(op) else { panic!() };
+        assert_eq!((envelope.source, envelope.tag, envelope.length, envelope.stamp), (0, 7, 100, 5));
+    }
+
+    #[test]
+    fn a_long_message_waits_for_its_receive() {
+        let mut pair = Pair::new();
+        let long = EAGER_BYTES_MAX as u64 + 1;
+        let send = pair.0[0].send(1, 1, 7, long, 0);
+        let small = pair.0[0].send(1, 1, 8, 4, 0);
+        assert_eq!(pair.deliver(0), [Kind::Envelope, Kind::Eager]);
+        assert!(pair.0[0].is_finished(small) && !pair.0[0].is_finished(send));
+        // The later, small one is received first; then the long one.
+        let (op, bounce) = pair.0[1].receive(Pattern { tag: Some(8), ..ANY }, 4);
+        pair.0[1].taken(op, bounce.expect("it is here"));
+        assert!(pair.0[1].is_finished(op));
+        let (op, _) = pair.0[1].receive(ANY, long as usize);
+        assert_eq!(pair.deliver(1), [Kind::Ask]);
+        assert_eq!(pair.deliver(0), [Kind::Payload]);
+        assert!(pair.0[0].is_finished(send) && pair.0[1].is_finished(op));
+    }
+
+    #[test]
+    fn without_credit_messages_are_announced_in_order_and_memory_is_bounded() {
+        let mut pair = Pair::new();
+        let length = EAGER_BYTES_MAX as u64;
+        for tag in 0..40 {
+            pair.0[0].send(1, 1, tag, length, 0);
+        }
+        let kinds = pair.deliver(0);
+        let eager = kinds.iter().filter(|kind| **kind == Kind::Eager).count() as u64;
+        assert_eq!(eager, CREDIT_BYTES / cost(length));
+        assert_eq!(kinds.len(), 40);
+        for tag in 0..40 {
+            let (op, bounce) = pair.0[1].receive(ANY, length as usize);
+            if let Some(bounce) = bounce {
+                pair.0[1].taken(op, bounce);
+            }
+            pair.deliver(1);
+            pair.deliver(0);
+            let Some(Outcome::Done(envelope)) = pair.0[1].finish(op) else { panic!("message {tag}") };
+            assert_eq!(envelope.tag, tag);
+        }
+        // All credit came back, but for less than a quarter.
+        assert!(pair.0[0].peers[1].credit > CREDIT_BYTES / 4 * 3);
+    }
+
+    #[test]
+    fn a_short_buffer_consumes_nothing() {
+        let mut pair = Pair::new();
+        let (posted, _) = pair.0[1].receive(ANY, 10);
+        pair.0[0].send(1, 1, 7, 11, 0);
+        pair.deliver(0);
+        assert!(matches!(pair.0[1].finish(posted), Some(Outcome::Truncated { room: 10, .. })));
+        let (late, _) = pair.0[1].receive(ANY, 10);
+        assert!(matches!(pair.0[1].finish(late), Some(Outcome::Truncated { .. })));
+        let (enough, bounce) = pair.0[1].receive(ANY, 11);
+        pair.0[1].taken(enough, bounce.unwrap());
+        assert!(matches!(pair.0[1].finish(enough), Some(Outcome::Done(_))));
+    }
+
+    #[test]
+    fn violations_are_values() {
+        let mut end = Endpoint::new(1, 3, 2);
+        let good = Header {
+            kind: Kind::Eager,
+            generation: 2,
+            context: 1,
+            source: 0,
+            tag: 0,
+            sequence: 0,
+            length: 0,
+            subject: 0,
+            stamp: 0,
+        };
+        for bad in [
+            Header { generation: 1, ..good },
+            Header { source: 2, ..good },
+            Header { sequence: 1, ..good },
+            Header { length: EAGER_BYTES_MAX as u64 + 1, ..good },
+            Header { kind: Kind::Ask, ..good },
+            Header { kind: Kind::Payload, ..good },
+            Header { kind: Kind::Credit, subject: 1, ..good },
+        ] {
+            end.peers[0].receive_sequence = 0;
+            assert!(end.arrived(0, &bad).is_err(), "{bad:?}");
+        }
+        end.peers[0].receive_sequence = 0;
+        assert!(end.arrived(0, &good).is_ok());
+    }
+}

@@ -1,0 +1,167 @@
+//! MPI's matching rules: which message a receive takes (MPI 4.1, section 3.5, "Semantics of point-to-point
+//! communication").
+//!
+//! Two queues in order: receives posted that nothing has matched, and messages arrived that nobody wanted
+//! yet. A message takes the first posted receive that it fits, a receive the first arrived message; so two
+//! messages of one source, communicator and tag are received in the order in which they were sent.
+
+use std::collections::VecDeque;
+
+/// What a receive accepts; ranks are world ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    /// Context of the communicator.
+    pub context: u32,
+    /// `None` is `MPI_ANY_SOURCE`.
+    pub source: Option<u32>,
+    /// `None` is `MPI_ANY_TAG`.
+    pub tag: Option<u32>,
+}
+
+/// What a message is matched by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    /// Context of the communicator.
+    pub context: u32,
+    /// World rank of the sender.
+    pub source: u32,
+    /// Tag.
+    pub tag: u32,
+    /// Bytes of the message.
+    pub length: u64,
+    /// Opaque stamp.
+    pub stamp: u64,
+}
+
+impl Pattern {
+    /// Whether a receive with this pattern takes `envelope`.
+    pub fn accepts(&self, envelope: &Envelope) -> bool {
+        self.context == envelope.context
+            && self.source.is_none_or(|source| source == envelope.source)
+            && self.tag.is_none_or(|tag| tag == envelope.tag)
+    }
+}
+
+/// The two queues; `R` names a receive, `M` a message.
+#[derive(Debug)]
+pub struct Matching<R, M> {
+    posted: VecDeque<(R, Pattern)>,
+    arrived: VecDeque<(M, Envelope)>,
+}
+
+impl<R, M> Default for Matching<R, M> {
+    fn default() -> Self {
+        Self { posted: VecDeque::new(), arrived: VecDeque::new() }
+    }
+}
+
+impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
+    /// The first arrived message that `pattern` accepts; it stays in the queue.
+    pub fn find(&self, pattern: &Pattern) -> Option<(M, Envelope)> {
+        self.arrived.iter().find(|(_, envelope)| pattern.accepts(envelope)).copied()
+    }
+
+    /// Takes the first arrived message that `pattern` accepts out of the queue.
+    pub fn take(&mut self, pattern: &Pattern) -> Option<(M, Envelope)> {
+        let at = self.arrived.iter().position(|(_, envelope)| pattern.accepts(envelope))?;
+        self.arrived.remove(at)
+    }
+
+    /// Queues a receive; the caller has seen that no arrived message fits it.
+    pub fn post(&mut self, receive: R, pattern: Pattern) {
+        self.posted.push_back((receive, pattern));
+    }
+
+    /// Takes the first posted receive that accepts `envelope` out of the queue.
+    pub fn matched(&mut self, envelope: &Envelope) -> Option<R> {
+        let at = self.posted.iter().position(|(_, pattern)| pattern.accepts(envelope))?;
+        self.posted.remove(at).map(|(receive, _)| receive)
+    }
+
+    /// Queues a message; the caller has seen that no posted receive fits it.
+    pub fn keep(&mut self, message: M, envelope: Envelope) {
+        self.arrived.push_back((message, envelope));
+    }
+
+    /// Takes a receive out of the queue; false if it was matched already.
+    pub fn cancel(&mut self, receive: R) -> bool {
+        let at = self.posted.iter().position(|(posted, _)| *posted == receive);
+        at.map(|at| self.posted.remove(at)).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn envelope(source: u32, tag: u32) -> Envelope {
+        Envelope { context: 1, source, tag, length: 0, stamp: 0 }
+    }
+
+    #[test]
+    fn wildcards_take_the_first_that_arrived() {
+        let mut queues = Matching::<u32, u32>::default();
+        queues.keep(10, envelope(2, 5));
+        queues.keep(11, envelope(1, 5));
+        let any = Pattern { context: 1, source: None, tag: Some(5) };
+        assert_eq!(queues.take(&any).unwrap().0, 10);
+        assert_eq!(queues.take(&any).unwrap().0, 11);
+        assert_eq!(queues.take(&any), None);
+    }
+
+    #[test]
+    fn contexts_never_meet() {
+        let mut queues = Matching::<u32, u32>::default();
+        queues.post(1, Pattern { context: 2, source: None, tag: None });
+        assert_eq!(queues.matched(&envelope(0, 0)), None);
+    }
+
+    #[test]
+    fn a_cancelled_receive_takes_nothing() {
+        let mut queues = Matching::<u32, u32>::default();
+        queues.post(1, Pattern { context: 1, source: None, tag: None });
+        assert!(queues.cancel(1));
+        assert!(!queues.cancel(1));
+        assert_eq!(queues.matched(&envelope(0, 0)), None);
+    }
+
+    proptest! {
+        /// Messages of one source and tag are taken in order, whatever else is received in between.
+        #[test]
+        fn no_overtaking(messages in proptest::collection::vec((0u32..3, 0u32..3), 0..40),
+                         receives in proptest::collection::vec((0u32..4, 0u32..4, any::<bool>()), 0..60)) {
+            let mut queues = Matching::<usize, usize>::default();
+            let mut taken: Vec<(usize, u32, u32)> = Vec::new();
+            let mut sent = messages.iter().enumerate();
+            for (id, (source, tag, first)) in receives.into_iter().enumerate() {
+                let pattern = Pattern {
+                    context: 1,
+                    source: (source < 3).then_some(source),
+                    tag: (tag < 3).then_some(tag),
+                };
+                if first && let Some((number, &(source, tag))) = sent.next() {
+                    let message = envelope(source, tag);
+                    match queues.matched(&message) {
+                        Some(_) => taken.push((number, source, tag)),
+                        None => queues.keep(number, message),
+                    }
+                }
+                match queues.take(&pattern) {
+                    Some((number, message)) => {
+                        prop_assert!(pattern.accepts(&message));
+                        taken.push((number, message.source, message.tag));
+                    }
+                    None => queues.post(id, pattern),
+                }
+            }
+            for source in 0..3 {
+                for tag in 0..3 {
+                    let order: Vec<usize> =
+                        taken.iter().filter(|t| t.1 == source && t.2 == tag).map(|t| t.0).collect();
+                    prop_assert!(order.is_sorted(), "{order:?}");
+                }
+            }
+        }
+    }
+}

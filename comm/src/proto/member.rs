@@ -1,0 +1,203 @@
+//! The rank's side of the membership protocol; the launcher's side is [`super::arbiter`].
+//!
+//! A member passes on what its rank has to say, sends heartbeats, and turns what the launcher says into news
+//! for the rank. It holds a lease: a rank that has heard nothing from the launcher for
+//! [`LEASE_TIMEOUTS`] heartbeat timeouts has been cut off, may have been replaced, and ends itself.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::detector::Detector;
+use crate::rank::{Generation, Membership, PeerId, Rank};
+use crate::time::Time;
+use crate::wire::control::{ToArbiter, ToRank, Welcome};
+
+/// How many heartbeat timeouts a rank goes on without a sign of life from the launcher.
+pub const LEASE_TIMEOUTS: u32 = 10;
+
+/// What a rank learns from its service thread.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News {
+    /// The launcher knows this process.
+    Welcome(Welcome),
+    /// Ranks of `generation` are lost: every call is interrupted until the repair.
+    Failed {
+        /// Generation of the loss.
+        generation: Generation,
+        /// All ranks lost in it so far; empty if only links broke.
+        ranks: Vec<Rank>,
+    },
+    /// The next generation starts.
+    Decided(Membership),
+    /// All ranks are done.
+    Finalized,
+    /// Exit without goodbye (an injected failure).
+    Die,
+    /// The job is over, or this process is out of it.
+    Ended {
+        /// Exit status.
+        code: i32,
+        /// Cause.
+        message: String,
+    },
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Member {
+    generation: Option<Generation>,
+    interval: Duration,
+    timeout: Duration,
+    beat_due: Time,
+    lease: Option<Detector>,
+    out: VecDeque<ToArbiter>,
+    news: VecDeque<News>,
+}
+
+impl Member {
+    /// A member that has not heard from the launcher yet.
+    pub fn new(now: Time) -> Self {
+        Self {
+            generation: None,
+            interval: Duration::from_millis(100),
+            timeout: Duration::from_secs(1),
+            beat_due: now,
+            lease: None,
+            out: VecDeque::new(),
+            news: VecDeque::new(),
+        }
+    }
+
+    /// The rank has something to say.
+    pub fn submit(&mut self, message: ToArbiter) {
+        self.out.push_back(message);
+    }
+
+    /// The launcher has said something.
+    pub fn handle(&mut self, now: Time, message: ToRank) {
+        if let Some(lease) = &mut self.lease {
+            lease.heard(PeerId::LAUNCHER, now);
+        }
+        match message {
+            ToRank::Welcome(welcome) => {
+                self.interval = Duration::from_millis(welcome.heartbeat_ms);
+                self.timeout = Duration::from_millis(welcome.timeout_ms);
+                let mut lease = Detector::new(self.timeout * LEASE_TIMEOUTS, now);
+                lease.heard(PeerId::LAUNCHER, now);
+                self.lease = Some(lease);
+                self.news.push_back(News::Welcome(welcome));
+            }
+            ToRank::Beat => {}
+            ToRank::Failed { generation, ranks } => {
+                if self.generation == Some(generation) {
+                    self.news.push_back(News::Failed { generation, ranks });
+                }
+            }
+            ToRank::Decided(membership) => {
+                self.generation = Some(membership.generation);
+                self.news.push_back(News::Decided(membership));
+            }
+            ToRank::Finalized => self.news.push_back(News::Finalized),
+            ToRank::Die => self.news.push_back(News::Die),
+            ToRank::End { code, message } => self.news.push_back(News::Ended { code, message }),
+        }
+    }
+
+    /// The link to the launcher broke.
+    pub fn orphaned(&mut self) {
+        self.news.push_back(News::Ended { code: 1, message: "the launcher is gone".into() });
+    }
+
+    /// Sends a heartbeat if one is due, and gives up if the lease has run out.
+    pub fn tick(&mut self, now: Time) {
+        let Some(lease) = &mut self.lease else { return };
+        if now >= self.beat_due {
+            self.beat_due = now.after(self.interval);
+            self.out.push_back(ToArbiter::Beat);
+        }
+        if !lease.suspects(now).is_empty() {
+            lease.forget(PeerId::LAUNCHER);
+            let seconds = (self.timeout * LEASE_TIMEOUTS).as_secs_f64();
+            let message = format!("cut off: nothing heard from the launcher for {seconds} s");
+            self.news.push_back(News::Ended { code: 1, message });
+        }
+    }
+
+    /// When [`Member::tick`] is due.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.lease.as_ref().map(|_| self.beat_due)
+    }
+
+    /// The next message to send.
+    pub fn poll_transmit(&mut self) -> Option<ToArbiter> {
+        self.out.pop_front()
+    }
+
+    /// The next news for the rank.
+    pub fn poll_news(&mut self) -> Option<News> {
+        self.news.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time(ms * 1_000_000)
+    }
+
+    fn member() -> Member {
+        let mut member = Member::new(at(0));
+        member.handle(
+            at(0),
+            ToRank::Welcome(Welcome {
+                rank: 0,
+                incarnation: 0,
+                compute: 2,
+                total: 2,
+                joining: 0,
+                heartbeat_ms: 100,
+                timeout_ms: 1000,
+                settings: vec![],
+                kills: vec![],
+            }),
+        );
+        assert!(matches!(member.poll_news(), Some(News::Welcome(_))));
+        member
+    }
+
+    #[test]
+    fn beats_at_its_interval() {
+        let mut member = member();
+        let beats = |member: &mut Member| std::iter::from_fn(|| member.poll_transmit()).count();
+        member.tick(at(0));
+        member.tick(at(50));
+        assert_eq!(beats(&mut member), 1);
+        assert_eq!(member.poll_timeout(), Some(at(100)));
+        member.tick(at(100));
+        assert_eq!(beats(&mut member), 1);
+    }
+
+    #[test]
+    fn a_rank_that_is_cut_off_ends_itself() {
+        let mut member = member();
+        for ms in (0..=10_000).step_by(100) {
+            member.tick(at(ms));
+        }
+        assert_eq!(member.poll_news(), None);
+        member.tick(at(10_100));
+        assert!(matches!(member.poll_news(), Some(News::Ended { code: 1, .. })));
+    }
+
+    #[test]
+    fn news_of_another_generation_is_old() {
+        let mut member = member();
+        let seats = vec![];
+        let decided = Membership { generation: 1, seats, failed: vec![], reports: vec![] };
+        member.handle(at(1), ToRank::Decided(decided.clone()));
+        member.handle(at(2), ToRank::Failed { generation: 0, ranks: vec![1] });
+        assert_eq!(member.poll_news(), Some(News::Decided(decided)));
+        assert_eq!(member.poll_news(), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! Who is who: ranks, tags, generations and peers, and what a receive may match.
+
+use serde::{Deserialize, Serialize};
+
+/// Position of a process in a communicator, `0..size`.
+pub type Rank = usize;
+
+/// Label of a message, chosen by the program.
+pub type Tag = u32;
+
+/// Number of repairs so far; the first membership is generation 0.
+pub type Generation = u32;
+
+/// One incarnation of one process of the job; never used again after its death. Number 0 is the launcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PeerId(pub u32);
+
+impl PeerId {
+    /// The launcher, which arbitrates the membership.
+    pub const LAUNCHER: Self = Self(0);
+}
+
+/// Which rank a receive takes a message from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// `MPI_ANY_SOURCE`: whichever message arrived first.
+    Any,
+    /// This rank only.
+    Rank(Rank),
+}
+
+impl From<Rank> for Source {
+    fn from(rank: Rank) -> Self {
+        Self::Rank(rank)
+    }
+}
+
+/// Which tag a receive takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TagSel {
+    /// `MPI_ANY_TAG`.
+    Any,
+    /// This tag only.
+    Tag(Tag),
+}
+
+impl From<Tag> for TagSel {
+    fn from(tag: Tag) -> Self {
+        Self::Tag(tag)
+    }
+}
+
+/// What was received: `MPI_Status`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Rank of the sender in the communicator of the receive.
+    pub source: Rank,
+    /// Tag of the message.
+    pub tag: Tag,
+    /// Length of the message in bytes.
+    pub bytes: usize,
+}
+
+/// The seat of one rank in a membership.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seat {
+    /// The process that holds the rank.
+    pub peer: PeerId,
+    /// How often the rank has been replaced.
+    pub incarnation: u32,
+    /// Where its service thread accepts links, as the transport writes it.
+    pub address: String,
+}
+
+/// Who holds which rank in one generation. Every member of the generation has the same one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Membership {
+    /// The generation that starts with this membership.
+    pub generation: Generation,
+    /// One seat per rank: the ranks that compute first, then the dedicated parity ranks.
+    pub seats: Vec<Seat>,
+    /// Ranks that were lost in the generation before and are held by replacements now, ascending.
+    pub failed: Vec<Rank>,
+    /// Per rank the value that it gave to the repair (`World::repair`); 0 for replacements.
+    pub reports: Vec<u64>,
+}

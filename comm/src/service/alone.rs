@@ -1,0 +1,66 @@
+//! The second plane of a program that was started without the launcher: a job of one rank, which is its own
+//! arbiter.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+use super::Service;
+use crate::proto::member::News;
+use crate::rank::{Generation, Membership, PeerId, Seat};
+use crate::wire::control::{ToArbiter, Welcome};
+
+/// See the module.
+#[derive(Debug)]
+pub struct Alone(RefCell<VecDeque<News>>);
+
+fn membership(generation: Generation, report: u64) -> News {
+    let seat = Seat { peer: PeerId(1), incarnation: 0, address: String::new() };
+    News::Decided(Membership { generation, seats: vec![seat], failed: vec![], reports: vec![report] })
+}
+
+impl Default for Alone {
+    fn default() -> Self {
+        let welcome = Welcome {
+            rank: 0,
+            incarnation: 0,
+            compute: 1,
+            total: 1,
+            joining: 0,
+            heartbeat_ms: 100,
+            timeout_ms: 1000,
+            settings: vec![],
+            kills: vec![],
+        };
+        Self(RefCell::new(VecDeque::from([News::Welcome(welcome)])))
+    }
+}
+
+impl Service for Alone {
+    fn submit(&self, message: ToArbiter) {
+        let mut news = self.0.borrow_mut();
+        match message {
+            ToArbiter::Join { .. } => news.push_back(membership(0, 0)),
+            ToArbiter::Ready { generation, report } => news.push_back(membership(generation + 1, report)),
+            ToArbiter::Finalize { .. } => news.push_back(News::Finalized),
+            ToArbiter::Goodbye { code, message } => {
+                news.push_back(News::Ended { code: code.unwrap_or(1), message });
+            }
+            ToArbiter::Beat
+            | ToArbiter::Suspect { .. }
+            | ToArbiter::Resumed { .. }
+            | ToArbiter::Mark
+            | ToArbiter::Reached { .. }
+            | ToArbiter::Progress { .. } => {}
+        }
+    }
+
+    fn has_news(&self) -> bool {
+        !self.0.borrow().is_empty()
+    }
+
+    fn take_news(&self) -> Option<News> {
+        self.0.borrow_mut().pop_front()
+    }
+
+    fn close(&mut self) {}
+}

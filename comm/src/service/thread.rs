@@ -1,0 +1,265 @@
+//! The service thread of a rank: it holds the link to the launcher and accepts data links, so that heartbeats
+//! go out, failures are heard of and handshakes are answered while the program computes.
+//!
+//! When the launcher is gone nobody could repair or end the job, so the process exits.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use rustix::event::{EventfdFlags, PollFd, PollFlags};
+
+use super::Service;
+use crate::proto::member::{Member, News};
+use crate::rank::PeerId;
+use crate::time::Clock;
+use crate::transport::tcp::{TcpTransport, connect, timespec};
+use crate::transport::{Accepted, Doorman};
+use crate::wire::control::{ToArbiter, ToRank, decode, encode};
+use crate::wire::handshake::{JobKey, Opening};
+
+/// How long the caller is given to end itself after the job has ended before the process is ended for it.
+const GRACE: Duration = Duration::from_millis(300);
+
+#[derive(Debug)]
+struct Shared {
+    news: Mutex<VecDeque<News>>,
+    has_news: AtomicBool,
+    closing: AtomicBool,
+    wake_caller: Arc<OwnedFd>,
+    wake_service: OwnedFd,
+}
+
+impl Shared {
+    fn tell(&self, news: News) {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner).push_back(news);
+        self.has_news.store(true, Ordering::Release);
+        ring(&self.wake_caller);
+    }
+}
+
+fn ring(fd: &OwnedFd) {
+    // A full counter wakes as well.
+    let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
+}
+
+/// The caller's handle to the service thread.
+#[derive(Debug)]
+pub struct ServiceThread {
+    shared: Arc<Shared>,
+    outbox: Sender<ToArbiter>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ServiceThread {
+    /// Connects to the launcher as process `me` and starts the thread; gives the transport that belongs to
+    /// it and the address at which links are accepted.
+    ///
+    /// # Errors
+    /// The launcher is not there or refuses, or the operating system refuses a socket.
+    pub fn start(
+        key: &JobKey,
+        me: PeerId,
+        launcher: SocketAddr,
+    ) -> Result<(Self, TcpTransport, String), String> {
+        let clock = Clock::start();
+        let opening = Opening { from: me, to: PeerId::LAUNCHER, generation: 0 };
+        let control = connect(key, opening, launcher, None, &clock)
+            .map_err(|error| format!("no launcher at {launcher}: {error}"))?;
+        let io = |error: std::io::Error| error.to_string();
+        let eventfd = || rustix::event::eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
+        let wake_caller = Arc::new(eventfd().map_err(|error| io(error.into()))?);
+        let wake_service = eventfd().map_err(|error| io(error.into()))?;
+        let doorman = Doorman::listen(key.clone(), me).map_err(io)?;
+        let address = doorman.address().map_err(io)?;
+        let (links, inbox) = unbounded();
+        let (outbox, submitted) = unbounded();
+        let transport = TcpTransport::new(key.clone(), me, inbox, wake_caller.clone()).map_err(io)?;
+        let shared = Arc::new(Shared {
+            news: Mutex::new(VecDeque::new()),
+            has_news: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            wake_caller,
+            wake_service,
+        });
+        let plane = Plane {
+            shared: shared.clone(),
+            member: Member::new(clock.now()),
+            clock,
+            control,
+            doorman,
+            links,
+            submitted,
+            incoming: Vec::new(),
+            outgoing: Vec::new(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("service".into())
+            .spawn(move || plane.run())
+            .map_err(io)?;
+        Ok((Self { shared, outbox, thread: Some(thread) }, transport, address))
+    }
+}
+
+impl Service for ServiceThread {
+    fn submit(&self, message: ToArbiter) {
+        // The receiver lives as long as the thread, and after that nobody listens anyway.
+        let _ = self.outbox.send(message);
+        ring(&self.shared.wake_service);
+    }
+
+    fn has_news(&self) -> bool {
+        self.shared.has_news.load(Ordering::Acquire)
+    }
+
+    fn take_news(&self) -> Option<News> {
+        let mut news = self.shared.news.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = news.pop_front();
+        self.shared.has_news.store(!news.is_empty(), Ordering::Release);
+        first
+    }
+
+    fn close(&mut self) {
+        self.shared.closing.store(true, Ordering::Release);
+        ring(&self.shared.wake_service);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for ServiceThread {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+struct Plane {
+    shared: Arc<Shared>,
+    member: Member,
+    clock: Clock,
+    control: TcpStream,
+    doorman: Doorman,
+    links: Sender<Accepted>,
+    submitted: Receiver<ToArbiter>,
+    incoming: Vec<u8>,
+    outgoing: Vec<u8>,
+}
+
+impl Plane {
+    fn run(mut self) {
+        loop {
+            self.member.tick(self.clock.now());
+            for message in self.submitted.try_iter() {
+                self.member.submit(message);
+            }
+            while let Some(message) = self.member.poll_transmit() {
+                encode(&message, &mut self.outgoing);
+            }
+            let alive = self.write() && self.read();
+            if !alive {
+                self.member.orphaned();
+            }
+            self.publish();
+            let closing = self.shared.closing.load(Ordering::Acquire);
+            if closing && (self.outgoing.is_empty() || !alive) && self.submitted.is_empty() {
+                return;
+            }
+            self.accept();
+            self.wait();
+        }
+    }
+
+    /// Hands news to the caller. An end of the job that the caller does not act upon ends the process.
+    fn publish(&mut self) {
+        let mut ended = None;
+        while let Some(news) = self.member.poll_news() {
+            match news {
+                News::Die => exit(17),
+                News::Ended { code, .. } => ended = Some(code),
+                _ => {}
+            }
+            self.shared.tell(news);
+        }
+        if let Some(code) = ended {
+            let until = self.clock.now().after(GRACE);
+            while self.clock.now() < until && !self.shared.closing.load(Ordering::Acquire) {
+                let mut fds = [PollFd::new(&self.shared.wake_service, PollFlags::IN)];
+                let _ = rustix::event::poll(&mut fds, Some(&timespec(until.since(self.clock.now()))));
+                let _ = rustix::io::read(&self.shared.wake_service, &mut [0; 8]);
+            }
+            if !self.shared.closing.load(Ordering::Acquire) {
+                exit(code);
+            }
+        }
+    }
+
+    fn write(&mut self) -> bool {
+        while !self.outgoing.is_empty() {
+            match self.control.write(&self.outgoing) {
+                Ok(count) => drop(self.outgoing.drain(..count)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    fn read(&mut self) -> bool {
+        let mut buffer = [0; 16 << 10];
+        loop {
+            match self.control.read(&mut buffer) {
+                Ok(0) => return false,
+                Ok(count) => self.incoming.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
+                Err(_) => return false,
+            }
+            loop {
+                match decode::<ToRank>(&mut self.incoming) {
+                    Ok(Some(message)) => self.member.handle(self.clock.now(), message),
+                    Ok(None) => break,
+                    Err(_) => return false,
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        for accepted in self.doorman.serve(self.clock.now()) {
+            if self.links.send(accepted).is_ok() {
+                ring(&self.shared.wake_caller);
+            }
+        }
+    }
+
+    fn wait(&mut self) {
+        let now = self.clock.now();
+        let left = self.member.poll_timeout().map_or(Duration::from_millis(100), |due| due.since(now));
+        let control =
+            if self.outgoing.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
+        let mut fds = vec![
+            PollFd::new(&self.control, control),
+            PollFd::new(&self.shared.wake_service, PollFlags::IN),
+        ];
+        fds.extend(self.doorman.fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        let _ = rustix::event::poll(&mut fds, Some(&timespec(left)));
+        let rung = !fds[1].revents().is_empty();
+        drop(fds);
+        if rung {
+            let _ = rustix::io::read(self.shared.wake_service.as_fd(), &mut [0; 8]);
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the job is over, or this failure was asked for")]
+fn exit(code: i32) -> ! {
+    std::process::exit(code)
+}

@@ -1,0 +1,157 @@
+//! Accepting links: the server's side of the handshake for many connections at once, without ever waiting
+//! for one of them.
+//!
+//! A connection that has not proved itself within [`HANDSHAKE_SECONDS`], or that comes while
+//! [`PENDING_MAX`] others are unproven, is closed. Nothing that a stranger sends reaches beyond its own
+//! connection.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::rank::PeerId;
+use crate::time::Time;
+use crate::wire::handshake::{HELLO_BYTES, JobKey, Opening, PROOF_BYTES, Server};
+
+/// Unproven connections at one time.
+pub const PENDING_MAX: usize = 1024;
+/// Seconds until an unproven connection is closed.
+pub const HANDSHAKE_SECONDS: u64 = 5;
+
+/// A connection whose other side has proved that it belongs to the job.
+#[derive(Debug)]
+pub struct Accepted {
+    /// Who it is and what it wants.
+    pub opening: Opening,
+    /// The connection, non-blocking, without delay.
+    pub stream: TcpStream,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Hello([u8; HELLO_BYTES]),
+    Proof(Box<Server>, [u8; PROOF_BYTES]),
+}
+
+#[derive(Debug)]
+struct Pending {
+    stream: TcpStream,
+    stage: Stage,
+    filled: usize,
+    until: Time,
+}
+
+/// A listening socket with its unproven connections.
+#[derive(Debug)]
+pub struct Doorman {
+    key: JobKey,
+    me: PeerId,
+    listener: TcpListener,
+    pending: Vec<Pending>,
+    refused: u64,
+}
+
+impl Doorman {
+    /// Listens at an ephemeral port of the loopback interface.
+    ///
+    /// # Errors
+    /// The operating system refuses the socket.
+    pub fn listen(key: JobKey, me: PeerId) -> std::io::Result<Self> {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())?;
+        socket.listen(1024)?;
+        socket.set_nonblocking(true)?;
+        Ok(Self { key, me, listener: socket.into(), pending: Vec::new(), refused: 0 })
+    }
+
+    /// Where others connect to.
+    ///
+    /// # Errors
+    /// The operating system does not tell.
+    pub fn address(&self) -> std::io::Result<String> {
+        Ok(self.listener.local_addr()?.to_string())
+    }
+
+    /// Connections that were refused so far.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Everything to wait for: readable means [`Doorman::serve`] has work.
+    pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        std::iter::once(self.listener.as_fd()).chain(self.pending.iter().map(|p| p.stream.as_fd()))
+    }
+
+    /// Moves every handshake as far as it goes; gives the connections that are proved.
+    pub fn serve(&mut self, now: Time) -> Vec<Accepted> {
+        while let Ok((stream, _)) = self.listener.accept() {
+            let ready = stream.set_nonblocking(true).is_ok() && stream.set_nodelay(true).is_ok();
+            if !ready || self.pending.len() >= PENDING_MAX {
+                self.refused += 1;
+                continue;
+            }
+            let until = now.after(Duration::from_secs(HANDSHAKE_SECONDS));
+            self.pending.push(Pending { stream, stage: Stage::Hello([0; HELLO_BYTES]), filled: 0, until });
+        }
+        let mut proved = Vec::new();
+        let mut waiting = Vec::with_capacity(self.pending.len());
+        for pending in self.pending.drain(..) {
+            let expired = now > pending.until;
+            match advance(pending, &self.key, self.me) {
+                Ok(Progress::Open(accepted)) => proved.push(accepted),
+                Ok(Progress::Wait(pending)) if !expired => waiting.push(pending),
+                Ok(Progress::Wait(_)) | Err(()) => self.refused += 1,
+            }
+        }
+        self.pending = waiting;
+        proved
+    }
+}
+
+enum Progress {
+    Open(Accepted),
+    Wait(Pending),
+}
+
+fn advance(mut pending: Pending, key: &JobKey, me: PeerId) -> Result<Progress, ()> {
+    loop {
+        let buffer: &mut [u8] = match &mut pending.stage {
+            Stage::Hello(buffer) => buffer,
+            Stage::Proof(_, buffer) => buffer,
+        };
+        // Exactly the handshake is read: what follows it belongs to the link.
+        if pending.filled < buffer.len() {
+            match pending.stream.read(&mut buffer[pending.filled..]) {
+                Ok(0) => return Err(()),
+                Ok(count) => pending.filled += count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Progress::Wait(pending)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Err(()),
+            }
+            continue;
+        }
+        match &pending.stage {
+            Stage::Hello(hello) => {
+                let server = Server::new(key, me, hello, nonce()).map_err(|_| ())?;
+                // 64 bytes always fit into the empty buffer of a new socket.
+                pending.stream.write_all(&server.reply()).map_err(|_| ())?;
+                pending.stage = Stage::Proof(Box::new(server), [0; PROOF_BYTES]);
+                pending.filled = 0;
+            }
+            Stage::Proof(server, proof) => {
+                let opening = server.proof(proof).map_err(|_| ())?;
+                return Ok(Progress::Open(Accepted { opening, stream: pending.stream }));
+            }
+        }
+    }
+}
+
+/// Fresh random bytes.
+pub(crate) fn nonce() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).expect("the operating system has random numbers");
+    bytes
+}

@@ -1,0 +1,66 @@
+//! The one door to the wire. It speaks of peers (incarnations of processes), not of ranks; who holds which
+//! rank is known above. Links carry bytes in order; nothing above may assume sockets.
+
+use std::time::Duration;
+
+use crate::rank::{Generation, PeerId};
+
+mod accept;
+pub mod null;
+pub mod tcp;
+
+pub use accept::{Accepted, Doorman};
+
+/// One open link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LinkId(pub u64);
+
+/// A link is of no use any more, or cannot be opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LinkError {
+    /// The other side is gone or cannot be reached.
+    #[error("link is down: {0}")]
+    Down(String),
+    /// News for the caller arrived before the link was open; look at it first.
+    #[error("interrupted by news")]
+    Interrupted,
+}
+
+/// Links to peers. Used by one thread, the caller's; accepted links come from the service thread.
+pub trait Transport {
+    /// Starts `generation`: every link of an older one is closed, and `peers` can be reached at their
+    /// addresses.
+    fn change(&mut self, generation: Generation, peers: &[(PeerId, String)]);
+
+    /// Opens a link to `peer`. Returns within a bounded time.
+    ///
+    /// # Errors
+    /// The peer cannot be reached, or news arrived.
+    fn open(&mut self, peer: PeerId) -> Result<LinkId, LinkError>;
+
+    /// The next link of this generation that another peer has opened.
+    fn accepted(&mut self) -> Option<(PeerId, LinkId)>;
+
+    /// Sends a prefix of `head` followed by `body`; returns how many bytes went, 0 if none can now.
+    ///
+    /// # Errors
+    /// The link is down.
+    fn send(&mut self, link: LinkId, head: &[u8], body: &[u8]) -> Result<usize, LinkError>;
+
+    /// Receives into the front of `into`, which is not empty; returns how many bytes came, 0 if none are
+    /// here now.
+    ///
+    /// # Errors
+    /// The link is down.
+    fn receive(&mut self, link: LinkId, into: &mut [u8]) -> Result<usize, LinkError>;
+
+    /// Waits until a link has something to receive, one of `writing` can be sent to, a link was accepted, or
+    /// news arrived; at most `timeout` (zero: only looks). Appends the links with something to receive.
+    fn wait(&mut self, writing: &[LinkId], timeout: Duration, ready: &mut Vec<LinkId>);
+
+    /// Lets others run: a blocked caller is still polling.
+    fn relax(&mut self);
+
+    /// Closes one link.
+    fn close(&mut self, link: LinkId);
+}

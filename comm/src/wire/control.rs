@@ -1,0 +1,191 @@
+//! Messages between a rank's service thread and the launcher: length-prefixed postcard.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::fault::KillSpec;
+use crate::rank::{Generation, Membership, Rank};
+
+/// Longest control message in bytes; a longer one is a protocol error.
+pub const CONTROL_BYTES_MAX: usize = 16 << 20;
+
+/// What a rank is told when it has joined.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// The rank that this process holds.
+    pub rank: Rank,
+    /// How often the rank has been replaced.
+    pub incarnation: u32,
+    /// Ranks that compute.
+    pub compute: usize,
+    /// All ranks, dedicated parity ranks included.
+    pub total: usize,
+    /// The generation that this process waits for: 0 at the start, else that of the repair it joins.
+    pub joining: Generation,
+    /// Heartbeat interval in milliseconds.
+    pub heartbeat_ms: u64,
+    /// Heartbeat timeout in milliseconds.
+    pub timeout_ms: u64,
+    /// Options of the command line that layers above read by name.
+    pub settings: Vec<(String, String)>,
+    /// Failures to inject that have not fired yet, by their position on the command line.
+    pub kills: Vec<(usize, KillSpec)>,
+}
+
+/// From a rank to the launcher.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToArbiter {
+    /// The process is ready to take its seat; links to it are accepted at `address`.
+    Join {
+        /// Where.
+        address: String,
+    },
+    /// Alive.
+    Beat,
+    /// A link to `rank` broke.
+    Suspect {
+        /// Generation of the link.
+        generation: Generation,
+        /// The rank behind it.
+        rank: Rank,
+    },
+    /// The rank has stopped using `generation` and waits for the next one.
+    Ready {
+        /// The generation that it leaves.
+        generation: Generation,
+        /// Opaque value for the others.
+        report: u64,
+    },
+    /// The rank has resumed work after a repair.
+    Resumed {
+        /// The generation in which it works.
+        generation: Generation,
+        /// Steps that have to be done again.
+        steps_lost: u64,
+    },
+    /// The job made progress that will not be lost: retry counts start again.
+    Mark,
+    /// The rank has arrived at the failure to inject with this position.
+    Reached {
+        /// Position on the command line.
+        spec: usize,
+    },
+    /// Progress for the terminal.
+    Progress {
+        /// One line.
+        line: String,
+    },
+    /// The rank is done.
+    Finalize {
+        /// The generation in which it is done.
+        generation: Generation,
+        /// What it has to report; opaque.
+        output: Vec<u8>,
+    },
+    /// The job is to end with this status.
+    Goodbye {
+        /// Exit status of the job; none: that of this process, which is about to exit.
+        code: Option<i32>,
+        /// Cause, empty if there is nothing to say.
+        message: String,
+    },
+}
+
+/// From the launcher to a rank.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum ToRank {
+    /// First message on the link.
+    Welcome(Welcome),
+    /// Alive.
+    Beat,
+    /// Ranks of this generation are lost.
+    Failed {
+        /// The generation.
+        generation: Generation,
+        /// All ranks lost in it so far.
+        ranks: Vec<Rank>,
+    },
+    /// The next generation.
+    Decided(Membership),
+    /// All ranks are done.
+    Finalized,
+    /// Exit without goodbye: an injected failure.
+    Die,
+    /// The job is over.
+    End {
+        /// Exit status of the job.
+        code: i32,
+        /// Its cause.
+        message: String,
+    },
+}
+
+/// Why bytes on a control link are no message. The link is to be closed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ControlError {
+    /// Longer than [`CONTROL_BYTES_MAX`].
+    #[error("control message of {0} bytes, at most {CONTROL_BYTES_MAX} are allowed")]
+    TooLong(usize),
+    /// Not a message of this version.
+    #[error("control message cannot be read")]
+    Garbled,
+}
+
+/// Appends `message` with its length to `out`.
+pub fn encode<M: Serialize>(message: &M, out: &mut Vec<u8>) {
+    let body = postcard::to_stdvec(message).expect("control messages hold nothing that cannot be written");
+    out.extend_from_slice(&u32::try_from(body.len()).expect("control messages are short").to_le_bytes());
+    out.extend_from_slice(&body);
+}
+
+/// Takes the first whole message from the front of `bytes`.
+///
+/// # Errors
+/// The bytes are no message; the link is to be closed.
+pub fn decode<M: DeserializeOwned>(bytes: &mut Vec<u8>) -> Result<Option<M>, ControlError> {
+    let Some(prefix) = bytes.first_chunk::<4>() else { return Ok(None) };
+    let length = u32::from_le_bytes(*prefix) as usize;
+    if length > CONTROL_BYTES_MAX {
+        return Err(ControlError::TooLong(length));
+    }
+    let Some(body) = bytes.get(4..4 + length) else { return Ok(None) };
+    let (message, rest) = postcard::take_from_bytes(body).map_err(|_| ControlError::Garbled)?;
+    if !rest.is_empty() {
+        return Err(ControlError::Garbled);
+    }
+    bytes.drain(..4 + length);
+    Ok(Some(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn messages_arrive_in_pieces() {
+        let sent =
+            [ToArbiter::Beat, ToArbiter::Ready { generation: 3, report: 99 }, ToArbiter::Goodbye {
+                code: Some(2),
+                message: "no such file".into(),
+            }];
+        let mut stream = Vec::new();
+        sent.iter().for_each(|message| encode(message, &mut stream));
+        let (mut got, mut pending) = (Vec::new(), Vec::new());
+        for byte in stream {
+            pending.push(byte);
+            while let Some(message) = decode::<ToArbiter>(&mut pending).unwrap() {
+                got.push(message);
+            }
+        }
+        assert_eq!(got, sent);
+        assert!(pending.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_safe(mut bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            while let Ok(Some(_)) = decode::<ToRank>(&mut bytes) {}
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The frame header of data links: 56 bytes, little endian, the payload follows.
+//!
+//! | bytes | field | |
+//! |---|---|---|
+//! | 0 | version | [`VERSION`] |
+//! | 1 | kind | [`Kind`] |
+//! | 2..4 | flags | 0 |
+//! | 4..8 | generation | a frame of another generation is never delivered |
+//! | 8..12 | communicator | context id; collectives have a context of their own |
+//! | 12..16 | source | world rank of the sender |
+//! | 16..20 | tag | |
+//! | 20..24 | check | CRC-32 of the header with this field zero |
+//! | 24..32 | sequence | number of the frame on its link and direction, from 0 |
+//! | 32..40 | length | bytes of payload behind the header; of the message for an envelope |
+//! | 40..48 | subject | sequence of the envelope that an ask or a payload answers; bytes a credit returns |
+//! | 48..56 | stamp | opaque to this crate |
+
+use crate::rank::Generation;
+
+/// Version of the frame format.
+pub const VERSION: u8 = 1;
+
+/// Bytes of a header.
+pub const HEADER_BYTES: usize = 56;
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A whole message: its payload follows.
+    Eager = 1,
+    /// Announces a message; its payload is sent when it is asked for.
+    Envelope = 2,
+    /// The receiver has matched the envelope `subject` and has room for its payload.
+    Ask = 3,
+    /// The payload of the envelope `subject`.
+    Payload = 4,
+    /// Gives back `subject` bytes of eager credit and `tag` envelopes.
+    Credit = 5,
+}
+
+/// A frame header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What follows.
+    pub kind: Kind,
+    /// Generation of the sender.
+    pub generation: Generation,
+    /// Context of the communicator.
+    pub context: u32,
+    /// World rank of the sender.
+    pub source: u32,
+    /// Tag of the message.
+    pub tag: u32,
+    /// Number of the frame on its link.
+    pub sequence: u64,
+    /// Bytes of payload.
+    pub length: u64,
+    /// What an ask, a payload or a credit is about.
+    pub subject: u64,
+    /// Opaque to this crate.
+    pub stamp: u64,
+}
+
+/// Why bytes are no header.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    /// Another version of the format, or not our format at all.
+    #[error("frame version {0}, expected {VERSION}")]
+    Version(u8),
+    /// A kind that this version does not have.
+    #[error("frame of unknown kind {0}")]
+    Kind(u8),
+    /// A flag that this version does not have.
+    #[error("frame with unknown flags {0:#06x}")]
+    Flags(u16),
+    /// The header was damaged.
+    #[error("frame header fails its check: {found:#010x}, computed {computed:#010x}")]
+    Check {
+        /// The check in the header.
+        found: u32,
+        /// The check of its bytes.
+        computed: u32,
+    },
+}
+
+impl Header {
+    /// The header as bytes.
+    pub fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut out = [0; HEADER_BYTES];
+        out[0] = VERSION;
+        out[1] = self.kind as u8;
+        out[4..8].copy_from_slice(&self.generation.to_le_bytes());
+        out[8..12].copy_from_slice(&self.context.to_le_bytes());
+        out[12..16].copy_from_slice(&self.source.to_le_bytes());
+        out[16..20].copy_from_slice(&self.tag.to_le_bytes());
+        out[24..32].copy_from_slice(&self.sequence.to_le_bytes());
+        out[32..40].copy_from_slice(&self.length.to_le_bytes());
+        out[40..48].copy_from_slice(&self.subject.to_le_bytes());
+        out[48..56].copy_from_slice(&self.stamp.to_le_bytes());
+        let check = crc32fast::hash(&out);
+        out[20..24].copy_from_slice(&check.to_le_bytes());
+        out
+    }
+
+    /// The header that `bytes` hold.
+    ///
+    /// # Errors
+    /// Every array of bytes that [`Header::encode`] does not produce is refused.
+    pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, HeaderError> {
+        let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
+        let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+        if bytes[0] != VERSION {
+            return Err(HeaderError::Version(bytes[0]));
+        }
+        let found = u32_at(20);
+        let mut blank = *bytes;
+        blank[20..24].fill(0);
+        let computed = crc32fast::hash(&blank);
+        if found != computed {
+            return Err(HeaderError::Check { found, computed });
+        }
+        let kind = match bytes[1] {
+            1 => Kind::Eager,
+            2 => Kind::Envelope,
+            3 => Kind::Ask,
+            4 => Kind::Payload,
+            5 => Kind::Credit,
+            other => return Err(HeaderError::Kind(other)),
+        };
+        let flags = u16::from_le_bytes([bytes[2], bytes[3]]);
+        if flags != 0 {
+            return Err(HeaderError::Flags(flags));
+        }
+        Ok(Self {
+            kind,
+            generation: u32_at(4),
+            context: u32_at(8),
+            source: u32_at(12),
+            tag: u32_at(16),
+            sequence: u64_at(24),
+            length: u64_at(32),
+            subject: u64_at(40),
+            stamp: u64_at(48),
+        })
+    }
+
+    /// Bytes of payload that follow this header on the link.
+    pub fn body_bytes(&self) -> u64 {
+        match self.kind {
+            Kind::Eager | Kind::Payload => self.length,
+            Kind::Envelope | Kind::Ask | Kind::Credit => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sample() -> Header {
+        Header {
+            kind: Kind::Eager,
+            generation: 3,
+            context: 4,
+            source: 5,
+            tag: 6,
+            sequence: 7,
+            length: 8,
+            subject: 9,
+            stamp: 10,
+        }
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let mut golden = [0u8; HEADER_BYTES];
+        golden[0] = 1;
+        golden[1] = 1;
+        for (at, value) in [(4, 3), (8, 4), (12, 5), (16, 6), (24, 7), (32, 8), (40, 9), (48, 10)] {
+            golden[at] = value;
+        }
+        golden[20..24].copy_from_slice(&[0xb2, 0xc5, 0xdc, 0xae]);
+        assert_eq!(sample().encode(), golden, "the frame format is a contract: raise VERSION to change it");
+    }
+
+    prop_compose! {
+        fn headers()(kind in 0usize..5, generation: u32, context: u32, source: u32, tag: u32,
+                     sequence: u64, length: u64, subject: u64, stamp: u64) -> Header {
+            let kind = [Kind::Eager, Kind::Envelope, Kind::Ask, Kind::Payload, Kind::Credit][kind];
+            Header { kind, generation, context, source, tag, sequence, length, subject, stamp }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn decodes_what_it_encodes(header in headers()) {
+            prop_assert_eq!(Header::decode(&header.encode()), Ok(header));
+        }
+
+        #[test]
+        fn every_changed_bit_is_seen(header in headers(), bit in 0..HEADER_BYTES * 8) {
+            let mut bytes = header.encode();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            prop_assert!(Header::decode(&bytes).is_err());
+        }
+
+        #[test]
+        fn random_bytes_are_refused(bytes in proptest::array::uniform32(any::<u8>())) {
+            let mut all = [0u8; HEADER_BYTES];
+            all[..32].copy_from_slice(&bytes);
+            prop_assert!(Header::decode(&all).is_err());
+        }
+    }
+}

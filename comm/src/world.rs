@@ -1,0 +1,290 @@
+//! The world of a rank: joining the job, repairing it after failures, and leaving it.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use crate::communicator::Communicator;
+use crate::core::Core;
+use crate::driver::{Driver, Patience};
+use crate::error::CommError;
+use crate::fault::Faults;
+use crate::proto::member::News;
+use crate::rank::{Generation, Membership, PeerId, Rank};
+use crate::service::Service;
+use crate::service::alone::Alone;
+use crate::service::thread::ServiceThread;
+use crate::transport::Transport;
+use crate::transport::null::NullTransport;
+use crate::wire::control::{ToArbiter, Welcome};
+use crate::wire::handshake::JobKey;
+
+/// Environment of a process that the launcher starts: where the launcher listens.
+pub const ENV_LAUNCHER: &str = "FTRUN_LAUNCHER";
+/// Environment: job and key, as [`JobKey::to_text`] writes them.
+pub const ENV_KEY: &str = "FTRUN_KEY";
+/// Environment: number of the process.
+pub const ENV_PEER: &str = "FTRUN_PEER";
+
+/// Context of the communicator of the ranks that compute; its collectives use the next number.
+const CONTEXT_COMPUTE: u32 = 2;
+/// Context of the communicator of all ranks.
+const CONTEXT_ALL: u32 = 4;
+
+/// What a repair has decided; the same on all ranks.
+pub type Repair = Membership;
+
+/// This process as a member of its job (`MPI_COMM_WORLD` and `MPI_Init`).
+///
+/// Dropped without [`World::finalize`], it says goodbye: the job ends everywhere with the exit status of this
+/// process, or 1. A process that panics says nothing; it has failed and is repaired.
+pub struct World {
+    core: Rc<RefCell<Core>>,
+    welcome: Welcome,
+    compute: Communicator,
+    all: Communicator,
+    finalized: bool,
+}
+
+impl std::fmt::Debug for World {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World").field("rank", &self.rank()).field("total", &self.total()).finish()
+    }
+}
+
+impl World {
+    /// Joins the job that this process was started for, and waits until all ranks have; a replacement comes
+    /// back from the repair that it was started for. A program that was started without the launcher is a job
+    /// of one rank.
+    ///
+    /// # Errors
+    /// The launcher is not there, or the job has ended.
+    pub fn init() -> Result<Self, CommError> {
+        let Ok(launcher) = std::env::var(ENV_LAUNCHER) else {
+            return Self::join(Box::new(NullTransport), Box::new(Alone::default()), String::new());
+        };
+        let variable = |name: &str| std::env::var(name).map_err(|_| CommError::Join(format!("{name} is not set")));
+        let bad = |name: &str| CommError::Join(format!("{name} cannot be read"));
+        let launcher: SocketAddr = launcher.parse().map_err(|_| bad(ENV_LAUNCHER))?;
+        let key = JobKey::from_text(&variable(ENV_KEY)?).ok_or_else(|| bad(ENV_KEY))?;
+        let peer = PeerId(variable(ENV_PEER)?.parse().map_err(|_| bad(ENV_PEER))?);
+        let (service, transport, address) =
+            ServiceThread::start(&key, peer, launcher).map_err(CommError::Join)?;
+        Self::join(Box::new(transport), Box::new(service), address)
+    }
+
+    /// Joins over a given transport and service; for simulators.
+    ///
+    /// # Errors
+    /// The job has ended.
+    pub fn join(
+        transport: Box<dyn Transport>,
+        service: Box<dyn Service>,
+        address: String,
+    ) -> Result<Self, CommError> {
+        let mut driver = Driver::new(transport, service, Patience { spins: 0, yields: 0 }, 0);
+        let welcome = driver.await_news(|news| match news {
+            News::Welcome(welcome) => Some(welcome.clone()),
+            _ => None,
+        })?;
+        driver.seat(welcome.rank, patience(welcome.total));
+        let faults = Faults::new(welcome.rank, welcome.kills.clone());
+        let core = Core { driver, faults, armed_step: None, collectives: 0 };
+        let core = Rc::new(RefCell::new(core));
+        let communicator = |ranks: usize, context: u32| {
+            Communicator::new(core.clone(), (0..ranks).collect(), welcome.rank, context)
+        };
+        let world = Self {
+            compute: communicator(welcome.compute, CONTEXT_COMPUTE),
+            all: communicator(welcome.total, CONTEXT_ALL),
+            core,
+            welcome,
+            finalized: false,
+        };
+        world.fault_point("init", 1, None)?;
+        let joining = u64::from(world.welcome.joining);
+        if joining > 0 {
+            world.fault_point("repair", joining, Some("agree"))?;
+        }
+        world.core.borrow().driver.submit(ToArbiter::Join { address });
+        world.next_generation()?;
+        if joining > 0 {
+            world.fault_point("repair", u64::from(world.generation()), Some("reconnect"))?;
+        }
+        Ok(world)
+    }
+
+    fn next_generation(&self) -> Result<Repair, CommError> {
+        let driver = &mut self.core.borrow_mut().driver;
+        let membership = driver.await_news(|news| match news {
+            News::Decided(membership) => Some(membership.clone()),
+            _ => None,
+        })?;
+        driver.change(membership.clone());
+        Ok(membership)
+    }
+
+    /// This process's rank among all ranks.
+    pub fn rank(&self) -> Rank {
+        self.welcome.rank
+    }
+
+    /// Number of ranks that compute.
+    pub fn size(&self) -> usize {
+        self.welcome.compute
+    }
+
+    /// Number of all ranks: those that compute, then the dedicated parity ranks.
+    pub fn total(&self) -> usize {
+        self.welcome.total
+    }
+
+    /// Whether this process holds redundancy only.
+    pub fn is_parity(&self) -> bool {
+        self.rank() >= self.size()
+    }
+
+    /// Whether this process replaces a lost one.
+    pub fn is_replacement(&self) -> bool {
+        self.welcome.incarnation > 0
+    }
+
+    /// How often this rank has been replaced.
+    pub fn incarnation(&self) -> u32 {
+        self.welcome.incarnation
+    }
+
+    /// Number of repairs so far.
+    pub fn generation(&self) -> Generation {
+        self.core.borrow().generation()
+    }
+
+    /// What the last repair decided, or the start of the job.
+    pub fn membership(&self) -> Membership {
+        self.core.borrow().driver.membership().clone()
+    }
+
+    /// The communicator of the ranks that compute. Parity ranks are no members.
+    pub fn comm(&self) -> &Communicator {
+        &self.compute
+    }
+
+    /// The communicator of all ranks.
+    pub fn everyone(&self) -> &Communicator {
+        &self.all
+    }
+
+    /// An option of the launcher for the layers above, by name.
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        self.welcome.settings.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Agrees with the other survivors on who is lost and waits for the replacements; afterwards the world
+    /// has its old size and ranks again, and all communicators work in the next generation. Messages of the
+    /// old one are gone. Call it on every rank after [`CommError::PeerFailed`].
+    ///
+    /// `report` is an opaque value that all ranks get from all others ([`Membership::reports`]).
+    ///
+    /// # Errors
+    /// [`CommError::Ended`]: the job is over.
+    pub fn repair(&self, report: u64) -> Result<Repair, CommError> {
+        let generation = self.generation();
+        let number = u64::from(generation) + 1;
+        self.fault_point("repair", number, Some("agree"))?;
+        self.core.borrow_mut().armed_step = None;
+        self.core.borrow().driver.submit(ToArbiter::Ready { generation, report });
+        let repair = self.next_generation()?;
+        self.fault_point("repair", number, Some("reconnect"))?;
+        Ok(repair)
+    }
+
+    /// Says that this rank works again after a repair, with `steps_lost` steps to do again; for reports.
+    pub fn resumed(&self, steps_lost: u64) {
+        let generation = self.generation();
+        self.core.borrow().driver.submit(ToArbiter::Resumed { generation, steps_lost });
+    }
+
+    /// Says that progress was made that no failure will undo: counts of failures in a row start again.
+    pub fn mark(&self) {
+        self.core.borrow().driver.submit(ToArbiter::Mark);
+    }
+
+    /// A line about the progress of the job, for the launcher's terminal.
+    pub fn progress(&self, line: impl Into<String>) {
+        self.core.borrow().driver.submit(ToArbiter::Progress { line: line.into() });
+    }
+
+    /// Begins step `next`, and ends the one before: injected failures count these.
+    ///
+    /// # Errors
+    /// An injected failure strikes.
+    pub fn step(&self, next: u64) -> Result<(), CommError> {
+        self.core.borrow_mut().step(next)
+    }
+
+    /// A point at which failures can be injected: `name=number/phase`.
+    ///
+    /// # Errors
+    /// An injected failure strikes.
+    pub fn fault_point(&self, name: &str, number: u64, phase: Option<&str>) -> Result<(), CommError> {
+        self.core.borrow_mut().fault_point(name, number, phase)
+    }
+
+    /// An error if a failure is known; cheap.
+    ///
+    /// # Errors
+    /// As any call.
+    pub fn check(&self) -> Result<(), CommError> {
+        self.core.borrow_mut().driver.check()
+    }
+
+    /// Bytes that this rank has given to sends so far.
+    pub fn bytes_sent(&self) -> u64 {
+        self.core.borrow().driver.bytes_sent
+    }
+
+    /// Leaves the job together with all other ranks (`MPI_Finalize`). `output` goes to the launcher.
+    ///
+    /// # Errors
+    /// A rank failed before all were done: repair, and do again what is lost. The job goes on as if this had
+    /// not been called.
+    pub fn finalize(&mut self, output: Vec<u8>) -> Result<(), CommError> {
+        let core = &mut *self.core.borrow_mut();
+        core.enter()?;
+        core.driver.check()?;
+        let generation = core.generation();
+        core.driver.submit(ToArbiter::Finalize { generation, output });
+        core.driver.await_done()?;
+        self.finalized = true;
+        Ok(())
+    }
+
+    /// Ends the job everywhere with status `code`; gives the error to return.
+    pub fn abort(&self, code: i32, message: impl Into<String>) -> CommError {
+        let message = message.into();
+        let core = &mut *self.core.borrow_mut();
+        core.driver.submit(ToArbiter::Goodbye { code: Some(code), message: message.clone() });
+        match core.driver.await_news(|_| None::<()>) {
+            Err(ended) => ended,
+            Ok(()) => CommError::Ended { code, message },
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        let Ok(mut core) = self.core.try_borrow_mut() else { return };
+        if !std::thread::panicking() {
+            if !self.finalized {
+                core.driver.submit(ToArbiter::Goodbye { code: None, message: String::new() });
+            }
+            core.driver.close();
+        }
+    }
+}
+
+/// With a core for every rank, waiting looks often; with more ranks than cores it lets others run.
+fn patience(ranks: usize) -> Patience {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if ranks <= cores { Patience { spins: 400, yields: 400 } } else { Patience { spins: 0, yields: 60 } }
+}
