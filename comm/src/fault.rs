@@ -456,7 +456,7 @@ mod tests {
             ("1@at", "'' cannot name a point: letters, digits, '_', '-' and '.' can"),
             ("1@at=a b:1", "'a b' cannot name a point: letters, digits, '_', '-' and '.' can"),
             ("1@at=step:1", "'at=step:N' is written 'step=N'"),
-            ("1@at=x:1/vote", "'at=x' takes a number from 1 on, not '1/vote'"),
+            ("1@at=x:1/vote", "'x' has no phases"),
             ("1@step=1/vote", "'step' has no phases"),
             ("1@repair=1/vote", "'repair' has no phase 'vote', it has: agree, reconnect"),
             ("1@checkpoint=1/", "'checkpoint' has no phase '', it has: copy, encode, exchange, vote, commit"),
