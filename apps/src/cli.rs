@@ -56,7 +56,7 @@ pub(crate) struct Options {
     /// Take a checkpoint every N steps
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     pub(crate) every: usize,
-    /// What to do when ranks are lost
+    /// When ranks are lost, start replacements and rebuild their data, or end the job
     #[arg(long, value_name = "M", value_enum, default_value_t = OnFailure::Rebuild)]
     pub(crate) on_failure: OnFailure,
     /// Inject a failure, such as 2@step=40; may be repeated
@@ -124,9 +124,7 @@ impl Options {
 /// What to do when ranks are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnFailure {
-    /// Start replacements and rebuild their data.
     Rebuild,
-    /// End the job.
     Abort,
 }
 
@@ -148,12 +146,12 @@ pub(crate) struct CgArgs {
     #[arg(long, value_name = "FILE|ones|solution", default_value = "solution")]
     pub(crate) rhs: Rhs,
     /// Done when the norm of the residual is below this part of that of the right-hand side
-    #[arg(long, value_name = "TOL", default_value_t = 1e-8, value_parser = positive)]
+    #[arg(long, value_name = "TOL", default_value = "1e-8", value_parser = positive)]
     pub(crate) tol: f64,
     /// Give up after N iterations
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = at_least_one)]
     pub(crate) max_iter: usize,
-    /// The preconditioner
+    /// The preconditioner; 'jacobi' divides by the diagonal
     #[arg(long, value_name = "P", value_enum, default_value_t = Precond::None)]
     pub(crate) precond: Precond,
 }
@@ -184,9 +182,7 @@ impl FromStr for Rhs {
 /// A preconditioner of `cg`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Precond {
-    /// None.
     None,
-    /// The diagonal.
     Jacobi,
 }
 
