@@ -19,6 +19,8 @@ use ft_comm::fault::{self, KillSpec};
 /// A bundled app: its name and what it is for.
 const BUNDLED: &[(&str, &str)] = &[("cg", "solve a sparse linear system by conjugate gradients")];
 
+const SCHEME_HELP: &str = "Where the redundancy lies: none, xor[:GROUP] (default: xor; none for one rank)";
+
 /// Exit status for bad usage or input.
 const USAGE: u8 = 2;
 
@@ -44,14 +46,14 @@ pub(crate) enum Program {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of the job")]
 pub(crate) struct Options {
-    /// Ranks that compute [default: the cores of this machine]
+    /// Ranks that compute (default: the cores of this machine)
     #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = at_least_one)]
     ranks: Option<usize>,
     /// Dedicated parity ranks per parity group; 0 rotates the parity among the ranks
     #[arg(long, value_name = "M", default_value_t = 0)]
     pub(crate) parity_ranks: usize,
-    /// Where the redundancy lies: none, xor[:GROUP] [default: xor; none for one rank]
-    #[arg(long, value_name = "S")]
+    // Not a doc comment: rustdoc would take the brackets for links.
+    #[arg(long, value_name = "S", help = SCHEME_HELP)]
     scheme: Option<String>,
     /// Take a checkpoint every N steps
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
