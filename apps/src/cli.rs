@@ -1,0 +1,480 @@
+//! The command line of `ftrun`, as values.
+//!
+//! The options of a job stand before the program. A bundled app takes them behind its name as well, mixed with its
+//! own; so for a bundled app both sides are read together as one. What follows the path of any other program belongs
+//! to that program, whatever it looks like.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{ArgGroup, Args, Parser, ValueEnum};
+use ft_comm::fault::{self, KillSpec};
+
+/// A bundled app: its name and what it is for.
+const BUNDLED: &[(&str, &str)] = &[("cg", "solve a sparse linear system by conjugate gradients")];
+
+const SCHEME_HELP: &str = "Where the redundancy lies: none, xor[:GROUP] (default: xor; none for one rank)";
+
+/// Exit status for bad usage or input.
+const USAGE: u8 = 2;
+
+/// A job to run.
+#[derive(Debug)]
+pub(crate) struct Invocation {
+    /// How to run it.
+    pub(crate) options: Options,
+    /// What to run.
+    pub(crate) program: Program,
+}
+
+/// What the ranks run.
+#[derive(Debug)]
+pub(crate) enum Program {
+    /// The bundled conjugate gradient solver.
+    Cg(CgArgs),
+    /// A program of the user's.
+    Own { path: PathBuf, args: Vec<OsString> },
+}
+
+/// The options of a job.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Options of the job")]
+pub(crate) struct Options {
+    /// Ranks that compute (default: the cores of this machine)
+    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = at_least_one)]
+    ranks: Option<usize>,
+    /// Dedicated parity ranks per parity group; 0 rotates the parity among the ranks
+    #[arg(long, value_name = "M", default_value_t = 0)]
+    pub(crate) parity_ranks: usize,
+    // Not a doc comment: rustdoc would take the brackets for links.
+    #[arg(long, value_name = "S", help = SCHEME_HELP)]
+    scheme: Option<String>,
+    /// Take a checkpoint every N steps
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
+    pub(crate) every: usize,
+    /// When ranks are lost, start replacements and rebuild their data, or end the job
+    #[arg(long, value_name = "M", value_enum, default_value_t = OnFailure::Rebuild)]
+    pub(crate) on_failure: OnFailure,
+    /// Inject a failure, such as 2@step=40; may be repeated
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) kill: Vec<KillSpec>,
+    /// Give up when the same rank fails more than R times without a checkpoint in between
+    #[arg(long, value_name = "R", default_value_t = 3)]
+    pub(crate) max_restarts: usize,
+    /// Milliseconds between two signs of life
+    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    heartbeat_interval: u64,
+    /// Milliseconds of silence after which a rank counts as lost
+    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    heartbeat_timeout: u64,
+    /// Print one JSON report on stdout at the end; everything else goes to stderr
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Say more
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    /// Say only what went wrong
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+impl Options {
+    /// Ranks that compute; at least one.
+    pub(crate) fn ranks(&self) -> usize {
+        self.ranks.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    }
+
+    /// The scheme as given, or the default for this number of ranks.
+    pub(crate) fn scheme(&self) -> &str {
+        let default = if self.ranks() == 1 { "none" } else { "xor" };
+        self.scheme.as_deref().unwrap_or(default)
+    }
+
+    /// Time between two signs of life.
+    pub(crate) fn heartbeat_interval(&self) -> Duration {
+        Duration::from_millis(self.heartbeat_interval)
+    }
+
+    /// Silence after which a rank counts as lost; longer than the interval.
+    pub(crate) fn heartbeat_timeout(&self) -> Duration {
+        Duration::from_millis(self.heartbeat_timeout)
+    }
+
+    /// What no single option can be blamed for.
+    fn check(&self) -> Result<(), String> {
+        let (interval, timeout) = (self.heartbeat_interval, self.heartbeat_timeout);
+        if interval >= timeout {
+            return Err(format!(
+                "--heartbeat-interval {interval} is not below --heartbeat-timeout {timeout}: \
+                 living ranks would count as lost"
+            ));
+        }
+        // With parity ranks the size of the job depends on the number of groups; the launcher checks then.
+        if self.parity_ranks == 0 {
+            self.kill.iter().try_for_each(|spec| spec.validate(self.ranks())).map_err(|e| e.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+/// What to do when ranks are lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnFailure {
+    Rebuild,
+    Abort,
+}
+
+/// The arguments of `cg`.
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(next_help_heading = "Options of cg")]
+#[command(group = ArgGroup::new("system").required(true))]
+pub(crate) struct CgArgs {
+    /// The matrix, a Matrix Market file
+    #[arg(long, value_name = "FILE", group = "system")]
+    pub(crate) matrix: Option<PathBuf>,
+    /// The Poisson problem on a grid of N x N x N points
+    #[arg(long, value_name = "N", group = "system", value_parser = at_least_one)]
+    pub(crate) poisson: Option<usize>,
+    /// The Poisson problem on a grid of N x N points
+    #[arg(long, value_name = "N", group = "system", value_parser = at_least_one)]
+    pub(crate) poisson2d: Option<usize>,
+    /// The right-hand side: a file, 'ones', or 'solution' for the one whose solution is all ones
+    #[arg(long, value_name = "FILE|ones|solution", default_value = "solution")]
+    pub(crate) rhs: Rhs,
+    /// Done when the norm of the residual is below this part of that of the right-hand side
+    #[arg(long, value_name = "TOL", default_value = "1e-8", value_parser = positive)]
+    pub(crate) tol: f64,
+    /// Give up after N iterations
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = at_least_one)]
+    pub(crate) max_iter: usize,
+    /// The preconditioner; 'jacobi' divides by the diagonal
+    #[arg(long, value_name = "P", value_enum, default_value_t = Precond::None)]
+    pub(crate) precond: Precond,
+}
+
+/// The right-hand side of a system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Rhs {
+    /// A times the vector of ones.
+    Solution,
+    /// All ones.
+    Ones,
+    /// From a file.
+    File(PathBuf),
+}
+
+impl FromStr for Rhs {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text {
+            "solution" => Self::Solution,
+            "ones" => Self::Ones,
+            file => Self::File(file.into()),
+        })
+    }
+}
+
+/// A preconditioner of `cg`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Precond {
+    None,
+    Jacobi,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("must be at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|x: &f64| x.is_finite() && *x > 0.0);
+    number.ok_or_else(|| "must be a number above 0".to_owned())
+}
+
+/// `ftrun` with any program.
+#[derive(Debug, Parser)]
+#[command(name = "ftrun", version, max_term_width = 110)]
+#[command(about = "Run a program as ranks that survive the loss of some of them")]
+#[command(override_usage = "ftrun [OPTIONS] PROGRAM [ARGS...]", after_help = after_help())]
+struct AnyProgram {
+    #[command(flatten)]
+    options: Options,
+    /// A bundled app, or a path; what follows a path belongs to that program
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
+    command: Vec<OsString>,
+}
+
+/// `ftrun` with `cg`, whose name has been taken out.
+#[derive(Debug, Parser)]
+#[command(name = "ftrun cg", version, max_term_width = 110)]
+#[command(about = "Solve a sparse linear system by conjugate gradients")]
+#[command(override_usage = "ftrun [OPTIONS] cg <--matrix FILE|--poisson N|--poisson2d N> [OPTIONS]")]
+struct WithCg {
+    #[command(flatten)]
+    app: CgArgs,
+    #[command(flatten)]
+    options: Options,
+}
+
+fn after_help() -> String {
+    let mut text = String::from("Bundled apps ('ftrun APP --help' says more):\n");
+    for (name, purpose) in BUNDLED {
+        let _ = writeln!(text, "  {name:<8}{purpose}");
+    }
+    let _ = write!(text, "\nFailures to inject:\n  {}", fault::grammar().replace('\n', "\n  "));
+    text
+}
+
+/// Why there is nothing to run: help was asked for, or the command line is wrong.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    status: u8,
+    text: String,
+}
+
+impl Stop {
+    /// Prints the help to stdout or the complaint to stderr, and gives the status to end with.
+    pub(crate) fn print(&self) -> ExitCode {
+        // If nobody listens, the status still tells.
+        let _ = match self.status {
+            0 => writeln!(std::io::stdout(), "{}", self.text),
+            _ => writeln!(std::io::stderr(), "{}", self.text),
+        };
+        ExitCode::from(self.status)
+    }
+
+    fn usage(complaint: &str, hint: &str) -> Self {
+        Self { status: USAGE, text: format!("ftrun: {complaint}\n{hint}") }
+    }
+}
+
+/// Reads a command line; `argv[0]` is the name of this program.
+///
+/// # Errors
+/// A [`Stop`] to print and to end with.
+pub(crate) fn parse(argv: &[OsString]) -> Result<Invocation, Stop> {
+    let any = AnyProgram::try_parse_from(argv).map_err(stop)?;
+    let (name, args) = any.command.split_first().expect("clap asks for a program");
+    let invocation = if is_bundled(name) {
+        let before = &argv[..argv.len() - any.command.len()];
+        // The `--` of `ftrun -n 4 -- cg` has served its purpose.
+        let before = before.strip_suffix(&[OsString::from("--")]).unwrap_or(before);
+        let with_cg = WithCg::try_parse_from(before.iter().chain(args)).map_err(stop)?;
+        Invocation { options: with_cg.options, program: Program::Cg(with_cg.app) }
+    } else {
+        let path = own_program(name)?;
+        Invocation { options: any.options, program: Program::Own { path, args: args.to_vec() } }
+    };
+    invocation.options.check().map_err(|complaint| Stop::usage(&complaint, HINT))?;
+    Ok(invocation)
+}
+
+const HINT: &str = "See 'ftrun --help'.";
+
+fn is_bundled(name: &OsStr) -> bool {
+    BUNDLED.iter().any(|(app, _)| name == *app)
+}
+
+/// The path of a program that is not bundled. One without a `/` is a file here, never one from `$PATH`.
+fn own_program(name: &OsStr) -> Result<PathBuf, Stop> {
+    let path = Path::new(name);
+    if name.as_encoded_bytes().contains(&b'/') {
+        return Ok(path.to_owned());
+    }
+    if path.is_file() {
+        return Ok(Path::new(".").join(path));
+    }
+    let apps: Vec<&str> = BUNDLED.iter().map(|(app, _)| *app).collect();
+    let complaint = format!(
+        "'{}' is neither a bundled app nor a file; bundled apps: {}",
+        path.display(),
+        apps.join(", ")
+    );
+    Err(Stop::usage(&complaint, HINT))
+}
+
+/// Shortens what clap says to its first line, and a hint.
+fn stop(error: clap::Error) -> Stop {
+    let text = error.render().to_string();
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        return Stop { status: 0, text: text.trim_end().to_owned() };
+    }
+    let hint = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+    let hint = hint.map_or(HINT.to_owned(), |tip| format!("Tip: {tip}."));
+    let mut lines = text.strip_prefix("error: ").unwrap_or(&text).lines();
+    let mut complaint = lines.next().unwrap_or_default().to_owned();
+    let details = lines.take_while(|line| !line.trim().is_empty());
+    // A first line that ends in a colon says nothing without the others; elsewhere they are the syntax of a value.
+    let glue = if complaint.ends_with(':') { " " } else { "\n" };
+    for line in details {
+        complaint += glue;
+        complaint += if glue == " " { line.trim() } else { line };
+    }
+    Stop::usage(&complaint, &hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Invocation, Stop> {
+        parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    fn good(line: &str) -> Invocation {
+        read(line).unwrap_or_else(|stop| panic!("{line}: {}", stop.text))
+    }
+
+    fn cg(line: &str) -> (Options, CgArgs) {
+        match good(line) {
+            Invocation { options, program: Program::Cg(args) } => (options, args),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The first line of the complaint.
+    fn refused(line: &str) -> String {
+        let stop = read(line).expect_err(line);
+        assert_eq!(stop.status, USAGE, "{line}");
+        stop.text.lines().next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn the_commands_are_sound() {
+        use clap::CommandFactory as _;
+        AnyProgram::command().debug_assert();
+        WithCg::command().debug_assert();
+    }
+
+    #[test]
+    fn a_bundled_app_has_defaults() {
+        let (options, args) = cg("ftrun -n 4 cg --poisson 8");
+        assert_eq!((options.ranks(), options.parity_ranks, options.scheme()), (4, 0, "xor"));
+        assert_eq!((options.every, options.on_failure, options.max_restarts), (10, OnFailure::Rebuild, 3));
+        assert_eq!(options.heartbeat_interval(), Duration::from_millis(100));
+        assert_eq!(options.heartbeat_timeout(), Duration::from_millis(1000));
+        assert!(options.kill.is_empty() && !options.json && !options.verbose && !options.quiet);
+        let expected = CgArgs {
+            matrix: None,
+            poisson: Some(8),
+            poisson2d: None,
+            rhs: Rhs::Solution,
+            tol: 1e-8,
+            max_iter: 10_000,
+            precond: Precond::None,
+        };
+        assert_eq!(args, expected);
+        assert_eq!(cg("ftrun -n 1 cg --poisson 8").0.scheme(), "none");
+        assert!(cg("ftrun cg --poisson 8").0.ranks() >= 1);
+    }
+
+    #[test]
+    fn a_bundled_app_takes_the_options_on_both_sides() {
+        let (options, args) =
+            cg("ftrun -n 4 --kill 1@init cg --poisson2d 64 --kill 2@step=40 --json --every 5");
+        assert_eq!((options.ranks(), options.every, options.json), (4, 5, true));
+        let kills: Vec<String> = options.kill.iter().map(ToString::to_string).collect();
+        assert_eq!(kills, ["1@init", "2@step=40"]);
+        assert_eq!(args.poisson2d, Some(64));
+        let (options, args) = cg("ftrun -v -- cg --matrix a.mtx --rhs b.mtx --precond jacobi -n3");
+        assert_eq!((options.ranks(), options.verbose), (3, true));
+        assert_eq!((args.matrix, args.rhs), (Some("a.mtx".into()), Rhs::File("b.mtx".into())));
+        assert_eq!(args.precond, Precond::Jacobi);
+    }
+
+    #[test]
+    fn what_follows_a_path_belongs_to_that_program() {
+        for line in [
+            "ftrun -n 2 ./mine --kill x -n 9 -- cg --json",
+            "ftrun -n 2 -- ./mine --kill x -n 9 -- cg --json",
+        ] {
+            let Invocation { options, program: Program::Own { path, args } } = good(line) else {
+                panic!("{line}")
+            };
+            assert_eq!(path, Path::new("./mine"));
+            assert_eq!(args, ["--kill", "x", "-n", "9", "--", "cg", "--json"]);
+            assert_eq!((options.ranks(), options.kill.len(), options.json), (2, 0, false));
+        }
+    }
+
+    #[test]
+    fn a_file_without_a_slash_is_the_one_here() {
+        // Tests run in the directory of their crate.
+        let Program::Own { path, args } = good("ftrun Cargo.toml").program else { panic!("not bundled") };
+        assert_eq!((path.as_path(), args.len()), (Path::new("./Cargo.toml"), 0));
+    }
+
+    #[test]
+    fn complaints_are_one_line() {
+        for (line, expected) in [
+            ("ftrun", "ftrun: the following required arguments were not provided: <PROGRAM>..."),
+            ("ftrun foo -n 3", "ftrun: 'foo' is neither a bundled app nor a file; bundled apps: cg"),
+            ("ftrun -n 0 cg --poisson 4", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
+            ("ftrun cg --poisson 4 -n 0", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
+            ("ftrun --every 0 ./x", "ftrun: invalid value '0' for '--every <N>': must be at least 1"),
+            ("ftrun -n 2 --poisson 4 cg", "ftrun: unexpected argument '--poisson' found"),
+            ("ftrun --rank 4 cg", "ftrun: unexpected argument '--rank' found"),
+            (
+                "ftrun cg",
+                "ftrun: the following required arguments were not provided: \
+                 <--matrix <FILE>|--poisson <N>|--poisson2d <N>>",
+            ),
+            (
+                "ftrun cg --matrix a --poisson 4",
+                "ftrun: the argument '--matrix <FILE>' cannot be used with '--poisson <N>'",
+            ),
+            (
+                "ftrun cg --poisson 4 --poisson2d 4",
+                "ftrun: the argument '--poisson <N>' cannot be used with '--poisson2d <N>'",
+            ),
+            (
+                "ftrun -n 2 cg --poisson 4 -n 3",
+                "ftrun: the argument '--ranks <N>' cannot be used multiple times",
+            ),
+            ("ftrun cg --poisson 4 extra", "ftrun: unexpected argument 'extra' found"),
+            (
+                "ftrun cg --poisson 4 --tol 0",
+                "ftrun: invalid value '0' for '--tol <TOL>': must be a number above 0",
+            ),
+            ("ftrun -v -q ./x", "ftrun: the argument '--verbose' cannot be used with '--quiet'"),
+            (
+                "ftrun --kill 1@stop=3 ./x",
+                "ftrun: invalid value '1@stop=3' for '--kill <SPEC>': there is no point 'stop'",
+            ),
+            (
+                "ftrun -n 4 --kill 9@step=1 ./x",
+                "ftrun: --kill 9@step=1: rank 9 does not exist, ranks are 0 to 3",
+            ),
+            (
+                "ftrun --heartbeat-timeout 100 ./x",
+                "ftrun: --heartbeat-interval 100 is not below --heartbeat-timeout 100: living ranks would count as lost",
+            ),
+        ] {
+            assert_eq!(refused(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn help_and_version_are_no_complaints() {
+        for (line, part) in [
+            ("ftrun --help", "Bundled apps"),
+            ("ftrun -h", "--heartbeat-timeout"),
+            ("ftrun --version", "ftrun 0"),
+            ("ftrun cg --help", "--poisson2d"),
+            ("ftrun -n 4 cg --help", "--kill"),
+        ] {
+            let stop = read(line).expect_err(line);
+            assert!(stop.status == 0 && stop.text.contains(part), "{line}: {}", stop.text);
+        }
+    }
+}
