@@ -1,15 +1,44 @@
 //! `ftrun`: starts a program as the ranks of a job and sees it through failures.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
 
-#[allow(dead_code, reason = "the launcher, which reads the rest, is still to come")]
 mod cli;
+mod job;
+
+/// First argument of the processes that the launcher starts, followed by the launcher's process number and
+/// the launcher's own arguments.
+const RANK_OF: &str = "--rank-of";
 
 fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();
+    let launcher = match &argv[..] {
+        [_, flag, pid, ..] if flag == RANK_OF => pid.to_str().and_then(|pid| pid.parse().ok()),
+        _ => None,
+    };
+    match launcher {
+        Some(launcher) => as_rank(launcher, argv),
+        None => match cli::parse(&argv) {
+            Ok(invocation) => job::run(invocation, &argv[1..]),
+            Err(stop) => stop.print(),
+        },
+    }
+}
+
+/// One rank of a job: a bundled app in this process, or another program in its place.
+fn as_rank(launcher: u32, mut argv: Vec<OsString>) -> ExitCode {
+    if ft_comm::launch::die_with_launcher(launcher).is_err() {
+        return ExitCode::FAILURE;
+    }
+    argv.drain(1..3);
     match cli::parse(&argv) {
-        Ok(_) => ExitCode::SUCCESS,
+        Ok(cli::Invocation { program: cli::Program::Own { path, args }, .. }) => {
+            let error = Command::new(&path).args(args).exec();
+            eprintln!("ftrun: cannot run {}: {error}", path.display());
+            ExitCode::from(2)
+        }
+        Ok(cli::Invocation { program: cli::Program::Cg(_args), .. }) => ExitCode::SUCCESS,
         Err(stop) => stop.print(),
     }
 }

@@ -1,1 +1,348 @@
-//! The launcher.
+//! The launcher: starts the ranks of a job, arbitrates its membership, forwards output, input and signals,
+//! and leaves nothing behind.
+//!
+//! Everything happens in one thread around one `poll`; decisions are those of the arbiter
+//! ([`crate::proto::arbiter`]), which this module only carries out.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
+
+use crate::proto::arbiter::{Arbiter, Config, Effect, Event};
+use crate::rank::PeerId;
+use crate::time::{Clock, Time};
+use crate::transport::tcp::timespec;
+use crate::transport::{Accepted, Doorman};
+use crate::wire::handshake::JobKey;
+
+mod control;
+mod ledger;
+mod output;
+mod process;
+mod stdin;
+
+use control::Control;
+pub use ledger::Failure;
+use ledger::Ledger;
+pub use process::die_with_launcher;
+use process::{Process, Started};
+
+/// How long processes are given to end by themselves when the job is over.
+const GRACE: Duration = Duration::from_millis(500);
+/// How long a broken control link waits for the operating system's word on why.
+const CAUSE: Duration = Duration::from_millis(20);
+
+/// What is to be launched.
+#[derive(Debug)]
+pub struct Order {
+    /// The program of every rank.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// The job.
+    pub config: Config,
+    /// Standard output of the ranks goes to standard error, as the launcher's own is kept for a report.
+    pub output_to_stderr: bool,
+    /// Each line of output is prefixed with its rank.
+    pub tag_output: bool,
+}
+
+/// How a job ended.
+#[derive(Debug)]
+pub struct Ending {
+    /// Exit status.
+    pub code: i32,
+    /// Cause, empty if all went well.
+    pub message: String,
+    /// What the ranks reported when they were done, by rank; empty if the job did not get there.
+    pub outputs: Vec<Vec<u8>>,
+    /// Failures and repairs.
+    pub failures: Vec<Failure>,
+    /// Positions of injected failures that did not fire.
+    pub unfired: Vec<usize>,
+    /// Connections of strangers that were refused.
+    pub strangers: u64,
+    /// Wall time.
+    pub elapsed: Duration,
+}
+
+/// The job could not be launched.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// A program could not be started.
+    #[error("cannot start {}: {source}", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The operating system refuses something that the launcher needs.
+    #[error("cannot set up the job: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// Launches a job and returns when it has ended and no process of it is left.
+///
+/// # Errors
+/// The job could not be launched; no process is left then either.
+pub fn launch(order: Order, observer: &mut dyn FnMut(&Event, Time)) -> Result<Ending, LaunchError> {
+    let mut launcher = Launcher::new(order)?;
+    let result = launcher.run(observer);
+    // Whatever happened, nothing is left behind.
+    launcher.kill_all();
+    result
+}
+
+struct Signals {
+    child: UnixStream,
+    end: Vec<(Signal, UnixStream)>,
+    stop: UnixStream,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        let pipe = |number: i32| -> std::io::Result<UnixStream> {
+            let (ours, theirs) = UnixStream::pair()?;
+            ours.set_nonblocking(true)?;
+            signal_hook::low_level::pipe::register(number, theirs)?;
+            Ok(ours)
+        };
+        use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+        let end = [(SIGINT, Signal::INT), (SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP)];
+        let end = end.into_iter().map(|(number, signal)| Ok((signal, pipe(number)?)));
+        Ok(Self { child: pipe(SIGCHLD)?, end: end.collect::<std::io::Result<_>>()?, stop: pipe(SIGTSTP)? })
+    }
+
+    fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        [self.child.as_fd(), self.stop.as_fd()].into_iter().chain(self.end.iter().map(|(_, s)| s.as_fd()))
+    }
+}
+
+fn rang(stream: &UnixStream) -> bool {
+    matches!((&*stream).read(&mut [0; 64]), Ok(count) if count > 0)
+}
+
+struct Launcher {
+    order: Order,
+    key: JobKey,
+    clock: Clock,
+    arbiter: Arbiter,
+    doorman: Doorman,
+    address: String,
+    signals: Signals,
+    processes: HashMap<PeerId, Process>,
+    controls: HashMap<PeerId, Control>,
+    /// Control links that broke, and when to stop waiting for the exit of their process.
+    broken: HashMap<PeerId, Time>,
+    output: output::Output,
+    stdin: stdin::Forwarder,
+    ledger: Ledger,
+    outputs: Vec<Vec<u8>>,
+    ending: Option<(i32, String, Time)>,
+}
+
+impl Launcher {
+    fn new(order: Order) -> Result<Self, LaunchError> {
+        let mut key = JobKey { job: [0; 16], key: [0; 32] };
+        let random = getrandom::fill(&mut key.job).and_then(|()| getrandom::fill(&mut key.key));
+        random.map_err(|error| std::io::Error::other(error.to_string()))?;
+        let doorman = Doorman::listen(key.clone(), PeerId::LAUNCHER)?;
+        let clock = Clock::start();
+        Ok(Self {
+            address: doorman.address()?,
+            arbiter: Arbiter::new(order.config.clone(), clock.now()),
+            ledger: Ledger::new(order.config.kills.clone()),
+            output: output::Output::new(order.output_to_stderr, order.tag_output),
+            stdin: stdin::Forwarder::default(),
+            order,
+            key,
+            clock,
+            doorman,
+            signals: Signals::new()?,
+            processes: HashMap::new(),
+            controls: HashMap::new(),
+            broken: HashMap::new(),
+            outputs: vec![],
+            ending: None,
+        })
+    }
+
+    fn run(&mut self, observer: &mut dyn FnMut(&Event, Time)) -> Result<Ending, LaunchError> {
+        loop {
+            self.carry_out(observer)?;
+            if let Some((code, message, until)) = &self.ending {
+                if self.processes.is_empty() {
+                    self.output.finish();
+                    return Ok(Ending {
+                        code: *code,
+                        message: message.clone(),
+                        outputs: std::mem::take(&mut self.outputs),
+                        failures: self.ledger.failures(),
+                        unfired: self.arbiter.unfired(),
+                        strangers: self.doorman.refused(),
+                        elapsed: self.clock.now().since(Time(0)),
+                    });
+                }
+                if self.clock.now() >= *until {
+                    self.kill_all();
+                }
+            }
+            self.wait();
+            self.listen();
+            self.reap();
+            self.hear();
+            self.output.pump();
+            self.heed_signals();
+            self.arbiter.tick(self.clock.now());
+        }
+    }
+
+    fn carry_out(&mut self, observer: &mut dyn FnMut(&Event, Time)) -> Result<(), LaunchError> {
+        while let Some(effect) = self.arbiter.poll_effect() {
+            let now = self.clock.now();
+            match effect {
+                Effect::Send { to, message } => {
+                    if let Some(control) = self.controls.get_mut(&to) {
+                        control.send(&message);
+                    }
+                }
+                Effect::Start { rank, peer, incarnation: _ } => self.start(rank, peer)?,
+                Effect::Kill(peer) => self.processes.get(&peer).into_iter().for_each(|p| p.signal(Signal::KILL)),
+                Effect::Stop(peer) => self.processes.get(&peer).into_iter().for_each(|p| p.signal(Signal::STOP)),
+                Effect::Record(event) => {
+                    self.ledger.record(now, &event);
+                    observer(&event, now);
+                    if let Event::Finished { outputs } = event {
+                        self.outputs = outputs;
+                    }
+                }
+                Effect::End { code, message } => {
+                    self.output.job_is_over();
+                    self.ending = Some((code, message, now.after(GRACE)));
+                }
+            }
+        }
+        for control in self.controls.values_mut() {
+            control.flush();
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, rank: usize, peer: PeerId) -> Result<(), LaunchError> {
+        let environment = [
+            (crate::ENV_LAUNCHER, self.address.clone()),
+            (crate::ENV_KEY, self.key.to_text()),
+            (crate::ENV_PEER, peer.0.to_string()),
+        ];
+        let Started { process, stdout, stderr, stdin } =
+            process::start(&self.order.program, &self.order.args, &environment, rank == 0)
+                .map_err(|source| LaunchError::Start { program: self.order.program.clone(), source })?;
+        self.processes.insert(peer, process);
+        self.output.add(rank, stdout, stderr);
+        if let Some(stdin) = stdin {
+            self.stdin.forward_to(stdin);
+        }
+        Ok(())
+    }
+
+    fn kill_all(&mut self) {
+        for process in self.processes.values() {
+            process.signal(Signal::KILL);
+        }
+        // Killed processes are reaped at once or soon; a job that could not be launched waits for them here.
+        if self.ending.is_none() {
+            self.processes.drain().for_each(|(_, process)| process.wait());
+        }
+    }
+
+    fn wait(&mut self) {
+        let now = self.clock.now();
+        let mut until = self.arbiter.poll_timeout();
+        until = self.broken.values().copied().fold(until, Time::min);
+        if let Some((_, _, end)) = &self.ending {
+            until = until.min(*end).min(now.after(Duration::from_millis(50)));
+        }
+        let mut fds: Vec<PollFd<'_>> = Vec::new();
+        let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        fds.extend(self.signals.fds().map(readable));
+        fds.extend(self.doorman.fds().map(readable));
+        fds.extend(self.output.fds().map(readable));
+        for control in self.controls.values() {
+            let flags = if control.is_blocked() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+            fds.push(PollFd::from_borrowed_fd(control.fd(), flags));
+        }
+        let _ = rustix::event::poll(&mut fds, Some(&timespec(until.since(now))));
+    }
+
+    /// New connections.
+    fn listen(&mut self) {
+        let now = self.clock.now();
+        for Accepted { opening, stream } in self.doorman.serve(now) {
+            if self.arbiter.connected(now, opening.from) {
+                self.controls.insert(opening.from, Control::new(stream));
+            }
+        }
+    }
+
+    /// What ranks have to say.
+    fn hear(&mut self) {
+        let now = self.clock.now();
+        let mut lost = Vec::new();
+        for (peer, control) in &mut self.controls {
+            let alive = control.receive(|message| self.arbiter.handle(now, *peer, message));
+            if !alive {
+                lost.push(*peer);
+            }
+        }
+        for peer in lost {
+            self.controls.remove(&peer);
+            self.broken.insert(peer, now.after(CAUSE));
+        }
+        let overdue: Vec<PeerId> = self.broken.iter().filter(|(_, at)| **at <= now).map(|(p, _)| *p).collect();
+        for peer in overdue {
+            self.broken.remove(&peer);
+            self.arbiter.disconnected(now, peer);
+        }
+    }
+
+    /// Processes that have ended.
+    fn reap(&mut self) {
+        if rang(&self.signals.child) {
+            let ended: Vec<_> =
+                self.processes.iter_mut().filter_map(|(peer, p)| Some((*peer, p.ended()?))).collect();
+            for (peer, exit) in ended {
+                // What it said last comes before its end.
+                if let Some(mut control) = self.controls.remove(&peer) {
+                    control.receive(|message| self.arbiter.handle(self.clock.now(), peer, message));
+                }
+                self.processes.remove(&peer);
+                self.broken.remove(&peer);
+                self.output.pump();
+                self.arbiter.exited(self.clock.now(), peer, exit);
+            }
+        }
+    }
+
+    fn heed_signals(&mut self) {
+        for (signal, stream) in &self.signals.end {
+            if rang(stream) {
+                self.processes.values().for_each(|process| process.signal(*signal));
+                let name = if *signal == Signal::INT { "interrupt" } else { "signal" };
+                self.arbiter.end(128 + signal.as_raw(), format!("ended by {name} {}", signal.as_raw()));
+            }
+        }
+        if rang(&self.signals.stop) {
+            self.processes.values().for_each(|process| process.signal(Signal::STOP));
+            let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+            self.processes.values().for_each(|process| process.signal(Signal::CONT));
+        }
+    }
+}

@@ -439,7 +439,7 @@ impl Arbiter {
     pub fn disconnected(&mut self, now: Time, peer: PeerId) {
         let Some(rank) = self.rank_of(peer) else { return };
         self.chairs[rank].connected = false;
-        if !self.over && !self.finished {
+        if !self.over && !self.finished && !self.chairs[rank].leaving {
             self.fail(now, rank, "its link to the launcher broke".into(), false);
         }
     }

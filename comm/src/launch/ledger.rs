@@ -1,0 +1,122 @@
+//! The account of failures and repairs, for reports.
+
+use std::time::Duration;
+
+use crate::fault::KillSpec;
+use crate::proto::arbiter::Event;
+use crate::rank::Rank;
+use crate::time::Time;
+
+/// Ranks that were lost together, and what it took to go on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// The ranks.
+    pub ranks: Vec<Rank>,
+    /// The point of the injected failure, or how the loss was noticed.
+    pub point: String,
+    /// From the kill to its notice, for injected failures.
+    pub detect: Option<Duration>,
+    /// From the notice to the next generation: agreement and replacements.
+    pub repair: Option<Duration>,
+    /// From the next generation to the moment when all ranks work again.
+    pub restore: Option<Duration>,
+    /// Steps that had to be done again.
+    pub steps_lost: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    ranks: Vec<Rank>,
+    point: String,
+    struck: Option<Time>,
+    lost: Time,
+    decided: Option<Time>,
+    resumed: Option<Time>,
+    steps_lost: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Ledger {
+    kills: Vec<KillSpec>,
+    struck: Vec<(usize, Time)>,
+    entries: Vec<Entry>,
+}
+
+impl Ledger {
+    pub(super) fn new(kills: Vec<KillSpec>) -> Self {
+        Self { kills, struck: vec![], entries: vec![] }
+    }
+
+    pub(super) fn record(&mut self, now: Time, event: &Event) {
+        match event {
+            Event::Struck { spec } => self.struck.push((*spec, now)),
+            Event::Lost { rank, cause, .. } => {
+                let struck = self.struck.iter().rev().find(|(spec, _)| self.kills[*spec].ranks.contains(rank));
+                let point = struck.map_or(cause.clone(), |(spec, _)| self.kills[*spec].point.to_string());
+                match self.entries.iter_mut().find(|entry| entry.decided.is_none()) {
+                    Some(entry) => {
+                        if !entry.ranks.contains(rank) {
+                            entry.ranks.push(*rank);
+                            entry.ranks.sort_unstable();
+                        }
+                        if !entry.point.split(", ").any(|known| known == point) {
+                            entry.point = format!("{}, {point}", entry.point);
+                        }
+                    }
+                    None => self.entries.push(Entry {
+                        ranks: vec![*rank],
+                        point,
+                        struck: struck.map(|(_, at)| *at),
+                        lost: now,
+                        decided: None,
+                        resumed: None,
+                        steps_lost: 0,
+                    }),
+                }
+            }
+            Event::Decided { .. } => {
+                self.entries.iter_mut().for_each(|entry| _ = entry.decided.get_or_insert(now));
+            }
+            Event::Resumed { steps_lost, .. } => {
+                for entry in self.entries.iter_mut().filter(|e| e.decided.is_some() && e.resumed.is_none()) {
+                    (entry.resumed, entry.steps_lost) = (Some(now), *steps_lost);
+                }
+            }
+            Event::Progress { .. } | Event::Finished { .. } => {}
+        }
+    }
+
+    pub(super) fn failures(&self) -> Vec<Failure> {
+        let failure = |entry: &Entry| Failure {
+            ranks: entry.ranks.clone(),
+            point: entry.point.clone(),
+            detect: entry.struck.map(|struck| entry.lost.since(struck)),
+            repair: entry.decided.map(|decided| decided.since(entry.lost)),
+            restore: entry.resumed.zip(entry.decided).map(|(resumed, decided)| resumed.since(decided)),
+            steps_lost: entry.steps_lost,
+        };
+        self.entries.iter().map(failure).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_a_failure_into_its_phases() {
+        let mut ledger = Ledger::new(vec!["2@step=4".parse().unwrap()]);
+        let lost = |rank| Event::Lost { rank, cause: "killed by signal 9".into(), generation: Some(0) };
+        ledger.record(Time(10), &Event::Struck { spec: 0 });
+        ledger.record(Time(15), &lost(2));
+        ledger.record(Time(17), &lost(1));
+        ledger.record(Time(30), &Event::Decided { generation: 1, failed: vec![1, 2] });
+        ledger.record(Time(50), &Event::Resumed { generation: 1, steps_lost: 3 });
+        let [failure] = &ledger.failures()[..] else { panic!() };
+        assert_eq!(failure.ranks, [1, 2]);
+        assert_eq!(failure.point, "step=4, killed by signal 9");
+        let nanos = |span: Option<Duration>| span.unwrap().as_nanos();
+        assert_eq!((nanos(failure.detect), nanos(failure.repair), nanos(failure.restore)), (5, 15, 20));
+        assert_eq!(failure.steps_lost, 3);
+    }
+}
