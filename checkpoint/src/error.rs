@@ -156,7 +156,7 @@ pub enum LayoutError {
     /// A Reed-Solomon stripe has more blocks than its field has elements.
     #[error(
         "{scheme}: a group of {data} data + {parity} parity = {} blocks a stripe is more than 256",
-        .data + .parity
+        .data.saturating_add(*.parity)
     )]
     TooWide {
         /// The scheme.
@@ -193,25 +193,28 @@ pub struct BeyondTolerance {
     pub suggestion: Option<(Scheme, usize)>,
 }
 
-fn list(ranks: &[usize], last: &str) -> String {
-    let words: Vec<String> = ranks.iter().map(usize::to_string).collect();
-    match words.split_last() {
-        Some((end, rest)) if !rest.is_empty() => {
-            format!("{}{last}{end}", rest.join(if last == " " { " " } else { ", " }))
+/// Writes `1`, `1 and 2`, `1, 2 and 3`.
+fn enumerated(ranks: &[usize]) -> String {
+    match ranks {
+        [] => String::new(),
+        [one] => one.to_string(),
+        [first @ .., last] => {
+            let first: Vec<String> = first.iter().map(usize::to_string).collect();
+            format!("{} and {last}", first.join(", "))
         }
-        _ => words.concat(),
     }
 }
 
 impl fmt::Display for BeyondTolerance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (ranks, are) = if self.lost.len() == 1 { ("rank", "is") } else { ("ranks", "are") };
-        write!(f, "{ranks} {} ", list(&self.lost, " and "))?;
+        write!(f, "{ranks} {} ", enumerated(&self.lost))?;
         if self.scheme == Scheme::None {
             write!(f, "{are} lost, scheme none survives no loss; ")?;
         } else {
             let losses = if self.tolerance == 1 { "loss" } else { "losses" };
-            write!(f, "of parity group {} (ranks {}) ", self.group, list(&self.members, " "))?;
+            let members: Vec<String> = self.members.iter().map(usize::to_string).collect();
+            write!(f, "of parity group {} (ranks {}) ", self.group, members.join(" "))?;
             write!(f, "{are} lost, {} survives {} {losses} a group; ", self.scheme, self.tolerance)?;
         }
         match &self.suggestion {

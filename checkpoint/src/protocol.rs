@@ -24,6 +24,10 @@
 //! does nothing until it is told what was chosen ([`Event::Restored`]). The same holds when a restore is itself
 //! interrupted: a replacement reports nothing until it has been restored whole, a survivor reports what it had.
 //!
+//! An epoch that was given up (a failed vote, a failure) is attempted again under the same number. Pieces of the two
+//! attempts must not be mixed; that is for the caller, who has the generation and the order of messages to tell them
+//! apart.
+//!
 //! What this module does not do: messages, the agreement, timeouts, memory. `protocol/model.rs` runs several ledgers
 //! through all interleavings of a small job with crashes anywhere, and finds the breach when a rule is switched off.
 

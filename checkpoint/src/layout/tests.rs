@@ -110,7 +110,7 @@ fn any_m_losses_a_group_survive_and_one_more_does_not() {
             let m = group.tolerance();
             for lost in choose(&group.members, m) {
                 assert_eq!(layout.survives(&lost), Ok(()));
-                assert_eq!(group.tolerance_left(&lost).is_some(), true);
+                assert!(group.tolerance_left(&lost).is_some());
             }
             if !matches!(group.code, CodeSpec::Mirror { .. }) {
                 for lost in choose(&group.members, m + 1).into_iter().take(20) {
@@ -150,7 +150,8 @@ fn suggestions_would_have_survived() {
         for lost in [vec![0], vec![0, 1], vec![0, 1, 2], vec![0, total - 1], (0..total).collect()] {
             let Err(beyond) = layout.survives(&lost) else { continue };
             if let Some((scheme, parity_ranks)) = beyond.suggestion {
-                let better = Layout::new(scheme, layout.ranks(), parity_ranks, None).expect("fits");
+                let better = Layout::new(scheme, layout.ranks(), parity_ranks, layout.hosts.as_deref());
+                let better = better.expect("fits");
                 assert_eq!(better.survives(&lost), Ok(()), "{beyond}");
             }
         }
@@ -161,17 +162,15 @@ fn suggestions_would_have_survived() {
 fn golden_rotated() {
     let group = &layout("xor", 4, 0).groups[0];
     assert_eq!((group.chunks, group.code), (3, CodeSpec::Xor { data: 3 }));
-    let stripes: Vec<(Vec<(usize, usize)>, Vec<usize>)> =
-        group.stripes.iter().map(|s| (s.data.clone(), s.parity.clone())).collect();
-    assert_eq!(
-        stripes,
-        [
-            (vec![(1, 0), (2, 0), (3, 0)], vec![0]),
-            (vec![(0, 0), (2, 1), (3, 1)], vec![1]),
-            (vec![(0, 1), (1, 1), (3, 2)], vec![2]),
-            (vec![(0, 2), (1, 2), (2, 2)], vec![3]),
-        ]
-    );
+    let data = [
+        [(1, 0), (2, 0), (3, 0)],
+        [(0, 0), (2, 1), (3, 1)],
+        [(0, 1), (1, 1), (3, 2)],
+        [(0, 2), (1, 2), (2, 2)],
+    ];
+    for (index, stripe) in group.stripes.iter().enumerate() {
+        assert_eq!(*stripe, Stripe { data: data[index].to_vec(), parity: vec![index] });
+    }
     let group = &layout("rs:2+2", 4, 0).groups[0];
     assert_eq!(group.stripes[3], Stripe { data: vec![(1, 1), (2, 1)], parity: vec![3, 0] });
 }
@@ -218,7 +217,7 @@ fn refusals_have_the_numbers() {
     assert_eq!(refused("rs:200+57", 1000, 0), wide);
     let grown = "rs:200+50: a group of 250 data + 50 parity = 300 blocks a stripe is more than 256";
     assert_eq!(refused("rs:200+50", 300, 0), grown);
-    assert_eq!(refused("rs:18446744073709551615+2", 4, 0).contains("more than 256"), true);
+    assert!(refused("rs:18446744073709551615+2", 4, 0).contains("more than 256"));
     let hosts = Layout::new(Scheme::None, 4, 0, Some(&[0, 1])).expect_err("too few").to_string();
     assert_eq!(hosts, "2 hosts are given for 4 ranks");
 }

@@ -302,7 +302,7 @@ impl Job {
         let survivors = || self.nodes.iter().enumerate().filter(|(_, node)| node.whole);
         let epoch = choice.epoch.unwrap_or(0);
         if epoch < self.floor {
-            return Err(format!("epoch {} was committed by all, {epoch} is chosen", self.floor));
+            return Err(format!("all have committed {}, {epoch} is chosen", self.floor));
         }
         if let Some((r, node)) = survivors().find(|(_, node)| node.ledger.committed > epoch) {
             return Err(format!("rank {r} has committed {}, {epoch} is chosen", node.ledger.committed));
@@ -402,8 +402,9 @@ fn every_interleaving_keeps_a_whole_checkpoint() {
     let cases = [
         Bounds { ranks: 2, epochs: 4, crashes: 3, failed_votes: 2, ..SMALL },
         Bounds { ranks: 3, epochs: 3, crashes: 1, ..SMALL },
-        Bounds { ranks: 3, epochs: 2, crashes: 2, tolerance: 2, ..SMALL },
-        Bounds { ranks: 3, epochs: 2, crashes: 1, failed_votes: 1, ..SMALL },
+        Bounds { ranks: 3, epochs: 3, crashes: 2, tolerance: 2, ..SMALL },
+        Bounds { ranks: 3, epochs: 3, crashes: 1, failed_votes: 1, ..SMALL },
+        Bounds { ranks: 4, epochs: 2, crashes: 1, ..SMALL },
     ];
     for bounds in cases {
         let (states, newest) = exhaust(&bounds).expect("whole");
@@ -433,10 +434,10 @@ fn random_walks_keep_a_whole_checkpoint() {
 fn the_checks_catch_each_broken_rule() {
     let bugs = [Bug::BeginsBeforeCommit, Bug::CommitsBeforeVote, Bug::AcceptsBeforeBegin, Bug::ForgetsStaged];
     for bug in bugs {
-        let found = exhaust(&Bounds { bug, ..SMALL }).expect_err("all interleavings find it");
+        let found = exhaust(&Bounds { bug, epochs: 3, ..SMALL }).expect_err("all interleavings find it");
         println!("{bug:?}: {}", found.lines().next().unwrap_or_default());
-        let bounds = Bounds { bug, ranks: 4, epochs: 6, crashes: 4, tolerance: 2, ..SMALL };
-        let walks = (0..500).filter(|seed| wander(&bounds, *seed).is_err()).count();
-        assert!(walks > 0, "{bug:?} is found by random walks, too");
+        let bounds = Bounds { bug, epochs: 6, crashes: 4, tolerance: 2, ..SMALL };
+        let found = (0..20_000).find(|seed| wander(&bounds, *seed).is_err());
+        println!("{bug:?}: found by the walk of seed {:?}", found.expect("random walks find it, too"));
     }
 }

@@ -30,7 +30,7 @@ fn transition_table() {
         Restored(4),
         Restored(5),
         Restored(6),
-    ]; // prettier as a row
+    ];
     let mut table = String::new();
     for state in [Idle, Staging(5), Staged(5), Interrupted(None), Interrupted(Some(5))] {
         table.push_str(&format!("{state:?}\n"));
