@@ -11,7 +11,7 @@
 //! | `neighbor:C` | any C ranks; more, unless a rank goes with all C that hold its copies | C S | C S |
 //! | `xor:G` | any 1 of G | S / (G-1) | S |
 //! | `xor:G`, dedicated | any 1 of G-1 and the parity rank | 0; parity rank: S | S |
-//! | `rs:K+M` | any M of K+M | M S / K | M S; (K+M-1) S / (K+M) if the first holder encodes and forwards |
+//! | `rs:K+M` | any M of K+M | M S / K | M S; (K+M-1) S / K if the first holder encodes and forwards |
 //! | `rs:K+M`, dedicated | any M of K and the M parity ranks | 0; parity ranks: S | M S |
 //!
 //! S is the size of the longest shard of the group. Extra memory is that of one epoch and comes on top of the rank's

@@ -9,7 +9,8 @@
 //! a `u64`. Slices of plain data are one `memcpy`. Fields marked `#[protect(serde)]` go through postcard.
 //!
 //! Loading trusts nothing. Each length is checked against the bytes that are left before memory is taken for it,
-//! so broken bytes give a [`ProtectError`]. Whether intact bytes are the *right* ones is for the hashes in
+//! so broken bytes give a [`ProtectError`]. (Behind `#[protect(serde)]` this is serde's and postcard's care, which is
+//! the same but for sequences of zero-sized items.) Whether intact bytes are the *right* ones is for the hashes in
 //! [`crate::store`].
 //!
 //! ```

@@ -24,6 +24,22 @@ impl ShardMeta {
     pub fn of(shard: &[u8]) -> Self {
         Self { len: shard.len() as u64, hash: *blake3::hash(shard).as_bytes() }
     }
+
+    /// Returns the 40 bytes that travel: the length in little-endian order, then the hash.
+    pub fn to_bytes(self) -> [u8; 40] {
+        let mut bytes = [0; 40];
+        bytes[..8].copy_from_slice(&self.len.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.hash);
+        bytes
+    }
+
+    /// Reads what [`ShardMeta::to_bytes`] wrote; any 40 bytes are valid.
+    pub fn from_bytes(bytes: &[u8; 40]) -> Self {
+        let (mut len, mut hash) = ([0; 8], [0; 32]);
+        len.copy_from_slice(&bytes[..8]);
+        hash.copy_from_slice(&bytes[8..]);
+        Self { len: u64::from_le_bytes(len), hash }
+    }
 }
 
 /// A redundant block that this rank holds for its group.
@@ -284,6 +300,17 @@ mod tests {
             assert_eq!(broken.verify(), Err(StoreError::Block { stripe: 3, bytes: 30 }));
             assert_eq!(broken.verify_shard(), Ok(()));
         }
+    }
+
+    #[test]
+    fn metadata_travels_in_forty_bytes() {
+        let meta = ShardMeta::of(b"shard");
+        let bytes = meta.to_bytes();
+        assert_eq!(
+            (bytes[..8].to_vec(), ShardMeta::from_bytes(&bytes)),
+            (vec![5, 0, 0, 0, 0, 0, 0, 0], meta)
+        );
+        assert_eq!(bytes[8..], *blake3::hash(b"shard").as_bytes());
     }
 
     #[test]

@@ -229,6 +229,31 @@ struct Tuple(#[protect(constant)] u8, i64, #[protect(serde)] Result<u8, String>)
 #[derive(Debug, PartialEq, Protect)]
 struct Unit;
 
+/// Parameters with the names that derived code might use, raw field names, and all three kinds of bounds.
+#[derive(Debug, PartialEq, Protect)]
+struct Awkward<W, P, S> {
+    r#type: Option<W>,
+    #[protect(nested)]
+    part: P,
+    #[protect(constant, serde)]
+    walk: Vec<S>,
+}
+
+#[test]
+fn awkward_names_derive() {
+    let new = |a, b: &str, c| Awkward { r#type: a, part: Tuple(1, 2, Err(b.into())), walk: c };
+    let mut state = new(Some(3u8), "x", vec!["s".to_owned()]);
+    let (constant, variable) = (saved(&mut state, Part::Constant), saved(&mut state, Part::Variable));
+    let mut target = new(None, "", vec![]);
+    load(&mut target, Part::Constant, &constant).expect("load");
+    load(&mut target, Part::Variable, &variable).expect("load");
+    assert_eq!(target, state);
+    assert_eq!(load(&mut target, Part::Variable, &[]).expect_err("empty").field, "type");
+    assert_eq!(load(&mut target, Part::Variable, &[0]).expect_err("short").field, "part.1");
+    let error = load(&mut target, Part::Constant, &[0]).expect_err("short");
+    assert_eq!((error.field.as_str(), error.offset), ("walk", 1));
+}
+
 #[test]
 fn generics_tuples_and_units_derive() {
     let mut state = Generic { many: vec![1u32, 2], few: [3, 4, 5], borrowed: Some("kept") };
