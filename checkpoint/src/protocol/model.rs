@@ -358,16 +358,12 @@ pub(super) fn exhaust(bounds: &Bounds) -> Result<(usize, u32), String> {
     Ok((seen.len(), newest))
 }
 
-/// 128 bits in place of the state: the chance of a collision among 10^7 of them is below 10^-24.
-fn fingerprint(job: &Job) -> u128 {
+/// 64 bits in place of the state: among 10^6 states a collision, which would hide one of them, has odds of 1 to 10^7.
+fn fingerprint(job: &Job) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
-    let half = |salt: u8| {
-        let mut hasher = DefaultHasher::new();
-        salt.hash(&mut hasher);
-        job.hash(&mut hasher);
-        u128::from(hasher.finish())
-    };
-    half(0) << 64 | half(1)
+    let mut hasher = DefaultHasher::new();
+    job.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Takes random steps until none is left; the same seed takes the same ones.

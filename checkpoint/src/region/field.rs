@@ -202,6 +202,14 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
+impl Field for () {
+    fn blank() -> Self {}
+
+    fn walk<W: Walk>(&mut self, _: &mut W) -> Result<(), ProtectError> {
+        Ok(())
+    }
+}
+
 impl<T> Field for PhantomData<T> {
     fn blank() -> Self {
         PhantomData

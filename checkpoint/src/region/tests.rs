@@ -15,7 +15,11 @@ struct Particle {
     mass: f64,
 }
 
-crate::plain!(Particle);
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+struct Nothing;
+
+crate::plain!(Particle, Nothing);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 enum Mode {
@@ -203,6 +207,7 @@ fn a_bad_length_takes_no_memory_and_no_time() {
         refuse::<Box<[Particle]>>(&shard);
         refuse::<Vec<Vec<f64>>>(&[&shard[..], &shard[..]].concat());
         refuse::<Vec<[f64; 0]>>(&shard);
+        refuse::<Vec<Nothing>>(&shard);
         refuse::<Vec<PhantomData<u8>>>(&shard);
         refuse::<Vec<Option<[f64; 1000]>>>(&shard);
         refuse::<String>(&shard);
@@ -271,6 +276,19 @@ fn generics_tuples_and_units_derive() {
     assert_eq!(target, Tuple(7, -2, Err("no".into())));
 
     assert_eq!(saved(&mut Unit, Part::Variable), saved(&mut (), Part::Constant));
+}
+
+#[test]
+fn values_without_bytes_keep_their_number() {
+    #[derive(Debug, PartialEq, Protect)]
+    struct Empty(Vec<Nothing>, Vec<[f64; 0]>, Vec<[[u8; 2]; 2]>, [Nothing; 3], (), PhantomData<u8>);
+    let mut state =
+        Empty(vec![Nothing; 3], vec![[]; 2], vec![[[1, 2], [3, 4]]; 2], [Nothing; 3], (), PhantomData);
+    let shard = saved(&mut state, Part::Variable);
+    assert_eq!(shard.len(), 8 + 3 + 8 + 2 + 8 + 8);
+    let mut target = Empty(vec![], vec![[]; 9], vec![], [Nothing; 3], (), PhantomData);
+    load(&mut target, Part::Variable, &shard).expect("load");
+    assert_eq!(target, state);
 }
 
 #[test]
