@@ -41,9 +41,6 @@ pub trait Walk {
     ///
     /// Those of [`Walk::bytes`].
     fn plain<T: Pod>(&mut self, items: &mut [T]) -> Result<(), ProtectError> {
-        if size_of::<T>() == 0 {
-            return Ok(()); // bytemuck would panic
-        }
         self.bytes(bytemuck::cast_slice_mut(items))
     }
 
