@@ -1,1 +1,47 @@
-//! (to be written)
+//! Protected state, the placement of its redundancy, and the commit protocol of in-memory checkpoints.
+//!
+//! A rank's state becomes bytes, its *shard*, by one walk over its fields ([`Protect`], [`save`], [`load`]). A
+//! [`Scheme`] and the number of ranks give a [`Layout`]: parity groups, and stripes of a code over the shards of each
+//! group. A [`Store`] keeps a rank's own shards and the redundant blocks that it holds for others. A [`Ledger`] says
+//! at every moment which epoch is whole and which memory may be overwritten.
+//!
+//! | scheme | survives, per group | extra memory a rank | sent a rank and checkpoint |
+//! |---|---|---|---|
+//! | `none` | nothing | 0 | 0 |
+//! | `neighbor:C` | any C ranks; more, unless a rank goes with all C that hold its copies | C S | C S |
+//! | `xor:G` | any 1 of G | S / (G-1) | S |
+//! | `xor:G`, dedicated | any 1 of G-1 and the parity rank | 0; parity rank: S | S |
+//! | `rs:K+M` | any M of K+M | M S / K | M S; (K+M-1) S / K if the first holder encodes and forwards |
+//! | `rs:K+M`, dedicated | any M of K and the M parity ranks | 0; parity ranks: S | M S |
+//!
+//! S is the size of the longest shard of the group. Extra memory is that of one epoch and comes on top of the rank's
+//! own copy, S. Two epochs are kept, since the last committed one must stay whole while the next is staged, so a rank
+//! holds twice the sum for the variable part of its state, and once for the constant part.
+//!
+//! All of this is pure: no sockets, no clock, no threads.
+
+#![forbid(unsafe_code)]
+
+// Derived code says `::ft_checkpoint`, in here as well.
+extern crate self as ft_checkpoint;
+
+pub mod error;
+pub mod layout;
+pub mod protocol;
+pub mod region;
+pub mod scheme;
+pub mod store;
+
+pub use error::{
+    BeyondTolerance, LayoutError, LedgerError, ProtectError, ProtectErrorKind, SchemeError, StoreError,
+};
+pub use layout::{CodeSpec, Group, Layout, Stripe};
+pub use protocol::{Choice, Event, Ledger, Report, State, choose};
+pub use region::{Field, Part, Protect, Walk, load, save, save_into, size};
+pub use scheme::Scheme;
+pub use store::{ShardMeta, Slot, Store};
+
+#[doc(hidden)]
+pub use bytemuck;
+#[doc(hidden)]
+pub use serde;

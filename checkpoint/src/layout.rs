@@ -1,0 +1,419 @@
+//! Placement: which ranks form a parity group, and on whom each chunk and each redundant block lies.
+//!
+//! Every scheme is described by the same thing, *stripes* of a code: some data blocks, each a chunk of one member's
+//! shard, and some parity blocks, each held by one member. All blocks of a stripe lie on different members, so the
+//! loss of a member costs a stripe one block at most, and a stripe can be decoded as long as it has lost no more
+//! blocks than it has parity. That one sentence decides survival for every scheme, copies included.
+//!
+//! ```text
+//! neighbor:1 of 4        xor:4 rotated, 3 chunks   rs:3+1 of 4 dedicated
+//! stripe  data  parity   stripe  parity  data      stripe  data          parity
+//!      0  0.0        1        0       0  1.0 2.0 3.0    0  0.0 1.0 2.0        3
+//!      1  1.0        2        1       1  0.0 2.1 3.1
+//!      2  2.0        3        2       2  0.1 1.1 3.2       member.chunk
+//!      3  3.0        0        3       3  0.2 1.2 2.2
+//! ```
+//!
+//! Without hosts, groups are runs of consecutive ranks. With hosts, ranks sorted by host are dealt out to the groups
+//! in turn. A host with no more ranks than there are groups then has at most one in each, and where it has more a
+//! collision is unavoidable: no other division does better.
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use crate::error::{BeyondTolerance, LayoutError};
+use crate::scheme::Scheme;
+
+/// The default `xor` makes one group of up to this many ranks, and groups of at least this many above.
+const XOR_GROUP_DEFAULT: usize = 8;
+
+/// Elements of the field that Reed-Solomon computes in, and so the most blocks a stripe can have.
+const RS_BLOCKS_MAX: usize = 256;
+
+/// The code of all stripes of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CodeSpec {
+    /// Each parity block is a copy of the one data block.
+    Mirror {
+        /// Parity blocks a stripe.
+        copies: usize,
+    },
+    /// One parity block, the sum of the data blocks in GF(2).
+    Xor {
+        /// Data blocks a stripe.
+        data: usize,
+    },
+    /// Reed-Solomon over GF(2^8): any `parity` blocks may be lost.
+    Rs {
+        /// Data blocks a stripe.
+        data: usize,
+        /// Parity blocks a stripe.
+        parity: usize,
+    },
+}
+
+/// One codeword: blocks on different members of a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stripe {
+    /// The data blocks in the order of the code, as (member index in the group, chunk index in its shard).
+    pub data: Vec<(usize, usize)>,
+    /// The member indices that hold the parity blocks, in the order of the code.
+    pub parity: Vec<usize>,
+}
+
+/// Ranks that protect each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// World ranks: those that compute, then the dedicated parity ranks. A member index counts in here.
+    pub members: Vec<usize>,
+    /// How many of `members` compute; the others have no shard.
+    pub computing: usize,
+    /// The number of equal chunks that each shard is cut into.
+    pub chunks: usize,
+    /// The code of every stripe.
+    pub code: CodeSpec,
+    /// Which blocks lie where.
+    pub stripes: Vec<Stripe>,
+}
+
+impl Group {
+    /// Returns the losses that the group survives wherever they strike.
+    pub fn tolerance(&self) -> usize {
+        match self.code {
+            CodeSpec::Mirror { copies } => copies,
+            CodeSpec::Xor { .. } => 1,
+            CodeSpec::Rs { parity, .. } => parity,
+        }
+    }
+
+    /// Returns the bytes of chunk `chunk` in a shard of `shard_len` bytes.
+    ///
+    /// Chunks have `ceil(shard_len / chunks)` bytes; the last ones may be shorter or empty.
+    pub fn chunk_range(&self, shard_len: usize, chunk: usize) -> Range<usize> {
+        let bytes = shard_len.div_ceil(self.chunks);
+        let at = |chunk: usize| chunk.saturating_mul(bytes).min(shard_len);
+        at(chunk)..at(chunk + 1)
+    }
+
+    /// Returns the bytes of the blocks of `stripe` if member `i` has a shard of `shard_lens[i]` bytes: those of its
+    /// longest chunk, to which the others are padded with zeros.
+    ///
+    /// # Panics
+    ///
+    /// If `stripe` is no stripe of this group, or a member that computes has no entry in `shard_lens`.
+    pub fn block_len(&self, stripe: usize, shard_lens: &[usize]) -> usize {
+        let chunk_len = |&(member, chunk): &(usize, usize)| self.chunk_range(shard_lens[member], chunk).len();
+        self.stripes[stripe].data.iter().map(chunk_len).max().unwrap_or(0)
+    }
+
+    /// Returns how many more losses the group survives wherever they strike, with `lost` world ranks lost already;
+    /// `None` if it is beyond tolerance.
+    pub fn tolerance_left(&self, lost: &[usize]) -> Option<usize> {
+        let is_lost: Vec<bool> = self.members.iter().map(|rank| lost.contains(rank)).collect();
+        let left = |stripe: &Stripe| {
+            let gone =
+                stripe.data.iter().map(|(member, _)| member).chain(&stripe.parity).filter(|&&m| is_lost[m]);
+            stripe.parity.len().checked_sub(gone.count())
+        };
+        self.stripes.iter().map(left).try_fold(usize::MAX, |least, left| Some(least.min(left?)))
+    }
+}
+
+/// The placement of a whole job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// The groups; every rank is in exactly one of them, or there are none with [`Scheme::None`].
+    pub groups: Vec<Group>,
+    /// Indices of the groups in which two blocks of some stripe lie on one host.
+    pub groups_sharing_hosts: Vec<usize>,
+    scheme: Scheme,
+    ranks: usize,
+    parity_per_group: usize,
+    hosts: Option<Vec<usize>>,
+    homes: Vec<Option<(usize, usize)>>,
+}
+
+impl Layout {
+    /// Lays out `ranks` ranks that compute, and `parity_ranks` dedicated parity ranks a group (0: rotated).
+    ///
+    /// `hosts[rank]` is any number that names the host of `rank`, given for at least the ranks that compute; parity
+    /// ranks without an entry count as being on hosts of their own. Equal input gives an equal layout on every rank.
+    ///
+    /// # Errors
+    ///
+    /// Any [`LayoutError`]: the scheme does not fit these numbers.
+    pub fn new(
+        scheme: Scheme,
+        ranks: usize,
+        parity_ranks: usize,
+        hosts: Option<&[usize]>,
+    ) -> Result<Self, LayoutError> {
+        if let Some(hosts) = hosts.filter(|hosts| hosts.len() < ranks) {
+            return Err(LayoutError::Hosts { hosts: hosts.len(), ranks });
+        }
+        let shape = Shape::new(scheme, ranks, parity_ranks)?;
+        let spread =
+            hosts.map(|hosts| &hosts[..ranks]).filter(|hosts| hosts.iter().any(|host| *host != hosts[0]));
+        let groups = match shape {
+            Shape::None => Vec::new(),
+            Shape::Ring { copies } => vec![ring(ring_order(ranks, spread), copies)],
+            Shape::Groups { size, parity, dedicated, xor } => {
+                let mut groups = Vec::new();
+                for (index, mut members) in divide(ranks, size, spread).into_iter().enumerate() {
+                    let computing = members.len();
+                    if dedicated {
+                        members.extend((0..parity).map(|p| ranks + index * parity + p));
+                    }
+                    let data = members.len() - parity;
+                    if !xor && data + parity > RS_BLOCKS_MAX {
+                        return Err(LayoutError::TooWide { scheme, data, parity });
+                    }
+                    let code = if xor { CodeSpec::Xor { data } } else { CodeSpec::Rs { data, parity } };
+                    groups.push(if dedicated {
+                        Group {
+                            stripes: vec![one_stripe(computing, parity)],
+                            chunks: 1,
+                            members,
+                            computing,
+                            code,
+                        }
+                    } else {
+                        Group { stripes: rotated(computing, parity), chunks: data, members, computing, code }
+                    });
+                }
+                groups
+            }
+        };
+
+        let mut homes = vec![None; ranks + parity_ranks * groups.len()];
+        for (index, group) in groups.iter().enumerate() {
+            for (member, &rank) in group.members.iter().enumerate() {
+                homes[rank] = Some((index, member));
+            }
+        }
+        let host = |rank: usize| hosts.and_then(|hosts| hosts.get(rank));
+        let shares = |group: &Group| {
+            group.stripes.iter().any(|stripe| {
+                let blocks = stripe.data.iter().map(|(member, _)| member).chain(&stripe.parity);
+                let mut on: Vec<&usize> = blocks.filter_map(|&member| host(group.members[member])).collect();
+                on.sort_unstable();
+                on.windows(2).any(|pair| pair[0] == pair[1])
+            })
+        };
+        let groups_sharing_hosts = (0..groups.len()).filter(|&index| shares(&groups[index])).collect();
+        let hosts = hosts.map(<[usize]>::to_vec);
+        Ok(Self { groups, groups_sharing_hosts, scheme, ranks, parity_per_group: parity_ranks, hosts, homes })
+    }
+
+    /// Returns the scheme as it was asked for.
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// Returns the scheme with the size of group `group` filled in, such as `xor:4` for `xor` on four ranks.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such group.
+    pub fn scheme_of(&self, group: usize) -> Scheme {
+        match self.groups[group].code {
+            CodeSpec::Mirror { copies } => Scheme::Neighbor { copies },
+            CodeSpec::Xor { data } => Scheme::Xor { group: Some(data + 1) },
+            CodeSpec::Rs { data, parity } => Scheme::Rs { data, parity },
+        }
+    }
+
+    /// Returns (group index, member index) of a world rank; `None` if no group protects it.
+    pub fn group_of(&self, rank: usize) -> Option<(usize, usize)> {
+        self.homes.get(rank).copied().flatten()
+    }
+
+    /// Returns the number of ranks that compute.
+    pub fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// Returns the number of dedicated parity ranks of the whole job; they are numbered after those that compute.
+    pub fn parity_ranks(&self) -> usize {
+        self.parity_per_group * self.groups.len()
+    }
+
+    /// Returns the number of all ranks.
+    pub fn total_ranks(&self) -> usize {
+        self.ranks + self.parity_ranks()
+    }
+
+    /// Says whether all shards can still be decoded without the `lost` world ranks.
+    ///
+    /// # Errors
+    ///
+    /// [`BeyondTolerance`] for the first group of which a stripe has lost more blocks than it has parity.
+    pub fn survives(&self, lost: &[usize]) -> Result<(), BeyondTolerance> {
+        let Some(group) = self.undecodable(lost) else { return Ok(()) };
+        let members = match self.groups.get(group) {
+            Some(group) => group.members.clone(),
+            None => (0..self.ranks).collect(),
+        };
+        let mut own: Vec<usize> = members.iter().copied().filter(|rank| lost.contains(rank)).collect();
+        own.sort_unstable();
+        Err(BeyondTolerance {
+            scheme: self.groups.get(group).map_or(Scheme::None, |_| self.scheme_of(group)),
+            group,
+            tolerance: self.groups.get(group).map_or(0, Group::tolerance),
+            suggestion: self.suggest(group, own.len(), lost),
+            members,
+            lost: own,
+        })
+    }
+
+    /// The first group that cannot be decoded; 0 without any group.
+    fn undecodable(&self, lost: &[usize]) -> Option<usize> {
+        match self.groups.is_empty() {
+            true => lost.iter().any(|&rank| rank < self.ranks).then_some(0),
+            false => self.groups.iter().position(|group| group.tolerance_left(lost).is_none()),
+        }
+    }
+
+    /// The cheapest scheme of the same kind that would have survived `lost`, of which `own` are in `group`.
+    ///
+    /// Each candidate is laid out and asked, because another size of group divides the ranks in another way.
+    fn suggest(&self, group: usize, own: usize, lost: &[usize]) -> Option<(Scheme, usize)> {
+        let size = self.groups.get(group).map_or(self.ranks, |group| group.members.len());
+        let rs = |size: usize, parity: usize| {
+            (size.checked_sub(parity).filter(|data| *data > 0)).map(|data| Scheme::Rs { data, parity })
+        };
+        let candidates: Vec<Option<(Scheme, usize)>> = match (self.scheme, self.parity_per_group) {
+            (Scheme::Neighbor { copies }, _) => {
+                (copies + 1..self.ranks).map(|copies| Some((Scheme::Neighbor { copies }, 0))).collect()
+            }
+            (Scheme::None, _) => std::iter::once(Some((Scheme::Xor { group: None }, 0)))
+                .chain((2..self.ranks).map(|parity| Some((rs(self.ranks, parity)?, 0))))
+                .collect(),
+            (_, 0) => (own..size)
+                .map(|parity| rs(size, parity))
+                .chain((own..self.ranks).map(|parity| rs(self.ranks, parity)))
+                .map(|scheme| Some((scheme?, 0)))
+                .collect(),
+            (_, dedicated) => {
+                let data = size - dedicated;
+                (own..=own + data).map(|parity| Some((Scheme::Rs { data, parity }, parity))).collect()
+            }
+        };
+        candidates.into_iter().flatten().find(|&(scheme, parity_ranks)| {
+            Self::new(scheme, self.ranks, parity_ranks, self.hosts.as_deref())
+                .is_ok_and(|other| other.undecodable(lost).is_none())
+        })
+    }
+}
+
+/// A scheme with its numbers checked against the job.
+enum Shape {
+    None,
+    Ring { copies: usize },
+    Groups { size: usize, parity: usize, dedicated: bool, xor: bool },
+}
+
+impl Shape {
+    /// `size` of the result counts what is divided into groups: dedicated parity ranks are not among it.
+    fn new(scheme: Scheme, ranks: usize, parity_ranks: usize) -> Result<Self, LayoutError> {
+        let zero = |what| LayoutError::Zero { scheme, what };
+        let refuse = |allows| LayoutError::ParityRanks { scheme, allows, parity_ranks };
+        if ranks == 0 {
+            return Err(zero("ranks"));
+        }
+        let dedicated = parity_ranks > 0;
+        let (group, parity) = match scheme {
+            Scheme::None | Scheme::Neighbor { .. } if dedicated => return Err(refuse(0)),
+            Scheme::None => return Ok(Self::None),
+            Scheme::Neighbor { copies: 0 } => return Err(zero("copies")),
+            Scheme::Xor { group: Some(0) } => return Err(zero("group")),
+            Scheme::Xor { group: Some(1) } => return Err(LayoutError::XorOfOne),
+            Scheme::Rs { data: 0, .. } => return Err(zero("data")),
+            Scheme::Rs { parity: 0, .. } => return Err(zero("parity")),
+            Scheme::Xor { .. } if dedicated && parity_ranks != 1 => return Err(refuse(1)),
+            Scheme::Rs { parity, .. } if dedicated && parity_ranks != parity => return Err(refuse(parity)),
+            Scheme::Rs { data, parity } if data.saturating_add(parity) > RS_BLOCKS_MAX => {
+                return Err(LayoutError::TooWide { scheme, data, parity });
+            }
+            _ if ranks == 1 && !dedicated => return Err(LayoutError::OneRank { scheme }),
+            Scheme::Neighbor { copies } if copies >= ranks => {
+                return Err(LayoutError::TooManyCopies { copies, ranks });
+            }
+            Scheme::Neighbor { copies } => return Ok(Self::Ring { copies }),
+            Scheme::Xor { group: None } => (XOR_GROUP_DEFAULT.min(ranks) + usize::from(dedicated), 1),
+            Scheme::Xor { group: Some(group) } => (group, 1),
+            Scheme::Rs { data, parity } => (data + parity, parity),
+        };
+        let size = if dedicated { group - parity } else { group };
+        if ranks < size {
+            return Err(LayoutError::TooFew { scheme, needs: size, ranks, dedicated });
+        }
+        Ok(Self::Groups { size, parity, dedicated, xor: matches!(scheme, Scheme::Xor { .. }) })
+    }
+}
+
+/// Divides `ranks` ranks into `floor(ranks / size)` groups whose sizes differ by at most one.
+fn divide(ranks: usize, size: usize, hosts: Option<&[usize]>) -> Vec<Vec<usize>> {
+    let count = ranks / size;
+    match hosts {
+        None => (0..count).map(|g| (g * ranks / count..(g + 1) * ranks / count).collect()).collect(),
+        Some(hosts) => {
+            let mut groups = vec![Vec::new(); count];
+            for (place, rank) in by_host(hosts).into_iter().enumerate() {
+                groups[place % count].push(rank);
+            }
+            groups.iter_mut().for_each(|group| group.sort_unstable());
+            groups
+        }
+    }
+}
+
+fn by_host(hosts: &[usize]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..hosts.len()).collect();
+    order.sort_by_key(|&rank| (hosts[rank], rank));
+    order
+}
+
+/// The order in which each rank's copies go to the next ones: by rank, or so that the next ones are on other hosts.
+///
+/// Ranks sorted by host are dealt into as many rows as the fullest host has ranks. So each row has each host at most
+/// once, and with equally full hosts all of them in the same order.
+fn ring_order(ranks: usize, hosts: Option<&[usize]>) -> Vec<usize> {
+    let Some(hosts) = hosts else { return (0..ranks).collect() };
+    let fullest =
+        hosts.iter().map(|host| hosts.iter().filter(|other| *other == host).count()).max().unwrap_or(1);
+    let sorted = by_host(hosts);
+    (0..fullest).flat_map(|row| sorted.iter().copied().skip(row).step_by(fullest)).collect()
+}
+
+fn ring(members: Vec<usize>, copies: usize) -> Group {
+    let ranks = members.len();
+    let stripe =
+        |i: usize| Stripe { data: vec![(i, 0)], parity: (1..=copies).map(|c| (i + c) % ranks).collect() };
+    let stripes = (0..ranks).map(stripe).collect();
+    Group { members, computing: ranks, chunks: 1, code: CodeSpec::Mirror { copies }, stripes }
+}
+
+fn one_stripe(data: usize, parity: usize) -> Stripe {
+    Stripe { data: (0..data).map(|member| (member, 0)).collect(), parity: (data..data + parity).collect() }
+}
+
+/// One stripe a member; in stripe `s` the parity is at `s .. s + parity`, the others add their next chunk each.
+fn rotated(members: usize, parity: usize) -> Vec<Stripe> {
+    let mut chunks_used = vec![0; members];
+    let mut stripes = Vec::with_capacity(members);
+    for s in 0..members {
+        let holders: Vec<usize> = (s..s + parity).map(|member| member % members).collect();
+        let mut data = Vec::with_capacity(members - parity);
+        for (member, next) in
+            chunks_used.iter_mut().enumerate().filter(|(member, _)| !holders.contains(member))
+        {
+            data.push((member, *next));
+            *next += 1;
+        }
+        stripes.push(Stripe { data, parity: holders });
+    }
+    stripes
+}

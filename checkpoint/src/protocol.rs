@@ -1,0 +1,255 @@
+//! The commit ledger: what one rank knows about its checkpoints, as a pure state machine.
+//!
+//! # Why one committed checkpoint is always whole
+//!
+//! A checkpoint is a two-phase commit. First every rank *stages* epoch `e`: it copies its state, and sends and
+//! receives until it holds the copy and all redundant blocks that are its to hold. Then all ranks vote, by an
+//! agreement that survives failures. A rank *commits* `e` when it learns that all have voted yes.
+//!
+//! There are two slots, used by the parity of the epoch, so staging `e + 1` overwrites `e - 1`. Three rules:
+//!
+//! 1. A rank votes yes for `e` only when it holds `e` whole. So once anybody has committed `e`, *everybody* holds `e`
+//!    whole, staged or committed.
+//! 2. A rank begins `e + 1` only after its own commit of `e`. So whoever holds `e - 1` no longer has committed `e`,
+//!    and by rule 1 everybody else holds `e`, too.
+//! 3. A rank writes what others send it for `e + 1` only after it has begun `e + 1` itself ([`Ledger::accepts`]):
+//!    receiving overwrites redundant blocks of `e - 1` just as copying overwrites its shard.
+//!
+//! After a failure the survivors compare reports and [`choose`] the newest epoch `e` that any of them has *committed*.
+//! By rule 1 every survivor holds it. If nobody has committed `e`, the newest is `e - 1`; then nobody alive has begun
+//! `e + 1`, so by rules 2 and 3 every survivor holds `e - 1` unharmed. Ranks that died took their knowledge with them,
+//! not the proof: whatever they had committed was staged by all, and one epoch less was committed by all.
+//!
+//! A rank that has staged `e` and is interrupted cannot know the outcome of the vote. It keeps `e` *and* `e - 1` and
+//! does nothing until it is told what was chosen ([`Event::Restored`]). The same holds when a restore is itself
+//! interrupted: a replacement reports nothing until it has been restored whole, a survivor reports what it had.
+//!
+//! An epoch that was given up (a failed vote, a failure) is attempted again under the same number. Pieces of the two
+//! attempts must not be mixed; that is for the caller, who has the generation and the order of messages to tell them
+//! apart.
+//!
+//! What this module does not do: messages, the agreement, timeouts, memory. `protocol/model.rs` runs several ledgers
+//! through all interleavings of a small job with crashes anywhere, and finds the breach when a rule is switched off.
+
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;
+
+use crate::error::LedgerError;
+
+/// The largest epoch: a report has 24 bits for it.
+pub const EPOCH_MAX: u32 = (1 << 24) - 1;
+
+/// Where a rank is between two commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum State {
+    /// No checkpoint is under way.
+    Idle,
+    /// The copy is being made and blocks are being exchanged; the slot of this epoch is torn.
+    Staging(u32),
+    /// All of this epoch is here, and the vote is under way.
+    Staged(u32),
+    /// A failure was noticed; only [`Event::Restored`] leads out. Holds the epoch that was staged whole, if any.
+    Interrupted(Option<u32>),
+}
+
+/// What happens to a rank; each event names the epoch it is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// The program takes a checkpoint: the slot of this epoch may be overwritten from now on.
+    Begin(u32),
+    /// The copy and all redundant blocks that this rank holds are complete.
+    Staged(u32),
+    /// The agreement says that all ranks have staged this epoch.
+    VotePassed(u32),
+    /// The agreement says that some rank could not stage this epoch, so nobody commits it; its number is used again.
+    VoteFailed(u32),
+    /// A call of the checkpoint failed because a rank did.
+    Interrupted,
+    /// This rank holds all of this epoch, chosen by all; 0: the program starts again from `init`.
+    Restored(u32),
+}
+
+/// What one rank knows about the checkpoints of one session.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Ledger {
+    session: u16,
+    committed: u32,
+    state: State,
+    #[cfg(test)]
+    bug: model::Bug,
+}
+
+impl Ledger {
+    /// Returns the ledger of a rank without any checkpoint; every rank of the job gives the same `session`.
+    ///
+    /// A session is one series of epochs. Ranks that have opened a later one have given up the earlier.
+    pub fn new(session: u16) -> Self {
+        Self {
+            session,
+            committed: 0,
+            state: State::Idle,
+            #[cfg(test)]
+            bug: model::Bug::None,
+        }
+    }
+
+    /// Returns where this rank is.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Returns the session given at the start.
+    pub fn session(&self) -> u16 {
+        self.session
+    }
+
+    /// Returns the newest epoch that this rank has committed.
+    pub fn committed(&self) -> Option<u32> {
+        (self.committed > 0).then_some(self.committed)
+    }
+
+    /// Returns the epoch that [`Event::Begin`] must name; its slot is `epoch % 2`.
+    pub fn next_epoch(&self) -> u32 {
+        self.committed + 1
+    }
+
+    /// Says whether pieces of `epoch` that other ranks send may be written now; else they must wait.
+    pub fn accepts(&self, epoch: u32) -> bool {
+        #[cfg(test)]
+        if self.bug == model::Bug::AcceptsBeforeBegin {
+            return true;
+        }
+        self.state == State::Staging(epoch)
+    }
+
+    /// Returns this rank's word for the membership agreement.
+    pub fn report(&self) -> Report {
+        let staged = match self.state {
+            State::Staged(epoch) | State::Interrupted(Some(epoch)) => epoch,
+            State::Idle | State::Staging(_) | State::Interrupted(None) => 0,
+        };
+        Report { session: self.session, committed: self.committed, staged }
+    }
+
+    /// Takes one event and returns the new state.
+    ///
+    /// # Errors
+    ///
+    /// Any [`LedgerError`]; nothing has changed then.
+    pub fn apply(&mut self, event: Event) -> Result<State, LedgerError> {
+        let (state, committed) = self.after(event)?;
+        self.state = state;
+        self.committed = committed;
+        Ok(state)
+    }
+
+    /// The transition table: the state and the committed epoch after `event`.
+    fn after(&self, event: Event) -> Result<(State, u32), LedgerError> {
+        #[cfg(test)]
+        if let Some(wrong) = self.bug.after(self, event) {
+            return Ok(wrong);
+        }
+        let committed = self.committed;
+        let is = |epoch: u32, expected: u32| match epoch == expected {
+            true => Ok(()),
+            false => Err(LedgerError::WrongEpoch { event, expected }),
+        };
+        match (self.state, event) {
+            (State::Idle, Event::Begin(epoch)) => {
+                is(epoch, self.next_epoch())?;
+                if epoch > EPOCH_MAX {
+                    return Err(LedgerError::TooLarge { epoch });
+                }
+                Ok((State::Staging(epoch), committed))
+            }
+            (State::Staging(now), Event::Staged(epoch)) => {
+                is(epoch, now)?;
+                Ok((State::Staged(epoch), committed))
+            }
+            (State::Staged(now), Event::VotePassed(epoch)) => {
+                is(epoch, now)?;
+                Ok((State::Idle, epoch))
+            }
+            (State::Staging(now) | State::Staged(now), Event::VoteFailed(epoch)) => {
+                is(epoch, now)?;
+                Ok((State::Idle, committed))
+            }
+            (State::Staged(epoch), Event::Interrupted) => Ok((State::Interrupted(Some(epoch)), committed)),
+            (State::Idle | State::Staging(_), Event::Interrupted) => {
+                Ok((State::Interrupted(None), committed))
+            }
+            (State::Interrupted(staged), Event::Interrupted) => Ok((State::Interrupted(staged), committed)),
+            (State::Idle | State::Interrupted(_), Event::Restored(epoch)) => {
+                if epoch < committed {
+                    return Err(LedgerError::Older { epoch, committed });
+                }
+                if epoch > EPOCH_MAX {
+                    return Err(LedgerError::TooLarge { epoch });
+                }
+                // A replacement has committed nothing and may be given any epoch; others are one behind at most.
+                if committed > 0 && epoch > committed {
+                    is(epoch, self.next_epoch())?;
+                }
+                Ok((State::Idle, epoch))
+            }
+            _ => Err(LedgerError::OutOfOrder { state: self.state, event }),
+        }
+    }
+}
+
+/// What a rank tells the others when they agree on the membership, in 64 bits.
+///
+/// ```text
+/// 63      48 47              24 23               0
+/// | session |  staged epoch   |  committed epoch  |      0: nothing, as replacements report
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Report {
+    /// The session of the epochs.
+    pub session: u16,
+    /// The newest committed epoch, at most [`EPOCH_MAX`]; 0: none.
+    pub committed: u32,
+    /// The epoch that is staged whole and not known to be committed, at most [`EPOCH_MAX`]; 0: none.
+    pub staged: u32,
+}
+
+impl From<Report> for u64 {
+    fn from(report: Report) -> Self {
+        debug_assert!(report.committed <= EPOCH_MAX && report.staged <= EPOCH_MAX);
+        Self::from(report.session) << 48 | Self::from(report.staged) << 24 | Self::from(report.committed)
+    }
+}
+
+impl From<u64> for Report {
+    fn from(bits: u64) -> Self {
+        let epoch = |shift: u32| (bits >> shift) as u32 & EPOCH_MAX;
+        Self { session: (bits >> 48) as u16, committed: epoch(0), staged: epoch(24) }
+    }
+}
+
+/// What is restored after a failure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// The session of `epoch`; 0 if there is none.
+    pub session: u16,
+    /// The epoch to restore; `None`: nobody has committed anything, so the program starts again from `init`.
+    pub epoch: Option<u32>,
+    /// For each rank whether it holds its shard and blocks of `epoch`; the others must be rebuilt.
+    pub holders: Vec<bool>,
+}
+
+/// Chooses the newest epoch that anybody has committed, from the [`Report`]s of all ranks in the order of ranks.
+///
+/// The reports of replacements, and of ranks that are lost, are 0. All ranks that give the same reports get the same
+/// choice. A later session wins as soon as one of its epochs is committed.
+pub fn choose(reports: &[u64]) -> Choice {
+    let reports: Vec<Report> = reports.iter().copied().map(Report::from).collect();
+    let newest = reports.iter().filter(|r| r.committed > 0).map(|r| (r.session, r.committed)).max();
+    let Some((session, epoch)) = newest else {
+        return Choice { session: 0, epoch: None, holders: vec![false; reports.len()] };
+    };
+    let holds = |r: &Report| r.session == session && (r.committed == epoch || r.staged == epoch);
+    Choice { session, epoch: Some(epoch), holders: reports.iter().map(holds).collect() }
+}

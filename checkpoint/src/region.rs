@@ -1,0 +1,144 @@
+//! Protected state as bytes: one walk over the fields serves size, save and load.
+//!
+//! A state says *what* it consists of once, in [`Protect::walk`] (usually derived), and a [`Walk`] decides what
+//! happens to each piece: it is counted, copied into a shard, or overwritten from one. So the three can never
+//! disagree about the format. The price is that `size` and `save` take `&mut` though they change nothing.
+//!
+//! The format is for the memory of ranks that run the same program on the same kind of processor: pieces follow
+//! each other in the order of the fields, without names or padding, scalars in native byte order, each length as
+//! a `u64`. Slices of plain data are one `memcpy`. Fields marked `#[protect(serde)]` go through postcard.
+//!
+//! Loading trusts nothing. Each length is checked against the bytes that are left before memory is taken for it,
+//! so broken bytes give a [`ProtectError`]. (Behind `#[protect(serde)]` this is serde's and postcard's care, which is
+//! the same but for sequences of zero-sized items.) Whether intact bytes are the *right* ones is for the hashes in
+//! [`crate::store`].
+//!
+//! ```
+//! use ft_checkpoint::{Part, Protect, load, save};
+//!
+//! #[derive(Protect)]
+//! struct Cg {
+//!     #[protect(constant)]
+//!     b: Vec<f64>,
+//!     x: Vec<f64>,
+//!     iteration: u64,
+//!     #[protect(derived)]
+//!     factor: Vec<f64>,
+//! }
+//!
+//! let mut state = Cg { b: vec![1.0; 4], x: vec![0.5; 4], iteration: 7, factor: vec![2.0] };
+//! let mut shard = Vec::new();
+//! save(&mut state, Part::Variable, &mut shard)?;
+//! assert_eq!(shard.len(), 8 + 4 * 8 + 8);
+//!
+//! state.x.clear();
+//! state.iteration = 8;
+//! load(&mut state, Part::Variable, &shard)?;
+//! assert_eq!((state.x, state.iteration), (vec![0.5; 4], 7));
+//! # Ok::<(), ft_checkpoint::ProtectError>(())
+//! ```
+
+mod field;
+#[cfg(feature = "nalgebra")]
+mod nalgebra;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+pub use field::Field;
+pub use ft_checkpoint_derive::Protect;
+pub use walk::Walk;
+
+use crate::error::{ProtectError, ProtectErrorKind};
+use walk::{Load, Save, Size};
+
+/// The parts of a state that are protected; `derived` fields are in neither.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// Protected once, straight after `init`.
+    Constant,
+    /// Protected with every checkpoint.
+    Variable,
+}
+
+/// A state that can be protected; usually derived with `#[derive(Protect)]`.
+///
+/// Field attributes of the derive: `#[protect(variable)]` (the default), `#[protect(constant)]`,
+/// `#[protect(derived)]` (in no part, made again after a restore), `#[protect(serde)]` (through serde and
+/// postcard instead of [`Field`]; may be joined with `constant`), `#[protect(nested)]` (the field is a [`Protect`]
+/// itself and both its parts are walked).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a state that can be protected",
+    note = "add `#[derive(ft_checkpoint::Protect)]` to it"
+)]
+pub trait Protect {
+    /// Hands every field of `part` to `walk`, always in the same order.
+    ///
+    /// # Errors
+    ///
+    /// Those of `walk`, unchanged but for the name of the field.
+    fn walk<W: Walk>(&mut self, part: Part, walk: &mut W) -> Result<(), ProtectError>;
+}
+
+/// The state of a rank that has nothing to protect.
+impl Protect for () {
+    fn walk<W: Walk>(&mut self, _: Part, _: &mut W) -> Result<(), ProtectError> {
+        Ok(())
+    }
+}
+
+/// Returns the bytes that [`save`] will write for `part` of `state`, which is not changed.
+///
+/// # Errors
+///
+/// [`ProtectErrorKind::Serde`] if a field refuses to be serialised.
+pub fn size<P: Protect>(state: &mut P, part: Part) -> Result<usize, ProtectError> {
+    let mut walk = Size::default();
+    state.walk(part, &mut walk)?;
+    Ok(walk.offset())
+}
+
+/// Replaces the contents of `shard` by `part` of `state`, which is not changed; exactly [`size`] bytes.
+///
+/// Memory is taken only when the capacity of `shard` is too small.
+///
+/// # Errors
+///
+/// [`ProtectErrorKind::Serde`] if a field refuses to be serialised; [`ProtectErrorKind::Short`] or
+/// [`ProtectErrorKind::Trailing`] if a hand-written walk is not the same twice. The shard is then unspecified.
+pub fn save<P: Protect>(state: &mut P, part: Part, shard: &mut Vec<u8>) -> Result<(), ProtectError> {
+    let bytes = size(state, part)?;
+    shard.truncate(bytes);
+    shard.reserve_exact(bytes - shard.len());
+    shard.resize(bytes, 0);
+    save_into(state, part, shard)
+}
+
+/// Writes `part` of `state`, which is not changed, into `shard` of exactly [`size`] bytes.
+///
+/// # Errors
+///
+/// Those of [`save`]; [`ProtectErrorKind::Short`] or [`ProtectErrorKind::Trailing`] if `shard` has another size.
+pub fn save_into<P: Protect>(state: &mut P, part: Part, shard: &mut [u8]) -> Result<(), ProtectError> {
+    let mut walk = Save::new(shard);
+    state.walk(part, &mut walk)?;
+    finish(walk.offset(), walk.left())
+}
+
+/// Overwrites `part` of `state` with the contents of `shard`; lengths may change, other parts are untouched.
+///
+/// # Errors
+///
+/// Any [`ProtectErrorKind`]; `state` is then partly overwritten.
+pub fn load<P: Protect>(state: &mut P, part: Part, shard: &[u8]) -> Result<(), ProtectError> {
+    let mut walk = Load::new(shard);
+    state.walk(part, &mut walk)?;
+    finish(walk.offset(), walk.left())
+}
+
+fn finish(offset: usize, left: usize) -> Result<(), ProtectError> {
+    match left {
+        0 => Ok(()),
+        left => Err(ProtectError::new(offset, ProtectErrorKind::Trailing { left })),
+    }
+}

@@ -1,0 +1,39 @@
+//! Dense vectors and matrices of nalgebra: their shape, then their elements in column order.
+
+use bytemuck::Pod;
+use nalgebra::{DMatrix, DVector, Scalar};
+
+use super::{Field, Walk};
+use crate::error::ProtectError;
+
+impl<T: Pod + Scalar> Field for DVector<T> {
+    fn blank() -> Self {
+        Self::from_vec(Vec::new())
+    }
+
+    fn walk<W: Walk>(&mut self, walk: &mut W) -> Result<(), ProtectError> {
+        let len = walk.length(self.len(), size_of::<T>())?;
+        if len != self.len() {
+            *self = Self::from_element(len, T::zeroed());
+        }
+        walk.plain(self.as_mut_slice())
+    }
+}
+
+impl<T: Pod + Scalar> Field for DMatrix<T> {
+    fn blank() -> Self {
+        Self::from_vec(0, 0, Vec::new())
+    }
+
+    fn walk<W: Walk>(&mut self, walk: &mut W) -> Result<(), ProtectError> {
+        let (rows, columns) = (walk.length(self.nrows(), 0)?, walk.length(self.ncols(), 0)?);
+        let len = walk.length(self.len(), size_of::<T>())?;
+        if rows.checked_mul(columns) != Some(len) {
+            return Err(walk.invalid("shape of a matrix"));
+        }
+        if (rows, columns) != self.shape() {
+            *self = Self::from_element(rows, columns, T::zeroed());
+        }
+        walk.plain(self.as_mut_slice())
+    }
+}

@@ -1,0 +1,346 @@
+//! Round trips, broken bytes, and the derive as users see it.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::*;
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, bytemuck::Pod, bytemuck::Zeroable)]
+struct Particle {
+    position: [f64; 3],
+    mass: f64,
+}
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+struct Nothing;
+
+crate::plain!(Particle, Nothing);
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+enum Mode {
+    Warm,
+    Hot { degrees: f32, tags: Vec<String> },
+}
+
+#[derive(Debug, Clone, PartialEq, Protect)]
+struct Inner {
+    #[protect(constant)]
+    scale: f32,
+    label: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Protect)]
+struct State {
+    #[protect(constant)]
+    rows: Vec<u32>,
+    #[protect(constant, serde)]
+    names: BTreeMap<String, u64>,
+    x: Vec<f64>,
+    #[protect(variable)]
+    fixed: [u16; 5],
+    frozen: Box<[i32]>,
+    particles: Vec<Particle>,
+    ragged: Vec<Vec<u8>>,
+    pairs: Vec<(u64, f32)>,
+    empty: Vec<[f64; 0]>,
+    flags: Vec<bool>,
+    best: Option<(char, Vec<u32>)>,
+    #[protect(serde)]
+    mode: Mode,
+    #[protect(nested)]
+    inner: Inner,
+    #[protect(derived)]
+    cache: Vec<f64>,
+}
+
+fn blank() -> State {
+    State {
+        rows: vec![],
+        names: BTreeMap::new(),
+        x: vec![9.0; 3],
+        fixed: [0; 5],
+        frozen: Box::new([]),
+        particles: vec![],
+        ragged: vec![vec![1, 2], vec![3], vec![4]],
+        pairs: vec![],
+        empty: vec![],
+        flags: vec![],
+        best: Some(('x', vec![1])),
+        mode: Mode::Warm,
+        inner: Inner { scale: 0.0, label: "old".into() },
+        cache: vec![],
+    }
+}
+
+prop_compose! {
+    fn arbitrary_state()(
+        (rows, names, x, fixed) in (
+            prop::collection::vec(any::<u32>(), 0..9),
+            prop::collection::btree_map("[a-z]{0,4}", any::<u64>(), 0..4),
+            prop::collection::vec(-1e9..1e9f64, 0..40),
+            any::<[u16; 5]>(),
+        ),
+        (frozen, masses, ragged, pairs) in (
+            prop::collection::vec(any::<i32>(), 0..5),
+            prop::collection::vec(0.0..1.0f64, 0..4),
+            prop::collection::vec(prop::collection::vec(any::<u8>(), 0..5), 0..5),
+            prop::collection::vec((any::<u64>(), -1.0..1.0f32), 0..5),
+        ),
+        (empties, flags, best, tags) in (
+            0..4usize,
+            prop::collection::vec(any::<bool>(), 0..5),
+            prop::option::of((any::<char>(), prop::collection::vec(any::<u32>(), 0..3))),
+            prop::option::of(prop::collection::vec("\\PC{0,3}", 0..3)),
+        ),
+        (scale, label, cache) in (-1.0..1.0f32, "\\PC{0,6}", prop::collection::vec(-1.0..1.0f64, 0..3)),
+    ) -> State {
+        State {
+            rows, names, x, fixed, frozen: frozen.into(), ragged, pairs, flags, best, cache,
+            particles: masses.iter().map(|&mass| Particle { position: [mass; 3], mass }).collect(),
+            empty: vec![[]; empties],
+            mode: tags.map_or(Mode::Warm, |tags| Mode::Hot { degrees: scale, tags }),
+            inner: Inner { scale, label },
+        }
+    }
+}
+
+fn saved<P: Protect>(state: &mut P, part: Part) -> Vec<u8> {
+    let mut shard = Vec::new();
+    save(state, part, &mut shard).expect("save");
+    assert_eq!(shard.len(), size(state, part).expect("size"));
+    shard
+}
+
+proptest! {
+    #[test]
+    fn round_trip(state in arbitrary_state()) {
+        let mut source = state.clone();
+        let constant = saved(&mut source, Part::Constant);
+        let variable = saved(&mut source, Part::Variable);
+        prop_assert_eq!(&source, &state);
+
+        let mut target = blank();
+        load(&mut target, Part::Variable, &variable).expect("load");
+        prop_assert!(target.rows.is_empty() && target.inner.scale == 0.0, "constants are untouched");
+        load(&mut target, Part::Constant, &constant).expect("load");
+        prop_assert!(target.cache.is_empty(), "derived fields are in no part");
+        target.cache = source.cache.clone();
+        prop_assert_eq!(target, source);
+    }
+
+    #[test]
+    fn every_truncation_is_an_error_and_so_is_every_extension(state in arbitrary_state()) {
+        let mut state = state;
+        let shard = saved(&mut state, Part::Variable);
+        for bytes in 0..shard.len() {
+            prop_assert!(load(&mut blank(), Part::Variable, &shard[..bytes]).is_err());
+        }
+        let long = [&shard[..], &[0]].concat();
+        let error = load(&mut blank(), Part::Variable, &long).expect_err("trailing");
+        prop_assert_eq!(error.kind, ProtectErrorKind::Trailing { left: 1 });
+    }
+
+    #[test]
+    fn random_bytes_never_panic(shard in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _ = load(&mut blank(), Part::Variable, &shard);
+        let _ = load(&mut blank(), Part::Constant, &shard);
+    }
+
+    #[test]
+    fn flipped_bytes_never_panic(state in arbitrary_state(), at in any::<prop::sample::Index>(), to in any::<u8>()) {
+        let mut state = state;
+        let mut shard = saved(&mut state, Part::Variable);
+        let at = at.index(shard.len());
+        shard[at] = to;
+        let _ = load(&mut blank(), Part::Variable, &shard);
+    }
+}
+
+#[derive(Debug, PartialEq, Protect)]
+struct Small {
+    x: Vec<f64>,
+    #[protect(nested)]
+    inner: Inner,
+}
+
+#[test]
+fn errors_name_field_offset_and_bytes() {
+    let mut state = Small { x: vec![1.0, 2.0], inner: Inner { scale: 1.0, label: "ab".into() } };
+    let shard = saved(&mut state, Part::Variable);
+    assert_eq!(shard.len(), 8 + 16 + 8 + 2);
+    let text =
+        |shard: &[u8], state: &mut Small| load(state, Part::Variable, shard).expect_err("broken").to_string();
+    assert_eq!(text(&shard[..20], &mut state), "field x: 16 bytes wanted, 12 left at byte 8 of the shard");
+    assert_eq!(
+        text(&shard[..33], &mut state),
+        "field inner.label: 2 bytes wanted, 1 left at byte 32 of the shard"
+    );
+    let mut broken = shard.clone();
+    broken[32] = 0xff;
+    assert_eq!(
+        text(&broken, &mut state),
+        "field inner.label: not a valid UTF-8 string at byte 34 of the shard"
+    );
+    assert_eq!(
+        text(&[&shard[..], &[1, 2]].concat(), &mut state),
+        "2 bytes left over at the end at byte 34 of the shard"
+    );
+}
+
+#[test]
+fn a_bad_length_takes_no_memory_and_no_time() {
+    for items in [u64::MAX, u64::MAX / 8, 1 << 60, 1 << 40] {
+        let shard = [&items.to_ne_bytes()[..], &[0; 64]].concat();
+        #[derive(Protect)]
+        struct One<T>(T);
+        fn refuse<T: Field>(shard: &[u8]) {
+            let error = load(&mut One(T::blank()), Part::Variable, shard).expect_err("too long");
+            assert!(matches!(error.kind, ProtectErrorKind::Short { .. }), "{error}");
+            assert_eq!(error.field, "0");
+        }
+        refuse::<Vec<f64>>(&shard);
+        refuse::<Box<[Particle]>>(&shard);
+        refuse::<Vec<Vec<f64>>>(&[&shard[..], &shard[..]].concat());
+        refuse::<Vec<[f64; 0]>>(&shard);
+        refuse::<Vec<Nothing>>(&shard);
+        refuse::<Vec<PhantomData<u8>>>(&shard);
+        refuse::<Vec<Option<[f64; 1000]>>>(&shard);
+        refuse::<String>(&shard);
+        #[cfg(feature = "nalgebra")]
+        refuse::<::nalgebra::DVector<f64>>(&shard);
+    }
+}
+
+#[derive(Debug, PartialEq, Protect)]
+struct Generic<'a, T, const N: usize>
+where
+    T: Copy,
+{
+    many: Vec<T>,
+    #[protect(constant)]
+    few: [T; N],
+    #[protect(derived)]
+    borrowed: Option<&'a str>,
+}
+
+#[derive(Debug, PartialEq, Protect)]
+struct Tuple(#[protect(constant)] u8, i64, #[protect(serde)] Result<u8, String>);
+
+#[derive(Debug, PartialEq, Protect)]
+struct Unit;
+
+/// Parameters with the names that derived code might use, raw field names, and all three kinds of bounds.
+#[derive(Debug, PartialEq, Protect)]
+struct Awkward<W, P, S> {
+    r#type: Option<W>,
+    #[protect(nested)]
+    part: P,
+    #[protect(constant, serde)]
+    walk: Vec<S>,
+}
+
+#[test]
+fn awkward_names_derive() {
+    let new = |a, b: &str, c| Awkward { r#type: a, part: Tuple(1, 2, Err(b.into())), walk: c };
+    let mut state = new(Some(3u8), "x", vec!["s".to_owned()]);
+    let (constant, variable) = (saved(&mut state, Part::Constant), saved(&mut state, Part::Variable));
+    let mut target = new(None, "", vec![]);
+    load(&mut target, Part::Constant, &constant).expect("load");
+    load(&mut target, Part::Variable, &variable).expect("load");
+    assert_eq!(target, state);
+    assert_eq!(load(&mut target, Part::Variable, &[]).expect_err("empty").field, "type");
+    assert_eq!(load(&mut target, Part::Variable, &[0]).expect_err("short").field, "part.1");
+    let error = load(&mut target, Part::Constant, &[0]).expect_err("short");
+    assert_eq!((error.field.as_str(), error.offset), ("walk", 1));
+}
+
+#[test]
+fn generics_tuples_and_units_derive() {
+    let mut state = Generic { many: vec![1u32, 2], few: [3, 4, 5], borrowed: Some("kept") };
+    let shards = [saved(&mut state, Part::Constant), saved(&mut state, Part::Variable)];
+    assert_eq!([shards[0].len(), shards[1].len()], [12, 16]);
+    let mut target = Generic { many: vec![], few: [0; 3], borrowed: Some("kept") };
+    load(&mut target, Part::Constant, &shards[0]).expect("load");
+    load(&mut target, Part::Variable, &shards[1]).expect("load");
+    assert_eq!(target, state);
+
+    let mut tuple = Tuple(1, -2, Err("no".into()));
+    let shard = saved(&mut tuple, Part::Variable);
+    let mut target = Tuple(7, 0, Ok(0));
+    load(&mut target, Part::Variable, &shard).expect("load");
+    assert_eq!(target, Tuple(7, -2, Err("no".into())));
+
+    assert_eq!(saved(&mut Unit, Part::Variable), saved(&mut (), Part::Constant));
+}
+
+#[test]
+fn values_without_bytes_keep_their_number() {
+    #[derive(Debug, PartialEq, Protect)]
+    struct Empty(Vec<Nothing>, Vec<[f64; 0]>, Vec<[[u8; 2]; 2]>, [Nothing; 3], (), PhantomData<u8>);
+    let mut state =
+        Empty(vec![Nothing; 3], vec![[]; 2], vec![[[1, 2], [3, 4]]; 2], [Nothing; 3], (), PhantomData);
+    let shard = saved(&mut state, Part::Variable);
+    assert_eq!(shard.len(), 8 + 3 + 8 + 2 + 8 + 8);
+    let mut target = Empty(vec![], vec![[]; 9], vec![], [Nothing; 3], (), PhantomData);
+    load(&mut target, Part::Variable, &shard).expect("load");
+    assert_eq!(target, state);
+}
+
+#[test]
+fn golden_bytes() {
+    let mut state = Small { x: vec![1.0], inner: Inner { scale: 0.5, label: "é".into() } };
+    let expected =
+        [&1u64.to_ne_bytes()[..], &1.0f64.to_ne_bytes(), &2u64.to_ne_bytes(), "é".as_bytes()].concat();
+    assert_eq!(saved(&mut state, Part::Variable), expected);
+    assert_eq!(saved(&mut state, Part::Constant), 0.5f32.to_ne_bytes());
+}
+
+#[test]
+fn save_reuses_the_buffer() {
+    let mut state = Small { x: vec![1.0; 100], inner: Inner { scale: 1.0, label: String::new() } };
+    let mut shard = Vec::new();
+    save(&mut state, Part::Variable, &mut shard).expect("save");
+    let (start, capacity) = (shard.as_ptr(), shard.capacity());
+    state.x.truncate(3);
+    save(&mut state, Part::Variable, &mut shard).expect("save");
+    assert_eq!((shard.as_ptr(), shard.capacity(), shard.len()), (start, capacity, 8 + 24 + 8));
+
+    let short = save_into(&mut state, Part::Variable, &mut shard[..30]).expect_err("too short");
+    assert_eq!(short.kind, ProtectErrorKind::Short { wanted: 24, left: 22 });
+    shard.push(0);
+    let long = save_into(&mut state, Part::Variable, &mut shard).expect_err("too long");
+    assert_eq!(long.kind, ProtectErrorKind::Trailing { left: 1 });
+}
+
+#[cfg(feature = "nalgebra")]
+#[test]
+fn nalgebra_round_trip() {
+    use ::nalgebra::{DMatrix, DVector};
+    #[derive(Debug, Clone, PartialEq, Protect)]
+    struct Dense {
+        v: DVector<f64>,
+        m: DMatrix<f32>,
+        e: DMatrix<f64>,
+    }
+    let mut state = Dense {
+        v: DVector::from_fn(5, |i, _| i as f64),
+        m: DMatrix::from_fn(2, 3, |i, j| (10 * i + j) as f32),
+        e: DMatrix::zeros(0, 4),
+    };
+    let shard = saved(&mut state, Part::Variable);
+    let mut target = Dense { v: DVector::zeros(1), m: DMatrix::zeros(3, 2), e: DMatrix::zeros(0, 0) };
+    load(&mut target, Part::Variable, &shard).expect("load");
+    assert_eq!(target, state);
+    for bytes in 0..shard.len() {
+        assert!(load(&mut target.clone(), Part::Variable, &shard[..bytes]).is_err());
+    }
+    let mut broken = shard.clone();
+    broken[48] = 9; // the rows of `m`
+    let error = load(&mut target, Part::Variable, &broken).expect_err("shape");
+    assert_eq!(error.kind, ProtectErrorKind::Invalid { what: "shape of a matrix" });
+}

@@ -1,0 +1,215 @@
+//! The visitor and its three kinds: count, copy out, copy in.
+
+use bytemuck::Pod;
+use postcard::ser_flavors::{Flavor, Slice};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::error::{ProtectError, ProtectErrorKind};
+
+/// What is done to each piece of a state; implemented by size, save and load only, so it is not for users to write.
+pub trait Walk {
+    /// Visits bytes whose number both sides know: counted, copied out, or overwritten.
+    ///
+    /// # Errors
+    ///
+    /// [`ProtectErrorKind::Short`] if the shard ends before.
+    fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), ProtectError>;
+
+    /// Visits a length and returns the one that counts: `items` itself, or on load the one in the shard.
+    ///
+    /// `item_bytes` is what one item takes at least, 0 if unknown: a length in the shard for which too few bytes
+    /// follow is refused, so memory may be taken for what is returned if `item_bytes` is not 0.
+    ///
+    /// # Errors
+    ///
+    /// [`ProtectErrorKind::Short`] if the shard ends before the items would.
+    fn length(&mut self, items: usize, item_bytes: usize) -> Result<usize, ProtectError>;
+
+    /// Visits a value through serde and postcard.
+    ///
+    /// # Errors
+    ///
+    /// [`ProtectErrorKind::Serde`] with the message of serde or postcard.
+    fn serde<T: Serialize + DeserializeOwned>(&mut self, value: &mut T) -> Result<(), ProtectError>;
+
+    /// Returns the number of bytes visited so far.
+    fn offset(&self) -> usize;
+
+    /// Visits a slice of plain data as its bytes; its length is not written.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Walk::bytes`].
+    fn plain<T: Pod>(&mut self, items: &mut [T]) -> Result<(), ProtectError> {
+        self.bytes(bytemuck::cast_slice_mut(items))
+    }
+
+    /// Returns the error that says that the bytes just visited are not a valid `what`.
+    fn invalid(&self, what: &'static str) -> ProtectError {
+        ProtectError::new(self.offset(), ProtectErrorKind::Invalid { what })
+    }
+}
+
+const LENGTH_BYTES: usize = size_of::<u64>();
+
+fn serde_error(offset: usize, error: &postcard::Error) -> ProtectError {
+    ProtectError::new(offset, ProtectErrorKind::Serde(error.to_string()))
+}
+
+/// Counts.
+#[derive(Default)]
+pub(super) struct Size {
+    offset: usize,
+}
+
+impl Walk for Size {
+    fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), ProtectError> {
+        self.offset += bytes.len();
+        Ok(())
+    }
+
+    fn length(&mut self, items: usize, _: usize) -> Result<usize, ProtectError> {
+        self.offset += LENGTH_BYTES;
+        Ok(items)
+    }
+
+    fn serde<T: Serialize + DeserializeOwned>(&mut self, value: &mut T) -> Result<(), ProtectError> {
+        let bytes =
+            postcard::experimental::serialized_size(value).map_err(|e| serde_error(self.offset, &e))?;
+        self.offset += bytes;
+        Ok(())
+    }
+
+    fn offset(&self) -> usize {
+        self.offset
+    }
+}
+
+/// Copies out, into a shard of the right size.
+pub(super) struct Save<'a> {
+    shard: &'a mut [u8],
+    offset: usize,
+}
+
+impl<'a> Save<'a> {
+    pub(super) fn new(shard: &'a mut [u8]) -> Self {
+        Self { shard, offset: 0 }
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.shard.len() - self.offset
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), ProtectError> {
+        let left = self.left();
+        if bytes.len() > left {
+            let kind = ProtectErrorKind::Short { wanted: bytes.len() as u64, left };
+            return Err(ProtectError::new(self.offset, kind));
+        }
+        self.shard[self.offset..][..bytes.len()].copy_from_slice(bytes);
+        self.offset += bytes.len();
+        Ok(())
+    }
+}
+
+impl Walk for Save<'_> {
+    fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), ProtectError> {
+        self.put(bytes)
+    }
+
+    fn length(&mut self, items: usize, _: usize) -> Result<usize, ProtectError> {
+        self.put(&(items as u64).to_ne_bytes())?;
+        Ok(items)
+    }
+
+    fn serde<T: Serialize + DeserializeOwned>(&mut self, value: &mut T) -> Result<(), ProtectError> {
+        let written = postcard::serialize_with_flavor::<T, Counted<'_>, usize>(
+            value,
+            Counted { slice: Slice::new(&mut self.shard[self.offset..]), bytes: 0 },
+        )
+        .map_err(|e| serde_error(self.offset, &e))?;
+        self.offset += written;
+        Ok(())
+    }
+
+    fn offset(&self) -> usize {
+        self.offset
+    }
+}
+
+/// Postcard's slice with a count, because the slice alone gives its bytes back and not their number.
+struct Counted<'a> {
+    slice: Slice<'a>,
+    bytes: usize,
+}
+
+impl Flavor for Counted<'_> {
+    type Output = usize;
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.bytes += 1;
+        self.slice.try_push(byte)
+    }
+
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.bytes += bytes.len();
+        self.slice.try_extend(bytes)
+    }
+
+    fn finalize(self) -> postcard::Result<usize> {
+        Ok(self.bytes)
+    }
+}
+
+/// Copies in, from bytes that may be anything.
+pub(super) struct Load<'a> {
+    shard: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Load<'a> {
+    pub(super) fn new(shard: &'a [u8]) -> Self {
+        Self { shard, offset: 0 }
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.shard.len() - self.offset
+    }
+
+    fn check(&self, wanted: u64) -> Result<(), ProtectError> {
+        let left = self.left();
+        if wanted > left as u64 {
+            return Err(ProtectError::new(self.offset, ProtectErrorKind::Short { wanted, left }));
+        }
+        Ok(())
+    }
+}
+
+impl Walk for Load<'_> {
+    fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), ProtectError> {
+        self.check(bytes.len() as u64)?;
+        bytes.copy_from_slice(&self.shard[self.offset..][..bytes.len()]);
+        self.offset += bytes.len();
+        Ok(())
+    }
+
+    fn length(&mut self, _: usize, item_bytes: usize) -> Result<usize, ProtectError> {
+        let mut raw = [0; LENGTH_BYTES];
+        self.bytes(&mut raw)?;
+        let items = u64::from_ne_bytes(raw);
+        self.check(items.saturating_mul(item_bytes as u64))?;
+        usize::try_from(items).map_err(|_| self.invalid("length"))
+    }
+
+    fn serde<T: Serialize + DeserializeOwned>(&mut self, value: &mut T) -> Result<(), ProtectError> {
+        let bytes = &self.shard[self.offset..];
+        let (loaded, rest) = postcard::take_from_bytes(bytes).map_err(|e| serde_error(self.offset, &e))?;
+        *value = loaded;
+        self.offset = self.shard.len() - rest.len();
+        Ok(())
+    }
+
+    fn offset(&self) -> usize {
+        self.offset
+    }
+}

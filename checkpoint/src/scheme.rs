@@ -1,0 +1,127 @@
+//! The schemes of redundancy that a user can name, as text and as values.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::SchemeError;
+
+/// Where the redundancy of a job comes from; [`crate::Layout`] says whether it fits a number of ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// No redundancy: ranks can roll back, none may be lost. Text: `none`.
+    None,
+    /// Copies of each shard on the next ranks. Text: `neighbor:COPIES`, or `neighbor` for one copy.
+    Neighbor {
+        /// Copies of each shard beside the rank's own.
+        copies: usize,
+    },
+    /// One parity block a stripe. Text: `xor:GROUP`, or `xor` for a size chosen by the number of ranks.
+    Xor {
+        /// Members of a group, the parity rank included if it has one; `None` chooses.
+        group: Option<usize>,
+    },
+    /// Reed-Solomon. Text: `rs:K+M`.
+    Rs {
+        /// Data blocks a stripe, K.
+        data: usize,
+        /// Parity blocks a stripe, M.
+        parity: usize,
+    },
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => write!(f, "none"),
+            Self::Neighbor { copies } => write!(f, "neighbor:{copies}"),
+            Self::Xor { group: None } => write!(f, "xor"),
+            Self::Xor { group: Some(group) } => write!(f, "xor:{group}"),
+            Self::Rs { data, parity } => write!(f, "rs:{data}+{parity}"),
+        }
+    }
+}
+
+impl FromStr for Scheme {
+    type Err = SchemeError;
+
+    fn from_str(text: &str) -> Result<Self, SchemeError> {
+        let (name, numbers) = match text.split_once(':') {
+            Some((name, numbers)) => (name, Some(numbers)),
+            None => (text, None),
+        };
+        let wrong = |form| SchemeError::Numbers { given: text.to_owned(), form };
+        match (name, numbers) {
+            ("none", None) => Ok(Self::None),
+            ("none", Some(_)) => Err(wrong("none")),
+            ("neighbor", None) => Ok(Self::Neighbor { copies: 1 }),
+            ("neighbor", Some(copies)) => number(copies)
+                .map(|copies| Self::Neighbor { copies })
+                .ok_or_else(|| wrong("neighbor[:COPIES]")),
+            ("xor", None) => Ok(Self::Xor { group: None }),
+            ("xor", Some(group)) => number(group)
+                .map(|group| Self::Xor { group: Some(group) })
+                .ok_or_else(|| wrong("xor[:GROUP]")),
+            ("rs", numbers) => numbers
+                .and_then(|numbers| numbers.split_once('+'))
+                .and_then(|(data, parity)| Some(Self::Rs { data: number(data)?, parity: number(parity)? }))
+                .ok_or_else(|| wrong("rs:K+M")),
+            ("checksum" | "disk", _) => Err(SchemeError::NotYet { name: text.to_owned() }),
+            _ => Err(SchemeError::Unknown { name: text.to_owned() }),
+        }
+    }
+}
+
+/// Reads digits and nothing else; `str::parse` would take a sign as well.
+fn number(text: &str) -> Option<usize> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn text_to_scheme() {
+        let cases = [
+            ("none", Scheme::None),
+            ("neighbor", Scheme::Neighbor { copies: 1 }),
+            ("neighbor:3", Scheme::Neighbor { copies: 3 }),
+            ("xor", Scheme::Xor { group: None }),
+            ("xor:4", Scheme::Xor { group: Some(4) }),
+            ("rs:4+2", Scheme::Rs { data: 4, parity: 2 }),
+        ];
+        for (text, scheme) in cases {
+            assert_eq!(text.parse(), Ok(scheme));
+            assert_eq!(scheme.to_string().parse(), Ok(scheme));
+        }
+    }
+
+    #[test]
+    fn refusals_say_what_there_is() {
+        let refused = |text: &str| text.parse::<Scheme>().expect_err(text).to_string();
+        let list = "there are none, neighbor[:COPIES], xor[:GROUP] and rs:K+M";
+        assert_eq!(refused("raid5"), format!("unknown scheme `raid5`; {list}"));
+        assert_eq!(refused("XOR"), format!("unknown scheme `XOR`; {list}"));
+        assert_eq!(refused(""), format!("unknown scheme ``; {list}"));
+        assert_eq!(refused("checksum:4+2"), format!("scheme `checksum:4+2` does not exist yet; {list}"));
+        assert_eq!(refused("disk:/scratch"), format!("scheme `disk:/scratch` does not exist yet; {list}"));
+        for text in ["rs", "rs:4", "rs:4+", "rs:+2", "rs:4++2", "rs:4+2+1", "rs:a+b", "rs: 4+2"] {
+            assert_eq!(refused(text), format!("`{text}` cannot be read as rs:K+M"));
+        }
+        for text in ["xor:", "xor:-1", "xor:+4", "xor:4.0", "xor:99999999999999999999999"] {
+            assert_eq!(refused(text), format!("`{text}` cannot be read as xor[:GROUP]"));
+        }
+        assert_eq!(refused("neighbor:two"), "`neighbor:two` cannot be read as neighbor[:COPIES]");
+        assert_eq!(refused("none:1"), "`none:1` cannot be read as none");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "(none|neighbor|xor|rs)?[:+0-9a-z]{0,8}|\\PC*") {
+            if let Ok(scheme) = text.parse::<Scheme>() {
+                prop_assert_eq!(scheme.to_string().parse(), Ok(scheme));
+            }
+        }
+    }
+}

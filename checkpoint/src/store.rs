@@ -1,0 +1,387 @@
+//! What a rank keeps in memory: its constant shard and two slots for the variable one, each with the redundant
+//! blocks that it holds for others and the hashes of all members' shards.
+//!
+//! A slot is begun, filled and sealed. Sealing records a BLAKE3 hash of each held block beside the hashes of the
+//! shards, which came from their owners; [`Slot::verify`] hashes again and compares, before anything is rebuilt from
+//! this memory. Buffers stay with their slot, so from the third epoch on no memory is taken unless shards grow.
+//!
+//! Nothing here knows what a commit is: which slot is whole, and which may be overwritten, is for
+//! [`crate::protocol`].
+
+use crate::error::StoreError;
+
+/// Length and hash of one member's shard, as its owner computed them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShardMeta {
+    /// Bytes of the shard.
+    pub len: u64,
+    /// BLAKE3 hash of the shard.
+    pub hash: [u8; 32],
+}
+
+impl ShardMeta {
+    /// Returns length and hash of `shard`; costs one pass over it.
+    pub fn of(shard: &[u8]) -> Self {
+        Self { len: shard.len() as u64, hash: *blake3::hash(shard).as_bytes() }
+    }
+
+    /// Returns the 40 bytes that travel: the length in little-endian order, then the hash.
+    pub fn to_bytes(self) -> [u8; 40] {
+        let mut bytes = [0; 40];
+        bytes[..8].copy_from_slice(&self.len.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.hash);
+        bytes
+    }
+
+    /// Reads what [`ShardMeta::to_bytes`] wrote; any 40 bytes are valid.
+    pub fn from_bytes(bytes: &[u8; 40]) -> Self {
+        let (mut len, mut hash) = ([0; 8], [0; 32]);
+        len.copy_from_slice(&bytes[..8]);
+        hash.copy_from_slice(&bytes[8..]);
+        Self { len: u64::from_le_bytes(len), hash }
+    }
+}
+
+/// A redundant block that this rank holds for its group.
+#[derive(Debug, Clone, Default)]
+struct Block {
+    stripe: usize,
+    bytes: Vec<u8>,
+    hash: [u8; 32],
+}
+
+/// One part of a rank's state at one epoch, with its share of the group's redundancy.
+#[derive(Debug, Clone)]
+pub struct Slot {
+    member: usize,
+    epoch: u32,
+    sealed: bool,
+    shard: Vec<u8>,
+    /// The first `held` are in use, the rest are buffers of earlier epochs.
+    blocks: Vec<Block>,
+    held: usize,
+    members: Vec<ShardMeta>,
+}
+
+impl Slot {
+    fn new(member: usize) -> Self {
+        Self {
+            member,
+            epoch: 0,
+            sealed: false,
+            shard: Vec::new(),
+            blocks: Vec::new(),
+            held: 0,
+            members: Vec::new(),
+        }
+    }
+
+    /// Empties the slot for `epoch`; its buffers are kept, the bytes of the shard too until they are overwritten.
+    pub fn begin(&mut self, epoch: u32) {
+        self.epoch = epoch;
+        self.sealed = false;
+        self.held = 0;
+        self.members.clear();
+    }
+
+    /// Returns the epoch given to [`Slot::begin`]; 0 before the first.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// Says whether the slot is sealed; until then nothing may be restored from it.
+    pub fn is_sealed(&self) -> bool {
+        self.sealed
+    }
+
+    /// Returns the shard of this rank.
+    pub fn shard(&self) -> &[u8] {
+        &self.shard
+    }
+
+    /// Returns the buffer of the shard, to be overwritten; a sealed slot is sealed no more.
+    pub fn shard_mut(&mut self) -> &mut Vec<u8> {
+        self.sealed = false;
+        &mut self.shard
+    }
+
+    /// Returns (stripe, block) of each redundant block held here, in the order in which they were begun.
+    pub fn blocks(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        self.blocks[..self.held].iter().map(|block| (block.stripe, &block.bytes[..]))
+    }
+
+    /// Returns the redundant block of `stripe`, if it is held here.
+    pub fn block(&self, stripe: usize) -> Option<&[u8]> {
+        self.blocks().find(|(of, _)| *of == stripe).map(|(_, bytes)| bytes)
+    }
+
+    /// Returns the block of `stripe` as `len` zeros, to be filled; a sealed slot is sealed no more.
+    pub fn block_mut(&mut self, stripe: usize, len: usize) -> &mut [u8] {
+        self.sealed = false;
+        let index = match self.blocks[..self.held].iter().position(|block| block.stripe == stripe) {
+            Some(index) => index,
+            None => {
+                if self.held == self.blocks.len() {
+                    self.blocks.push(Block::default());
+                }
+                self.held += 1;
+                self.held - 1
+            }
+        };
+        let block = &mut self.blocks[index];
+        block.stripe = stripe;
+        block.bytes.clear();
+        block.bytes.reserve_exact(len);
+        block.bytes.resize(len, 0);
+        &mut block.bytes
+    }
+
+    /// Seals the slot with the metadata of all members of the group that have a shard, in their order.
+    ///
+    /// Costs one pass over the held blocks. The shard of this rank is not hashed: its owner has just done so.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Members`] if `members` is too short for this rank to be in it while it has a shard;
+    /// [`StoreError::Shard`] if this rank's shard has another length there. The slot stays unsealed.
+    pub fn seal(&mut self, members: &[ShardMeta]) -> Result<(), StoreError> {
+        self.own_len_matches(members)?;
+        for block in &mut self.blocks[..self.held] {
+            block.hash = *blake3::hash(&block.bytes).as_bytes();
+        }
+        self.members.clear();
+        self.members.extend_from_slice(members);
+        self.sealed = true;
+        Ok(())
+    }
+
+    /// Returns what is known of the shards of all members; empty unless sealed.
+    pub fn members(&self) -> &[ShardMeta] {
+        &self.members
+    }
+
+    /// Hashes the shard and the held blocks again and compares; costs one pass over them.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotSealed`], or the first thing that differs, which must be treated as lost:
+    /// [`StoreError::Shard`] or [`StoreError::Block`].
+    pub fn verify(&self) -> Result<(), StoreError> {
+        self.verify_shard()?;
+        match self.blocks[..self.held].iter().find(|b| *blake3::hash(&b.bytes).as_bytes() != b.hash) {
+            Some(block) => Err(StoreError::Block { stripe: block.stripe, bytes: block.bytes.len() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Does [`Slot::verify`] for the shard alone.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotSealed`] or [`StoreError::Shard`].
+    pub fn verify_shard(&self) -> Result<(), StoreError> {
+        if !self.sealed {
+            return Err(StoreError::NotSealed);
+        }
+        match self.members.get(self.member) {
+            Some(recorded) if *recorded != ShardMeta::of(&self.shard) => Err(self.differs(recorded)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the bytes of the shard and the held blocks.
+    pub fn bytes_used(&self) -> usize {
+        self.shard.len() + self.blocks().map(|(_, bytes)| bytes.len()).sum::<usize>()
+    }
+
+    /// Returns the bytes of all buffers of the slot, in use or not.
+    pub fn bytes_reserved(&self) -> usize {
+        let blocks: usize = self.blocks.iter().map(|block| block.bytes.capacity()).sum();
+        self.shard.capacity() + blocks + self.members.capacity() * size_of::<ShardMeta>()
+    }
+
+    /// A dedicated parity rank has no shard and no entry; every other rank must find its own length.
+    fn own_len_matches(&self, members: &[ShardMeta]) -> Result<(), StoreError> {
+        match members.get(self.member) {
+            Some(recorded) if recorded.len != self.shard.len() as u64 => Err(self.differs(recorded)),
+            None if !self.shard.is_empty() => {
+                Err(StoreError::Members { given: members.len(), member: self.member })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn differs(&self, recorded: &ShardMeta) -> StoreError {
+        StoreError::Shard { member: self.member, bytes: self.shard.len() as u64, recorded: recorded.len }
+    }
+}
+
+/// All that one rank keeps for its group.
+#[derive(Debug, Clone)]
+pub struct Store {
+    constant: Slot,
+    variable: [Slot; 2],
+}
+
+impl Store {
+    /// Returns an empty store of the rank with index `member` in its group.
+    pub fn new(member: usize) -> Self {
+        Self { constant: Slot::new(member), variable: [Slot::new(member), Slot::new(member)] }
+    }
+
+    /// Returns the slot of the constant part.
+    pub fn constant(&self) -> &Slot {
+        &self.constant
+    }
+
+    /// Returns the slot of the constant part, to be filled.
+    pub fn constant_mut(&mut self) -> &mut Slot {
+        &mut self.constant
+    }
+
+    /// Returns the slot that the variable part uses at `epoch`, whatever it holds now.
+    pub fn variable(&self, epoch: u32) -> &Slot {
+        &self.variable[epoch as usize % 2]
+    }
+
+    /// Returns the slot that the variable part uses at `epoch`, to be filled: it may still hold `epoch - 2`.
+    pub fn variable_mut(&mut self, epoch: u32) -> &mut Slot {
+        &mut self.variable[epoch as usize % 2]
+    }
+
+    /// Returns the bytes of all shards and held blocks.
+    pub fn bytes_used(&self) -> usize {
+        self.slots().map(Slot::bytes_used).sum()
+    }
+
+    /// Returns the bytes of all buffers, in use or not.
+    pub fn bytes_reserved(&self) -> usize {
+        self.slots().map(Slot::bytes_reserved).sum()
+    }
+
+    fn slots(&self) -> impl Iterator<Item = &Slot> {
+        std::iter::once(&self.constant).chain(&self.variable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Member 1 of 2 with a shard of `len` bytes and the blocks of stripes 3 and 0.
+    fn filled(slot: &mut Slot, epoch: u32, len: usize) {
+        slot.begin(epoch);
+        let shard = slot.shard_mut();
+        shard.clear();
+        shard.extend((0..len).map(|i| (i as u8).wrapping_mul(epoch as u8)));
+        slot.block_mut(3, len / 2).fill(epoch as u8);
+        slot.block_mut(0, len / 3).fill(7);
+        let own = ShardMeta::of(slot.shard());
+        slot.seal(&[ShardMeta::of(b"other"), own]).expect("seal");
+    }
+
+    #[test]
+    fn a_sealed_slot_verifies_and_every_flipped_byte_is_found() {
+        let mut store = Store::new(1);
+        let slot = store.variable_mut(1);
+        assert_eq!(slot.verify(), Err(StoreError::NotSealed));
+        filled(slot, 1, 60);
+        assert!(slot.is_sealed());
+        assert_eq!((slot.verify(), slot.epoch(), slot.members().len()), (Ok(()), 1, 2));
+        for at in 0..slot.shard.len() {
+            let mut broken = slot.clone();
+            broken.shard[at] ^= 1;
+            let error = StoreError::Shard { member: 1, bytes: 60, recorded: 60 };
+            assert_eq!((broken.verify(), broken.verify_shard()), (Err(error), Err(error)));
+        }
+        for at in 0..30 {
+            let mut broken = slot.clone();
+            broken.blocks[0].bytes[at] ^= 0x80;
+            assert_eq!(broken.verify(), Err(StoreError::Block { stripe: 3, bytes: 30 }));
+            assert_eq!(broken.verify_shard(), Ok(()));
+        }
+    }
+
+    #[test]
+    fn metadata_travels_in_forty_bytes() {
+        let meta = ShardMeta::of(b"shard");
+        let bytes = meta.to_bytes();
+        assert_eq!(
+            (bytes[..8].to_vec(), ShardMeta::from_bytes(&bytes)),
+            (vec![5, 0, 0, 0, 0, 0, 0, 0], meta)
+        );
+        assert_eq!(bytes[8..], *blake3::hash(b"shard").as_bytes());
+    }
+
+    #[test]
+    fn blocks_are_found_by_stripe_and_start_as_zeros() {
+        let mut slot = Slot::new(0);
+        slot.begin(1);
+        slot.block_mut(5, 4).fill(9);
+        assert_eq!(slot.block_mut(2, 3), [0; 3]);
+        assert_eq!(
+            (slot.block(5), slot.block(2), slot.block(0)),
+            (Some(&[9; 4][..]), Some(&[0; 3][..]), None)
+        );
+        assert_eq!(slot.block_mut(5, 6), [0; 6], "asked for again: zeros again");
+        assert_eq!(
+            slot.blocks().map(|(stripe, bytes)| (stripe, bytes.len())).collect::<Vec<_>>(),
+            [(5, 6), (2, 3)]
+        );
+        slot.begin(3);
+        assert_eq!((slot.blocks().count(), slot.block(5)), (0, None));
+    }
+
+    #[test]
+    fn two_epochs_are_kept_and_their_buffers_reused() {
+        let mut store = Store::new(1);
+        for epoch in 1..=2 {
+            filled(store.variable_mut(epoch), epoch, 100);
+        }
+        filled(store.constant_mut(), 1, 10);
+        assert_eq!((store.variable(1).epoch(), store.variable(2).epoch()), (1, 2));
+        assert_eq!(store.bytes_used(), 2 * (100 + 50 + 33) + 10 + 5 + 3);
+        let reserved = store.bytes_reserved();
+        assert!(reserved >= store.bytes_used());
+        let start = store.variable(1).shard().as_ptr();
+        for epoch in 3..=9 {
+            filled(store.variable_mut(epoch), epoch, 100 - epoch as usize);
+            assert_eq!(store.variable(epoch).verify(), Ok(()));
+            assert_eq!(store.variable(epoch - 1).verify(), Ok(()), "the other slot is untouched");
+        }
+        assert_eq!((store.bytes_reserved(), store.variable(9).shard().as_ptr()), (reserved, start));
+    }
+
+    #[test]
+    fn seal_refuses_metadata_that_cannot_be_right() {
+        let mut slot = Slot::new(1);
+        slot.begin(1);
+        slot.shard_mut().extend([1, 2, 3]);
+        let error = slot.seal(&[ShardMeta::of(b"")]).expect_err("too short");
+        assert_eq!(error.to_string(), "metadata of 1 members, member 1 is not among them");
+        let error = slot.seal(&[ShardMeta::of(b""), ShardMeta::of(b"12")]).expect_err("wrong length");
+        let text = "the shard of member 1 does not match its hash (3 bytes, 2 recorded)";
+        assert_eq!(error.to_string(), text);
+        assert_eq!((slot.is_sealed(), slot.members().len()), (false, 0));
+    }
+
+    #[test]
+    fn a_parity_rank_has_blocks_and_no_shard() {
+        let mut slot = Slot::new(4);
+        slot.begin(1);
+        slot.block_mut(0, 8).fill(1);
+        slot.seal(&[ShardMeta::of(b"a"); 4]).expect("seal");
+        assert_eq!((slot.verify(), slot.bytes_used()), (Ok(()), 8));
+    }
+
+    #[test]
+    fn writing_breaks_the_seal() {
+        let mut slot = Slot::new(1);
+        filled(&mut slot, 1, 9);
+        slot.shard_mut();
+        assert_eq!(slot.verify(), Err(StoreError::NotSealed));
+        filled(&mut slot, 1, 9);
+        slot.block_mut(0, 3);
+        assert_eq!(slot.verify(), Err(StoreError::NotSealed));
+    }
+}
