@@ -59,12 +59,16 @@ impl CsrRows {
     }
 
     /// Rows from a function that appends the entries of one global row, columns ascending. For generators.
+    /// Memory is set aside for `row_nnz` entries per row.
     pub(crate) fn build(
         range: Range<usize>,
+        row_nnz: usize,
         mut row: impl FnMut(usize, &mut Vec<u64>, &mut Vec<f64>),
     ) -> Self {
         let mut rows = Self { row_ptr: vec![0], ..Self::default() };
         rows.row_ptr.reserve_exact(range.len());
+        rows.cols.reserve_exact(range.len() * row_nnz);
+        rows.vals.reserve_exact(range.len() * row_nnz);
         for i in range {
             row(i, &mut rows.cols, &mut rows.vals);
             rows.row_ptr.push(rows.cols.len());

@@ -133,8 +133,9 @@ pub enum MatrixMarketErrorKind {
         /// What it should hold.
         expected: &'static str,
     },
-    /// Sizes above 2^32, more entries than a matrix of that size has, or a symmetric matrix that is not square.
-    #[error("{rows} x {cols} with {entries} entries is impossible or above the limit of 2^32 rows")]
+    /// More than 2^32 rows, more than 2^24 of which nearly all are empty, more entries than a matrix of that size
+    /// has, or a symmetric matrix that is not square.
+    #[error("{rows} x {cols} with {entries} entries is impossible or too large")]
     SizeLimit {
         /// Announced rows.
         rows: u64,
@@ -210,7 +211,7 @@ pub enum MatrixMarketErrorKind {
     },
 }
 
-/// Makes a local verdict the verdict of all ranks. Collective; the cost is an allgather of one byte per rank.
+/// Makes a local verdict the verdict of all ranks, so that none is left waiting for one that gave up. Collective; the cost is an allgather of one byte per rank.
 ///
 /// # Errors
 /// The own error where there is one, else [`LinalgError::OtherRank`] when another rank has one.

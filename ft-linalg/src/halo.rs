@@ -140,7 +140,8 @@ impl HaloPlan {
 #[derive(Clone, Copy, Debug)]
 pub struct Halo<'a>(pub(crate) &'a [f64]);
 
-/// Buffers of the exchange. They are kept between products, so that none is allocated in a solver's loop.
+/// Buffers of the exchange. They are kept between products: a solver's loop allocates no room for values, only the
+/// two short lists of requests.
 ///
 /// Nothing in here needs a checkpoint; empty buffers (`default()`) grow at the first exchange.
 #[derive(Clone, Debug, Default)]

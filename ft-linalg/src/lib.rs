@@ -38,7 +38,7 @@ pub mod stop;
 pub mod vector;
 
 pub use csr::CsrRows;
-pub use error::{LinalgError, MatrixMarketError};
+pub use error::{LinalgError, MatrixMarketError, agree};
 pub use hash::answer_hash;
 pub use matrix::DistMatrix;
 pub use partition::{Global, Local, Partition};

@@ -16,6 +16,7 @@ use crate::{
     CsrRows, DistVector, Global, LinalgError, Partition,
     error::agree,
     halo::{Halo, HaloBuffers, HaloPlan},
+    matrix_market::Coordinates,
 };
 
 /// A square matrix, rows spread over the ranks. The rows are constant data; the plan is derived from them.
@@ -110,17 +111,28 @@ impl ProductPlan {
 
     /// Rows without halo columns.
     fn interior(&self, rows: &CsrRows, range: Range<usize>, x: &[f64], y: &mut [f64]) {
-        for (y, entries) in y.iter_mut().zip(rows.row_ptr()[range.start..=range.end].windows(2)) {
-            *y = self.add(rows, entries[0]..entries[1], x, 0.0);
+        let row_ptr = &rows.row_ptr()[range.start..=range.end];
+        let entries = row_ptr[0]..row_ptr[row_ptr.len() - 1];
+        // Cutting rows off the front costs one comparison per row instead of four.
+        let (mut cols, mut vals) = (&self.cols[entries.clone()], &rows.vals()[entries]);
+        for (y, row) in y.iter_mut().zip(row_ptr.windows(2)) {
+            let (row_cols, row_vals);
+            (row_cols, cols) = cols.split_at(row[1] - row[0]);
+            (row_vals, vals) = vals.split_at(row[1] - row[0]);
+            *y = sum_row(row_cols, row_vals, x, 0.0);
         }
     }
 
-    /// `sum` plus the given entries times their elements of `x`, from left to right.
-    #[inline]
+    /// `sum` plus the given entries times their elements of `x`.
     fn add(&self, rows: &CsrRows, entries: Range<usize>, x: &[f64], sum: f64) -> f64 {
-        let (cols, vals) = (&self.cols[entries.clone()], &rows.vals()[entries]);
-        cols.iter().zip(vals).fold(sum, |sum, (&col, val)| sum + val * x[col as usize])
+        sum_row(&self.cols[entries.clone()], &rows.vals()[entries], x, sum)
     }
+}
+
+/// `sum` plus each value times its element of `x`, from left to right.
+#[inline(always)]
+fn sum_row(cols: &[u32], vals: &[f64], x: &[f64], sum: f64) -> f64 {
+    cols.iter().zip(vals).fold(sum, |sum, (&col, val)| sum + val * x[col as usize])
 }
 
 impl DistMatrix {
@@ -134,6 +146,20 @@ impl DistMatrix {
         let mut matrix = Self { part, rows, plan: None };
         matrix.rebuild(comm)?;
         Ok(matrix)
+    }
+
+    /// A matrix from a list of its entries that every rank has. Collective.
+    ///
+    /// # Errors
+    /// As [`DistMatrix::new`], and [`LinalgError::NotSquare`].
+    pub fn from_coordinates(entries: &Coordinates, comm: &Communicator) -> Result<Self, LinalgError> {
+        let mine = entries.require_square().and_then(|n| {
+            let part = Partition::of(comm, n);
+            let rows = entries.to_rows(part.range())?;
+            Ok((part, rows))
+        });
+        let (part, rows) = agree(mine, comm)?;
+        Self::new(part, rows, comm)
     }
 
     /// Makes the derived part again, after a restore. Collective.
@@ -207,7 +233,7 @@ mod tests {
     fn product_on(size: usize, whole: &CsrRows, x: &[f64]) -> Vec<f64> {
         let part = |rank| Partition::new(x.len(), size, rank);
         let slice = |range: Range<usize>| {
-            CsrRows::build(range, |row, cols, vals| {
+            CsrRows::build(range, 0, |row, cols, vals| {
                 cols.extend(whole.row(row).0);
                 vals.extend(whole.row(row).1);
             })
@@ -236,9 +262,17 @@ mod tests {
     }
 
     #[test]
+    fn a_matrix_without_its_plan_says_so() {
+        let part = Partition::new(4, 1, 0);
+        let rows = Poisson::new_2d(2, 2).unwrap().rows(0..4);
+        let restored = DistMatrix { part, rows, plan: None };
+        assert!(matches!(restored.plan(), Err(LinalgError::NotRebuilt)));
+    }
+
+    #[test]
     fn product_has_the_bits_of_the_serial_one_on_any_number_of_ranks() {
         let x: Vec<f64> = (0..630).map(|i| 1.0 / (i as f64 + 0.3)).collect();
-        let scattered = CsrRows::build(0..630, |row, cols, vals| {
+        let scattered = CsrRows::build(0..630, 0, |row, cols, vals| {
             for col in (0..630).filter(|col| col * col % 97 == row % 97 || *col == row) {
                 cols.push(col as u64);
                 vals.push(1.0 / (row + 2 * col + 1) as f64);

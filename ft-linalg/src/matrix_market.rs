@@ -27,8 +27,11 @@ use crate::{CsrRows, LinalgError, MatrixMarketError, error::MatrixMarketErrorKin
 
 /// Longest line that is read, in bytes. The format says 1024.
 const LINE_BYTES_MAX: u64 = 64 << 10;
-/// Most rows or columns of a matrix.
+/// Most rows or columns of a matrix, whatever is in it.
 const DIMENSION_MAX: u64 = 1 << 32;
+/// Rows or columns above this number need an entry for at least every 16th of them: else a file of a few bytes
+/// could make its reader set aside gigabytes for row pointers and vectors.
+const DIMENSION_SPARSE_MAX: u64 = 1 << 24;
 /// Entries for which memory is set aside before they are read.
 const RESERVE_MAX: u64 = 1 << 16;
 
@@ -94,13 +97,9 @@ impl Coordinates {
         // An entry below the diagonal whose mirror is missing belongs to a pair that starts in its column's row.
         let differing = self.entries.iter().filter_map(|entry| {
             let mirrored = self.get(entry.col, entry.row).unwrap_or(0.0);
-            (mirrored != entry.value).then(|| {
-                if entry.row < entry.col {
-                    (entry.row, entry.col, entry.value, mirrored)
-                } else {
-                    (entry.col, entry.row, mirrored, entry.value)
-                }
-            })
+            let upper = (entry.row, entry.col, entry.value, mirrored);
+            let lower = (entry.col, entry.row, mirrored, entry.value);
+            (mirrored != entry.value).then_some(if entry.row < entry.col { upper } else { lower })
         });
         match differing.min_by_key(|(row, col, ..)| (*row, *col)) {
             None => Ok(()),
@@ -145,7 +144,7 @@ impl Coordinates {
 /// # Errors
 /// [`MatrixMarketError`] with the path and the line.
 pub fn read_matrix(path: impl AsRef<Path>) -> Result<Coordinates, MatrixMarketError> {
-    read(path.as_ref(), |file| parse_matrix(file))
+    read(path.as_ref(), parse_matrix)
 }
 
 /// Reads a vector (an array of one column) from a file.
@@ -153,7 +152,7 @@ pub fn read_matrix(path: impl AsRef<Path>) -> Result<Coordinates, MatrixMarketEr
 /// # Errors
 /// [`MatrixMarketError`] with the path and the line.
 pub fn read_vector(path: impl AsRef<Path>) -> Result<Vec<f64>, MatrixMarketError> {
-    read(path.as_ref(), |file| parse_vector(file))
+    read(path.as_ref(), parse_vector)
 }
 
 fn read<T>(
@@ -209,6 +208,9 @@ pub fn parse_matrix(source: impl Read) -> Result<Coordinates, MatrixMarketError>
         }
     }
     lines.end(announced)?;
+    if rows.max(cols) > DIMENSION_SPARSE_MAX.max(16 * entries.len() as u64) {
+        return Err(lines.error(Kind::SizeLimit { rows, cols, entries: announced }));
+    }
 
     entries.sort_by_key(|(entry, line)| (entry.row, entry.col, *line));
     if let Some(pair) = entries.windows(2).find(|pair| {

@@ -52,7 +52,7 @@ impl Poisson {
     pub fn rows(&self, range: Range<usize>) -> CsrRows {
         assert!(range.end <= self.n(), "rows {range:?} of {}", self.n());
         let (nx, ny, nz) = (self.nx, self.ny, self.nz);
-        CsrRows::build(range, |row, cols, vals| {
+        CsrRows::build(range, usize::from(self.diagonal) + 1, |row, cols, vals| {
             let (i, j, k) = (row % nx, row / nx % ny, row / (nx * ny));
             let entries = [
                 (k > 0, row.wrapping_sub(nx * ny), -1.0),

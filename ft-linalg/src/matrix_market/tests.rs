@@ -94,7 +94,7 @@ fn every_fault_has_its_line() {
     assert_eq!(real("2 2 1\n1 1\n"), "line 3: entry has 2 fields, expected 3");
     assert_eq!(real("2 2 1\n1 1 1\n% fine\n\n2 2 1\n"), "line 6: data after the last of 1 entries");
     assert_eq!(real("2 2 2\n1 1 1\n1 1 2\n"), "line 4: entry (1,1) was given before, on line 3");
-    assert_eq!(real("2 2 5\n"), "line 2: 2 x 2 with 5 entries is impossible or above the limit of 2^32 rows");
+    assert_eq!(real("2 2 5\n"), "line 2: 2 x 2 with 5 entries is impossible or too large");
     let both = with_banner("coordinate real symmetric", "2 2 2\n2 1 1\n1 2 1\n");
     assert_eq!(error(&both), "line 4: entry (1,2) was given before, on line 3");
     let skew = with_banner("coordinate real skew-symmetric", "2 2 1\n2 2 1\n");
@@ -113,7 +113,9 @@ fn announced_sizes_cost_no_memory() {
     let text = with_banner("coordinate real general", &format!("4294967296 4294967296 {most}\n1 1 1\n"));
     assert_eq!(error(&text), format!("line 4: file ends after 1 of {most} entries"));
     let text = with_banner("coordinate real general", &format!("{most} 1 1\n1 1 1\n"));
-    assert!(error(&text).contains("limit"));
+    assert!(error(&text).contains("too large"));
+    let text = with_banner("coordinate real general", "99000000 99000000 1\n1 1 1\n");
+    assert!(error(&text).contains("too large"));
     let line = "%".repeat(1 << 20);
     assert_eq!(error(&line), "line 1: line is not text or longer than 64 KiB");
 }

@@ -6,7 +6,7 @@ use crate::{DistMatrix, DistVector, LinalgError, StopReason, vector};
 
 mod cg;
 
-pub use cg::{Cg, CgState};
+pub use cg::{Cg, CgScratch, CgState};
 
 /// What one iteration came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
