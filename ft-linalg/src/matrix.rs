@@ -31,6 +31,8 @@ pub struct DistMatrix {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProductPlan {
     halo: HaloPlan,
+    /// Entries of each row. The product reads these 4 bytes per row rather than the 8 of a row pointer.
+    row_nnz: Vec<u32>,
     /// For each entry: local row of an own column, or place of a halo value.
     cols: Vec<u32>,
     /// Rows with halo columns, ascending.
@@ -48,10 +50,10 @@ impl ProductPlan {
     /// Renumbers the columns of `rows` for the halo order of `halo`. Pure, O(nnz log halo).
     ///
     /// # Errors
-    /// [`LinalgError::TooLarge`] when this rank has 2^32 or more rows or halo values.
+    /// [`LinalgError::TooLarge`] when this rank has 2^32 or more rows and halo values.
     pub fn new(part: &Partition, rows: &CsrRows, halo: HaloPlan) -> Result<Self, LinalgError> {
         let own = part.range();
-        let longest = own.len().max(halo.cols().len());
+        let longest = own.len() + halo.cols().len();
         if u32::try_from(longest).is_err() {
             return Err(LinalgError::TooLarge { what: "local index range", wanted: longest as u128 });
         }
@@ -73,7 +75,9 @@ impl ProductPlan {
                 }
             }));
         }
-        Ok(Self { halo, cols, boundary })
+        // A row has at most as many entries as there are own and halo columns, so its count fits too.
+        let row_nnz = rows.row_ptr().windows(2).map(|pair| (pair[1] - pair[0]) as u32).collect();
+        Ok(Self { halo, row_nnz, cols, boundary })
     }
 
     /// What the exchange before a product sends and receives.
@@ -111,14 +115,13 @@ impl ProductPlan {
 
     /// Rows without halo columns.
     fn interior(&self, rows: &CsrRows, range: Range<usize>, x: &[f64], y: &mut [f64]) {
-        let row_ptr = &rows.row_ptr()[range.start..=range.end];
-        let entries = row_ptr[0]..row_ptr[row_ptr.len() - 1];
+        let entries = rows.row_ptr()[range.start]..rows.row_ptr()[range.end];
         // Cutting rows off the front costs one comparison per row instead of four.
         let (mut cols, mut vals) = (&self.cols[entries.clone()], &rows.vals()[entries]);
-        for (y, row) in y.iter_mut().zip(row_ptr.windows(2)) {
+        for (y, &nnz) in y.iter_mut().zip(&self.row_nnz[range]) {
             let (row_cols, row_vals);
-            (row_cols, cols) = cols.split_at(row[1] - row[0]);
-            (row_vals, vals) = vals.split_at(row[1] - row[0]);
+            (row_cols, cols) = cols.split_at(nnz as usize);
+            (row_vals, vals) = vals.split_at(nnz as usize);
             *y = sum_row(row_cols, row_vals, x, 0.0);
         }
     }
