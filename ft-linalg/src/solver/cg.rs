@@ -14,7 +14,7 @@
 //!
 //! Two reductions per iteration: `p.q`, then `r.z` together with `r.r`. The loop runs block by block (the blocks of
 //! [`crate::partition`]), so that vectors are still in cache when the next line of the algorithm reads them; per row
-//! and iteration, memory sees 72 bytes besides the matrix.
+//! and iteration, memory sees 72 bytes besides those of the product (without a preconditioner).
 //!
 //! Everything that the next iteration depends on is in [`CgState`]; scratch space is not, so a state that comes out
 //! of a checkpoint goes on with the same bits.
