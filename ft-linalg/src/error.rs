@@ -1,0 +1,226 @@
+//! What can go wrong, with the numbers in it.
+//!
+//! A collective function that finds fault with its input returns an error on *every* rank, so that none is left
+//! waiting: the rank at fault gets the cause, the others get [`LinalgError::OtherRank`].
+
+use std::path::PathBuf;
+
+use ft_comm::{CommError, Communicator, Rank};
+
+/// Errors of this crate. Indices in the fields count from 0, in the texts from 1, as in Matrix Market files.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinalgError {
+    /// A message could not be sent or received. Contents of the vectors written by the call are unspecified.
+    #[error(transparent)]
+    Comm(#[from] CommError),
+    /// A file could not be read. Nothing else has happened.
+    #[error(transparent)]
+    MatrixMarket(#[from] MatrixMarketError),
+    /// Rank `rank` refused its part of a collective call and has the cause. No rank's state changed.
+    #[error("rank {rank} refused its part of the input")]
+    OtherRank {
+        /// Lowest rank that refused.
+        rank: Rank,
+    },
+    /// The operation needs as many columns as rows.
+    #[error("matrix is {rows} x {cols}, not square")]
+    NotSquare {
+        /// Number of rows.
+        rows: usize,
+        /// Number of columns.
+        cols: usize,
+    },
+    /// The operation needs a(i,j) = a(j,i) for all i, j; this is the first pair, by rows, that differs.
+    #[error("matrix is not symmetric: a({},{}) = {value:e} but a({},{}) = {mirrored:e}", .row + 1, .col + 1, .col + 1, .row + 1)]
+    NotSymmetric {
+        /// Row of the first entry, the smaller index.
+        row: usize,
+        /// Column of the first entry.
+        col: usize,
+        /// Value at (row, col); 0 where nothing is stored.
+        value: f64,
+        /// Value at (col, row); 0 where nothing is stored.
+        mirrored: f64,
+    },
+    /// Rows handed over as CSR arrays contradict themselves.
+    #[error("local row {}: {what}", .row + 1)]
+    BadRows {
+        /// Local row at which it was found.
+        row: usize,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// Jacobi needs every diagonal entry to be positive and finite; this is the first row where it is not.
+    #[error("diagonal entry of row {} is {value:e}, needs to be positive and finite", .row + 1)]
+    BadDiagonal {
+        /// Global row.
+        row: usize,
+        /// Its diagonal value, 0 where nothing is stored.
+        value: f64,
+    },
+    /// Two objects do not fit together. A mistake in the calling program or a file of another problem.
+    #[error("{what} has length {found}, expected {expected}")]
+    Length {
+        /// Which object.
+        what: &'static str,
+        /// Length that would fit.
+        expected: usize,
+        /// Length it has.
+        found: usize,
+    },
+    /// The problem does not fit into memory or into an index type.
+    #[error("{what} of {wanted} elements is too large")]
+    TooLarge {
+        /// Which object.
+        what: &'static str,
+        /// Number of elements asked for.
+        wanted: u128,
+    },
+    /// The matrix was restored from a checkpoint but its halo plan was not made again: call `DistMatrix::rebuild`.
+    #[error("matrix has no halo plan, it was not rebuilt after a restore")]
+    NotRebuilt,
+    /// The communicator and the partition of an object differ in size or in rank.
+    #[error("object belongs to rank {part_rank} of {part_size}, the communicator is rank {rank} of {size}")]
+    WrongCommunicator {
+        /// Rank in the partition.
+        part_rank: Rank,
+        /// Size of the partition.
+        part_size: usize,
+        /// Rank in the communicator.
+        rank: Rank,
+        /// Size of the communicator.
+        size: usize,
+    },
+}
+
+/// Why a Matrix Market file was refused, and where.
+#[derive(Debug, thiserror::Error)]
+#[error("{}line {line}: {kind}", .path.as_ref().map(|p| format!("{}, ", p.display())).unwrap_or_default())]
+pub struct MatrixMarketError {
+    /// The file, where there is one.
+    pub path: Option<PathBuf>,
+    /// Line, counted from 1; 0 when the file could not be opened.
+    pub line: u64,
+    /// What is wrong.
+    #[source]
+    pub kind: MatrixMarketErrorKind,
+}
+
+/// What is wrong with a line of a Matrix Market file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MatrixMarketErrorKind {
+    /// The system or the gzip stream failed.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// The first line does not start with `%%MatrixMarket matrix`.
+    #[error("banner missing, expected %%MatrixMarket matrix ...")]
+    MissingBanner,
+    /// Format, field or symmetry that this reader does not do, such as `complex`.
+    #[error("{what} {found:?} is not supported, expected {expected}")]
+    Unsupported {
+        /// Which word of the banner: format, field or symmetry.
+        what: &'static str,
+        /// The word in the file.
+        found: String,
+        /// What would be accepted.
+        expected: &'static str,
+    },
+    /// The line with the sizes is missing or malformed.
+    #[error("size line needs {expected}")]
+    BadSize {
+        /// What it should hold.
+        expected: &'static str,
+    },
+    /// More than 2^32 rows, more than 2^24 of which nearly all are empty, more entries than a matrix of that size
+    /// has, or a symmetric matrix that is not square.
+    #[error("{rows} x {cols} with {entries} entries is impossible or too large")]
+    SizeLimit {
+        /// Announced rows.
+        rows: u64,
+        /// Announced columns.
+        cols: u64,
+        /// Announced entries.
+        entries: u64,
+    },
+    /// An entry has too few or too many fields.
+    #[error("entry has {found} fields, expected {expected}")]
+    FieldCount {
+        /// Fields an entry has in this format.
+        expected: usize,
+        /// Fields on the line.
+        found: usize,
+    },
+    /// A field is not a finite number, or not an integer where one is needed.
+    #[error("{found:?} is not {expected}")]
+    NotANumber {
+        /// The field, cut to 40 characters.
+        found: String,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// An index is outside the announced size.
+    #[error("{what} {index} is outside 1..={max}")]
+    OutOfRange {
+        /// `row` or `column`.
+        what: &'static str,
+        /// Index in the file, from 1.
+        index: u64,
+        /// Largest valid index.
+        max: u64,
+    },
+    /// The file ends before all entries were there.
+    #[error("file ends after {found} of {announced} entries")]
+    Truncated {
+        /// Entries announced.
+        announced: u64,
+        /// Entries found.
+        found: u64,
+    },
+    /// There is more in the file than was announced.
+    #[error("data after the last of {announced} entries")]
+    TrailingData {
+        /// Entries announced.
+        announced: u64,
+    },
+    /// The same place is given twice (in a symmetric file also: once in each triangle).
+    #[error("entry ({row},{col}) was given before, on line {first_line}")]
+    Duplicate {
+        /// Row, from 1.
+        row: u64,
+        /// Column, from 1.
+        col: u64,
+        /// Line of the first one.
+        first_line: u64,
+    },
+    /// A skew-symmetric matrix has no diagonal.
+    #[error("diagonal entry {row} in a skew-symmetric matrix")]
+    SkewDiagonal {
+        /// Row, from 1.
+        row: u64,
+    },
+    /// A line is not text or longer than 64 KiB.
+    #[error("line is not text or longer than 64 KiB")]
+    NotText,
+    /// A vector was asked for and the file holds a matrix of several columns.
+    #[error("expected one column, found {cols}")]
+    NotAVector {
+        /// Announced columns.
+        cols: u64,
+    },
+}
+
+/// Makes a local verdict the verdict of all ranks, so that none is left waiting for one that gave up. Collective; the cost is an allgather of one byte per rank.
+///
+/// # Errors
+/// The own error where there is one, else [`LinalgError::OtherRank`] when another rank has one.
+pub fn agree<T>(verdict: Result<T, LinalgError>, comm: &Communicator) -> Result<T, LinalgError> {
+    let mut refused = vec![0u8; comm.size()];
+    comm.allgather(&[u8::from(verdict.is_err())], &mut refused)?;
+    let value = verdict?;
+    match refused.iter().position(|&flag| flag != 0) {
+        Some(rank) => Err(LinalgError::OtherRank { rank }),
+        None => Ok(value),
+    }
+}

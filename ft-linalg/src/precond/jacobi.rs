@@ -1,0 +1,79 @@
+//! Jacobi: `M` is the diagonal of `A`.
+//!
+//! Source: Saad: Iterative Methods for Sparse Linear Systems, 2nd edition, SIAM, 2003, section 10.2.
+
+use std::ops::Range;
+
+use ft_comm::Communicator;
+
+use super::{Coupling, Preconditioner};
+use crate::{DistMatrix, LinalgError};
+
+/// Division by the diagonal. Derived data: made again from the matrix rather than checkpointed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Jacobi {
+    /// Reciprocals of this rank's diagonal entries.
+    reciprocals: Vec<f64>,
+}
+
+impl Jacobi {
+    /// From the diagonal of `a`. Collective: an allgather of two numbers per rank.
+    ///
+    /// # Errors
+    /// [`LinalgError::BadDiagonal`] on every rank, naming the first row whose diagonal entry (or its reciprocal) is
+    /// not positive and finite; [`LinalgError::Comm`].
+    pub fn new(a: &DistMatrix, comm: &Communicator) -> Result<Self, LinalgError> {
+        let diagonal = a.diagonal();
+        const NONE: u64 = u64::MAX;
+        let mine = first_bad(&diagonal)
+            .map_or([NONE, 0], |row| [(a.part().range().start + row) as u64, diagonal[row].to_bits()]);
+        let mut all = vec![NONE; 2 * comm.size()];
+        comm.allgather(&mine, &mut all)?;
+        // Ranks hold ascending rows, so the first rank with a bad row has the first bad row.
+        if let Some(bad) = all.chunks_exact(2).find(|bad| bad[0] != NONE) {
+            return Err(LinalgError::BadDiagonal { row: bad[0] as usize, value: f64::from_bits(bad[1]) });
+        }
+        Ok(Self::from_diagonal(&diagonal))
+    }
+
+    /// From this rank's diagonal entries, unchecked. Not collective.
+    pub(crate) fn from_diagonal(diagonal: &[f64]) -> Self {
+        Self { reciprocals: diagonal.iter().map(|value| 1.0 / value).collect() }
+    }
+}
+
+fn first_bad(diagonal: &[f64]) -> Option<usize> {
+    diagonal.iter().position(|value| !(*value > 0.0 && value.is_finite() && (1.0 / value).is_finite()))
+}
+
+impl Preconditioner for Jacobi {
+    fn coupling(&self) -> Coupling {
+        Coupling::Pointwise
+    }
+
+    fn apply(&self, rows: Range<usize>, r: &[f64], z: &mut [f64]) {
+        for ((z, r), reciprocal) in z.iter_mut().zip(r).zip(&self.reciprocals[rows]) {
+            *z = r * reciprocal;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_diagonals() {
+        assert_eq!(first_bad(&[1.0, 2.0]), None);
+        for bad in [0.0, -0.0, -1.0, f64::NAN, f64::INFINITY, 1e-320] {
+            assert_eq!(first_bad(&[1.0, bad, 0.0]), Some(1), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_range_is_divided_by_its_own_diagonal() {
+        let mut z = [0.0; 2];
+        Jacobi::from_diagonal(&[1.0, 2.0, 4.0]).apply(1..3, &[1.0, 1.0], &mut z);
+        assert_eq!(z, [0.5, 0.25]);
+    }
+}

@@ -1,0 +1,185 @@
+//! Vectors spread over the ranks, and the loops over slices that solvers are made of.
+
+use ft_comm::Communicator;
+use nalgebra::{DVectorView, DVectorViewMut};
+
+use crate::{Global, LinalgError, Partition, dot::Reducer};
+
+/// `y = y + alpha x`, element by element.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn axpy(alpha: f64, x: &[f64], y: &mut [f64]) {
+    assert_eq!(x.len(), y.len());
+    y.iter_mut().zip(x).for_each(|(y, x)| *y += alpha * x);
+}
+
+/// `y = x + beta y`, element by element.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn xpby(x: &[f64], beta: f64, y: &mut [f64]) {
+    assert_eq!(x.len(), y.len());
+    y.iter_mut().zip(x).for_each(|(y, x)| *y = x + beta * *y);
+}
+
+/// A vector with one element for each row of a [`Partition`]; each rank holds those of its own rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DistVector {
+    part: Partition,
+    local: Vec<f64>,
+}
+
+impl DistVector {
+    /// All elements 0.
+    pub fn zeros(part: Partition) -> Self {
+        Self::constant(part, 0.0)
+    }
+
+    /// All elements `value`.
+    pub fn constant(part: Partition, value: f64) -> Self {
+        Self { local: vec![value; part.local_len()], part }
+    }
+
+    /// Element `i` is `value(i)`; only this rank's are asked for.
+    pub fn from_fn(part: Partition, value: impl FnMut(Global) -> f64) -> Self {
+        Self { local: part.range().map(Global).map(value).collect(), part }
+    }
+
+    /// From this rank's elements.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] unless there is one for each row of this rank.
+    pub fn from_local(part: Partition, local: Vec<f64>) -> Result<Self, LinalgError> {
+        part.require_len("local part of a vector", local.len())?;
+        Ok(Self { part, local })
+    }
+
+    /// This rank's slice of a whole vector.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] unless `whole` has `n` elements.
+    pub fn from_global(part: Partition, whole: &[f64]) -> Result<Self, LinalgError> {
+        if whole.len() != part.n() {
+            return Err(LinalgError::Length { what: "vector", expected: part.n(), found: whole.len() });
+        }
+        Ok(Self { local: whole[part.range()].to_vec(), part })
+    }
+
+    /// How elements are spread.
+    pub fn part(&self) -> &Partition {
+        &self.part
+    }
+
+    /// This rank's elements.
+    pub fn local(&self) -> &[f64] {
+        &self.local
+    }
+
+    /// This rank's elements.
+    pub fn local_mut(&mut self) -> &mut [f64] {
+        &mut self.local
+    }
+
+    /// This rank's elements, without the partition.
+    pub fn into_local(self) -> Vec<f64> {
+        self.local
+    }
+
+    /// This rank's elements as a nalgebra vector, without a copy.
+    pub fn as_nalgebra(&self) -> DVectorView<'_, f64> {
+        DVectorView::from_slice(&self.local, self.local.len())
+    }
+
+    /// This rank's elements as a nalgebra vector, without a copy.
+    pub fn as_nalgebra_mut(&mut self) -> DVectorViewMut<'_, f64> {
+        let len = self.local.len();
+        DVectorViewMut::from_slice(&mut self.local, len)
+    }
+
+    /// All elements on every rank. Collective; `8 n` bytes.
+    ///
+    /// # Errors
+    /// [`LinalgError::Comm`], [`LinalgError::WrongCommunicator`].
+    pub fn gather(&self, comm: &Communicator) -> Result<Vec<f64>, LinalgError> {
+        self.part.require(comm)?;
+        let counts: Vec<usize> = (0..comm.size()).map(|rank| self.part.range_of(rank).len()).collect();
+        let mut whole = vec![0.0; self.part.n()];
+        whole[self.part.range()].copy_from_slice(&self.local);
+        comm.allgatherv(&mut whole, &counts)?;
+        Ok(whole)
+    }
+
+    /// Multiplies every element by `factor`.
+    pub fn scale(&mut self, factor: f64) {
+        self.local.iter_mut().for_each(|value| *value *= factor);
+    }
+
+    /// `self = self + alpha x`.
+    ///
+    /// # Panics
+    /// If the partitions differ.
+    pub fn axpy(&mut self, alpha: f64, x: &Self) {
+        assert_eq!(self.part, x.part);
+        axpy(alpha, &x.local, &mut self.local);
+    }
+
+    /// `self = x + beta self`.
+    ///
+    /// # Panics
+    /// If the partitions differ.
+    pub fn xpby(&mut self, x: &Self, beta: f64) {
+        assert_eq!(self.part, x.part);
+        xpby(&x.local, beta, &mut self.local);
+    }
+
+    /// Dot product, with the same bits on any number of ranks (see [`crate::dot`]). Collective.
+    ///
+    /// Loops that form many of them keep a [`Reducer`] instead, which keeps its buffers and fuses sums.
+    ///
+    /// # Errors
+    /// [`LinalgError::Comm`], [`LinalgError::WrongCommunicator`].
+    ///
+    /// # Panics
+    /// If the partitions differ.
+    pub fn dot(&self, other: &Self, comm: &Communicator) -> Result<f64, LinalgError> {
+        assert_eq!(self.part, other.part);
+        Reducer::new(&self.part).dot(&self.local, &other.local, comm)
+    }
+
+    /// Euclidean norm, as [`DistVector::dot`]. Not guarded against overflow of squares.
+    ///
+    /// # Errors
+    /// As [`DistVector::dot`].
+    pub fn norm2(&self, comm: &Communicator) -> Result<f64, LinalgError> {
+        Ok(self.dot(self, comm)?.sqrt())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn updates_by_hand() {
+        let mut y = [1.0, 2.0, 3.0];
+        axpy(2.0, &[1.0, 0.0, -1.0], &mut y);
+        assert_eq!(y, [3.0, 2.0, 1.0]);
+        xpby(&[1.0, 1.0, 1.0], -1.0, &mut y);
+        assert_eq!(y, [-2.0, -1.0, 0.0]);
+    }
+
+    #[test]
+    fn slices_of_a_whole_vector() {
+        let whole: Vec<f64> = (0..100).map(f64::from).collect();
+        let part = Partition::new(100, 3, 2);
+        let v = DistVector::from_global(part.clone(), &whole).unwrap();
+        assert_eq!(v, DistVector::from_fn(part.clone(), |row| row.0 as f64));
+        assert_eq!(v.as_nalgebra().sum(), v.local().iter().sum::<f64>());
+        assert!(matches!(
+            DistVector::from_global(part.clone(), &whole[1..]),
+            Err(LinalgError::Length { expected: 100, found: 99, .. })
+        ));
+        assert!(DistVector::from_local(part, vec![]).is_err());
+    }
+}
