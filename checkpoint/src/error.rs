@@ -297,3 +297,47 @@ pub enum StoreError {
         member: usize,
     },
 }
+
+/// A checkpoint or a restore could not be finished.
+#[non_exhaustive]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CheckpointError {
+    /// A failure interrupted it, or the job has ended. After a failure: repair and restore.
+    #[error(transparent)]
+    Comm(#[from] ft_comm::CommError),
+    /// More is lost than the scheme survives. The job cannot go on.
+    #[error(transparent)]
+    BeyondTolerance(#[from] BeyondTolerance),
+    /// The state could not be written or read. The checkpoint before is whole.
+    #[error("state: {0}")]
+    Protect(#[from] ProtectError),
+    /// Another rank could not write its state; nobody committed. The checkpoint before is whole.
+    #[error("checkpoint {epoch} was refused by another rank")]
+    Refused {
+        /// The epoch that was given up.
+        epoch: u32,
+    },
+    /// The scheme does not fit the job.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The name of a scheme cannot be read.
+    #[error(transparent)]
+    Scheme(#[from] SchemeError),
+    /// The number of dedicated parity ranks does not fit the scheme.
+    #[error("{dedicated} dedicated parity ranks do not fit {scheme}")]
+    ParityRanks {
+        /// The scheme.
+        scheme: Scheme,
+        /// Dedicated parity ranks of the whole job.
+        dedicated: usize,
+    },
+    /// A rebuilt shard or a slot is not what it must be. The job cannot go on with it.
+    #[error("memory of a checkpoint: {0}")]
+    Store(#[from] StoreError),
+    /// A code refused its blocks; a defect of this crate.
+    #[error("code: {0}")]
+    Code(#[from] ft_encoders::CodeError),
+    /// The commit protocol was left; a defect of this crate.
+    #[error("commit protocol: {0}")]
+    Ledger(#[from] LedgerError),
+}

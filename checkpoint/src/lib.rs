@@ -18,27 +18,35 @@
 //! own copy, S. Two epochs are kept, since the last committed one must stay whole while the next is staged, so a rank
 //! holds twice the sum for the variable part of its state, and once for the constant part.
 //!
-//! All of this is pure: no sockets, no clock, no threads.
+//! A [`Checkpointer`] takes checkpoints and restores from them over the messages of `ft_comm`; [`run`] is the loop
+//! that does all of it for a [`Program`]. What decides is pure: layout, protocol, regions, store.
 
 #![forbid(unsafe_code)]
 
 // Derived code says `::ft_checkpoint`, in here as well.
 extern crate self as ft_checkpoint;
 
+pub mod checkpointer;
 pub mod error;
+mod exchange;
 pub mod layout;
 pub mod protocol;
 pub mod region;
 pub mod scheme;
+pub mod resilient;
+pub mod stats;
 pub mod store;
 
 pub use error::{
-    BeyondTolerance, LayoutError, LedgerError, ProtectError, ProtectErrorKind, SchemeError, StoreError,
+    BeyondTolerance, CheckpointError, LayoutError, LedgerError, ProtectError, ProtectErrorKind, SchemeError, StoreError,
 };
+pub use checkpointer::{Checkpointer, Restored, layout};
 pub use layout::{CodeSpec, Group, Layout, Stripe};
 pub use protocol::{Choice, Event, Ledger, Report, State, choose};
 pub use region::{Field, Part, Protect, Walk, load, save, save_into, size};
+pub use resilient::{Flow, Program, Protection, RunError, run};
 pub use scheme::Scheme;
+pub use stats::Stats;
 pub use store::{ShardMeta, Slot, Store};
 
 #[doc(hidden)]

@@ -136,6 +136,14 @@ impl Slot {
         &mut block.bytes
     }
 
+    /// Returns the block of `stripe` as it is, to be added to; `None` if it was not begun with
+    /// [`Slot::block_mut`].
+    pub fn begun_block_mut(&mut self, stripe: usize) -> Option<&mut [u8]> {
+        self.sealed = false;
+        let block = self.blocks[..self.held].iter_mut().find(|block| block.stripe == stripe);
+        block.map(|block| &mut block.bytes[..])
+    }
+
     /// Seals the slot with the metadata of all members of the group that have a shard, in their order.
     ///
     /// Costs one pass over the held blocks. The shard of this rank is not hashed: its owner has just done so.

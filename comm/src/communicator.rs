@@ -38,6 +38,17 @@ impl std::fmt::Debug for Communicator {
     }
 }
 
+/// A message of [`Communicator::exchange`]: a part of a buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The rank it goes to or comes from.
+    pub peer: Rank,
+    /// Tag of the message.
+    pub tag: Tag,
+    /// Elements of the buffer.
+    pub range: Range<usize>,
+}
+
 fn bytes_of<T: Plain>(elements: Range<usize>) -> Range<usize> {
     elements.start * size_of::<T>()..elements.end * size_of::<T>()
 }
@@ -174,6 +185,49 @@ impl Communicator {
         core.enter()?;
         let op = core.driver.receive(pattern, Place::Owned(Box::new(buf)), &mut Core::no_memory())?;
         Ok(self.request(core, pattern.source.map(|rank| rank as Rank), op))
+    }
+
+    /// Exchanges parts of buffers with any number of ranks at once, as a halo exchange does: every part of
+    /// `sends` leaves from `out`, every part of `recvs` arrives in `buf`, each as one message. Lengths must agree
+    /// on both sides; parts of `recvs` must not overlap.
+    ///
+    /// # Errors
+    /// A failure, a rank that does not exist, or a message of another length ([`CommError::Count`]).
+    pub fn exchange<T: Plain>(
+        &self,
+        out: &[T],
+        sends: &[Part],
+        buf: &mut [T],
+        recvs: &[Part],
+    ) -> Result<(), CommError> {
+        let core = &mut *self.core.borrow_mut();
+        core.enter()?;
+        let driver = &mut core.driver;
+        let mut memory = Memory { read: bytemuck::cast_slice(out), write: bytemuck::cast_slice_mut(buf) };
+        let mut ops = Vec::with_capacity(recvs.len() + sends.len());
+        for Part { peer, tag, range } in recvs {
+            let pattern = self.pattern(Source::Rank(*peer), TagSel::Tag(*tag))?;
+            let place = Place::Write(bytes_of::<T>(range.clone()));
+            ops.push((driver.receive(pattern, place, &mut memory)?, *peer));
+        }
+        for Part { peer, tag, range } in sends {
+            let (to, place) = (self.world(*peer)?, Place::Read(bytes_of::<T>(range.clone())));
+            ops.push((driver.send(to, self.context, *tag, place, &mut memory)?, *peer));
+        }
+        let mut mismatch = None;
+        for (at, (op, peer)) in ops.into_iter().enumerate() {
+            let (outcome, _) = driver.wait(op, Some(self.group[peer]), &mut memory)?;
+            let due = recvs.get(at).map(|part| part.range.len() * size_of::<T>());
+            match (status(outcome, &self.group), due) {
+                (Ok(Status { bytes, .. }), Some(due)) if bytes != due => {
+                    let text = format!("exchange got {bytes} bytes from rank {peer}, {due} were due");
+                    mismatch = Some(CommError::Count(text));
+                }
+                (Ok(_), _) => {}
+                (Err(error), _) => mismatch = Some(error),
+            }
+        }
+        mismatch.map_or(Ok(()), Err)
     }
 
     fn request<T: Plain>(&self, core: &Core, hint: Option<Rank>, op: OpId) -> Request<T> {

@@ -36,7 +36,7 @@ mod rank;
 mod request;
 mod world;
 
-pub use communicator::Communicator;
+pub use communicator::{Communicator, Part};
 pub use error::{CommError, list};
 pub use plain::{Op, Plain, Reduce};
 pub use proto::endpoint::EAGER_BYTES_MAX;

@@ -30,6 +30,8 @@ pub const ENV_PEER: &str = "FTRUN_PEER";
 const CONTEXT_COMPUTE: u32 = 2;
 /// Context of the communicator of all ranks.
 const CONTEXT_ALL: u32 = 4;
+/// First context of the communicators that library layers have for themselves.
+const CONTEXT_LIBRARIES: u32 = 16;
 
 /// What a repair has decided; the same on all ranks.
 pub type Repair = Membership;
@@ -172,6 +174,12 @@ impl World {
     /// The communicator of all ranks.
     pub fn everyone(&self) -> &Communicator {
         &self.all
+    }
+
+    /// A communicator of all ranks for the library layer with this number, apart from the program's messages.
+    pub fn library(&self, layer: u32) -> Communicator {
+        let context = CONTEXT_LIBRARIES + 2 * layer;
+        Communicator::new(self.core.clone(), (0..self.total()).collect(), self.rank(), context)
     }
 
     /// An option of the launcher for the layers above, by name.

@@ -1,0 +1,303 @@
+//! Takes checkpoints and restores from them, as one rank of a world. Every call is collective over all ranks,
+//! the dedicated parity ranks included.
+//!
+//! The pure parts decide: where redundancy lies ([`crate::layout`]), what is whole ([`crate::protocol`]); here
+//! they meet messages. A failure at any point is an error of the call; then the survivors repair the world with
+//! [`Checkpointer::report`] and call [`Checkpointer::restore`] with the reports of all.
+
+use ft_comm::time::Clock;
+use ft_comm::{CommError, Communicator, Op, World};
+use ft_encoders::Code;
+
+use crate::error::CheckpointError;
+use crate::exchange::{Circle, code};
+use crate::layout::{Group, Layout};
+use crate::protocol::{Event, Ledger, choose};
+use crate::region::{Part, Protect, load, save};
+use crate::scheme::Scheme;
+use crate::stats::Stats;
+use crate::store::{ShardMeta, Store};
+
+/// The library layer of the communicator for checkpoints.
+const LAYER: u32 = 0;
+/// Tag of metadata for members that are rebuilt; stripes count from 0.
+const METAS: u32 = u32::MAX;
+
+/// What a restore has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restored {
+    /// Nothing was committed before the failure: start again from `init`.
+    Nothing,
+    /// The state is that of this epoch.
+    Epoch(u32),
+}
+
+/// See the module.
+pub struct Checkpointer {
+    comm: Communicator,
+    layout: Layout,
+    home: Option<(Group, Box<dyn Code>, usize)>,
+    ledger: Ledger,
+    store: Store,
+    clock: Clock,
+    scratch: Vec<u8>,
+    restores: u64,
+    stats: Stats,
+}
+
+impl std::fmt::Debug for Checkpointer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Checkpointer").field("scheme", &self.layout.scheme()).field("ledger", &self.ledger).finish()
+    }
+}
+
+impl Checkpointer {
+    /// A checkpointer without a checkpoint. Not collective.
+    ///
+    /// # Errors
+    /// The scheme does not fit the world.
+    pub fn new(world: &World, scheme: Scheme) -> Result<Self, CheckpointError> {
+        let dedicated = world.total() - world.size();
+        let layout = layout(scheme, world.size(), dedicated)?;
+        let home = match layout.group_of(world.rank()) {
+            Some((group, member)) => {
+                let group = layout.groups[group].clone();
+                let code = code(group.code)?;
+                Some((group, code, member))
+            }
+            None => None,
+        };
+        Ok(Self {
+            comm: world.library(LAYER),
+            store: Store::new(home.as_ref().map_or(0, |(_, _, member)| *member)),
+            layout,
+            home,
+            ledger: Ledger::new(1),
+            clock: Clock::start(),
+            scratch: Vec::new(),
+            restores: 0,
+            stats: Stats::default(),
+        })
+    }
+
+    /// Whether something is committed.
+    pub fn has_committed(&self) -> bool {
+        self.ledger.committed().is_some()
+    }
+
+    /// What protection has cost so far.
+    pub fn stats(&self) -> Stats {
+        Stats { kept_bytes: self.store.bytes_reserved() as u64, ..self.stats }
+    }
+
+    /// Takes a checkpoint of `state`. The first one holds its constant part too. With scheme `none` only the
+    /// first is taken, which guards nothing but says that the job has begun.
+    ///
+    /// # Errors
+    /// A failure, or the state cannot be written; the checkpoint before is whole.
+    pub fn checkpoint<S: Protect>(&mut self, world: &World, state: &mut S) -> Result<(), CheckpointError> {
+        let first = !self.has_committed();
+        if self.layout.scheme() == Scheme::None && !first {
+            return Ok(());
+        }
+        let started = self.clock.now();
+        let sent = world.bytes_sent();
+        let epoch = self.ledger.next_epoch();
+        let point = |phase: &str| world.fault_point("checkpoint", u64::from(epoch), Some(phase));
+
+        point("copy")?;
+        self.ledger.apply(Event::Begin(epoch))?;
+        let slot = self.store.variable_mut(epoch);
+        slot.begin(epoch);
+        let mut copied = save(state, Part::Variable, slot.shard_mut());
+        if first {
+            let slot = self.store.constant_mut();
+            slot.begin(epoch);
+            copied = copied.and(save(state, Part::Constant, slot.shard_mut()));
+        }
+
+        point("encode")?;
+        let constant = if first { ShardMeta::of(self.store.constant().shard()) } else { ShardMeta::of(&[]) };
+        let metas = self.share([constant, ShardMeta::of(self.store.variable(epoch).shard())])?;
+
+        point("exchange")?;
+        if first {
+            self.encode(None, &metas.iter().map(|pair| pair[0]).collect::<Vec<_>>())?;
+        }
+        self.encode(Some(epoch), &metas.iter().map(|pair| pair[1]).collect::<Vec<_>>())?;
+        let staged = copied.is_ok();
+        if staged {
+            self.ledger.apply(Event::Staged(epoch))?;
+        }
+
+        point("vote")?;
+        let mut vote = [u8::from(staged)];
+        self.comm.allreduce(&mut vote, Op::Min)?;
+        if vote[0] == 0 {
+            self.ledger.apply(Event::VoteFailed(epoch))?;
+            copied?;
+            return Err(CheckpointError::Refused { epoch });
+        }
+        point("commit")?;
+        self.ledger.apply(Event::VotePassed(epoch))?;
+        world.mark();
+
+        let shard = self.store.variable(epoch).shard().len() + self.store.constant().shard().len();
+        let copied = if first { shard } else { self.store.variable(epoch).shard().len() };
+        self.stats = Stats {
+            committed: epoch,
+            bytes_protected: self.stats.bytes_protected + copied as u64,
+            bytes_sent: self.stats.bytes_sent + (world.bytes_sent() - sent),
+            seconds: self.stats.seconds + self.clock.now().since(started).as_secs_f64(),
+            state_bytes: shard as u64,
+            kept_bytes: 0,
+        };
+        Ok(())
+    }
+
+    /// All ranks' metadata of both parts.
+    fn share(&self, mine: [ShardMeta; 2]) -> Result<Vec<[ShardMeta; 2]>, CommError> {
+        let bytes: Vec<u8> = mine.iter().flat_map(|meta| meta.to_bytes()).collect();
+        let mut all = vec![0; bytes.len() * self.comm.size()];
+        self.comm.allgather(&bytes, &mut all)?;
+        Ok(all.chunks_exact(bytes.len()).map(|pair| [read_meta(&pair[..40]), read_meta(&pair[40..])]).collect())
+    }
+
+    /// Encodes one slot over the group (`None`: that of the constant part) and seals it.
+    fn encode(&mut self, epoch: Option<u32>, metas: &[ShardMeta]) -> Result<(), CheckpointError> {
+        let slot = match epoch {
+            None => self.store.constant_mut(),
+            Some(epoch) => self.store.variable_mut(epoch),
+        };
+        let Some((group, code, me)) = &self.home else {
+            // Without a group there is only the own copy.
+            let own = ShardMeta::of(slot.shard());
+            return Ok(slot.seal(&[own])?);
+        };
+        let metas: Vec<ShardMeta> = group.members[..group.computing].iter().map(|rank| metas[*rank]).collect();
+        let circle = Circle { comm: &self.comm, group, code: &**code, me: *me };
+        circle.encode(slot, &metas, &mut self.scratch)?;
+        Ok(slot.seal(&metas)?)
+    }
+
+    /// A failure was noticed; gives the value for `World::repair`.
+    ///
+    /// # Errors
+    /// Never, unless the ledger is broken.
+    pub fn report(&mut self) -> Result<u64, CheckpointError> {
+        self.ledger.apply(Event::Interrupted)?;
+        Ok(u64::from(self.ledger.report()))
+    }
+
+    /// After a repair: chooses the newest checkpoint that is whole from the `reports` of all ranks, rebuilds
+    /// what is lost or damaged, makes redundancy whole again, and loads `state`. When it returns on one rank, it
+    /// is whole on all ranks.
+    ///
+    /// # Errors
+    /// A failure, or [`CheckpointError::BeyondTolerance`]: too much is lost; the job is to be ended.
+    pub fn restore<S: Protect>(
+        &mut self,
+        world: &World,
+        reports: &[u64],
+        state: &mut S,
+    ) -> Result<Restored, CheckpointError> {
+        self.restores += 1;
+        let number = u64::from(world.generation());
+        let point = |phase: &str| world.fault_point("restore", number, Some(phase));
+        point("plan")?;
+        self.ledger.apply(Event::Interrupted)?;
+        let choice = choose(reports);
+        let Some(epoch) = choice.epoch else {
+            self.ledger.apply(Event::Restored(0))?;
+            return Ok(Restored::Nothing);
+        };
+        // What is damaged in memory counts as lost.
+        let whole = choice.holders[world.rank()]
+            && self.store.constant().verify().is_ok()
+            && self.store.variable(epoch).epoch() == epoch
+            && self.store.variable(epoch).verify().is_ok();
+        let mut flags = vec![0u8; self.comm.size()];
+        self.comm.allgather(&[u8::from(whole)], &mut flags)?;
+        let lost: Vec<usize> = (0..flags.len()).filter(|rank| flags[*rank] == 0).collect();
+        self.layout.survives(&lost)?;
+
+        point("exchange")?;
+        if !lost.is_empty() {
+            self.rebuild(epoch, &lost, whole)?;
+        }
+        point("verify")?;
+        if !whole {
+            self.store.constant().verify_shard()?;
+            self.store.variable(epoch).verify_shard()?;
+        }
+        self.comm.barrier()?;
+        self.ledger.apply(Event::Restored(epoch))?;
+        if !whole {
+            load(state, Part::Constant, self.store.constant().shard())?;
+        }
+        load(state, Part::Variable, self.store.variable(epoch).shard())?;
+        self.stats.committed = epoch;
+        Ok(Restored::Epoch(epoch))
+    }
+
+    fn rebuild(&mut self, epoch: u32, lost: &[usize], whole: bool) -> Result<(), CheckpointError> {
+        let Some((group, code, me)) = &self.home else { return Ok(()) };
+        let gone: Vec<bool> = group.members.iter().map(|rank| lost.contains(rank)).collect();
+        if !gone.contains(&true) {
+            return Ok(());
+        }
+        let circle = Circle { comm: &self.comm, group, code: &**code, me: *me };
+        // The first whole member tells the lost ones what there was.
+        let teller = gone.iter().position(|gone| !gone).expect("decodable groups have a whole member");
+        let mut bytes = vec![0; group.computing * 80];
+        if *me == teller {
+            let metas = self.store.constant().members().iter().chain(self.store.variable(epoch).members());
+            bytes = metas.flat_map(|meta| meta.to_bytes()).collect();
+            for target in (0..gone.len()).filter(|member| gone[*member]) {
+                self.comm.send(&bytes, group.members[target], METAS)?;
+            }
+        } else if !whole {
+            self.comm.recv(&mut bytes, group.members[teller], METAS)?;
+        }
+        let told: Vec<ShardMeta> = bytes.chunks_exact(40).map(read_meta).collect();
+        for constant in [true, false] {
+            let slot =
+                if constant { self.store.constant_mut() } else { self.store.variable_mut(epoch) };
+            let metas = if whole {
+                slot.members().to_vec()
+            } else {
+                slot.begin(epoch);
+                let half = if constant { 0 } else { group.computing };
+                told[half..half + group.computing].to_vec()
+            };
+            circle.rebuild(slot, &metas, &gone)?;
+            if !whole {
+                slot.seal(&metas)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_meta(bytes: &[u8]) -> ShardMeta {
+    ShardMeta::from_bytes(bytes.try_into().expect("40 bytes"))
+}
+
+/// The layout of `ranks` ranks that compute with `dedicated` parity ranks in all.
+///
+/// # Errors
+/// The scheme does not fit, or no number of parity ranks a group gives `dedicated` in all.
+pub fn layout(scheme: Scheme, ranks: usize, dedicated: usize) -> Result<Layout, CheckpointError> {
+    if dedicated == 0 {
+        return Ok(Layout::new(scheme, ranks, 0, None)?);
+    }
+    for per_group in 1..=dedicated {
+        match Layout::new(scheme, ranks, per_group, None) {
+            Ok(layout) if layout.parity_ranks() == dedicated => return Ok(layout),
+            Ok(_) => {}
+            Err(error) if per_group == dedicated => return Err(error.into()),
+            Err(_) => {}
+        }
+    }
+    Err(CheckpointError::ParityRanks { scheme, dedicated })
+}
