@@ -17,7 +17,7 @@ use crate::proto::matching::{Envelope, Pattern};
 use crate::proto::member::News;
 use crate::rank::{Generation, Membership, PeerId, Rank};
 use crate::service::Service;
-use crate::transport::{LinkError, LinkId, Transport};
+use crate::transport::{LinkError, LinkId, Patience, Transport};
 use crate::wire::control::ToArbiter;
 use crate::wire::header::{HEADER_BYTES, Header};
 
@@ -82,14 +82,6 @@ impl Place {
     }
 }
 
-/// How a blocked caller waits: looks at the link that it waits for, then at all links while it lets others
-/// run, then sleeps.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    pub(crate) spins: u32,
-    pub(crate) yields: u32,
-}
-
 #[derive(Debug)]
 enum State {
     Running,
@@ -139,13 +131,12 @@ impl Driver {
     pub(crate) fn new(
         transport: Box<dyn Transport>,
         service: Box<dyn Service>,
-        patience: Patience,
         me: Rank,
     ) -> Self {
         Self {
             transport,
             service,
-            patience,
+            patience: Patience::default(),
             state: State::Running,
             me,
             membership: Membership { generation: 0, seats: vec![], failed: vec![], reports: vec![] },
@@ -210,9 +201,9 @@ impl Driver {
         }
     }
 
-    /// Takes the seat of rank `me`.
-    pub(crate) fn seat(&mut self, me: Rank, patience: Patience) {
-        (self.me, self.patience) = (me, patience);
+    /// Takes the seat of rank `me` of `ranks`.
+    pub(crate) fn seat(&mut self, me: Rank, ranks: usize) {
+        (self.me, self.patience) = (me, self.transport.patience(ranks));
     }
 
     fn note(&mut self, news: News) {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use crate::communicator::Communicator;
 use crate::core::Core;
-use crate::driver::{Driver, Patience};
+use crate::driver::Driver;
 use crate::error::CommError;
 use crate::fault::Faults;
 use crate::proto::member::News;
@@ -84,12 +84,12 @@ impl World {
         service: Box<dyn Service>,
         address: String,
     ) -> Result<Self, CommError> {
-        let mut driver = Driver::new(transport, service, Patience { spins: 0, yields: 0 }, 0);
+        let mut driver = Driver::new(transport, service, 0);
         let welcome = driver.await_news(|news| match news {
             News::Welcome(welcome) => Some(welcome.clone()),
             _ => None,
         })?;
-        driver.seat(welcome.rank, patience(welcome.total));
+        driver.seat(welcome.rank, welcome.total);
         let faults = Faults::new(welcome.rank, welcome.kills.clone());
         let core = Core { driver, faults, armed_step: None, collectives: 0 };
         let core = Rc::new(RefCell::new(core));
@@ -289,10 +289,4 @@ impl Drop for World {
             core.driver.close();
         }
     }
-}
-
-/// With a core for every rank, waiting looks often; with more ranks than cores it lets others run.
-fn patience(ranks: usize) -> Patience {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    if ranks <= cores { Patience { spins: 400, yields: 400 } } else { Patience { spins: 0, yields: 60 } }
 }

@@ -26,6 +26,16 @@ pub enum LinkError {
     Interrupted,
 }
 
+/// How a blocked caller waits: it looks again so many times, then lets others run between so many looks, then
+/// sleeps in [`Transport::wait`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Patience {
+    /// Looks one after the other.
+    pub spins: u32,
+    /// Looks with [`Transport::relax`] before each.
+    pub yields: u32,
+}
+
 /// Links to peers. Used by one thread, the caller's; accepted links come from the service thread.
 pub trait Transport {
     /// Starts `generation`: every link of an older one is closed, and `peers` can be reached at their
@@ -63,4 +73,11 @@ pub trait Transport {
 
     /// Closes one link.
     fn close(&mut self, link: LinkId);
+
+    /// How a blocked caller of a job of `ranks` ranks waits. With a core for every rank, waiting looks often;
+    /// with more ranks than cores it lets others run.
+    fn patience(&self, ranks: usize) -> Patience {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if ranks <= cores { Patience { spins: 400, yields: 400 } } else { Patience { spins: 0, yields: 60 } }
+    }
 }

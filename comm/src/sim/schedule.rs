@@ -1,0 +1,152 @@
+//! What goes wrong, and when: failures as values, given one by one or drawn from the seed.
+
+use std::time::Duration;
+
+use rand::{Rng, RngExt};
+
+use crate::rank::Rank;
+
+/// When a failure strikes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// At this time since the start of the job.
+    At(Duration),
+    /// This long after the launcher has noted the `losses`-th loss, counted from 1: so repairs are hit.
+    AfterLoss {
+        /// Which loss.
+        losses: u32,
+        /// How long after it.
+        delay: Duration,
+    },
+    /// In the `call`-th call, counted from 1, that this incarnation makes to its transport or service.
+    Call {
+        /// The rank.
+        rank: Rank,
+        /// The incarnation.
+        incarnation: u32,
+        /// The number of the call.
+        call: u64,
+    },
+}
+
+/// What strikes. Ranks mean the processes that hold them at that time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Blow {
+    /// They are killed together.
+    Kill(Vec<Rank>),
+    /// The process is stopped, for this long or until somebody kills it.
+    Pause(Rank, Option<Duration>),
+    /// Links are cut: nothing passes between `ranks` and the others. What was sent is held back until the cut
+    /// heals, if it ever does.
+    Cut {
+        /// The ranks on one side.
+        ranks: Vec<Rank>,
+        /// The other ranks are on the other side.
+        from_ranks: bool,
+        /// The launcher is on the other side.
+        from_launcher: bool,
+        /// How long.
+        lasts: Option<Duration>,
+    },
+}
+
+/// One failure of the schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// When.
+    pub trigger: Trigger,
+    /// What.
+    pub blow: Blow,
+}
+
+impl Fault {
+    /// Kills `ranks` together at `at`.
+    pub fn kill(at: Duration, ranks: impl Into<Vec<Rank>>) -> Self {
+        Self { trigger: Trigger::At(at), blow: Blow::Kill(ranks.into()) }
+    }
+
+    /// Kills an incarnation of a rank in its `call`-th call.
+    pub fn kill_in_call(rank: Rank, incarnation: u32, call: u64) -> Self {
+        Self { trigger: Trigger::Call { rank, incarnation, call }, blow: Blow::Kill(vec![rank]) }
+    }
+}
+
+/// What goes wrong in a run: a list, and as many failures as the seed draws.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    /// Failures given one by one.
+    pub explicit: Vec<Fault>,
+    /// Most failures to draw.
+    pub drawn_max: u32,
+    /// Drawn failures strike within this time, or within the calls that a job of it makes.
+    pub horizon: Duration,
+    /// Most ranks that a drawn failure strikes together.
+    pub together_max: usize,
+    /// Cuts and pauses are drawn as well as kills.
+    pub cuts: bool,
+    /// Cuts may last for ever.
+    pub cuts_forever: bool,
+}
+
+impl Faults {
+    /// Up to `drawn_max` kills within `horizon`.
+    pub fn kills(drawn_max: u32, horizon: Duration) -> Self {
+        Self { drawn_max, horizon, together_max: 2, ..Self::default() }
+    }
+
+    /// All failures of a run of `ranks` ranks.
+    pub(super) fn draw(&self, ranks: usize, random: &mut impl Rng) -> Vec<Fault> {
+        let mut faults = self.explicit.clone();
+        let count = random.random_range(0..=self.drawn_max);
+        for _ in 0..count {
+            let trigger = self.trigger(ranks, random);
+            let blow = self.blow(ranks, random);
+            faults.push(Fault { trigger, blow });
+        }
+        faults
+    }
+
+    fn trigger(&self, ranks: usize, random: &mut impl Rng) -> Trigger {
+        let micros = self.horizon.as_micros().max(2) as u64;
+        match random.random_range(0..4) {
+            0 => Trigger::At(Duration::from_micros(random.random_range(0..micros))),
+            1 => Trigger::AfterLoss {
+                losses: random.random_range(1..4),
+                // A repair takes some time from the loss to the return of all ranks; all orders of magnitude
+                // of it are of interest.
+                delay: Duration::from_micros(1 << random.random_range(0..16)),
+            },
+            _ => {
+                let calls = 1 << random.random_range(3..11);
+                Trigger::Call {
+                    rank: random.random_range(0..ranks),
+                    incarnation: u32::from(random.random_ratio(1, 4)),
+                    call: random.random_range(1..=calls),
+                }
+            }
+        }
+    }
+
+    fn blow(&self, ranks: usize, random: &mut impl Rng) -> Blow {
+        let mut below = |end: usize| random.random_range(0..end);
+        let kind = if self.cuts { below(8) } else { 0 };
+        let most = if kind < 5 { self.together_max } else { ranks };
+        let mut others: Vec<Rank> = (0..ranks).collect();
+        let count = 1 + below(most.clamp(1, ranks));
+        let mut ranks_hit = Vec::with_capacity(count);
+        for left in (ranks - count + 1..=ranks).rev() {
+            ranks_hit.push(others.swap_remove(below(left)));
+        }
+        ranks_hit.sort_unstable();
+        let lasts = Duration::from_millis(1 << below(11));
+        match kind {
+            0..5 => Blow::Kill(ranks_hit),
+            5 => Blow::Pause(ranks_hit[0], Some(lasts)),
+            _ => {
+                let sides = below(3);
+                let lasts = if self.cuts_forever && below(4) == 0 { None } else { Some(lasts) };
+                Blow::Cut { ranks: ranks_hit, from_ranks: sides != 1, from_launcher: sides != 0, lasts }
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The rank's end of the simulated control plane.
+
+use super::transport::Place;
+use crate::proto::member::News;
+use crate::service::Service;
+use crate::wire::control::ToArbiter;
+
+/// See the module.
+pub(super) struct SimService(pub(super) Place);
+
+impl Service for SimService {
+    fn submit(&self, message: ToArbiter) {
+        self.0.enter().submit(self.0.peer, message);
+    }
+
+    fn has_news(&self) -> bool {
+        self.0.enter().process(self.0.peer).is_some_and(|process| !process.news.is_empty())
+    }
+
+    fn take_news(&self) -> Option<News> {
+        let mut kernel = self.0.enter();
+        let news = kernel.process_mut(self.0.peer)?.news.pop_front()?;
+        kernel.taken(self.0.peer, &news);
+        Some(news)
+    }
+
+    fn close(&mut self) {
+        let mut kernel = self.0.enter();
+        if let Some(process) = kernel.process_mut(self.0.peer) {
+            process.closed = true;
+        }
+    }
+}
