@@ -20,6 +20,8 @@
 pub mod collective;
 pub mod fault;
 pub mod launch;
+#[doc(hidden)]
+pub mod planted;
 pub mod proto;
 pub mod service;
 pub mod sim;

@@ -37,13 +37,14 @@ const ALL_LIBRARIES: &[&str] = &["ft-encoders", "ft-comm", "ft-checkpoint", "ft-
 
 /// The modules of `comm`, bottom to top. A module uses those below it and those of its own line.
 const COMM_LAYERS: &[&[&str]] = &[
-    &["rank", "error", "time", "plain"],
+    &["rank", "error", "time", "plain", "fault", "planted"],
     &["wire"],
-    &["proto", "collective", "fault"],
+    &["proto", "collective"],
     &["transport"],
-    &["driver", "service", "sim"],
+    &["driver", "service"],
+    &["core"],
     &["communicator", "world", "request"],
-    &["launch"],
+    &["sim", "launch"],
 ];
 
 struct Absence {

@@ -24,6 +24,7 @@ use std::time::Duration;
 use super::detector::Detector;
 use crate::error::list;
 use crate::fault::{How, KillSpec, When};
+use crate::planted;
 use crate::rank::{Generation, Membership, PeerId, Rank, Seat};
 use crate::time::Time;
 use crate::wire::control::{ToArbiter, ToRank, Welcome};
@@ -522,7 +523,9 @@ impl Arbiter {
         if self.over || self.finished {
             return;
         }
-        let ready = |c: &Chair| matches!(c.phase, Phase::Joined | Phase::Ready(_));
+        let early = planted::has(planted::DECIDES_EARLY) && !self.failed.is_empty();
+        let ready =
+            |c: &Chair| matches!(c.phase, Phase::Joined | Phase::Ready(_)) || early && c.phase == Phase::Member;
         if !self.chairs.iter().all(ready) {
             return;
         }

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::detector::Detector;
+use crate::planted;
 use crate::rank::{Generation, Membership, PeerId, Rank};
 use crate::time::Time;
 use crate::wire::control::{ToArbiter, ToRank, Welcome};
@@ -115,7 +116,7 @@ impl Member {
             self.beat_due = now.after(self.interval);
             self.out.push_back(ToArbiter::Beat);
         }
-        if !lease.suspects(now).is_empty() {
+        if !lease.suspects(now).is_empty() && !planted::has(planted::IGNORES_LEASE) {
             lease.forget(PeerId::LAUNCHER);
             let seconds = (self.timeout * LEASE_TIMEOUTS).as_secs_f64();
             let message = format!("cut off: nothing heard from the launcher for {seconds} s");

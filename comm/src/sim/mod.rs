@@ -37,6 +37,7 @@ use transport::{Killed, Place, SimTransport, address};
 use crate::communicator::Communicator;
 use crate::error::CommError;
 use crate::fault::KillSpec;
+use crate::planted;
 use crate::proto::arbiter::{Event as ArbiterEvent, OnFailure};
 use crate::rank::{Membership, PeerId, Rank};
 use crate::time::Time;
@@ -73,6 +74,9 @@ pub struct Config {
     pub events_max: u64,
     /// Print all that happens.
     pub trace: bool,
+    /// A defect to run with ([`crate::planted`]), if this build has them.
+    #[doc(hidden)]
+    pub bug: &'static str,
 }
 
 impl Config {
@@ -93,6 +97,7 @@ impl Config {
             time_max: Duration::from_secs(3600),
             events_max: u64::MAX,
             trace: std::env::var_os("FT_SIM_TRACE").is_some(),
+            bug: "",
         }
     }
 
@@ -200,7 +205,8 @@ struct Run<R> {
 /// # Panics
 /// If `program` panics; the seed is printed.
 pub fn run<R: Send>(config: Config, program: impl Fn(World) -> R + Sync) -> SimOutcome<R> {
-    let seed = config.seed;
+    let (seed, bug) = (config.seed, config.bug);
+    planted::plant(bug);
     let shared = Arc::new(Shared { kernel: Mutex::new(Kernel::new(config)), main: Condvar::new() });
     let run = Run { shared: shared.clone(), finished: Mutex::new(vec![]), panicked: Mutex::new(None) };
     std::thread::scope(|scope| {
@@ -215,7 +221,10 @@ pub fn run<R: Send>(config: Config, program: impl Fn(World) -> R + Sync) -> SimO
                 let (run, program) = (&run, &program);
                 std::thread::Builder::new()
                     .name(format!("rank {rank}.{incarnation}"))
-                    .spawn_scoped(scope, move || main_of_rank(run, place, rank, incarnation, program))
+                    .spawn_scoped(scope, move || {
+                        planted::plant(bug);
+                        main_of_rank(run, place, rank, incarnation, program);
+                    })
                     .expect("the operating system gives a thread");
             } else if kernel.over {
                 break;
@@ -233,6 +242,7 @@ pub fn run<R: Send>(config: Config, program: impl Fn(World) -> R + Sync) -> SimO
             }
         }
     });
+    planted::plant("");
     if let Some(panic) = run.panicked.into_inner().unwrap_or_else(PoisonError::into_inner) {
         eprintln!("the simulation of seed {seed} failed");
         panic::resume_unwind(panic);

@@ -1,0 +1,37 @@
+//! Defects on demand: a checker that has found none is trusted only if it finds these.
+//!
+//! Without the feature `planted-bugs` there are none, and nothing of this is left in the code.
+
+#[cfg(feature = "planted-bugs")]
+std::thread_local! {
+    static BUG: std::cell::Cell<&'static str> = const { std::cell::Cell::new("") };
+}
+
+/// The arbiter starts the next generation without waiting for all survivors.
+pub const DECIDES_EARLY: &str = "decides without waiting for all survivors";
+/// Links and frames of an old generation are taken.
+pub const TAKES_OLD_FRAMES: &str = "takes links and frames of an old generation";
+/// A rank that is cut off from the launcher goes on for ever.
+pub const IGNORES_LEASE: &str = "ignores its lease";
+
+/// This thread has `bug` from now on; the empty name is none.
+#[cfg(feature = "planted-bugs")]
+pub fn plant(bug: &'static str) {
+    BUG.set(bug);
+}
+
+/// Whether this thread has `bug`.
+#[cfg(feature = "planted-bugs")]
+pub fn has(bug: &str) -> bool {
+    BUG.get() == bug
+}
+
+/// This build has no bugs to plant.
+#[cfg(not(feature = "planted-bugs"))]
+pub fn plant(_: &'static str) {}
+
+/// This build has no planted bugs.
+#[cfg(not(feature = "planted-bugs"))]
+pub const fn has(_: &str) -> bool {
+    false
+}

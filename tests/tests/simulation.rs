@@ -1,0 +1,70 @@
+//! Many seeds of small jobs in the simulator, with everything that can go wrong, against the invariants.
+//!
+//! `FT_SEEDS` is the number of seeds a test takes (default 1000), `FT_SEED` one seed to replay; with
+//! `FT_SIM_TRACE` all that happens in it is printed.
+
+#[path = "simulation/checker.rs"]
+mod checker;
+#[path = "simulation/commit.rs"]
+mod commit;
+#[path = "simulation/repair.rs"]
+mod repair;
+
+use std::panic::{self, AssertUnwindSafe};
+
+/// Which seeds a test is to take.
+fn seeds() -> Vec<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    match number("FT_SEED") {
+        Some(seed) => vec![seed],
+        None => (0..number("FT_SEEDS").unwrap_or(1000)).collect(),
+    }
+}
+
+/// Runs `check` with every seed; the first failures are reported with what replays them.
+fn for_seeds(test: &str, check: impl Fn(u64) -> Result<(), String>) {
+    let mut failures = Vec::new();
+    for seed in seeds() {
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| check(seed)));
+        let text = match outcome {
+            Ok(Ok(())) => continue,
+            Ok(Err(text)) => text,
+            Err(_) => "panicked, see above".to_owned(),
+        };
+        failures.push(format!("seed {seed}: {text}"));
+    }
+    let shown: Vec<&str> = failures.iter().take(5).map(String::as_str).collect();
+    assert!(
+        failures.is_empty(),
+        "{} seeds failed; replay one with FT_SEED=N FT_SIM_TRACE=1 cargo test -p ft-tests --test simulation {test} \
+         -- --nocapture\n{}",
+        failures.len(),
+        shown.join("\n"),
+    );
+}
+
+/// A checker that has found nothing is trusted only if it finds a bug that is there: some seed must fail.
+fn finds(bug: &'static str, check: impl Fn(u64) -> Result<(), String>) {
+    for seed in 0..400 {
+        if let Err(text) = check(seed) {
+            let first = text.lines().next().unwrap_or_default().to_owned();
+            println!("'{bug}' is found by seed {seed}: {first}");
+            return;
+        }
+    }
+    panic!("no seed finds the planted bug '{bug}'");
+}
+
+/// A small source of choices for scenarios.
+struct Choices(u64);
+
+impl Choices {
+    /// A number below `end`.
+    fn below(&mut self, end: u64) -> u64 {
+        // splitmix64: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ z >> 31) % end
+    }
+}

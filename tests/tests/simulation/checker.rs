@@ -1,0 +1,59 @@
+//! What holds for every job, looked up in what the simulator has recorded.
+
+use std::collections::BTreeMap;
+
+use ft_comm::proto::arbiter::Event as ArbiterEvent;
+use ft_comm::sim::{Ending, Event, SimOutcome};
+use ft_comm::{Generation, Membership};
+
+/// What the launcher recorded, in order.
+pub(crate) fn launcher<R>(outcome: &SimOutcome<R>) -> impl Iterator<Item = &ArbiterEvent> {
+    outcome.events.iter().map(|(_, Event::Launcher(event))| event)
+}
+
+/// What the ranks reported when all were done; none if the job did not get there.
+pub(crate) fn outputs<R>(outcome: &SimOutcome<R>) -> Option<&Vec<Vec<u8>>> {
+    launcher(outcome).find_map(|event| match event {
+        ArbiterEvent::Finished { outputs } => Some(outputs),
+        _ => None,
+    })
+}
+
+/// The status with which the job ended. A process that was killed when all ranks were done already gives the job
+/// its status; that is no failure of the job.
+pub(crate) fn status<R>(outcome: &SimOutcome<R>) -> Result<(i32, &str), String> {
+    match &outcome.ending {
+        Ending::Hung(text) => Err(format!("hung: {text}")),
+        Ending::Ended { .. } if outputs(outcome).is_some() => Ok((0, "")),
+        Ending::Ended { code, message } => Ok((*code, message)),
+    }
+}
+
+/// Invariant 3: all that return from one repair return the same. Gives the memberships by generation.
+pub(crate) fn memberships<R>(outcome: &SimOutcome<R>) -> Result<BTreeMap<Generation, Membership>, String> {
+    let mut memberships: BTreeMap<Generation, Membership> = BTreeMap::new();
+    for seen in &outcome.history {
+        let generation = seen.membership.generation;
+        let first = memberships.entry(generation).or_insert_with(|| seen.membership.clone());
+        if *first != seen.membership {
+            return Err(format!(
+                "rank {}.{} got another generation {generation} than others: {:?}, not {first:?}",
+                seen.rank, seen.incarnation, seen.membership
+            ));
+        }
+        if seen.membership.seats[seen.rank].peer != seen.peer {
+            return Err(format!("rank {}.{} got a generation without it", seen.rank, seen.incarnation));
+        }
+    }
+    // The failed are those whose seats have changed hands.
+    for (generation, membership) in &memberships {
+        let Some(before) = generation.checked_sub(1).and_then(|before| memberships.get(&before)) else { continue };
+        let changed: Vec<usize> = (0..membership.seats.len())
+            .filter(|rank| membership.seats[*rank].peer != before.seats[*rank].peer)
+            .collect();
+        if changed != membership.failed {
+            return Err(format!("generation {generation}: {changed:?} changed, failed are {:?}", membership.failed));
+        }
+    }
+    Ok(memberships)
+}

@@ -1,0 +1,192 @@
+//! The commit protocol on the full stack: a small program in the resilient loop whose answer is known.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ft_checkpoint::checkpointer::{COMMITS_EARLY, RESTORES_ALONE};
+use ft_checkpoint::resilient::RankReport;
+use ft_checkpoint::{Field, Flow, Part, Program, Protect, Protection, Scheme, Walk, choose, layout};
+use ft_comm::proto::arbiter::Event as ArbiterEvent;
+use ft_comm::sim::{self, Config, Faults, SimOutcome};
+use ft_comm::{CommError, Op, World};
+
+use super::{Choices, checker, finds, for_seeds};
+
+const STEPS: u64 = 14;
+
+/// The state of one rank: some numbers, on some ranks none, and the sum of the last step.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Numbers {
+    salt: Vec<u64>,
+    values: Vec<u64>,
+    sum: u64,
+}
+
+impl Protect for Numbers {
+    fn walk<W: Walk>(&mut self, part: Part, walk: &mut W) -> Result<(), ft_checkpoint::ProtectError> {
+        match part {
+            Part::Constant => Field::walk(&mut self.salt, walk),
+            Part::Variable => {
+                Field::walk(&mut self.values, walk)?;
+                Field::walk(&mut self.sum, walk)
+            }
+        }
+    }
+}
+
+impl Numbers {
+    fn new(rank: usize) -> Self {
+        let length = [5, 0, 17, 1, 40][rank % 5];
+        let values: Vec<u64> = (0..length).map(|at| (rank as u64 + 1) << 32 | at).collect();
+        Self { salt: values.iter().map(|value| value ^ 0x5a5a).collect(), values, sum: 0 }
+    }
+
+    fn share(&self) -> u64 {
+        self.values.iter().fold(self.sum, |share, value| share.rotate_left(5).wrapping_add(*value))
+    }
+
+    fn advance(&mut self, sum: u64, number: u64) {
+        self.sum = sum;
+        for (value, salt) in self.values.iter_mut().zip(&self.salt) {
+            *value = value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(sum ^ salt).rotate_left(number as u32);
+        }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let words = self.values.iter().chain(&self.salt).chain([&self.sum]);
+        words.flat_map(|word| word.to_le_bytes()).collect()
+    }
+}
+
+/// The answer, by rank, without any message.
+fn answer(ranks: usize) -> Vec<Vec<u8>> {
+    let mut all: Vec<Numbers> = (0..ranks).map(Numbers::new).collect();
+    for number in 1..=STEPS {
+        let sum = all.iter().fold(0u64, |sum, numbers| sum.wrapping_add(numbers.share()));
+        all.iter_mut().for_each(|numbers| numbers.advance(sum, number));
+    }
+    all.iter().map(Numbers::bytes).collect()
+}
+
+struct Recurrence;
+
+impl Program for Recurrence {
+    type State = Numbers;
+    type Error = CommError;
+
+    fn init(&mut self, world: &World) -> Result<Numbers, CommError> {
+        world.comm().barrier()?;
+        Ok(Numbers::new(world.rank()))
+    }
+
+    fn step(&mut self, state: &mut Numbers, world: &World, number: u64) -> Result<Flow, CommError> {
+        let mut sum = [state.share()];
+        // Torn on purpose: a step that fails must leave nothing behind.
+        state.sum = u64::MAX;
+        world.comm().allreduce(&mut sum, Op::Sum)?;
+        state.advance(sum[0], number);
+        Ok(if number == STEPS { Flow::Done } else { Flow::Continue })
+    }
+
+    fn output(&mut self, state: &mut Numbers, _: &World) -> Result<Vec<u8>, CommError> {
+        Ok(state.bytes())
+    }
+}
+
+/// Schemes with the ranks that compute and the dedicated parity ranks.
+const JOBS: &[(&str, usize, usize)] = &[
+    ("none", 1, 0),
+    ("none", 3, 0),
+    ("neighbor:1", 2, 0),
+    ("neighbor:1", 4, 0),
+    ("neighbor:2", 5, 0),
+    ("xor", 2, 0),
+    ("xor", 5, 0),
+    ("xor:3", 6, 0),
+    ("xor:3", 2, 1),
+    ("xor:3", 4, 2),
+    ("rs:2+2", 4, 0),
+    ("rs:3+2", 5, 0),
+    ("rs:2+2", 2, 2),
+    ("rs:3+1", 3, 1),
+];
+
+type Outcome = SimOutcome<Result<(), String>>;
+
+fn job(seed: u64) -> (Scheme, usize, usize) {
+    let (scheme, ranks, parity) = JOBS[(seed % JOBS.len() as u64) as usize];
+    (scheme.parse().expect("a scheme"), ranks, parity)
+}
+
+fn simulate(seed: u64, bug: &'static str) -> Outcome {
+    let (scheme, ranks, parity) = job(seed);
+    let mut choices = Choices(seed);
+    let protection = Protection { scheme, every: 1 + choices.below(4) };
+    let mut config = Config { parity, bug, ..Config::rough(seed, ranks) };
+    config.faults = Faults {
+        cuts: choices.below(3) == 0,
+        cuts_forever: choices.below(2) == 0,
+        together_max: 1 + choices.below(3) as usize,
+        ..Faults::kills(1 + choices.below(4) as u32, Duration::from_millis(60))
+    };
+    sim::run(config, |world| {
+        ft_checkpoint::run(world, protection, &mut Recurrence).map(|_| ()).map_err(|error| error.to_string())
+    })
+}
+
+/// The answer is right, or more was lost than the scheme survives and the job says so.
+fn check(seed: u64, outcome: &Outcome) -> Result<(), String> {
+    let (scheme, ranks, parity) = job(seed);
+    let layout = layout(scheme, ranks, parity).map_err(|error| error.to_string())?;
+    let memberships = checker::memberships(outcome)?;
+    // Ranks that are lost and not known to be restored.
+    let mut missing = BTreeSet::new();
+    for event in checker::launcher(outcome) {
+        match event {
+            ArbiterEvent::Decided { generation, failed } => {
+                missing.extend(failed.iter().copied());
+                // Invariant 4: whoever survives holds what is chosen.
+                let Some(membership) = memberships.get(generation) else { continue };
+                let choice = choose(&membership.reports);
+                let torn =
+                    (0..ranks + parity).find(|rank| !missing.contains(rank) && !choice.holders[*rank]);
+                if let (Some(epoch), Some(rank)) = (choice.epoch, torn) {
+                    return Err(format!(
+                        "generation {generation} restores epoch {epoch}, rank {rank} survived and does not hold it"
+                    ));
+                }
+            }
+            ArbiterEvent::Resumed { .. } => missing.clear(),
+            _ => {}
+        }
+    }
+    let missing: Vec<usize> = missing.into_iter().collect();
+    let (code, message) = checker::status(outcome)?;
+    match code {
+        0 => {
+            let outputs = checker::outputs(outcome).ok_or("no outputs")?;
+            let read = |bytes: &Vec<u8>| RankReport::read(bytes).map(|report| report.output);
+            let outputs: Vec<Option<Vec<u8>>> = outputs[..ranks].iter().map(read).collect();
+            let wrong = answer(ranks).into_iter().zip(outputs).position(|(due, got)| Some(due) != got);
+            wrong.map_or(Ok(()), |rank| Err(format!("rank {rank} has a wrong answer")))
+        }
+        3 if layout.survives(&missing).is_err() => Ok(()),
+        3 => Err(format!("gave up with {missing:?} lost, which {scheme} survives: {message}")),
+        _ => Err(format!("ended with {code}: {message}")),
+    }
+}
+
+#[test]
+fn commit_is_right_within_tolerance_and_says_so_beyond() {
+    for_seeds("commit_is_right", |seed| check(seed, &simulate(seed, "")));
+}
+
+#[test]
+fn planted_a_rank_that_commits_before_the_vote_is_caught() {
+    finds(COMMITS_EARLY, |seed| check(seed, &simulate(seed, COMMITS_EARLY)));
+}
+
+#[test]
+fn planted_a_rank_that_goes_on_before_all_are_restored_is_caught() {
+    finds(RESTORES_ALONE, |seed| check(seed, &simulate(seed, RESTORES_ALONE)));
+}

@@ -1,0 +1,198 @@
+//! The repair protocol: a program of messages and collectives that repairs the world whenever a call fails.
+
+use std::time::Duration;
+
+use ft_comm::sim::{self, Config, Faults, SimOutcome};
+use ft_comm::{CommError, EAGER_BYTES_MAX, Op, Request, Source, World, planted};
+
+use super::{Choices, checker, finds, for_seeds};
+
+const STEPS: u64 = 12;
+const LAGGING: u32 = 77;
+/// Exit status of a job in which a rank has seen what must not be.
+const BREACH: i32 = 9;
+
+#[derive(Debug)]
+enum Problem {
+    Comm(CommError),
+    Breach(String),
+}
+
+impl From<CommError> for Problem {
+    fn from(error: CommError) -> Self {
+        Self::Comm(error)
+    }
+}
+
+fn demand(holds: bool, text: impl Fn() -> String) -> Result<(), Problem> {
+    if holds { Ok(()) } else { Err(Problem::Breach(text())) }
+}
+
+/// Every message says in which generation, by whom and at which step it was sent.
+fn stamp(world: &World, step: u64) -> [u64; 3] {
+    [u64::from(world.generation()), world.rank() as u64, step]
+}
+
+fn step(
+    world: &World,
+    step: u64,
+    big: bool,
+    lagging: &mut Option<(u64, Request<u64>, Request<u64>)>,
+) -> Result<(), Problem> {
+    let (comm, size, rank) = (world.everyone(), world.total(), world.rank());
+    let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
+    let mine = stamp(world, step);
+    let from_left = |step: u64| [mine[0], left as u64, step];
+
+    // A ring, now and then with messages that are announced first.
+    let length = if big && step.is_multiple_of(5) { EAGER_BYTES_MAX / 8 + 10 } else { 3 + step as usize % 4 };
+    let mut out = vec![step; length];
+    out[..3].copy_from_slice(&mine);
+    let mut buf = vec![0; length];
+    comm.sendrecv(&out, right, &mut buf, left, 1)?;
+    demand(buf[..3] == from_left(step) && buf[3..].iter().all(|word| *word == step), || {
+        format!("rank {rank} at {mine:?} got {:?} from rank {left}", &buf[..3])
+    })?;
+
+    // Messages that are received one step after they were sent.
+    if let Some((sent, send, receive)) = lagging.take() {
+        send.wait()?;
+        let (buf, _) = receive.wait()?;
+        demand(buf[..] == from_left(sent), || format!("rank {rank} at {mine:?} got {buf:?}, late"))?;
+    }
+    let send = comm.isend(mine.to_vec(), right, LAGGING)?;
+    *lagging = Some((step, send, comm.irecv(vec![0; 3], left, LAGGING)?));
+
+    // All say something to one, who takes it as it comes.
+    let root = step as usize % size;
+    if rank == root {
+        let mut heard = vec![false; size];
+        for _ in 1..size {
+            let mut buf = [0u64; 3];
+            let status = comm.recv(&mut buf, Source::Any, 2)?;
+            let due = [mine[0], status.source as u64, step];
+            let again = std::mem::replace(&mut heard[status.source], true);
+            demand(buf == due && !again, || format!("rank {rank} at {mine:?} got {buf:?} from anybody"))?;
+        }
+    } else {
+        comm.send(&mine, root, 2)?;
+    }
+
+    let mut sum = [mine[0] * 1000 + step, rank as u64, 1];
+    comm.allreduce(&mut sum, Op::Sum)?;
+    let ranks = size as u64;
+    let due = [ranks * (mine[0] * 1000 + step), ranks * (ranks - 1) / 2, ranks];
+    demand(sum == due, || format!("rank {rank} at {mine:?}: allreduce gave {sum:?}, not {due:?}"))
+}
+
+/// From the last repair to the end.
+fn attempt(world: &mut World, done: &mut u64, big: bool) -> Result<(), Problem> {
+    // Whoever has got farthest says where to go on; a replacement has got nowhere.
+    let mut farthest = [*done];
+    world.everyone().allreduce(&mut farthest, Op::Max)?;
+    *done = farthest[0];
+    let mut lagging = None;
+    while *done < STEPS {
+        step(world, *done, big, &mut lagging)?;
+        *done += 1;
+    }
+    if let Some((_, send, receive)) = lagging {
+        send.wait()?;
+        receive.wait()?;
+    }
+    Ok(world.finalize(done.to_le_bytes().to_vec())?)
+}
+
+fn report(world: &World) -> u64 {
+    u64::from(world.generation()) * 1000 + world.rank() as u64 + 1
+}
+
+fn program(mut world: World, big: bool) -> Result<u64, Problem> {
+    let mut done = 0;
+    loop {
+        match attempt(&mut world, &mut done, big) {
+            Ok(()) => return Ok(done),
+            Err(Problem::Comm(CommError::PeerFailed { .. })) => {
+                world.repair(report(&world))?;
+            }
+            Err(Problem::Comm(ended)) => return Err(Problem::Comm(ended)),
+            Err(Problem::Breach(text)) => {
+                world.abort(BREACH, text.clone());
+                return Err(Problem::Breach(text));
+            }
+        }
+    }
+}
+
+fn simulate(seed: u64, bug: &'static str) -> SimOutcome<Result<u64, Problem>> {
+    let mut choices = Choices(seed);
+    let ranks = 2 + choices.below(5) as usize;
+    let parity = choices.below(3).min(ranks as u64 - 1) as usize;
+    let big = choices.below(8) == 0;
+    let mut config = Config { parity, bug, ..Config::rough(seed, ranks - parity) };
+    config.faults = Faults {
+        cuts: choices.below(2) == 0,
+        cuts_forever: choices.below(2) == 0,
+        ..Faults::kills(1 + choices.below(5) as u32, Duration::from_millis(60))
+    };
+    sim::run(config, |world| program(world, big))
+}
+
+fn check(outcome: &SimOutcome<Result<u64, Problem>>) -> Result<(), String> {
+    let memberships = checker::memberships(outcome)?;
+    let (code, message) = checker::status(outcome)?;
+    if code != 0 {
+        return Err(format!("ended with {code}: {message}"));
+    }
+    for (generation, membership) in memberships.iter().filter(|(generation, _)| **generation > 0) {
+        for (rank, report) in membership.reports.iter().enumerate() {
+            let replaced = membership.failed.contains(&rank);
+            let due = if replaced { 0 } else { u64::from(generation - 1) * 1000 + rank as u64 + 1 };
+            if *report != due {
+                return Err(format!("generation {generation}: report of rank {rank} is {report}, not {due}"));
+            }
+        }
+    }
+    for finished in &outcome.finished {
+        match &finished.result {
+            Ok(Ok(STEPS)) | Err(CommError::Ended { .. }) => {}
+            Ok(Err(Problem::Comm(CommError::Ended { .. }))) => {}
+            other => return Err(format!("rank {}.{}: {other:?}", finished.rank, finished.incarnation)),
+        }
+    }
+    let outputs = checker::outputs(outcome).ok_or("no outputs")?;
+    match outputs.iter().all(|output| output[..] == STEPS.to_le_bytes()) {
+        true => Ok(()),
+        false => Err(format!("outputs {outputs:?}")),
+    }
+}
+
+#[test]
+fn repair_agrees_whatever_fails_and_no_message_crosses_generations() {
+    for_seeds("repair_agrees", |seed| check(&simulate(seed, "")));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_history() {
+    for seed in 0..20 {
+        let (one, two) = (simulate(seed, ""), simulate(seed, ""));
+        assert_eq!((one.trace, one.happened, one.elapsed), (two.trace, two.happened, two.elapsed), "seed {seed}");
+        assert_eq!(one.events, two.events, "seed {seed}");
+        assert_eq!(one.history, two.history, "seed {seed}");
+    }
+}
+
+#[test]
+fn planted_an_arbiter_that_decides_without_waiting_for_all_survivors_is_caught() {
+    finds(planted::DECIDES_EARLY, |seed| check(&simulate(seed, planted::DECIDES_EARLY)));
+}
+
+#[test]
+fn planted_a_transport_and_endpoint_that_take_links_and_frames_of_an_old_generation_are_caught() {
+    finds(planted::TAKES_OLD_FRAMES, |seed| check(&simulate(seed, planted::TAKES_OLD_FRAMES)));
+}
+
+#[test]
+fn planted_a_member_that_ignores_its_lease_is_caught() {
+    finds(planted::IGNORES_LEASE, |seed| check(&simulate(seed, planted::IGNORES_LEASE)));
+}
