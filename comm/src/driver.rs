@@ -124,6 +124,8 @@ pub(crate) struct Driver {
     /// Receives that nobody waits for any more; their memory is freed when their message has come.
     detached: Vec<OpId>,
     ready: Vec<LinkId>,
+    /// The rank is done and waits for the others.
+    leaving: bool,
     pub(crate) bytes_sent: u64,
 }
 
@@ -149,6 +151,7 @@ impl Driver {
             bounces: HashMap::new(),
             detached: vec![],
             ready: vec![],
+            leaving: false,
             bytes_sent: 0,
         }
     }
@@ -181,13 +184,39 @@ impl Driver {
             if let State::Ended { .. } = self.state {
                 return Err(self.failure());
             }
-            self.ready.clear();
-            self.transport.wait(&[], NAP, &mut self.ready);
+            self.idle();
         }
     }
 
+    /// Waits while links are of no use: what comes is thrown away, and a link that is down is closed. Left alone,
+    /// both would keep waking the caller.
+    fn idle(&mut self) {
+        let mut ready = std::mem::take(&mut self.ready);
+        ready.clear();
+        self.transport.wait(&[], NAP, &mut ready);
+        let mut waste = self.spare.pop().unwrap_or_else(|| vec![0; STAGING_BYTES].into_boxed_slice());
+        for link in &ready {
+            match self.transport.receive(*link, &mut waste) {
+                Ok(_) => {}
+                Err(_) => self.transport.close(*link),
+            }
+        }
+        self.spare.push(waste);
+        self.ready = ready;
+    }
+
     /// Waits until all ranks are done; a failure before that is an error.
+    ///
+    /// Operations that nobody waits for go on meanwhile. A link that breaks is no failure here: others may have
+    /// heard earlier that all are done.
     pub(crate) fn await_done(&mut self) -> Result<(), CommError> {
+        self.leaving = true;
+        let result = self.run_until_done();
+        self.leaving = false;
+        result
+    }
+
+    fn run_until_done(&mut self) -> Result<(), CommError> {
         loop {
             while let Some(news) = self.service.take_news() {
                 if news == News::Finalized {
@@ -195,9 +224,27 @@ impl Driver {
                 }
                 self.note(news);
             }
-            self.check()?;
-            self.ready.clear();
-            self.transport.wait(&[], NAP, &mut self.ready);
+            if !matches!(self.state, State::Running) {
+                return Err(self.failure());
+            }
+            self.accept();
+            let busy: Vec<Rank> = self.endpoint.busy().filter(|rank| self.outbound[*rank].is_some()).collect();
+            let mut blocked = Vec::with_capacity(busy.len());
+            for rank in busy {
+                if self.flush(rank, &Memory::none()).is_ok() && self.endpoint.front(rank).is_some() {
+                    blocked.extend(self.outbound[rank]);
+                }
+            }
+            let mut ready = std::mem::take(&mut self.ready);
+            ready.clear();
+            self.transport.wait(&blocked, NAP, &mut ready);
+            for link in &ready {
+                if self.drain(*link, &mut Memory::none()).is_err() {
+                    self.inbound.remove(link);
+                    self.transport.close(*link);
+                }
+            }
+            self.ready = ready;
         }
     }
 
@@ -266,6 +313,9 @@ impl Driver {
 
     /// The link to `rank` is of no use: its process is gone, or the link is cut.
     fn lost(&mut self, rank: Rank) -> CommError {
+        if self.leaving {
+            return CommError::PeerFailed { ranks: vec![rank], generation: self.generation() };
+        }
         if let State::Running = self.state {
             self.state = State::Interrupted(vec![rank]);
             self.submit(ToArbiter::Suspect { generation: self.generation(), rank });

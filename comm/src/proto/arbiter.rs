@@ -16,12 +16,14 @@
 //! *Electorate.* Silence is no proof of death. The survivors may go on only if they are at least half of the
 //! members whose death is not confirmed by the operating system; else the decision waits for confirmations.
 //! A process that was declared lost is killed, and its links belong to an old generation: if it lives behind
-//! a partition, nobody listens to it, and its lease ([`super::member`]) runs out.
+//! a partition, nobody listens to it, and its lease ([`super::member`]) runs out. When that is past, its end
+//! counts as confirmed: the job does not wait for ever for a host that never answers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::detector::Detector;
+use super::member::LEASE_TIMEOUTS;
 use crate::error::list;
 use crate::fault::{How, KillSpec, When};
 use crate::planted;
@@ -171,14 +173,23 @@ struct Chair {
     leaving: bool,
 }
 
+#[derive(Debug)]
+struct Loss {
+    peer: PeerId,
+    /// Nothing was heard from it since, and it hears nothing.
+    since: Time,
+    /// Its end is certain.
+    confirmed: bool,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub struct Arbiter {
     config: Config,
     generation: Option<Generation>,
     chairs: Vec<Chair>,
-    /// Members of the current generation that are lost, and whether their death is confirmed.
-    failed: BTreeMap<Rank, (PeerId, bool)>,
+    /// Members of the current generation that are lost.
+    failed: BTreeMap<Rank, Loss>,
     /// Members were told to stop using the current generation.
     interrupted: bool,
     /// Repairs in a row that replaced nobody.
@@ -387,8 +398,8 @@ impl Arbiter {
     pub fn exited(&mut self, now: Time, peer: PeerId, exit: Exit) {
         let dying = self.dying.remove(&peer);
         let Some(rank) = self.rank_of(peer) else {
-            for (lost, confirmed) in self.failed.values_mut() {
-                *confirmed |= *lost == peer;
+            for loss in self.failed.values_mut() {
+                loss.confirmed |= loss.peer == peer;
             }
             return self.decide();
         };
@@ -461,6 +472,12 @@ impl Arbiter {
             self.beat_due = now.after(self.config.interval);
             self.broadcast(&ToRank::Beat);
         }
+        // One timeout more than the lease, as its end takes a little as well.
+        let lease = self.config.timeout * (LEASE_TIMEOUTS + 1);
+        let expired = |loss: &&mut Loss| !loss.confirmed && now.since(loss.since) > lease;
+        if self.failed.values_mut().filter(expired).map(|loss| loss.confirmed = true).count() > 0 {
+            self.decide();
+        }
         for peer in self.detector.suspects(now) {
             match self.rank_of(peer) {
                 Some(rank) => {
@@ -478,7 +495,6 @@ impl Arbiter {
     }
 
     fn fail(&mut self, now: Time, rank: Rank, cause: String, confirmed: bool) {
-        let _ = now;
         let chair = &mut self.chairs[rank];
         let lost = chair.peer;
         let member = matches!(chair.phase, Phase::Member | Phase::Ready(_));
@@ -512,7 +528,7 @@ impl Arbiter {
         let incarnation = chair.incarnation;
         self.effects.push_back(Effect::Start { rank, peer, incarnation });
         if member {
-            self.failed.insert(rank, (lost, confirmed));
+            self.failed.insert(rank, Loss { peer: lost, since: now, confirmed });
             self.interrupt();
         }
         self.decide();
@@ -530,7 +546,7 @@ impl Arbiter {
             return;
         }
         let survivors = self.chairs.iter().filter(|c| matches!(c.phase, Phase::Ready(_))).count();
-        let unconfirmed = self.failed.values().filter(|(_, confirmed)| !confirmed).count();
+        let unconfirmed = self.failed.values().filter(|loss| !loss.confirmed).count();
         if 2 * survivors < survivors + unconfirmed {
             return; // wait until the operating system has confirmed more deaths
         }

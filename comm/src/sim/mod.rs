@@ -106,7 +106,7 @@ impl Config {
         Self {
             seed,
             network: Network::rough(),
-            restarts_max: 1000,
+            restarts_max: 12,
             interval: Duration::from_millis(20),
             timeout: Duration::from_millis(200),
             time_max: Duration::from_secs(60),

@@ -11,7 +11,7 @@ use rand::RngExt;
 
 use super::kernel::{Happening, Kernel};
 use super::process::{Blocked, Knock, Opened};
-use crate::rank::{Generation, PeerId};
+use crate::rank::PeerId;
 use crate::time::Time;
 use crate::transport::{LinkError, LinkId};
 
@@ -81,7 +81,6 @@ pub(super) struct End {
 
 #[derive(Debug)]
 pub(super) struct Conn {
-    pub(super) generation: Generation,
     pub(super) ends: [End; 2],
 }
 
@@ -199,7 +198,7 @@ impl Kernel {
                 down: false,
             }
         });
-        self.conns.insert(id, Conn { generation, ends });
+        self.conns.insert(id, Conn { ends });
         let link = self.adopt(from, id, 0);
         if let Some(there) = self.process_mut(to) {
             there.inbox.push(Knock { from, generation, conn: id });

@@ -29,6 +29,12 @@ pub(crate) fn status<R>(outcome: &SimOutcome<R>) -> Result<(i32, &str), String> 
     }
 }
 
+/// Whether ranks that live could not reach each other, again and again, because a cut never heals: the job is
+/// ended then, there is nobody to replace.
+pub(crate) fn is_cut_for_ever(code: i32, message: &str) -> bool {
+    code == 1 && message.starts_with("links between living ranks broke")
+}
+
 /// Invariant 3: all that return from one repair return the same. Gives the memberships by generation.
 pub(crate) fn memberships<R>(outcome: &SimOutcome<R>) -> Result<BTreeMap<Generation, Membership>, String> {
     let mut memberships: BTreeMap<Generation, Membership> = BTreeMap::new();
