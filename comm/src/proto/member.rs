@@ -2,7 +2,8 @@
 //!
 //! A member passes on what its rank has to say, sends heartbeats, and turns what the launcher says into news
 //! for the rank. It holds a lease: a rank that has heard nothing from the launcher for
-//! [`LEASE_TIMEOUTS`] heartbeat timeouts has been cut off, may have been replaced, and ends itself.
+//! [`LEASE_TIMEOUTS`] heartbeat timeouts has been cut off, may have been replaced, and ends itself. The lease runs
+//! from the start, before the first word of the launcher.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -50,7 +51,8 @@ pub struct Member {
     interval: Duration,
     timeout: Duration,
     beat_due: Time,
-    lease: Option<Detector>,
+    welcomed: bool,
+    lease: Detector,
     out: VecDeque<ToArbiter>,
     news: VecDeque<News>,
 }
@@ -58,12 +60,14 @@ pub struct Member {
 impl Member {
     /// A member that has not heard from the launcher yet.
     pub fn new(now: Time) -> Self {
+        let timeout = Duration::from_secs(1);
         Self {
             generation: None,
             interval: Duration::from_millis(100),
-            timeout: Duration::from_secs(1),
+            timeout,
             beat_due: now,
-            lease: None,
+            welcomed: false,
+            lease: lease(timeout, now),
             out: VecDeque::new(),
             news: VecDeque::new(),
         }
@@ -76,16 +80,13 @@ impl Member {
 
     /// The launcher has said something.
     pub fn handle(&mut self, now: Time, message: ToRank) {
-        if let Some(lease) = &mut self.lease {
-            lease.heard(PeerId::LAUNCHER, now);
-        }
+        self.lease.heard(PeerId::LAUNCHER, now);
         match message {
             ToRank::Welcome(welcome) => {
                 self.interval = Duration::from_millis(welcome.heartbeat_ms);
                 self.timeout = Duration::from_millis(welcome.timeout_ms);
-                let mut lease = Detector::new(self.timeout * LEASE_TIMEOUTS, now);
-                lease.heard(PeerId::LAUNCHER, now);
-                self.lease = Some(lease);
+                self.lease = lease(self.timeout, now);
+                (self.welcomed, self.beat_due) = (true, now);
                 self.news.push_back(News::Welcome(welcome));
             }
             ToRank::Beat => {}
@@ -111,13 +112,12 @@ impl Member {
 
     /// Sends a heartbeat if one is due, and gives up if the lease has run out.
     pub fn tick(&mut self, now: Time) {
-        let Some(lease) = &mut self.lease else { return };
         if now >= self.beat_due {
             self.beat_due = now.after(self.interval);
-            self.out.push_back(ToArbiter::Beat);
+            self.out.extend(self.welcomed.then_some(ToArbiter::Beat));
         }
-        if !lease.suspects(now).is_empty() && !planted::has(planted::IGNORES_LEASE) {
-            lease.forget(PeerId::LAUNCHER);
+        if !self.lease.suspects(now).is_empty() && !planted::has(planted::IGNORES_LEASE) {
+            self.lease.forget(PeerId::LAUNCHER);
             let seconds = (self.timeout * LEASE_TIMEOUTS).as_secs_f64();
             let message = format!("cut off: nothing heard from the launcher for {seconds} s");
             self.news.push_back(News::Ended { code: 1, message });
@@ -125,8 +125,8 @@ impl Member {
     }
 
     /// When [`Member::tick`] is due.
-    pub fn poll_timeout(&self) -> Option<Time> {
-        self.lease.as_ref().map(|_| self.beat_due)
+    pub fn poll_timeout(&self) -> Time {
+        self.beat_due
     }
 
     /// The next message to send.
@@ -138,6 +138,12 @@ impl Member {
     pub fn poll_news(&mut self) -> Option<News> {
         self.news.pop_front()
     }
+}
+
+fn lease(timeout: Duration, now: Time) -> Detector {
+    let mut lease = Detector::new(timeout * LEASE_TIMEOUTS, now);
+    lease.heard(PeerId::LAUNCHER, now);
+    lease
 }
 
 #[cfg(test)]
@@ -175,7 +181,7 @@ mod tests {
         member.tick(at(0));
         member.tick(at(50));
         assert_eq!(beats(&mut member), 1);
-        assert_eq!(member.poll_timeout(), Some(at(100)));
+        assert_eq!(member.poll_timeout(), at(100));
         member.tick(at(100));
         assert_eq!(beats(&mut member), 1);
     }
@@ -188,6 +194,16 @@ mod tests {
         }
         assert_eq!(member.poll_news(), None);
         member.tick(at(10_100));
+        assert!(matches!(member.poll_news(), Some(News::Ended { code: 1, .. })));
+    }
+
+    #[test]
+    fn a_rank_that_is_never_welcomed_ends_itself() {
+        let mut member = Member::new(at(0));
+        for ms in (0..=10_100).step_by(100) {
+            member.tick(at(ms));
+        }
+        assert_eq!(member.poll_transmit(), None);
         assert!(matches!(member.poll_news(), Some(News::Ended { code: 1, .. })));
     }
 

@@ -242,7 +242,7 @@ impl Plane {
 
     fn wait(&mut self) {
         let now = self.clock.now();
-        let left = self.member.poll_timeout().map_or(Duration::from_millis(100), |due| due.since(now));
+        let left = self.member.poll_timeout().since(now);
         let control =
             if self.outgoing.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
         let mut fds = vec![

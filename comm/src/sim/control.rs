@@ -84,10 +84,6 @@ impl Kernel {
         }
         let Some(message) = process.down.pop_front() else { return };
         process.member.handle(now, message);
-        if !process.ticking && process.member.poll_timeout().is_some() {
-            process.ticking = true;
-            self.at(now, Happening::MemberTick(peer));
-        }
         self.serve_member(peer);
     }
 
@@ -99,9 +95,8 @@ impl Kernel {
             return;
         }
         process.member.tick(now);
-        if let Some(due) = process.member.poll_timeout() {
-            self.at(due.max(now.after(Duration::from_micros(1))), Happening::MemberTick(peer));
-        }
+        let due = process.member.poll_timeout().max(now.after(Duration::from_micros(1)));
+        self.at(due, Happening::MemberTick(peer));
         self.serve_member(peer);
     }
 

@@ -359,6 +359,7 @@ impl Kernel {
         if self.arbiter.connected(now, peer) {
             self.process_mut(peer).expect("just seen").connected = true;
             self.starting = Some(peer);
+            self.at(now, Happening::MemberTick(peer));
             self.process_mut(peer).expect("just seen").thread = true;
             self.carry_out();
         } else {

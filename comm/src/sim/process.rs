@@ -89,7 +89,6 @@ pub(super) struct Process {
 
     pub(super) member: Member,
     pub(super) connected: bool,
-    pub(super) ticking: bool,
     pub(super) up: VecDeque<Up>,
     pub(super) up_due: Time,
     pub(super) down: VecDeque<ToRank>,
@@ -124,7 +123,6 @@ impl Process {
             token: 0,
             member: Member::new(Time(0)),
             connected: false,
-            ticking: false,
             up: VecDeque::new(),
             up_due: Time(0),
             down: VecDeque::new(),
