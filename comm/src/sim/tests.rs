@@ -1,16 +1,266 @@
-//! Fault-free jobs over the simulated network.
+//! Jobs over the simulated network: calls, legal orders that must not deadlock, determinism, injected failures.
 
 use super::*;
+use crate::EAGER_BYTES_MAX;
 use crate::plain::Op;
+use crate::rank::{Source, TagSel};
+
+fn ended(code: i32) -> Ending {
+    Ending::Ended { code, message: String::new() }
+}
+
+/// Every collective on one communicator, with `len` elements a rank.
+fn collectives(comm: &Communicator, len: usize) {
+    let (rank, size) = (comm.rank() as u64, comm.size() as u64);
+    let mine = |at: usize| rank * 1000 + at as u64;
+    let all = |at: usize| (0..size).map(move |r| r * 1000 + at as u64);
+
+    let mut sum: Vec<u64> = (0..len).map(mine).collect();
+    comm.allreduce(&mut sum, Op::Sum).unwrap();
+    assert!((0..len).all(|at| sum[at] == all(at).sum::<u64>()));
+
+    for root in 0..comm.size() {
+        let mut most: Vec<u64> = (0..len).map(mine).collect();
+        comm.reduce(&mut most, Op::Max, root).unwrap();
+        assert!(comm.rank() != root || (0..len).all(|at| most[at] == (size - 1) * 1000 + at as u64));
+
+        let mut told: Vec<u64> = (0..len).map(mine).collect();
+        comm.bcast(&mut told, root).unwrap();
+        assert!((0..len).all(|at| told[at] == root as u64 * 1000 + at as u64));
+
+        let gathered = comm.gather(&[rank, len as u64], root).unwrap();
+        let due: Vec<u64> = (0..size).flat_map(|r| [r, len as u64]).collect();
+        assert_eq!(gathered, (comm.rank() == root).then_some(due));
+    }
+
+    let part: Vec<u64> = (0..len).map(mine).collect();
+    let mut whole = vec![0; len * comm.size()];
+    comm.allgather(&part, &mut whole).unwrap();
+    assert!(whole.iter().enumerate().all(|(at, word)| *word == (at / len.max(1)) as u64 * 1000 + (at % len) as u64));
+    comm.barrier().unwrap();
+}
 
 #[test]
-fn allreduce_of_every_rank() {
+fn every_collective_for_small_sizes() {
     for size in 1..=9 {
-        let sums = ranks(size, |comm| {
-            let mut sum = [comm.rank() as u64 + 1];
-            comm.allreduce(&mut sum, Op::Sum).unwrap();
-            sum[0]
-        });
-        assert_eq!(sums, vec![(1..=size as u64).sum::<u64>(); size]);
+        ranks(size, |comm| [0, 1, 7].into_iter().for_each(|len| collectives(comm, len)));
     }
+}
+
+#[test]
+fn every_collective_with_messages_that_are_announced_first() {
+    for size in [2, 3, 5, 8] {
+        ranks(size, |comm| collectives(comm, EAGER_BYTES_MAX / 8 + 9));
+    }
+}
+
+#[test]
+fn every_collective_on_a_bad_network() {
+    for seed in 0..40 {
+        let outcome = run(Config::rough(seed, 2 + seed as usize % 4), |mut world| {
+            collectives(world.comm(), 5);
+            world.finalize(vec![world.rank() as u8]).unwrap();
+        });
+        assert_eq!(outcome.ending, ended(0), "seed {seed}");
+    }
+}
+
+#[test]
+fn messages_of_all_lengths_arrive_whole_and_in_order() {
+    let lengths = [0, 1, 100, EAGER_BYTES_MAX - 1, EAGER_BYTES_MAX, EAGER_BYTES_MAX + 1, 3 * EAGER_BYTES_MAX];
+    ranks(2, |comm| {
+        for (number, length) in lengths.into_iter().enumerate() {
+            let number = number as u8;
+            if comm.rank() == 0 {
+                comm.send(&vec![number; length], 1, 5).unwrap();
+            } else {
+                let mut buf = vec![99; length];
+                let status = comm.recv(&mut buf, 0, 5).unwrap();
+                assert_eq!(status.bytes, length);
+                assert!(buf.iter().all(|byte| *byte == number));
+            }
+        }
+    });
+}
+
+#[test]
+fn wildcards_take_one_message_of_each() {
+    for size in 2..=9 {
+        let heard = ranks(size, |comm| {
+            if comm.rank() > 0 {
+                comm.send(&[comm.rank() as u32], 0, 10 + comm.rank() as u32).unwrap();
+                return vec![];
+            }
+            let mut heard = vec![];
+            for _ in 1..size {
+                let mut buf = [0u32];
+                let status = comm.recv(&mut buf, Source::Any, TagSel::Any).unwrap();
+                assert_eq!((status.source, status.tag), (buf[0] as usize, 10 + buf[0]));
+                heard.push(buf[0]);
+            }
+            heard.sort_unstable();
+            heard
+        });
+        assert_eq!(heard[0], (1..size as u32).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_later_message_may_be_received_before_a_long_one() {
+    let length = EAGER_BYTES_MAX + 1;
+    ranks(2, |comm| {
+        if comm.rank() == 0 {
+            let long = comm.isend(vec![1u8; length], 1, 1).unwrap();
+            let short = comm.isend(vec![2u8; length], 1, 2).unwrap();
+            long.wait().unwrap();
+            short.wait().unwrap();
+        } else {
+            let mut buf = vec![0u8; length];
+            comm.recv(&mut buf, 0, 2).unwrap();
+            assert!(buf.iter().all(|byte| *byte == 2));
+            comm.recv(&mut buf, 0, 1).unwrap();
+            assert!(buf.iter().all(|byte| *byte == 1));
+        }
+    });
+}
+
+#[test]
+fn all_may_send_long_messages_to_all_before_anybody_receives() {
+    ranks(4, |comm| {
+        let others = || (0..comm.size()).filter(|rank| *rank != comm.rank());
+        let message = |from: usize| vec![from as u8; 2 * EAGER_BYTES_MAX];
+        let sends: Vec<_> = others().map(|to| comm.isend(message(comm.rank()), to, 0).unwrap()).collect();
+        for from in others() {
+            let mut buf = vec![0; 2 * EAGER_BYTES_MAX];
+            comm.recv(&mut buf, from, 0).unwrap();
+            assert_eq!(buf, message(from));
+        }
+        sends.into_iter().for_each(|send| drop(send.wait().unwrap()));
+    });
+}
+
+#[test]
+fn a_flood_of_small_messages_waits_for_a_slow_receiver() {
+    const MESSAGES: u32 = 40_000;
+    ranks(2, |comm| {
+        if comm.rank() == 0 {
+            (0..MESSAGES).for_each(|number| comm.send(&[number], 1, 0).unwrap());
+            return;
+        }
+        // The last one is asked for first; it comes when the others have been taken in or announced.
+        let mut buf = [0u32];
+        for number in 0..MESSAGES {
+            comm.recv(&mut buf, 0, 0).unwrap();
+            assert_eq!(buf[0], number);
+        }
+    });
+}
+
+#[test]
+fn a_send_that_nobody_waits_for_ends_behind_finalize() {
+    let length = EAGER_BYTES_MAX + 1;
+    let outcome = run(Config::calm(2), |mut world| {
+        if world.rank() == 0 {
+            drop(world.comm().isend(vec![7u8; length], 1, 0).unwrap());
+        } else {
+            let mut buf = vec![0u8; length];
+            world.comm().recv(&mut buf, 0, 0).unwrap();
+            assert!(buf.iter().all(|byte| *byte == 7));
+        }
+        world.finalize(vec![]).unwrap();
+    });
+    assert_eq!(outcome.ending, ended(0));
+}
+
+/// Counts to ten with all others, through repairs.
+fn count(mut world: World) -> Result<u64, CommError> {
+    let mut done = [0u64];
+    let mut attempt = |world: &mut World| -> Result<(), CommError> {
+        world.comm().allreduce(&mut done, Op::Max)?;
+        while done[0] < 10 {
+            world.step(done[0] + 1)?;
+            world.comm().barrier()?;
+            done[0] += 1;
+        }
+        world.finalize(vec![done[0] as u8])
+    };
+    loop {
+        match attempt(&mut world) {
+            Ok(()) => break,
+            Err(CommError::PeerFailed { .. }) => drop(world.repair(0)?),
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(done[0])
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_seed_another() {
+    let simulate = |seed| {
+        let config = Config { faults: Faults::kills(3, Duration::from_millis(20)), ..Config::rough(seed, 4) };
+        run(config, count)
+    };
+    let mut traces = vec![];
+    for seed in 0..20 {
+        let (one, two) = (simulate(seed), simulate(seed));
+        assert_eq!((one.trace, &one.events, &one.history), (two.trace, &two.events, &two.history), "seed {seed}");
+        traces.push(one.trace);
+    }
+    traces.sort_unstable();
+    traces.dedup();
+    assert_eq!(traces.len(), 20);
+}
+
+#[test]
+fn failures_from_the_command_line_strike() {
+    let all = ["1@init", "1@step=4", "0,2@step=4:hang", "2@step=3:exit", "1@collective=5", "0@time=0.02"];
+    for spec in all {
+        let kills: Vec<KillSpec> = vec![spec.parse().unwrap(), "0@repair=1/reconnect".parse().unwrap()];
+        let ranks_lost = kills[0].ranks.clone();
+        let outcome = run(Config { kills, ..Config::rough(1, 3) }, count);
+        assert_eq!(outcome.ending, ended(0), "{spec}");
+        let results: Vec<_> = (0..3).map(|rank| outcome.result(rank).and_then(|r| r.as_ref().ok())).collect();
+        assert_eq!(results, [Some(&10); 3], "{spec}");
+        let lost: Vec<Rank> = outcome
+            .events
+            .iter()
+            .filter_map(|(_, Event::Launcher(event))| match event {
+                ArbiterEvent::Lost { rank, .. } => Some(*rank),
+                _ => None,
+            })
+            .collect();
+        assert!(ranks_lost.iter().all(|rank| lost.contains(rank)), "{spec}: lost {lost:?}");
+    }
+}
+
+#[test]
+fn a_kill_in_every_call_of_a_rank_is_repaired() {
+    for call in 1..200 {
+        let faults = Faults { explicit: vec![Fault::kill_in_call(1, 0, call)], ..Faults::default() };
+        let outcome = run(Config { faults, ..Config::rough(call, 3) }, count);
+        let done = outcome.events.iter().any(|(_, Event::Launcher(e))| matches!(e, ArbiterEvent::Finished { .. }));
+        assert!(done, "call {call}: {:?}", outcome.ending);
+    }
+}
+
+#[test]
+fn a_deadlock_of_the_program_is_reported_and_not_suffered() {
+    let config = Config { time_max: Duration::from_secs(5), ..Config::calm(2) };
+    let outcome = run(config, |world| {
+        let mut buf = [0u8];
+        world.comm().recv(&mut buf, 1 - world.rank(), 0).map(|_| ())
+    });
+    let Ending::Hung(text) = outcome.ending else { panic!("{:?}", outcome.ending) };
+    assert!(text.contains("rank 0.0 waits for links or news"), "{text}");
+}
+
+#[test]
+fn a_goodbye_ends_the_job_with_its_status() {
+    let outcome = run(Config::rough(3, 3), |world| match world.rank() {
+        1 => world.abort(42, "enough"),
+        _ => world.comm().barrier().unwrap_err(),
+    });
+    let due = CommError::Ended { code: 42, message: "enough".into() };
+    assert_eq!(outcome.ending, Ending::Ended { code: 42, message: "enough".into() });
+    assert!(outcome.finished.iter().all(|finished| finished.result == Ok(due.clone())), "{:?}", outcome.finished);
 }

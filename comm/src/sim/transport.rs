@@ -114,6 +114,7 @@ impl Transport for SimTransport {
             let old = process.inbox.iter().position(|knock| knock.generation < generation && !takes_old);
             if let Some(old) = old {
                 let knock = process.inbox.remove(old);
+                kernel.note(|| format!("process {} drops a link of generation {}", me.0, knock.generation));
                 kernel.close_end(knock.conn, 1);
                 continue;
             }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use ft_comm::Communicator;
 use ft_linalg::{CsrRows, DistMatrix, Partition, matrix_market::Coordinates};
 
-/// Runs `rank_main` on `size` ranks of this process and returns what they return, by rank.
+/// Runs `rank_main` on `size` simulated ranks and returns what they return, by rank.
 ///
 /// The one place where these tests depend on how ranks are started.
 pub(crate) fn on_ranks<R: Send>(size: usize, rank_main: impl Fn(&Communicator) -> R + Sync) -> Vec<R> {
-    ft_comm::testing::run(size, rank_main)
+    ft_comm::sim::ranks(size, rank_main)
 }
 
 /// A matrix of the data folder (`FT_DATA`, else `shared/data` beside the repository); `None`, with a word why, where

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ft_checkpoint::checkpointer::{COMMITS_EARLY, RESTORES_ALONE};
+use ft_checkpoint::checkpointer::{COMMITS_EARLY, FORGETS_STAGED};
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{Field, Flow, Part, Program, Protect, Protection, Scheme, Walk, choose, layout};
 use ft_comm::proto::arbiter::Event as ArbiterEvent;
@@ -196,6 +196,6 @@ fn planted_a_rank_that_commits_before_the_vote_is_caught() {
 }
 
 #[test]
-fn planted_a_rank_that_goes_on_before_all_are_restored_is_caught() {
-    finds(RESTORES_ALONE, |seed| check(seed, &simulate(seed, RESTORES_ALONE)));
+fn planted_a_rank_that_forgets_what_it_has_staged_is_caught() {
+    finds(FORGETS_STAGED, |seed| check(seed, &simulate(seed, FORGETS_STAGED)));
 }

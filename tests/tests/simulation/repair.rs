@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ft_comm::sim::{self, Config, Faults, SimOutcome};
+use ft_comm::sim::{self, Blow, Config, Fault, Faults, SimOutcome, Trigger};
 use ft_comm::{CommError, EAGER_BYTES_MAX, Op, Request, Source, World, planted};
 
 use super::{Choices, checker, finds, for_seeds};
@@ -40,7 +40,9 @@ fn step(
     lagging: &mut Option<(u64, Request<u64>, Request<u64>)>,
 ) -> Result<(), Problem> {
     let (comm, size, rank) = (world.everyone(), world.total(), world.rank());
-    let (right, left) = ((rank + 1) % size, (rank + size - 1) % size);
+    // Another distance every step, so that links open all the time.
+    let distance = 1 + step as usize % (size - 1);
+    let (right, left) = ((rank + distance) % size, (rank + size - distance) % size);
     let mine = stamp(world, step);
     let from_left = |step: u64| [mine[0], left as u64, step];
 
@@ -57,8 +59,8 @@ fn step(
     // Messages that are received one step after they were sent.
     if let Some((sent, send, receive)) = lagging.take() {
         send.wait()?;
-        let (buf, _) = receive.wait()?;
-        demand(buf[..] == from_left(sent), || format!("rank {rank} at {mine:?} got {buf:?}, late"))?;
+        let (buf, status) = receive.wait()?;
+        demand(buf[..] == [mine[0], status.source as u64, sent], || format!("rank {rank} at {mine:?} got {buf:?}, late"))?;
     }
     let send = comm.isend(mine.to_vec(), right, LAGGING)?;
     *lagging = Some((step, send, comm.irecv(vec![0; 3], left, LAGGING)?));
@@ -143,6 +145,15 @@ fn simulate(seed: u64, bug: &'static str) -> SimOutcome<Result<u64, Problem>> {
         cuts_forever: cuts_forever(seed),
         ..Faults::kills(1 + choices.below(5) as u32, Duration::from_millis(60))
     };
+    if seed % 8 == 5 {
+        // One rank hears late of the death of another, and goes on in the old generation meanwhile.
+        let at = Duration::from_micros(12_000 + choices.below(8_000));
+        let (late, lasts) = (choices.below(ranks as u64) as usize, Some(Duration::from_millis(60)));
+        let blow = Blow::Cut { ranks: vec![late], from_ranks: false, from_launcher: true, lasts };
+        let deaf = Fault { trigger: Trigger::At(at), blow };
+        let dead = Fault::kill(at + Duration::from_micros(50), [(late + 1) % ranks]);
+        config.faults.explicit = vec![deaf, dead];
+    }
     sim::run(config, |world| program(world, big))
 }
 
