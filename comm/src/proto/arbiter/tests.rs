@@ -1,1 +1,527 @@
+//! The arbiter alone: what the launcher hears, and what it is to do then.
 
+use super::*;
+
+const TIMEOUT: Duration = Duration::from_millis(1000);
+
+/// A job and its time; what the arbiter wants is collected.
+struct Job {
+    arbiter: Arbiter,
+    now: Time,
+    effects: Vec<Effect>,
+}
+
+impl Job {
+    fn with(config: Config) -> Self {
+        let mut job = Self { arbiter: Arbiter::new(config, Time(0)), now: Time(0), effects: vec![] };
+        job.collect();
+        job
+    }
+
+    fn new(total: usize) -> Self {
+        Self::with(config(total))
+    }
+
+    /// A job of `total` ranks in generation 0.
+    fn running(total: usize) -> Self {
+        let mut job = Self::new(total);
+        job.join_all();
+        job.effects.clear();
+        job
+    }
+
+    fn collect(&mut self) {
+        self.effects.extend(std::iter::from_fn(|| self.arbiter.poll_effect()));
+    }
+
+    /// What was wanted since this was last asked.
+    fn take(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    fn peer(&self, rank: Rank) -> PeerId {
+        self.arbiter.chairs[rank].peer
+    }
+
+    fn says(&mut self, rank: Rank, message: ToArbiter) {
+        let peer = self.peer(rank);
+        self.arbiter.handle(self.now, peer, message);
+        self.collect();
+    }
+
+    fn join(&mut self, rank: Rank) {
+        let peer = self.peer(rank);
+        assert!(self.arbiter.connected(self.now, peer));
+        self.says(rank, ToArbiter::Join { address: format!("at {}", peer.0) });
+    }
+
+    fn join_all(&mut self) {
+        (0..self.arbiter.chairs.len()).for_each(|rank| self.join(rank));
+    }
+
+    fn ready(&mut self, rank: Rank, generation: Generation, report: u64) {
+        self.says(rank, ToArbiter::Ready { generation, report });
+    }
+
+    fn done(&mut self, rank: Rank, generation: Generation) {
+        self.says(rank, ToArbiter::Finalize { generation, output: vec![rank as u8] });
+    }
+
+    fn exits(&mut self, peer: PeerId, exit: Exit) {
+        self.arbiter.exited(self.now, peer, exit);
+        self.collect();
+    }
+
+    fn dies(&mut self, rank: Rank) {
+        self.exits(self.peer(rank), Exit::Signal(9));
+    }
+
+    /// Time passes; all but `silent` send their heartbeats.
+    fn pass(&mut self, span: Duration, silent: &[Rank]) {
+        let end = self.now.after(span);
+        while self.now < end {
+            self.now = self.now.after(Duration::from_millis(100));
+            for rank in (0..self.arbiter.chairs.len()).filter(|rank| !silent.contains(rank)) {
+                let peer = self.peer(rank);
+                if self.arbiter.chairs[rank].connected {
+                    self.arbiter.handle(self.now, peer, ToArbiter::Beat);
+                }
+            }
+            self.arbiter.tick(self.now);
+            self.collect();
+        }
+    }
+
+    fn ended(&self) -> Option<(i32, &str)> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::End { code, message } => Some((*code, message.as_str())),
+            _ => None,
+        })
+    }
+}
+
+fn config(total: usize) -> Config {
+    Config {
+        compute: total,
+        total,
+        on_failure: OnFailure::Rebuild,
+        max_restarts: 3,
+        interval: TIMEOUT / 10,
+        timeout: TIMEOUT,
+        settings: vec![],
+        kills: vec![],
+    }
+}
+
+/// The memberships that were sent, with the number of those who got them.
+fn decided(effects: &[Effect]) -> Vec<(Membership, usize)> {
+    let mut all: Vec<(Membership, usize)> = vec![];
+    for effect in effects {
+        let Effect::Send { message: ToRank::Decided(membership), .. } = effect else { continue };
+        match all.iter_mut().find(|(known, _)| known == membership) {
+            Some((_, count)) => *count += 1,
+            None => all.push((membership.clone(), 1)),
+        }
+    }
+    all
+}
+
+fn started(effects: &[Effect]) -> Vec<(Rank, u32)> {
+    let start = |effect: &Effect| match effect {
+        Effect::Start { rank, incarnation, .. } => Some((*rank, *incarnation)),
+        _ => None,
+    };
+    effects.iter().filter_map(start).collect()
+}
+
+/// Who was told of which losses.
+fn told(effects: &[Effect]) -> Vec<(PeerId, Vec<Rank>)> {
+    let told = |effect: &Effect| match effect {
+        Effect::Send { to, message: ToRank::Failed { ranks, .. } } => Some((*to, ranks.clone())),
+        _ => None,
+    };
+    effects.iter().filter_map(told).collect()
+}
+
+fn kill(spec: &str) -> KillSpec {
+    spec.parse().expect("a spec")
+}
+
+#[test]
+fn generation_0_starts_when_all_have_joined() {
+    let mut job = Job::new(3);
+    assert_eq!(started(&job.take()), [(0, 0), (1, 0), (2, 0)]);
+    job.join(2);
+    job.join(0);
+    assert_eq!(decided(&job.effects), []);
+    job.join(1);
+    let all = decided(&job.take());
+    let (membership, count) = &all[0];
+    assert_eq!((all.len(), *count, membership.generation), (1, 3, 0));
+    assert_eq!(membership.seats[1], Seat { peer: PeerId(2), incarnation: 0, address: "at 2".into() });
+    assert!(membership.failed.is_empty());
+}
+
+#[test]
+fn strangers_and_second_links_are_refused() {
+    let mut job = Job::new(2);
+    assert!(!job.arbiter.connected(Time(0), PeerId(7)));
+    assert!(job.arbiter.connected(Time(0), PeerId(1)));
+    assert!(!job.arbiter.connected(Time(0), PeerId(1)));
+}
+
+#[test]
+fn a_loss_is_repaired_when_survivors_and_replacement_are_ready() {
+    let mut job = Job::running(3);
+    job.dies(1);
+    let effects = job.take();
+    assert_eq!(started(&effects), [(1, 1)]);
+    assert_eq!(told(&effects), [(PeerId(1), vec![1]), (PeerId(3), vec![1])]);
+    job.ready(0, 0, 10);
+    job.join(1);
+    assert_eq!(decided(&job.effects), [], "rank 2 still uses generation 0");
+    job.ready(2, 0, 12);
+    let all = decided(&job.take());
+    let (membership, count) = &all[0];
+    assert_eq!((*count, membership.generation, &membership.failed[..]), (3, 1, &[1][..]));
+    assert_eq!(membership.reports, [10, 0, 12]);
+    assert_eq!(membership.seats[1], Seat { peer: PeerId(4), incarnation: 1, address: "at 4".into() });
+}
+
+#[test]
+fn the_welcome_of_a_replacement_names_the_repair_it_joins() {
+    let mut job = Job::running(2);
+    job.dies(0);
+    job.join(0);
+    let welcome = job.take().into_iter().find_map(|effect| match effect {
+        Effect::Send { message: ToRank::Welcome(welcome), .. } => Some(welcome),
+        _ => None,
+    });
+    let welcome = welcome.expect("a welcome");
+    assert_eq!((welcome.rank, welcome.incarnation, welcome.joining), (0, 1, 1));
+}
+
+#[test]
+fn several_losses_make_one_repair() {
+    let mut job = Job::running(4);
+    job.dies(1);
+    job.dies(3);
+    for rank in [0, 2] {
+        job.ready(rank, 0, 0);
+    }
+    job.join(1);
+    assert_eq!(decided(&job.effects), []);
+    job.join(3);
+    let all = decided(&job.take());
+    assert_eq!((all.len(), &all[0].0.failed[..]), (1, &[1, 3][..]));
+}
+
+#[test]
+fn a_survivor_that_dies_while_it_waits_joins_the_lost() {
+    let mut job = Job::running(3);
+    job.dies(0);
+    job.ready(1, 0, 5);
+    job.dies(1);
+    job.join(0);
+    job.ready(2, 0, 7);
+    assert_eq!(decided(&job.effects), []);
+    job.join(1);
+    let all = decided(&job.take());
+    assert_eq!((&all[0].0.failed[..], &all[0].0.reports[..]), (&[0, 1][..], &[0, 0, 7][..]));
+}
+
+#[test]
+fn a_replacement_that_dies_is_replaced() {
+    let mut job = Job::running(2);
+    job.dies(1);
+    job.ready(0, 0, 0);
+    job.dies(1);
+    assert_eq!(started(&job.take()), [(1, 1), (1, 2)]);
+    job.join(1);
+    let all = decided(&job.take());
+    assert_eq!((all.len(), all[0].0.seats[1].incarnation), (1, 2));
+}
+
+#[test]
+fn a_loss_after_the_decision_starts_the_next_repair() {
+    let mut job = Job::running(2);
+    job.dies(1);
+    job.ready(0, 0, 0);
+    job.join(1);
+    job.dies(1);
+    job.ready(0, 0, 0);
+    job.join(1);
+    assert_eq!(decided(&job.take()).len(), 1, "to be ready for generation 0 is old news");
+    job.ready(0, 1, 0);
+    assert_eq!(decided(&job.take())[0].0.generation, 2);
+}
+
+#[test]
+fn a_broken_link_interrupts_all_and_is_repaired_without_a_loss() {
+    let mut job = Job::running(3);
+    job.says(0, ToArbiter::Suspect { generation: 0, rank: 2 });
+    assert_eq!(told(&job.take()).len(), 3);
+    (0..3).for_each(|rank| job.ready(rank, 0, 0));
+    let all = decided(&job.take());
+    assert_eq!((all[0].0.generation, all[0].0.failed.len()), (1, 0));
+}
+
+#[test]
+fn links_that_never_hold_end_the_job() {
+    let mut job = Job::running(2);
+    for generation in 0..4 {
+        job.says(0, ToArbiter::Suspect { generation, rank: 1 });
+        (0..2).for_each(|rank| job.ready(rank, generation, 0));
+    }
+    let (code, message) = job.ended().expect("ended");
+    assert!(code == 1 && message.starts_with("links between living ranks broke"), "{message}");
+}
+
+#[test]
+fn silence_is_a_loss_and_the_silent_one_is_killed() {
+    let mut job = Job::running(3);
+    job.pass(TIMEOUT + Duration::from_millis(200), &[2]);
+    let effects = job.take();
+    assert_eq!(started(&effects), [(2, 1)]);
+    assert!(effects.contains(&Effect::Kill(PeerId(3))));
+    assert_eq!(told(&effects).len(), 2);
+}
+
+#[test]
+fn a_minority_waits_for_the_deaths_to_be_confirmed() {
+    let mut job = Job::running(3);
+    job.arbiter.disconnected(job.now, PeerId(2));
+    job.arbiter.disconnected(job.now, PeerId(3));
+    job.collect();
+    job.ready(0, 0, 0);
+    job.join(1);
+    job.join(2);
+    assert_eq!(decided(&job.take()), [], "two that may live against one");
+    job.exits(PeerId(3), Exit::Signal(9));
+    assert_eq!(decided(&job.take())[0].0.failed, [1, 2], "half and the launcher");
+}
+
+#[test]
+fn a_death_that_is_never_confirmed_counts_when_its_lease_has_run_out() {
+    let mut job = Job::running(3);
+    for peer in [2, 3] {
+        job.arbiter.disconnected(job.now, PeerId(peer));
+    }
+    job.collect();
+    job.ready(0, 0, 0);
+    job.join(1);
+    job.join(2);
+    job.pass(TIMEOUT * LEASE_TIMEOUTS, &[]);
+    assert_eq!(decided(&job.effects), [], "it may still be there");
+    job.pass(TIMEOUT * 2, &[]);
+    assert_eq!(decided(&job.take())[0].0.failed, [1, 2]);
+}
+
+#[test]
+fn half_of_the_members_and_the_launcher_go_on() {
+    let mut job = Job::running(2);
+    job.arbiter.disconnected(job.now, PeerId(2));
+    job.collect();
+    job.ready(0, 0, 0);
+    job.join(1);
+    assert_eq!(decided(&job.take())[0].0.failed, [1]);
+}
+
+#[test]
+fn who_was_replaced_is_not_listened_to() {
+    let mut job = Job::running(2);
+    let zombie = job.peer(1);
+    job.arbiter.disconnected(job.now, zombie);
+    job.collect();
+    job.take();
+    for message in [
+        ToArbiter::Ready { generation: 0, report: 9 },
+        ToArbiter::Finalize { generation: 0, output: vec![] },
+        ToArbiter::Goodbye { code: Some(5), message: "zombie".into() },
+    ] {
+        job.arbiter.handle(job.now, zombie, message);
+    }
+    job.collect();
+    assert_eq!(job.take(), []);
+    assert!(!job.arbiter.connected(job.now, zombie));
+}
+
+#[test]
+fn a_goodbye_with_a_status_ends_the_job_everywhere() {
+    let mut job = Job::running(3);
+    job.says(1, ToArbiter::Goodbye { code: Some(7), message: "no such file".into() });
+    assert_eq!(job.ended(), Some((7, "no such file")));
+    let ends = job.effects.iter().filter(|e| matches!(e, Effect::Send { message: ToRank::End { code: 7, .. }, .. }));
+    assert_eq!(ends.count(), 3);
+    job.take();
+    job.dies(0);
+    assert_eq!(job.take(), [], "nothing follows the end");
+}
+
+#[test]
+fn a_rank_that_leaves_early_ends_the_job() {
+    for (status, due) in [(0, 1), (5, 5)] {
+        let mut job = Job::running(2);
+        job.says(0, ToArbiter::Goodbye { code: None, message: String::new() });
+        job.exits(PeerId(1), Exit::Status(status));
+        let (code, message) = job.ended().expect("ended");
+        assert_eq!(code, due);
+        assert!(message.starts_with("rank 0 left the job before all ranks were done"), "{message}");
+    }
+}
+
+#[test]
+fn a_rank_that_fails_again_and_again_ends_the_job() {
+    let mut job = Job::running(2);
+    for generation in 0..3 {
+        job.dies(1);
+        job.ready(0, generation, 0);
+        job.join(1);
+    }
+    assert_eq!(job.ended(), None);
+    job.dies(1);
+    let (code, message) = job.ended().expect("ended");
+    assert!(code == 1 && message.contains("rank 1 failed 4 times in a row"), "{message}");
+}
+
+#[test]
+fn progress_forgives_failures() {
+    let mut job = Job::running(2);
+    for generation in 0..10 {
+        job.dies(1);
+        job.ready(0, generation, 0);
+        job.join(1);
+        job.says(0, ToArbiter::Mark);
+    }
+    assert_eq!(job.ended(), None);
+}
+
+#[test]
+fn a_loss_ends_the_job_if_so_ordered() {
+    let mut job = Job::with(Config { on_failure: OnFailure::Abort, ..config(2) });
+    job.join_all();
+    job.dies(0);
+    let (code, message) = job.ended().expect("ended");
+    assert!(code == 1 && message.contains("killed by signal 9") && message.contains("abort"), "{message}");
+    assert_eq!(started(&job.take()), [(0, 0), (1, 0)]);
+}
+
+#[test]
+fn finalize_is_agreed() {
+    let mut job = Job::running(2);
+    job.done(0, 0);
+    assert_eq!(job.take(), []);
+    job.done(1, 0);
+    let effects = job.take();
+    assert_eq!(effects[0], Effect::Record(Event::Finished { outputs: vec![vec![0], vec![1]] }));
+    let finalized = |e: &&Effect| matches!(e, Effect::Send { message: ToRank::Finalized, .. });
+    assert_eq!(effects.iter().filter(finalized).count(), 2);
+    job.exits(PeerId(1), Exit::Status(0));
+    assert_eq!(job.ended(), None);
+    job.exits(PeerId(2), Exit::Status(4));
+    assert_eq!(job.ended(), Some((4, "")), "a program's own status passes through");
+}
+
+#[test]
+fn a_loss_before_all_are_done_takes_finalize_back() {
+    let mut job = Job::running(3);
+    job.done(0, 0);
+    job.done(1, 0);
+    job.dies(2);
+    job.done(1, 0);
+    (0..2).for_each(|rank| job.ready(rank, 0, 0));
+    job.join(2);
+    job.take();
+    job.done(0, 1);
+    job.done(1, 0);
+    job.done(2, 1);
+    assert_eq!(job.take(), [], "rank 1 is done in an old generation only");
+    job.done(1, 1);
+    assert!(matches!(job.take()[0], Effect::Record(Event::Finished { .. })));
+}
+
+#[test]
+fn a_program_that_never_joins_passes_its_status_through() {
+    let mut job = Job::new(2);
+    job.exits(PeerId(1), Exit::Status(0));
+    job.exits(PeerId(2), Exit::Status(0));
+    assert_eq!(job.ended(), Some((0, "")));
+
+    let mut job = Job::new(2);
+    job.exits(PeerId(1), Exit::Status(3));
+    assert_eq!(job.ended(), Some((3, "rank 0 exited with status 3 before it joined the job")));
+}
+
+#[test]
+fn a_process_that_is_killed_before_it_joins_is_replaced() {
+    let mut job = Job::new(2);
+    job.dies(1);
+    assert_eq!(started(&job.take()), [(0, 0), (1, 0), (1, 1)]);
+    job.join_all();
+    let all = decided(&job.take());
+    assert_eq!((all[0].0.generation, all[0].0.failed.len()), (0, 0), "it was no member yet");
+}
+
+#[test]
+fn an_injected_kill_strikes_all_its_ranks_once() {
+    let mut job = Job::with(Config { kills: vec![kill("0,2@step=4")], ..config(3) });
+    job.join_all();
+    job.take();
+    assert_eq!(job.arbiter.unfired(), [0]);
+    job.says(2, ToArbiter::Reached { spec: 0 });
+    job.says(0, ToArbiter::Reached { spec: 0 });
+    let effects = job.take();
+    assert_eq!(effects, [
+        Effect::Record(Event::Struck { spec: 0 }),
+        Effect::Kill(PeerId(1)),
+        Effect::Kill(PeerId(3))
+    ]);
+    assert_eq!(job.arbiter.unfired(), [0; 0]);
+    job.dies(0);
+    job.take();
+    job.join(0);
+    let kills = job.take().into_iter().find_map(|effect| match effect {
+        Effect::Send { message: ToRank::Welcome(welcome), .. } => Some(welcome.kills),
+        _ => None,
+    });
+    assert_eq!(kills, Some(vec![]), "a spent failure is not handed out again");
+}
+
+#[test]
+fn an_injected_hang_stops_and_an_exit_asks() {
+    let kills = vec![kill("1@step=1:hang"), kill("0@step=2:exit")];
+    let mut job = Job::with(Config { kills, ..config(2) });
+    job.join_all();
+    job.take();
+    job.says(1, ToArbiter::Reached { spec: 0 });
+    job.says(0, ToArbiter::Reached { spec: 1 });
+    let effects = job.take();
+    assert!(effects.contains(&Effect::Stop(PeerId(2))));
+    assert!(effects.contains(&Effect::Send { to: PeerId(1), message: ToRank::Die }));
+    job.exits(PeerId(1), Exit::Status(17));
+    assert_eq!(started(&job.take()), [(0, 1)], "no goodbye: a failure");
+}
+
+#[test]
+fn an_injected_failure_strikes_at_its_time() {
+    let mut job = Job::with(Config { kills: vec![kill("1@time=0.5")], ..config(2) });
+    job.join_all();
+    job.pass(Duration::from_millis(400), &[]);
+    assert_eq!(job.arbiter.unfired(), [0]);
+    job.pass(Duration::from_millis(200), &[]);
+    assert!(job.take().contains(&Effect::Kill(PeerId(2))));
+}
+
+#[test]
+fn the_most_steps_lost_are_told_when_all_work_again() {
+    let mut job = Job::running(2);
+    job.dies(1);
+    job.ready(0, 0, 0);
+    job.join(1);
+    job.take();
+    job.says(0, ToArbiter::Resumed { generation: 1, steps_lost: 3 });
+    job.says(0, ToArbiter::Resumed { generation: 0, steps_lost: 9 });
+    assert_eq!(job.take(), []);
+    job.says(1, ToArbiter::Resumed { generation: 1, steps_lost: 0 });
+    assert_eq!(job.take(), [Effect::Record(Event::Resumed { generation: 1, steps_lost: 3 })]);
+}
