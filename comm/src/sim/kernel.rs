@@ -29,10 +29,23 @@ pub(super) enum Happening {
     /// A process starts.
     Start(PeerId),
     /// The wait of a process is over, or times out.
-    Turn { peer: PeerId, token: u64 },
-    OpenArrives { from: PeerId, token: u64, to: PeerId },
-    Arrive { conn: ConnId, side: usize },
-    Down { conn: ConnId, side: usize },
+    Turn {
+        peer: PeerId,
+        token: u64,
+    },
+    OpenArrives {
+        from: PeerId,
+        token: u64,
+        to: PeerId,
+    },
+    Arrive {
+        conn: ConnId,
+        side: usize,
+    },
+    Down {
+        conn: ConnId,
+        side: usize,
+    },
     /// The next message of a process reaches the launcher.
     Up(PeerId),
     /// The next message of the launcher reaches a process.
@@ -210,7 +223,8 @@ impl Kernel {
     fn hung(&mut self, why: &str) {
         if self.ending.is_none() || self.peers().any(|peer| self.process(peer).is_some_and(Process::alive)) {
             let living = self.processes.iter().filter(|process| process.alive());
-            let mut text = format!("{why} at {:.3} s; launcher: {}", self.now.seconds(), self.arbiter.status());
+            let mut text =
+                format!("{why} at {:.3} s; launcher: {}", self.now.seconds(), self.arbiter.status());
             living.for_each(|process| text += &format!("\n  {}", process.status()));
             self.ending = Some(Ending::Hung(text));
         }
@@ -326,7 +340,8 @@ impl Kernel {
         let Some(process) = self.process(peer).filter(|process| process.alive()) else { return };
         let wakes = match &process.blocked {
             Some(Blocked::Wait { writing }) => {
-                let conn = |link| process.links.get(link).and_then(|(id, side)| Some((self.conns.get(id)?, *side)));
+                let conn =
+                    |link| process.links.get(link).and_then(|(id, side)| Some((self.conns.get(id)?, *side)));
                 process.wake
                     || process.links.keys().any(|l| conn(l).is_some_and(|(conn, side)| conn.readable(side)))
                     || writing.iter().any(|l| conn(l).is_none_or(|(conn, side)| conn.writable(side)))
@@ -351,7 +366,9 @@ impl Kernel {
 
     fn start(&mut self, peer: PeerId) {
         let now = self.now;
-        let Some(process) = self.process_mut(peer).filter(|process| process.life == Life::Ordered) else { return };
+        let Some(process) = self.process_mut(peer).filter(|process| process.life == Life::Ordered) else {
+            return;
+        };
         process.life = Life::Running;
         process.member = crate::proto::member::Member::new(now);
         process.up_due = now;
@@ -381,7 +398,9 @@ impl Kernel {
 
     /// The process ends. Its thread, if it waits, gets the baton to unwind.
     pub(super) fn die(&mut self, peer: PeerId, exit: Exit) {
-        let Some(process) = self.process_mut(peer).filter(|process| process.life != Life::Dead) else { return };
+        let Some(process) = self.process_mut(peer).filter(|process| process.life != Life::Dead) else {
+            return;
+        };
         process.life = Life::Dead;
         let unwinds = process.thread && process.blocked.is_some();
         let links: Vec<(ConnId, usize)> = std::mem::take(&mut process.links).into_values().collect();

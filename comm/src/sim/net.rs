@@ -138,7 +138,8 @@ impl Kernel {
     }
 
     pub(super) fn hiccup(&mut self) -> bool {
-        self.config.network.hiccups > 0 && self.random.random_ratio(self.config.network.hiccups.min(1000), 1000)
+        self.config.network.hiccups > 0
+            && self.random.random_ratio(self.config.network.hiccups.min(1000), 1000)
     }
 
     pub(super) fn latency(&mut self) -> Duration {
@@ -193,7 +194,11 @@ impl Kernel {
                 moving: false,
                 latency: self.latency(),
                 // Most links are wide, or a long message takes for ever.
-                window: if self.random.random_ratio(3, 4) { most } else { self.random.random_range(least..=most) },
+                window: if self.random.random_ratio(3, 4) {
+                    most
+                } else {
+                    self.random.random_range(least..=most)
+                },
                 closed: false,
                 down: false,
             }
@@ -290,7 +295,12 @@ impl Kernel {
         self.stir(there);
     }
 
-    pub(super) fn receive(&mut self, peer: PeerId, link: LinkId, into: &mut [u8]) -> Result<usize, LinkError> {
+    pub(super) fn receive(
+        &mut self,
+        peer: PeerId,
+        link: LinkId,
+        into: &mut [u8],
+    ) -> Result<usize, LinkError> {
         let (id, side) = self.link(peer, link)?;
         let conn = self.conns.get_mut(&id).ok_or_else(|| LinkError::Down("closed".into()))?;
         let end = &mut conn.ends[side];

@@ -154,8 +154,11 @@ impl Process {
             Some(Blocked::Open) => "opens a link".to_owned(),
             Some(Blocked::Turn) | None => "runs".to_owned(),
         };
-        let generation = generation.map_or("no generation".to_owned(), |number| format!("generation {number}"));
+        let generation =
+            generation.map_or("no generation".to_owned(), |number| format!("generation {number}"));
         let (links, news) = (self.links.len(), self.news.len());
-        format!("rank {rank}.{incarnation} {doing} in {generation}, {links} links, {news} news, {calls} calls")
+        format!(
+            "rank {rank}.{incarnation} {doing} in {generation}, {links} links, {news} news, {calls} calls"
+        )
     }
 }

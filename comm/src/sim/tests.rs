@@ -36,7 +36,12 @@ fn collectives(comm: &Communicator, len: usize) {
     let part: Vec<u64> = (0..len).map(mine).collect();
     let mut whole = vec![0; len * comm.size()];
     comm.allgather(&part, &mut whole).unwrap();
-    assert!(whole.iter().enumerate().all(|(at, word)| *word == (at / len.max(1)) as u64 * 1000 + (at % len) as u64));
+    assert!(
+        whole
+            .iter()
+            .enumerate()
+            .all(|(at, word)| *word == (at / len.max(1)) as u64 * 1000 + (at % len) as u64)
+    );
     comm.barrier().unwrap();
 }
 
@@ -203,7 +208,11 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
     let mut traces = vec![];
     for seed in 0..20 {
         let (one, two) = (simulate(seed), simulate(seed));
-        assert_eq!((one.trace, &one.events, &one.history), (two.trace, &two.events, &two.history), "seed {seed}");
+        assert_eq!(
+            (one.trace, &one.events, &one.history),
+            (two.trace, &two.events, &two.history),
+            "seed {seed}"
+        );
         traces.push(one.trace);
     }
     traces.sort_unstable();
@@ -238,7 +247,8 @@ fn a_kill_in_every_call_of_a_rank_is_repaired() {
     for call in 1..200 {
         let faults = Faults { explicit: vec![Fault::kill_in_call(1, 0, call)], ..Faults::default() };
         let outcome = run(Config { faults, ..Config::rough(call, 3) }, count);
-        let done = outcome.events.iter().any(|(_, Event::Launcher(e))| matches!(e, ArbiterEvent::Finished { .. }));
+        let done =
+            outcome.events.iter().any(|(_, Event::Launcher(e))| matches!(e, ArbiterEvent::Finished { .. }));
         assert!(done, "call {call}: {:?}", outcome.ending);
     }
 }
@@ -262,5 +272,9 @@ fn a_goodbye_ends_the_job_with_its_status() {
     });
     let due = CommError::Ended { code: 42, message: "enough".into() };
     assert_eq!(outcome.ending, Ending::Ended { code: 42, message: "enough".into() });
-    assert!(outcome.finished.iter().all(|finished| finished.result == Ok(due.clone())), "{:?}", outcome.finished);
+    assert!(
+        outcome.finished.iter().all(|finished| finished.result == Ok(due.clone())),
+        "{:?}",
+        outcome.finished
+    );
 }

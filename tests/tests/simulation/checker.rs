@@ -53,12 +53,17 @@ pub(crate) fn memberships<R>(outcome: &SimOutcome<R>) -> Result<BTreeMap<Generat
     }
     // The failed are those whose seats have changed hands.
     for (generation, membership) in &memberships {
-        let Some(before) = generation.checked_sub(1).and_then(|before| memberships.get(&before)) else { continue };
+        let Some(before) = generation.checked_sub(1).and_then(|before| memberships.get(&before)) else {
+            continue;
+        };
         let changed: Vec<usize> = (0..membership.seats.len())
             .filter(|rank| membership.seats[*rank].peer != before.seats[*rank].peer)
             .collect();
         if changed != membership.failed {
-            return Err(format!("generation {generation}: {changed:?} changed, failed are {:?}", membership.failed));
+            return Err(format!(
+                "generation {generation}: {changed:?} changed, failed are {:?}",
+                membership.failed
+            ));
         }
     }
     Ok(memberships)

@@ -48,7 +48,10 @@ impl Numbers {
     fn advance(&mut self, sum: u64, number: u64) {
         self.sum = sum;
         for (value, salt) in self.values.iter_mut().zip(&self.salt) {
-            *value = value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(sum ^ salt).rotate_left(number as u32);
+            *value = value
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(sum ^ salt)
+                .rotate_left(number as u32);
         }
     }
 
@@ -119,7 +122,7 @@ fn job(seed: u64) -> (Scheme, usize, usize) {
 }
 
 fn cuts(seed: u64) -> bool {
-    seed % 3 > 0
+    !seed.is_multiple_of(3)
 }
 
 fn cuts_forever(seed: u64) -> bool {
@@ -156,8 +159,7 @@ fn check(seed: u64, outcome: &Outcome) -> Result<(), String> {
                 // Invariant 4: whoever survives holds what is chosen.
                 let Some(membership) = memberships.get(generation) else { continue };
                 let choice = choose(&membership.reports);
-                let torn =
-                    (0..ranks + parity).find(|rank| !missing.contains(rank) && !choice.holders[*rank]);
+                let torn = (0..ranks + parity).find(|rank| !missing.contains(rank) && !choice.holders[*rank]);
                 if let (Some(epoch), Some(rank)) = (choice.epoch, torn) {
                     return Err(format!(
                         "generation {generation} restores epoch {epoch}, rank {rank} survived and does not hold it"

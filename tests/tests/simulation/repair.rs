@@ -60,7 +60,9 @@ fn step(
     if let Some((sent, send, receive)) = lagging.take() {
         send.wait()?;
         let (buf, status) = receive.wait()?;
-        demand(buf[..] == [mine[0], status.source as u64, sent], || format!("rank {rank} at {mine:?} got {buf:?}, late"))?;
+        demand(buf[..] == [mine[0], status.source as u64, sent], || {
+            format!("rank {rank} at {mine:?} got {buf:?}, late")
+        })?;
     }
     let send = comm.isend(mine.to_vec(), right, LAGGING)?;
     *lagging = Some((step, send, comm.irecv(vec![0; 3], left, LAGGING)?));
@@ -198,7 +200,11 @@ fn repair_agrees_whatever_fails_and_no_message_crosses_generations() {
 fn the_same_seed_gives_the_same_history() {
     for seed in 0..20 {
         let (one, two) = (simulate(seed, ""), simulate(seed, ""));
-        assert_eq!((one.trace, one.happened, one.elapsed), (two.trace, two.happened, two.elapsed), "seed {seed}");
+        assert_eq!(
+            (one.trace, one.happened, one.elapsed),
+            (two.trace, two.happened, two.elapsed),
+            "seed {seed}"
+        );
         assert_eq!(one.events, two.events, "seed {seed}");
         assert_eq!(one.history, two.history, "seed {seed}");
     }

@@ -351,7 +351,8 @@ fn a_goodbye_with_a_status_ends_the_job_everywhere() {
     let mut job = Job::running(3);
     job.says(1, ToArbiter::Goodbye { code: Some(7), message: "no such file".into() });
     assert_eq!(job.ended(), Some((7, "no such file")));
-    let ends = job.effects.iter().filter(|e| matches!(e, Effect::Send { message: ToRank::End { code: 7, .. }, .. }));
+    let ends =
+        job.effects.iter().filter(|e| matches!(e, Effect::Send { message: ToRank::End { code: 7, .. }, .. }));
     assert_eq!(ends.count(), 3);
     job.take();
     job.dies(0);
@@ -471,11 +472,10 @@ fn an_injected_kill_strikes_all_its_ranks_once() {
     job.says(2, ToArbiter::Reached { spec: 0 });
     job.says(0, ToArbiter::Reached { spec: 0 });
     let effects = job.take();
-    assert_eq!(effects, [
-        Effect::Record(Event::Struck { spec: 0 }),
-        Effect::Kill(PeerId(1)),
-        Effect::Kill(PeerId(3))
-    ]);
+    assert_eq!(
+        effects,
+        [Effect::Record(Event::Struck { spec: 0 }), Effect::Kill(PeerId(1)), Effect::Kill(PeerId(3))]
+    );
     assert_eq!(job.arbiter.unfired(), [0; 0]);
     job.dies(0);
     job.take();
