@@ -8,9 +8,9 @@ use crate::rank::{Generation, Rank};
 pub enum CommError {
     /// Ranks were lost. The buffers of this call are unspecified; every call on every communicator answers
     /// with this error until `World::repair` has returned (message mode `Nop`).
-    #[error("{} failed in generation {generation}; call World::repair", list("rank", ranks))]
+    #[error("{} in generation {generation}; call World::repair", lost(ranks))]
     PeerFailed {
-        /// The ranks known to be lost, world numbering.
+        /// The ranks known to be lost, world numbering; empty while only a broken link is known.
         ranks: Vec<Rank>,
         /// The generation in which they were lost.
         generation: Generation,
@@ -57,6 +57,10 @@ pub enum CommError {
     /// The process could not join its job.
     #[error("cannot join the job: {0}")]
     Join(String),
+}
+
+fn lost(ranks: &[Rank]) -> String {
+    if ranks.is_empty() { "a link broke".into() } else { format!("{} failed", list("rank", ranks)) }
 }
 
 /// "rank 3" or "ranks 1 and 3" or "ranks 1, 2 and 3".

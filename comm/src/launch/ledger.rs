@@ -82,7 +82,7 @@ impl Ledger {
                     (entry.resumed, entry.steps_lost) = (Some(now), *steps_lost);
                 }
             }
-            Event::Progress { .. } | Event::Finished { .. } => {}
+            Event::Marked { .. } | Event::Progress { .. } | Event::Finished { .. } => {}
         }
     }
 

@@ -139,6 +139,11 @@ pub enum Event {
         /// The line.
         line: String,
     },
+    /// A rank has made progress that no failure will undo.
+    Marked {
+        /// Which.
+        rank: Rank,
+    },
     /// All ranks are done; per rank what it has to report.
     Finished {
         /// By rank.
@@ -320,6 +325,7 @@ impl Arbiter {
                 }
             }
             ToArbiter::Mark => {
+                self.record(Event::Marked { rank });
                 self.chairs.iter_mut().for_each(|chair| chair.failures = 0);
                 self.empty_repairs = 0;
             }
