@@ -132,6 +132,8 @@ pub(crate) struct Driver {
     /// Receives that nobody waits for any more; their memory is freed when their message has come.
     detached: Vec<OpId>,
     ready: Vec<LinkId>,
+    /// All ranks are done.
+    finalized: bool,
     pub(crate) bytes_sent: u64,
 }
 
@@ -158,6 +160,7 @@ impl Driver {
             bounces: HashMap::new(),
             detached: vec![],
             ready: vec![],
+            finalized: false,
             bytes_sent: 0,
         }
     }
@@ -190,23 +193,19 @@ impl Driver {
             if let State::Ended { .. } = self.state {
                 return Err(self.failure());
             }
-            self.ready.clear();
-            self.transport.wait(&[], NAP, &mut self.ready);
+            self.transport.idle(NAP);
         }
     }
 
     /// Waits until all ranks are done; a failure before that is an error.
     pub(crate) fn await_done(&mut self) -> Result<(), CommError> {
         loop {
-            while let Some(news) = self.service.take_news() {
-                if news == News::Finalized {
-                    return Ok(());
-                }
-                self.note(news);
-            }
+            // News that was noted elsewhere is not lost: the end may have come with it.
             self.check()?;
-            self.ready.clear();
-            self.transport.wait(&[], NAP, &mut self.ready);
+            if self.finalized {
+                return Ok(());
+            }
+            self.transport.idle(NAP);
         }
     }
 
@@ -227,7 +226,8 @@ impl Driver {
                 State::Ended { .. } => {}
             },
             News::Ended { code, message } => self.state = State::Ended { code, message },
-            News::Failed { .. } | News::Welcome(_) | News::Decided(_) | News::Finalized | News::Die => {}
+            News::Finalized => self.finalized = true,
+            News::Failed { .. } | News::Welcome(_) | News::Decided(_) | News::Die => {}
         }
     }
 

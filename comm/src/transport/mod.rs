@@ -58,6 +58,11 @@ pub trait Transport {
     /// news arrived; at most `timeout` (zero: only looks). Appends the links with something to receive.
     fn wait(&mut self, writing: &[LinkId], timeout: Duration, ready: &mut Vec<LinkId>);
 
+    /// Waits for news only, at most `timeout`; what happens on links does not end it.
+    fn idle(&mut self, timeout: Duration) {
+        self.wait(&[], timeout, &mut Vec::new());
+    }
+
     /// Lets others run: a blocked caller is still polling.
     fn relax(&mut self);
 

@@ -247,6 +247,13 @@ impl Transport for TcpTransport {
         }
     }
 
+    fn idle(&mut self, timeout: Duration) {
+        let mut fds = [PollFd::new(&*self.wake, PollFlags::IN)];
+        if rustix::event::poll(&mut fds, Some(&timespec(timeout))).is_ok_and(|count| count > 0) {
+            let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
+        }
+    }
+
     fn relax(&mut self) {
         rustix::thread::sched_yield();
     }
