@@ -27,12 +27,12 @@ pub(super) fn start(
     program: &Path,
     args: &[OsString],
     environment: &[(&str, String)],
-    with_stdin: bool,
+    stdin: Stdio,
 ) -> std::io::Result<Started> {
     let mut child = Command::new(program)
         .args(args)
         .envs(environment.iter().map(|(name, value)| (name, value)))
-        .stdin(if with_stdin { Stdio::piped() } else { Stdio::null() })
+        .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
