@@ -289,7 +289,8 @@ fn is_bundled(name: &OsStr) -> bool {
 /// The path of a program that is not bundled. One without a `/` is a file here, never one from `$PATH`.
 fn own_program(name: &OsStr) -> Result<PathBuf, Stop> {
     let path = Path::new(name);
-    let path = if name.as_encoded_bytes().contains(&b'/') { path.to_owned() } else { Path::new(".").join(path) };
+    let path =
+        if name.as_encoded_bytes().contains(&b'/') { path.to_owned() } else { Path::new(".").join(path) };
     if let Ok(about) = path.metadata() {
         let executable = about.is_file() && about.permissions().mode() & 0o111 != 0;
         let complaint = || format!("{} is not an executable file", path.display());

@@ -85,10 +85,8 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
 }
 
 fn config(options: &Options, layout: &Layout) -> Config {
-    let mut settings = vec![
-        ("scheme".into(), options.scheme().into()),
-        ("every".into(), options.every.to_string()),
-    ];
+    let mut settings =
+        vec![("scheme".into(), options.scheme().into()), ("every".into(), options.every.to_string())];
     if is_watched(options.quiet) {
         settings.push((PROGRESS.into(), String::new()));
     }

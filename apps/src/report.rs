@@ -63,7 +63,8 @@ pub(crate) struct Ordered {
 
 impl Report {
     pub(crate) fn new(ordered: Ordered, ending: &Ending) -> Self {
-        let reports: Vec<RankReport> = ending.outputs.iter().filter_map(|bytes| RankReport::read(bytes)).collect();
+        let reports: Vec<RankReport> =
+            ending.outputs.iter().filter_map(|bytes| RankReport::read(bytes)).collect();
         let stats = reports.iter().map(|report| report.stats).reduce(Stats::merge).unwrap_or_default();
         let result: Value =
             reports.first().and_then(|r| serde_json::from_slice(&r.output).ok()).unwrap_or(Value::Null);
@@ -135,11 +136,12 @@ impl Report {
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
-        let mut line = |arguments: std::fmt::Arguments<'_>| { let _ = writeln!(text, "{arguments}"); };
+        let mut line = |arguments: std::fmt::Arguments<'_>| {
+            let _ = writeln!(text, "{arguments}");
+        };
         let result: Option<CgResult> = serde_json::from_value(self.result.clone()).ok();
-        let size = result.as_ref().map_or(String::new(), |r| {
-            format!("{} rows, {} nonzeros, ", r.rows, r.nonzeros)
-        });
+        let size =
+            result.as_ref().map_or(String::new(), |r| format!("{} rows, {} nonzeros, ", r.rows, r.nonzeros));
         let parity = match self.parity_ranks {
             0 => String::new(),
             count => format!(" + {count} parity"),

@@ -19,8 +19,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scheme = Protection::from_launcher(&world)?.scheme;
     let mut checkpointer = Checkpointer::new(&world, scheme)?;
     let seed = world.rank() as u64;
-    let mut state =
-        State { data: (0..mib as u64 * (1 << 17)).map(|i| (i ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect() };
+    let mut state = State {
+        data: (0..mib as u64 * (1 << 17)).map(|i| (i ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect(),
+    };
     // The first checkpoints take memory; they are not counted.
     for _ in 0..3 {
         checkpointer.checkpoint(&world, &mut state)?;

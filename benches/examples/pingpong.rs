@@ -33,7 +33,8 @@ fn main() -> Result<(), CommError> {
         let rounds = (4_000_000 / (bytes + 2_000)).max(3);
         batch(&comm, &mut buf, rounds, &clock)?;
         assert_eq!(buf, expected, "the answer is checked before it is timed");
-        let times: Result<Vec<f64>, _> = (0..BATCHES).map(|_| batch(&comm, &mut buf, rounds, &clock)).collect();
+        let times: Result<Vec<f64>, _> =
+            (0..BATCHES).map(|_| batch(&comm, &mut buf, rounds, &clock)).collect();
         let mut times = times?;
         times.sort_by(f64::total_cmp);
         if comm.rank() == 0 {

@@ -123,6 +123,9 @@ pub(crate) struct Driver {
     endpoint: Endpoint,
     /// The link on which frames to a rank leave; it never changes within a generation.
     outbound: Vec<Option<LinkId>>,
+    /// The link on which something from a rank came last. Two ranks that open a link at the same time have two,
+    /// each of which carries frames one way.
+    heard: Vec<Option<LinkId>>,
     /// Bytes of the first frame to a rank that have left already.
     left: Vec<usize>,
     inbound: HashMap<LinkId, Inbound>,
@@ -153,6 +156,7 @@ impl Driver {
             membership: Membership { generation: 0, seats: vec![], failed: vec![], reports: vec![] },
             endpoint: Endpoint::new(me, 0, 0),
             outbound: vec![],
+            heard: vec![],
             left: vec![],
             inbound: HashMap::new(),
             spare: vec![],
@@ -262,6 +266,7 @@ impl Driver {
         self.transport.change(membership.generation, &peers);
         self.endpoint = Endpoint::new(self.me, size, membership.generation);
         self.outbound = vec![None; size];
+        self.heard = vec![None; size];
         self.left = vec![0; size];
         self.spare.extend(self.inbound.drain().map(|(_, inbound)| inbound.staging));
         self.places.clear();
@@ -356,7 +361,7 @@ impl Driver {
 
     /// The first message that `pattern` accepts, after a look at the links.
     pub(crate) fn probe(&mut self, pattern: &Pattern) -> Result<Option<Envelope>, CommError> {
-        self.progress(None, Duration::ZERO, &mut Memory::none())?;
+        self.progress(Duration::ZERO, &mut Memory::none())?;
         Ok(self.endpoint.probe(pattern))
     }
 
@@ -379,7 +384,7 @@ impl Driver {
 
     /// The outcome of `op` if it is finished, after a look at the links.
     pub(crate) fn test(&mut self, op: OpId) -> Result<Option<(Outcome, Option<Place>)>, CommError> {
-        self.progress(None, Duration::ZERO, &mut Memory::none())?;
+        self.progress(Duration::ZERO, &mut Memory::none())?;
         let outcome = self.endpoint.finish(op);
         Ok(outcome.map(|outcome| (outcome, self.places.remove(&op))))
     }
@@ -416,7 +421,7 @@ impl Driver {
                 self.drain(link, memory)?
             } else {
                 let sleep = if idle >= spins + yields { NAP } else { Duration::ZERO };
-                self.progress(hint, sleep, memory)?
+                self.progress(sleep, memory)?
             };
             idle = if moved { 0 } else { idle + 1 };
             if idle > spins && idle <= spins + yields {
@@ -425,19 +430,13 @@ impl Driver {
         }
     }
 
+    /// The link on which something from the awaited rank came last.
     fn hinted(&self, hint: Option<Rank>) -> Option<LinkId> {
-        let rank = hint?;
-        let link = (*self.outbound.get(rank)?)?;
-        self.inbound.contains_key(&link).then_some(link)
+        *self.heard.get(hint?)?
     }
 
     /// One look at everything: news, accepted links, frames to send, bytes that came.
-    fn progress(
-        &mut self,
-        _hint: Option<Rank>,
-        sleep: Duration,
-        memory: &mut Memory<'_>,
-    ) -> Result<bool, CommError> {
+    fn progress(&mut self, sleep: Duration, memory: &mut Memory<'_>) -> Result<bool, CommError> {
         self.check()?;
         self.accept();
         self.flush_all(memory)?;
@@ -584,6 +583,7 @@ impl Driver {
                 Ok(0) => return Ok(moved),
                 Ok(count) => {
                     moved = true;
+                    self.heard[rank] = Some(link);
                     self.digest(link, memory)?;
                     if count < wanted {
                         return Ok(true); // the socket is empty; asking again costs a call

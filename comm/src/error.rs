@@ -81,7 +81,8 @@ mod tests {
 
     #[test]
     fn names_the_ranks() {
-        let text = |ranks: &[usize]| CommError::PeerFailed { ranks: ranks.to_vec(), generation: 2 }.to_string();
+        let text =
+            |ranks: &[usize]| CommError::PeerFailed { ranks: ranks.to_vec(), generation: 2 }.to_string();
         assert_eq!(text(&[3]), "rank 3 failed in generation 2; call World::repair");
         assert!(text(&[1, 3]).starts_with("ranks 1 and 3 failed"));
         assert!(text(&[1, 2, 3]).starts_with("ranks 1, 2 and 3 failed"));

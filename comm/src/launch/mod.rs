@@ -220,8 +220,12 @@ impl Launcher {
                     }
                 }
                 Effect::Start { rank, peer, incarnation: _ } => self.start(rank, peer)?,
-                Effect::Kill(peer) => self.processes.get(&peer).into_iter().for_each(|p| p.signal(Signal::KILL)),
-                Effect::Stop(peer) => self.processes.get(&peer).into_iter().for_each(|p| p.signal(Signal::STOP)),
+                Effect::Kill(peer) => {
+                    self.processes.get(&peer).into_iter().for_each(|p| p.signal(Signal::KILL))
+                }
+                Effect::Stop(peer) => {
+                    self.processes.get(&peer).into_iter().for_each(|p| p.signal(Signal::STOP))
+                }
                 Effect::Record(event) => {
                     self.ledger.record(now, &event);
                     observer(&event, now);
@@ -312,7 +316,8 @@ impl Launcher {
             self.controls.remove(&peer);
             self.broken.insert(peer, now.after(CAUSE));
         }
-        let overdue: Vec<PeerId> = self.broken.iter().filter(|(_, at)| **at <= now).map(|(p, _)| *p).collect();
+        let overdue: Vec<PeerId> =
+            self.broken.iter().filter(|(_, at)| **at <= now).map(|(p, _)| *p).collect();
         for peer in overdue {
             self.broken.remove(&peer);
             self.arbiter.disconnected(now, peer);

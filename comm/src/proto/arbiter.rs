@@ -269,7 +269,8 @@ impl Arbiter {
         self.chairs[rank].connected = true;
         self.detector.heard(peer, now);
         let kills = self.config.kills.iter().cloned().enumerate();
-        let kills = kills.filter(|(at, kill)| kill.ranks.contains(&rank) && !self.fired.contains(at)).collect();
+        let kills =
+            kills.filter(|(at, kill)| kill.ranks.contains(&rank) && !self.fired.contains(at)).collect();
         let welcome = Welcome {
             rank,
             incarnation: self.chairs[rank].incarnation,
@@ -584,7 +585,9 @@ impl Arbiter {
         match (self.generation, waiting.is_empty()) {
             (None, _) => format!("starting, {} not joined yet", list("rank", &waiting)),
             (Some(generation), true) => format!("running in generation {generation}"),
-            (Some(generation), false) => format!("repairing generation {generation}, {}", list("rank", &waiting)),
+            (Some(generation), false) => {
+                format!("repairing generation {generation}, {}", list("rank", &waiting))
+            }
         }
     }
 }

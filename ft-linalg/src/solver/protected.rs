@@ -6,7 +6,9 @@ use ft_checkpoint::{Flow, Program, Protect, Protection, RunError};
 use ft_comm::{Communicator, World};
 
 use super::{CgState, Solution, Step, relative_residual};
-use crate::{DistMatrix, DistVector, Identity, Jacobi, LinalgError, Preconditioner, StopCriteria, StopReason};
+use crate::{
+    DistMatrix, DistVector, Identity, Jacobi, LinalgError, Preconditioner, StopCriteria, StopReason,
+};
 
 /// Which preconditioner; it is made from the matrix at the start and again after a restore.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -122,12 +124,15 @@ pub struct Solved {
     pub x: DistVector,
 }
 
+/// Makes the problem, collectively.
+type Setup<'a> = dyn FnMut(&World) -> Result<Problem, LinalgError> + 'a;
+
 /// A protected solve, made by [`super::Cg::protect`].
 pub struct Protected<'a> {
     stop: StopCriteria,
     protection: Protection,
     preconditioning: Preconditioning,
-    setup: Box<dyn FnMut(&World) -> Result<Problem, LinalgError> + 'a>,
+    setup: Box<Setup<'a>>,
     reason: Option<StopReason>,
     solution: Option<Solution>,
 }
@@ -155,7 +160,8 @@ impl<'a> Protected<'a> {
     pub fn solve(mut self, world: World) -> Result<Option<Solved>, RunError<LinalgError>> {
         let job = ft_checkpoint::run(world, self.protection, &mut self)?;
         Ok(job.zip(self.solution).map(|(job, solution)| {
-            let x = DistVector::from_local(job.a.part().clone(), job.cg.x).expect("the state fits its matrix");
+            let x =
+                DistVector::from_local(job.a.part().clone(), job.cg.x).expect("the state fits its matrix");
             Solved { solution, x }
         }))
     }
