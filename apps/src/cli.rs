@@ -7,7 +7,6 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -289,17 +288,16 @@ fn is_bundled(name: &OsStr) -> bool {
 /// The path of a program that is not bundled. One without a `/` is a file here, never one from `$PATH`.
 fn own_program(name: &OsStr) -> Result<PathBuf, Stop> {
     let path = Path::new(name);
-    let path =
-        if name.as_encoded_bytes().contains(&b'/') { path.to_owned() } else { Path::new(".").join(path) };
-    if let Ok(about) = path.metadata() {
-        let executable = about.is_file() && about.permissions().mode() & 0o111 != 0;
-        let complaint = || format!("{} is not an executable file", path.display());
-        return if executable { Ok(path) } else { Err(Stop::usage(&complaint(), HINT)) };
+    if name.as_encoded_bytes().contains(&b'/') {
+        return Ok(path.to_owned());
+    }
+    if path.is_file() {
+        return Ok(Path::new(".").join(path));
     }
     let apps: Vec<&str> = BUNDLED.iter().map(|(app, _)| *app).collect();
     let complaint = format!(
         "'{}' is neither a bundled app nor a file; bundled apps: {}",
-        Path::new(name).display(),
+        path.display(),
         apps.join(", ")
     );
     Err(Stop::usage(&complaint, HINT))

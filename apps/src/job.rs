@@ -1,6 +1,8 @@
 //! From the command line to a job, and from its end to what people and programs read.
 
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::ExitCode;
 
 use ft_checkpoint::{Layout, Scheme};
@@ -44,6 +46,9 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     let scheme: Scheme = options.scheme().parse().map_err(usage)?;
     let layout = Layout::new(scheme, options.ranks(), options.parity_ranks, None).map_err(usage)?;
     options.kill.iter().try_for_each(|kill| kill.validate(layout.total_ranks())).map_err(usage)?;
+    if let Program::Own { path, .. } = &invocation.program {
+        require_executable(path).map_err(usage)?;
+    }
 
     let mut args: Vec<OsString> = vec![crate::RANK_OF.into(), std::process::id().to_string().into()];
     args.extend_from_slice(arguments);
@@ -82,6 +87,15 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         eprintln!("ftrun: --kill {spec} never fired");
     }
     Ok(report.status())
+}
+
+/// Says what is wrong with a program before it is started once per rank.
+fn require_executable(path: &Path) -> Result<(), String> {
+    let about = path.metadata().map_err(|error| format!("{}: {error}", path.display()))?;
+    match about.is_file() && about.permissions().mode() & 0o111 != 0 {
+        true => Ok(()),
+        false => Err(format!("{} is not an executable file", path.display())),
+    }
 }
 
 fn config(options: &Options, layout: &Layout) -> Config {

@@ -293,7 +293,7 @@ fn read_meta(bytes: &[u8]) -> ShardMeta {
 ///
 /// # Errors
 /// The scheme does not fit, or no number of parity ranks a group gives `dedicated` in all.
-pub fn layout(scheme: Scheme, ranks: usize, dedicated: usize) -> Result<Layout, CheckpointError> {
+fn layout(scheme: Scheme, ranks: usize, dedicated: usize) -> Result<Layout, CheckpointError> {
     if dedicated == 0 {
         return Ok(Layout::new(scheme, ranks, 0, None)?);
     }

@@ -37,7 +37,7 @@ pub mod scheme;
 pub mod stats;
 pub mod store;
 
-pub use checkpointer::{Checkpointer, Restored, layout};
+pub use checkpointer::{Checkpointer, Restored};
 pub use error::{
     BeyondTolerance, CheckpointError, LayoutError, LedgerError, ProtectError, ProtectErrorKind, SchemeError,
     StoreError,
