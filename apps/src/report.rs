@@ -146,22 +146,28 @@ impl Report {
             0 => String::new(),
             count => format!(" + {count} parity"),
         };
-        line(format_args!("{}: {size}{} ranks{parity}, scheme {}", self.app, self.ranks, self.scheme));
+        line(format_args!(
+            "{}: {size}{}{parity}, scheme {}",
+            self.app,
+            count(self.ranks as u64, "rank"),
+            self.scheme
+        ));
         for failure in &self.failures {
             let ms = |seconds: Option<f64>| seconds.map_or("?".into(), |s| format!("{:.1} ms", s * 1e3));
             line(format_args!(
-                "  {} failed ({}): noticed after {}, replaced in {}, rebuilt in memory in {}, {} steps done again",
+                "  {} failed ({}): noticed after {}, replaced in {}, rebuilt in memory in {}, {} done again",
                 list("rank", &failure.ranks),
                 failure.point,
                 ms(failure.detect_s),
                 ms(failure.repair_s),
                 ms(failure.restore_s),
-                failure.steps_lost
+                count(failure.steps_lost, "step")
             ));
         }
         let Checkpoints { committed, bytes_protected, seconds, memory_overhead, .. } = self.checkpoints;
         line(format_args!(
-            "  {committed} checkpoints of {:.1} MiB in all, {seconds:.3} s, memory x {memory_overhead:.2}",
+            "  {} of {:.1} MiB in all, {seconds:.3} s, memory x {memory_overhead:.2}",
+            count(committed, "checkpoint"),
             bytes_protected as f64 / f64::from(1 << 20),
         ));
         if let Some(result) = result {
@@ -175,4 +181,10 @@ impl Report {
         line(format_args!("  {:.3} s", self.elapsed_s));
         text
     }
+}
+
+/// "1 rank", "4 ranks".
+fn count(number: impl Into<u64>, noun: &str) -> String {
+    let number = number.into();
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
