@@ -1,63 +1,120 @@
 //! From the command line to a job, and from its end to what people and programs read.
 
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::ExitCode;
 
+use ft_checkpoint::{Layout, Scheme};
 use ft_comm::launch::{Order, launch};
 use ft_comm::proto::arbiter::{self, Config};
 
-use crate::cli::{Invocation, OnFailure};
+use crate::cli::{Invocation, OnFailure, Options, Program};
+use crate::progress::{Display, is_watched};
+use crate::report::{Ordered, Report};
+
+/// Setting that tells rank 0 that somebody looks at its progress.
+pub(crate) const PROGRESS: &str = "progress";
 
 /// Runs the job and reports on it.
-pub(crate) fn run(invocation: Invocation, arguments: &[OsString]) -> ExitCode {
-    let options = &invocation.options;
-    let program = match std::env::current_exe() {
-        Ok(program) => program,
-        Err(error) => {
-            eprintln!("ftrun: cannot find its own program: {error}");
-            return ExitCode::FAILURE;
+pub(crate) fn run(invocation: &Invocation, arguments: &[OsString]) -> ExitCode {
+    match try_run(invocation, arguments) {
+        Ok(status) => ExitCode::from(u8::try_from(status).unwrap_or(1)),
+        Err(Refusal { status, text }) => {
+            eprintln!("ftrun: {text}");
+            ExitCode::from(status)
         }
-    };
+    }
+}
+
+struct Refusal {
+    status: u8,
+    text: String,
+}
+
+/// Bad usage: exit status 2.
+fn usage(error: impl ToString) -> Refusal {
+    Refusal { status: 2, text: error.to_string() }
+}
+
+fn failed(error: impl ToString) -> Refusal {
+    Refusal { status: 1, text: error.to_string() }
+}
+
+fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refusal> {
+    let options = &invocation.options;
+    let scheme: Scheme = options.scheme().parse().map_err(usage)?;
+    let layout = Layout::new(scheme, options.ranks(), options.parity_ranks, None).map_err(usage)?;
+    options.kill.iter().try_for_each(|kill| kill.validate(layout.total_ranks())).map_err(usage)?;
+    if let Program::Own { path, .. } = &invocation.program {
+        require_executable(path).map_err(usage)?;
+    }
+
     let mut args: Vec<OsString> = vec![crate::RANK_OF.into(), std::process::id().to_string().into()];
     args.extend_from_slice(arguments);
-    let compute = options.ranks();
-    let config = Config {
-        compute,
-        total: compute,
+    let order = Order {
+        program: std::env::current_exe().map_err(failed)?,
+        args,
+        config: config(options, &layout),
+        output_to_stderr: options.json,
+        tag_output: options.verbose,
+    };
+    let mut display = Display::new(options.quiet, options.verbose);
+    let ending = launch(order, &mut |event, at| display.show(event, at)).map_err(failed)?;
+    display.finish();
+
+    let bundled = matches!(invocation.program, Program::Cg(_));
+    let ordered = Ordered {
+        app: match &invocation.program {
+            Program::Cg(_) => "cg".into(),
+            Program::Own { path, .. } => path.display().to_string(),
+        },
+        ranks: layout.ranks(),
+        parity_ranks: layout.parity_ranks(),
+        scheme: if layout.groups.is_empty() { scheme } else { layout.scheme_of(0) }.to_string(),
+        kills: options.kill.iter().map(ToString::to_string).collect(),
+    };
+    let report = Report::new(ordered, &ending);
+    if options.json {
+        println!("{}", report.json());
+    } else if bundled && !options.quiet && !ending.outputs.is_empty() {
+        print!("{}", report.text());
+    }
+    if !report.complaint().is_empty() {
+        eprintln!("ftrun: {}", report.complaint());
+    }
+    for spec in report.unfired() {
+        eprintln!("ftrun: --kill {spec} never fired");
+    }
+    Ok(report.status())
+}
+
+/// Says what is wrong with a program before it is started once per rank.
+fn require_executable(path: &Path) -> Result<(), String> {
+    let about = path.metadata().map_err(|error| format!("{}: {error}", path.display()))?;
+    match about.is_file() && about.permissions().mode() & 0o111 != 0 {
+        true => Ok(()),
+        false => Err(format!("{} is not an executable file", path.display())),
+    }
+}
+
+fn config(options: &Options, layout: &Layout) -> Config {
+    let mut settings =
+        vec![("scheme".into(), options.scheme().into()), ("every".into(), options.every.to_string())];
+    if is_watched(options.quiet) {
+        settings.push((PROGRESS.into(), String::new()));
+    }
+    Config {
+        compute: layout.ranks(),
+        total: layout.total_ranks(),
         on_failure: match options.on_failure {
             OnFailure::Rebuild => arbiter::OnFailure::Rebuild,
             OnFailure::Abort => arbiter::OnFailure::Abort,
         },
-        max_restarts: options.max_restarts as u32,
+        max_restarts: u32::try_from(options.max_restarts).unwrap_or(u32::MAX),
         interval: options.heartbeat_interval(),
         timeout: options.heartbeat_timeout(),
-        settings: vec![
-            ("scheme".into(), options.scheme().into()),
-            ("every".into(), options.every.to_string()),
-        ],
+        settings,
         kills: options.kill.clone(),
-    };
-    let order =
-        Order { program, args, config, output_to_stderr: options.json, tag_output: options.verbose };
-    let verbose = options.verbose;
-    let result = launch(order, &mut |event, at| {
-        if verbose {
-            eprintln!("ftrun: {:.6} s: {event:?}", at.seconds());
-        }
-    });
-    match result {
-        Ok(ending) => {
-            if !ending.message.is_empty() {
-                eprintln!("ftrun: {}", ending.message);
-            }
-            if verbose {
-                eprintln!("ftrun: {:?}", ending.failures);
-            }
-            ExitCode::from(u8::try_from(ending.code).unwrap_or(1))
-        }
-        Err(error) => {
-            eprintln!("ftrun: {error}");
-            ExitCode::FAILURE
-        }
     }
 }

@@ -4,8 +4,11 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
+mod cg;
 mod cli;
 mod job;
+mod progress;
+mod report;
 
 /// First argument of the processes that the launcher starts, followed by the launcher's process number and
 /// the launcher's own arguments.
@@ -20,7 +23,7 @@ fn main() -> ExitCode {
     match launcher {
         Some(launcher) => as_rank(launcher, argv),
         None => match cli::parse(&argv) {
-            Ok(invocation) => job::run(invocation, &argv[1..]),
+            Ok(invocation) => job::run(&invocation, &argv[1..]),
             Err(stop) => stop.print(),
         },
     }
@@ -38,7 +41,7 @@ fn as_rank(launcher: u32, mut argv: Vec<OsString>) -> ExitCode {
             eprintln!("ftrun: cannot run {}: {error}", path.display());
             ExitCode::from(2)
         }
-        Ok(cli::Invocation { program: cli::Program::Cg(_args), .. }) => ExitCode::SUCCESS,
+        Ok(cli::Invocation { program: cli::Program::Cg(args), .. }) => cg::run(&args),
         Err(stop) => stop.print(),
     }
 }

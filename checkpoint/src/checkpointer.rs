@@ -55,7 +55,10 @@ pub struct Checkpointer {
 
 impl std::fmt::Debug for Checkpointer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Checkpointer").field("scheme", &self.layout.scheme()).field("ledger", &self.ledger).finish()
+        f.debug_struct("Checkpointer")
+            .field("scheme", &self.layout.scheme())
+            .field("ledger", &self.ledger)
+            .finish()
     }
 }
 
@@ -173,7 +176,10 @@ impl Checkpointer {
         let bytes: Vec<u8> = mine.iter().flat_map(|meta| meta.to_bytes()).collect();
         let mut all = vec![0; bytes.len() * self.comm.size()];
         self.comm.allgather(&bytes, &mut all)?;
-        Ok(all.chunks_exact(bytes.len()).map(|pair| [read_meta(&pair[..40]), read_meta(&pair[40..])]).collect())
+        Ok(all
+            .chunks_exact(bytes.len())
+            .map(|pair| [read_meta(&pair[..40]), read_meta(&pair[40..])])
+            .collect())
     }
 
     /// Encodes one slot over the group (`None`: that of the constant part) and seals it.
@@ -187,7 +193,8 @@ impl Checkpointer {
             let own = ShardMeta::of(slot.shard());
             return Ok(slot.seal(&[own])?);
         };
-        let metas: Vec<ShardMeta> = group.members[..group.computing].iter().map(|rank| metas[*rank]).collect();
+        let metas: Vec<ShardMeta> =
+            group.members[..group.computing].iter().map(|rank| metas[*rank]).collect();
         let circle = Circle { comm: &self.comm, group, code: &**code, me: *me };
         circle.encode(slot, &metas, &mut self.scratch)?;
         Ok(slot.seal(&metas)?)
@@ -278,8 +285,7 @@ impl Checkpointer {
         }
         let told: Vec<ShardMeta> = bytes.chunks_exact(40).map(read_meta).collect();
         for constant in [true, false] {
-            let slot =
-                if constant { self.store.constant_mut() } else { self.store.variable_mut(epoch) };
+            let slot = if constant { self.store.constant_mut() } else { self.store.variable_mut(epoch) };
             let metas = if whole {
                 slot.members().to_vec()
             } else {
@@ -304,7 +310,7 @@ fn read_meta(bytes: &[u8]) -> ShardMeta {
 ///
 /// # Errors
 /// The scheme does not fit, or no number of parity ranks a group gives `dedicated` in all.
-pub fn layout(scheme: Scheme, ranks: usize, dedicated: usize) -> Result<Layout, CheckpointError> {
+fn layout(scheme: Scheme, ranks: usize, dedicated: usize) -> Result<Layout, CheckpointError> {
     if dedicated == 0 {
         return Ok(Layout::new(scheme, ranks, 0, None)?);
     }

@@ -307,7 +307,7 @@ pub enum CheckpointError {
     Comm(#[from] ft_comm::CommError),
     /// More is lost than the scheme survives. The job cannot go on.
     #[error(transparent)]
-    BeyondTolerance(#[from] BeyondTolerance),
+    BeyondTolerance(Box<BeyondTolerance>),
     /// The state could not be written or read. The checkpoint before is whole.
     #[error("state: {0}")]
     Protect(#[from] ProtectError),
@@ -340,4 +340,10 @@ pub enum CheckpointError {
     /// The commit protocol was left; a defect of this crate.
     #[error("commit protocol: {0}")]
     Ledger(#[from] LedgerError),
+}
+
+impl From<BeyondTolerance> for CheckpointError {
+    fn from(error: BeyondTolerance) -> Self {
+        Self::BeyondTolerance(Box::new(error))
+    }
 }

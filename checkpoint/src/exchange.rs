@@ -95,7 +95,12 @@ impl Circle<'_> {
     ///
     /// The group must be decodable. Costs a lost member `k` times the length of its shard in, for a code of `k`
     /// data blocks.
-    pub(crate) fn rebuild(&self, slot: &mut Slot, metas: &[ShardMeta], lost: &[bool]) -> Result<(), CheckpointError> {
+    pub(crate) fn rebuild(
+        &self,
+        slot: &mut Slot,
+        metas: &[ShardMeta],
+        lost: &[bool],
+    ) -> Result<(), CheckpointError> {
         let lens: Vec<usize> = metas.iter().map(|meta| meta.len as usize).collect();
         if lost[self.me] && self.me < lens.len() {
             let shard = slot.shard_mut();
@@ -104,8 +109,12 @@ impl Circle<'_> {
         }
         for target in (0..lost.len()).filter(|member| lost[*member]) {
             for (index, stripe) in self.group.stripes.iter().enumerate() {
-                let members: Vec<usize> =
-                    stripe.data.iter().map(|(member, _)| *member).chain(stripe.parity.iter().copied()).collect();
+                let members: Vec<usize> = stripe
+                    .data
+                    .iter()
+                    .map(|(member, _)| *member)
+                    .chain(stripe.parity.iter().copied())
+                    .collect();
                 let Some(wanted) = members.iter().position(|member| *member == target) else { continue };
                 let sources: Vec<usize> =
                     (0..members.len()).filter(|at| !lost[members[*at]]).take(stripe.data.len()).collect();

@@ -32,15 +32,16 @@ mod exchange;
 pub mod layout;
 pub mod protocol;
 pub mod region;
-pub mod scheme;
 pub mod resilient;
+pub mod scheme;
 pub mod stats;
 pub mod store;
 
+pub use checkpointer::{Checkpointer, Restored};
 pub use error::{
-    BeyondTolerance, CheckpointError, LayoutError, LedgerError, ProtectError, ProtectErrorKind, SchemeError, StoreError,
+    BeyondTolerance, CheckpointError, LayoutError, LedgerError, ProtectError, ProtectErrorKind, SchemeError,
+    StoreError,
 };
-pub use checkpointer::{Checkpointer, Restored, layout};
 pub use layout::{CodeSpec, Group, Layout, Stripe};
 pub use protocol::{Choice, Event, Ledger, Report, State, choose};
 pub use region::{Field, Part, Protect, Walk, load, save, save_into, size};
@@ -53,3 +54,8 @@ pub use store::{ShardMeta, Slot, Store};
 pub use bytemuck;
 #[doc(hidden)]
 pub use serde;
+
+/// The program in the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -20,8 +20,8 @@ use crate::stats::Stats;
 
 /// The library layer of the communicator on which parity ranks are told what comes next.
 const LAYER: u32 = 1;
-const CHECKPOINT: u8 = 1;
-const FINISH: u8 = 2;
+const CHECKPOINT: u64 = 1;
+const FINISH: u64 = 2;
 
 /// Whether the program goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +58,8 @@ impl Protection {
 pub trait Program {
     /// What is protected. A replacement starts with the default, which is overwritten.
     type State: Protect + Default;
-    /// Errors of the program; those that carry a [`CommError`] in their chain of sources are failures that the
-    /// loop repairs, any other ends the job.
+    /// Errors of the program. One that is returned while a failure is known is taken for its consequence and
+    /// repaired; any other ends the job.
     type Error: Error + From<CommError> + 'static;
 
     /// Makes the state at the start.
@@ -197,23 +197,6 @@ impl<E> From<CommError> for Problem<E> {
     }
 }
 
-impl<E: Error + 'static> Problem<E> {
-    /// The communication error at the root, if there is one.
-    fn comm(&self) -> Option<&CommError> {
-        let mut cause: &(dyn Error + 'static) = match self {
-            Self::Checkpoint(CheckpointError::Comm(error)) => return Some(error),
-            Self::Checkpoint(_) => return None,
-            Self::Program(error) => error,
-        };
-        loop {
-            if let Some(error) = cause.downcast_ref::<CommError>() {
-                return Some(error);
-            }
-            cause = cause.source()?;
-        }
-    }
-}
-
 struct Session<'a, P: Program> {
     world: World,
     orders: Communicator,
@@ -262,12 +245,12 @@ impl<P: Program> Session<'_, P> {
             }
         }
         let output = self.program.output(&mut state.state, &self.world).map_err(Problem::Program)?;
-        self.order(FINISH)?;
+        self.order(FINISH, state.step)?;
         self.finish(output)
     }
 
     fn checkpoint(&mut self, state: &mut Stepped<P::State>) -> Result<(), Problem<P::Error>> {
-        self.order(CHECKPOINT)?;
+        self.order(CHECKPOINT, state.step)?;
         Ok(self.checkpointer.checkpoint(&self.world, state)?)
     }
 
@@ -277,12 +260,12 @@ impl<P: Program> Session<'_, P> {
         Ok(self.world.finalize(bytes)?)
     }
 
-    /// Rank 0 tells the dedicated parity ranks what comes next.
-    fn order(&self, order: u8) -> Result<(), CommError> {
+    /// Rank 0 tells the dedicated parity ranks what comes next, and how many steps were done.
+    fn order(&self, order: u64, step: u64) -> Result<(), CommError> {
         if self.world.rank() > 0 {
             return Ok(());
         }
-        (self.world.size()..self.world.total()).try_for_each(|rank| self.orders.send(&[order], rank, 0))
+        (self.world.size()..self.world.total()).try_for_each(|rank| self.orders.send(&[order, step], rank, 0))
     }
 
     /// A dedicated parity rank: takes part in restores and checkpoints until the end.
@@ -292,9 +275,15 @@ impl<P: Program> Session<'_, P> {
             self.checkpointer.restore(&self.world, &restoring.reports, &mut nothing)?;
             self.world.resumed(0);
         }
+        let mut seen = 0;
         loop {
-            let mut order = [0];
+            let mut order = [0; 2];
             self.orders.recv(&mut order, 0, 0)?;
+            // Failures that are to strike in a step of the others strike here once that step is over.
+            for step in seen + 1..=order[1] {
+                self.world.fault_point("step", step, None)?;
+            }
+            seen = order[1];
             match order[0] {
                 CHECKPOINT => self.checkpointer.checkpoint(&self.world, &mut nothing)?,
                 _ => return self.finish(Vec::new()),
@@ -304,13 +293,15 @@ impl<P: Program> Session<'_, P> {
 
     /// Repairs after a failure; any other problem ends the job.
     fn recover(&mut self, problem: Problem<P::Error>) -> Result<Membership, RunError<P::Error>> {
-        match problem.comm() {
-            Some(CommError::PeerFailed { .. }) => {
+        // While the world is interrupted every error is taken for its consequence: what the program makes of the
+        // error of a call is its own affair, and an error with another cause comes again.
+        match self.world.check() {
+            Err(CommError::PeerFailed { .. }) => {
                 let report = self.checkpointer.report().map_err(RunError::Checkpoint)?;
                 self.world.repair(report).map_err(RunError::Ended)
             }
-            Some(ended @ CommError::Ended { .. }) => Err(RunError::Ended(ended.clone())),
-            _ => Err(self.give_up(problem)),
+            Err(ended) => Err(RunError::Ended(ended)),
+            Ok(()) => Err(self.give_up(problem)),
         }
     }
 

@@ -38,7 +38,9 @@ fn main() -> Result<(), CommError> {
                 done += 1;
             }
             // Survivors tell each other how far they came, and the replacement hears it.
-            Err(CommError::PeerFailed { .. }) => done = *world.repair(done)?.reports.iter().max().unwrap_or(&done),
+            Err(CommError::PeerFailed { .. }) => {
+                done = *world.repair(done)?.reports.iter().max().unwrap_or(&done)
+            }
             Err(other) => return Err(other),
         }
     }

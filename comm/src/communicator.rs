@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use crate::collective::{
-    self, Step, allgather_dissemination, barrier_dissemination, bcast_binomial, gather_linear, reduce_binomial,
+    self, Step, allgather_dissemination, barrier_dissemination, bcast_binomial, gather_linear,
+    reduce_binomial,
 };
 use crate::core::Core;
 use crate::driver::{Memory, Place};
@@ -405,7 +406,8 @@ impl Communicator {
                     let (outcome, place) = driver.wait(op, Some(from), &mut memory)?;
                     let due = part.len() * size_of::<T>();
                     let fits = status(outcome, &self.group).and_then(|Status { bytes, .. }| {
-                        let text = || format!("a collective got {bytes} bytes from rank {from}, {due} were due");
+                        let text =
+                            || format!("a collective got {bytes} bytes from rank {from}, {due} were due");
                         if bytes == due { Ok(()) } else { Err(CommError::Count(text())) }
                     });
                     if let Err(mismatch) = fits {

@@ -115,6 +115,9 @@ pub(crate) struct Driver {
     endpoint: Endpoint,
     /// The link on which frames to a rank leave; it never changes within a generation.
     outbound: Vec<Option<LinkId>>,
+    /// The link on which something from a rank came last. Two ranks that open a link at the same time have two,
+    /// each of which carries frames one way.
+    heard: Vec<Option<LinkId>>,
     /// Bytes of the first frame to a rank that have left already.
     left: Vec<usize>,
     inbound: HashMap<LinkId, Inbound>,
@@ -126,15 +129,13 @@ pub(crate) struct Driver {
     ready: Vec<LinkId>,
     /// The rank is done and waits for the others.
     leaving: bool,
+    /// All ranks are done.
+    finalized: bool,
     pub(crate) bytes_sent: u64,
 }
 
 impl Driver {
-    pub(crate) fn new(
-        transport: Box<dyn Transport>,
-        service: Box<dyn Service>,
-        me: Rank,
-    ) -> Self {
+    pub(crate) fn new(transport: Box<dyn Transport>, service: Box<dyn Service>, me: Rank) -> Self {
         Self {
             transport,
             service,
@@ -144,6 +145,7 @@ impl Driver {
             membership: Membership { generation: 0, seats: vec![], failed: vec![], reports: vec![] },
             endpoint: Endpoint::new(me, 0, 0),
             outbound: vec![],
+            heard: vec![],
             left: vec![],
             inbound: HashMap::new(),
             spare: vec![],
@@ -152,6 +154,7 @@ impl Driver {
             detached: vec![],
             ready: vec![],
             leaving: false,
+            finalized: false,
             bytes_sent: 0,
         }
     }
@@ -184,25 +187,8 @@ impl Driver {
             if let State::Ended { .. } = self.state {
                 return Err(self.failure());
             }
-            self.idle();
+            self.transport.idle(NAP);
         }
-    }
-
-    /// Waits while links are of no use: what comes is thrown away, and a link that is down is closed. Left alone,
-    /// both would keep waking the caller.
-    fn idle(&mut self) {
-        let mut ready = std::mem::take(&mut self.ready);
-        ready.clear();
-        self.transport.wait(&[], NAP, &mut ready);
-        let mut waste = self.spare.pop().unwrap_or_else(|| vec![0; STAGING_BYTES].into_boxed_slice());
-        for link in &ready {
-            match self.transport.receive(*link, &mut waste) {
-                Ok(_) => {}
-                Err(_) => self.transport.close(*link),
-            }
-        }
-        self.spare.push(waste);
-        self.ready = ready;
     }
 
     /// Waits until all ranks are done; a failure before that is an error.
@@ -218,17 +204,14 @@ impl Driver {
 
     fn run_until_done(&mut self) -> Result<(), CommError> {
         loop {
-            while let Some(news) = self.service.take_news() {
-                if news == News::Finalized {
-                    return Ok(());
-                }
-                self.note(news);
-            }
-            if !matches!(self.state, State::Running) {
-                return Err(self.failure());
+            // News that was noted elsewhere is not lost: the end may have come with it.
+            self.check()?;
+            if self.finalized {
+                return Ok(());
             }
             self.accept();
-            let busy: Vec<Rank> = self.endpoint.busy().filter(|rank| self.outbound[*rank].is_some()).collect();
+            let busy: Vec<Rank> =
+                self.endpoint.busy().filter(|rank| self.outbound[*rank].is_some()).collect();
             let mut blocked = Vec::with_capacity(busy.len());
             for rank in busy {
                 if self.flush(rank, &Memory::none()).is_ok() && self.endpoint.front(rank).is_some() {
@@ -265,7 +248,8 @@ impl Driver {
                 State::Ended { .. } => {}
             },
             News::Ended { code, message } => self.state = State::Ended { code, message },
-            News::Failed { .. } | News::Welcome(_) | News::Decided(_) | News::Finalized | News::Die => {}
+            News::Finalized => self.finalized = true,
+            News::Failed { .. } | News::Welcome(_) | News::Decided(_) | News::Die => {}
         }
     }
 
@@ -300,6 +284,7 @@ impl Driver {
         self.transport.change(membership.generation, &peers);
         self.endpoint = Endpoint::new(self.me, size, membership.generation);
         self.outbound = vec![None; size];
+        self.heard = vec![None; size];
         self.left = vec![0; size];
         self.spare.extend(self.inbound.drain().map(|(_, inbound)| inbound.staging));
         self.places.clear();
@@ -397,7 +382,7 @@ impl Driver {
 
     /// The first message that `pattern` accepts, after a look at the links.
     pub(crate) fn probe(&mut self, pattern: &Pattern) -> Result<Option<Envelope>, CommError> {
-        self.progress(None, Duration::ZERO, &mut Memory::none())?;
+        self.progress(Duration::ZERO, &mut Memory::none())?;
         Ok(self.endpoint.probe(pattern))
     }
 
@@ -420,7 +405,7 @@ impl Driver {
 
     /// The outcome of `op` if it is finished, after a look at the links.
     pub(crate) fn test(&mut self, op: OpId) -> Result<Option<(Outcome, Option<Place>)>, CommError> {
-        self.progress(None, Duration::ZERO, &mut Memory::none())?;
+        self.progress(Duration::ZERO, &mut Memory::none())?;
         let outcome = self.endpoint.finish(op);
         Ok(outcome.map(|outcome| (outcome, self.places.remove(&op))))
     }
@@ -457,7 +442,7 @@ impl Driver {
                 self.drain(link, memory)?
             } else {
                 let sleep = if idle >= spins + yields { NAP } else { Duration::ZERO };
-                self.progress(hint, sleep, memory)?
+                self.progress(sleep, memory)?
             };
             idle = if moved { 0 } else { idle + 1 };
             if idle > spins && idle <= spins + yields {
@@ -466,19 +451,13 @@ impl Driver {
         }
     }
 
+    /// The link on which something from the awaited rank came last.
     fn hinted(&self, hint: Option<Rank>) -> Option<LinkId> {
-        let rank = hint?;
-        let link = (*self.outbound.get(rank)?)?;
-        self.inbound.contains_key(&link).then_some(link)
+        *self.heard.get(hint?)?
     }
 
     /// One look at everything: news, accepted links, frames to send, bytes that came.
-    fn progress(
-        &mut self,
-        _hint: Option<Rank>,
-        sleep: Duration,
-        memory: &mut Memory<'_>,
-    ) -> Result<bool, CommError> {
+    fn progress(&mut self, sleep: Duration, memory: &mut Memory<'_>) -> Result<bool, CommError> {
         self.check()?;
         self.accept();
         self.flush_all(memory)?;
@@ -625,6 +604,7 @@ impl Driver {
                 Ok(0) => return Ok(moved),
                 Ok(count) => {
                     moved = true;
+                    self.heard[rank] = Some(link);
                     self.digest(link, memory)?;
                     if count < wanted {
                         return Ok(true); // the socket is empty; asking again costs a call

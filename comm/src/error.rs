@@ -8,9 +8,9 @@ use crate::rank::{Generation, Rank};
 pub enum CommError {
     /// Ranks were lost. The buffers of this call are unspecified; every call on every communicator answers
     /// with this error until `World::repair` has returned (message mode `Nop`).
-    #[error("{} failed in generation {generation}; call World::repair", list("rank", ranks))]
+    #[error("{} in generation {generation}; call World::repair", lost(ranks))]
     PeerFailed {
-        /// The ranks known to be lost, world numbering.
+        /// The ranks known to be lost, world numbering; empty while only a broken link is known.
         ranks: Vec<Rank>,
         /// The generation in which they were lost.
         generation: Generation,
@@ -59,6 +59,10 @@ pub enum CommError {
     Join(String),
 }
 
+fn lost(ranks: &[Rank]) -> String {
+    if ranks.is_empty() { "a link broke".into() } else { format!("{} failed", list("rank", ranks)) }
+}
+
 /// "rank 3" or "ranks 1 and 3" or "ranks 1, 2 and 3".
 pub fn list(noun: &str, numbers: &[usize]) -> String {
     match numbers {
@@ -77,7 +81,8 @@ mod tests {
 
     #[test]
     fn names_the_ranks() {
-        let text = |ranks: &[usize]| CommError::PeerFailed { ranks: ranks.to_vec(), generation: 2 }.to_string();
+        let text =
+            |ranks: &[usize]| CommError::PeerFailed { ranks: ranks.to_vec(), generation: 2 }.to_string();
         assert_eq!(text(&[3]), "rank 3 failed in generation 2; call World::repair");
         assert!(text(&[1, 3]).starts_with("ranks 1 and 3 failed"));
         assert!(text(&[1, 2, 3]).starts_with("ranks 1, 2 and 3 failed"));

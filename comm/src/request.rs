@@ -71,7 +71,6 @@ impl<T: Plain> Request<T> {
     ///
     /// # Errors
     /// As [`Request::wait`].
-    #[expect(clippy::type_complexity, reason = "the buffer and its status, or the request again")]
     pub fn test(mut self) -> Result<Result<(Vec<T>, Status), Self>, CommError> {
         let op = self.current()?;
         let result = self.core.borrow_mut().driver.test(op);
@@ -110,11 +109,9 @@ impl<T: Plain> Drop for Request<T> {
 pub(crate) fn status(outcome: Outcome, group: &[Rank]) -> Result<Status, CommError> {
     let local = |world: u32| group.iter().position(|&rank| rank == world as Rank).unwrap_or(usize::MAX);
     match outcome {
-        Outcome::Done(envelope) => Ok(Status {
-            source: local(envelope.source),
-            tag: envelope.tag,
-            bytes: envelope.length as usize,
-        }),
+        Outcome::Done(envelope) => {
+            Ok(Status { source: local(envelope.source), tag: envelope.tag, bytes: envelope.length as usize })
+        }
         Outcome::Truncated { message, room } => Err(CommError::Truncated {
             from: local(message.source),
             message_bytes: message.length as usize,

@@ -65,7 +65,8 @@ impl World {
         let Ok(launcher) = std::env::var(ENV_LAUNCHER) else {
             return Self::join(Box::new(NullTransport), Box::new(Alone::default()), String::new());
         };
-        let variable = |name: &str| std::env::var(name).map_err(|_| CommError::Join(format!("{name} is not set")));
+        let variable =
+            |name: &str| std::env::var(name).map_err(|_| CommError::Join(format!("{name} is not set")));
         let bad = |name: &str| CommError::Join(format!("{name} cannot be read"));
         let launcher: SocketAddr = launcher.parse().map_err(|_| bad(ENV_LAUNCHER))?;
         let key = JobKey::from_text(&variable(ENV_KEY)?).ok_or_else(|| bad(ENV_KEY))?;

@@ -5,15 +5,20 @@
 
 use std::ops::Range;
 
+use ft_checkpoint::Protect;
+
 use crate::{Global, LinalgError};
 
 /// Consecutive rows of a sparse matrix. Columns are global and strictly ascending within a row.
 ///
 /// Entry `k` of row `i` is at `row_ptr[i] + k`. Stored entries may be zero.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Protect)]
 pub struct CsrRows {
+    #[protect(constant)]
     row_ptr: Vec<usize>,
+    #[protect(constant)]
     cols: Vec<u64>,
+    #[protect(constant)]
     vals: Vec<f64>,
 }
 

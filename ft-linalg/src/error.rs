@@ -3,7 +3,7 @@
 //! A collective function that finds fault with its input returns an error on *every* rank, so that none is left
 //! waiting: the rank at fault gets the cause, the others get [`LinalgError::OtherRank`].
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ft_comm::{CommError, Communicator, Rank};
 
@@ -96,7 +96,7 @@ pub enum LinalgError {
 
 /// Why a Matrix Market file was refused, and where.
 #[derive(Debug, thiserror::Error)]
-#[error("{}line {line}: {kind}", .path.as_ref().map(|p| format!("{}, ", p.display())).unwrap_or_default())]
+#[error("{}{kind}", place(.path.as_deref(), *.line))]
 pub struct MatrixMarketError {
     /// The file, where there is one.
     pub path: Option<PathBuf>,
@@ -105,6 +105,14 @@ pub struct MatrixMarketError {
     /// What is wrong.
     #[source]
     pub kind: MatrixMarketErrorKind,
+}
+
+/// "FILE, line 3: ", without what is not known.
+fn place(path: Option<&Path>, line: u64) -> String {
+    let path = path.map(|path| path.display().to_string());
+    let line = (line > 0).then(|| format!("line {line}"));
+    let known: Vec<String> = path.into_iter().chain(line).collect();
+    if known.is_empty() { String::new() } else { format!("{}: ", known.join(", ")) }
 }
 
 /// What is wrong with a line of a Matrix Market file.

@@ -44,6 +44,6 @@ pub use matrix::DistMatrix;
 pub use partition::{Global, Local, Partition};
 pub use poisson::Poisson;
 pub use precond::{Identity, Jacobi, Preconditioner};
-pub use solver::{Cg, CgState, Solution, Step};
+pub use solver::{Cg, CgState, Preconditioning, Problem, Solution, Solved, Step};
 pub use stop::{StopCriteria, StopReason};
 pub use vector::DistVector;

@@ -10,6 +10,7 @@
 
 use std::ops::Range;
 
+use ft_checkpoint::Protect;
 use ft_comm::Communicator;
 
 use crate::{
@@ -20,10 +21,13 @@ use crate::{
 };
 
 /// A square matrix, rows spread over the ranks. The rows are constant data; the plan is derived from them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, Protect)]
 pub struct DistMatrix {
+    #[protect(nested)]
     part: Partition,
+    #[protect(nested)]
     rows: CsrRows,
+    #[protect(derived)]
     plan: Option<ProductPlan>,
 }
 

@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use ft_checkpoint::Protect;
 use ft_comm::{Communicator, Rank};
 
 use crate::LinalgError;
@@ -33,10 +34,15 @@ pub fn block_len(n: usize) -> usize {
 }
 
 /// Rows `0..n` dealt out over `size` ranks, seen from one of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// The default, an empty problem on no rank, only waits to be restored from a checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Protect)]
 pub struct Partition {
+    #[protect(constant)]
     n: usize,
+    #[protect(constant)]
     size: usize,
+    #[protect(constant)]
     rank: Rank,
 }
 

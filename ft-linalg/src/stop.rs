@@ -2,14 +2,19 @@
 
 use std::fmt;
 
+use ft_checkpoint::Protect;
+
 /// When to stop. Norms are Euclidean, of the *unpreconditioned* residual `r = b - A x` that the recurrence carries.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Protect)]
 pub struct StopCriteria {
     /// Converged when `||r|| <= rtol ||b||`.
+    #[protect(constant)]
     pub rtol: f64,
     /// Converged when `||r|| <= atol`.
+    #[protect(constant)]
     pub atol: f64,
     /// Stop after so many iterations in any case.
+    #[protect(constant)]
     pub iterations_max: u64,
 }
 

@@ -14,10 +14,7 @@ pub fn allreduce_recursive_doubling(rank: Rank, size: usize, len: usize) -> Vec<
     let part = 0..len;
     if rank >= power {
         let partner = rank - power;
-        return vec![
-            Step::Send { to: partner, part: part.clone() },
-            Step::Recv { from: partner, part },
-        ];
+        return vec![Step::Send { to: partner, part: part.clone() }, Step::Recv { from: partner, part }];
     }
     let folded = (rank + power < size).then_some(rank + power);
     let mut steps = Vec::new();

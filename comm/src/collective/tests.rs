@@ -20,7 +20,8 @@ fn run(lists: Vec<Vec<Step>>, buffers: &mut [Vec<u64>], op: fn(u64, u64) -> u64)
                         wires.entry((rank, *to)).or_default().push_back(message);
                     }
                     Step::Recv { from, part } | Step::RecvReduce { from, part } => {
-                        let Some(message) = wires.get_mut(&(*from, rank)).and_then(VecDeque::pop_front) else {
+                        let Some(message) = wires.get_mut(&(*from, rank)).and_then(VecDeque::pop_front)
+                        else {
                             break;
                         };
                         let target = &mut buffers[rank][part.clone()];

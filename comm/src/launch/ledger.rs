@@ -51,7 +51,8 @@ impl Ledger {
         match event {
             Event::Struck { spec } => self.struck.push((*spec, now)),
             Event::Lost { rank, cause, .. } => {
-                let struck = self.struck.iter().rev().find(|(spec, _)| self.kills[*spec].ranks.contains(rank));
+                let struck =
+                    self.struck.iter().rev().find(|(spec, _)| self.kills[*spec].ranks.contains(rank));
                 let point = struck.map_or(cause.clone(), |(spec, _)| self.kills[*spec].point.to_string());
                 match self.entries.iter_mut().find(|entry| entry.decided.is_none()) {
                     Some(entry) => {
@@ -82,7 +83,7 @@ impl Ledger {
                     (entry.resumed, entry.steps_lost) = (Some(now), *steps_lost);
                 }
             }
-            Event::Progress { .. } | Event::Finished { .. } => {}
+            Event::Marked { .. } | Event::Progress { .. } | Event::Finished { .. } => {}
         }
     }
 

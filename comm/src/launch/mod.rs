@@ -6,10 +6,12 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
@@ -143,6 +145,8 @@ struct Launcher {
     /// Control links that broke, and when to stop waiting for the exit of their process.
     broken: HashMap<PeerId, Time>,
     output: output::Output,
+    /// `/dev/null`, opened once: between a death and the resumption no file is opened.
+    null: File,
     stdin: stdin::Forwarder,
     ledger: Ledger,
     outputs: Vec<Vec<u8>>,
@@ -161,6 +165,7 @@ impl Launcher {
             arbiter: Arbiter::new(order.config.clone(), clock.now()),
             ledger: Ledger::new(order.config.kills.clone()),
             output: output::Output::new(order.output_to_stderr, order.tag_output),
+            null: File::open("/dev/null")?,
             stdin: stdin::Forwarder::default(),
             order,
             key,
@@ -215,8 +220,12 @@ impl Launcher {
                     }
                 }
                 Effect::Start { rank, peer, incarnation: _ } => self.start(rank, peer)?,
-                Effect::Kill(peer) => self.processes.get(&peer).into_iter().for_each(|p| p.signal(Signal::KILL)),
-                Effect::Stop(peer) => self.processes.get(&peer).into_iter().for_each(|p| p.signal(Signal::STOP)),
+                Effect::Kill(peer) => {
+                    self.processes.get(&peer).into_iter().for_each(|p| p.signal(Signal::KILL))
+                }
+                Effect::Stop(peer) => {
+                    self.processes.get(&peer).into_iter().for_each(|p| p.signal(Signal::STOP))
+                }
                 Effect::Record(event) => {
                     self.ledger.record(now, &event);
                     observer(&event, now);
@@ -242,8 +251,9 @@ impl Launcher {
             (crate::ENV_KEY, self.key.to_text()),
             (crate::ENV_PEER, peer.0.to_string()),
         ];
+        let stdin = if rank == 0 { Stdio::piped() } else { self.null.try_clone()?.into() };
         let Started { process, stdout, stderr, stdin } =
-            process::start(&self.order.program, &self.order.args, &environment, rank == 0)
+            process::start(&self.order.program, &self.order.args, &environment, stdin)
                 .map_err(|source| LaunchError::Start { program: self.order.program.clone(), source })?;
         self.processes.insert(peer, process);
         self.output.add(rank, stdout, stderr);
@@ -306,7 +316,8 @@ impl Launcher {
             self.controls.remove(&peer);
             self.broken.insert(peer, now.after(CAUSE));
         }
-        let overdue: Vec<PeerId> = self.broken.iter().filter(|(_, at)| **at <= now).map(|(p, _)| *p).collect();
+        let overdue: Vec<PeerId> =
+            self.broken.iter().filter(|(_, at)| **at <= now).map(|(p, _)| *p).collect();
         for peer in overdue {
             self.broken.remove(&peer);
             self.arbiter.disconnected(now, peer);
@@ -335,8 +346,12 @@ impl Launcher {
         for (signal, stream) in &self.signals.end {
             if rang(stream) {
                 self.processes.values().for_each(|process| process.signal(*signal));
-                let name = if *signal == Signal::INT { "interrupt" } else { "signal" };
-                self.arbiter.end(128 + signal.as_raw(), format!("ended by {name} {}", signal.as_raw()));
+                let name = match *signal {
+                    Signal::INT => "interrupted (SIGINT)",
+                    Signal::TERM => "terminated (SIGTERM)",
+                    _ => "hung up (SIGHUP)",
+                };
+                self.arbiter.end(128 + signal.as_raw(), name.into());
             }
         }
         if rang(&self.signals.stop) {

@@ -27,12 +27,12 @@ pub(super) fn start(
     program: &Path,
     args: &[OsString],
     environment: &[(&str, String)],
-    with_stdin: bool,
+    stdin: Stdio,
 ) -> std::io::Result<Started> {
     let mut child = Command::new(program)
         .args(args)
         .envs(environment.iter().map(|(name, value)| (name, value)))
-        .stdin(if with_stdin { Stdio::piped() } else { Stdio::null() })
+        .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
@@ -71,7 +71,8 @@ impl Process {
 /// # Errors
 /// The launcher is gone already.
 pub fn die_with_launcher(launcher: u32) -> Result<(), String> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| error.to_string())?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| error.to_string())?;
     let parent = rustix::process::getppid().map(Pid::as_raw_nonzero);
     if parent.is_some_and(|parent| parent.get().unsigned_abs() == launcher) {
         Ok(())

@@ -142,6 +142,11 @@ pub enum Event {
         /// The line.
         line: String,
     },
+    /// A rank has made progress that no failure will undo.
+    Marked {
+        /// Which.
+        rank: Rank,
+    },
     /// All ranks are done; per rank what it has to report.
     Finished {
         /// By rank.
@@ -276,7 +281,8 @@ impl Arbiter {
         self.chairs[rank].connected = true;
         self.detector.heard(peer, now);
         let kills = self.config.kills.iter().cloned().enumerate();
-        let kills = kills.filter(|(at, kill)| kill.ranks.contains(&rank) && !self.fired.contains(at)).collect();
+        let kills =
+            kills.filter(|(at, kill)| kill.ranks.contains(&rank) && !self.fired.contains(at)).collect();
         let welcome = Welcome {
             rank,
             incarnation: self.chairs[rank].incarnation,
@@ -332,6 +338,7 @@ impl Arbiter {
                 }
             }
             ToArbiter::Mark => {
+                self.record(Event::Marked { rank });
                 self.chairs.iter_mut().for_each(|chair| chair.failures = 0);
                 self.empty_repairs = 0;
             }
@@ -540,8 +547,9 @@ impl Arbiter {
             return;
         }
         let early = planted::has(planted::DECIDES_EARLY) && !self.failed.is_empty();
-        let ready =
-            |c: &Chair| matches!(c.phase, Phase::Joined | Phase::Ready(_)) || early && c.phase == Phase::Member;
+        let ready = |c: &Chair| {
+            matches!(c.phase, Phase::Joined | Phase::Ready(_)) || early && c.phase == Phase::Member
+        };
         if !self.chairs.iter().all(ready) {
             return;
         }
@@ -597,7 +605,9 @@ impl Arbiter {
         match (self.generation, waiting.is_empty()) {
             (None, _) => format!("starting, {} not joined yet", list("rank", &waiting)),
             (Some(generation), true) => format!("running in generation {generation}"),
-            (Some(generation), false) => format!("repairing generation {generation}, {}", list("rank", &waiting)),
+            (Some(generation), false) => {
+                format!("repairing generation {generation}, {}", list("rank", &waiting))
+            }
         }
     }
 }

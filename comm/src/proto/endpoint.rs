@@ -85,7 +85,9 @@ enum Op {
     /// A send that waits for credit, an ask, or the wire.
     Send(Envelope),
     /// A receive that nothing has matched, or whose message is under way.
-    Receive { room: usize },
+    Receive {
+        room: usize,
+    },
     Finished(Outcome),
 }
 
@@ -351,7 +353,9 @@ impl Endpoint {
             }
             Kind::Ask => match self.peers[from].offered.remove(&header.subject) {
                 Some(op) => {
-                    let Some(&Op::Send(message)) = self.ops.get(&op) else { unreachable!("offers are sends") };
+                    let Some(&Op::Send(message)) = self.ops.get(&op) else {
+                        unreachable!("offers are sends")
+                    };
                     self.frame(from, Kind::Payload, message, header.subject, Some(op));
                     Ok(Landing::Nowhere)
                 }

@@ -99,10 +99,8 @@ impl ServiceThread {
             incoming: Vec::new(),
             outgoing: Vec::new(),
         };
-        let thread = std::thread::Builder::new()
-            .name("service".into())
-            .spawn(move || plane.run())
-            .map_err(io)?;
+        let thread =
+            std::thread::Builder::new().name("service".into()).spawn(move || plane.run()).map_err(io)?;
         Ok((Self { shared, outbox, thread: Some(thread) }, transport, address))
     }
 }
@@ -243,12 +241,9 @@ impl Plane {
     fn wait(&mut self) {
         let now = self.clock.now();
         let left = self.member.poll_timeout().since(now);
-        let control =
-            if self.outgoing.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
-        let mut fds = vec![
-            PollFd::new(&self.control, control),
-            PollFd::new(&self.shared.wake_service, PollFlags::IN),
-        ];
+        let control = if self.outgoing.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
+        let mut fds =
+            vec![PollFd::new(&self.control, control), PollFd::new(&self.shared.wake_service, PollFlags::IN)];
         fds.extend(self.doorman.fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         let _ = rustix::event::poll(&mut fds, Some(&timespec(left)));
         let rung = !fds[1].revents().is_empty();

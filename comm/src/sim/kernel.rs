@@ -346,7 +346,7 @@ impl Kernel {
                     || process.links.keys().any(|l| conn(l).is_some_and(|(conn, side)| conn.readable(side)))
                     || writing.iter().any(|l| conn(l).is_none_or(|(conn, side)| conn.writable(side)))
             }
-            Some(Blocked::Open) => process.wake,
+            Some(Blocked::Idle | Blocked::Open) => process.wake,
             Some(Blocked::Turn) | None => false,
         };
         if wakes {

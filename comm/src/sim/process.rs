@@ -27,6 +27,8 @@ pub(super) enum Life {
 pub(super) enum Blocked {
     /// For its links, the news, or a timeout.
     Wait { writing: Vec<LinkId> },
+    /// For the news, or a timeout.
+    Idle,
     /// For a link to open.
     Open,
     /// For nothing but its turn.
@@ -151,6 +153,7 @@ impl Process {
             _ if self.stopped => "is stopped".to_owned(),
             Some(Blocked::Wait { writing }) if writing.is_empty() => "waits for links or news".to_owned(),
             Some(Blocked::Wait { writing }) => format!("waits to write to {} links", writing.len()),
+            Some(Blocked::Idle) => "waits for news".to_owned(),
             Some(Blocked::Open) => "opens a link".to_owned(),
             Some(Blocked::Turn) | None => "runs".to_owned(),
         };

@@ -157,6 +157,15 @@ impl Transport for SimTransport {
         ready.extend(process.links.iter().filter(|(_, place)| readable(place)).map(|(link, _)| *link));
     }
 
+    fn idle(&mut self, timeout: Duration) {
+        let mut kernel = self.0.enter();
+        let me = self.0.peer;
+        kernel.block(me, Blocked::Idle, Some(timeout));
+        kernel.stir(me);
+        let mut kernel = self.0.pass(kernel);
+        kernel.process_mut(me).expect("it runs").wake = false;
+    }
+
     fn relax(&mut self) {
         let kernel = self.0.enter();
         drop(self.0.give_way(kernel));

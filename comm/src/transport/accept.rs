@@ -1,8 +1,8 @@
 //! Accepting links: the server's side of the handshake for many connections at once, without ever waiting
 //! for one of them.
 //!
-//! A connection that has not proved itself within [`HANDSHAKE_SECONDS`], or that comes while
-//! [`PENDING_MAX`] others are unproven, is closed. Nothing that a stranger sends reaches beyond its own
+//! A connection that has not proved itself within `HANDSHAKE_SECONDS`, or that comes while
+//! `PENDING_MAX` others are unproven, is closed. Nothing that a stranger sends reaches beyond its own
 //! connection.
 
 use std::io::{ErrorKind, Read, Write};
@@ -17,9 +17,9 @@ use crate::time::Time;
 use crate::wire::handshake::{HELLO_BYTES, JobKey, Opening, PROOF_BYTES, Server};
 
 /// Unproven connections at one time.
-pub const PENDING_MAX: usize = 1024;
+pub(super) const PENDING_MAX: usize = 1024;
 /// Seconds until an unproven connection is closed.
-pub const HANDSHAKE_SECONDS: u64 = 5;
+pub(super) const HANDSHAKE_SECONDS: u64 = 5;
 
 /// A connection whose other side has proved that it belongs to the job.
 #[derive(Debug)]

@@ -68,6 +68,11 @@ pub trait Transport {
     /// news arrived; at most `timeout` (zero: only looks). Appends the links with something to receive.
     fn wait(&mut self, writing: &[LinkId], timeout: Duration, ready: &mut Vec<LinkId>);
 
+    /// Waits for news only, at most `timeout`; what happens on links does not end it.
+    fn idle(&mut self, timeout: Duration) {
+        self.wait(&[], timeout, &mut Vec::new());
+    }
+
     /// Lets others run: a blocked caller is still polling.
     fn relax(&mut self);
 
@@ -77,7 +82,8 @@ pub trait Transport {
     /// How a blocked caller of a job of `ranks` ranks waits. With a core for every rank, waiting looks often;
     /// with more ranks than cores it lets others run.
     fn patience(&self, ranks: usize) -> Patience {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        // The standard library's count reads files of control groups, which a replacement is not to open.
+        let cores = rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count() as usize);
         if ranks <= cores { Patience { spins: 400, yields: 400 } } else { Patience { spins: 0, yields: 60 } }
     }
 }

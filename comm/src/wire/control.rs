@@ -164,11 +164,11 @@ mod tests {
 
     #[test]
     fn messages_arrive_in_pieces() {
-        let sent =
-            [ToArbiter::Beat, ToArbiter::Ready { generation: 3, report: 99 }, ToArbiter::Goodbye {
-                code: Some(2),
-                message: "no such file".into(),
-            }];
+        let sent = [
+            ToArbiter::Beat,
+            ToArbiter::Ready { generation: 3, report: 99 },
+            ToArbiter::Goodbye { code: Some(2), message: "no such file".into() },
+        ];
         let mut stream = Vec::new();
         sent.iter().for_each(|message| encode(message, &mut stream));
         let (mut got, mut pending) = (Vec::new(), Vec::new());

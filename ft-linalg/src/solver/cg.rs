@@ -22,8 +22,10 @@
 //! Sources: Hestenes, Stiefel: Methods of conjugate gradients for solving linear systems, J. Research NBS 49, 1952;
 //! Saad: Iterative Methods for Sparse Linear Systems, 2nd edition, SIAM, 2003, algorithm 9.1.
 
-use ft_comm::Communicator;
+use ft_checkpoint::{Protect, Protection};
+use ft_comm::{Communicator, World};
 
+use super::protected::{Preconditioning, Problem, Protected};
 use super::{Solution, Step, relative_residual};
 use crate::{
     DistMatrix, DistVector, LinalgError, Partition, Preconditioner, StopCriteria, StopReason,
@@ -35,7 +37,7 @@ use crate::{
 };
 
 /// What a checkpoint of conjugate gradients has to hold. Vectors are local parts, one element for each own row.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, Protect)]
 pub struct CgState {
     /// Approximate solution.
     pub x: Vec<f64>,
@@ -48,12 +50,15 @@ pub struct CgState {
     /// `r . r`.
     pub rr: f64,
     /// `||b||`.
+    #[protect(constant)]
     pub b_norm: f64,
     /// Finished iterations.
     pub iteration: u64,
     /// When to stop.
+    #[protect(nested)]
     pub stop: StopCriteria,
-    /// Scratch space. Not to be checkpointed; an empty one (`default()`) grows as needed.
+    /// Scratch space. Not checkpointed; an empty one (`default()`) grows as needed.
+    #[protect(derived)]
     pub scratch: CgScratch,
 }
 
@@ -291,5 +296,15 @@ impl Cg {
         let relative_residual = relative_residual(a, &answer, b, comm)?;
         *x = answer;
         Ok(Solution { reason, recurred_relative_residual, relative_residual })
+    }
+
+    /// A solve that survives failures: a job of its own, from the collective `setup` of the problem to its end.
+    pub fn protect<'a>(
+        self,
+        protection: Protection,
+        preconditioning: Preconditioning,
+        setup: impl FnMut(&World) -> Result<Problem, LinalgError> + 'a,
+    ) -> Protected<'a> {
+        Protected::new(self.stop, protection, preconditioning, setup)
     }
 }

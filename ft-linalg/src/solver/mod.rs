@@ -5,8 +5,10 @@ use ft_comm::Communicator;
 use crate::{DistMatrix, DistVector, LinalgError, StopReason, vector};
 
 mod cg;
+mod protected;
 
 pub use cg::{Cg, CgScratch, CgState};
+pub use protected::{CgJob, Preconditioning, Problem, Protected, Solved};
 
 /// What one iteration came to.
 #[derive(Clone, Copy, Debug, PartialEq)]

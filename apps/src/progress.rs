@@ -1,0 +1,69 @@
+//! A line on the terminal while the job runs; silent in a pipe.
+
+use std::io::IsTerminal;
+
+use ft_comm::list;
+use ft_comm::proto::arbiter::Event;
+use ft_comm::time::Time;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// What people see of a running job.
+pub(crate) struct Display {
+    bar: Option<ProgressBar>,
+    verbose: bool,
+    work: String,
+    checkpoints: u64,
+    failures: u64,
+}
+
+/// Whether somebody is looking.
+pub(crate) fn is_watched(quiet: bool) -> bool {
+    !quiet && std::io::stderr().is_terminal()
+}
+
+impl Display {
+    pub(crate) fn new(quiet: bool, verbose: bool) -> Self {
+        let bar = is_watched(quiet).then(|| {
+            let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
+            ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+        });
+        Self { bar, verbose, work: "starting".into(), checkpoints: 0, failures: 0 }
+    }
+
+    pub(crate) fn show(&mut self, event: &Event, at: Time) {
+        match event {
+            Event::Progress { line, .. } => self.work.clone_from(line),
+            Event::Marked { rank: 0 } => self.checkpoints += 1,
+            Event::Lost { .. } => self.failures += 1,
+            _ => {}
+        }
+        let said = match event {
+            Event::Struck { spec } => self.verbose.then(|| format!("injected failure {spec} strikes")),
+            Event::Lost { rank, cause, .. } => Some(format!("rank {rank} is lost: {cause}")),
+            Event::Decided { generation: 0, .. } => self.verbose.then(|| "all ranks have joined".into()),
+            Event::Decided { generation, failed } => {
+                Some(format!("{} back, generation {generation} starts", list("rank", failed)))
+            }
+            Event::Resumed { steps_lost, .. } => {
+                Some(format!("state restored from memory, {steps_lost} steps are done again"))
+            }
+            Event::Finished { .. } => self.verbose.then(|| "all ranks are done".into()),
+            Event::Marked { .. } | Event::Progress { .. } => None,
+        };
+        let said = said.map(|text| format!("ftrun: {:9.6} s  {text}", at.seconds()));
+        match (&self.bar, said) {
+            (Some(bar), said) => {
+                said.into_iter().for_each(|line| bar.println(line));
+                let Self { work, checkpoints, failures, .. } = self;
+                bar.set_message(format!("{work}, {checkpoints} checkpoints, {failures} failures"));
+                bar.tick();
+            }
+            (None, Some(line)) if self.verbose => eprintln!("{line}"),
+            (None, _) => {}
+        }
+    }
+
+    pub(crate) fn finish(self) {
+        self.bar.into_iter().for_each(|bar| bar.finish_and_clear());
+    }
+}
