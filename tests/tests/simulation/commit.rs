@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ft_checkpoint::checkpointer::{COMMITS_EARLY, FORGETS_STAGED};
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{Field, Flow, Part, Program, Protect, Protection, Scheme, Walk, choose, layout};
+use ft_checkpoint::{Field, Flow, Layout, Part, Program, Protect, Protection, Scheme, Walk, choose};
 use ft_comm::proto::arbiter::Event as ArbiterEvent;
 use ft_comm::sim::{self, Config, Faults, SimOutcome};
 use ft_comm::{CommError, Op, World};
@@ -148,7 +148,9 @@ fn simulate(seed: u64, bug: &'static str) -> Outcome {
 /// The answer is right, or more was lost than the scheme survives and the job says so.
 fn check(seed: u64, outcome: &Outcome) -> Result<(), String> {
     let (scheme, ranks, parity) = job(seed);
-    let layout = layout(scheme, ranks, parity).map_err(|error| error.to_string())?;
+    let fits =
+        |a_group| Layout::new(scheme, ranks, a_group, None).ok().filter(|l| l.parity_ranks() == parity);
+    let layout = (0..=parity).find_map(fits).ok_or("the scheme does not fit")?;
     let memberships = checker::memberships(outcome)?;
     // Ranks that are lost and not known to be restored.
     let mut missing = BTreeSet::new();
