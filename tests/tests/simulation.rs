@@ -10,6 +10,7 @@ mod commit;
 #[path = "simulation/repair.rs"]
 mod repair;
 
+use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 
 /// Which seeds a test is to take.
@@ -21,13 +22,30 @@ fn seeds() -> Vec<u64> {
     }
 }
 
+/// How a job went well; a test that has not seen all of these has not tested much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Course {
+    /// Nothing was lost.
+    Undisturbed,
+    /// It was repaired.
+    Repaired,
+    /// More was lost than the scheme survives, and the job said so.
+    BeyondTolerance,
+    /// Living ranks could never reach each other again, and the job said so.
+    CutForEver,
+}
+
 /// Runs `check` with every seed; the first failures are reported with what replays them.
-fn for_seeds(test: &str, check: impl Fn(u64) -> Result<(), String>) {
+fn for_seeds(test: &str, courses: &[Course], check: impl Fn(u64) -> Result<Course, String>) {
     let mut failures = Vec::new();
+    let mut seen: BTreeMap<Course, u64> = BTreeMap::new();
     for seed in seeds() {
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| check(seed)));
         let text = match outcome {
-            Ok(Ok(())) => continue,
+            Ok(Ok(course)) => {
+                *seen.entry(course).or_default() += 1;
+                continue;
+            }
             Ok(Err(text)) => text,
             Err(_) => "panicked, see above".to_owned(),
         };
@@ -41,10 +59,13 @@ fn for_seeds(test: &str, check: impl Fn(u64) -> Result<(), String>) {
         failures.len(),
         shown.join("\n"),
     );
+    println!("{test}: {seen:?}");
+    let all = courses.iter().all(|course| seen.contains_key(course));
+    assert!(all || seeds().len() < 1000, "{courses:?} were to be seen, only {seen:?} were");
 }
 
 /// A checker that has found nothing is trusted only if it finds a bug that is there: some seed must fail.
-fn finds(bug: &'static str, check: impl Fn(u64) -> Result<(), String>) {
+fn finds(bug: &'static str, check: impl Fn(u64) -> Result<Course, String>) {
     for seed in 0..2000 {
         if let Err(text) = check(seed) {
             let first = text.lines().next().unwrap_or_default().to_owned();

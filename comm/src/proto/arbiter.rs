@@ -176,6 +176,8 @@ struct Chair {
     output: Option<Vec<u8>>,
     /// The process has said goodbye and is about to exit.
     leaving: bool,
+    /// All are done, and nothing has been heard from it since then.
+    silent: Option<Time>,
 }
 
 #[derive(Debug)]
@@ -225,6 +227,7 @@ impl Arbiter {
             resumed: None,
             output: None,
             leaving: false,
+            silent: None,
         };
         let chairs: Vec<Chair> = (0..config.total).map(chair).collect();
         let start = |(rank, chair): (usize, &Chair)| Effect::Start { rank, peer: chair.peer, incarnation: 0 };
@@ -305,6 +308,7 @@ impl Arbiter {
             return;
         }
         self.detector.heard(peer, now);
+        self.chairs[rank].silent = None;
         let current = |generation: Generation| self.generation == Some(generation);
         match message {
             ToArbiter::Beat => {}
@@ -396,7 +400,6 @@ impl Arbiter {
             return;
         };
         self.finished = true;
-        self.chairs.iter().for_each(|chair| self.detector.forget(chair.peer));
         self.record(Event::Finished { outputs });
         self.broadcast(&ToRank::Finalized);
     }
@@ -487,12 +490,27 @@ impl Arbiter {
         }
         for peer in self.detector.suspects(now) {
             match self.rank_of(peer) {
+                Some(rank) if self.finished => self.let_go(now, rank, lease),
                 Some(rank) => {
                     let seconds = self.config.timeout.as_secs_f64();
                     self.fail(now, rank, format!("silent for {seconds} s"), false);
                 }
                 None => self.detector.forget(peer),
             }
+        }
+    }
+
+    /// All are done, but the end of this process cannot be seen behind a cut link: after its lease it is past.
+    fn let_go(&mut self, now: Time, rank: Rank, lease: Duration) {
+        let chair = &mut self.chairs[rank];
+        // A link that was closed in order says that the exit is still to be seen.
+        if !chair.connected || chair.phase == Phase::Gone {
+            return;
+        }
+        if now.since(*chair.silent.get_or_insert(now)) > lease {
+            chair.phase = Phase::Gone;
+            self.effects.push_back(Effect::Kill(chair.peer));
+            self.end_when_all_are_gone();
         }
     }
 

@@ -97,7 +97,9 @@ impl Faults {
     /// All failures of a run of `ranks` ranks.
     pub(super) fn draw(&self, ranks: usize, random: &mut impl Rng) -> Vec<Fault> {
         let mut faults = self.explicit.clone();
-        let count = random.random_range(0..=self.drawn_max);
+        // A run without any failure is of interest, but not as often.
+        let none = self.drawn_max == 0 || random.random_ratio(1, 16);
+        let count = if none { 0 } else { random.random_range(1..=self.drawn_max) };
         for _ in 0..count {
             let trigger = self.trigger(ranks, random);
             let blow = self.blow(ranks, random);
@@ -108,19 +110,19 @@ impl Faults {
 
     fn trigger(&self, ranks: usize, random: &mut impl Rng) -> Trigger {
         let micros = self.horizon.as_micros().max(2) as u64;
-        match random.random_range(0..4) {
-            0 => Trigger::At(Duration::from_micros(random.random_range(0..micros))),
-            1 => Trigger::AfterLoss {
+        match random.random_range(0..5) {
+            0..2 => Trigger::At(Duration::from_micros(random.random_range(0..micros))),
+            2 => Trigger::AfterLoss {
                 losses: random.random_range(1..4),
                 // A repair takes some time from the loss to the return of all ranks; all orders of magnitude
                 // of it are of interest.
                 delay: Duration::from_micros(1 << random.random_range(0..16)),
             },
             _ => {
-                let calls = 1 << random.random_range(3..11);
+                let calls = 1 << random.random_range(3..10);
                 Trigger::Call {
                     rank: random.random_range(0..ranks),
-                    incarnation: u32::from(random.random_ratio(1, 4)),
+                    incarnation: u32::from(random.random_ratio(1, 6)),
                     call: random.random_range(1..=calls),
                 }
             }

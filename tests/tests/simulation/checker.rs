@@ -6,6 +6,8 @@ use ft_comm::proto::arbiter::Event as ArbiterEvent;
 use ft_comm::sim::{Ending, Event, SimOutcome};
 use ft_comm::{Generation, Membership};
 
+use super::Course;
+
 /// What the launcher recorded, in order.
 pub(crate) fn launcher<R>(outcome: &SimOutcome<R>) -> impl Iterator<Item = &ArbiterEvent> {
     outcome.events.iter().map(|(_, Event::Launcher(event))| event)
@@ -27,6 +29,12 @@ pub(crate) fn status<R>(outcome: &SimOutcome<R>) -> Result<(i32, &str), String> 
         Ending::Ended { .. } if outputs(outcome).is_some() => Ok((0, "")),
         Ending::Ended { code, message } => Ok((*code, message)),
     }
+}
+
+/// How a job went that has done its work.
+pub(crate) fn course<R>(outcome: &SimOutcome<R>) -> Course {
+    let is_loss = |event: &ArbiterEvent| matches!(event, ArbiterEvent::Decided { generation: 1.., .. });
+    if launcher(outcome).any(is_loss) { Course::Repaired } else { Course::Undisturbed }
 }
 
 /// Whether ranks that live could not reach each other, again and again, because a cut never heals: the job is

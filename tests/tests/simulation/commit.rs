@@ -10,7 +10,7 @@ use ft_comm::proto::arbiter::Event as ArbiterEvent;
 use ft_comm::sim::{self, Config, Faults, SimOutcome};
 use ft_comm::{CommError, Op, World};
 
-use super::{Choices, checker, finds, for_seeds};
+use super::{Choices, Course, checker, finds, for_seeds};
 
 const STEPS: u64 = 14;
 
@@ -138,7 +138,7 @@ fn simulate(seed: u64, bug: &'static str) -> Outcome {
         cuts: cuts(seed),
         cuts_forever: cuts_forever(seed),
         together_max: 1 + choices.below(3) as usize,
-        ..Faults::kills(1 + choices.below(4) as u32, Duration::from_millis(60))
+        ..Faults::kills(1 + choices.below(4) as u32, Duration::from_millis(40))
     };
     sim::run(config, |world| {
         ft_checkpoint::run(world, protection, &mut Recurrence).map(|_| ()).map_err(|error| error.to_string())
@@ -146,7 +146,7 @@ fn simulate(seed: u64, bug: &'static str) -> Outcome {
 }
 
 /// The answer is right, or more was lost than the scheme survives and the job says so.
-fn check(seed: u64, outcome: &Outcome) -> Result<(), String> {
+fn check(seed: u64, outcome: &Outcome) -> Result<Course, String> {
     let (scheme, ranks, parity) = job(seed);
     let fits =
         |a_group| Layout::new(scheme, ranks, a_group, None).ok().filter(|l| l.parity_ranks() == parity);
@@ -180,18 +180,19 @@ fn check(seed: u64, outcome: &Outcome) -> Result<(), String> {
             let read = |bytes: &Vec<u8>| RankReport::read(bytes).map(|report| report.output);
             let outputs: Vec<Option<Vec<u8>>> = outputs[..ranks].iter().map(read).collect();
             let wrong = answer(ranks).into_iter().zip(outputs).position(|(due, got)| Some(due) != got);
-            wrong.map_or(Ok(()), |rank| Err(format!("rank {rank} has a wrong answer")))
+            wrong.map_or(Ok(checker::course(outcome)), |rank| Err(format!("rank {rank} has a wrong answer")))
         }
-        3 if layout.survives(&missing).is_err() => Ok(()),
+        3 if layout.survives(&missing).is_err() => Ok(Course::BeyondTolerance),
         3 => Err(format!("gave up with {missing:?} lost, which {scheme} survives: {message}")),
-        _ if checker::is_cut_for_ever(code, message) && cuts_forever(seed) => Ok(()),
+        _ if checker::is_cut_for_ever(code, message) && cuts_forever(seed) => Ok(Course::CutForEver),
         _ => Err(format!("ended with {code}: {message}")),
     }
 }
 
 #[test]
 fn commit_is_right_within_tolerance_and_says_so_beyond() {
-    for_seeds("commit_is_right", |seed| check(seed, &simulate(seed, "")));
+    let courses = [Course::Undisturbed, Course::Repaired, Course::BeyondTolerance];
+    for_seeds("commit_is_right", &courses, |seed| check(seed, &simulate(seed, "")));
 }
 
 #[test]

@@ -424,6 +424,24 @@ fn finalize_is_agreed() {
 }
 
 #[test]
+fn an_end_that_nobody_can_see_does_not_hold_up_the_job() {
+    let mut job = Job::running(2);
+    job.done(0, 0);
+    job.done(1, 0);
+    job.exits(PeerId(1), Exit::Status(0));
+    job.pass(TIMEOUT * (LEASE_TIMEOUTS + 3), &[]);
+    assert_eq!(job.ended(), None, "it lives, and may take its time");
+    job.pass(TIMEOUT * (LEASE_TIMEOUTS + 3), &[1]);
+    assert_eq!(job.ended(), Some((0, "")));
+
+    let mut job = Job::running(1);
+    job.done(0, 0);
+    job.arbiter.disconnected(job.now, PeerId(1));
+    job.pass(TIMEOUT * (LEASE_TIMEOUTS + 3), &[0]);
+    assert_eq!(job.ended(), None, "it has left the library, its exit will be seen");
+}
+
+#[test]
 fn a_loss_before_all_are_done_takes_finalize_back() {
     let mut job = Job::running(3);
     job.done(0, 0);
