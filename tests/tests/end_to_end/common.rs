@@ -53,7 +53,8 @@ pub(crate) fn example(name: &str) -> PathBuf {
 /// A real matrix (bcsstk16), where the test data are.
 pub(crate) fn real_matrix() -> Option<PathBuf> {
     let data = std::env::var_os("FT_DATA").map(PathBuf::from);
-    let data = data.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/matrices"));
+    let data =
+        data.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/matrices"));
     let file = data.join("bcsstk16.mtx.gz");
     if !file.is_file() {
         eprintln!("skipped: no {}; FT_DATA names another folder", file.display());
@@ -156,10 +157,6 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn id(&self) -> Pid {
-        self.id
-    }
-
     /// All processes of the run, the launcher included.
     pub(crate) fn processes(&self) -> Vec<Pid> {
         marked(&self.mark)
@@ -261,7 +258,8 @@ impl Outcome {
     /// The report: standard output is one JSON object and nothing else.
     pub(crate) fn report(&self) -> Report {
         assert_eq!(self.stdout.lines().count(), 1, "{self}");
-        let value: Value = serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self}"));
+        let value: Value =
+            serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self}"));
         assert!(value.is_object() && value["status"] == self.status, "{self}");
         Report(value)
     }

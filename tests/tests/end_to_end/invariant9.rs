@@ -34,13 +34,18 @@ impl<'a> Opened<'a> {
     fn is_program(&self) -> bool {
         let system = ["/proc/", "/sys/", "/etc/ld.so."].iter().any(|start| self.path.starts_with(start));
         let name = Path::new(self.path).file_name().unwrap_or_default().to_string_lossy();
-        system || name.ends_with(".so") || name.contains(".so.") || name == "ftrun" || self.path == "/dev/null"
+        system
+            || name.ends_with(".so")
+            || name.contains(".so.")
+            || name == "ftrun"
+            || self.path == "/dev/null"
     }
 }
 
 fn strace() -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
-    let found = std::env::split_paths(&folders).map(|folder| folder.join("strace")).find(|file| file.is_file());
+    let found =
+        std::env::split_paths(&folders).map(|folder| folder.join("strace")).find(|file| file.is_file());
     let Some(found) = found else {
         eprintln!("skipped: there is no strace");
         return None;

@@ -128,7 +128,8 @@ fn with_dedicated_parity_ranks() {
         ("--parity-ranks 1 --kill 4@checkpoint=3/vote", &[(&[4], CHECKPOINT_3)]),
         ("--parity-ranks 1 --kill 4@step=15 --kill 2@step=35", &[(&[4], &[9, 10]), (&[2], &[3, 4])]),
     ]);
-    let run = Run::ftrun(&format!("-n 4 --json --parity-ranks 2 --scheme rs:4+2 --kill 1,4@step=40 {POISSON}"));
+    let run =
+        Run::ftrun(&format!("-n 4 --json --parity-ranks 2 --scheme rs:4+2 --kill 1,4@step=40 {POISSON}"));
     check_run(run, poisson_answer(), &[(&[1, 4], STEP_40)]);
 }
 

@@ -10,14 +10,22 @@ fn beyond_tolerance_is_status_3_with_the_numbers() {
     for (options, parts) in [
         (
             "--scheme xor --kill 1,2@step=40",
-            &["ranks 1 and 2", "group 0 (ranks 0 1 2 3)", "xor:4 survives 1 loss", "rs:2+2 would have survived"][..],
+            &[
+                "ranks 1 and 2",
+                "group 0 (ranks 0 1 2 3)",
+                "xor:4 survives 1 loss",
+                "rs:2+2 would have survived",
+            ][..],
         ),
         ("--scheme xor --kill 0,1,2@checkpoint=3/vote", &["ranks 0, 1 and 2", "xor:4 survives 1 loss"]),
         ("--scheme none --kill 1@step=40", &["rank 1", "none survives no loss", "xor would have survived"]),
         ("--scheme xor:2 --kill 2,3@step=40", &["ranks 2 and 3", "group 1 (ranks 2 3)"]),
         ("--scheme rs:2+2 --kill 0,1,3@step=40", &["ranks 0, 1 and 3", "rs:2+2 survives 2 losses"]),
         // The second loss comes while the first is repaired.
-        ("--scheme xor --kill 2@step=40 --kill 1@repair=1/agree", &["ranks 1 and 2", "xor:4 survives 1 loss"]),
+        (
+            "--scheme xor --kill 2@step=40 --kill 1@repair=1/agree",
+            &["ranks 1 and 2", "xor:4 survives 1 loss"],
+        ),
         ("--scheme xor --kill 2@step=40 --kill 1@restore=1/plan", &["xor:4 survives 1 loss"]),
     ] {
         let run = Run::ftrun(&format!("-n 4 --json {options} {POISSON}"));
@@ -66,7 +74,10 @@ fn a_rank_that_fails_again_and_again_ends_the_job() {
         assert_eq!(outcome.report().answer(), poisson_answer().answer(), "{outcome}");
         let outcome = run(options, survived + 1).limit(SECONDS).finish().expect(1);
         let report = outcome.report();
-        assert!(report.message().contains(&format!("rank 1 failed {} times in a row", survived + 1)), "{outcome}");
+        assert!(
+            report.message().contains(&format!("rank 1 failed {} times in a row", survived + 1)),
+            "{outcome}"
+        );
         assert!(report.message().contains(&format!("--max-restarts is {survived}")), "{outcome}");
     }
 }
@@ -90,14 +101,14 @@ fn a_program_that_always_crashes_is_not_started_for_ever() {
 
 #[test]
 fn an_injected_failure_that_never_fires_is_named() {
-    let run = Run::ftrun(&format!("-n 4 --json --kill 1@step=500 --kill 2@step=20 --kill 0@repair=7 {POISSON}"));
+    let run =
+        Run::ftrun(&format!("-n 4 --json --kill 1@step=500 --kill 2@step=20 --kill 0@repair=7 {POISSON}"));
     let outcome = run.finish().expect(0);
     let report = outcome.report();
     assert_eq!(report.unfired(), ["1@step=500", "0@repair=7"], "{outcome}");
     assert_eq!(report.failures().len(), 1, "{outcome}");
     assert_eq!(
-        outcome.stderr,
-        "ftrun: --kill 1@step=500 never fired\nftrun: --kill 0@repair=7 never fired\n",
+        outcome.stderr, "ftrun: --kill 1@step=500 never fired\nftrun: --kill 0@repair=7 never fired\n",
         "{outcome}"
     );
 }

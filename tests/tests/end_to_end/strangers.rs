@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use rustix::process::Pid;
@@ -35,10 +35,11 @@ fn connect(port: u16) -> Option<TcpStream> {
     Some(stream)
 }
 
-/// Sends `bytes` and waits until the other side has had enough.
+/// Sends `bytes`, closes its side, and waits until the other has had enough.
 fn pester(port: u16, bytes: &[u8]) {
     let Some(mut stream) = connect(port) else { return };
     let _ = stream.write_all(bytes);
+    let _ = stream.shutdown(Shutdown::Write);
     let _ = stream.read_to_end(&mut Vec::new());
 }
 
@@ -58,7 +59,8 @@ fn on_every_port_hurt_nothing() {
     assert!(ports.len() >= 5, "a launcher and four ranks listen: {ports:?}");
 
     // Half-open ones stay until the end of the test.
-    let silent: Vec<TcpStream> = ports.iter().flat_map(|port| (0..20).map(|_| connect(*port))).flatten().collect();
+    let silent: Vec<TcpStream> =
+        ports.iter().flat_map(|port| (0..20).map(|_| connect(*port))).flatten().collect();
     assert!(silent.len() >= 20 * 4, "only {} connections", silent.len());
     let mut random = 1u64;
     let mut bytes = |count: usize| -> Vec<u8> {
