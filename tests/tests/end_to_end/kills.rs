@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::common::{POISSON, Report, Run, poisson_answer, real_matrix};
+use crate::common::{POISSON, Report, Run, example, poisson_answer, real_matrix};
 
 /// Options, and per failure its ranks and the numbers of steps that may have been lost. There are two where
 /// survivors may or may not have finished the step before when the news reaches them.
@@ -182,6 +182,35 @@ fn as_hang_and_as_exit() {
             &[(&[0, 2], STEP_40)],
         ),
     ]);
+}
+
+/// The launcher cannot hear from a process that has not come to join; it must not wait for ever either.
+#[test]
+fn as_hang_before_the_rank_has_joined() {
+    let options = "--heartbeat-interval 20 --heartbeat-timeout 200 --kill 1@time=0:hang";
+    let outcome = Run::ftrun(&format!("-n 2 --json {options} {POISSON}")).limit(10).finish().expect(0);
+    assert_eq!(outcome.report().answer(), poisson_answer().answer(), "{outcome}");
+}
+
+/// What was ordered either happens or is reported as unfired.
+#[test]
+fn as_exit_before_the_rank_has_joined() {
+    let outcome = Run::ftrun(&format!("-n 2 --json --kill 1@time=0:exit {POISSON}")).finish().expect(0);
+    let report = outcome.report();
+    assert_eq!(report.failures().len() + report.unfired().len(), 1, "{outcome}");
+}
+
+/// All ranks have agreed that the job is done, but their processes still live. Nothing is left to be lost: the
+/// failure does not fire, and nobody waits for a stopped process.
+#[test]
+fn after_the_agreed_end() {
+    let script = format!("{} && sleep 2", example("ring").display());
+    for way in ["", ":exit", ":hang"] {
+        let kill = format!("1@time=1{way}");
+        let run = Run::ftrun(&format!("-n 2 --json --kill {kill} /bin/sh -c")).arg(&script);
+        let outcome = run.limit(10).finish().expect(0);
+        assert_eq!(outcome.report().unfired(), [kill], "{outcome}");
+    }
 }
 
 /// The collectives of the whole run, those of the report after the last step included.

@@ -95,6 +95,31 @@ fn the_status_of_a_program_passes_through() {
     Run::ftrun("-n 3 /bin/sh -c").arg(script).finish().expect(9);
 }
 
+/// After the agreed end a death is no failure to repair, but nobody may take the job for a success.
+#[test]
+fn a_rank_that_crashes_after_the_agreed_end_is_named() {
+    let script = format!("{} && kill -9 $$", example("ring").display());
+    let outcome = Run::ftrun("-n 2 --json /bin/sh -c").arg(script).finish();
+    assert_ne!(outcome.status, 0, "{outcome}");
+    let report = outcome.report();
+    assert!(report.message().contains("rank") && report.message().contains("signal 9"), "{outcome}");
+}
+
+/// The terminal's suspend key stops launcher and ranks; afterwards the job goes on and nobody is taken for lost.
+#[test]
+fn a_suspended_job_goes_on() {
+    let options = "--heartbeat-interval 20 --heartbeat-timeout 200";
+    let mut running = Run::ftrun(&format!("-n 4 -v --json {options} cg --poisson 64")).start();
+    running.await_text("all ranks have joined");
+    running.signal(Signal::TSTP);
+    // Longer than the heartbeat timeout.
+    Run::program("/bin/sleep".as_ref(), "0.5").finish().expect(0);
+    assert!(running.processes().len() >= 5, "it has ended already");
+    running.signal(Signal::CONT);
+    let outcome = running.finish().expect(0);
+    assert_eq!(outcome.report().failures().len(), 0, "{outcome}");
+}
+
 #[test]
 fn a_single_rank_without_launcher_works() {
     Run::program(&example("ring"), "").finish().expect(0);

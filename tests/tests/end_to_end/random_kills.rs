@@ -1,4 +1,4 @@
-//! Kills of any rank in any step, from a seed. `FT_SEED=N` repeats a run, `FT_RUNS=200` makes it a soak.
+//! Kills of any rank, in any step and at any time, from a seed. `FT_SEED=N` repeats a run, `FT_RUNS=200` makes it a soak.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -21,10 +21,15 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable}: '{text}'")))
 }
 
-#[test]
-fn of_any_rank_in_any_step() {
+fn seed() -> u64 {
     let seed = number("FT_SEED").unwrap_or_else(|| RandomState::new().hash_one(0) >> 32);
     println!("FT_SEED={seed}");
+    seed
+}
+
+#[test]
+fn of_any_rank_in_any_step() {
+    let seed = seed();
     let mut random = SplitMix(seed);
     let steps = poisson_answer().iterations();
     for run in 0..number("FT_RUNS").unwrap_or(20) {
@@ -37,5 +42,26 @@ fn of_any_rank_in_any_step() {
         assert_eq!(report.answer(), poisson_answer().answer(), "FT_SEED={seed}, run {run}: {outcome}");
         assert_eq!(report.unfired(), [""; 0], "FT_SEED={seed}, run {run}: {outcome}");
         assert_eq!(report.failures().len(), 1, "FT_SEED={seed}, run {run}: {outcome}");
+    }
+}
+
+/// Moments that have no name: two kills each, so that some strike in the middle of a repair. The seed gives the same
+/// ones again, but not at the same instruction. The end of the job has a test of its own in `kills`.
+#[test]
+fn of_any_two_ranks_at_any_time() {
+    let seed = seed();
+    let mut random = SplitMix(seed);
+    let elapsed_s = poisson_answer().0["elapsed_s"].as_f64().unwrap();
+    for run in 0..number("FT_RUNS").unwrap_or(20) {
+        let first = random.below((elapsed_s * 0.5e6) as u64);
+        let second = first + random.below(6_000);
+        let mut kill = |micros: u64| format!("--kill {}@time={}", random.below(4), micros as f64 * 1e-6);
+        let kills = format!("--scheme rs:2+2 {} {}", kill(first), kill(second));
+        let outcome = Run::ftrun(&format!("-n 4 --json {kills} {POISSON}")).finish().expect(0);
+        assert_eq!(
+            outcome.report().answer(),
+            poisson_answer().answer(),
+            "FT_SEED={seed}, run {run}: {outcome}"
+        );
     }
 }
