@@ -53,8 +53,8 @@ fn of_any_two_ranks_at_any_time() {
     let mut random = SplitMix(seed);
     let elapsed_s = poisson_answer().0["elapsed_s"].as_f64().unwrap();
     for run in 0..number("FT_RUNS").unwrap_or(20) {
-        let first = random.below((elapsed_s * 0.5e6) as u64);
-        let second = first + random.below(6_000);
+        let first = random.below((elapsed_s * 0.3e6) as u64);
+        let second = first + random.below((elapsed_s * 0.2e6) as u64);
         let mut kill = |micros: u64| format!("--kill {}@time={}", random.below(4), micros as f64 * 1e-6);
         let kills = format!("--scheme rs:2+2 {} {}", kill(first), kill(second));
         let outcome = Run::ftrun(&format!("-n 4 --json {kills} {POISSON}")).finish().expect(0);
