@@ -59,7 +59,8 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         output_to_stderr: options.json,
         tag_output: options.verbose,
     };
-    let mut display = Display::new(options.quiet, options.verbose);
+    let kills: Vec<String> = options.kill.iter().map(ToString::to_string).collect();
+    let mut display = Display::new(options.quiet, options.verbose, kills.clone());
     let ending = launch(order, &mut |event, at| display.show(event, at)).map_err(failed)?;
     display.finish();
 
@@ -72,9 +73,9 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         ranks: layout.ranks(),
         parity_ranks: layout.parity_ranks(),
         scheme: if layout.groups.is_empty() { scheme } else { layout.scheme_of(0) }.to_string(),
-        kills: options.kill.iter().map(ToString::to_string).collect(),
+        kills,
     };
-    let report = Report::new(ordered, &ending);
+    let report = Report::new(ordered, &ending, bundled);
     if options.json {
         println!("{}", report.json());
     } else if bundled && !options.quiet && !ending.outputs.is_empty() {

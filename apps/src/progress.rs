@@ -14,6 +14,7 @@ pub(crate) struct Display {
     work: String,
     checkpoints: u64,
     failures: u64,
+    kills: Vec<String>,
 }
 
 /// Whether somebody is looking.
@@ -22,12 +23,12 @@ pub(crate) fn is_watched(quiet: bool) -> bool {
 }
 
 impl Display {
-    pub(crate) fn new(quiet: bool, verbose: bool) -> Self {
+    pub(crate) fn new(quiet: bool, verbose: bool, kills: Vec<String>) -> Self {
         let bar = is_watched(quiet).then(|| {
             let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
             ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
         });
-        Self { bar, verbose, work: "starting".into(), checkpoints: 0, failures: 0 }
+        Self { bar, verbose, work: "starting".into(), checkpoints: 0, failures: 0, kills }
     }
 
     pub(crate) fn show(&mut self, event: &Event, at: Time) {
@@ -38,7 +39,7 @@ impl Display {
             _ => {}
         }
         let said = match event {
-            Event::Struck { spec } => self.verbose.then(|| format!("injected failure {spec} strikes")),
+            Event::Struck { spec } => self.verbose.then(|| format!("--kill {} strikes", self.kills[*spec])),
             Event::Lost { rank, cause, .. } => Some(format!("rank {rank} is lost: {cause}")),
             Event::Decided { generation: 0, .. } => self.verbose.then(|| "all ranks have joined".into()),
             Event::Decided { generation, failed } => {

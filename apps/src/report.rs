@@ -62,16 +62,22 @@ pub(crate) struct Ordered {
 }
 
 impl Report {
-    pub(crate) fn new(ordered: Ordered, ending: &Ending) -> Self {
+    pub(crate) fn new(ordered: Ordered, ending: &Ending, bundled: bool) -> Self {
         let reports: Vec<RankReport> =
             ending.outputs.iter().filter_map(|bytes| RankReport::read(bytes)).collect();
         let stats = reports.iter().map(|report| report.stats).reduce(Stats::merge).unwrap_or_default();
         let result: Value =
             reports.first().and_then(|r| serde_json::from_slice(&r.output).ok()).unwrap_or(Value::Null);
         let unsolved = result.get("converged").is_some_and(|converged| converged == false);
-        let status = if ending.code == 0 && unsolved { 1 } else { ending.code };
+        // A bundled program has nothing to do once its ranks have agreed that all is done: how its processes end
+        // after that says nothing about the answer.
+        let status = match bundled && !ending.outputs.is_empty() {
+            true => i32::from(unsolved),
+            false => ending.code,
+        };
         let message = match result.get("reason") {
             Some(Value::String(reason)) if unsolved => reason.clone(),
+            _ if status == 0 => String::new(),
             _ => ending.message.clone(),
         };
         let seconds = |span: Option<Duration>| span.map(|span| span.as_secs_f64());

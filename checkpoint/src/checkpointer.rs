@@ -7,13 +7,13 @@
 
 use ft_comm::planted;
 use ft_comm::time::Clock;
-use ft_comm::{CommError, Communicator, Op, World};
+use ft_comm::{CommError, Communicator, Op, Repair, World};
 use ft_encoders::Code;
 
 use crate::error::CheckpointError;
 use crate::exchange::{Circle, code};
 use crate::layout::{Group, Layout};
-use crate::protocol::{Event, Ledger, choose};
+use crate::protocol::{Event, Ledger, Report, choose};
 use crate::region::{Part, Protect, load, save};
 use crate::scheme::Scheme;
 use crate::stats::Stats;
@@ -213,16 +213,17 @@ impl Checkpointer {
         Ok(u64::from(report))
     }
 
-    /// After a repair: chooses the newest checkpoint that is whole from the `reports` of all ranks, rebuilds
+    /// After a repair: chooses the newest checkpoint that is whole from the reports of all ranks, rebuilds
     /// what is lost or damaged, makes redundancy whole again, and loads `state`. When it returns on one rank, it
     /// is whole on all ranks.
     ///
     /// # Errors
-    /// A failure, or [`CheckpointError::BeyondTolerance`]: too much is lost; the job is to be ended.
+    /// A failure; [`CheckpointError::BeyondTolerance`] or [`CheckpointError::AllLost`]: too much is lost, the job
+    /// is to be ended.
     pub fn restore<S: Protect>(
         &mut self,
         world: &World,
-        reports: &[u64],
+        repair: &Repair,
         state: &mut S,
     ) -> Result<Restored, CheckpointError> {
         self.restores += 1;
@@ -230,8 +231,13 @@ impl Checkpointer {
         let point = |phase: &str| world.fault_point("restore", number, Some(phase));
         point("plan")?;
         self.ledger.apply(Event::Interrupted)?;
-        let choice = choose(reports);
+        let choice = choose(&repair.reports);
         let Some(epoch) = choice.epoch else {
+            // Who has committed once, or staged what another has committed, reports it. If nobody does although
+            // somebody has committed, all who held the checkpoint are gone.
+            if repair.marked && repair.reports.iter().all(|report| Report::from(*report).is_empty()) {
+                return Err(CheckpointError::AllLost);
+            }
             self.ledger.apply(Event::Restored(0))?;
             return Ok(Restored::Nothing);
         };

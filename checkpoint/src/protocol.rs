@@ -215,6 +215,13 @@ pub struct Report {
     pub staged: u32,
 }
 
+impl Report {
+    /// Whether the rank holds no epoch whole.
+    pub fn is_empty(&self) -> bool {
+        self.committed == 0 && self.staged == 0
+    }
+}
+
 impl From<Report> for u64 {
     fn from(report: Report) -> Self {
         debug_assert!(report.committed <= EPOCH_MAX && report.staged <= EPOCH_MAX);

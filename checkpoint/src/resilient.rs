@@ -215,7 +215,7 @@ impl<P: Program> Session<'_, P> {
         let reached = state.step;
         let restored = match restoring.generation {
             0 => Restored::Nothing,
-            _ => self.checkpointer.restore(&self.world, &restoring.reports, state)?,
+            _ => self.checkpointer.restore(&self.world, restoring, state)?,
         };
         match restored {
             Restored::Nothing => {
@@ -272,7 +272,7 @@ impl<P: Program> Session<'_, P> {
     fn serve(&mut self, restoring: &Membership) -> Result<(), Problem<P::Error>> {
         let mut nothing = ();
         if restoring.generation > 0 {
-            self.checkpointer.restore(&self.world, &restoring.reports, &mut nothing)?;
+            self.checkpointer.restore(&self.world, restoring, &mut nothing)?;
             self.world.resumed(0);
         }
         let mut seen = 0;
@@ -312,7 +312,7 @@ impl<P: Program> Session<'_, P> {
                 RunError::Program(error)
             }
             Problem::Checkpoint(error) => {
-                let beyond = matches!(error, CheckpointError::BeyondTolerance(_));
+                let beyond = matches!(error, CheckpointError::BeyondTolerance(_) | CheckpointError::AllLost);
                 self.world.abort(if beyond { 3 } else { 1 }, error.to_string());
                 RunError::Checkpoint(error)
             }

@@ -83,4 +83,6 @@ pub struct Membership {
     pub failed: Vec<Rank>,
     /// Per rank the value that it gave to the repair (`World::repair`); 0 for replacements.
     pub reports: Vec<u64>,
+    /// Some rank has marked progress (`World::mark`) before this generation.
+    pub marked: bool,
 }

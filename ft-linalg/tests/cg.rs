@@ -337,7 +337,8 @@ fn iterations_poisson_128() {
         let a = poisson(&Poisson::new_3d(128, 128, 128).unwrap(), comm);
         let clock = ft_comm::time::Clock::start();
         let (solution, _) = solve(&a, &Identity, &rhs::ones(a.part()), comm);
-        let each_us = clock.now().since(ft_comm::time::Time(0)).as_secs_f64() * 1e6 / solution.reason.iterations() as f64;
+        let each_us = clock.now().since(ft_comm::time::Time(0)).as_secs_f64() * 1e6
+            / solution.reason.iterations() as f64;
         eprintln!("{} in {each_us:.0} us each", solution.reason);
         assert_eq!(solution.reason, StopReason::Converged { iterations: 319 });
     });

@@ -75,8 +75,14 @@ impl Ledger {
                     }),
                 }
             }
-            Event::Decided { .. } => {
-                self.entries.iter_mut().for_each(|entry| _ = entry.decided.get_or_insert(now));
+            Event::Decided { generation, .. } => {
+                for entry in &mut self.entries {
+                    entry.decided.get_or_insert(now);
+                    // At the start of the job there is nothing to restore.
+                    if *generation == 0 {
+                        entry.resumed = Some(now);
+                    }
+                }
             }
             Event::Resumed { steps_lost, .. } => {
                 for entry in self.entries.iter_mut().filter(|e| e.decided.is_some() && e.resumed.is_none()) {

@@ -9,7 +9,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use crate::proto::arbiter::Exit;
 
@@ -55,6 +55,11 @@ impl Process {
 
     /// How it ended, if it has.
     pub(super) fn ended(&mut self) -> Option<Exit> {
+        // While it is not reaped its number, and so its group, is its own: children that it leaves behind go too.
+        let pid = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw)?;
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        rustix::process::waitid(WaitId::Pid(pid), look).ok()??;
+        self.signal(Signal::KILL);
         let status = self.0.try_wait().ok()??;
         let exit = status.code().map(Exit::Status);
         exit.or_else(|| status.signal().map(Exit::Signal))

@@ -208,9 +208,12 @@ pub struct Arbiter {
     dying: BTreeSet<PeerId>,
     next_peer: u32,
     started: Time,
+    /// Progress was marked: what is lost now cannot be had by starting again.
+    marked: bool,
     finished: bool,
     over: bool,
     exit_code: i32,
+    exit_text: String,
     effects: VecDeque<Effect>,
 }
 
@@ -245,9 +248,11 @@ impl Arbiter {
             fired: BTreeSet::new(),
             dying: BTreeSet::new(),
             started: now,
+            marked: false,
             finished: false,
             over: false,
             exit_code: 0,
+            exit_text: String::new(),
         }
     }
 
@@ -298,6 +303,9 @@ impl Arbiter {
             kills,
         };
         self.send(peer, ToRank::Welcome(welcome));
+        if self.dying.contains(&peer) {
+            self.send(peer, ToRank::Die);
+        }
         true
     }
 
@@ -342,11 +350,12 @@ impl Arbiter {
                 }
             }
             ToArbiter::Mark => {
+                self.marked = true;
                 self.record(Event::Marked { rank });
                 self.chairs.iter_mut().for_each(|chair| chair.failures = 0);
                 self.empty_repairs = 0;
             }
-            ToArbiter::Reached { spec } => self.strike(spec),
+            ToArbiter::Reached { spec } => self.strike(now, spec),
             ToArbiter::Progress { line } => self.record(Event::Progress { rank, line }),
             ToArbiter::Finalize { generation, output } => {
                 if current(generation) && !self.interrupted {
@@ -363,8 +372,9 @@ impl Arbiter {
         self.effects.push_back(Effect::Record(event));
     }
 
-    fn strike(&mut self, spec: usize) {
-        if spec >= self.config.kills.len() || !self.fired.insert(spec) {
+    fn strike(&mut self, now: Time, spec: usize) {
+        // When all are done there is nothing left to fail.
+        if self.finished || spec >= self.config.kills.len() || !self.fired.insert(spec) {
             return;
         }
         self.record(Event::Struck { spec });
@@ -373,7 +383,11 @@ impl Arbiter {
             let Some(peer) = self.chairs.get(rank).map(|chair| chair.peer) else { continue };
             match kill.how {
                 How::Kill => self.effects.push_back(Effect::Kill(peer)),
-                How::Hang => self.effects.push_back(Effect::Stop(peer)),
+                How::Hang => {
+                    // One that has not connected yet is watched from now on.
+                    self.detector.heard(peer, now);
+                    self.effects.push_back(Effect::Stop(peer));
+                }
                 How::Exit => {
                     self.dying.insert(peer);
                     self.send(peer, ToRank::Die);
@@ -426,13 +440,24 @@ impl Arbiter {
                 Exit::Status(code) => code,
                 Exit::Signal(signal) => 128 + signal,
             };
-            self.exit_code = self.exit_code.max(code);
+            if code > self.exit_code {
+                let how = match exit {
+                    Exit::Status(code) => format!("exited with status {code}"),
+                    Exit::Signal(signal) => format!("was killed by signal {signal}"),
+                };
+                self.exit_code = code;
+                self.exit_text = format!("rank {rank} {how} after all ranks were done");
+            }
             return self.end_when_all_are_gone();
         }
         let joined = self.chairs[rank].phase != Phase::Starting;
         if let (true, Exit::Status(code)) = (self.chairs[rank].leaving, exit) {
-            let text = format!("rank {rank} left the job before all ranks were done (status {code})");
-            return self.end(code.max(1), text);
+            let lost: Vec<Rank> = self.failed.keys().copied().collect();
+            let after = match lost.is_empty() {
+                true => "before all ranks were done".into(),
+                false => format!("after the failure of {}", list("rank", &lost)),
+            };
+            return self.end(code.max(1), format!("rank {rank} left the job {after} (status {code})"));
         }
         match exit {
             // A program that has nothing to do with this library, or never came to use it.
@@ -449,8 +474,8 @@ impl Arbiter {
 
     fn end_when_all_are_gone(&mut self) {
         if self.chairs.iter().all(|chair| chair.phase == Phase::Gone) {
-            let code = self.exit_code;
-            self.end(code, String::new());
+            let (code, text) = (self.exit_code, std::mem::take(&mut self.exit_text));
+            self.end(code, text);
         } else if !self.finished && self.chairs.iter().any(|chair| chair.phase == Phase::Joined) {
             let gone = self.chairs.iter().position(|chair| chair.phase == Phase::Gone).unwrap_or(0);
             self.end(1, format!("rank {gone} exited without joining the job while others joined it"));
@@ -475,7 +500,7 @@ impl Arbiter {
             let elapsed = now.since(self.started).as_secs_f64();
             let due = matches!(self.config.kills[spec].point.when, When::Seconds(at) if elapsed >= at);
             if due && !self.fired.contains(&spec) {
-                self.strike(spec);
+                self.strike(now, spec);
             }
         }
         if now >= self.beat_due {
@@ -595,6 +620,7 @@ impl Arbiter {
                 .collect(),
             reports: self.chairs.iter().map(report).collect(),
             failed: failed.clone(),
+            marked: self.marked,
         };
         self.generation = Some(generation);
         self.interrupted = false;
@@ -612,6 +638,11 @@ impl Arbiter {
             return;
         }
         self.over = true;
+        // Replacements that have not connected yet would find nobody.
+        let late =
+            self.chairs.iter().filter(|c| c.incarnation > 0 && !c.connected && c.phase == Phase::Starting);
+        let late: Vec<Effect> = late.map(|chair| Effect::Kill(chair.peer)).collect();
+        self.effects.extend(late);
         self.broadcast(&ToRank::End { code, message: message.clone() });
         self.effects.push_back(Effect::End { code, message });
     }

@@ -211,7 +211,7 @@ mod tests {
     fn news_of_another_generation_is_old() {
         let mut member = member();
         let seats = vec![];
-        let decided = Membership { generation: 1, seats, failed: vec![], reports: vec![] };
+        let decided = Membership { generation: 1, seats, failed: vec![], reports: vec![], marked: false };
         member.handle(at(1), ToRank::Decided(decided.clone()));
         member.handle(at(2), ToRank::Failed { generation: 0, ranks: vec![1] });
         assert_eq!(member.poll_news(), Some(News::Decided(decided)));

@@ -15,7 +15,13 @@ pub struct Alone(RefCell<VecDeque<News>>);
 
 fn membership(generation: Generation, report: u64) -> News {
     let seat = Seat { peer: PeerId(1), incarnation: 0, address: String::new() };
-    News::Decided(Membership { generation, seats: vec![seat], failed: vec![], reports: vec![report] })
+    News::Decided(Membership {
+        generation,
+        seats: vec![seat],
+        failed: vec![],
+        reports: vec![report],
+        marked: false,
+    })
 }
 
 impl Default for Alone {

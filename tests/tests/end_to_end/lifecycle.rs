@@ -1,0 +1,178 @@
+//! From the start to the end, whatever the end: exit statuses, signals, streams, and nothing left behind.
+//! That no process is left is part of [`Run::finish`].
+
+use rustix::process::Signal;
+
+use crate::common::{LONG, Outcome, POISSON, Run, Running, example, poisson_answer};
+
+/// A job whose ranks are all at work.
+fn at_work(options: &str) -> Running {
+    let mut running = Run::ftrun(&format!("-n 4 -v {options} {LONG}")).start();
+    running.await_text("all ranks have joined");
+    assert!(running.processes().len() >= 5, "a launcher and four ranks");
+    running
+}
+
+fn signalled(mut running: Running, signal: Signal, wait_for: &str) -> Outcome {
+    running.await_text(wait_for);
+    running.signal(signal);
+    running.finish()
+}
+
+#[test]
+fn interrupt_ends_the_job() {
+    let outcome = signalled(at_work(""), Signal::INT, "").expect(130);
+    assert!(outcome.stderr.contains("ended by interrupt"), "{outcome}");
+}
+
+#[test]
+fn terminate_ends_the_job() {
+    signalled(at_work(""), Signal::TERM, "").expect(143);
+    signalled(at_work(""), Signal::HUP, "").expect(129);
+}
+
+#[test]
+fn interrupt_after_a_failure_and_with_a_stopped_rank() {
+    signalled(at_work("--kill 2@step=5"), Signal::INT, "state restored from memory").expect(130);
+    let options = "--heartbeat-timeout 20000 --kill 2@step=5:hang";
+    signalled(at_work(options), Signal::INT, "strikes").expect(130);
+}
+
+#[test]
+fn programs_that_ignore_signals_are_killed() {
+    let script = "trap '' INT TERM; echo ready; while :; do sleep 1000; done";
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let running = Run::ftrun("-n 1 /bin/sh -c").arg(script).start();
+        signalled(running, signal, "ready").expect(status);
+    }
+}
+
+#[test]
+fn ranks_die_with_a_killed_launcher() {
+    let running = at_work("");
+    running.signal(Signal::KILL);
+    running.finish_killed().expect(128 + 9);
+
+    // A program that has nothing to do with the library, too.
+    let mut running = Run::ftrun("-n 2 /bin/sh -c").arg("echo ready; exec sleep 1000").start();
+    running.await_text("ready");
+    running.signal(Signal::KILL);
+    running.finish_killed().expect(128 + 9);
+}
+
+#[test]
+fn children_of_ranks_end_with_an_interrupted_job() {
+    let heeds = "sh -c 'echo ready; exec sleep 1000' & wait";
+    let ignores = "sh -c \"trap '' INT; echo ready; exec sleep 1000\" & wait";
+    for script in [heeds, ignores] {
+        let running = Run::ftrun("-n 1 /bin/sh -c").arg(script).start();
+        signalled(running, Signal::INT, "ready").expect(130);
+    }
+}
+
+#[test]
+fn children_that_ranks_leave_behind_end_with_the_job() {
+    let script = "sleep 1000 </dev/null >/dev/null 2>&1 & true";
+    Run::ftrun("-n 2 /bin/sh -c").arg(script).finish().expect(0);
+}
+
+#[test]
+fn programs_that_never_join_behave_as_under_mpirun() {
+    let outcome = Run::ftrun("-n 4 /bin/true").finish().expect(0);
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
+    Run::ftrun("-n 4 /bin/false").finish().expect(1);
+    let outcome = Run::ftrun("-n 4 /bin/echo hello").finish().expect(0);
+    assert_eq!(outcome.stdout, "hello\n".repeat(4));
+}
+
+#[test]
+fn the_status_of_a_program_passes_through() {
+    for status in [0, 1, 3, 7, 42, 255] {
+        Run::ftrun("-n 2 /bin/sh -c").arg(format!("exit {status}")).finish().expect(status);
+    }
+    // One rank is enough, and the others end with it.
+    let script = "if [ $FTRUN_PEER = 2 ]; then exit 9; fi; exec sleep 1000";
+    Run::ftrun("-n 3 /bin/sh -c").arg(script).finish().expect(9);
+}
+
+/// After the agreed end a death is no failure to repair, but nobody may take the job for a success.
+#[test]
+fn a_rank_that_crashes_after_the_agreed_end_is_named() {
+    let script = format!("{} && kill -9 $$", example("ring").display());
+    let outcome = Run::ftrun("-n 2 --json /bin/sh -c").arg(script).finish();
+    assert_ne!(outcome.status, 0, "{outcome}");
+    let report = outcome.report();
+    assert!(report.message().contains("rank") && report.message().contains("signal 9"), "{outcome}");
+}
+
+/// The terminal's suspend key stops launcher and ranks; afterwards the job goes on and nobody is taken for lost.
+#[test]
+fn a_suspended_job_goes_on() {
+    let options = "--heartbeat-interval 20 --heartbeat-timeout 200";
+    let mut running = Run::ftrun(&format!("-n 4 -v --json {options} cg --poisson 64")).start();
+    running.await_text("all ranks have joined");
+    running.signal(Signal::TSTP);
+    // Longer than the heartbeat timeout.
+    Run::program("/bin/sleep".as_ref(), "0.5").finish().expect(0);
+    assert!(running.processes().len() >= 5, "it has ended already");
+    running.signal(Signal::CONT);
+    let outcome = running.finish().expect(0);
+    assert_eq!(outcome.report().failures().len(), 0, "{outcome}");
+}
+
+#[test]
+fn a_single_rank_without_launcher_works() {
+    Run::program(&example("ring"), "").finish().expect(0);
+}
+
+#[test]
+fn lines_of_ranks_never_tear() {
+    const LINES: usize = 300;
+    // Longer than a pipe takes at once.
+    let script = "line=$(printf '%09000d' 0); i=0; \
+                  while [ $i -lt 300 ]; do echo \"$FTRUN_PEER:$i:$line:$FTRUN_PEER\"; i=$((i+1)); done";
+    let outcome = Run::ftrun("-n 4 /bin/sh -c").arg(script).finish().expect(0);
+    let zeros = "0".repeat(9000);
+    let mut next = [0; 4];
+    for line in outcome.stdout.lines() {
+        let peer: usize =
+            line.split(':').next().unwrap().parse().unwrap_or_else(|_| panic!("torn: {line:.80}"));
+        let expected = format!("{peer}:{}:{zeros}:{peer}", next[peer - 1]);
+        assert!(line == expected, "torn or out of order: {line:.80}");
+        next[peer - 1] += 1;
+    }
+    assert_eq!(next, [LINES; 4]);
+}
+
+#[test]
+fn a_last_line_without_end_is_printed_whole() {
+    let outcome = Run::ftrun("-n 3 /bin/sh -c").arg("printf 'out'; printf 'err' >&2").finish().expect(0);
+    assert_eq!(outcome.stdout, "out\n".repeat(3));
+    assert_eq!(outcome.stderr.matches("err").count(), 3, "{outcome}");
+}
+
+#[test]
+fn standard_input_goes_to_rank_0() {
+    let text: Vec<u8> = (0..100_000).flat_map(|line| format!("{line}\n").into_bytes()).collect();
+    let outcome = Run::ftrun("-n 4 /bin/cat").stdin(text.clone()).finish().expect(0);
+    assert!(outcome.stdout.as_bytes() == text, "{} of {} bytes", outcome.stdout.len(), text.len());
+}
+
+#[test]
+fn input_that_nobody_reads_is_no_problem() {
+    Run::ftrun("-n 2 /bin/true").stdin(vec![b'x'; 1 << 20]).finish().expect(0);
+    let outcome =
+        Run::ftrun(&format!("-n 4 --json --kill 0@step=20 {POISSON}")).stdin(vec![b'x'; 1 << 20]).finish();
+    assert_eq!(outcome.expect(0).report().answer(), poisson_answer().answer());
+}
+
+#[test]
+fn the_report_is_all_that_is_on_standard_output() {
+    let outcome = Run::ftrun("-n 4 --json").arg(example("hello")).finish().expect(0);
+    assert_eq!(outcome.report().0["exit"], "done");
+    for rank in 0..4 {
+        assert!(outcome.stderr.contains(&format!("hello from rank {rank} of 4\n")), "{outcome}");
+    }
+    // So it is for a job that fails.
+    assert_eq!(Run::ftrun("-n 4 --json /bin/false").finish().expect(1).report().0["exit"], "failed");
+}

@@ -1,0 +1,14 @@
+//! The launcher with real processes: kills at every named moment, limits, bad usage, and what is left behind.
+//!
+//! The programs are built once, with the profile of this test. Every job has a time limit, is reaped whatever
+//! happens, and must not leave a process behind.
+
+mod common;
+mod examples;
+mod invariant9;
+mod kills;
+mod lifecycle;
+mod limits;
+mod random_kills;
+mod strangers;
+mod usage;

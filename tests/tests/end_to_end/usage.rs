@@ -1,0 +1,107 @@
+//! Bad usage and bad input: the status, one clear line, and no panic.
+
+use std::path::Path;
+
+use crate::common::{Outcome, POISSON, Run};
+
+/// What may follow the complaint: how it is written.
+const HELP: &[&str] = &["See 'ftrun --help'.", "  [possible values: ", "SPEC:  ", "POINT: ", "PHASE: "];
+
+/// One line on standard error, with all of `parts`; nothing on standard output.
+fn check(outcome: &Outcome, parts: &[&str]) {
+    let is_help = |line: &str| HELP.iter().any(|start| line.starts_with(start));
+    let lines: Vec<&str> = outcome.stderr.lines().filter(|line| !is_help(line)).collect();
+    assert_eq!(lines.len(), 1, "{outcome}");
+    assert!(lines[0].starts_with("ftrun: "), "{outcome}");
+    assert!(parts.iter().all(|part| lines[0].contains(part)), "{parts:?}: {outcome}");
+    assert!(!outcome.stderr.contains("panicked") && !outcome.stderr.contains("RUST_BACKTRACE"), "{outcome}");
+    assert_eq!(outcome.stdout, "", "{outcome}");
+}
+
+#[test]
+fn of_the_launcher() {
+    for (arguments, parts) in [
+        ("-n 4 --scheme rs:9+9 cg --poisson 16", &["rs:9+9", "18 ranks", "there are 4"][..]),
+        ("-n 4 --scheme best cg --poisson 16", &["best"]),
+        ("-n 4 --kill 9@step=1 cg --poisson 16", &["9@step=1", "rank 9 does not exist", "0 to 3"]),
+        ("-n 4 --parity-ranks 1 --kill 5@step=1 cg --poisson 16", &["rank 5 does not exist", "0 to 4"]),
+        ("-n 4 --kill 1@lunch cg --poisson 16", &["1@lunch", "no point 'lunch'"]),
+        ("-n 0 cg --poisson 16", &["'0'", "at least 1"]),
+        ("-n 4 no-such-app", &["'no-such-app'", "bundled apps: cg"]),
+        ("-n 4", &["PROGRAM"]),
+        ("-n 4 --on-failure hope cg --poisson 16", &["'hope'", "--on-failure"]),
+        ("-n 4 cg", &["--matrix", "--poisson"]),
+    ] {
+        check(&Run::ftrun(arguments).finish().expect(2), parts);
+    }
+}
+
+#[test]
+fn a_program_that_is_not_there_is_said_once() {
+    check(&Run::ftrun("-n 4 ./no-such-program").finish().expect(2), &["cannot run ./no-such-program"]);
+}
+
+fn solve(file: &Path) -> Outcome {
+    Run::ftrun("-n 4 cg --matrix").arg(file).finish()
+}
+
+#[test]
+fn of_a_matrix() {
+    let folder = tempfile::tempdir().unwrap();
+    let header = "%%MatrixMarket matrix coordinate real";
+    let garbage: Vec<u8> = (0..5000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    for (name, content, parts) in [
+        (
+            "truncated",
+            format!("{header} symmetric\n3 3 4\n1 1 2\n2 2 2\n").into_bytes(),
+            &["2 of 4 entries"][..],
+        ),
+        ("long", format!("{header} symmetric\n2 2 1\n1 1 2\n2 2 2\n").into_bytes(), &["line 4"]),
+        ("wide", format!("{header} general\n2 3 2\n1 1 2\n2 2 2\n").into_bytes(), &["2", "3", "square"]),
+        ("skew", format!("{header} general\n2 2 3\n1 1 2\n2 2 2\n1 2 1\n").into_bytes(), &["symmetric"]),
+        ("outside", format!("{header} symmetric\n2 2 1\n3 1 2\n").into_bytes(), &["line 3"]),
+        ("words", format!("{header} symmetric\n2 2 1\none one two\n").into_bytes(), &["line 3"]),
+        ("huge", format!("{header} symmetric\n99999999999999999999 2 1\n1 1 1\n").into_bytes(), &["line 2"]),
+        ("garbage", garbage, &["line 1"]),
+        ("empty", Vec::new(), &["line 1"]),
+        ("fake.gz", b"no gzip at all".to_vec(), &["fake.gz"]),
+    ] {
+        let file = folder.path().join(name);
+        std::fs::write(&file, content).unwrap();
+        let outcome = solve(&file).expect(2);
+        check(&outcome, parts);
+    }
+    let missing = folder.path().join("missing.mtx");
+    check(&solve(&missing).expect(2), &["missing.mtx", "No such file"]);
+    check(&solve(folder.path()).expect(2), &[&folder.path().display().to_string()]);
+}
+
+#[test]
+fn a_right_hand_side_that_does_not_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("short.mtx");
+    std::fs::write(&file, "%%MatrixMarket matrix array real general\n3 1\n1\n2\n3\n").unwrap();
+    let outcome = Run::ftrun("-n 4 cg --poisson 2 --rhs").arg(&file).finish().expect(2);
+    check(&outcome, &["3", "8"]);
+}
+
+#[test]
+fn a_system_that_cannot_be_solved_is_a_failed_job() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("indefinite.mtx");
+    std::fs::write(&file, "%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 2\n2 2 -3\n").unwrap();
+    let outcome = Run::ftrun("-n 2 --json cg --matrix").arg(&file).finish().expect(1);
+    let report = outcome.report();
+    assert_eq!(report.0["exit"], "failed", "{outcome}");
+    assert!(report.message().contains("not positive definite"), "{outcome}");
+    assert_eq!(outcome.stderr, format!("ftrun: {}\n", report.message()));
+}
+
+#[test]
+fn too_few_iterations_are_a_failed_job() {
+    let outcome = Run::ftrun(&format!("-n 4 --json {POISSON} --max-iter 3")).finish().expect(1);
+    let report = outcome.report();
+    assert_eq!(report.0["result"]["converged"], false, "{outcome}");
+    assert_eq!(report.iterations(), 3);
+    assert!(report.message().contains("not converged after 3 iterations"), "{outcome}");
+}
