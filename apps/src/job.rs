@@ -92,10 +92,10 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
 
 /// Says what is wrong with a program before it is started once per rank.
 fn require_executable(path: &Path) -> Result<(), String> {
-    let about = path.metadata().map_err(|error| format!("{}: {error}", path.display()))?;
+    let about = path.metadata().map_err(|error| format!("cannot run {}: {error}", path.display()))?;
     match about.is_file() && about.permissions().mode() & 0o111 != 0 {
         true => Ok(()),
-        false => Err(format!("{} is not an executable file", path.display())),
+        false => Err(format!("cannot run {}: not an executable file", path.display())),
     }
 }
 

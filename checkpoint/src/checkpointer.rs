@@ -218,8 +218,7 @@ impl Checkpointer {
     /// is whole on all ranks.
     ///
     /// # Errors
-    /// A failure; [`CheckpointError::BeyondTolerance`] or [`CheckpointError::AllLost`]: too much is lost, the job
-    /// is to be ended.
+    /// A failure; [`CheckpointError::BeyondTolerance`]: too much is lost, the job is to be ended.
     pub fn restore<S: Protect>(
         &mut self,
         world: &World,
@@ -236,7 +235,7 @@ impl Checkpointer {
             // Who has committed once, or staged what another has committed, reports it. If nobody does although
             // somebody has committed, all who held the checkpoint are gone.
             if repair.marked && repair.reports.iter().all(|report| Report::from(*report).is_empty()) {
-                return Err(CheckpointError::AllLost);
+                self.layout.survives(&(0..self.comm.size()).collect::<Vec<_>>())?;
             }
             self.ledger.apply(Event::Restored(0))?;
             return Ok(Restored::Nothing);

@@ -308,9 +308,6 @@ pub enum CheckpointError {
     /// More is lost than the scheme survives. The job cannot go on.
     #[error(transparent)]
     BeyondTolerance(Box<BeyondTolerance>),
-    /// Every rank that held a checkpoint is lost. The job cannot go on.
-    #[error("all ranks that held a checkpoint are lost; no scheme survives that")]
-    AllLost,
     /// The state could not be written or read. The checkpoint before is whole.
     #[error("state: {0}")]
     Protect(#[from] ProtectError),

@@ -312,7 +312,7 @@ impl<P: Program> Session<'_, P> {
                 RunError::Program(error)
             }
             Problem::Checkpoint(error) => {
-                let beyond = matches!(error, CheckpointError::BeyondTolerance(_) | CheckpointError::AllLost);
+                let beyond = matches!(error, CheckpointError::BeyondTolerance(_));
                 self.world.abort(if beyond { 3 } else { 1 }, error.to_string());
                 RunError::Checkpoint(error)
             }

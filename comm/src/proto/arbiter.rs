@@ -441,12 +441,14 @@ impl Arbiter {
                 Exit::Signal(signal) => 128 + signal,
             };
             if code > self.exit_code {
-                let how = match exit {
-                    Exit::Status(code) => format!("exited with status {code}"),
-                    Exit::Signal(signal) => format!("was killed by signal {signal}"),
-                };
                 self.exit_code = code;
-                self.exit_text = format!("rank {rank} {how} after all ranks were done");
+                // A program's own status speaks for itself.
+                self.exit_text = match exit {
+                    Exit::Status(_) => String::new(),
+                    Exit::Signal(signal) => {
+                        format!("rank {rank} was killed by signal {signal} after all ranks were done")
+                    }
+                };
             }
             return self.end_when_all_are_gone();
         }

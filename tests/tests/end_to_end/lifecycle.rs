@@ -22,7 +22,7 @@ fn signalled(mut running: Running, signal: Signal, wait_for: &str) -> Outcome {
 #[test]
 fn interrupt_ends_the_job() {
     let outcome = signalled(at_work(""), Signal::INT, "").expect(130);
-    assert!(outcome.stderr.contains("ended by interrupt"), "{outcome}");
+    assert!(outcome.stderr.contains("interrupted (SIGINT)"), "{outcome}");
 }
 
 #[test]
