@@ -31,6 +31,13 @@ pub const COMMITS_EARLY: &str = "commits before the vote";
 #[doc(hidden)]
 pub const FORGETS_STAGED: &str = "forgets what it has staged";
 
+/// Damage to plant: a bit of the rank's own shard flips in memory before a restore.
+#[doc(hidden)]
+pub const DAMAGED_SHARD: &str = "a bit of a shard flips";
+/// Damage to plant: a bit of a redundant block flips in memory before a restore.
+#[doc(hidden)]
+pub const DAMAGED_BLOCK: &str = "a bit of a redundant block flips";
+
 /// What a restore has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restored {
@@ -240,6 +247,10 @@ impl Checkpointer {
             self.ledger.apply(Event::Restored(0))?;
             return Ok(Restored::Nothing);
         };
+        #[cfg(feature = "planted-bugs")]
+        if planted::has(DAMAGED_SHARD) || planted::has(DAMAGED_BLOCK) {
+            self.store.variable_mut(epoch).damage(planted::has(DAMAGED_BLOCK));
+        }
         // What is damaged in memory counts as lost.
         let whole = choice.holders[world.rank()]
             && self.store.constant().verify().is_ok()

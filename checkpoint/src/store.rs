@@ -197,6 +197,19 @@ impl Slot {
         }
     }
 
+    /// Flips a bit of the shard, or of the first held block, behind the back of the hashes; for tests of what they
+    /// are for.
+    #[cfg(feature = "planted-bugs")]
+    pub(crate) fn damage(&mut self, in_block: bool) {
+        let bytes = match in_block {
+            true => self.blocks.first_mut().map(|block| &mut block.bytes),
+            false => Some(&mut self.shard),
+        };
+        if let Some(byte) = bytes.and_then(|bytes| bytes.first_mut()) {
+            *byte ^= 1;
+        }
+    }
+
     /// Returns the bytes of the shard and the held blocks.
     pub fn bytes_used(&self) -> usize {
         self.shard.len() + self.blocks().map(|(_, bytes)| bytes.len()).sum::<usize>()

@@ -7,6 +7,8 @@
 mod checker;
 #[path = "simulation/commit.rs"]
 mod commit;
+#[path = "simulation/damage.rs"]
+mod damage;
 #[path = "simulation/repair.rs"]
 mod repair;
 

@@ -12,11 +12,11 @@ use ft_comm::{CommError, Op, World};
 
 use super::{Choices, Course, checker, finds, for_seeds};
 
-const STEPS: u64 = 14;
+pub(super) const STEPS: u64 = 14;
 
 /// The state of one rank: some numbers, on some ranks none, and the sum of the last step.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Numbers {
+pub(super) struct Numbers {
     salt: Vec<u64>,
     values: Vec<u64>,
     sum: u64,
@@ -62,7 +62,7 @@ impl Numbers {
 }
 
 /// The answer, by rank, without any message.
-fn answer(ranks: usize) -> Vec<Vec<u8>> {
+pub(super) fn answer(ranks: usize) -> Vec<Vec<u8>> {
     let mut all: Vec<Numbers> = (0..ranks).map(Numbers::new).collect();
     for number in 1..=STEPS {
         let sum = all.iter().fold(0u64, |sum, numbers| sum.wrapping_add(numbers.share()));
@@ -71,7 +71,7 @@ fn answer(ranks: usize) -> Vec<Vec<u8>> {
     all.iter().map(Numbers::bytes).collect()
 }
 
-struct Recurrence;
+pub(super) struct Recurrence;
 
 impl Program for Recurrence {
     type State = Numbers;
