@@ -14,7 +14,7 @@ use ft_linalg::{
 use serde::{Deserialize, Serialize};
 
 use crate::cli::{CgArgs, Precond, Rhs};
-use crate::job::PROGRESS;
+use crate::progress::PROGRESS;
 
 /// How often progress is reported.
 const REPORT_EVERY: Duration = Duration::from_millis(50);

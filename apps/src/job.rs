@@ -10,11 +10,8 @@ use ft_comm::launch::{Order, launch};
 use ft_comm::proto::arbiter::{self, Config};
 
 use crate::cli::{Invocation, OnFailure, Options, Program};
-use crate::progress::{Display, is_watched};
+use crate::progress::{Display, PROGRESS, is_watched};
 use crate::report::{Ordered, Report};
-
-/// Setting that tells rank 0 that somebody looks at its progress.
-pub(crate) const PROGRESS: &str = "progress";
 
 /// Runs the job and reports on it.
 pub(crate) fn run(invocation: &Invocation, arguments: &[OsString]) -> ExitCode {

@@ -7,6 +7,9 @@ use ft_comm::proto::arbiter::Event;
 use ft_comm::time::Time;
 use indicatif::{ProgressBar, ProgressStyle};
 
+/// Setting that tells rank 0 that somebody looks at its progress.
+pub(crate) const PROGRESS: &str = "progress";
+
 /// What people see of a running job.
 pub(crate) struct Display {
     bar: Option<ProgressBar>,

@@ -5,13 +5,10 @@
 //! never references. Before a call returns, its operations are finished, or the driver is interrupted and
 //! touches no memory until the next generation, which begins with a new endpoint.
 
-use std::any::Any;
 use std::collections::HashMap;
-use std::ops::Range;
 use std::time::Duration;
 
 use crate::error::CommError;
-use crate::plain::Plain;
 use crate::proto::endpoint::{BounceId, Endpoint, Landing, OpId, Outcome};
 use crate::proto::matching::{Envelope, Pattern};
 use crate::proto::member::News;
@@ -21,66 +18,14 @@ use crate::transport::{LinkError, LinkId, Patience, Transport};
 use crate::wire::control::ToArbiter;
 use crate::wire::header::{HEADER_BYTES, Header};
 
+mod memory;
+
+pub(crate) use memory::{Memory, Place};
+
 /// Bytes that are read ahead from a link, so that many small messages cost one read.
 const STAGING_BYTES: usize = 32 << 10;
 /// Longest sleep between looks at the news.
 const NAP: Duration = Duration::from_millis(100);
-
-/// Memory that a blocking call lends to its operations.
-pub(crate) struct Memory<'a> {
-    pub(crate) read: &'a [u8],
-    pub(crate) write: &'a mut [u8],
-}
-
-impl Memory<'_> {
-    pub(crate) fn none() -> Memory<'static> {
-        Memory { read: &[], write: &mut [] }
-    }
-}
-
-/// A buffer that an operation owns.
-pub(crate) trait Buffer {
-    fn bytes(&self) -> &[u8];
-    fn bytes_mut(&mut self) -> &mut [u8];
-    fn into_any(self: Box<Self>) -> Box<dyn Any>;
-}
-
-impl<T: Plain> Buffer for Vec<T> {
-    fn bytes(&self) -> &[u8] {
-        bytemuck::cast_slice(self)
-    }
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        bytemuck::cast_slice_mut(self)
-    }
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
-}
-
-/// Where the bytes of an operation are.
-pub(crate) enum Place {
-    Read(Range<usize>),
-    Write(Range<usize>),
-    Owned(Box<dyn Buffer>),
-}
-
-impl Place {
-    fn bytes<'a>(&'a self, memory: &'a Memory<'_>) -> &'a [u8] {
-        match self {
-            Self::Read(range) => &memory.read[range.clone()],
-            Self::Write(range) => &memory.write[range.clone()],
-            Self::Owned(buffer) => buffer.bytes(),
-        }
-    }
-
-    fn bytes_mut<'a>(&'a mut self, memory: &'a mut Memory<'_>) -> &'a mut [u8] {
-        match self {
-            Self::Read(_) => unreachable!("receives have memory to write to"),
-            Self::Write(range) => &mut memory.write[range.clone()],
-            Self::Owned(buffer) => buffer.bytes_mut(),
-        }
-    }
-}
 
 #[derive(Debug)]
 enum State {

@@ -1,6 +1,7 @@
 //! The arbiter alone: what the launcher hears, and what it is to do then.
 
 use super::*;
+use crate::fault::KillSpec;
 
 const TIMEOUT: Duration = Duration::from_millis(1000);
 

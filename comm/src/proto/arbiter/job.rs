@@ -1,0 +1,130 @@
+//! What the arbiter is told and what it wants done: the order of a job, effects and events.
+
+use std::time::Duration;
+
+use crate::fault::KillSpec;
+use crate::rank::{Generation, PeerId, Rank};
+use crate::wire::control::ToRank;
+
+/// What happens when a rank is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFailure {
+    /// A replacement takes the rank; size and ranks stay.
+    Rebuild,
+    /// The job ends everywhere, with one cause.
+    Abort,
+}
+
+/// The job as it was ordered.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Ranks that compute.
+    pub compute: usize,
+    /// All ranks, dedicated parity ranks included.
+    pub total: usize,
+    /// What happens when a rank is lost.
+    pub on_failure: OnFailure,
+    /// How often the same rank may fail in a row without progress in between.
+    pub max_restarts: u32,
+    /// Heartbeat interval.
+    pub interval: Duration,
+    /// Silence after which a process counts as lost.
+    pub timeout: Duration,
+    /// Options for the layers above.
+    pub settings: Vec<(String, String)>,
+    /// Failures to inject.
+    pub kills: Vec<KillSpec>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// With this status.
+    Status(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// What the launcher is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Send a message.
+    Send {
+        /// To this process, if it is connected.
+        to: PeerId,
+        /// The message.
+        message: ToRank,
+    },
+    /// Start a process.
+    Start {
+        /// For this rank.
+        rank: Rank,
+        /// Under this number.
+        peer: PeerId,
+        /// How often the rank has been replaced.
+        incarnation: u32,
+    },
+    /// Put a process to death.
+    Kill(PeerId),
+    /// Stop a process (an injected hang).
+    Stop(PeerId),
+    /// Something that people want to know.
+    Record(Event),
+    /// The job is over with this status; nothing follows.
+    End {
+        /// Exit status.
+        code: i32,
+        /// Cause, empty if all went well.
+        message: String,
+    },
+}
+
+/// Something that people want to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// An injected failure strikes.
+    Struck {
+        /// Its position on the command line.
+        spec: usize,
+    },
+    /// A rank is lost.
+    Lost {
+        /// The rank.
+        rank: Rank,
+        /// How it was noticed.
+        cause: String,
+        /// The generation that it was a member of; none if it had not joined one.
+        generation: Option<Generation>,
+    },
+    /// A generation starts.
+    Decided {
+        /// Which.
+        generation: Generation,
+        /// Ranks that replacements hold.
+        failed: Vec<Rank>,
+    },
+    /// All ranks have resumed work after a repair.
+    Resumed {
+        /// In this generation.
+        generation: Generation,
+        /// Most steps that a rank has to do again.
+        steps_lost: u64,
+    },
+    /// A line for the terminal.
+    Progress {
+        /// From this rank.
+        rank: Rank,
+        /// The line.
+        line: String,
+    },
+    /// A rank has made progress that no failure will undo.
+    Marked {
+        /// Which.
+        rank: Rank,
+    },
+    /// All ranks are done; per rank what it has to report.
+    Finished {
+        /// By rank.
+        outputs: Vec<Vec<u8>>,
+    },
+}
