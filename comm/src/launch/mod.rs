@@ -93,6 +93,9 @@ pub enum LaunchError {
 
 /// Launches a job and returns when it has ended and no process of it is left.
 ///
+/// The calling process is the launcher and belongs to the job: it adopts orphans among its descendants, and
+/// every child that it has when the job has ended is killed.
+///
 /// # Errors
 /// The job could not be launched; no process is left then either.
 pub fn launch(order: Order, observer: &mut dyn FnMut(&Event, Time)) -> Result<Ending, LaunchError> {
@@ -100,6 +103,7 @@ pub fn launch(order: Order, observer: &mut dyn FnMut(&Event, Time)) -> Result<En
     let result = launcher.run(observer);
     // Whatever happened, nothing is left behind.
     launcher.kill_all();
+    launcher.end_orphans();
     result
 }
 
@@ -159,6 +163,7 @@ impl Launcher {
         let random = getrandom::fill(&mut key.job).and_then(|()| getrandom::fill(&mut key.key));
         random.map_err(|error| std::io::Error::other(error.to_string()))?;
         let doorman = Doorman::listen(key.clone(), PeerId::LAUNCHER)?;
+        process::adopt_orphans();
         let clock = Clock::start();
         Ok(Self {
             address: doorman.address()?,
@@ -270,6 +275,16 @@ impl Launcher {
         // Killed processes are reaped at once or soon; a job that could not be launched waits for them here.
         if self.ending.is_none() {
             self.processes.drain().for_each(|(_, process)| process.wait());
+        }
+    }
+
+    /// Waits, not for long, until no descendant of this process is left.
+    fn end_orphans(&self) {
+        let until = self.clock.now().after(GRACE);
+        while process::end_orphans() && self.clock.now() < until {
+            let mut fds = [PollFd::new(&self.signals.child, PollFlags::IN)];
+            let _ = rustix::event::poll(&mut fds, Some(&timespec(Duration::from_millis(5))));
+            rang(&self.signals.child);
         }
     }
 

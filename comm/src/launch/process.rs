@@ -9,7 +9,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 
 use crate::proto::arbiter::Exit;
 
@@ -67,6 +67,29 @@ impl Process {
 
     pub(super) fn wait(mut self) {
         let _ = self.0.wait();
+    }
+}
+
+/// From now on, orphans among the descendants of this process become its children, so that
+/// [`end_orphans`] finds them.
+pub(super) fn adopt_orphans() {
+    // Without it orphans are only killed with the group of their rank, and nobody waits for their end.
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+/// Kills and reaps one generation of children that are left; false when there is none.
+pub(super) fn end_orphans() -> bool {
+    let me = rustix::process::getpid().as_raw_nonzero();
+    let children = std::fs::read_to_string(format!("/proc/self/task/{me}/children")).unwrap_or_default();
+    for pid in children.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)) {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
     }
 }
 
