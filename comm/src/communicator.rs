@@ -201,6 +201,8 @@ impl Communicator {
         buf: &mut [T],
         recvs: &[Part],
     ) -> Result<(), CommError> {
+        // Nothing may be under way in borrowed memory when an argument is refused.
+        sends.iter().chain(recvs).try_for_each(|part| self.world(part.peer).map(|_| ()))?;
         let core = &mut *self.core.borrow_mut();
         core.enter()?;
         let driver = &mut core.driver;

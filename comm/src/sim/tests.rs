@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::EAGER_BYTES_MAX;
+use crate::communicator::Part;
 use crate::plain::Op;
 use crate::rank::{Source, TagSel};
 
@@ -141,6 +142,34 @@ fn all_may_send_long_messages_to_all_before_anybody_receives() {
             assert_eq!(buf, message(from));
         }
         sends.into_iter().for_each(|send| drop(send.wait().unwrap()));
+    });
+}
+
+/// What a call borrowed must not be touched after it: neither when an argument is refused, nor when a message
+/// has the wrong length.
+#[test]
+fn a_refused_exchange_leaves_nothing_behind() {
+    ranks(3, |comm| {
+        let (rank, size) = (comm.rank(), comm.size());
+        let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+        let part = |peer: usize, range| Part { peer, tag: 5, range };
+        let bad = comm.exchange(&[0u64; 1], &[part(size, 0..1)], &mut [0; 1], &[part(left, 0..1)]);
+        assert_eq!(bad, Err(CommError::RankOutOfRange { rank: size, size }));
+        // One sends two elements, the other wants one, while a long message is under way the other way round.
+        let long = vec![rank as u64; EAGER_BYTES_MAX];
+        let mut room = vec![0u64; 1 + EAGER_BYTES_MAX];
+        let sends = [part(right, 0..2), part(left, 0..EAGER_BYTES_MAX)];
+        let short =
+            comm.exchange(&long, &sends, &mut room, &[part(right, 1..1 + EAGER_BYTES_MAX), part(left, 0..1)]);
+        assert!(matches!(short, Err(CommError::Truncated { .. })), "{short:?}");
+        // Nothing was consumed of the one that did not fit.
+        let mut two = [9u64; 2];
+        comm.recv(&mut two, left, 5).unwrap();
+        assert_eq!(two, [left as u64; 2]);
+        comm.barrier().unwrap();
+        let mut got = [9u64; 1];
+        comm.exchange(&[rank as u64], &[part(right, 0..1)], &mut got, &[part(left, 0..1)]).unwrap();
+        assert_eq!(got, [left as u64]);
     });
 }
 
