@@ -330,13 +330,7 @@ impl Endpoint {
             return broken(format!("frame {} where {expected} was due", header.sequence));
         }
         self.peers[from].receive_sequence += 1;
-        let envelope = Envelope {
-            context: header.context,
-            source: header.source,
-            tag: header.tag,
-            length: header.length,
-            stamp: header.stamp,
-        };
+        let envelope = Envelope::from(header);
         match header.kind {
             Kind::Eager if header.length > EAGER_BYTES_MAX as u64 => {
                 broken(format!("an eager message of {} bytes", header.length))
@@ -433,13 +427,7 @@ impl Endpoint {
         match landing {
             Landing::Nowhere => None,
             Landing::Op(op) => {
-                let envelope = Envelope {
-                    context: header.context,
-                    source: header.source,
-                    tag: header.tag,
-                    length: header.length,
-                    stamp: header.stamp,
-                };
+                let envelope = Envelope::from(header);
                 self.ops.insert(op, Op::Finished(Outcome::Done(envelope)));
                 if header.kind == Kind::Eager {
                     self.give_back(from, cost(header.length), 0);

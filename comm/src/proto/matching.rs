@@ -7,6 +7,8 @@
 
 use std::collections::VecDeque;
 
+use crate::wire::header::Header;
+
 /// What a receive accepts; ranks are world ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
@@ -31,6 +33,13 @@ pub struct Envelope {
     pub length: u64,
     /// Opaque stamp.
     pub stamp: u64,
+}
+
+impl From<&Header> for Envelope {
+    fn from(header: &Header) -> Self {
+        let Header { context, source, tag, length, stamp, .. } = *header;
+        Self { context, source, tag, length, stamp }
+    }
 }
 
 impl Pattern {
