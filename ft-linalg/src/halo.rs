@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use ft_comm::{Communicator, Rank, Tag};
+use ft_comm::{Communicator, Part, Rank, Tag};
 
 use crate::{CsrRows, Global, LinalgError, Partition};
 
@@ -52,6 +52,9 @@ pub struct HaloPlan {
     sources: Vec<(Rank, Range<usize>)>,
     /// Which local rows go to whom.
     targets: Vec<(Rank, Vec<u32>)>,
+    /// The messages of an exchange: out of the packed values of `targets`, and into the halo values.
+    sends: Vec<Part>,
+    recvs: Vec<Part>,
 }
 
 impl HaloPlan {
@@ -74,9 +77,20 @@ impl HaloPlan {
             let rows: Result<Vec<u32>, LinalgError> = rows.iter().map(local).collect();
             Ok((*rank, rows?))
         });
+        let targets: Vec<(Rank, Vec<u32>)> = targets.collect::<Result<_, LinalgError>>()?;
+        let sources = by_owner(&cols, part);
+        let message = |peer: Rank, range: Range<usize>| Part { peer, tag: TAG_VALUES, range };
+        let mut end = 0;
+        let sends = targets.iter().map(|(rank, rows)| {
+            let start = end;
+            end += rows.len();
+            message(*rank, start..end)
+        });
         Ok(Self {
-            sources: by_owner(&cols, part),
-            targets: targets.collect::<Result<_, LinalgError>>()?,
+            sends: sends.collect(),
+            recvs: sources.iter().map(|(rank, range)| message(*rank, range.clone())).collect(),
+            sources,
+            targets,
             cols,
         })
     }
@@ -140,25 +154,23 @@ impl HaloPlan {
 #[derive(Clone, Copy, Debug)]
 pub struct Halo<'a>(pub(crate) &'a [f64]);
 
-/// Buffers of the exchange. They are kept between products: a solver's loop allocates no room for values, only the
-/// two short lists of requests.
+/// Buffers of the exchange, kept between products.
 ///
 /// Nothing in here needs a checkpoint; empty buffers (`default()`) grow at the first exchange.
 #[derive(Clone, Debug, Default)]
 pub struct HaloBuffers {
+    packed: Vec<f64>,
     values: Vec<f64>,
-    sends: Vec<Vec<f64>>,
-    receives: Vec<Vec<f64>>,
 }
 
 impl HaloBuffers {
     /// Gets the halo values of `x` (one element for each row of this rank).
     ///
-    /// Collective over the ranks of the plan: one message to each target and one from each source. On an error the
-    /// buffers are used up; the next call makes new ones.
+    /// Collective over the ranks of the plan: one message to each target and one from each source, which arrives
+    /// where the product reads it.
     ///
     /// # Errors
-    /// [`LinalgError::Comm`], [`LinalgError::Length`] when a message has another length than planned.
+    /// [`LinalgError::Comm`], also when a message has another length than planned.
     ///
     /// # Panics
     /// If `x` is shorter than the plan's rows.
@@ -168,35 +180,11 @@ impl HaloBuffers {
         x: &[f64],
         comm: &Communicator,
     ) -> Result<Halo<'_>, LinalgError> {
+        let rows = plan.targets.iter().flat_map(|(_, rows)| rows);
+        self.packed.clear();
+        self.packed.extend(rows.map(|&row| x[row as usize]));
         self.values.resize(plan.cols.len(), 0.0);
-        self.sends.resize_with(plan.targets.len(), Vec::new);
-        self.receives.resize_with(plan.sources.len(), Vec::new);
-
-        let mut receiving = Vec::with_capacity(plan.sources.len());
-        for ((source, part), buffer) in plan.sources.iter().zip(&mut self.receives) {
-            let mut buffer = std::mem::take(buffer);
-            buffer.resize(part.len(), 0.0);
-            receiving.push(comm.irecv(buffer, *source, TAG_VALUES)?);
-        }
-        let mut sending = Vec::with_capacity(plan.targets.len());
-        for ((target, rows), buffer) in plan.targets.iter().zip(&mut self.sends) {
-            let mut buffer = std::mem::take(buffer);
-            buffer.clear();
-            buffer.extend(rows.iter().map(|&row| x[row as usize]));
-            sending.push(comm.isend(buffer, *target, TAG_VALUES)?);
-        }
-        for ((request, (_, part)), kept) in receiving.into_iter().zip(&plan.sources).zip(&mut self.receives) {
-            let (buffer, status) = request.wait()?;
-            let (expected, found) = (part.len(), status.bytes / size_of::<f64>());
-            if found != expected {
-                return Err(LinalgError::Length { what: "halo message", expected, found });
-            }
-            self.values[part.clone()].copy_from_slice(&buffer);
-            *kept = buffer;
-        }
-        for (request, kept) in sending.into_iter().zip(&mut self.sends) {
-            *kept = request.wait()?.0;
-        }
+        comm.exchange(&self.packed, &plan.sends, &mut self.values, &plan.recvs)?;
         Ok(Halo(&self.values))
     }
 }
