@@ -123,13 +123,25 @@ impl Signals {
         };
         use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
         let end = [(SIGINT, Signal::INT), (SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP)];
-        let end = end.into_iter().map(|(number, signal)| Ok((signal, pipe(number)?)));
+        // Under nohup the end of the terminal is no reason to end.
+        let end = end
+            .into_iter()
+            .filter(|(number, _)| *number != SIGHUP || !is_ignored(SIGHUP))
+            .map(|(number, signal)| Ok((signal, pipe(number)?)));
         Ok(Self { child: pipe(SIGCHLD)?, end: end.collect::<std::io::Result<_>>()?, stop: pipe(SIGTSTP)? })
     }
 
     fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         [self.child.as_fd(), self.stop.as_fd()].into_iter().chain(self.end.iter().map(|(_, s)| s.as_fd()))
     }
+}
+
+/// Whether this process was started with the signal ignored.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask & (1 << (signal - 1)) != 0
 }
 
 fn rang(stream: &UnixStream) -> bool {

@@ -1,9 +1,11 @@
 //! From the start to the end, whatever the end: exit statuses, signals, streams, and nothing left behind.
 //! That no process is left is part of [`Run::finish`].
 
+use std::path::Path;
+
 use rustix::process::Signal;
 
-use crate::common::{LONG, Outcome, POISSON, Run, Running, example, poisson_answer};
+use crate::common::{LONG, Outcome, POISSON, Run, Running, built, example, poisson_answer};
 
 /// A job whose ranks are all at work.
 fn at_work(options: &str) -> Running {
@@ -29,6 +31,16 @@ fn interrupt_ends_the_job() {
 fn terminate_ends_the_job() {
     signalled(at_work(""), Signal::TERM, "").expect(143);
     signalled(at_work(""), Signal::HUP, "").expect(129);
+}
+
+#[test]
+fn under_nohup_the_end_of_the_terminal_ends_nothing() {
+    // The rank sends the signal itself, and gives the launcher time to heed it.
+    let rank = "kill -HUP $PPID; sleep 0.3; echo survived";
+    Run::ftrun("-n 1 /bin/sh -c").arg(rank).finish().expect(129);
+    let script = format!("trap '' HUP; exec \"$0\" -n 1 /bin/sh -c '{rank}'");
+    let sh = Run::program(Path::new("/bin/sh"), "-c").arg(script).arg(built().join("ftrun"));
+    assert_eq!(sh.finish().expect(0).stdout, "survived\n");
 }
 
 #[test]
