@@ -167,7 +167,7 @@ impl Communicator {
         let core = &mut *self.core.borrow_mut();
         core.enter()?;
         let place = Place::Owned(Box::new(buf));
-        let op = core.driver.send(to, self.context, tag, place, &mut Core::no_memory())?;
+        let op = core.driver.send(to, self.context, tag, place, &mut Memory::none())?;
         Ok(self.request(core, Some(to), op))
     }
 
@@ -184,7 +184,7 @@ impl Communicator {
         let pattern = self.pattern(source.into(), tag.into())?;
         let core = &mut *self.core.borrow_mut();
         core.enter()?;
-        let op = core.driver.receive(pattern, Place::Owned(Box::new(buf)), &mut Core::no_memory())?;
+        let op = core.driver.receive(pattern, Place::Owned(Box::new(buf)), &mut Memory::none())?;
         Ok(self.request(core, pattern.source.map(|rank| rank as Rank), op))
     }
 

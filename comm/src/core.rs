@@ -1,6 +1,6 @@
 //! What all communicators of a rank share: the driver, and the failures to inject.
 
-use crate::driver::{Driver, Memory};
+use crate::driver::Driver;
 use crate::error::CommError;
 use crate::fault::Faults;
 use crate::rank::Generation;
@@ -56,10 +56,5 @@ impl Core {
         self.enter()?;
         self.armed_step = Some(next);
         Ok(())
-    }
-
-    /// Memory of operations that own theirs.
-    pub(crate) fn no_memory() -> Memory<'static> {
-        Memory::none()
     }
 }

@@ -363,28 +363,19 @@ impl Faults {
     }
 
     /// To be called when the rank reaches point `name` for the `number`-th time (from 1), or `phase` within it.
-    /// Returns the index of the first entry that strikes here, and takes it off the list.
+    /// Returns the index of the first entry that strikes here, and takes it off the list. Failures at a time are the
+    /// launcher's affair: it has the clock of the job.
     ///
     /// An entry without a phase strikes at the first call for its point, whatever that call's phase.
     pub fn reached(&mut self, name: &str, number: u64, phase: Option<&str>) -> Option<usize> {
-        self.take(|spec| {
+        let position = self.pending.iter().position(|(_, spec)| {
             let this_time = match spec.point.when {
                 When::Once => true,
                 When::Number(n) => n == number,
                 When::Seconds(_) => false,
             };
             this_time && spec.point.name == name && (spec.phase.is_none() || spec.phase.as_deref() == phase)
-        })
-    }
-
-    /// Returns the index of the first entry whose time, `elapsed_s` seconds after the start of the job, has come, and
-    /// takes it off the list.
-    pub fn time_due(&mut self, elapsed_s: f64) -> Option<usize> {
-        self.take(|spec| matches!(spec.point.when, When::Seconds(seconds) if seconds <= elapsed_s))
-    }
-
-    fn take(&mut self, strikes: impl Fn(&KillSpec) -> bool) -> Option<usize> {
-        let position = self.pending.iter().position(|(_, spec)| strikes(spec))?;
+        })?;
         Some(self.pending.remove(position).0)
     }
 }
@@ -516,13 +507,8 @@ mod tests {
     }
 
     #[test]
-    fn time_comes_due_in_order_of_the_list() {
-        let mut faults = faults(0, &["0@time=2", "0@time=0.5", "0@step=1"]);
-        assert_eq!(faults.time_due(0.4), None);
-        assert_eq!(faults.reached("time", 2, None), None);
-        assert_eq!(faults.time_due(3.0), Some(0));
-        assert_eq!(faults.time_due(3.0), Some(1));
-        assert_eq!(faults.time_due(3.0), None);
+    fn a_time_is_no_point_of_a_rank() {
+        assert_eq!(faults(0, &["0@time=2"]).reached("time", 2, None), None);
     }
 
     fn any_spec() -> impl Strategy<Value = KillSpec> {

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 
 use crate::core::Core;
-use crate::driver::Place;
+use crate::driver::{Memory, Place};
 use crate::error::CommError;
 use crate::plain::Plain;
 use crate::proto::endpoint::{OpId, Outcome};
@@ -59,7 +59,7 @@ impl<T: Plain> Request<T> {
     pub fn wait(mut self) -> Result<(Vec<T>, Status), CommError> {
         let op = self.current()?;
         let mut core = self.core.borrow_mut();
-        let result = core.driver.wait(op, self.hint, &mut Core::no_memory());
+        let result = core.driver.wait(op, self.hint, &mut Memory::none());
         drop(core);
         self.op = None;
         let (outcome, place) = result?;

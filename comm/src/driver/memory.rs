@@ -12,6 +12,7 @@ pub(crate) struct Memory<'a> {
 }
 
 impl Memory<'_> {
+    /// For operations that own theirs.
     pub(crate) fn none() -> Memory<'static> {
         Memory { read: &[], write: &mut [] }
     }
