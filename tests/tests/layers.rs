@@ -28,12 +28,36 @@ const CRATES: &[Crate] = &[
         may_use: &["ft-encoders", "ft-comm", "ft-checkpoint-derive"],
     },
     Crate { name: "ft-linalg", dir: "ft-linalg", may_use: &["ft-encoders", "ft-comm", "ft-checkpoint"] },
-    Crate { name: "ft-apps", dir: "apps", may_use: ALL_LIBRARIES },
+    Crate { name: "ft-seismic", dir: "seismic", may_use: &[] },
+    Crate { name: "ft-montecarlo", dir: "montecarlo", may_use: &[] },
+    Crate { name: "ft-figures", dir: "figures", may_use: &[] },
     Crate { name: "ft-benches", dir: "benches", may_use: ALL_LIBRARIES },
+    Crate {
+        name: "ft-apps",
+        dir: "apps",
+        may_use: &[
+            "ft-encoders",
+            "ft-comm",
+            "ft-checkpoint",
+            "ft-linalg",
+            "ft-seismic",
+            "ft-montecarlo",
+            "ft-figures",
+            "ft-benches",
+        ],
+    },
     Crate { name: "ft-tests", dir: "tests", may_use: ALL_LIBRARIES },
 ];
 
-const ALL_LIBRARIES: &[&str] = &["ft-encoders", "ft-comm", "ft-checkpoint", "ft-linalg"];
+const ALL_LIBRARIES: &[&str] = &[
+    "ft-encoders",
+    "ft-comm",
+    "ft-checkpoint",
+    "ft-linalg",
+    "ft-seismic",
+    "ft-montecarlo",
+    "ft-figures",
+];
 
 /// The modules of `comm`, bottom to top. A module uses those below it and those of its own line.
 const COMM_LAYERS: &[&[&str]] = &[
@@ -99,6 +123,18 @@ const ABSENCES: &[Absence] = &[
         modules: &[],
         forbidden: &["std::fs", "std::net", "std::process", "std::thread", "std::time", "std::os::unix::net"],
         why: "codes are functions over slices",
+    },
+    Absence {
+        dir: "montecarlo",
+        modules: &[],
+        forbidden: &["std::fs", "std::net", "std::process", "std::thread", "std::time", "std::os::unix::net"],
+        why: "random numbers are functions of a seed and a counter",
+    },
+    Absence {
+        dir: "seismic",
+        modules: &[],
+        forbidden: &["std::net", "std::process", "std::thread", "std::time", "std::os::unix::net"],
+        why: "numerics and formats: no clock, no process, no thread",
     },
 ];
 

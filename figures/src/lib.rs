@@ -1,0 +1,1 @@
+//! Charts, timelines and pictures of fields, as SVG and PNG.

@@ -1,0 +1,1 @@
+//! Counter-based random numbers and the Monte Carlo kernels made of them.
