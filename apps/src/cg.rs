@@ -105,7 +105,7 @@ impl Program for CgProgram {
         {
             self.reported = Some(now);
             let (iteration, residual) = (job.cg.iteration, job.cg.relative_residual());
-            world.progress(format!("iteration {iteration}, relative residual {residual:.2e}"));
+            world.progress(None, format!("iteration {iteration}, relative residual {residual:.2e}"));
         }
         Ok(match step {
             Step::Continue => Flow::Continue,

@@ -5,18 +5,20 @@
 //! they meet messages. A failure at any point is an error of the call; then the survivors repair the world with
 //! [`Checkpointer::report`] and call [`Checkpointer::restore`] with the reports of all.
 
+use std::time::Duration;
+
 use ft_comm::planted;
 use ft_comm::time::Clock;
 use ft_comm::{CommError, Communicator, Op, Repair, World};
 use ft_encoders::Code;
 
 use crate::error::CheckpointError;
-use crate::exchange::{Circle, code};
+use crate::exchange::{Circle, Rebuilt, code};
 use crate::layout::{Group, Layout};
 use crate::protocol::{Event, Ledger, Report, choose};
 use crate::region::{Part, Protect, load, save};
 use crate::scheme::Scheme;
-use crate::stats::Stats;
+use crate::stats::{CheckpointSeconds, RestoreSeconds, Stats};
 use crate::store::{ShardMeta, Store};
 
 /// The library layer of the communicator for checkpoints.
@@ -103,7 +105,7 @@ impl Checkpointer {
 
     /// What protection has cost so far.
     pub fn stats(&self) -> Stats {
-        Stats { kept_bytes: self.store.bytes_reserved() as u64, ..self.stats }
+        Stats { kept_bytes: self.store.bytes_reserved() as u64, ..self.stats.clone() }
     }
 
     /// Takes a checkpoint of `state`. The first one holds its constant part too. With scheme `none` only the
@@ -132,15 +134,19 @@ impl Checkpointer {
             copied = copied.and(save(state, Part::Constant, slot.shard_mut()));
         }
 
+        let copied_at = self.clock.now();
         point("encode")?;
         let constant = if first { ShardMeta::of(self.store.constant().shard()) } else { ShardMeta::of(&[]) };
-        let metas = self.share([constant, ShardMeta::of(self.store.variable(epoch).shard())])?;
+        let variable = ShardMeta::of(self.store.variable(epoch).shard());
+        let mut computing = self.clock.now().since(copied_at);
+        let metas = self.share([constant, variable])?;
 
         point("exchange")?;
         if first {
-            self.encode(None, &metas.iter().map(|pair| pair[0]).collect::<Vec<_>>())?;
+            computing += self.encode(None, &metas.iter().map(|pair| pair[0]).collect::<Vec<_>>())?;
         }
-        self.encode(Some(epoch), &metas.iter().map(|pair| pair[1]).collect::<Vec<_>>())?;
+        computing += self.encode(Some(epoch), &metas.iter().map(|pair| pair[1]).collect::<Vec<_>>())?;
+        let exchanged_at = self.clock.now();
         let staged = copied.is_ok();
         if staged {
             self.ledger.apply(Event::Staged(epoch))?;
@@ -165,13 +171,23 @@ impl Checkpointer {
 
         let shard = self.store.variable(epoch).shard().len() + self.store.constant().shard().len();
         let copied = if first { shard } else { self.store.variable(epoch).shard().len() };
+        let now = self.clock.now();
+        let Stats { phases, .. } = &self.stats;
+        let phases = CheckpointSeconds {
+            copy: phases.copy + copied_at.since(started).as_secs_f64(),
+            encode: phases.encode + computing.as_secs_f64(),
+            exchange: phases.exchange + (exchanged_at.since(copied_at).saturating_sub(computing)).as_secs_f64(),
+            commit: phases.commit + now.since(exchanged_at).as_secs_f64(),
+        };
         self.stats = Stats {
             committed: epoch,
             bytes_protected: self.stats.bytes_protected + copied as u64,
             bytes_sent: self.stats.bytes_sent + (world.bytes_sent() - sent),
-            seconds: self.stats.seconds + self.clock.now().since(started).as_secs_f64(),
+            seconds: self.stats.seconds + now.since(started).as_secs_f64(),
+            phases,
             state_bytes: shard as u64,
             kept_bytes: 0,
+            restores: std::mem::take(&mut self.stats.restores),
         };
         Ok(())
     }
@@ -187,8 +203,10 @@ impl Checkpointer {
             .collect())
     }
 
-    /// Encodes one slot over the group (`None`: that of the constant part) and seals it.
-    fn encode(&mut self, epoch: Option<u32>, metas: &[ShardMeta]) -> Result<(), CheckpointError> {
+    /// Encodes one slot over the group (`None`: that of the constant part) and seals it. Gives the time spent in
+    /// computing.
+    fn encode(&mut self, epoch: Option<u32>, metas: &[ShardMeta]) -> Result<Duration, CheckpointError> {
+        let clock = self.clock;
         let slot = match epoch {
             None => self.store.constant_mut(),
             Some(epoch) => self.store.variable_mut(epoch),
@@ -196,13 +214,16 @@ impl Checkpointer {
         let Some((group, code, me)) = &self.home else {
             // Without a group there is only the own copy.
             let own = ShardMeta::of(slot.shard());
-            return Ok(slot.seal(&[own])?);
+            slot.seal(&[own])?;
+            return Ok(Duration::ZERO);
         };
         let metas: Vec<ShardMeta> =
             group.members[..group.computing].iter().map(|rank| metas[*rank]).collect();
-        let circle = Circle { comm: &self.comm, group, code: &**code, me: *me };
-        circle.encode(slot, &metas, &mut self.scratch)?;
-        Ok(slot.seal(&metas)?)
+        let circle = Circle { comm: &self.comm, group, code: &**code, me: *me, clock };
+        let computing = circle.encode(slot, &metas, &mut self.scratch)?;
+        let sealing = clock.now();
+        slot.seal(&metas)?;
+        Ok(computing + clock.now().since(sealing))
     }
 
     /// A failure was noticed; gives the value for `World::repair`.
@@ -219,8 +240,8 @@ impl Checkpointer {
     }
 
     /// After a repair: chooses the newest checkpoint that is whole from the reports of all ranks, rebuilds
-    /// what is lost or damaged, makes redundancy whole again, and loads `state`. When it returns on one rank, it
-    /// is whole on all ranks.
+    /// what is lost or damaged, makes redundancy whole again, and loads `state`; a rank whose live state is to stay
+    /// gives none. When it returns on one rank, the checkpoint is whole on all ranks.
     ///
     /// # Errors
     /// A failure; [`CheckpointError::BeyondTolerance`]: too much is lost, the job is to be ended.
@@ -228,8 +249,9 @@ impl Checkpointer {
         &mut self,
         world: &World,
         repair: &Repair,
-        state: &mut S,
+        state: Option<&mut S>,
     ) -> Result<Restored, CheckpointError> {
+        let started = self.clock.now();
         let number = u64::from(world.generation());
         let point = |phase: &str| world.fault_point("restore", number, Some(phase));
         point("plan")?;
@@ -258,10 +280,10 @@ impl Checkpointer {
         let lost: Vec<usize> = (0..flags.len()).filter(|rank| flags[*rank] == 0).collect();
         self.layout.survives(&lost)?;
 
+        let planned = self.clock.now();
         point("exchange")?;
-        if !lost.is_empty() {
-            self.rebuild(epoch, &lost, whole)?;
-        }
+        let rebuilt = if lost.is_empty() { Rebuilt::default() } else { self.rebuild(epoch, &lost, whole)? };
+        let rebuilt_at = self.clock.now();
         point("verify")?;
         if !whole {
             self.store.constant().verify_shard()?;
@@ -269,21 +291,31 @@ impl Checkpointer {
         }
         self.comm.barrier()?;
         self.ledger.apply(Event::Restored(epoch))?;
-        if !whole {
-            load(state, Part::Constant, self.store.constant().shard())?;
+        if let Some(state) = state {
+            if !whole {
+                load(state, Part::Constant, self.store.constant().shard())?;
+            }
+            load(state, Part::Variable, self.store.variable(epoch).shard())?;
         }
-        load(state, Part::Variable, self.store.variable(epoch).shard())?;
         self.stats.committed = epoch;
+        self.stats.restores.push(RestoreSeconds {
+            generation: world.generation(),
+            plan: planned.since(started).as_secs_f64(),
+            rebuild: rebuilt.shards.as_secs_f64(),
+            reprotect: rebuilt.blocks.as_secs_f64(),
+            load: self.clock.now().since(rebuilt_at).as_secs_f64(),
+        });
         Ok(Restored::Epoch(epoch))
     }
 
-    fn rebuild(&mut self, epoch: u32, lost: &[usize], whole: bool) -> Result<(), CheckpointError> {
-        let Some((group, code, me)) = &self.home else { return Ok(()) };
+    fn rebuild(&mut self, epoch: u32, lost: &[usize], whole: bool) -> Result<Rebuilt, CheckpointError> {
+        let mut spent = Rebuilt::default();
+        let Some((group, code, me)) = &self.home else { return Ok(spent) };
         let gone: Vec<bool> = group.members.iter().map(|rank| lost.contains(rank)).collect();
         if !gone.contains(&true) {
-            return Ok(());
+            return Ok(spent);
         }
-        let circle = Circle { comm: &self.comm, group, code: &**code, me: *me };
+        let circle = Circle { comm: &self.comm, group, code: &**code, me: *me, clock: self.clock };
         // The first whole member tells the lost ones what there was.
         let teller = gone.iter().position(|gone| !gone).expect("decodable groups have a whole member");
         let mut bytes = vec![0; group.computing * 80];
@@ -306,12 +338,15 @@ impl Checkpointer {
                 let half = if constant { 0 } else { group.computing };
                 told[half..half + group.computing].to_vec()
             };
-            circle.rebuild(slot, &metas, &gone)?;
+            let Rebuilt { shards, blocks } = circle.rebuild(slot, &metas, &gone)?;
+            let sealing = self.clock.now();
             if !whole {
                 slot.seal(&metas)?;
             }
+            spent.shards += shards;
+            spent.blocks += blocks + self.clock.now().since(sealing);
         }
-        Ok(())
+        Ok(spent)
     }
 }
 

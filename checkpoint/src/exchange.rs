@@ -2,7 +2,9 @@
 //! loss. The only place where codes meet messages.
 
 use std::ops::Range;
+use std::time::Duration;
 
+use ft_comm::time::Clock;
 use ft_comm::{Communicator, Part};
 use ft_encoders::{Code, Mirror, ReedSolomon, Xor};
 
@@ -25,6 +27,14 @@ pub(crate) struct Circle<'a> {
     pub(crate) group: &'a Group,
     pub(crate) code: &'a dyn Code,
     pub(crate) me: usize,
+    pub(crate) clock: Clock,
+}
+
+/// What a rebuild has spent on lost shards and on lost redundant blocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rebuilt {
+    pub(crate) shards: Duration,
+    pub(crate) blocks: Duration,
 }
 
 impl Circle<'_> {
@@ -32,13 +42,15 @@ impl Circle<'_> {
     /// `metas`; the own shard is in the slot.
     ///
     /// In round `d` every member sends the chunks that member + `d` holds parity for, and takes those of
-    /// member - `d`: `size - 1` rounds, `m` times the shard each way for a code of `m` parity blocks.
+    /// member - `d`: `size - 1` rounds, `m` times the shard each way for a code of `m` parity blocks. Gives the time
+    /// spent in computing.
     pub(crate) fn encode(
         &self,
         slot: &mut Slot,
         metas: &[ShardMeta],
         scratch: &mut Vec<u8>,
-    ) -> Result<(), CheckpointError> {
+    ) -> Result<Duration, CheckpointError> {
+        let mut computing = Duration::ZERO;
         let lens: Vec<usize> = metas.iter().map(|meta| meta.len as usize).collect();
         for (index, stripe) in self.group.stripes.iter().enumerate() {
             if stripe.parity.contains(&self.me) {
@@ -58,6 +70,7 @@ impl Circle<'_> {
             });
             scratch.resize(end.max(scratch.len()), 0);
             self.comm.exchange(slot.shard(), &sends, &mut scratch[..end], &recvs)?;
+            let received = self.clock.now();
             for part in &recvs {
                 let stripe = &self.group.stripes[part.tag as usize];
                 let position = stripe.data.iter().position(|(member, _)| *member == from).expect("it sent");
@@ -65,8 +78,9 @@ impl Circle<'_> {
                 let into = slot.begun_block_mut(part.tag as usize).expect("begun above");
                 self.code.accumulate(block, position, &scratch[part.range.clone()], into)?;
             }
+            computing += self.clock.now().since(received);
         }
-        Ok(())
+        Ok(computing)
     }
 
     /// The messages from member `data` to member `holder`, seen by the one whose `peer` the other is: one for
@@ -100,7 +114,8 @@ impl Circle<'_> {
         slot: &mut Slot,
         metas: &[ShardMeta],
         lost: &[bool],
-    ) -> Result<(), CheckpointError> {
+    ) -> Result<Rebuilt, CheckpointError> {
+        let mut spent = Rebuilt::default();
         let lens: Vec<usize> = metas.iter().map(|meta| meta.len as usize).collect();
         if lost[self.me] && self.me < lens.len() {
             let shard = slot.shard_mut();
@@ -119,6 +134,7 @@ impl Circle<'_> {
                 let sources: Vec<usize> =
                     (0..members.len()).filter(|at| !lost[members[*at]]).take(stripe.data.len()).collect();
                 let tag = u32::try_from(index).expect("stripes are few");
+                let started = self.clock.now();
                 if self.me == target {
                     self.decode(slot, &lens, index, &members, &sources, wanted)?;
                 } else if let Some(at) = sources.iter().find(|at| members[**at] == self.me) {
@@ -128,9 +144,11 @@ impl Circle<'_> {
                     };
                     self.comm.send(block, self.group.members[target], tag)?;
                 }
+                let time = self.clock.now().since(started);
+                *(if wanted < stripe.data.len() { &mut spent.shards } else { &mut spent.blocks }) += time;
             }
         }
-        Ok(())
+        Ok(spent)
     }
 
     /// Gets the blocks `sources` of stripe `index` and computes block `wanted`, which is this member's.

@@ -26,10 +26,12 @@
 // Derived code says `::ft_checkpoint`, in here as well.
 extern crate self as ft_checkpoint;
 
+pub mod bag;
 pub mod checkpointer;
 pub mod error;
 mod exchange;
 pub mod layout;
+mod pace;
 pub mod protocol;
 pub mod region;
 pub mod resilient;
@@ -37,6 +39,7 @@ pub mod scheme;
 pub mod stats;
 pub mod store;
 
+pub use bag::Bag;
 pub use checkpointer::{Checkpointer, Restored};
 pub use error::{
     BeyondTolerance, CheckpointError, LayoutError, LedgerError, ProtectError, ProtectErrorKind, SchemeError,
@@ -44,10 +47,11 @@ pub use error::{
 };
 pub use layout::{CodeSpec, Group, Layout, Stripe};
 pub use protocol::{Choice, Event, Ledger, Report, State, choose};
+pub use pace::Interval;
 pub use region::{Field, Part, Protect, Walk, load, save, save_into, size};
-pub use resilient::{Flow, Program, Protection, RunError, run};
+pub use resilient::{Flow, Program, Protection, RestorePolicy, RunError, run};
 pub use scheme::Scheme;
-pub use stats::Stats;
+pub use stats::{CheckpointSeconds, RestoreSeconds, Stats};
 pub use store::{ShardMeta, Slot, Store};
 
 #[doc(hidden)]

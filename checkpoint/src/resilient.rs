@@ -9,11 +9,13 @@
 
 use std::error::Error;
 
-use ft_comm::{CommError, Communicator, Membership, World};
+use ft_comm::time::{Clock, Time};
+use ft_comm::{CommError, Communicator, Membership, Rank, World};
 use serde::{Deserialize, Serialize};
 
 use crate::checkpointer::{Checkpointer, Restored};
 use crate::error::{CheckpointError, ProtectError};
+use crate::pace::{Interval, steps_in};
 use crate::region::{Field, Part, Protect, Walk};
 use crate::scheme::Scheme;
 use crate::stats::Stats;
@@ -22,6 +24,20 @@ use crate::stats::Stats;
 const LAYER: u32 = 1;
 const CHECKPOINT: u64 = 1;
 const FINISH: u64 = 2;
+/// Tag of the word of rank 0 on how many steps it is to the next checkpoint.
+const PACE: u32 = 1;
+
+/// What ranks do, for the timeline of the job.
+pub mod activity {
+    /// Steps of the program.
+    pub const COMPUTING: &str = "computing";
+    /// A checkpoint.
+    pub const CHECKPOINT: &str = "checkpoint";
+    /// For others.
+    pub const WAITING: &str = "waiting";
+    /// A restore after a failure.
+    pub const REBUILDING: &str = "rebuilding";
+}
 
 /// Whether the program goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,24 +48,38 @@ pub enum Flow {
     Done,
 }
 
-/// How a program is protected.
+/// Which ranks go back to the checkpoint after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RestorePolicy {
+    /// All of them: for programs whose ranks depend on each other's data, as solvers.
+    Global,
+    /// Only the replacements; survivors keep their live state, and [`Program::reconcile`] settles the differences:
+    /// for bags of tasks.
+    LostOnly,
+}
+
+/// How a program is protected.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Protection {
     /// Where the redundancy lies.
     pub scheme: Scheme,
-    /// Steps from one checkpoint to the next.
-    pub every: u64,
+    /// How often checkpoints are taken.
+    pub interval: Interval,
 }
 
 impl Protection {
-    /// As the launcher was told (`--scheme`, `--every`); without it, or with one rank, nothing is protected.
+    /// As the launcher was told (`--scheme`, `--every`, `--interval`); without it, or with one rank, nothing is protected.
     ///
     /// # Errors
     /// The launcher was told what this version does not know.
     pub fn from_launcher(world: &World) -> Result<Self, CheckpointError> {
         let scheme = world.setting("scheme").unwrap_or("none").parse()?;
-        let every = world.setting("every").and_then(|every| every.parse().ok()).unwrap_or(10);
-        Ok(Self { scheme, every })
+        let number = |name: &str| world.setting(name).and_then(|text| text.parse::<f64>().ok());
+        let interval = match number("interval") {
+            Some(seconds) => Interval::Seconds(seconds),
+            None => Interval::Steps(number("every").map_or(10, |steps| steps as u64)),
+        };
+        Ok(Self { scheme, interval })
     }
 }
 
@@ -61,6 +91,8 @@ pub trait Program {
     /// Errors of the program. One that is returned while a failure is known is taken for its consequence and
     /// repaired; any other ends the job.
     type Error: Error + From<CommError> + 'static;
+    /// Which ranks go back to the checkpoint after a failure.
+    const RESTORE: RestorePolicy = RestorePolicy::Global;
 
     /// Makes the state at the start.
     ///
@@ -77,7 +109,25 @@ pub trait Program {
         Ok(())
     }
 
-    /// Does step `number`, from 1. After an error the state may be torn; it is restored.
+    /// Settles the differences between survivors, which have gone on since the checkpoint, and the ranks `lost`, whose
+    /// state is that of the checkpoint; after [`Program::rebuild`], and only with [`RestorePolicy::LostOnly`]. Gives the
+    /// number of steps that this rank has to do again, for reports. A failure in it calls for another one.
+    ///
+    /// # Errors
+    /// Any ends the job, but for failures.
+    fn reconcile(
+        &mut self,
+        state: &mut Self::State,
+        world: &World,
+        lost: &[Rank],
+    ) -> Result<u64, Self::Error> {
+        let _ = (state, world, lost);
+        Ok(0)
+    }
+
+    /// Does step `number`, from 1. After an error the state may be torn; it is restored. With
+    /// [`RestorePolicy::LostOnly`] it must be such that the program can go on from it, and the next number is that of
+    /// the rank that was furthest.
     ///
     /// # Errors
     /// Any ends the job, but for failures.
@@ -147,7 +197,17 @@ pub fn run<P: Program>(
             return Err(RunError::Checkpoint(error));
         }
     };
-    let mut session = Session { orders: world.library(LAYER), world, protection, checkpointer, program };
+    let mut session = Session {
+        orders: world.library(LAYER),
+        world,
+        protection,
+        checkpointer,
+        program,
+        live: false,
+        due: 0,
+        clock: Clock::start(),
+        last: (0, Time(0)),
+    };
     let mut state = Stepped { step: 0, state: P::State::default() };
     let mut restoring = session.world.membership();
     loop {
@@ -203,6 +263,13 @@ struct Session<'a, P: Program> {
     protection: Protection,
     checkpointer: Checkpointer,
     program: &'a mut P,
+    /// The state is that of a program under way, not one to be restored.
+    live: bool,
+    /// The step after which the next checkpoint is due, with [`Interval::Seconds`].
+    due: u64,
+    clock: Clock,
+    /// The step of the last checkpoint or restore, and when that was over.
+    last: (u64, Time),
 }
 
 impl<P: Program> Session<'_, P> {
@@ -212,25 +279,15 @@ impl<P: Program> Session<'_, P> {
         state: &mut Stepped<P::State>,
         restoring: &Membership,
     ) -> Result<(), Problem<P::Error>> {
-        let reached = state.step;
-        let restored = match restoring.generation {
-            0 => Restored::Nothing,
-            _ => self.checkpointer.restore(&self.world, restoring, state)?,
-        };
-        match restored {
-            Restored::Nothing => {
-                state.step = 0;
-                state.state = self.program.init(&self.world).map_err(Problem::Program)?;
-            }
-            Restored::Epoch(_) => {
-                self.program.rebuild(&mut state.state, &self.world).map_err(Problem::Program)?;
-            }
-        }
+        let steps_lost = self.begin(state, restoring)?;
+        self.live = true;
         if restoring.generation > 0 {
-            self.world.resumed(reached.saturating_sub(state.step));
+            self.world.resumed(steps_lost);
         }
-        if !self.checkpointer.has_committed() {
-            self.checkpoint(state)?;
+        self.world.activity(activity::COMPUTING);
+        match self.checkpointer.has_committed() {
+            true => self.agree_pace(state.step)?,
+            false => self.checkpoint(state)?,
         }
         loop {
             let number = state.step + 1;
@@ -240,18 +297,72 @@ impl<P: Program> Session<'_, P> {
             if flow == Flow::Done {
                 break;
             }
-            if number.is_multiple_of(self.protection.every) {
+            let due = match self.protection.interval {
+                Interval::Steps(steps) => number.is_multiple_of(steps),
+                Interval::Seconds(_) => number >= self.due,
+            };
+            if due {
                 self.checkpoint(state)?;
             }
         }
+        self.world.activity(activity::WAITING);
         let output = self.program.output(&mut state.state, &self.world).map_err(Problem::Program)?;
         self.order(FINISH, state.step)?;
         self.finish(output)
     }
 
+    /// Makes or restores the state; gives the number of steps to be done again.
+    fn begin(
+        &mut self,
+        state: &mut Stepped<P::State>,
+        restoring: &Membership,
+    ) -> Result<u64, Problem<P::Error>> {
+        let reached = state.step;
+        let keeps = P::RESTORE == RestorePolicy::LostOnly && self.live;
+        let restored = match restoring.generation {
+            0 => Restored::Nothing,
+            _ => {
+                self.world.activity(activity::REBUILDING);
+                self.checkpointer.restore(&self.world, restoring, (!keeps).then_some(&mut *state))?
+            }
+        };
+        if restored == Restored::Nothing {
+            state.step = 0;
+            state.state = self.program.init(&self.world).map_err(Problem::Program)?;
+            return Ok(reached);
+        }
+        self.program.rebuild(&mut state.state, &self.world).map_err(Problem::Program)?;
+        if P::RESTORE == RestorePolicy::Global {
+            return Ok(reached.saturating_sub(state.step));
+        }
+        let mut all = vec![0; 2 * self.world.size()];
+        self.world.comm().allgather(&[u64::from(!keeps), state.step], &mut all)?;
+        let lost: Vec<Rank> = (0..self.world.size()).filter(|rank| all[2 * rank] == 1).collect();
+        state.step = all.iter().skip(1).step_by(2).copied().max().unwrap_or(0);
+        self.program.reconcile(&mut state.state, &self.world, &lost).map_err(Problem::Program)
+    }
+
     fn checkpoint(&mut self, state: &mut Stepped<P::State>) -> Result<(), Problem<P::Error>> {
+        self.world.activity(activity::CHECKPOINT);
         self.order(CHECKPOINT, state.step)?;
-        Ok(self.checkpointer.checkpoint(&self.world, state)?)
+        self.checkpointer.checkpoint(&self.world, state)?;
+        self.world.activity(activity::COMPUTING);
+        Ok(self.agree_pace(state.step)?)
+    }
+
+    /// Rank 0 counts out the steps to the next checkpoint and tells the others.
+    fn agree_pace(&mut self, step: u64) -> Result<(), CommError> {
+        let Interval::Seconds(seconds) = self.protection.interval else { return Ok(()) };
+        let now = self.clock.now();
+        let (before, since) = self.last;
+        let mut next = [step + steps_in(seconds, step.saturating_sub(before), now.since(since).as_secs_f64())];
+        if self.world.rank() == 0 {
+            (1..self.world.size()).try_for_each(|rank| self.orders.send(&next, rank, PACE))?;
+        } else {
+            self.orders.recv(&mut next, 0, PACE)?;
+        }
+        (self.due, self.last) = (next[0], (step, now));
+        Ok(())
     }
 
     fn finish(&mut self, output: Vec<u8>) -> Result<(), Problem<P::Error>> {
@@ -272,9 +383,11 @@ impl<P: Program> Session<'_, P> {
     fn serve(&mut self, restoring: &Membership) -> Result<(), Problem<P::Error>> {
         let mut nothing = ();
         if restoring.generation > 0 {
-            self.checkpointer.restore(&self.world, restoring, &mut nothing)?;
+            self.world.activity(activity::REBUILDING);
+            self.checkpointer.restore(&self.world, restoring, Some(&mut nothing))?;
             self.world.resumed(0);
         }
+        self.world.activity(activity::WAITING);
         let mut seen = 0;
         loop {
             let mut order = [0; 2];
@@ -285,7 +398,11 @@ impl<P: Program> Session<'_, P> {
             }
             seen = order[1];
             match order[0] {
-                CHECKPOINT => self.checkpointer.checkpoint(&self.world, &mut nothing)?,
+                CHECKPOINT => {
+                    self.world.activity(activity::CHECKPOINT);
+                    self.checkpointer.checkpoint(&self.world, &mut nothing)?;
+                    self.world.activity(activity::WAITING);
+                }
                 _ => return self.finish(Vec::new()),
             }
         }
@@ -297,6 +414,7 @@ impl<P: Program> Session<'_, P> {
         // error of a call is its own affair, and an error with another cause comes again.
         match self.world.check() {
             Err(CommError::PeerFailed { .. }) => {
+                self.world.activity(activity::WAITING);
                 let report = self.checkpointer.report().map_err(RunError::Checkpoint)?;
                 self.world.repair(report).map_err(RunError::Ended)
             }

@@ -1,9 +1,10 @@
 //! What protection has cost one rank so far.
 
+use ft_comm::Generation;
 use serde::{Deserialize, Serialize};
 
 /// Counted by each process; a replacement starts at zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
     /// Newest committed epoch.
     pub committed: u32,
@@ -13,27 +14,119 @@ pub struct Stats {
     pub bytes_sent: u64,
     /// Seconds spent in checkpoints.
     pub seconds: f64,
+    /// The same, by phase.
+    pub phases: CheckpointSeconds,
     /// Bytes of the protected state of this rank.
     pub state_bytes: u64,
     /// Bytes kept for it: copies of the own state and redundancy held for others.
     pub kept_bytes: u64,
+    /// What each restore took, in the order of their generations.
+    pub restores: Vec<RestoreSeconds>,
+}
+
+/// Where the time of checkpoints goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CheckpointSeconds {
+    /// Copying the state.
+    pub copy: f64,
+    /// Hashing, and computing redundant blocks.
+    pub encode: f64,
+    /// Moving blocks, or writing files, and waiting for others to do so.
+    pub exchange: f64,
+    /// Voting and committing.
+    pub commit: f64,
+}
+
+/// Where the time of one restore goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RestoreSeconds {
+    /// The generation that the restore starts.
+    pub generation: Generation,
+    /// Opening links, checking what is in memory, and agreeing on what is lost.
+    pub plan: f64,
+    /// Rebuilding lost shards.
+    pub rebuild: f64,
+    /// Rebuilding lost redundant blocks: re-protection.
+    pub reprotect: f64,
+    /// Checking what was rebuilt, waiting for all, and loading the state.
+    pub load: f64,
 }
 
 impl Stats {
-    /// The account of a job from those of its ranks: sums, but for the epoch and the time, which all share.
+    /// The account of a job from those of its ranks: sums, but for the epoch and the times, of which the longest
+    /// counts.
     pub fn merge(self, other: Self) -> Self {
+        let (mine, others) = (self.phases, other.phases);
+        let mut restores = self.restores;
+        for restore in other.restores {
+            match restores.iter_mut().find(|known| known.generation == restore.generation) {
+                Some(known) => *known = known.longest(&restore),
+                None => restores.push(restore),
+            }
+        }
+        restores.sort_by_key(|restore| restore.generation);
         Self {
             committed: self.committed.max(other.committed),
             bytes_protected: self.bytes_protected + other.bytes_protected,
             bytes_sent: self.bytes_sent + other.bytes_sent,
             seconds: self.seconds.max(other.seconds),
+            phases: CheckpointSeconds {
+                copy: mine.copy.max(others.copy),
+                encode: mine.encode.max(others.encode),
+                exchange: mine.exchange.max(others.exchange),
+                commit: mine.commit.max(others.commit),
+            },
             state_bytes: self.state_bytes + other.state_bytes,
             kept_bytes: self.kept_bytes + other.kept_bytes,
+            restores,
         }
     }
 
     /// Bytes in memory for each byte of state, the live state included.
     pub fn memory_overhead(&self) -> f64 {
         if self.state_bytes == 0 { 1.0 } else { 1.0 + self.kept_bytes as f64 / self.state_bytes as f64 }
+    }
+}
+
+impl RestoreSeconds {
+    fn longest(&self, other: &Self) -> Self {
+        Self {
+            generation: self.generation,
+            plan: self.plan.max(other.plan),
+            rebuild: self.rebuild.max(other.rebuild),
+            reprotect: self.reprotect.max(other.reprotect),
+            load: self.load.max(other.load),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_has_the_sum_of_bytes_and_the_longest_times() {
+        let restore = |generation, rebuild| RestoreSeconds { generation, rebuild, ..Default::default() };
+        let phases = |copy, commit| CheckpointSeconds { copy, commit, ..Default::default() };
+        let one = Stats {
+            committed: 3,
+            bytes_protected: 10,
+            seconds: 1.0,
+            phases: phases(1.0, 2.0),
+            restores: vec![restore(2, 0.5)],
+            ..Stats::default()
+        };
+        let other = Stats {
+            committed: 2,
+            bytes_protected: 5,
+            seconds: 4.0,
+            phases: phases(3.0, 1.0),
+            restores: vec![restore(1, 0.1), restore(2, 0.7)],
+            ..Stats::default()
+        };
+        let all = one.merge(other);
+        assert_eq!((all.committed, all.bytes_protected, all.seconds), (3, 15, 4.0));
+        assert_eq!(all.phases, phases(3.0, 2.0));
+        assert_eq!(all.restores, [restore(1, 0.1), restore(2, 0.7)]);
     }
 }

@@ -44,4 +44,4 @@ pub use plain::{Op, Plain, Reduce};
 pub use proto::endpoint::EAGER_BYTES_MAX;
 pub use rank::{Generation, Membership, PeerId, Rank, Seat, Source, Status, Tag, TagSel};
 pub use request::Request;
-pub use world::{ENV_KEY, ENV_LAUNCHER, ENV_PEER, Repair, World};
+pub use world::{ENV_KEY, ENV_LAUNCHER, ENV_PEER, Repair, TIMELINE, World};

@@ -26,6 +26,9 @@ pub const ENV_KEY: &str = "FTRUN_KEY";
 /// Environment: number of the process.
 pub const ENV_PEER: &str = "FTRUN_PEER";
 
+/// Setting: somebody wants to know what each rank does when.
+pub const TIMELINE: &str = "timeline";
+
 /// Context of the communicator of the ranks that compute; its collectives use the next number.
 const CONTEXT_COMPUTE: u32 = 2;
 /// Context of the communicator of all ranks.
@@ -218,9 +221,19 @@ impl World {
         self.core.borrow().driver.submit(ToArbiter::Mark);
     }
 
-    /// A line about the progress of the job, for the launcher's terminal.
-    pub fn progress(&self, line: impl Into<String>) {
-        self.core.borrow().driver.submit(ToArbiter::Progress { line: line.into() });
+    /// A line about the progress of the job, for the launcher's terminal, with the share of the work that is done
+    /// (0 to 1) if that can be said.
+    pub fn progress(&self, done: Option<f64>, line: impl Into<String>) {
+        let done = done.map(|done| (done.clamp(0.0, 1.0) * 1000.0) as u16);
+        self.core.borrow().driver.submit(ToArbiter::Progress { done, line: line.into() });
+    }
+
+    /// Says what this rank does from now on, for the timeline of the job; costs nothing unless somebody wants one
+    /// ([`TIMELINE`] among the settings).
+    pub fn activity(&self, name: &str) {
+        if self.setting(TIMELINE).is_some() {
+            self.core.borrow().driver.submit(ToArbiter::Activity { name: name.into() });
+        }
     }
 
     /// Begins step `next`, and ends the one before: injected failures count these.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::fault::KillSpec;
 use crate::proto::arbiter::Event;
-use crate::rank::Rank;
+use crate::rank::{Generation, Rank};
 use crate::time::Time;
 
 /// Ranks that were lost together, and what it took to go on.
@@ -18,10 +18,25 @@ pub struct Failure {
     pub detect: Option<Duration>,
     /// From the notice to the next generation: agreement and replacements.
     pub repair: Option<Duration>,
+    /// From the notice to the moment when the last survivor had stopped using the old generation; part of `repair`.
+    pub agree: Option<Duration>,
+    /// From the notice to the moment when the last replacement had joined; part of `repair`.
+    pub respawn: Option<Duration>,
+    /// The generation that the repair starts.
+    pub generation: Option<Generation>,
     /// From the next generation to the moment when all ranks work again.
     pub restore: Option<Duration>,
     /// Steps that had to be done again.
     pub steps_lost: u64,
+}
+
+/// An injected failure.
+#[derive(Debug)]
+enum Strike {
+    /// By its position on the command line.
+    Spec(usize),
+    /// A random kill of this rank.
+    Random(Rank),
 }
 
 #[derive(Debug)]
@@ -30,7 +45,10 @@ struct Entry {
     point: String,
     struck: Option<Time>,
     lost: Time,
+    agreed: Option<Time>,
+    respawned: Option<Time>,
     decided: Option<Time>,
+    generation: Option<Generation>,
     resumed: Option<Time>,
     steps_lost: u64,
 }
@@ -38,7 +56,7 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Ledger {
     kills: Vec<KillSpec>,
-    struck: Vec<(usize, Time)>,
+    struck: Vec<(Strike, Time)>,
     entries: Vec<Entry>,
 }
 
@@ -49,11 +67,18 @@ impl Ledger {
 
     pub(super) fn record(&mut self, now: Time, event: &Event) {
         match event {
-            Event::Struck { spec } => self.struck.push((*spec, now)),
+            Event::Struck { spec } => self.struck.push((Strike::Spec(*spec), now)),
+            Event::RandomKill { rank } => self.struck.push((Strike::Random(*rank), now)),
             Event::Lost { rank, cause, .. } => {
-                let struck =
-                    self.struck.iter().rev().find(|(spec, _)| self.kills[*spec].ranks.contains(rank));
-                let point = struck.map_or(cause.clone(), |(spec, _)| self.kills[*spec].point.to_string());
+                let struck = self.struck.iter().rev().find(|(strike, _)| match strike {
+                    Strike::Spec(spec) => self.kills[*spec].ranks.contains(rank),
+                    Strike::Random(struck) => struck == rank,
+                });
+                let point = match struck {
+                    Some((Strike::Spec(spec), _)) => self.kills[*spec].point.to_string(),
+                    Some((Strike::Random(_), _)) => "random".into(),
+                    None => cause.clone(),
+                };
                 match self.entries.iter_mut().find(|entry| entry.decided.is_none()) {
                     Some(entry) => {
                         if !entry.ranks.contains(rank) {
@@ -69,15 +94,21 @@ impl Ledger {
                         point,
                         struck: struck.map(|(_, at)| *at),
                         lost: now,
+                        agreed: None,
+                        respawned: None,
                         decided: None,
+                        generation: None,
                         resumed: None,
                         steps_lost: 0,
                     }),
                 }
             }
+            // The last time counts: another loss makes a repair start again.
+            Event::Agreed => self.open().for_each(|entry| entry.agreed = Some(now)),
+            Event::Respawned => self.open().for_each(|entry| entry.respawned = Some(now)),
             Event::Decided { generation, .. } => {
-                for entry in &mut self.entries {
-                    entry.decided.get_or_insert(now);
+                for entry in self.open() {
+                    (entry.decided, entry.generation) = (Some(now), Some(*generation));
                     // At the start of the job there is nothing to restore.
                     if *generation == 0 {
                         entry.resumed = Some(now);
@@ -89,8 +120,16 @@ impl Ledger {
                     (entry.resumed, entry.steps_lost) = (Some(now), *steps_lost);
                 }
             }
-            Event::Marked { .. } | Event::Progress { .. } | Event::Finished { .. } => {}
+            Event::Marked { .. }
+            | Event::Progress { .. }
+            | Event::Activity { .. }
+            | Event::Finished { .. } => {}
         }
+    }
+
+    /// Entries whose repair is under way.
+    fn open(&mut self) -> impl Iterator<Item = &mut Entry> {
+        self.entries.iter_mut().filter(|entry| entry.decided.is_none())
     }
 
     pub(super) fn failures(&self) -> Vec<Failure> {
@@ -99,6 +138,9 @@ impl Ledger {
             point: entry.point.clone(),
             detect: entry.struck.map(|struck| entry.lost.since(struck)),
             repair: entry.decided.map(|decided| decided.since(entry.lost)),
+            agree: entry.agreed.map(|agreed| agreed.since(entry.lost)),
+            respawn: entry.respawned.map(|respawned| respawned.since(entry.lost)),
+            generation: entry.generation,
             restore: entry.resumed.zip(entry.decided).map(|(resumed, decided)| resumed.since(decided)),
             steps_lost: entry.steps_lost,
         };
@@ -117,6 +159,8 @@ mod tests {
         ledger.record(Time(10), &Event::Struck { spec: 0 });
         ledger.record(Time(15), &lost(2));
         ledger.record(Time(17), &lost(1));
+        ledger.record(Time(21), &Event::Agreed);
+        ledger.record(Time(29), &Event::Respawned);
         ledger.record(Time(30), &Event::Decided { generation: 1, failed: vec![1, 2] });
         ledger.record(Time(50), &Event::Resumed { generation: 1, steps_lost: 3 });
         let [failure] = &ledger.failures()[..] else { panic!() };
@@ -124,6 +168,7 @@ mod tests {
         assert_eq!(failure.point, "step=4, killed by signal 9");
         let nanos = |span: Option<Duration>| span.unwrap().as_nanos();
         assert_eq!((nanos(failure.detect), nanos(failure.repair), nanos(failure.restore)), (5, 15, 20));
-        assert_eq!(failure.steps_lost, 3);
+        assert_eq!((nanos(failure.agree), nanos(failure.respawn)), (6, 14));
+        assert_eq!((failure.generation, failure.steps_lost), (Some(1), 3));
     }
 }

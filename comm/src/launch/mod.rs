@@ -69,6 +69,8 @@ pub struct Ending {
     pub failures: Vec<Failure>,
     /// Positions of injected failures that did not fire.
     pub unfired: Vec<usize>,
+    /// Random kills that had to wait until redundancy was whole again.
+    pub postponed: u32,
     /// Connections of strangers that were refused.
     pub strangers: u64,
     /// Wall time.
@@ -209,6 +211,7 @@ impl Launcher {
                         outputs: std::mem::take(&mut self.outputs),
                         failures: self.ledger.failures(),
                         unfired: self.arbiter.unfired(),
+                        postponed: self.arbiter.postponed(),
                         strangers: self.doorman.refused(),
                         elapsed: self.clock.now().since(Time(0)),
                     });

@@ -32,8 +32,11 @@ use crate::time::Time;
 use crate::wire::control::{ToArbiter, ToRank, Welcome};
 
 mod job;
+mod random;
 
 pub use job::{Config, Effect, Event, Exit, OnFailure};
+pub use random::Mtbf;
+use random::RandomKills;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -80,11 +83,18 @@ pub struct Arbiter {
     failed: BTreeMap<Rank, Loss>,
     /// Members were told to stop using the current generation.
     interrupted: bool,
+    /// Of a repair under way, what has been recorded: the survivors have agreed, the replacements have joined.
+    noted: (bool, bool),
     /// Repairs in a row that replaced nobody.
     empty_repairs: u32,
     detector: Detector,
     beat_due: Time,
     fired: BTreeSet<usize>,
+    random: Option<RandomKills>,
+    /// Ranks that were lost, until all are back at work.
+    unsettled: BTreeSet<Rank>,
+    /// Ranks that a random kill struck and that are not known to be lost yet.
+    struck: BTreeSet<Rank>,
     /// Processes that were told to exit without goodbye.
     dying: BTreeSet<PeerId>,
     next_peer: u32,
@@ -119,11 +129,15 @@ impl Arbiter {
             effects: chairs.iter().enumerate().map(start).collect(),
             next_peer: u32::try_from(config.total + 1).expect("ranks are few"),
             detector: Detector::new(config.timeout, now),
+            random: config.mtbf.clone().map(RandomKills::new),
+            unsettled: BTreeSet::new(),
+            struck: BTreeSet::new(),
             config,
             generation: None,
             chairs,
             failed: BTreeMap::new(),
             interrupted: false,
+            noted: (false, false),
             empty_repairs: 0,
             beat_due: now,
             fired: BTreeSet::new(),
@@ -145,6 +159,11 @@ impl Arbiter {
     /// Positions of the injected failures that have not fired.
     pub fn unfired(&self) -> Vec<usize> {
         (0..self.config.kills.len()).filter(|spec| !self.fired.contains(spec)).collect()
+    }
+
+    /// How many random kills had to wait for redundancy to be whole again.
+    pub fn postponed(&self) -> u32 {
+        self.random.as_ref().map_or(0, RandomKills::postponed)
     }
 
     fn rank_of(&self, peer: PeerId) -> Option<Rank> {
@@ -226,6 +245,7 @@ impl Arbiter {
                     if let Some(all) = self.chairs.iter().map(|c| c.resumed).collect::<Option<Vec<_>>>() {
                         self.chairs.iter_mut().for_each(|chair| chair.resumed = None);
                         let steps_lost = all.into_iter().max().unwrap_or(0);
+                        self.settle();
                         self.record(Event::Resumed { generation, steps_lost });
                     }
                 }
@@ -237,7 +257,8 @@ impl Arbiter {
                 self.empty_repairs = 0;
             }
             ToArbiter::Reached { spec } => self.strike(now, spec),
-            ToArbiter::Progress { line } => self.record(Event::Progress { rank, line }),
+            ToArbiter::Progress { done, line } => self.record(Event::Progress { rank, done, line }),
+            ToArbiter::Activity { name } => self.record(Event::Activity { rank, name }),
             ToArbiter::Finalize { generation, output } => {
                 if current(generation) && !self.interrupted {
                     self.chairs[rank].output = Some(output);
@@ -386,6 +407,7 @@ impl Arbiter {
                 self.strike(now, spec);
             }
         }
+        self.strike_at_random(now);
         if now >= self.beat_due {
             self.beat_due = now.after(self.config.interval);
             self.broadcast(&ToRank::Beat);
@@ -408,6 +430,30 @@ impl Arbiter {
         }
     }
 
+    /// All ranks are at work; but one that was struck and has not been missed yet.
+    fn settle(&mut self) {
+        self.unsettled.clone_from(&self.struck);
+        self.random.iter_mut().for_each(RandomKills::settled);
+    }
+
+    fn strike_at_random(&mut self, now: Time) {
+        let Some(random) = &mut self.random else { return };
+        if self.generation.is_none() || self.finished {
+            return;
+        }
+        random.start(now);
+        let living = |rank: &Rank| matches!(self.chairs[*rank].phase, Phase::Member | Phase::Ready(_));
+        let living: Vec<Rank> = (0..self.chairs.len()).filter(living).collect();
+        if let Some(rank) = random.strike(now, &living, &self.unsettled) {
+            let peer = self.chairs[rank].peer;
+            // Two kills before the first is noticed must not pass for one.
+            self.unsettled.insert(rank);
+            self.struck.insert(rank);
+            self.record(Event::RandomKill { rank });
+            self.effects.push_back(Effect::Kill(peer));
+        }
+    }
+
     /// All are done, but the end of this process cannot be seen behind a cut link: after its lease it is past.
     fn let_go(&mut self, now: Time, rank: Rank, lease: Duration) {
         let chair = &mut self.chairs[rank];
@@ -424,7 +470,8 @@ impl Arbiter {
 
     /// When [`Arbiter::tick`] is due.
     pub fn poll_timeout(&self) -> Time {
-        self.beat_due
+        let random = self.random.as_ref().and_then(RandomKills::due);
+        random.map_or(self.beat_due, |due| due.min(self.beat_due))
     }
 
     fn fail(&mut self, now: Time, rank: Rank, cause: String, confirmed: bool) {
@@ -432,6 +479,9 @@ impl Arbiter {
         let lost = chair.peer;
         let member = matches!(chair.phase, Phase::Member | Phase::Ready(_));
         self.detector.forget(lost);
+        self.noted = (false, false);
+        self.unsettled.insert(rank);
+        self.struck.remove(&rank);
         chair.failures += 1;
         let failures = chair.failures;
         let generation = self.generation.filter(|_| member);
@@ -467,11 +517,26 @@ impl Arbiter {
         self.decide();
     }
 
+    /// Records how far a repair is.
+    fn note(&mut self) {
+        let none = |phase: Phase| !self.chairs.iter().any(|chair| chair.phase == phase);
+        let (agreed, respawned) = (none(Phase::Member), none(Phase::Starting));
+        if self.generation.is_some() && agreed && !self.noted.0 {
+            self.noted.0 = true;
+            self.record(Event::Agreed);
+        }
+        if self.generation.is_some() && respawned && !self.noted.1 {
+            self.noted.1 = true;
+            self.record(Event::Respawned);
+        }
+    }
+
     /// Starts the next generation if everybody is ready for it.
     fn decide(&mut self) {
         if self.over || self.finished {
             return;
         }
+        self.note();
         let early = planted::has(planted::DECIDES_EARLY) && !self.failed.is_empty();
         let ready = |c: &Chair| {
             matches!(c.phase, Phase::Joined | Phase::Ready(_)) || early && c.phase == Phase::Member
@@ -506,10 +571,14 @@ impl Arbiter {
             marked: self.marked,
         };
         self.generation = Some(generation);
+        self.noted = (false, false);
         self.interrupted = false;
         for chair in &mut self.chairs {
             chair.phase = Phase::Member;
             (chair.output, chair.resumed) = (None, None);
+        }
+        if generation == 0 {
+            self.settle();
         }
         self.record(Event::Decided { generation, failed });
         self.broadcast(&ToRank::Decided(membership));

@@ -56,6 +56,7 @@ impl Service for Alone {
             | ToArbiter::Resumed { .. }
             | ToArbiter::Mark
             | ToArbiter::Reached { .. }
+            | ToArbiter::Activity { .. }
             | ToArbiter::Progress { .. } => {}
         }
     }

@@ -135,6 +135,7 @@ impl Kernel {
             timeout: config.timeout,
             settings: config.settings.clone(),
             kills: config.kills.clone(),
+            mtbf: None,
         };
         let faults = config.faults.draw(config.ranks + config.parity, &mut random);
         let mut kernel = Self {

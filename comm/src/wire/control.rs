@@ -70,8 +70,15 @@ pub enum ToArbiter {
         /// Position on the command line.
         spec: usize,
     },
+    /// What the rank does from now on, for a timeline.
+    Activity {
+        /// In the words of the layers above.
+        name: String,
+    },
     /// Progress for the terminal.
     Progress {
+        /// Thousandths of the work that are done, if that can be said.
+        done: Option<u16>,
         /// One line.
         line: String,
     },

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ft_checkpoint::checkpointer::{COMMITS_EARLY, FORGETS_STAGED};
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{Field, Flow, Layout, Part, Program, Protect, Protection, Scheme, Walk, choose};
+use ft_checkpoint::{Field, Flow, Interval, Layout, Part, Program, Protect, Protection, Scheme, Walk, choose};
 use ft_comm::proto::arbiter::Event as ArbiterEvent;
 use ft_comm::sim::{self, Config, Faults, SimOutcome};
 use ft_comm::{CommError, Op, World};
@@ -132,7 +132,7 @@ fn cuts_forever(seed: u64) -> bool {
 fn simulate(seed: u64, bug: &'static str) -> Outcome {
     let (scheme, ranks, parity) = job(seed);
     let mut choices = Choices(seed);
-    let protection = Protection { scheme, every: 1 + choices.below(4) };
+    let protection = Protection { scheme, interval: Interval::Steps(1 + choices.below(4)) };
     let mut config = Config { parity, bug, ..Config::rough(seed, ranks) };
     config.faults = Faults {
         cuts: cuts(seed),

@@ -3,7 +3,7 @@
 
 use ft_checkpoint::checkpointer::{DAMAGED_BLOCK, DAMAGED_SHARD};
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{Flow, Program, Protection};
+use ft_checkpoint::{Flow, Interval, Program, Protection};
 use ft_comm::sim::{self, Config};
 use ft_comm::{CommError, World, planted};
 
@@ -39,7 +39,7 @@ impl Program for Damaged {
 
 /// Rank 3 is lost in step 9 while the memory of `rank` is damaged; the status of the job, and its answers.
 fn run(scheme: &str, rank: usize, how: &'static str) -> (i32, String, Option<Vec<Vec<u8>>>) {
-    let protection = Protection { scheme: scheme.parse().expect("a scheme"), every: 3 };
+    let protection = Protection { scheme: scheme.parse().expect("a scheme"), interval: Interval::Steps(3) };
     let kills = vec!["3@step=9".parse().expect("a spec")];
     let outcome = sim::run(Config { kills, ..Config::calm(RANKS) }, |world| {
         ft_checkpoint::run(world, protection, &mut Damaged { rank, how })

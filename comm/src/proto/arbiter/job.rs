@@ -6,6 +6,8 @@ use crate::fault::KillSpec;
 use crate::rank::{Generation, PeerId, Rank};
 use crate::wire::control::ToRank;
 
+use super::Mtbf;
+
 /// What happens when a rank is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFailure {
@@ -34,6 +36,8 @@ pub struct Config {
     pub settings: Vec<(String, String)>,
     /// Failures to inject.
     pub kills: Vec<KillSpec>,
+    /// Random kills to inject.
+    pub mtbf: Option<Mtbf>,
 }
 
 /// How a process ended.
@@ -87,6 +91,11 @@ pub enum Event {
         /// Its position on the command line.
         spec: usize,
     },
+    /// A random kill strikes.
+    RandomKill {
+        /// This rank.
+        rank: Rank,
+    },
     /// A rank is lost.
     Lost {
         /// The rank.
@@ -96,6 +105,10 @@ pub enum Event {
         /// The generation that it was a member of; none if it had not joined one.
         generation: Option<Generation>,
     },
+    /// All survivors of a loss have stopped using the old generation.
+    Agreed,
+    /// All replacements have joined.
+    Respawned,
     /// A generation starts.
     Decided {
         /// Which.
@@ -114,8 +127,17 @@ pub enum Event {
     Progress {
         /// From this rank.
         rank: Rank,
+        /// Thousandths of the work that are done, if that can be said.
+        done: Option<u16>,
         /// The line.
         line: String,
+    },
+    /// A rank does something else from now on.
+    Activity {
+        /// This rank.
+        rank: Rank,
+        /// What, in the words of the layers above.
+        name: String,
     },
     /// A rank has made progress that no failure will undo.
     Marked {

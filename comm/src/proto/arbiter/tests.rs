@@ -111,6 +111,7 @@ fn config(total: usize) -> Config {
         timeout: TIMEOUT,
         settings: vec![],
         kills: vec![],
+        mtbf: None,
     }
 }
 
@@ -543,4 +544,30 @@ fn the_most_steps_lost_are_told_when_all_work_again() {
     assert_eq!(job.take(), []);
     job.says(1, ToArbiter::Resumed { generation: 1, steps_lost: 0 });
     assert_eq!(job.take(), [Effect::Record(Event::Resumed { generation: 1, steps_lost: 3 })]);
+}
+
+#[test]
+fn random_kills_wait_while_a_group_has_no_tolerance_left() {
+    let mtbf = Mtbf { mean: TIMEOUT * 3, seed: 3, groups: vec![(vec![0, 1, 2], 1)] };
+    let mut job = Job::with(Config { mtbf: Some(mtbf), max_restarts: 100, ..config(3) });
+    job.join_all();
+    job.take();
+    let struck = |job: &mut Job| {
+        let kill = |effect: &Effect| match effect {
+            Effect::Record(Event::RandomKill { rank }) => Some(*rank),
+            _ => None,
+        };
+        job.take().iter().filter_map(kill).collect::<Vec<_>>()
+    };
+    job.pass(TIMEOUT * 100, &[]);
+    let [victim] = struck(&mut job)[..] else { panic!("one is struck, and none before it is back") };
+    assert_eq!(job.arbiter.postponed(), 1);
+    job.dies(victim);
+    job.join(victim);
+    (0..3).filter(|rank| *rank != victim).for_each(|rank| job.ready(rank, 0, 0));
+    job.pass(TIMEOUT, &[]);
+    assert_eq!(struck(&mut job), [], "restored, but not at work yet");
+    (0..3).for_each(|rank| job.says(rank, ToArbiter::Resumed { generation: 1, steps_lost: 0 }));
+    job.pass(TIMEOUT, &[]);
+    assert_eq!(struck(&mut job).len(), 1, "the one that waited");
 }
