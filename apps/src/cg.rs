@@ -1,23 +1,81 @@
 //! `cg`: conjugate gradients on a sparse matrix, one iteration a step.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::str::FromStr;
 
-use ft_checkpoint::{Flow, Program, Protection};
+use clap::{ArgGroup, Args, ValueEnum};
+use ft_checkpoint::{Flow, Program};
 use ft_comm::World;
-use ft_comm::time::{Clock, Time};
 use ft_linalg::solver::CgJob;
 use ft_linalg::{
     DistMatrix, DistVector, LinalgError, Partition, Poisson, Preconditioning, Problem, Step, StopCriteria,
     StopReason, answer_hash, matrix_market, rhs,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::cli::{CgArgs, Precond, Rhs};
-use crate::progress::PROGRESS;
+use crate::app::{App, read};
+use crate::cli::{at_least_one, positive};
+use crate::rank::{self, Reporter};
 
-/// How often progress is reported.
-const REPORT_EVERY: Duration = Duration::from_millis(50);
+/// The arguments of `cg`.
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(next_help_heading = "Options of cg")]
+#[command(group = ArgGroup::new("system").required(true))]
+pub(crate) struct CgArgs {
+    /// The matrix, a Matrix Market file
+    #[arg(long, value_name = "FILE", group = "system")]
+    pub(crate) matrix: Option<PathBuf>,
+    /// The Poisson problem on a grid of N x N x N points
+    #[arg(long, value_name = "N", group = "system", value_parser = at_least_one)]
+    pub(crate) poisson: Option<usize>,
+    /// The Poisson problem on a grid of N x N points
+    #[arg(long, value_name = "N", group = "system", value_parser = at_least_one)]
+    pub(crate) poisson2d: Option<usize>,
+    /// The right-hand side: a file, 'ones', or 'solution' for the one whose solution is all ones
+    #[arg(long, value_name = "FILE|ones|solution", default_value = "solution")]
+    pub(crate) rhs: Rhs,
+    /// Done when the norm of the residual is below this part of that of the right-hand side
+    #[arg(long, value_name = "TOL", default_value = "1e-8", value_parser = positive)]
+    pub(crate) tol: f64,
+    /// Give up after N iterations
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = at_least_one)]
+    pub(crate) max_iter: usize,
+    /// The preconditioner; 'jacobi' divides by the diagonal
+    #[arg(long, value_name = "P", value_enum, default_value_t = Precond::None)]
+    pub(crate) precond: Precond,
+}
+
+/// The right-hand side of a system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Rhs {
+    /// A times the vector of ones.
+    Solution,
+    /// All ones.
+    Ones,
+    /// From a file.
+    File(PathBuf),
+}
+
+impl FromStr for Rhs {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text {
+            "solution" => Self::Solution,
+            "ones" => Self::Ones,
+            file => Self::File(file.into()),
+        })
+    }
+}
+
+/// A preconditioner of `cg`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Precond {
+    None,
+    Jacobi,
+}
 
 /// What `cg` is about, in the report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,22 +89,32 @@ pub(crate) struct CgResult {
     pub(crate) answer_hash: String,
 }
 
-/// One rank of `cg`.
-pub(crate) fn run(args: &CgArgs) -> ExitCode {
-    let mut program = CgProgram { args: args.clone(), reason: None, clock: Clock::start(), reported: None };
-    let outcome = World::init().map_err(|error| error.to_string()).and_then(|world| {
-        let protection = Protection::from_launcher(&world).map_err(|error| error.to_string())?;
-        ft_checkpoint::run(world, protection, &mut program).map_err(|error| error.to_string())
-    });
-    // The launcher has the cause and prints it once.
-    if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+impl App for CgArgs {
+    fn rank(&self) -> ExitCode {
+        rank::run(&mut CgProgram { args: self.clone(), reason: None, reporter: Reporter::new() })
+    }
+
+    fn complaint(&self, result: &Value) -> String {
+        read(result).filter(|r: &CgResult| !r.converged).map_or(String::new(), |r| r.reason)
+    }
+
+    fn headline(&self, result: &Value) -> String {
+        read(result).map_or(String::new(), |r: CgResult| format!("{} rows, {} nonzeros", r.rows, r.nonzeros))
+    }
+
+    fn lines(&self, result: &Value) -> Vec<String> {
+        let Some(CgResult { reason, relative_residual, answer_hash, .. }) = read(result) else {
+            return vec![];
+        };
+        let hash = &answer_hash[..16.min(answer_hash.len())];
+        vec![format!("{reason}, relative residual {relative_residual:.2e}, answer {hash}")]
+    }
 }
 
 struct CgProgram {
     args: CgArgs,
     reason: Option<StopReason>,
-    clock: Clock,
-    reported: Option<Time>,
+    reporter: Reporter,
 }
 
 impl CgProgram {
@@ -98,15 +166,10 @@ impl Program for CgProgram {
 
     fn step(&mut self, job: &mut CgJob, world: &World, _: u64) -> Result<Flow, LinalgError> {
         let step = job.step(world.comm())?;
-        let now = self.clock.now();
-        if world.rank() == 0
-            && world.setting(PROGRESS).is_some()
-            && self.reported.is_none_or(|last| now.since(last) >= REPORT_EVERY)
-        {
-            self.reported = Some(now);
+        self.reporter.say(world, || {
             let (iteration, residual) = (job.cg.iteration, job.cg.relative_residual());
-            world.progress(None, format!("iteration {iteration}, relative residual {residual:.2e}"));
-        }
+            (None, format!("iteration {iteration}, relative residual {residual:.2e}"))
+        });
         Ok(match step {
             Step::Continue => Flow::Continue,
             Step::Done(reason) => {

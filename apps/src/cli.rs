@@ -9,15 +9,13 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{ArgGroup, Args, Parser, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use ft_comm::fault::{self, KillSpec};
 
-/// A bundled app: its name and what it is for.
-const BUNDLED: &[(&str, &str)] = &[("cg", "solve a sparse linear system by conjugate gradients")];
+use crate::app::{App, BUNDLED, Bundled};
 
 const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP] or rs:K+M (default: xor; none for one rank)";
 
@@ -36,8 +34,8 @@ pub(crate) struct Invocation {
 /// What the ranks run.
 #[derive(Debug)]
 pub(crate) enum Program {
-    /// The bundled conjugate gradient solver.
-    Cg(CgArgs),
+    /// A bundled app.
+    App(&'static Bundled, Box<dyn App>),
     /// A program of the user's.
     Own { path: PathBuf, args: Vec<OsString> },
 }
@@ -58,12 +56,21 @@ pub(crate) struct Options {
     /// Take a checkpoint every N steps
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     pub(crate) every: usize,
+    /// Take a checkpoint about every SECONDS instead
+    #[arg(long, value_name = "SECONDS", value_parser = positive, conflicts_with = "every")]
+    pub(crate) interval: Option<f64>,
     /// When ranks are lost, start replacements and rebuild their data, or end the job
     #[arg(long, value_name = "M", value_enum, default_value_t = OnFailure::Rebuild)]
     pub(crate) on_failure: OnFailure,
     /// Inject a failure, such as 2@step=40; may be repeated
     #[arg(long, value_name = "SPEC")]
     pub(crate) kill: Vec<KillSpec>,
+    /// Kill a random rank again and again, at this mean time between failures; waits while redundancy is not whole
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    pub(crate) mtbf: Option<f64>,
+    /// Where random numbers come from: victims and times of --mtbf, and those of the app
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
     /// Give up when the same rank fails more than R times without a checkpoint in between
     #[arg(long, value_name = "R", default_value_t = 3)]
     pub(crate) max_restarts: usize,
@@ -76,6 +83,9 @@ pub(crate) struct Options {
     /// Print one JSON report on stdout at the end; everything else goes to stderr
     #[arg(long)]
     pub(crate) json: bool,
+    /// Draw who computed, took checkpoints, died and was rebuilt, when
+    #[arg(long, value_name = "FILE.svg|.png")]
+    pub(crate) timeline: Option<PathBuf>,
     /// Say more
     #[arg(short, long, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
@@ -130,65 +140,7 @@ pub(crate) enum OnFailure {
     Abort,
 }
 
-/// The arguments of `cg`.
-#[derive(Debug, Clone, PartialEq, Args)]
-#[command(next_help_heading = "Options of cg")]
-#[command(group = ArgGroup::new("system").required(true))]
-pub(crate) struct CgArgs {
-    /// The matrix, a Matrix Market file
-    #[arg(long, value_name = "FILE", group = "system")]
-    pub(crate) matrix: Option<PathBuf>,
-    /// The Poisson problem on a grid of N x N x N points
-    #[arg(long, value_name = "N", group = "system", value_parser = at_least_one)]
-    pub(crate) poisson: Option<usize>,
-    /// The Poisson problem on a grid of N x N points
-    #[arg(long, value_name = "N", group = "system", value_parser = at_least_one)]
-    pub(crate) poisson2d: Option<usize>,
-    /// The right-hand side: a file, 'ones', or 'solution' for the one whose solution is all ones
-    #[arg(long, value_name = "FILE|ones|solution", default_value = "solution")]
-    pub(crate) rhs: Rhs,
-    /// Done when the norm of the residual is below this part of that of the right-hand side
-    #[arg(long, value_name = "TOL", default_value = "1e-8", value_parser = positive)]
-    pub(crate) tol: f64,
-    /// Give up after N iterations
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = at_least_one)]
-    pub(crate) max_iter: usize,
-    /// The preconditioner; 'jacobi' divides by the diagonal
-    #[arg(long, value_name = "P", value_enum, default_value_t = Precond::None)]
-    pub(crate) precond: Precond,
-}
-
-/// The right-hand side of a system.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Rhs {
-    /// A times the vector of ones.
-    Solution,
-    /// All ones.
-    Ones,
-    /// From a file.
-    File(PathBuf),
-}
-
-impl FromStr for Rhs {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(match text {
-            "solution" => Self::Solution,
-            "ones" => Self::Ones,
-            file => Self::File(file.into()),
-        })
-    }
-}
-
-/// A preconditioner of `cg`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Precond {
-    None,
-    Jacobi,
-}
-
-fn at_least_one(text: &str) -> Result<usize, String> {
+pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("must be at least 1".to_owned()),
         Ok(number) => Ok(number),
@@ -196,7 +148,7 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-fn positive(text: &str) -> Result<f64, String> {
+pub(crate) fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|x: &f64| x.is_finite() && *x > 0.0);
     number.ok_or_else(|| "must be a number above 0".to_owned())
 }
@@ -214,22 +166,34 @@ struct AnyProgram {
     command: Vec<OsString>,
 }
 
-/// `ftrun` with `cg`, whose name has been taken out.
+/// `ftrun` with a bundled app, whose name has been taken out.
 #[derive(Debug, Parser)]
-#[command(name = "ftrun cg", version, max_term_width = 110)]
-#[command(about = "Solve a sparse linear system by conjugate gradients")]
-#[command(override_usage = "ftrun [OPTIONS] cg <--matrix FILE|--poisson N|--poisson2d N> [OPTIONS]")]
-struct WithCg {
+#[command(version, max_term_width = 110)]
+struct WithApp<A: Args> {
     #[command(flatten)]
-    app: CgArgs,
+    app: A,
     #[command(flatten)]
     options: Options,
 }
 
+/// Reads the command line of app `A`, without its name.
+pub(crate) fn parse_app<A: App + Args + 'static>(
+    app: &Bundled,
+    argv: &[OsString],
+) -> Result<(Options, Box<dyn App>), clap::Error> {
+    let command = WithApp::<A>::command()
+        .name(app.name)
+        .display_name(format!("ftrun {}", app.name))
+        .about(app.purpose)
+        .override_usage(format!("ftrun [OPTIONS] {} {} [OPTIONS]", app.name, app.usage).replace("  ", " "));
+    let with = WithApp::<A>::from_arg_matches(&command.try_get_matches_from(argv)?)?;
+    Ok((with.options, Box::new(with.app)))
+}
+
 fn after_help() -> String {
     let mut text = String::from("Bundled apps ('ftrun APP --help' says more):\n");
-    for (name, purpose) in BUNDLED {
-        let _ = writeln!(text, "  {name:<8}{purpose}");
+    for Bundled { name, purpose, .. } in BUNDLED {
+        let _ = writeln!(text, "  {name:<12}{purpose}");
     }
     let _ = write!(text, "\nFailures to inject:\n  {}", fault::grammar().replace('\n', "\n  "));
     text
@@ -265,12 +229,14 @@ impl Stop {
 pub(crate) fn parse(argv: &[OsString]) -> Result<Invocation, Stop> {
     let any = AnyProgram::try_parse_from(argv).map_err(stop)?;
     let (name, args) = any.command.split_first().expect("clap asks for a program");
-    let invocation = if is_bundled(name) {
+    let invocation = if let Some(bundled) = BUNDLED.iter().find(|app| name == app.name) {
         let before = &argv[..argv.len() - any.command.len()];
         // The `--` of `ftrun -n 4 -- cg` has served its purpose.
         let before = before.strip_suffix(&[OsString::from("--")]).unwrap_or(before);
-        let with_cg = WithCg::try_parse_from(before.iter().chain(args)).map_err(stop)?;
-        Invocation { options: with_cg.options, program: Program::Cg(with_cg.app) }
+        let argv: Vec<OsString> = before.iter().chain(args).cloned().collect();
+        let (options, app) = (bundled.parse)(bundled, &argv).map_err(stop)?;
+        app.check(&options).map_err(|complaint| Stop::usage(&complaint, HINT))?;
+        Invocation { options, program: Program::App(bundled, app) }
     } else {
         let path = own_program(name)?;
         Invocation { options: any.options, program: Program::Own { path, args: args.to_vec() } }
@@ -281,10 +247,6 @@ pub(crate) fn parse(argv: &[OsString]) -> Result<Invocation, Stop> {
 
 const HINT: &str = "See 'ftrun --help'.";
 
-fn is_bundled(name: &OsStr) -> bool {
-    BUNDLED.iter().any(|(app, _)| name == *app)
-}
-
 /// The path of a program that is not bundled. One without a `/` is a file here, never one from `$PATH`.
 fn own_program(name: &OsStr) -> Result<PathBuf, Stop> {
     let path = Path::new(name);
@@ -294,7 +256,7 @@ fn own_program(name: &OsStr) -> Result<PathBuf, Stop> {
     if path.is_file() {
         return Ok(Path::new(".").join(path));
     }
-    let apps: Vec<&str> = BUNDLED.iter().map(|(app, _)| *app).collect();
+    let apps: Vec<&str> = BUNDLED.iter().map(|app| app.name).collect();
     let complaint = format!(
         "'{}' is neither a bundled app nor a file; bundled apps: {}",
         path.display(),
@@ -335,9 +297,12 @@ mod tests {
         read(line).unwrap_or_else(|stop| panic!("{line}: {}", stop.text))
     }
 
-    fn cg(line: &str) -> (Options, CgArgs) {
+    /// The options of a job with `cg`, and its own as they print.
+    fn cg(line: &str) -> (Options, String) {
         match good(line) {
-            Invocation { options, program: Program::Cg(args) } => (options, args),
+            Invocation { options, program: Program::App(app, args) } if app.name == "cg" => {
+                (options, format!("{args:?}"))
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -353,7 +318,10 @@ mod tests {
     fn the_commands_are_sound() {
         use clap::CommandFactory as _;
         AnyProgram::command().debug_assert();
-        WithCg::command().debug_assert();
+        for app in BUNDLED {
+            let stop = read(&format!("ftrun {} --help", app.name)).expect_err("help");
+            assert!(stop.status == 0 && stop.text.contains(app.purpose), "{}: {}", app.name, stop.text);
+        }
     }
 
     #[test]
@@ -364,15 +332,8 @@ mod tests {
         assert_eq!(options.heartbeat_interval(), Duration::from_millis(100));
         assert_eq!(options.heartbeat_timeout(), Duration::from_millis(1000));
         assert!(options.kill.is_empty() && !options.json && !options.verbose && !options.quiet);
-        let expected = CgArgs {
-            matrix: None,
-            poisson: Some(8),
-            poisson2d: None,
-            rhs: Rhs::Solution,
-            tol: 1e-8,
-            max_iter: 10_000,
-            precond: Precond::None,
-        };
+        let expected = "CgArgs { matrix: None, poisson: Some(8), poisson2d: None, rhs: Solution, tol: 1e-8, \
+                        max_iter: 10000, precond: None }";
         assert_eq!(args, expected);
         assert_eq!(cg("ftrun -n 1 cg --poisson 8").0.scheme(), "none");
         assert!(cg("ftrun cg --poisson 8").0.ranks() >= 1);
@@ -385,11 +346,12 @@ mod tests {
         assert_eq!((options.ranks(), options.every, options.json), (4, 5, true));
         let kills: Vec<String> = options.kill.iter().map(ToString::to_string).collect();
         assert_eq!(kills, ["1@init", "2@step=40"]);
-        assert_eq!(args.poisson2d, Some(64));
+        assert!(args.contains("poisson2d: Some(64)"), "{args}");
         let (options, args) = cg("ftrun -v -- cg --matrix a.mtx --rhs b.mtx --precond jacobi -n3");
         assert_eq!((options.ranks(), options.verbose), (3, true));
-        assert_eq!((args.matrix, args.rhs), (Some("a.mtx".into()), Rhs::File("b.mtx".into())));
-        assert_eq!(args.precond, Precond::Jacobi);
+        for part in ["matrix: Some(\"a.mtx\")", "rhs: File(\"b.mtx\")", "precond: Jacobi"] {
+            assert!(args.contains(part), "{args}");
+        }
     }
 
     #[test]

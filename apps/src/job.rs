@@ -4,10 +4,12 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use ft_checkpoint::{Layout, Scheme};
+use ft_comm::TIMELINE;
 use ft_comm::launch::{Order, launch};
-use ft_comm::proto::arbiter::{self, Config};
+use ft_comm::proto::arbiter::{self, Config, Mtbf};
 
 use crate::cli::{Invocation, OnFailure, Options, Program};
 use crate::progress::{Display, PROGRESS, is_watched};
@@ -61,25 +63,32 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     let ending = launch(order, &mut |event, at| display.show(event, at)).map_err(failed)?;
     display.finish();
 
-    let bundled = matches!(invocation.program, Program::Cg(_));
+    let app = match &invocation.program {
+        Program::App(_, app) => Some(&**app),
+        Program::Own { .. } => None,
+    };
     let ordered = Ordered {
         app: match &invocation.program {
-            Program::Cg(_) => "cg".into(),
+            Program::App(bundled, _) => bundled.name.into(),
             Program::Own { path, .. } => path.display().to_string(),
         },
+        seed: options.seed,
         ranks: layout.ranks(),
         parity_ranks: layout.parity_ranks(),
         scheme: if layout.groups.is_empty() { scheme } else { layout.scheme_of(0) }.to_string(),
         kills,
     };
-    let report = Report::new(ordered, &ending, bundled);
+    let report = Report::new(ordered, &ending, app);
     if options.json {
         println!("{}", report.json());
-    } else if bundled && !options.quiet && !ending.outputs.is_empty() {
-        print!("{}", report.text());
+    } else if let (Some(app), false, false) = (app, options.quiet, ending.outputs.is_empty()) {
+        print!("{}", report.text(app));
     }
     if !report.complaint().is_empty() {
         eprintln!("ftrun: {}", report.complaint());
+    }
+    if let (Some(app), false) = (app, ending.outputs.is_empty()) {
+        app.finish(report.result()).map_err(failed)?;
     }
     for spec in report.unfired() {
         eprintln!("ftrun: --kill {spec} never fired");
@@ -99,6 +108,9 @@ fn require_executable(path: &Path) -> Result<(), String> {
 fn config(options: &Options, layout: &Layout) -> Config {
     let mut settings =
         vec![("scheme".into(), options.scheme().into()), ("every".into(), options.every.to_string())];
+    settings.push(("seed".into(), options.seed.to_string()));
+    settings.extend(options.interval.map(|seconds| ("interval".into(), seconds.to_string())));
+    settings.extend(options.timeline.as_ref().map(|_| (TIMELINE.into(), String::new())));
     if is_watched(options.quiet) {
         settings.push((PROGRESS.into(), String::new()));
     }
@@ -114,5 +126,10 @@ fn config(options: &Options, layout: &Layout) -> Config {
         timeout: options.heartbeat_timeout(),
         settings,
         kills: options.kill.clone(),
+        mtbf: options.mtbf.map(|seconds| Mtbf {
+            mean: Duration::from_secs_f64(seconds),
+            seed: options.seed,
+            groups: layout.groups.iter().map(|group| (group.members.clone(), group.tolerance())).collect(),
+        }),
     }
 }

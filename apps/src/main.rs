@@ -4,10 +4,12 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
+mod app;
 mod cg;
 mod cli;
 mod job;
 mod progress;
+mod rank;
 mod report;
 
 /// First argument of the processes that the launcher starts, followed by the launcher's process number and
@@ -41,7 +43,7 @@ fn as_rank(launcher: u32, mut argv: Vec<OsString>) -> ExitCode {
             eprintln!("ftrun: cannot run {}: {error}", path.display());
             ExitCode::from(2)
         }
-        Ok(cli::Invocation { program: cli::Program::Cg(args), .. }) => cg::run(&args),
+        Ok(cli::Invocation { program: cli::Program::App(_, app), .. }) => app.rank(),
         Err(stop) => stop.print(),
     }
 }

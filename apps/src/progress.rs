@@ -25,24 +25,37 @@ pub(crate) fn is_watched(quiet: bool) -> bool {
     !quiet && std::io::stderr().is_terminal()
 }
 
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template);
+    style.unwrap_or_else(|_| ProgressStyle::default_spinner()).progress_chars("=> ")
+}
+
 impl Display {
     pub(crate) fn new(quiet: bool, verbose: bool, kills: Vec<String>) -> Self {
-        let bar = is_watched(quiet).then(|| {
-            let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
-            ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
-        });
+        let bar = is_watched(quiet)
+            .then(|| ProgressBar::new_spinner().with_style(style("{spinner} {elapsed} {msg}")));
         Self { bar, verbose, work: "starting".into(), checkpoints: 0, failures: 0, kills }
     }
 
     pub(crate) fn show(&mut self, event: &Event, at: Time) {
         match event {
-            Event::Progress { line, .. } => self.work.clone_from(line),
+            Event::Progress { line, done, .. } => {
+                self.work.clone_from(line);
+                if let (Some(bar), Some(done)) = (&self.bar, done) {
+                    if bar.length().is_none() {
+                        bar.set_length(1000);
+                        bar.set_style(style("{elapsed} [{bar:30}] {percent} %, {eta} left, {msg}"));
+                    }
+                    bar.set_position(u64::from(*done));
+                }
+            }
             Event::Marked { rank: 0 } => self.checkpoints += 1,
             Event::Lost { .. } => self.failures += 1,
             _ => {}
         }
         let said = match event {
             Event::Struck { spec } => self.verbose.then(|| format!("--kill {} strikes", self.kills[*spec])),
+            Event::RandomKill { rank } => self.verbose.then(|| format!("--mtbf strikes rank {rank}")),
             Event::Lost { rank, cause, .. } => Some(format!("rank {rank} is lost: {cause}")),
             Event::Decided { generation: 0, .. } => self.verbose.then(|| "all ranks have joined".into()),
             Event::Decided { generation, failed } => {
@@ -52,7 +65,11 @@ impl Display {
                 Some(format!("state restored from memory, {steps_lost} steps are done again"))
             }
             Event::Finished { .. } => self.verbose.then(|| "all ranks are done".into()),
-            Event::Marked { .. } | Event::Progress { .. } => None,
+            Event::Marked { .. }
+            | Event::Progress { .. }
+            | Event::Activity { .. }
+            | Event::Agreed
+            | Event::Respawned => None,
         };
         let said = said.map(|text| format!("ftrun: {:9.6} s  {text}", at.seconds()));
         match (&self.bar, said) {

@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use ft_checkpoint::Stats;
 use ft_checkpoint::resilient::RankReport;
+use ft_checkpoint::{CheckpointSeconds, RestoreSeconds, Stats};
 use ft_comm::launch::{Ending, Failure};
 use ft_comm::list;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cg::CgResult;
+use crate::app::App;
 
 /// The report of one job.
 #[derive(Debug, Serialize)]
@@ -19,12 +19,13 @@ pub(crate) struct Report {
     ranks: usize,
     parity_ranks: usize,
     scheme: String,
-    seed: Option<u64>,
+    seed: u64,
     elapsed_s: f64,
     result: Value,
     checkpoints: Checkpoints,
     failures: Vec<FailureReport>,
     unfired: Vec<String>,
+    kills_postponed: u32,
     degraded: Option<String>,
     selection: &'static str,
     exit: &'static str,
@@ -39,6 +40,7 @@ struct Checkpoints {
     bytes_protected: u64,
     bytes_sent: u64,
     seconds: f64,
+    phases: CheckpointSeconds,
     memory_overhead: f64,
 }
 
@@ -48,7 +50,13 @@ struct FailureReport {
     point: String,
     detect_s: Option<f64>,
     repair_s: Option<f64>,
+    /// Part of `repair_s`.
+    agree_s: Option<f64>,
+    /// Part of `repair_s`.
+    respawn_s: Option<f64>,
     restore_s: Option<f64>,
+    /// Where `restore_s` went, on the rank that took longest.
+    restore: Option<RestoreSeconds>,
     steps_lost: u64,
 }
 
@@ -58,27 +66,26 @@ pub(crate) struct Ordered {
     pub(crate) ranks: usize,
     pub(crate) parity_ranks: usize,
     pub(crate) scheme: String,
+    pub(crate) seed: u64,
     pub(crate) kills: Vec<String>,
 }
 
 impl Report {
-    pub(crate) fn new(ordered: Ordered, ending: &Ending, bundled: bool) -> Self {
+    pub(crate) fn new(ordered: Ordered, ending: &Ending, app: Option<&dyn App>) -> Self {
         let reports: Vec<RankReport> =
             ending.outputs.iter().filter_map(|bytes| RankReport::read(bytes)).collect();
-        let stats = reports.iter().map(|report| report.stats).reduce(Stats::merge).unwrap_or_default();
+        let stats =
+            reports.iter().map(|report| report.stats.clone()).reduce(Stats::merge).unwrap_or_default();
         let result: Value =
             reports.first().and_then(|r| serde_json::from_slice(&r.output).ok()).unwrap_or(Value::Null);
-        let unsolved = result.get("converged").is_some_and(|converged| converged == false);
+        let done = !ending.outputs.is_empty();
+        let complaint = app.filter(|_| done).map_or(String::new(), |app| app.complaint(&result));
         // A bundled program has nothing to do once its ranks have agreed that all is done: how its processes end
         // after that says nothing about the answer.
-        let status = match bundled && !ending.outputs.is_empty() {
-            true => i32::from(unsolved),
-            false => ending.code,
-        };
-        let message = match result.get("reason") {
-            Some(Value::String(reason)) if unsolved => reason.clone(),
-            _ if status == 0 => String::new(),
-            _ => ending.message.clone(),
+        let (status, message) = match (app.is_some() && done, ending.code) {
+            (true, _) => (i32::from(!complaint.is_empty()), complaint),
+            (false, 0) => (0, String::new()),
+            (false, code) => (code, ending.message.clone()),
         };
         let seconds = |span: Option<Duration>| span.map(|span| span.as_secs_f64());
         let failure = |failure: &Failure| FailureReport {
@@ -86,6 +93,9 @@ impl Report {
             point: failure.point.clone(),
             detect_s: seconds(failure.detect),
             repair_s: seconds(failure.repair),
+            agree_s: seconds(failure.agree),
+            respawn_s: seconds(failure.respawn),
+            restore: stats.restores.iter().find(|r| Some(r.generation) == failure.generation).copied(),
             restore_s: seconds(failure.restore),
             steps_lost: failure.steps_lost,
         };
@@ -94,7 +104,7 @@ impl Report {
             ranks: ordered.ranks,
             parity_ranks: ordered.parity_ranks,
             scheme: ordered.scheme,
-            seed: None,
+            seed: ordered.seed,
             elapsed_s: ending.elapsed.as_secs_f64(),
             result,
             checkpoints: Checkpoints {
@@ -102,10 +112,12 @@ impl Report {
                 bytes_protected: stats.bytes_protected,
                 bytes_sent: stats.bytes_sent,
                 seconds: stats.seconds,
+                phases: stats.phases,
                 memory_overhead: stats.memory_overhead(),
             },
             failures: ending.failures.iter().map(failure).collect(),
             unfired: ending.unfired.iter().map(|at| ordered.kills[*at].clone()).collect(),
+            kills_postponed: ending.postponed,
             degraded: None,
             selection: ft_comm::collective::SELECTION,
             exit: match status {
@@ -118,6 +130,11 @@ impl Report {
             message,
             strangers_refused: ending.strangers,
         }
+    }
+
+    /// What the app says of itself.
+    pub(crate) fn result(&self) -> &Value {
+        &self.result
     }
 
     /// Exit status of the launcher.
@@ -139,21 +156,22 @@ impl Report {
     }
 
     /// The report of a bundled app for people.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn text(&self, app: &dyn App) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
         let mut line = |arguments: std::fmt::Arguments<'_>| {
             let _ = writeln!(text, "{arguments}");
         };
-        let result: Option<CgResult> = serde_json::from_value(self.result.clone()).ok();
-        let size =
-            result.as_ref().map_or(String::new(), |r| format!("{} rows, {} nonzeros, ", r.rows, r.nonzeros));
+        let mut about = app.headline(&self.result);
+        if !about.is_empty() {
+            about += ", ";
+        }
         let parity = match self.parity_ranks {
             0 => String::new(),
             count => format!(" + {count} parity"),
         };
         line(format_args!(
-            "{}: {size}{}{parity}, scheme {}",
+            "{}: {about}{}{parity}, scheme {}",
             self.app,
             count(self.ranks as u64, "rank"),
             self.scheme
@@ -176,13 +194,8 @@ impl Report {
             count(committed, "checkpoint"),
             bytes_protected as f64 / f64::from(1 << 20),
         ));
-        if let Some(result) = result {
-            line(format_args!(
-                "  {}, relative residual {:.2e}, answer {}",
-                result.reason,
-                result.relative_residual,
-                &result.answer_hash[..16.min(result.answer_hash.len())]
-            ));
+        for said in app.lines(&self.result) {
+            line(format_args!("  {said}"));
         }
         line(format_args!("  {:.3} s", self.elapsed_s));
         text

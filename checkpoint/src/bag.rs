@@ -152,7 +152,9 @@ impl Bag {
             }
         }
         // Done is done, also by a rank that does not hold the task any more.
-        if let Some(runs) = self.runs.get_mut(task).filter(|runs| !runs.iter().any(|r| r.outcome == Outcome::Done)) {
+        if let Some(runs) =
+            self.runs.get_mut(task).filter(|runs| !runs.iter().any(|r| r.outcome == Outcome::Done))
+        {
             match runs.iter_mut().rev().find(|run| run.rank == rank) {
                 Some(run) => run.outcome = Outcome::Done,
                 None => runs.push(Run { rank, outcome: Outcome::Done, steps_lost: 0, resumed: 0 }),
@@ -211,7 +213,8 @@ impl Bag {
 
     /// The first task that is neither done nor held.
     fn open(&self) -> Option<TaskId> {
-        let held = |task| self.hands.iter().any(|hand| hand.current == Some(task) || hand.reserve == Some(task));
+        let held =
+            |task| self.hands.iter().any(|hand| hand.current == Some(task) || hand.reserve == Some(task));
         (0..self.runs.len()).find(|task| !self.is_done(*task) && !held(*task))
     }
 }

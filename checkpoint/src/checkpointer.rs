@@ -176,7 +176,8 @@ impl Checkpointer {
         let phases = CheckpointSeconds {
             copy: phases.copy + copied_at.since(started).as_secs_f64(),
             encode: phases.encode + computing.as_secs_f64(),
-            exchange: phases.exchange + (exchanged_at.since(copied_at).saturating_sub(computing)).as_secs_f64(),
+            exchange: phases.exchange
+                + (exchanged_at.since(copied_at).saturating_sub(computing)).as_secs_f64(),
             commit: phases.commit + now.since(exchanged_at).as_secs_f64(),
         };
         self.stats = Stats {

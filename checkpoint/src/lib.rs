@@ -46,8 +46,8 @@ pub use error::{
     StoreError,
 };
 pub use layout::{CodeSpec, Group, Layout, Stripe};
-pub use protocol::{Choice, Event, Ledger, Report, State, choose};
 pub use pace::Interval;
+pub use protocol::{Choice, Event, Ledger, Report, State, choose};
 pub use region::{Field, Part, Protect, Walk, load, save, save_into, size};
 pub use resilient::{Flow, Program, Protection, RestorePolicy, RunError, run};
 pub use scheme::Scheme;

@@ -355,7 +355,8 @@ impl<P: Program> Session<'_, P> {
         let Interval::Seconds(seconds) = self.protection.interval else { return Ok(()) };
         let now = self.clock.now();
         let (before, since) = self.last;
-        let mut next = [step + steps_in(seconds, step.saturating_sub(before), now.since(since).as_secs_f64())];
+        let mut next =
+            [step + steps_in(seconds, step.saturating_sub(before), now.since(since).as_secs_f64())];
         if self.world.rank() == 0 {
             (1..self.world.size()).try_for_each(|rank| self.orders.send(&next, rank, PACE))?;
         } else {

@@ -14,7 +14,11 @@ fn ranks_get_a_task_and_a_reserve_and_take_over_the_reserves_of_others() {
     assert_eq!([0, 1, 2].map(|rank| bag.task_of(rank)), [Some(0), Some(1), Some(2)]);
     assert_eq!([0, 1, 2].map(|rank| bag.reserve_of(rank)), [Some(3), Some(4), None]);
     bag.meet(&[Fact { done: [None, None], progress: 7 }, Fact::default(), done(2)]);
-    assert_eq!((bag.task_of(2), bag.reserve_of(1)), (Some(4), None), "rank 2 takes what rank 1 has in reserve");
+    assert_eq!(
+        (bag.task_of(2), bag.reserve_of(1)),
+        (Some(4), None),
+        "rank 2 takes what rank 1 has in reserve"
+    );
     bag.meet(&[Fact { done: [Some(0), Some(3)], progress: 0 }, done(1), done(4)]);
     assert!(bag.is_empty());
     assert!(bag.runs().iter().all(|runs| runs.len() == 1 && runs[0].outcome == Outcome::Done));

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use ft_checkpoint::checkpointer::{COMMITS_EARLY, FORGETS_STAGED};
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{Field, Flow, Interval, Layout, Part, Program, Protect, Protection, Scheme, Walk, choose};
+use ft_checkpoint::{
+    Field, Flow, Interval, Layout, Part, Program, Protect, Protection, Scheme, Walk, choose,
+};
 use ft_comm::proto::arbiter::Event as ArbiterEvent;
 use ft_comm::sim::{self, Config, Faults, SimOutcome};
 use ft_comm::{CommError, Op, World};

@@ -1,0 +1,70 @@
+//! The bundled apps: what each of them gives to the command line, to its ranks and to the report.
+
+use std::ffi::OsString;
+use std::fmt::Debug;
+use std::process::ExitCode;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::cg::CgArgs;
+use crate::cli::{self, Options};
+
+/// A bundled app with its arguments.
+pub(crate) trait App: Debug {
+    /// Says what is wrong with the order, before a process is started.
+    fn check(&self, options: &Options) -> Result<(), String> {
+        let _ = options;
+        Ok(())
+    }
+
+    /// Runs one rank.
+    fn rank(&self) -> ExitCode;
+
+    /// What is wrong with the result of a run that came to its end; empty if it is right.
+    fn complaint(&self, result: &Value) -> String {
+        let _ = result;
+        String::new()
+    }
+
+    /// What the run was about, in a few words for the first line of the report; may be empty.
+    fn headline(&self, result: &Value) -> String {
+        let _ = result;
+        String::new()
+    }
+
+    /// The result for people.
+    fn lines(&self, result: &Value) -> Vec<String>;
+
+    /// Pictures and the like that the launcher makes when all is done.
+    fn finish(&self, result: &Value) -> Result<(), String> {
+        let _ = result;
+        Ok(())
+    }
+}
+
+/// The result of an app, from the report of its rank 0.
+pub(crate) fn read<T: DeserializeOwned>(result: &Value) -> Option<T> {
+    serde_json::from_value(result.clone()).ok()
+}
+
+/// Reads the command line of an app, without its name.
+type Parse = fn(&Bundled, &[OsString]) -> Result<(Options, Box<dyn App>), clap::Error>;
+
+/// An entry of the table of bundled apps.
+#[derive(Debug)]
+pub(crate) struct Bundled {
+    pub(crate) name: &'static str,
+    pub(crate) purpose: &'static str,
+    /// What stands behind the name, in the usage.
+    pub(crate) usage: &'static str,
+    pub(crate) parse: Parse,
+}
+
+/// All of them, in the order of the help.
+pub(crate) const BUNDLED: &[Bundled] = &[Bundled {
+    name: "cg",
+    purpose: "Solve a sparse linear system by conjugate gradients",
+    usage: "<--matrix FILE|--poisson N|--poisson2d N>",
+    parse: cli::parse_app::<CgArgs>,
+}];

@@ -1,0 +1,54 @@
+//! What the ranks of bundled apps have in common.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ft_checkpoint::{Program, Protection};
+use ft_comm::World;
+use ft_comm::time::{Clock, Time};
+
+use crate::progress::PROGRESS;
+
+/// How often progress is reported.
+const REPORT_EVERY: Duration = Duration::from_millis(50);
+
+/// Runs one rank of `program` in the resilient loop.
+pub(crate) fn run(program: &mut impl Program) -> ExitCode {
+    let outcome = World::init().map_err(|error| error.to_string()).and_then(|world| {
+        let protection = Protection::from_launcher(&world).map_err(|error| error.to_string())?;
+        ft_checkpoint::run(world, protection, program).map_err(|error| error.to_string())
+    });
+    // The launcher has the cause and prints it once.
+    if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The number that `--seed` gave to the job.
+pub(crate) fn seed(world: &World) -> u64 {
+    world.setting("seed").and_then(|seed| seed.parse().ok()).unwrap_or(1)
+}
+
+/// Tells the terminal how far the work is, not too often, and only if somebody looks.
+#[derive(Debug)]
+pub(crate) struct Reporter {
+    clock: Clock,
+    last: Option<Time>,
+}
+
+impl Reporter {
+    pub(crate) fn new() -> Self {
+        Self { clock: Clock::start(), last: None }
+    }
+
+    /// `line` gives the share of the work that is done, if it can be said, and what to say; on rank 0.
+    pub(crate) fn say(&mut self, world: &World, line: impl FnOnce() -> (Option<f64>, String)) {
+        let now = self.clock.now();
+        if world.rank() == 0
+            && world.setting(PROGRESS).is_some()
+            && self.last.is_none_or(|last| now.since(last) >= REPORT_EVERY)
+        {
+            self.last = Some(now);
+            let (done, line) = line();
+            world.progress(done, line);
+        }
+    }
+}
