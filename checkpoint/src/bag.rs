@@ -9,13 +9,15 @@
 //! A rank holds the task that it is at and one to go on with, so that it need not wait for a meeting; one that has
 //! nothing left is given what others hold in reserve.
 //!
-//! Used with [`crate::RestorePolicy::LostOnly`]; needs tasks that may be done twice with the same outcome.
+//! Tasks must be such that one may be done twice with the same outcome. [`crate::Worker`] brings the messages.
 
-use ft_comm::Rank;
 use serde::{Deserialize, Serialize};
 
 #[cfg(test)]
 mod tests;
+
+/// Number of a rank.
+type Rank = usize;
 
 /// Number of a task, from 0.
 pub type TaskId = usize;

@@ -38,6 +38,7 @@ pub mod resilient;
 pub mod scheme;
 pub mod stats;
 pub mod store;
+mod worker;
 
 pub use bag::Bag;
 pub use checkpointer::{Checkpointer, Restored};
@@ -53,6 +54,7 @@ pub use resilient::{Flow, Program, Protection, RestorePolicy, RunError, run};
 pub use scheme::Scheme;
 pub use stats::{CheckpointSeconds, RestoreSeconds, Stats};
 pub use store::{ShardMeta, Slot, Store};
+pub use worker::Worker;
 
 #[doc(hidden)]
 pub use bytemuck;

@@ -97,7 +97,7 @@ const ABSENCES: &[Absence] = &[
     },
     Absence {
         dir: "checkpoint",
-        modules: &["protocol", "layout", "region", "store", "scheme"],
+        modules: &["protocol", "layout", "region", "store", "scheme", "bag", "pace"],
         forbidden: &[
             "ft_comm",
             "std::fs",

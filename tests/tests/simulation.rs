@@ -3,6 +3,8 @@
 //! `FT_SEEDS` is the number of seeds a test takes (default 1000), `FT_SEED` one seed to replay; with
 //! `FT_SIM_TRACE` all that happens in it is printed.
 
+#[path = "simulation/bag.rs"]
+mod bag;
 #[path = "simulation/checker.rs"]
 mod checker;
 #[path = "simulation/commit.rs"]

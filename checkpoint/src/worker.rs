@@ -1,0 +1,151 @@
+//! One rank at work on a bag of tasks: [`crate::bag`] with messages, for programs that restore
+//! [`crate::RestorePolicy::LostOnly`].
+//!
+//! The program works on [`Worker::task`], says how far it is ([`Worker::advance`]) and when it is done
+//! ([`Worker::finish`]), and calls [`Worker::meet`] at the end of each step. In [`crate::Program::reconcile`] it calls
+//! [`Worker::reconcile`].
+
+use ft_comm::{CommError, Communicator, Rank};
+
+use crate::Protect;
+use crate::bag::{Bag, FACT_WORDS, Fact, TaskId};
+
+/// Words that a rank says in [`Worker::reconcile`]: the round of its bag, its task, and its fact.
+const WORDS: usize = 2 + FACT_WORDS;
+
+/// See the module. Protected as part of the state of its program.
+#[derive(Clone, Debug, Default, PartialEq, Protect)]
+pub struct Worker {
+    #[protect(serde)]
+    bag: Bag,
+    #[protect(serde)]
+    task: Option<TaskId>,
+    progress: u64,
+    /// Finished since the last meeting.
+    #[protect(serde)]
+    done: Vec<TaskId>,
+}
+
+impl Worker {
+    /// The worker of `rank` on `tasks` tasks, the same number on all of `ranks` ranks.
+    pub fn new(tasks: usize, rank: Rank, ranks: usize) -> Self {
+        let bag = Bag::new(tasks, ranks);
+        Self { task: bag.task_of(rank), bag, progress: 0, done: vec![] }
+    }
+
+    /// The task to work on; none: wait for the next meeting.
+    pub fn task(&self) -> Option<TaskId> {
+        self.task
+    }
+
+    /// Steps of the task that are done.
+    pub fn progress(&self) -> u64 {
+        self.progress
+    }
+
+    /// What all ranks knew at the last meeting.
+    pub fn bag(&self) -> &Bag {
+        &self.bag
+    }
+
+    /// Says that `steps` more steps of the task are done.
+    pub fn advance(&mut self, steps: u64) {
+        self.progress += steps;
+    }
+
+    /// Says that the task is done, for good. The next one may be there already.
+    pub fn finish(&mut self, rank: Rank) {
+        self.done.extend(self.task);
+        self.progress = 0;
+        self.task = self.held(rank);
+    }
+
+    /// What the bag gives to `rank` and it has not done yet.
+    fn held(&self, rank: Rank) -> Option<TaskId> {
+        let held = [self.bag.task_of(rank), self.bag.reserve_of(rank)];
+        held.into_iter().flatten().find(|task| !self.done.contains(task))
+    }
+
+    fn fact(&self) -> Fact {
+        let done = |at: usize| self.done.get(at).copied();
+        Fact { done: [done(0), done(1)], progress: self.progress }
+    }
+
+    /// Tells all others what was done and hears what is next; collective. Gives whether all tasks are done. Costs an
+    /// allgather of three words a rank.
+    ///
+    /// # Errors
+    /// A failure: the worker is as before, but for [`Worker::reconcile`].
+    pub fn meet(&mut self, comm: &Communicator) -> Result<bool, CommError> {
+        let mut words = vec![0; FACT_WORDS * comm.size()];
+        comm.allgather(&self.fact().to_words(), &mut words)?;
+        self.bag.meet(&words.chunks_exact(FACT_WORDS).map(read_fact).collect::<Vec<_>>());
+        self.adopt(comm.rank());
+        Ok(self.bag.is_empty())
+    }
+
+    /// Takes up what the bag says.
+    fn adopt(&mut self, rank: Rank) {
+        self.done.retain(|task| !self.bag.is_done(*task));
+        let held = self.held(rank);
+        if held != self.task {
+            (self.task, self.progress) = (held, 0);
+        }
+    }
+
+    /// Settles the differences after a restore that only the ranks `lost` had; collective. `resumes`, the same on all
+    /// ranks, says that they can go on with the task that their checkpoint had. Gives the steps that this rank has to do
+    /// again.
+    ///
+    /// # Errors
+    /// A failure: there will be another one.
+    pub fn reconcile(&mut self, comm: &Communicator, lost: &[Rank], resumes: bool) -> Result<u64, CommError> {
+        let me = comm.rank();
+        let fact = self.fact().to_words();
+        let task = self.task.map_or(0, |task| task as u64 + 1);
+        let mut words = vec![0; WORDS * comm.size()];
+        comm.allgather(&[self.bag.round(), task, fact[0], fact[1], fact[2]], &mut words)?;
+        let said = |rank: Rank| &words[WORDS * rank..WORDS * (rank + 1)];
+        // If all were restored they come from one checkpoint and differ in nothing.
+        let newest = (0..comm.size())
+            .filter(|rank| lost.len() == comm.size() || !lost.contains(rank))
+            .max_by_key(|rank| (said(*rank)[0], comm.size() - rank))
+            .unwrap_or(0);
+        self.bag = share(&self.bag, newest, comm)?;
+
+        let mut steps_lost = 0;
+        let mut facts: Vec<Fact> = (0..comm.size()).map(|rank| read_fact(&said(rank)[2..])).collect();
+        for rank in lost {
+            let task = usize::try_from(said(*rank)[1]).ok().and_then(|task| task.checked_sub(1));
+            let restored = task.filter(|_| resumes).map(|task| (task, facts[*rank].progress));
+            let goes_on = restored.is_some() && self.bag.task_of(*rank) == task;
+            let again = self.bag.lose(*rank, restored);
+            facts[*rank] =
+                Fact { done: [None; 2], progress: if goes_on { facts[*rank].progress } else { 0 } };
+            if *rank == me {
+                steps_lost = again;
+                self.done.clear();
+                if !goes_on {
+                    (self.task, self.progress) = (None, 0);
+                }
+            }
+        }
+        self.bag.meet(&facts);
+        self.adopt(me);
+        Ok(steps_lost)
+    }
+}
+
+/// The bag of `root`, on all ranks.
+fn share(bag: &Bag, root: Rank, comm: &Communicator) -> Result<Bag, CommError> {
+    let mut bytes = postcard::to_stdvec(bag).expect("a bag can be written");
+    let mut length = [bytes.len() as u64];
+    comm.bcast(&mut length, root)?;
+    bytes.resize(length[0] as usize, 0);
+    comm.bcast(&mut bytes, root)?;
+    Ok(postcard::from_bytes(&bytes).expect("what a rank has written can be read"))
+}
+
+fn read_fact(words: &[u64]) -> Fact {
+    Fact::from_words(words.try_into().expect("three words"))
+}

@@ -1,0 +1,124 @@
+//! A bag of tasks through failures: every task is done with the right outcome, whoever dies when, whether a lost
+//! task starts again or goes on in the middle.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use ft_checkpoint::bag::Outcome as RunOutcome;
+use ft_checkpoint::resilient::RankReport;
+use ft_checkpoint::{Bag, Flow, Interval, Program, Protect, Protection, RestorePolicy, Worker};
+use ft_comm::sim::{self, Config, Faults};
+use ft_comm::{CommError, Rank, World};
+
+use super::{Choices, Course, checker, for_seeds};
+
+const TASKS: usize = 11;
+const STEPS: u64 = 5;
+
+/// What task `task` comes to after `steps` steps.
+fn value(task: usize, steps: u64) -> u64 {
+    (0..steps)
+        .fold(task as u64 + 1, |value, _| value.wrapping_mul(6_364_136_223_846_793_005).rotate_left(7) + 1)
+}
+
+#[derive(Default, Protect)]
+struct State {
+    #[protect(nested)]
+    worker: Worker,
+    /// The task that `value` belongs to, from 1, and how far it is.
+    at: u64,
+    value: u64,
+}
+
+struct Bagged<'a> {
+    resumes: bool,
+    /// What was written for each task, and how often.
+    written: &'a Mutex<BTreeMap<usize, Vec<u64>>>,
+}
+
+impl Program for Bagged<'_> {
+    type State = State;
+    type Error = CommError;
+    const RESTORE: RestorePolicy = RestorePolicy::LostOnly;
+
+    fn init(&mut self, world: &World) -> Result<State, CommError> {
+        Ok(State { worker: Worker::new(TASKS, world.rank(), world.size()), ..State::default() })
+    }
+
+    fn reconcile(&mut self, state: &mut State, world: &World, lost: &[Rank]) -> Result<u64, CommError> {
+        if lost.contains(&world.rank()) && !self.resumes {
+            state.at = 0;
+        }
+        state.worker.reconcile(world.comm(), lost, self.resumes)
+    }
+
+    fn step(&mut self, state: &mut State, world: &World, number: u64) -> Result<Flow, CommError> {
+        // Some ranks are faster, some finish two tasks in one step.
+        for _ in 0..[2, 3, 11][(world.rank() + number as usize) % 3] {
+            let Some(task) = state.worker.task() else { break };
+            if state.at != task as u64 + 1 {
+                assert_eq!(state.worker.progress(), 0, "the rank has nothing of this task");
+                (state.at, state.value) = (task as u64 + 1, value(task, 0));
+            }
+            state.value = state.value.wrapping_mul(6_364_136_223_846_793_005).rotate_left(7) + 1;
+            state.worker.advance(1);
+            if state.worker.progress() == STEPS {
+                self.written.lock().unwrap().entry(task).or_default().push(state.value);
+                state.worker.finish(world.rank());
+                state.at = 0;
+            }
+        }
+        Ok(if state.worker.meet(world.comm())? { Flow::Done } else { Flow::Continue })
+    }
+
+    fn output(&mut self, state: &mut State, _: &World) -> Result<Vec<u8>, CommError> {
+        let runs = state.worker.bag().runs();
+        let all_done = runs.iter().all(|runs| {
+            let done = runs.iter().filter(|run| run.outcome == RunOutcome::Done).count();
+            done == 1 && runs.iter().all(|run| run.outcome != RunOutcome::Running)
+        });
+        Ok(vec![u8::from(all_done && Bag::is_empty(state.worker.bag()))])
+    }
+}
+
+fn check(seed: u64) -> Result<Course, String> {
+    let mut choices = Choices(seed);
+    let (scheme, ranks) =
+        [("xor", 3), ("rs:2+2", 4), ("neighbor:1", 2), ("rs:3+2", 5)][choices.below(4) as usize];
+    let protection = Protection {
+        scheme: scheme.parse().expect("a scheme"),
+        interval: Interval::Steps(1 + choices.below(3)),
+    };
+    let resumes = choices.below(2) == 0;
+    let faults = Faults::kills(1 + choices.below(3) as u32, Duration::from_millis(40));
+    let written = Mutex::new(BTreeMap::new());
+    let outcome = sim::run(Config { faults, ..Config::rough(seed, ranks) }, |world| {
+        let mut program = Bagged { resumes, written: &written };
+        ft_checkpoint::run(world, protection, &mut program).map(|_| ()).map_err(|error| error.to_string())
+    });
+    checker::memberships(&outcome)?;
+    match checker::status(&outcome)? {
+        (0, _) => {}
+        (3, _) => return Ok(Course::BeyondTolerance),
+        (code, message) => return Err(format!("ended with {code}: {message}")),
+    }
+    let written = written.into_inner().unwrap();
+    for task in 0..TASKS {
+        let values = written.get(&task).ok_or(format!("task {task} was never done"))?;
+        if values.iter().any(|written| *written != value(task, STEPS)) {
+            return Err(format!("task {task} has a wrong outcome"));
+        }
+    }
+    let outputs = checker::outputs(&outcome).ok_or("no outputs")?;
+    let agreed = |bytes: &Vec<u8>| RankReport::read(bytes).is_some_and(|report| report.output == [1]);
+    match outputs.iter().position(|bytes| !agreed(bytes)) {
+        Some(rank) => Err(format!("rank {rank} has another account of the tasks")),
+        None => Ok(checker::course(&outcome)),
+    }
+}
+
+#[test]
+fn every_task_is_done_whoever_dies() {
+    for_seeds("every_task_is_done", &[Course::Undisturbed, Course::Repaired], check);
+}
