@@ -4,11 +4,16 @@ use std::ffi::OsString;
 use std::fmt::Debug;
 use std::process::ExitCode;
 
+use ft_comm::fault::KillSpec;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::cg::CgArgs;
 use crate::cli::{self, Options};
+use crate::collective::CollectiveArgs;
+use crate::heat::HeatArgs;
+use crate::ring::RingArgs;
+use crate::simulator::SimulatorArgs;
 
 /// A bundled app with its arguments.
 pub(crate) trait App: Debug {
@@ -16,6 +21,12 @@ pub(crate) trait App: Debug {
     fn check(&self, options: &Options) -> Result<(), String> {
         let _ = options;
         Ok(())
+    }
+
+    /// Failures to inject beside those of `--kill`.
+    fn kills(&self, options: &Options) -> Vec<KillSpec> {
+        let _ = options;
+        vec![]
     }
 
     /// Runs one rank.
@@ -62,9 +73,35 @@ pub(crate) struct Bundled {
 }
 
 /// All of them, in the order of the help.
-pub(crate) const BUNDLED: &[Bundled] = &[Bundled {
-    name: "cg",
-    purpose: "Solve a sparse linear system by conjugate gradients",
-    usage: "<--matrix FILE|--poisson N|--poisson2d N>",
-    parse: cli::parse_app::<CgArgs>,
-}];
+pub(crate) const BUNDLED: &[Bundled] = &[
+    Bundled {
+        name: "cg",
+        purpose: "Solve a sparse linear system by conjugate gradients",
+        usage: "<--matrix FILE|--poisson N|--poisson2d N>",
+        parse: cli::parse_app::<CgArgs>,
+    },
+    Bundled {
+        name: "heat",
+        purpose: "Find the temperatures of a plate with one hot edge by Jacobi's method",
+        usage: "",
+        parse: cli::parse_app::<HeatArgs>,
+    },
+    Bundled {
+        name: "simulator",
+        purpose: "Turn matrices end to end in a loop while random ranks are killed",
+        usage: "",
+        parse: cli::parse_app::<SimulatorArgs>,
+    },
+    Bundled {
+        name: "collective",
+        purpose: "Check and time the collective operations",
+        usage: "",
+        parse: cli::parse_app::<CollectiveArgs>,
+    },
+    Bundled {
+        name: "ring",
+        purpose: "Pass a token round, with repairs and restores by hand",
+        usage: "",
+        parse: cli::parse_app::<RingArgs>,
+    },
+];

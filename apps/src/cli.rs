@@ -380,7 +380,10 @@ mod tests {
     fn complaints_are_one_line() {
         for (line, expected) in [
             ("ftrun", "ftrun: the following required arguments were not provided: <PROGRAM>..."),
-            ("ftrun foo -n 3", "ftrun: 'foo' is neither a bundled app nor a file; bundled apps: cg"),
+            (
+                "ftrun foo -n 3",
+                "ftrun: 'foo' is neither a bundled app nor a file; bundled apps: cg, heat, simulator, collective, ring",
+            ),
             ("ftrun -n 0 cg --poisson 4", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
             ("ftrun cg --poisson 4 -n 0", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
             ("ftrun --every 0 ./x", "ftrun: invalid value '0' for '--every <N>': must be at least 1"),

@@ -7,10 +7,14 @@ use std::process::{Command, ExitCode};
 mod app;
 mod cg;
 mod cli;
+mod collective;
+mod heat;
 mod job;
 mod progress;
 mod rank;
 mod report;
+mod ring;
+mod simulator;
 
 /// First argument of the processes that the launcher starts, followed by the launcher's process number and
 /// the launcher's own arguments.

@@ -10,5 +10,6 @@ mod kills;
 mod lifecycle;
 mod limits;
 mod random_kills;
+mod small_apps;
 mod strangers;
 mod usage;
