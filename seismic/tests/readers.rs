@@ -1,4 +1,5 @@
-//! Gathers as others read them: segyio and obspy, in `python3` or the interpreter that `FT_PYTHON` names.
+//! Gathers as others read them, and files that others wrote as they are read here: segyio and obspy, in `python3` or
+//! the interpreter that `FT_PYTHON` names.
 
 use std::{env, ffi::OsString, fs, path::Path, process::Command};
 
@@ -6,6 +7,7 @@ use ft_seismic::{
     Node,
     gather::{Gather, read_gather},
     geometry::Shot,
+    load::{ModelOptions, read_model},
     segy::write_segy,
     su::write_su,
 };
@@ -49,6 +51,27 @@ for t in stream:
           '%.3f %.3f %.3f %.3f' % (h.source_coordinate_x / xy, h.source_depth_below_surface / z,
                                    h.group_coordinate_x / xy, -h.receiver_group_elevation / z),
           t.data.astype('>f4').tobytes().hex())
+";
+
+/// Writes 5 traces of 7 samples, 1500 + 100 trace + sample, the traces 12.5 m apart, as SEG-Y with IBM floats.
+const SEGYIO_WRITES: &str = "
+import sys, segyio, numpy
+spec = segyio.spec()
+spec.format, spec.samples, spec.tracecount = 1, range(7), 5
+with segyio.create(sys.argv[1], spec) as f:
+    f.bin[segyio.BinField.Interval] = 4000
+    for i in range(5):
+        f.header[i] = {segyio.TraceField.CDP_X: 125 * i, segyio.TraceField.SourceGroupScalar: -10}
+        f.trace[i] = (1500 + 100 * i + numpy.arange(7)).astype('float32')
+";
+
+/// The same as Seismic Unix in big endian.
+const OBSPY_WRITES: &str = "
+import sys, obspy, numpy
+traces = [obspy.Trace((1500 + 100 * i + numpy.arange(7)).astype('float32')) for i in range(5)]
+for t in traces:
+    t.stats.delta = 0.004
+obspy.Stream(traces).write(sys.argv[1], format='SU', byteorder='>')
 ";
 
 const SPACING: f64 = 3.125;
@@ -143,5 +166,25 @@ fn segyio_and_obspy_read_what_was_written() {
     if has("obspy") {
         assert_same(&run(OBSPY, &segy, "SEGY"), &expected);
         assert_same(&run(OBSPY, &su, "SU"), &expected);
+    }
+}
+
+#[test]
+fn what_segyio_and_obspy_write_is_read() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let expected: Vec<f32> = (0..5).flat_map(|x| (0..7).map(move |z| (1500 + 100 * x + z) as f32)).collect();
+    if has("segyio") {
+        let file = folder.path().join("model.sgy");
+        run(SEGYIO_WRITES, &file, "SEGY");
+        let model = read_model(&file, &ModelOptions::default()).unwrap();
+        assert_eq!((model.nx, model.nz, model.spacing), (5, 7, 12.5));
+        assert_eq!(model.velocity, expected);
+    }
+    if has("obspy") {
+        let file = folder.path().join("model.su");
+        run(OBSPY_WRITES, &file, "SU");
+        let gather = read_gather(&file).unwrap();
+        assert_eq!((gather.headers.len(), gather.samples, gather.interval_us), (5, 7, 4000));
+        assert_eq!(gather.traces, expected);
     }
 }

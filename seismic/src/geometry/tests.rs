@@ -50,6 +50,12 @@ fn a_fixed_spread_as_set() {
 }
 
 #[test]
+fn a_step_that_ends_past_the_model_by_a_rounding_error_ends_at_its_last_point() {
+    let survey = survey("receiver_first_m = 0.0005\nreceiver_spacing_m = 1199.9999").unwrap();
+    assert_eq!(receivers(&survey.shots[0]), [0, 120]);
+}
+
+#[test]
 fn shots_spread_over_the_model_with_a_margin() {
     assert_eq!(sources(&survey("shots = 5").unwrap()), [12, 36, 60, 84, 108]);
     assert_eq!(sources(&survey("shots = 1\nsource_first_m = 70").unwrap()), [7]);
@@ -163,6 +169,15 @@ fn files_that_are_not_settings_are_refused_with_the_line() {
     assert_eq!(error("\n\nshots = -3"), "line 3: invalid value: integer `-3`, expected u32");
     assert!(error("kind = 'spiral'").starts_with("line 1: unknown variant `spiral`"));
     assert!(error("shots = 3\nshots = 4").starts_with("line 2: duplicate key"));
+}
+
+#[test]
+fn the_example_of_the_module_is_a_survey() {
+    let module = include_str!("../geometry.rs");
+    let example = module.split("```").nth(1).unwrap().strip_prefix("toml").unwrap().replace("//!", "");
+    let model = Model { nx: 500, nz: 100, spacing: 25.0, velocity: Vec::new() };
+    let survey = Geometry::from_toml(&example).unwrap().survey(&model).unwrap();
+    assert_eq!((survey.shots.len(), survey.shots[0].receivers.len()), (24, 96));
 }
 
 #[test]

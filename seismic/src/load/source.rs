@@ -28,6 +28,12 @@ pub enum SourceError {
     /// The compressed data end early or are damaged.
     #[error("gzip data are cut off or damaged ({0}), fetch or compress the file again")]
     Gzip(io::Error),
+    /// The system has no memory for the samples.
+    #[error("no memory for more than {samples} samples, use a machine with more or a smaller file")]
+    Memory {
+        /// Samples that were read.
+        samples: usize,
+    },
 }
 
 /// The bytes of a file, after decompression.
@@ -89,13 +95,14 @@ impl Source {
     ) -> Result<u64, SourceError> {
         let bytes = (count as u64).saturating_mul(format.bytes() as u64);
         let present = self.length.map_or(CHUNK_BYTES as u64, |length| bytes.min(length));
-        into.reserve(count.min(present as usize / format.bytes()));
+        reserve(into, count.min(present as usize / format.bytes()))?;
 
         let mut chunk = vec![0; CHUNK_BYTES.min(bytes as usize)];
         let mut found = 0;
         while found < bytes {
             let wanted = (bytes - found).min(CHUNK_BYTES as u64) as usize;
             let read = self.fill(&mut chunk[..wanted])?;
+            reserve(into, read / format.bytes())?;
             into.extend(chunk[..read].chunks_exact(format.bytes()).map(|sample| format.decode(sample)));
             found += read as u64;
             if read < wanted {
@@ -113,4 +120,8 @@ impl Source {
     fn error(&self, error: io::Error) -> SourceError {
         if self.gzip { SourceError::Gzip(error) } else { SourceError::Io(error) }
     }
+}
+
+fn reserve(into: &mut Vec<f32>, more: usize) -> Result<(), SourceError> {
+    into.try_reserve(more).map_err(|_| SourceError::Memory { samples: into.len() })
 }

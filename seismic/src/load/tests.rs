@@ -8,7 +8,11 @@ use flate2::{Compression, write::GzEncoder};
 use tempfile::TempDir;
 
 use super::*;
-use crate::{gather::tests::example_shot, segy::write_segy};
+use crate::{
+    gather::{Gather, tests::example_shot},
+    segy::write_segy,
+    su::write_su,
+};
 
 fn floats(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
@@ -194,30 +198,47 @@ fn a_shape_that_is_given_has_to_be_that_of_the_file() {
 }
 
 /// Three traces of four samples, velocities 2000, 2001, ...; source x 75 m throughout.
-fn segy_model() -> Vec<u8> {
-    let (shot, mut bytes) = (example_shot(), Vec::new());
+fn with_traces<T>(use_gather: impl FnOnce(&Gather<'_>) -> T) -> T {
     let traces: Vec<f32> = (0..12).map(|at| 2000.0 + at as f32).collect();
-    let gather =
-        crate::gather::Gather { shot: &shot, spacing: 7.5, interval_s: 0.004, samples: 4, traces: &traces };
-    write_segy(&gather, &mut bytes).unwrap();
-    bytes
+    let shot = example_shot();
+    use_gather(&Gather { shot: &shot, spacing: 7.5, interval_s: 0.004, samples: 4, traces: &traces })
+}
+
+#[test]
+fn su_gives_the_same_model_as_segy() {
+    let (files, mut segy, mut su) = (Files::new(), Vec::new(), Vec::new());
+    with_traces(|gather| write_segy(gather, &mut segy)).unwrap();
+    with_traces(|gather| write_su(gather, &mut su)).unwrap();
+    let model = files.read("m.su.gz", &gzip(&su), shaped(3, 4)).unwrap();
+    assert_eq!(model, files.read("m.sgy", &segy, shaped(3, 4)).unwrap());
+    assert_eq!(model.velocity[..6], [2000.0, 2001.0, 2002.0, 2003.0, 2004.0, 2005.0]);
+    assert_eq!(
+        files.error("m.su", &su, shaped(4, 3)),
+        "the file has shape 3x4, not 4x3: its axes are exchanged, x has to come first; store the transpose"
+    );
 }
 
 #[test]
 fn segy_gives_the_spacing_by_cdp_else_by_source() {
     let (files, trace) = (Files::new(), |index: usize| 3600 + index * 256);
     let spaceless = ModelOptions { shape: None, spacing: None, unit: Unit::Auto };
-    let mut bytes = segy_model();
-    assert_eq!(files.error("m.sgy", &bytes, spaceless), "grid spacing missing: give --spacing METRES");
-    let model = files.read("m.segy", &bytes, ModelOptions { spacing: Some(5.0), ..spaceless }).unwrap();
-    assert_eq!((model.nx, model.nz, model.spacing), (3, 4, 5.0));
-    assert_eq!(model.velocity[..6], [2000.0, 2001.0, 2002.0, 2003.0, 2004.0, 2005.0]);
+    let mut bytes = Vec::new();
+    with_traces(|gather| write_segy(gather, &mut bytes)).unwrap();
+    let missing = "grid spacing missing: give --spacing METRES";
+    assert_eq!(files.error("m.sgy", &bytes, spaceless), missing);
+    // The sources of the last two traces at 1 m and 3 m: not even.
+    for (index, x) in [(0, 0i32), (1, 1000), (2, 3000)] {
+        bytes[trace(index) + 72..][..4].copy_from_slice(&x.to_be_bytes());
+    }
+    assert_eq!(files.error("m.sgy", &bytes, spaceless), missing);
     for (byte, step) in [(73, 10.0), (181, 12.5)] {
         for index in 0..3 {
             let x = (1000.0 * step * index as f64) as i32;
             bytes[trace(index) + byte - 1..][..4].copy_from_slice(&x.to_be_bytes());
         }
         assert_eq!(files.read("m.sgy", &bytes, spaceless).unwrap().spacing, step);
+        let given = ModelOptions { spacing: Some(5.0), ..spaceless };
+        assert_eq!(files.read("m.segy", &bytes, given).unwrap().spacing, 5.0);
     }
     // As IBM floats: 2000 is 7d0 in base 16.
     bytes[3225] = 1;
