@@ -30,7 +30,7 @@ pub use error::GeometryError;
 const TRACES_MAX: u64 = 1 << 26;
 
 /// All shots of a survey.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Survey {
     /// In the order of their numbers.
     pub shots: Vec<Shot>,
