@@ -8,6 +8,7 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use ft_checkpoint::{Flow, Program};
 use ft_comm::{CommError, Op, World};
+use ft_figures::{AxisRange, Density, Scale};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -47,7 +48,7 @@ struct HeatResult {
     steps: u64,
     /// The most that a temperature changed by in the last step.
     change: f64,
-    /// The temperatures are mirror images, and nowhere higher than nearer to the hot edge.
+    /// The temperatures are symmetric, and fall from the hot edge on.
     plausible: bool,
     answer_hash: String,
     /// Temperatures for the picture, if one is wanted, column by column.
@@ -61,7 +62,7 @@ impl App for HeatArgs {
         if rows < ranks {
             return Err(format!("--grid {rows} has fewer rows than there are ranks, {ranks}"));
         }
-        Ok(())
+        self.picture.as_deref().map_or(Ok(()), ft_figures::check_path).map_err(|error| error.to_string())
     }
 
     fn rank(&self) -> ExitCode {
@@ -71,7 +72,9 @@ impl App for HeatArgs {
     fn complaint(&self, result: &Value) -> String {
         let Some(HeatResult { steps, change, plausible, .. }) = read(result) else { return String::new() };
         match self.tol {
-            _ if !plausible => "the temperatures are not symmetric, or rise away from the hot edge".into(),
+            _ if !plausible => {
+                "the temperatures are not symmetric, or do not fall from the hot edge on".into()
+            }
             Some(tol) if change >= tol => {
                 format!("not converged after {steps} steps: the largest change is {change:.2e}")
             }
@@ -87,6 +90,26 @@ impl App for HeatArgs {
         let Some(HeatResult { steps, change, answer_hash, .. }) = read(result) else { return vec![] };
         let hash = &answer_hash[..16.min(answer_hash.len())];
         vec![format!("{steps} steps, the largest change in the last one {change:.2e}, answer {hash}")]
+    }
+
+    fn finish(&self, result: &Value) -> Result<(), String> {
+        let (Some(path), Some(HeatResult { steps, picture, .. })) = (&self.picture, read(result)) else {
+            return Ok(());
+        };
+        let points = picture.len().isqrt();
+        let axis = |title: &str| AxisRange { from: 0.0, to: 1.0, title: title.into() };
+        let density = Density {
+            title: format!("Temperatures after {steps} steps"),
+            values: &picture,
+            nx: points,
+            nz: points,
+            x: axis("along the hot edge"),
+            z: axis("distance from the hot edge"),
+            scale: Scale::Sequential,
+            bar_title: "temperature".into(),
+            markers: vec![],
+        };
+        density.draw().save(path).map_err(|error| error.to_string())
     }
 }
 
@@ -133,7 +156,7 @@ impl Program for Heat {
     fn output(&mut self, plate: &mut Plate, world: &World) -> Result<Vec<u8>, CommError> {
         let comm = world.comm();
         plate.exchange(comm)?;
-        let mut plausible = [u8::from(plate.is_plausible())];
+        let mut plausible = [u8::from(plate.is_plausible(comm))];
         comm.allreduce(&mut plausible, Op::Min)?;
         let picture = if self.args.picture.is_some() { plate.picture(comm)? } else { vec![] };
         let result = HeatResult {

@@ -137,6 +137,23 @@ fn heat_to_a_tolerance() {
     assert!(outcome.report().message().starts_with("not converged after 70 steps"), "{outcome}");
 }
 
+/// The picture is the same, whoever had the rows and whoever was lost.
+#[test]
+fn heat_as_a_picture() {
+    let folder = tempfile::tempdir().unwrap();
+    let draw = |arguments: &str, name: &str| {
+        let file = folder.path().join(name);
+        let run = Run::ftrun(&format!("{arguments} heat --grid 300 --steps 80 --picture")).arg(&file);
+        let outcome = run.finish().expect(0);
+        assert!(outcome.stderr.is_empty() && outcome.stdout.contains(" steps, "), "{outcome}");
+        std::fs::read(file).unwrap()
+    };
+    let alone = draw("-n 1", "one.svg");
+    assert!(String::from_utf8_lossy(&alone).contains("Temperatures after 80 steps"));
+    assert!(draw("-n 4 --kill 1@step=77", "four.svg") == alone);
+    assert!(draw("-n 3", "three.png").starts_with(b"\x89PNG"));
+}
+
 #[test]
 fn collective() {
     let between: &[Case] = &[("--kill 1@collective=25", &[&[1]]), ("--kill 0@collective=250", &[&[0]])];
