@@ -10,6 +10,7 @@ use ft_comm::time::Clock;
 use ft_comm::{CommError, Communicator, Op, Repair, World};
 use ft_encoders::Code;
 
+use crate::disk::Disk;
 use crate::error::CheckpointError;
 use crate::exchange::{Circle, code};
 use crate::layout::{Group, Layout};
@@ -52,6 +53,7 @@ pub struct Checkpointer {
     comm: Communicator,
     layout: Layout,
     home: Option<(Group, Box<dyn Code>, usize)>,
+    disk: Option<Disk>,
     ledger: Ledger,
     store: Store,
     clock: Clock,
@@ -72,9 +74,13 @@ impl Checkpointer {
     /// A checkpointer without a checkpoint. Not collective.
     ///
     /// # Errors
-    /// The scheme does not fit the world.
+    /// The scheme does not fit the world, or its directory cannot be used.
     pub fn new(world: &World, scheme: Scheme) -> Result<Self, CheckpointError> {
         let dedicated = world.total() - world.size();
+        let disk = match &scheme {
+            Scheme::Disk { dir } if dedicated == 0 => Some(Disk::open(dir, world.job(), world.rank())?),
+            _ => None,
+        };
         let layout = layout(scheme, world.size(), dedicated)?;
         let home = match layout.group_of(world.rank()) {
             Some((group, member)) => {
@@ -89,6 +95,7 @@ impl Checkpointer {
             store: Store::new(home.as_ref().map_or(0, |(_, _, member)| *member)),
             layout,
             home,
+            disk,
             ledger: Ledger::new(1),
             clock: Clock::start(),
             scratch: Vec::new(),
@@ -113,7 +120,7 @@ impl Checkpointer {
     /// A failure, or the state cannot be written; the checkpoint before is whole.
     pub fn checkpoint<S: Protect>(&mut self, world: &World, state: &mut S) -> Result<(), CheckpointError> {
         let first = !self.has_committed();
-        if self.layout.scheme() == Scheme::None && !first {
+        if *self.layout.scheme() == Scheme::None && !first {
             return Ok(());
         }
         let started = self.clock.now();
@@ -157,7 +164,14 @@ impl Checkpointer {
             copied?;
             return Err(CheckpointError::Refused { epoch });
         }
+        if let Some(disk) = &self.disk {
+            disk.complete(epoch, &metas)?;
+        }
         point("commit")?;
+        if self.disk.is_some() {
+            // Rank 0 has made the set complete.
+            self.comm.bcast(&mut [0u8], 0)?;
+        }
         if !planted::has(COMMITS_EARLY) {
             self.ledger.apply(Event::VotePassed(epoch))?;
         }
@@ -194,8 +208,11 @@ impl Checkpointer {
             Some(epoch) => self.store.variable_mut(epoch),
         };
         let Some((group, code, me)) = &self.home else {
-            // Without a group there is only the own copy.
-            let own = ShardMeta::of(slot.shard());
+            // Without a group there is only the own copy, in memory and perhaps on disk.
+            let own = metas[self.comm.rank()];
+            if let Some(disk) = &self.disk {
+                disk.stage(epoch, own, slot.shard())?;
+            }
             return Ok(slot.seal(&[own])?);
         };
         let metas: Vec<ShardMeta> =
@@ -203,6 +220,15 @@ impl Checkpointer {
         let circle = Circle { comm: &self.comm, group, code: &**code, me: *me };
         circle.encode(slot, &metas, &mut self.scratch)?;
         Ok(slot.seal(&metas)?)
+    }
+
+    /// The job is done, as all ranks have agreed ([`World::finalize`]): what lies on a disk is of no more use, and is
+    /// removed.
+    ///
+    /// # Errors
+    /// Something cannot be removed. Nobody will read it.
+    pub fn remove_files(&self) -> Result<(), CheckpointError> {
+        Ok(self.disk.as_ref().map_or(Ok(()), Disk::remove)?)
     }
 
     /// A failure was noticed; gives the value for `World::repair`.
@@ -235,10 +261,18 @@ impl Checkpointer {
         point("plan")?;
         self.ledger.apply(Event::Interrupted)?;
         let choice = choose(&repair.reports);
-        let Some(epoch) = choice.epoch else {
+        let nobody_knows = repair.reports.iter().all(|report| Report::from(*report).is_empty());
+        let chosen = match &self.disk {
+            Some(disk) if nobody_knows => disk.newest(&self.comm, &mut self.store)?,
+            _ => choice.epoch,
+        };
+        if let Some(disk) = &self.disk {
+            disk.give_up_after(chosen.unwrap_or(0))?;
+        }
+        let Some(epoch) = chosen else {
             // Who has committed once, or staged what another has committed, reports it. If nobody does although
             // somebody has committed, all who held the checkpoint are gone.
-            if repair.marked && repair.reports.iter().all(|report| Report::from(*report).is_empty()) {
+            if repair.marked && nobody_knows {
                 self.layout.survives(&(0..self.comm.size()).collect::<Vec<_>>())?;
             }
             self.ledger.apply(Event::Restored(0))?;
@@ -278,7 +312,12 @@ impl Checkpointer {
     }
 
     fn rebuild(&mut self, epoch: u32, lost: &[usize], whole: bool) -> Result<(), CheckpointError> {
-        let Some((group, code, me)) = &self.home else { return Ok(()) };
+        let Some((group, code, me)) = &self.home else {
+            return match &self.disk {
+                Some(disk) if !whole => disk.read_back(epoch, &mut self.store),
+                _ => Ok(()),
+            };
+        };
         let gone: Vec<bool> = group.members.iter().map(|rank| lost.contains(rank)).collect();
         if !gone.contains(&true) {
             return Ok(());
@@ -328,7 +367,7 @@ fn layout(scheme: Scheme, ranks: usize, dedicated: usize) -> Result<Layout, Chec
         return Ok(Layout::new(scheme, ranks, 0, None)?);
     }
     for per_group in 1..=dedicated {
-        match Layout::new(scheme, ranks, per_group, None) {
+        match Layout::new(scheme.clone(), ranks, per_group, None) {
             Ok(layout) if layout.parity_ranks() == dedicated => return Ok(layout),
             Ok(_) => {}
             Err(error) if per_group == dedicated => return Err(error.into()),

@@ -49,15 +49,8 @@ const CRATES: &[Crate] = &[
     Crate { name: "ft-tests", dir: "tests", may_use: ALL_LIBRARIES },
 ];
 
-const ALL_LIBRARIES: &[&str] = &[
-    "ft-encoders",
-    "ft-comm",
-    "ft-checkpoint",
-    "ft-linalg",
-    "ft-seismic",
-    "ft-montecarlo",
-    "ft-figures",
-];
+const ALL_LIBRARIES: &[&str] =
+    &["ft-encoders", "ft-comm", "ft-checkpoint", "ft-linalg", "ft-seismic", "ft-montecarlo", "ft-figures"];
 
 /// The modules of `comm`, bottom to top. A module uses those below it and those of its own line.
 const COMM_LAYERS: &[&[&str]] = &[

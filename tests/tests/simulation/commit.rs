@@ -141,7 +141,9 @@ fn simulate(seed: u64, bug: &'static str) -> Outcome {
         ..Faults::kills(1 + choices.below(4) as u32, Duration::from_millis(40))
     };
     sim::run(config, |world| {
-        ft_checkpoint::run(world, protection, &mut Recurrence).map(|_| ()).map_err(|error| error.to_string())
+        ft_checkpoint::run(world, protection.clone(), &mut Recurrence)
+            .map(|_| ())
+            .map_err(|error| error.to_string())
     })
 }
 
