@@ -18,10 +18,9 @@
 //! 1. Every rank writes its shard, and votes yes when the bytes are on the disk.
 //! 2. When all have voted yes, rank 0 writes the manifest, and *then* tells the others. Nobody commits `e` before: once
 //!    anybody has, set `e` is complete, and stays so however many die, all at once too.
-//! 3. Set `e - 1` is removed in checkpoint `e + 1`, when a rank has heard from all the others there. Until then rank 0
-//!    may be the only one to have committed `e`; if it dies, the survivors choose `e - 1`, and its replacement has to
-//!    read that from the disk. So two sets are kept, as two slots are in memory ([`crate::protocol`]), and space for a
-//!    third is needed only as far as removal is slower than writing.
+//! 3. Set `e - 1` is overwritten in checkpoint `e + 1`, when a rank has heard from all the others there. Until then
+//!    rank 0 may be the only one to have committed `e`; if it dies, the survivors choose `e - 1`, and its replacement
+//!    has to read that from the disk. So there are two sets, as there are two slots in memory ([`crate::protocol`]).
 //!
 //! If somebody survives, the reports decide as for every scheme. If nobody does, the newest set that is whole is
 //! restored; the reports of all are empty then, and the disk is all that is known. A set newer than the restored one
@@ -67,12 +66,10 @@ impl Disk {
     }
 
     /// Writes this rank's shard of `epoch` (`None`: the constant part). To be called when all ranks are known to have
-    /// committed `epoch - 1`; this rank's shard of `epoch - 2` is removed first.
+    /// committed `epoch - 1`; this rank's shard of `epoch - 2` is overwritten.
     pub(crate) fn stage(&self, epoch: Option<u32>, meta: ShardMeta, shard: &[u8]) -> Result<(), DiskError> {
-        if let Some(old @ 1..) = epoch.and_then(|epoch| epoch.checked_sub(2)) {
-            self.sets.remove_shard(old, self.rank)?;
-        }
-        self.sets.write_shard(epoch.unwrap_or(CONSTANT), self.rank, meta, shard)
+        let old = epoch.and_then(|epoch| epoch.checked_sub(2)).filter(|old| *old != CONSTANT);
+        self.sets.write_shard(epoch.unwrap_or(CONSTANT), old, self.rank, meta, shard)
     }
 
     /// Makes the set of `epoch` complete when all ranks have staged it: on rank 0, the others have nothing to do.
@@ -86,7 +83,7 @@ impl Disk {
             self.sets.write_manifest(CONSTANT, &part(0))?;
         }
         self.sets.write_manifest(epoch, &part(1))?;
-        // The shards in there are gone by now; see `stage`.
+        // The shards in there have become those of this epoch; see `stage`.
         let mut old = self.sets.epochs()?.into_iter().filter(|old| old + 1 < epoch);
         old.try_for_each(|old| self.sets.remove(old))
     }

@@ -46,13 +46,26 @@ impl Label {
 
 /// Writes a file under a name of this process, forces it to the disk, and gives it its name. `meta` is that of
 /// `bytes`. The name itself is on the disk when the directory is synchronised.
-pub(super) fn write(path: &Path, label: Label, meta: ShardMeta, bytes: &[u8]) -> Result<(), DiskError> {
+///
+/// The file `over`, if it is there, is overwritten for it: its blocks and pages need not be freed and found anew,
+/// which takes about as long as to fill them.
+pub(super) fn write(
+    path: &Path,
+    over: Option<&Path>,
+    label: Label,
+    meta: ShardMeta,
+    bytes: &[u8],
+) -> Result<(), DiskError> {
     let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
     let written = || -> io::Result<()> {
-        let mut file = File::create(&temporary)?;
+        if let Some(over) = over.filter(|over| over.exists()) {
+            fs::rename(over, &temporary)?;
+        }
+        let mut file = File::options().write(true).create(true).truncate(false).open(&temporary)?;
         file.write_all(&label.to_bytes())?;
         file.write_all(&meta.to_bytes())?;
         file.write_all(bytes)?;
+        file.set_len((HEADER_BYTES + bytes.len()) as u64)?;
         file.sync_all()?;
         fs::rename(&temporary, path)
     };

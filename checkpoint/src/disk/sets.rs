@@ -55,16 +55,19 @@ impl Sets {
         Label { job: self.job, epoch, who }
     }
 
-    /// Writes the shard of `rank`. Its bytes are on the disk then; its name is when the manifest is.
+    /// Writes the shard of `rank`, in the place of that of `over`, which is lost. Its bytes are on the disk then; its
+    /// name is when the manifest is.
     pub(super) fn write_shard(
         &self,
         epoch: u32,
+        over: Option<u32>,
         rank: usize,
         meta: ShardMeta,
         shard: &[u8],
     ) -> Result<(), DiskError> {
         make(&self.folder(epoch))?;
-        file::write(&self.shard_path(epoch, rank), self.label(epoch, rank as u64), meta, shard)
+        let (path, over) = (self.shard_path(epoch, rank), over.map(|over| self.shard_path(over, rank)));
+        file::write(&path, over.as_deref(), self.label(epoch, rank as u64), meta, shard)
     }
 
     /// Writes the manifest, after the shards of all ranks, and forces all names to the disk: from now on the set is
@@ -72,7 +75,7 @@ impl Sets {
     pub(super) fn write_manifest(&self, epoch: u32, ranks: &[ShardMeta]) -> Result<(), DiskError> {
         let bytes: Vec<u8> = ranks.iter().flat_map(|meta| meta.to_bytes()).collect();
         let label = self.label(epoch, MANIFEST);
-        file::write(&self.manifest_path(epoch), label, ShardMeta::of(&bytes), &bytes)?;
+        file::write(&self.manifest_path(epoch), None, label, ShardMeta::of(&bytes), &bytes)?;
         sync(&self.folder(epoch))?;
         sync(&self.root)
     }
@@ -116,12 +119,6 @@ impl Sets {
             Ok(epochs)
         };
         list().map_err(DiskError::folder(&self.root))
-    }
-
-    /// Removes the shard of `rank`, if it is there.
-    pub(super) fn remove_shard(&self, epoch: u32, rank: usize) -> Result<(), DiskError> {
-        let path = self.shard_path(epoch, rank);
-        gone(fs::remove_file(&path)).map_err(DiskError::remove(&path))
     }
 
     /// Removes a set, if it is there: the manifest first, so that what is left when this is cut short is no set.

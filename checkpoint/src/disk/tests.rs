@@ -140,7 +140,7 @@ fn files_of_others_are_refused() {
     }
     // The right name on the bytes of another attempt: only the manifest can tell.
     let (other, meta) = (b"something else", ShardMeta::of(b"something else"));
-    disks[0].sets.write_shard(2, 0, meta, other).unwrap();
+    disks[0].sets.write_shard(2, None, 0, meta, other).unwrap();
     let error = read_back(&disks, 2).expect_err("another attempt").to_string();
     assert!(error.ends_with("the manifest names another length or hash"), "{error}");
     fs::write(&own, right).unwrap();
