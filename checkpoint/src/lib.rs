@@ -13,7 +13,7 @@
 //! | `xor:G`, dedicated | any 1 of G-1 and the parity rank | 0; parity rank: S | S |
 //! | `rs:K+M` | any M of K+M | M S / K | M S; (K+M-1) S / K if the first holder encodes and forwards |
 //! | `rs:K+M`, dedicated | any M of K and the M parity ranks | 0; parity ranks: S | M S |
-//! | `disk:DIR` | any number, all ranks at once too | 0; 2 S on the disk | 0; S written ([`disk`]) |
+//! | `disk:DIR` | any number, all ranks at once too | 0; S on the disk | 0; S written ([`disk`]) |
 //!
 //! S is the size of the longest shard of the group. Extra memory is that of one epoch and comes on top of the rank's
 //! own copy, S. Two epochs are kept, since the last committed one must stay whole while the next is staged, so a rank
