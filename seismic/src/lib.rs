@@ -2,6 +2,14 @@
 //!
 //! Pure numerics and formats: nothing here knows of ranks, messages or failures.
 
+mod boundary;
+pub mod check;
 pub mod model;
+pub mod propagator;
+pub mod stencil;
+pub mod wavelet;
 
+pub use check::CheckError;
 pub use model::{Model, Node};
+pub use propagator::{Propagator, Wavefield, shoot};
+pub use wavelet::ricker;
