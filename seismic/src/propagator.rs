@@ -184,6 +184,8 @@ pub fn shoot(propagator: &Propagator, source: Node, receivers: &[Node], wavelet:
 
 #[cfg(test)]
 mod tests {
+    use pulp::WithSimd;
+
     use super::*;
     use crate::check::largest_stable_dt;
     use crate::ricker;
@@ -224,6 +226,27 @@ mod tests {
             |i: &usize| (0..grid.nx).any(|ix| (grid.column(ix)..grid.column(ix) + grid.nz).contains(i));
         assert!((0..grid.len).filter(|i| !inside(i)).all(|i| field.current[i] == 0.0));
         assert!((0..grid.len).filter(inside).any(|i| field.current[i] != 0.0));
+    }
+
+    /// Vectors of one number against the widest ones of this processor.
+    #[test]
+    fn vectors_of_any_width_give_the_same_bits() {
+        let velocity = (0..42 * 35).map(|i| 1500.0 + (i * i % 2971) as f32).collect();
+        let model = Model { nx: 42, nz: 35, spacing: 10.0, velocity };
+        let propagator = Propagator::new(&model, 16, 0.001).unwrap();
+        let source = Node { ix: 20, iz: 30 };
+        let (mut wide, mut narrow) = (propagator.still(), propagator.still());
+        for amplitude in ricker(25.0, 0.001, 250) {
+            propagator.step(&mut wide, source, amplitude);
+            Step::<8> { propagator: &propagator, field: &mut narrow }.with_simd(pulp::Scalar);
+            let source = propagator.index(source);
+            narrow.previous[source] += propagator.factor[source] * amplitude;
+            std::mem::swap(&mut narrow.current, &mut narrow.previous);
+        }
+        for (wide, narrow) in wide.parts().into_iter().zip(narrow.parts()) {
+            assert!(wide.iter().any(|&v| v != 0.0));
+            assert!(wide.iter().zip(narrow).all(|(wide, narrow)| wide.to_bits() == narrow.to_bits()));
+        }
     }
 
     #[test]

@@ -93,17 +93,16 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
     fn interior(&mut self, ix: usize) {
         let (simd, second) = (self.simd, self.second);
         let (start, run, stride) = (self.grid.column(ix), self.grid.run, self.grid.stride);
-        let (n, n_blocks) = (run / S::F32_LANES, run / S::F32_LANES / BLOCK);
+        let n = run / S::F32_LANES;
         let Wavefield { current, previous, .. } = &mut *self.field;
-        let blocks = |vectors| blocks::<S>(vectors, n_blocks);
         let u = blocks(vectors::<S>(current, start, n));
         let [up, down] = beside::<S, R>(current, start, 1, n).map(|side| side.map(blocks));
         let [west, east] = beside::<S, R>(current, start, stride, n).map(|side| side.map(blocks));
         let factor = blocks(vectors::<S>(self.factor, start, n));
-        let next = &mut vectors_mut::<S>(previous, start, n).as_chunks_mut::<BLOCK>().0[..n_blocks];
+        let next = vectors_mut::<S>(previous, start, n).as_chunks_mut::<BLOCK>().0;
         let centre = simd.splat_f32s(2.0 * self.centre);
         let quantum = simd.splat_f32s(QUANTUM);
-        for i in 0..n_blocks {
+        for i in 0..n / BLOCK {
             let mut laplacian: [S::f32s; BLOCK] = from_fn(|j| simd.mul_f32s(centre, u[i][j]));
             for k in 0..R {
                 for j in 0..BLOCK {
@@ -121,8 +120,8 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
     }
 }
 
-/// Vectors in `n` blocks; [`Grid`] sees to it that none are left over.
+/// Vectors in blocks; [`Grid`] sees to it that none are left over.
 #[inline(always)]
-fn blocks<S: Simd>(vectors: &[S::f32s], n: usize) -> &[[S::f32s; BLOCK]] {
-    &vectors.as_chunks().0[..n]
+fn blocks<V>(vectors: &[V]) -> &[[V; BLOCK]] {
+    vectors.as_chunks().0
 }

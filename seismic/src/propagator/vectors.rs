@@ -34,9 +34,9 @@ pub(super) fn curvature<S: Simd, const R: usize>(
     pair: impl Fn(usize) -> (S::f32s, S::f32s),
 ) -> S::f32s {
     let mut sum = simd.mul_f32s(centre, u);
-    for k in 0..R {
+    for (k, &weight) in weights.iter().enumerate() {
         let (before, after) = pair(k);
-        sum = simd.add_f32s(sum, simd.mul_f32s(weights[k], simd.add_f32s(before, after)));
+        sum = simd.add_f32s(sum, simd.mul_f32s(weight, simd.add_f32s(before, after)));
     }
     sum
 }
