@@ -4,6 +4,7 @@
 //! happens, and must not leave a process behind.
 
 mod common;
+mod disk;
 mod examples;
 mod invariant9;
 mod kills;
