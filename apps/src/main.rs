@@ -7,10 +7,14 @@ use std::process::{Command, ExitCode};
 mod app;
 mod cg;
 mod cli;
+mod ep;
 mod job;
+mod pi;
 mod progress;
 mod rank;
 mod report;
+mod seismic;
+mod timeline;
 
 /// First argument of the processes that the launcher starts, followed by the launcher's process number and
 /// the launcher's own arguments.
