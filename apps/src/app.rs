@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::cg::CgArgs;
 use crate::cli::{self, Options};
+use crate::load::LoadArgs;
 
 /// A bundled app with its arguments.
 pub(crate) trait App: Debug {
@@ -62,9 +63,17 @@ pub(crate) struct Bundled {
 }
 
 /// All of them, in the order of the help.
-pub(crate) const BUNDLED: &[Bundled] = &[Bundled {
-    name: "cg",
-    purpose: "Solve a sparse linear system by conjugate gradients",
-    usage: "<--matrix FILE|--poisson N|--poisson2d N>",
-    parse: cli::parse_app::<CgArgs>,
-}];
+pub(crate) const BUNDLED: &[Bundled] = &[
+    Bundled {
+        name: "cg",
+        purpose: "Solve a sparse linear system by conjugate gradients",
+        usage: "<--matrix FILE|--poisson N|--poisson2d N>",
+        parse: cli::parse_app::<CgArgs>,
+    },
+    Bundled {
+        name: "load",
+        purpose: "Protect a state of any size through steps of any length, to measure what that costs",
+        usage: "",
+        parse: cli::parse_app::<LoadArgs>,
+    },
+];

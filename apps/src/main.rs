@@ -8,9 +8,11 @@ mod app;
 mod cg;
 mod cli;
 mod job;
+mod load;
 mod progress;
 mod rank;
 mod report;
+mod size;
 
 /// First argument of the processes that the launcher starts, followed by the launcher's process number and
 /// the launcher's own arguments.
