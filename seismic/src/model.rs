@@ -1,7 +1,7 @@
 //! A velocity model on a regular grid.
 
 /// P-wave velocities on a grid of `nx` x `nz` points; x runs along the surface, z downwards.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Model {
     /// Points along the surface.
     pub nx: usize,

@@ -1,0 +1,168 @@
+//! Every kind of picture is sound SVG, whatever the data and the texts are.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{BAD, density, every_kind, timeline, wiggle};
+use ft_figures::{
+    ChartAxis, Density, GroupedBars, Kind, LineChart, Picture, Row, Scale, Series, Spacing, Span,
+    StackedBars, Timeline,
+};
+use proptest::prelude::*;
+use resvg::usvg::{self, fontdb, roxmltree::Document};
+
+const HOSTILE: &str = "<&\">'</svg><script>]]>\u{0}\u{b}\u{ffff}";
+
+/// What becomes of [`HOSTILE`] where XML has no room for a character.
+const SHOWN: &str = "<&\">'</svg><script>]]>   ";
+
+fn read(picture: &Picture) -> usvg::Tree {
+    let mut fonts = fontdb::Database::new();
+    fonts.load_font_data(epaint_default_fonts::UBUNTU_LIGHT.to_vec());
+    let options = usvg::Options { fontdb: Arc::new(fonts), ..usvg::Options::default() };
+    usvg::Tree::from_str(picture.svg(), &options).unwrap()
+}
+
+/// Panics unless the SVG is well formed, of the size it says, without ids, and its numbers are numbers.
+fn check(kind: &str, picture: &Picture) {
+    let tree = read(picture);
+    let size = (picture.width() as f32, picture.height() as f32);
+    assert_eq!((tree.size().width(), tree.size().height()), size, "{kind}");
+    let document = Document::parse(picture.svg()).unwrap();
+    for node in document.descendants() {
+        for attribute in node.attributes().filter(|attribute| attribute.name() != "href") {
+            let (name, value) = (attribute.name(), attribute.value());
+            assert!(name != "id", "{kind}: id {value}");
+            assert!(!value.contains("NaN") && !value.contains("inf"), "{kind}: {name}={value}");
+        }
+        assert!(node.tag_name().name() != "script", "{kind}: text became an element");
+    }
+}
+
+fn texts(picture: &Picture) -> Vec<String> {
+    let document = Document::parse(picture.svg()).unwrap();
+    let texts =
+        document.descendants().filter(|node| node.has_tag_name(("http://www.w3.org/2000/svg", "text")));
+    texts.filter_map(|node| node.text().map(str::to_owned)).collect()
+}
+
+/// All kinds without data.
+fn every_kind_empty() -> Vec<(&'static str, Picture)> {
+    let scale = Scale::Sequential;
+    let wrong_size = Density { nx: 5, ..density("empty", &[1.0; 12], scale) };
+    vec![
+        ("lines", LineChart::default().draw()),
+        ("lines of nothing positive", {
+            let series = vec![Series::new("none", [(1.0, -1.0), (2.0, 0.0), (f64::NAN, 1.0)])];
+            LineChart { y: ChartAxis::log("log"), series, ..LineChart::default() }.draw()
+        }),
+        ("grouped bars", GroupedBars { groups: vec!["a".into()], ..GroupedBars::default() }.draw()),
+        ("stacked bars", StackedBars::default().draw()),
+        ("timeline", Timeline::default().draw()),
+        ("timeline without end", Timeline { end_s: f64::INFINITY, ..timeline("empty", &[]) }.draw()),
+        ("density", density("empty", &[], scale).draw()),
+        ("density of no values", density("empty", &[f32::NAN; 4], scale).draw()),
+        ("density of a wrong size", wrong_size.draw()),
+        ("wiggle", wiggle("empty", &[]).draw()),
+    ]
+}
+
+#[test]
+fn hostile_texts_stay_texts() {
+    for (kind, picture) in every_kind(HOSTILE, &[]) {
+        check(kind, &picture);
+        let document = Document::parse(picture.svg()).unwrap();
+        let title = document.root_element().first_element_child().unwrap();
+        assert_eq!((title.tag_name().name(), title.text()), ("title", Some(SHOWN)), "{kind}");
+        assert!(texts(&picture).iter().any(|text| text.trim_end() == SHOWN.trim_end()), "{kind}");
+    }
+}
+
+#[test]
+fn bad_values_are_left_out() {
+    for (kind, picture) in every_kind("title", &BAD) {
+        check(kind, &picture);
+        assert!(!texts(&picture).iter().any(|text| text.contains("NaN") || text.contains("inf")), "{kind}");
+        assert!(!texts(&picture).iter().any(|text| text == "no data"), "{kind}");
+    }
+}
+
+#[test]
+fn no_data_says_so() {
+    for (kind, picture) in every_kind_empty() {
+        check(kind, &picture);
+        assert!(texts(&picture).iter().any(|text| text == "no data"), "{kind}");
+    }
+}
+
+#[test]
+fn equal_data_give_equal_bytes() {
+    for ((kind, a), (_, b)) in every_kind("title", &BAD).into_iter().zip(every_kind("title", &BAD)) {
+        assert_eq!(a, b, "{kind}");
+        assert_eq!(a.png().unwrap(), b.png().unwrap(), "{kind}");
+    }
+}
+
+#[test]
+fn no_text_reaches_over_the_border() {
+    let long = "a title of an axis, a rank, a phase or a whole picture that says far more than there is room for, \
+                and then goes on and on until nobody reads it any more, which is a pity";
+    for text in ["time [s]", long, &long.replace(' ', "_")] {
+        for (kind, picture) in every_kind(text, &[]) {
+            let tree = read(&picture);
+            let inside = tree.size().to_rect(0.0, 0.0).unwrap();
+            let mut groups = vec![tree.root()];
+            let mut seen = 0;
+            while let Some(group) = groups.pop() {
+                for node in group.children() {
+                    match node {
+                        usvg::Node::Group(group) => groups.push(group),
+                        usvg::Node::Text(text) => {
+                            seen += 1;
+                            let at = text.abs_bounding_box();
+                            let within = at.left() >= 0.0
+                                && at.top() >= 0.0
+                                && at.right() <= inside.right()
+                                && at.bottom() <= inside.bottom();
+                            assert!(within, "{kind}: {at:?} of {:?}", text.chunks()[0].text());
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            assert!(seen > 5, "{kind}: {seen} texts");
+        }
+    }
+}
+
+#[test]
+fn busy_timeline_is_a_small_file() {
+    let span = |i: usize| Span {
+        from_s: i as f64,
+        to_s: i as f64 + 1.0,
+        kind: Kind::ALL[i * 7919 % 31 % Kind::ALL.len()],
+    };
+    let row = |i: usize| Row { label: format!("rank {i}"), spans: (i..i + 1000).map(span).collect() };
+    let timeline = Timeline { rows: (0..64).map(row).collect(), end_s: 3000.0, ..timeline("64 ranks", &[]) };
+    let picture = timeline.draw();
+    check("timeline", &picture);
+    assert!(picture.svg().len() < 1_000_000, "{} bytes", picture.svg().len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn any_numbers_can_be_drawn(
+        points in prop::collection::vec((any::<f64>(), any::<f64>()), 0..20), log_x: bool, log_y: bool
+    ) {
+        let axis = |log| ChartAxis {
+            title: "any".to_owned(),
+            spacing: if log { Spacing::Log } else { Spacing::Linear },
+        };
+        let series = vec![Series::new("any", points)];
+        let chart = LineChart { title: "any".to_owned(), x: axis(log_x), y: axis(log_y), series };
+        check("lines", &chart.draw());
+    }
+}
