@@ -118,14 +118,8 @@ mod tests {
 
     #[test]
     fn commands() {
-        let order = Order {
-            program: "ftrun".into(),
-            ranks: 4,
-            states: vec![],
-            schemes: vec![],
-            repeat: 1,
-            seed: 9,
-        };
+        let order =
+            Order { program: "ftrun".into(), ranks: 4, states: vec![], schemes: vec![], repeat: 1, seed: 9 };
         let line = |kind| {
             let run = Run { state: 64, scheme: 1, kind, steps: 16, repetition: 0 };
             let args = arguments(&order, &run, "disk:/a b");

@@ -29,6 +29,21 @@ pub enum BenchError {
         /// What is wrong with it.
         why: String,
     },
+    /// Protection has changed the answer.
+    #[error(
+        "{steps} steps with {state_bytes} bytes a rank have the answer {} with {} and {} with {}",
+        answers[0], schemes[0], answers[1], schemes[1]
+    )]
+    Answer {
+        /// State of each rank.
+        state_bytes: u64,
+        /// Steps of the jobs.
+        steps: u64,
+        /// The two schemes.
+        schemes: [String; 2],
+        /// Their answers.
+        answers: [String; 2],
+    },
     /// The temporary folder cannot be used.
     #[error("cannot make the folder {}: {cause}", folder.display())]
     Folder {

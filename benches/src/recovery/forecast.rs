@@ -57,14 +57,8 @@ mod tests {
 
     #[test]
     fn what_was_seen_is_expected() {
-        let order = Order {
-            program: "ftrun".into(),
-            ranks: 4,
-            states: vec![],
-            schemes: vec![],
-            repeat: 1,
-            seed: 0,
-        };
+        let order =
+            Order { program: "ftrun".into(), ranks: 4, states: vec![], schemes: vec![], repeat: 1, seed: 0 };
         let run = |scheme| Run { state: 64, scheme, kind: Kind::Plain, steps: 40, repetition: 0 };
         let mut forecast = Forecast::default();
         let seconds = |forecast: &Forecast, runs: &[Run]| forecast.left(&order, runs.iter()).as_secs_f64();
@@ -73,7 +67,8 @@ mod tests {
         forecast.saw(run(1), 3.0);
         forecast.saw(run(1), 5.0);
         assert_eq!(seconds(&forecast, &[run(0), run(1), run(1)]), 2.0 + 4.0 + 4.0);
-        assert_eq!(seconds(&forecast, &[run(2)]), 10.0 / 3.0, "another scheme");
+        forecast.saw(run(2), 6.0);
+        assert_eq!(seconds(&forecast, &[run(3)]), 4.0, "another scheme");
         let random = Run { kind: Kind::Random { mtbf_s: 1.0, interval_s: 0.1 }, steps: 80, ..run(1) };
         assert_eq!(seconds(&forecast, &[random]), 6.0);
     }

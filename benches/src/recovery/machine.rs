@@ -1,12 +1,12 @@
 //! The machine and its filesystems, as `/proc` describes them.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
 
 use serde::Serialize;
 
 use super::error::BenchError;
+use super::order::FRESH_DISK;
 
 /// Where the measurements were made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -30,9 +30,14 @@ impl Machine {
         let known = |text: Option<&str>| text.map_or("unknown", str::trim).to_owned();
         let cpus = read("/proc/cpuinfo");
         let memory = read("/proc/meminfo");
-        let memory_kib = memory.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));
+        let memory_kib =
+            memory.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"));
         Self {
-            processor: known(cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':')).map(|(_, name)| name)),
+            processor: known(
+                cpus.lines()
+                    .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
+                    .map(|(_, name)| name),
+            ),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             memory_bytes: memory_kib.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or(0) << 10,
             kernel: known(Some(read("/proc/sys/kernel/osrelease").as_str()).filter(|text| !text.is_empty())),
@@ -65,6 +70,29 @@ fn filesystem_in(mounts: &str, path: &Path) -> String {
     // Of mounts at the same place the last one is on top.
     let closest = around.max_by_key(|(point, _)| point.len());
     closest.map_or_else(|| "unknown".to_owned(), |(_, kind)| kind.to_owned())
+}
+
+/// Where a disk scheme keeps its files.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Disk {
+    /// Name of the scheme.
+    pub scheme: String,
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Type of the filesystem.
+    pub filesystem: String,
+}
+
+impl fmt::Display for Disk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { scheme, folder, filesystem } = self;
+        let no_disk =
+            if matches!(&**filesystem, "tmpfs" | "ramfs") { ", which is memory and no disk" } else { "" };
+        match scheme == FRESH_DISK {
+            true => write!(f, "{scheme}: {filesystem}{no_disk}, in a fresh folder in {}", folder.display()),
+            false => write!(f, "{scheme}: {filesystem}{no_disk}"),
+        }
+    }
 }
 
 /// A folder that is removed with all that is in it when it is dropped.
@@ -106,7 +134,10 @@ mod tests {
     fn the_closest_mount_counts() {
         let mounts = "/dev/vda / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n/dev/b /tmp/my\\040disk xfs rw 0 0\n";
         let at = |path: &str| filesystem_in(mounts, Path::new(path));
-        assert_eq!([at("/home/a"), at("/tmp/b"), at("/tmp/my disk/c"), at("/tmpfs")], ["ext4", "tmpfs", "xfs", "ext4"]);
+        assert_eq!(
+            [at("/home/a"), at("/tmp/b"), at("/tmp/my disk/c"), at("/tmpfs")],
+            ["ext4", "tmpfs", "xfs", "ext4"]
+        );
         assert_eq!(filesystem_in("", Path::new("/")), "unknown");
     }
 

@@ -87,7 +87,8 @@ impl Measurement {
     pub(crate) fn new(run: &Run, scheme: &str, load_average: f64, wall_s: f64, report: &Report) -> Self {
         let Report { result, checkpoints, failures, .. } = report;
         let sum = |part: fn(&Failure) -> Option<f64>| failures.iter().filter_map(part).sum();
-        let restore = |part: fn(&Restore) -> f64| failures.iter().filter_map(|f| f.restore.as_ref().map(part)).sum();
+        let restore =
+            |part: fn(&Restore) -> f64| failures.iter().filter_map(|f| f.restore.as_ref().map(part)).sum();
         Self {
             kind: run.kind,
             state_bytes: run.state,

@@ -83,7 +83,8 @@ mod tests {
     /// Daly's interval is within a few percent of the best one, and costs nothing that could be measured.
     #[test]
     fn no_interval_is_better() {
-        for (checkpoint_s, recovery_s, mtbf_s) in [(0.15, 0.2, 10.0), (0.15, 0.2, 3600.0), (5.0, 10.0, 900.0)] {
+        for (checkpoint_s, recovery_s, mtbf_s) in [(0.15, 0.2, 10.0), (0.15, 0.2, 3600.0), (5.0, 10.0, 900.0)]
+        {
             let costs = Costs { checkpoint_s, recovery_s };
             let at = |interval_s: f64| costs.efficiency(mtbf_s, interval_s);
             let (mut low, mut high) = (1e-3 * checkpoint_s, 10.0 * mtbf_s);

@@ -1,5 +1,6 @@
 //! What is to be measured, and the runs that it takes.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -13,7 +14,7 @@ pub struct Order {
     pub ranks: usize,
     /// Bytes of protected state of each rank, one after the other.
     pub states: Vec<u64>,
-    /// Schemes to compare with each other and with no protection; `disk` alone stands for a fresh folder in the
+    /// Schemes to compare with each other and with no protection; [`FRESH_DISK`] stands for a fresh folder in the
     /// system's temporary folder, which is removed at the end.
     pub schemes: Vec<String>,
     /// How often everything is measured.
@@ -21,6 +22,9 @@ pub struct Order {
     /// Where the order of the runs comes from, and the moments of random kills.
     pub seed: u64,
 }
+
+/// The scheme that stands for a fresh folder.
+pub const FRESH_DISK: &str = "disk";
 
 /// Milliseconds of work in each step, at least.
 pub(crate) const STEP_MS: u64 = 10;
@@ -51,6 +55,17 @@ pub enum Kind {
         /// Between two checkpoints.
         interval_s: f64,
     },
+}
+
+impl fmt::Display for Kind {
+    /// What is special about the run; begins with a comma if anything is.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plain => Ok(()),
+            Self::Kill { victim } => write!(f, ", rank {victim} is killed"),
+            Self::Random { mtbf_s, .. } => write!(f, ", a random kill every {mtbf_s} s"),
+        }
+    }
 }
 
 /// One job to run. Scheme 0 is no protection, scheme `i` the one at `i - 1` of the order.

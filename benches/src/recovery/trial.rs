@@ -1,5 +1,7 @@
 //! Runs with random failures, to hold against the model.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::measurement::Measurement;
@@ -38,6 +40,17 @@ pub struct Trial {
     pub predicted_for_failures: f64,
 }
 
+/// How many trials an order has, and about how long they take.
+pub(crate) fn expected_trials(order: &Order) -> (usize, Duration) {
+    let count = order.states.len().min(2) * order.schemes.len().min(2);
+    // Work takes about half as long again with failures.
+    (count, Duration::from_secs_f64(count as f64 * work_s(order) * 1.5))
+}
+
+fn work_s(order: &Order) -> f64 {
+    (WORK_S * order.repeat as f64).min(WORK_S_MOST)
+}
+
 /// The trials of an order: the smallest and the largest state, each with the first and the last scheme, at the
 /// interval of Daly.
 pub(crate) fn trials(order: &Order, summaries: &[Summary]) -> Vec<Run> {
@@ -54,10 +67,9 @@ pub(crate) fn trials(order: &Order, summaries: &[Summary]) -> Vec<Run> {
             let costs = protected.costs();
             let mtbf_s = rounded((RARITY * (costs.checkpoint_s + costs.recovery_s)).max(MTBF_S_LEAST));
             let step_s = unprotected.loop_s.median / STEPS as f64;
-            let work_s = (WORK_S * order.repeat as f64).min(WORK_S_MOST);
             let interval_s = rounded(costs.daly_s(mtbf_s).max(step_s));
             let kind = Kind::Random { mtbf_s, interval_s };
-            let steps = (work_s / step_s.max(1e-4)).ceil() as u64;
+            let steps = (work_s(order) / step_s.max(1e-4)).ceil() as u64;
             runs.push(Run { state, scheme, kind, steps, repetition: 0 });
         }
     }

@@ -32,7 +32,8 @@ pub(crate) fn span(seconds: f64) -> String {
     let units = [(86_400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s")];
     let (unit, name) = units.into_iter().find(|(unit, _)| seconds >= *unit).unwrap_or((1e-3, "ms"));
     let number = short(seconds / unit);
-    let number = if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { &number };
+    let number =
+        if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { &number };
     format!("{number} {name}")
 }
 
@@ -47,12 +48,18 @@ mod tests {
 
     #[test]
     fn of_numbers() {
-        assert_eq!([0.001_234_5, 0.5, 12.345, 999.6, 12_345.6].map(short), ["0.00123", "0.500", "12.3", "1000", "12346"]);
+        assert_eq!(
+            [0.001_234_5, 0.5, 12.345, 999.6, 12_345.6].map(short),
+            ["0.00123", "0.500", "12.3", "1000", "12346"]
+        );
         assert_eq!([0.0, f64::NAN, f64::INFINITY].map(short), ["0", "0", "0"]);
         assert_eq!(bytes(64 << 20), "64 MiB");
         assert_eq!([bytes(0), bytes(1000), bytes(3 << 9)], ["0 B", "1000 B", "1536 B"]);
         assert_eq!(span(0.25), "250 ms");
-        assert_eq!([60.0, 90.0, 7200.0, 86_400.0, 2.5].map(span), ["1 min", "1.5 min", "2 h", "1 d", "2.5 s"]);
+        assert_eq!(
+            [60.0, 90.0, 7200.0, 86_400.0, 2.5].map(span),
+            ["1 min", "1.5 min", "2 h", "1 d", "2.5 s"]
+        );
         assert_eq!(percent(0.9876), "98.8 %");
     }
 }
