@@ -137,7 +137,8 @@ impl Program for Load {
         state.words.iter_mut().for_each(|word| *word = word.wrapping_add(STRIDE));
         let least = Duration::from_millis(self.args.step_ms);
         while self.clock.now().since(started) < least {
-            std::hint::spin_loop();
+            // Ranks that share a core would otherwise keep each other from their messages.
+            std::thread::yield_now();
         }
         world.comm().barrier()?;
         let (steps, spent) = self.stepping;

@@ -132,13 +132,15 @@ impl Measurement {
     }
 
     /// The same in [`RECOVERY_PHASES`]. Agreement and the start of replacements run side by side: what counts as
-    /// respawn is the part of it that agreement did not hide. What no phase accounts for is links and checks.
+    /// respawn is the part of it that agreement did not hide. The parts of a restore are those of the slowest rank each,
+    /// and who is not concerned waits for the others in the last one, so this is what remains after the others.
     pub fn recovery_phases_s(&self) -> [f64; 6] {
-        let respawn = (self.respawn_s - self.agree_s).max(0.0);
-        let restore = self.rebuild_s + self.load_s;
-        let known = self.detect_s + self.agree_s + respawn + restore + self.reprotect_s;
-        let rest = (self.recovery_s() - known).max(0.0);
-        [self.detect_s, self.agree_s, respawn, rest, restore, self.reprotect_s]
+        let agree = self.agree_s.min(self.repair_s);
+        let respawn = (self.respawn_s.min(self.repair_s) - agree).max(0.0);
+        let reprotect = self.reprotect_s.min(self.restore_s);
+        let plan = self.plan_s.min(self.restore_s - reprotect);
+        let reconnect = self.repair_s - agree - respawn + plan;
+        [self.detect_s, agree, respawn, reconnect, self.restore_s - reprotect - plan, reprotect]
     }
 
     /// One checkpoint on average, in [`CHECKPOINT_PHASES`].
@@ -172,11 +174,13 @@ pub(crate) mod tests {
     fn phases_of_a_recovery_fill_it() {
         let run = measurement("xor", Kind::Kill { victim: 1 });
         assert_eq!(run.recovery_s(), 3.25);
-        // Respawn 0.75 in the shadow of agreement 0.5; the rest of repair 0.25, of restore 2 - 0.875.
-        assert_eq!(run.recovery_phases_s(), [0.25, 0.5, 0.25, 1.375, 0.625, 0.25]);
+        // Respawn 0.75 in the shadow of agreement 0.5; the rest of repair 0.25 with the plan 0.25; 2 - 0.25 - 0.25.
+        assert_eq!(run.recovery_phases_s(), [0.25, 0.5, 0.25, 0.5, 1.5, 0.25]);
         assert_eq!(run.recovery_phases_s().iter().sum::<f64>(), run.recovery_s());
-        let hidden = Measurement { respawn_s: 0.25, ..run };
-        assert_eq!(hidden.recovery_phases_s().iter().sum::<f64>(), hidden.recovery_s());
+        let hidden = Measurement { respawn_s: 0.25, ..run.clone() };
+        assert_eq!(hidden.recovery_phases_s(), [0.25, 0.5, 0.0, 0.75, 1.5, 0.25]);
+        let waits = Measurement { plan_s: 1.5, reprotect_s: 1.0, ..run };
+        assert_eq!(waits.recovery_phases_s(), [0.25, 0.5, 0.25, 1.25, 0.0, 1.0]);
     }
 
     #[test]

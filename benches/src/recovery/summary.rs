@@ -27,6 +27,8 @@ pub struct Summary {
     pub loop_s: Spread,
     /// Its median as a multiple of that without protection.
     pub times: f64,
+    /// Seconds of such a job before the first step and after the last one.
+    pub outside_s: f64,
     /// Most bytes of memory that a rank has used.
     pub vm_hwm_bytes: f64,
     /// What is due to protection; none without it.
@@ -82,6 +84,7 @@ pub(crate) fn summaries(
                 scheme: scheme.to_owned(),
                 loop_s,
                 times: if unprotected_s > 0.0 { loop_s.median / unprotected_s } else { 1.0 },
+                outside_s: median(plain.iter().map(|m| m.elapsed_s - m.loop_s)),
                 vm_hwm_bytes: median(plain.iter().map(|m| m.vm_hwm_bytes as f64)),
                 protected: (scheme != UNPROTECTED).then(|| protected(ranks, &plain, &killed)),
             });

@@ -12,19 +12,22 @@ use super::units::{bytes, mib, ms, percent, short, span};
 /// Mean times between failures in the table of intervals.
 const MTBFS_S: [f64; 4] = [60.0, 600.0, 3600.0, 86_400.0];
 
+/// A blank at which no header is broken.
+const NO_BREAK: &str = "\u{a0}";
+
 /// Times without failures, and what a checkpoint moves and keeps.
 pub(crate) fn costs(summaries: &[Summary]) -> Table {
     let header = [
-        "state a rank",
+        "state",
         "scheme",
-        "run [s]",
+        "run\u{a0}[s]",
         "quartiles",
-        "x none",
+        "x\u{a0}none",
         "checkpoint [ms]",
         "quartiles",
-        "moved a rank [MiB]",
-        "memory / state",
-        "peak a rank [MiB]",
+        "moved a\u{a0}rank [MiB]",
+        "memory /\u{a0}state",
+        "peak a\u{a0}rank [MiB]",
     ];
     let row = |summary: &Summary| {
         let Summary { loop_s, protected, .. } = summary;
@@ -56,7 +59,7 @@ pub(crate) fn costs(summaries: &[Summary]) -> Table {
 /// One checkpoint by phase.
 pub(crate) fn checkpoints(summaries: &[Summary]) -> Table {
     let header: Vec<&str> =
-        ["state a rank", "scheme", "checkpoint [ms]"].into_iter().chain(CHECKPOINT_PHASES).collect();
+        ["state", "scheme", "checkpoint [ms]"].into_iter().chain(CHECKPOINT_PHASES).collect();
     table(
         &header,
         protected(summaries).map(|(summary, protected)| {
@@ -70,7 +73,7 @@ pub(crate) fn checkpoints(summaries: &[Summary]) -> Table {
 
 /// One recovery by phase.
 pub(crate) fn recoveries(summaries: &[Summary]) -> Table {
-    let header: Vec<&str> = ["state a rank", "scheme", "kill to resumed [ms]", "quartiles"]
+    let header: Vec<&str> = ["state", "scheme", "kill\u{a0}to resumed [ms]", "quartiles"]
         .into_iter()
         .chain(RECOVERY_PHASES)
         .chain(["steps again"])
@@ -93,11 +96,11 @@ pub(crate) fn recoveries(summaries: &[Summary]) -> Table {
 
 /// The best interval and the efficiency, for some mean times between failures.
 pub(crate) fn intervals(summaries: &[Summary]) -> Table {
-    let header: Vec<String> = ["state a rank".to_owned(), "scheme".to_owned()]
+    let header: Vec<String> = ["state".to_owned(), "scheme".to_owned()]
         .into_iter()
         .chain(
             MTBFS_S
-                .map(|mtbf_s| format!("MTBF {}: every", span(mtbf_s)))
+                .map(|mtbf_s| format!("MTBF {}: every", span(mtbf_s).replace(' ', NO_BREAK)))
                 .into_iter()
                 .flat_map(|name| [name, "efficiency".to_owned()]),
         )
@@ -119,15 +122,16 @@ pub(crate) fn intervals(summaries: &[Summary]) -> Table {
 /// The model against runs with random failures.
 pub(crate) fn trials(trials: &[Trial]) -> Table {
     let header = [
-        "state a rank",
+        "state",
         "scheme",
         "MTBF",
         "checkpoint every",
         "work [s]",
+        "time [s]",
         "failures",
         "efficiency measured",
-        "by the model",
-        "for these failures",
+        "by\u{a0}the model",
+        "for\u{a0}these failures",
     ];
     let row = |trial: &Trial| {
         vec![
@@ -136,6 +140,7 @@ pub(crate) fn trials(trials: &[Trial]) -> Table {
             span(trial.mtbf_s),
             span(trial.interval_s),
             short(trial.work_s),
+            short(trial.time_s),
             trial.failures.to_string(),
             percent(trial.measured),
             percent(trial.predicted),
@@ -153,7 +158,7 @@ fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Table {
     Table { header: header.iter().map(|&name| name.to_owned()).collect(), rows: rows.collect() }
 }
 
-/// A table for a terminal: headers of several words stand one below the other, numbers at the right.
+/// A table for a terminal: words of headers stand one below the other, numbers at the right.
 pub(crate) fn text(table: &Table) -> String {
     let heads: Vec<Vec<&str>> = table.header.iter().map(|name| name.split(' ').collect()).collect();
     let height = heads.iter().map(Vec::len).max().unwrap_or(0);
@@ -179,7 +184,7 @@ pub(crate) fn text(table: &Table) -> String {
                 _ => write!(shown, "  {cell:>width$}"),
             };
         }
-        text += shown.trim_end();
+        text += shown.replace(NO_BREAK, " ").trim_end();
         text.push('\n');
     }
     text
@@ -192,7 +197,7 @@ mod tests {
     #[test]
     fn columns_of_a_terminal_line_up() {
         let table = table(
-            &["state a rank", "scheme", "run [s]"],
+            &["state", "scheme", "run\u{a0}[s]"],
             [vec!["1 MiB", "xor", "2.5"], vec!["64 MiB", "neighbor", "10.25"]]
                 .map(|row| row.into_iter().map(str::to_owned).collect())
                 .into_iter(),
