@@ -18,7 +18,7 @@ use ft_comm::fault::{self, KillSpec};
 use crate::app::{App, BUNDLED, Bundled};
 use crate::bench::Bench;
 
-const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP] or rs:K+M (default: xor; none for one rank)";
+const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP], rs:K+M or disk:DIR (default: xor; none for one rank)";
 
 /// Exit status for bad usage or input.
 const USAGE: u8 = 2;

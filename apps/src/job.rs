@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ft_checkpoint::{Layout, Scheme};
+use ft_checkpoint::{Layout, Scheme, SchemeError};
 use ft_comm::TIMELINE;
 use ft_comm::launch::{Order, launch};
 use ft_comm::proto::arbiter::{self, Config, Mtbf};
@@ -42,8 +42,8 @@ fn failed(error: impl ToString) -> Refusal {
 
 fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refusal> {
     let options = &invocation.options;
-    let scheme: Scheme = options.scheme().parse().map_err(usage)?;
-    let layout = Layout::new(scheme, options.ranks(), options.parity_ranks, None).map_err(usage)?;
+    let scheme = scheme(options).map_err(usage)?;
+    let layout = Layout::new(scheme.clone(), options.ranks(), options.parity_ranks, None).map_err(usage)?;
     options.kill.iter().try_for_each(|kill| kill.validate(layout.total_ranks())).map_err(usage)?;
     if let Program::Own { path, .. } = &invocation.program {
         require_executable(path).map_err(usage)?;
@@ -96,6 +96,19 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     Ok(report.status())
 }
 
+/// The scheme; a directory in it is made absolute, since a program may go elsewhere.
+fn scheme(options: &Options) -> Result<Scheme, String> {
+    let mut scheme: Scheme = options.scheme().parse().map_err(|error: SchemeError| error.to_string())?;
+    if let Scheme::Disk { dir } = &mut scheme {
+        let absolute = std::path::absolute(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+        if absolute.to_str().is_none() {
+            return Err(format!("{}: not UTF-8, which the ranks are told it in", absolute.display()));
+        }
+        *dir = absolute;
+    }
+    Ok(scheme)
+}
+
 /// Says what is wrong with a program before it is started once per rank.
 fn require_executable(path: &Path) -> Result<(), String> {
     let about = path.metadata().map_err(|error| format!("cannot run {}: {error}", path.display()))?;
@@ -107,7 +120,7 @@ fn require_executable(path: &Path) -> Result<(), String> {
 
 fn config(options: &Options, layout: &Layout) -> Config {
     let mut settings =
-        vec![("scheme".into(), options.scheme().into()), ("every".into(), options.every.to_string())];
+        vec![("scheme".into(), layout.scheme().to_string()), ("every".into(), options.every.to_string())];
     settings.push(("seed".into(), options.seed.to_string()));
     settings.extend(options.interval.map(|seconds| ("interval".into(), seconds.to_string())));
     settings.extend(options.timeline.as_ref().map(|_| (TIMELINE.into(), String::new())));

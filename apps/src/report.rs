@@ -176,10 +176,12 @@ impl Report {
             count(self.ranks as u64, "rank"),
             self.scheme
         ));
+        let rebuilt =
+            if self.scheme.starts_with("disk:") { "read back from disk" } else { "rebuilt in memory" };
         for failure in &self.failures {
             let ms = |seconds: Option<f64>| seconds.map_or("?".into(), |s| format!("{:.1} ms", s * 1e3));
             line(format_args!(
-                "  {} failed ({}): noticed after {}, replaced in {}, rebuilt in memory in {}, {} done again",
+                "  {} failed ({}): noticed after {}, replaced in {}, {rebuilt} in {}, {} done again",
                 list("rank", &failure.ranks),
                 failure.point,
                 ms(failure.detect_s),

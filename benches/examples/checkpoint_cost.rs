@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mib: usize = std::env::args().nth(1).map_or(Ok(64), |text| text.parse())?;
     let mut world = World::init()?;
     let scheme = Protection::from_launcher(&world)?.scheme;
-    let mut checkpointer = Checkpointer::new(&world, scheme)?;
+    let mut checkpointer = Checkpointer::new(&world, scheme.clone())?;
     let seed = world.rank() as u64;
     let mut state = State {
         data: (0..mib as u64 * (1 << 17)).map(|i| (i ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect(),
@@ -46,5 +46,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
     }
     world.finalize(Vec::new())?;
+    checkpointer.remove_files()?;
     Ok(())
 }

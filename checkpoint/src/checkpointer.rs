@@ -12,6 +12,7 @@ use ft_comm::time::Clock;
 use ft_comm::{CommError, Communicator, Op, Repair, World};
 use ft_encoders::Code;
 
+use crate::disk::Disk;
 use crate::error::CheckpointError;
 use crate::exchange::{Circle, Rebuilt, code};
 use crate::layout::{Group, Layout};
@@ -54,6 +55,7 @@ pub struct Checkpointer {
     comm: Communicator,
     layout: Layout,
     home: Option<(Group, Box<dyn Code>, usize)>,
+    disk: Option<Disk>,
     ledger: Ledger,
     store: Store,
     clock: Clock,
@@ -74,9 +76,13 @@ impl Checkpointer {
     /// A checkpointer without a checkpoint. Not collective.
     ///
     /// # Errors
-    /// The scheme does not fit the world.
+    /// The scheme does not fit the world, or its directory cannot be used.
     pub fn new(world: &World, scheme: Scheme) -> Result<Self, CheckpointError> {
         let dedicated = world.total() - world.size();
+        let disk = match &scheme {
+            Scheme::Disk { dir } if dedicated == 0 => Some(Disk::open(dir, world.job(), world.rank())?),
+            _ => None,
+        };
         let layout = layout(scheme, world.size(), dedicated)?;
         let home = match layout.group_of(world.rank()) {
             Some((group, member)) => {
@@ -91,6 +97,7 @@ impl Checkpointer {
             store: Store::new(home.as_ref().map_or(0, |(_, _, member)| *member)),
             layout,
             home,
+            disk,
             ledger: Ledger::new(1),
             clock: Clock::start(),
             scratch: Vec::new(),
@@ -115,7 +122,7 @@ impl Checkpointer {
     /// A failure, or the state cannot be written; the checkpoint before is whole.
     pub fn checkpoint<S: Protect>(&mut self, world: &World, state: &mut S) -> Result<(), CheckpointError> {
         let first = !self.has_committed();
-        if self.layout.scheme() == Scheme::None && !first {
+        if *self.layout.scheme() == Scheme::None && !first {
             return Ok(());
         }
         let started = self.clock.now();
@@ -163,7 +170,14 @@ impl Checkpointer {
             copied?;
             return Err(CheckpointError::Refused { epoch });
         }
+        if let Some(disk) = &self.disk {
+            disk.complete(epoch, &metas)?;
+        }
         point("commit")?;
+        if self.disk.is_some() {
+            // Rank 0 has made the set complete.
+            self.comm.bcast(&mut [0u8], 0)?;
+        }
         if !planted::has(COMMITS_EARLY) {
             self.ledger.apply(Event::VotePassed(epoch))?;
         }
@@ -213,8 +227,11 @@ impl Checkpointer {
             Some(epoch) => self.store.variable_mut(epoch),
         };
         let Some((group, code, me)) = &self.home else {
-            // Without a group there is only the own copy.
-            let own = ShardMeta::of(slot.shard());
+            // Without a group there is only the own copy, in memory and perhaps on disk.
+            let own = metas[self.comm.rank()];
+            if let Some(disk) = &self.disk {
+                disk.stage(epoch, own, slot.shard())?;
+            }
             slot.seal(&[own])?;
             return Ok(Duration::ZERO);
         };
@@ -225,6 +242,15 @@ impl Checkpointer {
         let sealing = clock.now();
         slot.seal(&metas)?;
         Ok(computing + clock.now().since(sealing))
+    }
+
+    /// The job is done, as all ranks have agreed ([`World::finalize`]): what lies on a disk is of no more use, and is
+    /// removed.
+    ///
+    /// # Errors
+    /// Something cannot be removed. Nobody will read it.
+    pub fn remove_files(&self) -> Result<(), CheckpointError> {
+        Ok(self.disk.as_ref().map_or(Ok(()), Disk::remove)?)
     }
 
     /// A failure was noticed; gives the value for `World::repair`.
@@ -258,10 +284,18 @@ impl Checkpointer {
         point("plan")?;
         self.ledger.apply(Event::Interrupted)?;
         let choice = choose(&repair.reports);
-        let Some(epoch) = choice.epoch else {
+        let nobody_knows = repair.reports.iter().all(|report| Report::from(*report).is_empty());
+        let chosen = match &self.disk {
+            Some(disk) if nobody_knows => disk.newest(&self.comm, &mut self.store)?,
+            _ => choice.epoch,
+        };
+        if let Some(disk) = &self.disk {
+            disk.give_up_after(chosen.unwrap_or(0))?;
+        }
+        let Some(epoch) = chosen else {
             // Who has committed once, or staged what another has committed, reports it. If nobody does although
             // somebody has committed, all who held the checkpoint are gone.
-            if repair.marked && repair.reports.iter().all(|report| Report::from(*report).is_empty()) {
+            if repair.marked && nobody_knows {
                 self.layout.survives(&(0..self.comm.size()).collect::<Vec<_>>())?;
             }
             self.ledger.apply(Event::Restored(0))?;
@@ -311,7 +345,14 @@ impl Checkpointer {
 
     fn rebuild(&mut self, epoch: u32, lost: &[usize], whole: bool) -> Result<Rebuilt, CheckpointError> {
         let mut spent = Rebuilt::default();
-        let Some((group, code, me)) = &self.home else { return Ok(spent) };
+        let Some((group, code, me)) = &self.home else {
+            if let (Some(disk), false) = (&self.disk, whole) {
+                let started = self.clock.now();
+                disk.read_back(epoch, &mut self.store)?;
+                spent.shards = self.clock.now().since(started);
+            }
+            return Ok(spent);
+        };
         let gone: Vec<bool> = group.members.iter().map(|rank| lost.contains(rank)).collect();
         if !gone.contains(&true) {
             return Ok(spent);
@@ -364,7 +405,7 @@ fn layout(scheme: Scheme, ranks: usize, dedicated: usize) -> Result<Layout, Chec
         return Ok(Layout::new(scheme, ranks, 0, None)?);
     }
     for per_group in 1..=dedicated {
-        match Layout::new(scheme, ranks, per_group, None) {
+        match Layout::new(scheme.clone(), ranks, per_group, None) {
             Ok(layout) if layout.parity_ranks() == dedicated => return Ok(layout),
             Ok(_) => {}
             Err(error) if per_group == dedicated => return Err(error.into()),

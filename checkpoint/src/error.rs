@@ -81,13 +81,15 @@ impl std::error::Error for ProtectError {}
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemeError {
     /// No scheme has this name.
-    #[error("unknown scheme `{name}`; there are none, neighbor[:COPIES], xor[:GROUP] and rs:K+M")]
+    #[error("unknown scheme `{name}`; there are none, neighbor[:COPIES], xor[:GROUP], rs:K+M and disk:DIR")]
     Unknown {
         /// The name as it was given.
         name: String,
     },
     /// The scheme is named in the documentation and not built yet.
-    #[error("scheme `{name}` does not exist yet; there are none, neighbor[:COPIES], xor[:GROUP] and rs:K+M")]
+    #[error(
+        "scheme `{name}` does not exist yet; there are none, neighbor[:COPIES], xor[:GROUP], rs:K+M and disk:DIR"
+    )]
     NotYet {
         /// The name as it was given.
         name: String,
@@ -337,6 +339,9 @@ pub enum CheckpointError {
     /// A code refused its blocks; a defect of this crate.
     #[error("code: {0}")]
     Code(#[from] ft_encoders::CodeError),
+    /// A file of a checkpoint on disk cannot be written or read.
+    #[error(transparent)]
+    Disk(#[from] crate::disk::DiskError),
     /// The commit protocol was left; a defect of this crate.
     #[error("commit protocol: {0}")]
     Ledger(#[from] LedgerError),

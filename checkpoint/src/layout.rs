@@ -124,7 +124,8 @@ impl Group {
 /// The placement of a whole job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// The groups; every rank is in exactly one of them, or there are none with [`Scheme::None`].
+    /// The groups; every rank is in exactly one of them, or there are none with [`Scheme::None`] and
+    /// [`Scheme::Disk`].
     pub groups: Vec<Group>,
     /// Indices of the groups in which two blocks of some stripe lie on one host.
     pub groups_sharing_hosts: Vec<usize>,
@@ -153,7 +154,7 @@ impl Layout {
         if let Some(hosts) = hosts.filter(|hosts| hosts.len() < ranks) {
             return Err(LayoutError::Hosts { hosts: hosts.len(), ranks });
         }
-        let shape = Shape::new(scheme, ranks, parity_ranks)?;
+        let shape = Shape::new(&scheme, ranks, parity_ranks)?;
         let spread =
             hosts.map(|hosts| &hosts[..ranks]).filter(|hosts| hosts.iter().any(|host| *host != hosts[0]));
         let groups = match shape {
@@ -208,8 +209,8 @@ impl Layout {
     }
 
     /// Returns the scheme as it was asked for.
-    pub fn scheme(&self) -> Scheme {
-        self.scheme
+    pub fn scheme(&self) -> &Scheme {
+        &self.scheme
     }
 
     /// Returns the scheme with the size of group `group` filled in, such as `xor:4` for `xor` on four ranks.
@@ -271,6 +272,7 @@ impl Layout {
     /// The first group that cannot be decoded; 0 without any group.
     fn undecodable(&self, lost: &[usize]) -> Option<usize> {
         match self.groups.is_empty() {
+            true if matches!(self.scheme, Scheme::Disk { .. }) => None,
             true => lost.iter().any(|&rank| rank < self.ranks).then_some(0),
             false => self.groups.iter().position(|group| group.tolerance_left(lost).is_none()),
         }
@@ -284,9 +286,9 @@ impl Layout {
         let rs = |size: usize, parity: usize| {
             (size.checked_sub(parity).filter(|data| *data > 0)).map(|data| Scheme::Rs { data, parity })
         };
-        let candidates: Vec<Option<(Scheme, usize)>> = match (self.scheme, self.parity_per_group) {
+        let candidates: Vec<Option<(Scheme, usize)>> = match (&self.scheme, self.parity_per_group) {
             (Scheme::Neighbor { copies }, _) => {
-                (copies + 1..self.ranks).map(|copies| Some((Scheme::Neighbor { copies }, 0))).collect()
+                (*copies + 1..self.ranks).map(|copies| Some((Scheme::Neighbor { copies }, 0))).collect()
             }
             (Scheme::None, _) => std::iter::once(Some((Scheme::Xor { group: None }, 0)))
                 .chain((2..self.ranks).map(|parity| Some((rs(self.ranks, parity)?, 0))))
@@ -301,8 +303,8 @@ impl Layout {
                 (own..=own + data).map(|parity| Some((Scheme::Rs { data, parity }, parity))).collect()
             }
         };
-        candidates.into_iter().flatten().find(|&(scheme, parity_ranks)| {
-            Self::new(scheme, self.ranks, parity_ranks, self.hosts.as_deref())
+        candidates.into_iter().flatten().find(|(scheme, parity_ranks)| {
+            Self::new(scheme.clone(), self.ranks, *parity_ranks, self.hosts.as_deref())
                 .is_ok_and(|other| other.undecodable(lost).is_none())
         })
     }
@@ -317,16 +319,18 @@ enum Shape {
 
 impl Shape {
     /// `size` of the result counts what is divided into groups: dedicated parity ranks are not among it.
-    fn new(scheme: Scheme, ranks: usize, parity_ranks: usize) -> Result<Self, LayoutError> {
-        let zero = |what| LayoutError::Zero { scheme, what };
-        let refuse = |allows| LayoutError::ParityRanks { scheme, allows, parity_ranks };
+    fn new(scheme: &Scheme, ranks: usize, parity_ranks: usize) -> Result<Self, LayoutError> {
+        let zero = |what| LayoutError::Zero { scheme: scheme.clone(), what };
+        let refuse = |allows| LayoutError::ParityRanks { scheme: scheme.clone(), allows, parity_ranks };
         if ranks == 0 {
             return Err(zero("ranks"));
         }
         let dedicated = parity_ranks > 0;
-        let (group, parity) = match scheme {
-            Scheme::None | Scheme::Neighbor { .. } if dedicated => return Err(refuse(0)),
-            Scheme::None => return Ok(Self::None),
+        let (group, parity) = match *scheme {
+            Scheme::None | Scheme::Disk { .. } | Scheme::Neighbor { .. } if dedicated => {
+                return Err(refuse(0));
+            }
+            Scheme::None | Scheme::Disk { .. } => return Ok(Self::None),
             Scheme::Neighbor { copies: 0 } => return Err(zero("copies")),
             Scheme::Xor { group: Some(0) } => return Err(zero("group")),
             Scheme::Xor { group: Some(1) } => return Err(LayoutError::XorOfOne),
@@ -335,9 +339,9 @@ impl Shape {
             Scheme::Xor { .. } if dedicated && parity_ranks != 1 => return Err(refuse(1)),
             Scheme::Rs { parity, .. } if dedicated && parity_ranks != parity => return Err(refuse(parity)),
             Scheme::Rs { data, parity } if data.saturating_add(parity) > RS_BLOCKS_MAX => {
-                return Err(LayoutError::TooWide { scheme, data, parity });
+                return Err(LayoutError::TooWide { scheme: scheme.clone(), data, parity });
             }
-            _ if ranks == 1 && !dedicated => return Err(LayoutError::OneRank { scheme }),
+            _ if ranks == 1 && !dedicated => return Err(LayoutError::OneRank { scheme: scheme.clone() }),
             Scheme::Neighbor { copies } if copies >= ranks => {
                 return Err(LayoutError::TooManyCopies { copies, ranks });
             }
@@ -348,7 +352,7 @@ impl Shape {
         };
         let size = if dedicated { group - parity } else { group };
         if ranks < size {
-            return Err(LayoutError::TooFew { scheme, needs: size, ranks, dedicated });
+            return Err(LayoutError::TooFew { scheme: scheme.clone(), needs: size, ranks, dedicated });
         }
         Ok(Self::Groups { size, parity, dedicated, xor: matches!(scheme, Scheme::Xor { .. }) })
     }

@@ -13,6 +13,7 @@
 //! | `xor:G`, dedicated | any 1 of G-1 and the parity rank | 0; parity rank: S | S |
 //! | `rs:K+M` | any M of K+M | M S / K | M S; (K+M-1) S / K if the first holder encodes and forwards |
 //! | `rs:K+M`, dedicated | any M of K and the M parity ranks | 0; parity ranks: S | M S |
+//! | `disk:DIR` | any number, all ranks at once too | 0; S on the disk | 0; S written ([`disk`]) |
 //!
 //! S is the size of the longest shard of the group. Extra memory is that of one epoch and comes on top of the rank's
 //! own copy, S. Two epochs are kept, since the last committed one must stay whole while the next is staged, so a rank
@@ -28,6 +29,7 @@ extern crate self as ft_checkpoint;
 
 pub mod bag;
 pub mod checkpointer;
+pub mod disk;
 pub mod error;
 mod exchange;
 pub mod layout;
@@ -42,6 +44,7 @@ mod worker;
 
 pub use bag::Bag;
 pub use checkpointer::{Checkpointer, Restored};
+pub use disk::DiskError;
 pub use error::{
     BeyondTolerance, CheckpointError, LayoutError, LedgerError, ProtectError, ProtectErrorKind, SchemeError,
     StoreError,

@@ -59,7 +59,7 @@ pub enum RestorePolicy {
 }
 
 /// How a program is protected.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Protection {
     /// Where the redundancy lies.
     pub scheme: Scheme,
@@ -190,7 +190,7 @@ pub fn run<P: Program>(
     protection: Protection,
     program: &mut P,
 ) -> Result<Option<P::State>, RunError<P::Error>> {
-    let checkpointer = match Checkpointer::new(&world, protection.scheme) {
+    let checkpointer = match Checkpointer::new(&world, protection.scheme.clone()) {
         Ok(checkpointer) => checkpointer,
         Err(error) => {
             world.abort(2, error.to_string());
@@ -369,7 +369,10 @@ impl<P: Program> Session<'_, P> {
     fn finish(&mut self, output: Vec<u8>) -> Result<(), Problem<P::Error>> {
         let report = RankReport { stats: self.checkpointer.stats(), output };
         let bytes = postcard::to_stdvec(&report).expect("a report can be written");
-        Ok(self.world.finalize(bytes)?)
+        self.world.finalize(bytes)?;
+        // The job has ended well; files that cannot be removed do not change that, and nobody is there to be told.
+        let _ = self.checkpointer.remove_files();
+        Ok(())
     }
 
     /// Rank 0 tells the dedicated parity ranks what comes next, and how many steps were done.

@@ -1,12 +1,13 @@
 //! The schemes of redundancy that a user can name, as text and as values.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::error::SchemeError;
 
 /// Where the redundancy of a job comes from; [`crate::Layout`] says whether it fits a number of ranks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// No redundancy: ranks can roll back, none may be lost. Text: `none`.
     None,
@@ -27,6 +28,11 @@ pub enum Scheme {
         /// Parity blocks a stripe, M.
         parity: usize,
     },
+    /// A file a rank on a disk that all ranks see ([`crate::disk`]). Text: `disk:DIR`.
+    Disk {
+        /// The directory; each job has one of its own in there.
+        dir: PathBuf,
+    },
 }
 
 impl fmt::Display for Scheme {
@@ -37,6 +43,7 @@ impl fmt::Display for Scheme {
             Self::Xor { group: None } => write!(f, "xor"),
             Self::Xor { group: Some(group) } => write!(f, "xor:{group}"),
             Self::Rs { data, parity } => write!(f, "rs:{data}+{parity}"),
+            Self::Disk { dir } => write!(f, "disk:{}", dir.display()),
         }
     }
 }
@@ -65,7 +72,11 @@ impl FromStr for Scheme {
                 .and_then(|numbers| numbers.split_once('+'))
                 .and_then(|(data, parity)| Some(Self::Rs { data: number(data)?, parity: number(parity)? }))
                 .ok_or_else(|| wrong("rs:K+M")),
-            ("checksum" | "disk", _) => Err(SchemeError::NotYet { name: text.to_owned() }),
+            ("disk", dir) => dir
+                .filter(|dir| !dir.is_empty())
+                .map(|dir| Self::Disk { dir: dir.into() })
+                .ok_or_else(|| wrong("disk:DIR")),
+            ("checksum", _) => Err(SchemeError::NotYet { name: text.to_owned() }),
             _ => Err(SchemeError::Unknown { name: text.to_owned() }),
         }
     }
@@ -90,9 +101,11 @@ mod tests {
             ("xor", Scheme::Xor { group: None }),
             ("xor:4", Scheme::Xor { group: Some(4) }),
             ("rs:4+2", Scheme::Rs { data: 4, parity: 2 }),
+            ("disk:/scratch/a:b c", Scheme::Disk { dir: "/scratch/a:b c".into() }),
+            ("disk:here", Scheme::Disk { dir: "here".into() }),
         ];
         for (text, scheme) in cases {
-            assert_eq!(text.parse(), Ok(scheme));
+            assert_eq!(text.parse(), Ok(scheme.clone()));
             assert_eq!(scheme.to_string().parse(), Ok(scheme));
         }
     }
@@ -100,12 +113,13 @@ mod tests {
     #[test]
     fn refusals_say_what_there_is() {
         let refused = |text: &str| text.parse::<Scheme>().expect_err(text).to_string();
-        let list = "there are none, neighbor[:COPIES], xor[:GROUP] and rs:K+M";
+        let list = "there are none, neighbor[:COPIES], xor[:GROUP], rs:K+M and disk:DIR";
         assert_eq!(refused("raid5"), format!("unknown scheme `raid5`; {list}"));
         assert_eq!(refused("XOR"), format!("unknown scheme `XOR`; {list}"));
         assert_eq!(refused(""), format!("unknown scheme ``; {list}"));
         assert_eq!(refused("checksum:4+2"), format!("scheme `checksum:4+2` does not exist yet; {list}"));
-        assert_eq!(refused("disk:/scratch"), format!("scheme `disk:/scratch` does not exist yet; {list}"));
+        assert_eq!(refused("disk"), "`disk` cannot be read as disk:DIR");
+        assert_eq!(refused("disk:"), "`disk:` cannot be read as disk:DIR");
         for text in ["rs", "rs:4", "rs:4+", "rs:+2", "rs:4++2", "rs:4+2+1", "rs:a+b", "rs: 4+2"] {
             assert_eq!(refused(text), format!("`{text}` cannot be read as rs:K+M"));
         }
@@ -118,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "(none|neighbor|xor|rs)?[:+0-9a-z]{0,8}|\\PC*") {
+        fn any_text_is_read_or_refused(text in "(none|neighbor|xor|rs|disk)?[:+0-9a-z]{0,8}|\\PC*") {
             if let Ok(scheme) = text.parse::<Scheme>() {
                 prop_assert_eq!(scheme.to_string().parse(), Ok(scheme));
             }

@@ -17,7 +17,7 @@ use crate::service::thread::ServiceThread;
 use crate::transport::Transport;
 use crate::transport::null::NullTransport;
 use crate::wire::control::{ToArbiter, Welcome};
-use crate::wire::handshake::JobKey;
+use crate::wire::handshake::{JobKey, hex};
 
 /// Environment of a process that the launcher starts: where the launcher listens.
 pub const ENV_LAUNCHER: &str = "FTRUN_LAUNCHER";
@@ -44,6 +44,7 @@ pub type Repair = Membership;
 /// Dropped without [`World::finalize`], it says goodbye: the job ends everywhere with the exit status of this
 /// process, or 1. A process that panics says nothing; it has failed and is repaired.
 pub struct World {
+    job: String,
     core: Rc<RefCell<Core>>,
     welcome: Welcome,
     compute: Communicator,
@@ -66,7 +67,9 @@ impl World {
     /// The launcher is not there, or the job has ended.
     pub fn init() -> Result<Self, CommError> {
         let Ok(launcher) = std::env::var(ENV_LAUNCHER) else {
-            return Self::join(Box::new(NullTransport), Box::new(Alone::default()), String::new());
+            let mut alone = Self::join(Box::new(NullTransport), Box::new(Alone::default()), String::new())?;
+            alone.job = format!("alone-{}", std::process::id());
+            return Ok(alone);
         };
         let variable =
             |name: &str| std::env::var(name).map_err(|_| CommError::Join(format!("{name} is not set")));
@@ -76,7 +79,9 @@ impl World {
         let peer = PeerId(variable(ENV_PEER)?.parse().map_err(|_| bad(ENV_PEER))?);
         let (service, transport, address) =
             ServiceThread::start(&key, peer, launcher).map_err(CommError::Join)?;
-        Self::join(Box::new(transport), Box::new(service), address)
+        let mut world = Self::join(Box::new(transport), Box::new(service), address)?;
+        world.job = hex(&key.job);
+        Ok(world)
     }
 
     /// Joins over a given transport and service; for simulators.
@@ -101,6 +106,7 @@ impl World {
             Communicator::new(core.clone(), (0..ranks).collect(), welcome.rank, context)
         };
         let world = Self {
+            job: "simulated".to_owned(),
             compute: communicator(welcome.compute, CONTEXT_COMPUTE),
             all: communicator(welcome.total, CONTEXT_ALL),
             core,
@@ -128,6 +134,12 @@ impl World {
         })?;
         driver.change(membership.clone());
         Ok(membership)
+    }
+
+    /// The identity of the job, the same on all ranks and for no other job: letters, digits and `-`. Simulated jobs
+    /// are all called `simulated`.
+    pub fn job(&self) -> &str {
+        &self.job
     }
 
     /// This process's rank among all ranks.

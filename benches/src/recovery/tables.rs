@@ -197,12 +197,12 @@ mod tests {
     #[test]
     fn columns_of_a_terminal_line_up() {
         let table = table(
-            &["state", "scheme", "run\u{a0}[s]"],
+            &["state", "scheme", "run\u{a0}[s] now"],
             [vec!["1 MiB", "xor", "2.5"], vec!["64 MiB", "neighbor", "10.25"]]
                 .map(|row| row.into_iter().map(str::to_owned).collect())
                 .into_iter(),
         );
-        let expected = "   state\n       a              run\n    rank  scheme      [s]\n   1 MiB  xor         2.5\n  64 MiB  neighbor  10.25\n";
+        let expected = "                   run [s]\n   state  scheme        now\n   1 MiB  xor           2.5\n  64 MiB  neighbor    10.25\n";
         assert_eq!(text(&table), expected);
     }
 }

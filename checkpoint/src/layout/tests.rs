@@ -30,8 +30,8 @@ fn all_layouts() -> Vec<Layout> {
                     _ => usize::from(dedicated),
                 };
                 let hosts: Vec<usize> = (0..ranks).map(|rank| rank / 4).collect();
-                layouts.extend(Layout::new(scheme, ranks, parity_ranks, None));
-                layouts.extend(Layout::new(scheme, ranks, parity_ranks, Some(&hosts)));
+                layouts.extend(Layout::new(scheme.clone(), ranks, parity_ranks, None));
+                layouts.extend(Layout::new(scheme.clone(), ranks, parity_ranks, Some(&hosts)));
             }
         }
     }
@@ -44,7 +44,7 @@ fn every_rank_is_in_exactly_one_group() {
     for layout in all_layouts() {
         let mut seen: Vec<usize> = layout.groups.iter().flat_map(|g| g.members.clone()).collect();
         seen.sort_unstable();
-        if layout.scheme() == Scheme::None {
+        if *layout.scheme() == Scheme::None {
             assert!(seen.is_empty() && (0..layout.ranks()).all(|rank| layout.group_of(rank).is_none()));
             continue;
         }
@@ -149,7 +149,7 @@ fn suggestions_would_have_survived() {
         let total = layout.total_ranks();
         for lost in [vec![0], vec![0, 1], vec![0, 1, 2], vec![0, total - 1], (0..total).collect()] {
             let Err(beyond) = layout.survives(&lost) else { continue };
-            if let Some((scheme, parity_ranks)) = beyond.suggestion {
+            if let Some((scheme, parity_ranks)) = beyond.suggestion.clone() {
                 let better = Layout::new(scheme, layout.ranks(), parity_ranks, layout.hosts.as_deref());
                 let better = better.expect("fits");
                 assert_eq!(better.survives(&lost), Ok(()), "{beyond}");
@@ -197,6 +197,15 @@ fn golden_sizes() {
 }
 
 #[test]
+fn a_disk_survives_whatever_dies() {
+    for ranks in [1, 4] {
+        let layout = layout("disk:/x", ranks, 0);
+        assert_eq!((layout.groups.len(), layout.total_ranks(), layout.group_of(0)), (0, ranks, None));
+        assert_eq!(layout.survives(&(0..ranks).collect::<Vec<_>>()), Ok(()));
+    }
+}
+
+#[test]
 fn refusals_have_the_numbers() {
     assert_eq!(refused("rs:9+9", 4, 0), "rs:9+9 needs 18 ranks a group, there are 4");
     assert_eq!(refused("rs:9+9", 4, 9), "rs:9+9 needs 9 ranks that compute a group, there are 4");
@@ -206,6 +215,7 @@ fn refusals_have_the_numbers() {
     assert_eq!(refused("rs:2+2", 4, 1), "rs:2+2 goes with 0 or 2 parity ranks a group, there are 1");
     assert_eq!(refused("neighbor", 4, 1), "neighbor:1 goes with 0 parity ranks a group, there are 1");
     assert_eq!(refused("none", 4, 1), "none goes with 0 parity ranks a group, there are 1");
+    assert_eq!(refused("disk:/x", 4, 1), "disk:/x goes with 0 parity ranks a group, there are 1");
     assert_eq!(refused("neighbor:4", 4, 0), "neighbor:4 needs more than 4 ranks, there are 4");
     assert_eq!(refused("xor", 1, 0), "xor needs at least 2 ranks, there is 1; use none");
     assert_eq!(refused("neighbor:0", 4, 0), "neighbor:0 with copies = 0; at least 1 is needed");

@@ -158,7 +158,7 @@ impl<'a> Protected<'a> {
     /// # Errors
     /// The job has ended everywhere; with its cause.
     pub fn solve(mut self, world: World) -> Result<Option<Solved>, RunError<LinalgError>> {
-        let job = ft_checkpoint::run(world, self.protection, &mut self)?;
+        let job = ft_checkpoint::run(world, self.protection.clone(), &mut self)?;
         Ok(job.zip(self.solution).map(|(job, solution)| {
             let x =
                 DistVector::from_local(job.a.part().clone(), job.cg.x).expect("the state fits its matrix");

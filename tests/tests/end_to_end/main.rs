@@ -5,6 +5,7 @@
 
 mod bench;
 mod common;
+mod disk;
 mod examples;
 mod invariant9;
 mod kills;

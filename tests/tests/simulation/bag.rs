@@ -95,7 +95,9 @@ fn check(seed: u64) -> Result<Course, String> {
     let written = Mutex::new(BTreeMap::new());
     let outcome = sim::run(Config { faults, ..Config::rough(seed, ranks) }, |world| {
         let mut program = Bagged { resumes, written: &written };
-        ft_checkpoint::run(world, protection, &mut program).map(|_| ()).map_err(|error| error.to_string())
+        ft_checkpoint::run(world, protection.clone(), &mut program)
+            .map(|_| ())
+            .map_err(|error| error.to_string())
     });
     checker::memberships(&outcome)?;
     match checker::status(&outcome)? {

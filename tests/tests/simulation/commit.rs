@@ -143,15 +143,18 @@ fn simulate(seed: u64, bug: &'static str) -> Outcome {
         ..Faults::kills(1 + choices.below(4) as u32, Duration::from_millis(40))
     };
     sim::run(config, |world| {
-        ft_checkpoint::run(world, protection, &mut Recurrence).map(|_| ()).map_err(|error| error.to_string())
+        ft_checkpoint::run(world, protection.clone(), &mut Recurrence)
+            .map(|_| ())
+            .map_err(|error| error.to_string())
     })
 }
 
 /// The answer is right, or more was lost than the scheme survives and the job says so.
 fn check(seed: u64, outcome: &Outcome) -> Result<Course, String> {
     let (scheme, ranks, parity) = job(seed);
-    let fits =
-        |a_group| Layout::new(scheme, ranks, a_group, None).ok().filter(|l| l.parity_ranks() == parity);
+    let fits = |a_group| {
+        Layout::new(scheme.clone(), ranks, a_group, None).ok().filter(|l| l.parity_ranks() == parity)
+    };
     let layout = (0..=parity).find_map(fits).ok_or("the scheme does not fit")?;
     let memberships = checker::memberships(outcome)?;
     // Ranks that are lost and not known to be restored.

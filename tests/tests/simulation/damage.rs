@@ -42,7 +42,7 @@ fn run(scheme: &str, rank: usize, how: &'static str) -> (i32, String, Option<Vec
     let protection = Protection { scheme: scheme.parse().expect("a scheme"), interval: Interval::Steps(3) };
     let kills = vec!["3@step=9".parse().expect("a spec")];
     let outcome = sim::run(Config { kills, ..Config::calm(RANKS) }, |world| {
-        ft_checkpoint::run(world, protection, &mut Damaged { rank, how })
+        ft_checkpoint::run(world, protection.clone(), &mut Damaged { rank, how })
             .map(|_| ())
             .map_err(|error| error.to_string())
     });

@@ -1,0 +1,164 @@
+//! Checkpoints on a disk that all ranks see, the scheme `disk:DIR`: to compare the others with, and for losses that
+//! no memory survives.
+//!
+//! ```text
+//! DIR/JOB/constant/rank-R    DIR/JOB/epoch-E/rank-R     the shard of rank R
+//! DIR/JOB/constant/manifest  DIR/JOB/epoch-E/manifest   lengths and hashes of all shards, by rank 0
+//! ```
+//!
+//! Each rank keeps its own copies in memory as with the other schemes, and rolls back from them. Instead of giving
+//! blocks to others it writes its shard to a file, all ranks at the same time; whoever has lost its memory reads that
+//! file back. Everything is checked against BLAKE3 hashes. When the job ends well, rank 0 removes DIR/JOB; when it
+//! fails or is killed, the files stay, and no later job reads them.
+//!
+//! # Why one committed checkpoint is always whole
+//!
+//! A set of files counts when it has a manifest. In checkpoint `e`:
+//!
+//! 1. Every rank writes its shard, and votes yes when the bytes are on the disk.
+//! 2. When all have voted yes, rank 0 writes the manifest, and *then* tells the others. Nobody commits `e` before: once
+//!    anybody has, set `e` is complete, and stays so however many die, all at once too.
+//! 3. Set `e - 1` is overwritten in checkpoint `e + 1`, when a rank has heard from all the others there. Until then
+//!    rank 0 may be the only one to have committed `e`; if it dies, the survivors choose `e - 1`, and its replacement
+//!    has to read that from the disk. So there are two sets, as there are two slots in memory ([`crate::protocol`]).
+//!
+//! If somebody survives, the reports decide as for every scheme. If nobody does, the newest set that is whole is
+//! restored; the reports of all are empty then, and the disk is all that is known. A set newer than the restored one
+//! (rank 0 has died between 2 and the news of it) is removed before the epoch is attempted again, so the files of two
+//! attempts do not mix; if they did, the manifest would tell.
+//!
+//! # What `fsync` gives
+//!
+//! After `fsync` of a file its bytes survive a crash of the operating system and a loss of power, if the disk keeps
+//! what it has acknowledged. That says nothing about the file's name, which is an entry of the directory and needs the
+//! `fsync` of that. `rename` replaces a name at once for whoever looks, which is not yet for good. So each shard is
+//! written under another name, synchronised, renamed; after the vote the manifest likewise, and then the directory,
+//! once for the names of all. An entry may reach the disk earlier, so after a crash a manifest may stand beside shards
+//! that are missing: such a set is not whole, was committed by nobody, and the one before is there. None of this is
+//! needed when only processes die, since the operating system keeps what they wrote.
+
+mod error;
+mod file;
+mod sets;
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use ft_comm::{Communicator, Op};
+
+pub use self::error::DiskError;
+use self::sets::{CONSTANT, Sets};
+use crate::error::CheckpointError;
+use crate::store::{ShardMeta, Slot, Store};
+
+/// The checkpoints of one job on disk, as one of its ranks sees them.
+#[derive(Debug)]
+pub(crate) struct Disk {
+    sets: Sets,
+    rank: usize,
+}
+
+impl Disk {
+    /// Opens the directory of `job` under `dir`; `dir` is made if it is missing.
+    pub(crate) fn open(dir: &Path, job: &str, rank: usize) -> Result<Self, DiskError> {
+        Ok(Self { sets: Sets::open(dir, job)?, rank })
+    }
+
+    /// Writes this rank's shard of `epoch` (`None`: the constant part). To be called when all ranks are known to have
+    /// committed `epoch - 1`; this rank's shard of `epoch - 2` is overwritten.
+    pub(crate) fn stage(&self, epoch: Option<u32>, meta: ShardMeta, shard: &[u8]) -> Result<(), DiskError> {
+        let old = epoch.and_then(|epoch| epoch.checked_sub(2)).filter(|old| *old != CONSTANT);
+        self.sets.write_shard(epoch.unwrap_or(CONSTANT), old, self.rank, meta, shard)
+    }
+
+    /// Makes the set of `epoch` complete when all ranks have staged it: on rank 0, the others have nothing to do.
+    /// `metas` are the constant and the variable part of all ranks; the constant one counts in the first epoch only.
+    pub(crate) fn complete(&self, epoch: u32, metas: &[[ShardMeta; 2]]) -> Result<(), DiskError> {
+        if self.rank > 0 {
+            return Ok(());
+        }
+        let part = |part: usize| metas.iter().map(|pair| pair[part]).collect::<Vec<_>>();
+        if epoch == 1 {
+            self.sets.write_manifest(CONSTANT, &part(0))?;
+        }
+        self.sets.write_manifest(epoch, &part(1))?;
+        // The shards in there have become those of this epoch; see `stage`.
+        let mut old = self.sets.epochs()?.into_iter().filter(|old| old + 1 < epoch);
+        old.try_for_each(|old| self.sets.remove(old))
+    }
+
+    /// Chooses the newest whole set when no rank knows of any checkpoint, and reads it into `store`. Collective.
+    ///
+    /// # Errors
+    /// There are sets and none of them is whole: something has been committed and is lost.
+    pub(crate) fn newest(
+        &self,
+        comm: &Communicator,
+        store: &mut Store,
+    ) -> Result<Option<u32>, CheckpointError> {
+        // Rank 0 proposes, so that all try the same; 0 is the end of its list.
+        let candidates = if self.rank == 0 { self.candidates()? } else { Vec::new() };
+        let sets = candidates.len();
+        let mut candidates = candidates.into_iter();
+        loop {
+            let next = candidates.next();
+            if next.is_none() && sets > 0 {
+                return Err(DiskError::NoneWhole { path: self.sets.root().to_owned(), sets }.into());
+            }
+            let mut epoch = [next.unwrap_or(0)];
+            comm.bcast(&mut epoch, 0)?;
+            if epoch[0] == 0 {
+                return Ok(None);
+            }
+            let mut whole = [u8::from(self.read_back(epoch[0], store).is_ok())];
+            comm.allreduce(&mut whole, Op::Min)?;
+            if whole[0] == 1 {
+                return Ok(Some(epoch[0]));
+            }
+        }
+    }
+
+    /// Epochs with a manifest, newest first.
+    fn candidates(&self) -> Result<Vec<u32>, DiskError> {
+        let mut epochs = self.sets.epochs()?;
+        epochs.retain(|epoch| self.sets.manifest_path(*epoch).exists());
+        Ok(epochs)
+    }
+
+    /// Reads this rank's shards of `epoch` into `store`, as far as they are not whole in there.
+    pub(crate) fn read_back(&self, epoch: u32, store: &mut Store) -> Result<(), CheckpointError> {
+        self.read_slot(CONSTANT, 1, store.constant_mut())?;
+        self.read_slot(epoch, epoch, store.variable_mut(epoch))
+    }
+
+    /// The constant part counts as that of epoch 1 in memory.
+    fn read_slot(&self, set: u32, epoch: u32, slot: &mut Slot) -> Result<(), CheckpointError> {
+        let manifest = self.sets.manifest(set)?;
+        let Some(expected) = manifest.get(self.rank).copied() else {
+            let what = format!("{} ranks, there is a rank {}", manifest.len(), self.rank);
+            return Err(DiskError::damaged(&self.sets.manifest_path(set), what).into());
+        };
+        if slot.epoch() == epoch && slot.members() == [expected] && slot.verify().is_ok() {
+            return Ok(());
+        }
+        slot.begin(epoch);
+        self.sets.read_shard(set, self.rank, expected, slot.shard_mut())?;
+        Ok(slot.seal(&[expected])?)
+    }
+
+    /// Removes the sets after `epoch` (0: all of them) when that is what all go back to; on rank 0.
+    pub(crate) fn give_up_after(&self, epoch: u32) -> Result<(), DiskError> {
+        if self.rank > 0 {
+            return Ok(());
+        }
+        let mut newer = self.sets.epochs()?.into_iter().filter(|newer| *newer > epoch);
+        newer.try_for_each(|newer| self.sets.remove(newer))?;
+        if epoch == 0 { self.sets.remove(CONSTANT) } else { Ok(()) }
+    }
+
+    /// Removes everything of this job; on rank 0, when all ranks have agreed that the job is done.
+    pub(crate) fn remove(&self) -> Result<(), DiskError> {
+        if self.rank > 0 { Ok(()) } else { self.sets.remove_all() }
+    }
+}

@@ -1,0 +1,308 @@
+//! Files that are not what was written, sets that are not whole, and what a death between any two operations leaves.
+
+use std::fs;
+use std::path::Path;
+
+use ft_comm::{Membership, World};
+use tempfile::{TempDir, tempdir};
+
+use super::*;
+use crate::scheme::Scheme;
+use crate::{Checkpointer, Restored};
+
+const RANKS: usize = 3;
+
+/// The shard of `rank` at `epoch`; the epoch 0 is the constant part. Ragged, and empty for rank 1 at epoch 2.
+fn shard(epoch: u32, rank: usize) -> Vec<u8> {
+    let len = 1000 * rank + 100 * epoch as usize;
+    let len = if (epoch, rank) == (2, 1) { 0 } else { len };
+    (0..len).map(|at| (at * 31 + epoch as usize * 7 + rank) as u8).collect()
+}
+
+fn metas(epoch: u32) -> Vec<[ShardMeta; 2]> {
+    (0..RANKS).map(|rank| [0, epoch].map(|part| ShardMeta::of(&shard(part, rank)))).collect()
+}
+
+fn open(dir: &TempDir) -> Vec<Disk> {
+    (0..RANKS).map(|rank| Disk::open(dir.path(), "job", rank).expect("opens")).collect()
+}
+
+fn stage(disk: &Disk, epoch: u32) {
+    for part in (epoch == 1).then_some(CONSTANT).into_iter().chain([epoch]) {
+        let bytes = shard(part, disk.rank);
+        let name = (part != CONSTANT).then_some(part);
+        disk.stage(name, ShardMeta::of(&bytes), &bytes).expect("staged");
+    }
+}
+
+fn checkpoint(disks: &[Disk], epoch: u32) {
+    disks.iter().for_each(|disk| stage(disk, epoch));
+    disks.iter().for_each(|disk| disk.complete(epoch, &metas(epoch)).expect("complete"));
+}
+
+/// What a fresh process of each rank reads as `epoch`.
+fn read_back(disks: &[Disk], epoch: u32) -> Result<(), CheckpointError> {
+    disks.iter().try_for_each(|disk| {
+        let mut store = Store::new(0);
+        disk.read_back(epoch, &mut store)?;
+        assert_eq!(store.constant().shard(), shard(CONSTANT, disk.rank));
+        assert_eq!(store.variable(epoch).shard(), shard(epoch, disk.rank));
+        assert_eq!((store.variable(epoch).epoch(), store.variable(epoch).verify()), (epoch, Ok(())));
+        Ok(())
+    })
+}
+
+/// The newest set that all ranks can read.
+fn newest(disks: &[Disk]) -> u32 {
+    let candidates = disks[0].candidates().expect("listed");
+    candidates.into_iter().find(|epoch| read_back(disks, *epoch).is_ok()).unwrap_or(0)
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries =
+        fs::read_dir(folder).expect("a directory").map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<String> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+fn path(dir: &TempDir, name: &str) -> std::path::PathBuf {
+    dir.path().join("job").join(name)
+}
+
+#[test]
+fn what_was_written_is_read() {
+    let dir = tempdir().unwrap();
+    let disks = open(&dir);
+    checkpoint(&disks, 1);
+    read_back(&disks, 1).expect("whole");
+    assert_eq!(names(&path(&dir, "epoch-1")), ["manifest", "rank-0", "rank-1", "rank-2"]);
+    assert_eq!(names(&path(&dir, "constant")), ["manifest", "rank-0", "rank-1", "rank-2"]);
+    checkpoint(&disks, 2);
+    read_back(&disks, 2).expect("whole, the empty shard too");
+}
+
+#[test]
+fn every_flipped_byte_is_noticed() {
+    let dir = tempdir().unwrap();
+    let disks = open(&dir);
+    checkpoint(&disks, 1);
+    for name in ["epoch-1/rank-0", "epoch-1/manifest", "constant/rank-1", "constant/manifest"] {
+        let file = path(&dir, name);
+        let right = fs::read(&file).unwrap();
+        for at in 0..right.len() {
+            let mut wrong = right.clone();
+            wrong[at] ^= 1 << (at % 8);
+            fs::write(&file, wrong).unwrap();
+            let error = read_back(&disks, 1).expect_err("noticed").to_string();
+            assert!(error.contains(name) && error.contains("damaged"), "byte {at}: {error}");
+        }
+        fs::write(&file, right).unwrap();
+    }
+    read_back(&disks, 1).expect("whole again");
+}
+
+#[test]
+fn shorter_longer_and_missing_files_are_noticed() {
+    let dir = tempdir().unwrap();
+    let disks = open(&dir);
+    checkpoint(&disks, 1);
+    let file = path(&dir, "epoch-1/rank-2");
+    let right = fs::read(&file).unwrap();
+    let refused = |bytes: &[u8]| {
+        fs::write(&file, bytes).unwrap();
+        read_back(&disks, 1).expect_err("noticed").to_string()
+    };
+    assert!(refused(&right[..right.len() - 1]).ends_with("rank-2 is damaged: 2099 bytes, 2100 were written"));
+    assert!(refused(&[&right[..], &[0]].concat()).ends_with("2101 bytes, 2100 were written"));
+    assert!(refused(&right[..79]).ends_with("79 bytes, the header alone has 80"));
+    assert!(refused(&[]).ends_with("0 bytes, the header alone has 80"));
+    fs::remove_file(&file).unwrap();
+    let error = read_back(&disks, 1).expect_err("missing").to_string();
+    assert!(error.starts_with("cannot read /") && error.contains("rank-2: No such file"), "{error}");
+}
+
+#[test]
+fn files_of_others_are_refused() {
+    let dir = tempdir().unwrap();
+    let disks = open(&dir);
+    checkpoint(&disks, 1);
+    checkpoint(&disks, 2);
+    let elsewhere = Disk::open(dir.path(), "other", 0).unwrap();
+    stage(&elsewhere, 2);
+    let own = path(&dir, "epoch-2/rank-0");
+    let right = fs::read(&own).unwrap();
+    let others = ["epoch-1/rank-0", "epoch-2/rank-1", "epoch-2/manifest", "../other/epoch-2/rank-0"];
+    for other in others {
+        fs::copy(path(&dir, other), &own).unwrap();
+        let error = read_back(&disks, 2).expect_err(other).to_string();
+        assert!(error.ends_with("its header belongs to another file, job or format"), "{error}");
+    }
+    // The right name on the bytes of another attempt: only the manifest can tell.
+    let (other, meta) = (b"something else", ShardMeta::of(b"something else"));
+    disks[0].sets.write_shard(2, None, 0, meta, other).unwrap();
+    let error = read_back(&disks, 2).expect_err("another attempt").to_string();
+    assert!(error.ends_with("the manifest names another length or hash"), "{error}");
+    fs::write(&own, right).unwrap();
+    read_back(&disks, 2).expect("whole again");
+    let more = Disk::open(dir.path(), "job", RANKS).unwrap();
+    let error = more.read_back(2, &mut Store::new(0)).expect_err("no such rank").to_string();
+    assert!(error.ends_with("manifest is damaged: 3 ranks, there is a rank 3"), "{error}");
+}
+
+/// Whoever dies, and whenever: what somebody has committed is there, and so is what survivors would choose that have
+/// not heard of it.
+#[test]
+fn at_every_moment_the_sets_that_may_be_chosen_are_whole() {
+    let dir = tempdir().unwrap();
+    let disks = open(&dir);
+    for epoch in 1..=5 {
+        for disk in &disks {
+            stage(disk, epoch);
+            // Nobody has voted for this epoch, so all have committed the one before.
+            assert_eq!(newest(&disks), epoch - 1, "rank {} has staged {epoch}", disk.rank);
+        }
+        // The others must be told after rank 0 is done; before it is, the set does not count.
+        for disk in disks[1..].iter().chain(&disks[..1]) {
+            assert_eq!(newest(&disks), epoch - 1);
+            disk.complete(epoch, &metas(epoch)).unwrap();
+        }
+        // Rank 0 may be the only one to know; if it dies, the others choose the one before.
+        assert_eq!(newest(&disks), epoch);
+        if epoch > 1 {
+            read_back(&disks, epoch - 1).expect("the one before is whole");
+        }
+    }
+    assert_eq!(names(&path(&dir, "")), ["constant", "epoch-4", "epoch-5"], "two sets are kept");
+    assert_eq!(names(&path(&dir, "epoch-4")), ["manifest", "rank-0", "rank-1", "rank-2"]);
+}
+
+#[test]
+fn a_set_that_is_given_up_is_gone_before_the_next_attempt() {
+    let dir = tempdir().unwrap();
+    let disks = open(&dir);
+    (1..=3).for_each(|epoch| checkpoint(&disks, epoch));
+    disks.iter().for_each(|disk| disk.give_up_after(2).unwrap());
+    assert_eq!(names(&path(&dir, "")), ["constant", "epoch-2"]);
+    assert_eq!(newest(&disks), 2);
+    checkpoint(&disks, 3);
+    assert_eq!(newest(&disks), 3);
+    // One rank alone has staged the next.
+    stage(&disks[1], 4);
+    disks.iter().for_each(|disk| disk.give_up_after(3).unwrap());
+    assert_eq!((newest(&disks), path(&dir, "epoch-4").exists()), (3, false));
+    disks.iter().for_each(|disk| disk.give_up_after(0).unwrap());
+    assert_eq!(names(&path(&dir, "")), [""; 0], "the constant part begins anew, too");
+    checkpoint(&disks, 1);
+    disks.iter().for_each(|disk| disk.remove().unwrap());
+    assert_eq!(names(dir.path()), [""; 0]);
+}
+
+#[test]
+fn a_slot_that_is_whole_in_memory_is_not_read() {
+    let dir = tempdir().unwrap();
+    let disks = open(&dir);
+    checkpoint(&disks, 1);
+    let mut store = Store::new(0);
+    disks[2].read_back(1, &mut store).unwrap();
+    fs::remove_file(path(&dir, "epoch-1/rank-2")).unwrap();
+    disks[2].read_back(1, &mut store).expect("it is here");
+    store.variable_mut(1).shard_mut()[5] ^= 1;
+    disks[2].read_back(1, &mut store).expect_err("now it has to be read");
+}
+
+#[test]
+fn a_directory_that_cannot_be_used_is_named() {
+    let dir = tempdir().unwrap();
+    fs::write(dir.path().join("file"), "").unwrap();
+    let refused = |name: &str| {
+        let error = Disk::open(&dir.path().join(name), "job", 0).expect_err(name).to_string();
+        assert!(
+            error.starts_with(&format!("cannot keep checkpoints in {}", dir.path().display())),
+            "{error}"
+        );
+        error
+    };
+    assert!(refused("file").contains("exists"));
+    assert!(refused("file/below").contains("Not a directory"));
+    assert!(refused("missing/below").contains("No such file or directory"));
+    Disk::open(&dir.path().join("missing"), "job", 0).expect("one level is made");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named_with_its_bytes() {
+    let dir = tempdir().unwrap();
+    let disks = open(&dir);
+    checkpoint(&disks, 1);
+    fs::create_dir_all(path(&dir, "epoch-2/rank-2/full")).unwrap();
+    let bytes = shard(2, 2);
+    let error = disks[2].stage(Some(2), ShardMeta::of(&bytes), &bytes).expect_err("a directory is there");
+    let text = error.to_string();
+    let file = path(&dir, "epoch-2/rank-2");
+    let expected = format!("cannot write 2200 bytes to {}: ", file.display());
+    assert!(text.starts_with(&expected) && text.contains("directory"), "{text}");
+    assert_eq!(newest(&disks), 1);
+}
+
+/// A job of one rank, with checkpoints 1 to 3 of two numbers, of which one is constant.
+fn alone(dir: &TempDir) -> (World, Scheme) {
+    let world = World::init().expect("a job of one rank");
+    let scheme = Scheme::Disk { dir: dir.path().to_owned() };
+    let mut checkpointer = Checkpointer::new(&world, scheme.clone()).expect("fits");
+    for number in 1..=3 {
+        checkpointer
+            .checkpoint(&world, &mut Numbers { constant: 7, variable: number })
+            .expect("a checkpoint");
+    }
+    (world, scheme)
+}
+
+#[derive(Debug, Default, PartialEq, crate::Protect)]
+struct Numbers {
+    #[protect(constant)]
+    constant: u64,
+    variable: u64,
+}
+
+/// What the process that replaces the only one makes of the disk.
+fn replaced(world: &World, scheme: &Scheme, marked: bool) -> Result<(Restored, Numbers), CheckpointError> {
+    let mut state = Numbers::default();
+    let mut checkpointer = Checkpointer::new(world, scheme.clone())?;
+    let repair =
+        Membership { generation: 1, failed: vec![0], reports: vec![0], marked, ..world.membership() };
+    let restored = checkpointer.restore(world, &repair, &mut state)?;
+    Ok((restored, state))
+}
+
+#[test]
+fn when_nobody_is_left_the_newest_whole_set_decides() {
+    let dir = tempdir().unwrap();
+    let (world, scheme) = alone(&dir);
+    let root = dir.path().join(world.job());
+    let state = |variable| Numbers { constant: 7, variable };
+    assert_eq!(replaced(&world, &scheme, true), Ok((Restored::Epoch(3), state(3))));
+    // Torn: what is left of epoch 3 has no manifest.
+    fs::create_dir(root.join("epoch-4")).unwrap();
+    fs::copy(root.join("epoch-3/rank-0"), root.join("epoch-4/rank-0")).unwrap();
+    assert_eq!(replaced(&world, &scheme, true), Ok((Restored::Epoch(3), state(3))));
+    assert!(!root.join("epoch-4").exists());
+    // Damaged: the one before is taken.
+    let file = root.join("epoch-3/rank-0");
+    let mut bytes = fs::read(&file).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&file, bytes).unwrap();
+    assert_eq!(replaced(&world, &scheme, true), Ok((Restored::Epoch(2), state(2))));
+    assert!(!file.exists(), "given up");
+}
+
+#[test]
+fn sets_of_which_none_is_whole_are_no_start_from_init() {
+    let dir = tempdir().unwrap();
+    let (world, scheme) = alone(&dir);
+    let root = dir.path().join(world.job());
+    fs::remove_file(root.join("constant/rank-0")).unwrap();
+    let error = replaced(&world, &scheme, true).expect_err("lost").to_string();
+    assert_eq!(error, format!("none of the 2 checkpoints in {} is whole", root.display()));
+    fs::remove_dir_all(&root).unwrap();
+    assert_eq!(replaced(&world, &scheme, true), Ok((Restored::Nothing, Numbers::default())));
+}
