@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::cg::CgArgs;
 use crate::cli::{self, Options};
 use crate::ep::EpArgs;
+use crate::load::LoadArgs;
 use crate::pi::PiArgs;
 use crate::seismic::SeismicArgs;
 
@@ -95,5 +96,11 @@ pub(crate) const BUNDLED: &[Bundled] = &[
         purpose: "Model the shots of a 2D acoustic survey",
         usage: "<--model FILE|--synthetic KIND>",
         parse: cli::parse_app::<SeismicArgs>,
+    },
+    Bundled {
+        name: "load",
+        purpose: "Protect a state of any size through steps of any length, to measure what that costs",
+        usage: "",
+        parse: cli::parse_app::<LoadArgs>,
     },
 ];

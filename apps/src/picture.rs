@@ -12,7 +12,13 @@ use crate::seismic::{pictures, shape};
 
 /// Draw a shot gather (SEG-Y, .su) or a velocity model (raw float32, .npy)
 #[derive(Debug, Parser)]
-#[command(name = "picture", display_name = "ftrun picture", bin_name = "ftrun picture", version, max_term_width = 110)]
+#[command(
+    name = "picture",
+    display_name = "ftrun picture",
+    bin_name = "ftrun picture",
+    version,
+    max_term_width = 110
+)]
 pub(crate) struct Picture {
     /// What to draw
     #[arg(value_name = "FILE")]
