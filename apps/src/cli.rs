@@ -197,7 +197,8 @@ const PICTURE: &str = "picture";
 /// `ftrun bench`, of which the word `bench` has been taken out.
 #[derive(Debug, Parser)]
 #[command(name = BENCH, display_name = "ftrun bench", bin_name = "ftrun bench", version, max_term_width = 110)]
-#[command(about = "Measure what this machine makes of it", disable_help_subcommand = true)]
+#[command(about = "Measure what this machine makes of it")]
+#[command(disable_help_subcommand = true, arg_required_else_help = false)]
 struct WithBench {
     #[command(subcommand)]
     bench: Bench,

@@ -77,8 +77,7 @@ pub struct Measurement {
 }
 
 /// Parts of a recovery, one after the other.
-pub const RECOVERY_PHASES: [&str; 6] =
-    ["detect", "agree", "respawn", "reconnect, check", "restore", "re-protect"];
+pub const RECOVERY_PHASES: [&str; 6] = ["detect", "agree", "respawn", "reconnect", "restore", "re-protect"];
 
 /// Parts of a checkpoint, one after the other.
 pub const CHECKPOINT_PHASES: [&str; 4] = ["copy", "encode", "exchange", "commit"];

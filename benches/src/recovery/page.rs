@@ -79,11 +79,11 @@ pub(crate) fn page(results: &Results) -> String {
 }
 
 const CHECKPOINT_WORDS: &str = "Averages over all checkpoints of a run, of which the first two also take their memory from \
-    the system for the first time and so are slower. Exchange and commit include waiting for the slowest rank.";
+    the system for the first time and so are slower. Each phase is that of the slowest rank, and exchange and commit include waiting for it, so phases can add up to more than the whole.";
 const RECOVERY_WORDS: &str = "A rank is killed (SIGKILL) in a step; another one in each repetition. Detect: from the kill \
     to its notice by the launcher. Agree: until all survivors have left the old generation; they hear of it in their next \
     call, so up to a step of work is in it. Respawn: what the start of the replacement takes beyond that; both run side by \
-    side. Reconnect, check: new links, and hashes of what is in memory. Restore: what was lost is computed or read, and given \
+    side. Reconnect: new links, and checks of the hashes of what is in memory. Restore: what was lost is computed or read, and given \
     back to the program. Re-protect: redundancy is made whole. The bars are medians of each phase; the steps that are done \
     again come on top.";
 const MEMORY_WORDS: &str = "Kept: the rank's own copies and the redundancy that it holds for others, each for two \
@@ -103,18 +103,18 @@ const TRIAL_WORDS: &str = "Runs in which random ranks are killed at the mean tim
 
 fn head(results: &Results) -> Shown {
     let machine = &results.machine;
-    let mut rows = vec![
-        ("processor", machine.processor.clone()),
-        ("cores", machine.cores.to_string()),
-        ("memory", format!("{} GiB", short(machine.memory_bytes as f64 / f64::from(1 << 30)))),
-        ("kernel", machine.kernel.clone()),
-        ("load averages at the start", machine.load_averages.map(|load| format!("{load:.2}")).join(", ")),
-    ];
-    rows.extend(results.disks.iter().map(|disk| ("filesystem", disk.to_string())));
-    rows.push(("job", results.job()));
-    let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
-    let table = Table { header: vec![], rows };
-    Shown { paragraphs: results.remarks(), ..Shown::new("", &[], None, Some(table)) }
+    let mut paragraphs = results.remarks();
+    paragraphs.push(format!("Jobs: {}.", results.job()));
+    paragraphs.push(format!(
+        "Machine: {}, {} cores, {} GiB of memory, Linux {}, load averages {} at the start.",
+        machine.processor,
+        machine.cores,
+        short(machine.memory_bytes as f64 / f64::from(1 << 30)),
+        machine.kernel,
+        machine.load_averages.map(|load| format!("{load:.2}")).join(", ")
+    ));
+    paragraphs.extend(results.disks.iter().map(|disk| format!("Filesystem of {disk}.")));
+    Shown { paragraphs, ..Shown::new("", &[], None, None) }
 }
 
 /// The schemes of one size of the state that protect it.
@@ -202,4 +202,67 @@ fn efficiency(results: &Results, state: u64) -> Picture {
         series,
     };
     chart.draw()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::measurement::tests::measurement;
+    use crate::recovery::order::Kind;
+    use crate::recovery::results::curves;
+    use crate::recovery::summary::{UNPROTECTED, summaries};
+    use crate::recovery::{Disk, Machine, Measurement};
+
+    fn results(runs: Vec<Measurement>) -> Results {
+        let schemes = vec!["xor".to_owned(), "disk".to_owned()];
+        let summaries = summaries(&[1 << 20], &schemes, 4, &runs);
+        Results {
+            machine: Machine::default(),
+            disks: vec![Disk {
+                scheme: "disk".into(),
+                folder: "/tmp/<a>".into(),
+                filesystem: "tmpfs".into(),
+            }],
+            ranks: 4,
+            repeat: 1,
+            states: vec![1 << 20],
+            schemes,
+            curves: curves(&summaries, &[]),
+            summaries,
+            trials: vec![],
+            warnings: vec!["too noisy & small".into()],
+            measurements: runs,
+        }
+    }
+
+    /// Whatever was measured, nothing too.
+    #[test]
+    fn a_page_and_tables_of_anything() {
+        let kill = Kind::Kill { victim: 0 };
+        let runs = [
+            (UNPROTECTED, Kind::Plain),
+            ("xor", Kind::Plain),
+            ("xor", kill),
+            ("disk", Kind::Plain),
+            ("disk", kill),
+        ];
+        let runs: Vec<Measurement> =
+            runs.into_iter().map(|(scheme, kind)| measurement(scheme, kind)).collect();
+        for runs in [runs, vec![]] {
+            let results = results(runs);
+            let page = page(&results);
+            assert_eq!(page.matches("<svg").count(), 5);
+            for part in
+                ["Warning: too noisy &amp; small", "/tmp/&lt;a&gt;", "tmpfs, which is memory and no disk"]
+            {
+                assert!(page.contains(part), "{part}");
+            }
+            for text in [page, results.text(), results.csv()] {
+                for word in ["NaN", "inf", "http", "src=", "href="] {
+                    let found = text.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
+                    assert!(!found.contains(word), "{word}: {found}");
+                }
+            }
+        }
+    }
 }

@@ -7,6 +7,7 @@ use super::measurement::Measurement;
 use super::order::{EVERY, STEP_MS, STEPS};
 use super::summary::Summary;
 use super::trial::Trial;
+use super::units::NO_BREAK;
 use super::{csv, page, tables};
 
 /// Mean times between failures from which and to which the model is shown, in seconds, and in how many steps.
@@ -84,7 +85,7 @@ impl Results {
             text += &tables::text(&table);
         }
         text.extend(self.remarks().iter().map(|remark| format!("\n{remark}\n")));
-        text
+        text.replace(NO_BREAK, " ")
     }
 
     /// One row for each measurement, with a header.

@@ -7,13 +7,10 @@ use ft_figures::Table;
 use super::measurement::{CHECKPOINT_PHASES, RECOVERY_PHASES};
 use super::summary::{Protected, Summary};
 use super::trial::Trial;
-use super::units::{bytes, mib, ms, percent, short, span};
+use super::units::{bytes, mib, ms, percent, quartiles, short, span};
 
 /// Mean times between failures in the table of intervals.
 const MTBFS_S: [f64; 4] = [60.0, 600.0, 3600.0, 86_400.0];
-
-/// A blank at which no header is broken.
-const NO_BREAK: &str = "\u{a0}";
 
 /// Times without failures, and what a checkpoint moves and keeps.
 pub(crate) fn costs(summaries: &[Summary]) -> Table {
@@ -23,31 +20,22 @@ pub(crate) fn costs(summaries: &[Summary]) -> Table {
         "run\u{a0}[s]",
         "quartiles",
         "x\u{a0}none",
-        "checkpoint [ms]",
-        "quartiles",
         "moved a\u{a0}rank [MiB]",
         "memory /\u{a0}state",
         "peak a\u{a0}rank [MiB]",
     ];
     let row = |summary: &Summary| {
         let Summary { loop_s, protected, .. } = summary;
-        let [checkpoint, quartiles, moved, memory] = match protected {
-            None => [(); 4].map(|()| "-".to_owned()),
-            Some(Protected { checkpoint_s, moved_bytes, memory_overhead, .. }) => [
-                ms(checkpoint_s.median),
-                format!("{} .. {}", ms(checkpoint_s.low), ms(checkpoint_s.high)),
-                mib(*moved_bytes),
-                format!("{memory_overhead:.2}"),
-            ],
+        let [moved, memory] = match protected {
+            None => [String::new(), String::new()],
+            Some(protected) => [mib(protected.moved_bytes), format!("{:.2}", protected.memory_overhead)],
         };
         vec![
             bytes(summary.state_bytes),
             summary.scheme.clone(),
             short(loop_s.median),
-            format!("{} .. {}", short(loop_s.low), short(loop_s.high)),
+            quartiles(loop_s, short),
             format!("{:.2}", summary.times),
-            checkpoint,
-            quartiles,
             moved,
             memory,
             mib(summary.vm_hwm_bytes),
@@ -59,14 +47,14 @@ pub(crate) fn costs(summaries: &[Summary]) -> Table {
 /// One checkpoint by phase.
 pub(crate) fn checkpoints(summaries: &[Summary]) -> Table {
     let header: Vec<&str> =
-        ["state", "scheme", "checkpoint [ms]"].into_iter().chain(CHECKPOINT_PHASES).collect();
+        ["state", "scheme", "checkpoint [ms]", "quartiles"].into_iter().chain(CHECKPOINT_PHASES).collect();
     table(
         &header,
         protected(summaries).map(|(summary, protected)| {
-            let phases = protected.checkpoint_phases_s.map(ms);
+            let total = protected.checkpoint_s;
             let start =
-                [bytes(summary.state_bytes), summary.scheme.clone(), ms(protected.checkpoint_s.median)];
-            start.into_iter().chain(phases).collect()
+                [bytes(summary.state_bytes), summary.scheme.clone(), ms(total.median), quartiles(&total, ms)];
+            start.into_iter().chain(protected.checkpoint_phases_s.map(ms)).collect()
         }),
     )
 }
@@ -82,12 +70,8 @@ pub(crate) fn recoveries(summaries: &[Summary]) -> Table {
         &header,
         protected(summaries).map(|(summary, protected)| {
             let total = protected.recovery_s;
-            let start = [
-                bytes(summary.state_bytes),
-                summary.scheme.clone(),
-                ms(total.median),
-                format!("{} .. {}", ms(total.low), ms(total.high)),
-            ];
+            let start =
+                [bytes(summary.state_bytes), summary.scheme.clone(), ms(total.median), quartiles(&total, ms)];
             let phases = protected.recovery_phases_s.map(ms);
             start.into_iter().chain(phases).chain([format!("{:.0}", protected.steps_lost)]).collect()
         }),
@@ -100,7 +84,7 @@ pub(crate) fn intervals(summaries: &[Summary]) -> Table {
         .into_iter()
         .chain(
             MTBFS_S
-                .map(|mtbf_s| format!("MTBF {}: every", span(mtbf_s).replace(' ', NO_BREAK)))
+                .map(|mtbf_s| format!("MTBF {}: every", span(mtbf_s)))
                 .into_iter()
                 .flat_map(|name| [name, "efficiency".to_owned()]),
         )
@@ -184,7 +168,7 @@ pub(crate) fn text(table: &Table) -> String {
                 _ => write!(shown, "  {cell:>width$}"),
             };
         }
-        text += shown.replace(NO_BREAK, " ").trim_end();
+        text += shown.trim_end();
         text.push('\n');
     }
     text
@@ -202,7 +186,7 @@ mod tests {
                 .map(|row| row.into_iter().map(str::to_owned).collect())
                 .into_iter(),
         );
-        let expected = "                   run [s]\n   state  scheme        now\n   1 MiB  xor           2.5\n  64 MiB  neighbor    10.25\n";
+        let expected = "                    run\u{a0}[s]\n   state  scheme        now\n   1 MiB  xor           2.5\n  64 MiB  neighbor    10.25\n";
         assert_eq!(text(&table), expected);
     }
 }

@@ -118,7 +118,13 @@ fn check_page(page: &str) {
         }
     }
     assert_eq!(open, [""; 0]);
-    for part in ["x none", "kill to resumed", "MTBF 1 h", "Only 1 of at least 3 repetitions", "filesystem"] {
+    for part in [
+        "x\u{a0}none",
+        "kill\u{a0}to resumed",
+        "MTBF 1\u{a0}h",
+        "Only 1 of at least 3 repetitions",
+        "Filesystem of disk",
+    ] {
         assert!(page.contains(part), "{part}");
     }
 }
