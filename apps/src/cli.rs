@@ -497,7 +497,7 @@ mod tests {
                 "ftrun: '-n' stands before 'bench', which is no job and takes options behind its name only",
             ),
             ("ftrun bench recovery -n 4 --kill 1@step=3", "ftrun: unexpected argument '--kill' found"),
-            ("ftrun bench", "ftrun: 'bench' requires a subcommand but one was not provided"),
+            ("ftrun bench", "ftrun: 'ftrun bench' requires a subcommand but one was not provided"),
             ("ftrun bench speed", "ftrun: unrecognized subcommand 'speed'"),
             ("ftrun bench recovery -n 2 --schemes neighbor,rs:2+2", "ftrun: --schemes rs:2+2: rs:2+2"),
             (
