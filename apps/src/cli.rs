@@ -12,15 +12,28 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use ft_comm::fault::{self, KillSpec};
 
 use crate::app::{App, BUNDLED, Bundled};
+use crate::bench::Bench;
+use crate::picture::Picture;
 
 const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP], rs:K+M or disk:DIR (default: xor; none for one rank)";
 
 /// Exit status for bad usage or input.
 const USAGE: u8 = 2;
+
+/// What a command line asks for.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    /// A job.
+    Job(Box<Invocation>),
+    /// Measurements, which start jobs of their own.
+    Bench(Bench),
+    /// A picture of a file.
+    Picture(Box<Picture>),
+}
 
 /// A job to run.
 #[derive(Debug)]
@@ -176,6 +189,21 @@ struct WithApp<A: Args> {
     options: Options,
 }
 
+/// The word of the command line that stands for measurements.
+const BENCH: &str = "bench";
+/// The word that stands for drawing.
+const PICTURE: &str = "picture";
+
+/// `ftrun bench`, of which the word `bench` has been taken out.
+#[derive(Debug, Parser)]
+#[command(name = BENCH, display_name = "ftrun bench", bin_name = "ftrun bench", version, max_term_width = 110)]
+#[command(about = "Measure what this machine makes of it")]
+#[command(disable_help_subcommand = true, arg_required_else_help = false)]
+struct WithBench {
+    #[command(subcommand)]
+    bench: Bench,
+}
+
 /// Reads the command line of app `A`, without its name.
 pub(crate) fn parse_app<A: App + Args + 'static>(
     app: &Bundled,
@@ -195,6 +223,12 @@ fn after_help() -> String {
     for Bundled { name, purpose, .. } in BUNDLED {
         let _ = writeln!(text, "  {name:<12}{purpose}");
     }
+    let _ = writeln!(text, "\nTools ('ftrun TOOL --help' says more):");
+    for bench in Bench::augment_subcommands(clap::Command::new(BENCH)).get_subcommands() {
+        let about = bench.get_about().map(ToString::to_string).unwrap_or_default();
+        let _ = writeln!(text, "  {:<16}{about}", format!("{BENCH} {}", bench.get_name()));
+    }
+    let _ = writeln!(text, "  {PICTURE:<16}Draw a shot gather or a velocity model");
     let _ = write!(text, "\nFailures to inject:\n  {}", fault::grammar().replace('\n', "\n  "));
     text
 }
@@ -226,13 +260,20 @@ impl Stop {
 ///
 /// # Errors
 /// A [`Stop`] to print and to end with.
-pub(crate) fn parse(argv: &[OsString]) -> Result<Invocation, Stop> {
+pub(crate) fn parse(argv: &[OsString]) -> Result<Asked, Stop> {
     let any = AnyProgram::try_parse_from(argv).map_err(stop)?;
     let (name, args) = any.command.split_first().expect("clap asks for a program");
+    let before = &argv[..argv.len() - any.command.len()];
+    // The `--` of `ftrun -n 4 -- cg` has served its purpose.
+    let before = before.strip_suffix(&[OsString::from("--")]).unwrap_or(before);
+    if name == BENCH {
+        return parse_bench(before, args).map(Asked::Bench);
+    }
+    if name == PICTURE {
+        let argv = std::iter::once(nothing_before(PICTURE, before)?).chain(args);
+        return Ok(Asked::Picture(Box::new(Picture::try_parse_from(argv).map_err(stop)?)));
+    }
     let invocation = if let Some(bundled) = BUNDLED.iter().find(|app| name == app.name) {
-        let before = &argv[..argv.len() - any.command.len()];
-        // The `--` of `ftrun -n 4 -- cg` has served its purpose.
-        let before = before.strip_suffix(&[OsString::from("--")]).unwrap_or(before);
         let argv: Vec<OsString> = before.iter().chain(args).cloned().collect();
         let (options, app) = (bundled.parse)(bundled, &argv).map_err(stop)?;
         app.check(&options).map_err(|complaint| Stop::usage(&complaint, HINT))?;
@@ -242,8 +283,29 @@ pub(crate) fn parse(argv: &[OsString]) -> Result<Invocation, Stop> {
         Invocation { options: any.options, program: Program::Own { path, args: args.to_vec() } }
     };
     invocation.options.check().map_err(|complaint| Stop::usage(&complaint, HINT))?;
-    Ok(invocation)
+    Ok(Asked::Job(Box::new(invocation)))
 }
+
+/// The name of this program, if nothing else stands before `word`.
+fn nothing_before<'a>(word: &str, before: &'a [OsString]) -> Result<&'a OsString, Stop> {
+    let (program, options) = before.split_first().expect("the name of this program");
+    let Some(option) = options.first() else { return Ok(program) };
+    let complaint = format!(
+        "'{}' stands before '{word}', which is no job and takes options behind its name only",
+        option.display()
+    );
+    Err(Stop::usage(&complaint, HINT))
+}
+
+/// Reads what stands before and behind the word `bench`.
+fn parse_bench(before: &[OsString], args: &[OsString]) -> Result<Bench, Stop> {
+    let program = nothing_before(BENCH, before)?;
+    let with = WithBench::try_parse_from(std::iter::once(program).chain(args)).map_err(stop)?;
+    with.bench.check().map_err(|complaint| Stop::usage(&complaint, BENCH_HINT))?;
+    Ok(with.bench)
+}
+
+const BENCH_HINT: &str = "See 'ftrun bench --help'.";
 
 const HINT: &str = "See 'ftrun --help'.";
 
@@ -289,12 +351,16 @@ fn stop(error: clap::Error) -> Stop {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Invocation, Stop> {
+    fn read(line: &str) -> Result<Asked, Stop> {
         parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
     }
 
     fn good(line: &str) -> Invocation {
-        read(line).unwrap_or_else(|stop| panic!("{line}: {}", stop.text))
+        match read(line) {
+            Ok(Asked::Job(invocation)) => *invocation,
+            Ok(asked) => panic!("{line}: {asked:?}"),
+            Err(stop) => panic!("{line}: {}", stop.text),
+        }
     }
 
     /// The options of a job with `cg`, and its own as they print.
@@ -318,6 +384,8 @@ mod tests {
     fn the_commands_are_sound() {
         use clap::CommandFactory as _;
         AnyProgram::command().debug_assert();
+        WithBench::command().debug_assert();
+        Picture::command().debug_assert();
         for app in BUNDLED {
             let stop = read(&format!("ftrun {} --help", app.name)).expect_err("help");
             assert!(stop.status == 0 && stop.text.contains(app.purpose), "{}: {}", app.name, stop.text);
@@ -382,7 +450,8 @@ mod tests {
             ("ftrun", "ftrun: the following required arguments were not provided: <PROGRAM>..."),
             (
                 "ftrun foo -n 3",
-                "ftrun: 'foo' is neither a bundled app nor a file; bundled apps: cg, heat, simulator, collective, ring",
+                "ftrun: 'foo' is neither a bundled app nor a file; bundled apps: cg, pi, ep, seismic, load, heat, simulator, \
+                 collective, ring",
             ),
             ("ftrun -n 0 cg --poisson 4", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
             ("ftrun cg --poisson 4 -n 0", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
@@ -421,6 +490,27 @@ mod tests {
                 "ftrun: --kill 9@step=1: rank 9 does not exist, ranks are 0 to 3",
             ),
             (
+                "ftrun load --state 9",
+                "ftrun: invalid value '9' for '--state <SIZE>': must be a multiple of 8 bytes",
+            ),
+            (
+                "ftrun -n 4 bench recovery",
+                "ftrun: '-n' stands before 'bench', which is no job and takes options behind its name only",
+            ),
+            ("ftrun bench recovery -n 4 --kill 1@step=3", "ftrun: unexpected argument '--kill' found"),
+            ("ftrun bench", "ftrun: 'ftrun bench' requires a subcommand but one was not provided"),
+            ("ftrun bench speed", "ftrun: unrecognized subcommand 'speed'"),
+            ("ftrun bench recovery -n 2 --schemes neighbor,rs:2+2", "ftrun: --schemes rs:2+2: rs:2+2"),
+            (
+                "ftrun bench recovery --schemes xor,none",
+                "ftrun: --schemes none: runs without protection are part of every measurement",
+            ),
+            ("ftrun bench recovery --schemes xor,xor", "ftrun: --schemes xor: named twice"),
+            (
+                "ftrun bench recovery --csv /no/such/folder/a.csv",
+                "ftrun: --csv: cannot write /no/such/folder/a.csv: No such file or directory (os error 2)",
+            ),
+            (
                 "ftrun --heartbeat-timeout 100 ./x",
                 "ftrun: --heartbeat-interval 100 is not below --heartbeat-timeout 100: living ranks would count as lost",
             ),
@@ -437,6 +527,9 @@ mod tests {
             ("ftrun --version", "ftrun 0"),
             ("ftrun cg --help", "--poisson2d"),
             ("ftrun -n 4 cg --help", "--kill"),
+            ("ftrun --help", "bench recovery  What"),
+            ("ftrun bench --help", "recovery"),
+            ("ftrun bench recovery --help", "--schemes"),
         ] {
             let stop = read(line).expect_err(line);
             assert!(stop.status == 0 && stop.text.contains(part), "{line}: {}", stop.text);

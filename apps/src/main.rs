@@ -5,16 +5,26 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 mod app;
+mod bench;
 mod cg;
 mod cli;
 mod collective;
+mod ep;
 mod heat;
 mod job;
+mod load;
+mod pi;
+mod picture;
 mod progress;
 mod rank;
 mod report;
 mod ring;
+mod seismic;
 mod simulator;
+mod size;
+mod timeline;
+
+use crate::cli::{Asked, Program};
 
 /// First argument of the processes that the launcher starts, followed by the launcher's process number and
 /// the launcher's own arguments.
@@ -29,7 +39,9 @@ fn main() -> ExitCode {
     match launcher {
         Some(launcher) => as_rank(launcher, argv),
         None => match cli::parse(&argv) {
-            Ok(invocation) => job::run(&invocation, &argv[1..]),
+            Ok(Asked::Job(invocation)) => job::run(&invocation, &argv[1..]),
+            Ok(Asked::Bench(bench)) => bench.run(),
+            Ok(Asked::Picture(picture)) => picture.run(),
             Err(stop) => stop.print(),
         },
     }
@@ -42,12 +54,16 @@ fn as_rank(launcher: u32, mut argv: Vec<OsString>) -> ExitCode {
     }
     argv.drain(1..3);
     match cli::parse(&argv) {
-        Ok(cli::Invocation { program: cli::Program::Own { path, args }, .. }) => {
-            let error = Command::new(&path).args(args).exec();
-            eprintln!("ftrun: cannot run {}: {error}", path.display());
-            ExitCode::from(2)
-        }
-        Ok(cli::Invocation { program: cli::Program::App(_, app), .. }) => app.rank(),
+        Ok(Asked::Job(invocation)) => match invocation.program {
+            Program::Own { path, args } => {
+                let error = Command::new(&path).args(args).exec();
+                eprintln!("ftrun: cannot run {}: {error}", path.display());
+                ExitCode::from(2)
+            }
+            Program::App(_, app) => app.rank(),
+        },
+        // No launcher starts one.
+        Ok(Asked::Bench(_) | Asked::Picture(_)) => ExitCode::FAILURE,
         Err(stop) => stop.print(),
     }
 }

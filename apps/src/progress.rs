@@ -25,7 +25,7 @@ pub(crate) fn is_watched(quiet: bool) -> bool {
     !quiet && std::io::stderr().is_terminal()
 }
 
-fn style(template: &str) -> ProgressStyle {
+pub(crate) fn style(template: &str) -> ProgressStyle {
     let style = ProgressStyle::with_template(template);
     style.unwrap_or_else(|_| ProgressStyle::default_spinner()).progress_chars("=> ")
 }

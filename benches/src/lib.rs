@@ -1,3 +1,6 @@
-//! Benchmarks of the workspace, one file in `benches/` for each layer, and their recorded results.
+//! What this project's parts cost, measured: one criterion bench a layer in `benches/`, their recorded results in
+//! `results/`, and here the measurements that a command runs.
 //!
-//! There is nothing to call here. `README.md` says how to run them and what the numbers mean.
+//! `README.md` says how to run them and what the numbers mean.
+
+pub mod recovery;

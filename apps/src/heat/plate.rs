@@ -5,6 +5,8 @@ use std::ops::Range;
 use ft_checkpoint::Protect;
 use ft_comm::{CommError, Communicator, Part, Rank, Tag};
 
+use crate::rank::share_of;
+
 /// Temperature of the upper edge, and of the others.
 const HOT: f64 = 1.0;
 const COLD: f64 = 0.0;
@@ -136,7 +138,8 @@ impl Plate {
 
 /// Rows of `rank`, at least one if there are as many rows as ranks.
 fn rows_of(rank: Rank, side: usize, ranks: usize) -> Range<usize> {
-    rank * side / ranks..(rank + 1) * side / ranks
+    let Range { start, end } = share_of(&(0..side as u64), rank, ranks);
+    start as usize..end as usize
 }
 
 /// All rows here, between the two of the halo.

@@ -3,6 +3,7 @@
 //! The programs are built once, with the profile of this test. Every job has a time limit, is reaped whatever
 //! happens, and must not leave a process behind.
 
+mod bench;
 mod common;
 mod disk;
 mod examples;
@@ -10,7 +11,9 @@ mod invariant9;
 mod kills;
 mod lifecycle;
 mod limits;
+mod montecarlo;
 mod random_kills;
+mod seismic;
 mod small_apps;
 mod strangers;
 mod usage;

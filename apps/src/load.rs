@@ -1,0 +1,217 @@
+//! `load`: a protected state of a given size and steps of a given length, to measure what protection costs.
+//!
+//! Each step changes every word of the state, so that nothing about a checkpoint is easier than in a real program,
+//! and ends with a barrier. The state after any step has a closed form, which the end is checked against.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use ft_checkpoint::{Flow, Program, Protect};
+use ft_comm::time::{Clock, Time};
+use ft_comm::{CommError, Op, World};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::app::{App, read};
+use crate::cli::at_least_one;
+use crate::rank::{self, Reporter};
+use crate::size;
+
+/// The arguments of `load`.
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(next_help_heading = "Options of load")]
+pub(crate) struct LoadArgs {
+    /// Protected state of each rank: bytes, or a number of KiB, MiB or GiB
+    #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = size::of_words)]
+    state: u64,
+    /// Steps to do
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one)]
+    steps: usize,
+    /// Milliseconds of work in each step, at least; changing the state is part of it
+    #[arg(long, value_name = "MS", default_value_t = 10)]
+    step_ms: u64,
+}
+
+/// What `load` reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LoadResult {
+    /// Protected state of each rank.
+    state_bytes: u64,
+    steps: u64,
+    /// From the first step to the last, on the rank where it took longest.
+    seconds: f64,
+    /// Mean of all steps of that kind of rank, those that were done again included; without checkpoints.
+    step_seconds: f64,
+    /// Most memory that a rank has used (`VmHWM`).
+    vm_hwm_bytes: u64,
+    /// Words that are not what they have to be, in all ranks.
+    wrong_words: u64,
+    answer_hash: String,
+}
+
+impl App for LoadArgs {
+    fn rank(&self) -> ExitCode {
+        rank::run(&mut Load {
+            args: self.clone(),
+            clock: Clock::start(),
+            began: None,
+            stepping: (0, Duration::ZERO),
+            reporter: Reporter::new(),
+        })
+    }
+
+    fn complaint(&self, result: &Value) -> String {
+        match read(result) {
+            Some(LoadResult { wrong_words: 0, .. }) | None => String::new(),
+            Some(LoadResult { wrong_words, .. }) => {
+                format!("{wrong_words} words of the state are not what they have to be")
+            }
+        }
+    }
+
+    fn headline(&self, result: &Value) -> String {
+        let about = |r: LoadResult| format!("{:.1} MiB a rank, {} steps", mib(r.state_bytes), r.steps);
+        read(result).map_or(String::new(), about)
+    }
+
+    fn lines(&self, result: &Value) -> Vec<String> {
+        let Some(LoadResult { seconds, step_seconds, vm_hwm_bytes, answer_hash, .. }) = read(result) else {
+            return vec![];
+        };
+        vec![format!(
+            "{seconds:.3} s, {:.2} ms a step, {:.1} MiB of memory a rank, answer {answer_hash}",
+            step_seconds * 1e3,
+            mib(vm_hwm_bytes)
+        )]
+    }
+}
+
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+/// The words of one rank.
+#[derive(Debug, Default, Protect)]
+struct LoadState {
+    words: Vec<u64>,
+}
+
+struct Load {
+    args: LoadArgs,
+    clock: Clock,
+    /// The first step of this process.
+    began: Option<Time>,
+    /// Steps of this process, and the time they took.
+    stepping: (u32, Duration),
+    reporter: Reporter,
+}
+
+/// What each word grows by in each step: 2^64 divided by the golden ratio, which leaves no byte as it was for long.
+const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Word `index` of `rank` after `step` steps.
+fn word(rank: usize, index: usize, step: u64) -> u64 {
+    let start = ((rank as u64) << 40 ^ index as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    (start ^ start >> 32).wrapping_add(step.wrapping_mul(STRIDE))
+}
+
+/// FNV-1a with words instead of bytes.
+fn hash(words: &[u64]) -> u64 {
+    let start = 0xcbf2_9ce4_8422_2325;
+    words.iter().fold(start, |hash: u64, word| (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(29))
+}
+
+impl Program for Load {
+    type State = LoadState;
+    type Error = CommError;
+
+    fn init(&mut self, world: &World) -> Result<LoadState, CommError> {
+        let words = (0..self.args.state as usize / size_of::<u64>()).map(|at| word(world.rank(), at, 0));
+        Ok(LoadState { words: words.collect() })
+    }
+
+    fn step(&mut self, state: &mut LoadState, world: &World, number: u64) -> Result<Flow, CommError> {
+        let started = self.clock.now();
+        self.began.get_or_insert(started);
+        state.words.iter_mut().for_each(|word| *word = word.wrapping_add(STRIDE));
+        let least = Duration::from_millis(self.args.step_ms);
+        while self.clock.now().since(started) < least {
+            // Ranks that share a core would otherwise keep each other from their messages.
+            std::thread::yield_now();
+        }
+        world.comm().barrier()?;
+        let (steps, spent) = self.stepping;
+        self.stepping = (steps + 1, spent + self.clock.now().since(started));
+        let steps = self.args.steps as u64;
+        self.reporter
+            .say(world, || (Some(number as f64 / steps as f64), format!("step {number} of {steps}")));
+        Ok(if number == steps { Flow::Done } else { Flow::Continue })
+    }
+
+    fn output(&mut self, state: &mut LoadState, world: &World) -> Result<Vec<u8>, CommError> {
+        let now = self.clock.now();
+        let (steps, spent) = self.stepping;
+        let last = self.args.steps as u64;
+        let words = state.words.iter().enumerate();
+        let mut wrong = [words.filter(|(at, is)| **is != word(world.rank(), *at, last)).count() as u64];
+        world.comm().allreduce(&mut wrong, Op::Sum)?;
+        let mut hashes = vec![0; world.size()];
+        world.comm().allgather(&[hash(&state.words)], &mut hashes)?;
+        let seconds = now.since(self.began.unwrap_or(now)).as_secs_f64();
+        let mut most = [seconds, spent.as_secs_f64() / f64::from(steps.max(1))];
+        world.comm().allreduce(&mut most, Op::Max)?;
+        let mut memory = [vm_hwm_bytes()];
+        world.comm().allreduce(&mut memory, Op::Max)?;
+        let result = LoadResult {
+            state_bytes: self.args.state,
+            steps: last,
+            seconds: most[0],
+            step_seconds: most[1],
+            vm_hwm_bytes: memory[0],
+            wrong_words: wrong[0],
+            answer_hash: format!("{:016x}", hash(&hashes)),
+        };
+        Ok(serde_json::to_vec(&result).expect("a result can be written"))
+    }
+}
+
+/// The most memory that this process has used; 0 where the system does not say.
+fn vm_hwm_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    kib.and_then(|kib| kib.parse::<u64>().ok()).map_or(0, |kib| kib << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_grow_as_their_closed_form_says() {
+        let mut words: Vec<u64> = (0..100).map(|at| word(3, at, 0)).collect();
+        for _ in 0..7 {
+            words.iter_mut().for_each(|word| *word = word.wrapping_add(STRIDE));
+        }
+        assert!(words.iter().enumerate().all(|(at, is)| *is == word(3, at, 7)));
+        assert_ne!(word(0, 1, 5), word(1, 0, 5), "ranks differ");
+    }
+
+    #[test]
+    fn the_hash_tells_order_and_single_bits() {
+        let words: Vec<u64> = (0..64).map(|at| word(0, at, 1)).collect();
+        let mut swapped = words.clone();
+        swapped.swap(3, 4);
+        assert_ne!(hash(&swapped), hash(&words));
+        for bit in 0..64 {
+            let mut flipped = words.clone();
+            flipped[63] ^= 1 << bit;
+            assert_ne!(hash(&flipped), hash(&words), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn memory_is_that_of_this_process() {
+        assert!((1 << 18..1 << 36).contains(&vm_hwm_bytes()), "{}", vm_hwm_bytes());
+    }
+}

@@ -1,0 +1,42 @@
+//! What protection costs: time without failures, one checkpoint, one recovery, memory, and what follows from these for
+//! long runs.
+//!
+//! Jobs of `ftrun load` are run as child processes and their reports are read; nothing is known of `ftrun` but its
+//! command line and its report. Everything is measured once in each repetition, in shuffled order. Answers of equal work
+//! must be equal.
+//!
+//! - *Without failures*: seconds from the first step to the last, with and without protection; so the first checkpoint,
+//!   before step 1, is not in them.
+//! - *A checkpoint*: the report's time in checkpoints divided by their number. The first two take memory from the
+//!   system, which makes them slower; they are counted.
+//! - *A recovery*: detection, repair and restore as the report has them, of a rank that is killed in a step. The steps
+//!   that are done again are counted apart.
+//! - *Under failures*: [`model`], and a few runs with random failures beside it.
+
+mod child;
+mod csv;
+mod error;
+mod forecast;
+mod machine;
+mod measurement;
+pub mod model;
+mod order;
+mod page;
+mod results;
+mod session;
+mod stats;
+mod summary;
+mod tables;
+mod trial;
+mod units;
+
+pub use self::error::BenchError;
+pub use self::forecast::Progress;
+pub use self::machine::{Disk, Machine};
+pub use self::measurement::{CHECKPOINT_PHASES, Measurement, RECOVERY_PHASES};
+pub use self::order::{FRESH_DISK, Kind, Order};
+pub use self::results::{Curve, CurvePoint, Results};
+pub use self::session::run;
+pub use self::stats::Spread;
+pub use self::summary::{Protected, Summary, UNPROTECTED};
+pub use self::trial::Trial;

@@ -1,0 +1,142 @@
+//! One job of `ftrun load` as a child process, and what is read from its report (`--json`).
+
+use std::ffi::OsString;
+use std::process::{Command, Stdio};
+
+use ft_comm::time::Clock;
+use serde::Deserialize;
+
+use super::error::BenchError;
+use super::order::{EVERY, KILL_AT, Kind, Order, Run, STEP_MS};
+
+/// The part of the report that is used here.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Report {
+    pub(crate) elapsed_s: f64,
+    pub(crate) result: LoadResult,
+    pub(crate) checkpoints: Checkpoints,
+    pub(crate) failures: Vec<Failure>,
+    pub(crate) kills_postponed: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct LoadResult {
+    pub(crate) seconds: f64,
+    pub(crate) step_seconds: f64,
+    pub(crate) vm_hwm_bytes: u64,
+    pub(crate) answer_hash: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Checkpoints {
+    pub(crate) committed: u64,
+    pub(crate) bytes_protected: u64,
+    pub(crate) bytes_sent: u64,
+    pub(crate) seconds: f64,
+    pub(crate) phases: Phases,
+    pub(crate) memory_overhead: f64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Phases {
+    pub(crate) copy: f64,
+    pub(crate) encode: f64,
+    pub(crate) exchange: f64,
+    pub(crate) commit: f64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Failure {
+    pub(crate) detect_s: Option<f64>,
+    pub(crate) repair_s: Option<f64>,
+    pub(crate) agree_s: Option<f64>,
+    pub(crate) respawn_s: Option<f64>,
+    pub(crate) restore_s: Option<f64>,
+    pub(crate) restore: Option<Restore>,
+    pub(crate) steps_lost: u64,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct Restore {
+    pub(crate) plan: f64,
+    pub(crate) rebuild: f64,
+    pub(crate) reprotect: f64,
+    pub(crate) load: f64,
+}
+
+/// Runs a job; gives its report and the seconds that the process took on the clock of this one.
+pub(crate) fn run(order: &Order, run: &Run, scheme: &str) -> Result<(Report, f64), BenchError> {
+    let args = arguments(order, run, scheme);
+    let words: Vec<String> = args.iter().map(|arg| arg.display().to_string()).collect();
+    let command = format!("{} {}", order.program.display(), words.join(" "));
+    let clock = Clock::start();
+    let output = Command::new(&order.program)
+        .args(&args)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|cause| BenchError::Start { command: command.clone(), cause })?;
+    let wall_s = clock.now().seconds();
+    if !output.status.success() {
+        let status = output.status.code().unwrap_or(-1);
+        return Err(BenchError::Failed { command, status, message: complaint(&output.stderr) });
+    }
+    let failed = |why: String| BenchError::Report { command: command.clone(), why };
+    let report: Report = serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))?;
+    if matches!(run.kind, Kind::Kill { .. }) && report.failures.len() != 1 {
+        return Err(failed(format!("{} failures where one was ordered", report.failures.len())));
+    }
+    Ok((report, wall_s))
+}
+
+fn arguments(order: &Order, run: &Run, scheme: &str) -> Vec<OsString> {
+    let ranks = order.ranks.to_string();
+    // A word of its own: the folder of a disk scheme may have blanks.
+    let mut args: Vec<OsString> = ["--json", "-n", &ranks, "--scheme", scheme].map(OsString::from).into();
+    let Run { state, steps, .. } = run;
+    let mut text = format!("load --state {state} --steps {steps} --step-ms {STEP_MS}");
+    text += &match run.kind {
+        Kind::Plain => format!(" --every {EVERY}"),
+        Kind::Kill { victim } => format!(" --every {EVERY} --kill {victim}@step={KILL_AT}"),
+        Kind::Random { mtbf_s, interval_s } => {
+            format!(" --interval {interval_s} --mtbf {mtbf_s} --seed {}", order.seed)
+        }
+    };
+    args.extend(text.split(' ').map(OsString::from));
+    args
+}
+
+/// The first line that `ftrun` says for itself, or else the first.
+fn complaint(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let own = text.lines().find_map(|line| line.strip_prefix("ftrun: "));
+    own.or_else(|| text.lines().find(|line| !line.is_empty())).unwrap_or("it said nothing").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands() {
+        let order =
+            Order { program: "ftrun".into(), ranks: 4, states: vec![], schemes: vec![], repeat: 1, seed: 9 };
+        let line = |kind| {
+            let run = Run { state: 64, scheme: 1, kind, steps: 16, repetition: 0 };
+            let args = arguments(&order, &run, "disk:/a b");
+            assert_eq!(args[4], "disk:/a b");
+            args.join(" ".as_ref()).into_string().unwrap()
+        };
+        let start = "--json -n 4 --scheme disk:/a b load --state 64 --steps 16 --step-ms 10";
+        assert_eq!(line(Kind::Plain), format!("{start} --every 5"));
+        assert_eq!(line(Kind::Kill { victim: 0 }), format!("{start} --every 5 --kill 0@step=13"));
+        let random = Kind::Random { mtbf_s: 2.5, interval_s: 0.25 };
+        assert_eq!(line(random), format!("{start} --interval 0.25 --mtbf 2.5 --seed 9"));
+    }
+
+    #[test]
+    fn the_complaint_is_that_of_the_launcher() {
+        assert_eq!(complaint(b"thread panicked\nftrun: rank 2 is gone\nmore\n"), "rank 2 is gone");
+        assert_eq!(complaint(b"\nno loader\n"), "no loader");
+        assert_eq!(complaint(b""), "it said nothing");
+    }
+}

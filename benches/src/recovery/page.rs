@@ -1,0 +1,268 @@
+//! The results as one page that needs nothing but itself.
+
+use ft_figures::{
+    ChartAxis, LineChart, Picture, Point, Section, Series, StackedBars, StackedRow, Table, html_page,
+};
+
+use super::measurement::{CHECKPOINT_PHASES, RECOVERY_PHASES};
+use super::results::Results;
+use super::summary::{Protected, Summary};
+use super::tables;
+use super::units::{bytes, percent, short};
+
+/// A title, words, and a picture.
+struct Shown {
+    heading: String,
+    paragraphs: Vec<String>,
+    picture: Option<Picture>,
+    table: Option<Table>,
+}
+
+impl Shown {
+    fn new(heading: &str, paragraphs: &[&str], picture: Option<Picture>, table: Option<Table>) -> Self {
+        let paragraphs = paragraphs.iter().map(|&text| text.to_owned()).collect();
+        Self { heading: heading.to_owned(), paragraphs, picture, table }
+    }
+}
+
+/// The page, in HTML 5.
+pub(crate) fn page(results: &Results) -> String {
+    let summaries = &results.summaries;
+    let mut parts = vec![head(results)];
+    parts.push(Shown::new(
+        "Without failures",
+        &["Seconds from the first step to the last, against the same steps without protection."],
+        None,
+        Some(tables::costs(summaries)),
+    ));
+    parts.push(Shown::new(
+        "One checkpoint",
+        &["Median over the repetitions, with quartiles; both axes are logarithmic."],
+        Some(checkpoint_by_size(results)),
+        None,
+    ));
+    for &state in &results.states {
+        parts.push(Shown::new("", &[], Some(checkpoint_phases(results, state)), None));
+    }
+    parts.push(Shown::new("", &[CHECKPOINT_WORDS], None, Some(tables::checkpoints(summaries))));
+    for (at, &state) in results.states.iter().enumerate() {
+        let heading = if at == 0 { "From a kill to the resumption" } else { "" };
+        parts.push(Shown::new(heading, &[], Some(recovery(results, state)), None));
+    }
+    parts.push(Shown::new("", &[RECOVERY_WORDS], None, Some(tables::recoveries(summaries))));
+    for (at, &state) in results.states.iter().enumerate() {
+        let heading = if at == 0 { "Memory of a rank" } else { "" };
+        parts.push(Shown::new(heading, &[], Some(memory(results, state)), None));
+    }
+    parts.push(Shown::new("", &[MEMORY_WORDS], None, None));
+    for (at, &state) in results.states.iter().enumerate() {
+        let heading = if at == 0 { "Work and time under failures" } else { "" };
+        parts.push(Shown::new(heading, &[], Some(efficiency(results, state)), None));
+    }
+    parts.push(Shown::new("", &MODEL_WORDS, None, Some(tables::intervals(summaries))));
+    parts.push(Shown::new(
+        "The model against real failures",
+        &[TRIAL_WORDS],
+        None,
+        Some(tables::trials(&results.trials)),
+    ));
+    let sections: Vec<Section<'_>> = parts
+        .iter()
+        .map(|part| Section {
+            heading: part.heading.clone(),
+            paragraphs: part.paragraphs.clone(),
+            picture: part.picture.as_ref(),
+            table: part.table.clone(),
+        })
+        .collect();
+    html_page("What protection costs", &sections)
+}
+
+const CHECKPOINT_WORDS: &str = "Averages over all checkpoints of a run, of which the first two also take their memory from \
+    the system for the first time and so are slower. Each phase is that of the slowest rank, and exchange and commit include waiting for it, so phases can add up to more than the whole.";
+const RECOVERY_WORDS: &str = "A rank is killed (SIGKILL) in a step; another one in each repetition. Detect: from the kill \
+    to its notice by the launcher. Agree: until all survivors have left the old generation; they hear of it in their next \
+    call, so up to a step of work is in it. Respawn: what the start of the replacement takes beyond that; both run side by \
+    side. Reconnect: new links, and checks of the hashes of what is in memory. Restore: what was lost is computed or read, and given \
+    back to the program. Re-protect: redundancy is made whole. The bars are medians of each phase; the steps that are done \
+    again come on top.";
+const MEMORY_WORDS: &str = "Kept: the rank's own copies and the redundancy that it holds for others, each for two \
+    checkpoints. Without protection the state is copied once, when the job begins. Other: what the process needs beyond that, \
+    buffers of messages among it, at its peak (VmHWM).";
+const MODEL_WORDS: [&str; 2] = [
+    "Work over time, when failures of the job come at random with this mean time between them (MTBF), for each scheme at its \
+     own best interval between checkpoints: W of work takes M exp(R/M) (exp((t + C)/M) - 1) W/t with the interval t, \
+     the median measured cost C of a checkpoint and R of a recovery, and the mean time M between failures (J. T. Daly, Future Generation Computer \
+     Systems 22(3), 2006, with its higher-order estimate of t; to first order t is sqrt(2 C M), J. W. Young, Communications \
+     of the ACM 17(9), 1974).",
+    "Points without a line were really run, see below.",
+];
+const TRIAL_WORDS: &str = "Runs in which random ranks are killed at the mean time given (--mtbf, --interval). Few failures \
+    fit into a short run, so their number is mostly luck: the last column is what the model says when it is told how many \
+    there were.";
+
+fn head(results: &Results) -> Shown {
+    let machine = &results.machine;
+    let mut paragraphs = results.remarks();
+    paragraphs.push(format!("Jobs: {}.", results.job()));
+    paragraphs.push(format!(
+        "Machine: {}, {} cores, {} GiB of memory, Linux {}, load averages {} at the start.",
+        machine.processor,
+        machine.cores,
+        short(machine.memory_bytes as f64 / f64::from(1 << 30)),
+        machine.kernel,
+        machine.load_averages.map(|load| format!("{load:.2}")).join(", ")
+    ));
+    paragraphs.extend(results.disks.iter().map(|disk| format!("Filesystem of {disk}.")));
+    Shown { paragraphs, ..Shown::new("", &[], None, None) }
+}
+
+/// The schemes of one size of the state that protect it.
+fn protected(results: &Results, state: u64) -> impl Iterator<Item = (&Summary, &Protected)> {
+    let of_state = results.summaries.iter().filter(move |summary| summary.state_bytes == state);
+    of_state.filter_map(|summary| Some((summary, summary.protected.as_ref()?)))
+}
+
+fn checkpoint_by_size(results: &Results) -> Picture {
+    let series = |scheme: &String| {
+        let summaries = results.summaries.iter().filter(|summary| summary.scheme == *scheme);
+        let point = |summary: &Summary| {
+            let seconds = summary.protected.as_ref()?.checkpoint_s;
+            Some(Point {
+                x: summary.state_bytes as f64 / f64::from(1 << 20),
+                y: seconds.median * 1e3,
+                spread: Some((seconds.low * 1e3, seconds.high * 1e3)),
+            })
+        };
+        Series { name: scheme.clone(), points: summaries.filter_map(point).collect() }
+    };
+    let chart = LineChart {
+        title: "Time of one checkpoint".to_owned(),
+        x: ChartAxis::log("state of a rank [MiB]"),
+        y: ChartAxis::log("time [ms]"),
+        series: results.schemes.iter().map(series).collect(),
+    };
+    chart.draw()
+}
+
+fn stacked(title: String, value_title: &str, phases: &[&str], rows: Vec<StackedRow>) -> Picture {
+    let phases = phases.iter().map(|&name| name.to_owned()).collect();
+    StackedBars { title, value_title: value_title.to_owned(), phases, rows }.draw()
+}
+
+fn checkpoint_phases(results: &Results, state: u64) -> Picture {
+    let row = |(summary, protected): (&Summary, &Protected)| StackedRow {
+        label: summary.scheme.clone(),
+        values: protected.checkpoint_phases_s.map(|seconds| seconds * 1e3).to_vec(),
+    };
+    let rows = protected(results, state).map(row).collect();
+    stacked(format!("One checkpoint of {} a rank", bytes(state)), "time [ms]", &CHECKPOINT_PHASES, rows)
+}
+
+fn recovery(results: &Results, state: u64) -> Picture {
+    let row = |(summary, protected): (&Summary, &Protected)| StackedRow {
+        label: summary.scheme.clone(),
+        values: protected.recovery_phases_s.map(|seconds| seconds * 1e3).to_vec(),
+    };
+    let rows = protected(results, state).map(row).collect();
+    stacked(format!("One recovery, {} a rank", bytes(state)), "time [ms]", &RECOVERY_PHASES, rows)
+}
+
+fn memory(results: &Results, state: u64) -> Picture {
+    let mib = f64::from(1 << 20);
+    let own = state as f64 / mib;
+    let rows = results.summaries.iter().filter(|summary| summary.state_bytes == state).map(|summary| {
+        let kept =
+            summary.protected.as_ref().map_or(0.0, |protected| (protected.memory_overhead - 1.0) * own);
+        let other = (summary.vm_hwm_bytes / mib - own - kept).max(0.0);
+        StackedRow { label: summary.scheme.clone(), values: vec![own, kept, other] }
+    });
+    let title = format!("Memory of a rank with {} of state", bytes(state));
+    stacked(title, "memory [MiB]", &["state", "kept for recovery", "other"], rows.collect())
+}
+
+fn efficiency(results: &Results, state: u64) -> Picture {
+    let mut series: Vec<Series> = results
+        .curves
+        .iter()
+        .filter(|curve| curve.state_bytes == state)
+        .map(|curve| {
+            Series::new(curve.scheme.clone(), curve.points.iter().map(|at| (at.mtbf_s, at.efficiency)))
+        })
+        .collect();
+    let trials = results.trials.iter().filter(|trial| trial.state_bytes == state);
+    series.extend(trials.map(|trial| {
+        let name = format!("{}, run: {}", trial.scheme, percent(trial.measured));
+        Series::new(name, [(trial.mtbf_s, trial.measured)])
+    }));
+    let chart = LineChart {
+        title: format!("Efficiency, {} a rank", bytes(state)),
+        x: ChartAxis::log("mean time between failures [s]"),
+        y: ChartAxis::linear("work / time"),
+        series,
+    };
+    chart.draw()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::measurement::tests::measurement;
+    use crate::recovery::order::Kind;
+    use crate::recovery::results::curves;
+    use crate::recovery::summary::{UNPROTECTED, summaries};
+    use crate::recovery::{Disk, Machine, Measurement};
+
+    fn results(runs: Vec<Measurement>) -> Results {
+        let schemes = vec!["xor".to_owned(), "disk".to_owned()];
+        let summaries = summaries(&[1 << 20], &schemes, 4, &runs);
+        Results {
+            machine: Machine::default(),
+            disks: vec![Disk {
+                scheme: "disk".into(),
+                folder: "/tmp/<a>".into(),
+                filesystem: "tmpfs".into(),
+            }],
+            ranks: 4,
+            repeat: 1,
+            states: vec![1 << 20],
+            schemes,
+            curves: curves(&summaries, &[]),
+            summaries,
+            trials: vec![],
+            warnings: vec!["too noisy & small".into()],
+            measurements: runs,
+        }
+    }
+
+    /// Whatever was measured, nothing too.
+    #[test]
+    fn a_page_and_tables_of_anything() {
+        let kill = Kind::Kill { victim: 0 };
+        let runs = [
+            (UNPROTECTED, Kind::Plain),
+            ("xor", Kind::Plain),
+            ("xor", kill),
+            ("disk", Kind::Plain),
+            ("disk", kill),
+        ];
+        let runs: Vec<Measurement> =
+            runs.into_iter().map(|(scheme, kind)| measurement(scheme, kind)).collect();
+        for runs in [runs, vec![]] {
+            let results = results(runs);
+            let page = page(&results);
+            assert_eq!(page.matches("<svg").count(), 5);
+            for part in
+                ["Warning: too noisy &amp; small", "/tmp/&lt;a&gt;", "tmpfs, which is memory and no disk"]
+            {
+                assert!(page.contains(part), "{part}");
+            }
+            for text in [page, results.text(), results.csv()] {
+                for word in ["NaN", "inf", "http", "src=", "href="] {
+                    let found = text.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
+                    assert!(!found.contains(word), "{word}: {found}");
+                }
+            }
+        }
+    }
+}
