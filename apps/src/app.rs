@@ -4,16 +4,21 @@ use std::ffi::OsString;
 use std::fmt::Debug;
 use std::process::ExitCode;
 
+use ft_comm::fault::KillSpec;
 use ft_comm::launch::Failure;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::cg::CgArgs;
 use crate::cli::{self, Options};
+use crate::collective::CollectiveArgs;
 use crate::ep::EpArgs;
+use crate::heat::HeatArgs;
 use crate::load::LoadArgs;
 use crate::pi::PiArgs;
+use crate::ring::RingArgs;
 use crate::seismic::SeismicArgs;
+use crate::simulator::SimulatorArgs;
 
 /// A bundled app with its arguments.
 pub(crate) trait App: Debug {
@@ -21,6 +26,12 @@ pub(crate) trait App: Debug {
     fn check(&self, options: &Options) -> Result<(), String> {
         let _ = options;
         Ok(())
+    }
+
+    /// Failures to inject beside those of `--kill`.
+    fn kills(&self, options: &Options) -> Vec<KillSpec> {
+        let _ = options;
+        vec![]
     }
 
     /// Runs one rank.
@@ -96,6 +107,30 @@ pub(crate) const BUNDLED: &[Bundled] = &[
         purpose: "Model the shots of a 2D acoustic survey",
         usage: "<--model FILE|--synthetic KIND>",
         parse: cli::parse_app::<SeismicArgs>,
+    },
+    Bundled {
+        name: "heat",
+        purpose: "Find the temperatures of a plate with one hot edge by Jacobi's method",
+        usage: "",
+        parse: cli::parse_app::<HeatArgs>,
+    },
+    Bundled {
+        name: "simulator",
+        purpose: "Turn matrices end to end in a loop while random ranks are killed",
+        usage: "",
+        parse: cli::parse_app::<SimulatorArgs>,
+    },
+    Bundled {
+        name: "collective",
+        purpose: "Check and time the collective operations",
+        usage: "",
+        parse: cli::parse_app::<CollectiveArgs>,
+    },
+    Bundled {
+        name: "ring",
+        purpose: "Pass a token round, with repairs and restores by hand",
+        usage: "",
+        parse: cli::parse_app::<RingArgs>,
     },
     Bundled {
         name: "load",

@@ -450,7 +450,8 @@ mod tests {
             ("ftrun", "ftrun: the following required arguments were not provided: <PROGRAM>..."),
             (
                 "ftrun foo -n 3",
-                "ftrun: 'foo' is neither a bundled app nor a file; bundled apps: cg, pi, ep, seismic, load",
+                "ftrun: 'foo' is neither a bundled app nor a file; bundled apps: cg, pi, ep, seismic, heat, simulator, \
+                 collective, ring, load",
             ),
             ("ftrun -n 0 cg --poisson 4", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
             ("ftrun cg --poisson 4 -n 0", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),

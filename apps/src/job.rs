@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ft_checkpoint::{Layout, Scheme, SchemeError};
 use ft_comm::TIMELINE;
+use ft_comm::fault::KillSpec;
 use ft_comm::launch::{Order, launch};
 use ft_comm::proto::arbiter::{self, Config, Event, Mtbf};
 
@@ -45,12 +46,19 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     let options = &invocation.options;
     let scheme = scheme(options).map_err(usage)?;
     let layout = Layout::new(scheme.clone(), options.ranks(), options.parity_ranks, None).map_err(usage)?;
-    options.kill.iter().try_for_each(|kill| kill.validate(layout.total_ranks())).map_err(usage)?;
+    let mut specs = options.kill.clone();
+    let app = match &invocation.program {
+        Program::App(_, app) => Some(&**app),
+        Program::Own { path, .. } => {
+            require_executable(path).map_err(usage)?;
+            None
+        }
+    };
+    specs.extend(app.map_or(vec![], |app| app.kills(options)));
+    specs.iter().try_for_each(|kill| kill.validate(layout.total_ranks())).map_err(usage)?;
+    let kills: Vec<String> = specs.iter().map(ToString::to_string).collect();
     if let Some(file) = &options.timeline {
         ft_figures::check_path(file).map_err(usage)?;
-    }
-    if let Program::Own { path, .. } = &invocation.program {
-        require_executable(path).map_err(usage)?;
     }
 
     let mut args: Vec<OsString> = vec![crate::RANK_OF.into(), std::process::id().to_string().into()];
@@ -58,11 +66,10 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     let order = Order {
         program: std::env::current_exe().map_err(failed)?,
         args,
-        config: config(options, &layout),
+        config: config(options, specs, &layout),
         output_to_stderr: options.json,
         tag_output: options.verbose,
     };
-    let kills: Vec<String> = options.kill.iter().map(ToString::to_string).collect();
     let mut display = Display::new(options.quiet, options.verbose, kills.clone());
     let mut recorder = Recorder::new(layout.total_ranks());
     let mut observe = |event: &Event, at| {
@@ -72,10 +79,6 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     let ending = launch(order, &mut observe).map_err(failed)?;
     display.finish();
 
-    let app = match &invocation.program {
-        Program::App(_, app) => Some(&**app),
-        Program::Own { .. } => None,
-    };
     let ordered = Ordered {
         app: match &invocation.program {
             Program::App(bundled, _) => bundled.name.into(),
@@ -131,7 +134,7 @@ fn require_executable(path: &Path) -> Result<(), String> {
     }
 }
 
-fn config(options: &Options, layout: &Layout) -> Config {
+fn config(options: &Options, kills: Vec<KillSpec>, layout: &Layout) -> Config {
     let mut settings =
         vec![("scheme".into(), layout.scheme().to_string()), ("every".into(), options.every.to_string())];
     settings.push(("seed".into(), options.seed.to_string()));
@@ -151,7 +154,7 @@ fn config(options: &Options, layout: &Layout) -> Config {
         interval: options.heartbeat_interval(),
         timeout: options.heartbeat_timeout(),
         settings,
-        kills: options.kill.clone(),
+        kills,
         mtbf: options.mtbf.map(|seconds| Mtbf {
             mean: Duration::from_secs_f64(seconds),
             seed: options.seed,

@@ -178,6 +178,11 @@ impl RankReport {
     pub fn read(bytes: &[u8]) -> Option<Self> {
         postcard::from_bytes(bytes).ok()
     }
+
+    /// The bytes to give to [`World::finalize`].
+    pub fn to_bytes(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("a report can be written")
+    }
 }
 
 /// Runs `program` to its end as one rank of `world`, through failures, and leaves the job together with all
@@ -368,8 +373,7 @@ impl<P: Program> Session<'_, P> {
 
     fn finish(&mut self, output: Vec<u8>) -> Result<(), Problem<P::Error>> {
         let report = RankReport { stats: self.checkpointer.stats(), output };
-        let bytes = postcard::to_stdvec(&report).expect("a report can be written");
-        self.world.finalize(bytes)?;
+        self.world.finalize(report.to_bytes())?;
         // The job has ended well; files that cannot be removed do not change that, and nobody is there to be told.
         let _ = self.checkpointer.remove_files();
         Ok(())

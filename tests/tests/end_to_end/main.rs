@@ -14,5 +14,6 @@ mod limits;
 mod montecarlo;
 mod random_kills;
 mod seismic;
+mod small_apps;
 mod strangers;
 mod usage;

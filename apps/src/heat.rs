@@ -1,0 +1,172 @@
+//! `heat`: the temperatures of a square plate with one hot edge, by Jacobi's method. It shows the resilient loop on
+//! blocks of rows with a halo exchange, with the same bits on any number of ranks.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use ft_checkpoint::{Flow, Program};
+use ft_comm::{CommError, Op, World};
+use ft_figures::{AxisRange, Density, Scale};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::app::{App, read};
+use crate::cli::{Options, positive};
+use crate::rank::{self, Reporter};
+
+mod plate;
+
+use plate::Plate;
+
+/// Steps from one look at the largest change to the next.
+const LOOK_EVERY: u64 = 50;
+
+/// The arguments of `heat`.
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(next_help_heading = "Options of heat")]
+pub(crate) struct HeatArgs {
+    /// Points a side of the plate
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = RangedU64ValueParser::<u32>::new().range(1..=32768))]
+    grid: u32,
+    /// Do N steps at most
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = RangedU64ValueParser::<u32>::new().range(1..))]
+    steps: u32,
+    /// Stop once no temperature changes by TOL; the hot edge has 1
+    #[arg(long, value_name = "TOL", value_parser = positive)]
+    tol: Option<f64>,
+    /// Draw the temperatures
+    #[arg(long, value_name = "FILE.svg|.png")]
+    picture: Option<PathBuf>,
+}
+
+/// What `heat` is about, in the report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct HeatResult {
+    grid: u32,
+    steps: u64,
+    /// The most that a temperature changed by in the last step.
+    change: f64,
+    /// The temperatures are symmetric, and fall from the hot edge on.
+    plausible: bool,
+    answer_hash: String,
+    /// Temperatures for the picture, if one is wanted, column by column.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    picture: Vec<f32>,
+}
+
+impl App for HeatArgs {
+    fn check(&self, options: &Options) -> Result<(), String> {
+        let (rows, ranks) = (self.grid as usize, options.ranks());
+        if rows < ranks {
+            return Err(format!("--grid {rows} has fewer rows than there are ranks, {ranks}"));
+        }
+        self.picture.as_deref().map_or(Ok(()), ft_figures::check_path).map_err(|error| error.to_string())
+    }
+
+    fn rank(&self) -> ExitCode {
+        rank::run(&mut Heat { args: self.clone(), steps: 0, change: 0.0, reporter: Reporter::new() })
+    }
+
+    fn complaint(&self, result: &Value) -> String {
+        let Some(HeatResult { steps, change, plausible, .. }) = read(result) else { return String::new() };
+        match self.tol {
+            _ if !plausible => {
+                "the temperatures are not symmetric, or do not fall from the hot edge on".into()
+            }
+            Some(tol) if change >= tol => {
+                format!("not converged after {steps} steps: the largest change is {change:.2e}")
+            }
+            _ => String::new(),
+        }
+    }
+
+    fn headline(&self, result: &Value) -> String {
+        read(result).map_or(String::new(), |HeatResult { grid, .. }| format!("{grid} x {grid} points"))
+    }
+
+    fn lines(&self, result: &Value) -> Vec<String> {
+        let Some(HeatResult { steps, change, answer_hash, .. }) = read(result) else { return vec![] };
+        let hash = &answer_hash[..16.min(answer_hash.len())];
+        vec![format!("{steps} steps, the largest change in the last one {change:.2e}, answer {hash}")]
+    }
+
+    fn finish(&self, result: &Value) -> Result<(), String> {
+        let (Some(path), Some(HeatResult { steps, picture, .. })) = (&self.picture, read(result)) else {
+            return Ok(());
+        };
+        let points = picture.len().isqrt();
+        let axis = |title: &str| AxisRange { from: 0.0, to: 1.0, title: title.into() };
+        let density = Density {
+            title: format!("Temperatures after {steps} steps"),
+            values: &picture,
+            nx: points,
+            nz: points,
+            x: axis("along the hot edge"),
+            z: axis("distance from the hot edge"),
+            scale: Scale::Sequential,
+            bar_title: "temperature".into(),
+            markers: vec![],
+        };
+        density.draw().save(path).map_err(|error| error.to_string())
+    }
+}
+
+struct Heat {
+    args: HeatArgs,
+    /// Number of the last step and the largest change in it.
+    steps: u64,
+    change: f64,
+    reporter: Reporter,
+}
+
+impl Program for Heat {
+    type State = Plate;
+    type Error = CommError;
+
+    fn init(&mut self, world: &World) -> Result<Plate, CommError> {
+        Ok(Plate::new(self.args.grid as usize, world.comm()))
+    }
+
+    fn rebuild(&mut self, plate: &mut Plate, world: &World) -> Result<(), CommError> {
+        plate.rebuild(world.comm());
+        Ok(())
+    }
+
+    fn step(&mut self, plate: &mut Plate, world: &World, number: u64) -> Result<Flow, CommError> {
+        plate.exchange(world.comm())?;
+        let change = plate.relax();
+        self.steps = number;
+        let last = u64::from(self.args.steps);
+        if !number.is_multiple_of(LOOK_EVERY) && number < last {
+            return Ok(Flow::Continue);
+        }
+        // A maximum is the same in any order, so all numbers of ranks stop at the same step.
+        let mut largest = [change];
+        world.comm().allreduce(&mut largest, Op::Max)?;
+        self.change = largest[0];
+        let share = number as f64 / last as f64;
+        self.reporter
+            .say(world, || (Some(share), format!("step {number}, largest change {:.2e}", largest[0])));
+        let converged = self.args.tol.is_some_and(|tol| self.change < tol);
+        Ok(if converged || number >= last { Flow::Done } else { Flow::Continue })
+    }
+
+    fn output(&mut self, plate: &mut Plate, world: &World) -> Result<Vec<u8>, CommError> {
+        let comm = world.comm();
+        plate.exchange(comm)?;
+        let mut plausible = [u8::from(plate.is_plausible(comm))];
+        comm.allreduce(&mut plausible, Op::Min)?;
+        let picture = if self.args.picture.is_some() { plate.picture(comm)? } else { vec![] };
+        let result = HeatResult {
+            grid: self.args.grid,
+            steps: self.steps,
+            change: self.change,
+            plausible: plausible[0] == 1,
+            answer_hash: plate.hash(comm)?,
+            picture: if comm.rank() == 0 { picture } else { vec![] },
+        };
+        Ok(serde_json::to_vec(&result).expect("a result can be written"))
+    }
+}
