@@ -479,13 +479,14 @@ mod tests {
                 "ftrun: '-n' stands before 'bench', which starts jobs of its own and takes options behind its name only",
             ),
             ("ftrun bench recovery -n 4 --kill 1@step=3", "ftrun: unexpected argument '--kill' found"),
-            ("ftrun bench", "ftrun: 'bench' requires a subcommand but one was not provided"),
+            ("ftrun bench", "ftrun: 'ftrun bench' requires a subcommand but one was not provided"),
             ("ftrun bench speed", "ftrun: unrecognized subcommand 'speed'"),
             ("ftrun bench recovery -n 2 --schemes neighbor,rs:2+2", "ftrun: --schemes rs:2+2: rs:2+2"),
             (
                 "ftrun bench recovery --schemes xor,none",
                 "ftrun: --schemes none: runs without protection are part of every measurement",
             ),
+            ("ftrun bench recovery --state 1MiB,8,1024KiB", "ftrun: --state: 1048576 bytes are named twice"),
             ("ftrun bench recovery --schemes xor,xor", "ftrun: --schemes xor: named twice"),
             (
                 "ftrun bench recovery --csv /no/such/folder/a.csv",
