@@ -4,12 +4,16 @@ use std::ffi::OsString;
 use std::fmt::Debug;
 use std::process::ExitCode;
 
+use ft_comm::launch::Failure;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::cg::CgArgs;
 use crate::cli::{self, Options};
+use crate::ep::EpArgs;
 use crate::load::LoadArgs;
+use crate::pi::PiArgs;
+use crate::seismic::SeismicArgs;
 
 /// A bundled app with its arguments.
 pub(crate) trait App: Debug {
@@ -21,6 +25,11 @@ pub(crate) trait App: Debug {
 
     /// Runs one rank.
     fn rank(&self) -> ExitCode;
+
+    /// Adds to the result what the launcher knows: the failures of the job.
+    fn complete(&self, result: &mut Value, failures: &[Failure]) {
+        let _ = (result, failures);
+    }
 
     /// What is wrong with the result of a run that came to its end; empty if it is right.
     fn complaint(&self, result: &Value) -> String {
@@ -69,6 +78,24 @@ pub(crate) const BUNDLED: &[Bundled] = &[
         purpose: "Solve a sparse linear system by conjugate gradients",
         usage: "<--matrix FILE|--poisson N|--poisson2d N>",
         parse: cli::parse_app::<CgArgs>,
+    },
+    Bundled {
+        name: "pi",
+        purpose: "Estimate pi from random points",
+        usage: "",
+        parse: cli::parse_app::<PiArgs>,
+    },
+    Bundled {
+        name: "ep",
+        purpose: "Run the kernel EP of the NAS Parallel Benchmarks",
+        usage: "",
+        parse: cli::parse_app::<EpArgs>,
+    },
+    Bundled {
+        name: "seismic",
+        purpose: "Model the shots of a 2D acoustic survey",
+        usage: "<--model FILE|--synthetic KIND>",
+        parse: cli::parse_app::<SeismicArgs>,
     },
     Bundled {
         name: "load",

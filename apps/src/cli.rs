@@ -17,6 +17,7 @@ use ft_comm::fault::{self, KillSpec};
 
 use crate::app::{App, BUNDLED, Bundled};
 use crate::bench::Bench;
+use crate::picture::Picture;
 
 const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP], rs:K+M or disk:DIR (default: xor; none for one rank)";
 
@@ -30,6 +31,8 @@ pub(crate) enum Asked {
     Job(Box<Invocation>),
     /// Measurements, which start jobs of their own.
     Bench(Bench),
+    /// A picture of a file.
+    Picture(Box<Picture>),
 }
 
 /// A job to run.
@@ -188,6 +191,8 @@ struct WithApp<A: Args> {
 
 /// The word of the command line that stands for measurements.
 const BENCH: &str = "bench";
+/// The word that stands for drawing.
+const PICTURE: &str = "picture";
 
 /// `ftrun bench`, of which the word `bench` has been taken out.
 #[derive(Debug, Parser)]
@@ -218,11 +223,12 @@ fn after_help() -> String {
     for Bundled { name, purpose, .. } in BUNDLED {
         let _ = writeln!(text, "  {name:<12}{purpose}");
     }
-    let _ = writeln!(text, "\nMeasurements ('ftrun bench --help' says more):");
+    let _ = writeln!(text, "\nTools ('ftrun TOOL --help' says more):");
     for bench in Bench::augment_subcommands(clap::Command::new(BENCH)).get_subcommands() {
         let about = bench.get_about().map(ToString::to_string).unwrap_or_default();
         let _ = writeln!(text, "  {:<16}{about}", format!("{BENCH} {}", bench.get_name()));
     }
+    let _ = writeln!(text, "  {PICTURE:<16}Draw a shot gather or a velocity model");
     let _ = write!(text, "\nFailures to inject:\n  {}", fault::grammar().replace('\n', "\n  "));
     text
 }
@@ -263,6 +269,10 @@ pub(crate) fn parse(argv: &[OsString]) -> Result<Asked, Stop> {
     if name == BENCH {
         return parse_bench(before, args).map(Asked::Bench);
     }
+    if name == PICTURE {
+        let argv = std::iter::once(nothing_before(PICTURE, before)?).chain(args);
+        return Ok(Asked::Picture(Box::new(Picture::try_parse_from(argv).map_err(stop)?)));
+    }
     let invocation = if let Some(bundled) = BUNDLED.iter().find(|app| name == app.name) {
         let argv: Vec<OsString> = before.iter().chain(args).cloned().collect();
         let (options, app) = (bundled.parse)(bundled, &argv).map_err(stop)?;
@@ -276,16 +286,20 @@ pub(crate) fn parse(argv: &[OsString]) -> Result<Asked, Stop> {
     Ok(Asked::Job(Box::new(invocation)))
 }
 
+/// The name of this program, if nothing else stands before `word`.
+fn nothing_before<'a>(word: &str, before: &'a [OsString]) -> Result<&'a OsString, Stop> {
+    let (program, options) = before.split_first().expect("the name of this program");
+    let Some(option) = options.first() else { return Ok(program) };
+    let complaint = format!(
+        "'{}' stands before '{word}', which is no job and takes options behind its name only",
+        option.display()
+    );
+    Err(Stop::usage(&complaint, HINT))
+}
+
 /// Reads what stands before and behind the word `bench`.
 fn parse_bench(before: &[OsString], args: &[OsString]) -> Result<Bench, Stop> {
-    let (program, options) = before.split_first().expect("the name of this program");
-    if let [option, ..] = options {
-        let complaint = format!(
-            "'{}' stands before '{BENCH}', which starts jobs of its own and takes options behind its name only",
-            option.display()
-        );
-        return Err(Stop::usage(&complaint, BENCH_HINT));
-    }
+    let program = nothing_before(BENCH, before)?;
     let with = WithBench::try_parse_from(std::iter::once(program).chain(args)).map_err(stop)?;
     with.bench.check().map_err(|complaint| Stop::usage(&complaint, BENCH_HINT))?;
     Ok(with.bench)
@@ -371,6 +385,7 @@ mod tests {
         use clap::CommandFactory as _;
         AnyProgram::command().debug_assert();
         WithBench::command().debug_assert();
+        Picture::command().debug_assert();
         for app in BUNDLED {
             let stop = read(&format!("ftrun {} --help", app.name)).expect_err("help");
             assert!(stop.status == 0 && stop.text.contains(app.purpose), "{}: {}", app.name, stop.text);
@@ -433,7 +448,10 @@ mod tests {
     fn complaints_are_one_line() {
         for (line, expected) in [
             ("ftrun", "ftrun: the following required arguments were not provided: <PROGRAM>..."),
-            ("ftrun foo -n 3", "ftrun: 'foo' is neither a bundled app nor a file; bundled apps: cg, load"),
+            (
+                "ftrun foo -n 3",
+                "ftrun: 'foo' is neither a bundled app nor a file; bundled apps: cg, pi, ep, seismic, load",
+            ),
             ("ftrun -n 0 cg --poisson 4", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
             ("ftrun cg --poisson 4 -n 0", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
             ("ftrun --every 0 ./x", "ftrun: invalid value '0' for '--every <N>': must be at least 1"),
@@ -476,7 +494,7 @@ mod tests {
             ),
             (
                 "ftrun -n 4 bench recovery",
-                "ftrun: '-n' stands before 'bench', which starts jobs of its own and takes options behind its name only",
+                "ftrun: '-n' stands before 'bench', which is no job and takes options behind its name only",
             ),
             ("ftrun bench recovery -n 4 --kill 1@step=3", "ftrun: unexpected argument '--kill' found"),
             ("ftrun bench", "ftrun: 'ftrun bench' requires a subcommand but one was not provided"),

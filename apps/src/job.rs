@@ -9,11 +9,12 @@ use std::time::Duration;
 use ft_checkpoint::{Layout, Scheme, SchemeError};
 use ft_comm::TIMELINE;
 use ft_comm::launch::{Order, launch};
-use ft_comm::proto::arbiter::{self, Config, Mtbf};
+use ft_comm::proto::arbiter::{self, Config, Event, Mtbf};
 
 use crate::cli::{Invocation, OnFailure, Options, Program};
 use crate::progress::{Display, PROGRESS, is_watched};
 use crate::report::{Ordered, Report};
+use crate::timeline::Recorder;
 
 /// Runs the job and reports on it.
 pub(crate) fn run(invocation: &Invocation, arguments: &[OsString]) -> ExitCode {
@@ -45,6 +46,9 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     let scheme = scheme(options).map_err(usage)?;
     let layout = Layout::new(scheme.clone(), options.ranks(), options.parity_ranks, None).map_err(usage)?;
     options.kill.iter().try_for_each(|kill| kill.validate(layout.total_ranks())).map_err(usage)?;
+    if let Some(file) = &options.timeline {
+        ft_figures::check_path(file).map_err(usage)?;
+    }
     if let Program::Own { path, .. } = &invocation.program {
         require_executable(path).map_err(usage)?;
     }
@@ -60,7 +64,12 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     };
     let kills: Vec<String> = options.kill.iter().map(ToString::to_string).collect();
     let mut display = Display::new(options.quiet, options.verbose, kills.clone());
-    let ending = launch(order, &mut |event, at| display.show(event, at)).map_err(failed)?;
+    let mut recorder = Recorder::new(layout.total_ranks());
+    let mut observe = |event: &Event, at| {
+        display.show(event, at);
+        recorder.note(event, at);
+    };
+    let ending = launch(order, &mut observe).map_err(failed)?;
     display.finish();
 
     let app = match &invocation.program {
@@ -86,6 +95,10 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     }
     if !report.complaint().is_empty() {
         eprintln!("ftrun: {}", report.complaint());
+    }
+    if let Some(file) = &options.timeline {
+        let title = report.title();
+        recorder.save(title, ending.elapsed.as_secs_f64(), layout.ranks(), file).map_err(failed)?;
     }
     if let (Some(app), false) = (app, ending.outputs.is_empty()) {
         app.finish(report.result()).map_err(failed)?;

@@ -8,12 +8,17 @@ mod app;
 mod bench;
 mod cg;
 mod cli;
+mod ep;
 mod job;
 mod load;
+mod pi;
+mod picture;
 mod progress;
 mod rank;
 mod report;
+mod seismic;
 mod size;
+mod timeline;
 
 use crate::cli::{Asked, Program};
 
@@ -32,6 +37,7 @@ fn main() -> ExitCode {
         None => match cli::parse(&argv) {
             Ok(Asked::Job(invocation)) => job::run(&invocation, &argv[1..]),
             Ok(Asked::Bench(bench)) => bench.run(),
+            Ok(Asked::Picture(picture)) => picture.run(),
             Err(stop) => stop.print(),
         },
     }
@@ -53,7 +59,7 @@ fn as_rank(launcher: u32, mut argv: Vec<OsString>) -> ExitCode {
             Program::App(_, app) => app.rank(),
         },
         // No launcher starts one.
-        Ok(Asked::Bench(_)) => ExitCode::FAILURE,
+        Ok(Asked::Bench(_) | Asked::Picture(_)) => ExitCode::FAILURE,
         Err(stop) => stop.print(),
     }
 }

@@ -1,5 +1,6 @@
 //! What the ranks of bundled apps have in common.
 
+use std::ops::Range;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -50,5 +51,35 @@ impl Reporter {
             let (done, line) = line();
             world.progress(done, line);
         }
+    }
+}
+
+/// The part of `rank` of a range that is divided evenly among `size` ranks, in the order of the ranks.
+pub(crate) fn share_of(range: &Range<u64>, rank: usize, size: usize) -> Range<u64> {
+    let length = u128::from(range.end - range.start);
+    let at = |rank: usize| range.start + (length * rank as u128 / size as u128) as u64;
+    at(rank)..at(rank + 1)
+}
+
+/// How fast a count grows, since this process began or was restored.
+#[derive(Debug)]
+pub(crate) struct Rate {
+    clock: Clock,
+    since: Time,
+    before: u64,
+}
+
+impl Rate {
+    pub(crate) fn new() -> Self {
+        Self { clock: Clock::start(), since: Time(0), before: 0 }
+    }
+
+    /// The count starts at `count` again, after a restore.
+    pub(crate) fn restart(&mut self, count: u64) {
+        (self.since, self.before) = (self.clock.now(), count);
+    }
+
+    pub(crate) fn per_second(&self, count: u64) -> f64 {
+        count.saturating_sub(self.before) as f64 / self.clock.now().since(self.since).as_secs_f64()
     }
 }

@@ -12,6 +12,9 @@ use serde_json::Value;
 
 use crate::app::App;
 
+/// Most failures that people are told of one by one.
+const FAILURES_SHOWN: usize = 10;
+
 /// The report of one job.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
@@ -76,9 +79,10 @@ impl Report {
             ending.outputs.iter().filter_map(|bytes| RankReport::read(bytes)).collect();
         let stats =
             reports.iter().map(|report| report.stats.clone()).reduce(Stats::merge).unwrap_or_default();
-        let result: Value =
+        let mut result: Value =
             reports.first().and_then(|r| serde_json::from_slice(&r.output).ok()).unwrap_or(Value::Null);
         let done = !ending.outputs.is_empty();
+        app.iter().for_each(|app| app.complete(&mut result, &ending.failures));
         let complaint = app.filter(|_| done).map_or(String::new(), |app| app.complaint(&result));
         // A bundled program has nothing to do once its ranks have agreed that all is done: how its processes end
         // after that says nothing about the answer.
@@ -137,6 +141,15 @@ impl Report {
         &self.result
     }
 
+    /// What was run, and how, in one line.
+    pub(crate) fn title(&self) -> String {
+        let parity = match self.parity_ranks {
+            0 => String::new(),
+            count => format!(" + {count} parity"),
+        };
+        format!("{}: {}{parity}, scheme {}", self.app, count(self.ranks as u64, "rank"), self.scheme)
+    }
+
     /// Exit status of the launcher.
     pub(crate) fn status(&self) -> i32 {
         self.status
@@ -178,7 +191,7 @@ impl Report {
         ));
         let rebuilt =
             if self.scheme.starts_with("disk:") { "read back from disk" } else { "rebuilt in memory" };
-        for failure in &self.failures {
+        for failure in self.failures.iter().take(FAILURES_SHOWN) {
             let ms = |seconds: Option<f64>| seconds.map_or("?".into(), |s| format!("{:.1} ms", s * 1e3));
             line(format_args!(
                 "  {} failed ({}): noticed after {}, replaced in {}, {rebuilt} in {}, {} done again",
@@ -190,17 +203,30 @@ impl Report {
                 count(failure.steps_lost, "step")
             ));
         }
+        if self.failures.len() > FAILURES_SHOWN {
+            let ranks: usize = self.failures.iter().map(|failure| failure.ranks.len()).sum();
+            line(format_args!("  ... {} failures in all, of {ranks} ranks", self.failures.len()));
+        }
         let Checkpoints { committed, bytes_protected, seconds, memory_overhead, .. } = self.checkpoints;
         line(format_args!(
-            "  {} of {:.1} MiB in all, {seconds:.3} s, memory x {memory_overhead:.2}",
+            "  {} of {} in all, {seconds:.3} s, memory x {memory_overhead:.2}",
             count(committed, "checkpoint"),
-            bytes_protected as f64 / f64::from(1 << 20),
+            bytes(bytes_protected),
         ));
         for said in app.lines(&self.result) {
             line(format_args!("  {said}"));
         }
         line(format_args!("  {:.3} s", self.elapsed_s));
         text
+    }
+}
+
+/// "80 B", "2.5 KiB", "39.1 MiB".
+fn bytes(count: u64) -> String {
+    match count {
+        0..1024 => format!("{count} B"),
+        1024..1_048_576 => format!("{:.1} KiB", count as f64 / 1024.0),
+        _ => format!("{:.1} MiB", count as f64 / 1_048_576.0),
     }
 }
 

@@ -123,6 +123,11 @@ impl Bag {
         (0..self.runs.len()).filter(|task| self.is_done(*task)).count()
     }
 
+    /// Steps that are done of the tasks under way, as known at the last meeting.
+    pub fn progress(&self) -> u64 {
+        self.hands.iter().filter(|hand| hand.current.is_some()).map(|hand| hand.progress).sum()
+    }
+
     /// Whether all tasks are done.
     pub fn is_empty(&self) -> bool {
         self.done() == self.runs.len()

@@ -270,7 +270,7 @@ fn replaced(world: &World, scheme: &Scheme, marked: bool) -> Result<(Restored, N
     let mut checkpointer = Checkpointer::new(world, scheme.clone())?;
     let repair =
         Membership { generation: 1, failed: vec![0], reports: vec![0], marked, ..world.membership() };
-    let restored = checkpointer.restore(world, &repair, &mut state)?;
+    let restored = checkpointer.restore(world, &repair, Some(&mut state))?;
     Ok((restored, state))
 }
 

@@ -11,6 +11,8 @@ mod invariant9;
 mod kills;
 mod lifecycle;
 mod limits;
+mod montecarlo;
 mod random_kills;
+mod seismic;
 mod strangers;
 mod usage;

@@ -1,0 +1,131 @@
+//! `pi`: the area of the quarter circle by random points, a batch of them a step.
+//!
+//! Point `i` is a function of the seed and of `i`, so the hits depend on neither ranks nor failures.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use ft_checkpoint::{Flow, Program, Protect};
+use ft_comm::{CommError, Op, World};
+use ft_montecarlo::{Estimate, hits};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::app::{App, read};
+use crate::rank::{self, Rate, Reporter, seed, share_of};
+
+/// Samples a step, of all ranks together.
+const BATCH: u64 = 1 << 22;
+
+/// The arguments of `pi`.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Options of pi")]
+pub(crate) struct PiArgs {
+    /// Random points
+    #[arg(long, value_name = "N", default_value_t = 200_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    samples: u64,
+    /// Print the running estimate to stderr every N points
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    report_every: Option<u64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct PiResult {
+    samples: u64,
+    hits: u64,
+    pi: f64,
+    standard_error: f64,
+    /// Distance from pi in standard errors.
+    deviation: f64,
+    samples_per_second: f64,
+}
+
+impl App for PiArgs {
+    fn rank(&self) -> ExitCode {
+        rank::run(&mut Sampling { args: self.clone(), reporter: Reporter::new(), rate: Rate::new() })
+    }
+
+    fn headline(&self, result: &Value) -> String {
+        read(result).map_or(String::new(), |result: PiResult| format!("{} samples", result.samples))
+    }
+
+    fn lines(&self, result: &Value) -> Vec<String> {
+        let Some(PiResult { hits, pi, standard_error, deviation, samples_per_second, .. }) = read(result)
+        else {
+            return vec![];
+        };
+        vec![
+            format!("pi = {pi:.8} +- {standard_error:.8}, {deviation:.2} standard errors off, {hits} hits"),
+            format!("{:.1} million samples a second", samples_per_second * 1e-6),
+        ]
+    }
+}
+
+/// The same on all ranks.
+#[derive(Debug, Default, Protect)]
+struct Counted {
+    samples: u64,
+    hits: u64,
+}
+
+struct Sampling {
+    args: PiArgs,
+    reporter: Reporter,
+    rate: Rate,
+}
+
+impl Program for Sampling {
+    type State = Counted;
+    type Error = CommError;
+
+    fn init(&mut self, _: &World) -> Result<Counted, CommError> {
+        Ok(Counted::default())
+    }
+
+    fn rebuild(&mut self, counted: &mut Counted, _: &World) -> Result<(), CommError> {
+        self.rate.restart(counted.samples);
+        Ok(())
+    }
+
+    fn step(&mut self, counted: &mut Counted, world: &World, _: u64) -> Result<Flow, CommError> {
+        let batch = counted.samples..self.args.samples.min(counted.samples + BATCH);
+        let mut found = [hits(seed(world), share_of(&batch, world.rank(), world.size()))];
+        world.comm().allreduce(&mut found, Op::Sum)?;
+        let before = counted.samples;
+        (counted.samples, counted.hits) = (batch.end, counted.hits + found[0]);
+
+        let estimate = Estimate { samples: counted.samples, hits: counted.hits };
+        let rate = self.rate.per_second(counted.samples);
+        let line = || {
+            let left = (self.args.samples - estimate.samples) as f64 / rate;
+            format!(
+                "{} samples, pi = {:.8} +- {:.8}, {:.0} million a second, {left:.1} s left",
+                estimate.samples,
+                estimate.pi(),
+                estimate.standard_error(),
+                rate * 1e-6
+            )
+        };
+        let crossed = |every| before / every < counted.samples / every;
+        if world.rank() == 0 && self.args.report_every.is_some_and(crossed) {
+            eprintln!("pi: {}", line());
+        }
+        let done = counted.samples as f64 / self.args.samples as f64;
+        self.reporter.say(world, || (Some(done), line()));
+        Ok(if counted.samples == self.args.samples { Flow::Done } else { Flow::Continue })
+    }
+
+    fn output(&mut self, counted: &mut Counted, _: &World) -> Result<Vec<u8>, CommError> {
+        let estimate = Estimate { samples: counted.samples, hits: counted.hits };
+        let (pi, standard_error) = (estimate.pi(), estimate.standard_error());
+        let result = PiResult {
+            samples: counted.samples,
+            hits: counted.hits,
+            pi,
+            standard_error,
+            deviation: (pi - std::f64::consts::PI).abs() / standard_error,
+            samples_per_second: self.rate.per_second(counted.samples),
+        };
+        Ok(serde_json::to_vec(&result).expect("a result can be written"))
+    }
+}

@@ -1,0 +1,264 @@
+//! One rank of `seismic`: takes shots from the bag, models them, and writes their gathers.
+//!
+//! A step of the resilient loop is a slice of time: the rank models as far as it gets, then all ranks meet and agree on
+//! what is done and who does what next ([`ft_checkpoint::Worker`]). After a failure survivors keep the shot that they
+//! are in. A shot whose rank was lost starts again elsewhere; or, if wave fields are protected, the replacement goes on
+//! in the middle of it.
+
+use std::time::Duration;
+
+use ft_checkpoint::resilient::activity;
+use ft_checkpoint::{Field, Flow, Part, Program, Protect, ProtectError, RestorePolicy, Walk, Worker};
+use ft_comm::time::{Clock, Time};
+use ft_comm::{CommError, Op, Rank, World};
+use ft_seismic::gather::Gather;
+use ft_seismic::geometry::Survey;
+use ft_seismic::{CheckError, Model, Propagator, Wavefield};
+
+use super::args::SeismicArgs;
+use super::gathers::{self, GatherError};
+use super::setup::{Setup, Steps};
+use super::summary::{self, Measured, Summary};
+use crate::rank::Reporter;
+
+/// How often a rank looks for failures while it computes.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Why a run cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SeismicError {
+    #[error(transparent)]
+    Comm(#[from] CommError),
+    #[error(transparent)]
+    Gather(#[from] GatherError),
+    #[error(transparent)]
+    Physics(#[from] CheckError),
+    #[error("{0}")]
+    Setup(String),
+}
+
+/// The state of one rank.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    // Constant.
+    model: Model,
+    survey: Survey,
+    steps: Steps,
+    protects_shots: bool,
+    // Variable.
+    worker: Worker,
+    // Variable if wave fields are protected.
+    shot: Option<usize>,
+    field: Wavefield,
+    /// Receiver after receiver.
+    traces: Vec<f32>,
+}
+
+impl Protect for State {
+    fn walk<W: Walk>(&mut self, part: Part, walk: &mut W) -> Result<(), ProtectError> {
+        match part {
+            Part::Constant => {
+                walk.serde(&mut self.survey)?;
+                walk.serde(&mut self.steps)?;
+                walk.serde(&mut self.protects_shots)?;
+                walk.serde(&mut self.model.nx)?;
+                walk.serde(&mut self.model.nz)?;
+                Field::walk(&mut self.model.spacing, walk)?;
+                Field::walk(&mut self.model.velocity, walk)
+            }
+            Part::Variable => {
+                self.worker.walk(part, walk)?;
+                if self.protects_shots {
+                    walk.serde(&mut self.shot)?;
+                    Field::walk(&mut self.traces, walk)?;
+                    self.field.parts_mut().into_iter().try_for_each(|part| Field::walk(part, walk))?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Modelling {
+    args: SeismicArgs,
+    propagator: Option<Propagator>,
+    reporter: Reporter,
+    clock: Clock,
+    looked: Time,
+    /// Gathers that this process has begun to write.
+    writes: u64,
+    measured: Measured,
+}
+
+impl Modelling {
+    pub(super) fn new(args: SeismicArgs) -> Self {
+        Self {
+            args,
+            propagator: None,
+            reporter: Reporter::new(),
+            clock: Clock::start(),
+            looked: Time(0),
+            writes: 0,
+            measured: Measured::default(),
+        }
+    }
+
+    /// Models until the slice is over or nothing is left to do.
+    fn work(&mut self, state: &mut State, world: &World) -> Result<(), SeismicError> {
+        let start = self.clock.now();
+        let end = start.after(Duration::from_millis(self.args.slice));
+        while let Some(task) = state.worker.task() {
+            let now = self.clock.now();
+            if now >= end {
+                break;
+            }
+            if now.since(self.looked) >= LOOK_EVERY {
+                self.looked = now;
+                world.check()?;
+            }
+            self.advance(state, task, world)?;
+        }
+        self.measured.seconds += self.clock.now().since(start).as_secs_f64();
+        Ok(())
+    }
+
+    /// One time step of a shot; before the first, everything is made still, after the last, the gather is written.
+    fn advance(&mut self, state: &mut State, task: usize, world: &World) -> Result<(), SeismicError> {
+        let propagator = self.propagator.as_ref().expect("made by init or rebuild");
+        let State { survey, steps, worker, shot, field, traces, .. } = state;
+        let Some(order) = survey.shots.get(task) else { return Ok(()) };
+        if worker.progress() == 0 || *shot != Some(task) {
+            *shot = Some(task);
+            *field = propagator.still();
+            traces.clear();
+            traces.resize(order.receivers.len() * steps.samples, 0.0);
+        }
+        if let Some(&amplitude) = steps.wavelet.get(worker.progress() as usize) {
+            propagator.step(field, order.source, amplitude);
+            worker.advance(1);
+            self.measured.steps += 1;
+            let done = worker.progress() as usize;
+            if done.is_multiple_of(steps.every) {
+                let sample = done / steps.every;
+                for (trace, receiver) in traces.chunks_exact_mut(steps.samples).zip(&order.receivers) {
+                    trace[sample] = propagator.sample(field, *receiver);
+                }
+            }
+        }
+        if worker.progress() as usize == steps.wavelet.len() {
+            self.write(state, task, world)?;
+            state.worker.finish(world.rank());
+            state.shot = None;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, state: &State, task: usize, world: &World) -> Result<(), SeismicError> {
+        let Some(out) = &self.args.out else { return Ok(()) };
+        let shot = &state.survey.shots[task];
+        let gather = Gather {
+            shot,
+            spacing: state.model.spacing,
+            interval_s: state.steps.interval(),
+            samples: state.steps.samples,
+            traces: &state.traces,
+        };
+        self.writes += 1;
+        let writer = format!("{}.{}", world.rank(), world.incarnation());
+        let halfway = || world.fault_point("gather-write", self.writes, None).map_err(SeismicError::Comm);
+        gathers::write(&gather, &gathers::path(out, shot.number, "sgy"), false, &writer, halfway)?;
+        if self.args.su {
+            gathers::write(&gather, &gathers::path(out, shot.number, "su"), true, &writer, || {
+                Ok::<(), SeismicError>(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Hash of the hashes of all gathers in the order of their shots, each read back by one rank; collective.
+    fn hash(&self, survey: &Survey, world: &World) -> Result<Option<String>, SeismicError> {
+        let Some(out) = &self.args.out else { return Ok(None) };
+        let (rank, size) = (world.rank(), world.size());
+        let rounds = survey.shots.len().div_ceil(size);
+        let mut mine = vec![0; 32 * rounds];
+        for (at, shot) in survey.shots.iter().skip(rank).step_by(size).enumerate() {
+            mine[32 * at..32 * (at + 1)].copy_from_slice(&gathers::hash(&gathers::path(
+                out,
+                shot.number,
+                "sgy",
+            ))?);
+        }
+        let mut all = vec![0; 32 * rounds * size];
+        world.comm().allgather(&mine, &mut all)?;
+        let mut hasher = blake3::Hasher::new();
+        for task in 0..survey.shots.len() {
+            let at = 32 * ((task % size) * rounds + task / size);
+            hasher.update(&all[at..at + 32]);
+        }
+        Ok(Some(hasher.finalize().to_hex().to_string()))
+    }
+}
+
+impl Program for Modelling {
+    type State = State;
+    type Error = SeismicError;
+    const RESTORE: RestorePolicy = RestorePolicy::LostOnly;
+
+    fn init(&mut self, world: &World) -> Result<State, SeismicError> {
+        let Setup { model, survey, steps } = Setup::new(&self.args).map_err(SeismicError::Setup)?;
+        self.propagator = Some(Propagator::new(&model, steps.order, steps.dt)?);
+        let worker = Worker::new(survey.shots.len(), world.rank(), world.size());
+        Ok(State {
+            model,
+            survey,
+            steps,
+            worker,
+            protects_shots: self.args.protect_shots,
+            ..State::default()
+        })
+    }
+
+    fn rebuild(&mut self, state: &mut State, _: &World) -> Result<(), SeismicError> {
+        if self.propagator.is_none() {
+            self.propagator = Some(Propagator::new(&state.model, state.steps.order, state.steps.dt)?);
+        }
+        Ok(())
+    }
+
+    fn reconcile(&mut self, state: &mut State, world: &World, lost: &[Rank]) -> Result<u64, SeismicError> {
+        Ok(state.worker.reconcile(world.comm(), lost, state.protects_shots)?)
+    }
+
+    fn step(&mut self, state: &mut State, world: &World, _: u64) -> Result<Flow, SeismicError> {
+        self.work(state, world)?;
+        world.activity(activity::WAITING);
+        let done = state.worker.meet(world.comm())?;
+        world.activity(activity::COMPUTING);
+        self.reporter
+            .say(world, || summary::progress(&state.worker, state.steps.wavelet.len() as u64, self.clock));
+        Ok(if done { Flow::Done } else { Flow::Continue })
+    }
+
+    fn output(&mut self, state: &mut State, world: &World) -> Result<Vec<u8>, SeismicError> {
+        let mut spent = [self.measured.seconds, self.measured.steps as f64];
+        world.comm().allreduce(&mut spent, Op::Sum)?;
+        let all = Measured { seconds: spent[0], steps: spent[1] as u64 };
+        let points = self.propagator.as_ref().map_or(0, Propagator::points);
+        let hash = self.hash(&state.survey, world)?;
+        let summary =
+            Summary::new(&state.model, &state.survey, &state.steps, state.worker.bag(), world.size(), points)
+                .measured(all, self.clock.now().since(Time(0)).as_secs_f64())
+                .hashed(hash);
+        Ok(serde_json::to_vec(&summary).expect("a summary can be written"))
+    }
+
+    /// What is wrong with the input is found before the start; what is left are disks and bugs.
+    fn status(&self, error: &SeismicError) -> i32 {
+        match error {
+            SeismicError::Setup(_) | SeismicError::Physics(_) => 2,
+            SeismicError::Comm(_) | SeismicError::Gather(_) => 1,
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The result of `seismic`: which shot ran where and why again, and how long it should have taken.
+
+use ft_checkpoint::Worker;
+use ft_checkpoint::bag::{Bag, Outcome, Run};
+use ft_comm::launch::Failure;
+use ft_comm::time::{Clock, Time};
+use ft_seismic::Model;
+use ft_seismic::geometry::Survey;
+use serde::{Deserialize, Serialize};
+
+use super::setup::Steps;
+
+/// What ranks have spent on modelling.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Measured {
+    pub(super) seconds: f64,
+    pub(super) steps: u64,
+}
+
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Summary {
+    model: String,
+    order: usize,
+    dt_ms: f64,
+    interval_ms: f64,
+    samples: usize,
+    receivers: usize,
+    steps_per_shot: u64,
+    shots: Vec<ShotReport>,
+    /// Time steps that were done again because of failures.
+    steps_repeated: u64,
+    /// Grid points, absorbing layers included, that one rank has computed a second.
+    points_per_second: f64,
+    shots_per_second: f64,
+    answer_hash: Option<String>,
+    time: TimeModel,
+}
+
+/// A shot and its runs, the last of which is done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct ShotReport {
+    number: u32,
+    runs: Vec<Run>,
+}
+
+/// `E = D / (P - F P) S + S X + F P R`: the time of a run in which the share F of P processors is lost and not replaced.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct TimeModel {
+    /// D
+    shots: usize,
+    /// P
+    processors: usize,
+    /// F P
+    lost: usize,
+    /// S
+    seconds_per_shot: f64,
+    /// R
+    seconds_per_repair: f64,
+    /// E; none if as many were lost as there are.
+    predicted_s: Option<f64>,
+    /// E if lost processors are replaced: `D / P S`, and what was done again, and the repairs.
+    predicted_replaced_s: f64,
+    measured_s: f64,
+}
+
+impl Summary {
+    pub(super) fn new(
+        model: &Model,
+        survey: &Survey,
+        steps: &Steps,
+        bag: &Bag,
+        processors: usize,
+        points: usize,
+    ) -> Self {
+        let shots = survey.shots.iter().zip(bag.runs());
+        let shots: Vec<ShotReport> =
+            shots.map(|(shot, runs)| ShotReport { number: shot.number, runs: runs.clone() }).collect();
+        Self {
+            model: format!("{} x {} points of {} m", model.nx, model.nz, model.spacing),
+            order: steps.order,
+            dt_ms: steps.dt * 1e3,
+            interval_ms: steps.interval() * 1e3,
+            samples: steps.samples,
+            receivers: survey.shots.iter().map(|shot| shot.receivers.len()).max().unwrap_or(0),
+            steps_per_shot: steps.wavelet.len() as u64,
+            steps_repeated: shots.iter().flat_map(|shot| &shot.runs).map(|run| run.steps_lost).sum(),
+            time: TimeModel { shots: shots.len(), processors, ..TimeModel::default() },
+            points_per_second: points as f64,
+            shots,
+            ..Self::default()
+        }
+    }
+
+    /// Adds what `spent` says: of all ranks together, in a run of `elapsed` seconds.
+    pub(super) fn measured(mut self, spent: Measured, elapsed: f64) -> Self {
+        let step = spent.seconds / spent.steps.max(1) as f64;
+        self.points_per_second = if step > 0.0 { self.points_per_second / step } else { 0.0 };
+        self.shots_per_second = self.time.shots as f64 / elapsed;
+        self.time.seconds_per_shot = step * self.steps_per_shot as f64;
+        self.time.measured_s = elapsed;
+        self
+    }
+
+    pub(super) fn hashed(mut self, hash: Option<String>) -> Self {
+        self.answer_hash = hash;
+        self
+    }
+
+    /// Predicts the time of the run from its failures.
+    pub(super) fn predict(&mut self, failures: &[Failure]) {
+        let spans = failures.iter().map(|f| {
+            [f.detect, f.repair, f.restore].into_iter().flatten().map(|span| span.as_secs_f64()).sum::<f64>()
+        });
+        let time = &mut self.time;
+        time.lost = failures.iter().map(|failure| failure.ranks.len()).sum();
+        time.seconds_per_repair =
+            if failures.is_empty() { 0.0 } else { spans.sum::<f64>() / failures.len() as f64 };
+        let (shots, processors, lost) = (time.shots as f64, time.processors as f64, time.lost as f64);
+        let again = if time.lost > 0 { time.seconds_per_shot } else { 0.0 };
+        let repairs = lost * time.seconds_per_repair;
+        time.predicted_s = (lost < processors)
+            .then(|| shots / (processors - lost) * time.seconds_per_shot + again + repairs);
+        let repeated = self.steps_repeated as f64 / self.steps_per_shot.max(1) as f64;
+        time.predicted_replaced_s =
+            ((shots + repeated) / processors).max(shots.min(1.0)) * time.seconds_per_shot + repairs;
+    }
+
+    pub(super) fn headline(&self) -> String {
+        format!("{} shots, {}", self.shots.len(), self.model)
+    }
+
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!(
+            "order {}, {} steps of {:.3} ms a shot, {} receivers, {} samples of {:.3} ms",
+            self.order, self.steps_per_shot, self.dt_ms, self.receivers, self.samples, self.interval_ms
+        )];
+        for shot in
+            self.shots.iter().filter(|shot| shot.runs.len() > 1 || shot.runs.iter().any(|r| r.resumed > 0))
+        {
+            let runs: Vec<String> = shot.runs.iter().map(describe).collect();
+            lines.push(format!("shot {}: {}", shot.number, runs.join("; ")));
+        }
+        let once = self.shots.iter().filter(|shot| shot.runs.len() == 1 && shot.runs[0].resumed == 0).count();
+        lines.push(format!(
+            "{once} of {} shots ran once and in one piece, {} time steps were done again",
+            self.shots.len(),
+            self.steps_repeated
+        ));
+        let time = &self.time;
+        let literature = match time.predicted_s {
+            Some(seconds) => format!("{seconds:.2} s"),
+            None => "for ever (as many processors lost as there are)".into(),
+        };
+        lines.push(format!(
+            "{:.3} s a shot, {:.2} million points a second; predicted {literature} if nothing lost were replaced, \
+             {:.2} s as it was, took {:.2} s",
+            time.seconds_per_shot,
+            self.points_per_second * 1e-6,
+            time.predicted_replaced_s,
+            time.measured_s
+        ));
+        if let Some(hash) = &self.answer_hash {
+            lines.push(format!("gathers {}", &hash[..16.min(hash.len())]));
+        }
+        lines
+    }
+}
+
+fn describe(run: &Run) -> String {
+    let resumed = match run.resumed {
+        0 => String::new(),
+        1 => format!(", resumed in the middle after a failure, {} steps again", run.steps_lost),
+        times => format!(", resumed in the middle {times} times, {} steps again", run.steps_lost),
+    };
+    match run.outcome {
+        Outcome::Done => format!("done by rank {}{resumed}", run.rank),
+        Outcome::Lost => format!("lost with rank {} at step {}{resumed}", run.rank, run.steps_lost),
+        Outcome::Running => format!("under way at rank {}{resumed}", run.rank),
+    }
+}
+
+/// Share of the work that is done, and a line about it.
+pub(super) fn progress(worker: &Worker, steps_per_shot: u64, clock: Clock) -> (Option<f64>, String) {
+    let (done, all) = (worker.bag().done(), worker.bag().runs().len());
+    let under_way = worker.bag().progress() as f64 / steps_per_shot.max(1) as f64;
+    let share = (done as f64 + under_way) / all.max(1) as f64;
+    let rate = 60.0 * share * all as f64 / clock.now().since(Time(0)).as_secs_f64();
+    (Some(share), format!("{done} of {all} shots, {rate:.1} a minute"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn failure(ranks: &[usize]) -> Failure {
+        Failure {
+            ranks: ranks.to_vec(),
+            point: "time=1".into(),
+            detect: Some(Duration::from_millis(100)),
+            repair: Some(Duration::from_millis(300)),
+            restore: Some(Duration::from_millis(600)),
+            agree: None,
+            respawn: None,
+            generation: Some(1),
+            steps_lost: 0,
+        }
+    }
+
+    fn summary(shots: usize, processors: usize) -> Summary {
+        Summary {
+            steps_per_shot: 100,
+            steps_repeated: 50,
+            time: TimeModel { shots, processors, seconds_per_shot: 2.0, ..TimeModel::default() },
+            ..Summary::default()
+        }
+    }
+
+    #[test]
+    fn the_model_of_the_literature_is_as_printed() {
+        let mut quiet = summary(24, 4);
+        quiet.steps_repeated = 0;
+        quiet.predict(&[]);
+        assert_eq!((quiet.time.predicted_s, quiet.time.predicted_replaced_s), (Some(12.0), 12.0));
+        let mut one = summary(24, 4);
+        one.predict(&[failure(&[2])]);
+        // 24 / 3 * 2 + 2 + 1 * 1
+        assert_eq!(one.time.predicted_s, Some(19.0));
+        // (24 + 0.5) / 4 * 2 + 1
+        assert_eq!(one.time.predicted_replaced_s, 13.25);
+        let mut all = summary(24, 4);
+        all.predict(&[failure(&[0, 1]), failure(&[2, 3])]);
+        assert_eq!((all.time.predicted_s, all.time.lost), (None, 4));
+    }
+}

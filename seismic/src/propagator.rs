@@ -1,0 +1,260 @@
+//! Time steps of the 2D acoustic wave equation of constant density.
+//!
+//! `u_tt = v^2 (u_xx + u_zz + s(t) delta(x - x_s))` by central differences, of second order in time and 2 to 16 in
+//! space, in f32. The model is surrounded by absorbing layers of 20 points, with the velocities at its edges. What
+//! they send back is at most -60 dB at orders from 4 (-50 dB at order 2); there is no free surface. Every point of the model is physical.
+//!
+//! Results are the same bits on every processor: vectors of any width do the same additions and multiplications in
+//! the same order, and none are fused.
+//!
+//! | | per point and step, order `2 R` |
+//! |---|---|
+//! | operations | `5 R + 7` |
+//! | memory that is read or written when columns stay in the cache | 16 bytes |
+//! | time, one core | see the `seismic` benchmark |
+
+mod grid;
+mod kernel;
+mod layers;
+mod vectors;
+
+use pulp::Arch;
+
+use crate::boundary::{Damping, LAYER, PADDED_STRIP, STRIP};
+use crate::check::{CheckError, check_stability, velocity_range};
+use crate::stencil::{first_derivative, radius, second_derivative};
+use crate::{Model, Node};
+use grid::Grid;
+use kernel::{Step, Weights};
+
+/// What is needed for time steps in one model. It does not change: a run is this and a [`Wavefield`].
+#[derive(Clone, Debug)]
+pub struct Propagator {
+    grid: Grid,
+    /// `v^2 dt^2 / h^2` at every point, laid out as the fields are; 0 outside the grid.
+    factor: Vec<f32>,
+    weights: Weights,
+    damping: Damping,
+    /// A column of zeros, for columns that a layer does not have.
+    zeros: Vec<f32>,
+}
+
+/// All that a time step changes, in plain vectors: whoever saves and restores these can go on from there.
+///
+/// Made by [`Propagator::still`]; [`Wavefield::default`] is an empty one to be restored into.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wavefield {
+    current: Vec<f32>,
+    previous: Vec<f32>,
+    psi_x: Vec<f32>,
+    zeta_x: Vec<f32>,
+    psi_z: Vec<f32>,
+    zeta_z: Vec<f32>,
+}
+
+impl Wavefield {
+    /// The vectors: the field now, one step ago, and four of the absorbing layers. Each keeps its length during a run.
+    pub fn parts(&self) -> [&Vec<f32>; 6] {
+        [&self.current, &self.previous, &self.psi_x, &self.zeta_x, &self.psi_z, &self.zeta_z]
+    }
+
+    /// The vectors of [`Wavefield::parts`], to restore them. Check with [`Propagator::fits`] afterwards.
+    pub fn parts_mut(&mut self) -> [&mut Vec<f32>; 6] {
+        [
+            &mut self.current,
+            &mut self.previous,
+            &mut self.psi_x,
+            &mut self.zeta_x,
+            &mut self.psi_z,
+            &mut self.zeta_z,
+        ]
+    }
+}
+
+impl Propagator {
+    /// For time steps of `dt` seconds and space order `order` (even, 2 to 16). O(points of the grid).
+    ///
+    /// # Errors
+    /// When the order does not exist, the model is not one, or `dt` is not stable in it.
+    pub fn new(model: &Model, order: usize, dt: f64) -> Result<Self, CheckError> {
+        check_stability(model, order, dt)?;
+        Self::unchecked(model, order, dt)
+    }
+
+    /// As [`Propagator::new`], stable or not.
+    fn unchecked(model: &Model, order: usize, dt: f64) -> Result<Self, CheckError> {
+        let (v_min, v_max) = velocity_range(model)?;
+        let grid = Grid::new(model.nx + 2 * LAYER, model.nz + 2 * LAYER, radius(order)?);
+        let mut factor = vec![0.0; grid.len];
+        for ix in 0..grid.nx {
+            for iz in 0..grid.nz {
+                let nearest = Node {
+                    ix: ix.saturating_sub(LAYER).min(model.nx - 1),
+                    iz: iz.saturating_sub(LAYER).min(model.nz - 1),
+                };
+                let courant = f64::from(model.at(nearest)) * dt / model.spacing;
+                factor[grid.column(ix) + iz] = (courant * courant) as f32;
+            }
+        }
+        let weights = Weights::new(&second_derivative(order)?, &first_derivative(order)?);
+        let damping = Damping::new(model.spacing, v_min, v_max, dt);
+        let zeros = vec![0.0; grid.run];
+        Ok(Self { grid, factor, weights, damping, zeros })
+    }
+
+    /// The field before a shot: zero everywhere.
+    pub fn still(&self) -> Wavefield {
+        let [current, previous, psi_x, zeta_x, psi_z, zeta_z] = self.lengths().map(|len| vec![0.0; len]);
+        Wavefield { current, previous, psi_x, zeta_x, psi_z, zeta_z }
+    }
+
+    /// Whether the vectors of `field` have the lengths that this propagator works on.
+    pub fn fits(&self, field: &Wavefield) -> bool {
+        field.parts().map(Vec::len) == self.lengths()
+    }
+
+    /// Points of the grid, the absorbing layers included: what a step computes.
+    pub fn points(&self) -> usize {
+        self.grid.nx * self.grid.nz
+    }
+
+    /// One time step: `u(t + dt) = 2 u(t) - u(t - dt) + v^2 dt^2 (laplacian u(t) + amplitude delta(x - source))`.
+    ///
+    /// When `amplitude` is the wavelet at `t = k dt` in step `k = 0, 1, ..`, the field after step `k` is the one at
+    /// `(k + 1) dt`. In a homogeneous medium it is the wavelet convolved with the Green's function
+    /// `H(t - r/v) / (2 pi sqrt(t^2 - r^2/v^2))`.
+    ///
+    /// # Panics
+    /// If the source lies outside the model or the field does not fit.
+    pub fn step(&self, field: &mut Wavefield, source: Node, amplitude: f32) {
+        assert!(self.fits(field), "a wave field of another model or order");
+        match self.grid.radius {
+            1 => Arch::new().dispatch(Step::<1> { propagator: self, field }),
+            2 => Arch::new().dispatch(Step::<2> { propagator: self, field }),
+            3 => Arch::new().dispatch(Step::<3> { propagator: self, field }),
+            4 => Arch::new().dispatch(Step::<4> { propagator: self, field }),
+            5 => Arch::new().dispatch(Step::<5> { propagator: self, field }),
+            6 => Arch::new().dispatch(Step::<6> { propagator: self, field }),
+            7 => Arch::new().dispatch(Step::<7> { propagator: self, field }),
+            _ => Arch::new().dispatch(Step::<8> { propagator: self, field }),
+        }
+        let source = self.index(source);
+        field.previous[source] += self.factor[source] * amplitude;
+        std::mem::swap(&mut field.current, &mut field.previous);
+    }
+
+    /// The field at a node, at the time that [`Propagator::step`] has come to.
+    ///
+    /// # Panics
+    /// If the node lies outside the model or the field does not fit.
+    pub fn sample(&self, field: &Wavefield, node: Node) -> f32 {
+        field.current[self.index(node)]
+    }
+
+    /// Where a node of the model is in the fields.
+    fn index(&self, node: Node) -> usize {
+        let (nx, nz) = (self.grid.nx - 2 * LAYER, self.grid.nz - 2 * LAYER);
+        assert!(node.ix < nx && node.iz < nz, "{node:?} is outside the model of {nx} x {nz} points");
+        self.grid.column(node.ix + LAYER) + node.iz + LAYER
+    }
+
+    /// Lengths of [`Wavefield::parts`].
+    fn lengths(&self) -> [usize; 6] {
+        let Grid { nx, run, len, .. } = self.grid;
+        [len, len, 2 * LAYER * run, 2 * LAYER * run, nx * 2 * PADDED_STRIP, nx * 2 * STRIP]
+    }
+}
+
+/// A whole shot: the traces at `receivers` one after the other, as many samples each as the wavelet has. Sample `k` is
+/// the field at `(k + 1) dt`.
+///
+/// # Panics
+/// If the source or a receiver lies outside the model.
+pub fn shoot(propagator: &Propagator, source: Node, receivers: &[Node], wavelet: &[f32]) -> Vec<f32> {
+    let mut traces = vec![0.0; receivers.len() * wavelet.len()];
+    let mut field = propagator.still();
+    for (sample, &amplitude) in wavelet.iter().enumerate() {
+        propagator.step(&mut field, source, amplitude);
+        for (receiver, &node) in receivers.iter().enumerate() {
+            traces[receiver * wavelet.len() + sample] = propagator.sample(&field, node);
+        }
+    }
+    traces
+}
+
+#[cfg(test)]
+mod tests {
+    use pulp::WithSimd;
+
+    use super::*;
+    use crate::check::largest_stable_dt;
+    use crate::ricker;
+
+    /// The largest amplitude after 500 steps in a homogeneous model, at a part of the stability limit.
+    fn amplitude_after_500_steps(order: usize, part_of_limit: f64) -> f32 {
+        let model = Model { nx: 30, nz: 25, spacing: 10.0, velocity: vec![2000.0; 750] };
+        let dt = part_of_limit * largest_stable_dt(&model, order).unwrap();
+        let propagator = Propagator::unchecked(&model, order, dt).unwrap();
+        let mut field = propagator.still();
+        for amplitude in ricker(15.0, dt, 500) {
+            propagator.step(&mut field, Node { ix: 14, iz: 12 }, amplitude);
+        }
+        let finite = field.current.iter().all(|u| u.is_finite());
+        if finite { field.current.iter().fold(0.0, |largest, u| largest.max(u.abs())) } else { f32::INFINITY }
+    }
+
+    #[test]
+    fn the_stability_limit_is_where_it_is_said_to_be() {
+        for order in (2..=16).step_by(2) {
+            let below = amplitude_after_500_steps(order, 0.999);
+            assert!(below < 1e-2, "order {order} reaches {below} below the limit");
+            let above = amplitude_after_500_steps(order, 1.05);
+            assert!(above > 1e6, "order {order} is at {above} above the limit");
+        }
+    }
+
+    #[test]
+    fn what_lies_outside_the_grid_stays_zero() {
+        let model = Model { nx: 3, nz: 6, spacing: 10.0, velocity: vec![2000.0; 18] };
+        let propagator = Propagator::new(&model, 8, 0.002).unwrap();
+        let mut field = propagator.still();
+        for amplitude in ricker(15.0, 0.002, 300) {
+            propagator.step(&mut field, Node { ix: 0, iz: 5 }, amplitude);
+        }
+        let grid = &propagator.grid;
+        let inside =
+            |i: &usize| (0..grid.nx).any(|ix| (grid.column(ix)..grid.column(ix) + grid.nz).contains(i));
+        assert!((0..grid.len).filter(|i| !inside(i)).all(|i| field.current[i] == 0.0));
+        assert!((0..grid.len).filter(inside).any(|i| field.current[i] != 0.0));
+    }
+
+    /// Vectors of one number against the widest ones of this processor.
+    #[test]
+    fn vectors_of_any_width_give_the_same_bits() {
+        let velocity = (0..42 * 35).map(|i| 1500.0 + (i * i % 2971) as f32).collect();
+        let model = Model { nx: 42, nz: 35, spacing: 10.0, velocity };
+        let propagator = Propagator::new(&model, 16, 0.001).unwrap();
+        let source = Node { ix: 20, iz: 30 };
+        let (mut wide, mut narrow) = (propagator.still(), propagator.still());
+        for amplitude in ricker(25.0, 0.001, 250) {
+            propagator.step(&mut wide, source, amplitude);
+            Step::<8> { propagator: &propagator, field: &mut narrow }.with_simd(pulp::Scalar);
+            let source = propagator.index(source);
+            narrow.previous[source] += propagator.factor[source] * amplitude;
+            std::mem::swap(&mut narrow.current, &mut narrow.previous);
+        }
+        for (wide, narrow) in wide.parts().into_iter().zip(narrow.parts()) {
+            assert!(wide.iter().any(|&v| v != 0.0));
+            assert!(wide.iter().zip(narrow).all(|(wide, narrow)| wide.to_bits() == narrow.to_bits()));
+        }
+    }
+
+    #[test]
+    fn a_field_of_another_propagator_does_not_fit() {
+        let model = Model { nx: 5, nz: 6, spacing: 10.0, velocity: vec![2000.0; 30] };
+        let [eight, four] = [8, 4].map(|order| Propagator::new(&model, order, 0.001).unwrap());
+        assert!(eight.fits(&eight.still()));
+        assert!(!eight.fits(&four.still()));
+        assert!(!eight.fits(&Wavefield::default()));
+    }
+}

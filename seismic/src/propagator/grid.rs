@@ -1,0 +1,44 @@
+//! Where the points of a field lie in memory.
+
+/// Floats of two of the widest vectors: columns are computed in multiples of it, and start at multiples of it.
+const LANES: usize = 32;
+/// Floats before the first column. Large blocks come from the usual allocators 16 bytes after a multiple of 64, so
+/// this makes columns start at cache lines. It is a matter of speed alone.
+const LEAD: usize = 12;
+/// A distance of columns that is a multiple of this (4 KiB) would put all columns of a stencil into one cache set.
+const PAGE: usize = 1024;
+
+/// Columns of depth, one after the other, each followed by zeros; columns of zeros at both ends. So every stencil has
+/// something to read, and what it reads outside is 0.
+#[derive(Clone, Debug)]
+pub(super) struct Grid {
+    /// Columns, absorbing layers included.
+    pub(super) nx: usize,
+    /// Points of a column, absorbing layers included.
+    pub(super) nz: usize,
+    /// Reach of the stencil.
+    pub(super) radius: usize,
+    /// Points of a column that are computed: `nz`, rounded up. Those beyond `nz` stay 0.
+    pub(super) run: usize,
+    /// Distance of columns.
+    pub(super) stride: usize,
+    /// Floats of a field.
+    pub(super) len: usize,
+}
+
+impl Grid {
+    pub(super) fn new(nx: usize, nz: usize, radius: usize) -> Self {
+        let run = nz.next_multiple_of(LANES);
+        let mut stride = (run + radius).next_multiple_of(LANES);
+        if stride.is_multiple_of(PAGE) {
+            stride += LANES;
+        }
+        Self { nx, nz, radius, run, stride, len: LEAD + (nx + 2 * radius) * stride }
+    }
+
+    /// Index of the topmost point of a column.
+    #[inline(always)]
+    pub(super) fn column(&self, ix: usize) -> usize {
+        LEAD + (ix + self.radius) * self.stride
+    }
+}

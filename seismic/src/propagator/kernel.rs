@@ -1,0 +1,127 @@
+//! The loops of a time step, once for every radius `R` of the stencil.
+//!
+//! Everything is inlined into one function per instruction set ([`pulp::Arch`]). Vectors run along the columns, whose
+//! length is a multiple of any vector's. Slices are cut to one length before a loop, so that no bounds are checked
+//! inside.
+
+use std::array::from_fn;
+
+use pulp::{Simd, WithSimd};
+
+use super::grid::Grid;
+use super::vectors::{beside, vectors, vectors_mut};
+use super::{Propagator, Wavefield};
+use crate::boundary::{Damping, REACH};
+
+/// Vectors of a column that are computed together. Addresses of neighbours are then loaded half as often; there are more
+/// of them than registers.
+const BLOCK: usize = 2;
+
+/// Fields are rounded to multiples of its last bit, 2^-95. Ahead of a wave front they would otherwise fall through all
+/// of the smallest numbers, with which processors compute slowly.
+const QUANTUM: f32 = 1.0 / (1_u128 << 72) as f32;
+
+/// Finite difference weights of both derivatives at distances of 1, 2, .. points.
+#[derive(Clone, Debug)]
+pub(super) struct Weights {
+    /// Of the second derivative at the point itself.
+    pub(super) centre: f32,
+    second: [f32; REACH],
+    first: [f32; REACH],
+}
+
+impl Weights {
+    pub(super) fn new(second: &[f64], first: &[f64]) -> Self {
+        let at = |weights: &[f64], k: usize| weights.get(k).map_or(0.0, |&weight| weight as f32);
+        Self {
+            centre: second[0] as f32,
+            second: from_fn(|k| at(&second[1..], k)),
+            first: from_fn(|k| at(first, k)),
+        }
+    }
+}
+
+/// All of a time step but the source: makes the next field out of `field.current`, in place of `field.previous`.
+pub(super) struct Step<'a, const R: usize> {
+    pub(super) propagator: &'a Propagator,
+    pub(super) field: &'a mut Wavefield,
+}
+
+impl<const R: usize> WithSimd for Step<'_, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Propagator { grid, factor, weights, damping, zeros, .. } = self.propagator;
+        let mut pass = Pass::<S, R> {
+            simd,
+            grid,
+            factor,
+            centre: weights.centre,
+            second: from_fn(|k| simd.splat_f32s(weights.second[k])),
+            first: from_fn(|k| simd.splat_f32s(weights.first[k])),
+            damping,
+            zeros,
+            field: self.field,
+        };
+        pass.layer_slopes_x();
+        for ix in 0..grid.nx {
+            pass.layer_slopes_z(ix);
+            pass.interior(ix);
+            pass.absorb_x(ix);
+            pass.absorb_z(ix);
+        }
+    }
+}
+
+/// A time step with vectors of one kind.
+pub(super) struct Pass<'a, S: Simd, const R: usize> {
+    pub(super) simd: S,
+    pub(super) grid: &'a Grid,
+    pub(super) factor: &'a [f32],
+    pub(super) centre: f32,
+    pub(super) second: [S::f32s; R],
+    pub(super) first: [S::f32s; R],
+    pub(super) damping: &'a Damping,
+    pub(super) zeros: &'a [f32],
+    pub(super) field: &'a mut Wavefield,
+}
+
+impl<S: Simd, const R: usize> Pass<'_, S, R> {
+    /// The plain scheme in a column.
+    #[inline(always)]
+    fn interior(&mut self, ix: usize) {
+        let (simd, second) = (self.simd, self.second);
+        let (start, run, stride) = (self.grid.column(ix), self.grid.run, self.grid.stride);
+        let n = run / S::F32_LANES;
+        let Wavefield { current, previous, .. } = &mut *self.field;
+        let u = blocks(vectors::<S>(current, start, n));
+        let [up, down] = beside::<S, R>(current, start, 1, n).map(|side| side.map(blocks));
+        let [west, east] = beside::<S, R>(current, start, stride, n).map(|side| side.map(blocks));
+        let factor = blocks(vectors::<S>(self.factor, start, n));
+        let next = vectors_mut::<S>(previous, start, n).as_chunks_mut::<BLOCK>().0;
+        let centre = simd.splat_f32s(2.0 * self.centre);
+        let quantum = simd.splat_f32s(QUANTUM);
+        for i in 0..n / BLOCK {
+            let mut laplacian: [S::f32s; BLOCK] = from_fn(|j| simd.mul_f32s(centre, u[i][j]));
+            for k in 0..R {
+                for j in 0..BLOCK {
+                    let x = simd.add_f32s(west[k][i][j], east[k][i][j]);
+                    let z = simd.add_f32s(up[k][i][j], down[k][i][j]);
+                    laplacian[j] = simd.add_f32s(laplacian[j], simd.mul_f32s(second[k], simd.add_f32s(x, z)));
+                }
+            }
+            for j in 0..BLOCK {
+                let drift = simd.sub_f32s(simd.add_f32s(u[i][j], u[i][j]), next[i][j]);
+                let value = simd.add_f32s(drift, simd.mul_f32s(factor[i][j], laplacian[j]));
+                next[i][j] = simd.sub_f32s(simd.add_f32s(value, quantum), quantum);
+            }
+        }
+    }
+}
+
+/// Vectors in blocks; [`Grid`] sees to it that none are left over.
+#[inline(always)]
+fn blocks<V>(vectors: &[V]) -> &[[V; BLOCK]] {
+    vectors.as_chunks().0
+}
