@@ -499,7 +499,10 @@ mod tests {
             ("ftrun bench recovery -n 4 --kill 1@step=3", "ftrun: unexpected argument '--kill' found"),
             ("ftrun bench", "ftrun: 'ftrun bench' requires a subcommand but one was not provided"),
             ("ftrun bench speed", "ftrun: unrecognized subcommand 'speed'"),
-            ("ftrun bench recovery -n 2 --schemes neighbor,rs:2+2", "ftrun: --schemes rs:2+2: rs:2+2"),
+            (
+                "ftrun bench recovery -n 2 --schemes neighbor,rs:2+2",
+                "ftrun: --schemes rs:2+2: rs:2+2 needs 4 ranks a group, there are 2",
+            ),
             (
                 "ftrun bench recovery --schemes xor,none",
                 "ftrun: --schemes none: runs without protection are part of every measurement",

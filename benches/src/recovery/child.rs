@@ -97,7 +97,9 @@ fn arguments(order: &Order, run: &Run, scheme: &str) -> Vec<OsString> {
     text += &match run.kind {
         Kind::Plain => format!(" --every {EVERY}"),
         Kind::Kill { victim } => format!(" --every {EVERY} --kill {victim}@step={KILL_AT}"),
-        Kind::Random { mtbf_s, every } => format!(" --every {every} --mtbf {mtbf_s} --seed {}", order.seed),
+        Kind::Random { mtbf_s, every } => {
+            format!(" --every {every} --mtbf {mtbf_s} --max-restarts 1000 --seed {}", order.seed)
+        }
     };
     args.extend(text.split(' ').map(OsString::from));
     args
@@ -128,7 +130,7 @@ mod tests {
         assert_eq!(line(Kind::Plain), format!("{start} --every 5"));
         assert_eq!(line(Kind::Kill { victim: 0 }), format!("{start} --every 5 --kill 0@step=13"));
         let random = Kind::Random { mtbf_s: 2.5, every: 25 };
-        assert_eq!(line(random), format!("{start} --every 25 --mtbf 2.5 --seed 9"));
+        assert_eq!(line(random), format!("{start} --every 25 --mtbf 2.5 --max-restarts 1000 --seed 9"));
     }
 
     #[test]
