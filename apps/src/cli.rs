@@ -508,6 +508,7 @@ mod tests {
                 "ftrun bench recovery --schemes xor,none",
                 "ftrun: --schemes none: runs without protection are part of every measurement",
             ),
+            ("ftrun bench recovery --state 1MiB,8,1024KiB", "ftrun: --state: 1048576 bytes are named twice"),
             ("ftrun bench recovery --schemes xor,xor", "ftrun: --schemes xor: named twice"),
             (
                 "ftrun bench recovery --csv /no/such/folder/a.csv",
