@@ -89,8 +89,10 @@ struct Ring {
 
 impl Ring {
     fn new(world: World, args: &RingArgs) -> Result<Self, CheckpointError> {
+        let protection = Protection::from_launcher(&world);
+        let checkpointer = protection.and_then(|protection| Checkpointer::new(&world, protection.scheme));
         Ok(Self {
-            checkpointer: Checkpointer::new(&world, Protection::from_launcher(&world)?.scheme)?,
+            checkpointer: checkpointer.inspect_err(|error| _ = world.abort(2, error.to_string()))?,
             world,
             token: Token::default(),
             rounds: args.rounds.into(),
@@ -202,6 +204,9 @@ impl Ring {
             _ => vec![],
         };
         let report = RankReport { stats: self.checkpointer.stats(), output };
-        Ok(self.world.finalize(report.to_bytes())?)
+        self.world.finalize(report.to_bytes())?;
+        // Those of a scheme that has any; the job is done, whatever becomes of them.
+        let _ = self.checkpointer.remove_files();
+        Ok(())
     }
 }

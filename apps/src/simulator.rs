@@ -48,8 +48,8 @@ impl App for SimulatorArgs {
         if procfail > numloops {
             return Err(format!("--procfail {procfail} is above --numloops {numloops}: one victim a loop"));
         }
-        if *procfail > 0 && options.ranks() == 1 {
-            return Err(format!("--procfail {procfail} with one rank: nobody would be left to rebuild it"));
+        if *procfail > 0 && options.scheme() == "none" {
+            return Err(format!("--procfail {procfail} with scheme none, which survives no loss"));
         }
         Ok(())
     }

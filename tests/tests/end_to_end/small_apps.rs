@@ -70,6 +70,17 @@ fn ring() {
     }
 }
 
+/// Files are removed by hand as well.
+#[test]
+fn ring_with_checkpoints_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let scheme = format!("disk:{}", folder.path().display());
+    let app = "ring --rounds 400 --checkpoint-rounds 100 --kill 0,1,2@step=250";
+    let (result, outcome) = result(&format!("-n 3 --scheme {scheme} {app}"), &[&[0, 1, 2]]);
+    assert_eq!(result["token"], 2400, "{outcome}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{outcome}");
+}
+
 #[test]
 fn ring_beyond_tolerance() {
     let outcome = Run::ftrun("-n 4 --json ring --rounds 400 --kill 1,2@step=50").finish().expect(3);

@@ -33,7 +33,7 @@ fn of_the_launcher() {
         ("-n 4 cg", &["--matrix", "--poisson"]),
         ("-n 4 --interval 1 ring", &["--interval", "--checkpoint-rounds"]),
         ("-n 4 simulator --procfail 5 --numloops 4", &["--procfail 5", "--numloops 4"]),
-        ("-n 1 simulator --procfail 1", &["--procfail 1", "one rank"]),
+        ("-n 1 simulator --procfail 1", &["--procfail 1", "scheme none"]),
         ("-n 4 heat --grid 3", &["--grid 3", "4"]),
         ("-n 4 heat --picture plate.jpg", &["plate.jpg", ".svg", ".png"]),
         ("-n 4 heat --picture no-such-folder/plate.png", &["no-such-folder", "does not exist"]),
