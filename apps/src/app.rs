@@ -109,12 +109,6 @@ pub(crate) const BUNDLED: &[Bundled] = &[
         parse: cli::parse_app::<SeismicArgs>,
     },
     Bundled {
-        name: "load",
-        purpose: "Protect a state of any size through steps of any length, to measure what that costs",
-        usage: "",
-        parse: cli::parse_app::<LoadArgs>,
-    },
-    Bundled {
         name: "heat",
         purpose: "Find the temperatures of a plate with one hot edge by Jacobi's method",
         usage: "",
@@ -137,5 +131,11 @@ pub(crate) const BUNDLED: &[Bundled] = &[
         purpose: "Pass a token round, with repairs and restores by hand",
         usage: "",
         parse: cli::parse_app::<RingArgs>,
+    },
+    Bundled {
+        name: "load",
+        purpose: "Protect a state of any size through steps of any length, to measure what that costs",
+        usage: "",
+        parse: cli::parse_app::<LoadArgs>,
     },
 ];

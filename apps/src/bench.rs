@@ -65,6 +65,10 @@ impl Bench {
     pub(crate) fn check(&self) -> Result<(), String> {
         let Self::Recovery(args) = self;
         let mut seen = BTreeSet::new();
+        if let Some(twice) = args.state.iter().find(|bytes| !seen.insert(**bytes)) {
+            return Err(format!("--state: {twice} bytes are named twice"));
+        }
+        let mut seen = BTreeSet::new();
         for scheme in &args.schemes {
             let refuse = |why: String| format!("--schemes {scheme}: {why}");
             if scheme == UNPROTECTED {

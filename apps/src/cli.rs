@@ -450,8 +450,8 @@ mod tests {
             ("ftrun", "ftrun: the following required arguments were not provided: <PROGRAM>..."),
             (
                 "ftrun foo -n 3",
-                "ftrun: 'foo' is neither a bundled app nor a file; bundled apps: cg, pi, ep, seismic, load, heat, simulator, \
-                 collective, ring",
+                "ftrun: 'foo' is neither a bundled app nor a file; bundled apps: cg, pi, ep, seismic, heat, simulator, \
+                 collective, ring, load",
             ),
             ("ftrun -n 0 cg --poisson 4", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
             ("ftrun cg --poisson 4 -n 0", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
@@ -500,11 +500,15 @@ mod tests {
             ("ftrun bench recovery -n 4 --kill 1@step=3", "ftrun: unexpected argument '--kill' found"),
             ("ftrun bench", "ftrun: 'ftrun bench' requires a subcommand but one was not provided"),
             ("ftrun bench speed", "ftrun: unrecognized subcommand 'speed'"),
-            ("ftrun bench recovery -n 2 --schemes neighbor,rs:2+2", "ftrun: --schemes rs:2+2: rs:2+2"),
+            (
+                "ftrun bench recovery -n 2 --schemes neighbor,rs:2+2",
+                "ftrun: --schemes rs:2+2: rs:2+2 needs 4 ranks a group, there are 2",
+            ),
             (
                 "ftrun bench recovery --schemes xor,none",
                 "ftrun: --schemes none: runs without protection are part of every measurement",
             ),
+            ("ftrun bench recovery --state 1MiB,8,1024KiB", "ftrun: --state: 1048576 bytes are named twice"),
             ("ftrun bench recovery --schemes xor,xor", "ftrun: --schemes xor: named twice"),
             (
                 "ftrun bench recovery --csv /no/such/folder/a.csv",

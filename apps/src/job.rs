@@ -46,9 +46,6 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     let options = &invocation.options;
     let scheme = scheme(options).map_err(usage)?;
     let layout = Layout::new(scheme.clone(), options.ranks(), options.parity_ranks, None).map_err(usage)?;
-    if let Some(file) = &options.timeline {
-        ft_figures::check_path(file).map_err(usage)?;
-    }
     let mut specs = options.kill.clone();
     let app = match &invocation.program {
         Program::App(_, app) => Some(&**app),
@@ -60,6 +57,9 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     specs.extend(app.map_or(vec![], |app| app.kills(options)));
     specs.iter().try_for_each(|kill| kill.validate(layout.total_ranks())).map_err(usage)?;
     let kills: Vec<String> = specs.iter().map(ToString::to_string).collect();
+    if let Some(file) = &options.timeline {
+        ft_figures::check_path(file).map_err(usage)?;
+    }
 
     let mut args: Vec<OsString> = vec![crate::RANK_OF.into(), std::process::id().to_string().into()];
     args.extend_from_slice(arguments);

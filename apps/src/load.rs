@@ -41,7 +41,7 @@ pub(crate) struct LoadResult {
     steps: u64,
     /// From the first step to the last, on the rank where it took longest.
     seconds: f64,
-    /// Mean of all steps of that kind of rank, those that were done again included; without checkpoints.
+    /// Mean of the steps of all ranks that live at the end, those that were done again included; without checkpoints.
     step_seconds: f64,
     /// Most memory that a rank has used (`VmHWM`).
     vm_hwm_bytes: u64,
@@ -159,15 +159,17 @@ impl Program for Load {
         let mut hashes = vec![0; world.size()];
         world.comm().allgather(&[hash(&state.words)], &mut hashes)?;
         let seconds = now.since(self.began.unwrap_or(now)).as_secs_f64();
-        let mut most = [seconds, spent.as_secs_f64() / f64::from(steps.max(1))];
-        world.comm().allreduce(&mut most, Op::Max)?;
+        let mut longest = [seconds];
+        world.comm().allreduce(&mut longest, Op::Max)?;
+        let mut all_steps = [spent.as_secs_f64(), f64::from(steps)];
+        world.comm().allreduce(&mut all_steps, Op::Sum)?;
         let mut memory = [vm_hwm_bytes()];
         world.comm().allreduce(&mut memory, Op::Max)?;
         let result = LoadResult {
             state_bytes: self.args.state,
             steps: last,
-            seconds: most[0],
-            step_seconds: most[1],
+            seconds: longest[0],
+            step_seconds: all_steps[0] / all_steps[1].max(1.0),
             vm_hwm_bytes: memory[0],
             wrong_words: wrong[0],
             answer_hash: format!("{:016x}", hash(&hashes)),

@@ -1,8 +1,9 @@
 //! Time steps of the 2D acoustic wave equation of constant density.
 //!
 //! `u_tt = v^2 (u_xx + u_zz + s(t) delta(x - x_s))` by central differences, of second order in time and 2 to 16 in
-//! space, in f32. The model is surrounded by absorbing layers of 20 points, with the velocities at its edges. What
-//! they send back is at most -60 dB at orders from 4 (-50 dB at order 2); there is no free surface. Every point of the model is physical.
+//! space, in f32. The model is surrounded by absorbing layers of 20 points, with the velocities at its edges, so that
+//! every point of it is physical. They send back at most -60 dB at orders from 4, -50 dB at order 2. There is no free
+//! surface.
 //!
 //! Results are the same bits on every processor: vectors of any width do the same additions and multiplications in
 //! the same order, and none are fused.

@@ -97,8 +97,8 @@ fn arguments(order: &Order, run: &Run, scheme: &str) -> Vec<OsString> {
     text += &match run.kind {
         Kind::Plain => format!(" --every {EVERY}"),
         Kind::Kill { victim } => format!(" --every {EVERY} --kill {victim}@step={KILL_AT}"),
-        Kind::Random { mtbf_s, interval_s } => {
-            format!(" --interval {interval_s} --mtbf {mtbf_s} --seed {}", order.seed)
+        Kind::Random { mtbf_s, every } => {
+            format!(" --every {every} --mtbf {mtbf_s} --max-restarts 1000 --seed {}", order.seed)
         }
     };
     args.extend(text.split(' ').map(OsString::from));
@@ -129,8 +129,8 @@ mod tests {
         let start = "--json -n 4 --scheme disk:/a b load --state 64 --steps 16 --step-ms 10";
         assert_eq!(line(Kind::Plain), format!("{start} --every 5"));
         assert_eq!(line(Kind::Kill { victim: 0 }), format!("{start} --every 5 --kill 0@step=13"));
-        let random = Kind::Random { mtbf_s: 2.5, interval_s: 0.25 };
-        assert_eq!(line(random), format!("{start} --interval 0.25 --mtbf 2.5 --seed 9"));
+        let random = Kind::Random { mtbf_s: 2.5, every: 25 };
+        assert_eq!(line(random), format!("{start} --every 25 --mtbf 2.5 --max-restarts 1000 --seed 9"));
     }
 
     #[test]

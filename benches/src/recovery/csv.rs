@@ -1,7 +1,7 @@
 //! All measurements as comma-separated values (RFC 4180), one row each; an empty cell is what does not apply.
 
 use super::measurement::Measurement;
-use super::order::Kind;
+use super::order::{EVERY, Kind};
 
 /// Name of a column, and what stands in it.
 type Column = (&'static str, fn(&Measurement) -> String);
@@ -19,9 +19,9 @@ const COLUMNS: &[Column] = &[
         Kind::Random { mtbf_s, .. } => mtbf_s.to_string(),
         _ => String::new(),
     }),
-    ("interval_s", |m| match m.kind {
-        Kind::Random { interval_s, .. } => interval_s.to_string(),
-        _ => String::new(),
+    ("every", |m| match m.kind {
+        Kind::Random { every, .. } => every.to_string(),
+        _ => EVERY.to_string(),
     }),
     ("steps", |m| m.steps.to_string()),
     ("load_average", |m| m.load_average.to_string()),
@@ -87,15 +87,15 @@ mod tests {
         let runs = [
             measurement("none", Kind::Plain),
             measurement("disk:/a, \"b\"", Kind::Kill { victim: 3 }),
-            measurement("xor", Kind::Random { mtbf_s: 2.5, interval_s: 0.5 }),
+            measurement("xor", Kind::Random { mtbf_s: 2.5, every: 7 }),
         ];
         let text = csv(&runs);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 4);
-        assert!(lines[0].starts_with("kind,state_bytes,scheme,repetition,victim,mtbf_s,interval_s,steps,"));
-        assert!(lines[1].starts_with("plain,1048576,none,0,,,,40,0.5,4.25,4,3,0.0625,8,"));
-        assert!(lines[2].starts_with("kill,1048576,\"disk:/a, \"\"b\"\"\",0,3,,,40,"));
-        assert!(lines[3].starts_with("random,1048576,xor,0,,2.5,0.5,40,"));
+        assert!(lines[0].starts_with("kind,state_bytes,scheme,repetition,victim,mtbf_s,every,steps,"));
+        assert!(lines[1].starts_with("plain,1048576,none,0,,,5,40,0.5,4.25,4,3,0.0625,8,"));
+        assert!(lines[2].starts_with("kill,1048576,\"disk:/a, \"\"b\"\"\",0,3,,5,40,"));
+        assert!(lines[3].starts_with("random,1048576,xor,0,,2.5,7,40,"));
         for line in [lines[0], lines[1], lines[3]] {
             assert_eq!(line.split(',').count(), COLUMNS.len());
         }

@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(seconds(&forecast, &[run(0), run(1), run(1)]), 2.0 + 4.0 + 4.0);
         forecast.saw(run(2), 6.0);
         assert_eq!(seconds(&forecast, &[run(3)]), 4.0, "another scheme");
-        let random = Run { kind: Kind::Random { mtbf_s: 1.0, interval_s: 0.1 }, steps: 80, ..run(1) };
+        let random = Run { kind: Kind::Random { mtbf_s: 1.0, every: 3 }, steps: 80, ..run(1) };
         assert_eq!(seconds(&forecast, &[random]), 8.0);
     }
 }

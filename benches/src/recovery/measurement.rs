@@ -85,9 +85,12 @@ pub const CHECKPOINT_PHASES: [&str; 4] = ["copy", "encode", "exchange", "commit"
 impl Measurement {
     pub(crate) fn new(run: &Run, scheme: &str, load_average: f64, wall_s: f64, report: &Report) -> Self {
         let Report { result, checkpoints, failures, .. } = report;
-        let sum = |part: fn(&Failure) -> Option<f64>| failures.iter().filter_map(part).sum();
-        let restore =
-            |part: fn(&Restore) -> f64| failures.iter().filter_map(|f| f.restore.as_ref().map(part)).sum();
+        let sum = |part: fn(&Failure) -> Option<f64>| {
+            failures.iter().filter_map(part).fold(0.0, |sum, part| sum + part)
+        };
+        let restore = |part: fn(&Restore) -> f64| {
+            failures.iter().filter_map(|f| f.restore.as_ref().map(part)).fold(0.0, |sum, part| sum + part)
+        };
         Self {
             kind: run.kind,
             state_bytes: run.state,
@@ -158,7 +161,7 @@ pub(crate) mod tests {
         let report = serde_json::json!({
             "elapsed_s": 4.0, "kills_postponed": 0,
             "result": {"seconds": 3.0, "step_seconds": 0.0625, "vm_hwm_bytes": 4 << 20, "answer_hash": "ab"},
-            "checkpoints": {"committed": 8, "bytes_protected": (8 * 4) << 20, "bytes_sent": (8 * 4) << 20, "seconds": 1.0,
+            "checkpoints": {"committed": 8, "bytes_protected": 32 << 20, "bytes_sent": 32 << 20, "seconds": 1.0,
                 "phases": {"copy": 0.125, "encode": 0.25, "exchange": 0.5, "commit": 0.125}, "memory_overhead": 3.0},
             "failures": [{"detect_s": 0.25, "repair_s": 1.0, "agree_s": 0.5, "respawn_s": 0.75, "restore_s": 2.0,
                 "restore": {"generation": 1, "plan": 0.25, "rebuild": 0.5, "reprotect": 0.25, "load": 0.125},

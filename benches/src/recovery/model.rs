@@ -43,6 +43,10 @@ impl Costs {
     /// Work over time, between 0 and 1, with a checkpoint after every `interval_s` of work.
     pub fn efficiency(&self, mtbf_s: f64, interval_s: f64) -> f64 {
         let Self { checkpoint_s: c, recovery_s: r } = *self;
+        if interval_s + c == 0.0 {
+            // The limit: nothing is done again, and checkpoints are free.
+            return (-r / mtbf_s).exp();
+        }
         interval_s / (mtbf_s * (r / mtbf_s).exp() * ((interval_s + c) / mtbf_s).exp_m1())
     }
 
@@ -107,6 +111,8 @@ mod tests {
         let all: Vec<f64> = (0..9).map(|power| best(10f64.powi(power))).collect();
         assert!(all.is_sorted() && all[0] > 0.0 && all[0] < 0.6, "{all:?}");
         assert!((1.0 - all[8]).abs() < 1e-4, "{all:?}");
+        let free = Costs { checkpoint_s: 0.0, recovery_s: 1.0 };
+        assert!((free.efficiency(2.0, 0.0) - free.efficiency(2.0, 1e-9)).abs() < 1e-6);
         // Work that never comes to a checkpoint.
         assert_eq!(costs.efficiency(1e-6, 1.0), 0.0);
     }

@@ -52,8 +52,8 @@ pub enum Kind {
     Random {
         /// Mean time between failures of the job.
         mtbf_s: f64,
-        /// Between two checkpoints.
-        interval_s: f64,
+        /// Steps between two checkpoints.
+        every: u64,
     },
 }
 

@@ -97,7 +97,7 @@ const MODEL_WORDS: [&str; 2] = [
      of the ACM 17(9), 1974).",
     "Points without a line were really run, see below.",
 ];
-const TRIAL_WORDS: &str = "Runs in which random ranks are killed at the mean time given (--mtbf, --interval). Few failures \
+const TRIAL_WORDS: &str = "Runs in which random ranks are killed at the mean time given (--mtbf, --every). Work is the steps alone, at their mean length in that run. Few failures \
     fit into a short run, so their number is mostly luck: the last column is what the model says when it is told how many \
     there were.";
 

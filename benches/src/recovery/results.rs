@@ -49,7 +49,7 @@ pub struct Results {
     pub repeat: usize,
     /// Sizes of the state, each rank's.
     pub states: Vec<u64>,
-    /// Names of the schemes, without [`UNPROTECTED`].
+    /// Names of the schemes, without that for no protection.
     pub schemes: Vec<String>,
     /// Medians.
     pub summaries: Vec<Summary>,

@@ -26,11 +26,12 @@ pub struct Trial {
     pub scheme: String,
     /// Mean time between failures that was ordered.
     pub mtbf_s: f64,
-    /// Seconds between two checkpoints.
+    /// Seconds of work between two checkpoints.
     pub interval_s: f64,
     /// Failures that happened.
     pub failures: usize,
-    /// Seconds of the work alone: as many steps without protection.
+    /// Seconds of the work alone: the steps, at the mean of all steps of this run, so that what else the machine does
+    /// meanwhile is not taken for a cost.
     pub work_s: f64,
     /// Seconds that it took.
     pub time_s: f64,
@@ -69,8 +70,8 @@ pub(crate) fn trials(order: &Order, summaries: &[Summary]) -> Vec<Run> {
             let costs = protected.costs();
             let mtbf_s = rounded((RARITY * (costs.checkpoint_s + costs.recovery_s)).max(MTBF_S_LEAST));
             let step_s = unprotected.loop_s.median / STEPS as f64;
-            let interval_s = rounded(costs.daly_s(mtbf_s).max(step_s));
-            let kind = Kind::Random { mtbf_s, interval_s };
+            let every = (costs.daly_s(mtbf_s) / step_s).round().max(1.0) as u64;
+            let kind = Kind::Random { mtbf_s, every };
             let steps = (work_s(order) / step_s.max(1e-4)).ceil() as u64;
             runs.push(Run { state, scheme, kind, steps, repetition: 0 });
         }
@@ -87,9 +88,9 @@ fn rounded(number: f64) -> f64 {
 
 /// Holds a run against the model; none if it was no trial.
 pub(crate) fn judge(run: &Measurement, summaries: &[Summary]) -> Option<Trial> {
-    let Kind::Random { mtbf_s, interval_s } = run.kind else { return None };
+    let Kind::Random { mtbf_s, every } = run.kind else { return None };
+    let (work_s, interval_s) = (run.step_s * run.steps as f64, run.step_s * every as f64);
     let mut of_state = summaries.iter().filter(|summary| summary.state_bytes == run.state_bytes);
-    let work_s = of_state.clone().next()?.loop_s.median / STEPS as f64 * run.steps as f64;
     let protected = of_state.find(|summary| summary.scheme == run.scheme)?;
     let costs = protected.protected.as_ref()?.costs();
     // By the launcher's clock: of the processes, none may have lived through all of it.
@@ -132,14 +133,16 @@ mod tests {
         let summaries = summaries(&order.states, &order.schemes, 4, &runs);
         let [trial] = trials(&order, &summaries)[..] else { panic!("one trial") };
         // 4 * (0.125 + 3.25) s, and 6 s of steps of 3/40 s.
-        let Kind::Random { mtbf_s, interval_s } = trial.kind else { panic!("{trial:?}") };
+        let Kind::Random { mtbf_s, every } = trial.kind else { panic!("{trial:?}") };
         assert_eq!((mtbf_s, trial.steps), (14.0, 80));
-        assert!((1.7..1.9).contains(&interval_s), "{interval_s}");
+        // 1.79 s of steps of 0.075 s.
+        assert_eq!(every, 24);
+        let interval_s = 24.0 * 0.0625;
 
         let run = Measurement { steps: 80, elapsed_s: 9.0, failures: 0, ..measurement("xor", trial.kind) };
         let judged = judge(&run, &summaries).unwrap();
-        assert_eq!((judged.work_s, judged.time_s, judged.measured), (6.0, 8.0, 0.75));
-        assert_eq!(judged.predicted_for_failures, 6.0 / (6.0 * (1.0 + 0.125 / interval_s)));
+        assert_eq!((judged.work_s, judged.time_s, judged.measured), (5.0, 8.0, 0.625));
+        assert_eq!(judged.predicted_for_failures, 5.0 / (5.0 * (1.0 + 0.125 / interval_s)));
         assert!(judged.predicted < judged.predicted_for_failures);
         assert_eq!(judge(&runs[1], &summaries), None);
     }

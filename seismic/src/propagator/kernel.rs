@@ -13,8 +13,8 @@ use super::vectors::{beside, vectors, vectors_mut};
 use super::{Propagator, Wavefield};
 use crate::boundary::{Damping, REACH};
 
-/// Vectors of a column that are computed together. Addresses of neighbours are then loaded half as often; there are more
-/// of them than registers.
+/// Vectors of a column that are computed together. There are more neighbours than registers for their addresses; this
+/// loads those half as often.
 const BLOCK: usize = 2;
 
 /// Fields are rounded to multiples of its last bit, 2^-95. Ahead of a wave front they would otherwise fall through all
