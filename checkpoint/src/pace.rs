@@ -10,25 +10,43 @@ pub enum Interval {
     Seconds(f64),
 }
 
-/// The number of steps that fill `seconds` if `steps` of them took `elapsed` seconds. A surprisingly short time is
-/// not believed at once: at most twice as many steps as before.
-pub(crate) fn steps_in(seconds: f64, steps: u64, elapsed: f64) -> u64 {
-    let each = elapsed / steps.max(1) as f64;
-    let fit = if each > 0.0 { (seconds / each).round() as u64 } else { u64::MAX };
-    fit.clamp(1, steps.max(1).saturating_mul(2))
+/// How much longer than the one before an interval may be, in steps: a surprisingly short time is not believed at once.
+const GROWTH_MAX: u64 = 8;
+
+/// Counts out steps to fill an interval of seconds. What was learned of the steps outlives a restore.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Pace {
+    /// Seconds of a step; 0 while nothing is known.
+    each: f64,
+    /// Steps of the interval before.
+    steps: u64,
+}
+
+impl Pace {
+    /// `steps` more steps took `elapsed` seconds; gives the number of steps until the next checkpoint.
+    pub(crate) fn next(&mut self, seconds: f64, steps: u64, elapsed: f64) -> u64 {
+        if steps > 0 {
+            self.each = elapsed / steps as f64;
+        }
+        let fit = if self.each > 0.0 { (seconds / self.each).round() as u64 } else { 1 };
+        self.steps = fit.clamp(1, self.steps.saturating_mul(GROWTH_MAX).max(1));
+        self.steps
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::steps_in;
+    use super::Pace;
 
     #[test]
-    fn steps_fill_the_interval_and_grow_no_faster_than_twofold() {
-        assert_eq!(steps_in(1.0, 10, 0.5), 20);
-        assert_eq!(steps_in(1.0, 10, 1.6), 6);
-        assert_eq!(steps_in(1.0, 10, 0.1), 20, "not 100 at once");
-        assert_eq!(steps_in(1.0, 1, 60.0), 1);
-        assert_eq!(steps_in(1.0, 0, 0.0), 2);
-        assert_eq!(steps_in(1.0, 4, 0.0), 8);
+    fn steps_fill_the_interval_and_their_number_does_not_leap() {
+        let mut pace = Pace::default();
+        assert_eq!(pace.next(1.0, 0, 7.0), 1, "nothing is known");
+        assert_eq!(pace.next(1.0, 1, 0.01), 8, "not 100 at once");
+        assert_eq!(pace.next(1.0, 8, 0.08), 64);
+        assert_eq!(pace.next(1.0, 64, 0.64), 100);
+        assert_eq!(pace.next(1.0, 0, 3.0), 100, "after a restore");
+        assert_eq!(pace.next(1.0, 2, 3.0), 1);
+        assert_eq!(pace.next(1.0, 1, 0.0), 1, "a time of nothing says nothing");
     }
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpointer::{Checkpointer, Restored};
 use crate::error::{CheckpointError, ProtectError};
-use crate::pace::{Interval, steps_in};
+use crate::pace::{Interval, Pace};
 use crate::region::{Field, Part, Protect, Walk};
 use crate::scheme::Scheme;
 use crate::stats::Stats;
@@ -209,6 +209,7 @@ pub fn run<P: Program>(
         checkpointer,
         program,
         live: false,
+        pace: Pace::default(),
         due: 0,
         clock: Clock::start(),
         last: (0, Time(0)),
@@ -272,6 +273,7 @@ struct Session<'a, P: Program> {
     live: bool,
     /// The step after which the next checkpoint is due, with [`Interval::Seconds`].
     due: u64,
+    pace: Pace,
     clock: Clock,
     /// The step of the last checkpoint or restore, and when that was over.
     last: (u64, Time),
@@ -360,8 +362,8 @@ impl<P: Program> Session<'_, P> {
         let Interval::Seconds(seconds) = self.protection.interval else { return Ok(()) };
         let now = self.clock.now();
         let (before, since) = self.last;
-        let mut next =
-            [step + steps_in(seconds, step.saturating_sub(before), now.since(since).as_secs_f64())];
+        let done = step.saturating_sub(before);
+        let mut next = [step + self.pace.next(seconds, done, now.since(since).as_secs_f64())];
         if self.world.rank() == 0 {
             (1..self.world.size()).try_for_each(|rank| self.orders.send(&next, rank, PACE))?;
         } else {
