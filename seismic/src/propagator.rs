@@ -14,6 +14,7 @@
 //! | memory that is read or written when columns stay in the cache | 16 bytes |
 //! | time, one core | see the `seismic` benchmark |
 
+mod aligned;
 mod grid;
 mod kernel;
 mod layers;
@@ -25,6 +26,7 @@ use crate::boundary::{Damping, LAYER, PADDED_STRIP, STRIP};
 use crate::check::{CheckError, check_stability, velocity_range};
 use crate::stencil::{first_derivative, radius, second_derivative};
 use crate::{Model, Node};
+pub use aligned::Aligned;
 use grid::Grid;
 use kernel::{Step, Weights};
 
@@ -33,7 +35,7 @@ use kernel::{Step, Weights};
 pub struct Propagator {
     grid: Grid,
     /// `v^2 dt^2 / h^2` at every point, laid out as the fields are; 0 outside the grid.
-    factor: Vec<f32>,
+    factor: Aligned,
     weights: Weights,
     damping: Damping,
     /// A column of zeros, for columns that a layer does not have.
@@ -45,22 +47,22 @@ pub struct Propagator {
 /// Made by [`Propagator::still`]; [`Wavefield::default`] is an empty one to be restored into.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wavefield {
-    current: Vec<f32>,
-    previous: Vec<f32>,
-    psi_x: Vec<f32>,
-    zeta_x: Vec<f32>,
-    psi_z: Vec<f32>,
-    zeta_z: Vec<f32>,
+    current: Aligned,
+    previous: Aligned,
+    psi_x: Aligned,
+    zeta_x: Aligned,
+    psi_z: Aligned,
+    zeta_z: Aligned,
 }
 
 impl Wavefield {
     /// The vectors: the field now, one step ago, and four of the absorbing layers. Each keeps its length during a run.
-    pub fn parts(&self) -> [&Vec<f32>; 6] {
+    pub fn parts(&self) -> [&Aligned; 6] {
         [&self.current, &self.previous, &self.psi_x, &self.zeta_x, &self.psi_z, &self.zeta_z]
     }
 
     /// The vectors of [`Wavefield::parts`], to restore them. Check with [`Propagator::fits`] afterwards.
-    pub fn parts_mut(&mut self) -> [&mut Vec<f32>; 6] {
+    pub fn parts_mut(&mut self) -> [&mut Aligned; 6] {
         [
             &mut self.current,
             &mut self.previous,
@@ -86,7 +88,7 @@ impl Propagator {
     fn unchecked(model: &Model, order: usize, dt: f64) -> Result<Self, CheckError> {
         let (v_min, v_max) = velocity_range(model)?;
         let grid = Grid::new(model.nx + 2 * LAYER, model.nz + 2 * LAYER, radius(order)?);
-        let mut factor = vec![0.0; grid.len];
+        let mut factor = Aligned::zeros(grid.len);
         for ix in 0..grid.nx {
             for iz in 0..grid.nz {
                 let nearest = Node {
@@ -105,13 +107,13 @@ impl Propagator {
 
     /// The field before a shot: zero everywhere.
     pub fn still(&self) -> Wavefield {
-        let [current, previous, psi_x, zeta_x, psi_z, zeta_z] = self.lengths().map(|len| vec![0.0; len]);
+        let [current, previous, psi_x, zeta_x, psi_z, zeta_z] = self.lengths().map(Aligned::zeros);
         Wavefield { current, previous, psi_x, zeta_x, psi_z, zeta_z }
     }
 
     /// Whether the vectors of `field` have the lengths that this propagator works on.
     pub fn fits(&self, field: &Wavefield) -> bool {
-        field.parts().map(Vec::len) == self.lengths()
+        field.parts().map(|part| part.len()) == self.lengths()
     }
 
     /// Points of the grid, the absorbing layers included: what a step computes.
@@ -246,7 +248,7 @@ mod tests {
         }
         for (wide, narrow) in wide.parts().into_iter().zip(narrow.parts()) {
             assert!(wide.iter().any(|&v| v != 0.0));
-            assert!(wide.iter().zip(narrow).all(|(wide, narrow)| wide.to_bits() == narrow.to_bits()));
+            assert!(wide.iter().zip(narrow.iter()).all(|(wide, narrow)| wide.to_bits() == narrow.to_bits()));
         }
     }
 

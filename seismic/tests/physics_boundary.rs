@@ -64,7 +64,7 @@ fn contrasts(nx: usize, nz: usize) -> Model {
 }
 
 fn energy(field: &Wavefield) -> f64 {
-    field.parts().into_iter().flatten().map(|&v| f64::from(v) * f64::from(v)).sum()
+    field.parts().into_iter().flat_map(|part| part.iter()).map(|&v| f64::from(v) * f64::from(v)).sum()
 }
 
 /// Energy at the end of the wavelet and after each of four equal parts of the run.

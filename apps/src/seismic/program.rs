@@ -71,7 +71,12 @@ impl Protect for State {
                 if self.protects_shots {
                     walk.serde(&mut self.shot)?;
                     Field::walk(&mut self.traces, walk)?;
-                    self.field.parts_mut().into_iter().try_for_each(|part| Field::walk(part, walk))?;
+                    for part in self.field.parts_mut() {
+                        let mut length = part.len();
+                        walk.serde(&mut length)?;
+                        part.resize(length);
+                        walk.plain(&mut part[..])?;
+                    }
                 }
                 Ok(())
             }

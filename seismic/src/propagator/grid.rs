@@ -2,9 +2,6 @@
 
 /// Floats of two of the widest vectors: columns are computed in multiples of it, and start at multiples of it.
 const LANES: usize = 32;
-/// Floats before the first column. Large blocks come from the usual allocators 16 bytes after a multiple of 64, so
-/// this makes columns start at cache lines. It is a matter of speed alone.
-const LEAD: usize = 12;
 /// A distance of columns that is a multiple of this (4 KiB) would put all columns of a stencil into one cache set.
 const PAGE: usize = 1024;
 
@@ -33,12 +30,12 @@ impl Grid {
         if stride.is_multiple_of(PAGE) {
             stride += LANES;
         }
-        Self { nx, nz, radius, run, stride, len: LEAD + (nx + 2 * radius) * stride }
+        Self { nx, nz, radius, run, stride, len: (nx + 2 * radius) * stride }
     }
 
     /// Index of the topmost point of a column.
     #[inline(always)]
     pub(super) fn column(&self, ix: usize) -> usize {
-        LEAD + (ix + self.radius) * self.stride
+        (ix + self.radius) * self.stride
     }
 }
