@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::process::ExitCode;
 
 use ft_comm::fault::KillSpec;
-use ft_comm::launch::Failure;
+use ft_comm::launch::Ending;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -37,9 +37,9 @@ pub(crate) trait App: Debug {
     /// Runs one rank.
     fn rank(&self) -> ExitCode;
 
-    /// Adds to the result what the launcher knows: the failures of the job.
-    fn complete(&self, result: &mut Value, failures: &[Failure]) {
-        let _ = (result, failures);
+    /// Adds to the result what the launcher knows: failures, and the time of the whole job.
+    fn complete(&self, result: &mut Value, ending: &Ending) {
+        let _ = (result, ending);
     }
 
     /// What is wrong with the result of a run that came to its end; empty if it is right.

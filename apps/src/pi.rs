@@ -111,7 +111,8 @@ impl Program for Sampling {
             eprintln!("pi: {}", line());
         }
         let done = counted.samples as f64 / self.args.samples as f64;
-        self.reporter.say(world, || (Some(done), line()));
+        let pi = format!("pi = {:.8} +- {:.8}", estimate.pi(), estimate.standard_error());
+        self.reporter.say(world, || (Some(done), format!("{pi}, {:.0} million a second", rate * 1e-6)));
         Ok(if counted.samples == self.args.samples { Flow::Done } else { Flow::Continue })
     }
 

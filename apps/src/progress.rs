@@ -7,6 +7,8 @@ use ft_comm::proto::arbiter::Event;
 use ft_comm::time::Time;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::report::count;
+
 /// Setting that tells rank 0 that somebody looks at its progress.
 pub(crate) const PROGRESS: &str = "progress";
 
@@ -76,7 +78,9 @@ impl Display {
             (Some(bar), said) => {
                 said.into_iter().for_each(|line| bar.println(line));
                 let Self { work, checkpoints, failures, .. } = self;
-                bar.set_message(format!("{work}, {checkpoints} checkpoints, {failures} failures"));
+                let (checkpoints, failures) =
+                    (count(*checkpoints, "checkpoint"), count(*failures, "failure"));
+                bar.set_message(format!("{work}, {checkpoints}, {failures}"));
                 bar.tick();
             }
             (None, Some(line)) if self.verbose => eprintln!("{line}"),

@@ -82,7 +82,7 @@ impl Report {
         let mut result: Value =
             reports.first().and_then(|r| serde_json::from_slice(&r.output).ok()).unwrap_or(Value::Null);
         let done = !ending.outputs.is_empty();
-        app.iter().for_each(|app| app.complete(&mut result, &ending.failures));
+        app.iter().for_each(|app| app.complete(&mut result, ending));
         let complaint = app.filter(|_| done).map_or(String::new(), |app| app.complaint(&result));
         // A bundled program has nothing to do once its ranks have agreed that all is done: how its processes end
         // after that says nothing about the answer.
@@ -231,7 +231,7 @@ fn bytes(count: u64) -> String {
 }
 
 /// "1 rank", "4 ranks".
-fn count(number: impl Into<u64>, noun: &str) -> String {
+pub(crate) fn count(number: impl Into<u64>, noun: &str) -> String {
     let number = number.into();
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ft_comm::launch::Failure;
+use ft_comm::launch::Ending;
 use serde_json::Value;
 
 use crate::app::{App, read};
@@ -32,9 +32,9 @@ impl App for SeismicArgs {
         rank::run(&mut Modelling::new(self.clone()))
     }
 
-    fn complete(&self, result: &mut Value, failures: &[Failure]) {
+    fn complete(&self, result: &mut Value, ending: &Ending) {
         if let Some(mut summary) = read::<Summary>(result) {
-            summary.predict(failures);
+            summary.predict(&ending.failures, ending.elapsed.as_secs_f64());
             *result = serde_json::to_value(summary).expect("a summary can be written");
         }
     }

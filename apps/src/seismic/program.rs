@@ -19,7 +19,7 @@ use super::args::SeismicArgs;
 use super::gathers::{self, GatherError};
 use super::setup::{Setup, Steps};
 use super::summary::{self, Measured, Summary};
-use crate::rank::Reporter;
+use crate::rank::{Rate, Reporter};
 
 /// How often a rank looks for failures while it computes.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -90,6 +90,7 @@ pub(super) struct Modelling {
     args: SeismicArgs,
     propagator: Option<Propagator>,
     reporter: Reporter,
+    rate: Rate,
     clock: Clock,
     looked: Time,
     /// Gathers that this process has begun to write.
@@ -103,6 +104,7 @@ impl Modelling {
             args,
             propagator: None,
             reporter: Reporter::new(),
+            rate: Rate::new(),
             clock: Clock::start(),
             looked: Time(0),
             writes: 0,
@@ -226,8 +228,10 @@ impl Program for Modelling {
     }
 
     fn rebuild(&mut self, state: &mut State, _: &World) -> Result<(), SeismicError> {
+        // Survivors have theirs.
         if self.propagator.is_none() {
             self.propagator = Some(Propagator::new(&state.model, state.steps.order, state.steps.dt)?);
+            self.rate.restart(summary::steps_done(&state.worker, state.steps.wavelet.len() as u64));
         }
         Ok(())
     }
@@ -242,7 +246,7 @@ impl Program for Modelling {
         let done = state.worker.meet(world.comm())?;
         world.activity(activity::COMPUTING);
         self.reporter
-            .say(world, || summary::progress(&state.worker, state.steps.wavelet.len() as u64, self.clock));
+            .say(world, || summary::progress(&state.worker, state.steps.wavelet.len() as u64, &self.rate));
         Ok(if done { Flow::Done } else { Flow::Continue })
     }
 
@@ -254,7 +258,7 @@ impl Program for Modelling {
         let hash = self.hash(&state.survey, world)?;
         let summary =
             Summary::new(&state.model, &state.survey, &state.steps, state.worker.bag(), world.size(), points)
-                .measured(all, self.clock.now().since(Time(0)).as_secs_f64())
+                .measured(all)
                 .hashed(hash);
         Ok(serde_json::to_vec(&summary).expect("a summary can be written"))
     }

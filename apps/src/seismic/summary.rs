@@ -3,12 +3,12 @@
 use ft_checkpoint::Worker;
 use ft_checkpoint::bag::{Bag, Outcome, Run};
 use ft_comm::launch::Failure;
-use ft_comm::time::{Clock, Time};
 use ft_seismic::Model;
 use ft_seismic::geometry::Survey;
 use serde::{Deserialize, Serialize};
 
 use super::setup::Steps;
+use crate::rank::Rate;
 
 /// What ranks have spent on modelling.
 #[derive(Clone, Copy, Debug, Default)]
@@ -92,13 +92,11 @@ impl Summary {
         }
     }
 
-    /// Adds what `spent` says: of all ranks together, in a run of `elapsed` seconds.
-    pub(super) fn measured(mut self, spent: Measured, elapsed: f64) -> Self {
+    /// Adds what `spent` says, of all ranks together.
+    pub(super) fn measured(mut self, spent: Measured) -> Self {
         let step = spent.seconds / spent.steps.max(1) as f64;
         self.points_per_second = if step > 0.0 { self.points_per_second / step } else { 0.0 };
-        self.shots_per_second = self.time.shots as f64 / elapsed;
         self.time.seconds_per_shot = step * self.steps_per_shot as f64;
-        self.time.measured_s = elapsed;
         self
     }
 
@@ -107,12 +105,14 @@ impl Summary {
         self
     }
 
-    /// Predicts the time of the run from its failures.
-    pub(super) fn predict(&mut self, failures: &[Failure]) {
+    /// Predicts the time of the run from its failures; it was `elapsed` seconds.
+    pub(super) fn predict(&mut self, failures: &[Failure], elapsed: f64) {
+        self.shots_per_second = self.time.shots as f64 / elapsed;
         let spans = failures.iter().map(|f| {
             [f.detect, f.repair, f.restore].into_iter().flatten().map(|span| span.as_secs_f64()).sum::<f64>()
         });
         let time = &mut self.time;
+        time.measured_s = elapsed;
         time.lost = failures.iter().map(|failure| failure.ranks.len()).sum();
         time.seconds_per_repair =
             if failures.is_empty() { 0.0 } else { spans.sum::<f64>() / failures.len() as f64 };
@@ -181,12 +181,17 @@ fn describe(run: &Run) -> String {
 }
 
 /// Share of the work that is done, and a line about it.
-pub(super) fn progress(worker: &Worker, steps_per_shot: u64, clock: Clock) -> (Option<f64>, String) {
+pub(super) fn progress(worker: &Worker, steps_per_shot: u64, rate: &Rate) -> (Option<f64>, String) {
     let (done, all) = (worker.bag().done(), worker.bag().runs().len());
-    let under_way = worker.bag().progress() as f64 / steps_per_shot.max(1) as f64;
-    let share = (done as f64 + under_way) / all.max(1) as f64;
-    let rate = 60.0 * share * all as f64 / clock.now().since(Time(0)).as_secs_f64();
+    let steps = steps_done(worker, steps_per_shot);
+    let share = steps as f64 / (steps_per_shot * all as u64).max(1) as f64;
+    let rate = 60.0 * rate.per_second(steps) / steps_per_shot.max(1) as f64;
     (Some(share), format!("{done} of {all} shots, {rate:.1} a minute"))
+}
+
+/// Time steps of all shots that are done, as known at the last meeting.
+pub(super) fn steps_done(worker: &Worker, steps_per_shot: u64) -> u64 {
+    worker.bag().done() as u64 * steps_per_shot + worker.bag().progress()
 }
 
 #[cfg(test)]
@@ -222,16 +227,17 @@ mod tests {
     fn the_model_of_the_literature_is_as_printed() {
         let mut quiet = summary(24, 4);
         quiet.steps_repeated = 0;
-        quiet.predict(&[]);
+        quiet.predict(&[], 13.0);
+        assert_eq!((quiet.time.measured_s, quiet.shots_per_second), (13.0, 24.0 / 13.0));
         assert_eq!((quiet.time.predicted_s, quiet.time.predicted_replaced_s), (Some(12.0), 12.0));
         let mut one = summary(24, 4);
-        one.predict(&[failure(&[2])]);
+        one.predict(&[failure(&[2])], 14.0);
         // 24 / 3 * 2 + 2 + 1 * 1
         assert_eq!(one.time.predicted_s, Some(19.0));
         // (24 + 0.5) / 4 * 2 + 1
         assert_eq!(one.time.predicted_replaced_s, 13.25);
         let mut all = summary(24, 4);
-        all.predict(&[failure(&[0, 1]), failure(&[2, 3])]);
+        all.predict(&[failure(&[0, 1]), failure(&[2, 3])], 20.0);
         assert_eq!((all.time.predicted_s, all.time.lost), (None, 4));
     }
 }
