@@ -57,7 +57,7 @@ pub(crate) trait App: Debug {
     /// The result for people.
     fn lines(&self, result: &Value) -> Vec<String>;
 
-    /// Pictures and the like that the launcher makes when all is done.
+    /// What the launcher does when the job is over: pictures, cleaning up. The result is null if the job failed.
     fn finish(&self, result: &Value) -> Result<(), String> {
         let _ = result;
         Ok(())

@@ -276,7 +276,6 @@ pub(crate) fn parse(argv: &[OsString]) -> Result<Asked, Stop> {
     let invocation = if let Some(bundled) = BUNDLED.iter().find(|app| name == app.name) {
         let argv: Vec<OsString> = before.iter().chain(args).cloned().collect();
         let (options, app) = (bundled.parse)(bundled, &argv).map_err(stop)?;
-        app.check(&options).map_err(|complaint| Stop::usage(&complaint, HINT))?;
         Invocation { options, program: Program::App(bundled, app) }
     } else {
         let path = own_program(name)?;

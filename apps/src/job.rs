@@ -46,7 +46,10 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     let options = &invocation.options;
     let scheme = scheme(options).map_err(usage)?;
     let layout = Layout::new(scheme.clone(), options.ranks(), options.parity_ranks, None).map_err(usage)?;
-    let mut specs = options.kill.clone();
+    options.kill.iter().try_for_each(|kill| kill.validate(layout.total_ranks())).map_err(usage)?;
+    if let Some(file) = &options.timeline {
+        ft_figures::check_path(file).map_err(usage)?;
+    }
     let app = match &invocation.program {
         Program::App(_, app) => Some(&**app),
         Program::Own { path, .. } => {
@@ -54,12 +57,11 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
             None
         }
     };
+    // Only here: a rank must not look at the world outside, nor tidy it up.
+    app.map_or(Ok(()), |app| app.check(options)).map_err(usage)?;
+    let mut specs = options.kill.clone();
     specs.extend(app.map_or(vec![], |app| app.kills(options)));
-    specs.iter().try_for_each(|kill| kill.validate(layout.total_ranks())).map_err(usage)?;
     let kills: Vec<String> = specs.iter().map(ToString::to_string).collect();
-    if let Some(file) = &options.timeline {
-        ft_figures::check_path(file).map_err(usage)?;
-    }
 
     let mut args: Vec<OsString> = vec![crate::RANK_OF.into(), std::process::id().to_string().into()];
     args.extend_from_slice(arguments);
@@ -103,7 +105,7 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         let title = report.title();
         recorder.save(title, ending.elapsed.as_secs_f64(), layout.ranks(), file).map_err(failed)?;
     }
-    if let (Some(app), false) = (app, ending.outputs.is_empty()) {
+    if let Some(app) = app {
         app.finish(report.result()).map_err(failed)?;
     }
     for spec in report.unfired() {

@@ -47,9 +47,13 @@ impl App for SeismicArgs {
         read(result).map_or(vec![], |summary: Summary| summary.lines())
     }
 
-    fn finish(&self, _: &Value) -> Result<(), String> {
+    fn finish(&self, result: &Value) -> Result<(), String> {
         let Some(out) = self.out.as_deref() else { return Ok(()) };
         gathers::clean(out).map_err(|error| error.to_string())?;
-        if self.pictures { pictures::of_survey(&Setup::new(self)?, self, out) } else { Ok(()) }
+        if self.pictures && !result.is_null() {
+            pictures::of_survey(&Setup::new(self)?, self, out)
+        } else {
+            Ok(())
+        }
     }
 }

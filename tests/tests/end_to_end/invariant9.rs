@@ -90,3 +90,27 @@ fn no_file_is_written_and_none_but_the_program_is_read_for_a_rebuild() {
         opened.iter().filter(|call| !call.failed && !call.is_program()).map(|call| call.line).collect();
     assert!(foreign.is_empty(), "opened after the death: {foreign:#?}");
 }
+
+/// A bundled app looks at its input once in the launcher and once on each rank; a replacement has it from the others.
+#[test]
+fn a_replacement_reads_no_model() {
+    let Some(strace) = strace() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (model, trace) = (folder.path().join("model.bin"), folder.path().join("trace"));
+    std::fs::write(&model, 2000f32.to_le_bytes().repeat(60 * 40)).unwrap();
+
+    let run = Run::program(&strace, "-f -qq -s 300 -e trace=open,openat,openat2 -o").arg(&trace);
+    let run = run.arg(built().join("ftrun")).arg("-n").arg("3").arg("--json").arg("--kill").arg("1@step=2");
+    let run = run.arg("seismic").arg("--model").arg(&model).arg("--out").arg(folder.path().join("out"));
+    let options = "--shape 60x40 --spacing 10 --time 0.5 --shots 3 --slice 1";
+    let outcome = options.split_whitespace().fold(run, Run::arg).finish().expect(0);
+    assert_eq!(outcome.report().failures().len(), 1, "{outcome}");
+
+    let trace = String::from_utf8_lossy(&std::fs::read(trace).unwrap()).into_owned();
+    let reads = |trace: &str| {
+        let opened = trace.lines().filter_map(Opened::read);
+        opened.filter(|call| call.path == model.to_str().unwrap()).count()
+    };
+    let (before, after) = trace.split_once("killed by SIGKILL").expect("a rank was killed");
+    assert_eq!((reads(before), reads(after)), (4, 0), "{trace}");
+}

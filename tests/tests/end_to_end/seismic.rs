@@ -99,6 +99,19 @@ fn a_protected_shot_goes_on_in_the_middle() {
 }
 
 #[test]
+fn a_job_that_fails_while_writing_leaves_whole_gathers_only() {
+    let (undisturbed, _) = model("-n 4", SURVEY);
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("gathers");
+    let options = "-n 4 --scheme none --json --kill 2@at=gather-write:1 --out";
+    let outcome = Run::ftrun(&format!("{SURVEY} {options}")).arg(&out).finish().expect(3);
+    assert_eq!(outcome.report().unfired(), [""; 0], "{outcome}");
+    for (name, bytes) in files(&out) {
+        assert!(undisturbed.get(&name) == Some(&bytes), "{name}: {outcome}");
+    }
+}
+
+#[test]
 fn random_kills() {
     check(
         &["-n 4 --scheme rs:2+2 --mtbf 0.1 --max-restarts 50"],
