@@ -257,8 +257,8 @@ impl Program for Modelling {
         let points = self.propagator.as_ref().map_or(0, Propagator::points);
         let hash = self.hash(&state.survey, world)?;
         let summary =
-            Summary::new(&state.model, &state.survey, &state.steps, state.worker.bag(), world.size(), points)
-                .measured(all)
+            Summary::new(&state.model, &state.survey, &state.steps, state.worker.bag(), world.size())
+                .measured(all, points)
                 .hashed(hash);
         Ok(serde_json::to_vec(&summary).expect("a summary can be written"))
     }

@@ -65,14 +65,7 @@ struct TimeModel {
 }
 
 impl Summary {
-    pub(super) fn new(
-        model: &Model,
-        survey: &Survey,
-        steps: &Steps,
-        bag: &Bag,
-        processors: usize,
-        points: usize,
-    ) -> Self {
+    pub(super) fn new(model: &Model, survey: &Survey, steps: &Steps, bag: &Bag, processors: usize) -> Self {
         let shots = survey.shots.iter().zip(bag.runs());
         let shots: Vec<ShotReport> =
             shots.map(|(shot, runs)| ShotReport { number: shot.number, runs: runs.clone() }).collect();
@@ -86,16 +79,15 @@ impl Summary {
             steps_per_shot: steps.wavelet.len() as u64,
             steps_repeated: shots.iter().flat_map(|shot| &shot.runs).map(|run| run.steps_lost).sum(),
             time: TimeModel { shots: shots.len(), processors, ..TimeModel::default() },
-            points_per_second: points as f64,
             shots,
             ..Self::default()
         }
     }
 
-    /// Adds what `spent` says, of all ranks together.
-    pub(super) fn measured(mut self, spent: Measured) -> Self {
+    /// Adds what `spent` says, of all ranks together, for steps of so many grid points.
+    pub(super) fn measured(mut self, spent: Measured, points: usize) -> Self {
         let step = spent.seconds / spent.steps.max(1) as f64;
-        self.points_per_second = if step > 0.0 { self.points_per_second / step } else { 0.0 };
+        self.points_per_second = if step > 0.0 { points as f64 / step } else { 0.0 };
         self.time.seconds_per_shot = step * self.steps_per_shot as f64;
         self
     }
