@@ -3,6 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64;
 use serde::Serialize;
 
 /// What is to be measured.
@@ -81,7 +84,7 @@ pub(crate) struct Run {
 /// The runs without failures or with one, in their order: in each repetition everything once, shuffled, so that what
 /// else the machine does meanwhile hits all alike. The victims take turns.
 pub(crate) fn runs(order: &Order) -> Vec<Run> {
-    let mut random = SplitMix(order.seed);
+    let mut random = Pcg64::seed_from_u64(order.seed);
     let mut all = Vec::new();
     for repetition in 0..order.repeat {
         let mut round = Vec::new();
@@ -94,25 +97,10 @@ pub(crate) fn runs(order: &Order) -> Vec<Run> {
                 }
             }
         }
-        for last in (1..round.len()).rev() {
-            round.swap(last, random.below(last as u64 + 1) as usize);
-        }
+        round.shuffle(&mut random);
         all.extend(round);
     }
     all
-}
-
-/// Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
-    }
 }
 
 #[cfg(test)]

@@ -91,10 +91,6 @@ pub struct Arbiter {
     beat_due: Time,
     fired: BTreeSet<usize>,
     random: Option<RandomKills>,
-    /// Ranks that were lost, until all are back at work.
-    unsettled: BTreeSet<Rank>,
-    /// Ranks that a random kill struck and that are not known to be lost yet.
-    struck: BTreeSet<Rank>,
     /// Processes that were told to exit without goodbye.
     dying: BTreeSet<PeerId>,
     next_peer: u32,
@@ -130,8 +126,6 @@ impl Arbiter {
             next_peer: u32::try_from(config.total + 1).expect("ranks are few"),
             detector: Detector::new(config.timeout, now),
             random: config.mtbf.clone().map(RandomKills::new),
-            unsettled: BTreeSet::new(),
-            struck: BTreeSet::new(),
             config,
             generation: None,
             chairs,
@@ -245,7 +239,7 @@ impl Arbiter {
                     if let Some(all) = self.chairs.iter().map(|c| c.resumed).collect::<Option<Vec<_>>>() {
                         self.chairs.iter_mut().for_each(|chair| chair.resumed = None);
                         let steps_lost = all.into_iter().max().unwrap_or(0);
-                        self.settle();
+                        self.random.iter_mut().for_each(RandomKills::settled);
                         self.record(Event::Resumed { generation, steps_lost });
                     }
                 }
@@ -430,12 +424,6 @@ impl Arbiter {
         }
     }
 
-    /// All ranks are at work; but one that was struck and has not been missed yet.
-    fn settle(&mut self) {
-        self.unsettled.clone_from(&self.struck);
-        self.random.iter_mut().for_each(RandomKills::settled);
-    }
-
     fn strike_at_random(&mut self, now: Time) {
         let Some(random) = &mut self.random else { return };
         if self.generation.is_none() || self.finished {
@@ -444,11 +432,8 @@ impl Arbiter {
         random.start(now);
         let living = |rank: &Rank| matches!(self.chairs[*rank].phase, Phase::Member | Phase::Ready(_));
         let living: Vec<Rank> = (0..self.chairs.len()).filter(living).collect();
-        if let Some(rank) = random.strike(now, &living, &self.unsettled) {
+        if let Some(rank) = random.strike(now, &living) {
             let peer = self.chairs[rank].peer;
-            // Two kills before the first is noticed must not pass for one.
-            self.unsettled.insert(rank);
-            self.struck.insert(rank);
             self.record(Event::RandomKill { rank });
             self.effects.push_back(Effect::Kill(peer));
         }
@@ -480,8 +465,7 @@ impl Arbiter {
         let member = matches!(chair.phase, Phase::Member | Phase::Ready(_));
         self.detector.forget(lost);
         self.noted = (false, false);
-        self.unsettled.insert(rank);
-        self.struck.remove(&rank);
+        self.random.iter_mut().for_each(|random| random.lost(rank));
         chair.failures += 1;
         let failures = chair.failures;
         let generation = self.generation.filter(|_| member);
@@ -578,7 +562,7 @@ impl Arbiter {
             (chair.output, chair.resumed) = (None, None);
         }
         if generation == 0 {
-            self.settle();
+            self.random.iter_mut().for_each(RandomKills::settled);
         }
         self.record(Event::Decided { generation, failed });
         self.broadcast(&ToRank::Decided(membership));

@@ -33,11 +33,23 @@ pub(super) struct RandomKills {
     /// The kill that is due waits already.
     waiting: bool,
     postponed: u32,
+    /// Ranks that were lost, until all are back at work.
+    unsettled: BTreeSet<Rank>,
+    /// Ranks that were struck and are not known to be lost yet.
+    struck: BTreeSet<Rank>,
 }
 
 impl RandomKills {
     pub(super) fn new(order: Mtbf) -> Self {
-        Self { random: Pcg64::seed_from_u64(order.seed), order, due: None, waiting: false, postponed: 0 }
+        Self {
+            random: Pcg64::seed_from_u64(order.seed),
+            order,
+            due: None,
+            waiting: false,
+            postponed: 0,
+            unsettled: BTreeSet::new(),
+            struck: BTreeSet::new(),
+        }
     }
 
     /// The clock starts with the job, once all ranks have joined.
@@ -58,14 +70,14 @@ impl RandomKills {
         self.due.filter(|_| !self.waiting)
     }
 
-    /// Whom to kill now, if anybody: one of `living` (in order), unless its group has no tolerance left beside those
-    /// that are `unsettled`, lost and not back at work.
-    pub(super) fn strike(&mut self, now: Time, living: &[Rank], unsettled: &BTreeSet<Rank>) -> Option<Rank> {
+    /// Whom to kill now, if anybody: one of `living` (in order), unless some group has no tolerance left beside those
+    /// that are lost and not back at work.
+    pub(super) fn strike(&mut self, now: Time, living: &[Rank]) -> Option<Rank> {
         if living.is_empty() || self.due.is_none_or(|due| now < due) {
             return None;
         }
         if !self.order.groups.iter().all(|(members, tolerance)| {
-            members.iter().filter(|rank| unsettled.contains(rank)).count() < *tolerance
+            members.iter().filter(|rank| self.unsettled.contains(rank)).count() < *tolerance
         }) {
             self.postponed += u32::from(!self.waiting);
             self.waiting = true;
@@ -74,11 +86,21 @@ impl RandomKills {
         self.waiting = false;
         let victim = living[self.random.random_range(0..living.len())];
         self.schedule(now);
+        // Two kills before the first is noticed must not pass for one.
+        self.unsettled.insert(victim);
+        self.struck.insert(victim);
         Some(victim)
     }
 
-    /// Ranks are back at work: what waits may strike.
+    /// `rank` is known to be lost, in whatever way.
+    pub(super) fn lost(&mut self, rank: Rank) {
+        self.unsettled.insert(rank);
+        self.struck.remove(&rank);
+    }
+
+    /// All ranks are at work, but for those that were struck and have not been missed yet: what waits may strike.
     pub(super) fn settled(&mut self) {
+        self.unsettled.clone_from(&self.struck);
         self.waiting = false;
     }
 
@@ -103,7 +125,9 @@ mod tests {
         let mut struck = vec![];
         while struck.len() < count {
             let now = random.due().expect("scheduled");
-            struck.extend(random.strike(now, &[0, 1, 2, 3], &BTreeSet::new()).map(|rank| (now, rank)));
+            struck.extend(random.strike(now, &[0, 1, 2, 3]).map(|rank| (now, rank)));
+            struck.last().into_iter().for_each(|(_, rank)| random.lost(*rank));
+            random.settled();
         }
         struck
     }
@@ -126,22 +150,28 @@ mod tests {
         let mut random = RandomKills::new(order(1));
         random.start(Time(0));
         let late = Time(u64::MAX / 2);
-        let lost = BTreeSet::from([2]);
-        assert_eq!(random.strike(late, &[0, 1, 3], &lost), None);
-        assert_eq!(random.strike(late, &[0, 1, 3], &lost), None);
+        random.lost(2);
+        assert_eq!(random.strike(late, &[0, 1, 3]), None);
+        assert_eq!(random.strike(late, &[0, 1, 3]), None);
         assert_eq!((random.postponed(), random.due()), (1, None));
         random.settled();
-        assert!(random.strike(late, &[0, 1, 2, 3], &BTreeSet::new()).is_some());
+        let struck = random.strike(late, &[0, 1, 2, 3]).expect("the one that waited");
         assert_eq!(random.postponed(), 1);
+        // It has not been missed yet when the others report that they are at work.
+        random.settled();
+        assert_eq!(random.strike(Time(u64::MAX), &[0, 1, 2, 3]), None);
+        random.lost(struck);
+        random.settled();
+        assert!(random.strike(Time(u64::MAX), &[0, 1, 2, 3]).is_some());
     }
 
     #[test]
     fn nothing_strikes_before_the_start_or_too_early() {
         let mut random = RandomKills::new(order(1));
-        assert_eq!((random.due(), random.strike(Time(1), &[0], &BTreeSet::new())), (None, None));
+        assert_eq!((random.due(), random.strike(Time(1), &[0])), (None, None));
         random.start(Time(5));
         let due = random.due().unwrap();
         assert!(due > Time(5));
-        assert_eq!(random.strike(Time(due.0 - 1), &[0], &BTreeSet::new()), None);
+        assert_eq!(random.strike(Time(due.0 - 1), &[0]), None);
     }
 }
