@@ -385,12 +385,14 @@ impl Communicator {
         for step in steps {
             match step {
                 Step::Send { to, part } => {
+                    let part = &part.range;
                     let mut memory = Memory { read: &[], write: bytemuck::cast_slice_mut(buf) };
                     let place = Place::Write(bytes_of::<T>(part.clone()));
                     let op = driver.send(self.group[*to], context, tag, place, &mut memory)?;
                     sends.push((op, part.clone()));
                 }
-                Step::Recv { from, part } | Step::RecvReduce { from, part } => {
+                Step::Recv { from, part } | Step::RecvReduce { from, part, .. } => {
+                    let part = &part.range;
                     let from = self.group[*from];
                     let pattern = Pattern { context, source: Some(from as u32), tag: Some(tag) };
                     let reduce = matches!(step, Step::RecvReduce { .. });
@@ -423,6 +425,7 @@ impl Communicator {
                         combine(&mut buf[part.clone()], &scratch);
                     }
                 }
+                other => unreachable!("no algorithm has {other:?} yet"),
             }
         }
         settle(driver, &mut sends, &(0..usize::MAX), buf)

@@ -6,6 +6,7 @@
 //! touches no memory until the next generation, which begins with a new endpoint.
 
 use std::collections::HashMap;
+use std::io::{IoSlice, IoSliceMut};
 use std::time::Duration;
 
 use crate::error::CommError;
@@ -502,12 +503,7 @@ impl Driver {
             let total = HEADER_BYTES + body.len();
             let head = &frame.header[done.min(HEADER_BYTES)..];
             let rest = &body[done.saturating_sub(HEADER_BYTES)..];
-            // After the header only the body is left to send.
-            let sent = if head.is_empty() {
-                self.transport.send(link, rest, &[])
-            } else {
-                self.transport.send(link, head, rest)
-            };
+            let sent = self.transport.send(link, &[IoSlice::new(head), IoSlice::new(rest)]);
             match sent {
                 Ok(0) => return Ok(()),
                 Ok(count) if done + count == total => {
@@ -532,7 +528,7 @@ impl Driver {
                 Some(body) => {
                     let target = target(&mut self.places, &mut self.bounces, body.landing, memory);
                     let rest = &mut target[body.done..body.length];
-                    let result = self.transport.receive(link, rest);
+                    let result = self.transport.receive(link, &mut [IoSliceMut::new(rest)]);
                     if let Ok(count) = result {
                         body.done += count;
                     }
@@ -544,7 +540,7 @@ impl Driver {
                         (inbound.start, inbound.end) = (0, inbound.end - inbound.start);
                     }
                     let rest = &mut inbound.staging[inbound.end..];
-                    let result = self.transport.receive(link, rest);
+                    let result = self.transport.receive(link, &mut [IoSliceMut::new(rest)]);
                     if let Ok(count) = result {
                         inbound.end += count;
                     }

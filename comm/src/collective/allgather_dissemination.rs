@@ -16,10 +16,10 @@ pub fn allgather_dissemination(rank: Rank, size: usize, starts: &[usize]) -> Vec
         let count = held.min(size - held);
         let (to, from) = ((rank + size - held) % size, (rank + held) % size);
         for (first, last) in pieces(rank, count, size) {
-            steps.push(Step::Send { to, part: starts[first]..starts[last] });
+            steps.push(Step::send(to, starts[first]..starts[last]));
         }
         for (first, last) in pieces(from, count, size) {
-            steps.push(Step::Recv { from, part: starts[first]..starts[last] });
+            steps.push(Step::recv(from, starts[first]..starts[last]));
         }
         held += count;
     }

@@ -1,6 +1,6 @@
 //! Allreduce by recursive doubling, for short vectors (Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005).
 
-use super::Step;
+use super::{Order, Step};
 use crate::rank::Rank;
 
 /// All buffers become the reduction of all buffers, with the same bits everywhere.
@@ -14,21 +14,21 @@ pub fn allreduce_recursive_doubling(rank: Rank, size: usize, len: usize) -> Vec<
     let part = 0..len;
     if rank >= power {
         let partner = rank - power;
-        return vec![Step::Send { to: partner, part: part.clone() }, Step::Recv { from: partner, part }];
+        return vec![Step::send(partner, part.clone()), Step::recv(partner, part)];
     }
     let folded = (rank + power < size).then_some(rank + power);
     let mut steps = Vec::new();
     if let Some(from) = folded {
-        steps.push(Step::RecvReduce { from, part: part.clone() });
+        steps.push(Step::recv_reduce(from, part.clone(), Order::MineFirst));
     }
     let mut bit = 1;
     while bit < power {
-        steps.push(Step::Send { to: rank ^ bit, part: part.clone() });
-        steps.push(Step::RecvReduce { from: rank ^ bit, part: part.clone() });
+        steps.push(Step::send(rank ^ bit, part.clone()));
+        steps.push(Step::recv_reduce(rank ^ bit, part.clone(), Order::of(rank, rank ^ bit)));
         bit *= 2;
     }
     if let Some(to) = folded {
-        steps.push(Step::Send { to, part });
+        steps.push(Step::send(to, part));
     }
     steps
 }

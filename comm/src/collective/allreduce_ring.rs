@@ -1,6 +1,6 @@
 //! Ring allreduce, for long vectors (Patarasuk, Yuan, JPDC 69(2), 2009).
 
-use super::Step;
+use super::{Order, Step};
 use crate::rank::Rank;
 
 /// All buffers become the reduction of all buffers, with the same bits everywhere.
@@ -14,13 +14,13 @@ pub fn allreduce_ring(rank: Rank, size: usize, len: usize) -> Vec<Step> {
     };
     let mut steps = Vec::with_capacity(4 * (size - 1));
     for round in 0..size - 1 {
-        steps.push(Step::Send { to: right, part: part(round) });
-        steps.push(Step::RecvReduce { from: left, part: part(round + 1) });
+        steps.push(Step::send(right, part(round)));
+        steps.push(Step::recv_reduce(left, part(round + 1), Order::OtherFirst));
     }
     // This rank owns the reduced chunk `rank + 1` now.
     for round in 0..size - 1 {
-        steps.push(Step::Send { to: right, part: part(round + size - 1) });
-        steps.push(Step::Recv { from: left, part: part(round + size) });
+        steps.push(Step::send(right, part(round + size - 1)));
+        steps.push(Step::recv(left, part(round + size)));
     }
     steps
 }

@@ -10,8 +10,8 @@ pub fn barrier_dissemination(rank: Rank, size: usize) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut distance = 1;
     while distance < size {
-        steps.push(Step::Send { to: (rank + distance) % size, part: 0..0 });
-        steps.push(Step::Recv { from: (rank + size - distance) % size, part: 0..0 });
+        steps.push(Step::send((rank + distance) % size, 0..0));
+        steps.push(Step::recv((rank + size - distance) % size, 0..0));
         distance *= 2;
     }
     steps

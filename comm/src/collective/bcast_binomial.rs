@@ -14,7 +14,7 @@ pub fn bcast_binomial(rank: Rank, size: usize, root: Rank, len: usize) -> Vec<St
     let mut bit = 1;
     while bit < size {
         if relative & bit != 0 {
-            steps.push(Step::Recv { from: real(relative - bit), part: 0..len });
+            steps.push(Step::recv(real(relative - bit), 0..len));
             break;
         }
         bit *= 2;
@@ -23,7 +23,7 @@ pub fn bcast_binomial(rank: Rank, size: usize, root: Rank, len: usize) -> Vec<St
     bit /= 2;
     while bit > 0 {
         if relative + bit < size {
-            steps.push(Step::Send { to: real(relative + bit), part: 0..len });
+            steps.push(Step::send(real(relative + bit), 0..len));
         }
         bit /= 2;
     }

@@ -9,8 +9,8 @@ use crate::rank::Rank;
 /// Cost: one round; the root receives `(size - 1) len` elements.
 pub fn gather_linear(rank: Rank, size: usize, root: Rank, len: usize) -> Vec<Step> {
     if rank != root {
-        return vec![Step::Send { to: root, part: 0..len }];
+        return vec![Step::send(root, 0..len)];
     }
     let others = (0..size).filter(|&from| from != root);
-    others.map(|from| Step::Recv { from, part: from * len..(from + 1) * len }).collect()
+    others.map(|from| Step::recv(from, from * len..(from + 1) * len)).collect()
 }

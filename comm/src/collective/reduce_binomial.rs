@@ -1,6 +1,6 @@
 //! Reduction up a binomial tree.
 
-use super::Step;
+use super::{Order, Step};
 use crate::rank::Rank;
 
 /// The root's buffer becomes the reduction of all buffers; those of other ranks are unspecified afterwards.
@@ -13,11 +13,11 @@ pub fn reduce_binomial(rank: Rank, size: usize, root: Rank, len: usize) -> Vec<S
     let mut bit = 1;
     while bit < size {
         if relative & bit != 0 {
-            steps.push(Step::Send { to: real(relative - bit), part: 0..len });
+            steps.push(Step::send(real(relative - bit), 0..len));
             break;
         }
         if relative + bit < size {
-            steps.push(Step::RecvReduce { from: real(relative + bit), part: 0..len });
+            steps.push(Step::recv_reduce(real(relative + bit), 0..len, Order::MineFirst));
         }
         bit *= 2;
     }

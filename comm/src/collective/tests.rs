@@ -4,6 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::*;
+use crate::rank::Rank;
 
 /// Runs the step lists of all ranks; sends are buffered, receives block. Panics on deadlock or left-overs.
 fn run(lists: Vec<Vec<Step>>, buffers: &mut [Vec<u64>], op: fn(u64, u64) -> u64) {
@@ -16,21 +17,22 @@ fn run(lists: Vec<Vec<Step>>, buffers: &mut [Vec<u64>], op: fn(u64, u64) -> u64)
                 match step {
                     Step::Send { to, part } => {
                         assert_ne!(*to, rank, "nobody sends to itself");
-                        let message = buffers[rank][part.clone()].to_vec();
+                        let message = buffers[rank][part.range.clone()].to_vec();
                         wires.entry((rank, *to)).or_default().push_back(message);
                     }
-                    Step::Recv { from, part } | Step::RecvReduce { from, part } => {
+                    Step::Recv { from, part } | Step::RecvReduce { from, part, .. } => {
                         let Some(message) = wires.get_mut(&(*from, rank)).and_then(VecDeque::pop_front)
                         else {
                             break;
                         };
-                        let target = &mut buffers[rank][part.clone()];
+                        let target = &mut buffers[rank][part.range.clone()];
                         assert_eq!(message.len(), target.len(), "both sides agree on the length");
                         let reduce = matches!(step, Step::RecvReduce { .. });
                         for (mine, theirs) in target.iter_mut().zip(message) {
                             *mine = if reduce { op(*mine, theirs) } else { theirs };
                         }
                     }
+                    other => panic!("{other:?}"),
                 }
                 lists[rank].pop_front();
                 moved = true;

@@ -5,6 +5,7 @@
 //! had happened.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::io::{IoSlice, IoSliceMut};
 use std::time::Duration;
 
 use rand::RngExt;
@@ -235,11 +236,10 @@ impl Kernel {
         &mut self,
         peer: PeerId,
         link: LinkId,
-        head: &[u8],
-        body: &[u8],
+        pieces: &[IoSlice<'_>],
     ) -> Result<usize, LinkError> {
         let (id, side) = self.link(peer, link)?;
-        let total = head.len() + body.len();
+        let total = pieces.iter().map(|piece| piece.len()).sum::<usize>();
         let short = self.config.network.hiccups > 0 && self.random.random_ratio(1, 8);
         let conn = self.conns.get_mut(&id).ok_or_else(|| LinkError::Down("closed".into()))?;
         if conn.ends[side].down {
@@ -253,8 +253,7 @@ impl Kernel {
             count = self.random.random_range(0..=count);
         }
         let sent = &mut conn.ends[side].sent;
-        sent.extend(&head[..count.min(head.len())]);
-        sent.extend(&body[..count.saturating_sub(head.len())]);
+        sent.extend(pieces.iter().flat_map(|piece| piece.iter()).take(count));
         self.move_on(id, side);
         Ok(count)
     }
@@ -299,7 +298,7 @@ impl Kernel {
         &mut self,
         peer: PeerId,
         link: LinkId,
-        into: &mut [u8],
+        pieces: &mut [IoSliceMut<'_>],
     ) -> Result<usize, LinkError> {
         let (id, side) = self.link(peer, link)?;
         let conn = self.conns.get_mut(&id).ok_or_else(|| LinkError::Down("closed".into()))?;
@@ -308,8 +307,10 @@ impl Kernel {
             let gone = || LinkError::Down("closed by the other side".into());
             return if end.down { Err(gone()) } else { Ok(0) };
         }
-        let count = into.len().min(end.arrived.len());
-        for (to, from) in into.iter_mut().zip(end.arrived.drain(..count)) {
+        let room = pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        let count = room.min(end.arrived.len());
+        let into = pieces.iter_mut().flat_map(|piece| piece.iter_mut());
+        for (to, from) in into.zip(end.arrived.drain(..count)) {
             *to = from;
         }
         let other = conn.ends[1 - side].peer;

@@ -1,5 +1,6 @@
 //! The rank's end of the simulated network.
 
+use std::io::{IoSlice, IoSliceMut};
 use std::sync::{Condvar, MutexGuard};
 use std::time::Duration;
 use std::{panic, sync::Arc};
@@ -130,12 +131,12 @@ impl Transport for SimTransport {
         }
     }
 
-    fn send(&mut self, link: LinkId, head: &[u8], body: &[u8]) -> Result<usize, LinkError> {
-        self.0.enter().send(self.0.peer, link, head, body)
+    fn send(&mut self, link: LinkId, pieces: &[IoSlice<'_>]) -> Result<usize, LinkError> {
+        self.0.enter().send(self.0.peer, link, pieces)
     }
 
-    fn receive(&mut self, link: LinkId, into: &mut [u8]) -> Result<usize, LinkError> {
-        self.0.enter().receive(self.0.peer, link, into)
+    fn receive(&mut self, link: LinkId, pieces: &mut [IoSliceMut<'_>]) -> Result<usize, LinkError> {
+        self.0.enter().receive(self.0.peer, link, pieces)
     }
 
     fn wait(&mut self, writing: &[LinkId], timeout: Duration, ready: &mut Vec<LinkId>) {

@@ -1,6 +1,7 @@
 //! The one door to the wire. It speaks of peers (incarnations of processes), not of ranks; who holds which
 //! rank is known above. Links carry bytes in order; nothing above may assume sockets.
 
+use std::io::{IoSlice, IoSliceMut};
 use std::time::Duration;
 
 use crate::rank::{Generation, PeerId};
@@ -10,6 +11,9 @@ pub mod null;
 pub mod tcp;
 
 pub use accept::{Accepted, Doorman};
+
+/// Pieces of memory that one call may send from or receive into (`IOV_MAX` of Linux).
+pub const PIECES_MAX: usize = 1024;
 
 /// One open link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,18 +55,19 @@ pub trait Transport {
     /// The next link of this generation that another peer has opened.
     fn accepted(&mut self) -> Option<(PeerId, LinkId)>;
 
-    /// Sends a prefix of `head` followed by `body`; returns how many bytes went, 0 if none can now.
+    /// Sends a prefix of `pieces`, one after the other; returns how many bytes went, 0 if none can now. There are at
+    /// most [`PIECES_MAX`] of them.
     ///
     /// # Errors
     /// The link is down.
-    fn send(&mut self, link: LinkId, head: &[u8], body: &[u8]) -> Result<usize, LinkError>;
+    fn send(&mut self, link: LinkId, pieces: &[IoSlice<'_>]) -> Result<usize, LinkError>;
 
-    /// Receives into the front of `into`, which is not empty; returns how many bytes came, 0 if none are
-    /// here now.
+    /// Receives into the front of `pieces`, one after the other, which are not all empty and at most [`PIECES_MAX`];
+    /// returns how many bytes came, 0 if none are here now.
     ///
     /// # Errors
     /// The link is down.
-    fn receive(&mut self, link: LinkId, into: &mut [u8]) -> Result<usize, LinkError>;
+    fn receive(&mut self, link: LinkId, pieces: &mut [IoSliceMut<'_>]) -> Result<usize, LinkError>;
 
     /// Waits until a link has something to receive, one of `writing` can be sent to, a link was accepted, or
     /// news arrived; at most `timeout` (zero: only looks). Appends the links with something to receive.

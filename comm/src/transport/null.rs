@@ -1,5 +1,6 @@
 //! The transport of a job of one rank, which has nobody to talk to.
 
+use std::io::{IoSlice, IoSliceMut};
 use std::time::Duration;
 
 use super::{LinkError, LinkId, Transport};
@@ -20,11 +21,11 @@ impl Transport for NullTransport {
         None
     }
 
-    fn send(&mut self, _: LinkId, _: &[u8], _: &[u8]) -> Result<usize, LinkError> {
+    fn send(&mut self, _: LinkId, _: &[IoSlice<'_>]) -> Result<usize, LinkError> {
         Ok(0)
     }
 
-    fn receive(&mut self, _: LinkId, _: &mut [u8]) -> Result<usize, LinkError> {
+    fn receive(&mut self, _: LinkId, _: &mut [IoSliceMut<'_>]) -> Result<usize, LinkError> {
         Ok(0)
     }
 

@@ -4,7 +4,7 @@
 //! Sockets never block; waiting is one `epoll_wait` over all links, the channel of accepted links and news.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -198,23 +198,18 @@ impl Transport for TcpTransport {
         Some((opening.from, link))
     }
 
-    fn send(&mut self, link: LinkId, head: &[u8], body: &[u8]) -> Result<usize, LinkError> {
+    fn send(&mut self, link: LinkId, pieces: &[IoSlice<'_>]) -> Result<usize, LinkError> {
         let entry = self.links.get_mut(&link).ok_or_else(|| down("closed"))?;
-        let result = if body.is_empty() {
-            entry.stream.write(head)
-        } else {
-            entry.stream.write_vectored(&[IoSlice::new(head), IoSlice::new(body)])
-        };
-        match result {
+        match entry.stream.write_vectored(pieces) {
             Ok(count) => Ok(count),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),
             Err(error) => Err(down(error)),
         }
     }
 
-    fn receive(&mut self, link: LinkId, into: &mut [u8]) -> Result<usize, LinkError> {
+    fn receive(&mut self, link: LinkId, pieces: &mut [IoSliceMut<'_>]) -> Result<usize, LinkError> {
         let entry = self.links.get_mut(&link).ok_or_else(|| down("closed"))?;
-        match entry.stream.read(into) {
+        match entry.stream.read_vectored(pieces) {
             Ok(0) => Err(down("closed by the other side")),
             Ok(count) => Ok(count),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),
