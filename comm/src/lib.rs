@@ -33,6 +33,7 @@ mod communicator;
 mod core;
 mod driver;
 mod error;
+mod layout;
 mod plain;
 mod rank;
 mod request;
@@ -40,6 +41,7 @@ mod world;
 
 pub use communicator::{Communicator, Part};
 pub use error::{CommError, list};
+pub use layout::{Layout, LayoutError};
 pub use plain::{Op, Plain, Reduce};
 pub use proto::endpoint::EAGER_BYTES_MAX;
 pub use rank::{Generation, Membership, PeerId, Rank, Seat, Source, Status, Tag, TagSel};
