@@ -77,7 +77,7 @@ struct Absence {
 const ABSENCES: &[Absence] = &[
     Absence {
         dir: "comm",
-        modules: &["proto", "collective", "wire", "fault"],
+        modules: &["proto", "collective", "wire", "fault", "layout", "group", "topology"],
         forbidden: &[
             "crate::transport",
             "std::fs",
@@ -93,7 +93,7 @@ const ABSENCES: &[Absence] = &[
             "signal_hook",
             "socket2",
         ],
-        why: "protocols, collectives, frames and faults are pure: no sockets, threads, clocks or files",
+        why: "protocols, collectives, frames, faults, layouts, groups and topologies are pure: no sockets, threads, clocks or files",
     },
     Absence {
         dir: "checkpoint",

@@ -1,0 +1,354 @@
+//! Step lists under way: the executor of collectives and of exchanges.
+//!
+//! A list goes on whenever bytes move, in whatever call the program is, so a non-blocking collective needs no thread
+//! of its own. Steps start in order; [`Running::blocked`] keeps the hazards that the docs of [`Step`] name.
+
+use std::rc::Rc;
+
+use crate::collective::{Order, Part, Space, Step};
+use crate::error::CommError;
+use crate::proto::endpoint::{Mode, OpId, Outcome};
+use crate::proto::matching::Pattern;
+use crate::rank::{Rank, Tag};
+
+use super::memory::{ActivityId, Buffer, Combine, Extent, Memory, Place};
+use super::{Driver, Urgency};
+use crate::layout::Layout;
+
+/// What an exchange says of each of its steps beyond the step itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    pub(crate) tag: Tag,
+    /// Elements of the space, in bytes, if they are not one range.
+    pub(crate) layout: Option<Rc<Layout>>,
+}
+
+/// A step list and how its messages are matched.
+pub(crate) struct StepList {
+    /// What the program called, for messages.
+    pub(crate) name: &'static str,
+    pub(crate) steps: Rc<[Step]>,
+    /// World ranks of the communicator's ranks.
+    pub(crate) world: Rc<[Rank]>,
+    pub(crate) context: u32,
+    /// The tag of all messages, where `messages` says nothing else.
+    pub(crate) tag: Tag,
+    /// One for each step of an exchange, whose steps do not depend on each other; empty for collectives.
+    pub(crate) messages: Rc<[Message]>,
+    pub(crate) element: usize,
+}
+
+enum Role {
+    Send,
+    Receive,
+    /// Received aside, because what it is combined with is still being sent.
+    Aside(Order),
+}
+
+struct Pending {
+    op: OpId,
+    step: usize,
+    /// World rank.
+    peer: Rank,
+    /// Length of the message in bytes, as this rank has it.
+    due: usize,
+    role: Role,
+}
+
+/// A step list under way.
+pub(super) struct Running {
+    list: StepList,
+    at: usize,
+    pending: Vec<Pending>,
+    error: Option<CommError>,
+}
+
+fn part_of(step: &Step) -> &Part {
+    match step {
+        Step::Send { part, .. }
+        | Step::Recv { part, .. }
+        | Step::RecvReduce { part, .. }
+        | Step::Copy { to: part, .. }
+        | Step::Reduce { part, .. } => part,
+        Step::Fence => unreachable!("a fence has no part"),
+    }
+}
+
+impl Running {
+    fn is_done(&self) -> bool {
+        self.error.is_some() || (self.at == self.list.steps.len() && self.pending.is_empty())
+    }
+
+    fn sends_from(&self, part: &Part) -> bool {
+        let sent = |p: &&Pending| matches!(p.role, Role::Send);
+        self.pending.iter().filter(sent).any(|p| part_of(&self.list.steps[p.step]).overlaps(part))
+    }
+
+    fn writes_to(&self, part: &Part) -> bool {
+        let written = |p: &&Pending| !matches!(p.role, Role::Send);
+        self.pending.iter().filter(written).any(|p| part_of(&self.list.steps[p.step]).overlaps(part))
+    }
+
+    /// Whether a step has to wait for one that is under way.
+    fn blocked(&self, step: &Step) -> bool {
+        if !self.list.messages.is_empty() {
+            return false;
+        }
+        match step {
+            Step::Send { part, .. } | Step::RecvReduce { part, .. } => self.writes_to(part),
+            Step::Recv { part, .. } => self.writes_to(part) || self.sends_from(part),
+            Step::Copy { from, to: part } | Step::Reduce { other: from, part, .. } => {
+                self.writes_to(from) || self.writes_to(part) || self.sends_from(part)
+            }
+            Step::Fence => self.pending.iter().any(|p| !matches!(p.role, Role::Send)),
+        }
+    }
+}
+
+impl Driver {
+    /// Starts a step list. Memory that is not given is lent by every call until [`Driver::wait_activity`] returns.
+    pub(crate) fn start(
+        &mut self,
+        list: StepList,
+        input: Option<Box<dyn Buffer>>,
+        buffer: Option<Box<dyn Buffer>>,
+        combine: Option<Box<Combine>>,
+        memory: &mut Memory<'_>,
+    ) -> Result<ActivityId, CommError> {
+        self.check()?;
+        let scratch = |part: &Part| if part.space == Space::Scratch { part.range.end } else { 0 };
+        let needed = |step: &Step| match step {
+            Step::Copy { from, to: part } | Step::Reduce { other: from, part, .. } => {
+                scratch(from).max(scratch(part))
+            }
+            Step::Fence => 0,
+            step => scratch(part_of(step)),
+        };
+        let elements = list.steps.iter().map(needed).max().unwrap_or(0);
+        let id = self.stock.spaces_with(input, buffer, elements * list.element, combine);
+        let pending = Vec::with_capacity(list.steps.len().min(32));
+        self.running.push((id, Running { list, at: 0, pending, error: None }));
+        self.advance(id, memory)?;
+        Ok(id)
+    }
+
+    fn running(&self, id: ActivityId) -> Option<&Running> {
+        self.running.iter().find(|(other, _)| *other == id).map(|(_, running)| running)
+    }
+
+    /// Whether a step list is done, well or not.
+    pub(crate) fn is_done(&self, id: ActivityId) -> bool {
+        self.running(id).is_none_or(Running::is_done)
+    }
+
+    /// A rank that a step list waits for a message from.
+    pub(super) fn awaited(&self, id: ActivityId) -> Option<Rank> {
+        let receives = |p: &&Pending| !matches!(p.role, Role::Send);
+        self.running(id)?.pending.iter().find(receives).map(|p| p.peer)
+    }
+
+    /// Takes a step list that is done; gives its own input and buffer back.
+    pub(crate) fn finish_activity(
+        &mut self,
+        id: ActivityId,
+    ) -> Result<(Option<Box<dyn Buffer>>, Option<Box<dyn Buffer>>), CommError> {
+        let at = self.running.iter().position(|(other, _)| *other == id);
+        let error = at.and_then(|at| self.running.swap_remove(at).1.error);
+        let spaces = self.stock.spaces.remove(id);
+        let (input, buffer) = match spaces {
+            Some(spaces) => {
+                self.stock.put_back(spaces.scratch);
+                (spaces.input, spaces.buffer)
+            }
+            None => (None, None),
+        };
+        error.map_or(Ok((input, buffer)), Err)
+    }
+
+    /// Nobody waits for a step list any more; it goes on behind the program's back.
+    pub(crate) fn detach_activity(&mut self, id: ActivityId) {
+        if self.is_done(id) {
+            drop(self.finish_activity(id));
+        } else {
+            self.detached_activities.push(id);
+        }
+    }
+
+    /// Moves every step list as far as it goes.
+    pub(super) fn advance_all(&mut self, memory: &mut Memory<'_>) -> Result<(), CommError> {
+        // A list may be waited for by nobody, and end here.
+        for at in (0..self.running.len()).rev() {
+            if let Some((id, _)) = self.running.get(at) {
+                self.advance(*id, memory)?;
+            }
+        }
+        let detached = std::mem::take(&mut self.detached_activities);
+        detached.into_iter().for_each(|id| self.detach_activity(id));
+        Ok(())
+    }
+
+    /// Moves a step list as far as it goes.
+    fn advance(&mut self, id: ActivityId, memory: &mut Memory<'_>) -> Result<(), CommError> {
+        let Some(at) = self.running.iter().position(|(other, _)| *other == id) else { return Ok(()) };
+        let mut running = self.running.swap_remove(at).1;
+        let result = self.advance_running(id, &mut running, memory);
+        if running.error.is_some() {
+            for pending in std::mem::take(&mut running.pending) {
+                self.abandon(pending.op, memory);
+            }
+        }
+        self.running.push((id, running));
+        result
+    }
+
+    fn advance_running(
+        &mut self,
+        id: ActivityId,
+        running: &mut Running,
+        memory: &mut Memory<'_>,
+    ) -> Result<(), CommError> {
+        while !running.is_done() {
+            match running.list.steps.get(running.at) {
+                Some(step) if !running.blocked(step) => {
+                    self.start_step(id, running, memory)?;
+                    running.at += 1;
+                }
+                _ => {
+                    if !self.reap(id, running, memory) {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what has finished from the pending operations; false if nothing has.
+    fn reap(&mut self, id: ActivityId, running: &mut Running, memory: &mut Memory<'_>) -> bool {
+        let before = running.pending.len();
+        let mut at = 0;
+        while at < running.pending.len() {
+            let op = running.pending[at].op;
+            let step = &running.list.steps[running.pending[at].step];
+            if !self.endpoint.is_finished(op) {
+                at += 1;
+                continue;
+            }
+            if let Role::Aside(_) = running.pending[at].role
+                && running.sends_from(part_of(step))
+            {
+                at += 1;
+                continue;
+            }
+            let Pending { due, role, .. } = running.pending.remove(at);
+            let part = part_of(step);
+            if let Some(error) = self.endpoint.finish(op).and_then(|outcome| wrong(outcome, step, due)) {
+                running.error = Some(error(running.list.name));
+                self.stock.forget(op);
+                return true;
+            }
+            match role {
+                Role::Aside(order) => {
+                    let element = running.list.element;
+                    let target = part.range.start * element..part.range.end * element;
+                    self.stock.combine_aside(op, id, part.space, target, order, memory);
+                }
+                Role::Send | Role::Receive => drop(self.stock.forget(op)),
+            }
+        }
+        running.pending.len() < before
+    }
+
+    /// Starts the next step, which nothing blocks.
+    fn start_step(
+        &mut self,
+        id: ActivityId,
+        running: &mut Running,
+        memory: &mut Memory<'_>,
+    ) -> Result<(), CommError> {
+        let (list, step) = (&running.list, running.at);
+        let element = list.element;
+        let bytes = |part: &Part| part.range.start * element..part.range.end * element;
+        let extent = |part: &Part| match list.messages.get(step) {
+            Some(Message { layout: Some(layout), .. }) => Extent::Layout(layout.clone()),
+            _ => Extent::Range(bytes(part)),
+        };
+        let tag = list.messages.get(step).map_or(list.tag, |message| message.tag);
+        match &list.steps[step] {
+            Step::Send { to, part } => {
+                let (peer, place) = (list.world[*to], Place::Part(id, part.space, extent(part)));
+                let due = self.stock.len(&place);
+                let op =
+                    self.send(peer, list.context, tag, place, Mode::Standard, Urgency::Now, memory)?;
+                running.pending.push(Pending { op, step, peer, due, role: Role::Send });
+            }
+            Step::Recv { from, part } => {
+                let place = Place::Part(id, part.space, extent(part));
+                self.receive_step(running, *from, tag, place, Role::Receive, memory)?;
+            }
+            Step::RecvReduce { from, part, order } => {
+                let (from, order) = (*from, *order);
+                let (place, role) = if running.sends_from(part) {
+                    let length = part.len() * element;
+                    (Place::Aside(self.stock.scratch(length), length), Role::Aside(order))
+                } else {
+                    (self.stock.fold(id, part.space, bytes(part), element, order), Role::Receive)
+                };
+                self.receive_step(running, from, tag, place, role, memory)?;
+            }
+            Step::Copy { from, to } => self.local(id, from, to, element, None, memory),
+            Step::Reduce { other, part, order } => self.local(id, other, part, element, Some(*order), memory),
+            Step::Fence => {}
+        }
+        Ok(())
+    }
+
+    fn receive_step(
+        &mut self,
+        running: &mut Running,
+        from: Rank,
+        tag: Tag,
+        place: Place,
+        role: Role,
+        memory: &mut Memory<'_>,
+    ) -> Result<(), CommError> {
+        let peer = running.list.world[from];
+        let due = self.stock.len(&place);
+        let pattern = Pattern { context: running.list.context, source: Some(peer as u32), tag: Some(tag) };
+        let op = self.receive(pattern, place, memory)?;
+        running.pending.push(Pending { op, step: running.at, peer, due, role });
+        Ok(())
+    }
+
+    fn local(
+        &mut self,
+        id: ActivityId,
+        from: &Part,
+        to: &Part,
+        element: usize,
+        order: Option<Order>,
+        memory: &mut Memory<'_>,
+    ) {
+        let mut aside = self.stock.scratch(0);
+        if let Some(spaces) = self.stock.spaces.get_mut(id) {
+            spaces.local(from, to, element, order, memory, &mut aside);
+        }
+        self.stock.put_back(aside);
+    }
+}
+
+/// The error of a step whose message has not the length that is due.
+fn wrong(outcome: Outcome, step: &Step, due: usize) -> Option<impl FnOnce(&str) -> CommError> {
+    let (Step::Recv { from, .. } | Step::RecvReduce { from, .. }) = step else { return None };
+    let (from, bytes, fits) = match outcome {
+        Outcome::Done(envelope) => (*from, envelope.length as usize, true),
+        Outcome::Truncated { message, .. } => (*from, message.length as usize, false),
+    };
+    (bytes != due).then_some(move |name: &str| {
+        if fits {
+            CommError::Count(format!("{name} got {bytes} bytes from rank {from}, {due} were due"))
+        } else {
+            CommError::Truncated { from, message_bytes: bytes, buffer_bytes: due }
+        }
+    })
+}
