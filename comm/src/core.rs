@@ -1,8 +1,11 @@
 //! What all communicators of a rank share: the driver, and the failures to inject.
 
+use crate::collective::Selection;
+use crate::communicator::BUFFERED_BYTES_MAX;
 use crate::driver::Driver;
 use crate::error::CommError;
 use crate::fault::Faults;
+use crate::proto::endpoint::{CONTEXT_DYNAMIC, OpId};
 use crate::rank::Generation;
 use crate::wire::control::ToArbiter;
 
@@ -13,9 +16,67 @@ pub(crate) struct Core {
     pub(crate) armed_step: Option<u64>,
     /// Collective operations that this process has begun.
     pub(crate) collectives: u64,
+    /// Which algorithm a collective uses.
+    pub(crate) selection: Selection,
+    /// Whether collective calls are checked before they run.
+    pub(crate) checks_calls: bool,
+    /// Buffered sends that have not left, with their bytes.
+    pub(crate) buffered: Vec<(OpId, usize)>,
+    /// The context that the next communicator may have, and the generation that this counts in.
+    contexts: (Generation, u32),
 }
 
 impl Core {
+    pub(crate) fn new(driver: Driver, faults: Faults) -> Self {
+        Self {
+            driver,
+            faults,
+            armed_step: None,
+            collectives: 0,
+            selection: Selection::builtin(),
+            checks_calls: false,
+            buffered: vec![],
+            contexts: (0, CONTEXT_DYNAMIC),
+        }
+    }
+
+    /// A context above all that this rank knows of in this generation.
+    pub(crate) fn next_context(&mut self) -> u32 {
+        let generation = self.generation();
+        if self.contexts.0 != generation {
+            self.contexts = (generation, CONTEXT_DYNAMIC);
+        }
+        self.contexts.1
+    }
+
+    /// The ranks of a communicator have agreed on the context of a new one.
+    pub(crate) fn use_context(&mut self, context: u32) -> Result<u32, CommError> {
+        // One for its point-to-point messages, one for its collectives.
+        let next = context.checked_add(2).ok_or_else(|| CommError::Count("no contexts are left".into()))?;
+        self.contexts = (self.generation(), next);
+        Ok(context)
+    }
+
+    /// Room for a buffered send of so many bytes.
+    pub(crate) fn reserve_buffer(&mut self, wanted: usize) -> Result<(), CommError> {
+        let limit = BUFFERED_BYTES_MAX;
+        for look in [false, true] {
+            if look {
+                self.driver.look()?;
+            }
+            let driver = &self.driver;
+            self.buffered.retain(|(op, _)| driver.holds(*op));
+            let free = limit - self.buffered.iter().map(|(_, bytes)| bytes).sum::<usize>();
+            if wanted <= free {
+                return Ok(());
+            }
+            if look {
+                return Err(CommError::Buffer { wanted, free, limit });
+            }
+        }
+        unreachable!("the second look decides")
+    }
+
     /// Every communication begins here: an injected failure of the current step strikes.
     pub(crate) fn enter(&mut self) -> Result<(), CommError> {
         match self.armed_step.take() {

@@ -5,50 +5,65 @@
 //! never references. Before a call returns, its operations are finished, or the driver is interrupted and
 //! touches no memory until the next generation, which begins with a new endpoint.
 
-use std::collections::HashMap;
-use std::io::{IoSlice, IoSliceMut};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::error::CommError;
-use crate::proto::endpoint::{BounceId, Endpoint, Landing, OpId, Outcome};
+use crate::proto::endpoint::{BounceId, Endpoint, Landing, Mode, OpId, Outcome};
 use crate::proto::matching::{Envelope, Pattern};
 use crate::proto::member::News;
 use crate::rank::{Generation, Membership, PeerId, Rank};
 use crate::service::Service;
-use crate::transport::{LinkError, LinkId, Patience, Transport};
+use crate::transport::{LinkId, Patience, Transport};
 use crate::wire::control::ToArbiter;
-use crate::wire::header::{HEADER_BYTES, Header};
 
+mod activity;
+mod links;
 mod memory;
 
-pub(crate) use memory::{Memory, Place};
+use activity::Running;
+pub(crate) use activity::{Message, StepList};
+use links::Inbound;
+use memory::Stock;
+pub(crate) use memory::{ActivityId, Buffer, Combine, Extent, Memory, Place, SCRATCH_ALIGN};
 
-/// Bytes that are read ahead from a link, so that many small messages cost one read.
-const STAGING_BYTES: usize = 32 << 10;
 /// Longest sleep between looks at the news.
 const NAP: Duration = Duration::from_millis(100);
+/// Bytes of small messages that are gathered before they leave together.
+const GATHER_BYTES: usize = 16 << 10;
+
+/// When the frames of a send leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// At once.
+    Now,
+    /// At once if it is the first to its rank since the links were last looked at; what follows it is gathered until
+    /// the next look, or until there is much of it.
+    Soon,
+}
+
+/// What a blocked caller waits for.
+#[derive(Clone, Copy)]
+pub(crate) enum Hint {
+    /// Anything.
+    Any,
+    /// A message from this rank.
+    From(Rank),
+    /// The next message of a step list.
+    Activity(ActivityId),
+}
+
+impl From<Option<Rank>> for Hint {
+    fn from(rank: Option<Rank>) -> Self {
+        rank.map_or(Self::Any, Self::From)
+    }
+}
 
 #[derive(Debug)]
 enum State {
     Running,
     Interrupted(Vec<Rank>),
     Ended { code: i32, message: String },
-}
-
-/// What has come over a link and was not used yet.
-struct Inbound {
-    rank: Rank,
-    staging: Box<[u8]>,
-    start: usize,
-    end: usize,
-    body: Option<Body>,
-}
-
-struct Body {
-    header: Header,
-    landing: Landing,
-    done: usize,
-    length: usize,
 }
 
 pub(crate) struct Driver {
@@ -66,12 +81,18 @@ pub(crate) struct Driver {
     heard: Vec<Option<LinkId>>,
     /// Bytes of the first frame to a rank that have left already.
     left: Vec<usize>,
-    inbound: HashMap<LinkId, Inbound>,
+    /// Ranks to which something left since the links were last looked at.
+    begun: Vec<bool>,
+    inbound: BTreeMap<LinkId, Inbound>,
     spare: Vec<Box<[u8]>>,
-    places: HashMap<OpId, Place>,
-    bounces: HashMap<BounceId, Vec<u8>>,
-    /// Receives that nobody waits for any more; their memory is freed when their message has come.
+    packing: Vec<u8>,
+    stock: Stock,
+    running: Vec<(ActivityId, Running)>,
+    /// Operations that nobody waits for any more; their memory is freed when they are finished.
     detached: Vec<OpId>,
+    detached_activities: Vec<ActivityId>,
+    /// Counts what has come or gone over links.
+    moves: u64,
     ready: Vec<LinkId>,
     /// The rank is done and waits for the others.
     leaving: bool,
@@ -99,11 +120,15 @@ impl Driver {
             outbound: vec![],
             heard: vec![],
             left: vec![],
-            inbound: HashMap::new(),
+            begun: vec![],
+            inbound: BTreeMap::new(),
             spare: vec![],
-            places: HashMap::new(),
-            bounces: HashMap::new(),
+            packing: vec![],
+            stock: Stock::default(),
+            running: vec![],
             detached: vec![],
+            detached_activities: vec![],
+            moves: 0,
             ready: vec![],
             leaving: false,
             finalized: false,
@@ -163,10 +188,10 @@ impl Driver {
             }
             self.accept();
             let busy: Vec<Rank> =
-                self.endpoint.busy().filter(|rank| self.outbound[*rank].is_some()).collect();
+                self.endpoint.busy().iter().copied().filter(|rank| self.outbound[*rank].is_some()).collect();
             let mut blocked = Vec::with_capacity(busy.len());
             for rank in busy {
-                if self.flush(rank, &Memory::none()).is_ok() && self.endpoint.front(rank).is_some() {
+                if self.flush(rank, &Memory::none()).is_ok() && !self.endpoint.frames(rank).is_empty() {
                     blocked.extend(self.outbound[rank]);
                 }
             }
@@ -180,6 +205,8 @@ impl Driver {
                 }
             }
             self.ready = ready;
+            // What fails here has nobody to tell.
+            let _ = self.advance_all(&mut Memory::none());
         }
     }
 
@@ -238,10 +265,13 @@ impl Driver {
         self.outbound = vec![None; size];
         self.heard = vec![None; size];
         self.left = vec![0; size];
-        self.spare.extend(self.inbound.drain().map(|(_, inbound)| inbound.staging));
-        self.places.clear();
-        self.bounces.clear();
+        self.begun = vec![false; size];
+        let inbound = std::mem::take(&mut self.inbound);
+        self.spare.extend(inbound.into_values().map(|inbound| inbound.staging));
+        self.stock.clear();
+        self.running.clear();
         self.detached.clear();
+        self.detached_activities.clear();
         self.membership = membership;
         if !matches!(self.state, State::Ended { .. }) {
             self.state = State::Running;
@@ -262,48 +292,62 @@ impl Driver {
 
     // ---- operations ----
 
-    /// Starts a send; what can leave at once does.
+    /// Starts a send.
+    #[expect(clippy::too_many_arguments, reason = "an envelope, its memory, and how it leaves")]
     pub(crate) fn send(
         &mut self,
         to: Rank,
         context: u32,
         tag: u32,
         place: Place,
+        mode: Mode,
+        urgency: Urgency,
         memory: &mut Memory<'_>,
     ) -> Result<OpId, CommError> {
         self.check()?;
-        let length = place.bytes(memory).len();
+        let length = self.stock.len(&place);
         self.bytes_sent += length as u64;
         if to == self.me {
             return Ok(self.send_to_self(context, tag, place, memory));
         }
-        let op = self.endpoint.send(to, context, tag, length as u64, 0);
-        self.places.insert(op, place);
-        self.flush(to, memory)?;
+        let op = self.endpoint.send(to, context, tag, length as u64, mode);
+        self.stock.places.insert(op, place);
+        let leaves = match urgency {
+            Urgency::Now => true,
+            Urgency::Soon => !std::mem::replace(&mut self.begun[to], true) || self.is_much(to),
+        };
+        if leaves {
+            self.flush(to, memory)?;
+        }
         Ok(op)
     }
 
+    /// Whether the frames to a rank are worth a call of their own.
+    fn is_much(&self, to: Rank) -> bool {
+        let frames = self.endpoint.frames(to);
+        frames.len() >= 64 || frames.iter().map(|frame| frame.length).sum::<usize>() >= GATHER_BYTES
+    }
+
     fn send_to_self(&mut self, context: u32, tag: u32, place: Place, memory: &mut Memory<'_>) -> OpId {
-        let bytes = place.bytes(memory).to_vec();
-        let landing = self.endpoint.local(context, tag, bytes.len() as u64, 0);
+        let op = self.endpoint.finished_send();
+        self.stock.places.insert(op, place);
+        let bytes = self.stock.copy(op, memory);
+        let landing = self.endpoint.local(context, tag, bytes.len() as u64);
         match landing {
-            Landing::Op(op) => {
+            Landing::Op(receive) => {
                 let source = u32::try_from(self.me).expect("ranks are few");
                 let length = bytes.len() as u64;
                 let envelope = Envelope { context, source, tag, length, stamp: 0 };
-                let target = self.places.get_mut(&op).expect("a posted receive has memory");
-                target.bytes_mut(memory)[..bytes.len()].copy_from_slice(&bytes);
-                self.endpoint.local_landed(op, envelope);
+                self.stock.put(landing, 0, &bytes, memory);
+                self.endpoint.local_landed(receive, envelope);
             }
             Landing::Bounce(bounce) => {
-                self.bounces.insert(bounce, bytes);
+                self.stock.bounces.insert(bounce, bytes);
                 let claimed = self.endpoint.bounce_landed(bounce);
                 debug_assert!(claimed.is_none(), "nobody can claim in between");
             }
-            Landing::Nowhere => {}
+            Landing::Nowhere | Landing::Sink => {}
         }
-        let op = self.endpoint.finished_send();
-        self.places.insert(op, place);
         op
     }
 
@@ -315,33 +359,72 @@ impl Driver {
         memory: &mut Memory<'_>,
     ) -> Result<OpId, CommError> {
         self.check()?;
-        let room = place.bytes(memory).len();
-        let (op, bounce) = self.endpoint.receive(pattern, room);
-        self.places.insert(op, place);
-        if let Some(bounce) = bounce {
-            self.take(op, bounce, memory);
-        }
+        let (op, bounce) = self.endpoint.receive(pattern, self.stock.len(&place));
+        self.place(op, place, bounce, memory);
         Ok(op)
     }
 
-    fn take(&mut self, op: OpId, bounce: BounceId, memory: &mut Memory<'_>) {
-        let bytes = self.bounces.remove(&bounce).unwrap_or_default();
-        if let Some(place) = self.places.get_mut(&op) {
-            place.bytes_mut(memory)[..bytes.len()].copy_from_slice(&bytes);
+    fn place(&mut self, op: OpId, place: Place, bounce: Option<BounceId>, memory: &mut Memory<'_>) {
+        self.stock.places.insert(op, place);
+        if let Some(bounce) = bounce {
+            self.take(op, bounce, memory);
         }
+    }
+
+    fn take(&mut self, op: OpId, bounce: BounceId, memory: &mut Memory<'_>) {
+        let bytes = self.stock.bounces.remove(bounce).unwrap_or_default();
+        self.stock.put(Landing::Op(op), 0, &bytes, memory);
         self.endpoint.taken(op, bounce);
     }
 
     /// The first message that `pattern` accepts, after a look at the links.
     pub(crate) fn probe(&mut self, pattern: &Pattern) -> Result<Option<Envelope>, CommError> {
-        self.progress(Duration::ZERO, &mut Memory::none())?;
+        self.look()?;
         Ok(self.endpoint.probe(pattern))
     }
 
     /// Waits for a message that `pattern` accepts.
     pub(crate) fn probe_wait(&mut self, pattern: &Pattern) -> Result<Envelope, CommError> {
         let hint = pattern.source.map(|source| source as Rank);
-        self.run_until(&mut Memory::none(), hint, |driver| driver.endpoint.probe(pattern))
+        self.run_until(&mut Memory::none(), hint.into(), |driver| driver.endpoint.probe(pattern))
+    }
+
+    /// Takes a message that was probed out of the queue, so that no other receive gets it.
+    pub(crate) fn claim(&mut self, pattern: &Pattern) -> Option<(BounceId, Envelope)> {
+        self.endpoint.claim_message(pattern)
+    }
+
+    /// Starts the receive of a message that was claimed.
+    pub(crate) fn receive_claimed(
+        &mut self,
+        bounce: BounceId,
+        place: Place,
+        memory: &mut Memory<'_>,
+    ) -> Result<OpId, CommError> {
+        self.check()?;
+        let (op, here) = self.endpoint.receive_claimed(bounce);
+        self.place(op, place, here, memory);
+        Ok(op)
+    }
+
+    /// Nobody will receive a message that was claimed.
+    pub(crate) fn drop_claimed(&mut self, bounce: BounceId) {
+        if self.endpoint.drop_claimed(bounce) {
+            self.stock.bounces.remove(bounce);
+        }
+    }
+
+    /// A communicator with this context and the next one exists from now on.
+    pub(crate) fn open_context(&mut self, context: u32) {
+        self.endpoint.open_context(context);
+        self.endpoint.open_context(context + 1);
+    }
+
+    /// It is gone: what it held is given back.
+    pub(crate) fn close_context(&mut self, context: u32) {
+        for bounce in [context, context + 1].into_iter().flat_map(|c| self.endpoint.close_context(c)) {
+            self.stock.bounces.remove(bounce);
+        }
     }
 
     /// Waits until `op` is finished; gives its outcome and its memory back.
@@ -351,69 +434,133 @@ impl Driver {
         hint: Option<Rank>,
         memory: &mut Memory<'_>,
     ) -> Result<(Outcome, Option<Place>), CommError> {
-        let outcome = self.run_until(memory, hint, |driver| driver.endpoint.finish(op))?;
-        Ok((outcome, self.places.remove(&op)))
+        let outcome = self.run_until(memory, hint.into(), |driver| driver.endpoint.finish(op))?;
+        Ok((outcome, self.stock.forget(op)))
     }
 
-    /// The outcome of `op` if it is finished, after a look at the links.
-    pub(crate) fn test(&mut self, op: OpId) -> Result<Option<(Outcome, Option<Place>)>, CommError> {
-        self.progress(Duration::ZERO, &mut Memory::none())?;
-        let outcome = self.endpoint.finish(op);
-        Ok(outcome.map(|outcome| (outcome, self.places.remove(&op))))
+    /// Waits until a step list is done.
+    pub(crate) fn wait_activity(&mut self, id: ActivityId, memory: &mut Memory<'_>) -> Result<(), CommError> {
+        self.run_until(memory, Hint::Activity(id), |driver| driver.is_done(id).then_some(()))
+    }
+
+    /// Waits until something has moved; for operations that own their memory.
+    pub(crate) fn await_change(&mut self) -> Result<(), CommError> {
+        let before = self.moves;
+        let moved = |driver: &mut Self| (driver.moves != before).then_some(());
+        self.run_until(&mut Memory::none(), Hint::Any, moved)
+    }
+
+    /// Whether `op` still has memory here.
+    pub(crate) fn holds(&self, op: OpId) -> bool {
+        self.stock.places.contains_key(op)
+    }
+
+    /// A blocking call begins: what a watchdog would say of it.
+    pub(crate) fn begin(&mut self, name: &'static str, context: u32, peer: Option<Rank>, tag: Option<u32>) {
+        let _ = (name, context, peer, tag);
+    }
+
+    /// Whether `op` is finished; no look at the links.
+    pub(crate) fn is_finished(&self, op: OpId) -> bool {
+        self.endpoint.is_finished(op)
+    }
+
+    /// The outcome of `op` if it is finished.
+    pub(crate) fn finish(&mut self, op: OpId) -> Option<(Outcome, Option<Place>)> {
+        let outcome = self.endpoint.finish(op)?;
+        Some((outcome, self.stock.forget(op)))
+    }
+
+    /// Withdraws a receive that nothing has matched; false if a message is on its way into it.
+    pub(crate) fn cancel(&mut self, op: OpId) -> Option<Option<Place>> {
+        self.endpoint.cancel(op).then(|| self.stock.forget(op))
     }
 
     /// Nobody waits for `op` any more: a receive that nothing has matched is withdrawn, other operations
     /// finish behind the program's back.
     pub(crate) fn detach(&mut self, op: OpId) {
         if self.endpoint.cancel(op) || self.endpoint.finish(op).is_some() {
-            self.places.remove(&op);
-        } else if self.places.contains_key(&op) {
+            self.stock.forget(op);
+        } else if self.stock.places.contains_key(op) {
             self.detached.push(op);
         }
     }
 
+    /// As [`Driver::detach`] for an operation on lent memory, which it must not touch any more: what is still to be
+    /// sent is copied, what is still to come is dropped.
+    fn abandon(&mut self, op: OpId, memory: &mut Memory<'_>) {
+        if self.endpoint.is_send(op) {
+            let copy = self.stock.copy(op, memory);
+            self.stock.places.insert(op, Place::Owned(Box::new(copy)));
+        } else if let Some(place) = self.stock.places.get(op) {
+            let gone = Place::Gone(self.stock.len(place));
+            self.stock.forget(op);
+            self.stock.places.insert(op, gone);
+        }
+        self.detach(op);
+    }
+
     // ---- progress ----
+
+    /// Looks at the links once, without waiting.
+    pub(crate) fn look(&mut self) -> Result<(), CommError> {
+        self.progress(Duration::ZERO, &mut Memory::none()).map(|_| ())
+    }
 
     fn run_until<T>(
         &mut self,
         memory: &mut Memory<'_>,
-        hint: Option<Rank>,
+        hint: Hint,
         mut done: impl FnMut(&mut Self) -> Option<T>,
     ) -> Result<T, CommError> {
         let mut idle = 0;
+        self.begun.fill(false);
         loop {
             if let Some(result) = done(self) {
                 return Ok(result);
             }
             let Patience { spins, yields } = self.patience;
             // The awaited link alone is cheap to look at; every so often all of them are.
-            let moved = if idle < spins && idle % 16 != 15 && self.hinted(hint).is_some() {
-                self.check()?;
-                self.flush_all(memory)?;
-                let link = self.hinted(hint).expect("just seen");
-                self.drain(link, memory)?
-            } else {
-                let sleep = if idle >= spins + yields { NAP } else { Duration::ZERO };
-                self.progress(sleep, memory)?
+            let moved = match self.hinted(hint) {
+                Some(link) if idle < spins.saturating_add(yields) && idle % 16 != 15 => {
+                    self.check()?;
+                    self.flush_all(memory)?;
+                    let moved = self.drain(link, memory)?;
+                    if moved {
+                        self.advance_all(memory)?;
+                    }
+                    moved
+                }
+                _ => {
+                    let sleep = if idle >= spins.saturating_add(yields) { NAP } else { Duration::ZERO };
+                    self.progress(sleep, memory)?
+                }
             };
-            idle = if moved { 0 } else { idle + 1 };
-            if idle > spins && idle <= spins + yields {
+            idle = if moved { 0 } else { idle.saturating_add(1) };
+            if idle > spins && idle <= spins.saturating_add(yields) {
                 self.transport.relax();
             }
         }
     }
 
     /// The link on which something from the awaited rank came last.
-    fn hinted(&self, hint: Option<Rank>) -> Option<LinkId> {
-        *self.heard.get(hint?)?
+    fn hinted(&self, hint: Hint) -> Option<LinkId> {
+        let rank = match hint {
+            Hint::Any => None,
+            Hint::From(rank) => Some(rank),
+            Hint::Activity(id) => self.awaited(id),
+        };
+        *self.heard.get(rank?)?
     }
 
     /// One look at everything: news, accepted links, frames to send, bytes that came.
     fn progress(&mut self, sleep: Duration, memory: &mut Memory<'_>) -> Result<bool, CommError> {
         self.check()?;
+        self.begun.fill(false);
         self.accept();
         self.flush_all(memory)?;
-        let blocked: Vec<LinkId> = self.endpoint.busy().filter_map(|rank| self.outbound[rank]).collect();
+        let blocked: Vec<LinkId> =
+            self.endpoint.busy().iter().filter_map(|rank| self.outbound[*rank]).collect();
         let mut ready = std::mem::take(&mut self.ready);
         ready.clear();
         self.transport.wait(&blocked, sleep, &mut ready);
@@ -430,188 +577,15 @@ impl Driver {
         self.check()?;
         self.accept();
         self.flush_all(memory)?;
+        self.advance_all(memory)?;
         self.sweep();
         Ok(moved)
     }
 
     fn sweep(&mut self) {
         if !self.detached.is_empty() {
-            let finished: Vec<OpId> =
-                self.detached.iter().copied().filter(|op| self.endpoint.is_finished(*op)).collect();
-            for op in finished {
-                self.detached.retain(|other| *other != op);
-                self.endpoint.finish(op);
-                self.places.remove(&op);
-            }
+            let detached = std::mem::take(&mut self.detached);
+            detached.into_iter().for_each(|op| self.detach(op));
         }
-    }
-
-    fn accept(&mut self) {
-        while let Some((peer, link)) = self.transport.accepted() {
-            match self.membership.seats.iter().position(|seat| seat.peer == peer) {
-                Some(rank) => self.adopt(rank, link),
-                None => self.transport.close(link),
-            }
-        }
-    }
-
-    fn adopt(&mut self, rank: Rank, link: LinkId) {
-        let staging = self.spare.pop().unwrap_or_else(|| vec![0; STAGING_BYTES].into_boxed_slice());
-        self.inbound.insert(link, Inbound { rank, staging, start: 0, end: 0, body: None });
-        self.outbound[rank].get_or_insert(link);
-    }
-
-    /// The link on which frames to `rank` leave.
-    fn link_to(&mut self, rank: Rank) -> Result<LinkId, CommError> {
-        loop {
-            self.accept();
-            if let Some(link) = self.outbound[rank] {
-                return Ok(link);
-            }
-            match self.transport.open(self.membership.seats[rank].peer) {
-                Ok(link) => {
-                    self.adopt(rank, link);
-                    return Ok(link);
-                }
-                Err(LinkError::Interrupted) => {
-                    self.ready.clear();
-                    self.transport.wait(&[], Duration::ZERO, &mut self.ready);
-                    self.check()?;
-                }
-                Err(LinkError::Down(_)) => return Err(self.lost(rank)),
-            }
-        }
-    }
-
-    fn flush_all(&mut self, memory: &Memory<'_>) -> Result<(), CommError> {
-        let busy: Vec<Rank> = self.endpoint.busy().collect();
-        busy.into_iter().try_for_each(|rank| self.flush(rank, memory))
-    }
-
-    /// Sends frames to `rank` until its link takes no more.
-    fn flush(&mut self, rank: Rank, memory: &Memory<'_>) -> Result<(), CommError> {
-        if self.endpoint.front(rank).is_none() {
-            return Ok(());
-        }
-        let link = self.link_to(rank)?;
-        while let Some(frame) = self.endpoint.front(rank) {
-            let done = self.left[rank];
-            let body = match frame.body.and_then(|op| self.places.get(&op)) {
-                Some(place) => &place.bytes(memory)[..frame.length],
-                None => &[],
-            };
-            let total = HEADER_BYTES + body.len();
-            let head = &frame.header[done.min(HEADER_BYTES)..];
-            let rest = &body[done.saturating_sub(HEADER_BYTES)..];
-            let sent = self.transport.send(link, &[IoSlice::new(head), IoSlice::new(rest)]);
-            match sent {
-                Ok(0) => return Ok(()),
-                Ok(count) if done + count == total => {
-                    self.left[rank] = 0;
-                    self.endpoint.left(rank);
-                }
-                Ok(count) => self.left[rank] = done + count,
-                Err(_) => return Err(self.lost(rank)),
-            }
-        }
-        Ok(())
-    }
-
-    /// Receives from `link` until nothing more is there; true if something came.
-    fn drain(&mut self, link: LinkId, memory: &mut Memory<'_>) -> Result<bool, CommError> {
-        let mut moved = false;
-        loop {
-            let Some(inbound) = self.inbound.get_mut(&link) else { return Ok(moved) };
-            let rank = inbound.rank;
-            // A body goes straight to its place; without one, the staging buffer is filled.
-            let (result, wanted) = match &mut inbound.body {
-                Some(body) => {
-                    let target = target(&mut self.places, &mut self.bounces, body.landing, memory);
-                    let rest = &mut target[body.done..body.length];
-                    let result = self.transport.receive(link, &mut [IoSliceMut::new(rest)]);
-                    if let Ok(count) = result {
-                        body.done += count;
-                    }
-                    (result, rest.len())
-                }
-                None => {
-                    if inbound.start > 0 {
-                        inbound.staging.copy_within(inbound.start..inbound.end, 0);
-                        (inbound.start, inbound.end) = (0, inbound.end - inbound.start);
-                    }
-                    let rest = &mut inbound.staging[inbound.end..];
-                    let result = self.transport.receive(link, &mut [IoSliceMut::new(rest)]);
-                    if let Ok(count) = result {
-                        inbound.end += count;
-                    }
-                    (result, rest.len())
-                }
-            };
-            match result {
-                Ok(0) => return Ok(moved),
-                Ok(count) => {
-                    moved = true;
-                    self.heard[rank] = Some(link);
-                    self.digest(link, memory)?;
-                    if count < wanted {
-                        return Ok(true); // the socket is empty; asking again costs a call
-                    }
-                }
-                Err(_) => return Err(self.lost(rank)),
-            }
-        }
-    }
-
-    /// Uses what is in the staging buffer of `link`, and finishes a body that is complete.
-    fn digest(&mut self, link: LinkId, memory: &mut Memory<'_>) -> Result<(), CommError> {
-        loop {
-            let Some(inbound) = self.inbound.get_mut(&link) else { return Ok(()) };
-            let rank = inbound.rank;
-            if let Some(body) = &mut inbound.body {
-                let staged = &inbound.staging[inbound.start..inbound.end];
-                let count = staged.len().min(body.length - body.done);
-                if count > 0 {
-                    let target = target(&mut self.places, &mut self.bounces, body.landing, memory);
-                    target[body.done..body.done + count].copy_from_slice(&staged[..count]);
-                    body.done += count;
-                    inbound.start += count;
-                }
-                if body.done < body.length {
-                    return Ok(());
-                }
-                let Body { header, landing, .. } = inbound.body.take().expect("just seen");
-                if let (Some(op), Landing::Bounce(bounce)) =
-                    (self.endpoint.landed(rank, &header, landing), landing)
-                {
-                    self.take(op, bounce, memory);
-                }
-                continue;
-            }
-            let staged = &inbound.staging[inbound.start..inbound.end];
-            let Some(bytes) = staged.first_chunk::<HEADER_BYTES>() else { return Ok(()) };
-            let Ok(header) = Header::decode(bytes) else { return Err(self.lost(rank)) };
-            inbound.start += HEADER_BYTES;
-            let Ok(landing) = self.endpoint.arrived(rank, &header) else { return Err(self.lost(rank)) };
-            if let Landing::Bounce(bounce) = landing {
-                self.bounces.insert(bounce, vec![0; self.endpoint.bounce_bytes(bounce)]);
-            }
-            let length = header.body_bytes() as usize;
-            let inbound = self.inbound.get_mut(&link).expect("still there");
-            inbound.body = Some(Body { header, landing, done: 0, length });
-        }
-    }
-}
-
-/// The memory in which a payload lands.
-fn target<'a>(
-    places: &'a mut HashMap<OpId, Place>,
-    bounces: &'a mut HashMap<BounceId, Vec<u8>>,
-    landing: Landing,
-    memory: &'a mut Memory<'_>,
-) -> &'a mut [u8] {
-    match landing {
-        Landing::Nowhere => &mut [],
-        Landing::Op(op) => places.get_mut(&op).map_or(&mut [], |place| place.bytes_mut(memory)),
-        Landing::Bounce(bounce) => bounces.get_mut(&bounce).map_or(&mut [], Vec::as_mut_slice),
     }
 }

@@ -51,6 +51,41 @@ pub enum CommError {
         /// Size of the communicator.
         size: usize,
     },
+    /// Nothing was sent: the operation of a reduction has no meaning for its elements.
+    #[error("{0}")]
+    Operation(String),
+    /// Ranks called different collectives, or the same one with other arguments (found with `ftrun --check`).
+    #[error("collective calls differ: {0}")]
+    Mismatch(String),
+    /// A buffered send has no room for its copy; wait until the sends before it have left, or use another one.
+    #[error("{wanted} bytes for a buffered send, {free} of {limit} are free")]
+    Buffer {
+        /// Bytes of the message.
+        wanted: usize,
+        /// Bytes that are free.
+        free: usize,
+        /// Limit of a rank.
+        limit: usize,
+    },
+    /// The communicator was made in a generation that a repair has ended; make it again.
+    #[error("the communicator was made in generation {made}, the world is at generation {now}")]
+    Stale {
+        /// Generation of the communicator.
+        made: Generation,
+        /// Generation of the world.
+        now: Generation,
+    },
+    /// A layout does not fit its buffer, or names an element twice in a receive.
+    #[error("{0}")]
+    Layout(String),
+    /// What was received is no value of the type that was asked for.
+    #[error("rank {from} sent no such value: {what}")]
+    Value {
+        /// Rank of the sender in the communicator.
+        from: Rank,
+        /// What is wrong.
+        what: String,
+    },
     /// The message is no whole number of elements, or the counts of a collective do not fit the buffer.
     #[error("{0}")]
     Count(String),

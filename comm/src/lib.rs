@@ -37,17 +37,21 @@ mod group;
 mod layout;
 mod plain;
 mod rank;
+mod reduction;
 mod request;
 mod topology;
 mod world;
 
-pub use communicator::{Communicator, Part};
+pub use communicator::{
+    BUFFERED_BYTES_MAX, Cartesian, CollectiveRequest, Communicator, Message, Part, Piece, Plan, PlanRequest,
+};
 pub use error::{CommError, list};
 pub use group::{Comparison, Group, GroupError};
 pub use layout::{Layout, LayoutError};
-pub use plain::{Op, Plain, Reduce};
+pub use plain::Plain;
 pub use proto::endpoint::EAGER_BYTES_MAX;
 pub use rank::{Generation, Membership, PeerId, Rank, Seat, Source, Status, Tag, TagSel};
-pub use request::Request;
+pub use reduction::{Custom, LocatedF32, LocatedF64, LocatedI32, LocatedI64, Op, Operation, Reduce};
+pub use request::{Completion, Request, test_any, test_some, wait_all, wait_any, wait_some};
 pub use topology::{Graph, Grid, Sub, TopologyError, dims_create};
-pub use world::{ENV_KEY, ENV_LAUNCHER, ENV_PEER, Repair, TIMELINE, World};
+pub use world::{CHECK, COLLECTIVES, ENV_KEY, ENV_LAUNCHER, ENV_PEER, Repair, TIMELINE, World};

@@ -260,7 +260,10 @@ mod tests {
         let at = |value: f64, index| LocatedF64 { value, index };
         let mine = vec![at(1.0, 3), at(f64::NAN, 0), at(2.0, 5), at(-1.0, 1)];
         let other = [at(1.0, 2), at(9.0, 7), at(3.0, 1), at(-2.0, 4)];
-        assert_eq!(combined(Op::MinLoc, mine.clone(), &other), [at(1.0, 2), at(9.0, 7), at(2.0, 5), at(-2.0, 4)]);
+        assert_eq!(
+            combined(Op::MinLoc, mine.clone(), &other),
+            [at(1.0, 2), at(9.0, 7), at(2.0, 5), at(-2.0, 4)]
+        );
         assert_eq!(combined(Op::MaxLoc, mine, &other), [at(1.0, 2), at(9.0, 7), at(3.0, 1), at(-1.0, 1)]);
     }
 

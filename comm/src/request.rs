@@ -1,11 +1,12 @@
-//! Requests: handles of non-blocking operations, which own their buffers.
+//! Requests: handles of non-blocking operations, which own their buffers (MPI 4.1, section 3.7).
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
+use crate::communicator::Members;
 use crate::core::Core;
-use crate::driver::{Memory, Place};
+use crate::driver::{Buffer, Memory, Place};
 use crate::error::CommError;
 use crate::plain::Plain;
 use crate::proto::endpoint::{OpId, Outcome};
@@ -14,11 +15,11 @@ use crate::rank::{Generation, Rank, Status};
 /// A send or receive under way (`MPI_Request`). It owns its buffer and gives it back when it is waited for.
 ///
 /// Dropped without waiting, a receive that nothing has matched is withdrawn, and other operations finish
-/// behind the program's back.
+/// behind the program's back. A request that was waited for is gone, so it cannot be used again.
 #[must_use = "a request is to be waited for"]
 pub struct Request<T: Plain> {
     core: Rc<RefCell<Core>>,
-    group: Rc<[Rank]>,
+    members: Rc<Members>,
     generation: Generation,
     hint: Option<Rank>,
     op: Option<OpId>,
@@ -34,16 +35,16 @@ impl<T: Plain> std::fmt::Debug for Request<T> {
 impl<T: Plain> Request<T> {
     pub(crate) fn new(
         core: Rc<RefCell<Core>>,
-        group: Rc<[Rank]>,
+        members: Rc<Members>,
         generation: Generation,
         hint: Option<Rank>,
         op: OpId,
     ) -> Self {
-        Self { core, group, generation, hint, op: Some(op), element: PhantomData }
+        Self { core, members, generation, hint, op: Some(op), element: PhantomData }
     }
 
-    fn current(&self) -> Result<OpId, CommError> {
-        let now = self.core.borrow().generation();
+    fn current(&self, core: &Core) -> Result<OpId, CommError> {
+        let now = core.generation();
         match self.op {
             Some(op) if now == self.generation => Ok(op),
             _ => Err(CommError::Revoked { started: self.generation, now }),
@@ -51,47 +52,66 @@ impl<T: Plain> Request<T> {
     }
 
     /// Waits until the operation is finished; gives the buffer back, for a receive with what came at its
-    /// start and the status of the message.
+    /// start and the status of the message (`MPI_Wait`).
     ///
     /// # Errors
     /// A failure interrupts it, the message does not fit, or a repair has ended its generation. The buffer
     /// is lost then.
     pub fn wait(mut self) -> Result<(Vec<T>, Status), CommError> {
-        let op = self.current()?;
-        let mut core = self.core.borrow_mut();
-        let result = core.driver.wait(op, self.hint, &mut Memory::none());
-        drop(core);
+        let core = self.core.clone();
+        let core = &mut *core.borrow_mut();
+        let op = self.current(core)?;
+        core.driver.begin("wait", 0, self.hint, None);
+        let (outcome, place) = core.driver.wait(op, self.hint, &mut Memory::none())?;
         self.op = None;
-        let (outcome, place) = result?;
         self.unpack(outcome, place)
     }
 
     /// Whether the operation is finished, after a look at the links: `Ok(Ok(..))` gives what
-    /// [`Request::wait`] would, `Ok(Err(self))` gives the request back.
+    /// [`Request::wait`] would, `Ok(Err(self))` gives the request back (`MPI_Test`).
     ///
     /// # Errors
     /// As [`Request::wait`].
     pub fn test(mut self) -> Result<Result<(Vec<T>, Status), Self>, CommError> {
-        let op = self.current()?;
-        let result = self.core.borrow_mut().driver.test(op);
-        match result {
-            Ok(Some((outcome, place))) => {
+        let core = self.core.clone();
+        let core = &mut *core.borrow_mut();
+        let op = self.current(core)?;
+        core.driver.look()?;
+        match core.driver.finish(op) {
+            Some((outcome, place)) => {
                 self.op = None;
                 self.unpack(outcome, place).map(Ok)
             }
-            Ok(None) => Ok(Err(self)),
-            Err(error) => {
+            None => Ok(Err(self)),
+        }
+    }
+
+    /// Withdraws a receive that no message has matched, and gives its buffer back; otherwise gives the request back,
+    /// which is to be waited for (`MPI_Cancel`). Sends cannot be withdrawn.
+    ///
+    /// # Errors
+    /// As [`Request::wait`].
+    pub fn cancel(mut self) -> Result<Result<Vec<T>, Self>, CommError> {
+        let core = self.core.clone();
+        let core = &mut *core.borrow_mut();
+        let op = self.current(core)?;
+        match core.driver.cancel(op) {
+            Some(Some(Place::Owned(buffer))) => {
                 self.op = None;
-                Err(error)
+                Ok(Ok(own(Some(buffer))))
             }
+            _ => Ok(Err(self)),
         }
     }
 
     fn unpack(&self, outcome: Outcome, place: Option<Place>) -> Result<(Vec<T>, Status), CommError> {
-        let status = status(outcome, &self.group)?;
+        let status = match outcome {
+            // A send knows its own envelope only, in which the source is this rank.
+            Outcome::Done(envelope) => self.members.found(envelope),
+            truncated => self.members.status(truncated)?,
+        };
         let Some(Place::Owned(buffer)) = place else { unreachable!("requests own their buffers") };
-        let buffer = buffer.into_any().downcast::<Vec<T>>().expect("the type is the request's");
-        Ok((*buffer, status))
+        Ok((own(Some(buffer)), status))
     }
 }
 
@@ -105,17 +125,157 @@ impl<T: Plain> Drop for Request<T> {
     }
 }
 
-/// The status of a finished operation, with ranks of the communicator `group`.
-pub(crate) fn status(outcome: Outcome, group: &[Rank]) -> Result<Status, CommError> {
-    let local = |world: u32| group.iter().position(|&rank| rank == world as Rank).unwrap_or(usize::MAX);
-    match outcome {
-        Outcome::Done(envelope) => {
-            Ok(Status { source: local(envelope.source), tag: envelope.tag, bytes: envelope.length as usize })
-        }
-        Outcome::Truncated { message, room } => Err(CommError::Truncated {
-            from: local(message.source),
-            message_bytes: message.length as usize,
-            buffer_bytes: room,
-        }),
+/// The vector that an operation owned.
+pub(crate) fn own<T: Plain>(buffer: Option<Box<dyn Buffer>>) -> Vec<T> {
+    let buffer = buffer.expect("a request owns its buffers");
+    *buffer.into_any().downcast::<Vec<T>>().expect("the type is the request's")
+}
+
+/// A non-blocking operation, for [`wait_any`] and the like: [`Request`] and [`crate::CollectiveRequest`].
+pub trait Completion: pending::Pending + Sized {
+    /// What waiting gives.
+    type Output;
+
+    /// Waits until it is finished.
+    ///
+    /// # Errors
+    /// As the `wait` of the request.
+    fn take(self) -> Result<Self::Output, CommError>;
+}
+
+/// What this crate asks its own requests.
+pub(crate) mod pending {
+    use super::*;
+
+    /// The process whose links a request waits for.
+    #[derive(Clone)]
+    pub struct Process(pub(crate) Rc<RefCell<Core>>);
+
+    pub trait Pending {
+        fn process(&self) -> Process;
+        fn is_done(&mut self) -> Result<bool, CommError>;
     }
+
+    impl Process {
+        pub(crate) fn look(&self) -> Result<(), CommError> {
+            self.0.borrow_mut().driver.look()
+        }
+
+        /// Waits until something has moved.
+        pub(crate) fn wait(&self) -> Result<(), CommError> {
+            let core = &mut *self.0.borrow_mut();
+            core.driver.begin("wait", 0, None, None);
+            core.driver.await_change()
+        }
+    }
+}
+
+impl<T: Plain> pending::Pending for Request<T> {
+    fn process(&self) -> pending::Process {
+        pending::Process(self.core.clone())
+    }
+
+    fn is_done(&mut self) -> Result<bool, CommError> {
+        let core = self.core.borrow();
+        Ok(core.driver.is_finished(self.current(&core)?))
+    }
+}
+
+impl<T: Plain> Completion for Request<T> {
+    type Output = (Vec<T>, Status);
+
+    fn take(self) -> Result<Self::Output, CommError> {
+        self.wait()
+    }
+}
+
+/// Waits for all (`MPI_Waitall`); gives what they give, in order.
+///
+/// # Errors
+/// The first error; the other requests are dropped.
+pub fn wait_all<R: Completion>(requests: impl IntoIterator<Item = R>) -> Result<Vec<R::Output>, CommError> {
+    requests.into_iter().map(Completion::take).collect()
+}
+
+/// Waits until one is finished, takes it out of `requests` and gives its place and what it gives (`MPI_Waitany`); none if
+/// there are no requests.
+///
+/// # Errors
+/// The error of a request, which is gone then.
+pub fn wait_any<R: Completion>(requests: &mut Vec<R>) -> Result<Option<(usize, R::Output)>, CommError> {
+    let Some(process) = requests.first().map(pending::Pending::process) else { return Ok(None) };
+    loop {
+        if let Some(found) = take_first(requests)? {
+            return Ok(Some(found));
+        }
+        process.wait()?;
+    }
+}
+
+/// As [`wait_any`], but returns at once: none if no request is finished, after a look at the links (`MPI_Testany`).
+///
+/// # Errors
+/// As [`wait_any`].
+pub fn test_any<R: Completion>(requests: &mut Vec<R>) -> Result<Option<(usize, R::Output)>, CommError> {
+    let Some(process) = requests.first().map(pending::Pending::process) else { return Ok(None) };
+    process.look()?;
+    take_first(requests)
+}
+
+/// Waits until one is finished, and takes all that are out of `requests`, with the places that they had
+/// (`MPI_Waitsome`).
+///
+/// # Errors
+/// As [`wait_any`].
+pub fn wait_some<R: Completion>(requests: &mut Vec<R>) -> Result<Vec<(usize, R::Output)>, CommError> {
+    let Some(process) = requests.first().map(pending::Pending::process) else { return Ok(vec![]) };
+    loop {
+        let done = take_done(requests)?;
+        if !done.is_empty() {
+            return Ok(done);
+        }
+        process.wait()?;
+    }
+}
+
+/// As [`wait_some`], but returns at once (`MPI_Testsome`).
+///
+/// # Errors
+/// As [`wait_any`].
+pub fn test_some<R: Completion>(requests: &mut Vec<R>) -> Result<Vec<(usize, R::Output)>, CommError> {
+    let Some(process) = requests.first().map(pending::Pending::process) else { return Ok(vec![]) };
+    process.look()?;
+    take_done(requests)
+}
+
+fn take_first<R: Completion>(requests: &mut Vec<R>) -> Result<Option<(usize, R::Output)>, CommError> {
+    for at in 0..requests.len() {
+        match requests[at].is_done() {
+            Ok(false) => {}
+            Ok(true) => return requests.remove(at).take().map(|output| Some((at, output))),
+            Err(error) => {
+                requests.remove(at);
+                return Err(error);
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn take_done<R: Completion>(requests: &mut Vec<R>) -> Result<Vec<(usize, R::Output)>, CommError> {
+    let mut done = Vec::new();
+    let mut left = Vec::with_capacity(requests.len());
+    let mut result = Ok(());
+    for (at, mut request) in std::mem::take(requests).into_iter().enumerate() {
+        match request.is_done() {
+            Ok(true) if result.is_ok() => match request.take() {
+                Ok(output) => done.push((at, output)),
+                Err(error) => result = Err(error),
+            },
+            Ok(_) => left.push(request),
+            Err(error) => result = result.and(Err(error)),
+        }
+    }
+    *requests = left;
+    result.map(|()| done)
 }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use crate::collective::Selection;
 use crate::communicator::Communicator;
 use crate::core::Core;
 use crate::driver::Driver;
@@ -28,6 +29,12 @@ pub const ENV_PEER: &str = "FTRUN_PEER";
 
 /// Setting: somebody wants to know what each rank does when.
 pub const TIMELINE: &str = "timeline";
+
+/// Setting: collective calls are checked before they run, so that a mismatch is an error that names both sides.
+pub const CHECK: &str = "check";
+
+/// Setting: the table of collective algorithms, as [`Selection`] writes it.
+pub const COLLECTIVES: &str = "collectives";
 
 /// Context of the communicator of the ranks that compute; its collectives use the next number.
 const CONTEXT_COMPUTE: u32 = 2;
@@ -100,11 +107,17 @@ impl World {
         })?;
         driver.seat(welcome.rank, welcome.total);
         let faults = Faults::new(welcome.rank, welcome.kills.clone());
-        let core = Core { driver, faults, armed_step: None, collectives: 0 };
+        let setting =
+            |name: &str| welcome.settings.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+        let mut core = Core::new(driver, faults);
+        core.checks_calls = setting(CHECK).is_some();
+        if let Some(table) = setting(COLLECTIVES) {
+            let table = Selection::parse(table);
+            core.selection = table.map_err(|error| CommError::Join(format!("{COLLECTIVES}: {error}")))?;
+        }
         let core = Rc::new(RefCell::new(core));
-        let communicator = |ranks: usize, context: u32| {
-            Communicator::new(core.clone(), (0..ranks).collect(), welcome.rank, context)
-        };
+        let communicator =
+            |ranks: usize, context: u32| Communicator::new(core.clone(), ranks, welcome.rank, context);
         let world = Self {
             job: "simulated".to_owned(),
             compute: communicator(welcome.compute, CONTEXT_COMPUTE),
@@ -195,7 +208,7 @@ impl World {
     /// A communicator of all ranks for the library layer with this number, apart from the program's messages.
     pub fn library(&self, layer: u32) -> Communicator {
         let context = CONTEXT_LIBRARIES + 2 * layer;
-        Communicator::new(self.core.clone(), (0..self.total()).collect(), self.rank(), context)
+        Communicator::new(self.core.clone(), self.total(), self.rank(), context)
     }
 
     /// An option of the launcher for the layers above, by name.

@@ -18,7 +18,7 @@ pub use barrier_dissemination::barrier_dissemination;
 pub use bcast_binomial::bcast_binomial;
 pub use gather_linear::gather_linear;
 pub use reduce_binomial::reduce_binomial;
-pub use select::{SELECTION, allreduce};
+pub use select::{SELECTION, Selection};
 pub use step::{Order, Part, Space, Step};
 
 #[cfg(test)]

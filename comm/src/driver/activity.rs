@@ -38,6 +38,9 @@ pub(crate) struct StepList {
     pub(crate) element: usize,
 }
 
+/// Input and buffer that a step list owned.
+type Buffers = (Option<Box<dyn Buffer>>, Option<Box<dyn Buffer>>);
+
 enum Role {
     Send,
     Receive,
@@ -112,7 +115,7 @@ impl Driver {
         list: StepList,
         input: Option<Box<dyn Buffer>>,
         buffer: Option<Box<dyn Buffer>>,
-        combine: Option<Box<Combine>>,
+        combine: Option<Box<Combine<'static>>>,
         memory: &mut Memory<'_>,
     ) -> Result<ActivityId, CommError> {
         self.check()?;
@@ -148,10 +151,7 @@ impl Driver {
     }
 
     /// Takes a step list that is done; gives its own input and buffer back.
-    pub(crate) fn finish_activity(
-        &mut self,
-        id: ActivityId,
-    ) -> Result<(Option<Box<dyn Buffer>>, Option<Box<dyn Buffer>>), CommError> {
+    pub(crate) fn finish_activity(&mut self, id: ActivityId) -> Result<Buffers, CommError> {
         let at = self.running.iter().position(|(other, _)| *other == id);
         let error = at.and_then(|at| self.running.swap_remove(at).1.error);
         let spaces = self.stock.spaces.remove(id);
@@ -278,8 +278,7 @@ impl Driver {
             Step::Send { to, part } => {
                 let (peer, place) = (list.world[*to], Place::Part(id, part.space, extent(part)));
                 let due = self.stock.len(&place);
-                let op =
-                    self.send(peer, list.context, tag, place, Mode::Standard, Urgency::Now, memory)?;
+                let op = self.send(peer, list.context, tag, place, Mode::Standard, Urgency::Now, memory)?;
                 running.pending.push(Pending { op, step, peer, due, role: Role::Send });
             }
             Step::Recv { from, part } => {

@@ -101,17 +101,16 @@ impl Driver {
 
     /// Sends frames to `rank` until its link takes no more.
     pub(super) fn flush(&mut self, rank: Rank, memory: &Memory<'_>) -> Result<(), CommError> {
-        while self.endpoint.frames(rank).len() > 0 {
+        while !self.endpoint.frames(rank).is_empty() {
             let link = self.link_to(rank)?;
             let mut packing = std::mem::take(&mut self.packing);
             let sent = self.send_batch(rank, link, memory, &mut packing);
             self.packing = packing;
             let Ok((sent, offered)) = sent else { return Err(self.lost(rank)) };
+            self.moves += u64::from(sent > 0);
             let mut left = self.left[rank] + sent;
-            while let Some(frame) = self.endpoint.frames(rank).next()
-                && left >= HEADER_BYTES + frame.length
-            {
-                left -= HEADER_BYTES + frame.length;
+            while let Some(bytes) = self.first_frame(rank).filter(|bytes| left >= *bytes) {
+                left -= bytes;
                 self.endpoint.left(rank);
             }
             self.left[rank] = left;
@@ -122,6 +121,11 @@ impl Driver {
         Ok(())
     }
 
+    /// Bytes of the first frame to a rank.
+    fn first_frame(&self, rank: Rank) -> Option<usize> {
+        self.endpoint.frames(rank).front().map(|frame| HEADER_BYTES + frame.length)
+    }
+
     /// Gives the link as many bytes of frames as one call takes; how many went and how many were there.
     fn send_batch(
         &mut self,
@@ -130,10 +134,10 @@ impl Driver {
         memory: &Memory<'_>,
         packing: &mut Vec<u8>,
     ) -> Result<(usize, usize), LinkError> {
-        let mut pieces = [const { IoSlice::new(&[]) }; BATCH_PIECES];
+        let mut pieces = [IoSlice::new(&[]); BATCH_PIECES];
         let mut count = 0;
         let mut packed = None;
-        for (at, frame) in self.endpoint.frames(rank).enumerate() {
+        for (at, frame) in self.endpoint.frames(rank).iter().enumerate() {
             if count + 2 > BATCH_PIECES {
                 break;
             }
@@ -160,7 +164,7 @@ impl Driver {
             }
         }
         if let Some(skip) = packed
-            && let Some(frame) = self.endpoint.frames(rank).next()
+            && let Some(frame) = self.endpoint.frames(rank).front()
         {
             pieces[0] = IoSlice::new(&frame.header[skip.min(HEADER_BYTES)..]);
             pieces[1] = IoSlice::new(packing);
@@ -194,6 +198,7 @@ impl Driver {
                 Ok(0) => return Ok(moved),
                 Ok(count) => {
                     moved = true;
+                    self.moves += 1;
                     self.heard[rank] = Some(link);
                     inbound.end += count.saturating_sub(direct);
                     if let Some(body) = &mut inbound.body

@@ -10,7 +10,9 @@
 //! memory a frame is followed by. A violation of the protocol by the other side is a value, and the link that
 //! it came from is to be closed.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use slotmap::{SlotMap, new_key_type};
 
 use super::matching::{Envelope, Matching, Pattern};
 use crate::planted;
@@ -23,16 +25,27 @@ pub const EAGER_BYTES_MAX: usize = 256 << 10;
 pub const CREDIT_BYTES: u64 = 4 << 20;
 /// What an eager message costs beside its length, so that the number of small ones is bounded too.
 pub const MESSAGE_COST: u64 = 256;
+/// First context of communicators that come and go; those below live as long as the job.
+pub const CONTEXT_DYNAMIC: u32 = 1 << 16;
 /// Envelopes that one sender may have unmatched at one receiver; more wait at the sender.
 pub const ENVELOPES_MAX: u32 = 1 << 16;
 
-/// An operation of this endpoint: a send or a receive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct OpId(pub u64);
+new_key_type! {
+    /// An operation of this endpoint: a send or a receive.
+    pub struct OpId;
 
-/// An eager message that arrived before its receive and waits in memory of the driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct BounceId(pub u64);
+    /// A message that arrived before its receive; if it was sent eagerly, it waits in memory of the driver.
+    pub struct BounceId;
+}
+
+/// When a send is finished (MPI 4.1, section 3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// When its last byte has left.
+    Standard,
+    /// When moreover its receive has started: it is always announced, never sent eagerly.
+    Synchronous,
+}
 
 /// Where the payload behind a header belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +56,8 @@ pub enum Landing {
     Op(OpId),
     /// To new memory of the driver.
     Bounce(BounceId),
+    /// Nobody wants it: it is read and dropped.
+    Sink,
 }
 
 /// A frame to be sent: the header, then `length` bytes of the memory of `body`.
@@ -83,7 +98,7 @@ pub struct Violation {
 #[derive(Debug)]
 enum Op {
     /// A send that waits for credit, an ask, or the wire.
-    Send(Envelope),
+    Send(Envelope, Mode),
     /// A receive that nothing has matched, or whose message is under way.
     Receive {
         room: usize,
@@ -105,6 +120,8 @@ enum BounceState {
     Here,
     /// Only announced, by the frame with this sequence.
     Announced(u64),
+    /// The payload is arriving, and nobody wants it any more.
+    Unwanted,
 }
 
 #[derive(Debug)]
@@ -125,8 +142,10 @@ struct Peer {
     parked: VecDeque<OpId>,
     /// My envelopes that were not asked for yet, by their sequence.
     offered: HashMap<u64, OpId>,
-    /// Its envelopes that I have asked for.
-    asked: HashMap<u64, OpId>,
+    /// Its envelopes that I have asked for; for no receive if nobody wants them any more.
+    asked: HashMap<u64, Option<OpId>>,
+    /// It is listed among the busy ones.
+    busy: bool,
 }
 
 impl Peer {
@@ -142,6 +161,7 @@ impl Peer {
             parked: VecDeque::new(),
             offered: HashMap::new(),
             asked: HashMap::new(),
+            busy: false,
         }
     }
 }
@@ -153,11 +173,15 @@ pub struct Endpoint {
     generation: Generation,
     peers: Vec<Peer>,
     matching: Matching<OpId, BounceId>,
-    ops: HashMap<OpId, Op>,
-    bounced: HashMap<BounceId, Bounced>,
+    ops: SlotMap<OpId, Op>,
+    bounced: SlotMap<BounceId, Bounced>,
     /// Ranks with frames to be sent.
-    busy: BTreeSet<Rank>,
-    next: u64,
+    busy: Vec<Rank>,
+    /// The contexts of communicators that come and go, as far as they are open here.
+    open: HashSet<u32>,
+    /// The highest context that was ever opened here; a higher one belongs to a communicator that others have
+    /// made already and this rank is about to.
+    newest: u32,
 }
 
 fn cost(length: u64) -> u64 {
@@ -172,10 +196,11 @@ impl Endpoint {
             generation,
             peers: (0..size).map(|_| Peer::new()).collect(),
             matching: Matching::default(),
-            ops: HashMap::new(),
-            bounced: HashMap::new(),
-            busy: BTreeSet::new(),
-            next: 0,
+            ops: SlotMap::with_key(),
+            bounced: SlotMap::with_key(),
+            busy: Vec::new(),
+            open: HashSet::new(),
+            newest: CONTEXT_DYNAMIC,
         }
     }
 
@@ -184,16 +209,10 @@ impl Endpoint {
         self.generation
     }
 
-    fn fresh(&mut self) -> u64 {
-        self.next += 1;
-        self.next
-    }
-
     /// Starts a send of `length` bytes to another rank. It is finished when its last byte has left.
-    pub fn send(&mut self, to: Rank, context: u32, tag: u32, length: u64, stamp: u64) -> OpId {
-        let op = OpId(self.fresh());
+    pub fn send(&mut self, to: Rank, context: u32, tag: u32, length: u64, mode: Mode) -> OpId {
         let source = u32::try_from(self.me).expect("ranks are few");
-        self.ops.insert(op, Op::Send(Envelope { context, source, tag, length, stamp }));
+        let op = self.ops.insert(Op::Send(Envelope { context, source, tag, length, stamp: 0 }, mode));
         self.peers[to].parked.push_back(op);
         self.release(to);
         op
@@ -202,9 +221,13 @@ impl Endpoint {
     /// Turns parked sends into frames, in order, as far as credit goes.
     fn release(&mut self, to: Rank) {
         while let Some(&op) = self.peers[to].parked.front() {
-            let Some(&Op::Send(envelope)) = self.ops.get(&op) else { unreachable!("parked sends are sends") };
+            let Some(&Op::Send(envelope, mode)) = self.ops.get(op) else {
+                unreachable!("parked sends are sends")
+            };
             let peer = &mut self.peers[to];
-            let eager = envelope.length <= EAGER_BYTES_MAX as u64 && peer.credit >= cost(envelope.length);
+            let eager = mode == Mode::Standard
+                && envelope.length <= EAGER_BYTES_MAX as u64
+                && peer.credit >= cost(envelope.length);
             if eager {
                 peer.credit -= cost(envelope.length);
                 peer.parked.pop_front();
@@ -237,7 +260,10 @@ impl Endpoint {
         };
         let length = usize::try_from(header.body_bytes()).expect("memory is addressable");
         peer.out.push_back(Frame { header: header.encode(), body, length });
-        self.busy.insert(to);
+        if !peer.busy {
+            peer.busy = true;
+            self.busy.push(to);
+        }
         sequence
     }
 
@@ -249,32 +275,89 @@ impl Endpoint {
     /// Starts a receive of up to `room` bytes. If a bounced message is given back, copy it into the memory of
     /// the receive and call [`Endpoint::taken`].
     pub fn receive(&mut self, pattern: Pattern, room: usize) -> (OpId, Option<BounceId>) {
-        let op = OpId(self.fresh());
         let Some((bounce, envelope)) = self.matching.find(&pattern) else {
-            self.ops.insert(op, Op::Receive { room });
+            let op = self.ops.insert(Op::Receive { room });
             self.matching.post(op, pattern);
             return (op, None);
         };
         if envelope.length > room as u64 {
-            self.ops.insert(op, Op::Finished(Outcome::Truncated { message: envelope, room }));
-            return (op, None);
+            let outcome = Outcome::Truncated { message: envelope, room };
+            return (self.ops.insert(Op::Finished(outcome)), None);
         }
         self.matching.take(&pattern);
-        self.ops.insert(op, Op::Receive { room });
-        match self.bounced.get_mut(&bounce).map(|b| &mut b.state) {
-            Some(BounceState::Here) => return (op, Some(bounce)),
-            Some(BounceState::Arriving(claim)) => *claim = Some(op),
-            Some(BounceState::Announced(sequence)) => {
+        self.receive_claimed(bounce)
+    }
+
+    /// Takes the first message that `pattern` accepts out of the queue (`MPI_Mprobe`); it is received by
+    /// [`Endpoint::receive_claimed`] or given up by [`Endpoint::drop_claimed`].
+    pub fn claim_message(&mut self, pattern: &Pattern) -> Option<(BounceId, Envelope)> {
+        self.matching.take(pattern)
+    }
+
+    /// Starts the receive of a message that was taken out of the queue; there is room for it. As
+    /// [`Endpoint::receive`].
+    pub fn receive_claimed(&mut self, bounce: BounceId) -> (OpId, Option<BounceId>) {
+        let Some(bounced) = self.bounced.get_mut(bounce) else { unreachable!("it was claimed") };
+        let envelope = bounced.envelope;
+        let op = self.ops.insert(Op::Receive { room: envelope.length as usize });
+        match &mut bounced.state {
+            BounceState::Here => return (op, Some(bounce)),
+            BounceState::Arriving(claim) => *claim = Some(op),
+            BounceState::Announced(sequence) => {
                 let sequence = *sequence;
-                self.bounced.remove(&bounce);
-                self.ask(envelope, sequence, op);
+                self.bounced.remove(bounce);
+                self.ask(envelope, sequence, Some(op));
             }
-            None => unreachable!("the matching knows only bounced messages"),
+            BounceState::Unwanted => unreachable!("nobody can claim it"),
         }
         (op, None)
     }
 
-    fn ask(&mut self, envelope: Envelope, sequence: u64, op: OpId) {
+    /// Nobody will receive a message that was taken out of the queue. True if its payload is here and can be dropped
+    /// at once.
+    pub fn drop_claimed(&mut self, bounce: BounceId) -> bool {
+        let Some(bounced) = self.bounced.get_mut(bounce) else { return false };
+        let envelope = bounced.envelope;
+        match &mut bounced.state {
+            BounceState::Here => {
+                self.bounced.remove(bounce);
+                self.give_back(envelope.source as Rank, cost(envelope.length), 0);
+                return true;
+            }
+            state @ BounceState::Arriving(_) => *state = BounceState::Unwanted,
+            BounceState::Announced(sequence) => {
+                let sequence = *sequence;
+                self.bounced.remove(bounce);
+                self.ask(envelope, sequence, None);
+            }
+            BounceState::Unwanted => {}
+        }
+        false
+    }
+
+    /// Messages of `context`, one of [`CONTEXT_DYNAMIC`] and above, are welcome from now on.
+    pub fn open_context(&mut self, context: u32) {
+        self.open.insert(context);
+        self.newest = self.newest.max(context);
+    }
+
+    /// Nobody receives messages of `context` any more: what is queued is given up, what comes later is dropped. Gives
+    /// the payloads that can be dropped at once.
+    pub fn close_context(&mut self, context: u32) -> Vec<BounceId> {
+        self.open.remove(&context);
+        let (receives, messages) = self.matching.remove_context(context);
+        for op in receives {
+            self.ops.remove(op);
+        }
+        messages.into_iter().filter(|bounce| self.drop_claimed(*bounce)).collect()
+    }
+
+    /// Whether a message of `context` can never be received here.
+    fn is_closed(&self, context: u32) -> bool {
+        (CONTEXT_DYNAMIC..=self.newest).contains(&context) && !self.open.contains(&context)
+    }
+
+    fn ask(&mut self, envelope: Envelope, sequence: u64, op: Option<OpId>) {
         let from = envelope.source as Rank;
         self.peers[from].asked.insert(sequence, op);
         self.answer(from, Kind::Ask, 0, sequence);
@@ -288,7 +371,12 @@ impl Endpoint {
 
     /// Whether the operation is finished.
     pub fn is_finished(&self, op: OpId) -> bool {
-        matches!(self.ops.get(&op), Some(Op::Finished(_)))
+        matches!(self.ops.get(op), Some(Op::Finished(_)))
+    }
+
+    /// Whether it is a send that is not finished.
+    pub fn is_send(&self, op: OpId) -> bool {
+        matches!(self.ops.get(op), Some(Op::Send(..)))
     }
 
     /// Takes the outcome of a finished operation; the operation is gone then.
@@ -296,7 +384,7 @@ impl Endpoint {
         if !self.is_finished(op) {
             return None;
         }
-        match self.ops.remove(&op) {
+        match self.ops.remove(op) {
             Some(Op::Finished(outcome)) => Some(outcome),
             _ => None,
         }
@@ -306,7 +394,7 @@ impl Endpoint {
     pub fn cancel(&mut self, op: OpId) -> bool {
         let cancelled = self.matching.cancel(op);
         if cancelled {
-            self.ops.remove(&op);
+            self.ops.remove(op);
         }
         cancelled
     }
@@ -335,19 +423,21 @@ impl Endpoint {
             Kind::Eager if header.length > EAGER_BYTES_MAX as u64 => {
                 broken(format!("an eager message of {} bytes", header.length))
             }
+            Kind::Eager if self.is_closed(header.context) => Ok(Landing::Sink),
             Kind::Eager => Ok(self.eager(envelope)),
             Kind::Envelope => {
-                match self.claim(&envelope) {
-                    Some(op) => self.ask(envelope, header.sequence, op),
-                    None => {
-                        self.bounce(envelope, BounceState::Announced(header.sequence));
-                    }
+                if self.is_closed(header.context) {
+                    self.ask(envelope, header.sequence, None);
+                } else if let Some(op) = self.claim(&envelope) {
+                    self.ask(envelope, header.sequence, Some(op));
+                } else {
+                    self.bounce(envelope, BounceState::Announced(header.sequence));
                 }
                 Ok(Landing::Nowhere)
             }
             Kind::Ask => match self.peers[from].offered.remove(&header.subject) {
                 Some(op) => {
-                    let Some(&Op::Send(message)) = self.ops.get(&op) else {
+                    let Some(&Op::Send(message, _)) = self.ops.get(op) else {
                         unreachable!("offers are sends")
                     };
                     self.frame(from, Kind::Payload, message, header.subject, Some(op));
@@ -356,7 +446,8 @@ impl Endpoint {
                 None => broken(format!("asks for message {}, which was not offered", header.subject)),
             },
             Kind::Payload => match self.peers[from].asked.remove(&header.subject) {
-                Some(op) => match self.ops.get(&op) {
+                Some(None) => Ok(Landing::Sink),
+                Some(Some(op)) => match self.ops.get(op) {
                     Some(&Op::Receive { room }) if header.length <= room as u64 => Ok(Landing::Op(op)),
                     _ => broken(format!("a payload of {} bytes is longer than announced", header.length)),
                 },
@@ -376,23 +467,27 @@ impl Endpoint {
     }
 
     /// A message of this rank to itself, as if it had come over a link.
-    pub fn local(&mut self, context: u32, tag: u32, length: u64, stamp: u64) -> Landing {
+    pub fn local(&mut self, context: u32, tag: u32, length: u64) -> Landing {
         let source = u32::try_from(self.me).expect("ranks are few");
-        self.eager(Envelope { context, source, tag, length, stamp })
+        self.eager(Envelope { context, source, tag, length, stamp: 0 })
     }
 
     /// The payload of a message of this rank to itself is in the memory of `op`.
     pub fn local_landed(&mut self, op: OpId, envelope: Envelope) {
-        self.ops.insert(op, Op::Finished(Outcome::Done(envelope)));
+        self.finished(op, Outcome::Done(envelope));
     }
 
     /// A send of this rank to itself, which is finished at once.
     pub fn finished_send(&mut self) -> OpId {
-        let op = OpId(self.fresh());
         let source = u32::try_from(self.me).expect("ranks are few");
         let envelope = Envelope { context: 0, source, tag: 0, length: 0, stamp: 0 };
-        self.ops.insert(op, Op::Finished(Outcome::Done(envelope)));
-        op
+        self.ops.insert(Op::Finished(Outcome::Done(envelope)))
+    }
+
+    fn finished(&mut self, op: OpId, outcome: Outcome) {
+        if let Some(entry) = self.ops.get_mut(op) {
+            *entry = Op::Finished(outcome);
+        }
     }
 
     fn eager(&mut self, envelope: Envelope) -> Landing {
@@ -406,17 +501,16 @@ impl Endpoint {
     /// the message stays.
     fn claim(&mut self, envelope: &Envelope) -> Option<OpId> {
         let op = self.matching.matched(envelope)?;
-        let Some(&Op::Receive { room }) = self.ops.get(&op) else { unreachable!("posted ops are receives") };
+        let Some(&Op::Receive { room }) = self.ops.get(op) else { unreachable!("posted ops are receives") };
         if envelope.length > room as u64 {
-            self.ops.insert(op, Op::Finished(Outcome::Truncated { message: *envelope, room }));
+            self.finished(op, Outcome::Truncated { message: *envelope, room });
             return None;
         }
         Some(op)
     }
 
     fn bounce(&mut self, envelope: Envelope, state: BounceState) -> BounceId {
-        let bounce = BounceId(self.fresh());
-        self.bounced.insert(bounce, Bounced { envelope, state });
+        let bounce = self.bounced.insert(Bounced { envelope, state });
         self.matching.keep(bounce, envelope);
         bounce
     }
@@ -427,43 +521,57 @@ impl Endpoint {
         match landing {
             Landing::Nowhere => None,
             Landing::Op(op) => {
-                let envelope = Envelope::from(header);
-                self.ops.insert(op, Op::Finished(Outcome::Done(envelope)));
+                self.finished(op, Outcome::Done(Envelope::from(header)));
                 if header.kind == Kind::Eager {
                     self.give_back(from, cost(header.length), 0);
                 }
                 None
             }
             Landing::Bounce(bounce) => self.bounce_landed(bounce),
+            Landing::Sink => {
+                if header.kind == Kind::Eager {
+                    self.give_back(from, cost(header.length), 0);
+                }
+                None
+            }
         }
     }
 
     /// The payload of a bounced message is in the memory of the driver.
     pub fn bounce_landed(&mut self, bounce: BounceId) -> Option<OpId> {
-        let bounced = self.bounced.get_mut(&bounce)?;
+        let bounced = self.bounced.get_mut(bounce)?;
         match std::mem::replace(&mut bounced.state, BounceState::Here) {
             BounceState::Arriving(claim) => claim,
-            _ => None,
+            BounceState::Unwanted => {
+                self.drop_claimed(bounce);
+                None
+            }
+            BounceState::Here | BounceState::Announced(_) => None,
         }
     }
 
     /// The bounced message was copied into the memory of `op`.
     pub fn taken(&mut self, op: OpId, bounce: BounceId) {
-        let Some(bounced) = self.bounced.remove(&bounce) else { return };
-        self.ops.insert(op, Op::Finished(Outcome::Done(bounced.envelope)));
-        let from = bounced.envelope.source as Rank;
-        if from != self.me {
-            self.give_back(from, cost(bounced.envelope.length), 0);
-        }
+        let Some(bounced) = self.bounced.remove(bounce) else { return };
+        self.finished(op, Outcome::Done(bounced.envelope));
+        self.give_back(bounced.envelope.source as Rank, cost(bounced.envelope.length), 0);
+    }
+
+    /// Whether the driver still has to keep the payload of a bounced message.
+    pub fn is_kept(&self, bounce: BounceId) -> bool {
+        self.bounced.contains_key(bounce)
     }
 
     /// Bytes of a bounced message.
     pub fn bounce_bytes(&self, bounce: BounceId) -> usize {
-        self.bounced.get(&bounce).map_or(0, |bounced| bounced.envelope.length as usize)
+        self.bounced.get(bounce).map_or(0, |bounced| bounced.envelope.length as usize)
     }
 
     /// Credit goes back in lumps of a quarter, so that most messages cost no frame of their own.
     fn give_back(&mut self, to: Rank, bytes: u64, envelopes: u32) {
+        if to == self.me {
+            return; // nobody counts what a rank sends to itself
+        }
         let peer = &mut self.peers[to];
         peer.owed += bytes;
         peer.owed_envelopes += envelopes;
@@ -475,13 +583,13 @@ impl Endpoint {
     }
 
     /// Ranks with frames to be sent.
-    pub fn busy(&self) -> impl Iterator<Item = Rank> + '_ {
-        self.busy.iter().copied()
+    pub fn busy(&self) -> &[Rank] {
+        &self.busy
     }
 
-    /// The next frame to `to`.
-    pub fn front(&self, to: Rank) -> Option<&Frame> {
-        self.peers[to].out.front()
+    /// The frames to `to` that have not left, in order.
+    pub fn frames(&self, to: Rank) -> &VecDeque<Frame> {
+        &self.peers[to].out
     }
 
     /// The next frame to `to` has left entirely.
@@ -489,12 +597,13 @@ impl Endpoint {
         let peer = &mut self.peers[to];
         let Some(frame) = peer.out.pop_front() else { return };
         if peer.out.is_empty() {
-            self.busy.remove(&to);
+            peer.busy = false;
+            self.busy.retain(|rank| *rank != to);
         }
         if let Some(op) = frame.body
-            && let Some(&Op::Send(envelope)) = self.ops.get(&op)
+            && let Some(&Op::Send(envelope, _)) = self.ops.get(op)
         {
-            self.ops.insert(op, Op::Finished(Outcome::Done(envelope)));
+            self.finished(op, Outcome::Done(envelope));
         }
     }
 }

@@ -92,6 +92,16 @@ impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
         self.arrived.push_back((message, envelope));
     }
 
+    /// Takes all receives and messages of a context out of the queues.
+    pub fn remove_context(&mut self, context: u32) -> (Vec<R>, Vec<M>) {
+        let receives = self.posted.iter().filter(|(_, pattern)| pattern.context == context);
+        let messages = self.arrived.iter().filter(|(_, envelope)| envelope.context == context);
+        let removed = (receives.map(|(id, _)| *id).collect(), messages.map(|(id, _)| *id).collect());
+        self.posted.retain(|(_, pattern)| pattern.context != context);
+        self.arrived.retain(|(_, envelope)| envelope.context != context);
+        removed
+    }
+
     /// Takes a receive out of the queue; false if it was matched already.
     pub fn cancel(&mut self, receive: R) -> bool {
         let at = self.posted.iter().position(|(posted, _)| *posted == receive);

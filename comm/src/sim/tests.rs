@@ -3,8 +3,8 @@
 use super::*;
 use crate::EAGER_BYTES_MAX;
 use crate::communicator::Part;
-use crate::plain::Op;
 use crate::rank::{Source, TagSel};
+use crate::reduction::Op;
 
 fn ended(code: i32) -> Ending {
     Ending::Ended { code, message: String::new() }
@@ -251,7 +251,7 @@ fn the_same_seed_gives_the_same_run_and_another_seed_another() {
 
 #[test]
 fn failures_from_the_command_line_strike() {
-    let all = ["1@init", "1@step=4", "0,2@step=4:hang", "2@step=3:exit", "1@collective=5", "0@time=0.02"];
+    let all = ["1@init", "1@step=4", "0,2@step=4:hang", "2@step=3:exit", "1@collective=5", "0@time=0.01"];
     for spec in all {
         let kills: Vec<KillSpec> = vec![spec.parse().unwrap(), "0@repair=1/reconnect".parse().unwrap()];
         let ranks_lost = kills[0].ranks.clone();

@@ -13,7 +13,7 @@ impl Pair {
     /// Moves every frame of `from` across; payloads land at once.
     fn deliver(&mut self, from: Rank) -> Vec<Kind> {
         let mut kinds = Vec::new();
-        while let Some(frame) = self.0[from].front(1 - from).cloned() {
+        while let Some(frame) = self.0[from].frames(1 - from).front().cloned() {
             self.0[from].left(1 - from);
             let header = Header::decode(&frame.header).unwrap();
             kinds.push(header.kind);
@@ -32,20 +32,20 @@ fn an_eager_message_lands_in_the_posted_receive() {
     let mut pair = Pair::new();
     let (op, bounce) = pair.0[1].receive(ANY, 100);
     assert_eq!(bounce, None);
-    let send = pair.0[0].send(1, 1, 7, 100, 5);
+    let send = pair.0[0].send(1, 1, 7, 100, Mode::Standard);
     assert!(!pair.0[0].is_finished(send));
     assert_eq!(pair.deliver(0), [Kind::Eager]);
     assert!(pair.0[0].is_finished(send));
     let Some(Outcome::Done(envelope)) = pair.0[1].finish(op) else { panic!() };
-    assert_eq!((envelope.source, envelope.tag, envelope.length, envelope.stamp), (0, 7, 100, 5));
+    assert_eq!((envelope.source, envelope.tag, envelope.length, envelope.stamp), (0, 7, 100, 0));
 }
 
 #[test]
 fn a_long_message_waits_for_its_receive() {
     let mut pair = Pair::new();
     let long = EAGER_BYTES_MAX as u64 + 1;
-    let send = pair.0[0].send(1, 1, 7, long, 0);
-    let small = pair.0[0].send(1, 1, 8, 4, 0);
+    let send = pair.0[0].send(1, 1, 7, long, Mode::Standard);
+    let small = pair.0[0].send(1, 1, 8, 4, Mode::Standard);
     assert_eq!(pair.deliver(0), [Kind::Envelope, Kind::Eager]);
     assert!(pair.0[0].is_finished(small) && !pair.0[0].is_finished(send));
     // The later, small one is received first; then the long one.
@@ -63,7 +63,7 @@ fn without_credit_messages_are_announced_in_order_and_memory_is_bounded() {
     let mut pair = Pair::new();
     let length = EAGER_BYTES_MAX as u64;
     for tag in 0..40 {
-        pair.0[0].send(1, 1, tag, length, 0);
+        pair.0[0].send(1, 1, tag, length, Mode::Standard);
     }
     let kinds = pair.deliver(0);
     let eager = kinds.iter().filter(|kind| **kind == Kind::Eager).count() as u64;
@@ -87,7 +87,7 @@ fn without_credit_messages_are_announced_in_order_and_memory_is_bounded() {
 fn a_short_buffer_consumes_nothing() {
     let mut pair = Pair::new();
     let (posted, _) = pair.0[1].receive(ANY, 10);
-    pair.0[0].send(1, 1, 7, 11, 0);
+    pair.0[0].send(1, 1, 7, 11, Mode::Standard);
     pair.deliver(0);
     assert!(matches!(pair.0[1].finish(posted), Some(Outcome::Truncated { room: 10, .. })));
     let (late, _) = pair.0[1].receive(ANY, 10);

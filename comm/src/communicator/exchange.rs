@@ -1,0 +1,227 @@
+//! Exchanges: many messages at once between lent buffers, planned once and run as often as wanted (persistent
+//! communication, MPI 4.1, section 3.9).
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use super::messages::extent;
+use super::*;
+use crate::collective::Step;
+use crate::driver::{ActivityId, Message as StepMessage, StepList};
+use crate::layout::Layout;
+
+/// A message of an exchange: a part of a buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The rank it goes to or comes from.
+    pub peer: Rank,
+    /// Tag of the message.
+    pub tag: Tag,
+    /// Elements of the buffer.
+    pub range: Range<usize>,
+}
+
+/// A message of a [`Plan`]: elements of a buffer in any [`Layout`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Piece {
+    /// The rank it goes to or comes from.
+    pub peer: Rank,
+    /// Tag of the message.
+    pub tag: Tag,
+    /// Elements of the buffer.
+    pub layout: Layout,
+}
+
+impl From<Part> for Piece {
+    fn from(Part { peer, tag, range }: Part) -> Self {
+        Self { peer, tag, layout: Layout::contiguous(range) }
+    }
+}
+
+/// An exchange that is checked and laid out once (`MPI_Send_init` and `MPI_Recv_init`, all messages together), as a
+/// halo exchange wants it.
+#[derive(Clone, Debug)]
+pub struct Plan<T: Plain> {
+    comm: Communicator,
+    steps: Rc<[Step]>,
+    messages: Rc<[StepMessage]>,
+    /// Elements that the buffers must have: to send from, to receive into.
+    room: (usize, usize),
+    element: PhantomData<T>,
+}
+
+impl Communicator {
+    /// Exchanges parts of buffers with any number of ranks at once, as a halo exchange does: every part of
+    /// `sends` leaves from `out`, every part of `recvs` arrives in `buf`, each as one message. Lengths must agree
+    /// on both sides; parts of `recvs` must not overlap.
+    ///
+    /// # Errors
+    /// A failure, a rank that does not exist, or a message of another length ([`CommError::Count`],
+    /// [`CommError::Truncated`]).
+    pub fn exchange<T: Plain>(
+        &self,
+        out: &[T],
+        sends: &[Part],
+        buf: &mut [T],
+        recvs: &[Part],
+    ) -> Result<(), CommError> {
+        let (mut steps, mut messages) = (vec![], vec![]);
+        for Part { peer, tag, range } in recvs {
+            self.world(*peer)?;
+            steps.push(Step::recv(*peer, range.clone()));
+            messages.push(StepMessage { tag: *tag, layout: None });
+        }
+        for Part { peer, tag, range } in sends {
+            self.world(*peer)?;
+            steps.push(Step::send(*peer, crate::collective::Part::input(range.clone())));
+            messages.push(StepMessage { tag: *tag, layout: None });
+        }
+        let end = |parts: &[Part]| parts.iter().map(|part| part.range.end).max().unwrap_or(0);
+        let room = (end(sends), end(recvs));
+        let plan = Plan {
+            comm: self.clone(),
+            steps: steps.into(),
+            messages: messages.into(),
+            room,
+            element: PhantomData,
+        };
+        plan.run(out, buf)
+    }
+
+    /// Plans an exchange: every piece of `sends` leaves from the one buffer, every piece of `recvs` arrives in the
+    /// other, each as one message. Pieces of `recvs` must not overlap.
+    ///
+    /// # Errors
+    /// A rank does not exist, or a piece to receive names an element twice.
+    pub fn plan<T: Plain>(&self, sends: &[Piece], recvs: &[Piece]) -> Result<Plan<T>, CommError> {
+        let (mut steps, mut messages) = (vec![], vec![]);
+        let sends = sends.iter().map(|piece| (piece, false));
+        for (Piece { peer, tag, layout }, received) in recvs.iter().map(|piece| (piece, true)).chain(sends) {
+            self.world(*peer)?;
+            let whole = layout.end();
+            let (range, layout) = match extent::<T>(layout, whole, received)? {
+                Extent::Range(_) if layout.is_empty() => (0..0, None),
+                Extent::Range(_) => (layout.piece(0), None),
+                Extent::Layout(bytes) => (0..whole, Some(bytes)),
+            };
+            steps.push(match received {
+                true => Step::recv(*peer, range),
+                false => Step::send(*peer, crate::collective::Part::input(range)),
+            });
+            messages.push(StepMessage { tag: *tag, layout });
+        }
+        let end = |received: bool| {
+            let ends = steps.iter().filter_map(|step| match step {
+                Step::Recv { part, .. } if received => Some(part.range.end),
+                Step::Send { part, .. } if !received => Some(part.range.end),
+                _ => None,
+            });
+            ends.max().unwrap_or(0)
+        };
+        let room = (end(false), end(true));
+        let (comm, element) = (self.clone(), PhantomData);
+        Ok(Plan { comm, steps: steps.into(), messages: messages.into(), room, element })
+    }
+}
+
+impl<T: Plain> Plan<T> {
+    fn list(&self) -> StepList {
+        StepList {
+            name: "exchange",
+            steps: self.steps.clone(),
+            world: self.comm.members.world.clone(),
+            context: self.comm.shared.context,
+            tag: 0,
+            messages: self.messages.clone(),
+            element: size_of::<T>(),
+        }
+    }
+
+    fn fits(&self, out: usize, buf: usize) -> Result<(), CommError> {
+        if out < self.room.0 || buf < self.room.1 {
+            let (send, receive) = self.room;
+            let text =
+                format!("an exchange of {send} and {receive} elements over buffers of {out} and {buf}");
+            return Err(CommError::Count(text));
+        }
+        Ok(())
+    }
+
+    /// Exchanges the pieces of `out` for those of `buf`, and returns when all have been sent and received.
+    ///
+    /// # Errors
+    /// As [`Communicator::exchange`]; the buffers are too short ([`CommError::Count`]).
+    pub fn run(&self, out: &[T], buf: &mut [T]) -> Result<(), CommError> {
+        self.fits(out.len(), buf.len())?;
+        let core = &mut *self.comm.core.borrow_mut();
+        self.comm.enter(core)?;
+        core.driver.begin("exchange", self.comm.shared.context, None, None);
+        let mut memory = Memory::of(bytemuck::cast_slice(out), bytemuck::cast_slice_mut(buf));
+        let id = core.driver.start(self.list(), None, None, None, &mut memory)?;
+        core.driver.wait_activity(id, &mut memory)?;
+        core.driver.finish_activity(id).map(|_| ())
+    }
+
+    /// Starts the exchange with buffers that it owns (`MPI_Startall`).
+    ///
+    /// # Errors
+    /// As [`Plan::run`]; later ones are returned by [`PlanRequest::wait`].
+    pub fn start(&self, out: Vec<T>, buf: Vec<T>) -> Result<PlanRequest<T>, CommError> {
+        self.fits(out.len(), buf.len())?;
+        let core = &mut *self.comm.core.borrow_mut();
+        self.comm.enter(core)?;
+        let (out, buf) = (Some(Box::new(out) as _), Some(Box::new(buf) as _));
+        let id = core.driver.start(self.list(), out, buf, None, &mut Memory::none())?;
+        let generation = core.generation();
+        Ok(PlanRequest { comm: self.comm.clone(), generation, id: Some(id), element: PhantomData })
+    }
+}
+
+/// An exchange under way. Dropped without being waited for, it ends behind the program's back.
+#[must_use = "a request is to be waited for"]
+#[derive(Debug)]
+pub struct PlanRequest<T: Plain> {
+    comm: Communicator,
+    generation: Generation,
+    id: Option<ActivityId>,
+    element: PhantomData<T>,
+}
+
+impl<T: Plain> PlanRequest<T> {
+    /// Waits until all messages have been sent and received; gives both buffers back.
+    ///
+    /// # Errors
+    /// A failure, a message of another length, or a repair has come between.
+    pub fn wait(mut self) -> Result<(Vec<T>, Vec<T>), CommError> {
+        let core = &mut *self.comm.core.borrow_mut();
+        let now = core.generation();
+        let id = match self.id.take() {
+            Some(id) if now == self.generation => id,
+            _ => return Err(CommError::Revoked { started: self.generation, now }),
+        };
+        core.driver.begin("exchange", self.comm.shared.context, None, None);
+        core.driver.wait_activity(id, &mut Memory::none())?;
+        let (out, buf) = core.driver.finish_activity(id)?;
+        Ok((crate::request::own(out), crate::request::own(buf)))
+    }
+
+    /// Whether [`PlanRequest::wait`] would return at once, after a look at the links.
+    ///
+    /// # Errors
+    /// As [`PlanRequest::wait`].
+    pub fn is_done(&self) -> Result<bool, CommError> {
+        let core = &mut *self.comm.core.borrow_mut();
+        core.driver.look()?;
+        Ok(self.id.is_none_or(|id| core.driver.is_done(id)))
+    }
+}
+
+impl<T: Plain> Drop for PlanRequest<T> {
+    fn drop(&mut self) {
+        if let (Some(id), Ok(mut core)) = (self.id, self.comm.core.try_borrow_mut())
+            && core.generation() == self.generation
+        {
+            core.driver.detach_activity(id);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! New communicators from old ones (MPI 4.1, section 7.4). All ranks of the old one call; the context of the new one,
+//! which keeps its messages apart from all others, is agreed among them.
+
+use super::*;
+use crate::reduction::Op;
+
+/// Colour of a rank that [`Communicator::split`] leaves out.
+const NO_COLOUR: u64 = u64::MAX;
+
+impl Communicator {
+    /// A communicator of the same ranks with a context of its own (`MPI_Comm_dup`), for a library that must not meet
+    /// the program's messages.
+    ///
+    /// # Errors
+    /// A failure.
+    pub fn dup(&self) -> Result<Self, CommError> {
+        let context = self.agree_context()?;
+        Ok(self.made(self.members.group.clone(), context))
+    }
+
+    /// Communicators of the ranks with equal `colour`, in the order of their `key`, of equal keys in that of their ranks
+    /// (`MPI_Comm_split`). A rank without a colour (`MPI_UNDEFINED`) is in none.
+    ///
+    /// # Errors
+    /// A failure.
+    pub fn split(&self, colour: Option<u32>, key: i64) -> Result<Option<Self>, CommError> {
+        let context = self.agree_context()?;
+        let mine = [colour.map_or(NO_COLOUR, u64::from), key as u64];
+        let mut all = vec![0u64; 2 * self.size()];
+        self.allgather(&mine, &mut all)?;
+        if colour.is_none() {
+            return Ok(None);
+        }
+        let mut chosen: Vec<(i64, Rank)> = all
+            .chunks_exact(2)
+            .enumerate()
+            .filter(|(_, theirs)| theirs[0] == mine[0])
+            .map(|(rank, theirs)| (theirs[1] as i64, self.members.world[rank]))
+            .collect();
+        // Stable: equal keys stay in the order of ranks.
+        chosen.sort_by_key(|(key, _)| *key);
+        let group = Group::new(chosen.into_iter().map(|(_, rank)| rank).collect()).expect("ranks differ");
+        Ok(Some(self.made(group, context)))
+    }
+
+    /// A communicator of the ranks of `group`, a part of this one's, in its order (`MPI_Comm_create`). All ranks of this
+    /// communicator call with the same group; those that are not in it get none.
+    ///
+    /// # Errors
+    /// A failure, or `group` has ranks that this communicator has not.
+    pub fn create(&self, group: &Group) -> Result<Option<Self>, CommError> {
+        let strangers = group.difference(&self.members.group);
+        if let Some(&rank) = strangers.ranks().first() {
+            return Err(CommError::RankOutOfRange { rank, size: self.size() });
+        }
+        let context = self.agree_context()?;
+        let me = self.members.world[self.rank()];
+        Ok(group.rank_of(me).is_some().then(|| self.made(group.clone(), context)))
+    }
+
+    fn made(&self, group: Group, context: u32) -> Self {
+        let world_rank = self.members.world[self.rank()];
+        let mut core = self.core.borrow_mut();
+        core.driver.open_context(context);
+        let born = Some(core.generation());
+        drop(core);
+        Self::over(self.core.clone(), group, world_rank, context, born)
+    }
+
+    /// A context that no rank of this communicator has used in this generation: one above the highest of all.
+    fn agree_context(&self) -> Result<u32, CommError> {
+        let mut next = [self.core.borrow_mut().next_context()];
+        self.allreduce(&mut next, Op::Max)?;
+        self.core.borrow_mut().use_context(next[0])
+    }
+}

@@ -1,0 +1,306 @@
+//! Non-blocking collectives (MPI 4.1, section 6.12): they own their buffers, go on whenever the program is in a call of
+//! this crate, and several may be under way at once. All ranks start them in the same order.
+
+use std::marker::PhantomData;
+
+use super::checking::Check;
+use super::collectives::Call;
+use super::*;
+use crate::collective::Order;
+use crate::driver::{ActivityId, Combine};
+use crate::reduction::Operation;
+use crate::request::pending::{Pending, Process};
+
+impl Communicator {
+    /// Starts a [`Communicator::barrier`] (`MPI_Ibarrier`).
+    ///
+    /// # Errors
+    /// A failure; later ones are returned by [`CollectiveRequest::wait`].
+    pub fn ibarrier(&self) -> Result<CollectiveRequest<u8>, CommError> {
+        self.begin(self.barrier_call(), vec![], vec![], None)
+    }
+
+    /// Starts a [`Communicator::bcast`] (`MPI_Ibcast`).
+    ///
+    /// # Errors
+    /// As [`Communicator::bcast`]; later ones are returned by [`CollectiveRequest::wait`].
+    pub fn ibcast<T: Plain>(&self, buf: Vec<T>, root: Rank) -> Result<CollectiveRequest<T>, CommError> {
+        self.begin(self.bcast_call::<T>(buf.len(), root)?, vec![], buf, None)
+    }
+
+    /// Starts a [`Communicator::reduce`] (`MPI_Ireduce`).
+    ///
+    /// # Errors
+    /// As [`Communicator::reduce`]; later ones are returned by [`CollectiveRequest::wait`].
+    pub fn ireduce<T: Plain>(
+        &self,
+        buf: Vec<T>,
+        op: impl Operation<T> + 'static,
+        root: Rank,
+    ) -> Result<CollectiveRequest<T>, CommError> {
+        self.begin(self.reduce_call(buf.len(), &op, root)?, vec![], buf, Some(combining(op)))
+    }
+
+    /// Starts a [`Communicator::allreduce`] (`MPI_Iallreduce`).
+    ///
+    /// # Errors
+    /// As [`Communicator::allreduce`]; later ones are returned by [`CollectiveRequest::wait`].
+    pub fn iallreduce<T: Plain>(
+        &self,
+        buf: Vec<T>,
+        op: impl Operation<T> + 'static,
+    ) -> Result<CollectiveRequest<T>, CommError> {
+        self.begin(self.allreduce_call(buf.len(), &op)?, vec![], buf, Some(combining(op)))
+    }
+
+    /// Starts a [`Communicator::scan`] (`MPI_Iscan`).
+    ///
+    /// # Errors
+    /// As [`Communicator::scan`]; later ones are returned by [`CollectiveRequest::wait`].
+    pub fn iscan<T: Plain>(
+        &self,
+        buf: Vec<T>,
+        op: impl Operation<T> + 'static,
+    ) -> Result<CollectiveRequest<T>, CommError> {
+        self.begin(self.scan_call(buf.len(), &op)?, vec![], buf, Some(combining(op)))
+    }
+
+    /// Starts a [`Communicator::exscan`] (`MPI_Iexscan`).
+    ///
+    /// # Errors
+    /// As [`Communicator::exscan`]; later ones are returned by [`CollectiveRequest::wait`].
+    pub fn iexscan<T: Plain>(
+        &self,
+        buf: Vec<T>,
+        op: impl Operation<T> + 'static,
+    ) -> Result<CollectiveRequest<T>, CommError> {
+        self.begin(self.exscan_call(buf.len(), &op)?, vec![], buf, Some(combining(op)))
+    }
+
+    /// Starts a [`Communicator::reduce_scatter`] (`MPI_Ireduce_scatter`).
+    ///
+    /// # Errors
+    /// As [`Communicator::reduce_scatter`]; later ones are returned by [`CollectiveRequest::wait`].
+    pub fn ireduce_scatter<T: Plain>(
+        &self,
+        buf: Vec<T>,
+        counts: &[usize],
+        op: impl Operation<T> + 'static,
+    ) -> Result<CollectiveRequest<T>, CommError> {
+        self.begin(self.reduce_scatter_call(buf.len(), counts, &op)?, vec![], buf, Some(combining(op)))
+    }
+
+    /// Starts a [`Communicator::gather`] (`MPI_Igather`); the root's request gives all parts, the others' nothing.
+    ///
+    /// # Errors
+    /// As [`Communicator::gather`]; later ones are returned by [`CollectiveRequest::wait`].
+    pub fn igather<T: Plain>(&self, mine: Vec<T>, root: Rank) -> Result<CollectiveRequest<T>, CommError> {
+        let call = self.gather_call::<T>(mine.len(), root)?;
+        let all = self.gathered(&mine, root, mine.len() * self.size(), mine.len() * self.rank());
+        self.begin(call, mine, all, None)
+    }
+
+    /// Starts a [`Communicator::gatherv`] (`MPI_Igatherv`); the root's request gives all parts, the others' nothing.
+    ///
+    /// # Errors
+    /// As [`Communicator::gatherv`]; later ones are returned by [`CollectiveRequest::wait`].
+    pub fn igatherv<T: Plain>(
+        &self,
+        mine: Vec<T>,
+        counts: &[usize],
+        root: Rank,
+    ) -> Result<CollectiveRequest<T>, CommError> {
+        let (call, starts) = self.gatherv_call(mine.len(), counts, root)?;
+        let (end, own) = (starts.last().copied().unwrap_or(0), starts.get(self.rank()).copied().unwrap_or(0));
+        let all = self.gathered(&mine, root, end, own);
+        self.begin(call, mine, all, None)
+    }
+
+    /// Starts a [`Communicator::scatter`] (`MPI_Iscatter`); `len` is the length of a part.
+    ///
+    /// # Errors
+    /// As [`Communicator::scatter`]; later ones are returned by [`CollectiveRequest::wait`].
+    pub fn iscatter<T: Plain>(
+        &self,
+        all: Vec<T>,
+        len: usize,
+        root: Rank,
+    ) -> Result<CollectiveRequest<T>, CommError> {
+        let call = self.scatter_call::<T>(all.len(), len, root)?;
+        let mut mine = vec![T::zeroed(); len];
+        if self.rank() == root {
+            mine.copy_from_slice(&all[root * len..(root + 1) * len]);
+        }
+        self.begin(call, all, mine, None)
+    }
+
+    /// Starts a [`Communicator::scatterv`] (`MPI_Iscatterv`); `len` is the length of the own part.
+    ///
+    /// # Errors
+    /// As [`Communicator::scatterv`]; later ones are returned by [`CollectiveRequest::wait`].
+    pub fn iscatterv<T: Plain>(
+        &self,
+        all: Vec<T>,
+        counts: &[usize],
+        len: usize,
+        root: Rank,
+    ) -> Result<CollectiveRequest<T>, CommError> {
+        let (call, starts) = self.scatterv_call(all.len(), counts, len, root)?;
+        let mut mine = vec![T::zeroed(); len];
+        if self.rank() == root {
+            mine.copy_from_slice(&all[starts[root]..starts[root + 1]]);
+        }
+        self.begin(call, all, mine, None)
+    }
+
+    /// Starts a [`Communicator::allgatherv`] (`MPI_Iallgatherv`, in place).
+    ///
+    /// # Errors
+    /// As [`Communicator::allgatherv`]; later ones are returned by [`CollectiveRequest::wait`].
+    pub fn iallgatherv<T: Plain>(
+        &self,
+        buf: Vec<T>,
+        counts: &[usize],
+    ) -> Result<CollectiveRequest<T>, CommError> {
+        self.begin(self.allgatherv_call::<T>(buf.len(), counts)?, vec![], buf, None)
+    }
+
+    /// Starts a [`Communicator::allgather`] (`MPI_Iallgather`).
+    ///
+    /// # Errors
+    /// As [`Communicator::allgather`]; later ones are returned by [`CollectiveRequest::wait`].
+    pub fn iallgather<T: Plain>(&self, mine: &[T]) -> Result<CollectiveRequest<T>, CommError> {
+        let (rank, size, len) = (self.rank(), self.size(), mine.len());
+        let mut all = vec![T::zeroed(); size * len];
+        all[rank * len..(rank + 1) * len].copy_from_slice(mine);
+        self.iallgatherv(all, &vec![len; size])
+    }
+
+    /// Starts a [`Communicator::alltoall`] (`MPI_Ialltoall`).
+    ///
+    /// # Errors
+    /// As [`Communicator::alltoall`]; later ones are returned by [`CollectiveRequest::wait`].
+    pub fn ialltoall<T: Plain>(&self, out: Vec<T>) -> Result<CollectiveRequest<T>, CommError> {
+        let call = self.alltoall_call::<T>(out.len(), out.len())?;
+        let mut buf = vec![T::zeroed(); out.len()];
+        let len = out.len() / self.size();
+        let own = self.rank() * len..(self.rank() + 1) * len;
+        buf[own.clone()].copy_from_slice(&out[own]);
+        self.begin(call, out, buf, None)
+    }
+
+    /// Starts a [`Communicator::alltoallv`] (`MPI_Ialltoallv`).
+    ///
+    /// # Errors
+    /// As [`Communicator::alltoallv`]; later ones are returned by [`CollectiveRequest::wait`].
+    pub fn ialltoallv<T: Plain>(
+        &self,
+        out: Vec<T>,
+        out_counts: &[usize],
+        counts: &[usize],
+    ) -> Result<CollectiveRequest<T>, CommError> {
+        let mut buf = vec![T::zeroed(); counts.iter().sum()];
+        let (call, sent, received) = self.alltoallv_call(out.len(), out_counts, buf.len(), counts)?;
+        buf[received].copy_from_slice(&out[sent]);
+        self.begin(call, out, buf, None)
+    }
+
+    pub(super) fn begin<T: Plain>(
+        &self,
+        call: Call,
+        input: Vec<T>,
+        buf: Vec<T>,
+        combine: Option<Box<Combine<'static>>>,
+    ) -> Result<CollectiveRequest<T>, CommError> {
+        let core = &mut *self.core.borrow_mut();
+        self.current(core)?;
+        core.enter_collective()?;
+        let check = self.begin_check::<T>(core, &call)?;
+        let (name, generation) = (call.name, core.generation());
+        let list = self.list::<T>(generation, name, call.steps);
+        let (input, buf) = (Some(Box::new(input) as _), Some(Box::new(buf) as _));
+        let id = core.driver.start(list, input, buf, combine, &mut Memory::none())?;
+        let comm = self.clone();
+        Ok(CollectiveRequest { comm, name, generation, check, id: Some(id), element: PhantomData })
+    }
+}
+
+fn combining<T: Plain>(op: impl Operation<T> + 'static) -> Box<Combine<'static>> {
+    Box::new(move |into, from, order: Order| {
+        op.combine(bytemuck::cast_slice_mut(into), bytemuck::cast_slice(from), order);
+    })
+}
+
+/// A collective under way. It owns its buffers. Dropped without being waited for, it ends behind the program's back.
+#[must_use = "a request is to be waited for"]
+#[derive(Debug)]
+pub struct CollectiveRequest<T: Plain> {
+    comm: Communicator,
+    name: &'static str,
+    generation: Generation,
+    check: Option<Check>,
+    id: Option<ActivityId>,
+    element: PhantomData<T>,
+}
+
+impl<T: Plain> CollectiveRequest<T> {
+    /// Waits until this rank's part is done; gives the buffer that the blocking call would have filled.
+    ///
+    /// # Errors
+    /// A failure, arguments of the ranks that do not agree, or a repair has come between.
+    pub fn wait(mut self) -> Result<Vec<T>, CommError> {
+        let core = &mut *self.comm.core.borrow_mut();
+        let id = self.current(core)?;
+        core.driver.begin(self.name, self.comm.shared.context, None, None);
+        if let Some(check) = self.check.take() {
+            core.driver.wait_activity(check.id, &mut Memory::none())?;
+            self.comm.verdict(core, check)?;
+        }
+        core.driver.wait_activity(id, &mut Memory::none())?;
+        self.id = None;
+        let (_, buf) = core.driver.finish_activity(id)?;
+        Ok(crate::request::own(buf))
+    }
+
+    fn current(&self, core: &Core) -> Result<ActivityId, CommError> {
+        let now = core.generation();
+        match self.id {
+            Some(id) if now == self.generation => Ok(id),
+            _ => Err(CommError::Revoked { started: self.generation, now }),
+        }
+    }
+}
+
+impl<T: Plain> Pending for CollectiveRequest<T> {
+    fn process(&self) -> Process {
+        Process(self.comm.core.clone())
+    }
+
+    fn is_done(&mut self) -> Result<bool, CommError> {
+        let core = &mut *self.comm.core.borrow_mut();
+        let id = self.current(core)?;
+        if let Some(check) = self.check.take_if(|check| core.driver.is_done(check.id)) {
+            self.comm.verdict(core, check)?;
+        }
+        Ok(self.check.is_none() && core.driver.is_done(id))
+    }
+}
+
+impl<T: Plain> crate::Completion for CollectiveRequest<T> {
+    type Output = Vec<T>;
+
+    fn take(self) -> Result<Vec<T>, CommError> {
+        self.wait()
+    }
+}
+
+impl<T: Plain> Drop for CollectiveRequest<T> {
+    fn drop(&mut self) {
+        let Ok(mut core) = self.comm.core.try_borrow_mut() else { return };
+        if core.generation() == self.generation {
+            for id in self.id.into_iter().chain(self.check.as_ref().map(|check| check.id)) {
+                core.driver.detach_activity(id);
+            }
+        }
+    }
+}
