@@ -393,7 +393,6 @@ impl Communicator {
         Ok(call("alltoall", steps).count(out))
     }
 
-    #[expect(clippy::type_complexity, reason = "the call, and the own parts of the two buffers")]
     pub(super) fn alltoallv_call(
         &self,
         out: usize,

@@ -255,7 +255,8 @@ fn failures_from_the_command_line_strike() {
     for spec in all {
         let kills: Vec<KillSpec> = vec![spec.parse().unwrap(), "0@repair=1/reconnect".parse().unwrap()];
         let ranks_lost = kills[0].ranks.clone();
-        let outcome = run(Config { kills, ..Config::rough(1, 3) }, count);
+        let interval = Duration::from_millis(5);
+        let outcome = run(Config { kills, interval, ..Config::rough(1, 3) }, count);
         assert_eq!(outcome.ending, ended(0), "{spec}");
         let results: Vec<_> = (0..3).map(|rank| outcome.result(rank).and_then(|r| r.as_ref().ok())).collect();
         assert_eq!(results, [Some(&10); 3], "{spec}");
