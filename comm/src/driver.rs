@@ -396,7 +396,7 @@ impl Driver {
                 let sleep = if idle >= spins + yields { NAP } else { Duration::ZERO };
                 self.progress(sleep, memory)?
             };
-            idle = if moved { 0 } else { idle + 1 };
+            idle = if moved { 0 } else { u32::wrapping_add(idle, 1) }; // who never sleeps may count far
             if idle > spins && idle <= spins + yields {
                 self.transport.relax();
             }
