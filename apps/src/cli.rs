@@ -9,11 +9,14 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use ft_comm::fault::{self, KillSpec};
+use ft_comm::transport::{Carrier, Waiting};
 
 use crate::app::{App, BUNDLED, Bundled};
 use crate::bench::Bench;
@@ -93,6 +96,12 @@ pub(crate) struct Options {
     /// Milliseconds of silence after which a rank counts as lost
     #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     heartbeat_timeout: u64,
+    /// What carries messages: auto (Unix sockets between ranks of one host, TCP between hosts) or tcp
+    #[arg(long, value_name = "T", value_parser = one_of::<Carrier>(&Carrier::NAMES), default_value_t)]
+    pub(crate) transport: Carrier,
+    /// How ranks wait for messages: spin (a core for every rank), yield (more ranks than cores), sleep (least power), or auto
+    #[arg(long, value_name = "W", value_parser = one_of::<Waiting>(&Waiting::NAMES), default_value_t)]
+    pub(crate) wait: Waiting,
     /// Print one JSON report on stdout at the end; everything else goes to stderr
     #[arg(long)]
     pub(crate) json: bool,
@@ -164,6 +173,14 @@ pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
 pub(crate) fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|x: &f64| x.is_finite() && *x > 0.0);
     number.ok_or_else(|| "must be a number above 0".to_owned())
+}
+
+/// Reads one of a few names.
+fn one_of<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err = String> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names).try_map(|name| name.parse())
 }
 
 /// `ftrun` with any program.
@@ -402,6 +419,7 @@ mod tests {
         let expected = "CgArgs { matrix: None, poisson: Some(8), poisson2d: None, rhs: Solution, tol: 1e-8, \
                         max_iter: 10000, precond: None }";
         assert_eq!(args, expected);
+        assert_eq!((options.transport, options.wait), (Carrier::Auto, Waiting::Auto));
         assert_eq!(cg("ftrun -n 1 cg --poisson 8").0.scheme(), "none");
         assert!(cg("ftrun cg --poisson 8").0.ranks() >= 1);
     }
@@ -416,6 +434,8 @@ mod tests {
         assert!(args.contains("poisson2d: Some(64)"), "{args}");
         let (options, args) = cg("ftrun -v -- cg --matrix a.mtx --rhs b.mtx --precond jacobi -n3");
         assert_eq!((options.ranks(), options.verbose), (3, true));
+        let (options, _) = cg("ftrun --wait sleep cg --poisson 8 --transport tcp");
+        assert_eq!((options.transport, options.wait), (Carrier::Tcp, Waiting::Sleep));
         for part in ["matrix: Some(\"a.mtx\")", "rhs: File(\"b.mtx\")", "precond: Jacobi"] {
             assert!(args.contains(part), "{args}");
         }
@@ -497,6 +517,8 @@ mod tests {
                 "ftrun: '-n' stands before 'bench', which is no job and takes options behind its name only",
             ),
             ("ftrun bench recovery -n 4 --kill 1@step=3", "ftrun: unexpected argument '--kill' found"),
+            ("ftrun --transport udp ./x", "ftrun: invalid value 'udp' for '--transport <T>'"),
+            ("ftrun cg --poisson 4 --wait nap", "ftrun: invalid value 'nap' for '--wait <W>'"),
             ("ftrun bench", "ftrun: 'ftrun bench' requires a subcommand but one was not provided"),
             ("ftrun bench speed", "ftrun: unrecognized subcommand 'speed'"),
             (

@@ -11,6 +11,7 @@ use ft_comm::TIMELINE;
 use ft_comm::fault::KillSpec;
 use ft_comm::launch::{Order, launch};
 use ft_comm::proto::arbiter::{self, Config, Event, Mtbf};
+use ft_comm::transport::Congestion;
 
 use crate::cli::{Invocation, OnFailure, Options, Program};
 use crate::progress::{Display, PROGRESS, is_watched};
@@ -50,6 +51,8 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     if let Some(file) = &options.timeline {
         ft_figures::check_path(file).map_err(usage)?;
     }
+    // The ranks heed it; here it is checked once.
+    Congestion::from_environment().map_err(usage)?;
     let app = match &invocation.program {
         Program::App(_, app) => Some(&**app),
         Program::Own { path, .. } => {
@@ -71,6 +74,8 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         config: config(options, specs, &layout),
         output_to_stderr: options.json,
         tag_output: options.verbose,
+        carrier: options.transport,
+        waiting: options.wait,
     };
     let mut display = Display::new(options.quiet, options.verbose, kills.clone());
     let mut recorder = Recorder::new(layout.total_ranks());

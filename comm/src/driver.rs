@@ -536,7 +536,7 @@ impl Driver {
                     self.progress(sleep, memory)?
                 }
             };
-            idle = if moved { 0 } else { idle.saturating_add(1) };
+            idle = if moved { 0 } else { u32::wrapping_add(idle, 1) }; // who never sleeps may count far
             if idle > spins && idle <= spins.saturating_add(yields) {
                 self.transport.relax();
             }

@@ -15,8 +15,8 @@ use crate::rank::{Generation, Membership, PeerId, Rank};
 use crate::service::Service;
 use crate::service::alone::Alone;
 use crate::service::thread::ServiceThread;
-use crate::transport::Transport;
 use crate::transport::null::NullTransport;
+use crate::transport::{LinkOptions, Transport};
 use crate::wire::control::{ToArbiter, Welcome};
 use crate::wire::handshake::{JobKey, hex};
 
@@ -84,8 +84,10 @@ impl World {
         let launcher: SocketAddr = launcher.parse().map_err(|_| bad(ENV_LAUNCHER))?;
         let key = JobKey::from_text(&variable(ENV_KEY)?).ok_or_else(|| bad(ENV_KEY))?;
         let peer = PeerId(variable(ENV_PEER)?.parse().map_err(|_| bad(ENV_PEER))?);
+        let options =
+            LinkOptions::from_environment(|name| std::env::var(name).ok()).map_err(CommError::Join)?;
         let (service, transport, address) =
-            ServiceThread::start(&key, peer, launcher).map_err(CommError::Join)?;
+            ServiceThread::start(&key, peer, launcher, options).map_err(CommError::Join)?;
         let mut world = Self::join(Box::new(transport), Box::new(service), address)?;
         world.job = hex(&key.job);
         Ok(world)

@@ -1,20 +1,21 @@
 //! The launcher's end of one rank's control link. Never blocks.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
+
+use socket2::Socket;
 
 use crate::wire::control::{ToArbiter, ToRank, decode, encode};
 
 #[derive(Debug)]
 pub(super) struct Control {
-    stream: TcpStream,
+    stream: Socket,
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
 }
 
 impl Control {
-    pub(super) fn new(stream: TcpStream) -> Self {
+    pub(super) fn new(stream: Socket) -> Self {
         Self { stream, incoming: Vec::new(), outgoing: Vec::new() }
     }
 

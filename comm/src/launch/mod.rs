@@ -20,8 +20,9 @@ use rustix::process::Signal;
 use crate::proto::arbiter::{Arbiter, Config, Effect, Event};
 use crate::rank::PeerId;
 use crate::time::{Clock, Time};
-use crate::transport::tcp::timespec;
-use crate::transport::{Accepted, Doorman};
+use crate::transport::{
+    Accepted, Carrier, Doorman, ENV_HOST, ENV_TRANSPORT, ENV_WAIT, HOST_OF_LAUNCHER, Waiting, timespec,
+};
 use crate::wire::handshake::JobKey;
 
 mod control;
@@ -54,6 +55,10 @@ pub struct Order {
     pub output_to_stderr: bool,
     /// Each line of output is prefixed with its rank.
     pub tag_output: bool,
+    /// What carries the links between ranks.
+    pub carrier: Carrier,
+    /// How blocked callers wait.
+    pub waiting: Waiting,
 }
 
 /// How a job ended.
@@ -180,7 +185,7 @@ impl Launcher {
         process::adopt_orphans();
         let clock = Clock::start();
         Ok(Self {
-            address: doorman.address()?,
+            address: doorman.tcp()?.to_string(),
             arbiter: Arbiter::new(order.config.clone(), clock.now()),
             ledger: Ledger::new(order.config.kills.clone()),
             output: output::Output::new(order.output_to_stderr, order.tag_output),
@@ -270,6 +275,9 @@ impl Launcher {
             (crate::ENV_LAUNCHER, self.address.clone()),
             (crate::ENV_KEY, self.key.to_text()),
             (crate::ENV_PEER, peer.0.to_string()),
+            (ENV_HOST, HOST_OF_LAUNCHER.to_owned()),
+            (ENV_TRANSPORT, self.order.carrier.to_string()),
+            (ENV_WAIT, self.order.waiting.to_string()),
         ];
         let stdin = if rank == 0 { Stdio::piped() } else { self.null.try_clone()?.into() };
         let Started { process, stdout, stderr, stdin } =

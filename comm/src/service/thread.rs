@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,13 +14,14 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
+use socket2::Socket;
 
 use super::Service;
 use crate::proto::member::{Member, News};
 use crate::rank::PeerId;
 use crate::time::Clock;
-use crate::transport::tcp::{TcpTransport, connect, timespec};
-use crate::transport::{Accepted, Doorman};
+use crate::transport::sockets::SocketTransport;
+use crate::transport::{Accepted, Doorman, LinkOptions, connect, timespec};
 use crate::wire::control::{ToArbiter, ToRank, decode, encode};
 use crate::wire::handshake::{JobKey, Opening};
 
@@ -59,7 +60,8 @@ pub struct ServiceThread {
 
 impl ServiceThread {
     /// Connects to the launcher as process `me` and starts the thread; gives the transport that belongs to
-    /// it and the address at which links are accepted.
+    /// it and the address at which links are accepted, as text. The link to the launcher is TCP, whatever `options`
+    /// say of data links.
     ///
     /// # Errors
     /// The launcher is not there or refuses, or the operating system refuses a socket.
@@ -67,20 +69,22 @@ impl ServiceThread {
         key: &JobKey,
         me: PeerId,
         launcher: SocketAddr,
-    ) -> Result<(Self, TcpTransport, String), String> {
+        options: LinkOptions,
+    ) -> Result<(Self, SocketTransport, String), String> {
         let clock = Clock::start();
         let opening = Opening { from: me, to: PeerId::LAUNCHER, generation: 0 };
-        let control = connect(key, opening, launcher, None, &clock)
+        let control = connect(key, opening, &launcher.into(), None, &clock)
             .map_err(|error| format!("no launcher at {launcher}: {error}"))?;
         let io = |error: std::io::Error| error.to_string();
         let eventfd = || rustix::event::eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
         let wake_caller = Arc::new(eventfd().map_err(|error| io(error.into()))?);
         let wake_service = eventfd().map_err(|error| io(error.into()))?;
-        let doorman = Doorman::listen(key.clone(), me).map_err(io)?;
-        let address = doorman.address().map_err(io)?;
+        let doorman = Doorman::listen_for_links(key.clone(), me, &options).map_err(io)?;
+        let address = doorman.address(&options.host).map_err(io)?.to_string();
         let (links, inbox) = unbounded();
         let (outbox, submitted) = unbounded();
-        let transport = TcpTransport::new(key.clone(), me, inbox, wake_caller.clone()).map_err(io)?;
+        let transport =
+            SocketTransport::new(key.clone(), me, options, inbox, wake_caller.clone()).map_err(io)?;
         let shared = Arc::new(Shared {
             news: Mutex::new(VecDeque::new()),
             has_news: AtomicBool::new(false),
@@ -142,7 +146,7 @@ struct Plane {
     shared: Arc<Shared>,
     member: Member,
     clock: Clock,
-    control: TcpStream,
+    control: Socket,
     doorman: Doorman,
     links: Sender<Accepted>,
     submitted: Receiver<ToArbiter>,

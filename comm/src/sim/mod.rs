@@ -9,7 +9,7 @@
 //!
 //! A job that makes no progress is no test that hangs: [`Ending::Hung`] says who waits for what.
 //!
-//! What is not simulated: sockets, handshakes and strangers ([`crate::transport::tcp`] and the tests on real
+//! What is not simulated: sockets, handshakes and strangers ([`crate::transport::sockets`] and the tests on real
 //! processes have those), the time that computing takes, and memory orderings between a caller and its service
 //! thread.
 

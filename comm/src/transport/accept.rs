@@ -6,15 +6,17 @@
 //! connection.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{SockAddr, Socket, Type};
 
+use super::address::{Address, abstract_socket};
+use super::options::{Carrier, LinkOptions};
 use crate::rank::PeerId;
 use crate::time::Time;
-use crate::wire::handshake::{HELLO_BYTES, JobKey, Opening, PROOF_BYTES, Server};
+use crate::wire::handshake::{HELLO_BYTES, JobKey, Opening, PROOF_BYTES, Server, hex};
 
 /// Unproven connections at one time.
 pub(super) const PENDING_MAX: usize = 1024;
@@ -27,7 +29,7 @@ pub struct Accepted {
     /// Who it is and what it wants.
     pub opening: Opening,
     /// The connection, non-blocking, without delay.
-    pub stream: TcpStream,
+    pub stream: Socket,
 }
 
 #[derive(Debug)]
@@ -38,18 +40,20 @@ enum Stage {
 
 #[derive(Debug)]
 struct Pending {
-    stream: TcpStream,
+    stream: Socket,
     stage: Stage,
     filled: usize,
     until: Time,
 }
 
-/// A listening socket with its unproven connections.
+/// Listening sockets with their unproven connections.
 #[derive(Debug)]
 pub struct Doorman {
     key: JobKey,
     me: PeerId,
-    listener: TcpListener,
+    tcp: Socket,
+    /// The socket for processes of the same host, and its name.
+    unix: Option<(Socket, String)>,
     pending: Vec<Pending>,
     refused: u64,
 }
@@ -60,19 +64,41 @@ impl Doorman {
     /// # Errors
     /// The operating system refuses the socket.
     pub fn listen(key: JobKey, me: PeerId) -> std::io::Result<Self> {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into())?;
-        socket.listen(1024)?;
-        socket.set_nonblocking(true)?;
-        Ok(Self { key, me, listener: socket.into(), pending: Vec::new(), refused: 0 })
+        let tcp = listener(&SocketAddr::from(([127, 0, 0, 1], 0)).into())?;
+        Ok(Self { key, me, tcp, unix: None, pending: Vec::new(), refused: 0 })
     }
 
-    /// Where others connect to.
+    /// Listens for data links as `options` say: over TCP, and at a Unix socket too unless TCP is to carry all. The
+    /// socket is in the abstract namespace, so no file is left whatever happens; its name cannot be guessed, so
+    /// nobody can hold it first.
+    ///
+    /// # Errors
+    /// The operating system refuses a socket.
+    pub fn listen_for_links(key: JobKey, me: PeerId, options: &LinkOptions) -> std::io::Result<Self> {
+        let mut doorman = Self::listen(key, me)?;
+        if options.carrier == Carrier::Auto {
+            let name = format!("ftrun-{}-{}-{}", hex(&doorman.key.job), me.0, hex(&nonce()[..8]));
+            doorman.unix = Some((listener(&abstract_socket(&name)?)?, name));
+        }
+        Ok(doorman)
+    }
+
+    /// Where others connect to over TCP.
     ///
     /// # Errors
     /// The operating system does not tell.
-    pub fn address(&self) -> std::io::Result<String> {
-        Ok(self.listener.local_addr()?.to_string())
+    pub fn tcp(&self) -> std::io::Result<SocketAddr> {
+        let address = self.tcp.local_addr()?.as_socket();
+        address.ok_or_else(|| std::io::Error::other("a TCP socket without an address"))
+    }
+
+    /// Where peers connect to, those on `host`, which is this one, and others.
+    ///
+    /// # Errors
+    /// The operating system does not tell, or `host` is no label of a host.
+    pub fn address(&self, host: &str) -> std::io::Result<Address> {
+        let unix = self.unix.as_ref().map(|(_, name)| name.as_str());
+        Address::new(host, self.tcp()?, unix).map_err(std::io::Error::other)
     }
 
     /// Connections that were refused so far.
@@ -80,15 +106,24 @@ impl Doorman {
         self.refused
     }
 
+    fn listeners(&self) -> impl Iterator<Item = &Socket> {
+        std::iter::once(&self.tcp).chain(self.unix.iter().map(|(socket, _)| socket))
+    }
+
     /// Everything to wait for: readable means [`Doorman::serve`] has work.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        std::iter::once(self.listener.as_fd()).chain(self.pending.iter().map(|p| p.stream.as_fd()))
+        self.listeners().chain(self.pending.iter().map(|p| &p.stream)).map(AsFd::as_fd)
     }
 
     /// Moves every handshake as far as it goes; gives the connections that are proved.
     pub fn serve(&mut self, now: Time) -> Vec<Accepted> {
-        while let Ok((stream, _)) = self.listener.accept() {
-            let ready = stream.set_nonblocking(true).is_ok() && stream.set_nodelay(true).is_ok();
+        let mut arrived = Vec::new();
+        for listener in self.listeners() {
+            arrived.extend(std::iter::from_fn(|| listener.accept().ok()));
+        }
+        for (stream, from) in arrived {
+            let ready = stream.set_nonblocking(true).is_ok()
+                && (from.is_unix() || stream.set_tcp_nodelay(true).is_ok());
             if !ready || self.pending.len() >= PENDING_MAX {
                 self.refused += 1;
                 continue;
@@ -147,6 +182,15 @@ fn advance(mut pending: Pending, key: &JobKey, me: PeerId) -> Result<Progress, (
             }
         }
     }
+}
+
+/// A socket that listens at `address`.
+fn listener(address: &SockAddr) -> std::io::Result<Socket> {
+    let socket = Socket::new(address.domain(), Type::STREAM, None)?;
+    socket.bind(address)?;
+    socket.listen(1024)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
 }
 
 /// Fresh random bytes.

@@ -4,13 +4,25 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::time::Duration;
 
+use rustix::event::Timespec;
+
 use crate::rank::{Generation, PeerId};
 
 mod accept;
+mod address;
+mod congestion;
+mod connect;
 pub mod null;
-pub mod tcp;
+mod options;
+mod patience;
+pub mod sockets;
 
 pub use accept::{Accepted, Doorman};
+pub use address::{Address, AddressError};
+pub use congestion::{Congestion, ENV_CONGESTION};
+pub use connect::connect;
+pub use options::{Carrier, ENV_HOST, ENV_TRANSPORT, ENV_WAIT, HOST_OF_LAUNCHER, LinkOptions};
+pub use patience::{Patience, Waiting};
 
 /// Pieces of memory that one call may send from or receive into (`IOV_MAX` of Linux).
 pub const PIECES_MAX: usize = 1024;
@@ -28,16 +40,6 @@ pub enum LinkError {
     /// News for the caller arrived before the link was open; look at it first.
     #[error("interrupted by news")]
     Interrupted,
-}
-
-/// How a blocked caller waits: it looks again so many times, then lets others run between so many looks, then
-/// sleeps in [`Transport::wait`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Patience {
-    /// Looks one after the other.
-    pub spins: u32,
-    /// Looks with [`Transport::relax`] before each.
-    pub yields: u32,
 }
 
 /// Links to peers. Used by one thread, the caller's; accepted links come from the service thread.
@@ -84,11 +86,12 @@ pub trait Transport {
     /// Closes one link.
     fn close(&mut self, link: LinkId);
 
-    /// How a blocked caller of a job of `ranks` ranks waits. With a core for every rank, waiting looks often;
-    /// with more ranks than cores it lets others run.
+    /// How a blocked caller of a job of `ranks` ranks waits.
     fn patience(&self, ranks: usize) -> Patience {
-        // The standard library's count reads files of control groups, which a replacement is not to open.
-        let cores = rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count() as usize);
-        if ranks <= cores { Patience { spins: 400, yields: 400 } } else { Patience { spins: 0, yields: 60 } }
+        Waiting::Auto.patience(ranks, patience::cores())
     }
+}
+
+pub(crate) fn timespec(span: Duration) -> Timespec {
+    Timespec { tv_sec: span.as_secs().min(1 << 30) as i64, tv_nsec: i64::from(span.subsec_nanos()) }
 }

@@ -162,6 +162,10 @@ impl Running {
         marked(&self.mark)
     }
 
+    pub(crate) fn launcher(&self) -> Pid {
+        self.id
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         rustix::process::kill_process(self.id, signal).unwrap();
     }

@@ -15,5 +15,7 @@ mod montecarlo;
 mod random_kills;
 mod seismic;
 mod small_apps;
+mod sockets;
 mod strangers;
+mod transport;
 mod usage;

@@ -1,45 +1,53 @@
-//! Strangers on the ports of the launcher and of the ranks: bytes without sense, and connections that say nothing.
+//! Strangers on the ports and Unix sockets of the launcher and of the ranks: bytes without sense, and connections that say nothing.
 
-use std::collections::HashSet;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
 use std::time::Duration;
 
-use rustix::process::Pid;
-
 use crate::common::{Run, Running};
+use crate::sockets::{Door, sockets};
 
-/// Ports of the loopback interface at which these processes listen.
-fn ports(processes: &[Pid]) -> Vec<u16> {
-    let sockets: HashSet<String> = processes
-        .iter()
-        .filter_map(|process| std::fs::read_dir(format!("/proc/{process}/fd")).ok())
-        .flatten()
-        .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
-        .filter_map(|link| Some(link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned()))
-        .collect();
-    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
-    let listening = table.lines().skip(1).filter_map(|line| {
-        let columns: Vec<&str> = line.split_whitespace().collect();
-        let (address, state, inode) = (columns[1], columns[3], columns[9]);
-        let port = address.split_once(':')?.1;
-        (state == "0A" && sockets.contains(inode)).then(|| u16::from_str_radix(port, 16).unwrap())
-    });
-    listening.collect()
+trait Connection: Read + Write {
+    /// Nothing more is written.
+    fn close(&self);
 }
 
-fn connect(port: u16) -> Option<TcpStream> {
-    #[expect(clippy::disallowed_methods, reason = "a stranger does not come through the library")]
-    let stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    Some(stream)
+impl Connection for TcpStream {
+    fn close(&self) {
+        let _ = self.shutdown(Shutdown::Write);
+    }
+}
+
+impl Connection for UnixStream {
+    fn close(&self) {
+        let _ = self.shutdown(Shutdown::Write);
+    }
+}
+
+fn connect(door: &Door) -> Option<Box<dyn Connection>> {
+    let limit = Some(Duration::from_secs(10));
+    match door {
+        Door::Tcp(port) => {
+            #[expect(clippy::disallowed_methods, reason = "a stranger does not come through the library")]
+            let stream = TcpStream::connect(("127.0.0.1", *port)).ok()?;
+            stream.set_read_timeout(limit).unwrap();
+            Some(Box::new(stream))
+        }
+        Door::Unix(name) => {
+            let stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(name).unwrap()).ok()?;
+            stream.set_read_timeout(limit).unwrap();
+            Some(Box::new(stream))
+        }
+    }
 }
 
 /// Sends `bytes`, closes its side, and waits until the other has had enough.
-fn pester(port: u16, bytes: &[u8]) {
-    let Some(mut stream) = connect(port) else { return };
+fn pester(door: &Door, bytes: &[u8]) {
+    let Some(mut stream) = connect(door) else { return };
     let _ = stream.write_all(bytes);
-    let _ = stream.shutdown(Shutdown::Write);
+    stream.close();
     let _ = stream.read_to_end(&mut Vec::new());
 }
 
@@ -52,16 +60,17 @@ fn start(options: &str) -> Running {
 }
 
 #[test]
-fn on_every_port_hurt_nothing() {
+fn on_every_socket_hurt_nothing() {
     let undisturbed = start("").finish().expect(0).report();
     let running = start("--kill 2@step=60");
-    let ports = ports(&running.processes());
-    assert!(ports.len() >= 5, "a launcher and four ranks listen: {ports:?}");
+    let doors = sockets(&running.processes()).doors;
+    let unix = doors.iter().filter(|door| matches!(door, Door::Unix(_))).count();
+    assert!(doors.len() >= 9 && unix >= 4, "a launcher and four ranks listen, the ranks twice: {doors:?}");
 
     // Half-open ones stay until the end of the test.
-    let silent: Vec<TcpStream> =
-        ports.iter().flat_map(|port| (0..20).map(|_| connect(*port))).flatten().collect();
-    assert!(silent.len() >= 20 * 4, "only {} connections", silent.len());
+    let silent: Vec<Box<dyn Connection>> =
+        doors.iter().flat_map(|door| (0..20).map(|_| connect(door))).flatten().collect();
+    assert!(silent.len() >= 20 * 7, "only {} connections", silent.len());
     let mut random = 1u64;
     let mut bytes = |count: usize| -> Vec<u8> {
         let mut byte = || {
@@ -70,13 +79,13 @@ fn on_every_port_hurt_nothing() {
         };
         (0..count).map(|_| byte()).collect()
     };
-    for port in &ports {
+    for door in &doors {
         for count in [1, 64, 200, 100_000] {
-            pester(*port, &bytes(count));
+            pester(door, &bytes(count));
         }
-        pester(*port, &[0; 4096]);
-        pester(*port, &[0xff; 4096]);
-        pester(*port, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(10).as_slice());
+        pester(door, &[0; 4096]);
+        pester(door, &[0xff; 4096]);
+        pester(door, b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(10).as_slice());
     }
 
     let outcome = running.finish().expect(0);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{Outcome, POISSON, Run};
+use crate::common::{Outcome, POISSON, Run, built};
 
 /// What may follow the complaint: how it is written.
 const HELP: &[&str] = &["See 'ftrun --help'.", "  [possible values: ", "SPEC:  ", "POINT: ", "PHASE: "];
@@ -30,6 +30,8 @@ fn of_the_launcher() {
         ("-n 4 no-such-app", &["'no-such-app'", "bundled apps: cg"]),
         ("-n 4", &["PROGRAM"]),
         ("-n 4 --on-failure hope cg --poisson 16", &["'hope'", "--on-failure"]),
+        ("-n 4 --transport udp cg --poisson 16", &["'udp'", "--transport"]),
+        ("-n 4 cg --poisson 16 --wait nap", &["'nap'", "--wait"]),
         ("-n 4 cg", &["--matrix", "--poisson"]),
         ("-n 4 --interval 1 ring", &["--interval", "--checkpoint-rounds"]),
         ("-n 4 simulator --procfail 5 --numloops 4", &["--procfail 5", "--numloops 4"]),
@@ -46,6 +48,13 @@ fn of_the_launcher() {
 #[test]
 fn a_program_that_is_not_there_is_said_once() {
     check(&Run::ftrun("-n 4 ./no-such-program").finish().expect(2), &["cannot run ./no-such-program"]);
+}
+
+#[test]
+fn of_the_environment() {
+    let run = Run::program(Path::new("/usr/bin/env"), "FTRUN_CONGESTION=vegas").arg(built().join("ftrun"));
+    let outcome = POISSON.split(' ').fold(run, Run::arg).finish().expect(2);
+    check(&outcome, &["FTRUN_CONGESTION", "'vegas'", "cubic"]);
 }
 
 fn solve(file: &Path) -> Outcome {

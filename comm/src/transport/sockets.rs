@@ -1,0 +1,259 @@
+//! Links over stream sockets: Unix sockets between processes of one host, TCP between hosts.
+//!
+//! A link is the same whatever carries it: the handshake, the bytes, and how its end is seen. Sockets never
+//! block; waiting is one `epoll_wait` over all links, the channel of accepted links and news.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossbeam_channel::Receiver;
+use rustix::event::{PollFd, PollFlags, epoll};
+use socket2::{SockAddr, Socket};
+
+use super::connect::{connect, down, tune};
+use super::options::LinkOptions;
+use super::patience::cores;
+use super::{Accepted, Address, LinkError, LinkId, Patience, Transport, timespec};
+use crate::rank::{Generation, PeerId};
+use crate::time::Clock;
+use crate::wire::handshake::{JobKey, Opening};
+
+const WAKE: u64 = u64::MAX;
+
+#[derive(Debug)]
+struct Link {
+    socket: Socket,
+    /// The caller waits until something can be sent.
+    writing: bool,
+    /// `epoll` knows of it.
+    armed: bool,
+}
+
+/// See the module.
+pub struct SocketTransport {
+    key: JobKey,
+    me: PeerId,
+    options: LinkOptions,
+    clock: Clock,
+    generation: Option<Generation>,
+    /// Where the peers of this generation are reached.
+    peers: HashMap<PeerId, SockAddr>,
+    links: BTreeMap<LinkId, Link>,
+    next: u64,
+    inbox: Receiver<Accepted>,
+    /// Accepted links of this generation.
+    arrived: VecDeque<Accepted>,
+    /// Those of a generation that this rank has not reached yet.
+    early: Vec<Accepted>,
+    epoll: OwnedFd,
+    /// The links to which the caller wanted to send when it waited last.
+    writing: Vec<LinkId>,
+    /// Written by the service thread when there is news or an accepted link.
+    wake: Arc<OwnedFd>,
+    /// Has room for an event of every link, so that none has to wait for its turn.
+    events: Vec<epoll::Event>,
+}
+
+impl std::fmt::Debug for SocketTransport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SocketTransport").field("me", &self.me).field("links", &self.links).finish()
+    }
+}
+
+impl SocketTransport {
+    /// A transport without links; `inbox` brings accepted ones, `wake` becomes readable when it or the news
+    /// has something.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub fn new(
+        key: JobKey,
+        me: PeerId,
+        options: LinkOptions,
+        inbox: Receiver<Accepted>,
+        wake: Arc<OwnedFd>,
+    ) -> std::io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &*wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
+        Ok(Self {
+            key,
+            me,
+            options,
+            clock: Clock::start(),
+            generation: None,
+            peers: HashMap::new(),
+            links: BTreeMap::new(),
+            next: 0,
+            inbox,
+            arrived: VecDeque::new(),
+            early: Vec::new(),
+            epoll,
+            writing: Vec::new(),
+            wake,
+            events: Vec::with_capacity(64),
+        })
+    }
+
+    fn add(&mut self, socket: Socket) -> Result<LinkId, LinkError> {
+        if is_loopback_tcp(&socket) {
+            self.options.congestion.apply(&socket);
+        }
+        let link = LinkId(self.next);
+        self.next += 1;
+        epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(link.0), epoll::EventFlags::IN)
+            .map_err(down)?;
+        self.links.insert(link, Link { socket, writing: false, armed: false });
+        self.events.clear();
+        self.events.reserve(self.links.len() + 1);
+        Ok(link)
+    }
+
+    /// Puts an accepted link where its generation belongs; one of an older generation is closed.
+    fn sort(&mut self, accepted: Accepted) {
+        match self.generation {
+            Some(generation) if accepted.opening.generation == generation => self.arrived.push_back(accepted),
+            Some(generation) if accepted.opening.generation < generation => {}
+            _ => self.early.push(accepted),
+        }
+    }
+
+    /// Makes `epoll` tell when the links of `writing`, and no others, can be sent to.
+    fn watch(&mut self, writing: &[LinkId]) {
+        if writing == self.writing {
+            return; // as nearly always
+        }
+        let both = self.writing.iter().map(|id| (id, false)).chain(writing.iter().map(|id| (id, true)));
+        for (id, wanted) in both {
+            if let Some(link) = self.links.get_mut(id) {
+                link.writing = wanted;
+            }
+        }
+        for id in self.writing.iter().chain(writing) {
+            let Some(link) = self.links.get_mut(id) else { continue };
+            if link.writing != link.armed {
+                link.armed = link.writing;
+                let out = if link.armed { epoll::EventFlags::OUT } else { epoll::EventFlags::empty() };
+                // A link that cannot be watched is found broken at its next use.
+                let data = epoll::EventData::new_u64(id.0);
+                let _ = epoll::modify(&self.epoll, &link.socket, data, epoll::EventFlags::IN | out);
+            }
+        }
+        self.writing.clear();
+        self.writing.extend_from_slice(writing);
+    }
+}
+
+/// Whether both ends are of this host's loopback interface.
+fn is_loopback_tcp(socket: &Socket) -> bool {
+    let loopback = |address: std::io::Result<SockAddr>| {
+        address.ok().and_then(|address| address.as_socket()).is_some_and(|address| address.ip().is_loopback())
+    };
+    loopback(socket.local_addr()) && loopback(socket.peer_addr())
+}
+
+impl Transport for SocketTransport {
+    fn change(&mut self, generation: Generation, peers: &[(PeerId, String)]) {
+        self.generation = Some(generation);
+        self.links.clear(); // closing a socket takes it out of the epoll set
+        self.writing.clear();
+        let nearest = |(peer, address): &(PeerId, String)| {
+            Some((*peer, address.parse::<Address>().ok()?.nearest(&self.options.host)))
+        };
+        self.peers = peers.iter().filter_map(nearest).collect();
+        self.arrived.clear();
+        std::mem::take(&mut self.early).into_iter().for_each(|accepted| self.sort(accepted));
+    }
+
+    fn open(&mut self, peer: PeerId) -> Result<LinkId, LinkError> {
+        let generation = self.generation.ok_or_else(|| down("no generation has started"))?;
+        let address = self.peers.get(&peer).ok_or_else(|| down("unknown peer"))?;
+        let opening = Opening { from: self.me, to: peer, generation };
+        let socket = connect(&self.key, opening, address, Some(&self.wake), &self.clock)?;
+        self.add(socket)
+    }
+
+    fn accepted(&mut self) -> Option<(PeerId, LinkId)> {
+        // Asked before every look at the links.
+        if self.arrived.is_empty() && self.inbox.is_empty() {
+            return None;
+        }
+        while let Ok(accepted) = self.inbox.try_recv() {
+            self.sort(accepted);
+        }
+        while let Some(Accepted { opening, stream }) = self.arrived.pop_front() {
+            if self.peers.contains_key(&opening.from)
+                && tune(&stream).is_ok()
+                && let Ok(link) = self.add(stream)
+            {
+                return Some((opening.from, link));
+            }
+        }
+        None
+    }
+
+    fn send(&mut self, link: LinkId, pieces: &[IoSlice<'_>]) -> Result<usize, LinkError> {
+        let entry = self.links.get_mut(&link).ok_or_else(|| down("closed"))?;
+        match entry.socket.write_vectored(pieces) {
+            Ok(count) => Ok(count),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),
+            Err(error) => Err(down(error)),
+        }
+    }
+
+    fn receive(&mut self, link: LinkId, pieces: &mut [IoSliceMut<'_>]) -> Result<usize, LinkError> {
+        let entry = self.links.get_mut(&link).ok_or_else(|| down("closed"))?;
+        let received = match pieces {
+            [piece] => entry.socket.read(piece),
+            pieces => entry.socket.read_vectored(pieces),
+        };
+        match received {
+            Ok(0) => Err(down("closed by the other side")),
+            Ok(count) => Ok(count),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),
+            Err(error) => Err(down(error)),
+        }
+    }
+
+    fn wait(&mut self, writing: &[LinkId], timeout: Duration, ready: &mut Vec<LinkId>) {
+        self.watch(writing);
+        self.events.clear();
+        let span = timespec(timeout);
+        let buffer = rustix::buffer::spare_capacity(&mut self.events);
+        if epoll::wait(&self.epoll, buffer, Some(&span)).is_err() {
+            return; // interrupted by a signal; the caller looks again
+        }
+        for event in &self.events {
+            let (flags, data) = (event.flags, event.data.u64());
+            if data == WAKE {
+                let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
+            } else if flags != epoll::EventFlags::OUT {
+                ready.push(LinkId(data));
+            }
+        }
+    }
+
+    fn idle(&mut self, timeout: Duration) {
+        let mut fds = [PollFd::from_borrowed_fd(self.wake.as_fd(), PollFlags::IN)];
+        if rustix::event::poll(&mut fds, Some(&timespec(timeout))).is_ok_and(|count| count > 0) {
+            let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
+        }
+    }
+
+    fn relax(&mut self) {
+        rustix::thread::sched_yield();
+    }
+
+    fn close(&mut self, link: LinkId) {
+        self.links.remove(&link);
+    }
+
+    fn patience(&self, ranks: usize) -> Patience {
+        self.options.waiting.patience(ranks, cores())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,383 @@
+//! Both kinds of sockets, end to end: real sockets, handshakes and strangers, in one process.
+
+use std::io::{Read, Write};
+use std::thread::JoinHandle;
+
+use proptest::prelude::*;
+use rustix::event::EventfdFlags;
+
+use super::super::options::Carrier;
+use super::super::{Congestion, Doorman, Waiting};
+use super::*;
+
+const KEY: JobKey = JobKey { job: [1; 16], key: [2; 32] };
+const BOTH: [Carrier; 2] = [Carrier::Auto, Carrier::Tcp];
+
+fn eventfd() -> OwnedFd {
+    rustix::event::eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC).unwrap()
+}
+
+fn ring(fd: &OwnedFd) {
+    rustix::io::write(fd, &1u64.to_ne_bytes()).unwrap();
+}
+
+/// One process of a job: its transport, and the thread that answers handshakes.
+struct Process {
+    peer: PeerId,
+    address: String,
+    transport: SocketTransport,
+    wake: Arc<OwnedFd>,
+    stop: Arc<OwnedFd>,
+    doorman: Option<JoinHandle<u64>>,
+}
+
+impl Process {
+    fn start(peer: u32, key: &JobKey, host: &str, carrier: Carrier) -> Self {
+        let (peer, waiting, congestion) = (PeerId(peer), Waiting::Auto, Congestion::Auto);
+        let options = LinkOptions { host: host.to_owned(), carrier, waiting, congestion };
+        let mut doorman = Doorman::listen_for_links(key.clone(), peer, &options).unwrap();
+        let address = doorman.address(host).unwrap().to_string();
+        let (links, inbox) = crossbeam_channel::unbounded();
+        let (wake, stop) = (Arc::new(eventfd()), Arc::new(eventfd()));
+        let transport = SocketTransport::new(key.clone(), peer, options, inbox, wake.clone()).unwrap();
+        let (rung, stopped) = (wake.clone(), stop.clone());
+        let doorman = std::thread::spawn(move || {
+            let clock = Clock::start();
+            loop {
+                for accepted in doorman.serve(clock.now()) {
+                    links.send(accepted).unwrap();
+                    ring(&rung);
+                }
+                let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+                let mut fds = vec![readable(stopped.as_fd())];
+                fds.extend(doorman.fds().map(readable));
+                rustix::event::poll(&mut fds, None).unwrap();
+                if !fds[0].revents().is_empty() {
+                    return doorman.refused();
+                }
+            }
+        });
+        Self { peer, address, transport, wake, stop, doorman: Some(doorman) }
+    }
+
+    fn me(&self) -> (PeerId, String) {
+        (self.peer, self.address.clone())
+    }
+
+    /// The next link that another process has opened.
+    fn accept(&mut self) -> (PeerId, LinkId) {
+        loop {
+            if let Some(accepted) = self.transport.accepted() {
+                return accepted;
+            }
+            self.transport.wait(&[], Duration::from_secs(10), &mut Vec::new());
+        }
+    }
+
+    /// Links on which something has come.
+    fn ready(&mut self, timeout: Duration) -> Vec<LinkId> {
+        let mut ready = Vec::new();
+        self.transport.wait(&[], timeout, &mut ready);
+        ready
+    }
+
+    /// Waits until something has come on `link`.
+    fn await_ready(&mut self, link: LinkId) {
+        // News of an accepted link may come first.
+        let found = (0..100).any(|_| self.ready(Duration::from_secs(10)).contains(&link));
+        assert!(found, "nothing comes on {link:?}");
+    }
+
+    /// Receives exactly so many bytes, in two pieces at a time.
+    fn receive(&mut self, link: LinkId, count: usize) -> Vec<u8> {
+        let (mut got, mut first, mut second) = (Vec::new(), [0; 7], vec![0; 100_000]);
+        while got.len() < count {
+            let left = count - got.len();
+            let (first, second) =
+                (&mut first[..left.min(7)], &mut second[..left.saturating_sub(7).min(100_000)]);
+            let pieces = &mut [IoSliceMut::new(first), IoSliceMut::new(second)];
+            match self.transport.receive(link, pieces).unwrap() {
+                0 => self.await_ready(link),
+                n => {
+                    got.extend_from_slice(&first[..n.min(first.len())]);
+                    got.extend_from_slice(&second[..n.saturating_sub(first.len())]);
+                }
+            }
+        }
+        got
+    }
+
+    /// Strangers that were refused, when the doorman has gone home.
+    fn refused(mut self) -> u64 {
+        ring(&self.stop);
+        self.doorman.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        ring(&self.stop);
+        self.doorman.take().into_iter().for_each(|thread| drop(thread.join()));
+    }
+}
+
+/// Two processes of one host, in one generation, with a link between them.
+fn pair(carrier: Carrier) -> (Process, Process, LinkId, LinkId) {
+    let mut one = Process::start(1, &KEY, "here", carrier);
+    let mut two = Process::start(2, &KEY, "here", carrier);
+    let peers = [one.me(), two.me()];
+    one.transport.change(5, &peers);
+    two.transport.change(5, &peers);
+    let ours = one.transport.open(PeerId(2)).unwrap();
+    let (from, theirs) = two.accept();
+    assert_eq!(from, PeerId(1));
+    (one, two, ours, theirs)
+}
+
+fn is_unix(process: &Process, link: LinkId) -> bool {
+    process.transport.links[&link].socket.peer_addr().unwrap().is_unix()
+}
+
+#[test]
+fn the_host_and_the_option_decide_what_carries_a_link() {
+    for (host, carrier, other, expected) in [
+        ("here", Carrier::Auto, Carrier::Auto, true),
+        ("here", Carrier::Auto, Carrier::Tcp, false),
+        ("there", Carrier::Auto, Carrier::Auto, false),
+        ("here", Carrier::Tcp, Carrier::Tcp, false),
+    ] {
+        let mut one = Process::start(1, &KEY, "here", carrier);
+        let mut two = Process::start(2, &KEY, host, other);
+        let peers = [one.me(), two.me()];
+        one.transport.change(0, &peers);
+        two.transport.change(0, &peers);
+        let ours = one.transport.open(PeerId(2)).unwrap();
+        let (_, theirs) = two.accept();
+        assert_eq!((is_unix(&one, ours), is_unix(&two, theirs)), (expected, expected), "{host} {carrier}");
+    }
+}
+
+#[test]
+fn a_link_carries_bytes_both_ways_in_pieces() {
+    for carrier in BOTH {
+        let (mut one, mut two, ours, theirs) = pair(carrier);
+        // More than any socket holds, so that the sender has to wait and to go on in the middle of a piece.
+        let sent: Vec<u8> =
+            (0..20_000_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let (mut done, mut got, mut waited) = (0, Vec::new(), 0);
+        while got.len() < sent.len() {
+            let pieces: Vec<IoSlice<'_>> = sent[done..].chunks(70_001).take(50).map(IoSlice::new).collect();
+            done += if pieces.is_empty() { 0 } else { one.transport.send(ours, &pieces).unwrap() };
+            waited += usize::from(done < sent.len());
+            got.extend(two.receive(theirs, done - got.len()));
+            one.transport.wait(&[ours], Duration::from_secs(10), &mut Vec::new());
+        }
+        assert!(got == sent && waited > 2, "{carrier}: {waited} waits");
+        // The other way, on the same link.
+        assert_eq!(two.transport.send(theirs, &[IoSlice::new(b"an"), IoSlice::new(b"swer")]), Ok(6));
+        assert_eq!(one.receive(ours, 6), b"answer");
+        assert_eq!(one.transport.receive(ours, &mut [IoSliceMut::new(&mut [0; 4])]), Ok(0));
+    }
+}
+
+#[test]
+fn the_end_of_a_link_comes_after_its_bytes() {
+    for carrier in BOTH {
+        let (mut one, mut two, ours, theirs) = pair(carrier);
+        assert_eq!(one.transport.send(ours, &[IoSlice::new(b"last")]), Ok(4));
+        one.transport.close(ours);
+        assert!(one.transport.send(ours, &[IoSlice::new(b"x")]).is_err(), "closed here");
+        assert_eq!(two.receive(theirs, 4), b"last");
+        two.await_ready(theirs); // the end wakes a waiting caller
+        let mut byte = [0];
+        let end = two.transport.receive(theirs, &mut [IoSliceMut::new(&mut byte)]);
+        assert!(matches!(end, Err(LinkError::Down(_))), "{carrier}: {end:?}");
+    }
+}
+
+#[test]
+fn a_process_that_is_gone_cannot_be_reached() {
+    for carrier in BOTH {
+        let (mut one, two, _, _) = pair(carrier);
+        drop(two);
+        assert!(matches!(one.transport.open(PeerId(2)), Err(LinkError::Down(_))), "{carrier}");
+        assert!(matches!(one.transport.open(PeerId(3)), Err(LinkError::Down(_))), "nobody");
+    }
+}
+
+#[test]
+fn links_of_another_generation_wait_or_are_closed() {
+    for carrier in BOTH {
+        let (mut one, mut two, old, _) = pair(carrier);
+        let peers = [one.me(), two.me()];
+        // One is ahead: its link waits until two is there.
+        one.transport.change(6, &peers);
+        assert!(one.transport.send(old, &[IoSlice::new(b"x")]).is_err(), "closed with its generation");
+        let ahead = one.transport.open(PeerId(2)).unwrap();
+        assert_eq!(one.transport.send(ahead, &[IoSlice::new(b"hi")]), Ok(2));
+        while two.transport.inbox.is_empty() && two.transport.early.is_empty() {
+            two.ready(Duration::from_secs(10));
+        }
+        assert_eq!(two.transport.accepted(), None, "{carrier}");
+        two.transport.change(6, &peers);
+        let (from, link) = two.accept();
+        assert_eq!((from, two.receive(link, 2)), (PeerId(1), b"hi".to_vec()));
+        // Two is ahead: the late link of one is closed, and one sees it.
+        two.transport.change(7, &peers);
+        let late = one.transport.open(PeerId(2)).unwrap();
+        while two.transport.inbox.is_empty() {
+            two.ready(Duration::from_secs(10));
+        }
+        assert_eq!(two.transport.accepted(), None);
+        one.await_ready(late);
+        assert!(one.transport.receive(late, &mut [IoSliceMut::new(&mut [0])]).is_err(), "{carrier}");
+    }
+}
+
+#[test]
+fn a_peer_of_another_membership_is_not_let_in() {
+    for carrier in BOTH {
+        let (mut one, mut two, _, _) = pair(carrier);
+        let (only_two, both) = ([two.me()], [one.me(), two.me()]);
+        two.transport.change(6, &only_two);
+        one.transport.change(6, &both);
+        let link = one.transport.open(PeerId(2)).unwrap();
+        while two.transport.inbox.is_empty() {
+            two.ready(Duration::from_secs(10));
+        }
+        assert_eq!(two.transport.accepted(), None);
+        one.await_ready(link);
+        assert!(one.transport.receive(link, &mut [IoSliceMut::new(&mut [0])]).is_err(), "{carrier}");
+    }
+}
+
+#[test]
+fn strangers_are_refused() {
+    for carrier in BOTH {
+        let two = Process::start(2, &KEY, "here", carrier);
+        let address = two.address.parse::<Address>().unwrap().nearest("here");
+        let clock = Clock::start();
+        let opening = Opening { from: PeerId(1), to: PeerId(2), generation: 0 };
+        let wrong_key = JobKey { key: [9; 32], ..KEY };
+        let wrong_job = JobKey { job: [9; 16], ..KEY };
+        let wrong_peer = Opening { to: PeerId(3), ..opening };
+        for (key, opening) in [(&wrong_key, opening), (&wrong_job, opening), (&KEY, wrong_peer)] {
+            assert!(connect(key, opening, &address, None, &clock).is_err(), "{carrier}: {key:?} {opening:?}");
+        }
+        // Bytes without sense: the doorman has had enough of them and closes.
+        let mut raw = Socket::new(address.domain(), socket2::Type::STREAM, None).unwrap();
+        raw.connect(&address).unwrap();
+        raw.write_all(&[0xff; 4096]).unwrap();
+        let mut byte = [0];
+        let end = raw.read(&mut byte);
+        assert!(matches!(end, Ok(0) | Err(_)), "{carrier}: {end:?}");
+        // One of ours is let in after all that.
+        assert!(connect(&KEY, opening, &address, None, &clock).is_ok(), "{carrier}");
+        assert_eq!(two.refused(), 4, "{carrier}");
+    }
+}
+
+#[test]
+fn a_peer_that_answers_nothing_is_given_up_when_news_come() {
+    for carrier in BOTH {
+        // It listens, but nobody serves its handshakes.
+        let options = LinkOptions {
+            host: "here".to_owned(),
+            carrier,
+            waiting: Waiting::Auto,
+            congestion: Congestion::Auto,
+        };
+        let silent = Doorman::listen_for_links(KEY, PeerId(2), &options).unwrap();
+        let mut one = Process::start(1, &KEY, "here", carrier);
+        one.transport.change(0, &[(PeerId(2), silent.address("here").unwrap().to_string())]);
+        ring(&one.wake);
+        assert_eq!(one.transport.open(PeerId(2)), Err(LinkError::Interrupted), "{carrier}");
+    }
+}
+
+#[test]
+fn a_peer_whose_address_makes_no_sense_is_unknown() {
+    let mut one = Process::start(1, &KEY, "here", Carrier::Auto);
+    one.transport.change(0, &[(PeerId(2), "here 127.0.0.1".to_owned())]);
+    assert_eq!(one.transport.open(PeerId(2)), Err(LinkError::Down("unknown peer".to_owned())));
+}
+
+#[test]
+fn every_link_that_is_ready_is_told_at_once() {
+    const LINKS: usize = 150;
+    for carrier in BOTH {
+        let (mut one, mut two, ours, theirs) = pair(carrier);
+        let mut links = vec![(ours, theirs)];
+        while links.len() < LINKS {
+            let ours = one.transport.open(PeerId(2)).unwrap();
+            links.push((ours, two.accept().1));
+        }
+        for (ours, _) in &links {
+            assert_eq!(one.transport.send(*ours, &[IoSlice::new(b"x")]), Ok(1));
+        }
+        for (_, theirs) in &links {
+            let socket = &two.transport.links[theirs].socket;
+            rustix::event::poll(&mut [PollFd::new(socket, PollFlags::IN)], None).unwrap();
+        }
+        let mut ready = two.ready(Duration::from_secs(10));
+        ready.sort_unstable();
+        assert_eq!(ready, links.iter().map(|(_, theirs)| *theirs).collect::<Vec<_>>(), "{carrier}");
+    }
+}
+
+#[test]
+fn a_waiting_caller_is_told_of_room_only_if_it_asks() {
+    for carrier in BOTH {
+        let (mut one, mut two, ours, theirs) = pair(carrier);
+        let armed = |process: &Process| process.transport.links.values().filter(|link| link.armed).count();
+        while one.transport.send(ours, &[IoSlice::new(&[0; 65536])]).unwrap() > 0 {}
+        one.transport.wait(&[ours], Duration::ZERO, &mut Vec::new());
+        assert_eq!(armed(&one), 1);
+        one.transport.wait(&[ours], Duration::ZERO, &mut Vec::new());
+        assert_eq!(armed(&one), 1);
+        one.transport.wait(&[], Duration::ZERO, &mut Vec::new());
+        assert_eq!(armed(&one), 0, "{carrier}");
+        // There is room again: a caller that asks is woken by it, and the link has nothing to receive.
+        let mut buffer = vec![0; 1 << 20];
+        while two.transport.receive(theirs, &mut [IoSliceMut::new(&mut buffer)]).unwrap() > 0 {}
+        let mut ready = Vec::new();
+        one.transport.wait(&[ours], Duration::from_secs(10), &mut ready);
+        assert_eq!(ready, []);
+        assert!(one.transport.send(ours, &[IoSlice::new(b"x")]).unwrap() == 1, "{carrier}");
+        // A link that was closed meanwhile is no matter.
+        one.transport.close(ours);
+        one.transport.wait(&[], Duration::ZERO, &mut Vec::new());
+    }
+}
+
+#[test]
+fn tcp_within_a_host_avoids_what_paces() {
+    let (one, two, ours, theirs) = pair(Carrier::Tcp);
+    let expected = Congestion::Auto.in_use().unwrap();
+    for (process, link) in [(&one, ours), (&two, theirs)] {
+        let socket = &process.transport.links[&link].socket;
+        let used = String::from_utf8(socket.tcp_congestion().unwrap()).unwrap();
+        assert_eq!(used.trim_end_matches('\0'), expected);
+        assert_ne!(expected, "bbr");
+        assert!(socket.tcp_nodelay().unwrap());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn any_first_bytes_hurt_only_their_connection(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        for carrier in BOTH {
+            let two = Process::start(2, &KEY, "here", carrier);
+            let address = two.address.parse::<Address>().unwrap().nearest("here");
+            let mut raw = Socket::new(address.domain(), socket2::Type::STREAM, None).unwrap();
+            raw.connect(&address).unwrap();
+            let _ = raw.write_all(&bytes);
+            let _ = raw.shutdown(std::net::Shutdown::Write);
+            let _ = raw.read_to_end(&mut Vec::new());
+            let opening = Opening { from: PeerId(1), to: PeerId(2), generation: 0 };
+            prop_assert!(connect(&KEY, opening, &address, None, &Clock::start()).is_ok());
+            prop_assert_eq!(two.refused(), 1);
+        }
+    }
+}

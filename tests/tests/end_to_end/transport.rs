@@ -1,0 +1,78 @@
+//! What carries the links, and how ranks wait: the answer is the same, and what was asked for is what is used.
+
+use rustix::process::{Pid, Signal};
+
+use crate::common::{LONG, POISSON, Run, Running, poisson_answer};
+use crate::sockets::{Door, is_there, sockets};
+
+/// A job whose ranks have lost one of them, have restored its state and go on: every rank has links to others.
+fn at_work(options: &str) -> Running {
+    let mut running = Run::ftrun(&format!("-n 4 -v {options} --kill 2@step=5 {LONG}")).start();
+    running.await_text("state restored from memory");
+    running
+}
+
+fn ranks(running: &Running) -> Vec<Pid> {
+    running.processes().into_iter().filter(|process| *process != running.launcher()).collect()
+}
+
+fn names(running: &Running) -> Vec<String> {
+    let name = |door| match door {
+        Door::Unix(name) => Some(name),
+        Door::Tcp(_) => None,
+    };
+    sockets(&ranks(running)).doors.into_iter().filter_map(name).collect()
+}
+
+#[test]
+fn gives_the_same_answer_whatever_carries_it_and_however_ranks_wait() {
+    let kills = "--scheme rs:2+2 --kill 2@step=15 --kill 0@step=25 --kill 1,3@checkpoint=4/exchange";
+    for options in ["", "--transport tcp", "--wait spin", "--wait yield", "--wait sleep --transport tcp"] {
+        let outcome = Run::ftrun(&format!("-n 4 --json {options} {kills} {POISSON}")).finish().expect(0);
+        let report = outcome.report();
+        assert_eq!(report.answer(), poisson_answer().answer(), "{outcome}");
+        assert_eq!(report.iterations(), poisson_answer().iterations(), "{outcome}");
+        let lost: Vec<Vec<u64>> = report.failures().into_iter().map(|(ranks, _)| ranks).collect();
+        assert_eq!(lost, [vec![2], vec![0], vec![1, 3]], "{outcome}");
+    }
+}
+
+#[test]
+fn is_unix_sockets_within_a_host_unless_tcp_is_asked_for() {
+    for (options, is_unix) in [("", true), ("--transport auto", true), ("--transport tcp", false)] {
+        let running = at_work(options);
+        let ranks = ranks(&running);
+        assert_eq!(ranks.len(), 4, "{options}");
+        for rank in ranks {
+            let found = sockets(&[rank]);
+            assert_eq!(found.files, [""; 0], "{options}");
+            // One TCP connection is that to the launcher, and everybody listens for peers of other hosts.
+            assert_eq!(
+                found.doors.iter().filter(|door| matches!(door, Door::Tcp(_))).count(),
+                1,
+                "{found:?}"
+            );
+            if is_unix {
+                assert!(found.tcp == 1 && found.unix >= 2 && found.doors.len() == 2, "{options}: {found:?}");
+            } else {
+                assert!(found.tcp >= 3 && found.unix == 0 && found.doors.len() == 1, "{options}: {found:?}");
+            }
+        }
+        running.signal(Signal::TERM);
+        running.finish().expect(143);
+    }
+}
+
+#[test]
+fn leaves_no_socket_behind() {
+    for (signal, status) in [(Signal::TERM, 143), (Signal::KILL, 128 + 9)] {
+        let running = at_work("");
+        let names = names(&running);
+        assert_eq!(names.len(), 4);
+        assert!(names.iter().all(|name| name.starts_with("ftrun-") && is_there(name)), "{names:?}");
+        running.signal(signal);
+        let outcome = if signal == Signal::KILL { running.finish_killed() } else { running.finish() };
+        outcome.expect(status);
+        assert!(!names.iter().any(|name| is_there(name)), "{names:?}");
+    }
+}
