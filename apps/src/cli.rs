@@ -93,6 +93,9 @@ pub(crate) struct Options {
     /// Milliseconds of silence after which a rank counts as lost
     #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     heartbeat_timeout: u64,
+    /// Say which ranks wait in which calls, and for whom, when some have waited this long
+    #[arg(long, value_name = "SECONDS", value_parser = positive_time)]
+    pub(crate) watchdog: Option<Duration>,
     /// Print one JSON report on stdout at the end; everything else goes to stderr
     #[arg(long)]
     pub(crate) json: bool,
@@ -164,6 +167,12 @@ pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
 pub(crate) fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|x: &f64| x.is_finite() && *x > 0.0);
     number.ok_or_else(|| "must be a number above 0".to_owned())
+}
+
+/// A time that is neither nothing nor longer than clocks go.
+fn positive_time(text: &str) -> Result<Duration, String> {
+    let time = Duration::try_from_secs_f64(positive(text)?).map_err(|error| error.to_string())?;
+    if time.is_zero() { Err("must be a number above 0".to_owned()) } else { Ok(time) }
 }
 
 /// `ftrun` with any program.
@@ -478,6 +487,14 @@ mod tests {
             (
                 "ftrun cg --poisson 4 --tol 0",
                 "ftrun: invalid value '0' for '--tol <TOL>': must be a number above 0",
+            ),
+            (
+                "ftrun --watchdog 0 ./x",
+                "ftrun: invalid value '0' for '--watchdog <SECONDS>': must be a number above 0",
+            ),
+            (
+                "ftrun cg --poisson 4 --watchdog 1e-12",
+                "ftrun: invalid value '1e-12' for '--watchdog <SECONDS>': must be a number above 0",
             ),
             ("ftrun -v -q ./x", "ftrun: the argument '--verbose' cannot be used with '--quiet'"),
             (

@@ -102,6 +102,7 @@ impl Communicator {
         let to = self.world(dest)?;
         let core = &mut *self.core.borrow_mut();
         core.enter()?;
+        core.driver.enter("send", self.context, Some(tag));
         let bytes: &[u8] = bytemuck::cast_slice(buf);
         let mut memory = Memory { read: bytes, write: &mut [] };
         let op = core.driver.send(to, self.context, tag, Place::Read(0..bytes.len()), &mut memory)?;
@@ -122,6 +123,7 @@ impl Communicator {
         let pattern = self.pattern(source.into(), tag.into())?;
         let core = &mut *self.core.borrow_mut();
         core.enter()?;
+        core.driver.enter("recv", self.context, pattern.tag);
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(buf);
         let length = bytes.len();
         let mut memory = Memory { read: &[], write: bytes };
@@ -146,6 +148,7 @@ impl Communicator {
         let (to, pattern) = (self.world(dest)?, self.pattern(source.into(), tag.into())?);
         let core = &mut *self.core.borrow_mut();
         core.enter()?;
+        core.driver.enter("sendrecv", self.context, Some(tag));
         let read: &[u8] = bytemuck::cast_slice(out);
         let write: &mut [u8] = bytemuck::cast_slice_mut(buf);
         let room = write.len();
@@ -168,7 +171,7 @@ impl Communicator {
         core.enter()?;
         let place = Place::Owned(Box::new(buf));
         let op = core.driver.send(to, self.context, tag, place, &mut Memory::none())?;
-        Ok(self.request(core, Some(to), op))
+        Ok(self.request(core, Some(to), Some(tag), op))
     }
 
     /// Starts a receive into a buffer that it owns (`MPI_Irecv`); the length of `buf` is the room.
@@ -185,7 +188,7 @@ impl Communicator {
         let core = &mut *self.core.borrow_mut();
         core.enter()?;
         let op = core.driver.receive(pattern, Place::Owned(Box::new(buf)), &mut Memory::none())?;
-        Ok(self.request(core, pattern.source.map(|rank| rank as Rank), op))
+        Ok(self.request(core, pattern.source.map(|rank| rank as Rank), pattern.tag, op))
     }
 
     /// Exchanges parts of buffers with any number of ranks at once, as a halo exchange does: every part of
@@ -206,6 +209,7 @@ impl Communicator {
         let core = &mut *self.core.borrow_mut();
         core.enter()?;
         let driver = &mut core.driver;
+        driver.enter("exchange", self.context, None);
         let mut memory = Memory { read: bytemuck::cast_slice(out), write: bytemuck::cast_slice_mut(buf) };
         let mut ops = Vec::with_capacity(recvs.len() + sends.len());
         for Part { peer, tag, range } in recvs {
@@ -233,8 +237,9 @@ impl Communicator {
         mismatch.map_or(Ok(()), Err)
     }
 
-    fn request<T: Plain>(&self, core: &Core, hint: Option<Rank>, op: OpId) -> Request<T> {
-        Request::new(self.core.clone(), self.group.clone(), core.generation(), hint, op)
+    fn request<T: Plain>(&self, core: &Core, hint: Option<Rank>, tag: Option<Tag>, op: OpId) -> Request<T> {
+        let call = (self.context, tag);
+        Request::new(self.core.clone(), self.group.clone(), core.generation(), hint, call, op)
     }
 
     fn found(&self, envelope: Envelope) -> Status {
@@ -251,6 +256,7 @@ impl Communicator {
         let pattern = self.pattern(source.into(), tag.into())?;
         let core = &mut *self.core.borrow_mut();
         core.enter()?;
+        core.driver.enter("probe", self.context, pattern.tag);
         Ok(self.found(core.driver.probe_wait(&pattern)?))
     }
 
@@ -277,7 +283,7 @@ impl Communicator {
     /// A failure.
     pub fn barrier(&self) -> Result<(), CommError> {
         let steps = barrier_dissemination(self.rank(), self.size());
-        self.execute::<u8>(&steps, &mut [], |_, _| {})
+        self.execute::<u8>("barrier", &steps, &mut [], |_, _| {})
     }
 
     /// All ranks get the `buf` of `root`; lengths are equal on all ranks (`MPI_Bcast`). Binomial tree.
@@ -287,7 +293,7 @@ impl Communicator {
     pub fn bcast<T: Plain>(&self, buf: &mut [T], root: Rank) -> Result<(), CommError> {
         self.world(root)?;
         let steps = bcast_binomial(self.rank(), self.size(), root, buf.len());
-        self.execute(&steps, buf, |_, _| {})
+        self.execute("bcast", &steps, buf, |_, _| {})
     }
 
     /// The `buf` of `root` becomes the elementwise reduction over all ranks; the others' are unspecified
@@ -298,7 +304,7 @@ impl Communicator {
     pub fn reduce<T: Reduce>(&self, buf: &mut [T], op: Op, root: Rank) -> Result<(), CommError> {
         self.world(root)?;
         let steps = reduce_binomial(self.rank(), self.size(), root, buf.len());
-        self.execute(&steps, buf, |into, from| T::combine(op, into, from))
+        self.execute("reduce", &steps, buf, |into, from| T::combine(op, into, from))
     }
 
     /// `buf` becomes the elementwise reduction over all ranks, with the same bits everywhere
@@ -308,7 +314,7 @@ impl Communicator {
     /// A failure.
     pub fn allreduce<T: Reduce>(&self, buf: &mut [T], op: Op) -> Result<(), CommError> {
         let steps = collective::allreduce(self.rank(), self.size(), buf.len(), size_of::<T>());
-        self.execute(&steps, buf, |into, from| T::combine(op, into, from))
+        self.execute("allreduce", &steps, buf, |into, from| T::combine(op, into, from))
     }
 
     /// The root gets the `mine` of all ranks, in order of ranks; lengths are equal (`MPI_Gather`).
@@ -321,11 +327,11 @@ impl Communicator {
         let steps = gather_linear(rank, size, root, len);
         if rank != root {
             let mut buf = mine.to_vec();
-            return self.execute(&steps, &mut buf, |_, _| {}).map(|()| None);
+            return self.execute("gather", &steps, &mut buf, |_, _| {}).map(|()| None);
         }
         let mut all = vec![T::zeroed(); size * len];
         all[rank * len..(rank + 1) * len].copy_from_slice(mine);
-        self.execute(&steps, &mut all, |_, _| {})?;
+        self.execute("gather", &steps, &mut all, |_, _| {})?;
         Ok(Some(all))
     }
 
@@ -360,12 +366,13 @@ impl Communicator {
             return Err(CommError::Count(text));
         }
         let steps = allgather_dissemination(self.rank(), self.size(), &starts);
-        self.execute(&steps, buf, |_, _| {})
+        self.execute("allgather", &steps, buf, |_, _| {})
     }
 
     /// Runs the steps of one rank: the one place where collectives meet the wire, and failures.
     fn execute<T: Plain>(
         &self,
+        name: &'static str,
         steps: &[Step],
         buf: &mut [T],
         combine: impl Fn(&mut [T], &[T]),
@@ -379,8 +386,9 @@ impl Communicator {
         self.sequence.set((generation, tag.wrapping_add(1)));
         // Collectives have a context of their own beside that of the point-to-point messages.
         let context = self.context + 1;
+        driver.enter(name, context, None);
 
-        let mut sends: Vec<(OpId, Range<usize>)> = Vec::new();
+        let mut sends: Vec<(OpId, Rank, Range<usize>)> = Vec::new();
         let mut scratch: Vec<T> = Vec::new();
         for step in steps {
             match step {
@@ -389,7 +397,7 @@ impl Communicator {
                     let mut memory = Memory { read: &[], write: bytemuck::cast_slice_mut(buf) };
                     let place = Place::Write(bytes_of::<T>(part.clone()));
                     let op = driver.send(self.group[*to], context, tag, place, &mut memory)?;
-                    sends.push((op, part.clone()));
+                    sends.push((op, self.group[*to], part.clone()));
                 }
                 Step::Recv { from, part } | Step::RecvReduce { from, part, .. } => {
                     let part = &part.range;
@@ -435,19 +443,19 @@ impl Communicator {
 /// Waits until no send of a part that overlaps `part` is under way.
 fn settle<T: Plain>(
     driver: &mut crate::driver::Driver,
-    sends: &mut Vec<(OpId, Range<usize>)>,
+    sends: &mut Vec<(OpId, Rank, Range<usize>)>,
     part: &Range<usize>,
     buf: &mut [T],
 ) -> Result<(), CommError> {
     let mut memory = Memory { read: &[], write: bytemuck::cast_slice_mut(buf) };
     let mut at = 0;
     while at < sends.len() {
-        let sent = &sends[at].1;
+        let sent = &sends[at].2;
         // An empty message touches no memory, but at the end it is to have left as well.
         let overlaps = part.end == usize::MAX || (sent.start < part.end && part.start < sent.end);
         if overlaps {
-            let (op, _) = sends.swap_remove(at);
-            driver.wait(op, None, &mut memory)?;
+            let (op, to, _) = sends.swap_remove(at);
+            driver.wait(op, Some(to), &mut memory)?;
         } else {
             at += 1;
         }

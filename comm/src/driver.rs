@@ -13,15 +13,19 @@ use crate::error::CommError;
 use crate::proto::endpoint::{BounceId, Endpoint, Landing, OpId, Outcome};
 use crate::proto::matching::{Envelope, Pattern};
 use crate::proto::member::News;
-use crate::rank::{Generation, Membership, PeerId, Rank};
+use crate::rank::{Generation, Membership, PeerId, Rank, Tag};
 use crate::service::Service;
+use crate::time::Clock;
 use crate::transport::{LinkError, LinkId, Patience, Transport};
 use crate::wire::control::ToArbiter;
 use crate::wire::header::{HEADER_BYTES, Header};
+use crate::wire::wait::Awaited;
 
 mod memory;
+mod watchdog;
 
 pub(crate) use memory::{Memory, Place};
+use watchdog::{Call, Watchdog};
 
 /// Bytes that are read ahead from a link, so that many small messages cost one read.
 const STAGING_BYTES: usize = 32 << 10;
@@ -77,6 +81,11 @@ pub(crate) struct Driver {
     leaving: bool,
     /// All ranks are done.
     finalized: bool,
+    /// The call that the program is in: its name, context and tag.
+    call: (&'static str, u32, Option<Tag>),
+    watchdog: Watchdog,
+    /// Read by the watchdog only.
+    clock: Clock,
     pub(crate) bytes_sent: u64,
 }
 
@@ -107,6 +116,9 @@ impl Driver {
             ready: vec![],
             leaving: false,
             finalized: false,
+            call: ("", 0, None),
+            watchdog: Watchdog::default(),
+            clock: Clock::start(),
             bytes_sent: 0,
         }
     }
@@ -127,11 +139,38 @@ impl Driver {
         self.service.close();
     }
 
+    /// Lets long waits be reported, each after `patience`.
+    pub(crate) fn watch(&mut self, patience: Option<Duration>) {
+        self.watchdog = Watchdog::new(patience);
+    }
+
+    /// The program enters this call, whose messages have this context and, if it is one, this tag.
+    pub(crate) fn enter(&mut self, name: &'static str, context: u32, tag: Option<Tag>) {
+        self.call = (name, context, tag);
+    }
+
+    /// Before a sleep: reports a wait that has become too long.
+    fn look_at_watch(&mut self, awaited: impl FnOnce() -> Awaited) {
+        if self.watchdog.is_on() {
+            let (name, context, tag) = self.call;
+            let call = Call { name, context, tag, awaited: awaited() };
+            let report = self.watchdog.look(self.clock.now(), &call);
+            report.into_iter().for_each(|report| self.submit(report));
+        }
+    }
+
+    /// Something moved, or a call returns.
+    fn moved(&mut self) {
+        let report = self.watchdog.moved();
+        report.into_iter().for_each(|report| self.submit(report));
+    }
+
     /// Waits for the next news that `wanted` accepts; the end of the job is an error, other news is noted.
     pub(crate) fn await_news<T>(&mut self, wanted: impl Fn(&News) -> Option<T>) -> Result<T, CommError> {
         loop {
             while let Some(news) = self.service.take_news() {
                 if let Some(found) = wanted(&news) {
+                    self.moved();
                     return Ok(found);
                 }
                 self.note(news);
@@ -139,6 +178,7 @@ impl Driver {
             if let State::Ended { .. } = self.state {
                 return Err(self.failure());
             }
+            self.look_at_watch(|| Awaited::Others);
             self.transport.idle(NAP);
         }
     }
@@ -150,6 +190,7 @@ impl Driver {
     pub(crate) fn await_done(&mut self) -> Result<(), CommError> {
         self.leaving = true;
         let result = self.run_until_done();
+        self.moved();
         self.leaving = false;
         result
     }
@@ -172,6 +213,7 @@ impl Driver {
             }
             let mut ready = std::mem::take(&mut self.ready);
             ready.clear();
+            self.look_at_watch(|| Awaited::Others);
             self.transport.wait(&blocked, NAP, &mut ready);
             for link in &ready {
                 if self.drain(*link, &mut Memory::none()).is_err() {
@@ -378,6 +420,17 @@ impl Driver {
         &mut self,
         memory: &mut Memory<'_>,
         hint: Option<Rank>,
+        done: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Result<T, CommError> {
+        let result = self.try_until(memory, hint, done);
+        self.moved();
+        result
+    }
+
+    fn try_until<T>(
+        &mut self,
+        memory: &mut Memory<'_>,
+        hint: Option<Rank>,
         mut done: impl FnMut(&mut Self) -> Option<T>,
     ) -> Result<T, CommError> {
         let mut idle = 0;
@@ -394,8 +447,14 @@ impl Driver {
                 self.drain(link, memory)?
             } else {
                 let sleep = if idle >= spins + yields { NAP } else { Duration::ZERO };
+                if !sleep.is_zero() {
+                    self.look_at_watch(|| hint.map_or(Awaited::Anybody, |rank| Awaited::Ranks(vec![rank])));
+                }
                 self.progress(sleep, memory)?
             };
+            if moved {
+                self.moved();
+            }
             idle = if moved { 0 } else { idle + 1 };
             if idle > spins && idle <= spins + yields {
                 self.transport.relax();

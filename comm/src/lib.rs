@@ -42,6 +42,7 @@ pub use communicator::{Communicator, Part};
 pub use error::{CommError, list};
 pub use plain::{Op, Plain, Reduce};
 pub use proto::endpoint::EAGER_BYTES_MAX;
+pub use proto::watch::WATCHDOG;
 pub use rank::{Generation, Membership, PeerId, Rank, Seat, Source, Status, Tag, TagSel};
 pub use request::Request;
 pub use world::{ENV_KEY, ENV_LAUNCHER, ENV_PEER, Repair, TIMELINE, World};

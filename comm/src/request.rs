@@ -9,7 +9,7 @@ use crate::driver::{Memory, Place};
 use crate::error::CommError;
 use crate::plain::Plain;
 use crate::proto::endpoint::{OpId, Outcome};
-use crate::rank::{Generation, Rank, Status};
+use crate::rank::{Generation, Rank, Status, Tag};
 
 /// A send or receive under way (`MPI_Request`). It owns its buffer and gives it back when it is waited for.
 ///
@@ -21,6 +21,8 @@ pub struct Request<T: Plain> {
     group: Rc<[Rank]>,
     generation: Generation,
     hint: Option<Rank>,
+    /// Context and tag of its message.
+    call: (u32, Option<Tag>),
     op: Option<OpId>,
     element: PhantomData<T>,
 }
@@ -37,9 +39,10 @@ impl<T: Plain> Request<T> {
         group: Rc<[Rank]>,
         generation: Generation,
         hint: Option<Rank>,
+        call: (u32, Option<Tag>),
         op: OpId,
     ) -> Self {
-        Self { core, group, generation, hint, op: Some(op), element: PhantomData }
+        Self { core, group, generation, hint, call, op: Some(op), element: PhantomData }
     }
 
     fn current(&self) -> Result<OpId, CommError> {
@@ -59,6 +62,7 @@ impl<T: Plain> Request<T> {
     pub fn wait(mut self) -> Result<(Vec<T>, Status), CommError> {
         let op = self.current()?;
         let mut core = self.core.borrow_mut();
+        core.driver.enter("wait", self.call.0, self.call.1);
         let result = core.driver.wait(op, self.hint, &mut Memory::none());
         drop(core);
         self.op = None;

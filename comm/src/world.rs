@@ -10,6 +10,7 @@ use crate::driver::Driver;
 use crate::error::CommError;
 use crate::fault::Faults;
 use crate::proto::member::News;
+use crate::proto::watch::{self, WATCHDOG};
 use crate::rank::{Generation, Membership, PeerId, Rank};
 use crate::service::Service;
 use crate::service::alone::Alone;
@@ -18,6 +19,7 @@ use crate::transport::Transport;
 use crate::transport::null::NullTransport;
 use crate::wire::control::{ToArbiter, Welcome};
 use crate::wire::handshake::{JobKey, hex};
+use crate::wire::wait::CONTEXT_COMPUTE;
 
 /// Environment of a process that the launcher starts: where the launcher listens.
 pub const ENV_LAUNCHER: &str = "FTRUN_LAUNCHER";
@@ -29,8 +31,6 @@ pub const ENV_PEER: &str = "FTRUN_PEER";
 /// Setting: somebody wants to know what each rank does when.
 pub const TIMELINE: &str = "timeline";
 
-/// Context of the communicator of the ranks that compute; its collectives use the next number.
-const CONTEXT_COMPUTE: u32 = 2;
 /// Context of the communicator of all ranks.
 const CONTEXT_ALL: u32 = 4;
 /// First context of the communicators that library layers have for themselves.
@@ -99,6 +99,9 @@ impl World {
             _ => None,
         })?;
         driver.seat(welcome.rank, welcome.total);
+        let watchdog = welcome.settings.iter().find(|(name, _)| name == WATCHDOG);
+        driver.watch(watchdog.and_then(|(_, value)| watch::patience(value)));
+        driver.enter("init", 0, None);
         let faults = Faults::new(welcome.rank, welcome.kills.clone());
         let core = Core { driver, faults, armed_step: None, collectives: 0 };
         let core = Rc::new(RefCell::new(core));
@@ -216,6 +219,7 @@ impl World {
         let number = u64::from(generation) + 1;
         self.fault_point("repair", number, Some("agree"))?;
         self.core.borrow_mut().armed_step = None;
+        self.core.borrow_mut().driver.enter("repair", 0, None);
         self.core.borrow().driver.submit(ToArbiter::Ready { generation, report });
         let repair = self.next_generation()?;
         self.fault_point("repair", number, Some("reconnect"))?;
@@ -286,6 +290,7 @@ impl World {
         let core = &mut *self.core.borrow_mut();
         core.enter()?;
         core.driver.check()?;
+        core.driver.enter("finalize", 0, None);
         let generation = core.generation();
         core.driver.submit(ToArbiter::Finalize { generation, output });
         core.driver.await_done()?;
