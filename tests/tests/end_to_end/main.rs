@@ -17,3 +17,4 @@ mod seismic;
 mod small_apps;
 mod strangers;
 mod usage;
+mod watchdog;
