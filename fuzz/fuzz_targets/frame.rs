@@ -21,7 +21,7 @@ const FRAMES_MAX: usize = 80_000;
 /// What happens next.
 #[derive(Arbitrary, Debug)]
 enum Deed {
-    /// A peer sends a frame, again and again if `flood`.
+    /// A peer sends a frame; again and again if `flood` is 255.
     Frame {
         from: u8,
         kind: u8,
@@ -29,7 +29,7 @@ enum Deed {
         tag: u8,
         length: Length,
         subject: Subject,
-        flood: bool,
+        flood: u8,
         lands: bool,
     },
     /// The payload of the frame that came last from this peer is whole.
@@ -175,7 +175,7 @@ impl Game {
         match deed {
             Deed::Frame { from, kind, odd, tag, length, subject, flood, lands } => {
                 let from = peer(from);
-                let times = if flood { FRAMES_MAX } else { 1 };
+                let times = if flood == u8::MAX { FRAMES_MAX } else { 1 };
                 for _ in 0..times {
                     let header = self.header(from, kind, odd, tag, length, subject);
                     if self.peers[from].closed || self.frames == FRAMES_MAX {
