@@ -102,6 +102,9 @@ pub(crate) struct Options {
     /// How ranks wait for messages: spin (a core for every rank), yield (more ranks than cores), sleep (least power), or auto
     #[arg(long, value_name = "W", value_parser = one_of::<Waiting>(&Waiting::NAMES), default_value_t)]
     pub(crate) wait: Waiting,
+    /// Say which ranks wait in which calls, and for whom, when some have waited this long
+    #[arg(long, value_name = "SECONDS", value_parser = positive_time)]
+    pub(crate) watchdog: Option<Duration>,
     /// Print one JSON report on stdout at the end; everything else goes to stderr
     #[arg(long)]
     pub(crate) json: bool,
@@ -181,6 +184,12 @@ where
     T: FromStr<Err = String> + Clone + Send + Sync + 'static,
 {
     PossibleValuesParser::new(names).try_map(|name| name.parse())
+}
+
+/// A time that is neither nothing nor longer than clocks go.
+fn positive_time(text: &str) -> Result<Duration, String> {
+    let time = Duration::try_from_secs_f64(positive(text)?).map_err(|error| error.to_string())?;
+    if time.is_zero() { Err("must be a number above 0".to_owned()) } else { Ok(time) }
 }
 
 /// `ftrun` with any program.
@@ -498,6 +507,14 @@ mod tests {
             (
                 "ftrun cg --poisson 4 --tol 0",
                 "ftrun: invalid value '0' for '--tol <TOL>': must be a number above 0",
+            ),
+            (
+                "ftrun --watchdog 0 ./x",
+                "ftrun: invalid value '0' for '--watchdog <SECONDS>': must be a number above 0",
+            ),
+            (
+                "ftrun cg --poisson 4 --watchdog 1e-12",
+                "ftrun: invalid value '1e-12' for '--watchdog <SECONDS>': must be a number above 0",
             ),
             ("ftrun -v -q ./x", "ftrun: the argument '--verbose' cannot be used with '--quiet'"),
             (

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use ft_checkpoint::{Layout, Scheme, SchemeError};
-use ft_comm::TIMELINE;
 use ft_comm::fault::KillSpec;
 use ft_comm::launch::{Order, launch};
 use ft_comm::proto::arbiter::{self, Config, Event, Mtbf};
 use ft_comm::transport::Congestion;
+use ft_comm::{TIMELINE, WATCHDOG};
 
 use crate::cli::{Invocation, OnFailure, Options, Program};
 use crate::progress::{Display, PROGRESS, is_watched};
@@ -147,6 +147,7 @@ fn config(options: &Options, kills: Vec<KillSpec>, layout: &Layout) -> Config {
     settings.push(("seed".into(), options.seed.to_string()));
     settings.extend(options.interval.map(|seconds| ("interval".into(), seconds.to_string())));
     settings.extend(options.timeline.as_ref().map(|_| (TIMELINE.into(), String::new())));
+    settings.extend(options.watchdog.map(|time| (WATCHDOG.into(), time.as_secs_f64().to_string())));
     if is_watched(options.quiet) {
         settings.push((PROGRESS.into(), String::new()));
     }

@@ -66,6 +66,7 @@ impl Display {
             Event::Resumed { steps_lost, .. } => {
                 Some(format!("state restored from memory, {steps_lost} steps are done again"))
             }
+            Event::Stalled { account } => Some(account.clone()),
             Event::Finished { .. } => self.verbose.then(|| "all ranks are done".into()),
             Event::Marked { .. }
             | Event::Progress { .. }
@@ -83,7 +84,10 @@ impl Display {
                 bar.set_message(format!("{work}, {checkpoints}, {failures}"));
                 bar.tick();
             }
-            (None, Some(line)) if self.verbose => eprintln!("{line}"),
+            // Who asked for the watchdog wants to hear it.
+            (None, Some(line)) if self.verbose || matches!(event, Event::Stalled { .. }) => {
+                eprintln!("{line}")
+            }
             (None, _) => {}
         }
     }

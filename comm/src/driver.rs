@@ -12,23 +12,29 @@ use crate::error::CommError;
 use crate::proto::endpoint::{BounceId, Endpoint, Landing, Mode, OpId, Outcome};
 use crate::proto::matching::{Envelope, Pattern};
 use crate::proto::member::News;
-use crate::rank::{Generation, Membership, PeerId, Rank};
+use crate::rank::{Generation, Membership, PeerId, Rank, Tag};
 use crate::service::Service;
+use crate::time::Clock;
 use crate::transport::{LinkId, Patience, Transport};
 use crate::wire::control::ToArbiter;
+use crate::wire::wait::Awaited;
 
 mod activity;
 mod links;
 mod memory;
+mod watchdog;
 
 use activity::Running;
 pub(crate) use activity::{Message, StepList};
 use links::Inbound;
 use memory::Stock;
 pub(crate) use memory::{ActivityId, Buffer, Combine, Extent, Memory, Place, SCRATCH_ALIGN};
+use watchdog::{Call, Watchdog};
 
 /// Longest sleep between looks at the news.
 const NAP: Duration = Duration::from_millis(100);
+/// A caller that never sleeps looks at the watchdog so often.
+const LOOKS_BETWEEN_WATCHES: u32 = 1 << 16;
 /// Bytes of small messages that are gathered before they leave together.
 const GATHER_BYTES: usize = 16 << 10;
 
@@ -98,6 +104,11 @@ pub(crate) struct Driver {
     leaving: bool,
     /// All ranks are done.
     finalized: bool,
+    /// The call that the program is in: its name, context and tag.
+    call: (&'static str, u32, Option<Tag>),
+    watchdog: Watchdog,
+    /// Read by the watchdog only.
+    clock: Clock,
     pub(crate) bytes_sent: u64,
 }
 
@@ -132,6 +143,9 @@ impl Driver {
             ready: vec![],
             leaving: false,
             finalized: false,
+            call: ("", 0, None),
+            watchdog: Watchdog::default(),
+            clock: Clock::start(),
             bytes_sent: 0,
         }
     }
@@ -152,11 +166,38 @@ impl Driver {
         self.service.close();
     }
 
+    /// Lets long waits be reported, each after `patience`.
+    pub(crate) fn watch(&mut self, patience: Option<Duration>) {
+        self.watchdog = Watchdog::new(patience);
+    }
+
+    /// The program enters this call, whose messages have this context and, if it is one, this tag.
+    pub(crate) fn enter(&mut self, name: &'static str, context: u32, tag: Option<Tag>) {
+        self.call = (name, context, tag);
+    }
+
+    /// Before a sleep: reports a wait that has become too long.
+    fn look_at_watch(&mut self, awaited: impl FnOnce(&Self) -> Awaited) {
+        if self.watchdog.is_on() {
+            let (name, context, tag) = self.call;
+            let call = Call { name, context, tag, awaited: awaited(self) };
+            let report = self.watchdog.look(self.clock.now(), &call);
+            report.into_iter().for_each(|report| self.submit(report));
+        }
+    }
+
+    /// Something moved, or a call returns.
+    fn moved(&mut self) {
+        let report = self.watchdog.moved();
+        report.into_iter().for_each(|report| self.submit(report));
+    }
+
     /// Waits for the next news that `wanted` accepts; the end of the job is an error, other news is noted.
     pub(crate) fn await_news<T>(&mut self, wanted: impl Fn(&News) -> Option<T>) -> Result<T, CommError> {
         loop {
             while let Some(news) = self.service.take_news() {
                 if let Some(found) = wanted(&news) {
+                    self.moved();
                     return Ok(found);
                 }
                 self.note(news);
@@ -164,6 +205,7 @@ impl Driver {
             if let State::Ended { .. } = self.state {
                 return Err(self.failure());
             }
+            self.look_at_watch(|_| Awaited::Others);
             self.transport.idle(NAP);
         }
     }
@@ -175,6 +217,7 @@ impl Driver {
     pub(crate) fn await_done(&mut self) -> Result<(), CommError> {
         self.leaving = true;
         let result = self.run_until_done();
+        self.moved();
         self.leaving = false;
         result
     }
@@ -197,6 +240,7 @@ impl Driver {
             }
             let mut ready = std::mem::take(&mut self.ready);
             ready.clear();
+            self.look_at_watch(|_| Awaited::Others);
             self.transport.wait(&blocked, NAP, &mut ready);
             for link in &ready {
                 if self.drain(*link, &mut Memory::none()).is_err() {
@@ -455,11 +499,6 @@ impl Driver {
         self.stock.places.contains_key(op)
     }
 
-    /// A blocking call begins: what a watchdog would say of it.
-    pub(crate) fn begin(&mut self, name: &'static str, context: u32, peer: Option<Rank>, tag: Option<u32>) {
-        let _ = (name, context, peer, tag);
-    }
-
     /// Whether `op` is finished; no look at the links.
     pub(crate) fn is_finished(&self, op: OpId) -> bool {
         self.endpoint.is_finished(op)
@@ -511,6 +550,17 @@ impl Driver {
         &mut self,
         memory: &mut Memory<'_>,
         hint: Hint,
+        done: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Result<T, CommError> {
+        let result = self.try_until(memory, hint, done);
+        self.moved();
+        result
+    }
+
+    fn try_until<T>(
+        &mut self,
+        memory: &mut Memory<'_>,
+        hint: Hint,
         mut done: impl FnMut(&mut Self) -> Option<T>,
     ) -> Result<T, CommError> {
         let mut idle = 0;
@@ -533,13 +583,28 @@ impl Driver {
                 }
                 _ => {
                     let sleep = if idle >= spins.saturating_add(yields) { NAP } else { Duration::ZERO };
+                    if !sleep.is_zero() || idle % LOOKS_BETWEEN_WATCHES == 0 {
+                        self.look_at_watch(|driver| driver.awaited_by(hint));
+                    }
                     self.progress(sleep, memory)?
                 }
             };
+            if moved {
+                self.moved();
+            }
             idle = if moved { 0 } else { u32::wrapping_add(idle, 1) }; // who never sleeps may count far
             if idle > spins && idle <= spins.saturating_add(yields) {
                 self.transport.relax();
             }
+        }
+    }
+
+    /// Whom a call waits for.
+    fn awaited_by(&self, hint: Hint) -> Awaited {
+        match hint {
+            Hint::Any => Awaited::Anybody,
+            Hint::From(rank) => Awaited::Ranks(vec![rank]),
+            Hint::Activity(id) => Awaited::Ranks(self.awaited_all(id)),
         }
     }
 

@@ -50,6 +50,7 @@ pub use group::{Comparison, Group, GroupError};
 pub use layout::{Layout, LayoutError};
 pub use plain::Plain;
 pub use proto::endpoint::EAGER_BYTES_MAX;
+pub use proto::watch::WATCHDOG;
 pub use rank::{Generation, Membership, PeerId, Rank, Seat, Source, Status, Tag, TagSel};
 pub use reduction::{Custom, LocatedF32, LocatedF64, LocatedI32, LocatedI64, Op, Operation, Reduce};
 pub use request::{Completion, Request, test_any, test_some, wait_all, wait_any, wait_some};

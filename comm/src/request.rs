@@ -61,7 +61,7 @@ impl<T: Plain> Request<T> {
         let core = self.core.clone();
         let core = &mut *core.borrow_mut();
         let op = self.current(core)?;
-        core.driver.begin("wait", 0, self.hint, None);
+        core.driver.enter("wait", 0, None);
         let (outcome, place) = core.driver.wait(op, self.hint, &mut Memory::none())?;
         self.op = None;
         self.unpack(outcome, place)
@@ -164,7 +164,7 @@ pub(crate) mod pending {
         /// Waits until something has moved.
         pub(crate) fn wait(&self) -> Result<(), CommError> {
             let core = &mut *self.0.borrow_mut();
-            core.driver.begin("wait", 0, None, None);
+            core.driver.enter("wait", 0, None);
             core.driver.await_change()
         }
     }

@@ -11,6 +11,7 @@ use crate::driver::Driver;
 use crate::error::CommError;
 use crate::fault::Faults;
 use crate::proto::member::News;
+use crate::proto::watch::{self, WATCHDOG};
 use crate::rank::{Generation, Membership, PeerId, Rank};
 use crate::service::Service;
 use crate::service::alone::Alone;
@@ -19,6 +20,7 @@ use crate::transport::null::NullTransport;
 use crate::transport::{LinkOptions, Transport};
 use crate::wire::control::{ToArbiter, Welcome};
 use crate::wire::handshake::{JobKey, hex};
+use crate::wire::wait::CONTEXT_COMPUTE;
 
 /// Environment of a process that the launcher starts: where the launcher listens.
 pub const ENV_LAUNCHER: &str = "FTRUN_LAUNCHER";
@@ -36,8 +38,6 @@ pub const CHECK: &str = "check";
 /// Setting: the table of collective algorithms, as [`Selection`] writes it.
 pub const COLLECTIVES: &str = "collectives";
 
-/// Context of the communicator of the ranks that compute; its collectives use the next number.
-const CONTEXT_COMPUTE: u32 = 2;
 /// Context of the communicator of all ranks.
 const CONTEXT_ALL: u32 = 4;
 /// First context of the communicators that library layers have for themselves.
@@ -108,9 +108,11 @@ impl World {
             _ => None,
         })?;
         driver.seat(welcome.rank, welcome.total);
-        let faults = Faults::new(welcome.rank, welcome.kills.clone());
         let setting =
             |name: &str| welcome.settings.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+        driver.watch(setting(WATCHDOG).and_then(|value| watch::patience(value)));
+        driver.enter("init", 0, None);
+        let faults = Faults::new(welcome.rank, welcome.kills.clone());
         let mut core = Core::new(driver, faults);
         core.checks_calls = setting(CHECK).is_some();
         if let Some(table) = setting(COLLECTIVES) {
@@ -231,6 +233,7 @@ impl World {
         let number = u64::from(generation) + 1;
         self.fault_point("repair", number, Some("agree"))?;
         self.core.borrow_mut().armed_step = None;
+        self.core.borrow_mut().driver.enter("repair", 0, None);
         self.core.borrow().driver.submit(ToArbiter::Ready { generation, report });
         let repair = self.next_generation()?;
         self.fault_point("repair", number, Some("reconnect"))?;
@@ -301,6 +304,7 @@ impl World {
         let core = &mut *self.core.borrow_mut();
         core.enter()?;
         core.driver.check()?;
+        core.driver.enter("finalize", 0, None);
         let generation = core.generation();
         core.driver.submit(ToArbiter::Finalize { generation, output });
         core.driver.await_done()?;

@@ -443,7 +443,7 @@ impl Communicator {
         let core = &mut *self.core.borrow_mut();
         self.current(core)?;
         core.enter_collective()?;
-        core.driver.begin(call.name, self.shared.context, None, None);
+        core.driver.enter(call.name, self.shared.context, None);
         self.check_call::<T>(core, &call)?;
         let list = self.list::<T>(core.generation(), call.name, call.steps);
         let combine = |into: &mut [u8], from: &[u8], order: Order| {

@@ -155,7 +155,7 @@ impl<T: Plain> Plan<T> {
         self.fits(out.len(), buf.len())?;
         let core = &mut *self.comm.core.borrow_mut();
         self.comm.enter(core)?;
-        core.driver.begin("exchange", self.comm.shared.context, None, None);
+        core.driver.enter("exchange", self.comm.shared.context, None);
         let mut memory = Memory::of(bytemuck::cast_slice(out), bytemuck::cast_slice_mut(buf));
         let id = core.driver.start(self.list(), None, None, None, &mut memory)?;
         core.driver.wait_activity(id, &mut memory)?;
@@ -199,7 +199,7 @@ impl<T: Plain> PlanRequest<T> {
             Some(id) if now == self.generation => id,
             _ => return Err(CommError::Revoked { started: self.generation, now }),
         };
-        core.driver.begin("exchange", self.comm.shared.context, None, None);
+        core.driver.enter("exchange", self.comm.shared.context, None);
         core.driver.wait_activity(id, &mut Memory::none())?;
         let (out, buf) = core.driver.finish_activity(id)?;
         Ok((crate::request::own(out), crate::request::own(buf)))

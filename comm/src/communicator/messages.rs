@@ -56,7 +56,7 @@ impl Communicator {
         let to = self.world(dest)?;
         let core = &mut *self.core.borrow_mut();
         self.enter(core)?;
-        core.driver.begin(call, self.shared.context, Some(to), Some(tag));
+        core.driver.enter(call, self.shared.context, Some(tag));
         let mut memory = Memory::of(bytes, &mut []);
         let (context, place) = (self.shared.context, Place::Read(extent));
         let op = core.driver.send(to, context, tag, place, mode, Urgency::Now, &mut memory)?;
@@ -124,7 +124,7 @@ impl Communicator {
         let core = &mut *self.core.borrow_mut();
         self.enter(core)?;
         let hint = source_of(&pattern);
-        core.driver.begin("recv", self.shared.context, hint, pattern.tag);
+        core.driver.enter("recv", self.shared.context, pattern.tag);
         let mut memory = Memory::of(&[], bytes);
         let op = core.driver.receive(pattern, Place::Write(extent), &mut memory)?;
         let (outcome, _) = core.driver.wait(op, hint, &mut memory)?;
@@ -147,7 +147,7 @@ impl Communicator {
         let core = &mut *self.core.borrow_mut();
         self.enter(core)?;
         let hint = source_of(&pattern);
-        core.driver.begin("sendrecv", self.shared.context, hint, Some(tag));
+        core.driver.enter("sendrecv", self.shared.context, Some(tag));
         let (read, write) = (bytemuck::cast_slice(out), bytemuck::cast_slice_mut(buf));
         let (sent, room) = (all(read), all(write));
         let mut memory = Memory::of(read, write);
@@ -231,7 +231,7 @@ impl Communicator {
         let pattern = self.pattern(source.into(), tag.into())?;
         let core = &mut *self.core.borrow_mut();
         self.enter(core)?;
-        core.driver.begin("probe", self.shared.context, source_of(&pattern), pattern.tag);
+        core.driver.enter("probe", self.shared.context, pattern.tag);
         Ok(self.members.found(core.driver.probe_wait(&pattern)?))
     }
 
@@ -258,7 +258,7 @@ impl Communicator {
         let pattern = self.pattern(source.into(), tag.into())?;
         let core = &mut *self.core.borrow_mut();
         self.enter(core)?;
-        core.driver.begin("mprobe", self.shared.context, source_of(&pattern), pattern.tag);
+        core.driver.enter("mprobe", self.shared.context, pattern.tag);
         core.driver.probe_wait(&pattern)?;
         Ok(self.claimed(core, &pattern).expect("it was just there"))
     }
@@ -345,7 +345,7 @@ impl Message {
             _ => return Err(CommError::Revoked { started: self.generation, now }),
         };
         let from = self.envelope.source as Rank;
-        core.driver.begin("mrecv", self.envelope.context, Some(from), Some(self.envelope.tag));
+        core.driver.enter("mrecv", self.envelope.context, Some(self.envelope.tag));
         let mut memory = Memory::of(&[], bytes);
         let place = Place::Write(Extent::Range(0..length));
         let op = core.driver.receive_claimed(bounce, place, &mut memory)?;

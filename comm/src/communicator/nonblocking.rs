@@ -251,7 +251,7 @@ impl<T: Plain> CollectiveRequest<T> {
     pub fn wait(mut self) -> Result<Vec<T>, CommError> {
         let core = &mut *self.comm.core.borrow_mut();
         let id = self.current(core)?;
-        core.driver.begin(self.name, self.comm.shared.context, None, None);
+        core.driver.enter(self.name, self.comm.shared.context, None);
         if let Some(check) = self.check.take() {
             core.driver.wait_activity(check.id, &mut Memory::none())?;
             self.comm.verdict(core, check)?;

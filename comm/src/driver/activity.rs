@@ -150,6 +150,18 @@ impl Driver {
         self.running(id)?.pending.iter().find(receives).map(|p| p.peer)
     }
 
+    /// The ranks that a step list waits for: those whose messages are to come, else those that are to take its own.
+    pub(super) fn awaited_all(&self, id: ActivityId) -> Vec<Rank> {
+        let Some(running) = self.running(id) else { return vec![] };
+        let receives: Vec<&Pending> =
+            running.pending.iter().filter(|p| !matches!(p.role, Role::Send)).collect();
+        let chosen = if receives.is_empty() { running.pending.iter().collect() } else { receives };
+        let mut ranks: Vec<Rank> = chosen.into_iter().map(|p| p.peer).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        ranks
+    }
+
     /// Takes a step list that is done; gives its own input and buffer back.
     pub(crate) fn finish_activity(&mut self, id: ActivityId) -> Result<Buffers, CommError> {
         let at = self.running.iter().position(|(other, _)| *other == id);

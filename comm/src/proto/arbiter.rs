@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use super::detector::Detector;
 use super::member::LEASE_TIMEOUTS;
+use super::watch::{self, WATCHDOG, Watch};
 use crate::error::list;
 use crate::fault::{How, When};
 use crate::planted;
@@ -91,6 +92,7 @@ pub struct Arbiter {
     beat_due: Time,
     fired: BTreeSet<usize>,
     random: Option<RandomKills>,
+    watch: Option<Watch>,
     /// Processes that were told to exit without goodbye.
     dying: BTreeSet<PeerId>,
     next_peer: u32,
@@ -120,12 +122,15 @@ impl Arbiter {
             silent: None,
         };
         let chairs: Vec<Chair> = (0..config.total).map(chair).collect();
+        let watchdog = config.settings.iter().find(|(name, _)| name == WATCHDOG);
+        let watchdog = watchdog.and_then(|(_, value)| watch::patience(value));
         let start = |(rank, chair): (usize, &Chair)| Effect::Start { rank, peer: chair.peer, incarnation: 0 };
         Self {
             effects: chairs.iter().enumerate().map(start).collect(),
             next_peer: u32::try_from(config.total + 1).expect("ranks are few"),
             detector: Detector::new(config.timeout, now),
             random: config.mtbf.clone().map(RandomKills::new),
+            watch: watchdog.map(|patience| Watch::new(patience, config.total)),
             config,
             generation: None,
             chairs,
@@ -253,6 +258,10 @@ impl Arbiter {
             ToArbiter::Reached { spec } => self.strike(now, spec),
             ToArbiter::Progress { done, line } => self.record(Event::Progress { rank, done, line }),
             ToArbiter::Activity { name } => self.record(Event::Activity { rank, name }),
+            ToArbiter::Waiting(wait) => {
+                self.watch.iter_mut().for_each(|watch| watch.waiting(now, rank, wait.clone()));
+            }
+            ToArbiter::Moving => self.watch.iter_mut().for_each(|watch| watch.moving(rank)),
             ToArbiter::Finalize { generation, output } => {
                 if current(generation) && !self.interrupted {
                     self.chairs[rank].output = Some(output);
@@ -310,6 +319,7 @@ impl Arbiter {
             return;
         };
         self.finished = true;
+        self.watch.iter_mut().for_each(Watch::clear);
         self.record(Event::Finished { outputs });
         self.broadcast(&ToRank::Finalized);
     }
@@ -402,6 +412,9 @@ impl Arbiter {
             }
         }
         self.strike_at_random(now);
+        if let Some(account) = self.watch.as_mut().and_then(|watch| watch.tick(now)) {
+            self.record(Event::Stalled { account });
+        }
         if now >= self.beat_due {
             self.beat_due = now.after(self.config.interval);
             self.broadcast(&ToRank::Beat);
@@ -456,7 +469,8 @@ impl Arbiter {
     /// When [`Arbiter::tick`] is due.
     pub fn poll_timeout(&self) -> Time {
         let random = self.random.as_ref().and_then(RandomKills::due);
-        random.map_or(self.beat_due, |due| due.min(self.beat_due))
+        let watch = self.watch.as_ref().and_then(Watch::poll_timeout);
+        random.into_iter().chain(watch).fold(self.beat_due, Time::min)
     }
 
     fn fail(&mut self, now: Time, rank: Rank, cause: String, confirmed: bool) {
@@ -466,6 +480,7 @@ impl Arbiter {
         self.detector.forget(lost);
         self.noted = (false, false);
         self.random.iter_mut().for_each(|random| random.lost(rank));
+        self.watch.iter_mut().for_each(|watch| watch.lost(rank));
         chair.failures += 1;
         let failures = chair.failures;
         let generation = self.generation.filter(|_| member);
@@ -555,6 +570,7 @@ impl Arbiter {
             marked: self.marked,
         };
         self.generation = Some(generation);
+        self.watch.iter_mut().for_each(Watch::clear);
         self.noted = (false, false);
         self.interrupted = false;
         for chair in &mut self.chairs {

@@ -134,6 +134,9 @@ struct Peer {
     credit: u64,
     /// Envelopes that I may still send.
     envelopes: u32,
+    /// Eager bytes and envelopes that it may still send, by what was given to it; it may break its word.
+    granted: u64,
+    granted_envelopes: u32,
     /// Eager bytes and envelopes that I have not given back yet.
     owed: u64,
     owed_envelopes: u32,
@@ -155,6 +158,8 @@ impl Peer {
             receive_sequence: 0,
             credit: CREDIT_BYTES,
             envelopes: ENVELOPES_MAX,
+            granted: CREDIT_BYTES,
+            granted_envelopes: ENVELOPES_MAX,
             owed: 0,
             owed_envelopes: 0,
             out: VecDeque::new(),
@@ -423,9 +428,20 @@ impl Endpoint {
             Kind::Eager if header.length > EAGER_BYTES_MAX as u64 => {
                 broken(format!("an eager message of {} bytes", header.length))
             }
-            Kind::Eager if self.is_closed(header.context) => Ok(Landing::Sink),
-            Kind::Eager => Ok(self.eager(envelope)),
+            Kind::Eager => {
+                let granted = &mut self.peers[from].granted;
+                let Some(rest) = granted.checked_sub(cost(header.length)) else {
+                    return broken("an eager message without credit for it".into());
+                };
+                *granted = rest;
+                Ok(if self.is_closed(header.context) { Landing::Sink } else { self.eager(envelope) })
+            }
             Kind::Envelope => {
+                let granted = &mut self.peers[from].granted_envelopes;
+                let Some(rest) = granted.checked_sub(1) else {
+                    return broken(format!("more than {ENVELOPES_MAX} envelopes at a time"));
+                };
+                *granted = rest;
                 if self.is_closed(header.context) {
                     self.ask(envelope, header.sequence, None);
                 } else if let Some(op) = self.claim(&envelope) {
@@ -578,6 +594,8 @@ impl Endpoint {
         if peer.owed >= CREDIT_BYTES / 4 || peer.owed_envelopes >= ENVELOPES_MAX / 4 {
             let (bytes, envelopes) = (peer.owed, peer.owed_envelopes);
             (peer.owed, peer.owed_envelopes) = (0, 0);
+            peer.granted += bytes;
+            peer.granted_envelopes += envelopes;
             self.answer(to, Kind::Credit, envelopes, bytes);
         }
     }

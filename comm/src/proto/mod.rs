@@ -6,3 +6,4 @@ pub mod detector;
 pub mod endpoint;
 pub mod matching;
 pub mod member;
+pub mod watch;

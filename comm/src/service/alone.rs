@@ -57,6 +57,8 @@ impl Service for Alone {
             | ToArbiter::Mark
             | ToArbiter::Reached { .. }
             | ToArbiter::Activity { .. }
+            | ToArbiter::Waiting(_)
+            | ToArbiter::Moving
             | ToArbiter::Progress { .. } => {}
         }
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::KillSpec;
 use crate::rank::{Generation, Membership, Rank};
+use crate::wire::wait::Wait;
 
 /// Longest control message in bytes; a longer one is a protocol error.
 pub const CONTROL_BYTES_MAX: usize = 16 << 20;
@@ -82,6 +83,10 @@ pub enum ToArbiter {
         /// One line.
         line: String,
     },
+    /// The rank has waited long in one call, and still does.
+    Waiting(Wait),
+    /// The wait of which the rank spoke last is over.
+    Moving,
     /// The rank is done.
     Finalize {
         /// The generation in which it is done.

@@ -4,3 +4,4 @@
 pub mod control;
 pub mod handshake;
 pub mod header;
+pub mod wait;

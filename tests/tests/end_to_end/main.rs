@@ -19,3 +19,4 @@ mod sockets;
 mod strangers;
 mod transport;
 mod usage;
+mod watchdog;

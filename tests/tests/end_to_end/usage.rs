@@ -26,6 +26,8 @@ fn of_the_launcher() {
         ("-n 4 --kill 9@step=1 cg --poisson 16", &["9@step=1", "rank 9 does not exist", "0 to 3"]),
         ("-n 4 --parity-ranks 1 --kill 5@step=1 cg --poisson 16", &["rank 5 does not exist", "0 to 4"]),
         ("-n 4 --kill 1@lunch cg --poisson 16", &["1@lunch", "no point 'lunch'"]),
+        ("-n 4 --watchdog 0 cg --poisson 16", &["'0'", "--watchdog", "above 0"]),
+        ("-n 4 cg --poisson 16 --watchdog soon", &["'soon'", "--watchdog"]),
         ("-n 0 cg --poisson 16", &["'0'", "at least 1"]),
         ("-n 4 no-such-app", &["'no-such-app'", "bundled apps: cg"]),
         ("-n 4", &["PROGRAM"]),

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use crate::fault::KillSpec;
+#[cfg(doc)]
+use crate::proto::watch::WATCHDOG;
 use crate::rank::{Generation, PeerId, Rank};
 use crate::wire::control::ToRank;
 
@@ -32,7 +34,7 @@ pub struct Config {
     pub interval: Duration,
     /// Silence after which a process counts as lost.
     pub timeout: Duration,
-    /// Options for the layers above.
+    /// Options for the layers above, and the patience of the watchdog ([`WATCHDOG`]).
     pub settings: Vec<(String, String)>,
     /// Failures to inject.
     pub kills: Vec<KillSpec>,
@@ -138,6 +140,11 @@ pub enum Event {
         rank: Rank,
         /// What, in the words of the layers above.
         name: String,
+    },
+    /// Ranks wait for longer than the watchdog allows.
+    Stalled {
+        /// What is known of all ranks, in several lines.
+        account: String,
     },
     /// A rank has made progress that no failure will undo.
     Marked {

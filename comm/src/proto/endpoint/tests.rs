@@ -126,3 +126,37 @@ fn violations_are_values() {
     end.peers[0].receive_sequence = 0;
     assert!(end.arrived(0, &good).is_ok());
 }
+
+/// A peer that keeps to no limit fills no more memory than one that does.
+#[test]
+fn credit_that_was_not_given_cannot_be_used() {
+    let good = Header {
+        kind: Kind::Eager,
+        generation: 0,
+        context: 1,
+        source: 0,
+        tag: 0,
+        sequence: 0,
+        length: 0,
+        subject: 0,
+        stamp: 0,
+    };
+    let floods = [
+        (Header { length: EAGER_BYTES_MAX as u64, ..good }, CREDIT_BYTES / cost(EAGER_BYTES_MAX as u64)),
+        (good, CREDIT_BYTES / MESSAGE_COST),
+        (Header { kind: Kind::Envelope, length: 1 << 30, ..good }, ENVELOPES_MAX.into()),
+    ];
+    for (header, limit) in floods {
+        let mut end = Endpoint::new(1, 2, 0);
+        let mut send = |sequence| {
+            let header = Header { sequence, ..header };
+            let landing = end.arrived(0, &header)?;
+            end.landed(0, &header, landing);
+            Ok::<(), Violation>(())
+        };
+        for sequence in 0..limit {
+            send(sequence).unwrap();
+        }
+        assert!(send(limit).is_err(), "{limit} of {header:?} and one more");
+    }
+}

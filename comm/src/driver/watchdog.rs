@@ -1,0 +1,120 @@
+//! The rank's side of the watchdog: notices that a call waits long, and says so once. What the launcher makes of it
+//! is [`crate::proto::watch`].
+
+use std::time::Duration;
+
+use crate::rank::Tag;
+use crate::time::Time;
+use crate::wire::control::ToArbiter;
+use crate::wire::wait::{Awaited, Wait};
+
+/// What a call waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    /// Its name, as the program knows it.
+    pub(crate) name: &'static str,
+    /// Context of its messages; 0 if it has none.
+    pub(crate) context: u32,
+    /// Tag of the awaited message, if there is one tag.
+    pub(crate) tag: Option<Tag>,
+    /// For whom.
+    pub(crate) awaited: Awaited,
+}
+
+/// See the module. A wait lasts from the first look to the next movement.
+#[derive(Debug, Default)]
+pub(crate) struct Watchdog {
+    /// How long a wait may last; without it there is nothing to watch.
+    patience: Option<Duration>,
+    since: Option<Time>,
+    reported: bool,
+}
+
+impl Watchdog {
+    /// A watchdog with this patience; without one it never says anything.
+    pub(crate) fn new(patience: Option<Duration>) -> Self {
+        Self { patience, since: None, reported: false }
+    }
+
+    /// Whether [`Watchdog::look`] is of any use.
+    pub(crate) fn is_on(&self) -> bool {
+        self.patience.is_some()
+    }
+
+    /// The rank is about to sleep in `call`. A wait that has become too long is to be reported, once.
+    pub(crate) fn look(&mut self, now: Time, call: &Call) -> Option<ToArbiter> {
+        let patience = self.patience?;
+        let waited = now.since(*self.since.get_or_insert(now));
+        if self.reported || waited < patience {
+            return None;
+        }
+        self.reported = true;
+        let Call { name, context, tag, ref awaited } = *call;
+        Some(ToArbiter::Waiting(Wait {
+            call: name.into(),
+            context,
+            tag,
+            awaited: awaited.clone(),
+            millis: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),
+        }))
+    }
+
+    /// Something came or left, or the call returns: a wait that was reported is to be taken back.
+    pub(crate) fn moved(&mut self) -> Option<ToArbiter> {
+        self.since = None;
+        std::mem::take(&mut self.reported).then_some(ToArbiter::Moving)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time(ms * 1_000_000)
+    }
+
+    fn recv() -> Call {
+        Call { name: "recv", context: 2, tag: Some(7), awaited: Awaited::Ranks(vec![5]) }
+    }
+
+    #[test]
+    fn a_long_wait_is_reported_once_and_taken_back_once() {
+        let mut watchdog = Watchdog::new(Some(Duration::from_millis(300)));
+        assert_eq!(watchdog.look(at(1000), &recv()), None);
+        assert_eq!(watchdog.look(at(1299), &recv()), None);
+        let expected = Wait {
+            call: "recv".into(),
+            context: 2,
+            tag: Some(7),
+            awaited: Awaited::Ranks(vec![5]),
+            millis: 310,
+        };
+        assert_eq!(watchdog.look(at(1310), &recv()), Some(ToArbiter::Waiting(expected)));
+        assert_eq!(watchdog.look(at(9000), &recv()), None);
+        assert_eq!(watchdog.moved(), Some(ToArbiter::Moving));
+        assert_eq!(watchdog.moved(), None);
+        // The next wait starts at its own first look.
+        assert_eq!(watchdog.look(at(9100), &recv()), None);
+        assert!(watchdog.look(at(9400), &recv()).is_some());
+    }
+
+    #[test]
+    fn a_wait_in_which_something_moves_is_a_new_one() {
+        let mut watchdog = Watchdog::new(Some(Duration::from_millis(300)));
+        for ms in (0..3000).step_by(200) {
+            assert_eq!(watchdog.look(at(ms), &recv()), None);
+            assert_eq!(watchdog.look(at(ms + 199), &recv()), None);
+            assert_eq!(watchdog.moved(), None);
+        }
+    }
+
+    #[test]
+    fn without_patience_nothing_is_said() {
+        let mut watchdog = Watchdog::default();
+        assert!(!watchdog.is_on());
+        assert_eq!(watchdog.look(at(0), &recv()), None);
+        assert_eq!(watchdog.look(Time(u64::MAX), &recv()), None);
+        assert_eq!(watchdog.moved(), None);
+    }
+}

@@ -1,0 +1,365 @@
+//! Frame headers, and an endpoint whose peers send any frames that they like while its own rank sends and receives.
+
+#![no_main]
+
+use std::collections::HashMap;
+
+use arbitrary::{Arbitrary, Unstructured};
+use ft_comm::proto::endpoint::{
+    BounceId, CREDIT_BYTES, ENVELOPES_MAX, Endpoint, Landing, MESSAGE_COST, OpId, Outcome,
+};
+use ft_comm::proto::matching::Pattern;
+use ft_comm::wire::header::{HEADER_BYTES, Header, HeaderError, Kind};
+use libfuzzer_sys::fuzz_target;
+
+/// Ranks of the job; the endpoint is that of the first, the others are hostile.
+const RANKS: u8 = 3;
+const GENERATION: u32 = 5;
+/// Frames of one input, so that it stays a matter of milliseconds; enough to use up all credit.
+const FRAMES_MAX: usize = 80_000;
+
+/// What happens next.
+#[derive(Arbitrary, Debug)]
+enum Deed {
+    /// A peer sends a frame; again and again if `flood` is 255.
+    Frame {
+        from: u8,
+        kind: u8,
+        odd: Odd,
+        tag: u8,
+        length: Length,
+        subject: Subject,
+        flood: u8,
+        lands: bool,
+    },
+    /// The payload of the frame that came last from this peer is whole.
+    Lands {
+        from: u8,
+    },
+    Receive {
+        source: Option<u8>,
+        tag: Option<u8>,
+        room: Length,
+    },
+    Send {
+        to: u8,
+        tag: u8,
+        length: Length,
+    },
+    Probe {
+        source: Option<u8>,
+        tag: Option<u8>,
+    },
+    Cancel {
+        at: u8,
+    },
+    Finish {
+        at: u8,
+    },
+    /// This many frames to a peer have left.
+    Leave {
+        to: u8,
+        count: u8,
+    },
+}
+
+/// What is wrong with a frame that is not as it should be.
+#[derive(Arbitrary, Debug, Clone, Copy, PartialEq)]
+enum Odd {
+    Nothing,
+    NothingEither,
+    Generation(u32),
+    Source(u32),
+    Sequence(u64),
+}
+
+#[derive(Arbitrary, Debug, Clone, Copy)]
+enum Length {
+    Small(u8),
+    Middle(u16),
+    /// About the length from which on messages are announced.
+    Eager(i8),
+    Any(u64),
+}
+
+#[derive(Arbitrary, Debug, Clone, Copy)]
+enum Subject {
+    Small(u8),
+    Credit(u32),
+    Any(u64),
+}
+
+impl Length {
+    fn bytes(self) -> u64 {
+        match self {
+            Self::Small(bytes) => bytes.into(),
+            Self::Middle(bytes) => bytes.into(),
+            Self::Eager(more) => (ft_comm::EAGER_BYTES_MAX as u64).saturating_add_signed(more.into()),
+            Self::Any(bytes) => bytes,
+        }
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    header(bytes);
+    let _ = play(&mut Unstructured::new(bytes));
+});
+
+/// What decodes encodes to the same bytes. The check is put right, or arbitrary bytes would never get past it.
+fn header(bytes: &[u8]) {
+    let Some(first) = bytes.first_chunk::<HEADER_BYTES>() else { return };
+    let mut bytes = *first;
+    if let Err(HeaderError::Check { computed, .. }) = Header::decode(&bytes) {
+        bytes[20..24].copy_from_slice(&computed.to_le_bytes());
+    }
+    if let Ok(header) = Header::decode(&bytes) {
+        assert_eq!(header.encode(), bytes);
+    }
+}
+
+fn play(script: &mut Unstructured<'_>) -> arbitrary::Result<()> {
+    let mut game = Game::new();
+    while !script.is_empty() {
+        game.act(Deed::arbitrary(script)?);
+    }
+    game.end();
+    Ok(())
+}
+
+/// What the driver would know of one peer.
+#[derive(Default)]
+struct Peer {
+    sequence: u64,
+    /// It broke the protocol: its link is closed.
+    closed: bool,
+    /// The payload that is arriving.
+    body: Option<(Header, Landing)>,
+    /// Bytes and costs of its messages in memory of the driver.
+    bounced: u64,
+    /// Its envelopes that were not asked for.
+    announced: u32,
+}
+
+struct Game {
+    endpoint: Endpoint,
+    peers: Vec<Peer>,
+    /// Receives by their room, and sends, that are under way.
+    receives: HashMap<OpId, u64>,
+    sends: HashMap<OpId, u64>,
+    /// All operations, in order, to pick from.
+    all: Vec<OpId>,
+    /// Messages in memory of the driver, and whose they are.
+    bounces: HashMap<BounceId, (usize, u64)>,
+    frames: usize,
+}
+
+impl Game {
+    fn new() -> Self {
+        Self {
+            endpoint: Endpoint::new(0, RANKS.into(), GENERATION),
+            peers: (0..RANKS).map(|_| Peer::default()).collect(),
+            receives: HashMap::new(),
+            sends: HashMap::new(),
+            all: vec![],
+            bounces: HashMap::new(),
+            frames: 0,
+        }
+    }
+
+    fn act(&mut self, deed: Deed) {
+        let pattern = |source: Option<u8>, tag: Option<u8>| Pattern {
+            context: 2,
+            source: source.map(|source| u32::from(source % RANKS)),
+            tag: tag.map(|tag| u32::from(tag % 4)),
+        };
+        match deed {
+            Deed::Frame { from, kind, odd, tag, length, subject, flood, lands } => {
+                let from = peer(from);
+                let times = if flood == u8::MAX { FRAMES_MAX } else { 1 };
+                for _ in 0..times {
+                    let header = self.header(from, kind, odd, tag, length, subject);
+                    if self.peers[from].closed || self.frames == FRAMES_MAX {
+                        break;
+                    }
+                    self.frames += 1;
+                    self.arrives(from, &header);
+                    if lands {
+                        self.lands(from);
+                    }
+                }
+            }
+            Deed::Lands { from } => self.lands(peer(from)),
+            Deed::Receive { source, tag, room } => {
+                let room = room.bytes();
+                let (op, bounce) = self.endpoint.receive(pattern(source, tag), room as usize);
+                self.all.push(op);
+                self.receives.insert(op, room);
+                if let Some(bounce) = bounce {
+                    self.taken(op, bounce);
+                }
+            }
+            Deed::Send { to, tag, length } => {
+                let length = length.bytes();
+                let op = self.endpoint.send(peer(to), 2, u32::from(tag % 4), length, 0);
+                self.all.push(op);
+                self.sends.insert(op, length);
+            }
+            Deed::Probe { source, tag } => {
+                let pattern = pattern(source, tag);
+                assert!(self.endpoint.probe(&pattern).is_none_or(|found| pattern.accepts(&found)));
+            }
+            Deed::Cancel { at } => {
+                let Some(&op) = self.pick(at) else { return };
+                if self.endpoint.cancel(op) {
+                    assert!(self.receives.remove(&op).is_some(), "only receives are cancelled");
+                    assert!(!self.endpoint.is_finished(op));
+                }
+            }
+            Deed::Finish { at } => {
+                let Some(&op) = self.pick(at) else { return };
+                self.finish(op);
+            }
+            Deed::Leave { to, count } => (0..count).for_each(|_| self.leave(peer(to))),
+        }
+    }
+
+    fn pick(&self, at: u8) -> Option<&OpId> {
+        self.all.get(usize::from(at) % self.all.len().max(1))
+    }
+
+    fn header(&self, from: usize, kind: u8, odd: Odd, tag: u8, length: Length, subject: Subject) -> Header {
+        let kinds = [Kind::Eager, Kind::Envelope, Kind::Ask, Kind::Payload, Kind::Credit];
+        let mut header = Header {
+            kind: kinds[usize::from(kind) % kinds.len()],
+            generation: GENERATION,
+            context: 2,
+            source: from as u32,
+            tag: u32::from(tag % 4),
+            sequence: self.peers[from].sequence,
+            length: length.bytes(),
+            subject: match subject {
+                Subject::Small(small) => small.into(),
+                Subject::Credit(credit) => credit.into(),
+                Subject::Any(any) => any,
+            },
+            stamp: 0,
+        };
+        match odd {
+            Odd::Nothing | Odd::NothingEither => {}
+            Odd::Generation(generation) => header.generation = generation,
+            Odd::Source(source) => header.source = source,
+            Odd::Sequence(sequence) => header.sequence = sequence,
+        }
+        header
+    }
+
+    /// As the driver does it: one payload after the other, memory when it is asked for.
+    fn arrives(&mut self, from: usize, header: &Header) {
+        self.lands(from);
+        let Ok(landing) = self.endpoint.arrived(from, header) else {
+            self.peers[from].closed = true;
+            return;
+        };
+        let right = (GENERATION, from as u32, self.peers[from].sequence);
+        assert_eq!((header.generation, header.source, header.sequence), right, "taken: {header:?}");
+        let peer = &mut self.peers[from];
+        peer.sequence += 1;
+        match landing {
+            Landing::Nowhere => assert_eq!(header.body_bytes(), 0, "nowhere to put {header:?}"),
+            Landing::Op(op) => {
+                let room = self.receives.get(&op).expect("a payload lands in a receive that is under way");
+                assert!(header.length <= *room, "{} bytes in a room of {room}", header.length);
+            }
+            Landing::Bounce(bounce) => {
+                assert_eq!(self.endpoint.bounce_bytes(bounce) as u64, header.length);
+                let cost = header.length + MESSAGE_COST;
+                peer.bounced += cost;
+                assert!(peer.bounced <= CREDIT_BYTES, "one peer fills {} bytes of memory", peer.bounced);
+                assert!(self.bounces.insert(bounce, (from, cost)).is_none());
+            }
+        }
+        if header.kind == Kind::Envelope {
+            peer.announced += 1;
+        }
+        self.peers[from].body = Some((*header, landing));
+        self.count_envelopes(from);
+    }
+
+    /// Envelopes that were asked for are no burden any more.
+    fn count_envelopes(&mut self, from: usize) {
+        if self.peers[from].announced > ENVELOPES_MAX {
+            self.drain(from);
+            let announced = self.peers[from].announced;
+            assert!(announced <= ENVELOPES_MAX, "one peer announces {announced} messages");
+        }
+    }
+
+    fn lands(&mut self, from: usize) {
+        let Some((header, landing)) = self.peers[from].body.take() else { return };
+        let claimed = self.endpoint.landed(from, &header, landing);
+        match landing {
+            Landing::Nowhere => assert_eq!(claimed, None),
+            Landing::Op(op) => assert!(claimed.is_none() && self.endpoint.is_finished(op)),
+            Landing::Bounce(bounce) => {
+                if let Some(op) = claimed {
+                    self.taken(op, bounce);
+                }
+            }
+        }
+    }
+
+    fn taken(&mut self, op: OpId, bounce: BounceId) {
+        let (from, cost) = self.bounces.remove(&bounce).expect("a message in memory, once");
+        self.peers[from].bounced -= cost;
+        let room = self.receives[&op];
+        assert!(cost - MESSAGE_COST <= room, "{} bytes in a room of {room}", cost - MESSAGE_COST);
+        self.endpoint.taken(op, bounce);
+        assert!(self.endpoint.is_finished(op));
+    }
+
+    fn finish(&mut self, op: OpId) {
+        let Some(outcome) = self.endpoint.finish(op) else { return };
+        match (self.receives.remove(&op), self.sends.remove(&op), outcome) {
+            (Some(room), None, Outcome::Done(envelope)) => assert!(envelope.length <= room),
+            (Some(room), None, Outcome::Truncated { message, .. }) => assert!(message.length > room),
+            (None, Some(length), Outcome::Done(envelope)) => assert_eq!(envelope.length, length),
+            other => panic!("{op:?} ends as {other:?}"),
+        }
+    }
+
+    fn leave(&mut self, to: usize) {
+        let Some(frame) = self.endpoint.front(to) else { return };
+        let header = Header::decode(&frame.header).expect("an own frame");
+        assert_eq!((header.source, header.generation), (0, GENERATION));
+        assert_eq!(header.body_bytes(), frame.length as u64);
+        if header.kind == Kind::Ask {
+            self.peers[to].announced -= 1;
+        }
+        let body = frame.body;
+        assert!(body.is_none_or(|op| self.sends.get(&op) == Some(&header.length)), "{header:?} of {body:?}");
+        self.endpoint.left(to);
+        assert!(body.is_none_or(|op| self.endpoint.is_finished(op)));
+    }
+
+    fn drain(&mut self, to: usize) {
+        while self.endpoint.front(to).is_some() {
+            self.leave(to);
+        }
+    }
+
+    /// All frames leave, and every operation is finished or can be withdrawn or waits for its peer.
+    fn end(&mut self) {
+        for peer in 1..RANKS.into() {
+            self.lands(peer);
+            self.drain(peer);
+            self.count_envelopes(peer);
+        }
+        assert_eq!(self.endpoint.busy().count(), 0);
+        std::mem::take(&mut self.all).into_iter().for_each(|op| self.finish(op));
+    }
+}
+
+/// One of the others.
+fn peer(number: u8) -> usize {
+    usize::from(1 + number % (RANKS - 1))
+}

@@ -1,0 +1,54 @@
+//! The watchdog: who waits in which call for whom, for all ranks together, while nothing moves.
+
+use rustix::process::Signal;
+
+use crate::common::{Outcome, POISSON, Run, example};
+
+/// A job that never ends, ended when it has said `part`.
+fn stuck(options: &str, arguments: &str, part: &str) -> Outcome {
+    let mut run = Run::ftrun(options).arg(example("stuck"));
+    if !arguments.is_empty() {
+        run = run.arg(arguments);
+    }
+    let mut running = run.start();
+    running.await_text(part);
+    running.signal(Signal::INT);
+    running.finish().expect(130)
+}
+
+fn lines(outcome: &Outcome, part: &str) -> usize {
+    outcome.stderr.lines().filter(|line| line.contains(part)).count()
+}
+
+#[test]
+fn a_cycle_is_named_with_calls_ranks_and_tags() {
+    let outcome = stuck("-n 4 --watchdog 0.3", "", "a deadlock?");
+    // The last account knows all ranks; on a busy machine one came before that knew fewer.
+    let account = outcome.stderr.rsplit_once("no rank is moving: a deadlock?").expect("all ranks wait").1;
+    for line in [
+        "rank 0 waits in recv for rank 1, tag 10, since ",
+        "rank 1 waits in recv for rank 0, tag 11, since ",
+        "rank 2 waits in barrier for rank 1, since ",
+        // Rank 2 has told it already that it is there.
+        "rank 3 waits in barrier for rank 1, since ",
+        "rank 0 waits for rank 1, which waits for rank 0\n",
+    ] {
+        assert!(account.contains(line), "{line}: {outcome}");
+    }
+    assert_eq!(lines(&outcome, "a deadlock?"), 1, "{outcome}");
+    assert_eq!(outcome.stdout, "", "{outcome}");
+}
+
+#[test]
+fn a_rank_that_computes_is_told_from_those_that_wait() {
+    let outcome = stuck("--quiet --watchdog 0.3 -n 2", "computing", "rank 0 computes: it is in no call");
+    assert_eq!(lines(&outcome, "rank 1 waits in barrier for rank 0"), 1, "{outcome}");
+    assert_eq!((lines(&outcome, "1 of 2 ranks wait"), lines(&outcome, "a deadlock?")), (1, 0), "{outcome}");
+}
+
+/// All ranks but the one that was lost wait for it; then the repaired job goes on, and nothing is said.
+#[test]
+fn a_job_that_moves_is_not_spoken_of() {
+    let outcome = Run::ftrun(&format!("-n 4 --kill 2@step=20 {POISSON} --watchdog 20")).finish().expect(0);
+    assert!(!outcome.stderr.contains("wait"), "{outcome}");
+}
