@@ -13,6 +13,8 @@ pub const DECIDES_EARLY: &str = "decides without waiting for all survivors";
 pub const TAKES_OLD_FRAMES: &str = "takes links and frames of an old generation";
 /// A rank that is cut off from the launcher goes on for ever.
 pub const IGNORES_LEASE: &str = "ignores its lease";
+/// A receive takes the last message that it accepts.
+pub const TAKES_LAST: &str = "takes the last message that fits";
 
 /// This thread has `bug` from now on; the empty name is none.
 #[cfg(feature = "planted-bugs")]

@@ -1,6 +1,6 @@
 //! Many seeds of small jobs in the simulator, with everything that can go wrong, against the invariants.
 //!
-//! `FT_SEEDS` is the number of seeds a test takes (default 1000), `FT_SEED` one seed to replay; with
+//! `FT_SEEDS` is the number of seeds a test takes (default 1000 for most), `FT_SEED` one seed to replay; with
 //! `FT_SIM_TRACE` all that happens in it is printed.
 
 #[path = "simulation/bag.rs"]
@@ -11,18 +11,23 @@ mod checker;
 mod commit;
 #[path = "simulation/damage.rs"]
 mod damage;
+#[path = "simulation/messages.rs"]
+mod messages;
 #[path = "simulation/repair.rs"]
 mod repair;
 
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 
-/// Which seeds a test is to take.
-fn seeds() -> Vec<u64> {
+/// Seeds that most tests take if they are not told.
+const SEEDS: u64 = 1000;
+
+/// Which seeds a test is to take that takes `usual` ones if it is not told.
+fn seeds(usual: u64) -> Vec<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     match number("FT_SEED") {
         Some(seed) => vec![seed],
-        None => (0..number("FT_SEEDS").unwrap_or(1000)).collect(),
+        None => (0..number("FT_SEEDS").unwrap_or(usual)).collect(),
     }
 }
 
@@ -41,9 +46,14 @@ enum Course {
 
 /// Runs `check` with every seed; the first failures are reported with what replays them.
 fn for_seeds(test: &str, courses: &[Course], check: impl Fn(u64) -> Result<Course, String>) {
+    for_all(seeds(SEEDS), test, courses, check);
+}
+
+/// As [`for_seeds`], with these seeds.
+fn for_all(seeds: Vec<u64>, test: &str, courses: &[Course], check: impl Fn(u64) -> Result<Course, String>) {
     let mut failures = Vec::new();
     let mut seen: BTreeMap<Course, u64> = BTreeMap::new();
-    for seed in seeds() {
+    for &seed in &seeds {
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| check(seed)));
         let text = match outcome {
             Ok(Ok(course)) => {
@@ -65,7 +75,7 @@ fn for_seeds(test: &str, courses: &[Course], check: impl Fn(u64) -> Result<Cours
     );
     println!("{test}: {seen:?}");
     let all = courses.iter().all(|course| seen.contains_key(course));
-    assert!(all || seeds().len() < 1000, "{courses:?} were to be seen, only {seen:?} were");
+    assert!(all || (seeds.len() as u64) < SEEDS, "{courses:?} were to be seen, only {seen:?} were");
 }
 
 /// A checker that has found nothing is trusted only if it finds a bug that is there: some seed must fail.

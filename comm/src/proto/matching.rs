@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use crate::planted;
 use crate::wire::header::Header;
 
 /// What a receive accepts; ranks are world ranks.
@@ -67,13 +68,20 @@ impl<R, M> Default for Matching<R, M> {
 impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
     /// The first arrived message that `pattern` accepts; it stays in the queue.
     pub fn find(&self, pattern: &Pattern) -> Option<(M, Envelope)> {
-        self.arrived.iter().find(|(_, envelope)| pattern.accepts(envelope)).copied()
+        self.arrived.get(self.first(pattern)?).copied()
     }
 
     /// Takes the first arrived message that `pattern` accepts out of the queue.
     pub fn take(&mut self, pattern: &Pattern) -> Option<(M, Envelope)> {
-        let at = self.arrived.iter().position(|(_, envelope)| pattern.accepts(envelope))?;
-        self.arrived.remove(at)
+        self.arrived.remove(self.first(pattern)?)
+    }
+
+    fn first(&self, pattern: &Pattern) -> Option<usize> {
+        let fits = |(_, envelope): &(M, Envelope)| pattern.accepts(envelope);
+        if planted::has(planted::TAKES_LAST) {
+            return self.arrived.iter().rposition(fits);
+        }
+        self.arrived.iter().position(fits)
     }
 
     /// Queues a receive; the caller has seen that no arrived message fits it.
