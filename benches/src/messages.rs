@@ -10,6 +10,7 @@ pub mod batches;
 mod child;
 mod congestion;
 mod error;
+mod load;
 mod measured;
 mod peers;
 mod plan;

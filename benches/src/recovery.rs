@@ -41,4 +41,4 @@ pub use self::session::run;
 pub use self::stats::Spread;
 pub use self::summary::{Protected, Summary, UNPROTECTED};
 pub use self::trial::Trial;
-pub(crate) use self::units::{bytes, short};
+pub(crate) use self::units::{bytes, percent, short};

@@ -42,7 +42,7 @@ impl Congestion {
         if !available.split(' ').any(|one| one == name) {
             return Err(refuse(format!("the kernel has {available}")));
         }
-        let switched = Self { folder: folder.to_owned(), before: read(folder, CURRENT) };
+        let before = read(folder, CURRENT);
         fs::write(folder.join(CURRENT), name).map_err(|error| match error.kind() {
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
                 let file = folder.join(CURRENT);
@@ -53,6 +53,7 @@ impl Congestion {
             }
             _ => refuse(error.to_string()),
         })?;
+        let switched = Self { folder: folder.to_owned(), before };
         match read(folder, CURRENT) {
             now if now == name => Ok(switched),
             now => Err(refuse(format!("it is {now} afterwards"))),

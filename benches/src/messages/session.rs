@@ -6,16 +6,19 @@ use super::bars::Bar;
 use super::child::Children;
 use super::congestion::{self, Congestion};
 use super::error::MessagesError;
+use super::load::Ticks;
 use super::measured::{Measured, parse};
 use super::peers::Programs;
 use super::plan::{Order, Run, START, Task, runs};
 use super::side::Side;
 use super::summary::{Reading, Summary};
 use super::test::Operation;
-use crate::recovery::{Machine, Spread};
+use crate::recovery::{Machine, Spread, percent};
 
 /// Starts of each side in one round when the start itself is timed; their median is one process start.
 const STARTS: usize = 5;
+/// The part of all cores that other processes may have.
+const FOREIGN: f64 = 0.06;
 /// Longest time of a program whatever it does.
 const PATIENCE_S: f64 = 30.0;
 
@@ -28,6 +31,8 @@ pub struct Sample {
     pub side: Side,
     /// What.
     pub measured: Measured,
+    /// The part of all cores that other processes had meanwhile, in this process start.
+    pub foreign: f64,
 }
 
 /// All that was measured, and what follows.
@@ -89,6 +94,7 @@ pub fn run(
             Err(error) => remarks.push(format!("{}, {}: {error}", run.side, run.task)),
         }
     }
+    remarks.extend(disturbance(&samples));
     let summary = Summary::of(&samples);
     let readings = Bar::all(&order.ranks, machine.cores).into_iter().filter_map(|bar| {
         let reading = summary.read(&bar);
@@ -106,6 +112,21 @@ pub fn run(
         summary,
         remarks,
         samples,
+    })
+}
+
+/// Whether other processes had a part in the figures.
+fn disturbance(samples: &[Sample]) -> Option<String> {
+    let disturbed = samples.iter().filter(|sample| sample.foreign > FOREIGN).count();
+    let most = samples.iter().map(|sample| sample.foreign).fold(0.0, f64::max);
+    (disturbed > 0).then(|| {
+        format!(
+            "Other processes had more than {} of the cores while {disturbed} of {} figures were measured, {} at most: \
+             whoever spins suffers most, so repeat it on a quiet machine.",
+            percent(FOREIGN),
+            samples.len(),
+            percent(most)
+        )
     })
 }
 
@@ -158,4 +179,25 @@ fn remarks(order: &Order, programs: &Programs, sides: &[Side]) -> Vec<String> {
     );
     say(order.rounds < 3, "Fewer than 3 rounds: these are no figures to quote.");
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::summary::tests::sample;
+    use super::*;
+
+    #[test]
+    fn starts_have_a_median() {
+        let measured = starts(4, &[0.3, 0.1, 0.2, 0.9, 0.2]);
+        assert_eq!((measured.test, measured.ranks, measured.batches), (START, 4, 5));
+        assert_eq!((measured.p10, measured.value, measured.p90), (0.1, 0.2, 0.9));
+    }
+
+    #[test]
+    fn disturbed_figures_are_counted() {
+        let quiet = sample(0, Side::Comm, START, 2, 1.0);
+        assert_eq!(disturbance(&[quiet, quiet]), None);
+        let said = disturbance(&[quiet, Sample { foreign: 0.25, ..quiet }]).unwrap();
+        assert!(said.contains("while 1 of 2 figures were measured, 25.0\u{a0}% at most"), "{said}");
+    }
 }

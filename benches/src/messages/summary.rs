@@ -138,7 +138,7 @@ pub(crate) mod tests {
 
     pub(crate) fn sample(round: usize, side: Side, test: Test, ranks: usize, value: f64) -> Sample {
         let measured = Measured { test, ranks, value, p10: value, p90: value, batches: 21, iterations: 3 };
-        Sample { round, side, measured }
+        Sample { round, side, measured, foreign: 0.0 }
     }
 
     fn summary(values: &[(Side, Test, usize, &[f64])]) -> Summary {

@@ -4,7 +4,7 @@ use ft_figures::Table;
 
 use super::bars::{Bar, name};
 use super::measured::COLUMNS;
-use super::session::Results;
+use super::session::{Results, Sample};
 use super::summary::{Middle, Reading};
 use crate::recovery::short;
 
@@ -29,9 +29,10 @@ impl Results {
 
     /// Everything as comma-separated values, one row for each line that a program printed.
     pub fn csv(&self) -> String {
-        let mut text = format!("round,side,congestion,{COLUMNS}\n");
+        let mut text = format!("round,side,congestion,{COLUMNS},foreign\n");
         for sample in &self.samples {
-            text += &format!("{},{},{},{}\n", sample.round, sample.side, self.congestion, sample.measured);
+            let Sample { round, side, measured, foreign } = sample;
+            text += &format!("{round},{side},{},{measured},{foreign:.3}\n", self.congestion);
         }
         text
     }
@@ -188,6 +189,6 @@ mod tests {
         let lines: Vec<&str> = csv.lines().collect();
         assert_eq!(lines.len(), 5);
         assert!(lines[0].starts_with("round,side,congestion,test,ranks,bytes,value,unit,"));
-        assert_eq!(lines[3], "1,comm,bbr,latency,2,8,5.500000,us,5.500000,5.500000,21,3");
+        assert_eq!(lines[3], "1,comm,bbr,latency,2,8,5.500000,us,5.500000,5.500000,21,3,0.000");
     }
 }

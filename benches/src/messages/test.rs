@@ -222,14 +222,12 @@ mod tests {
 
     #[test]
     fn words_select() {
-        let selected = |words: &[&str]| {
+        let selected = |words: &[&str]| -> Vec<String> {
             let selection = Selection::of(words).unwrap();
-            COLLECTIVES.into_iter().filter(|&test| selection.has(test)).map(|test| test.to_string()).collect()
+            COLLECTIVES.iter().filter(|test| selection.has(**test)).map(ToString::to_string).collect()
         };
-        let none: [&str; 0] = [];
-        assert_eq!(selected(&none).len(), COLLECTIVES.len());
-        let found: Vec<String> = selected(&["allreduce:8", "barrier"]);
-        assert_eq!(found, ["barrier:0", "allreduce:8"]);
+        assert_eq!(selected(&[]).len(), COLLECTIVES.len());
+        assert_eq!(selected(&["allreduce:8", "barrier"]), ["barrier:0", "allreduce:8"]);
         assert_eq!(selected(&["bcast"]), ["bcast:8", "bcast:65536", "bcast:1048576"]);
         assert_eq!(Selection::of(["bcast:9"]), Err("there is no bcast of 9 bytes".into()));
         assert!(Selection::of(["bcast:many"]).is_err() && Selection::of(["scan"]).is_err());
