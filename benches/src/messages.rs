@@ -20,7 +20,7 @@ mod summary;
 mod tables;
 pub mod test;
 
-pub use self::bars::Bar;
+pub use self::bars::{Bar, Ours, Rival, Subject};
 pub use self::congestion::Congestion;
 pub use self::error::MessagesError;
 pub use self::measured::Measured;

@@ -197,8 +197,9 @@ fn there(path: PathBuf, remedy: impl FnOnce() -> String) -> Result<PathBuf, Mess
 
 #[cfg(test)]
 mod tests {
+    use super::super::batches::BATCHES;
     use super::super::plan::START;
-    use super::super::test::{Operation, Test};
+    use super::super::test::{BURST, COLLECTIVES, Operation, POINT_TO_POINT, Test, WINDOW};
     use super::*;
 
     fn programs() -> Programs {
@@ -247,6 +248,19 @@ mod tests {
         let shared = line(Side::OpenMpiShared, Task::Collectives(8));
         assert!(shared.contains(" --oversubscribe --mca pml ob1 --mca btl sm,self -n 8 "), "{shared}");
         assert!(shared.ends_with("/mpi_messages -t 0.1 barrier:0"), "{shared}");
+    }
+
+    /// What it says is checked when it runs; this finds a test that was added on one side only.
+    #[test]
+    fn mpi_has_the_same_tests() {
+        let source = SOURCES[0].1;
+        let tests = POINT_TO_POINT.iter().chain(&COLLECTIVES);
+        let tests = tests.filter(|test| test.operation != Operation::RateCoalesced);
+        let names: Vec<String> = tests.map(|test| test.operation.to_string()).collect();
+        let rows = source.lines().filter_map(|line| line.strip_prefix("    {\""));
+        let theirs: Vec<&str> = rows.filter_map(|row| Some(row.split_once('"')?.0)).collect();
+        assert_eq!(theirs, names);
+        assert!(source.contains(&format!("WINDOW = {WINDOW}, BURST = {BURST}, BATCHES = {BATCHES},")));
     }
 
     #[test]
