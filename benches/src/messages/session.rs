@@ -84,11 +84,15 @@ pub fn run(
     let mut remarks = remarks(order, &programs, &sides);
     for (done, run) in planned.iter().enumerate() {
         progress(done, planned.len(), &format!("round {}, {}: {}", run.round + 1, run.task, run.side));
-        match measure(order, &programs, &children, run) {
+        let before = Ticks::now();
+        let outcome = measure(order, &programs, &children, run);
+        let foreign = before.foreign_until(Ticks::now());
+        match outcome {
             Ok(measured) => samples.extend(measured.into_iter().map(|measured| Sample {
                 round: run.round,
                 side: run.side,
                 measured,
+                foreign,
             })),
             Err(MessagesError::Interrupted) => return Err(MessagesError::Interrupted),
             Err(error) => remarks.push(format!("{}, {}: {error}", run.side, run.task)),
