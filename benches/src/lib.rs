@@ -3,4 +3,5 @@
 //!
 //! `README.md` says how to run them and what the numbers mean.
 
+pub mod messages;
 pub mod recovery;

@@ -1,0 +1,11 @@
+//! The shortest job: all ranks meet once. Timed from outside, launcher and all; `peers/mpi_hello.c` is the same in MPI.
+//!
+//! `ftrun -n 4 target/release/examples/start`
+
+use ft_comm::{CommError, World};
+
+fn main() -> Result<(), CommError> {
+    let mut world = World::init()?;
+    world.comm().barrier()?;
+    world.finalize(Vec::new())
+}

@@ -1,0 +1,10 @@
+/* The shortest job: all ranks meet once. Timed from outside, launcher and all. */
+#include <mpi.h>
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,183 @@
+//! One program as a child process: it has a limit of time, and nothing of it is left behind.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use ft_comm::time::Clock;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
+
+use super::error::MessagesError;
+
+/// How often an interruption is looked for.
+const TICK: Duration = Duration::from_millis(50);
+/// What a launcher gets to end its ranks before it is killed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What a program did.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) output: String,
+    /// From the start of the process to its end.
+    pub(crate) wall_s: f64,
+}
+
+/// Runs programs, one after the other.
+pub(crate) struct Children<'a> {
+    /// Whether orphans among their descendants come to this process, which then ends all its children.
+    pub(super) adopts: bool,
+    pub(super) is_interrupted: &'a dyn Fn() -> bool,
+}
+
+impl<'a> Children<'a> {
+    /// The calling process becomes the parent of what children leave behind: the launchers of MPI put ranks into
+    /// sessions and groups of their own, where no signal to a group finds them.
+    pub(crate) fn adopting(is_interrupted: &'a dyn Fn() -> bool) -> Self {
+        let adopts = rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok();
+        Self { adopts, is_interrupted }
+    }
+
+    /// Runs `command` to its end, without input. A failure has its last words.
+    ///
+    /// # Errors
+    /// It cannot be started, fails, or takes longer than `limit`; or somebody wants all to end.
+    pub(crate) fn run(&self, mut command: Command, limit: Duration) -> Result<Ended, MessagesError> {
+        let name = words(&command);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let clock = Clock::start();
+        let start = |cause| MessagesError::Start { command: name.clone(), cause };
+        let mut child = command.spawn().map_err(start)?;
+        let output = reader(child.stdout.take());
+        let complaints = reader(child.stderr.take());
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a child has a number");
+        let end = end_of(pid);
+
+        let until = clock.now().after(limit);
+        let mut trouble = None;
+        while trouble.is_none() && end.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+            if (self.is_interrupted)() {
+                trouble = Some(MessagesError::Interrupted);
+            } else if clock.now() > until {
+                trouble = Some(MessagesError::TimedOut { command: name.clone(), limit });
+            }
+        }
+        let wall_s = clock.now().seconds();
+        if trouble.is_some() {
+            let _ = rustix::process::kill_process_group(pid, Signal::TERM);
+            let _ = end.recv_timeout(GRACE);
+        }
+        let status = self.reap(&mut child, pid).map_err(start)?;
+        let (output, complaints) = (text(output), text(complaints));
+        match trouble {
+            Some(trouble) => Err(trouble),
+            None if status.success() => Ok(Ended { output, wall_s }),
+            None => {
+                let last = |text: &str| {
+                    text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
+                };
+                let message = last(&complaints).or_else(|| last(&output));
+                let message = message.unwrap_or_else(|| "it said nothing".to_owned());
+                Err(MessagesError::Failed { command: name, status, message })
+            }
+        }
+    }
+
+    fn reap(&self, child: &mut Child, pid: Pid) -> std::io::Result<ExitStatus> {
+        // It was not waited for yet, so its number, and that of its group, is its own.
+        let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+        let status = child.wait();
+        while self.adopts && end_orphans() {}
+        status
+    }
+}
+
+/// Becomes readable when the process has ended, without reaping it.
+fn end_of(pid: Pid) -> Receiver<()> {
+    let (tell, end) = channel();
+    thread::spawn(move || {
+        let _ = rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+        let _ = tell.send(());
+    });
+    end
+}
+
+/// Kills and reaps all children; false when there are none.
+fn end_orphans() -> bool {
+    let me = rustix::process::getpid().as_raw_nonzero();
+    let children = std::fs::read_to_string(format!("/proc/self/task/{me}/children")).unwrap_or_default();
+    let pids: Vec<Pid> =
+        children.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect();
+    for &pid in &pids {
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+        let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
+    }
+    !pids.is_empty()
+}
+
+fn reader(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What came before an error is what there is.
+        let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
+        bytes
+    })
+}
+
+fn text(reader: JoinHandle<Vec<u8>>) -> String {
+    String::from_utf8_lossy(&reader.join().unwrap_or_default()).into_owned()
+}
+
+/// The command as one would type it.
+fn words(command: &Command) -> String {
+    let all = std::iter::once(command.get_program()).chain(command.get_args());
+    all.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// Tests run side by side in one process, so none may take the children of others.
+    fn children(is_interrupted: &dyn Fn() -> bool) -> Children<'_> {
+        Children { adopts: false, is_interrupted }
+    }
+
+    fn shell(script: &str, limit: Duration) -> Result<Ended, MessagesError> {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        children(&|| false).run(command, limit)
+    }
+
+    #[test]
+    fn output_and_complaints() {
+        let ended = shell("echo one; echo two; read line || echo no input", LONG).unwrap();
+        assert_eq!(ended.output, "one\ntwo\nno input\n");
+        assert!(ended.wall_s > 0.0);
+        let error = shell("echo out; echo first >&2; echo ' last' >&2; exit 7", LONG).unwrap_err();
+        let expected = "ended with exit status: 7: last";
+        assert!(error.to_string().ends_with(expected), "{error}");
+        let error = shell("exit 3", LONG).unwrap_err().to_string();
+        assert!(error.ends_with("exit status: 3: it said nothing"), "{error}");
+        let missing = children(&|| false).run(Command::new("/no/such/program"), LONG).unwrap_err();
+        assert!(missing.to_string().starts_with("cannot start '/no/such/program'"), "{missing}");
+    }
+
+    /// The pipes are inherited, so their readers would wait for whoever is left.
+    #[test]
+    fn whoever_is_left_is_ended() {
+        let ended = shell("sleep 1000 & echo done", LONG).unwrap();
+        assert_eq!(ended.output, "done\n");
+        let limit = Duration::from_millis(100);
+        let error = shell("sleep 1000 & sleep 1000", limit).unwrap_err();
+        assert!(matches!(error, MessagesError::TimedOut { .. }), "{error}");
+        let mut command = Command::new("sh");
+        command.args(["-c", "trap '' TERM; sleep 1000"]);
+        let error = children(&|| true).run(command, LONG).unwrap_err();
+        assert!(matches!(error, MessagesError::Interrupted), "{error}");
+    }
+}
