@@ -73,29 +73,16 @@ macro_rules! algorithms {
 /// All of them; the first of an operation demands nothing.
 static ALGORITHMS: &[Algorithm] = algorithms! {
     Barrier "dissemination" [] |s| barrier_dissemination();
-    Barrier "tree" [] |s| barrier_tree();
 
     Bcast "binomial" [] |s| bcast_binomial(s.root, s.len);
-    Bcast "linear" [] |s| bcast_linear(s.root, s.len);
-    Bcast "scatter-allgather" [] |s| bcast_scatter_allgather(s.root, s.len);
-    Bcast "pipeline" [] |s| bcast_pipeline(s.root, s.len, segment(s));
 
     Reduce "binomial" [] |s| reduce_binomial(s.root, s.len);
-    Reduce "scatter-gather" [] |s| reduce_scatter_gather(s.root, s.len);
 
     Allreduce "recursive-doubling" [] |s| allreduce_recursive_doubling(s.len);
-    Allreduce "halving-doubling" [] |s| allreduce_halving_doubling(s.len);
-    Allreduce "tree" [] |s| allreduce_tree(s.len);
     Allreduce "ring" [Commutative] |s| allreduce_ring(s.len);
 
-    Scan "recursive-doubling" [] |s| scan_recursive_doubling(s.len);
-    Scan "linear" [] |s| scan_linear(s.len);
 
-    Exscan "recursive-doubling" [] |s| exscan_recursive_doubling(s.len);
-    Exscan "linear" [] |s| exscan_linear(s.len);
 
-    ReduceScatter "pairwise" [] |s| reduce_scatter_pairwise(s.starts);
-    ReduceScatter "halving" [] |s| reduce_scatter_halving(s.starts);
 
     Gather "linear" [] |s| gather_linear(s.root, s.len, s.starts);
     Gather "binomial" [] |s| gather_binomial(s.root, s.starts);
