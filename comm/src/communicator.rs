@@ -307,7 +307,8 @@ impl Communicator {
     /// # Errors
     /// A failure.
     pub fn allreduce<T: Reduce>(&self, buf: &mut [T], op: Op) -> Result<(), CommError> {
-        let steps = collective::allreduce(self.rank(), self.size(), buf.len(), size_of::<T>());
+        let (rank, size, len) = (self.rank(), self.size(), buf.len());
+        let steps = collective::Selection::builtin().allreduce(rank, size, len, size_of::<T>(), true);
         self.execute(&steps, buf, |into, from| T::combine(op, into, from))
     }
 
@@ -318,7 +319,7 @@ impl Communicator {
     pub fn gather<T: Plain>(&self, mine: &[T], root: Rank) -> Result<Option<Vec<T>>, CommError> {
         self.world(root)?;
         let (rank, size, len) = (self.rank(), self.size(), mine.len());
-        let steps = gather_linear(rank, size, root, len);
+        let steps = gather_linear(rank, size, root, len, &collective::equal_starts(size, len));
         if rank != root {
             let mut buf = mine.to_vec();
             return self.execute(&steps, &mut buf, |_, _| {}).map(|()| None);

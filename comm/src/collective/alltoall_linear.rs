@@ -8,12 +8,7 @@ use crate::rank::Rank;
 /// they do not all send to the same one at once.
 ///
 /// Cost per rank: `size - 1` messages each way, with no order among them.
-pub fn alltoall_linear(
-    rank: Rank,
-    size: usize,
-    send_starts: &[usize],
-    recv_starts: &[usize],
-) -> Vec<Step> {
+pub fn alltoall_linear(rank: Rank, size: usize, send_starts: &[usize], recv_starts: &[usize]) -> Vec<Step> {
     // Receives first: what arrives then has its place.
     let froms = (1..size).map(|distance| (rank + size - distance) % size);
     let recvs = froms.map(|from| Step::recv(from, recv_starts[from]..recv_starts[from + 1]));

@@ -8,12 +8,7 @@ use crate::rank::Rank;
 /// of two ranks, pairs exchange; of others, each sends so far up as it receives from below.
 ///
 /// Cost per rank: `size - 1` rounds of one part each way.
-pub fn alltoall_pairwise(
-    rank: Rank,
-    size: usize,
-    send_starts: &[usize],
-    recv_starts: &[usize],
-) -> Vec<Step> {
+pub fn alltoall_pairwise(rank: Rank, size: usize, send_starts: &[usize], recv_starts: &[usize]) -> Vec<Step> {
     let mut steps = Vec::with_capacity(3 * size);
     for round in 1..size {
         let (to, from) = if size.is_power_of_two() {

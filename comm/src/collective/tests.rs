@@ -7,10 +7,14 @@ use crate::rank::Rank;
 
 mod allgather;
 mod allreduce;
+mod alltoall;
 mod barrier;
 mod bcast;
 mod gather;
+mod named;
+mod neighbor;
 mod reduce;
+mod scatter;
 
 /// Lengths at which something changes: nothing, fewer elements than ranks, as many, more, no multiple.
 fn lengths(size: usize) -> Vec<usize> {

@@ -12,14 +12,7 @@ impl Selection {
     }
 
     /// `MPI_Bcast` of the root's buffer of `len` elements.
-    pub fn bcast(
-        &self,
-        rank: Rank,
-        size: usize,
-        root: Rank,
-        len: usize,
-        element_bytes: usize,
-    ) -> Vec<Step> {
+    pub fn bcast(&self, rank: Rank, size: usize, root: Rank, len: usize, element_bytes: usize) -> Vec<Step> {
         self.steps(Operation::Bcast, &Shape { root, len, element_bytes, ..Shape::new(rank, size) })
     }
 
@@ -155,13 +148,7 @@ impl Selection {
     }
 
     /// `MPI_Allgather`, `MPI_Allgatherv`, in place: rank `r`'s part of each buffer is `starts[r]..starts[r + 1]`.
-    pub fn allgather(
-        &self,
-        rank: Rank,
-        size: usize,
-        starts: &[usize],
-        element_bytes: usize,
-    ) -> Vec<Step> {
+    pub fn allgather(&self, rank: Rank, size: usize, starts: &[usize], element_bytes: usize) -> Vec<Step> {
         self.steps(Operation::Allgather, &Shape { starts, element_bytes, ..Shape::new(rank, size) })
     }
 

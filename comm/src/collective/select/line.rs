@@ -38,9 +38,8 @@ impl Line {
             wrong(format!("no operation {}; there are {names}", quoted(operation)))
         })?;
         let limit = |text: &str, noun: &str| {
-            parse_limit(text, noun).ok_or_else(|| {
-                wrong(format!("{} is no limit of {noun}; write {noun}<=N or *", quoted(text)))
-            })
+            parse_limit(text, noun)
+                .ok_or_else(|| wrong(format!("{} is no limit of {noun}; write {noun}<=N or *", quoted(text))))
         };
         let (ranks, bytes) = (limit(ranks, "ranks")?, limit(bytes, "bytes")?);
         if ranks == Some(0) {

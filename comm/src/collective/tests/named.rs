@@ -58,9 +58,9 @@ impl Case {
             Operation::Allreduce => self.check_reduced(list, self.len, |_| (0..self.len, 0..self.size)),
             Operation::Scan => self.check_reduced(list, self.len, |rank| (0..self.len, 0..rank + 1)),
             Operation::Exscan => self.check_reduced(list, self.len, |rank| (0..self.len, 0..rank.max(1))),
-            Operation::ReduceScatter => self.check_reduced(list, all, |rank| {
-                (self.starts[rank]..self.starts[rank + 1], 0..self.size)
-            }),
+            Operation::ReduceScatter => {
+                self.check_reduced(list, all, |rank| (self.starts[rank]..self.starts[rank + 1], 0..self.size))
+            }
             Operation::Gather => self.check_gather(list),
             Operation::Scatter => self.check_scatter(list),
             Operation::Allgather => self.check_allgather(list),
@@ -135,11 +135,7 @@ impl Case {
     }
 
     /// `length` is that of the part from one rank to another.
-    fn check_alltoall(
-        &self,
-        list: impl Fn(Shape<'_>) -> Vec<Step>,
-        length: impl Fn(Rank, Rank) -> usize,
-    ) {
+    fn check_alltoall(&self, list: impl Fn(Shape<'_>) -> Vec<Step>, length: impl Fn(Rank, Rank) -> usize) {
         let size = self.size;
         let part = |from: Rank, to: Rank| -> Vec<u64> {
             (0..length(from, to)).map(|at| value(from * size + to, at)).collect()
@@ -163,10 +159,8 @@ impl Case {
 
 /// Sizes, roots, lengths and operators: every case of an operation.
 fn cases(operation: Operation, sizes: std::ops::RangeInclusive<usize>) -> Vec<Case> {
-    let rooted = matches!(
-        operation,
-        Operation::Bcast | Operation::Reduce | Operation::Gather | Operation::Scatter
-    );
+    let rooted =
+        matches!(operation, Operation::Bcast | Operation::Reduce | Operation::Gather | Operation::Scatter);
     let mut cases = Vec::new();
     for size in sizes {
         for root in if rooted { 0..size } else { 0..1 } {
@@ -189,7 +183,9 @@ fn every_named_algorithm_does_its_operation() {
             for case in cases(operation, 1..=9) {
                 let probe = steps(operation, name, case.plain(0));
                 if probe.is_some() {
-                    case.check(|shape| steps(operation, name, shape).expect("it fits on all ranks or on none"));
+                    case.check(|shape| {
+                        steps(operation, name, shape).expect("it fits on all ranks or on none")
+                    });
                     done += 1;
                 }
             }

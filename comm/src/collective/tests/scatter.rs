@@ -21,7 +21,11 @@ fn scatter_from_every_root() {
                 let linear = |rank| scatter_linear(rank, size, root, own(rank), known(rank));
                 assert_eq!(scattered(size, root, &starts, linear), expected, "linear, {size} from {root}");
                 let binomial = |rank| scatter_binomial(rank, size, root, &starts);
-                assert_eq!(scattered(size, root, &starts, binomial), expected, "binomial, {size} from {root}");
+                assert_eq!(
+                    scattered(size, root, &starts, binomial),
+                    expected,
+                    "binomial, {size} from {root}"
+                );
             }
         }
     }
