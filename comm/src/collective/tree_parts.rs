@@ -6,7 +6,7 @@ use crate::rank::Rank;
 
 /// A binomial tree over ranks counted from the root, cyclic: position `p` is rank `(root + p) % size`. The subtree
 /// of a position that is a multiple of `bit` are the `bit` positions from it upwards, as far as there are any.
-pub struct TreeParts<'a> {
+pub(super) struct TreeParts<'a> {
     size: usize,
     root: Rank,
     starts: &'a [usize],
@@ -14,22 +14,22 @@ pub struct TreeParts<'a> {
 
 impl<'a> TreeParts<'a> {
     /// Rank `r` has the elements `starts[r]..starts[r + 1]`.
-    pub fn new(size: usize, root: Rank, starts: &'a [usize]) -> Self {
+    pub(super) fn new(size: usize, root: Rank, starts: &'a [usize]) -> Self {
         Self { size, root, starts }
     }
 
     /// Rank at a position.
-    pub fn rank(&self, position: usize) -> Rank {
+    pub(super) fn rank(&self, position: usize) -> Rank {
         (self.root + position) % self.size
     }
 
     /// Position of a rank.
-    pub fn position(&self, rank: Rank) -> usize {
+    pub(super) fn position(&self, rank: Rank) -> usize {
         (rank + self.size - self.root) % self.size
     }
 
     /// The positions below `position`, itself included, and its parent; the root has none.
-    pub fn subtree(&self, position: usize) -> (Range<usize>, Option<usize>) {
+    pub(super) fn subtree(&self, position: usize) -> (Range<usize>, Option<usize>) {
         if position == 0 {
             return (0..self.size, None);
         }
@@ -38,7 +38,7 @@ impl<'a> TreeParts<'a> {
     }
 
     /// The subtrees of the children of `position`, the smallest first.
-    pub fn children(&self, position: usize) -> Vec<Range<usize>> {
+    pub(super) fn children(&self, position: usize) -> Vec<Range<usize>> {
         let (own, _) = self.subtree(position);
         let bits = (0..usize::BITS).map(|shift| 1 << shift);
         let firsts = bits.map(|bit: usize| position + bit).take_while(|first| *first < own.end);
@@ -46,13 +46,13 @@ impl<'a> TreeParts<'a> {
     }
 
     /// Elements of all ranks at these positions.
-    pub fn len(&self, positions: Range<usize>) -> usize {
+    pub(super) fn len(&self, positions: Range<usize>) -> usize {
         self.places(positions).map(|place| place.len()).sum()
     }
 
     /// Where the elements of these positions are among those of all ranks: one range, or two where the ranks go
     /// round the end.
-    pub fn places(&self, positions: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
+    pub(super) fn places(&self, positions: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
         let end = self.size - self.root;
         let plain = positions.start.min(end)..positions.end.min(end);
         let round = positions.start.max(end)..positions.end.max(end);

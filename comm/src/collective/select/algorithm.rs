@@ -1,14 +1,12 @@
 //! Every algorithm by name, and what it demands.
 
+use super::pipeline::{self, pipeline};
 use super::{Operation, Shape};
 use crate::collective::*;
 
-/// Bytes that a pipelined broadcast passes on at once.
-const PIPELINE_SEGMENT_BYTES: usize = 64 << 10;
-
 /// What an algorithm demands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub(super) enum Need {
     /// The number of ranks is a power of two.
     PowerOfTwo,
     /// The operands of the reduction may change places.
@@ -16,28 +14,28 @@ pub enum Need {
 }
 
 /// One algorithm of one operation.
-pub struct Algorithm {
-    pub operation: Operation,
-    pub name: &'static str,
-    pub needs: &'static [Need],
-    pub steps: fn(&Shape<'_>) -> Vec<Step>,
+pub(super) struct Algorithm {
+    pub(super) operation: Operation,
+    pub(super) name: &'static str,
+    pub(super) needs: &'static [Need],
+    pub(super) steps: fn(&Shape<'_>) -> Vec<Step>,
     /// From the number of ranks and the bytes that tables choose by.
-    pub cost: fn(usize, f64) -> Cost,
+    pub(super) cost: fn(usize, f64) -> Cost,
 }
 
 impl Algorithm {
     /// The algorithm of this name.
-    pub fn named(operation: Operation, name: &str) -> Option<&'static Self> {
+    pub(super) fn named(operation: Operation, name: &str) -> Option<&'static Self> {
         Self::of(operation).find(|algorithm| algorithm.name == name)
     }
 
     /// All algorithms of an operation; the first demands nothing.
-    pub fn of(operation: Operation) -> impl Iterator<Item = &'static Self> {
+    pub(super) fn of(operation: Operation) -> impl Iterator<Item = &'static Self> {
         ALGORITHMS.iter().filter(move |algorithm| algorithm.operation == operation)
     }
 
     /// Whether its demands are met.
-    pub fn fits(&self, size: usize, commutative: bool) -> bool {
+    pub(super) fn fits(&self, size: usize, commutative: bool) -> bool {
         self.needs.iter().all(|need| match need {
             Need::PowerOfTwo => size.is_power_of_two(),
             Need::Commutative => commutative,
@@ -73,16 +71,29 @@ macro_rules! algorithms {
 /// All of them; the first of an operation demands nothing.
 static ALGORITHMS: &[Algorithm] = algorithms! {
     Barrier "dissemination" [] |s| barrier_dissemination();
+    Barrier "tree" [] |s| barrier_tree();
 
     Bcast "binomial" [] |s| bcast_binomial(s.root, s.len);
+    Bcast "linear" [] |s| bcast_linear(s.root, s.len);
+    Bcast "scatter-allgather" [] |s| bcast_scatter_allgather(s.root, s.len);
+    Bcast "pipeline" [] |s| pipeline(s.root, s.len, s.element_bytes);
 
     Reduce "binomial" [] |s| reduce_binomial(s.root, s.len);
+    Reduce "scatter-gather" [] |s| reduce_scatter_gather(s.root, s.len);
 
     Allreduce "recursive-doubling" [] |s| allreduce_recursive_doubling(s.len);
+    Allreduce "halving-doubling" [] |s| allreduce_halving_doubling(s.len);
+    Allreduce "tree" [] |s| allreduce_tree(s.len);
     Allreduce "ring" [Commutative] |s| allreduce_ring(s.len);
 
+    Scan "recursive-doubling" [] |s| scan_recursive_doubling(s.len);
+    Scan "linear" [] |s| scan_linear(s.len);
 
+    Exscan "recursive-doubling" [] |s| exscan_recursive_doubling(s.len);
+    Exscan "linear" [] |s| exscan_linear(s.len);
 
+    ReduceScatter "pairwise" [] |s| reduce_scatter_pairwise(s.starts);
+    ReduceScatter "halving" [Commutative] |s| reduce_scatter_halving(s.starts);
 
     Gather "linear" [] |s| gather_linear(s.root, s.len, s.starts);
     Gather "binomial" [] |s| gather_binomial(s.root, s.starts);
@@ -101,8 +112,3 @@ static ALGORITHMS: &[Algorithm] = algorithms! {
     Alltoallv "pairwise" [] |s| alltoall_pairwise(s.starts, s.recv_starts);
     Alltoallv "linear" [] |s| alltoall_linear(s.starts, s.recv_starts);
 };
-
-/// Elements of a segment of a pipeline.
-fn segment(shape: &Shape<'_>) -> usize {
-    (PIPELINE_SEGMENT_BYTES / shape.element_bytes.max(1)).max(1)
-}

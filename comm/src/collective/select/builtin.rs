@@ -7,7 +7,7 @@ pub const SELECTION: &str = "builtin-2";
 /// Up to 8 ranks the limits are those at which Open MPI and MPICH change over, as far as the algorithms are the same;
 /// for more ranks those of Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005. Operands that may not change places, and
 /// numbers of ranks that are no power of two, fall through to the next line that fits.
-pub const TEXT: &str = "\
+pub(super) const TEXT: &str = "\
 name: builtin
 
 # operation     ranks       bytes            algorithm
@@ -21,7 +21,6 @@ bcast           *           *                pipeline
 reduce          ranks<=2    *                binomial
 reduce          *           bytes<=2048      binomial
 reduce          *           *                scatter-gather
-reduce          *           *                binomial
 
 allreduce       ranks<=3    bytes<=16384     recursive-doubling
 allreduce       *           bytes<=8192      recursive-doubling

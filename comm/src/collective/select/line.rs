@@ -7,17 +7,17 @@ use super::{Operation, SelectionError};
 
 /// Up to these limits, this algorithm.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
-    pub algorithm: &'static Algorithm,
+pub(super) struct Line {
+    pub(super) algorithm: &'static Algorithm,
     /// Highest number of ranks.
-    pub ranks: Option<usize>,
+    pub(super) ranks: Option<usize>,
     /// Highest number of bytes.
-    pub bytes: Option<usize>,
+    pub(super) bytes: Option<usize>,
 }
 
 impl Line {
     /// Whether it speaks of this case, and its algorithm can do it.
-    pub fn matches(&self, operation: Operation, size: usize, bytes: usize, commutative: bool) -> bool {
+    pub(super) fn matches(&self, operation: Operation, size: usize, bytes: usize, commutative: bool) -> bool {
         self.algorithm.operation == operation
             && self.ranks.is_none_or(|limit| size <= limit)
             && self.bytes.is_none_or(|limit| bytes <= limit)
@@ -25,7 +25,7 @@ impl Line {
     }
 
     /// Reads the columns of line `number`.
-    pub fn parse(number: usize, columns: &[&str]) -> Result<Self, SelectionError> {
+    pub(super) fn parse(number: usize, columns: &[&str]) -> Result<Self, SelectionError> {
         let wrong = |text: String| SelectionError { line: number, text };
         let &[operation, ranks, bytes, name] = columns else {
             let count = columns.len();
@@ -80,7 +80,7 @@ fn parse_limit(text: &str, noun: &str) -> Option<Option<usize>> {
 }
 
 /// The front of a text that may be anything, for a message.
-pub fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let front: String = text.chars().take(40).collect();
     format!("{front:?}")
 }

@@ -5,6 +5,7 @@ mod builtin;
 mod calls;
 mod line;
 mod operation;
+mod pipeline;
 mod shape;
 mod table;
 

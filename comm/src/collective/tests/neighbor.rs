@@ -12,8 +12,8 @@ fn neighbors_of_a_periodic_line() {
             neighbor_linear(&sends, &recvs)
         };
         let buffers = moved(list, &inputs, vec![vec![0; 2]; size]);
-        for rank in 0..size {
-            assert_eq!(buffers[rank], [value(left(rank), 1), value(right(rank), 0)], "rank {rank} of {size}");
+        for (rank, buffer) in buffers.iter().enumerate() {
+            assert_eq!(*buffer, [value(left(rank), 1), value(right(rank), 0)], "rank {rank} of {size}");
         }
     }
 }
