@@ -10,15 +10,25 @@ mod allreduce;
 mod alltoall;
 mod barrier;
 mod bcast;
+mod costs;
 mod gather;
+mod model;
 mod named;
 mod neighbor;
 mod reduce;
+mod reduce_scatter;
+mod scan;
 mod scatter;
 
 /// Lengths at which something changes: nothing, fewer elements than ranks, as many, more, no multiple.
 fn lengths(size: usize) -> Vec<usize> {
     vec![0, 1, size.saturating_sub(1), size, size + 1, 3 * size + 2]
+}
+
+/// Every size with every root up to 17, larger ones with the first and the last.
+fn sizes_and_roots() -> impl Iterator<Item = (usize, Rank)> {
+    let all = (1..=17).flat_map(|size| (0..size).map(move |root| (size, root)));
+    all.chain((18..=33).flat_map(|size| [(size, 0), (size, size - 1)]))
 }
 
 /// Starts of unequal parts, some of them empty.

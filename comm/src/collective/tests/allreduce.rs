@@ -2,8 +2,9 @@ use super::*;
 
 type Algorithm = fn(Rank, usize, usize) -> Vec<Step>;
 
-const ALL: [Algorithm; 2] = [allreduce_recursive_doubling, allreduce_ring];
-const IN_ORDER: [Algorithm; 1] = [allreduce_recursive_doubling];
+const ALL: [Algorithm; 4] =
+    [allreduce_halving_doubling, allreduce_recursive_doubling, allreduce_ring, allreduce_tree];
+const IN_ORDER: [Algorithm; 3] = [allreduce_halving_doubling, allreduce_recursive_doubling, allreduce_tree];
 
 #[test]
 fn allreduce_adds_everything() {

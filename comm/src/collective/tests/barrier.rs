@@ -2,7 +2,7 @@ use super::*;
 
 type Algorithm = fn(Rank, usize) -> Vec<Step>;
 
-const ALL: [Algorithm; 1] = [barrier_dissemination];
+const ALL: [Algorithm; 2] = [barrier_dissemination, barrier_tree];
 
 #[test]
 fn every_rank_hears_from_every_other() {

@@ -2,23 +2,30 @@ use super::*;
 
 type Algorithm = fn(Rank, usize, Rank, usize) -> Vec<Step>;
 
-const ALL: [Algorithm; 1] = [reduce_binomial];
-
-/// Every size, with every root up to 17.
-fn sizes_and_roots() -> impl Iterator<Item = (usize, Rank)> {
-    let all = (1..=17).flat_map(|size| (0..size).map(move |root| (size, root)));
-    all.chain((18..=33).flat_map(|size| [(size, 0), (size, size - 1)]))
-}
+const ALL: [Algorithm; 2] = [reduce_binomial, reduce_scatter_gather];
 
 #[test]
-fn the_root_gets_the_sum() {
+fn the_root_gets_the_product_in_the_order_of_ranks() {
     for algorithm in ALL {
         for (size, root) in sizes_and_roots() {
             for len in lengths(size) {
-                let list = |rank| algorithm(rank, size, root, len);
-                let buffers = after(list, &[], filled(size, len), |a, b| a + b);
-                assert_eq!(buffers[root], sum(size, len), "size {size} root {root} len {len}");
+                let buffers = after(|rank| algorithm(rank, size, root, len), &[], affine(size, len), compose);
+                assert_eq!(buffers[root], product(0..size, len), "size {size} root {root} len {len}");
             }
+        }
+    }
+}
+
+#[test]
+fn the_grouping_is_the_same_for_every_root() {
+    for algorithm in ALL {
+        for size in 1..=17 {
+            let len = size + 1;
+            let at = |root| {
+                let list = |rank| algorithm(rank, size, root, len);
+                after(list, &[], filled(size, len), ordered).swap_remove(root)
+            };
+            assert!((0..size).all(|root| at(root) == at(0)), "size {size}");
         }
     }
 }
