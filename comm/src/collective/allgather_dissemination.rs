@@ -33,8 +33,10 @@ fn pieces(first: Rank, count: usize, size: usize) -> impl Iterator<Item = (usize
     std::iter::once((first, end.min(size))).chain(wrapped)
 }
 
-/// Cost with parts of `bytes` bytes.
+/// Cost with parts of `bytes` bytes. In every round but the first, what some rank sends goes round the end, in two
+/// messages.
 pub fn cost(size: usize, bytes: f64) -> Cost {
     let rounds = size.next_power_of_two().ilog2();
-    Cost { rounds: rounds.into(), bytes: (size - 1) as f64 * bytes, reduced: 0.0 }
+    let messages = (2 * rounds).saturating_sub(1);
+    Cost { rounds: messages.into(), bytes: (size - 1) as f64 * bytes, reduced: 0.0 }
 }

@@ -44,7 +44,7 @@ pub fn gather_binomial(rank: Rank, size: usize, root: Rank, starts: &[usize]) ->
     steps
 }
 
-/// Cost with parts of `bytes` bytes.
+/// Cost with parts of `bytes` bytes and rank 0 as the root.
 pub fn cost(size: usize, bytes: f64) -> Cost {
     let rounds = size.next_power_of_two().ilog2();
     let copied = if rounds > 1 { bytes } else { 0.0 };

@@ -45,8 +45,9 @@ pub fn scatter_binomial(rank: Rank, size: usize, root: Rank, starts: &[usize]) -
     steps
 }
 
-/// Cost with parts of `bytes` bytes.
+/// Cost with parts of `bytes` bytes and rank 0 as the root.
 pub fn cost(size: usize, bytes: f64) -> Cost {
     let rounds = size.next_power_of_two().ilog2();
-    Cost { rounds: rounds.into(), bytes: (size - 1) as f64 * bytes, reduced: 0.0 }
+    let copied = if rounds > 1 { bytes } else { 0.0 };
+    Cost { rounds: rounds.into(), bytes: (size - 1) as f64 * bytes, reduced: copied }
 }

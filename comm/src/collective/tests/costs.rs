@@ -67,7 +67,7 @@ const ALL: [(&str, List, Formula, bool); 18] = [
 ];
 
 /// Rounds, bytes and bytes reduced as the clock has them, each on a machine where nothing else takes time.
-fn measured(list: List, size: usize, len: usize) -> Cost {
+fn measured(list: impl Fn(Rank, usize, usize) -> Vec<Step>, size: usize, len: usize) -> Cost {
     let lists: Vec<Vec<Step>> = (0..size).map(|rank| list(rank, size, len)).collect();
     let free = Machine { latency_s: 0.0, overhead_s: 0.0, byte_s: 0.0, reduce_byte_s: 0.0, cores: size };
     let time = |machine| predict(&lists, 1, &machine).critical_s;
@@ -117,6 +117,30 @@ fn no_segment_is_better_than_the_best() {
         for factor in [0.1, 0.5, 0.8, 1.25, 2.0, 10.0] {
             let other = (best * factor).min(bytes);
             assert!(time(best) <= time(other) * slack, "{size} ranks, {bytes} bytes: {best}, not {other}");
+        }
+    }
+}
+
+/// Those that move parts, by name: what one rank sends or receives is no less than what the clock has.
+#[test]
+fn formulas_of_parts_are_bounds_for_all_sizes() {
+    for operation in [Operation::Gather, Operation::Scatter, Operation::Allgather, Operation::Alltoall] {
+        for name in operation.algorithms() {
+            for size in (1..=33).filter(|size| name != "recursive-doubling" || size.is_power_of_two()) {
+                let list = |rank: Rank, size: usize, len: usize| {
+                    let starts = equal_starts(size, len);
+                    let (starts, recv_starts) = (&starts[..], &starts[..]);
+                    let shape = Shape { len, starts, recv_starts, ..Shape::new(rank, size) };
+                    steps(operation, name, shape).expect("it fits this size")
+                };
+                let formula = cost(operation, name).expect("it has this name")(size, 8.0);
+                let clock = measured(list, size, 8);
+                // A root that sends or receives without waiting overlaps rounds.
+                let rounds = clock.rounds <= formula.rounds.max(1.0) + 1e-9;
+                let bytes = 0.5 * formula.bytes <= clock.bytes && clock.bytes <= formula.bytes + 1e-9;
+                let copied = clock.reduced <= formula.reduced + 1e-9;
+                assert!(rounds && bytes && copied, "{operation} {name} of {size}: {clock:?}, {formula:?}");
+            }
         }
     }
 }
