@@ -457,7 +457,8 @@ fn misuse(comm: &Communicator) -> Result<(), CommError> {
     let twice = Layout::indexed(vec![0..2, 1..3]).map_err(|error| CommError::Layout(error.to_string()))?;
     assert!(matches!(comm.recv_layout(&mut [0u8; 4], &twice, rank, 0), Err(CommError::Layout(_))));
     let part = Part { peer: rank, tag: 0, range: 0..5 };
-    let short = comm.exchange(&[0u8; 4], std::slice::from_ref(&part), &mut [0u8; 5], &[part.clone()]);
+    let short =
+        comm.exchange(&[0u8; 4], std::slice::from_ref(&part), &mut [0u8; 5], std::slice::from_ref(&part));
     assert!(matches!(short, Err(CommError::Count(_))), "{short:?}");
     // A message that is too long is still to be received.
     comm.bsend(&[1u8, 2, 3], rank, 1)?;

@@ -1,7 +1,7 @@
 //! Allgather of parts of any lengths in a logarithmic number of rounds, after Bruck et al. (IEEE TPDS 8(11),
 //! 1997), without the final rotation: parts travel to their place at once.
 
-use super::Step;
+use super::{Cost, Step};
 use crate::rank::Rank;
 
 /// All buffers get all parts; rank `r`'s part are the elements `starts[r]..starts[r + 1]`, and its own is in
@@ -31,4 +31,12 @@ fn pieces(first: Rank, count: usize, size: usize) -> impl Iterator<Item = (usize
     let end = first + count;
     let wrapped = (end > size).then(|| (0, end - size));
     std::iter::once((first, end.min(size))).chain(wrapped)
+}
+
+/// Cost with parts of `bytes` bytes. In every round but the first, what some rank sends goes round the end, in two
+/// messages.
+pub fn cost(size: usize, bytes: f64) -> Cost {
+    let rounds = size.next_power_of_two().ilog2();
+    let messages = (2 * rounds).saturating_sub(1);
+    Cost { rounds: messages.into(), bytes: (size - 1) as f64 * bytes, reduced: 0.0 }
 }

@@ -1,34 +1,40 @@
-//! Allreduce by recursive doubling, for short vectors (Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005).
+//! Allreduce by recursive doubling, for short vectors (R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective
+//! communication operations in MPICH, IJHPCA 19(1), 2005).
 
-use super::{Order, Step};
+use super::fold::Fold;
+use super::{Cost, Order, Step};
 use crate::rank::Rank;
 
-/// All buffers become the reduction of all buffers, with the same bits everywhere.
+/// All buffers of `len` elements become the reduction of all buffers, with the same bits everywhere. Keeps the order of
+/// ranks.
 ///
-/// With `p` the largest power of two up to `size`, the `size - p` ranks above first fold their buffers into
-/// ranks `0..size - p`, and get the result back at the end.
+/// With `p` the largest power of two up to `size`, neighbours fold in pairs to `p` first, and those that stood aside get
+/// the result at the end.
 ///
-/// Cost per rank: `log2 p` rounds of `len` elements each way, two more if `size` is no power of two.
+/// Cost: `log2 p` rounds of `len` elements each way; two messages more if `size` is no power of two.
 pub fn allreduce_recursive_doubling(rank: Rank, size: usize, len: usize) -> Vec<Step> {
-    let power = 1 << size.ilog2();
-    let part = 0..len;
-    if rank >= power {
-        let partner = rank - power;
-        return vec![Step::send(partner, part.clone()), Step::recv(partner, part)];
+    let fold = Fold::new(size);
+    let mut steps = fold.before(rank, 0..len);
+    if let Some(index) = fold.index(rank) {
+        let mut bit = 1;
+        while bit < fold.power {
+            let other = fold.rank(index ^ bit);
+            steps.push(Step::send(other, 0..len));
+            steps.push(Step::recv_reduce(other, 0..len, Order::of(rank, other)));
+            bit *= 2;
+        }
     }
-    let folded = (rank + power < size).then_some(rank + power);
-    let mut steps = Vec::new();
-    if let Some(from) = folded {
-        steps.push(Step::recv_reduce(from, part.clone(), Order::MineFirst));
-    }
-    let mut bit = 1;
-    while bit < power {
-        steps.push(Step::send(rank ^ bit, part.clone()));
-        steps.push(Step::recv_reduce(rank ^ bit, part.clone(), Order::of(rank, rank ^ bit)));
-        bit *= 2;
-    }
-    if let Some(to) = folded {
-        steps.push(Step::send(to, part));
-    }
+    steps.extend(fold.after(rank, 0..len));
     steps
+}
+
+/// Cost of [`allreduce_recursive_doubling`] of `bytes` bytes.
+pub fn cost(size: usize, bytes: f64) -> Cost {
+    let doubling = f64::from(size.ilog2());
+    let folded = f64::from(!size.is_power_of_two());
+    Cost {
+        rounds: doubling + 2.0 * folded,
+        bytes: (doubling + 2.0 * folded) * bytes,
+        reduced: (doubling + folded) * bytes,
+    }
 }

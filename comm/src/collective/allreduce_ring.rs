@@ -1,6 +1,6 @@
 //! Ring allreduce, for long vectors (Patarasuk, Yuan, JPDC 69(2), 2009).
 
-use super::{Order, Step};
+use super::{Cost, Order, Step};
 use crate::rank::Rank;
 
 /// All buffers become the reduction of all buffers, with the same bits everywhere.
@@ -23,4 +23,10 @@ pub fn allreduce_ring(rank: Rank, size: usize, len: usize) -> Vec<Step> {
         steps.push(Step::recv(left, part(round + size)));
     }
     steps
+}
+
+/// Cost of [`allreduce_ring`] of `bytes` bytes.
+pub fn cost(size: usize, bytes: f64) -> Cost {
+    let (others, part) = ((size - 1) as f64, bytes / size as f64);
+    Cost { rounds: 2.0 * others, bytes: 2.0 * others * part, reduced: others * part }
 }

@@ -1,6 +1,6 @@
 //! Broadcast down a binomial tree.
 
-use super::Step;
+use super::{Cost, Step};
 use crate::rank::Rank;
 
 /// All ranks get the `len` elements of `root`.
@@ -28,4 +28,10 @@ pub fn bcast_binomial(rank: Rank, size: usize, root: Rank, len: usize) -> Vec<St
         bit /= 2;
     }
     steps
+}
+
+/// Cost of [`bcast_binomial`] of `bytes` bytes.
+pub fn cost(size: usize, bytes: f64) -> Cost {
+    let rounds = f64::from(size.next_power_of_two().ilog2());
+    Cost { rounds, bytes: rounds * bytes, reduced: 0.0 }
 }

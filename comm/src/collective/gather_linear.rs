@@ -1,16 +1,23 @@
-//! Gather, every rank straight to the root.
+//! Gather, every rank straight to the root (MPI 4.1, 6.5).
 
-use super::Step;
+use super::{Cost, Part, Step};
 use crate::rank::Rank;
 
-/// The root's buffer of `size len` elements gets rank `r`'s `len` elements at `r len`; its own are there
-/// already. The buffer of another rank is its own `len` elements.
+/// The root's buffer gets the `len` elements of each other rank's input: those of rank `r` at
+/// `starts[r]..starts[r + 1]`. The root's own part is there already. `starts` is read at the root alone, and may
+/// be empty elsewhere.
 ///
-/// Cost: one round; the root receives `(size - 1) len` elements.
-pub fn gather_linear(rank: Rank, size: usize, root: Rank, len: usize) -> Vec<Step> {
+/// Cost: `size - 1` messages into the root, all elements but its own.
+pub fn gather_linear(rank: Rank, size: usize, root: Rank, len: usize, starts: &[usize]) -> Vec<Step> {
     if rank != root {
-        return vec![Step::send(root, 0..len)];
+        return vec![Step::send(root, Part::input(0..len))];
     }
     let others = (0..size).filter(|&from| from != root);
-    others.map(|from| Step::recv(from, from * len..(from + 1) * len)).collect()
+    others.map(|from| Step::recv(from, starts[from]..starts[from + 1])).collect()
+}
+
+/// Cost with parts of `bytes` bytes.
+pub fn cost(size: usize, bytes: f64) -> Cost {
+    let others = (size - 1) as f64;
+    Cost { rounds: others, bytes: others * bytes, reduced: 0.0 }
 }

@@ -1,53 +1,41 @@
-//! Every algorithm for sizes 1 to 33, all ranks in one thread: results against a serial reference, no
-//! deadlock, no message left over, and the cost that the docs state.
+//! Every algorithm for sizes 1 to 33, all ranks in one thread, with and without room for messages: results against a
+//! serial reference, no deadlock, no message left over, the order of operands, and the cost that the docs state.
 
-use std::collections::{HashMap, VecDeque};
-
+use super::interpreter::{Mode, run};
 use super::*;
 use crate::rank::Rank;
 
-/// Runs the step lists of all ranks; sends are buffered, receives block. Panics on deadlock or left-overs.
-fn run(lists: Vec<Vec<Step>>, buffers: &mut [Vec<u64>], op: fn(u64, u64) -> u64) {
-    let mut wires: HashMap<(Rank, Rank), VecDeque<Vec<u64>>> = HashMap::new();
-    let mut lists: Vec<VecDeque<Step>> = lists.into_iter().map(VecDeque::from).collect();
-    loop {
-        let mut moved = false;
-        for rank in 0..lists.len() {
-            while let Some(step) = lists[rank].front() {
-                match step {
-                    Step::Send { to, part } => {
-                        assert_ne!(*to, rank, "nobody sends to itself");
-                        let message = buffers[rank][part.range.clone()].to_vec();
-                        wires.entry((rank, *to)).or_default().push_back(message);
-                    }
-                    Step::Recv { from, part } | Step::RecvReduce { from, part, .. } => {
-                        let Some(message) = wires.get_mut(&(*from, rank)).and_then(VecDeque::pop_front)
-                        else {
-                            break;
-                        };
-                        let target = &mut buffers[rank][part.range.clone()];
-                        assert_eq!(message.len(), target.len(), "both sides agree on the length");
-                        let reduce = matches!(step, Step::RecvReduce { .. });
-                        for (mine, theirs) in target.iter_mut().zip(message) {
-                            *mine = if reduce { op(*mine, theirs) } else { theirs };
-                        }
-                    }
-                    other => panic!("{other:?}"),
-                }
-                lists[rank].pop_front();
-                moved = true;
-            }
-        }
-        if !moved {
-            break;
-        }
-    }
-    assert!(lists.iter().all(VecDeque::is_empty), "deadlock: {lists:?}");
-    assert!(wires.values().all(VecDeque::is_empty), "messages left over");
-}
+mod allgather;
+mod allreduce;
+mod alltoall;
+mod barrier;
+mod bcast;
+mod costs;
+mod gather;
+mod model;
+mod named;
+mod neighbor;
+mod reduce;
+mod reduce_scatter;
+mod scan;
+mod scatter;
 
+/// Lengths at which something changes: nothing, fewer elements than ranks, as many, more, no multiple.
 fn lengths(size: usize) -> Vec<usize> {
     vec![0, 1, size.saturating_sub(1), size, size + 1, 3 * size + 2]
+}
+
+/// Every size with every root up to 17, larger ones with the first and the last.
+fn sizes_and_roots() -> impl Iterator<Item = (usize, Rank)> {
+    let all = (1..=17).flat_map(|size| (0..size).map(move |root| (size, root)));
+    all.chain((18..=33).flat_map(|size| [(size, 0), (size, size - 1)]))
+}
+
+/// Starts of unequal parts, some of them empty.
+fn unequal(size: usize) -> Vec<usize> {
+    let mut starts = vec![0];
+    (0..size).for_each(|rank| starts.push(starts[rank] + (rank * 7) % 4));
+    starts
 }
 
 fn value(rank: Rank, at: usize) -> u64 {
@@ -62,118 +50,70 @@ fn sum(size: usize, len: usize) -> Vec<u64> {
     (0..len).map(|at| (0..size).map(|rank| value(rank, at)).sum()).collect()
 }
 
-#[test]
-fn allreduce_adds_everything() {
-    for algorithm in [allreduce_recursive_doubling, allreduce_ring] {
-        for size in 1..=33 {
-            for len in lengths(size) {
-                let mut buffers = filled(size, len);
-                run((0..size).map(|rank| algorithm(rank, size, len)).collect(), &mut buffers, |a, b| a + b);
-                assert!(buffers.iter().all(|buffer| *buffer == sum(size, len)), "size {size} len {len}");
-            }
-        }
+/// The map `x -> factor x + offset` modulo `2^64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Affine {
+    factor: u64,
+    offset: u64,
+}
+
+impl Affine {
+    const IDENTITY: Self = Self { factor: 1, offset: 0 };
+
+    /// One that differs for all ranks and places, with an inverse, so that nothing is lost in a product.
+    fn of(rank: Rank, at: usize) -> Self {
+        Self { factor: 2 * value(rank, at) + 1, offset: value(rank, at) + 77 }
     }
 }
 
-/// An operation that shows its own order: the result names the shape of the tree. It must be the same on all
-/// ranks, as a commutative float operation then has the same bits.
-#[test]
-fn allreduce_has_one_order_on_all_ranks() {
-    let commutative = |a: u64, b: u64| {
-        let (low, high) = (a.min(b), a.max(b));
-        low.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ high.rotate_left(17)
+/// A product that depends on the order of its factors, but not on their grouping.
+fn compose(first: &Affine, second: &Affine) -> Affine {
+    Affine {
+        factor: first.factor.wrapping_mul(second.factor),
+        offset: first.factor.wrapping_mul(second.offset).wrapping_add(first.offset),
+    }
+}
+
+fn affine(size: usize, len: usize) -> Vec<Vec<Affine>> {
+    (0..size).map(|rank| (0..len).map(|at| Affine::of(rank, at)).collect()).collect()
+}
+
+/// The product over some ranks, lowest first.
+fn product(ranks: std::ops::Range<Rank>, len: usize) -> Vec<Affine> {
+    let place = |at| ranks.clone().fold(Affine::IDENTITY, |left, rank| compose(&left, &Affine::of(rank, at)));
+    (0..len).map(place).collect()
+}
+
+/// A commutative operation that shows the grouping of its operands: the result names the shape of the tree. Where it
+/// gives the same on all ranks, a commutative operation on floats gives the same bits.
+fn grouped(a: &u64, b: &u64) -> u64 {
+    let (low, high) = (a.min(b), a.max(b));
+    low.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ high.rotate_left(17)
+}
+
+/// An operation that shows both, the order and the grouping of its operands.
+fn ordered(a: &u64, b: &u64) -> u64 {
+    a.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.rotate_left(17)
+}
+
+/// The buffers after the lists of all ranks, which must be the same with and without room for messages.
+fn after<T: Clone + PartialEq + std::fmt::Debug>(
+    list: impl Fn(Rank) -> Vec<Step>,
+    inputs: &[Vec<T>],
+    buffers: Vec<Vec<T>>,
+    op: impl Fn(&T, &T) -> T,
+) -> Vec<Vec<T>> {
+    let in_mode = |mode| {
+        let mut buffers = buffers.clone();
+        run((0..buffers.len()).map(&list).collect(), inputs, &mut buffers, &op, mode);
+        buffers
     };
-    for algorithm in [allreduce_recursive_doubling, allreduce_ring] {
-        for size in 1..=33 {
-            let len = size + 1;
-            let mut buffers = filled(size, len);
-            run((0..size).map(|rank| algorithm(rank, size, len)).collect(), &mut buffers, commutative);
-            assert!(buffers.iter().all(|buffer| *buffer == buffers[0]), "size {size}");
-        }
-    }
+    let buffered = in_mode(Mode::Buffered);
+    assert_eq!(buffered, in_mode(Mode::Synchronous));
+    buffered
 }
 
-#[test]
-fn reduce_and_bcast_for_every_root() {
-    for size in 1..=17 {
-        for root in 0..size {
-            for len in lengths(size) {
-                let mut buffers = filled(size, len);
-                let lists = (0..size).map(|rank| reduce_binomial(rank, size, root, len)).collect();
-                run(lists, &mut buffers, |a, b| a + b);
-                assert_eq!(buffers[root], sum(size, len));
-                let lists = (0..size).map(|rank| bcast_binomial(rank, size, root, len)).collect();
-                run(lists, &mut buffers, |a, b| a + b);
-                assert!(buffers.iter().all(|buffer| *buffer == sum(size, len)));
-            }
-        }
-    }
-}
-
-#[test]
-fn gather_to_every_root() {
-    for size in 1..=17 {
-        for root in 0..size {
-            let len = 3;
-            let mut buffers = filled(size, len);
-            let own = std::mem::replace(&mut buffers[root], vec![0; size * len]);
-            buffers[root][root * len..(root + 1) * len].copy_from_slice(&own);
-            run((0..size).map(|rank| gather_linear(rank, size, root, len)).collect(), &mut buffers, |a, _| a);
-            let expected: Vec<u64> = filled(size, len).concat();
-            assert_eq!(buffers[root], expected);
-        }
-    }
-}
-
-#[test]
-fn allgather_of_unequal_parts() {
-    for size in 1..=33 {
-        let mut starts = vec![0];
-        (0..size).for_each(|rank| starts.push(starts[rank] + (rank * 7) % 4));
-        let expected: Vec<u64> = (0..starts[size] as u64).collect();
-        let mut buffers: Vec<Vec<u64>> = (0..size)
-            .map(|rank| {
-                let mut buffer = vec![u64::MAX; starts[size]];
-                let own = starts[rank]..starts[rank + 1];
-                buffer[own.clone()].copy_from_slice(&expected[own]);
-                buffer
-            })
-            .collect();
-        let lists = (0..size).map(|rank| allgather_dissemination(rank, size, &starts)).collect();
-        run(lists, &mut buffers, |a, _| a);
-        assert!(buffers.iter().all(|buffer| *buffer == expected), "size {size}");
-    }
-}
-
-#[test]
-fn barrier_separates_before_and_after() {
-    // Every rank must have heard, directly or not, from every other: spread sets of ranks with the messages.
-    for size in 1..=33 {
-        let lists: Vec<_> = (0..size).map(|rank| barrier_dissemination(rank, size)).collect();
-        let rounds = lists[0].len() / 2;
-        assert_eq!(rounds, usize::ilog2(size.max(1)) as usize + usize::from(!size.is_power_of_two()));
-        let mut knows: Vec<u64> = (0..size).map(|rank| 1 << rank).collect();
-        for round in 0..rounds {
-            let before = knows.clone();
-            for rank in 0..size {
-                let Step::Recv { from, .. } = lists[rank][2 * round + 1] else { panic!() };
-                knows[rank] |= before[from];
-            }
-        }
-        assert!(knows.iter().all(|set| set.count_ones() as usize == size), "size {size}");
-    }
-}
-
-#[test]
-fn costs_are_as_documented() {
-    let sent = |steps: &[Step]| -> usize {
-        steps.iter().map(|step| if let Step::Send { part, .. } = step { part.len() } else { 0 }).sum()
-    };
-    for size in 2..=16 {
-        let len = size * 10;
-        let ring = allreduce_ring(1 % size, size, len);
-        assert_eq!(sent(&ring), 2 * len * (size - 1) / size);
-        let doubling = allreduce_recursive_doubling(0, 8, len);
-        assert_eq!(sent(&doubling), 3 * len);
-    }
+/// As [`after`], where nothing is reduced.
+fn moved(list: impl Fn(Rank) -> Vec<Step>, inputs: &[Vec<u64>], buffers: Vec<Vec<u64>>) -> Vec<Vec<u64>> {
+    after(list, inputs, buffers, |_, _| panic!("nothing is to be reduced"))
 }

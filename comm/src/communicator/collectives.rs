@@ -286,7 +286,8 @@ impl Communicator {
 
     pub(super) fn scan_call<T: Plain>(&self, len: usize, op: &impl Operation<T>) -> Result<Call, CommError> {
         checked(op)?;
-        let steps = self.core.borrow().selection.scan(self.rank(), self.size(), len, size_of::<T>());
+        let selection = &self.core.borrow().selection;
+        let steps = selection.scan(self.rank(), self.size(), len, size_of::<T>(), op.is_commutative());
         Ok(call("scan", steps).count(len))
     }
 
@@ -296,7 +297,8 @@ impl Communicator {
         op: &impl Operation<T>,
     ) -> Result<Call, CommError> {
         checked(op)?;
-        let steps = self.core.borrow().selection.exscan(self.rank(), self.size(), len, size_of::<T>());
+        let selection = &self.core.borrow().selection;
+        let steps = selection.exscan(self.rank(), self.size(), len, size_of::<T>(), op.is_commutative());
         Ok(call("exscan", steps).count(len))
     }
 

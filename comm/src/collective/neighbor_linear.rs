@@ -1,0 +1,17 @@
+//! Exchange with any ranks, all at once (MPI 4.1, 8.7: neighborhood collectives).
+
+use std::ops::Range;
+
+use super::{Part, Step};
+use crate::rank::Rank;
+
+/// Sends elements of the input and receives elements of the buffer, in the order of the lists. Where two ranks have
+/// several messages for each other, the first receive takes the first one.
+///
+/// Cost: one message for each entry, with no order among them.
+pub fn neighbor_linear(sends: &[(Rank, Range<usize>)], recvs: &[(Rank, Range<usize>)]) -> Vec<Step> {
+    // Receives first: what arrives then has its place.
+    let recvs = recvs.iter().map(|(from, range)| Step::recv(*from, range.clone()));
+    let sends = sends.iter().map(|(to, range)| Step::send(*to, Part::input(range.clone())));
+    recvs.chain(sends).collect()
+}

@@ -1,0 +1,25 @@
+//! Inclusive scan from rank to rank: the fewest messages.
+
+use super::{Cost, Order, Step};
+use crate::rank::Rank;
+
+/// The buffer of rank `r` becomes the reduction of the buffers of ranks `0..=r`, of `len` elements. Keeps the order of
+/// ranks.
+///
+/// Cost: `size - 1` rounds of `len` elements; `size - 1` messages in all.
+pub fn scan_linear(rank: Rank, size: usize, len: usize) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if rank > 0 {
+        steps.push(Step::recv_reduce(rank - 1, 0..len, Order::OtherFirst));
+    }
+    if rank + 1 < size {
+        steps.push(Step::send(rank + 1, 0..len));
+    }
+    steps
+}
+
+/// Cost of [`scan_linear`] of `bytes` bytes.
+pub fn cost(size: usize, bytes: f64) -> Cost {
+    let rounds = (size - 1) as f64;
+    Cost { rounds, bytes: rounds * bytes, reduced: rounds * bytes }
+}

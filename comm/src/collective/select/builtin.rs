@@ -1,0 +1,56 @@
+//! The table in use when none is given.
+
+/// Identity of this table, for reports: the order of a reduction, and so its bits, depend on it. A changed table gets
+/// a new one.
+pub const SELECTION: &str = "builtin-2";
+
+/// Up to 8 ranks the limits are those at which Open MPI and MPICH change over, as far as the algorithms are the same;
+/// for more ranks those of Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005. Operands that may not change places, and
+/// numbers of ranks that are no power of two, fall through to the next line that fits.
+pub(super) const TEXT: &str = "\
+name: builtin
+
+# operation     ranks       bytes            algorithm
+barrier         *           *                dissemination
+
+bcast           ranks<=8    *                binomial
+bcast           *           bytes<=12288     binomial
+bcast           *           bytes<=4194304   scatter-allgather
+bcast           *           *                pipeline
+
+reduce          ranks<=2    *                binomial
+reduce          *           bytes<=2048      binomial
+reduce          *           *                scatter-gather
+
+allreduce       ranks<=3    bytes<=16384     recursive-doubling
+allreduce       *           bytes<=8192      recursive-doubling
+allreduce       ranks<=8    *                halving-doubling
+allreduce       *           bytes<=1048576   halving-doubling
+allreduce       *           *                ring
+allreduce       *           *                halving-doubling
+
+scan            *           *                recursive-doubling
+exscan          *           *                recursive-doubling
+
+reduce-scatter  *           bytes<=524288    halving
+reduce-scatter  *           *                pairwise
+
+gather          *           bytes<=4096      binomial
+gather          *           *                linear
+
+scatter         *           bytes<=4096      binomial
+scatter         *           *                linear
+
+allgather       ranks<=8    *                recursive-doubling
+allgather       *           bytes<=32768     recursive-doubling
+allgather       *           bytes<=8192      dissemination
+allgather       *           *                ring
+
+alltoall        ranks<=7    bytes<=32768     linear
+alltoall        *           bytes<=256       bruck
+alltoall        *           bytes<=32768     linear
+alltoall        *           *                pairwise
+
+alltoallv       ranks<=32   *                linear
+alltoallv       *           *                pairwise
+";

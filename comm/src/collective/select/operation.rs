@@ -1,0 +1,91 @@
+//! The operations that a table chooses for.
+
+use std::fmt;
+
+/// A collective operation with a choice of algorithms. Gather and scatter of parts whose lengths only the root knows,
+/// and the exchange with neighbors, have none: they are always linear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// `MPI_Barrier`.
+    Barrier,
+    /// `MPI_Bcast`.
+    Bcast,
+    /// `MPI_Reduce`.
+    Reduce,
+    /// `MPI_Allreduce`.
+    Allreduce,
+    /// `MPI_Scan`.
+    Scan,
+    /// `MPI_Exscan`.
+    Exscan,
+    /// `MPI_Reduce_scatter`.
+    ReduceScatter,
+    /// `MPI_Gather`.
+    Gather,
+    /// `MPI_Scatter`.
+    Scatter,
+    /// `MPI_Allgather`, `MPI_Allgatherv`.
+    Allgather,
+    /// `MPI_Alltoall`.
+    Alltoall,
+    /// `MPI_Alltoallv`.
+    Alltoallv,
+}
+
+impl Operation {
+    /// Every operation, in the order of tables.
+    pub const ALL: [Self; 12] = [
+        Self::Barrier,
+        Self::Bcast,
+        Self::Reduce,
+        Self::Allreduce,
+        Self::Scan,
+        Self::Exscan,
+        Self::ReduceScatter,
+        Self::Gather,
+        Self::Scatter,
+        Self::Allgather,
+        Self::Alltoall,
+        Self::Alltoallv,
+    ];
+
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "barrier",
+            Self::Bcast => "bcast",
+            Self::Reduce => "reduce",
+            Self::Allreduce => "allreduce",
+            Self::Scan => "scan",
+            Self::Exscan => "exscan",
+            Self::ReduceScatter => "reduce-scatter",
+            Self::Gather => "gather",
+            Self::Scatter => "scatter",
+            Self::Allgather => "allgather",
+            Self::Alltoall => "alltoall",
+            Self::Alltoallv => "alltoallv",
+        }
+    }
+
+    /// The operation of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|operation| operation.name() == name)
+    }
+
+    /// Whether all ranks know one number of bytes to choose by. A barrier has none, and of an exchange of unequal
+    /// parts each rank knows but its own.
+    pub fn has_bytes(self) -> bool {
+        !matches!(self, Self::Barrier | Self::Alltoallv)
+    }
+
+    /// Whether it reduces, so that its algorithm must fit the operator.
+    pub fn reduces(self) -> bool {
+        matches!(self, Self::Reduce | Self::Allreduce | Self::Scan | Self::Exscan | Self::ReduceScatter)
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,146 @@
+//! The formulas against the clock.
+
+use super::*;
+use crate::collective::model::predict;
+
+type List = fn(Rank, usize, usize) -> Vec<Step>;
+type Formula = fn(usize, f64) -> Cost;
+
+/// Elements of a segment of the pipeline.
+const SEGMENT: usize = 8;
+
+fn parts(size: usize, len: usize) -> Vec<usize> {
+    (0..=size).map(|rank| rank * len / size).collect()
+}
+
+/// Name, list with rank 0 as root, formula; whether the root sends messages without waiting, so that the clock overlaps
+/// rounds that the formula takes for one after another.
+const ALL: [(&str, List, Formula, bool); 18] = [
+    ("allreduce_halving_doubling", allreduce_halving_doubling, allreduce_halving_doubling::cost, false),
+    ("allreduce_recursive_doubling", allreduce_recursive_doubling, allreduce_recursive_doubling::cost, false),
+    ("allreduce_ring", allreduce_ring, allreduce_ring::cost, false),
+    ("allreduce_tree", allreduce_tree, allreduce_tree::cost, false),
+    (
+        "barrier_dissemination",
+        |rank, size, _| barrier_dissemination(rank, size),
+        barrier_dissemination::cost,
+        false,
+    ),
+    ("barrier_tree", |rank, size, _| barrier_tree(rank, size), barrier_tree::cost, false),
+    ("bcast_binomial", |rank, size, len| bcast_binomial(rank, size, 0, len), bcast_binomial::cost, false),
+    ("bcast_linear", |rank, size, len| bcast_linear(rank, size, 0, len), bcast_linear::cost, true),
+    (
+        "bcast_pipeline",
+        |rank, size, len| bcast_pipeline(rank, size, 0, len, SEGMENT),
+        |size, bytes| bcast_pipeline::cost(size, bytes, SEGMENT as f64),
+        false,
+    ),
+    (
+        "bcast_scatter_allgather",
+        |rank, size, len| bcast_scatter_allgather(rank, size, 0, len),
+        bcast_scatter_allgather::cost,
+        true,
+    ),
+    ("exscan_linear", exscan_linear, exscan_linear::cost, false),
+    ("exscan_recursive_doubling", exscan_recursive_doubling, exscan_recursive_doubling::cost, false),
+    ("reduce_binomial", |rank, size, len| reduce_binomial(rank, size, 0, len), reduce_binomial::cost, false),
+    (
+        "reduce_scatter_gather",
+        |rank, size, len| reduce_scatter_gather(rank, size, 0, len),
+        reduce_scatter_gather::cost,
+        false,
+    ),
+    (
+        "reduce_scatter_halving",
+        |rank, size, len| reduce_scatter_halving(rank, size, &parts(size, len)),
+        reduce_scatter_halving::cost,
+        false,
+    ),
+    (
+        "reduce_scatter_pairwise",
+        |rank, size, len| reduce_scatter_pairwise(rank, size, &parts(size, len)),
+        reduce_scatter_pairwise::cost,
+        false,
+    ),
+    ("scan_linear", scan_linear, scan_linear::cost, false),
+    ("scan_recursive_doubling", scan_recursive_doubling, scan_recursive_doubling::cost, false),
+];
+
+/// Rounds, bytes and bytes reduced as the clock has them, each on a machine where nothing else takes time.
+fn measured(list: impl Fn(Rank, usize, usize) -> Vec<Step>, size: usize, len: usize) -> Cost {
+    let lists: Vec<Vec<Step>> = (0..size).map(|rank| list(rank, size, len)).collect();
+    let free = Machine { latency_s: 0.0, overhead_s: 0.0, byte_s: 0.0, reduce_byte_s: 0.0, cores: size };
+    let time = |machine| predict(&lists, 1, &machine).critical_s;
+    Cost {
+        rounds: time(Machine { overhead_s: 0.5, ..free }),
+        bytes: time(Machine { byte_s: 1.0, ..free }),
+        reduced: time(Machine { reduce_byte_s: 1.0, ..free }),
+    }
+}
+
+#[test]
+fn formulas_are_exact_for_powers_of_two() {
+    for (name, list, formula, overlaps) in ALL {
+        for size in [1, 2, 4, 8, 16, 32, 64] {
+            let len = SEGMENT * size;
+            let (clock, formula) = (measured(list, size, len), formula(size, len as f64));
+            let rounds = if overlaps { formula.rounds } else { clock.rounds };
+            assert_eq!(Cost { rounds, ..clock }, formula, "{name} of {size}");
+        }
+    }
+}
+
+#[test]
+fn formulas_are_bounds_for_all_sizes() {
+    for (name, list, formula, _) in ALL {
+        for size in 1..=33 {
+            let len = SEGMENT * size;
+            let (clock, formula) = (measured(list, size, len), formula(size, len as f64));
+            let near = |clock: f64, formula: f64| 0.5 * formula <= clock && clock <= formula + 1e-9;
+            let all = near(clock.rounds, formula.rounds)
+                && near(clock.bytes, formula.bytes)
+                && near(clock.reduced, formula.reduced);
+            assert!(all, "{name} of {size}: {clock:?} by the clock, {formula:?} by formula");
+        }
+    }
+}
+
+#[test]
+fn no_segment_is_better_than_the_best() {
+    let machine =
+        Machine { latency_s: 20e-6, overhead_s: 3e-6, byte_s: 1e-9, reduce_byte_s: 1e-10, cores: 64 };
+    for (size, bytes) in [(2, 1e3), (3, 1e6), (8, 8e6), (64, 1e8), (64, 10.0)] {
+        let best = bcast_pipeline::best_segment(size, bytes, &machine);
+        let time = |segment: f64| bcast_pipeline::cost(size, bytes, segment).seconds(&machine);
+        // The number of segments is whole.
+        let slack = 1.0 + 2.0 * best / bytes;
+        for factor in [0.1, 0.5, 0.8, 1.25, 2.0, 10.0] {
+            let other = (best * factor).min(bytes);
+            assert!(time(best) <= time(other) * slack, "{size} ranks, {bytes} bytes: {best}, not {other}");
+        }
+    }
+}
+
+/// Those that move parts, by name: what one rank sends or receives is no less than what the clock has.
+#[test]
+fn formulas_of_parts_are_bounds_for_all_sizes() {
+    for operation in [Operation::Gather, Operation::Scatter, Operation::Allgather, Operation::Alltoall] {
+        for name in operation.algorithms() {
+            for size in (1..=33usize).filter(|size| name != "recursive-doubling" || size.is_power_of_two()) {
+                let list = |rank: Rank, size: usize, len: usize| {
+                    let starts = equal_starts(size, len);
+                    let (starts, recv_starts) = (&starts[..], &starts[..]);
+                    let shape = Shape { len, starts, recv_starts, ..Shape::new(rank, size) };
+                    steps(operation, name, shape).expect("it fits this size")
+                };
+                let formula = cost(operation, name).expect("it has this name")(size, 8.0);
+                let clock = measured(list, size, 8);
+                // A root that sends or receives without waiting overlaps rounds.
+                let rounds = clock.rounds <= formula.rounds.max(1.0) + 1e-9;
+                let bytes = 0.5 * formula.bytes <= clock.bytes && clock.bytes <= formula.bytes + 1e-9;
+                let copied = clock.reduced <= formula.reduced + 1e-9;
+                assert!(rounds && bytes && copied, "{operation} {name} of {size}: {clock:?}, {formula:?}");
+            }
+        }
+    }
+}
