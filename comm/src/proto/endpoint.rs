@@ -146,7 +146,7 @@ struct Peer {
     /// My envelopes that were not asked for yet, by their sequence.
     offered: HashMap<u64, OpId>,
     /// Its envelopes that I have asked for; for no receive if nobody wants them any more.
-    asked: HashMap<u64, Option<OpId>>,
+    asked: HashMap<u64, (Option<OpId>, Envelope)>,
     /// It is listed among the busy ones.
     busy: bool,
 }
@@ -364,7 +364,7 @@ impl Endpoint {
 
     fn ask(&mut self, envelope: Envelope, sequence: u64, op: Option<OpId>) {
         let from = envelope.source as Rank;
-        self.peers[from].asked.insert(sequence, op);
+        self.peers[from].asked.insert(sequence, (op, envelope));
         self.answer(from, Kind::Ask, 0, sequence);
         self.give_back(from, 0, 1);
     }
@@ -462,11 +462,12 @@ impl Endpoint {
                 None => broken(format!("asks for message {}, which was not offered", header.subject)),
             },
             Kind::Payload => match self.peers[from].asked.remove(&header.subject) {
-                Some(None) => Ok(Landing::Sink),
-                Some(Some(op)) => match self.ops.get(op) {
-                    Some(&Op::Receive { room }) if header.length <= room as u64 => Ok(Landing::Op(op)),
-                    _ => broken(format!("a payload of {} bytes is longer than announced", header.length)),
-                },
+                Some((_, announced)) if announced != envelope => broken(format!(
+                    "a payload for message {} is not the one that was announced",
+                    header.subject
+                )),
+                Some((Some(op), _)) => Ok(Landing::Op(op)),
+                Some((None, _)) => Ok(Landing::Sink),
                 None => broken(format!("a payload for message {}, which was not asked for", header.subject)),
             },
             Kind::Credit => {

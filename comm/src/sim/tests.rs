@@ -130,6 +130,56 @@ fn a_later_message_may_be_received_before_a_long_one() {
     });
 }
 
+/// The envelope of a long message does not stand in the way of what comes behind it.
+#[test]
+fn a_short_message_is_received_before_the_long_one_that_was_sent_first() {
+    for seed in 0..20 {
+        let outcome = run(Config::rough(seed, 2), |mut world| {
+            let comm = world.comm();
+            let short = [0, 1, 1000, EAGER_BYTES_MAX][seed as usize % 4];
+            if comm.rank() == 0 {
+                let long = comm.isend(vec![1u8; 2 * EAGER_BYTES_MAX], 1, 1).unwrap();
+                let short = comm.isend(vec![2u8; short], 1, 2).unwrap();
+                long.wait().unwrap();
+                short.wait().unwrap();
+            } else {
+                let mut buf = vec![0u8; 2 * EAGER_BYTES_MAX];
+                assert_eq!(comm.recv(&mut buf, 0, 2).unwrap().bytes, short);
+                assert!(buf[..short].iter().all(|byte| *byte == 2));
+                assert_eq!(comm.recv(&mut buf, 0, 1).unwrap().bytes, buf.len());
+                assert!(buf.iter().all(|byte| *byte == 1));
+            }
+            world.finalize(vec![]).unwrap();
+        });
+        assert_eq!(outcome.ending, ended(0), "seed {seed}");
+    }
+}
+
+/// More than there is credit for, from all at once, to one that asks for the last message of one of them first.
+#[test]
+fn seven_ranks_flood_one_that_receives_late() {
+    const MESSAGES: u32 = 24;
+    ranks(8, |comm| {
+        if comm.rank() > 0 {
+            let sends: Vec<_> = (0..MESSAGES)
+                .map(|number| comm.isend(vec![number as u8; EAGER_BYTES_MAX], 0, 0).unwrap())
+                .collect();
+            comm.send(&[comm.rank() as u8], 0, 1).unwrap();
+            sends.into_iter().for_each(|send| drop(send.wait().unwrap()));
+            return;
+        }
+        let mut buf = vec![0u8; EAGER_BYTES_MAX];
+        (1..8).rev().for_each(|rank| assert_eq!(comm.recv(&mut buf, rank, 1).unwrap().bytes, 1));
+        let mut next = [0; 8];
+        for _ in 0..7 * MESSAGES {
+            let status = comm.recv(&mut buf, Source::Any, TagSel::Any).unwrap();
+            let next = &mut next[status.source];
+            assert!(status.bytes == EAGER_BYTES_MAX && buf.iter().all(|byte| byte == next));
+            *next += 1;
+        }
+    });
+}
+
 #[test]
 fn all_may_send_long_messages_to_all_before_anybody_receives() {
     ranks(4, |comm| {

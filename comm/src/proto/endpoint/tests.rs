@@ -160,3 +160,118 @@ fn credit_that_was_not_given_cannot_be_used() {
         assert!(send(limit).is_err(), "{limit} of {header:?} and one more");
     }
 }
+/// A receiver, rank 0, and senders that all speak to it; what it holds of each is counted.
+struct Star {
+    hub: Endpoint,
+    senders: Vec<Endpoint>,
+    /// Cost of the unreceived eager messages of each rank.
+    held: Vec<u64>,
+    /// Unmatched envelopes of each rank.
+    announced: Vec<u32>,
+}
+
+impl Star {
+    fn new(senders: usize) -> Self {
+        let endpoint = |rank| Endpoint::new(rank, senders + 1, 0);
+        Self {
+            hub: endpoint(0),
+            senders: (1..=senders).map(endpoint).collect(),
+            held: vec![0; senders + 1],
+            announced: vec![0; senders + 1],
+        }
+    }
+
+    /// Moves frames until none is left. All the time what is held is within the limits.
+    fn settle(&mut self) {
+        loop {
+            let mut quiet = true;
+            for from in 1..=self.senders.len() {
+                let sender = &mut self.senders[from - 1];
+                if let Some(frame) = sender.frames(0).front().cloned() {
+                    sender.left(0);
+                    self.hear(from, &Header::decode(&frame.header).unwrap());
+                    quiet = false;
+                }
+                let sender = &mut self.senders[from - 1];
+                if let Some(frame) = self.hub.frames(from).front().cloned() {
+                    self.hub.left(from);
+                    let header = Header::decode(&frame.header).unwrap();
+                    let landing = sender.arrived(0, &header).unwrap();
+                    assert_eq!(sender.landed(0, &header, landing), None);
+                    quiet = false;
+                }
+            }
+            if quiet {
+                break;
+            }
+        }
+    }
+
+    fn hear(&mut self, from: Rank, header: &Header) {
+        let landing = self.hub.arrived(from, header).unwrap();
+        match landing {
+            Landing::Bounce(_) => self.held[from] += cost(header.length),
+            Landing::Nowhere if header.kind == Kind::Envelope => self.announced[from] += 1,
+            _ => {}
+        }
+        assert!(self.held[from] <= CREDIT_BYTES, "{} bytes of rank {from}", self.held[from]);
+        assert!(self.announced[from] <= ENVELOPES_MAX, "{} envelopes of rank {from}", self.announced[from]);
+        self.hub.landed(from, header, landing);
+    }
+
+    /// Receives whatever is first, which is there; the message.
+    fn receive(&mut self) -> Envelope {
+        let due = self.hub.probe(&ANY).expect("something is there");
+        let (op, bounce) = self.hub.receive(ANY, 2 * EAGER_BYTES_MAX);
+        match bounce {
+            Some(bounce) => {
+                self.hub.taken(op, bounce);
+                self.held[due.source as Rank] -= cost(due.length);
+            }
+            None => self.announced[due.source as Rank] -= 1,
+        }
+        self.settle();
+        assert_eq!(self.hub.finish(op), Some(Outcome::Done(due)));
+        due
+    }
+}
+
+#[test]
+fn what_seven_senders_flood_a_late_receiver_with_is_bounded_and_arrives_in_order() {
+    const MESSAGES: u32 = 200;
+    let mut star = Star::new(7);
+    let lengths = [EAGER_BYTES_MAX, 1000, EAGER_BYTES_MAX + 1, 0, EAGER_BYTES_MAX / 2];
+    for sender in &mut star.senders {
+        for tag in 0..MESSAGES {
+            sender.send(0, 1, tag, lengths[tag as usize % lengths.len()] as u64, Mode::Standard);
+        }
+    }
+    star.settle();
+    // The credit is used, and the rest is announced.
+    for rank in 1..=7 {
+        assert!(star.held[rank] > CREDIT_BYTES / 2 && star.announced[rank] > MESSAGES / 2);
+    }
+    let mut next = [0; 8];
+    for _ in 0..7 * MESSAGES {
+        let message = star.receive();
+        let next = &mut next[message.source as usize];
+        assert_eq!(message.tag, *next, "of rank {}", message.source);
+        assert_eq!(message.length, lengths[*next as usize % lengths.len()] as u64);
+        *next += 1;
+    }
+    assert_eq!((&star.held[..], &star.announced[..]), (&[0; 8][..], &[0; 8][..]));
+}
+
+#[test]
+fn empty_messages_that_nobody_receives_are_bounded_too() {
+    let mut star = Star::new(1);
+    for _ in 0..ENVELOPES_MAX + 20_000 {
+        star.senders[0].send(0, 1, 0, 0, Mode::Standard);
+    }
+    star.settle();
+    assert_eq!((star.held[1], star.announced[1]), (CREDIT_BYTES, ENVELOPES_MAX));
+    for _ in 0..ENVELOPES_MAX + 20_000 {
+        assert_eq!(star.receive().length, 0);
+    }
+    assert_eq!(star.hub.probe(&ANY), None);
+}
