@@ -23,7 +23,7 @@ mod nonblocking;
 mod values;
 
 pub use exchange::{Part, Piece, Plan, PlanRequest};
-pub use messages::{BUFFERED_BYTES_MAX, Message};
+pub use messages::Message;
 pub use neighbors::Cartesian;
 pub use nonblocking::CollectiveRequest;
 
@@ -40,7 +40,7 @@ pub use nonblocking::CollectiveRequest;
 ///   its receive has matched. A program must not rely on either.
 /// - *Synchronous* ([`Communicator::ssend`], [`Communicator::issend`]): ends after its receive has matched. (A
 ///   message to oneself ends at once.)
-/// - *Buffered* ([`Communicator::bsend`]): ends at once; a copy is kept, up to [`BUFFERED_BYTES_MAX`] bytes in all.
+/// - *Buffered* ([`Communicator::bsend`]): ends at once; a copy is kept, up to [`crate::BUFFERED_BYTES_MAX`] bytes in all.
 /// - *Ready* is the same as standard.
 ///
 /// # Progress

@@ -1,13 +1,15 @@
 //! What all communicators of a rank share: the driver, and the failures to inject.
 
 use crate::collective::Selection;
-use crate::communicator::BUFFERED_BYTES_MAX;
 use crate::driver::Driver;
 use crate::error::CommError;
 use crate::fault::Faults;
 use crate::proto::endpoint::{CONTEXT_DYNAMIC, OpId};
 use crate::rank::Generation;
 use crate::wire::control::ToArbiter;
+
+/// Bytes that the copies of buffered sends of one rank may take ([`crate::Communicator::bsend`]).
+pub const BUFFERED_BYTES_MAX: usize = 64 << 20;
 
 pub(crate) struct Core {
     pub(crate) driver: Driver,

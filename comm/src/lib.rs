@@ -42,9 +42,8 @@ mod request;
 mod topology;
 mod world;
 
-pub use communicator::{
-    BUFFERED_BYTES_MAX, Cartesian, CollectiveRequest, Communicator, Message, Part, Piece, Plan, PlanRequest,
-};
+pub use crate::core::BUFFERED_BYTES_MAX;
+pub use communicator::{Cartesian, CollectiveRequest, Communicator, Message, Part, Piece, Plan, PlanRequest};
 pub use error::{CommError, list};
 pub use group::{Comparison, Group, GroupError};
 pub use layout::{Layout, LayoutError};

@@ -6,9 +6,6 @@ use super::*;
 use crate::layout::Layout;
 use crate::proto::endpoint::BounceId;
 
-/// Bytes that the copies of buffered sends of one rank may take ([`Communicator::bsend`]).
-pub const BUFFERED_BYTES_MAX: usize = 64 << 20;
-
 impl Communicator {
     /// Sends `buf` to `dest` (`MPI_Send`): returns when the buffer may be changed.
     ///
