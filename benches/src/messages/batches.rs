@@ -116,9 +116,9 @@ mod tests {
         near(barrier.p90, 18.0);
         // Of speeds the low end is the slow one.
         let exchange = summarize(Test { operation: Operation::Exchange, bytes: 1000 }, 2, each_s, 7);
-        near(exchange.value, 1e-6 / 11e-6 * 1e3);
-        near(exchange.p10, 1e-6 / 18e-6 * 1e3);
-        near(exchange.p90, 1e-6 / 3e-6 * 1e3);
+        near(exchange.value, 1e-6 / 11e-6);
+        near(exchange.p10, 1e-6 / 18e-6);
+        near(exchange.p90, 1e-6 / 3e-6);
     }
 
     #[test]
