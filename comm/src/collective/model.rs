@@ -16,7 +16,7 @@ use crate::rank::Rank;
 /// What messages cost between any two ranks, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
-    /// From the end of a send on the sender's CPU to the first byte at the receiver (`L`).
+    /// From when the first byte leaves to when it comes in (`L`).
     pub latency_s: f64,
     /// CPU time of one message on each of its sides (`o`).
     pub overhead_s: f64,
@@ -170,7 +170,7 @@ impl<'a> Progress<'a> {
 }
 
 /// What happens at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum What {
     /// The first byte of a message from a rank is here.
     Arrives { to: Rank, from: Rank },

@@ -40,7 +40,7 @@ pub fn cost(size: usize, bytes: f64) -> Cost {
     let folded = f64::from(!size.is_power_of_two());
     let part = bytes / size as f64;
     // The first indices stand for pairs, so that index 0 gets most.
-    let kept = |round| fold.ranks(0..1 << round).len() as f64;
+    let kept = |round: u32| fold.ranks(0..1 << round).len() as f64;
     let halved = part * (0..size.ilog2()).map(kept).sum::<f64>();
     Cost {
         rounds: f64::from(size.ilog2()) + 2.0 * folded,

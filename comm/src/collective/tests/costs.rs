@@ -126,7 +126,7 @@ fn no_segment_is_better_than_the_best() {
 fn formulas_of_parts_are_bounds_for_all_sizes() {
     for operation in [Operation::Gather, Operation::Scatter, Operation::Allgather, Operation::Alltoall] {
         for name in operation.algorithms() {
-            for size in (1..=33).filter(|size| name != "recursive-doubling" || size.is_power_of_two()) {
+            for size in (1..=33usize).filter(|size| name != "recursive-doubling" || size.is_power_of_two()) {
                 let list = |rank: Rank, size: usize, len: usize| {
                     let starts = equal_starts(size, len);
                     let (starts, recv_starts) = (&starts[..], &starts[..]);

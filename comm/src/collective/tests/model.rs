@@ -17,9 +17,9 @@ fn there_and_back_takes_two_messages() {
 
 #[test]
 fn a_rank_takes_one_message_at_a_time() {
-    let root = vec![Step::recv(1, 0..8), Step::recv(2, 8..16)];
-    let lists = [root, vec![Step::send(0, 0..8)], vec![Step::send(0, 0..8)]];
-    assert_eq!(critical(&lists), 10.0 + 100.0 + 8.0 + 8.0 + 10.0);
+    let root = vec![Step::recv(1, 0..20), Step::recv(2, 20..40)];
+    let lists = [root, vec![Step::send(0, 0..20)], vec![Step::send(0, 0..20)]];
+    assert_eq!(critical(&lists), 10.0 + 100.0 + 20.0 + 20.0 + 10.0);
 }
 
 #[test]
