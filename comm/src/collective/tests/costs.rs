@@ -105,6 +105,16 @@ fn formulas_are_bounds_for_all_sizes() {
                 && near(clock.bytes, formula.bytes)
                 && near(clock.reduced, formula.reduced);
             assert!(all, "{name} of {size}: {clock:?} by the clock, {formula:?} by formula");
+
+            // On the way of most rounds there need not be most bytes, and latencies may overlap.
+            let all =
+                Machine { latency_s: 20.0, overhead_s: 3.0, byte_s: 1.0, reduce_byte_s: 0.25, cores: size };
+            let lists: Vec<Vec<Step>> = (0..size).map(|rank| list(rank, size, len)).collect();
+            let (clock, formula) = (predict(&lists, 1, &all).critical_s, formula.seconds(&all));
+            assert!(
+                clock <= formula * (1.0 + 1e-12),
+                "{name} of {size}: {clock} s by the clock, {formula} s by formula"
+            );
         }
     }
 }
