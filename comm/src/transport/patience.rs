@@ -38,9 +38,11 @@ impl Waiting {
 
     /// How a caller of a job of `ranks` ranks waits, where `cores` are there for all of them.
     pub fn patience(self, ranks: usize, cores: usize) -> Patience {
-        const SPINS: u32 = 400;
+        // Two ranks may be on one core although there is another: a look alone would wait for the end of a time slice,
+        // while a yield costs next to nothing where nobody else wants the core.
+        const SPINS: u32 = 8;
         match self {
-            Self::Auto if ranks <= cores => Patience { spins: SPINS, yields: SPINS },
+            Self::Auto if ranks <= cores => Patience { spins: SPINS, yields: 2000 },
             Self::Auto => Patience { spins: 0, yields: 60 },
             Self::Spin => Patience { spins: SPINS, yields: u32::MAX - SPINS },
             Self::Yield => Patience { spins: 0, yields: u32::MAX },
