@@ -15,6 +15,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use ft_comm::binding::Binding;
 use ft_comm::fault::{self, KillSpec};
 use ft_comm::transport::{Carrier, Waiting};
 
@@ -102,6 +103,9 @@ pub(crate) struct Options {
     /// How ranks wait for messages: spin (a core for every rank), yield (more ranks than cores), sleep (least power), or auto
     #[arg(long, value_name = "W", value_parser = one_of::<Waiting>(&Waiting::NAMES), default_value_t)]
     pub(crate) wait: Waiting,
+    /// Bind each rank to a share of the cores: auto (if there is a core for every rank) or none
+    #[arg(long, value_name = "B", value_parser = one_of::<Binding>(&Binding::NAMES), default_value_t)]
+    pub(crate) bind: Binding,
     /// Say which ranks wait in which calls, and for whom, when some have waited this long
     #[arg(long, value_name = "SECONDS", value_parser = positive_time)]
     pub(crate) watchdog: Option<Duration>,

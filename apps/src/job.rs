@@ -76,6 +76,7 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         tag_output: options.verbose,
         carrier: options.transport,
         waiting: options.wait,
+        binding: options.bind,
     };
     let mut display = Display::new(options.quiet, options.verbose, kills.clone());
     let mut recorder = Recorder::new(layout.total_ranks());

@@ -17,6 +17,7 @@
 //! # Ok::<(), ft_comm::CommError>(())
 //! ```
 
+pub mod binding;
 pub mod collective;
 pub mod fault;
 pub mod launch;

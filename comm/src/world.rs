@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
+use crate::binding::{ENV_CORES, bind};
 use crate::collective::Selection;
 use crate::communicator::Communicator;
 use crate::core::Core;
@@ -88,6 +89,9 @@ impl World {
             LinkOptions::from_environment(|name| std::env::var(name).ok()).map_err(CommError::Join)?;
         let (service, transport, address) =
             ServiceThread::start(&key, peer, launcher, options).map_err(CommError::Join)?;
+        if let Ok(cores) = std::env::var(ENV_CORES) {
+            bind(&cores); // after the service thread has started, which is not bound
+        }
         let mut world = Self::join(Box::new(transport), Box::new(service), address)?;
         world.job = hex(&key.job);
         Ok(world)

@@ -57,7 +57,7 @@ const COMM_LAYERS: &[&[&str]] = &[
     &["rank", "error", "time", "plain", "layout", "group", "topology", "fault", "planted"],
     &["wire"],
     &["proto", "collective"],
-    &["transport", "reduction"],
+    &["transport", "reduction", "binding"],
     &["driver", "service"],
     &["core"],
     &["communicator", "world", "request"],

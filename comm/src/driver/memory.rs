@@ -15,8 +15,9 @@ use crate::proto::endpoint::{BounceId, Landing, OpId};
 const FOLD_BYTES: usize = 128 << 10;
 /// Contiguous bytes from which on a payload goes straight to its place; shorter pieces are copied there.
 pub(super) const DIRECT_BYTES: usize = 4 << 10;
-/// Scratch that is kept for the next operation.
+/// Scratch that is kept for the next operation: bytes, and pieces.
 const SPARE_BYTES: usize = 32 << 20;
+const SPARE_PIECES: usize = 32;
 
 new_key_type! {
     /// A step list under way, with its memory.
@@ -228,15 +229,28 @@ pub(crate) struct Stock {
 impl Stock {
     /// Scratch of at least so many bytes.
     pub(crate) fn scratch(&mut self, bytes: usize) -> Scratch {
-        let mut scratch = self.spare.pop().unwrap_or_default();
+        // The smallest that is large enough, else the largest.
+        let fits = |scratch: &Scratch| scratch.bytes().len() >= bytes;
+        let order = |scratch: &Scratch| (fits(scratch), scratch.bytes().len());
+        let best = self.spare.iter().enumerate().reduce(|best, other| {
+            let ((fits, size), (other_fits, other_size)) = (order(best.1), order(other.1));
+            let better = if fits { other_fits && other_size < size } else { other_fits || other_size > size };
+            if better { other } else { best }
+        });
+        let at = best.map(|(at, _)| at);
+        let mut scratch = at.map(|at| self.spare.swap_remove(at)).unwrap_or_default();
         scratch.reserve(bytes);
         scratch
     }
 
     /// Scratch that is not needed now is kept for the next call, within limits.
     pub(crate) fn put_back(&mut self, scratch: Scratch) {
+        let bytes = scratch.bytes().len();
+        if bytes == 0 || self.spare.len() == SPARE_PIECES {
+            return;
+        }
         let kept: usize = self.spare.iter().map(|scratch| scratch.bytes().len()).sum();
-        if kept + scratch.bytes().len() <= SPARE_BYTES {
+        if kept + bytes <= SPARE_BYTES {
             self.spare.push(scratch);
         }
     }

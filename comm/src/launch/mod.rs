@@ -17,6 +17,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
+use crate::binding::{self, Binding, ENV_CORES};
 use crate::proto::arbiter::{Arbiter, Config, Effect, Event};
 use crate::rank::PeerId;
 use crate::time::{Clock, Time};
@@ -59,6 +60,8 @@ pub struct Order {
     pub carrier: Carrier,
     /// How blocked callers wait.
     pub waiting: Waiting,
+    /// Whether ranks are bound to cores.
+    pub binding: Binding,
 }
 
 /// How a job ended.
@@ -271,7 +274,7 @@ impl Launcher {
     }
 
     fn start(&mut self, rank: usize, peer: PeerId) -> Result<(), LaunchError> {
-        let environment = [
+        let mut environment = vec![
             (crate::ENV_LAUNCHER, self.address.clone()),
             (crate::ENV_KEY, self.key.to_text()),
             (crate::ENV_PEER, peer.0.to_string()),
@@ -279,6 +282,10 @@ impl Launcher {
             (ENV_TRANSPORT, self.order.carrier.to_string()),
             (ENV_WAIT, self.order.waiting.to_string()),
         ];
+        let ranks = self.order.config.total;
+        let cores = binding::cores();
+        let share = self.order.binding.share(rank, ranks, &cores);
+        environment.extend(share.map(|share| (ENV_CORES, binding::text(share))));
         let stdin = if rank == 0 { Stdio::piped() } else { self.null.try_clone()?.into() };
         let Started { process, stdout, stderr, stdin } =
             process::start(&self.order.program, &self.order.args, &environment, stdin)

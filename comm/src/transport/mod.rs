@@ -88,7 +88,7 @@ pub trait Transport {
 
     /// How a blocked caller of a job of `ranks` ranks waits.
     fn patience(&self, ranks: usize) -> Patience {
-        Waiting::Auto.patience(ranks, patience::cores())
+        Waiting::Auto.patience(ranks, crate::binding::cores().len())
     }
 }
 

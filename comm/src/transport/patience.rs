@@ -40,7 +40,7 @@ impl Waiting {
     pub fn patience(self, ranks: usize, cores: usize) -> Patience {
         // Two ranks may be on one core although there is another: a look alone would wait for the end of a time slice,
         // while a yield costs next to nothing where nobody else wants the core.
-        const SPINS: u32 = 8;
+        const SPINS: u32 = 30;
         match self {
             Self::Auto if ranks <= cores => Patience { spins: SPINS, yields: 2000 },
             Self::Auto => Patience { spins: 0, yields: 60 },
@@ -66,12 +66,6 @@ impl FromStr for Waiting {
             .find(|waiting| waiting.to_string() == text)
             .ok_or_else(|| format!("'{text}' is none of {}", Self::NAMES.join(", ")))
     }
-}
-
-/// Cores that this process may run on.
-pub(super) fn cores() -> usize {
-    // The standard library's count reads files of control groups, which a replacement is not to open.
-    rustix::thread::sched_getaffinity(None).map_or(1, |set| set.count() as usize)
 }
 
 #[cfg(test)]

@@ -4,19 +4,21 @@
 //! block; waiting is one `epoll_wait` over all links, the channel of accepted links and news.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::Receiver;
 use rustix::event::{PollFd, PollFlags, epoll};
+use rustix::io::Errno;
+use rustix::net::{self, SendAncillaryBuffer, SendFlags};
 use socket2::{SockAddr, Socket};
 
 use super::connect::{connect, down, tune};
 use super::options::LinkOptions;
-use super::patience::cores;
 use super::{Accepted, Address, LinkError, LinkId, Patience, Transport, timespec};
+use crate::binding::cores;
 use crate::rank::{Generation, PeerId};
 use crate::time::Clock;
 use crate::wire::handshake::{JobKey, Opening};
@@ -37,6 +39,8 @@ pub struct SocketTransport {
     key: JobKey,
     me: PeerId,
     options: LinkOptions,
+    /// Cores that were there for all ranks when this process began.
+    cores: usize,
     clock: Clock,
     generation: Option<Generation>,
     /// Where the peers of this generation are reached.
@@ -82,6 +86,7 @@ impl SocketTransport {
             key,
             me,
             options,
+            cores: cores().len(),
             clock: Clock::start(),
             generation: None,
             peers: HashMap::new(),
@@ -196,9 +201,18 @@ impl Transport for SocketTransport {
 
     fn send(&mut self, link: LinkId, pieces: &[IoSlice<'_>]) -> Result<usize, LinkError> {
         let entry = self.links.get_mut(&link).ok_or_else(|| down("closed"))?;
-        match entry.socket.write_vectored(pieces) {
+        // Straight system calls: those of the C library are points of cancellation, which costs as much as the crate's
+        // own part in a message.
+        let sent = match pieces {
+            [piece] => net::send(&entry.socket, piece, SendFlags::NOSIGNAL),
+            pieces => {
+                let mut control = SendAncillaryBuffer::default();
+                net::sendmsg(&entry.socket, pieces, &mut control, SendFlags::NOSIGNAL)
+            }
+        };
+        match sent {
             Ok(count) => Ok(count),
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
             Err(error) => Err(down(error)),
         }
     }
@@ -206,13 +220,13 @@ impl Transport for SocketTransport {
     fn receive(&mut self, link: LinkId, pieces: &mut [IoSliceMut<'_>]) -> Result<usize, LinkError> {
         let entry = self.links.get_mut(&link).ok_or_else(|| down("closed"))?;
         let received = match pieces {
-            [piece] => entry.socket.read(piece),
-            pieces => entry.socket.read_vectored(pieces),
+            [piece] => rustix::io::read(&entry.socket, &mut **piece),
+            pieces => rustix::io::readv(&entry.socket, pieces),
         };
         match received {
             Ok(0) => Err(down("closed by the other side")),
             Ok(count) => Ok(count),
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
             Err(error) => Err(down(error)),
         }
     }
@@ -251,7 +265,7 @@ impl Transport for SocketTransport {
     }
 
     fn patience(&self, ranks: usize) -> Patience {
-        self.options.waiting.patience(ranks, cores())
+        self.options.waiting.patience(ranks, self.cores)
     }
 }
 
