@@ -127,7 +127,12 @@ fn round<T: ft_comm::Plain + From<u8> + PartialEq>(
     let (mut packed, mut due) = (vec![], vec![blank; buf.len()]);
     theirs.sent.gather(&theirs.out, &mut packed);
     theirs.received.scatter(&packed, &mut due);
-    assert!(buf == due, "seed {seed}, round {round}, rank {rank}: {:?} to {:?}", theirs.sent, theirs.received);
+    assert!(
+        buf == due,
+        "seed {seed}, round {round}, rank {rank}: {:?} to {:?}",
+        theirs.sent,
+        theirs.received
+    );
     Ok(size_of_val(&packed[..]))
 }
 

@@ -41,7 +41,11 @@ fn main() -> Result<(), CommError> {
         let (mut buf, mut next) = (vec![0; LENGTH], vec![0; senders + 1]);
         for _ in 0..senders * MESSAGES {
             let from = comm.recv(&mut buf, Source::Any, 1)?.source;
-            assert!(buf.iter().all(|got| *got == byte(from, next[from])), "message {} of rank {from}", next[from]);
+            assert!(
+                buf.iter().all(|got| *got == byte(from, next[from])),
+                "message {} of rank {from}",
+                next[from]
+            );
             next[from] += 1;
         }
         let held = memory_peak() - before;

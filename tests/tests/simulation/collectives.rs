@@ -9,7 +9,7 @@ use ft_comm::{
 };
 
 use super::operation::{Call, KINDS};
-use super::{Choices, Course, checker, for_seeds};
+use super::{Choices, Course, checker, for_all, seeds};
 
 const STEPS: u64 = 40;
 /// Most collectives that are under way at once.
@@ -142,12 +142,7 @@ fn step<'a>(
 }
 
 /// From the last repair to the end.
-fn attempt(
-    world: &mut World,
-    seed: u64,
-    done: &mut u64,
-    made: &mut Option<Made>,
-) -> Result<(), Problem> {
+fn attempt(world: &mut World, seed: u64, done: &mut u64, made: &mut Option<Made>) -> Result<(), Problem> {
     if let Some(old) = made {
         old.is_stale()?;
     }
@@ -186,7 +181,7 @@ fn simulate(seed: u64) -> SimOutcome<Result<u64, Problem>> {
     let mut config = Config::rough(seed, 1 + choices.below(7) as usize);
     // Links that are cut for a while look like failures of living ranks.
     let cuts = choices.below(4) == 0;
-    config.faults = Faults { cuts, ..Faults::kills(1 + choices.below(4) as u32, Duration::from_millis(60)) };
+    config.faults = Faults { cuts, ..Faults::kills(1 + choices.below(4) as u32, Duration::from_millis(30)) };
     sim::run(config, |world| program(world, seed))
 }
 
@@ -213,5 +208,5 @@ fn check(outcome: &SimOutcome<Result<u64, Problem>>) -> Result<Course, String> {
 #[test]
 fn collectives_are_right_or_interrupted_whoever_dies() {
     let courses = [Course::Undisturbed, Course::Repaired];
-    for_seeds("collectives_are_right", &courses, |seed| check(&simulate(seed)));
+    for_all(seeds(300), "collectives_are_right", &courses, |seed| check(&simulate(seed)));
 }
