@@ -3,21 +3,23 @@
 //!
 //! `ftrun -n 4 --watchdog 1 target/release/examples/stuck`
 //!
-//! With the argument `computing` only rank 0 keeps the others waiting: it computes, and makes no call.
+//! With the argument `computing` only rank 0 keeps the others waiting: it computes, and makes no call. With `missing` rank 1
+//! does, and the others wait for it in an allreduce.
 
-use ft_comm::{CommError, World};
+use ft_comm::{CommError, Op, World};
 
 fn main() -> Result<(), CommError> {
     let mut world = World::init()?;
     let (rank, comm) = (world.rank(), world.comm());
-    let computing = std::env::args().nth(1).is_some_and(|argument| argument == "computing");
+    let argument = std::env::args().nth(1).unwrap_or_default();
     let mut other = [0u64];
-    match (rank, computing) {
-        (0, true) => loop {
+    match (rank, argument.as_str()) {
+        (0, "computing") | (1, "missing") => loop {
             // Stands for a computation that does not end.
             std::thread::park();
         },
-        (0 | 1, false) if comm.size() > 1 => {
+        (_, "missing") => comm.allreduce(&mut other, Op::Sum)?,
+        (0 | 1, "") if comm.size() > 1 => {
             comm.recv(&mut other, 1 - rank, 10 + rank as u32)?;
             comm.send(&[rank as u64], 1 - rank, 11 - rank as u32)?;
         }

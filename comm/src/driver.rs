@@ -97,7 +97,7 @@ pub(crate) struct Driver {
     /// Operations that nobody waits for any more; their memory is freed when they are finished.
     detached: Vec<OpId>,
     detached_activities: Vec<ActivityId>,
-    /// Counts what has come or gone over links.
+    /// Counts what has come or gone over links, and what step lists have made of it.
     moves: u64,
     ready: Vec<LinkId>,
     /// The rank is done and waits for the others.
@@ -490,6 +490,8 @@ impl Driver {
     /// Waits until something has moved; for operations that own their memory.
     pub(crate) fn await_change(&mut self) -> Result<(), CommError> {
         let before = self.moves;
+        // Another call may have sent or received what a step list waited for.
+        self.advance_all(&mut Memory::none())?;
         let moved = |driver: &mut Self| (driver.moves != before).then_some(());
         self.run_until(&mut Memory::none(), Hint::Any, moved)
     }

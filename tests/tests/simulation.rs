@@ -7,12 +7,16 @@
 mod bag;
 #[path = "simulation/checker.rs"]
 mod checker;
+#[path = "simulation/collectives.rs"]
+mod collectives;
 #[path = "simulation/commit.rs"]
 mod commit;
 #[path = "simulation/damage.rs"]
 mod damage;
 #[path = "simulation/messages.rs"]
 mod messages;
+#[path = "../../comm/examples/operations/operation.rs"]
+mod operation;
 #[path = "simulation/repair.rs"]
 mod repair;
 

@@ -1,16 +1,18 @@
 //! Every collective, blocking and not, with every type and operation, against a serial reference; and point-to-point
 //! messages of all kinds.
 //!
-//! `ftrun -n 7 target/release/examples/conformance`
+//! `ftrun -n 7 target/release/examples/conformance [BYTES]`: the longest buffers of collectives have BYTES, 1 MiB if they are
+//! not given.
 
 use ft_comm::{CommError, World};
 
 mod checks;
 
 fn main() -> Result<(), CommError> {
+    let long = std::env::args().nth(1).map_or(1 << 20, |bytes| bytes.parse().expect("a number of bytes"));
     let mut world = World::init()?;
     let comm = world.comm().clone();
-    checks::collectives(&comm, 1 << 20)?;
+    checks::collectives(&comm, long)?;
     checks::messages(&comm)?;
     checks::communicators(&comm)?;
     if comm.rank() == 0 {

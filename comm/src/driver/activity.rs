@@ -256,6 +256,7 @@ impl Driver {
             let part = part_of(step);
             if let Some(error) = self.endpoint.finish(op).and_then(|outcome| wrong(outcome, step, due)) {
                 running.error = Some(error(running.list.name));
+                self.moves += 1;
                 self.stock.forget(op);
                 return true;
             }
@@ -268,7 +269,9 @@ impl Driver {
                 Role::Send | Role::Receive => drop(self.stock.forget(op)),
             }
         }
-        running.pending.len() < before
+        let reaped = running.pending.len() < before;
+        self.moves += u64::from(reaped);
+        reaped
     }
 
     /// Starts the next step, which nothing blocks.

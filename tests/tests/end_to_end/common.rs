@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -67,6 +67,7 @@ pub(crate) fn real_matrix() -> Option<PathBuf> {
 pub(crate) struct Run {
     command: Command,
     stdin: Vec<u8>,
+    stdin_stays_open: bool,
     mark: String,
     limit: Duration,
     text: String,
@@ -86,7 +87,8 @@ impl Run {
         command.env(MARK, &mark).process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let run = Self { command, stdin: Vec::new(), mark, limit: Duration::from_secs(30), text: name };
+        let (stdin, limit) = (Vec::new(), Duration::from_secs(30));
+        let run = Self { command, stdin, stdin_stays_open: false, mark, limit, text: name };
         arguments.split_whitespace().fold(run, Self::arg)
     }
 
@@ -100,22 +102,33 @@ impl Run {
         Self { stdin, ..self }
     }
 
+    /// Its standard input is empty and ends when [`Running::end_stdin`] says so.
+    pub(crate) fn open_stdin(self) -> Self {
+        Self { stdin_stays_open: true, ..self }
+    }
+
     pub(crate) fn limit(self, seconds: u64) -> Self {
         Self { limit: Duration::from_secs(seconds), ..self }
     }
 
     pub(crate) fn start(self) -> Running {
-        let Self { mut command, stdin, mark, limit, text } = self;
+        let Self { mut command, stdin, stdin_stays_open, mark, limit, text } = self;
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{text}: {error}"));
         let (sender, news) = channel();
         read_all(child.stdout.take().unwrap(), sender.clone(), News::Stdout);
         read_all(child.stderr.take().unwrap(), sender.clone(), News::Stderr);
         let mut input = child.stdin.take().unwrap();
-        // A program that ends without reading is no problem of the writer.
-        std::thread::spawn(move || _ = input.write_all(&stdin));
+        let mut held = None;
+        if stdin_stays_open {
+            held = Some(input);
+        } else {
+            // A program that ends without reading is no problem of the writer.
+            std::thread::spawn(move || _ = input.write_all(&stdin));
+        }
         let id = Pid::from_child(&child);
         std::thread::spawn(move || sender.send(News::Exit(child.wait().expect("a child can be waited for"))));
-        Running { id, news, mark, limit, text, stdout: vec![], stderr: vec![], status: None, closed: 0 }
+        let (stdout, stderr) = (vec![], vec![]);
+        Running { id, news, stdin: held, mark, limit, text, stdout, stderr, status: None, closed: 0 }
     }
 
     /// Runs it to its end; no process of it is left.
@@ -147,6 +160,7 @@ fn read_all(mut from: impl Read + Send + 'static, to: Sender<News>, piece: fn(Ve
 pub(crate) struct Running {
     id: Pid,
     news: Receiver<News>,
+    stdin: Option<ChildStdin>,
     mark: String,
     limit: Duration,
     text: String,
@@ -168,6 +182,11 @@ impl Running {
 
     pub(crate) fn signal(&self, signal: Signal) {
         rustix::process::kill_process(self.id, signal).unwrap();
+    }
+
+    /// Nothing more comes on its standard input.
+    pub(crate) fn end_stdin(&mut self) {
+        self.stdin = None;
     }
 
     /// Waits until `part` was printed, on either stream.

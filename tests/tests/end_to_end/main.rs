@@ -5,13 +5,17 @@
 
 mod bench;
 mod common;
+mod conformance;
 mod disk;
 mod examples;
 mod invariant9;
 mod kills;
 mod lifecycle;
 mod limits;
+mod many_ranks;
+mod messages;
 mod montecarlo;
+mod operations;
 mod random_kills;
 mod seismic;
 mod small_apps;

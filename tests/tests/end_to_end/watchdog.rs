@@ -46,6 +46,19 @@ fn a_rank_that_computes_is_told_from_those_that_wait() {
     assert_eq!((lines(&outcome, "1 of 2 ranks wait"), lines(&outcome, "a deadlock?")), (1, 0), "{outcome}");
 }
 
+#[test]
+fn a_collective_that_one_rank_does_not_call_is_named_with_that_rank() {
+    let missing = "rank 1 computes: it is in no call";
+    let outcome = stuck("--watchdog 0.3 -n 4", "missing", missing);
+    // The last account knows all that wait; on a busy machine one came before that knew fewer.
+    let account = outcome.stderr.rsplit_once("3 of 4 ranks wait").expect("three ranks wait").1;
+    for rank in [0, 2, 3] {
+        assert!(account.contains(&format!("rank {rank} waits in allreduce for rank ")), "{outcome}");
+    }
+    assert!(account.contains("rank 0 waits in allreduce for rank 1, since "), "{outcome}");
+    assert!(account.contains(missing) && !account.contains("rank 1 waits"), "{outcome}");
+}
+
 /// All ranks but the one that was lost wait for it; then the repaired job goes on, and nothing is said.
 #[test]
 fn a_job_that_moves_is_not_spoken_of() {
