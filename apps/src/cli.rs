@@ -102,6 +102,12 @@ pub(crate) struct Options {
     /// How ranks wait for messages: spin (a core for every rank), yield (more ranks than cores), sleep (least power), or auto
     #[arg(long, value_name = "W", value_parser = one_of::<Waiting>(&Waiting::NAMES), default_value_t)]
     pub(crate) wait: Waiting,
+    /// Choose collective algorithms by this table, as 'ftrun bench collectives' writes it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) collectives: Option<PathBuf>,
+    /// Check before each collective call that all ranks make the same one
+    #[arg(long)]
+    pub(crate) check: bool,
     /// Say which ranks wait in which calls, and for whom, when some have waited this long
     #[arg(long, value_name = "SECONDS", value_parser = positive_time)]
     pub(crate) watchdog: Option<Duration>,
@@ -445,6 +451,10 @@ mod tests {
         assert_eq!((options.ranks(), options.verbose), (3, true));
         let (options, _) = cg("ftrun --wait sleep cg --poisson 8 --transport tcp");
         assert_eq!((options.transport, options.wait), (Carrier::Tcp, Waiting::Sleep));
+        for line in ["ftrun --check --collectives a.table cg --poisson 8", "ftrun cg --collectives a.table --poisson 8 --check"] {
+            let (options, _) = cg(line);
+            assert_eq!((options.collectives.as_deref(), options.check), (Some(Path::new("a.table")), true));
+        }
         for part in ["matrix: Some(\"a.mtx\")", "rhs: File(\"b.mtx\")", "precond: Jacobi"] {
             assert!(args.contains(part), "{args}");
         }

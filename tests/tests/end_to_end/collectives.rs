@@ -1,0 +1,54 @@
+//! Tables of collective algorithms, the measurements that write them, and the check of collective calls.
+
+use serde_json::Value;
+
+use crate::common::{Run, example};
+
+#[test]
+fn a_mismatch_that_is_checked_names_both_calls() {
+    for (what, parts) in [
+        ("call", ["rank 0 calls allreduce of 8 elements of 8 bytes", "rank 1 calls barrier"]),
+        ("count", ["rank 0 calls allreduce of 8 elements", "rank 1 calls allreduce of 4 elements"]),
+        ("root", ["bcast of 8 elements of 8 bytes with root 0", "rank 1 calls bcast of 8 elements of 8 bytes with root 1"]),
+    ] {
+        let outcome = Run::ftrun("-n 4 --check").arg(example("mismatch")).arg(what).limit(10).finish().expect(1);
+        for part in parts {
+            assert!(outcome.stderr.contains(part), "{part}: {outcome}");
+        }
+    }
+}
+
+#[test]
+fn calls_that_agree_pass_the_check() {
+    let checked = Run::ftrun("-n 4 --check --json collective --rounds 3 --elements 100").finish().expect(0);
+    assert_eq!(checked.report().0["result"]["wrong"], 0, "{checked}");
+}
+
+#[test]
+fn a_table_is_used_on_both_sides_of_the_app_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("slow.table");
+    std::fs::write(&file, "name: slow\nallreduce * * tree\nbcast * * linear # why not\n").unwrap();
+    let before = Run::ftrun("-n 3 --json --collectives").arg(&file).arg("pi").finish().expect(0).report();
+    let behind = Run::ftrun("-n 3 --json pi --collectives").arg(&file).finish().expect(0).report();
+    let builtin = Run::ftrun("-n 3 --json pi").finish().expect(0).report();
+    let name = |report: &Value| report["selection"].as_str().unwrap().to_owned();
+    assert!(name(&before.0).starts_with("slow-"), "{}", before.0);
+    assert_eq!(name(&before.0), name(&behind.0));
+    assert!(name(&builtin.0).starts_with("builtin-"), "{}", builtin.0);
+}
+
+#[test]
+fn a_bad_table_is_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bad.table");
+    std::fs::write(&file, "\nallreduce ranks<=4 * fastest\n").unwrap();
+    for (path, parts) in [
+        (&file, ["bad.table: line 2", "no algorithm \"fastest\" for allreduce"]),
+        (&folder.path().join("none"), ["cannot read", "No such file"]),
+    ] {
+        let outcome = Run::ftrun("-n 2 pi --collectives").arg(path).finish().expect(2);
+        assert_eq!((outcome.stdout.as_str(), outcome.stderr.lines().count()), ("", 1), "{outcome}");
+        assert!(parts.iter().all(|part| outcome.stderr.contains(part)), "{outcome}");
+    }
+}
