@@ -253,14 +253,14 @@ pub(crate) fn parse_app<A: App + Args + 'static>(
 fn after_help() -> String {
     let mut text = String::from("Bundled apps ('ftrun APP --help' says more):\n");
     for Bundled { name, purpose, .. } in BUNDLED {
-        let _ = writeln!(text, "  {name:<12}{purpose}");
+        let _ = writeln!(text, "  {name:<18}{purpose}");
     }
     let _ = writeln!(text, "\nTools ('ftrun TOOL --help' says more):");
     for bench in Bench::augment_subcommands(clap::Command::new(BENCH)).get_subcommands() {
         let about = bench.get_about().map(ToString::to_string).unwrap_or_default();
-        let _ = writeln!(text, "  {:<16}{about}", format!("{BENCH} {}", bench.get_name()));
+        let _ = writeln!(text, "  {:<18}{about}", format!("{BENCH} {}", bench.get_name()));
     }
-    let _ = writeln!(text, "  {PICTURE:<16}Draw a shot gather or a velocity model");
+    let _ = writeln!(text, "  {PICTURE:<18}Draw a shot gather or a velocity model");
     let _ = write!(text, "\nFailures to inject:\n  {}", fault::grammar().replace('\n', "\n  "));
     text
 }
@@ -489,7 +489,7 @@ mod tests {
             (
                 "ftrun foo -n 3",
                 "ftrun: 'foo' is neither a bundled app nor a file; bundled apps: cg, pi, ep, seismic, heat, simulator, \
-                 collective, ring, load",
+                 collective, ring, load, collective-times",
             ),
             ("ftrun -n 0 cg --poisson 4", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
             ("ftrun cg --poisson 4 -n 0", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
@@ -579,7 +579,7 @@ mod tests {
             ("ftrun --version", "ftrun 0"),
             ("ftrun cg --help", "--poisson2d"),
             ("ftrun -n 4 cg --help", "--kill"),
-            ("ftrun --help", "bench recovery  What"),
+            ("ftrun --help", "bench recovery    What"),
             ("ftrun bench --help", "recovery"),
             ("ftrun bench recovery --help", "--schemes"),
         ] {

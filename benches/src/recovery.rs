@@ -32,6 +32,7 @@ mod units;
 
 pub use self::error::BenchError;
 pub use self::forecast::Progress;
+pub(crate) use self::child::complaint;
 pub(crate) use self::machine::FreshFolder;
 pub use self::machine::{Disk, Machine};
 pub use self::measurement::{CHECKPOINT_PHASES, Measurement, RECOVERY_PHASES};
@@ -39,6 +40,7 @@ pub use self::order::{FRESH_DISK, Kind, Order};
 pub use self::results::{Curve, CurvePoint, Results};
 pub use self::session::run;
 pub use self::stats::Spread;
+pub(crate) use self::tables::text as table_text;
 pub use self::summary::{Protected, Summary, UNPROTECTED};
 pub use self::trial::Trial;
 pub(crate) use self::units::{bytes, percent, short};
