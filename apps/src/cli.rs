@@ -185,7 +185,7 @@ pub(crate) fn positive(text: &str) -> Result<f64, String> {
 }
 
 /// Reads one of a few names.
-fn one_of<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+pub(crate) fn one_of<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = String> + Clone + Send + Sync + 'static,
 {
@@ -544,6 +544,17 @@ mod tests {
                 "ftrun: '-n' stands before 'bench', which is no job and takes options behind its name only",
             ),
             ("ftrun bench recovery -n 4 --kill 1@step=3", "ftrun: unexpected argument '--kill' found"),
+            ("ftrun bench collectives --ranks 4,2", "ftrun: --ranks: 2 does not follow 4; name rising numbers"),
+            ("ftrun bench collectives --ranks 1,2", "ftrun: --ranks: 1 rank has nobody to talk to"),
+            ("ftrun bench collectives --time 0", "ftrun: invalid value '0' for '--time <S>': must be a number above 0"),
+            (
+                "ftrun bench collectives --model --output a",
+                "ftrun: the argument '--model' cannot be used with '--output <TABLE>'",
+            ),
+            (
+                "ftrun bench collectives --output /no/such/folder/a",
+                "ftrun: --output: cannot write /no/such/folder/a: No such file or directory (os error 2)",
+            ),
             ("ftrun --transport udp ./x", "ftrun: invalid value 'udp' for '--transport <T>'"),
             ("ftrun cg --poisson 4 --wait nap", "ftrun: invalid value 'nap' for '--wait <W>'"),
             ("ftrun bench", "ftrun: 'ftrun bench' requires a subcommand but one was not provided"),
@@ -582,6 +593,7 @@ mod tests {
             ("ftrun --help", "bench recovery    What"),
             ("ftrun bench --help", "recovery"),
             ("ftrun bench recovery --help", "--schemes"),
+            ("ftrun bench collectives --help", "--model"),
         ] {
             let stop = read(line).expect_err(line);
             assert!(stop.status == 0 && stop.text.contains(part), "{line}: {}", stop.text);

@@ -52,3 +52,59 @@ fn a_bad_table_is_one_line() {
         assert!(parts.iter().all(|part| outcome.stderr.contains(part)), "{outcome}");
     }
 }
+
+#[test]
+fn the_table_that_is_measured_is_one_that_can_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let [table, csv, html] = ["a.table", "a.csv", "a.html"].map(|name| folder.path().join(name));
+    let run = Run::ftrun("bench collectives --ranks 2 --time 0.001 --rounds 1 --json --output").arg(&table);
+    let outcome = run.arg("--csv").arg(&csv).arg("--html").arg(&html).limit(120).finish().expect(0);
+    assert_eq!(outcome.stderr, "", "silent in a pipe");
+    let results: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let list = |name: &str| results[name].as_array().unwrap().clone();
+    // An operation has a choice at each size: ten with ten sizes, the barrier, and alltoallv.
+    assert_eq!(list("choices").len(), 10 * 10 + 1 + 10);
+    for case in list("cases") {
+        let seconds = case["time"]["median"].as_f64().unwrap();
+        assert!(seconds > 0.0 && seconds < 10.0, "{case}");
+    }
+    let rows = std::fs::read_to_string(&csv).unwrap();
+    assert_eq!(rows.lines().count(), 1 + list("samples").len());
+    assert!(rows.lines().any(|row| row.starts_with("0,2,allgather,1048576,recursive-doubling,")), "{rows}");
+    let page = std::fs::read_to_string(&html).unwrap();
+    assert!(page.matches("<svg").count() == 11 && !page.contains("NaN"), "{}", page.matches("<svg").count());
+
+    let used = Run::ftrun("-n 4 --json collective --rounds 20 --elements 500 --collectives").arg(&table);
+    let report = used.finish().expect(0).report();
+    assert_eq!(report.0["result"]["wrong"], 0);
+    let text = std::fs::read_to_string(&table).unwrap();
+    let name = text.lines().find_map(|line| line.strip_prefix("name: ")).unwrap();
+    assert!(report.0["selection"].as_str().unwrap().starts_with(&format!("{name}-")), "{}", report.0);
+    // The identity is that of this very table: another line, another identity.
+    let other = folder.path().join("b.table");
+    std::fs::write(&other, text.replace("barrier", "#barrier")).unwrap();
+    let run = Run::ftrun("-n 2 --json pi --collectives").arg(&other).finish().expect(0);
+    assert_ne!(run.report().0["selection"], report.0["selection"]);
+}
+
+#[test]
+fn the_model_is_held_against_the_clock() {
+    let folder = tempfile::tempdir().unwrap();
+    let html = folder.path().join("a.html");
+    let run = Run::ftrun("bench collectives --model --ranks 2,4 --time 0.001 --rounds 1 --json --html").arg(&html);
+    let outcome = run.limit(120).finish().expect(0);
+    let results: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let fitted = &results["fitted"];
+    for name in ["overhead_s", "byte_s", "reduce_byte_s"] {
+        assert!(fitted["machine"][name].as_f64().unwrap() > 0.0, "{name}: {fitted}");
+    }
+    let checks = fitted["checks"].as_array().unwrap();
+    assert_eq!(checks.len(), results["cases"].as_array().unwrap().len());
+    assert!(checks.iter().all(|check| check["ratio"].as_f64().unwrap() > 0.0), "{checks:?}");
+    let most = |points: &Value| points["points"].as_array().unwrap().last().unwrap()["ranks"].clone();
+    assert!(fitted["predictions"].as_array().unwrap().iter().all(|of| most(of) == 4096));
+    let page = std::fs::read_to_string(&html).unwrap();
+    // Eleven operations with three sizes, and the barrier.
+    assert_eq!(page.matches("<svg").count(), 34);
+    assert!(results["table"].is_null() && !page.contains("NaN"));
+}
