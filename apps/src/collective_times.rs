@@ -1,7 +1,8 @@
 //! `collective-times`: every algorithm of every collective operation, checked and timed, for `ftrun bench collectives`.
 //!
 //! All algorithms of an operation run in the same processes and take turns batch by batch, so that what else the machine
-//! does meets all of them alike.
+//! does meets all of them alike. Every other call goes through the ranks in reversed order: so each call waits for the one
+//! before, and what is timed is how long it takes, not how soon a root can begin the next.
 
 mod calls;
 mod links;
@@ -14,7 +15,7 @@ use ft_benches::messages::batches::more;
 use ft_checkpoint::{Flow, Program};
 use ft_comm::collective::{Operation, Selection};
 use ft_comm::time::Clock;
-use ft_comm::{CommError, Op, World};
+use ft_comm::{CommError, Communicator, Op, World};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -114,21 +115,29 @@ impl Candidate {
 
 impl CollectiveTimes {
     /// Checks and times all algorithms of an operation with one size.
-    fn time(&mut self, world: &World, operation: Operation, bytes: usize) -> Result<(), CommError> {
+    fn time(
+        &mut self,
+        world: &World,
+        reversed: &Communicator,
+        operation: Operation,
+        bytes: usize,
+    ) -> Result<(), CommError> {
         let comm = world.comm();
         let fitting = operation.algorithms().filter(|name| fits(operation, name, comm.size(), true));
         let mut candidates: Vec<Candidate> =
             fitting.map(|name| Candidate::new(operation, name)).collect();
-        let mut call = Call::new(operation, bytes, comm);
+        let mut turns = [comm, reversed].map(|comm| (comm, Call::new(operation, bytes, comm)));
         let share_s = self.args.time / BATCHES as f64;
         let mut is_slow = false;
         for candidate in &mut candidates {
             world.choose_algorithms(candidate.table.clone());
-            call.fill();
-            call.call(comm)?;
-            self.times.wrong += call.wrong();
+            for (comm, call) in &mut turns {
+                call.fill();
+                call.call(comm)?;
+                self.times.wrong += call.wrong();
+            }
             loop {
-                let each_s = self.batch(world, &mut call, candidate.calls)?;
+                let each_s = self.batch(&mut turns, candidate.calls)?;
                 is_slow |= candidate.calls == 1 && each_s > self.args.time;
                 match more(candidate.calls, each_s, share_s) {
                     Some(calls) => candidate.calls = calls,
@@ -139,7 +148,7 @@ impl CollectiveTimes {
         for _ in 0..if is_slow { FEWEST } else { BATCHES } {
             for candidate in &mut candidates {
                 world.choose_algorithms(candidate.table.clone());
-                candidate.batches.push(self.batch(world, &mut call, candidate.calls)?);
+                candidate.batches.push(self.batch(&mut turns, candidate.calls)?);
             }
         }
         world.choose_algorithms(Selection::builtin());
@@ -157,11 +166,12 @@ impl CollectiveTimes {
     }
 
     /// Seconds of a call, on the slowest rank; the same on all ranks, which so decide alike.
-    fn batch(&self, world: &World, call: &mut Call, calls: usize) -> Result<f64, CommError> {
-        let comm = world.comm();
+    fn batch(&self, turns: &mut [(&Communicator, Call); 2], calls: usize) -> Result<f64, CommError> {
+        let comm = turns[0].0;
         comm.barrier()?;
         let start = self.clock.now();
-        for _ in 0..calls {
+        for number in 0..calls {
+            let (comm, call) = &mut turns[number % 2];
             call.call(comm)?;
         }
         let mut slowest = [self.clock.now().since(start).as_secs_f64()];
@@ -186,11 +196,12 @@ impl Program for CollectiveTimes {
         }
         let sizes: Vec<usize> =
             self.args.sizes.iter().map(|&bytes| usize::try_from(bytes).unwrap_or(usize::MAX)).collect();
+        let Some(reversed) = world.comm().split(Some(0), -(world.rank() as i64))? else { return Ok(Flow::Done) };
         for operation in Operation::ALL {
             let sizes = if operation == Operation::Barrier { &[0][..] } else { &sizes };
             for &bytes in sizes.iter().filter(|&&bytes| is_offered(operation, world.size(), bytes)) {
                 self.reporter.say(world, || (None, format!("{operation} of {bytes} bytes")));
-                self.time(world, operation, bytes)?;
+                self.time(world, &reversed, operation, bytes)?;
             }
         }
         Ok(Flow::Done)

@@ -3,7 +3,7 @@
 use super::measured::Case;
 
 /// Differences below this part of the fastest time are no reason for another algorithm, however small the spread.
-const NOTICEABLE: f64 = 0.03;
+const NOTICEABLE: f64 = 0.05;
 
 /// The algorithms of one operation with one number of ranks and bytes.
 pub(crate) type AtSize<'a> = [&'a Case];

@@ -19,6 +19,7 @@ struct Range {
 /// lines follow.
 pub(crate) fn table(name: &str, cases: &[Case]) -> Selection {
     let mut text = format!("name: {name}\n");
+    let builtin = Selection::builtin().to_string();
     for operation in Operation::ALL {
         let of = |case: &&Case| case.operation == operation;
         let mut ranks: Vec<usize> = cases.iter().filter(of).map(|case| case.ranks).collect();
@@ -34,10 +35,19 @@ pub(crate) fn table(name: &str, cases: &[Case]) -> Selection {
         for (limit, ranges) in lines {
             text.extend(ranges.iter().map(|range| range.lines(operation, limit)));
         }
+        let most = cases.iter().filter(of).map(|case| case.ranks).max().unwrap_or(0);
+        let more = builtin.lines().filter(|line| is_for_more(line, operation, most));
+        text.extend(more.map(|line| format!("{line}\n")));
     }
-    let lines = Selection::builtin().to_string();
-    text.extend(lines.lines().filter(|line| !line.starts_with("name:")).map(|line| format!("{line}\n")));
     Selection::parse(&text).expect("a table of known algorithms")
+}
+
+/// Whether a line of a table is about an operation on more than `most` ranks.
+fn is_for_more(line: &str, operation: Operation, most: usize) -> bool {
+    let mut columns = line.split_whitespace();
+    let is_of = columns.next() == Some(operation.name());
+    let limit = columns.next().and_then(|ranks| ranks.strip_prefix("ranks<=")?.parse::<usize>().ok());
+    is_of && limit.is_none_or(|limit| limit > most)
 }
 
 impl Range {
@@ -96,16 +106,12 @@ mod tests {
 
     /// Lines of an operation up to some ranks.
     fn lines(table: &Selection, operation: &str, most: usize) -> Vec<String> {
-        let limits: Vec<String> = (1..=most).map(|ranks| format!("ranks<={ranks}")).collect();
-        let words = |line: &str| line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ");
         let text = table.to_string();
-        let own = text.lines().filter(|line| line.split_whitespace().next() == Some(operation)).map(words);
-        let builtin = Selection::builtin().to_string();
-        let count = builtin.lines().filter(|line| line.split_whitespace().next() == Some(operation)).count();
-        let mut own: Vec<String> = own.collect();
-        own.truncate(own.len() - count);
-        assert!(own.iter().all(|line| limits.iter().any(|limit| line.starts_with(limit))), "{own:?}");
-        own
+        let own = text.lines().filter(|line| {
+            line.split_whitespace().next() == Some(operation)
+                && (1..=most).any(|ranks| line.contains(&format!(" ranks<={ranks} ")))
+        });
+        own.map(|line| line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")).collect()
     }
 
     /// Cases of `operation` with times of its first two algorithms.
