@@ -28,7 +28,7 @@ pub(crate) struct CollectivesArgs {
     #[arg(long, value_name = "S", default_value_t = 0.02, value_parser = positive)]
     time: f64,
     /// How often everything is measured
-    #[arg(long, value_name = "R", default_value_t = 3, value_parser = at_least_one)]
+    #[arg(long, value_name = "R", default_value_t = 5, value_parser = at_least_one)]
     rounds: usize,
     /// What carries messages, as for jobs
     #[arg(long, value_name = "T", value_parser = one_of::<Carrier>(&Carrier::NAMES), default_value_t)]

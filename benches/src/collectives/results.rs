@@ -8,10 +8,13 @@ use super::fit::Links;
 use super::measured::{Case, Sample};
 use super::prediction::{Checked, Prediction};
 use super::{csv, page, tables};
-use crate::recovery::{Machine, table_text};
+use crate::recovery::{Machine, Spread, table_text};
 
 /// Rounds below which the spread says nothing.
 const TOO_FEW: usize = 3;
+
+/// Quartiles of a short message this far apart say that the machine does other things.
+const UNSTEADY: f64 = 1.5;
 
 /// All that was measured, and what follows.
 #[derive(Clone, Debug, Serialize)]
@@ -44,6 +47,8 @@ pub struct Results {
 pub struct Fitted {
     /// What it is made of.
     pub links: Links,
+    /// Half a round trip of a short message over the rounds, in seconds.
+    pub short_s: Spread,
     /// Its numbers.
     pub machine: Parameters,
     /// Held against the clock.
@@ -137,6 +142,16 @@ impl Results {
             all.push(format!(
                 "Warning: only {} of at least {TOO_FEW} rounds: how far they spread is not known.",
                 self.rounds
+            ));
+        }
+        if let Some(Fitted { short_s: Spread { low, high, .. }, .. }) = &self.fitted
+            && *high > UNSTEADY * low
+        {
+            all.push(format!(
+                "Warning: a short message took {} to {} in different rounds, so the model is of no steady machine. Run it \
+                 again when nothing else runs.",
+                tables::time(*low),
+                tables::time(*high)
             ));
         }
         if self.ranks.iter().any(|&ranks| ranks > self.machine.cores) {

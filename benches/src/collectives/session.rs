@@ -15,7 +15,7 @@ use super::order::Order;
 use super::prediction::{checks, predictions};
 use super::results::{Fitted, Results};
 use super::table::table;
-use crate::recovery::{BenchError, Machine};
+use crate::recovery::{BenchError, Machine, Spread};
 
 /// Measures all that is ordered. `progress` hears of each job before it begins (jobs done, jobs in all, what is next), and
 /// can end it all.
@@ -51,9 +51,11 @@ pub fn run(
     }
     let cases = cases(&samples);
     let fitted = order.model.then(|| {
+        let short_s = Spread::of(links.iter().map(|links| links.short_s));
         let links = Links::middle(&links);
         let fitted = fit(&links, machine.cores);
-        Fitted { links, machine: fitted.into(), checks: checks(&cases, &fitted), predictions: predictions(&fitted) }
+        let (checks, predictions) = (checks(&cases, &fitted), predictions(&fitted));
+        Fitted { links, short_s, machine: fitted.into(), checks, predictions }
     });
     let table = (!order.model).then(|| table(&machine_name(&machine, &order.transport), &cases));
     Ok(Results {
