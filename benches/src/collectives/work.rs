@@ -9,8 +9,8 @@ const MANY: usize = 64;
 /// The work of all ranks; none where the algorithm does not fit them.
 ///
 /// With many ranks, a list that grows with their number on a rank in the middle is taken for that of all: in such
-/// algorithms (rings, exchanges with everyone) all ranks do the same. Others have lists of a few steps on all ranks but
-/// the root.
+/// algorithms (rings, exchanges with everyone) all ranks do the same, but for whoever has to scatter first. Others have lists of a few
+/// steps on all ranks but the root.
 pub(crate) fn work(operation: Operation, algorithm: &str, ranks: usize, bytes: usize) -> Option<Work> {
     let starts = match operation {
         Operation::ReduceScatter => (0..=ranks).map(|rank| rank * bytes / ranks).collect(),
@@ -21,9 +21,10 @@ pub(crate) fn work(operation: Operation, algorithm: &str, ranks: usize, bytes: u
             Shape { len: bytes, starts: &starts, recv_starts: &starts, ..Shape::new(rank, ranks) };
         steps(operation, algorithm, shape)
     };
-    let middle = list(ranks / 2)?;
-    if ranks > MANY && middle.len() >= ranks / 2 {
-        let Work { messages, bytes, reduced } = Work::of(middle, 1);
+    // An odd one is a leaf of every binomial tree.
+    let typical = list((ranks / 2 | 1).min(ranks - 1))?;
+    if ranks > MANY && typical.len() >= ranks / 2 {
+        let Work { messages, bytes, reduced } = Work::of(typical, 1);
         let all = ranks as f64;
         return Some(Work { messages: all * messages, bytes: all * bytes, reduced: all * reduced });
     }
