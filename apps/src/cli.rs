@@ -451,7 +451,10 @@ mod tests {
         assert_eq!((options.ranks(), options.verbose), (3, true));
         let (options, _) = cg("ftrun --wait sleep cg --poisson 8 --transport tcp");
         assert_eq!((options.transport, options.wait), (Carrier::Tcp, Waiting::Sleep));
-        for line in ["ftrun --check --collectives a.table cg --poisson 8", "ftrun cg --collectives a.table --poisson 8 --check"] {
+        for line in [
+            "ftrun --check --collectives a.table cg --poisson 8",
+            "ftrun cg --collectives a.table --poisson 8 --check",
+        ] {
             let (options, _) = cg(line);
             assert_eq!((options.collectives.as_deref(), options.check), (Some(Path::new("a.table")), true));
         }
@@ -544,9 +547,15 @@ mod tests {
                 "ftrun: '-n' stands before 'bench', which is no job and takes options behind its name only",
             ),
             ("ftrun bench recovery -n 4 --kill 1@step=3", "ftrun: unexpected argument '--kill' found"),
-            ("ftrun bench collectives --ranks 4,2", "ftrun: --ranks: 2 does not follow 4; name rising numbers"),
+            (
+                "ftrun bench collectives --ranks 4,2",
+                "ftrun: --ranks: 2 does not follow 4; name rising numbers",
+            ),
             ("ftrun bench collectives --ranks 1,2", "ftrun: --ranks: 1 rank has nobody to talk to"),
-            ("ftrun bench collectives --time 0", "ftrun: invalid value '0' for '--time <S>': must be a number above 0"),
+            (
+                "ftrun bench collectives --time 0",
+                "ftrun: invalid value '0' for '--time <S>': must be a number above 0",
+            ),
             (
                 "ftrun bench collectives --model --output a",
                 "ftrun: the argument '--model' cannot be used with '--output <TABLE>'",

@@ -124,8 +124,7 @@ impl CollectiveTimes {
     ) -> Result<(), CommError> {
         let comm = world.comm();
         let fitting = operation.algorithms().filter(|name| fits(operation, name, comm.size(), true));
-        let mut candidates: Vec<Candidate> =
-            fitting.map(|name| Candidate::new(operation, name)).collect();
+        let mut candidates: Vec<Candidate> = fitting.map(|name| Candidate::new(operation, name)).collect();
         let mut turns = [comm, reversed].map(|comm| (comm, Call::new(operation, bytes, comm)));
         let share_s = self.args.time / BATCHES as f64;
         let mut is_slow = false;
@@ -196,7 +195,9 @@ impl Program for CollectiveTimes {
         }
         let sizes: Vec<usize> =
             self.args.sizes.iter().map(|&bytes| usize::try_from(bytes).unwrap_or(usize::MAX)).collect();
-        let Some(reversed) = world.comm().split(Some(0), -(world.rank() as i64))? else { return Ok(Flow::Done) };
+        let Some(reversed) = world.comm().split(Some(0), -(world.rank() as i64))? else {
+            return Ok(Flow::Done);
+        };
         for operation in Operation::ALL {
             let sizes = if operation == Operation::Barrier { &[0][..] } else { &sizes };
             for &bytes in sizes.iter().filter(|&&bytes| is_offered(operation, world.size(), bytes)) {

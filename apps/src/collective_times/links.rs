@@ -75,7 +75,11 @@ impl Links {
     pub(super) fn lines(&self) -> Vec<String> {
         let Self { short_s, long_s, each_s, reduce_byte_s } = self;
         vec![
-            format!("{SHORT_BYTES} bytes there: {:.2} us, in a row {:.2} us each", short_s * 1e6, each_s * 1e6),
+            format!(
+                "{SHORT_BYTES} bytes there: {:.2} us, in a row {:.2} us each",
+                short_s * 1e6,
+                each_s * 1e6
+            ),
             format!("{LONG_BYTES} bytes there: {:.1} us", long_s * 1e6),
             format!("added in memory: {:.2} GB/s", 1e-9 / reduce_byte_s),
         ]

@@ -54,7 +54,10 @@ fn arguments(order: &Order, ranks: Option<usize>) -> String {
         format!("--json -n {ranks} --scheme none --transport {transport} collective-times --time {time_s}")
     };
     let sizes: Vec<String> = order.sizes().iter().map(usize::to_string).collect();
-    ranks.map_or_else(|| common(2) + " --links", |ranks| format!("{} --sizes {}", common(ranks), sizes.join(",")))
+    ranks.map_or_else(
+        || common(2) + " --links",
+        |ranks| format!("{} --sizes {}", common(ranks), sizes.join(",")),
+    )
 }
 
 #[cfg(test)]

@@ -47,7 +47,8 @@ pub struct Case {
 pub(crate) fn cases(samples: &[Sample]) -> Vec<Case> {
     let mut times: BTreeMap<(Operation, usize, usize, usize), Vec<&Sample>> = BTreeMap::new();
     for sample in samples {
-        let place = sample.operation.algorithms().position(|name| name == sample.algorithm).unwrap_or(usize::MAX);
+        let place =
+            sample.operation.algorithms().position(|name| name == sample.algorithm).unwrap_or(usize::MAX);
         times.entry((sample.operation, sample.ranks, sample.bytes, place)).or_default().push(sample);
     }
     let case = |((operation, ranks, bytes, _), samples): (_, Vec<&Sample>)| Case {
@@ -86,7 +87,8 @@ mod tests {
             sample(1, "binomial", 3.0),
             sample(2, "binomial", 2.0),
         ];
-        let seen: Vec<_> = cases(&samples).into_iter().map(|case| (case.algorithm, case.time.median)).collect();
+        let seen: Vec<_> =
+            cases(&samples).into_iter().map(|case| (case.algorithm, case.time.median)).collect();
         assert_eq!(seen, [("binomial".to_owned(), 2.0), ("pipeline".to_owned(), 6.0)]);
     }
 }

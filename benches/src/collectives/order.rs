@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use ft_comm::collective::{Operation, Shape, equal_starts, steps};
 
 /// Sizes that a table is made of, in bytes.
-const SIZES: [usize; 10] =
-    [8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
+const SIZES: [usize; 10] = [8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
 /// Sizes that the model is held against.
 pub(crate) const MODEL_SIZES: [usize; 3] = [8, 16 << 10, 1 << 20];
 /// Bytes that all ranks together get from others in one call, at most, where each of them has a part for each.

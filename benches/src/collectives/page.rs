@@ -30,7 +30,11 @@ pub(crate) fn page(results: &Results) -> String {
         }
         None => {
             parts.extend(measured(results));
-            parts.push(Part { heading: "Choices".into(), table: Some(tables::choices(&results.choices)), ..Part::default() });
+            parts.push(Part {
+                heading: "Choices".into(),
+                table: Some(tables::choices(&results.choices)),
+                ..Part::default()
+            });
             "The fastest collective algorithms"
         }
     };
@@ -63,10 +67,15 @@ fn measured(results: &Results) -> Vec<Part> {
         if operation == Operation::Barrier {
             return None;
         }
-        let heading = if last.replace(operation) == Some(operation) { String::new() } else { operation.to_string() };
+        let heading =
+            if last.replace(operation) == Some(operation) { String::new() } else { operation.to_string() };
         let line = |name: &str| Series {
             name: name.to_owned(),
-            points: cases.iter().filter(|case| case.algorithm == name).map(|case| dot(case, case.bytes)).collect(),
+            points: cases
+                .iter()
+                .filter(|case| case.algorithm == name)
+                .map(|case| dot(case, case.bytes))
+                .collect(),
             ..Series::default()
         };
         let chart = LineChart {
@@ -91,7 +100,8 @@ fn model(results: &Results, fitted: &Fitted) -> Vec<Part> {
     let mut last = None;
     for group in fitted.predictions.chunk_by(|a, b| (a.operation, a.bytes) == (b.operation, b.bytes)) {
         let (operation, size) = (group[0].operation, group[0].bytes);
-        let heading = if last.replace(operation) == Some(operation) { String::new() } else { operation.to_string() };
+        let heading =
+            if last.replace(operation) == Some(operation) { String::new() } else { operation.to_string() };
         let series = group.iter().map(|of| {
             let cases = results.cases.iter().filter(|case| {
                 (case.operation, case.bytes) == (operation, size) && case.algorithm == of.algorithm
@@ -102,7 +112,11 @@ fn model(results: &Results, fitted: &Fitted) -> Vec<Part> {
                 ..Series::new(of.algorithm.clone(), line)
             }
         });
-        let of = if operation == Operation::Barrier { String::new() } else { format!(" of {}", bytes(size as u64)) };
+        let of = if operation == Operation::Barrier {
+            String::new()
+        } else {
+            format!(" of {}", bytes(size as u64))
+        };
         let chart = LineChart {
             title: format!("{operation}{of}"),
             x: ChartAxis::log("ranks"),
@@ -111,7 +125,8 @@ fn model(results: &Results, fitted: &Fitted) -> Vec<Part> {
         };
         parts.push(Part { heading, picture: Some(chart.draw()), ..Part::default() });
     }
-    let table = |heading: &str, table: Table| Part { heading: heading.into(), table: Some(table), ..Part::default() };
+    let table =
+        |heading: &str, table: Table| Part { heading: heading.into(), table: Some(table), ..Part::default() };
     parts.push(table("Measured beside predicted", tables::checks(&fitted.checks)));
     parts.push(table(
         "Predicted, all ranks on this host",

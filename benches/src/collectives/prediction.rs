@@ -84,13 +84,15 @@ pub(crate) fn predictions(machine: &Machine) -> Vec<Prediction> {
     for operation in Operation::ALL {
         let sizes = if operation == Operation::Barrier { &[0][..] } else { &MODEL_SIZES };
         for &bytes in sizes {
-            all.extend(operation.algorithms().map(|algorithm| Prediction {
-                operation,
-                algorithm: algorithm.to_owned(),
-                bytes,
-                points: (1..=MOST_DOUBLINGS)
-                    .filter_map(|doublings| predict(operation, algorithm, bytes, 1 << doublings, machine))
-                    .collect(),
+            all.extend(operation.algorithms().map(|algorithm| {
+                Prediction {
+                    operation,
+                    algorithm: algorithm.to_owned(),
+                    bytes,
+                    points: (1..=MOST_DOUBLINGS)
+                        .filter_map(|doublings| predict(operation, algorithm, bytes, 1 << doublings, machine))
+                        .collect(),
+                }
             }));
         }
     }
@@ -145,7 +147,11 @@ mod tests {
             assert!(pair[0].points[11].one_host_s <= pair[1].points[11].one_host_s, "{pair:?}");
         }
         for of in &all {
-            assert!(of.points.iter().all(|point| 0.0 < point.many_hosts_s && point.many_hosts_s <= point.one_host_s));
+            assert!(
+                of.points
+                    .iter()
+                    .all(|point| 0.0 < point.many_hosts_s && point.many_hosts_s <= point.one_host_s)
+            );
         }
     }
 

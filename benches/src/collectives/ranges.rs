@@ -19,7 +19,9 @@ pub(crate) fn is_good(at: &AtSize<'_>, algorithm: &str) -> bool {
 
 /// The algorithm with the least times over some sizes, each size counting the same, among those that are `allowed`.
 pub(crate) fn best<'a>(sizes: &[Vec<&'a Case>], allowed: impl Fn(&str) -> bool) -> Option<&'a str> {
-    let at = |size: &[&Case], name: &str| size.iter().find(|case| case.algorithm == name).map(|case| case.time.median);
+    let at = |size: &[&Case], name: &str| {
+        size.iter().find(|case| case.algorithm == name).map(|case| case.time.median)
+    };
     let everywhere = |name: &str| sizes.iter().map(|size| at(size, name).map(f64::ln)).sum::<Option<f64>>();
     let names = sizes.first()?.iter().map(|case| case.algorithm.as_str()).filter(|name| allowed(name));
     let times = names.filter_map(|name| Some((name, everywhere(name)?)));
@@ -51,7 +53,13 @@ pub(crate) mod tests {
     use crate::recovery::Spread;
 
     /// A case whose times spread by a tenth of the median.
-    pub(crate) fn case(operation: Operation, ranks: usize, bytes: usize, algorithm: &str, seconds: f64) -> Case {
+    pub(crate) fn case(
+        operation: Operation,
+        ranks: usize,
+        bytes: usize,
+        algorithm: &str,
+        seconds: f64,
+    ) -> Case {
         let time = Spread { low: 0.95 * seconds, median: seconds, high: 1.05 * seconds };
         Case { operation, ranks, bytes, algorithm: algorithm.into(), time }
     }
@@ -70,7 +78,8 @@ pub(crate) mod tests {
     }
 
     fn is(times: &[[f64; 3]], expected: &[(usize, &str)]) {
-        let expected: Vec<(usize, String)> = expected.iter().map(|(end, name)| (*end, (*name).into())).collect();
+        let expected: Vec<(usize, String)> =
+            expected.iter().map(|(end, name)| (*end, (*name).into())).collect();
         assert_eq!(cut(times), expected, "{times:?}");
     }
 

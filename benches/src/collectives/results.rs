@@ -87,11 +87,17 @@ impl Results {
             text += &format!("\n{title}\n{}", table_text(table));
         };
         match &self.fitted {
-            None => section("What the table chooses, and the time of the builtin choice over that.", &tables::choices(&self.choices)),
+            None => section(
+                "What the table chooses, and the time of the builtin choice over that.",
+                &tables::choices(&self.choices),
+            ),
             Some(fitted) => {
                 section("Machine of the model.", &tables::machine(&fitted.machine));
                 section("Measured beside predicted.", &tables::checks(&fitted.checks));
-                section("Predicted, all ranks on this host.", &tables::predictions(&fitted.predictions, |at| at.one_host_s));
+                section(
+                    "Predicted, all ranks on this host.",
+                    &tables::predictions(&fitted.predictions, |at| at.one_host_s),
+                );
                 section(
                     "Predicted, one rank a host, links as fast as within this host.",
                     &tables::predictions(&fitted.predictions, |at| at.many_hosts_s),

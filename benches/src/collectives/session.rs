@@ -77,8 +77,13 @@ fn jobs(order: &Order) -> Vec<(usize, Option<usize>)> {
     let mut random = Pcg64::seed_from_u64(1);
     let round = |round: usize| {
         let messages = order.model.then_some(None);
-        let mut jobs: Vec<_> =
-            order.ranks.iter().map(|&ranks| Some(ranks)).chain(messages).map(|ranks| (round, ranks)).collect();
+        let mut jobs: Vec<_> = order
+            .ranks
+            .iter()
+            .map(|&ranks| Some(ranks))
+            .chain(messages)
+            .map(|ranks| (round, ranks))
+            .collect();
         jobs.shuffle(&mut random);
         jobs
     };
@@ -92,7 +97,8 @@ fn machine_name(machine: &Machine, transport: &str) -> String {
 }
 
 fn table_name(host: &str, cores: usize, transport: &str) -> String {
-    let sound = |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '-' };
+    let sound =
+        |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '-' };
     let host: String = host.trim().chars().take(20).map(sound).collect();
     let host = if host.is_empty() { "unknown" } else { &host };
     format!("{host}-{cores}cores-{transport}")
@@ -115,7 +121,10 @@ mod tests {
             model: true,
         };
         let mut all = jobs(&order);
-        assert_eq!(all.iter().map(|job| job.0).collect::<Vec<_>>(), [0; 4].into_iter().chain([1; 4]).chain([2; 4]).chain([3; 4]).collect::<Vec<_>>());
+        assert_eq!(
+            all.iter().map(|job| job.0).collect::<Vec<_>>(),
+            [0; 4].into_iter().chain([1; 4]).chain([2; 4]).chain([3; 4]).collect::<Vec<_>>()
+        );
         all.sort_unstable();
         assert!(all.chunks(4).all(|jobs| jobs.iter().map(|job| job.1).eq([None, Some(2), Some(4), Some(8)])));
         order.model = false;

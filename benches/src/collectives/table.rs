@@ -147,7 +147,8 @@ mod tests {
             ],
         );
         let table = table("here", &all);
-        let expected = ["ranks<=4 bytes<=256 binomial", "ranks<=4 * scatter-gather", "ranks<=8 * scatter-gather"];
+        let expected =
+            ["ranks<=4 bytes<=256 binomial", "ranks<=4 * scatter-gather", "ranks<=8 * scatter-gather"];
         assert_eq!(lines(&table, "reduce", 8), expected);
         assert_eq!(table.algorithm(Operation::Reduce, 3, 8, true), "binomial");
         let builtin = Selection::builtin();

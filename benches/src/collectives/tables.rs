@@ -30,7 +30,10 @@ pub(crate) fn choices(choices: &[Choice]) -> Table {
             if choice.builtin == choice.algorithm { String::new() } else { choice.builtin.clone() },
         ]
     };
-    table(&["operation", "algorithm", "ranks", "bytes", "time", "gain", "instead of"], choices.iter().map(row))
+    table(
+        &["operation", "algorithm", "ranks", "bytes", "time", "gain", "instead of"],
+        choices.iter().map(row),
+    )
 }
 
 /// The numbers of the model.
@@ -44,7 +47,10 @@ pub(crate) fn machine(machine: &Parameters) -> Table {
         ("reduction", "1/R", speed(reduce_byte_s)),
         ("cores", "", cores.to_string()),
     ];
-    table(&["", "", ""], rows.map(|(name, letter, value)| vec![name.into(), letter.into(), value]).into_iter())
+    table(
+        &["", "", ""],
+        rows.map(|(name, letter, value)| vec![name.into(), letter.into(), value]).into_iter(),
+    )
 }
 
 /// Measured beside predicted.

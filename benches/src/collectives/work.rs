@@ -17,8 +17,7 @@ pub(crate) fn work(operation: Operation, algorithm: &str, ranks: usize, bytes: u
         _ => equal_starts(ranks, bytes),
     };
     let list = |rank: usize| -> Option<Vec<Step>> {
-        let shape =
-            Shape { len: bytes, starts: &starts, recv_starts: &starts, ..Shape::new(rank, ranks) };
+        let shape = Shape { len: bytes, starts: &starts, recv_starts: &starts, ..Shape::new(rank, ranks) };
         steps(operation, algorithm, shape)
     };
     // An odd one is a leaf of every binomial tree.
@@ -54,12 +53,15 @@ mod tests {
         for operation in Operation::ALL {
             for algorithm in operation.algorithms() {
                 for bytes in [8, 1 << 20] {
-                    let (long, short) =
-                        (exact(operation, algorithm, 128, bytes), work(operation, algorithm, 128, bytes).unwrap());
+                    let (long, short) = (
+                        exact(operation, algorithm, 128, bytes),
+                        work(operation, algorithm, 128, bytes).unwrap(),
+                    );
                     // Whoever scatters first has a few steps more than the others; and 8 bytes are no equal parts for all.
                     let near = |a: f64, b: f64| (a - b).abs() <= 0.1 * a.max(b);
                     let right = near(long.messages, short.messages)
-                        && (bytes < 128 || near(long.bytes, short.bytes) && near(long.reduced, short.reduced));
+                        && (bytes < 128
+                            || near(long.bytes, short.bytes) && near(long.reduced, short.reduced));
                     assert!(right, "{operation} {algorithm} of {bytes}: {long:?}, {short:?}");
                 }
             }

@@ -9,9 +9,16 @@ fn a_mismatch_that_is_checked_names_both_calls() {
     for (what, parts) in [
         ("call", ["rank 0 calls allreduce of 8 elements of 8 bytes", "rank 1 calls barrier"]),
         ("count", ["rank 0 calls allreduce of 8 elements", "rank 1 calls allreduce of 4 elements"]),
-        ("root", ["bcast of 8 elements of 8 bytes with root 0", "rank 1 calls bcast of 8 elements of 8 bytes with root 1"]),
+        (
+            "root",
+            [
+                "bcast of 8 elements of 8 bytes with root 0",
+                "rank 1 calls bcast of 8 elements of 8 bytes with root 1",
+            ],
+        ),
     ] {
-        let outcome = Run::ftrun("-n 4 --check").arg(example("mismatch")).arg(what).limit(10).finish().expect(1);
+        let outcome =
+            Run::ftrun("-n 4 --check").arg(example("mismatch")).arg(what).limit(10).finish().expect(1);
         for part in parts {
             assert!(outcome.stderr.contains(part), "{part}: {outcome}");
         }
@@ -91,7 +98,8 @@ fn the_table_that_is_measured_is_one_that_can_be_used() {
 fn the_model_is_held_against_the_clock() {
     let folder = tempfile::tempdir().unwrap();
     let html = folder.path().join("a.html");
-    let run = Run::ftrun("bench collectives --model --ranks 2,4 --time 0.001 --rounds 1 --json --html").arg(&html);
+    let run =
+        Run::ftrun("bench collectives --model --ranks 2,4 --time 0.001 --rounds 1 --json --html").arg(&html);
     let outcome = run.limit(120).finish().expect(0);
     let results: Value = serde_json::from_str(&outcome.stdout).unwrap();
     let fitted = &results["fitted"];
