@@ -21,7 +21,7 @@ pub(crate) fn work(operation: Operation, algorithm: &str, ranks: usize, bytes: u
         steps(operation, algorithm, shape)
     };
     // An odd one is a leaf of every binomial tree.
-    let typical = list((ranks / 2 | 1).min(ranks - 1))?;
+    let typical = list(((ranks / 2) | 1).min(ranks - 1))?;
     if ranks > MANY && typical.len() >= ranks / 2 {
         let Work { messages, bytes, reduced } = Work::of(typical, 1);
         let all = ranks as f64;
