@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::cg::CgArgs;
 use crate::cli::{self, Options};
 use crate::collective::CollectiveArgs;
+use crate::collective_times::CollectiveTimesArgs;
 use crate::ep::EpArgs;
 use crate::heat::HeatArgs;
 use crate::load::LoadArgs;
@@ -137,5 +138,11 @@ pub(crate) const BUNDLED: &[Bundled] = &[
         purpose: "Protect a state of any size through steps of any length, to measure what that costs",
         usage: "",
         parse: cli::parse_app::<LoadArgs>,
+    },
+    Bundled {
+        name: "collective-times",
+        purpose: "Check and time every algorithm of the collective operations",
+        usage: "",
+        parse: cli::parse_app::<CollectiveTimesArgs>,
     },
 ];

@@ -1,5 +1,7 @@
 //! `ftrun bench`: measurements of this machine. They start jobs of their own and are measured from outside.
 
+mod collectives;
+
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -16,6 +18,7 @@ use ft_checkpoint::{Layout, Scheme};
 use indicatif::ProgressBar;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use self::collectives::CollectivesArgs;
 use crate::cli::at_least_one;
 use crate::progress::{is_watched, style};
 use crate::size;
@@ -28,6 +31,8 @@ const SCHEMES: [&str; 4] = ["neighbor", "xor", "rs:2+2", FRESH_DISK];
 pub(crate) enum Bench {
     /// What protection costs: without failures, for a checkpoint, for a recovery, in memory, and in long runs
     Recovery(RecoveryArgs),
+    /// Which collective algorithms are the fastest here, as a table for --collectives; or a model of many more ranks
+    Collectives(CollectivesArgs),
 }
 
 /// The arguments of `bench recovery`.
@@ -63,39 +68,22 @@ pub(crate) struct RecoveryArgs {
 impl Bench {
     /// Says what is wrong with the order, before minutes are spent on it.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let Self::Recovery(args) = self;
-        let mut seen = BTreeSet::new();
-        if let Some(twice) = args.state.iter().find(|bytes| !seen.insert(**bytes)) {
-            return Err(format!("--state: {twice} bytes are named twice"));
+        match self {
+            Self::Recovery(args) => args.check(),
+            Self::Collectives(args) => args.check(),
         }
-        let mut seen = BTreeSet::new();
-        for scheme in &args.schemes {
-            let refuse = |why: String| format!("--schemes {scheme}: {why}");
-            if scheme == UNPROTECTED {
-                return Err(refuse("runs without protection are part of every measurement".into()));
-            }
-            if !seen.insert(scheme) {
-                return Err(refuse("named twice".into()));
-            }
-            fits(scheme, args.ranks).map_err(refuse)?;
-        }
-        for (option, file) in [("--csv", &args.csv), ("--html", &args.html)] {
-            let Some(file) = file else { continue };
-            require_writable(file)
-                .map_err(|error| format!("{option}: cannot write {}: {error}", file.display()))?;
-        }
-        Ok(())
     }
-
     pub(crate) fn run(&self) -> ExitCode {
-        let Self::Recovery(args) = self;
         // Signals are heeded between two jobs, so that no files stay in the temporary folder.
         let signal = Arc::new(AtomicUsize::new(0));
         for number in [SIGHUP, SIGINT, SIGTERM] {
             // Without a handler the signal ends this process at once, which is no harm to the results.
             let _ = signal_hook::flag::register_usize(number, signal.clone(), number as usize);
         }
-        let outcome = args.measure(&signal);
+        let outcome = match self {
+            Self::Recovery(args) => args.measure(&signal),
+            Self::Collectives(args) => args.measure(&signal),
+        };
         let status = match (signal.load(Ordering::Relaxed), &outcome) {
             (0, Ok(())) => return ExitCode::SUCCESS,
             (0, Err(_)) => 1,
@@ -109,6 +97,25 @@ impl Bench {
 }
 
 impl RecoveryArgs {
+    fn check(&self) -> Result<(), String> {
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = self.state.iter().find(|bytes| !seen.insert(**bytes)) {
+            return Err(format!("--state: {twice} bytes are named twice"));
+        }
+        let mut seen = BTreeSet::new();
+        for scheme in &self.schemes {
+            let refuse = |why: String| format!("--schemes {scheme}: {why}");
+            if scheme == UNPROTECTED {
+                return Err(refuse("runs without protection are part of every measurement".into()));
+            }
+            if !seen.insert(scheme) {
+                return Err(refuse("named twice".into()));
+            }
+            fits(scheme, self.ranks).map_err(refuse)?;
+        }
+        require_all_writable(&[("--csv", &self.csv), ("--html", &self.html)])
+    }
+
     fn order(&self) -> std::io::Result<Order> {
         let fitting = SCHEMES.into_iter().filter(|scheme| fits(scheme, self.ranks).is_ok());
         let default = || fitting.map(str::to_owned).collect();
@@ -141,9 +148,6 @@ impl RecoveryArgs {
     }
 
     fn write(&self, results: &Results) -> Result<(), String> {
-        let write = |file: &Path, text: String| {
-            std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
-        };
         let printed = match self.json {
             true => serde_json::to_string(results).expect("results can be written") + "\n",
             false => results.text(),
@@ -151,8 +155,16 @@ impl RecoveryArgs {
         // Files first: whoever reads the other end of a pipe may be gone.
         self.csv.iter().try_for_each(|file| write(file, results.csv()))?;
         self.html.iter().try_for_each(|file| write(file, results.html()))?;
-        std::io::stdout().write_all(printed.as_bytes()).map_err(|error| error.to_string())
+        print(&printed)
     }
+}
+
+fn write(file: &Path, text: String) -> Result<(), String> {
+    std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
+}
+
+fn print(text: &str) -> Result<(), String> {
+    std::io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
 }
 
 fn show(bar: &ProgressBar, progress: &Progress) {
@@ -169,6 +181,16 @@ fn fits(scheme: &str, ranks: usize) -> Result<(), String> {
     let text = if scheme == FRESH_DISK { "disk:." } else { scheme };
     let scheme: Scheme = text.parse().map_err(|error: ft_checkpoint::SchemeError| error.to_string())?;
     Layout::new(scheme, ranks, 0, None).map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// Finds out before minutes are spent that the files of some options cannot be written.
+fn require_all_writable(files: &[(&str, &Option<PathBuf>)]) -> Result<(), String> {
+    for (option, file) in files {
+        let Some(file) = file else { continue };
+        require_writable(file)
+            .map_err(|error| format!("{option}: cannot write {}: {error}", file.display()))?;
+    }
+    Ok(())
 }
 
 /// Opens a file for writing and leaves it as it was.

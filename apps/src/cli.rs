@@ -106,6 +106,12 @@ pub(crate) struct Options {
     /// Bind each rank to a share of the cores: auto (if there is a core for every rank) or none
     #[arg(long, value_name = "B", value_parser = one_of::<Binding>(&Binding::NAMES), default_value_t)]
     pub(crate) bind: Binding,
+    /// Choose collective algorithms by this table, as 'ftrun bench collectives' writes it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) collectives: Option<PathBuf>,
+    /// Check before each collective call that all ranks make the same one
+    #[arg(long)]
+    pub(crate) check: bool,
     /// Say which ranks wait in which calls, and for whom, when some have waited this long
     #[arg(long, value_name = "SECONDS", value_parser = positive_time)]
     pub(crate) watchdog: Option<Duration>,
@@ -183,7 +189,7 @@ pub(crate) fn positive(text: &str) -> Result<f64, String> {
 }
 
 /// Reads one of a few names.
-fn one_of<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+pub(crate) fn one_of<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = String> + Clone + Send + Sync + 'static,
 {
@@ -251,14 +257,14 @@ pub(crate) fn parse_app<A: App + Args + 'static>(
 fn after_help() -> String {
     let mut text = String::from("Bundled apps ('ftrun APP --help' says more):\n");
     for Bundled { name, purpose, .. } in BUNDLED {
-        let _ = writeln!(text, "  {name:<12}{purpose}");
+        let _ = writeln!(text, "  {name:<18}{purpose}");
     }
     let _ = writeln!(text, "\nTools ('ftrun TOOL --help' says more):");
     for bench in Bench::augment_subcommands(clap::Command::new(BENCH)).get_subcommands() {
         let about = bench.get_about().map(ToString::to_string).unwrap_or_default();
-        let _ = writeln!(text, "  {:<16}{about}", format!("{BENCH} {}", bench.get_name()));
+        let _ = writeln!(text, "  {:<18}{about}", format!("{BENCH} {}", bench.get_name()));
     }
-    let _ = writeln!(text, "  {PICTURE:<16}Draw a shot gather or a velocity model");
+    let _ = writeln!(text, "  {PICTURE:<18}Draw a shot gather or a velocity model");
     let _ = write!(text, "\nFailures to inject:\n  {}", fault::grammar().replace('\n', "\n  "));
     text
 }
@@ -449,6 +455,13 @@ mod tests {
         assert_eq!((options.ranks(), options.verbose), (3, true));
         let (options, _) = cg("ftrun --wait sleep cg --poisson 8 --transport tcp");
         assert_eq!((options.transport, options.wait), (Carrier::Tcp, Waiting::Sleep));
+        for line in [
+            "ftrun --check --collectives a.table cg --poisson 8",
+            "ftrun cg --collectives a.table --poisson 8 --check",
+        ] {
+            let (options, _) = cg(line);
+            assert_eq!((options.collectives.as_deref(), options.check), (Some(Path::new("a.table")), true));
+        }
         for part in ["matrix: Some(\"a.mtx\")", "rhs: File(\"b.mtx\")", "precond: Jacobi"] {
             assert!(args.contains(part), "{args}");
         }
@@ -483,7 +496,7 @@ mod tests {
             (
                 "ftrun foo -n 3",
                 "ftrun: 'foo' is neither a bundled app nor a file; bundled apps: cg, pi, ep, seismic, heat, simulator, \
-                 collective, ring, load",
+                 collective, ring, load, collective-times",
             ),
             ("ftrun -n 0 cg --poisson 4", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
             ("ftrun cg --poisson 4 -n 0", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
@@ -538,6 +551,23 @@ mod tests {
                 "ftrun: '-n' stands before 'bench', which is no job and takes options behind its name only",
             ),
             ("ftrun bench recovery -n 4 --kill 1@step=3", "ftrun: unexpected argument '--kill' found"),
+            (
+                "ftrun bench collectives --ranks 4,2",
+                "ftrun: --ranks: 2 does not follow 4; name rising numbers",
+            ),
+            ("ftrun bench collectives --ranks 1,2", "ftrun: --ranks: 1 rank has nobody to talk to"),
+            (
+                "ftrun bench collectives --time 0",
+                "ftrun: invalid value '0' for '--time <S>': must be a number above 0",
+            ),
+            (
+                "ftrun bench collectives --model --output a",
+                "ftrun: the argument '--model' cannot be used with '--output <TABLE>'",
+            ),
+            (
+                "ftrun bench collectives --output /no/such/folder/a",
+                "ftrun: --output: cannot write /no/such/folder/a: No such file or directory (os error 2)",
+            ),
             ("ftrun --transport udp ./x", "ftrun: invalid value 'udp' for '--transport <T>'"),
             ("ftrun cg --poisson 4 --wait nap", "ftrun: invalid value 'nap' for '--wait <W>'"),
             ("ftrun bench", "ftrun: 'ftrun bench' requires a subcommand but one was not provided"),
@@ -573,9 +603,10 @@ mod tests {
             ("ftrun --version", "ftrun 0"),
             ("ftrun cg --help", "--poisson2d"),
             ("ftrun -n 4 cg --help", "--kill"),
-            ("ftrun --help", "bench recovery  What"),
+            ("ftrun --help", "bench recovery    What"),
             ("ftrun bench --help", "recovery"),
             ("ftrun bench recovery --help", "--schemes"),
+            ("ftrun bench collectives --help", "--model"),
         ] {
             let stop = read(line).expect_err(line);
             assert!(stop.status == 0 && stop.text.contains(part), "{line}: {}", stop.text);

@@ -7,11 +7,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use ft_checkpoint::{Layout, Scheme, SchemeError};
+use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
 use ft_comm::launch::{Order, launch};
 use ft_comm::proto::arbiter::{self, Config, Event, Mtbf};
 use ft_comm::transport::Congestion;
-use ft_comm::{TIMELINE, WATCHDOG};
+use ft_comm::{CHECK, COLLECTIVES, TIMELINE, WATCHDOG};
 
 use crate::cli::{Invocation, OnFailure, Options, Program};
 use crate::progress::{Display, PROGRESS, is_watched};
@@ -51,6 +52,7 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     if let Some(file) = &options.timeline {
         ft_figures::check_path(file).map_err(usage)?;
     }
+    let selection = selection(options).map_err(usage)?;
     // The ranks heed it; here it is checked once.
     Congestion::from_environment().map_err(usage)?;
     let app = match &invocation.program {
@@ -71,7 +73,7 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     let order = Order {
         program: std::env::current_exe().map_err(failed)?,
         args,
-        config: config(options, specs, &layout),
+        config: config(options, specs, &layout, &selection),
         output_to_stderr: options.json,
         tag_output: options.verbose,
         carrier: options.transport,
@@ -97,6 +99,7 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         parity_ranks: layout.parity_ranks(),
         scheme: if layout.groups.is_empty() { scheme } else { layout.scheme_of(0) }.to_string(),
         kills,
+        selection: selection.identity().into(),
     };
     let report = Report::new(ordered, &ending, app);
     if options.json {
@@ -133,6 +136,14 @@ fn scheme(options: &Options) -> Result<Scheme, String> {
     Ok(scheme)
 }
 
+/// The table of collective algorithms. The ranks are told it as a text: they may not see the file.
+fn selection(options: &Options) -> Result<Selection, String> {
+    let Some(file) = &options.collectives else { return Ok(Selection::builtin()) };
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| format!("--collectives: cannot read {}: {error}", file.display()))?;
+    Selection::parse(&text).map_err(|error| format!("--collectives {}: {error}", file.display()))
+}
+
 /// Says what is wrong with a program before it is started once per rank.
 fn require_executable(path: &Path) -> Result<(), String> {
     let about = path.metadata().map_err(|error| format!("cannot run {}: {error}", path.display()))?;
@@ -142,13 +153,15 @@ fn require_executable(path: &Path) -> Result<(), String> {
     }
 }
 
-fn config(options: &Options, kills: Vec<KillSpec>, layout: &Layout) -> Config {
+fn config(options: &Options, kills: Vec<KillSpec>, layout: &Layout, selection: &Selection) -> Config {
     let mut settings =
         vec![("scheme".into(), layout.scheme().to_string()), ("every".into(), options.every.to_string())];
     settings.push(("seed".into(), options.seed.to_string()));
     settings.extend(options.interval.map(|seconds| ("interval".into(), seconds.to_string())));
     settings.extend(options.timeline.as_ref().map(|_| (TIMELINE.into(), String::new())));
     settings.extend(options.watchdog.map(|time| (WATCHDOG.into(), time.as_secs_f64().to_string())));
+    settings.extend(options.check.then(|| (CHECK.into(), String::new())));
+    settings.extend(options.collectives.as_ref().map(|_| (COLLECTIVES.into(), selection.to_string())));
     if is_watched(options.quiet) {
         settings.push((PROGRESS.into(), String::new()));
     }

@@ -9,6 +9,7 @@ mod bench;
 mod cg;
 mod cli;
 mod collective;
+mod collective_times;
 mod ep;
 mod heat;
 mod job;

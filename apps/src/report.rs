@@ -30,7 +30,7 @@ pub(crate) struct Report {
     unfired: Vec<String>,
     kills_postponed: u32,
     degraded: Option<String>,
-    selection: &'static str,
+    selection: String,
     exit: &'static str,
     status: i32,
     message: String,
@@ -71,6 +71,8 @@ pub(crate) struct Ordered {
     pub(crate) scheme: String,
     pub(crate) seed: u64,
     pub(crate) kills: Vec<String>,
+    /// Identity of the table of collective algorithms.
+    pub(crate) selection: String,
 }
 
 impl Report {
@@ -123,7 +125,7 @@ impl Report {
             unfired: ending.unfired.iter().map(|at| ordered.kills[*at].clone()).collect(),
             kills_postponed: ending.postponed,
             degraded: None,
-            selection: ft_comm::collective::SELECTION,
+            selection: ordered.selection,
             exit: match status {
                 0 => "done",
                 2 => "bad input",

@@ -3,5 +3,6 @@
 //!
 //! `README.md` says how to run them and what the numbers mean.
 
+pub mod collectives;
 pub mod messages;
 pub mod recovery;

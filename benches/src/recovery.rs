@@ -30,6 +30,7 @@ mod tables;
 mod trial;
 mod units;
 
+pub(crate) use self::child::complaint;
 pub use self::error::BenchError;
 pub use self::forecast::Progress;
 pub(crate) use self::machine::FreshFolder;
@@ -40,5 +41,6 @@ pub use self::results::{Curve, CurvePoint, Results};
 pub use self::session::run;
 pub use self::stats::Spread;
 pub use self::summary::{Protected, Summary, UNPROTECTED};
+pub(crate) use self::tables::text as table_text;
 pub use self::trial::Trial;
 pub(crate) use self::units::{bytes, percent, short};

@@ -224,6 +224,12 @@ impl World {
         self.welcome.settings.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
+    /// Collective calls use this table from now on, on all communicators of this rank. All ranks have to call it
+    /// between the same two collectives, with the same table; a replacement starts with the table of the job.
+    pub fn choose_algorithms(&self, selection: Selection) {
+        self.core.borrow_mut().selection = selection;
+    }
+
     /// Agrees with the other survivors on who is lost and waits for the replacements; afterwards the world
     /// has its old size and ranks again, and all communicators work in the next generation. Messages of the
     /// old one are gone. Call it on every rank after [`CommError::PeerFailed`].

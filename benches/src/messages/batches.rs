@@ -72,8 +72,8 @@ pub fn measure<R: Ranks>(
     Ok(summarize(test, ranks.size(), each_s, iterations))
 }
 
-/// A better number of iterations, if there is one.
-fn more(iterations: usize, each_s: f64, share_s: f64) -> Option<usize> {
+/// A better number of iterations than these, which took `each_s` each, for a batch of `share_s`; none if they do.
+pub fn more(iterations: usize, each_s: f64, share_s: f64) -> Option<usize> {
     if each_s * iterations as f64 > share_s / 2.0 {
         return None;
     }

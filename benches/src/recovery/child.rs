@@ -106,7 +106,7 @@ fn arguments(order: &Order, run: &Run, scheme: &str) -> Vec<OsString> {
 }
 
 /// The first line that `ftrun` says for itself, or else the first.
-fn complaint(stderr: &[u8]) -> String {
+pub(crate) fn complaint(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let own = text.lines().find_map(|line| line.strip_prefix("ftrun: "));
     own.or_else(|| text.lines().find(|line| !line.is_empty())).unwrap_or("it said nothing").to_owned()

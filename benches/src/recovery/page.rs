@@ -134,7 +134,7 @@ fn checkpoint_by_size(results: &Results) -> Picture {
                 spread: Some((seconds.low * 1e3, seconds.high * 1e3)),
             })
         };
-        Series { name: scheme.clone(), points: summaries.filter_map(point).collect() }
+        Series { name: scheme.clone(), points: summaries.filter_map(point).collect(), ..Series::default() }
     };
     let chart = LineChart {
         title: "Time of one checkpoint".to_owned(),

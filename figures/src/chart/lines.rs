@@ -39,13 +39,16 @@ pub struct Series {
     pub name: String,
     /// Its points in the order in which they are joined.
     pub points: Vec<Point>,
+    /// Points beside the line, in its colour: what was measured where the line is a model. If there are any in a chart, only
+    /// these have symbols.
+    pub dots: Vec<Point>,
 }
 
 impl Series {
     /// A line through `(x, y)` points without error bars.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let points = points.into_iter().map(|(x, y)| Point { x, y, spread: None }).collect();
-        Self { name: name.into(), points }
+        Self { name: name.into(), points, dots: vec![] }
     }
 }
 
@@ -82,7 +85,8 @@ impl LineChart {
         svg.border(area, FRAME);
         axis_below(&mut svg, area, &x, &self.x.title);
         axis_left(&mut svg, area, &y, Upright::Rising, &self.y.title);
-        let plane = Plane { area, x, y };
+        let dotted = self.series.iter().any(|line| !line.dots.is_empty());
+        let plane = Plane { area, x, y, dotted };
         for (i, line) in self.series.iter().enumerate() {
             plane.draw(&mut svg, line, i);
         }
@@ -91,7 +95,7 @@ impl LineChart {
 
     /// Points that have a place on both axes.
     fn points(&self) -> impl Iterator<Item = &Point> {
-        let points = self.series.iter().flat_map(|series| &series.points);
+        let points = self.series.iter().flat_map(|series| series.points.iter().chain(&series.dots));
         points.filter(|point| usable(point.x, self.x.spacing) && usable(point.y, self.y.spacing))
     }
 
@@ -115,6 +119,8 @@ struct Plane {
     area: Area,
     x: Axis,
     y: Axis,
+    /// Symbols are at the dots.
+    dotted: bool,
 }
 
 impl Plane {
@@ -133,8 +139,11 @@ impl Plane {
         }
         svg.path(&path, Paint::Stroke(series(i), 1.8));
         svg.path(&self.error_bars(line), Paint::Stroke(series(i), 1.0));
-        if line.points.len() <= MOST_SYMBOLS {
-            for &place in places.iter().flatten() {
+        let dots: Vec<Option<(f64, f64)>> =
+            line.dots.iter().map(|point| self.place(point.x, point.y)).collect();
+        let marked = if self.dotted { dots } else { places };
+        if marked.len() <= MOST_SYMBOLS {
+            for &place in marked.iter().flatten() {
                 Symbol::numbered(i).draw(svg, place, 3.6, series(i), series(i));
             }
         }
@@ -142,7 +151,7 @@ impl Plane {
 
     fn error_bars(&self, line: &Series) -> Path {
         let mut path = Path::default();
-        for point in &line.points {
+        for point in line.points.iter().chain(&line.dots) {
             let ends = point.spread.and_then(|(low, high)| {
                 self.place(point.x, point.y)?;
                 Some((self.place(point.x, low)?, self.place(point.x, high)?))

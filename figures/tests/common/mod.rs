@@ -34,7 +34,8 @@ fn lines(text: &str, bad: &[f64]) -> LineChart {
             Point { x: 2.0, y: 1.0, spread },
         ]
     });
-    let series = Series { name: text.to_owned(), points: unsound.chain(sound).collect() };
+    let series =
+        Series { name: text.to_owned(), points: unsound.chain(sound).collect(), ..Series::default() };
     LineChart {
         title: text.to_owned(),
         x: ChartAxis::log(text),

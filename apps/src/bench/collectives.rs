@@ -1,0 +1,112 @@
+//! `ftrun bench collectives`.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use clap::Args;
+use ft_benches::collectives::{self, Order, Results};
+use ft_comm::transport::Carrier;
+use indicatif::ProgressBar;
+
+use super::{print, require_all_writable, write};
+use crate::cli::{at_least_one, one_of, positive};
+use crate::progress::{is_watched, style};
+
+/// Numbers of ranks if none are named: for a table, and for the model.
+const RANKS: [usize; 3] = [2, 4, 8];
+const MODEL_RANKS: [usize; 4] = [2, 4, 8, 16];
+
+/// The arguments of `bench collectives`.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub(crate) struct CollectivesArgs {
+    /// Numbers of ranks (default: 2,4,8; with --model 2,4,8,16)
+    #[arg(short = 'n', long, value_name = "N,...", value_delimiter = ',', value_parser = at_least_one)]
+    ranks: Vec<usize>,
+    /// Seconds for each algorithm with each size in each round, about
+    #[arg(long, value_name = "S", default_value_t = 0.02, value_parser = positive)]
+    time: f64,
+    /// How often everything is measured
+    #[arg(long, value_name = "R", default_value_t = 5, value_parser = at_least_one)]
+    rounds: usize,
+    /// What carries messages, as for jobs
+    #[arg(long, value_name = "T", value_parser = one_of::<Carrier>(&Carrier::NAMES), default_value_t)]
+    transport: Carrier,
+    /// Hold a model against the clock and ask it for up to 4096 ranks, instead of making a table
+    #[arg(long, conflicts_with = "output")]
+    model: bool,
+    /// Write the table of the fastest algorithms, for 'ftrun --collectives'
+    #[arg(short, long, value_name = "TABLE")]
+    output: Option<PathBuf>,
+    /// Write all measurements, one a row
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Write a page with pictures
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print everything as JSON instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+impl CollectivesArgs {
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.ranks.contains(&1) {
+            return Err("--ranks: 1 rank has nobody to talk to".into());
+        }
+        if let Some(pair) = self.ranks.windows(2).find(|pair| pair[0] >= pair[1]) {
+            return Err(format!("--ranks: {} does not follow {}; name rising numbers", pair[1], pair[0]));
+        }
+        require_all_writable(&[("--output", &self.output), ("--csv", &self.csv), ("--html", &self.html)])
+    }
+
+    fn order(&self) -> std::io::Result<Order> {
+        let default = if self.model { &MODEL_RANKS[..] } else { &RANKS };
+        Ok(Order {
+            program: std::env::current_exe()?,
+            ranks: if self.ranks.is_empty() { default.to_vec() } else { self.ranks.clone() },
+            time_s: self.time,
+            rounds: self.rounds,
+            transport: self.transport.to_string(),
+            model: self.model,
+        })
+    }
+
+    pub(super) fn measure(&self, signal: &AtomicUsize) -> Result<(), String> {
+        let order = self.order().map_err(|error| error.to_string())?;
+        let bar = is_watched(false)
+            .then(|| ProgressBar::new(1).with_style(style("{pos} of {len} [{bar:30}] {elapsed}, {msg}")));
+        let mut progress = |done: usize, all: usize, next: &str| {
+            if let Some(bar) = &bar {
+                bar.set_length(all as u64);
+                bar.set_position(done as u64);
+                bar.set_message(next.to_owned());
+                bar.enable_steady_tick(Duration::from_secs(1));
+            }
+            match signal.load(Ordering::Relaxed) {
+                0 => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(()),
+            }
+        };
+        let results = collectives::run(&order, &mut progress);
+        bar.iter().for_each(ProgressBar::finish_and_clear);
+        self.write(&results.map_err(|error| error.to_string())?)
+    }
+
+    fn write(&self, results: &Results) -> Result<(), String> {
+        let table = results.table_text();
+        let mut printed = match self.json {
+            true => serde_json::to_string(results).expect("results can be written") + "\n",
+            false => results.text(),
+        };
+        match (&self.output, table) {
+            (Some(file), Some(table)) => write(file, table)?,
+            (None, Some(table)) if !self.json => printed += &format!("\n{table}"),
+            _ => {}
+        }
+        self.csv.iter().try_for_each(|file| write(file, results.csv()))?;
+        self.html.iter().try_for_each(|file| write(file, results.html()))?;
+        print(&printed)
+    }
+}

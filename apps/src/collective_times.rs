@@ -1,0 +1,217 @@
+//! `collective-times`: every algorithm of every collective operation, checked and timed, for `ftrun bench collectives`.
+//!
+//! All algorithms of an operation run in the same processes and take turns batch by batch, so that what else the machine
+//! does meets all of them alike. Every other call goes through the ranks in reversed order: so each call waits for the one
+//! before, and what is timed is how long it takes, not how soon a root can begin the next.
+
+mod calls;
+mod links;
+
+use std::process::ExitCode;
+
+use clap::Args;
+use ft_benches::collectives::{fits, is_offered};
+use ft_benches::messages::batches::more;
+use ft_checkpoint::{Flow, Program};
+use ft_comm::collective::{Operation, Selection};
+use ft_comm::time::Clock;
+use ft_comm::{CommError, Communicator, Op, World};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use self::calls::Call;
+use self::links::Links;
+use crate::app::{App, read};
+use crate::cli::positive;
+use crate::rank::{self, Reporter};
+use crate::size;
+
+/// Batches of each algorithm.
+const BATCHES: usize = 5;
+/// Batches where one call takes longer than all batches should.
+const FEWEST: usize = 2;
+
+/// The arguments of `collective-times`.
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(next_help_heading = "Options of collective-times")]
+pub(crate) struct CollectiveTimesArgs {
+    /// Sizes to time: bytes, or a number of KiB, MiB or GiB; of the buffer, or of one rank's part of it
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', default_value = "8,1KiB,64KiB", value_parser = size::of_words)]
+    sizes: Vec<u64>,
+    /// About how long each algorithm is timed with each size
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.03, value_parser = positive)]
+    time: f64,
+    /// Time messages between ranks 0 and 1 and a reduction in memory instead
+    #[arg(long)]
+    links: bool,
+}
+
+/// What `collective-times` reports.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Times {
+    timings: Vec<Timing>,
+    links: Option<Links>,
+    /// Wrong numbers, on all ranks together.
+    wrong: u64,
+}
+
+/// One algorithm with one size: the middle of its batches, each as long as its slowest rank.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Timing {
+    operation: String,
+    bytes: usize,
+    algorithm: String,
+    seconds: f64,
+    /// Calls of a batch.
+    calls: usize,
+}
+
+impl App for CollectiveTimesArgs {
+    fn rank(&self) -> ExitCode {
+        rank::run(&mut CollectiveTimes {
+            args: self.clone(),
+            clock: Clock::start(),
+            times: Times::default(),
+            reporter: Reporter::new(),
+        })
+    }
+
+    fn complaint(&self, result: &Value) -> String {
+        let wrong = read(result).map_or(0, |times: Times| times.wrong);
+        if wrong == 0 { String::new() } else { format!("collective operations gave {wrong} wrong numbers") }
+    }
+
+    fn lines(&self, result: &Value) -> Vec<String> {
+        let Some(Times { timings, links, .. }) = read(result) else { return vec![] };
+        let timing = |Timing { operation, bytes, algorithm, seconds, .. }: &Timing| {
+            format!("{operation:<15}{bytes:>9} B  {algorithm:<20}{:>12.1} us", seconds * 1e6)
+        };
+        timings.iter().map(timing).chain(links.iter().flat_map(Links::lines)).collect()
+    }
+}
+
+struct CollectiveTimes {
+    args: CollectiveTimesArgs,
+    clock: Clock,
+    times: Times,
+    reporter: Reporter,
+}
+
+/// An algorithm under test.
+struct Candidate {
+    name: &'static str,
+    table: Selection,
+    calls: usize,
+    /// Seconds of a call in each batch.
+    batches: Vec<f64>,
+}
+
+impl Candidate {
+    fn new(operation: Operation, name: &'static str) -> Self {
+        let table = Selection::parse(&format!("{operation} * * {name}")).expect("a known algorithm");
+        Self { name, table, calls: 1, batches: vec![] }
+    }
+}
+
+impl CollectiveTimes {
+    /// Checks and times all algorithms of an operation with one size.
+    fn time(
+        &mut self,
+        world: &World,
+        reversed: &Communicator,
+        operation: Operation,
+        bytes: usize,
+    ) -> Result<(), CommError> {
+        let comm = world.comm();
+        let fitting = operation.algorithms().filter(|name| fits(operation, name, comm.size(), true));
+        let mut candidates: Vec<Candidate> = fitting.map(|name| Candidate::new(operation, name)).collect();
+        let mut turns = [comm, reversed].map(|comm| (comm, Call::new(operation, bytes, comm)));
+        let share_s = self.args.time / BATCHES as f64;
+        let mut is_slow = false;
+        for candidate in &mut candidates {
+            world.choose_algorithms(candidate.table.clone());
+            for (comm, call) in &mut turns {
+                call.fill();
+                call.call(comm)?;
+                self.times.wrong += call.wrong();
+            }
+            loop {
+                let each_s = self.batch(&mut turns, candidate.calls)?;
+                is_slow |= candidate.calls == 1 && each_s > self.args.time;
+                match more(candidate.calls, each_s, share_s) {
+                    Some(calls) => candidate.calls = calls,
+                    None => break,
+                }
+            }
+        }
+        for _ in 0..if is_slow { FEWEST } else { BATCHES } {
+            for candidate in &mut candidates {
+                world.choose_algorithms(candidate.table.clone());
+                candidate.batches.push(self.batch(&mut turns, candidate.calls)?);
+            }
+        }
+        world.choose_algorithms(Selection::builtin());
+        self.times.timings.extend(candidates.into_iter().map(|mut candidate| {
+            candidate.batches.sort_by(f64::total_cmp);
+            Timing {
+                operation: operation.name().to_owned(),
+                bytes,
+                algorithm: candidate.name.to_owned(),
+                seconds: candidate.batches[candidate.batches.len() / 2],
+                calls: candidate.calls,
+            }
+        }));
+        Ok(())
+    }
+
+    /// Seconds of a call, on the slowest rank; the same on all ranks, which so decide alike.
+    fn batch(&self, turns: &mut [(&Communicator, Call); 2], calls: usize) -> Result<f64, CommError> {
+        let comm = turns[0].0;
+        comm.barrier()?;
+        let start = self.clock.now();
+        for number in 0..calls {
+            let (comm, call) = &mut turns[number % 2];
+            call.call(comm)?;
+        }
+        let mut slowest = [self.clock.now().since(start).as_secs_f64()];
+        comm.allreduce(&mut slowest, Op::Max)?;
+        Ok(slowest[0] / calls as f64)
+    }
+}
+
+impl Program for CollectiveTimes {
+    type State = ();
+    type Error = CommError;
+
+    fn init(&mut self, _: &World) -> Result<(), CommError> {
+        Ok(())
+    }
+
+    fn step(&mut self, _: &mut (), world: &World, _: u64) -> Result<Flow, CommError> {
+        self.times = Times::default();
+        if self.args.links {
+            self.times.links = Links::measure(world.comm(), self.clock, self.args.time)?;
+            return Ok(Flow::Done);
+        }
+        let sizes: Vec<usize> =
+            self.args.sizes.iter().map(|&bytes| usize::try_from(bytes).unwrap_or(usize::MAX)).collect();
+        let Some(reversed) = world.comm().split(Some(0), -(world.rank() as i64))? else {
+            return Ok(Flow::Done);
+        };
+        for operation in Operation::ALL {
+            let sizes = if operation == Operation::Barrier { &[0][..] } else { &sizes };
+            for &bytes in sizes.iter().filter(|&&bytes| is_offered(operation, world.size(), bytes)) {
+                self.reporter.say(world, || (None, format!("{operation} of {bytes} bytes")));
+                self.time(world, &reversed, operation, bytes)?;
+            }
+        }
+        Ok(Flow::Done)
+    }
+
+    fn output(&mut self, _: &mut (), world: &World) -> Result<Vec<u8>, CommError> {
+        let mut wrong = [self.times.wrong];
+        world.comm().allreduce(&mut wrong, Op::Sum)?;
+        let times = Times { wrong: wrong[0], ..self.times.clone() };
+        Ok(serde_json::to_vec(&times).expect("a result can be written"))
+    }
+}
