@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use crate::collective::Step;
 use crate::core::Core;
 use crate::driver::{Extent, Memory, Place, Urgency};
 use crate::error::CommError;
@@ -125,9 +126,24 @@ struct Shared {
     context: u32,
     /// Collectives begun in a generation; their number is their tag.
     sequence: Cell<(Generation, u32)>,
+    /// Step lists of calls that were made before, as programs repeat themselves.
+    lists: RefCell<Vec<(ListKey, Rc<[Step]>)>>,
     /// The generation that it lives in; none if it lives as long as the world.
     born: Option<Generation>,
 }
+
+/// What a step list depends on beside the communicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ListKey {
+    name: &'static str,
+    len: usize,
+    root: Rank,
+    element: usize,
+    commutative: bool,
+}
+
+/// Step lists that a communicator keeps.
+const LISTS_MAX: usize = 8;
 
 impl Drop for Shared {
     fn drop(&mut self) {
@@ -167,7 +183,13 @@ impl Communicator {
     ) -> Self {
         let me = group.rank_of(world_rank);
         let members = Rc::new(Members { world: group.ranks().into(), group });
-        let shared = Rc::new(Shared { core: core.clone(), context, sequence: Cell::new((0, 0)), born });
+        let shared = Rc::new(Shared {
+            core: core.clone(),
+            context,
+            sequence: Cell::new((0, 0)),
+            lists: RefCell::default(),
+            born,
+        });
         Self { core, members, me, shared }
     }
 

@@ -93,7 +93,7 @@ pub(crate) struct Driver {
     spare: Vec<Box<[u8]>>,
     packing: Vec<u8>,
     stock: Stock,
-    running: Vec<(ActivityId, Running)>,
+    running: Vec<(ActivityId, Box<Running>)>,
     /// Operations that nobody waits for any more; their memory is freed when they are finished.
     detached: Vec<OpId>,
     detached_activities: Vec<ActivityId>,

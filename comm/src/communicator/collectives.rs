@@ -3,21 +3,21 @@
 //! of the job only.
 
 use super::*;
-use crate::collective::{Order, Step};
+use crate::collective::{Order, Selection};
 use crate::driver::{SCRATCH_ALIGN, StepList};
 use crate::reduction::Operation;
 
 /// What one rank does in a collective call, before it is known whether the call waits.
 pub(super) struct Call {
     pub(super) name: &'static str,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Rc<[Step]>,
     /// What all ranks must agree on, for the check of calls: count and root where they have to.
     pub(super) count: Option<usize>,
     pub(super) root: Option<Rank>,
 }
 
-fn call(name: &'static str, steps: Vec<Step>) -> Call {
-    Call { name, steps, count: None, root: None }
+fn call(name: &'static str, steps: impl Into<Rc<[Step]>>) -> Call {
+    Call { name, steps: steps.into(), count: None, root: None }
 }
 
 impl Call {
@@ -248,14 +248,34 @@ impl Communicator {
 
     // ---- what the blocking and the non-blocking calls share ----
 
+    /// The step list for `key`, which `make` makes if it is not one of the last.
+    fn steps(&self, key: ListKey, make: impl FnOnce(&Selection) -> Vec<Step>) -> Rc<[Step]> {
+        let lists = &mut *self.shared.lists.borrow_mut();
+        if let Some((_, steps)) = lists.iter().find(|(known, _)| *known == key) {
+            return steps.clone();
+        }
+        let steps: Rc<[Step]> = make(&self.core.borrow().selection).into();
+        if lists.len() == LISTS_MAX {
+            lists.remove(0);
+        }
+        lists.push((key, steps.clone()));
+        steps
+    }
+
+    fn key<T: Plain>(&self, name: &'static str, len: usize) -> ListKey {
+        ListKey { name, len, root: 0, element: size_of::<T>(), commutative: true }
+    }
+
     pub(super) fn barrier_call(&self) -> Call {
-        call("barrier", self.core.borrow().selection.barrier(self.rank(), self.size()))
+        let key = self.key::<u8>("barrier", 0);
+        call("barrier", self.steps(key, |selection| selection.barrier(self.rank(), self.size())))
     }
 
     pub(super) fn bcast_call<T: Plain>(&self, len: usize, root: Rank) -> Result<Call, CommError> {
         self.world(root)?;
-        let selection = &self.core.borrow().selection;
-        let steps = selection.bcast(self.rank(), self.size(), root, len, size_of::<T>());
+        let key = ListKey { root, ..self.key::<T>("bcast", len) };
+        let steps =
+            self.steps(key, |selection| selection.bcast(self.rank(), self.size(), root, len, size_of::<T>()));
         Ok(call("bcast", steps).count(len).root(root))
     }
 
@@ -267,9 +287,10 @@ impl Communicator {
     ) -> Result<Call, CommError> {
         self.world(root)?;
         checked(op)?;
-        let selection = &self.core.borrow().selection;
-        let (rank, size) = (self.rank(), self.size());
-        let steps = selection.reduce(rank, size, root, len, size_of::<T>(), op.is_commutative());
+        let (rank, size, commutative) = (self.rank(), self.size(), op.is_commutative());
+        let key = ListKey { root, commutative, ..self.key::<T>("reduce", len) };
+        let steps =
+            self.steps(key, |selection| selection.reduce(rank, size, root, len, size_of::<T>(), commutative));
         Ok(call("reduce", steps).count(len).root(root))
     }
 
@@ -279,15 +300,21 @@ impl Communicator {
         op: &impl Operation<T>,
     ) -> Result<Call, CommError> {
         checked(op)?;
-        let selection = &self.core.borrow().selection;
-        let steps = selection.allreduce(self.rank(), self.size(), len, size_of::<T>(), op.is_commutative());
+        let commutative = op.is_commutative();
+        let key = ListKey { commutative, ..self.key::<T>("allreduce", len) };
+        let steps = self.steps(key, |selection| {
+            selection.allreduce(self.rank(), self.size(), len, size_of::<T>(), commutative)
+        });
         Ok(call("allreduce", steps).count(len))
     }
 
     pub(super) fn scan_call<T: Plain>(&self, len: usize, op: &impl Operation<T>) -> Result<Call, CommError> {
         checked(op)?;
-        let selection = &self.core.borrow().selection;
-        let steps = selection.scan(self.rank(), self.size(), len, size_of::<T>(), op.is_commutative());
+        let commutative = op.is_commutative();
+        let key = ListKey { commutative, ..self.key::<T>("scan", len) };
+        let steps = self.steps(key, |selection| {
+            selection.scan(self.rank(), self.size(), len, size_of::<T>(), commutative)
+        });
         Ok(call("scan", steps).count(len))
     }
 
@@ -297,8 +324,11 @@ impl Communicator {
         op: &impl Operation<T>,
     ) -> Result<Call, CommError> {
         checked(op)?;
-        let selection = &self.core.borrow().selection;
-        let steps = selection.exscan(self.rank(), self.size(), len, size_of::<T>(), op.is_commutative());
+        let commutative = op.is_commutative();
+        let key = ListKey { commutative, ..self.key::<T>("exscan", len) };
+        let steps = self.steps(key, |selection| {
+            selection.exscan(self.rank(), self.size(), len, size_of::<T>(), commutative)
+        });
         Ok(call("exscan", steps).count(len))
     }
 
@@ -379,8 +409,13 @@ impl Communicator {
 
     pub(super) fn allgatherv_call<T: Plain>(&self, len: usize, counts: &[usize]) -> Result<Call, CommError> {
         let starts = self.starts("allgatherv", counts, len)?;
-        let selection = &self.core.borrow().selection;
-        let steps = selection.allgather(self.rank(), self.size(), &starts, size_of::<T>());
+        let make =
+            |selection: &Selection| selection.allgather(self.rank(), self.size(), &starts, size_of::<T>());
+        let equal = counts.iter().all(|count| *count == counts[0]);
+        let steps = match equal {
+            true => self.steps(self.key::<T>("allgather", counts[0]), make),
+            false => make(&self.core.borrow().selection).into(),
+        };
         Ok(call("allgather", steps).count(len))
     }
 
@@ -390,8 +425,9 @@ impl Communicator {
             let text = format!("alltoall of {size} ranks over buffers of {out} and {buf} elements");
             return Err(CommError::Count(text));
         }
-        let selection = &self.core.borrow().selection;
-        let steps = selection.alltoall(self.rank(), size, out / size, size_of::<T>());
+        let steps = self.steps(self.key::<T>("alltoall", out / size), |selection| {
+            selection.alltoall(self.rank(), size, out / size, size_of::<T>())
+        });
         Ok(call("alltoall", steps).count(out))
     }
 
@@ -468,19 +504,19 @@ impl Communicator {
         &self,
         generation: Generation,
         name: &'static str,
-        steps: Vec<Step>,
+        steps: Rc<[Step]>,
     ) -> StepList {
         let (started, number) = self.shared.sequence.get();
         let tag = if started == generation { number } else { 0 };
         self.shared.sequence.set((generation, tag.wrapping_add(1)));
         StepList {
             name,
-            steps: steps.into(),
+            steps,
             world: self.members.world.clone(),
             // Collectives have a context of their own beside that of the point-to-point messages.
             context: self.shared.context + 1,
             tag,
-            messages: Rc::new([]),
+            messages: None,
             element: size_of::<T>(),
         }
     }

@@ -6,7 +6,6 @@ use std::ops::Range;
 
 use super::messages::extent;
 use super::*;
-use crate::collective::Step;
 use crate::driver::{ActivityId, Message as StepMessage, StepList};
 use crate::layout::Layout;
 
@@ -132,7 +131,7 @@ impl<T: Plain> Plan<T> {
             world: self.comm.members.world.clone(),
             context: self.comm.shared.context,
             tag: 0,
-            messages: self.messages.clone(),
+            messages: Some(self.messages.clone()),
             element: size_of::<T>(),
         }
     }

@@ -118,6 +118,7 @@ impl Communicator {
         }
         steps.extend(recvs.iter().map(|part| Step::recv(part.peer, part.range.clone())));
         steps.extend(sends.iter().map(|part| Step::send(part.peer, Elements::input(part.range.clone()))));
+        let steps = steps.into();
         let call = super::collectives::Call { name: "neighbor_alltoall", steps, count: None, root: None };
         self.run(call, out, buf, None)
     }

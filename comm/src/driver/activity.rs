@@ -33,8 +33,8 @@ pub(crate) struct StepList {
     pub(crate) context: u32,
     /// The tag of all messages, where `messages` says nothing else.
     pub(crate) tag: Tag,
-    /// One for each step of an exchange, whose steps do not depend on each other; empty for collectives.
-    pub(crate) messages: Rc<[Message]>,
+    /// One for each step of an exchange, whose steps do not depend on each other; none for collectives.
+    pub(crate) messages: Option<Rc<[Message]>>,
     pub(crate) element: usize,
 }
 
@@ -94,7 +94,7 @@ impl Running {
 
     /// Whether a step has to wait for one that is under way.
     fn blocked(&self, step: &Step) -> bool {
-        if !self.list.messages.is_empty() {
+        if self.list.messages.is_some() {
             return false;
         }
         match step {
@@ -129,14 +129,14 @@ impl Driver {
         };
         let elements = list.steps.iter().map(needed).max().unwrap_or(0);
         let id = self.stock.spaces_with(input, buffer, elements * list.element, combine);
-        let pending = Vec::with_capacity(list.steps.len().min(32));
-        self.running.push((id, Running { list, at: 0, pending, error: None }));
+        let pending = Vec::with_capacity(list.steps.len().min(8));
+        self.running.push((id, Box::new(Running { list, at: 0, pending, error: None })));
         self.advance(id, memory)?;
         Ok(id)
     }
 
     fn running(&self, id: ActivityId) -> Option<&Running> {
-        self.running.iter().find(|(other, _)| *other == id).map(|(_, running)| running)
+        self.running.iter().find(|(other, _)| *other == id).map(|(_, running)| &**running)
     }
 
     /// Whether a step list is done, well or not.
@@ -284,11 +284,12 @@ impl Driver {
         let (list, step) = (&running.list, running.at);
         let element = list.element;
         let bytes = |part: &Part| part.range.start * element..part.range.end * element;
-        let extent = |part: &Part| match list.messages.get(step) {
+        let message = list.messages.as_ref().map(|messages| &messages[step]);
+        let extent = |part: &Part| match message {
             Some(Message { layout: Some(layout), .. }) => Extent::Layout(layout.clone()),
             _ => Extent::Range(bytes(part)),
         };
-        let tag = list.messages.get(step).map_or(list.tag, |message| message.tag);
+        let tag = message.map_or(list.tag, |message| message.tag);
         match &list.steps[step] {
             Step::Send { to, part } => {
                 let (peer, place) = (list.world[*to], Place::Part(id, part.space, extent(part)));

@@ -156,15 +156,11 @@ impl Driver {
                 },
                 _ => &[],
             };
-            let now = &body[..body.len().min(knob("FT_CS"))];
-            for piece in [&frame.header[skip.min(HEADER_BYTES)..], now] {
+            for piece in [&frame.header[skip.min(HEADER_BYTES)..], body] {
                 if !piece.is_empty() {
                     pieces[count] = IoSlice::new(piece);
                     count += 1;
                 }
-            }
-            if now.len() < body.len() {
-                break;
             }
         }
         if let Some(skip) = packed
@@ -191,10 +187,6 @@ impl Driver {
                 && end == 0
             {
                 straight = self.stock.direct(body.landing, body.done, body.length, memory);
-                straight = straight.map(|s: &mut [u8]| {
-                    let n = s.len().min(knob("FT_CR"));
-                    &mut s[..n]
-                });
                 whole = straight.as_ref().is_none_or(|bytes| bytes.len() == body.length - body.done);
             }
             let direct = straight.as_ref().map_or(0, |bytes| bytes.len());
@@ -269,12 +261,4 @@ impl Driver {
             }
         }
     }
-}
-
-fn knob(name: &'static str) -> usize {
-    use std::sync::OnceLock;
-    static A: OnceLock<usize> = OnceLock::new();
-    static B: OnceLock<usize> = OnceLock::new();
-    let cell = if name == "FT_CS" { &A } else { &B };
-    *cell.get_or_init(|| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(usize::MAX))
 }
