@@ -4,9 +4,9 @@
 //! Jobs of `ftrun collective-times` are run as child processes and their reports are read. Within a job the algorithms of
 //! an operation take turns; each round starts a job for every number of ranks.
 //!
-//! - *The table*: [`ranges`] takes the fewest ranges of bytes in which one algorithm is nowhere slower than the fastest by
-//!   more than the spread of the rounds; [`table`] writes it down for `ftrun --collectives`.
-//! - *The model*: [`fit`] makes a machine of a few measurements of messages; [`prediction`] asks the cost formulas of the
+//! - *The table*: `ranges` takes the fewest ranges of bytes in which one algorithm is nowhere slower than the fastest by
+//!   more than the spread of the rounds; `table` writes it down for `ftrun --collectives`.
+//! - *The model*: [`fit()`] makes a machine of a few measurements of messages; `prediction` asks the cost formulas of the
 //!   algorithms.
 
 mod child;
