@@ -25,26 +25,6 @@ const STARTED: [&str; 17] = [
     "exchange",
     "plan",
 ];
-/// Those that are one call.
-const BLOCKING: [&str; 16] = [
-    "bcast",
-    "reduce",
-    "allreduce",
-    "scan",
-    "exscan",
-    "reducescatter",
-    "gather",
-    "gatherv",
-    "scatter",
-    "scatterv",
-    "allgather",
-    "allgatherv",
-    "alltoall",
-    "alltoallv",
-    "barrier",
-    "communicators",
-];
-
 /// Collective calls of a rank of an undisturbed job: 5 at the start, one of each kind, 3 to make communicators.
 const COLLECTIVES: u64 = 38;
 /// What a job of one round prints at its end.
@@ -74,15 +54,12 @@ fn interrupted(outcome: &Outcome) -> BTreeSet<String> {
 #[test]
 fn a_kill_at_the_entry_of_every_collective() {
     let due = answer(&run("-n 4", &[]));
-    let mut names = BTreeSet::new();
-    // Each rank is killed at a fourth of them.
+    // All calls one after the other; each rank is killed at a fourth of them.
     for number in 1..=COLLECTIVES {
         let outcome = run("-n 4", &[format!("{}@collective={number}", number % 4)]);
         assert_eq!(answer(&outcome), due, "{outcome}");
-        names.extend(interrupted(&outcome));
-    }
-    for name in BLOCKING {
-        assert!(names.contains(name), "no failure was heard of in {name}: {names:?}");
+        // Perhaps in the next one, if nobody waited for the lost rank in this one.
+        assert!(!interrupted(&outcome).is_empty(), "{outcome}");
     }
 }
 

@@ -114,7 +114,7 @@ fn step<'a>(
     number: u64,
 ) -> Result<(), Problem> {
     let choices = &mut Choices(seed << 20 ^ number);
-    let own = &mut Choices(seed << 20 ^ number << 8 ^ world.rank() as u64 + 1);
+    let own = &mut Choices(seed << 20 ^ number << 8 ^ (world.rank() as u64 + 1));
     let comm = [world.comm(), &made.copy, &made.part][choices.below(3) as usize];
     let kind = KINDS[choices.below(KINDS.len() as u64) as usize];
     // Now and then one that is announced before it is sent.
