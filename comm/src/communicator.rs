@@ -140,6 +140,8 @@ struct ListKey {
     root: Rank,
     element: usize,
     commutative: bool,
+    /// Which table of algorithms it is from.
+    table: u32,
 }
 
 /// Step lists that a communicator keeps.

@@ -20,6 +20,8 @@ pub(crate) struct Core {
     pub(crate) collectives: u64,
     /// Which algorithm a collective uses.
     pub(crate) selection: Selection,
+    /// How many tables were chosen before this one: step lists of an older one are of no use.
+    pub(crate) tables: u32,
     /// Whether collective calls are checked before they run.
     pub(crate) checks_calls: bool,
     /// Buffered sends that have not left, with their bytes.
@@ -36,10 +38,16 @@ impl Core {
             armed_step: None,
             collectives: 0,
             selection: Selection::builtin(),
+            tables: 0,
             checks_calls: false,
             buffered: vec![],
             contexts: (0, CONTEXT_DYNAMIC),
         }
+    }
+
+    pub(crate) fn choose(&mut self, selection: Selection) {
+        self.selection = selection;
+        self.tables += 1;
     }
 
     /// A context above all that this rank knows of in this generation.

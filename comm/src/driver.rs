@@ -97,6 +97,8 @@ pub(crate) struct Driver {
     /// Operations that nobody waits for any more; their memory is freed when they are finished.
     detached: Vec<OpId>,
     detached_activities: Vec<ActivityId>,
+    /// Contexts of communicators that are gone, but for step lists under way.
+    closing: Vec<u32>,
     /// Counts what has come or gone over links, and what step lists have made of it.
     moves: u64,
     ready: Vec<LinkId>,
@@ -139,6 +141,7 @@ impl Driver {
             running: vec![],
             detached: vec![],
             detached_activities: vec![],
+            closing: vec![],
             moves: 0,
             ready: vec![],
             leaving: false,
@@ -316,6 +319,7 @@ impl Driver {
         self.running.clear();
         self.detached.clear();
         self.detached_activities.clear();
+        self.closing.clear();
         self.membership = membership;
         if !matches!(self.state, State::Ended { .. }) {
             self.state = State::Running;
@@ -464,8 +468,11 @@ impl Driver {
         self.endpoint.open_context(context + 1);
     }
 
-    /// It is gone: what it held is given back.
+    /// It is gone: what it held is given back, as soon as no step list of it is under way (`MPI_Comm_free`).
     pub(crate) fn close_context(&mut self, context: u32) {
+        if self.uses_context(context) {
+            return self.closing.push(context);
+        }
         for bounce in [context, context + 1].into_iter().flat_map(|c| self.endpoint.close_context(c)) {
             self.stock.bounces.remove(bounce);
         }

@@ -227,7 +227,7 @@ impl World {
     /// Collective calls use this table from now on, on all communicators of this rank. All ranks have to call it
     /// between the same two collectives, with the same table; a replacement starts with the table of the job.
     pub fn choose_algorithms(&self, selection: Selection) {
-        self.core.borrow_mut().selection = selection;
+        self.core.borrow_mut().choose(selection);
     }
 
     /// Agrees with the other survivors on who is lost and waits for the replacements; afterwards the world

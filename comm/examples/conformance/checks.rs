@@ -497,6 +497,16 @@ pub(crate) fn communicators(comm: &Communicator) -> Result<(), CommError> {
         drop(short_lived);
     }
     assert_eq!(comm.iprobe(left, TagSel::Any)?, None);
+    // A collective goes on although its request and its communicator are gone: one rank still waits for it.
+    let short_lived = comm.dup()?;
+    let sum = short_lived.iallreduce(vec![rank as u64; 5000], Op::Sum)?;
+    drop(short_lived);
+    if rank == size / 2 {
+        assert_eq!(sum.wait()?, vec![(size * (size - 1) / 2) as u64; 5000]);
+    } else {
+        drop(sum);
+    }
+    comm.barrier()?;
     // Halves in reversed order.
     let colour = (rank % 2) as u32;
     let half = comm.split(Some(colour), -(rank as i64))?.expect("it has a colour");

@@ -263,7 +263,8 @@ impl Communicator {
     }
 
     fn key<T: Plain>(&self, name: &'static str, len: usize) -> ListKey {
-        ListKey { name, len, root: 0, element: size_of::<T>(), commutative: true }
+        let table = self.core.borrow().tables;
+        ListKey { name, len, root: 0, element: size_of::<T>(), commutative: true, table }
     }
 
     pub(super) fn barrier_call(&self) -> Call {

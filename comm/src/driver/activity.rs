@@ -186,6 +186,11 @@ impl Driver {
         }
     }
 
+    /// Whether a step list of the communicator with this context is under way.
+    pub(super) fn uses_context(&self, context: u32) -> bool {
+        self.running.iter().any(|(_, running)| running.list.context & !1 == context)
+    }
+
     /// Moves every step list as far as it goes.
     pub(super) fn advance_all(&mut self, memory: &mut Memory<'_>) -> Result<(), CommError> {
         // A list may be waited for by nobody, and end here.
@@ -196,6 +201,8 @@ impl Driver {
         }
         let detached = std::mem::take(&mut self.detached_activities);
         detached.into_iter().for_each(|id| self.detach_activity(id));
+        let closing = std::mem::take(&mut self.closing);
+        closing.into_iter().for_each(|context| self.close_context(context));
         Ok(())
     }
 

@@ -19,6 +19,7 @@ bcast           *           bytes<=4194304   scatter-allgather
 bcast           *           *                pipeline
 
 reduce          ranks<=2    *                binomial
+reduce          ranks<=8    bytes<=65536     binomial
 reduce          *           bytes<=2048      binomial
 reduce          *           *                scatter-gather
 
@@ -32,12 +33,15 @@ allreduce       *           *                halving-doubling
 scan            *           *                recursive-doubling
 exscan          *           *                recursive-doubling
 
+reduce-scatter  ranks<=8    *                halving
 reduce-scatter  *           bytes<=524288    halving
 reduce-scatter  *           *                pairwise
 
+gather          ranks<=8    *                linear
 gather          *           bytes<=4096      binomial
 gather          *           *                linear
 
+scatter         ranks<=8    *                linear
 scatter         *           bytes<=4096      binomial
 scatter         *           *                linear
 
