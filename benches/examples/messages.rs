@@ -5,7 +5,7 @@
 use clap::Parser;
 use ft_benches::messages::batches::{Ranks, measure};
 use ft_benches::messages::test::{BURST, COLLECTIVES, Operation, POINT_TO_POINT, Selection, Test, WINDOW};
-use ft_comm::{CommError, Communicator, Op, Part, World};
+use ft_comm::{CommError, Communicator, Op, World};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -119,7 +119,7 @@ fn iterate(
             Operation::Barrier => comm.barrier()?,
             Operation::Bcast => comm.bcast(buf, iteration % size)?,
             Operation::Allreduce => comm.allreduce(numbers, Op::Sum)?,
-            Operation::Alltoall => alltoall(comm, out, buf)?,
+            Operation::Alltoall => comm.alltoall(out, buf)?,
             Operation::Allgather => comm.allgather(out, buf)?,
             Operation::RateCoalesced | Operation::Start => unreachable!("not among the tests"),
         }
@@ -140,18 +140,6 @@ fn one_way(comm: &Communicator, window: &mut Vec<Vec<u8>>) -> Result<(), CommErr
         0 => comm.recv(&mut [0_u8; 8], 1, 1).map(|_| ()),
         _ => comm.send(&[0_u8; 8], 0, 1),
     }
-}
-
-/// Every rank sends a part of `out` to every rank; parts are of equal length and in order of ranks.
-fn alltoall(comm: &Communicator, out: &[u8], buf: &mut [u8]) -> Result<(), CommError> {
-    let (rank, size) = (comm.rank(), comm.size());
-    let length = out.len() / size;
-    let range = |of: usize| of * length..(of + 1) * length;
-    buf[range(rank)].copy_from_slice(&out[range(rank)]);
-    // Nobody is everybody's first.
-    let others = (1..size).map(|distance| (rank + distance) % size);
-    let parts: Vec<Part> = others.map(|peer| Part { peer, tag: 0, range: range(peer) }).collect();
-    comm.exchange(out, &parts, buf, &parts)
 }
 
 /// One iteration with known contents.

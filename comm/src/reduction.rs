@@ -50,15 +50,15 @@ pub enum Op {
     BitOr,
     /// Bits that exactly one of the two has; integers only (`MPI_BXOR`).
     BitXor,
-    /// The smaller value with its index, of equal ones the one with the smaller index; [`Located`] only
+    /// The smaller value with its index, of equal ones the one with the smaller index; [`LocatedF64`] and its kin only
     /// (`MPI_MINLOC`).
     MinLoc,
-    /// The larger value with its index, of equal ones the one with the smaller index; [`Located`] only
+    /// The larger value with its index, of equal ones the one with the smaller index; [`LocatedF64`] and its kin only
     /// (`MPI_MAXLOC`).
     MaxLoc,
 }
 
-/// Elements that the operations of [`Op`] work on: integers, floats, and values with an index ([`Located`]).
+/// Elements that the operations of [`Op`] work on: integers, floats, and values with an index ([`LocatedF64`] and its kin).
 pub trait Reduce: Plain {
     /// Whether `op` has a meaning for these elements.
     fn supports(op: Op) -> bool;

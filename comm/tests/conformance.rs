@@ -7,7 +7,7 @@ mod checks;
 
 #[test]
 fn collectives_are_as_the_serial_reference_has_it() {
-    for size in (1..=9).chain([13, 16, 33]) {
+    for size in (1..=5).chain([7, 8, 13]) {
         ranks(size, |comm| checks::collectives(comm, 40_000).unwrap());
     }
 }
