@@ -19,7 +19,7 @@ fn changed<'a>(part: &Part, mut under_way: impl Iterator<Item = &'a Step>) -> bo
 }
 
 /// Whether `part` is read by one of `under_way`.
-pub(super) fn read<'a>(part: &Part, mut under_way: impl Iterator<Item = &'a Step>) -> bool {
+pub(crate) fn read<'a>(part: &Part, mut under_way: impl Iterator<Item = &'a Step>) -> bool {
     under_way.any(|step| parts(step).0.is_some_and(|other| other.overlaps(part)))
 }
 
@@ -27,7 +27,7 @@ pub(super) fn read<'a>(part: &Part, mut under_way: impl Iterator<Item = &'a Step
 ///
 /// A [`Step::RecvReduce`] of a part that is still being sent starts nevertheless, as its message is received aside; it
 /// is the change that waits ([`read`]). So two ranks can exchange a part and reduce into it.
-pub(super) fn must_wait<'a>(step: &Step, under_way: impl Iterator<Item = &'a Step> + Clone) -> bool {
+pub(crate) fn must_wait<'a>(step: &Step, under_way: impl Iterator<Item = &'a Step> + Clone) -> bool {
     if matches!(step, Step::Fence) {
         return receives(under_way);
     }

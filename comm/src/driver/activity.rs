@@ -1,11 +1,11 @@
 //! Step lists under way: the executor of collectives and of exchanges.
 //!
 //! A list goes on whenever bytes move, in whatever call the program is, so a non-blocking collective needs no thread
-//! of its own. Steps start in order; [`Running::blocked`] keeps the hazards that the docs of [`Step`] name.
+//! of its own. Steps start in order; [`hazard`] says which wait.
 
 use std::rc::Rc;
 
-use crate::collective::{Order, Part, Space, Step};
+use crate::collective::{Order, Part, Space, Step, hazard};
 use crate::error::CommError;
 use crate::proto::endpoint::{Mode, OpId, Outcome};
 use crate::proto::matching::Pattern;
@@ -82,29 +82,17 @@ impl Running {
         self.error.is_some() || (self.at == self.list.steps.len() && self.pending.is_empty())
     }
 
-    fn sends_from(&self, part: &Part) -> bool {
-        let sent = |p: &&Pending| matches!(p.role, Role::Send);
-        self.pending.iter().filter(sent).any(|p| part_of(&self.list.steps[p.step]).overlaps(part))
+    fn under_way(&self) -> impl Iterator<Item = &Step> + Clone {
+        self.pending.iter().map(|pending| &self.list.steps[pending.step])
     }
 
-    fn writes_to(&self, part: &Part) -> bool {
-        let written = |p: &&Pending| !matches!(p.role, Role::Send);
-        self.pending.iter().filter(written).any(|p| part_of(&self.list.steps[p.step]).overlaps(part))
+    fn sends_from(&self, part: &Part) -> bool {
+        hazard::read(part, self.under_way())
     }
 
     /// Whether a step has to wait for one that is under way.
     fn blocked(&self, step: &Step) -> bool {
-        if self.list.messages.is_some() {
-            return false;
-        }
-        match step {
-            Step::Send { part, .. } | Step::RecvReduce { part, .. } => self.writes_to(part),
-            Step::Recv { part, .. } => self.writes_to(part) || self.sends_from(part),
-            Step::Copy { from, to: part } | Step::Reduce { other: from, part, .. } => {
-                self.writes_to(from) || self.writes_to(part) || self.sends_from(part)
-            }
-            Step::Fence => self.pending.iter().any(|p| !matches!(p.role, Role::Send)),
-        }
+        self.list.messages.is_none() && hazard::must_wait(step, self.under_way())
     }
 }
 
