@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use arbitrary::{Arbitrary, Unstructured};
 use ft_comm::proto::endpoint::{
-    BounceId, CREDIT_BYTES, ENVELOPES_MAX, Endpoint, Landing, MESSAGE_COST, OpId, Outcome,
+    BounceId, CREDIT_BYTES, ENVELOPES_MAX, Endpoint, Landing, MESSAGE_COST, Mode, OpId, Outcome,
 };
 use ft_comm::proto::matching::Pattern;
 use ft_comm::wire::header::{HEADER_BYTES, Header, HeaderError, Kind};
@@ -49,6 +49,12 @@ enum Deed {
     Probe {
         source: Option<u8>,
         tag: Option<u8>,
+    },
+    /// A message is taken out of the queue, and received or given up.
+    Claim {
+        source: Option<u8>,
+        tag: Option<u8>,
+        keep: bool,
     },
     Cancel {
         at: u8,
@@ -200,7 +206,8 @@ impl Game {
             }
             Deed::Send { to, tag, length } => {
                 let length = length.bytes();
-                let op = self.endpoint.send(peer(to), 2, u32::from(tag % 4), length, 0);
+                let mode = if tag & 4 == 0 { Mode::Standard } else { Mode::Synchronous };
+                let op = self.endpoint.send(peer(to), 2, u32::from(tag % 4), length, mode);
                 self.all.push(op);
                 self.sends.insert(op, length);
             }
@@ -208,6 +215,7 @@ impl Game {
                 let pattern = pattern(source, tag);
                 assert!(self.endpoint.probe(&pattern).is_none_or(|found| pattern.accepts(&found)));
             }
+            Deed::Claim { source, tag, keep } => self.claim(pattern(source, tag), keep),
             Deed::Cancel { at } => {
                 let Some(&op) = self.pick(at) else { return };
                 if self.endpoint.cancel(op) {
@@ -277,6 +285,7 @@ impl Game {
                 assert!(peer.bounced <= CREDIT_BYTES, "one peer fills {} bytes of memory", peer.bounced);
                 assert!(self.bounces.insert(bounce, (from, cost)).is_none());
             }
+            Landing::Sink => {}
         }
         if header.kind == Kind::Envelope {
             peer.announced += 1;
@@ -303,9 +312,34 @@ impl Game {
             Landing::Bounce(bounce) => {
                 if let Some(op) = claimed {
                     self.taken(op, bounce);
+                } else if !self.endpoint.is_kept(bounce) {
+                    self.dropped(bounce);
                 }
             }
+            Landing::Sink => assert_eq!(claimed, None),
         }
+    }
+
+    /// A message is taken out of the queue, and received or given up.
+    fn claim(&mut self, pattern: Pattern, keep: bool) {
+        let Some((bounce, envelope)) = self.endpoint.claim_message(&pattern) else { return };
+        assert!(pattern.accepts(&envelope));
+        if keep {
+            let (op, here) = self.endpoint.receive_claimed(bounce);
+            self.all.push(op);
+            self.receives.insert(op, envelope.length);
+            if let Some(bounce) = here {
+                self.taken(op, bounce);
+            }
+        } else if self.endpoint.drop_claimed(bounce) {
+            self.dropped(bounce);
+        }
+    }
+
+    /// The memory of a message that nobody wants is free.
+    fn dropped(&mut self, bounce: BounceId) {
+        let (from, cost) = self.bounces.remove(&bounce).expect("a message in memory, once");
+        self.peers[from].bounced -= cost;
     }
 
     fn taken(&mut self, op: OpId, bounce: BounceId) {
@@ -328,7 +362,7 @@ impl Game {
     }
 
     fn leave(&mut self, to: usize) {
-        let Some(frame) = self.endpoint.front(to) else { return };
+        let Some(frame) = self.endpoint.frames(to).front() else { return };
         let header = Header::decode(&frame.header).expect("an own frame");
         assert_eq!((header.source, header.generation), (0, GENERATION));
         assert_eq!(header.body_bytes(), frame.length as u64);
@@ -342,7 +376,7 @@ impl Game {
     }
 
     fn drain(&mut self, to: usize) {
-        while self.endpoint.front(to).is_some() {
+        while self.endpoint.frames(to).front().is_some() {
             self.leave(to);
         }
     }
@@ -354,7 +388,7 @@ impl Game {
             self.drain(peer);
             self.count_envelopes(peer);
         }
-        assert_eq!(self.endpoint.busy().count(), 0);
+        assert_eq!(self.endpoint.busy().len(), 0);
         std::mem::take(&mut self.all).into_iter().for_each(|op| self.finish(op));
     }
 }
