@@ -20,8 +20,8 @@ fn a_flood_of_seven_senders_is_held_within_their_credit() {
         // Links, their buffers, and what the allocator rounds up.
         let base = 8 << 20;
         assert!(held < bound + base, "{held} bytes are held, {bound} were promised: {outcome}");
-        // Otherwise there was no flood.
-        assert!(held > bound / 2, "only {held} bytes are held: {outcome}");
+        // Otherwise there was no flood. How much is there at a time is a matter of who runs when.
+        assert!(held > CREDIT_BYTES, "only {held} bytes are held: {outcome}");
     }
 }
 

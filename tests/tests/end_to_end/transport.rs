@@ -1,6 +1,7 @@
 //! What carries the links, and how ranks wait: the answer is the same, and what was asked for is what is used.
 
-use rustix::process::{Pid, Signal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
 use crate::common::{LONG, POISSON, Run, Running, poisson_answer};
 use crate::sockets::{Door, is_there, sockets};
@@ -70,9 +71,19 @@ fn leaves_no_socket_behind() {
         let names = names(&running);
         assert_eq!(names.len(), 4);
         assert!(names.iter().all(|name| name.starts_with("ftrun-") && is_there(name)), "{names:?}");
+        // A process that dies loses its memory, by which it could be found, before its sockets.
+        let handles: Vec<_> = ranks(&running)
+            .into_iter()
+            .map(|rank| pidfd_open(rank, PidfdFlags::empty()).expect("it runs"))
+            .collect();
         running.signal(signal);
         let outcome = if signal == Signal::KILL { running.finish_killed() } else { running.finish() };
         outcome.expect(status);
+        for handle in &handles {
+            let limit = Timespec { tv_sec: 5, tv_nsec: 0 };
+            let ended = poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&limit));
+            assert_eq!(ended, Ok(1), "a rank lives on");
+        }
         assert!(!names.iter().any(|name| is_there(name)), "{names:?}");
     }
 }
