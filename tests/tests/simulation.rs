@@ -17,6 +17,8 @@ mod damage;
 mod messages;
 #[path = "../../comm/examples/operations/operation.rs"]
 mod operation;
+#[path = "simulation/problem.rs"]
+mod problem;
 #[path = "simulation/repair.rs"]
 mod repair;
 

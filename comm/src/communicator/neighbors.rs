@@ -2,6 +2,7 @@
 
 use super::exchange::{Part, Plan};
 use super::*;
+use crate::collective::neighbor_linear;
 use crate::topology::{Graph, Grid};
 
 /// Tag of messages that go up in a dimension is twice the dimension, of those that go down one more.
@@ -107,8 +108,6 @@ impl Communicator {
         buf: &mut [T],
         recvs: &[Part],
     ) -> Result<(), CommError> {
-        use crate::collective::{Part as Elements, Step};
-        let mut steps = Vec::with_capacity(sends.len() + recvs.len());
         for part in recvs.iter().chain(sends) {
             self.world(part.peer)?;
         }
@@ -116,9 +115,9 @@ impl Communicator {
             let (sources, len) = (recvs.len(), buf.len());
             return Err(CommError::Count(format!("{sources} parts of neighbours into {len} elements")));
         }
-        steps.extend(recvs.iter().map(|part| Step::recv(part.peer, part.range.clone())));
-        steps.extend(sends.iter().map(|part| Step::send(part.peer, Elements::input(part.range.clone()))));
-        let steps = steps.into();
+        let edges =
+            |parts: &[Part]| -> Vec<_> { parts.iter().map(|part| (part.peer, part.range.clone())).collect() };
+        let steps = neighbor_linear(&edges(sends), &edges(recvs)).into();
         let call = super::collectives::Call { name: "neighbor_alltoall", steps, count: None, root: None };
         self.run(call, out, buf, None)
     }

@@ -9,31 +9,14 @@ use ft_comm::{
 };
 
 use super::operation::{Call, KINDS};
+use super::problem::{BREACH, Problem, demand};
 use super::{Choices, Course, checker, for_all, seeds};
 
 const STEPS: u64 = 40;
 /// Most collectives that are under way at once.
 const PENDING: usize = 4;
-/// Exit status of a job in which a rank has seen what must not be.
-const BREACH: i32 = 9;
 /// Elements of an exchange.
 const PIECES: usize = 60;
-
-#[derive(Debug)]
-enum Problem {
-    Comm(CommError),
-    Breach(String),
-}
-
-impl From<CommError> for Problem {
-    fn from(error: CommError) -> Self {
-        Self::Comm(error)
-    }
-}
-
-fn demand(holds: bool, text: impl Fn() -> String) -> Result<(), Problem> {
-    if holds { Ok(()) } else { Err(Problem::Breach(text())) }
-}
 
 /// What is made of the world's communicator, in every generation anew.
 struct Made {

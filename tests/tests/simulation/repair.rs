@@ -5,28 +5,11 @@ use std::time::Duration;
 use ft_comm::sim::{self, Blow, Config, Fault, Faults, SimOutcome, Trigger};
 use ft_comm::{CommError, EAGER_BYTES_MAX, Op, Request, Source, World, planted};
 
+use super::problem::{BREACH, Problem, demand};
 use super::{Choices, Course, checker, finds, for_seeds};
 
 const STEPS: u64 = 12;
 const LAGGING: u32 = 77;
-/// Exit status of a job in which a rank has seen what must not be.
-const BREACH: i32 = 9;
-
-#[derive(Debug)]
-enum Problem {
-    Comm(CommError),
-    Breach(String),
-}
-
-impl From<CommError> for Problem {
-    fn from(error: CommError) -> Self {
-        Self::Comm(error)
-    }
-}
-
-fn demand(holds: bool, text: impl Fn() -> String) -> Result<(), Problem> {
-    if holds { Ok(()) } else { Err(Problem::Breach(text())) }
-}
 
 /// Every message says in which generation, by whom and at which step it was sent.
 fn stamp(world: &World, step: u64) -> [u64; 3] {
