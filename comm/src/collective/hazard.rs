@@ -25,15 +25,17 @@ pub(crate) fn read<'a>(part: &Part, mut under_way: impl Iterator<Item = &'a Step
 
 /// Whether `step` may not start yet while `under_way` are.
 ///
-/// A [`Step::RecvReduce`] of a part that is still being sent starts nevertheless, as its message is received aside; it
-/// is the change that waits ([`read`]). So two ranks can exchange a part and reduce into it.
+/// A part leaves for one rank after the other, so that the first of them has it early and can pass it on. A
+/// [`Step::RecvReduce`] of a part that is still being sent starts nevertheless, as its message is received aside; it is
+/// the change that waits ([`read`]). So two ranks can exchange a part and reduce into it.
 pub(crate) fn must_wait<'a>(step: &Step, under_way: impl Iterator<Item = &'a Step> + Clone) -> bool {
     if matches!(step, Step::Fence) {
         return receives(under_way);
     }
     let (from, to) = parts(step);
     let aside = matches!(step, Step::RecvReduce { .. });
-    from.is_some_and(|from| changed(from, under_way.clone()))
+    let sends = matches!(step, Step::Send { .. });
+    from.is_some_and(|from| changed(from, under_way.clone()) || (sends && read(from, under_way.clone())))
         || to.is_some_and(|to| changed(to, under_way.clone()) || (!aside && read(to, under_way)))
 }
 

@@ -78,10 +78,10 @@ impl Order {
 /// What one rank does next.
 ///
 /// Steps start in order. A step that changes a part waits until nothing that is under way uses that part, one that
-/// reads a part until nothing that is under way changes it; otherwise steps may be under way together. A
-/// [`Step::RecvReduce`] of a part that is still being sent starts at once, as its message is received aside; only the
-/// change waits. Messages of one
-/// rank to another are received in the order in which they were sent. The list is done when all its steps are.
+/// reads a part until nothing that is under way changes it, one that sends a part until nothing that is under way sends
+/// or reads it; otherwise steps may be under way together. A [`Step::RecvReduce`] of a part that is still being sent
+/// starts at once, as its message is received aside; only the change waits. Messages of one rank to another are received
+/// in the order in which they were sent. The list is done when all its steps are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Sends `part` to a rank.

@@ -24,13 +24,17 @@ fn a_rank_takes_one_message_at_a_time() {
 
 #[test]
 fn messages_of_one_sender_overlap_in_flight_only() {
-    let lists = [
-        vec![Step::send(1, 0..8), Step::send(2, 0..8)],
-        vec![Step::recv(0, 0..8)],
-        vec![Step::recv(0, 0..8)],
-    ];
+    let to_both = |second: std::ops::Range<usize>| {
+        vec![
+            vec![Step::send(1, 0..8), Step::send(2, second)],
+            vec![Step::recv(0, 0..8)],
+            vec![Step::recv(0, 0..8)],
+        ]
+    };
     // The second one has its overhead while the bytes of the first leave.
-    assert_eq!(critical(&lists), 10.0 + 10.0 + 8.0 + 100.0 + 10.0);
+    assert_eq!(critical(&to_both(8..16)), 10.0 + 10.0 + 8.0 + 100.0 + 10.0);
+    // The same part leaves for one rank after the other.
+    assert_eq!(critical(&to_both(0..8)), 10.0 + 8.0 + 10.0 + 8.0 + 100.0 + 10.0);
 }
 
 #[test]
