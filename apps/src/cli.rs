@@ -88,6 +88,9 @@ pub(crate) struct Options {
     /// Where random numbers come from: victims and times of --mtbf, and those of the app
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Start K processes ahead that take the ranks of lost ones without the start of a process
+    #[arg(long, value_name = "K", default_value_t = 0, value_parser = up_to_1024)]
+    pub(crate) spares: usize,
     /// Give up when the same rank fails more than R times without a checkpoint in between
     #[arg(long, value_name = "R", default_value_t = 3)]
     pub(crate) max_restarts: usize,
@@ -173,6 +176,14 @@ impl Options {
 pub(crate) enum OnFailure {
     Rebuild,
     Abort,
+}
+
+fn up_to_1024(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number) if number > 1024 => Err("must be at most 1024".to_owned()),
+        Ok(number) => Ok(number),
+        Err(error) => Err(std::num::ParseIntError::to_string(&error)),
+    }
 }
 
 pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {

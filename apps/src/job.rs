@@ -172,6 +172,7 @@ fn config(options: &Options, kills: Vec<KillSpec>, layout: &Layout, selection: &
             OnFailure::Rebuild => arbiter::OnFailure::Rebuild,
             OnFailure::Abort => arbiter::OnFailure::Abort,
         },
+        spares: options.spares,
         max_restarts: u32::try_from(options.max_restarts).unwrap_or(u32::MAX),
         interval: options.heartbeat_interval(),
         timeout: options.heartbeat_timeout(),

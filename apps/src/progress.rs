@@ -68,6 +68,10 @@ impl Display {
             }
             Event::Stalled { account } => Some(account.clone()),
             Event::Finished { .. } => self.verbose.then(|| "all ranks are done".into()),
+            Event::Spares { ready, wanted, lost: None } => {
+                self.verbose.then(|| format!("{ready} of {wanted} spares are ready"))
+            }
+            Event::Spares { lost: Some(cause), .. } => Some(format!("a spare is lost: {cause}")),
             Event::Marked { .. }
             | Event::Progress { .. }
             | Event::Activity { .. }

@@ -8,6 +8,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::rank::Rank;
@@ -68,14 +69,15 @@ pub fn text(cores: &[usize]) -> String {
     cores.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Binds the calling thread to the cores that `text` names. Where the system refuses, it runs on as before.
-pub(crate) fn bind(text: &str) {
+/// Binds a process, or none for the calling thread, to the cores that `text` names. Where the system refuses, it runs on
+/// as before. Of a process it is the main thread, and the threads that it starts later.
+pub(crate) fn bind(process: Option<Pid>, text: &str) {
     let mut set = CpuSet::new();
     for core in text.split(',').filter_map(|core| core.parse().ok()).filter(|core| *core < CpuSet::MAX_CPU) {
         set.set(core);
     }
     if set.count() > 0 {
-        let _ = sched_setaffinity(None, &set);
+        let _ = sched_setaffinity(process, &set);
     }
 }
 
@@ -103,9 +105,9 @@ mod tests {
         let all = cores();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                bind(&text(&all[all.len() - 1..]));
+                bind(None, &text(&all[all.len() - 1..]));
                 assert_eq!(cores(), all[all.len() - 1..]);
-                bind("no core");
+                bind(None, "no core");
                 assert_eq!(cores(), all[all.len() - 1..]);
             });
         });

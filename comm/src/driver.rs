@@ -13,6 +13,7 @@ use crate::proto::endpoint::{Endpoint, OpId};
 use crate::proto::member::News;
 use crate::rank::{Generation, Membership, PeerId, Rank, Tag};
 use crate::service::Service;
+use crate::service::alarm::Alarm;
 use crate::time::Clock;
 use crate::transport::{LinkId, Patience, Transport};
 use crate::wire::control::ToArbiter;
@@ -165,6 +166,10 @@ impl Driver {
         self.service.submit(message);
     }
 
+    pub(crate) fn alarm(&self) -> Alarm {
+        self.service.alarm()
+    }
+
     pub(crate) fn close(&mut self) {
         self.service.close();
     }
@@ -308,6 +313,7 @@ impl Driver {
         let peers: Vec<(PeerId, String)> =
             membership.seats.iter().map(|seat| (seat.peer, seat.address.clone())).collect();
         self.transport.change(membership.generation, &peers);
+        self.service.alarm().entered(membership.generation);
         self.endpoint = Endpoint::new(self.me, size, membership.generation);
         self.outbound = vec![None; size];
         self.heard = vec![None; size];

@@ -11,10 +11,12 @@ use crate::core::Core;
 use crate::driver::Driver;
 use crate::error::CommError;
 use crate::fault::Faults;
+use crate::lifeline::ENV_LIFELINE;
 use crate::proto::member::News;
 use crate::proto::watch::{self, WATCHDOG};
 use crate::rank::{Generation, Membership, PeerId, Rank};
 use crate::service::Service;
+use crate::service::alarm::Alarm;
 use crate::service::alone::Alone;
 use crate::service::thread::ServiceThread;
 use crate::transport::null::NullTransport;
@@ -88,9 +90,10 @@ impl World {
         let options =
             LinkOptions::from_environment(|name| std::env::var(name).ok()).map_err(CommError::Join)?;
         let (service, transport, address) =
-            ServiceThread::start(&key, peer, launcher, options).map_err(CommError::Join)?;
+            ServiceThread::start(&key, peer, launcher, options, std::env::var(ENV_LIFELINE).ok())
+                .map_err(CommError::Join)?;
         if let Ok(cores) = std::env::var(ENV_CORES) {
-            bind(&cores); // after the service thread has started, which is not bound
+            bind(None, &cores); // after the service thread has started, which is not bound
         }
         let mut world = Self::join(Box::new(transport), Box::new(service), address)?;
         world.job = hex(&key.job);
@@ -298,6 +301,17 @@ impl World {
     /// As any call.
     pub fn check(&self) -> Result<(), CommError> {
         self.core.borrow_mut().driver.check()
+    }
+
+    /// Says whether a failure is known while this rank computes and makes no call.
+    pub fn alarm(&self) -> Alarm {
+        self.core.borrow().driver.alarm()
+    }
+
+    /// Calls `hook` with all ranks lost so far in this generation whenever that becomes more, at once and whatever the
+    /// program does: on another thread, so it has to be brief and cannot communicate. A second hook replaces the first.
+    pub fn on_failure(&self, hook: impl FnMut(&[Rank]) + Send + 'static) {
+        self.alarm().on_failure(Box::new(hook));
     }
 
     /// Bytes that this rank has given to sends so far.

@@ -57,7 +57,7 @@ const COMM_LAYERS: &[&[&str]] = &[
     &["rank", "error", "time", "plain", "layout", "group", "topology", "fault", "planted"],
     &["wire"],
     &["proto", "collective"],
-    &["transport", "reduction", "binding"],
+    &["transport", "reduction", "binding", "lifeline"],
     &["driver", "service"],
     &["core"],
     &["communicator", "world", "request"],
@@ -165,6 +165,20 @@ fn modules_of_comm_depend_downwards() {
 #[test]
 fn what_must_be_absent_is_absent() {
     report(&ABSENCES.iter().flat_map(|rule| check_absence(rule, &sources(rule.dir))).collect::<Vec<_>>());
+}
+
+/// The lint denies it everywhere else, so a file that has it must say so.
+#[test]
+fn unsafe_code_is_where_a_measurement_demands_it() {
+    let mut found = Vec::new();
+    for krate in CRATES {
+        collect(&root().join(krate.dir).join("src"), &mut Vec::new(), &mut |path, _| {
+            if read(path).contains("expect(unsafe_code") {
+                found.push(path.strip_prefix(root()).unwrap_or(path).to_owned());
+            }
+        });
+    }
+    assert_eq!(found, [Path::new("comm/src/lifeline.rs")]);
 }
 
 #[test]

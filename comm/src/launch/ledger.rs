@@ -123,6 +123,7 @@ impl Ledger {
             Event::Marked { .. }
             | Event::Progress { .. }
             | Event::Activity { .. }
+            | Event::Spares { .. }
             | Event::Stalled { .. }
             | Event::Finished { .. } => {}
         }

@@ -8,18 +8,19 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{ChildStdin, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
 use crate::binding::{self, Binding, ENV_CORES};
-use crate::proto::arbiter::{Arbiter, Config, Effect, Event};
-use crate::rank::PeerId;
+use crate::lifeline::{ENV_LIFELINE, Lifeline};
+use crate::proto::arbiter::{Arbiter, Config, Effect, Event, Exit};
+use crate::rank::{PeerId, Rank};
 use crate::time::{Clock, Time};
 use crate::transport::{
     Accepted, Carrier, Doorman, ENV_HOST, ENV_TRANSPORT, ENV_WAIT, HOST_OF_LAUNCHER, Waiting, timespec,
@@ -31,6 +32,7 @@ mod ledger;
 mod output;
 mod process;
 mod stdin;
+mod vigil;
 
 use control::Control;
 pub use ledger::Failure;
@@ -77,6 +79,8 @@ pub struct Ending {
     pub failures: Vec<Failure>,
     /// Positions of injected failures that did not fire.
     pub unfired: Vec<usize>,
+    /// Spares that have taken a rank.
+    pub spares_used: u32,
     /// Random kills that had to wait until redundancy was whole again.
     pub postponed: u32,
     /// Connections of strangers that were refused.
@@ -166,6 +170,7 @@ struct Launcher {
     doorman: Doorman,
     address: String,
     signals: Signals,
+    vigil: vigil::Vigil,
     processes: HashMap<PeerId, Process>,
     controls: HashMap<PeerId, Control>,
     /// Control links that broke, and when to stop waiting for the exit of their process.
@@ -174,6 +179,8 @@ struct Launcher {
     /// `/dev/null`, opened once: between a death and the resumption no file is opened.
     null: File,
     stdin: stdin::Forwarder,
+    /// Standard input of the spares.
+    inputs: HashMap<PeerId, ChildStdin>,
     ledger: Ledger,
     outputs: Vec<Vec<u8>>,
     ending: Option<(i32, String, Time)>,
@@ -194,11 +201,13 @@ impl Launcher {
             output: output::Output::new(order.output_to_stderr, order.tag_output),
             null: File::open("/dev/null")?,
             stdin: stdin::Forwarder::default(),
+            inputs: HashMap::new(),
             order,
             key,
             clock,
             doorman,
             signals: Signals::new()?,
+            vigil: vigil::Vigil::new()?,
             processes: HashMap::new(),
             controls: HashMap::new(),
             broken: HashMap::new(),
@@ -219,6 +228,7 @@ impl Launcher {
                         outputs: std::mem::take(&mut self.outputs),
                         failures: self.ledger.failures(),
                         unfired: self.arbiter.unfired(),
+                        spares_used: self.arbiter.spares_used(),
                         postponed: self.arbiter.postponed(),
                         strangers: self.doorman.refused(),
                         elapsed: self.clock.now().since(Time(0)),
@@ -230,6 +240,7 @@ impl Launcher {
             }
             self.wait();
             self.listen();
+            self.mourn();
             self.reap();
             self.hear();
             self.output.pump();
@@ -247,7 +258,9 @@ impl Launcher {
                         control.send(&message);
                     }
                 }
-                Effect::Start { rank, peer, incarnation: _ } => self.start(rank, peer)?,
+                Effect::Start { rank, peer, incarnation: _ } => self.start(peer, Some(rank))?,
+                Effect::Spare(peer) => self.start(peer, None)?,
+                Effect::Seat { peer, rank, incarnation: _ } => self.seat(peer, rank),
                 Effect::Kill(peer) => {
                     self.processes.get(&peer).into_iter().for_each(|p| p.signal(Signal::KILL))
                 }
@@ -273,7 +286,8 @@ impl Launcher {
         Ok(())
     }
 
-    fn start(&mut self, rank: usize, peer: PeerId) -> Result<(), LaunchError> {
+    /// Starts the process of a rank, or a spare.
+    fn start(&mut self, peer: PeerId, rank: Option<Rank>) -> Result<(), LaunchError> {
         let mut environment = vec![
             (crate::ENV_LAUNCHER, self.address.clone()),
             (crate::ENV_KEY, self.key.to_text()),
@@ -282,20 +296,47 @@ impl Launcher {
             (ENV_TRANSPORT, self.order.carrier.to_string()),
             (ENV_WAIT, self.order.waiting.to_string()),
         ];
-        let ranks = self.order.config.total;
-        let cores = binding::cores();
-        let share = self.order.binding.share(rank, ranks, &cores);
-        environment.extend(share.map(|share| (ENV_CORES, binding::text(share))));
-        let stdin = if rank == 0 { Stdio::piped() } else { self.null.try_clone()?.into() };
+        // Where the system has none, deaths are noticed later.
+        let lifeline = Lifeline::new().ok();
+        if let Some((_, file)) = &lifeline {
+            environment.push((ENV_LIFELINE, file.as_raw_fd().to_string()));
+        }
+        environment.extend(rank.and_then(|rank| self.cores(rank)).map(|cores| (ENV_CORES, cores)));
+        // A spare may become rank 0.
+        let reads = rank.is_none_or(|rank| rank == 0);
+        let stdin = if reads { Stdio::piped() } else { self.null.try_clone()?.into() };
         let Started { process, stdout, stderr, stdin } =
             process::start(&self.order.program, &self.order.args, &environment, stdin)
                 .map_err(|source| LaunchError::Start { program: self.order.program.clone(), source })?;
         self.processes.insert(peer, process);
-        self.output.add(rank, stdout, stderr);
-        if let Some(stdin) = stdin {
-            self.stdin.forward_to(stdin);
+        if let Some((line, _)) = lifeline {
+            self.vigil.watch(peer, line);
+        }
+        self.output.add(peer, rank, stdout, stderr);
+        match (rank, stdin) {
+            (Some(_), Some(stdin)) => self.stdin.forward_to(stdin),
+            (None, Some(stdin)) => drop(self.inputs.insert(peer, stdin)),
+            (_, None) => {}
         }
         Ok(())
+    }
+
+    /// A spare takes a rank.
+    fn seat(&mut self, peer: PeerId, rank: Rank) {
+        self.output.seat(peer, rank);
+        if let Some(stdin) = self.inputs.remove(&peer).filter(|_| rank == 0) {
+            self.stdin.forward_to(stdin);
+        }
+        let pid = self.processes.get(&peer).and_then(Process::pid);
+        if let (Some(pid), Some(cores)) = (pid, self.cores(rank)) {
+            binding::bind(Some(pid), &cores);
+        }
+    }
+
+    /// The cores of a rank, if it is bound.
+    fn cores(&self, rank: Rank) -> Option<String> {
+        let ranks = self.order.config.total;
+        self.order.binding.share(rank, ranks, &binding::cores()).map(binding::text)
     }
 
     fn kill_all(&mut self) {
@@ -328,6 +369,7 @@ impl Launcher {
         let mut fds: Vec<PollFd<'_>> = Vec::new();
         let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         fds.extend(self.signals.fds().map(readable));
+        fds.push(readable(self.vigil.fd()));
         fds.extend(self.doorman.fds().map(readable));
         fds.extend(self.output.fds().map(readable));
         for control in self.controls.values() {
@@ -369,20 +411,35 @@ impl Launcher {
         }
     }
 
+    /// Processes that are dying: they do nothing any more, but it takes a while until they have ended.
+    fn mourn(&mut self) {
+        for peer in self.vigil.dead() {
+            let Some(exit) = self.processes.get(&peer).and_then(Process::ending) else { continue };
+            self.bury(peer, exit);
+        }
+    }
+
+    /// The end of a process is certain.
+    fn bury(&mut self, peer: PeerId, exit: Exit) {
+        // What it said last comes before its end.
+        if let Some(mut control) = self.controls.remove(&peer) {
+            control.receive(|message| self.arbiter.handle(self.clock.now(), peer, message));
+        }
+        self.broken.remove(&peer);
+        self.output.pump();
+        self.arbiter.exited(self.clock.now(), peer, exit);
+    }
+
     /// Processes that have ended.
     fn reap(&mut self) {
         if rang(&self.signals.child) {
             let ended: Vec<_> =
                 self.processes.iter_mut().filter_map(|(peer, p)| Some((*peer, p.ended()?))).collect();
             for (peer, exit) in ended {
-                // What it said last comes before its end.
-                if let Some(mut control) = self.controls.remove(&peer) {
-                    control.receive(|message| self.arbiter.handle(self.clock.now(), peer, message));
-                }
                 self.processes.remove(&peer);
-                self.broken.remove(&peer);
-                self.output.pump();
-                self.arbiter.exited(self.clock.now(), peer, exit);
+                self.inputs.remove(&peer);
+                self.vigil.forget(peer);
+                self.bury(peer, exit);
             }
         }
     }

@@ -8,12 +8,16 @@ use std::io::{ErrorKind, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{ChildStderr, ChildStdout};
 
+use crate::rank::{PeerId, Rank};
+
 /// A line that is longer than this is forwarded in pieces.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
 #[derive(Debug)]
 struct Stream {
-    rank: usize,
+    peer: PeerId,
+    /// None while it is a spare's.
+    rank: Option<Rank>,
     error: bool,
     fd: OwnedFd,
     partial: Vec<u8>,
@@ -33,10 +37,16 @@ impl Output {
         Self { streams: vec![], all_to_stderr, tagged, said: None }
     }
 
-    pub(super) fn add(&mut self, rank: usize, stdout: ChildStdout, stderr: ChildStderr) {
-        let stream = |error, fd| Stream { rank, error, fd, partial: vec![] };
+    pub(super) fn add(&mut self, peer: PeerId, rank: Option<Rank>, stdout: ChildStdout, stderr: ChildStderr) {
+        let stream = |error, fd| Stream { peer, rank, error, fd, partial: vec![] };
         self.streams.push(stream(false, stdout.into()));
         self.streams.push(stream(true, stderr.into()));
+    }
+
+    /// A spare has got a rank.
+    pub(super) fn seat(&mut self, peer: PeerId, rank: Rank) {
+        let streams = self.streams.iter_mut().filter(|stream| stream.peer == peer);
+        streams.for_each(|stream| stream.rank = Some(rank));
     }
 
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
@@ -101,7 +111,8 @@ impl Output {
                 continue;
             }
             if self.tagged {
-                text.extend_from_slice(format!("[{}] ", stream.rank).as_bytes());
+                let label = stream.rank.map_or("spare".to_owned(), |rank| rank.to_string());
+                text.extend_from_slice(format!("[{label}] ").as_bytes());
             }
             text.extend_from_slice(line);
         }

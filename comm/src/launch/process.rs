@@ -5,16 +5,22 @@
 //! own would put it into a scheduler group of its own, where yielding to the other ranks has no effect.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 
 use crate::proto::arbiter::Exit;
 
 #[derive(Debug)]
-pub(super) struct Process(Child);
+pub(super) struct Process {
+    child: Child,
+    /// `/proc/PID/stat`, where the status of a dying process can be read before it can be waited for.
+    stat: Option<File>,
+}
 
 pub(super) struct Started {
     pub(super) process: Process,
@@ -41,14 +47,18 @@ pub(super) fn start(
     let stderr = child.stderr.take().expect("asked for");
     rustix::io::ioctl_fionbio(&stdout, true)?;
     rustix::io::ioctl_fionbio(&stderr, true)?;
-    Ok(Started { stdin: child.stdin.take(), process: Process(child), stdout, stderr })
+    let stat = File::open(format!("/proc/{}/stat", child.id())).ok();
+    Ok(Started { stdin: child.stdin.take(), process: Process { child, stat }, stdout, stderr })
 }
 
 impl Process {
+    pub(super) fn pid(&self) -> Option<Pid> {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+    }
+
     /// Sends a signal to the process and its children. It was not reaped yet, so its number is its own.
     pub(super) fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw);
-        pid.into_iter().for_each(|pid| {
+        self.pid().into_iter().for_each(|pid| {
             let _ = rustix::process::kill_process_group(pid, signal);
         });
     }
@@ -56,18 +66,33 @@ impl Process {
     /// How it ended, if it has.
     pub(super) fn ended(&mut self) -> Option<Exit> {
         // While it is not reaped its number, and so its group, is its own: children that it leaves behind go too.
-        let pid = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw)?;
+        let pid = self.pid()?;
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         rustix::process::waitid(WaitId::Pid(pid), look).ok()??;
         self.signal(Signal::KILL);
-        let status = self.0.try_wait().ok()??;
-        let exit = status.code().map(Exit::Status);
-        exit.or_else(|| status.signal().map(Exit::Signal))
+        let status = self.child.try_wait().ok()??;
+        exit_of(status)
+    }
+
+    /// How it ends, while it is dying: known before its memory has been given back.
+    pub(super) fn ending(&self) -> Option<Exit> {
+        let mut text = [0; 1024];
+        let count = self.stat.as_ref()?.read_at(&mut text, 0).ok()?;
+        let text = String::from_utf8_lossy(&text[..count]);
+        // The name of the program may have anything in it but comes before the last parenthesis (proc(5)): field 3 is
+        // the next, field 52 the status.
+        let (_, fields) = text.rsplit_once(')')?;
+        let status: i32 = fields.split_whitespace().nth(52 - 3)?.parse().ok()?;
+        exit_of(ExitStatus::from_raw(status))
     }
 
     pub(super) fn wait(mut self) {
-        let _ = self.0.wait();
+        let _ = self.child.wait();
     }
+}
+
+fn exit_of(status: ExitStatus) -> Option<Exit> {
+    status.code().map(Exit::Status).or_else(|| status.signal().map(Exit::Signal))
 }
 
 /// From now on, orphans among the descendants of this process become its children, so that
@@ -106,5 +131,24 @@ pub fn die_with_launcher(launcher: u32) -> Result<(), String> {
         Ok(())
     } else {
         Err("the launcher is gone".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_of_a_process_can_be_read_before_it_is_waited_for() {
+        let run = |script: &str| {
+            let args = ["-c", script].map(OsString::from);
+            let started = start(Path::new("/bin/sh"), &args, &[], Stdio::null()).unwrap();
+            let pid = started.process.pid().unwrap();
+            rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+            let mut process = started.process;
+            (process.ending(), process.ended())
+        };
+        assert_eq!(run("exit 7"), (Some(Exit::Status(7)), Some(Exit::Status(7))));
+        assert_eq!(run("kill -9 $$"), (Some(Exit::Signal(9)), Some(Exit::Signal(9))));
     }
 }

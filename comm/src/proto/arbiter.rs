@@ -20,7 +20,6 @@
 //! counts as confirmed: the job does not wait for ever for a host that never answers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::time::Duration;
 
 use super::detector::Detector;
 use super::member::LEASE_TIMEOUTS;
@@ -33,9 +32,12 @@ use crate::time::Time;
 use crate::wire::control::{ToArbiter, ToRank, Welcome};
 
 mod job;
+mod losses;
+mod pool;
 mod random;
 
 pub use job::{Config, Effect, Event, Exit, OnFailure};
+use pool::Pool;
 pub use random::Mtbf;
 use random::RandomKills;
 
@@ -92,6 +94,7 @@ pub struct Arbiter {
     beat_due: Time,
     fired: BTreeSet<usize>,
     random: Option<RandomKills>,
+    pool: Pool,
     watch: Option<Watch>,
     /// Processes that were told to exit without goodbye.
     dying: BTreeSet<PeerId>,
@@ -130,6 +133,7 @@ impl Arbiter {
             next_peer: u32::try_from(config.total + 1).expect("ranks are few"),
             detector: Detector::new(config.timeout, now),
             random: config.mtbf.clone().map(RandomKills::new),
+            pool: Pool::new(config.spares),
             watch: watchdog.map(|patience| Watch::new(patience, config.total)),
             config,
             generation: None,
@@ -165,6 +169,11 @@ impl Arbiter {
         self.random.as_ref().map_or(0, RandomKills::postponed)
     }
 
+    /// How many spares have taken a rank.
+    pub fn spares_used(&self) -> u32 {
+        self.pool.taken()
+    }
+
     fn rank_of(&self, peer: PeerId) -> Option<Rank> {
         self.chairs.iter().position(|chair| chair.peer == peer)
     }
@@ -181,10 +190,25 @@ impl Arbiter {
     /// A process has opened its control link and proved that it belongs to the job; false if nobody waits for
     /// it (any more).
     pub fn connected(&mut self, now: Time, peer: PeerId) -> bool {
-        let Some(rank) = self.rank_of(peer) else { return false };
+        let Some(rank) = self.rank_of(peer) else { return self.spare_connected(peer) };
         if self.over || self.chairs[rank].phase != Phase::Starting || self.chairs[rank].connected {
             return false;
         }
+        self.welcome(now, rank);
+        true
+    }
+
+    fn spare_connected(&mut self, peer: PeerId) -> bool {
+        let is_spare = !self.over && self.pool.connected(peer);
+        if is_spare {
+            self.record(self.pool.account(None));
+        }
+        is_spare
+    }
+
+    /// Tells a process that has connected which rank it has.
+    fn welcome(&mut self, now: Time, rank: Rank) {
+        let peer = self.chairs[rank].peer;
         self.chairs[rank].connected = true;
         self.detector.heard(peer, now);
         let kills = self.config.kills.iter().cloned().enumerate();
@@ -205,7 +229,6 @@ impl Arbiter {
         if self.dying.contains(&peer) {
             self.send(peer, ToRank::Die);
         }
-        true
     }
 
     /// A rank has said something.
@@ -223,7 +246,7 @@ impl Arbiter {
                 if self.chairs[rank].phase == Phase::Starting {
                     self.chairs[rank].address = address;
                     self.chairs[rank].phase = Phase::Joined;
-                    self.decide();
+                    self.decide(now);
                 }
             }
             ToArbiter::Suspect { generation, rank: _ } => {
@@ -235,7 +258,7 @@ impl Arbiter {
                 if current(generation) && self.chairs[rank].phase == Phase::Member {
                     self.chairs[rank].phase = Phase::Ready(report);
                     self.interrupt();
-                    self.decide();
+                    self.decide(now);
                 }
             }
             ToArbiter::Resumed { generation, steps_lost } => {
@@ -245,6 +268,7 @@ impl Arbiter {
                         self.chairs.iter_mut().for_each(|chair| chair.resumed = None);
                         let steps_lost = all.into_iter().max().unwrap_or(0);
                         self.random.iter_mut().for_each(RandomKills::settled);
+                        self.pool.settled(now);
                         self.record(Event::Resumed { generation, steps_lost });
                     }
                 }
@@ -306,6 +330,7 @@ impl Arbiter {
         let Some(generation) = self.generation else { return };
         let ranks: Vec<Rank> = self.failed.keys().copied().collect();
         self.interrupted = true;
+        self.pool.interrupted();
         self.chairs.iter_mut().for_each(|chair| (chair.output, chair.resumed) = (None, None));
         let members = self.chairs.iter().filter(|c| matches!(c.phase, Phase::Member | Phase::Ready(_)));
         let members: Vec<PeerId> = members.map(|chair| chair.peer).collect();
@@ -322,81 +347,6 @@ impl Arbiter {
         self.watch.iter_mut().for_each(Watch::clear);
         self.record(Event::Finished { outputs });
         self.broadcast(&ToRank::Finalized);
-    }
-
-    /// A process has exited: the operating system's word.
-    pub fn exited(&mut self, now: Time, peer: PeerId, exit: Exit) {
-        let dying = self.dying.remove(&peer);
-        let Some(rank) = self.rank_of(peer) else {
-            for loss in self.failed.values_mut() {
-                loss.confirmed |= loss.peer == peer;
-            }
-            return self.decide();
-        };
-        if self.over {
-            return;
-        }
-        let cause = match exit {
-            Exit::Status(code) => format!("exited with status {code} without goodbye"),
-            Exit::Signal(signal) => format!("killed by signal {signal}"),
-        };
-        if self.finished {
-            self.chairs[rank].phase = Phase::Gone;
-            let code = match exit {
-                Exit::Status(code) => code,
-                Exit::Signal(signal) => 128 + signal,
-            };
-            if code > self.exit_code {
-                self.exit_code = code;
-                // A program's own status speaks for itself.
-                self.exit_text = match exit {
-                    Exit::Status(_) => String::new(),
-                    Exit::Signal(signal) => {
-                        format!("rank {rank} was killed by signal {signal} after all ranks were done")
-                    }
-                };
-            }
-            return self.end_when_all_are_gone();
-        }
-        let joined = self.chairs[rank].phase != Phase::Starting;
-        if let (true, Exit::Status(code)) = (self.chairs[rank].leaving, exit) {
-            let lost: Vec<Rank> = self.failed.keys().copied().collect();
-            let after = match lost.is_empty() {
-                true => "before all ranks were done".into(),
-                false => format!("after the failure of {}", list("rank", &lost)),
-            };
-            return self.end(code.max(1), format!("rank {rank} left the job {after} (status {code})"));
-        }
-        match exit {
-            // A program that has nothing to do with this library, or never came to use it.
-            Exit::Status(0) if !joined && !dying => {
-                self.chairs[rank].phase = Phase::Gone;
-                self.end_when_all_are_gone();
-            }
-            Exit::Status(code) if !joined && !dying => {
-                self.end(code, format!("rank {rank} exited with status {code} before it joined the job"));
-            }
-            _ => self.fail(now, rank, cause, true),
-        }
-    }
-
-    fn end_when_all_are_gone(&mut self) {
-        if self.chairs.iter().all(|chair| chair.phase == Phase::Gone) {
-            let (code, text) = (self.exit_code, std::mem::take(&mut self.exit_text));
-            self.end(code, text);
-        } else if !self.finished && self.chairs.iter().any(|chair| chair.phase == Phase::Joined) {
-            let gone = self.chairs.iter().position(|chair| chair.phase == Phase::Gone).unwrap_or(0);
-            self.end(1, format!("rank {gone} exited without joining the job while others joined it"));
-        }
-    }
-
-    /// The control link of a process broke.
-    pub fn disconnected(&mut self, now: Time, peer: PeerId) {
-        let Some(rank) = self.rank_of(peer) else { return };
-        self.chairs[rank].connected = false;
-        if !self.over && !self.finished && !self.chairs[rank].leaving {
-            self.fail(now, rank, "its link to the launcher broke".into(), false);
-        }
     }
 
     /// Heartbeats, timeouts and timed failures.
@@ -418,12 +368,19 @@ impl Arbiter {
         if now >= self.beat_due {
             self.beat_due = now.after(self.config.interval);
             self.broadcast(&ToRank::Beat);
+            let spares: Vec<PeerId> = self.pool.listening().collect();
+            spares.into_iter().for_each(|peer| self.send(peer, ToRank::Beat));
+        }
+        for _ in 0..self.pool.missing(now, self.config.max_restarts) {
+            let peer = self.number();
+            self.pool.started(peer);
+            self.effects.push_back(Effect::Spare(peer));
         }
         // One timeout more than the lease, as its end takes a little as well.
         let lease = self.config.timeout * (LEASE_TIMEOUTS + 1);
         let expired = |loss: &&mut Loss| !loss.confirmed && now.since(loss.since) > lease;
         if self.failed.values_mut().filter(expired).map(|loss| loss.confirmed = true).count() > 0 {
-            self.decide();
+            self.decide(now);
         }
         for peer in self.detector.suspects(now) {
             match self.rank_of(peer) {
@@ -452,68 +409,11 @@ impl Arbiter {
         }
     }
 
-    /// All are done, but the end of this process cannot be seen behind a cut link: after its lease it is past.
-    fn let_go(&mut self, now: Time, rank: Rank, lease: Duration) {
-        let chair = &mut self.chairs[rank];
-        // A link that was closed in order says that the exit is still to be seen.
-        if !chair.connected || chair.phase == Phase::Gone {
-            return;
-        }
-        if now.since(*chair.silent.get_or_insert(now)) > lease {
-            chair.phase = Phase::Gone;
-            self.effects.push_back(Effect::Kill(chair.peer));
-            self.end_when_all_are_gone();
-        }
-    }
-
     /// When [`Arbiter::tick`] is due.
     pub fn poll_timeout(&self) -> Time {
         let random = self.random.as_ref().and_then(RandomKills::due);
         let watch = self.watch.as_ref().and_then(Watch::poll_timeout);
-        random.into_iter().chain(watch).fold(self.beat_due, Time::min)
-    }
-
-    fn fail(&mut self, now: Time, rank: Rank, cause: String, confirmed: bool) {
-        let chair = &mut self.chairs[rank];
-        let lost = chair.peer;
-        let member = matches!(chair.phase, Phase::Member | Phase::Ready(_));
-        self.detector.forget(lost);
-        self.noted = (false, false);
-        self.random.iter_mut().for_each(|random| random.lost(rank));
-        self.watch.iter_mut().for_each(|watch| watch.lost(rank));
-        chair.failures += 1;
-        let failures = chair.failures;
-        let generation = self.generation.filter(|_| member);
-        self.record(Event::Lost { rank, cause: cause.clone(), generation });
-        if !confirmed {
-            self.effects.push_back(Effect::Kill(lost));
-        }
-        if self.config.on_failure == OnFailure::Abort {
-            return self.end(1, format!("rank {rank} failed ({cause}) and --on-failure is abort"));
-        }
-        if failures > self.config.max_restarts {
-            let limit = self.config.max_restarts;
-            let text = format!(
-                "rank {rank} failed {failures} times in a row without progress in between (last: {cause}), \
-                 --max-restarts is {limit}"
-            );
-            return self.end(1, text);
-        }
-        let peer = PeerId(self.next_peer);
-        self.next_peer += 1;
-        let chair = &mut self.chairs[rank];
-        chair.peer = peer;
-        chair.incarnation += 1;
-        chair.connected = false;
-        chair.phase = Phase::Starting;
-        (chair.output, chair.leaving) = (None, false);
-        let incarnation = chair.incarnation;
-        self.effects.push_back(Effect::Start { rank, peer, incarnation });
-        if member {
-            self.failed.insert(rank, Loss { peer: lost, since: now, confirmed });
-            self.interrupt();
-        }
-        self.decide();
+        random.into_iter().chain(watch).chain(self.pool.due()).fold(self.beat_due, Time::min)
     }
 
     /// Records how far a repair is.
@@ -531,7 +431,7 @@ impl Arbiter {
     }
 
     /// Starts the next generation if everybody is ready for it.
-    fn decide(&mut self) {
+    fn decide(&mut self, now: Time) {
         if self.over || self.finished {
             return;
         }
@@ -577,8 +477,10 @@ impl Arbiter {
             chair.phase = Phase::Member;
             (chair.output, chair.resumed) = (None, None);
         }
+        self.pool.decided(now);
         if generation == 0 {
             self.random.iter_mut().for_each(RandomKills::settled);
+            self.pool.settled(now);
         }
         self.record(Event::Decided { generation, failed });
         self.broadcast(&ToRank::Decided(membership));
@@ -593,9 +495,13 @@ impl Arbiter {
         // Replacements that have not connected yet would find nobody.
         let late =
             self.chairs.iter().filter(|c| c.incarnation > 0 && !c.connected && c.phase == Phase::Starting);
-        let late: Vec<Effect> = late.map(|chair| Effect::Kill(chair.peer)).collect();
+        let late: Vec<Effect> =
+            late.map(|chair| chair.peer).chain(self.pool.starting()).map(Effect::Kill).collect();
         self.effects.extend(late);
-        self.broadcast(&ToRank::End { code, message: message.clone() });
+        let end = ToRank::End { code, message: message.clone() };
+        let spares: Vec<PeerId> = self.pool.listening().collect();
+        spares.into_iter().for_each(|peer| self.send(peer, end.clone()));
+        self.broadcast(&end);
         self.effects.push_back(Effect::End { code, message });
     }
 

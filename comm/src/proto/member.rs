@@ -110,6 +110,11 @@ impl Member {
         self.news.push_back(News::Ended { code: 1, message: "the launcher is gone".into() });
     }
 
+    /// Whether the launcher has given this process a rank.
+    pub fn is_welcomed(&self) -> bool {
+        self.welcomed
+    }
+
     /// Sends a heartbeat if one is due, and gives up if the lease has run out.
     pub fn tick(&mut self, now: Time) {
         if now >= self.beat_due {

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use super::Service;
+use super::alarm::Alarm;
 use crate::proto::member::News;
 use crate::rank::{Generation, Membership, PeerId, Seat};
 use crate::wire::control::{ToArbiter, Welcome};
@@ -69,6 +70,10 @@ impl Service for Alone {
 
     fn take_news(&self) -> Option<News> {
         self.0.borrow_mut().pop_front()
+    }
+
+    fn alarm(&self) -> Alarm {
+        Alarm::default() // nobody is there to be lost
     }
 
     fn close(&mut self) {}

@@ -3,7 +3,9 @@
 
 use crate::proto::member::News;
 use crate::wire::control::ToArbiter;
+use alarm::Alarm;
 
+pub mod alarm;
 pub mod alone;
 pub mod thread;
 
@@ -15,6 +17,8 @@ pub trait Service {
     fn has_news(&self) -> bool;
     /// The next news.
     fn take_news(&self) -> Option<News>;
+    /// Tells of failures while the program computes.
+    fn alarm(&self) -> Alarm;
     /// Everything that was submitted is to leave before this returns; nothing is submitted after it.
     fn close(&mut self);
 }

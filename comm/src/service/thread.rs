@@ -17,6 +17,8 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags};
 use socket2::Socket;
 
 use super::Service;
+use super::alarm::Alarm;
+use crate::lifeline;
 use crate::proto::member::{Member, News};
 use crate::rank::PeerId;
 use crate::time::Clock;
@@ -32,6 +34,7 @@ const GRACE: Duration = Duration::from_millis(300);
 struct Shared {
     news: Mutex<VecDeque<News>>,
     has_news: AtomicBool,
+    alarm: Alarm,
     closing: AtomicBool,
     wake_caller: Arc<OwnedFd>,
     wake_service: OwnedFd,
@@ -61,7 +64,7 @@ pub struct ServiceThread {
 impl ServiceThread {
     /// Connects to the launcher as process `me` and starts the thread; gives the transport that belongs to
     /// it and the address at which links are accepted, as text. The link to the launcher is TCP, whatever `options`
-    /// say of data links.
+    /// say of data links. The thread holds the `lifeline` that the launcher handed down.
     ///
     /// # Errors
     /// The launcher is not there or refuses, or the operating system refuses a socket.
@@ -70,6 +73,7 @@ impl ServiceThread {
         me: PeerId,
         launcher: SocketAddr,
         options: LinkOptions,
+        lifeline: Option<String>,
     ) -> Result<(Self, SocketTransport, String), String> {
         let clock = Clock::start();
         let opening = Opening { from: me, to: PeerId::LAUNCHER, generation: 0 };
@@ -88,6 +92,7 @@ impl ServiceThread {
         let shared = Arc::new(Shared {
             news: Mutex::new(VecDeque::new()),
             has_news: AtomicBool::new(false),
+            alarm: Alarm::default(),
             closing: AtomicBool::new(false),
             wake_caller,
             wake_service,
@@ -103,8 +108,13 @@ impl ServiceThread {
             incoming: Vec::new(),
             outgoing: Vec::new(),
         };
-        let thread =
-            std::thread::Builder::new().name("service".into()).spawn(move || plane.run()).map_err(io)?;
+        let thread = std::thread::Builder::new()
+            .name("service".into())
+            .spawn(move || {
+                let _held = lifeline.and_then(|number| lifeline::hold(&number));
+                plane.run();
+            })
+            .map_err(io)?;
         Ok((Self { shared, outbox, thread: Some(thread) }, transport, address))
     }
 }
@@ -125,6 +135,10 @@ impl Service for ServiceThread {
         let first = news.pop_front();
         self.shared.has_news.store(!news.is_empty(), Ordering::Release);
         first
+    }
+
+    fn alarm(&self) -> Alarm {
+        self.shared.alarm.clone()
     }
 
     fn close(&mut self) {
@@ -184,7 +198,15 @@ impl Plane {
         while let Some(news) = self.member.poll_news() {
             match news {
                 News::Die => exit(17),
+                // A spare that was not needed: it has nothing to say.
+                News::Ended { code, .. } if !self.member.is_welcomed() => exit(code),
                 News::Ended { code, .. } => ended = Some(code),
+                _ => {}
+            }
+            let alarm = &self.shared.alarm;
+            match &news {
+                News::Failed { generation, ranks } => alarm.failed(*generation, ranks),
+                News::Ended { .. } => alarm.ended(),
                 _ => {}
             }
             self.shared.tell(news);

@@ -11,7 +11,7 @@ use super::process::{Process, Up};
 use super::{Event, Seen};
 use crate::proto::arbiter::{Effect, Event as ArbiterEvent, Exit};
 use crate::proto::member::News;
-use crate::rank::{Membership, PeerId};
+use crate::rank::{Membership, PeerId, Rank};
 use crate::wire::control::{ToArbiter, ToRank};
 
 /// How long the launcher waits for the operating system's word on a broken control link.
@@ -25,13 +25,12 @@ impl Kernel {
         while let Some(effect) = self.arbiter.poll_effect() {
             match effect {
                 Effect::Send { to, message } => self.tell_rank(to, message),
-                Effect::Start { rank, peer, incarnation } => {
-                    assert_eq!(peer.0 as usize, self.processes.len() + 1, "peers are numbered in order");
-                    self.processes.push(Process::new(rank, incarnation));
-                    let micros = self.config.network.start.as_micros() as u64;
-                    let takes = Duration::from_micros(self.random.random_range(micros / 10..=micros));
-                    let due = self.now.after(takes);
-                    self.at(due, Happening::Start(peer));
+                Effect::Start { rank, peer, incarnation } => self.order(peer, rank, incarnation),
+                Effect::Spare(peer) => self.order(peer, Process::NO_RANK, 0),
+                Effect::Seat { peer, rank, incarnation } => {
+                    if let Some(process) = self.process_mut(peer) {
+                        (process.rank, process.incarnation) = (rank, incarnation);
+                    }
                 }
                 Effect::Kill(peer) => {
                     let due = self.now.after(Duration::from_micros(self.random.random_range(10..200)));
@@ -54,6 +53,16 @@ impl Kernel {
                 }
             }
         }
+    }
+
+    /// A process is to be started.
+    fn order(&mut self, peer: PeerId, rank: Rank, incarnation: u32) {
+        assert_eq!(peer.0 as usize, self.processes.len() + 1, "peers are numbered in order");
+        self.processes.push(Process::new(rank, incarnation));
+        let micros = self.config.network.start.as_micros() as u64;
+        let takes = Duration::from_micros(self.random.random_range(micros / 10..=micros));
+        let due = self.now.after(takes);
+        self.at(due, Happening::Start(peer));
     }
 
     fn tell_rank(&mut self, to: PeerId, message: ToRank) {
@@ -122,6 +131,11 @@ impl Kernel {
                 _ => {}
             }
             if let Some(process) = self.process_mut(peer) {
+                match &news {
+                    News::Failed { generation, ranks } => process.alarm.failed(*generation, ranks),
+                    News::Ended { .. } => process.alarm.ended(),
+                    _ => {}
+                }
                 process.news.push_back(news);
             }
             self.ring(peer);

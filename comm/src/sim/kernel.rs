@@ -130,6 +130,7 @@ impl Kernel {
             compute: config.ranks,
             total: config.ranks + config.parity,
             on_failure: config.on_failure,
+            spares: config.spares,
             max_restarts: config.restarts_max,
             interval: config.interval,
             timeout: config.timeout,

@@ -62,6 +62,8 @@ pub struct Config {
     pub network: Network,
     /// What happens when a rank is lost.
     pub on_failure: OnFailure,
+    /// Processes that are started ahead to take the ranks of lost ones.
+    pub spares: usize,
     /// How often the same rank may fail in a row without progress in between.
     pub restarts_max: u32,
     /// Heartbeat interval.
@@ -91,6 +93,7 @@ impl Config {
             faults: Faults::default(),
             network: Network::calm(),
             on_failure: OnFailure::Rebuild,
+            spares: 0,
             restarts_max: 3,
             interval: Duration::from_millis(100),
             timeout: Duration::from_secs(1),

@@ -8,6 +8,7 @@ use super::net::ConnId;
 use crate::proto::arbiter::Exit;
 use crate::proto::member::{Member, News};
 use crate::rank::{Generation, Membership, PeerId, Rank};
+use crate::service::alarm::Alarm;
 use crate::time::Time;
 use crate::transport::{LinkError, LinkId};
 use crate::wire::control::{ToArbiter, ToRank};
@@ -96,6 +97,7 @@ pub(super) struct Process {
     pub(super) down: VecDeque<ToRank>,
     pub(super) down_due: Time,
     pub(super) news: VecDeque<News>,
+    pub(super) alarm: Alarm,
     /// News or an accepted link came since the last look, as an eventfd counts.
     pub(super) wake: bool,
     pub(super) closed: bool,
@@ -111,6 +113,9 @@ pub(super) struct Process {
 }
 
 impl Process {
+    /// The rank of a spare.
+    pub(super) const NO_RANK: Rank = Rank::MAX;
+
     pub(super) fn new(rank: Rank, incarnation: u32) -> Self {
         Self {
             rank,
@@ -130,6 +135,7 @@ impl Process {
             down: VecDeque::new(),
             down_due: Time(0),
             news: VecDeque::new(),
+            alarm: Alarm::default(),
             wake: false,
             closed: false,
             decided: None,

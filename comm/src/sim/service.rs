@@ -3,6 +3,7 @@
 use super::transport::Place;
 use crate::proto::member::News;
 use crate::service::Service;
+use crate::service::alarm::Alarm;
 use crate::wire::control::ToArbiter;
 
 /// See the module.
@@ -22,6 +23,11 @@ impl Service for SimService {
         let news = kernel.process_mut(self.0.peer)?.news.pop_front()?;
         kernel.taken(self.0.peer, &news);
         Some(news)
+    }
+
+    fn alarm(&self) -> Alarm {
+        let kernel = self.0.enter();
+        kernel.process(self.0.peer).map_or_else(Alarm::default, |process| process.alarm.clone())
     }
 
     fn close(&mut self) {

@@ -1,9 +1,10 @@
 //! Accepting links: the server's side of the handshake for many connections at once, without ever waiting
 //! for one of them.
 //!
-//! A connection that has not proved itself within `HANDSHAKE_SECONDS`, or that comes while
-//! `PENDING_MAX` others are unproven, is closed. Nothing that a stranger sends reaches beyond its own
-//! connection.
+//! A connection that has not proved itself within `HANDSHAKE_SECONDS` is closed. When `PENDING_MAX` are unproven, a new
+//! one takes the place of the oldest, of those that have said nothing if there are such: however many strangers
+//! knock and say nothing, whoever belongs to the job is let in. A Unix socket lets in processes of the same user
+//! only. Nothing that a stranger sends reaches beyond its own connection.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -18,8 +19,8 @@ use crate::rank::PeerId;
 use crate::time::Time;
 use crate::wire::handshake::{HELLO_BYTES, JobKey, Opening, PROOF_BYTES, Server, hex};
 
-/// Unproven connections at one time.
-pub(super) const PENDING_MAX: usize = 1024;
+/// Unproven connections at one time; far below the number of files that a process may have open by default.
+pub(super) const PENDING_MAX: usize = 256;
 /// Seconds until an unproven connection is closed.
 pub(super) const HANDSHAKE_SECONDS: u64 = 5;
 
@@ -117,21 +118,30 @@ impl Doorman {
 
     /// Moves every handshake as far as it goes; gives the connections that are proved.
     pub fn serve(&mut self, now: Time) -> Vec<Accepted> {
-        let mut arrived = Vec::new();
+        let (mut arrived, mut proved) = (Vec::new(), Vec::new());
         for listener in self.listeners() {
             arrived.extend(std::iter::from_fn(|| listener.accept().ok()));
         }
         for (stream, from) in arrived {
-            let ready = stream.set_nonblocking(true).is_ok()
-                && (from.is_unix() || stream.set_tcp_nodelay(true).is_ok());
-            if !ready || self.pending.len() >= PENDING_MAX {
+            let fits = if from.is_unix() { is_own(&stream) } else { stream.set_tcp_nodelay(true).is_ok() };
+            if !fits || stream.set_nonblocking(true).is_err() {
                 self.refused += 1;
                 continue;
             }
+            if self.pending.len() >= PENDING_MAX {
+                let silent = |pending: &Pending| pending.is_silent();
+                self.pending.remove(self.pending.iter().position(silent).unwrap_or(0));
+                self.refused += 1;
+            }
             let until = now.after(Duration::from_secs(HANDSHAKE_SECONDS));
-            self.pending.push(Pending { stream, stage: Stage::Hello([0; HELLO_BYTES]), filled: 0, until });
+            let pending = Pending { stream, stage: Stage::Hello([0; HELLO_BYTES]), filled: 0, until };
+            // What it has said already counts before another one may take its place.
+            match advance(pending, &self.key, self.me) {
+                Ok(Progress::Open(accepted)) => proved.push(accepted),
+                Ok(Progress::Wait(pending)) => self.pending.push(pending),
+                Err(()) => self.refused += 1,
+            }
         }
-        let mut proved = Vec::new();
         let mut waiting = Vec::with_capacity(self.pending.len());
         for pending in self.pending.drain(..) {
             let expired = now > pending.until;
@@ -144,6 +154,17 @@ impl Doorman {
         self.pending = waiting;
         proved
     }
+}
+
+impl Pending {
+    fn is_silent(&self) -> bool {
+        self.filled == 0 && matches!(self.stage, Stage::Hello(_))
+    }
+}
+
+/// Whether the process behind a Unix socket is one of this user.
+fn is_own(stream: &Socket) -> bool {
+    rustix::net::sockopt::socket_peercred(stream).is_ok_and(|theirs| theirs.uid == rustix::process::geteuid())
 }
 
 enum Progress {

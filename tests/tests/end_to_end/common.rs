@@ -191,8 +191,13 @@ impl Running {
 
     /// Waits until `part` was printed, on either stream.
     pub(crate) fn await_text(&mut self, part: &str) {
-        let has = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(part);
-        while !has(&self.stdout) && !has(&self.stderr) {
+        self.await_times(part, 1);
+    }
+
+    /// Waits until `part` was printed so many times.
+    pub(crate) fn await_times(&mut self, part: &str, times: usize) {
+        let count = |bytes: &[u8]| String::from_utf8_lossy(bytes).matches(part).count();
+        while count(&self.stdout) + count(&self.stderr) < times {
             self.hear(&format!("waits for '{part}'"));
         }
     }
@@ -308,6 +313,10 @@ impl Report {
 
     pub(crate) fn message(&self) -> &str {
         self.0["message"].as_str().unwrap()
+    }
+
+    pub(crate) fn spares_used(&self) -> u64 {
+        self.0["spares_used"].as_u64().unwrap()
     }
 
     /// Injected failures that did not fire.

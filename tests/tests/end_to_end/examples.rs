@@ -52,3 +52,14 @@ fn a_failure_that_a_program_does_not_handle_ends_the_job() {
     let outcome = run.arg(example("hello")).finish().expect(1);
     assert!(!outcome.report().message().is_empty(), "{outcome}");
 }
+
+/// Nobody makes a call while rank 2 dies: if the alarm were not raised, the others would compute for ever.
+#[test]
+fn ranks_that_compute_hear_of_a_failure() {
+    let run = Run::ftrun("-n 4 --kill 2@at=computing:1").arg(example("busy"));
+    let outcome = run.finish().expect(0);
+    for rank in [0, 1, 3] {
+        let line = format!("rank {rank} was computing, 1 told and [2] lost");
+        assert!(outcome.stdout.contains(&line), "{outcome}");
+    }
+}

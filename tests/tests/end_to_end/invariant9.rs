@@ -27,18 +27,16 @@ impl<'a> Opened<'a> {
 
     /// Neither on a disk nor in memory: writing there keeps nothing.
     fn is_device(&self) -> bool {
-        ["/dev/null", "/dev/tty"].contains(&self.path) || self.path.starts_with("/proc/")
+        // A lifeline is one word that the kernel changes when its process dies.
+        let kernel = ["/dev/null", "/dev/tty", "ftrun-lifeline"];
+        kernel.contains(&self.path) || self.path.starts_with("/proc/")
     }
 
     /// What a process needs to start.
     fn is_program(&self) -> bool {
         let system = ["/proc/", "/sys/", "/etc/ld.so."].iter().any(|start| self.path.starts_with(start));
         let name = Path::new(self.path).file_name().unwrap_or_default().to_string_lossy();
-        system
-            || name.ends_with(".so")
-            || name.contains(".so.")
-            || name == "ftrun"
-            || self.path == "/dev/null"
+        system || name.ends_with(".so") || name.contains(".so.") || name == "ftrun" || self.is_device()
     }
 }
 

@@ -21,6 +21,7 @@ mod random_kills;
 mod seismic;
 mod small_apps;
 mod sockets;
+mod spares;
 mod strangers;
 mod transport;
 mod usage;

@@ -59,6 +59,26 @@ fn start(options: &str) -> Running {
     running
 }
 
+/// Ten thousand connections that say nothing, at all doors in turn, while a rank is lost and comes back.
+#[test]
+fn in_a_crowd_keep_nobody_out() {
+    let undisturbed = start("").finish().expect(0).report();
+    let mut running = start("--kill 2@step=60");
+    let doors = sockets(&running.processes()).doors;
+    let mut crowd = std::collections::VecDeque::new();
+    for number in 0..10_000 {
+        crowd.extend(connect(&doors[number % doors.len()]));
+        if crowd.len() > 600 {
+            crowd.pop_front();
+        }
+    }
+    running.await_text("all ranks are done");
+    let outcome = running.finish().expect(0);
+    let report = outcome.report();
+    assert_eq!(report.answer(), undisturbed.answer(), "{outcome}");
+    assert_eq!(report.failures().len(), 1, "{outcome}");
+}
+
 #[test]
 fn on_every_socket_hurt_nothing() {
     let undisturbed = start("").finish().expect(0).report();

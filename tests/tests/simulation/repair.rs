@@ -124,7 +124,8 @@ fn simulate(seed: u64, bug: &'static str) -> SimOutcome<Result<u64, Problem>> {
     let ranks = 2 + choices.below(5) as usize;
     let parity = choices.below(3).min(ranks as u64 - 1) as usize;
     let big = choices.below(8) == 0;
-    let mut config = Config { parity, bug, ..Config::rough(seed, ranks - parity) };
+    let spares = choices.below(4).saturating_sub(1) as usize;
+    let mut config = Config { parity, spares, bug, ..Config::rough(seed, ranks - parity) };
     config.faults = Faults {
         cuts: cuts(seed),
         cuts_forever: cuts_forever(seed),

@@ -28,6 +28,8 @@ pub struct Config {
     pub total: usize,
     /// What happens when a rank is lost.
     pub on_failure: OnFailure,
+    /// Processes that are started ahead to take the ranks of lost ones.
+    pub spares: usize,
     /// How often the same rank may fail in a row without progress in between.
     pub max_restarts: u32,
     /// Heartbeat interval.
@@ -70,6 +72,17 @@ pub enum Effect {
         /// How often the rank has been replaced.
         incarnation: u32,
     },
+    /// Start a process that waits for a rank.
+    Spare(PeerId),
+    /// A spare takes a rank.
+    Seat {
+        /// The spare.
+        peer: PeerId,
+        /// Its rank.
+        rank: Rank,
+        /// How often the rank has been replaced.
+        incarnation: u32,
+    },
     /// Put a process to death.
     Kill(PeerId),
     /// Stop a process (an injected hang).
@@ -106,6 +119,15 @@ pub enum Event {
         cause: String,
         /// The generation that it was a member of; none if it had not joined one.
         generation: Option<Generation>,
+    },
+    /// The number of spares that can take a rank at once has changed.
+    Spares {
+        /// Those that can.
+        ready: usize,
+        /// Those that are wanted.
+        wanted: usize,
+        /// Why there is one fewer; none if there is one more.
+        lost: Option<String>,
     },
     /// All survivors of a loss have stopped using the old generation.
     Agreed,

@@ -9,6 +9,7 @@ use rustix::event::EventfdFlags;
 use super::super::options::Carrier;
 use super::super::{Congestion, Doorman, Waiting};
 use super::*;
+use crate::wire::handshake::{HELLO_BYTES, PROOF_BYTES, REPLY_BYTES};
 
 const KEY: JobKey = JobKey { job: [1; 16], key: [2; 32] };
 const BOTH: [Carrier; 2] = [Carrier::Auto, Carrier::Tcp];
@@ -275,6 +276,78 @@ fn strangers_are_refused() {
         assert!(connect(&KEY, opening, &address, None, &clock).is_ok(), "{carrier}");
         assert_eq!(two.refused(), 4, "{carrier}");
     }
+}
+
+/// Whoever connects and says nothing cannot keep others out, nor use up what a process may have open.
+#[test]
+fn silent_strangers_keep_nobody_out() {
+    for carrier in BOTH {
+        let two = Process::start(2, &KEY, "here", carrier);
+        let address = two.address.parse::<Address>().unwrap().nearest("here");
+        let opening = Opening { from: PeerId(1), to: PeerId(2), generation: 0 };
+        let clock = Clock::start();
+        let (most, rounds) = (400, 25);
+        let mut crowd = VecDeque::new();
+        for number in 0..most * rounds {
+            let raw = Socket::new(address.domain(), socket2::Type::STREAM, None).unwrap();
+            raw.connect(&address).unwrap();
+            crowd.push_back(raw);
+            if crowd.len() > most {
+                crowd.pop_front();
+            }
+            if number % most == 0 {
+                assert!(connect(&KEY, opening, &address, None, &clock).is_ok(), "{carrier}: {number}");
+            }
+        }
+        assert!(connect(&KEY, opening, &address, None, &clock).is_ok(), "{carrier}");
+        assert!(two.refused() as usize >= most * rounds - 256 - most, "{carrier}");
+    }
+}
+
+/// Forwards one handshake; gives what the client has said.
+fn overhear(listener: &Socket, to: &SockAddr) -> Vec<u8> {
+    let (mut client, _) = listener.accept().unwrap();
+    let mut server = Socket::new(to.domain(), socket2::Type::STREAM, None).unwrap();
+    server.connect(to).unwrap();
+    let (mut hello, mut reply, mut proof) = ([0; HELLO_BYTES], [0; REPLY_BYTES], [0; PROOF_BYTES]);
+    client.read_exact(&mut hello).unwrap();
+    server.write_all(&hello).unwrap();
+    server.read_exact(&mut reply).unwrap();
+    client.write_all(&reply).unwrap();
+    client.read_exact(&mut proof).unwrap();
+    server.write_all(&proof).unwrap();
+    let all = [&hello[..], &reply, &proof].concat();
+    let has = |part: &[u8]| all.windows(part.len()).any(|window| window == part);
+    assert!(has(&KEY.job) && !has(&KEY.key[..8]), "the key crosses the wire");
+    [&hello[..], &proof].concat()
+}
+
+#[test]
+fn a_replayed_handshake_is_refused() {
+    let two = Process::start(2, &KEY, "here", Carrier::Tcp);
+    let address = two.address.parse::<Address>().unwrap().nearest("here");
+    let between = Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    between.bind(&std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    between.listen(1).unwrap();
+    let (front, back) = (between.local_addr().unwrap(), address.clone());
+    let ear = std::thread::spawn(move || overhear(&between, &back));
+    let opening = Opening { from: PeerId(1), to: PeerId(2), generation: 3 };
+    assert!(connect(&KEY, opening, &front, None, &Clock::start()).is_ok());
+    let said = ear.join().unwrap();
+
+    // The same words again, and with another generation in the hello.
+    let mut forged = said.clone();
+    forged[28] ^= 1;
+    for words in [said, forged] {
+        let mut raw = Socket::new(address.domain(), socket2::Type::STREAM, None).unwrap();
+        raw.connect(&address).unwrap();
+        raw.write_all(&words).unwrap();
+        let mut rest = Vec::new();
+        // It answers the hello and hangs up on the proof.
+        let _ = raw.read_to_end(&mut rest);
+        assert!(rest.len() <= REPLY_BYTES);
+    }
+    assert_eq!(two.refused(), 2);
 }
 
 #[test]

@@ -1,0 +1,183 @@
+//! Watches over the processes of this host: a death is known before the dying one has given its memory back.
+//!
+//! A thread waits for the lifelines ([`crate::lifeline`]) of up to 127 processes at a time and rings a bell in the
+//! launcher's `poll`; more processes get more threads.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::event::EventfdFlags;
+
+use crate::lifeline::{self, Lifeline, WAIT_MOST};
+use crate::rank::PeerId;
+
+/// Processes that one thread watches.
+const SHARE: usize = WAIT_MOST - 1;
+
+/// What a thread of the watch shares with the launcher.
+#[derive(Debug, Default)]
+struct Shift {
+    lines: Mutex<Vec<(PeerId, Arc<Lifeline>)>>,
+    /// Rung when `lines` has changed.
+    changed: AtomicU32,
+    /// Whose lines were cut.
+    dead: Mutex<Vec<PeerId>>,
+    over: std::sync::atomic::AtomicBool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Vigil {
+    shifts: Vec<Arc<Shift>>,
+    bell: Arc<OwnedFd>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Vigil {
+    /// Nobody is watched yet.
+    pub(super) fn new() -> std::io::Result<Self> {
+        let bell = rustix::event::eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        Ok(Self { shifts: vec![], bell: Arc::new(bell) })
+    }
+
+    /// Readable when somebody has died.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+
+    /// Watches `peer` by its lifeline. Without a thread for it the death is noticed later, by other signs.
+    pub(super) fn watch(&mut self, peer: PeerId, line: Lifeline) {
+        let free = self.shifts.iter().find(|shift| lock(&shift.lines).len() < SHARE).cloned();
+        let shift = free.or_else(|| self.begin_shift().ok());
+        if let Some(shift) = shift {
+            lock(&shift.lines).push((peer, Arc::new(line)));
+            lifeline::ring(&shift.changed);
+        }
+    }
+
+    fn begin_shift(&mut self) -> std::io::Result<Arc<Shift>> {
+        let shift = Arc::new(Shift::default());
+        let (mine, bell) = (shift.clone(), self.bell.clone());
+        std::thread::Builder::new().name("vigil".into()).spawn(move || mine.keep(&bell))?;
+        self.shifts.push(shift.clone());
+        Ok(shift)
+    }
+
+    /// `peer` has gone, in whatever way.
+    pub(super) fn forget(&mut self, peer: PeerId) {
+        for shift in &self.shifts {
+            let mut lines = lock(&shift.lines);
+            let before = lines.len();
+            lines.retain(|(other, _)| *other != peer);
+            if lines.len() < before {
+                drop(lines);
+                lifeline::ring(&shift.changed);
+                return;
+            }
+        }
+    }
+
+    /// Who has died since the last call. They are not watched any more.
+    pub(super) fn dead(&mut self) -> Vec<PeerId> {
+        let mut rang = [0; 8];
+        if rustix::io::read(&*self.bell, &mut rang).is_err() {
+            return vec![];
+        }
+        self.shifts.iter().flat_map(|shift| std::mem::take(&mut *lock(&shift.dead))).collect()
+    }
+}
+
+impl Drop for Vigil {
+    fn drop(&mut self) {
+        for shift in &self.shifts {
+            shift.over.store(true, Ordering::Release);
+            lifeline::ring(&shift.changed);
+        }
+    }
+}
+
+impl Shift {
+    fn keep(&self, bell: &OwnedFd) {
+        while !self.over.load(Ordering::Acquire) {
+            let heard = self.changed.load(Ordering::Acquire);
+            let lines: Vec<(PeerId, Arc<Lifeline>)> = {
+                let mut lines = lock(&self.lines);
+                let (cut, whole) = lines.drain(..).partition(|(_, line)| line.is_cut());
+                *lines = whole;
+                let cut: Vec<PeerId> =
+                    cut.into_iter().map(|(peer, _): (PeerId, Arc<Lifeline>)| peer).collect();
+                if !cut.is_empty() {
+                    lock(&self.dead).extend(cut);
+                    let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+                }
+                lines.clone()
+            };
+            if lifeline::wait(&self.changed, heard, lines.iter().map(|(_, line)| &**line)).is_err() {
+                return; // this kernel cannot; other signs remain
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Command;
+
+    use rustix::event::{PollFd, PollFlags, poll};
+
+    use super::*;
+    use crate::lifeline::ENV_LIFELINE;
+
+    /// The program of the next test: a process that holds its lifeline and dies of SIGKILL.
+    #[test]
+    fn holds_and_dies_if_it_is_told_to() {
+        let Ok(number) = std::env::var(ENV_LIFELINE) else { return };
+        let _held = lifeline::hold(&number).expect("this kernel has robust futexes");
+        let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    }
+
+    #[test]
+    fn a_death_is_seen_before_anybody_waits_for_the_process() {
+        let mut vigil = Vigil::new().unwrap();
+        // More than one thread watches.
+        for peer in 1..=200 {
+            vigil.watch(PeerId(peer), Lifeline::new().unwrap().0);
+        }
+        let (line, file) = Lifeline::new().unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "launch::vigil::tests::holds_and_dies_if_it_is_told_to"])
+            .env(ENV_LIFELINE, file.as_raw_fd().to_string())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        drop(file);
+        vigil.watch(PeerId(777), line);
+        let mut dead = vec![];
+        while dead.is_empty() {
+            assert!(poll(&mut [PollFd::new(&vigil.bell, PollFlags::IN)], None).is_ok());
+            dead = vigil.dead();
+        }
+        assert_eq!(dead, [PeerId(777)]);
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+    }
+
+    #[test]
+    fn a_line_that_is_given_back_is_no_death() {
+        let (line, file) = Lifeline::new().unwrap();
+        let mut vigil = Vigil::new().unwrap();
+        vigil.watch(PeerId(7), line);
+        let number = std::os::fd::IntoRawFd::into_raw_fd(file).to_string();
+        let thread = std::thread::spawn(move || {
+            drop(lifeline::hold(&number).expect("this kernel has robust futexes"))
+        });
+        thread.join().unwrap();
+        assert_eq!(vigil.dead(), []);
+        vigil.forget(PeerId(7));
+    }
+}

@@ -1,0 +1,220 @@
+//! A word in memory that a process shares with its launcher and that the kernel changes when the process dies.
+//!
+//! A dying process gives its memory back before its sockets close and before its exit can be waited for: with hundreds
+//! of MiB that takes tens of milliseconds. The futexes on the *robust list* of a thread come before that: the kernel
+//! marks each with `FUTEX_OWNER_DIED` and wakes a waiter (Linux, `Documentation/locking/robust-futexes.rst`). So a death
+//! is known within a tenth of a millisecond whatever the size of the process.
+//!
+//! The launcher makes a page for each process that it starts ([`Lifeline::new`]) and hands it down as an open file
+//! ([`ENV_LIFELINE`]). A thread of the process that lives as long as its membership takes it ([`hold`]) and gives it
+//! back when it leaves in peace. Where the kernel has none of this, deaths are noticed later, by other signs.
+//!
+//! # Safety
+//!
+//! All `unsafe` of the crate is here. What it rests on:
+//! - A [`Page`] is one mapping of its own, of [`PAGE_BYTES`], until it is dropped; nobody else unmaps it. The word in it is
+//!   only touched as an atomic, by both processes.
+//! - The head of the robust list and the page stay where they are while they are registered: both are leaked by
+//!   [`hold`], and the old list of the thread is put back by the same thread ([`Held`] cannot leave it).
+//! - The thread of [`hold`] locks no robust mutex of the C library meanwhile: its list is replaced.
+#![expect(
+    unsafe_code,
+    reason = "robust futexes have no safe interface; the measurement is in the documentation above"
+)]
+
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+use rustix::thread::{ClockId, futex};
+
+/// Environment of a process that the launcher starts: the number of the open file to be given to [`hold`].
+pub(crate) const ENV_LIFELINE: &str = "FTRUN_LIFELINE";
+
+/// Name of the files, for those who look into `/proc`.
+const NAME: &str = "ftrun-lifeline";
+const PAGE_BYTES: usize = 4096;
+/// Somebody waits for the word.
+const WAITERS: u32 = 0x8000_0000;
+/// The thread whose number is in the word has died with its process.
+const DIED: u32 = 0x4000_0000;
+/// No thread has this number: the lifeline was given back.
+const GIVEN_BACK: u32 = 0x3fff_ffff;
+/// Most words that one call waits for (`FUTEX_WAITV_MAX`).
+pub(crate) const WAIT_MOST: usize = 128;
+
+/// A link of a robust list (`struct robust_list`).
+#[repr(C)]
+struct Link {
+    next: *mut Link,
+}
+
+/// `struct robust_list_head`.
+#[repr(C)]
+struct Head {
+    list: Link,
+    /// From a link to its futex, in bytes.
+    offset: libc::c_long,
+    pending: *mut Link,
+}
+
+/// What is in the shared page.
+#[repr(C)]
+struct Content {
+    /// Means something in the process that holds the lifeline only.
+    link: Link,
+    word: AtomicU32,
+}
+
+#[derive(Debug)]
+struct Page(ptr::NonNull<Content>);
+
+// SAFETY: the page is memory that all threads may touch, and its word is atomic.
+unsafe impl Send for Page {}
+// SAFETY: as above.
+unsafe impl Sync for Page {}
+
+impl Page {
+    fn map(file: &OwnedFd) -> io::Result<Self> {
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use.
+        let start = unsafe { rustix::mm::mmap(ptr::null_mut(), PAGE_BYTES, access, flags, file, 0) }?;
+        ptr::NonNull::new(start.cast()).map(Self).ok_or_else(|| io::Error::other("mapped at address 0"))
+    }
+
+    fn word(&self) -> &AtomicU32 {
+        // SAFETY: the mapping is large enough, aligned to a page, and lives as long as `self`; any bits are a word.
+        unsafe { &(*self.0.as_ptr()).word }
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this one's own, and no reference into it outlives `self`.
+        let _ = unsafe { rustix::mm::munmap(self.0.as_ptr().cast(), PAGE_BYTES) };
+    }
+}
+
+/// The launcher's end.
+#[derive(Debug)]
+pub(crate) struct Lifeline(Page);
+
+impl Lifeline {
+    /// A new one, and the file to be inherited by the process that is started next; close it then.
+    ///
+    /// # Errors
+    /// The operating system has no such memory.
+    pub(crate) fn new() -> io::Result<(Self, OwnedFd)> {
+        let file = rustix::fs::memfd_create(NAME, MemfdFlags::ALLOW_SEALING)?;
+        rustix::fs::ftruncate(&file, PAGE_BYTES as u64)?;
+        rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW)?;
+        Ok((Self(Page::map(&file)?), file))
+    }
+
+    /// Whether the process has died while it held the lifeline.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.0.word().load(Ordering::Acquire) & DIED != 0
+    }
+
+    /// Whether nothing will happen to it any more.
+    fn is_done(&self) -> bool {
+        self.is_cut() || self.0.word().load(Ordering::Acquire) == GIVEN_BACK
+    }
+
+    /// What to wait for.
+    fn wait(&self) -> Option<futex::Wait> {
+        let word = self.0.word();
+        (!self.is_done()).then(|| waiter(word, word.load(Ordering::Acquire)))
+    }
+}
+
+fn waiter(word: &AtomicU32, value: u32) -> futex::Wait {
+    let mut wait = futex::Wait::new();
+    wait.val = u64::from(value);
+    wait.uaddr = ptr::from_ref(word).cast_mut().cast::<std::ffi::c_void>().into();
+    wait.flags = futex::WaitFlags::SIZE_U32;
+    wait
+}
+
+/// Waits until something happens to one of `lines`, fewer than [`WAIT_MOST`], or `bell` has another value than `heard`.
+/// May return without a reason.
+///
+/// # Errors
+/// The kernel cannot do this.
+pub(crate) fn wait<'a>(
+    bell: &AtomicU32,
+    heard: u32,
+    lines: impl Iterator<Item = &'a Lifeline>,
+) -> io::Result<()> {
+    let waits: Vec<futex::Wait> =
+        std::iter::once(waiter(bell, heard)).chain(lines.filter_map(Lifeline::wait)).collect();
+    match futex::waitv(&waits, futex::WaitvFlags::empty(), None, ClockId::Monotonic) {
+        Ok(_) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Wakes whoever waits for `bell` ([`wait`]).
+pub(crate) fn ring(bell: &AtomicU32) {
+    bell.fetch_add(1, Ordering::Release);
+    let _ = futex::wake(bell, futex::Flags::empty(), 1);
+}
+
+/// The process's end. The kernel cuts the line when the process dies; dropped, the line is given back.
+pub(crate) struct Held {
+    page: &'static Page,
+    head: *mut Head,
+    /// What the C library had registered for this thread.
+    before: *mut Head,
+    /// The list is that of one thread.
+    _stays: PhantomData<*mut ()>,
+}
+
+/// Takes the lifeline that the launcher handed down, for the calling thread. None if there is none.
+pub(crate) fn hold(number: &str) -> Option<Held> {
+    let number: i32 = number.parse().ok()?;
+    // The number may mean something else by now, in a child that inherited the environment.
+    let link = std::fs::read_link(format!("/proc/self/fd/{number}")).ok()?;
+    if !link.to_string_lossy().contains(NAME) {
+        return None;
+    }
+    // SAFETY: it is a file that was made for this purpose, so nobody else in this process uses it.
+    let file = unsafe { OwnedFd::from_raw_fd(number) };
+    let page: &'static Page = Box::leak(Box::new(Page::map(&file).ok()?));
+    let (mut before, mut bytes) = (ptr::null_mut::<Head>(), 0_usize);
+    // SAFETY: both places may be written.
+    let got = unsafe { libc::syscall(libc::SYS_get_robust_list, 0, &raw mut before, &raw mut bytes) };
+    if got != 0 {
+        return None;
+    }
+    let content = page.0.as_ptr();
+    let offset = std::mem::offset_of!(Content, word) as libc::c_long;
+    let head =
+        Box::leak(Box::new(Head { list: Link { next: ptr::null_mut() }, offset, pending: ptr::null_mut() }));
+    // SAFETY: only this process writes links, and the kernel reads them only when this thread ends.
+    unsafe {
+        head.list.next = &raw mut (*content).link;
+        (*content).link.next = &raw mut head.list;
+    }
+    let thread = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
+    page.word().store(thread | WAITERS, Ordering::Release);
+    // SAFETY: head and page are leaked, so they are there when the thread ends.
+    let set = unsafe { libc::syscall(libc::SYS_set_robust_list, &raw const *head, size_of::<Head>()) };
+    let held = Held { page, head, before, _stays: PhantomData };
+    let _ = futex::wake(page.word(), futex::Flags::empty(), 1);
+    (set == 0).then_some(held)
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: `before` is what this thread had; the head that is let go stays in memory.
+        unsafe { libc::syscall(libc::SYS_set_robust_list, self.before, size_of::<Head>()) };
+        debug_assert!(!self.head.is_null());
+        self.page.word().store(GIVEN_BACK, Ordering::Release);
+        let _ = futex::wake(self.page.word(), futex::Flags::empty(), 1);
+    }
+}

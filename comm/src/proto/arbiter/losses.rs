@@ -1,0 +1,180 @@
+//! How processes end, and what follows: the operating system's word, broken links, silence.
+
+use std::time::Duration;
+
+use super::{Arbiter, Effect, Event, Exit, Loss, OnFailure, Phase};
+use crate::error::list;
+use crate::rank::{PeerId, Rank};
+use crate::time::Time;
+
+/// Why a process counts as lost.
+const LINK_BROKE: &str = "its link to the launcher broke";
+
+impl Arbiter {
+    /// A process has exited: the operating system's word.
+    pub fn exited(&mut self, now: Time, peer: PeerId, exit: Exit) {
+        let dying = self.dying.remove(&peer);
+        let cause = match exit {
+            Exit::Status(code) => format!("exited with status {code} without goodbye"),
+            Exit::Signal(signal) => format!("killed by signal {signal}"),
+        };
+        let Some(rank) = self.rank_of(peer) else {
+            if self.spare_gone(now, peer, &cause) {
+                return;
+            }
+            for loss in self.failed.values_mut() {
+                loss.confirmed |= loss.peer == peer;
+            }
+            return self.decide(now);
+        };
+        if self.over {
+            return;
+        }
+        if self.finished {
+            self.chairs[rank].phase = Phase::Gone;
+            let code = match exit {
+                Exit::Status(code) => code,
+                Exit::Signal(signal) => 128 + signal,
+            };
+            if code > self.exit_code {
+                self.exit_code = code;
+                // A program's own status speaks for itself.
+                self.exit_text = match exit {
+                    Exit::Status(_) => String::new(),
+                    Exit::Signal(signal) => {
+                        format!("rank {rank} was killed by signal {signal} after all ranks were done")
+                    }
+                };
+            }
+            return self.end_when_all_are_gone();
+        }
+        let joined = self.chairs[rank].phase != Phase::Starting;
+        if let (true, Exit::Status(code)) = (self.chairs[rank].leaving, exit) {
+            let lost: Vec<Rank> = self.failed.keys().copied().collect();
+            let after = match lost.is_empty() {
+                true => "before all ranks were done".into(),
+                false => format!("after the failure of {}", list("rank", &lost)),
+            };
+            return self.end(code.max(1), format!("rank {rank} left the job {after} (status {code})"));
+        }
+        // A replacement that does not come is one more failure.
+        let first = !joined && self.chairs[rank].incarnation == 0;
+        match exit {
+            // A program that has nothing to do with this library, or never came to use it.
+            Exit::Status(0) if first && !dying => {
+                self.chairs[rank].phase = Phase::Gone;
+                self.end_when_all_are_gone();
+            }
+            Exit::Status(code) if first && !dying => {
+                self.end(code, format!("rank {rank} exited with status {code} before it joined the job"));
+            }
+            _ => self.fail(now, rank, cause, true),
+        }
+    }
+
+    /// Whether the process that is gone was a spare.
+    fn spare_gone(&mut self, now: Time, peer: PeerId, cause: &str) -> bool {
+        let was_spare = self.pool.gone(peer, now);
+        if was_spare && !self.over {
+            self.record(self.pool.account(Some(cause.to_owned())));
+        }
+        was_spare
+    }
+
+    fn end_when_all_are_gone(&mut self) {
+        if self.chairs.iter().all(|chair| chair.phase == Phase::Gone) {
+            let (code, text) = (self.exit_code, std::mem::take(&mut self.exit_text));
+            self.end(code, text);
+        } else if !self.finished && self.chairs.iter().any(|chair| chair.phase == Phase::Joined) {
+            let gone = self.chairs.iter().position(|chair| chair.phase == Phase::Gone).unwrap_or(0);
+            self.end(1, format!("rank {gone} exited without joining the job while others joined it"));
+        }
+    }
+
+    /// The control link of a process broke.
+    pub fn disconnected(&mut self, now: Time, peer: PeerId) {
+        let Some(rank) = self.rank_of(peer) else {
+            if self.spare_gone(now, peer, LINK_BROKE) {
+                self.effects.push_back(Effect::Kill(peer));
+            }
+            return;
+        };
+        self.chairs[rank].connected = false;
+        if !self.over && !self.finished && !self.chairs[rank].leaving {
+            self.fail(now, rank, LINK_BROKE.into(), false);
+        }
+    }
+
+    /// All are done, but the end of this process cannot be seen behind a cut link: after its lease it is past.
+    pub(super) fn let_go(&mut self, now: Time, rank: Rank, lease: Duration) {
+        let chair = &mut self.chairs[rank];
+        // A link that was closed in order says that the exit is still to be seen.
+        if !chair.connected || chair.phase == Phase::Gone {
+            return;
+        }
+        if now.since(*chair.silent.get_or_insert(now)) > lease {
+            chair.phase = Phase::Gone;
+            self.effects.push_back(Effect::Kill(chair.peer));
+            self.end_when_all_are_gone();
+        }
+    }
+
+    /// A rank is lost; `confirmed` if its end is certain.
+    pub(super) fn fail(&mut self, now: Time, rank: Rank, cause: String, confirmed: bool) {
+        let chair = &mut self.chairs[rank];
+        let lost = chair.peer;
+        let member = matches!(chair.phase, Phase::Member | Phase::Ready(_));
+        self.detector.forget(lost);
+        self.noted = (false, false);
+        self.random.iter_mut().for_each(|random| random.lost(rank));
+        self.watch.iter_mut().for_each(|watch| watch.lost(rank));
+        chair.failures += 1;
+        let failures = chair.failures;
+        let generation = self.generation.filter(|_| member);
+        self.record(Event::Lost { rank, cause: cause.clone(), generation });
+        if !confirmed {
+            self.effects.push_back(Effect::Kill(lost));
+        }
+        if self.config.on_failure == OnFailure::Abort {
+            return self.end(1, format!("rank {rank} failed ({cause}) and --on-failure is abort"));
+        }
+        if failures > self.config.max_restarts {
+            let limit = self.config.max_restarts;
+            let text = format!(
+                "rank {rank} failed {failures} times in a row without progress in between (last: {cause}), \
+                 --max-restarts is {limit}"
+            );
+            return self.end(1, text);
+        }
+        self.replace(now, rank);
+        if member {
+            self.failed.insert(rank, Loss { peer: lost, since: now, confirmed });
+            self.interrupt();
+        }
+        self.decide(now);
+    }
+
+    /// Gives the rank to a spare, or to a new process.
+    fn replace(&mut self, now: Time, rank: Rank) {
+        let spare = self.pool.take();
+        let peer = spare.unwrap_or_else(|| self.number());
+        let chair = &mut self.chairs[rank];
+        (chair.peer, chair.phase) = (peer, Phase::Starting);
+        chair.incarnation += 1;
+        (chair.connected, chair.output, chair.leaving) = (false, None, false);
+        let incarnation = chair.incarnation;
+        if spare.is_some() {
+            self.effects.push_back(Effect::Seat { peer, rank, incarnation });
+            self.welcome(now, rank);
+        } else {
+            self.effects.push_back(Effect::Start { rank, peer, incarnation });
+        }
+    }
+
+    /// The number of a new process.
+    pub(super) fn number(&mut self) -> PeerId {
+        let peer = PeerId(self.next_peer);
+        self.next_peer += 1;
+        peer
+    }
+}

@@ -1,0 +1,112 @@
+//! Processes that were started ahead of a loss and have no rank yet: the spares.
+//!
+//! A spare opens its control link and waits there. A loss gives it the rank of the lost process, without the start of
+//! a process in between; the pool is filled up again behind the computation, when the repair is over.
+
+use std::time::Duration;
+
+use super::Event;
+use crate::rank::PeerId;
+use crate::time::Time;
+
+/// A repair whose end nobody tells (a program that never says that it has resumed work) counts as over after this.
+const SETTLED: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+struct Spare {
+    peer: PeerId,
+    connected: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Pool {
+    wanted: usize,
+    spares: Vec<Spare>,
+    /// When it is to be filled up.
+    due: Option<Time>,
+    /// Spares in a row that ended before they were of use.
+    wasted: u32,
+    taken: u32,
+}
+
+impl Pool {
+    pub(super) fn new(wanted: usize) -> Self {
+        Self { wanted, spares: vec![], due: None, wasted: 0, taken: 0 }
+    }
+
+    /// A generation has started.
+    pub(super) fn decided(&mut self, now: Time) {
+        self.due = Some(now.after(SETTLED));
+    }
+
+    /// All ranks work.
+    pub(super) fn settled(&mut self, now: Time) {
+        self.due = Some(now);
+    }
+
+    /// A repair is under way: nothing is to disturb it.
+    pub(super) fn interrupted(&mut self) {
+        self.due = None;
+    }
+
+    pub(super) fn due(&self) -> Option<Time> {
+        self.due.filter(|_| self.spares.len() < self.wanted)
+    }
+
+    /// How many are to be started now; a pool whose spares end again and again, more often than `most` times in a row,
+    /// is given up.
+    pub(super) fn missing(&mut self, now: Time, most: u32) -> usize {
+        match self.due() {
+            Some(due) if due <= now && self.wasted <= most => self.wanted - self.spares.len(),
+            _ => 0,
+        }
+    }
+
+    pub(super) fn started(&mut self, peer: PeerId) {
+        self.spares.push(Spare { peer, connected: false });
+    }
+
+    /// A process has connected; false if it is no spare, or has been connected.
+    pub(super) fn connected(&mut self, peer: PeerId) -> bool {
+        let spare = self.spares.iter_mut().find(|spare| spare.peer == peer && !spare.connected);
+        spare.map(|spare| spare.connected = true).is_some()
+    }
+
+    /// A process is gone; false if it is no spare.
+    pub(super) fn gone(&mut self, peer: PeerId, now: Time) -> bool {
+        let before = self.spares.len();
+        self.spares.retain(|spare| spare.peer != peer);
+        let was_spare = self.spares.len() < before;
+        if was_spare {
+            self.wasted += 1;
+            self.due = Some(now);
+        }
+        was_spare
+    }
+
+    /// One that can take a rank at once.
+    pub(super) fn take(&mut self) -> Option<PeerId> {
+        let at = self.spares.iter().position(|spare| spare.connected)?;
+        (self.wasted, self.taken) = (0, self.taken + 1);
+        Some(self.spares.remove(at).peer)
+    }
+
+    /// What people may want to know; with the cause if one is lost.
+    pub(super) fn account(&self, lost: Option<String>) -> Event {
+        Event::Spares { ready: self.listening().count(), wanted: self.wanted, lost }
+    }
+
+    pub(super) fn taken(&self) -> u32 {
+        self.taken
+    }
+
+    /// Those that listen.
+    pub(super) fn listening(&self) -> impl Iterator<Item = PeerId> {
+        self.spares.iter().filter(|spare| spare.connected).map(|spare| spare.peer)
+    }
+
+    /// Those that have not connected.
+    pub(super) fn starting(&self) -> impl Iterator<Item = PeerId> {
+        self.spares.iter().filter(|spare| !spare.connected).map(|spare| spare.peer)
+    }
+}

@@ -1,0 +1,96 @@
+//! What a program that computes, and makes no call, can know of failures.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::rank::{Generation, Rank};
+
+type Hook = Box<dyn FnMut(&[Rank]) + Send>;
+
+/// Whether a failure is known that was not repaired yet.
+///
+/// Raised within a fraction of a millisecond of the news, by another thread, whatever the program does meanwhile; lowered
+/// by [`World::repair`](crate::World::repair). Clones see the same alarm, on any thread. A program that computes for
+/// long between two calls looks at it now and then: a look costs as much as reading two words of memory.
+#[derive(Clone, Default)]
+pub struct Alarm(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    /// One more than the newest generation that has failed.
+    failed: AtomicU64,
+    /// The generation that the program is in.
+    current: AtomicU64,
+    hook: Mutex<Option<Hook>>,
+}
+
+impl std::fmt::Debug for Alarm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Alarm").field("raised", &self.is_raised()).finish()
+    }
+}
+
+impl Alarm {
+    /// Whether the next call will report a failure, or the end of the job.
+    pub fn is_raised(&self) -> bool {
+        self.0.failed.load(Ordering::Acquire) > self.0.current.load(Ordering::Relaxed)
+    }
+
+    /// Ranks of a generation are lost.
+    pub(crate) fn failed(&self, generation: Generation, ranks: &[Rank]) {
+        self.0.failed.fetch_max(u64::from(generation) + 1, Ordering::Release);
+        if let Some(hook) = &mut *self.0.hook.lock().unwrap_or_else(PoisonError::into_inner) {
+            hook(ranks);
+        }
+    }
+
+    /// The job is over.
+    pub(crate) fn ended(&self) {
+        self.0.failed.store(u64::MAX, Ordering::Release);
+    }
+
+    /// The program enters this generation.
+    pub(crate) fn entered(&self, generation: Generation) {
+        self.0.current.store(u64::from(generation), Ordering::Relaxed);
+    }
+
+    pub(crate) fn on_failure(&self, hook: Hook) {
+        *self.0.hook.lock().unwrap_or_else(PoisonError::into_inner) = Some(hook);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_raised_from_a_failure_to_its_repair() {
+        let alarm = Alarm::default();
+        alarm.entered(0);
+        assert!(!alarm.is_raised());
+        alarm.failed(0, &[2]);
+        assert!(alarm.clone().is_raised());
+        // The next generation fails before the program has entered it.
+        alarm.failed(1, &[3]);
+        alarm.entered(1);
+        assert!(alarm.is_raised());
+        alarm.entered(2);
+        assert!(!alarm.is_raised());
+        // Old news is no news.
+        alarm.failed(1, &[3]);
+        assert!(!alarm.is_raised());
+        alarm.ended();
+        assert!(alarm.is_raised());
+    }
+
+    #[test]
+    fn the_hook_hears_of_every_failure() {
+        let alarm = Alarm::default();
+        let heard = Arc::new(Mutex::new(vec![]));
+        let copy = heard.clone();
+        alarm.on_failure(Box::new(move |ranks| copy.lock().unwrap().push(ranks.to_vec())));
+        alarm.failed(0, &[2]);
+        alarm.failed(0, &[1, 2]);
+        assert_eq!(*heard.lock().unwrap(), [vec![2], vec![1, 2]]);
+    }
+}
