@@ -98,7 +98,7 @@ impl Checkpointer {
             layout,
             home,
             disk,
-            ledger: Ledger::new(1),
+            ledger: if world.generation() == 0 { Ledger::new(1) } else { Ledger::replacement(1) },
             clock: Clock::start(),
             scratch: Vec::new(),
             stats: Stats::default(),
@@ -284,7 +284,7 @@ impl Checkpointer {
         point("plan")?;
         self.ledger.apply(Event::Interrupted)?;
         let choice = choose(&repair.reports);
-        let nobody_knows = repair.reports.iter().all(|report| Report::from(*report).is_empty());
+        let nobody_knows = repair.reports.iter().all(|report| Report::from(*report).knows_nothing());
         let chosen = match &self.disk {
             Some(disk) if nobody_knows => disk.newest(&self.comm, &mut self.store)?,
             _ => choice.epoch,
@@ -293,8 +293,7 @@ impl Checkpointer {
             disk.give_up_after(chosen.unwrap_or(0))?;
         }
         let Some(epoch) = chosen else {
-            // Who has committed once, or staged what another has committed, reports it. If nobody does although
-            // somebody has committed, all who held the checkpoint are gone.
+            // Somebody has committed, but all who held that checkpoint may be gone.
             if repair.marked && nobody_knows {
                 self.layout.survives(&(0..self.comm.size()).collect::<Vec<_>>())?;
             }

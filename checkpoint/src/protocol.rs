@@ -24,6 +24,11 @@
 //! does nothing until it is told what was chosen ([`Event::Restored`]). The same holds when a restore is itself
 //! interrupted: a replacement reports nothing until it has been restored whole, a survivor reports what it had.
 //!
+//! If nobody alive has committed anything, the program starts again from `init`; whatever a dead rank had committed is
+//! given up with it. That is sound only if somebody is left who knows that there is nothing better: a rank that took
+//! part from `init` on, or was restored. By rule 1 it would hold what another had committed. If all are replacements
+//! that know nothing, those who held a checkpoint may all be gone ([`Report::knows_nothing`]).
+//!
 //! An epoch that was given up (a failed vote, a failure) is attempted again under the same number. Pieces of the two
 //! attempts must not be mixed; that is for the caller, who has the generation and the order of messages to tell them
 //! apart.
@@ -77,12 +82,14 @@ pub struct Ledger {
     session: u16,
     committed: u32,
     state: State,
+    /// It took part in all that was staged since `init` or the last restore.
+    knows: bool,
     #[cfg(test)]
     bug: model::Bug,
 }
 
 impl Ledger {
-    /// Returns the ledger of a rank without any checkpoint; every rank of the job gives the same `session`.
+    /// Returns the ledger of a rank without any checkpoint; every rank of the job gives the same `session`, not 0.
     ///
     /// A session is one series of epochs. Ranks that have opened a later one have given up the earlier.
     pub fn new(session: u16) -> Self {
@@ -90,9 +97,15 @@ impl Ledger {
             session,
             committed: 0,
             state: State::Idle,
+            knows: true,
             #[cfg(test)]
             bug: model::Bug::None,
         }
+    }
+
+    /// As [`Ledger::new`], for a replacement: it knows nothing until it is restored.
+    pub fn replacement(session: u16) -> Self {
+        Self { knows: false, ..Self::new(session) }
     }
 
     /// Returns where this rank is.
@@ -130,7 +143,7 @@ impl Ledger {
             State::Staged(epoch) | State::Interrupted(Some(epoch)) => epoch,
             State::Idle | State::Staging(_) | State::Interrupted(None) => 0,
         };
-        Report { session: self.session, committed: self.committed, staged }
+        Report { session: if self.knows { self.session } else { 0 }, committed: self.committed, staged }
     }
 
     /// Takes one event and returns the new state.
@@ -142,6 +155,7 @@ impl Ledger {
         let (state, committed) = self.after(event)?;
         self.state = state;
         self.committed = committed;
+        self.knows |= matches!(event, Event::Restored(_));
         Ok(state)
     }
 
@@ -207,7 +221,7 @@ impl Ledger {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Report {
-    /// The session of the epochs.
+    /// The session of the epochs; 0 of a replacement that was not restored.
     pub session: u16,
     /// The newest committed epoch, at most [`EPOCH_MAX`]; 0: none.
     pub committed: u32,
@@ -216,9 +230,9 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether the rank holds no epoch whole.
-    pub fn is_empty(&self) -> bool {
-        self.committed == 0 && self.staged == 0
+    /// Whether the rank cannot say what there is: a replacement that was not restored.
+    pub fn knows_nothing(&self) -> bool {
+        self.session == 0
     }
 }
 

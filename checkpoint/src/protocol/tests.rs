@@ -118,3 +118,15 @@ fn the_newest_committed_epoch_is_chosen() {
     assert_eq!((sessions.session, sessions.epoch, sessions.holders), (2, Some(1), vec![false, true, true]));
     assert_eq!(choose(&[]).epoch, None);
 }
+
+#[test]
+fn a_replacement_knows_nothing_until_it_is_restored() {
+    let mut ledger = Ledger::replacement(1);
+    assert_eq!(u64::from(ledger.report()), 0);
+    ledger.apply(Event::Interrupted).unwrap();
+    assert!(ledger.report().knows_nothing(), "its restore was interrupted");
+    ledger.apply(Event::Restored(0)).unwrap();
+    assert!(!ledger.report().knows_nothing(), "it starts from `init` with the others");
+    // Who was there from the start knows that nothing was committed.
+    assert!(!Ledger::new(1).report().knows_nothing());
+}

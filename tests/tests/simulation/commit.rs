@@ -9,7 +9,7 @@ use ft_checkpoint::{
     Field, Flow, Interval, Layout, Part, Program, Protect, Protection, Scheme, Walk, choose,
 };
 use ft_comm::proto::arbiter::Event as ArbiterEvent;
-use ft_comm::sim::{self, Config, Faults, SimOutcome};
+use ft_comm::sim::{self, Blow, Config, Fault, Faults, SimOutcome, Trigger};
 use ft_comm::{CommError, Op, World};
 
 use super::{Choices, Course, checker, finds, for_seeds};
@@ -142,6 +142,10 @@ fn simulate(seed: u64, bug: &'static str) -> Outcome {
         together_max: 1 + choices.below(3) as usize,
         ..Faults::kills(1 + choices.below(4) as u32, Duration::from_millis(40))
     };
+    run(config, &protection)
+}
+
+fn run(config: Config, protection: &Protection) -> Outcome {
     sim::run(config, |world| {
         ft_checkpoint::run(world, protection.clone(), &mut Recurrence)
             .map(|_| ())
@@ -198,6 +202,28 @@ fn check(seed: u64, outcome: &Outcome) -> Result<Course, String> {
 fn commit_is_right_within_tolerance_and_says_so_beyond() {
     let courses = [Course::Undisturbed, Course::Repaired, Course::BeyondTolerance];
     for_seeds("commit_is_right", &courses, |seed| check(seed, &simulate(seed, "")));
+}
+
+/// Only the first that is lost has known of the commit of the first checkpoint, so the others start again from `init`; what
+/// is lost then, before anything is staged again, must not be taken for the end of those who held it.
+#[test]
+fn a_commit_that_dies_with_its_rank_is_given_up() {
+    let seed_of_neighbor_2 = |number: u64| number * JOBS.len() as u64 + 4;
+    let mut again = 0;
+    for seed in (0..300).map(seed_of_neighbor_2) {
+        assert_eq!(job(seed).1, 5);
+        let delay = Duration::from_micros(5_000 + 40 * (seed % 300));
+        let second =
+            Fault { trigger: Trigger::AfterLoss { losses: 1, delay }, blow: Blow::Kill(vec![0, 1, 3]) };
+        let mut config = Config { kills: vec!["3@step=1".parse().unwrap()], ..Config::rough(seed, 5) };
+        config.faults.explicit = vec![second];
+        let protection = Protection { scheme: "neighbor:2".parse().unwrap(), interval: Interval::Steps(3) };
+        let outcome = run(config, &protection);
+        let decided = |event: &&ArbiterEvent| matches!(event, ArbiterEvent::Decided { .. });
+        again += u64::from(checker::launcher(&outcome).filter(decided).count() == 3);
+        check(seed, &outcome).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+    assert!(again > 100, "the second loss comes after the first repair, {again} times only");
 }
 
 #[test]
