@@ -18,6 +18,7 @@ mod messages;
 mod montecarlo;
 mod operations;
 mod random_kills;
+mod recoveries;
 mod seismic;
 mod small_apps;
 mod sockets;
