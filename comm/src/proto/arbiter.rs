@@ -90,6 +90,8 @@ pub struct Arbiter {
     noted: (bool, bool),
     /// Repairs in a row that replaced nobody.
     empty_repairs: u32,
+    /// Which pairs of ranks said since then that the link between them broke, and how often.
+    broken: BTreeMap<(Rank, Rank), u32>,
     detector: Detector,
     beat_due: Time,
     fired: BTreeSet<usize>,
@@ -142,6 +144,7 @@ impl Arbiter {
             interrupted: false,
             noted: (false, false),
             empty_repairs: 0,
+            broken: BTreeMap::new(),
             beat_due: now,
             fired: BTreeSet::new(),
             dying: BTreeSet::new(),
@@ -249,8 +252,9 @@ impl Arbiter {
                     self.decide(now);
                 }
             }
-            ToArbiter::Suspect { generation, rank: _ } => {
+            ToArbiter::Suspect { generation, rank: other } => {
                 if current(generation) {
+                    *self.broken.entry((rank.min(other), rank.max(other))).or_default() += 1;
                     self.interrupt();
                 }
             }
@@ -277,7 +281,7 @@ impl Arbiter {
                 self.marked = true;
                 self.record(Event::Marked { rank });
                 self.chairs.iter_mut().for_each(|chair| chair.failures = 0);
-                self.empty_repairs = 0;
+                self.forgive();
             }
             ToArbiter::Reached { spec } => self.strike(now, spec),
             ToArbiter::Progress { done, line } => self.record(Event::Progress { rank, done, line }),
@@ -451,10 +455,18 @@ impl Arbiter {
         let failed: Vec<Rank> = std::mem::take(&mut self.failed).into_keys().collect();
         if self.generation.is_some() && failed.is_empty() {
             self.empty_repairs += 1;
+            if let Some((rank, others)) = self.cut_off() {
+                let cause = format!("its links to {} broke again and again", list("rank", &others));
+                self.forgive();
+                return self.fail(now, rank, cause, false);
+            }
             if self.empty_repairs > self.config.max_restarts {
-                let text = "links between living ranks broke again and again without progress in between";
+                let text =
+                    "repairs were asked for again and again, for no loss and without progress in between";
                 return self.end(1, text.into());
             }
+        } else {
+            self.forgive();
         }
         let generation = self.generation.map_or(0, |generation| generation + 1);
         let report = |c: &Chair| if let Phase::Ready(report) = c.phase { report } else { 0 };

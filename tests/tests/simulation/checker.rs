@@ -37,10 +37,10 @@ pub(crate) fn course<R>(outcome: &SimOutcome<R>) -> Course {
     if launcher(outcome).any(is_loss) { Course::Repaired } else { Course::Undisturbed }
 }
 
-/// Whether ranks that live could not reach each other, again and again, because a cut never heals: the job is
-/// ended then, there is nobody to replace.
+/// Whether ranks that live could not reach each other, again and again, because a cut never heals, and replacing them did
+/// not help.
 pub(crate) fn is_cut_for_ever(code: i32, message: &str) -> bool {
-    code == 1 && message.starts_with("links between living ranks broke")
+    code == 1 && message.contains("broke again and again")
 }
 
 /// Invariant 3: all that return from one repair return the same. Gives the memberships by generation.

@@ -1,5 +1,6 @@
 //! How processes end, and what follows: the operating system's word, broken links, silence.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use super::{Arbiter, Effect, Event, Exit, Loss, OnFailure, Phase};
@@ -9,6 +10,9 @@ use crate::time::Time;
 
 /// Why a process counts as lost.
 const LINK_BROKE: &str = "its link to the launcher broke";
+
+/// So often the link between two living ranks may break without progress in between; then one of them is lost.
+const BREAKS: u32 = 2;
 
 impl Arbiter {
     /// A process has exited: the operating system's word.
@@ -117,6 +121,32 @@ impl Arbiter {
             self.effects.push_back(Effect::Kill(chair.peer));
             self.end_when_all_are_gone();
         }
+    }
+
+    /// Nothing is held against links that broke so far.
+    pub(super) fn forgive(&mut self) {
+        self.empty_repairs = 0;
+        self.broken.clear();
+    }
+
+    /// When new links between living ranks broke as well: the rank that most such pairs have in common, and the others of
+    /// these pairs. Of several it is one that has not been replaced for that, of these the highest. A network can be cut
+    /// between two hosts that both reach the launcher; one of them has to go, and its replacement may be elsewhere.
+    pub(super) fn cut_off(&self) -> Option<(Rank, Vec<Rank>)> {
+        if self.empty_repairs < BREAKS {
+            return None; // it may have been chance
+        }
+        let pairs = || self.broken.iter().filter(|(_, times)| **times >= BREAKS).map(|(pair, _)| *pair);
+        let others = |rank: Rank| -> Vec<Rank> {
+            pairs()
+                .filter(|(a, b)| *a == rank || *b == rank)
+                .map(|(a, b)| if a == rank { b } else { a })
+                .collect()
+        };
+        let worst = pairs().flat_map(|(a, b)| [a, b]);
+        let worst =
+            worst.max_by_key(|rank| (others(*rank).len(), Reverse(self.chairs[*rank].failures), *rank))?;
+        Some((worst, others(worst)))
     }
 
     /// A rank is lost; `confirmed` if its end is certain.
