@@ -206,8 +206,8 @@ fn notes(order: &Order, samples: &[Sample]) -> Vec<String> {
     let ended = |parting| theirs().filter(|sample| sample.parting == parting).count();
     let (hung, badly) = (ended(Parting::Hung), ended(Parting::Badly));
     let parted = format!(
-        "After {} recoveries with the right answer Open MPI hung in MPI_Finalize {hung} times (it was killed {} s after all ranks \
-         had answered) and ended with an error {badly} times; these runs count.",
+        "Of {} recoveries of ULFM with the right answer {hung} hung in MPI_Finalize (they were killed {} s after all ranks had \
+         answered) and {badly} ended with an error; they count.",
         theirs().count(),
         GRACE.as_secs()
     );
@@ -252,10 +252,8 @@ mod tests {
             with(Side::Ours, job, Parting::Well),
         ];
         let said = notes(&order(&["fresh-8x1"]), &samples);
-        assert!(
-            said[0].starts_with("After 4 recoveries with the right answer Open MPI hung in MPI_Finalize 2 ")
-        );
-        assert!(said[0].contains(" error 1 times;"), "{said:?}");
+        assert!(said[0].starts_with("Of 4 recoveries of ULFM with the right answer 2 hung in MPI_Finalize "));
+        assert!(said[0].contains(" and 1 ended with an error;"), "{said:?}");
     }
 
     #[test]
