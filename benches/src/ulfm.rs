@@ -4,6 +4,9 @@
 //! states, equal steps, five states of memory a rank on both sides, copies at the next rank, and the same victims. [`run`]
 //! starts them in turns, round by round; what counts are ratios of medians over rounds. Every answer is held against that
 //! of a run without failures: ours by its closed form, theirs by one such run.
+//!
+//! Steps differ: ours change the whole state, theirs a slice of it, so that survivors of ours may still compute when a
+//! rank dies. That counts against ours.
 
 mod figure;
 mod job;

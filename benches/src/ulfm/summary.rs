@@ -117,7 +117,7 @@ pub(super) mod tests {
                 sample(0, Side::Ours, FRESH, 9.0),
                 sample(0, Side::Ulfm, FRESH, 10.0),
                 sample(1, Side::Ours, FRESH, ours),
-                sample(1, Side::Ulfm, FRESH, 8.0),
+                Sample { parting: Parting::Badly, ..sample(1, Side::Ulfm, FRESH, 8.0) },
                 sample(2, Side::Ours, FRESH, 1.0),
                 Sample { parting: Parting::Hung, ..sample(2, Side::Ulfm, FRESH, 90.0) },
             ])
@@ -127,8 +127,8 @@ pub(super) mod tests {
         assert_eq!(reading.ours, middle(2500.0, 1000.0, 9000.0));
         assert_eq!(reading.theirs, middle(10_000.0, 8000.0, 90_000.0));
         assert_eq!((reading.ratio, reading.is_met), (Some(0.25), Some(true)));
-        assert_eq!(reading.partings, Partings { well: 2, badly: 0, hung: 1 });
-        assert_eq!(reading.partings.to_string(), "2 well, 1 hung");
+        assert_eq!(reading.partings, Partings { well: 1, badly: 1, hung: 1 });
+        assert_eq!(reading.partings.to_string(), "1 well, 1 badly, 1 hung");
         assert_eq!(summary(2.6).read(&row("fresh-8x1")).is_met, Some(false));
     }
 
