@@ -4,5 +4,7 @@
 //! `README.md` says how to run them and what the numbers mean.
 
 pub mod collectives;
+pub mod harness;
 pub mod messages;
 pub mod recovery;
+pub mod ulfm;

@@ -7,10 +7,7 @@
 
 mod bars;
 pub mod batches;
-mod child;
 mod congestion;
-mod error;
-mod load;
 mod measured;
 mod peers;
 mod plan;
@@ -22,9 +19,8 @@ pub mod test;
 
 pub use self::bars::{Bar, Ours, Rival, Subject};
 pub use self::congestion::Congestion;
-pub use self::error::MessagesError;
 pub use self::measured::Measured;
 pub use self::plan::Order;
 pub use self::session::{Results, Sample, run};
 pub use self::side::Side;
-pub use self::summary::{Middle, Reading, Summary};
+pub use self::summary::{Reading, Summary};

@@ -2,13 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Parser;
+use ft_benches::harness::{interruptible, write};
 use ft_benches::messages::test::Selection;
-use ft_benches::messages::{Order, Results, run};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use ft_benches::messages::{Order, run};
 
 /// Compares the messages of ft-comm with raw sockets, MPICH and Open MPI, alternated in one session
 #[derive(Debug, Parser)]
@@ -49,24 +47,7 @@ struct Options {
 fn main() -> ExitCode {
     let options = Options::parse();
     // Whatever ends the measurement, ranks are ended and the congestion control is put back.
-    let signal = Arc::new(AtomicUsize::new(0));
-    for number in [SIGHUP, SIGINT, SIGTERM] {
-        if let Err(error) = signal_hook::flag::register_usize(number, signal.clone(), number as usize) {
-            eprintln!("messages: signal {number} cannot be handled: {error}");
-            return ExitCode::FAILURE;
-        }
-    }
-    match options.compare(&signal) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(complaint) => {
-            eprintln!("messages: {complaint}");
-            let status = match signal.load(Ordering::Relaxed) {
-                0 => 1,
-                signal => 128 + signal,
-            };
-            ExitCode::from(u8::try_from(status).unwrap_or(1))
-        }
-    }
+    interruptible("messages", |is_interrupted| options.compare(is_interrupted))
 }
 
 impl Options {
@@ -91,21 +72,13 @@ impl Options {
         })
     }
 
-    fn compare(&self, signal: &AtomicUsize) -> Result<(), String> {
-        let is_interrupted = || signal.load(Ordering::Relaxed) != 0;
+    fn compare(&self, is_interrupted: &dyn Fn() -> bool) -> Result<(), String> {
         let mut progress = |done, all, next: &str| eprintln!("{done} of {all}: {next}");
         let results =
-            run(&self.order()?, &is_interrupted, &mut progress).map_err(|error| error.to_string())?;
-        self.write(&results)
-    }
-
-    fn write(&self, results: &Results) -> Result<(), String> {
-        let write = |file: &Path, text: String| {
-            std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
-        };
+            run(&self.order()?, is_interrupted, &mut progress).map_err(|error| error.to_string())?;
         // Should a file not be written, the tables are there.
         print!("{}", results.text());
-        self.csv.iter().try_for_each(|file| write(file, results.csv()))?;
-        self.markdown.iter().try_for_each(|file| write(file, results.markdown()))
+        self.csv.iter().try_for_each(|file| write(file, &results.csv()))?;
+        self.markdown.iter().try_for_each(|file| write(file, &results.markdown()))
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::error::MessagesError;
+use crate::harness::HarnessError;
 
 const FOLDER: &str = "/proc/sys/net/ipv4";
 const CURRENT: &str = "tcp_congestion_control";
@@ -32,12 +32,12 @@ impl Congestion {
     ///
     /// # Errors
     /// The kernel does not have it, or this process may not.
-    pub fn switch(name: &str) -> Result<Self, MessagesError> {
+    pub fn switch(name: &str) -> Result<Self, HarnessError> {
         Self::switch_in(Path::new(FOLDER), name)
     }
 
-    fn switch_in(folder: &Path, name: &str) -> Result<Self, MessagesError> {
-        let refuse = |why: String| MessagesError::Congestion { name: name.to_owned(), why };
+    fn switch_in(folder: &Path, name: &str) -> Result<Self, HarnessError> {
+        let refuse = |why: String| HarnessError::Congestion { name: name.to_owned(), why };
         let available = read(folder, AVAILABLE);
         if !available.split(' ').any(|one| one == name) {
             return Err(refuse(format!("the kernel has {available}")));

@@ -1,25 +1,20 @@
 //! How each side is started, and tuned as its makers would have it: what it needs to use TCP although all ranks are on
 //! one host, and to give way when they share cores.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use super::child::Children;
 use super::congestion;
-use super::error::MessagesError;
 use super::plan::{Order, Run, Task};
 use super::side::{SIDES, Side};
-use crate::recovery::FreshFolder;
+use crate::harness::{AS_ROOT, Children, HarnessError, Mpi, there};
 
 /// Programs of MPI, with the names that they have while they are measured.
 const SOURCES: [(&str, &str); 2] = [
     ("mpi_messages", include_str!("../../peers/mpi_messages.c")),
     ("mpi_hello", include_str!("../../peers/mpi_hello.c")),
 ];
-
-/// Longest time to compile one of them.
-const COMPILE_LIMIT: Duration = Duration::from_secs(120);
 
 /// The programs of all sides.
 pub(crate) struct Programs {
@@ -35,18 +30,12 @@ pub(crate) struct Programs {
     openmpi: Option<Mpi>,
 }
 
-/// A library of MPI and what was compiled with it; the folder goes with it.
-struct Mpi {
-    bin: PathBuf,
-    programs: FreshFolder,
-}
-
 impl Programs {
     /// Finds the own programs, compiles those of MPI.
     ///
     /// # Errors
     /// One is missing; the text says how to get it.
-    pub(crate) fn find(order: &Order, children: &Children<'_>) -> Result<Self, MessagesError> {
+    pub(crate) fn find(order: &Order, children: &Children<'_>) -> Result<Self, HarnessError> {
         let built = |name: &str, with: &str| {
             let path = order.programs.join(name);
             let remedy = || format!("`cargo build --release {with}` makes it");
@@ -59,7 +48,7 @@ impl Programs {
         let help = children.run(help, Duration::from_secs(10))?.output;
         let mpi = |prefix: &Option<PathBuf>, get: &str| match prefix {
             None => Ok(None),
-            Some(prefix) => Mpi::compile(prefix, get, children).map(Some),
+            Some(prefix) => Mpi::compile(prefix, get, &SOURCES, children).map(Some),
         };
         let wanted = &order.comm_congestion;
         let differs = *wanted != congestion::current() && congestion::is_available(wanted);
@@ -89,7 +78,7 @@ impl Programs {
 
     /// Whether MPICH has the launcher whose ranks can give way to each other.
     pub(crate) fn mpich_has_gforker(&self) -> bool {
-        self.mpich.as_ref().is_none_or(|mpich| mpich.bin.join("mpiexec.gforker").exists())
+        self.mpich.as_ref().is_none_or(|mpich| mpich.bin("mpiexec.gforker").exists())
     }
 
     /// The command for a run, without the tests.
@@ -120,12 +109,12 @@ impl Programs {
                 command
             }
             Side::Mpich | Side::MpichShared => {
-                let Mpi { bin, programs } = self.mpich.as_ref().expect("MPICH is there");
-                let gforker = bin.join("mpiexec.gforker");
+                let mpich = self.mpich.as_ref().expect("MPICH is there");
+                let gforker = mpich.bin("mpiexec.gforker");
                 // The other launcher gives each rank a session, hence on most systems a scheduling group of its own, in
                 // which yielding gives way to nobody.
                 let shares_cores = task.ranks() > 2 && side == Side::Mpich && gforker.exists();
-                let mut command = Command::new(if shares_cores { gforker } else { bin.join("mpiexec") });
+                let mut command = Command::new(if shares_cores { gforker } else { mpich.bin("mpiexec") });
                 if side == Side::Mpich {
                     command.envs([
                         ("MPIR_CVAR_NOLOCAL", "1"),
@@ -133,16 +122,16 @@ impl Programs {
                         ("FI_PROVIDER", "tcp"),
                     ]);
                 }
-                command.args(["-n", &n]).arg(mpi_program(programs, is_start));
+                command.args(["-n", &n]).arg(mpi_program(mpich, is_start));
                 command
             }
             Side::OpenMpi | Side::OpenMpiShared => {
-                let Mpi { bin, programs } = self.openmpi.as_ref().expect("Open MPI is there");
+                let openmpi = self.openmpi.as_ref().expect("Open MPI is there");
                 let links = if side == Side::OpenMpi { "tcp,self" } else { "sm,self" };
-                let mut command = Command::new(bin.join("mpiexec"));
-                command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+                let mut command = Command::new(openmpi.bin("mpiexec"));
+                command.envs(AS_ROOT);
                 command.args(["--oversubscribe", "--mca", "pml", "ob1", "--mca", "btl", links, "-n", &n]);
-                command.arg(mpi_program(programs, is_start));
+                command.arg(mpi_program(openmpi, is_start));
                 command
             }
         }
@@ -158,41 +147,8 @@ impl Programs {
     }
 }
 
-fn mpi_program(programs: &FreshFolder, is_start: bool) -> PathBuf {
-    programs.path().join(if is_start { "mpi_hello" } else { "mpi_messages" })
-}
-
-impl Mpi {
-    fn compile(prefix: &Path, get: &str, children: &Children<'_>) -> Result<Self, MessagesError> {
-        // Programs are started from anywhere.
-        let bin = std::path::absolute(prefix).unwrap_or_else(|_| prefix.to_owned()).join("bin");
-        let remedy = || {
-            format!(
-                "`python3 -m venv FOLDER && FOLDER/bin/pip install {get}` makes a FOLDER to name here; \
-                 of a system's package it is /usr"
-            )
-        };
-        let compiler = there(bin.join("mpicc"), remedy)?;
-        there(bin.join("mpiexec"), remedy)?;
-        let programs = FreshFolder::new().map_err(|error| MessagesError::Folder(error.to_string()))?;
-        for (name, text) in SOURCES {
-            let source = programs.path().join(name).with_extension("c");
-            std::fs::write(&source, text).map_err(|error| {
-                MessagesError::Folder(format!("cannot write {}: {error}", source.display()))
-            })?;
-            let mut command = Command::new(&compiler);
-            command.arg("-O3").arg("-o").arg(programs.path().join(name)).arg(&source);
-            children.run(command, COMPILE_LIMIT)?;
-        }
-        Ok(Self { bin, programs })
-    }
-}
-
-fn there(path: PathBuf, remedy: impl FnOnce() -> String) -> Result<PathBuf, MessagesError> {
-    match path.is_file() {
-        true => Ok(path),
-        false => Err(MessagesError::Missing { what: path.display().to_string(), remedy: remedy() }),
-    }
+fn mpi_program(mpi: &Mpi, is_start: bool) -> PathBuf {
+    mpi.program(if is_start { "mpi_hello" } else { "mpi_messages" })
 }
 
 #[cfg(test)]
@@ -203,7 +159,7 @@ mod tests {
     use super::*;
 
     fn programs() -> Programs {
-        let mpi = || Some(Mpi { bin: "/mpi/bin".into(), programs: FreshFolder::new().unwrap() });
+        let mpi = || Some(Mpi::without_programs("/mpi/bin"));
         Programs {
             ftrun: "ftrun".into(),
             messages: "messages".into(),
@@ -271,15 +227,5 @@ mod tests {
         programs.comm_congestion = None;
         (programs.mpich, programs.openmpi) = (None, None);
         assert_eq!(programs.sides(), [Side::RawTcp, Side::RawUnix, Side::Comm]);
-    }
-
-    #[test]
-    fn what_is_missing_is_said() {
-        let children = Children { adopts: false, is_interrupted: &|| false };
-        let error = Mpi::compile(Path::new("/no/such/prefix"), "mpich", &children).err().unwrap().to_string();
-        assert!(
-            error.starts_with("/no/such/prefix/bin/mpicc is missing; `python3 -m venv FOLDER"),
-            "{error}"
-        );
     }
 }

@@ -3,22 +3,18 @@
 use std::time::Duration;
 
 use super::bars::Bar;
-use super::child::Children;
 use super::congestion::{self, Congestion};
-use super::error::MessagesError;
-use super::load::Ticks;
 use super::measured::{Measured, parse};
 use super::peers::Programs;
 use super::plan::{Order, Run, START, Task, runs};
 use super::side::Side;
 use super::summary::{Reading, Summary};
 use super::test::Operation;
-use crate::recovery::{Machine, Spread, percent};
+use crate::harness::{Children, HarnessError, Ticks, disturbance};
+use crate::recovery::{Machine, Spread};
 
 /// Starts of each side in one round when the start itself is timed; their median is one process start.
 const STARTS: usize = 5;
-/// The part of all cores that other processes may have.
-const FOREIGN: f64 = 0.06;
 /// Longest time of a program whatever it does.
 const PATIENCE_S: f64 = 30.0;
 
@@ -67,13 +63,13 @@ pub struct Results {
 /// orphans among its descendants, and after each run all its children are ended.
 ///
 /// # Errors
-/// A program is missing, or the congestion control cannot be changed. [`MessagesError::Interrupted`] when
+/// A program is missing, or the congestion control cannot be changed. [`HarnessError::Interrupted`] when
 /// `is_interrupted` says so. The congestion control is what it was before in every case.
 pub fn run(
     order: &Order,
     is_interrupted: &dyn Fn() -> bool,
     progress: &mut dyn FnMut(usize, usize, &str),
-) -> Result<Results, MessagesError> {
+) -> Result<Results, HarnessError> {
     let machine = Machine::here();
     let children = Children::adopting(is_interrupted);
     let _switched = order.congestion.as_deref().map(Congestion::switch).transpose()?;
@@ -94,11 +90,11 @@ pub fn run(
                 measured,
                 foreign,
             })),
-            Err(MessagesError::Interrupted) => return Err(MessagesError::Interrupted),
+            Err(HarnessError::Interrupted) => return Err(HarnessError::Interrupted),
             Err(error) => remarks.push(format!("{}, {}: {error}", run.side, run.task)),
         }
     }
-    remarks.extend(disturbance(&samples));
+    remarks.extend(disturbance(samples.iter().map(|sample| sample.foreign)));
     let summary = Summary::of(&samples);
     let readings = Bar::all(&order.ranks, machine.cores).into_iter().filter_map(|bar| {
         let reading = summary.read(&bar);
@@ -119,27 +115,12 @@ pub fn run(
     })
 }
 
-/// Whether other processes had a part in the figures.
-fn disturbance(samples: &[Sample]) -> Option<String> {
-    let disturbed = samples.iter().filter(|sample| sample.foreign > FOREIGN).count();
-    let most = samples.iter().map(|sample| sample.foreign).fold(0.0, f64::max);
-    (disturbed > 0).then(|| {
-        format!(
-            "Other processes had more than {} of the cores while {disturbed} of {} figures were measured, {} at most: \
-             whoever spins suffers most, so repeat it on a quiet machine.",
-            percent(FOREIGN),
-            samples.len(),
-            percent(most)
-        )
-    })
-}
-
 fn measure(
     order: &Order,
     programs: &Programs,
     children: &Children<'_>,
     run: &Run,
-) -> Result<Vec<Measured>, MessagesError> {
+) -> Result<Vec<Measured>, HarnessError> {
     let ranks = run.task.ranks();
     if let Task::Start(_) = run.task {
         let limit = Duration::from_secs_f64(PATIENCE_S);
@@ -152,7 +133,7 @@ fn measure(
     let command = programs.command(run, order.time_s);
     let words = format!("{command:?}");
     let ended = children.run(command, Duration::from_secs_f64(seconds))?;
-    parse(&ended.output, ranks, &run.tests).map_err(|why| MessagesError::Output { command: words, why })
+    parse(&ended.output, ranks, &run.tests).map_err(|why| HarnessError::Output { command: words, why })
 }
 
 fn starts(ranks: usize, seconds: &[f64]) -> Measured {
@@ -187,7 +168,6 @@ fn remarks(order: &Order, programs: &Programs, sides: &[Side]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::summary::tests::sample;
     use super::*;
 
     #[test]
@@ -195,13 +175,5 @@ mod tests {
         let measured = starts(4, &[0.3, 0.1, 0.2, 0.9, 0.2]);
         assert_eq!((measured.test, measured.ranks, measured.batches), (START, 4, 5));
         assert_eq!((measured.p10, measured.value, measured.p90), (0.1, 0.2, 0.9));
-    }
-
-    #[test]
-    fn disturbed_figures_are_counted() {
-        let quiet = sample(0, Side::Comm, START, 2, 1.0);
-        assert_eq!(disturbance(&[quiet, quiet]), None);
-        let said = disturbance(&[quiet, Sample { foreign: 0.25, ..quiet }]).unwrap();
-        assert!(said.contains("while 1 of 2 figures were measured, 25.0\u{a0}% at most"), "{said}");
     }
 }

@@ -6,20 +6,7 @@ use super::bars::{Bar, Ours, Rival};
 use super::session::Sample;
 use super::side::Side;
 use super::test::{Operation, Test};
-use crate::recovery::Spread;
-
-/// One figure of one side.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Middle {
-    /// Median over the starts.
-    pub median: f64,
-    /// Lowest start.
-    pub lowest: f64,
-    /// Highest start.
-    pub highest: f64,
-    /// Number of starts.
-    pub starts: usize,
-}
+use crate::harness::Middle;
 
 /// Medians of everything.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,13 +38,7 @@ impl Summary {
         for Sample { side, measured, .. } in samples {
             values.entry((measured.test, measured.ranks, *side)).or_default().push(measured.value);
         }
-        let middle = |values: Vec<f64>| Middle {
-            median: Spread::of(values.iter().copied()).median,
-            lowest: values.iter().copied().fold(f64::INFINITY, f64::min),
-            highest: values.iter().copied().fold(0.0, f64::max),
-            starts: values.len(),
-        };
-        Self(values.into_iter().map(|(key, values)| (key, middle(values))).collect())
+        Self(values.into_iter().filter_map(|(key, values)| Some((key, Middle::of(&values)?))).collect())
     }
 
     /// One figure.

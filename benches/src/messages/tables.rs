@@ -5,26 +5,22 @@ use ft_figures::Table;
 use super::bars::{Bar, name};
 use super::measured::COLUMNS;
 use super::session::{Results, Sample};
-use super::summary::{Middle, Reading};
-use crate::recovery::short;
+use super::summary::Reading;
+use crate::harness::{Page, machine_line, shown};
 
 impl Results {
     /// Tables for a terminal.
     pub fn text(&self) -> String {
-        let mut text = self.head().join("\n") + "\n";
-        for (title, table) in self.tables() {
-            text += &format!("\n{title}\n\n{}", lines(&table));
-        }
-        text + &self.remarks.iter().map(|remark| format!("\n{remark}\n")).collect::<String>()
+        self.page().text()
     }
 
     /// The same in Markdown.
     pub fn markdown(&self) -> String {
-        let mut text = self.head().join("  \n") + "\n";
-        for (title, table) in self.tables() {
-            text += &format!("\n## {title}\n\n{}", markdown(&table));
-        }
-        text + &self.remarks.iter().map(|remark| format!("\n{remark}\n")).collect::<String>()
+        self.page().markdown()
+    }
+
+    fn page(&self) -> Page<'_> {
+        Page { head: self.head(), tables: self.tables().into(), remarks: &self.remarks }
     }
 
     /// Everything as comma-separated values, one row for each line that a program printed.
@@ -38,17 +34,12 @@ impl Results {
     }
 
     fn head(&self) -> Vec<String> {
-        let machine = &self.machine;
-        let load = machine.load_averages.map(|load| format!("{load:.2}")).join(", ");
         vec![
             format!(
                 "{} rounds, {} s a test; medians over process starts [lowest..highest]",
                 self.rounds, self.time_s
             ),
-            format!(
-                "{} cores, {}, Linux {}, load averages {load} at the start",
-                machine.cores, machine.processor, machine.kernel
-            ),
+            machine_line(&self.machine),
             format!("congestion control of the system {}, of comm {}", self.congestion, self.comm_congestion),
         ]
     }
@@ -94,34 +85,6 @@ fn bars(readings: &[(Bar, Reading)]) -> Table {
         ]
     };
     Table { header: header.map(str::to_owned).into(), rows: readings.iter().map(row).collect() }
-}
-
-fn shown(middle: Option<Middle>) -> String {
-    match middle {
-        None => String::new(),
-        Some(Middle { median, starts: 1, .. }) => short(median),
-        Some(Middle { median, lowest, highest, .. }) => {
-            format!("{} [{}..{}]", short(median), short(lowest), short(highest))
-        }
-    }
-}
-
-/// Columns that line up.
-fn lines(table: &Table) -> String {
-    let all = || std::iter::once(&table.header).chain(&table.rows);
-    let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..table.header.len()).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
-    };
-    all().map(line).collect()
-}
-
-fn markdown(table: &Table) -> String {
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-    let rule = format!("|{}\n", "---|".repeat(table.header.len()));
-    line(&table.header) + &rule + &table.rows.iter().map(|row| line(row)).collect::<String>()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ft_comm::time::Clock;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 
-use super::error::MessagesError;
+use super::error::HarnessError;
 
 /// How often an interruption is looked for.
 const TICK: Duration = Duration::from_millis(50);
@@ -23,13 +23,25 @@ pub(crate) struct Ended {
     pub(crate) output: String,
     /// From the start of the process to its end.
     pub(crate) wall_s: f64,
+    pub(crate) parting: Parting,
+}
+
+/// How a program ended that has already done what it was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parting {
+    /// As programs should.
+    Well,
+    /// With a status or signal that says otherwise.
+    Badly,
+    /// Not at all: it was killed.
+    Hung,
 }
 
 /// Runs programs, one after the other.
 pub(crate) struct Children<'a> {
     /// Whether orphans among their descendants come to this process, which then ends all its children.
-    pub(super) adopts: bool,
-    pub(super) is_interrupted: &'a dyn Fn() -> bool,
+    pub(crate) adopts: bool,
+    pub(crate) is_interrupted: &'a dyn Fn() -> bool,
 }
 
 impl<'a> Children<'a> {
@@ -44,28 +56,49 @@ impl<'a> Children<'a> {
     ///
     /// # Errors
     /// It cannot be started, fails, or takes longer than `limit`; or somebody wants all to end.
-    pub(crate) fn run(&self, mut command: Command, limit: Duration) -> Result<Ended, MessagesError> {
+    pub(crate) fn run(&self, command: Command, limit: Duration) -> Result<Ended, HarnessError> {
+        self.run_until(command, limit, &|| false, GRACE)
+    }
+
+    /// The same for a program that may fail to end, or end badly, after `is_done`: from then on it has `grace`, and
+    /// how it ends is no error.
+    ///
+    /// # Errors
+    /// As [`Children::run`], before it is done.
+    pub(crate) fn run_until(
+        &self,
+        mut command: Command,
+        limit: Duration,
+        is_done: &dyn Fn() -> bool,
+        grace: Duration,
+    ) -> Result<Ended, HarnessError> {
         let name = words(&command);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let clock = Clock::start();
-        let start = |cause| MessagesError::Start { command: name.clone(), cause };
+        let start = |cause| HarnessError::Start { command: name.clone(), cause };
         let mut child = command.spawn().map_err(start)?;
         let output = reader(child.stdout.take());
         let complaints = reader(child.stderr.take());
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a child has a number");
         let end = end_of(pid);
 
-        let until = clock.now().after(limit);
-        let mut trouble = None;
-        while trouble.is_none() && end.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+        let mut until = clock.now().after(limit);
+        let (mut trouble, mut done, mut hangs) = (None, false, false);
+        while trouble.is_none() && !hangs && end.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+            if !done && is_done() {
+                (done, until) = (true, clock.now().after(grace));
+            }
             if (self.is_interrupted)() {
-                trouble = Some(MessagesError::Interrupted);
+                trouble = Some(HarnessError::Interrupted);
             } else if clock.now() > until {
-                trouble = Some(MessagesError::TimedOut { command: name.clone(), limit });
+                hangs = done;
+                trouble = (!done).then(|| HarnessError::TimedOut { command: name.clone(), limit });
             }
         }
         let wall_s = clock.now().seconds();
-        if trouble.is_some() {
+        // It may have got it done since it was last asked.
+        done |= is_done();
+        if trouble.is_some() || hangs {
             let _ = rustix::process::kill_process_group(pid, Signal::TERM);
             let _ = end.recv_timeout(GRACE);
         }
@@ -73,14 +106,16 @@ impl<'a> Children<'a> {
         let (output, complaints) = (text(output), text(complaints));
         match trouble {
             Some(trouble) => Err(trouble),
-            None if status.success() => Ok(Ended { output, wall_s }),
+            None if hangs => Ok(Ended { output, wall_s, parting: Parting::Hung }),
+            None if status.success() => Ok(Ended { output, wall_s, parting: Parting::Well }),
+            None if done => Ok(Ended { output, wall_s, parting: Parting::Badly }),
             None => {
                 let last = |text: &str| {
                     text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
                 };
                 let message = last(&complaints).or_else(|| last(&output));
                 let message = message.unwrap_or_else(|| "it said nothing".to_owned());
-                Err(MessagesError::Failed { command: name, status, message })
+                Err(HarnessError::Failed { command: name, status, message })
             }
         }
     }
@@ -147,7 +182,7 @@ mod tests {
         Children { adopts: false, is_interrupted }
     }
 
-    fn shell(script: &str, limit: Duration) -> Result<Ended, MessagesError> {
+    fn shell(script: &str, limit: Duration) -> Result<Ended, HarnessError> {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         children(&|| false).run(command, limit)
@@ -167,6 +202,25 @@ mod tests {
         assert!(missing.to_string().starts_with("cannot start '/no/such/program'"), "{missing}");
     }
 
+    #[test]
+    fn what_comes_after_the_work_is_no_error() {
+        let short = Duration::from_millis(100);
+        let until = |script: &str, limit, is_done: &dyn Fn() -> bool| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            children(&|| false).run_until(command, limit, is_done, short)
+        };
+        let parting = |script| until(script, LONG, &|| true).unwrap().parting;
+        assert_eq!(parting("exit 0"), Parting::Well);
+        assert_eq!(parting("exit 7"), Parting::Badly);
+        assert_eq!(parting("kill -9 $$"), Parting::Badly);
+        let hung = until("echo done; sleep 1000", LONG, &|| true).unwrap();
+        assert_eq!((&*hung.output, hung.parting), ("done\n", Parting::Hung));
+        let error = until("sleep 1000", short, &|| false).unwrap_err();
+        assert!(matches!(error, HarnessError::TimedOut { .. }), "{error}");
+        assert!(matches!(until("exit 7", LONG, &|| false), Err(HarnessError::Failed { .. })));
+    }
+
     /// The pipes are inherited, so their readers would wait for whoever is left.
     #[test]
     fn whoever_is_left_is_ended() {
@@ -174,10 +228,10 @@ mod tests {
         assert_eq!(ended.output, "done\n");
         let limit = Duration::from_millis(100);
         let error = shell("sleep 1000 & sleep 1000", limit).unwrap_err();
-        assert!(matches!(error, MessagesError::TimedOut { .. }), "{error}");
+        assert!(matches!(error, HarnessError::TimedOut { .. }), "{error}");
         let mut command = Command::new("sh");
         command.args(["-c", "trap '' TERM; sleep 1000"]);
         let error = children(&|| true).run(command, LONG).unwrap_err();
-        assert!(matches!(error, MessagesError::Interrupted), "{error}");
+        assert!(matches!(error, HarnessError::Interrupted), "{error}");
     }
 }

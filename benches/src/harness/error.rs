@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Why something could not be measured.
 #[derive(Debug, thiserror::Error)]
-pub enum MessagesError {
+pub enum HarnessError {
     /// A program or folder is not there.
     #[error("{what} is missing; {remedy}")]
     Missing {

@@ -2,6 +2,11 @@
 
 use std::fs;
 
+use crate::recovery::percent;
+
+/// The part of all cores that other processes may have.
+const FOREIGN: f64 = 0.06;
+
 /// Clock ticks since the start of the machine and of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Ticks {
@@ -41,9 +46,31 @@ impl Ticks {
     }
 }
 
+/// Whether other processes had a part in figures, given the part that they had in each.
+pub(crate) fn disturbance(foreign: impl Iterator<Item = f64> + Clone) -> Option<String> {
+    let disturbed = foreign.clone().filter(|&part| part > FOREIGN).count();
+    let most = foreign.clone().fold(0.0, f64::max);
+    (disturbed > 0).then(|| {
+        format!(
+            "Other processes had more than {} of the cores while {disturbed} of {} figures were measured, {} at most: \
+             whoever spins suffers most, so repeat it on a quiet machine.",
+            percent(FOREIGN),
+            foreign.count(),
+            percent(most)
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn disturbed_figures_are_counted() {
+        assert_eq!(disturbance([0.0, 0.0].into_iter()), None);
+        let said = disturbance([0.0, 0.25].into_iter()).unwrap();
+        assert!(said.contains("while 1 of 2 figures were measured, 25.0\u{a0}% at most"), "{said}");
+    }
 
     #[test]
     fn ticks_by_hand() {

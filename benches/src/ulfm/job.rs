@@ -1,0 +1,180 @@
+//! One job, as each side starts it.
+
+use std::fmt;
+use std::path::Path;
+use std::process::Command;
+
+use crate::harness::{AS_ROOT, Mpi};
+
+/// Who recovers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// `ftrun load`.
+    Ours,
+    /// `ulfm_recovery` with Open MPI.
+    Ulfm,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Ours => "ours",
+            Self::Ulfm => "ulfm",
+        })
+    }
+}
+
+/// What a job does about its dead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Task {
+    /// Other processes take their ranks, with their state.
+    Rebuild,
+    /// The survivors go on among themselves.
+    Shrink,
+    /// There are none: agreement itself is timed.
+    Agree,
+}
+
+/// A job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Job {
+    /// What it does.
+    pub task: Task,
+    /// Its size.
+    pub ranks: usize,
+    /// State of each rank.
+    pub mib: usize,
+    /// Ranks that are killed in the same step: at most two, which are no neighbours.
+    pub lost: usize,
+    /// Processes that wait for a rank; ours only.
+    pub spares: usize,
+}
+
+/// Program of the other side.
+pub(super) const PEER: &str = "ulfm_recovery";
+
+/// Ranks that are killed.
+const VICTIMS: [usize; 2] = [2, 5];
+/// Steps from one checkpoint to the next.
+const EVERY: usize = 8;
+/// Steps of a job, and the one in which ranks are killed: in the middle between two checkpoints.
+const STEPS: (usize, usize) = (24, 20);
+/// The same where a spare has to be ready by then.
+const STEPS_WITH_SPARES: (usize, usize) = (120, 116);
+/// Milliseconds of work in each step of ours.
+const STEP_MS: usize = 5;
+
+impl Job {
+    /// Ranks that are killed, in order.
+    pub fn victims(&self) -> &'static [usize] {
+        &VICTIMS[..self.lost]
+    }
+
+    /// The same job without failures.
+    pub(super) fn undisturbed(self) -> Self {
+        Self { lost: 0, ..self }
+    }
+
+    fn steps(&self) -> (usize, usize) {
+        if self.spares > 0 { STEPS_WITH_SPARES } else { STEPS }
+    }
+
+    /// Our command.
+    pub(super) fn ours(&self, ftrun: &Path) -> Command {
+        let (steps, kill_at) = self.steps();
+        let mut command = Command::new(ftrun);
+        command.args(["--json", "--quiet", "--scheme", "neighbor"]);
+        command.args(["-n", &self.ranks.to_string(), "--every", &EVERY.to_string()]);
+        if self.spares > 0 {
+            command.args(["--spares", &self.spares.to_string()]);
+        }
+        for victim in self.victims() {
+            command.args(["--kill", &format!("{victim}@step={kill_at}")]);
+        }
+        command.args(["load", "--state", &format!("{}MiB", self.mib)]);
+        command.args(["--steps", &steps.to_string(), "--step-ms", &STEP_MS.to_string()]);
+        command
+    }
+
+    /// Their command; what it has to say goes to the end of a file that is there. TCP alone is the fastest way for ULFM on one host:
+    /// a death is known by its connections, and new processes need not look for other networks.
+    pub(super) fn ulfm(&self, mpi: &Mpi, file: &Path) -> Command {
+        let (steps, kill_at) = self.steps();
+        let mut command = Command::new(mpi.bin("mpiexec"));
+        command.envs(AS_ROOT);
+        // Those that hang leave their folders behind: here they go with the program.
+        command.envs(file.parent().map(|folder| ("TMPDIR", folder)));
+        command.args(["--with-ft", "ulfm", "--oversubscribe", "--mca", "btl", "self,tcp"]);
+        command.args(["-n", &self.ranks.to_string()]).arg(mpi.program(PEER)).arg(file);
+        let mode = match self.task {
+            Task::Rebuild => "rebuild",
+            Task::Shrink => "shrink",
+            Task::Agree => "agree",
+        };
+        command.arg(mode);
+        if self.task != Task::Agree {
+            command.args([self.mib, steps, EVERY, kill_at].map(|number| number.to_string()));
+            command.args(self.victims().iter().map(ToString::to_string));
+        }
+        command
+    }
+}
+
+/// "rebuild, 8 ranks x 1 MiB, 1 lost, 1 spare".
+impl fmt::Display for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { task, ranks, mib, lost, spares } = self;
+        let name = match task {
+            Task::Rebuild => "rebuild",
+            Task::Shrink => "shrink",
+            Task::Agree => return write!(f, "agree, {ranks} ranks"),
+        };
+        write!(f, "{name}, {ranks} ranks x {mib} MiB, {lost} lost")?;
+        match spares {
+            0 => Ok(()),
+            _ => write!(f, ", {spares} spare"),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in super::super) const FRESH: Job = Job { task: Task::Rebuild, ranks: 8, mib: 1, lost: 1, spares: 0 };
+    pub(in super::super) const SHRINK: Job = Job { task: Task::Shrink, ..FRESH };
+    pub(in super::super) const AGREE: Job = Job { task: Task::Agree, mib: 0, lost: 0, ..FRESH };
+
+    fn words(command: &Command) -> String {
+        let all = std::iter::once(command.get_program()).chain(command.get_args());
+        all.map(|word| word.display().to_string()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn our_commands() {
+        let line = |job: Job| words(&job.ours("ftrun".as_ref()));
+        let start = "ftrun --json --quiet --scheme neighbor -n 8 --every 8 ";
+        let rest = "load --state 1MiB --steps 24 --step-ms 5";
+        assert_eq!(line(FRESH), format!("{start}--kill 2@step=20 {rest}"));
+        assert_eq!(
+            line(Job { lost: 2, ..FRESH }),
+            format!("{start}--kill 2@step=20 --kill 5@step=20 {rest}")
+        );
+        assert_eq!(line(FRESH.undisturbed()), format!("{start}{rest}"));
+        let spare = line(Job { spares: 1, ..FRESH });
+        assert!(spare.contains(" --spares 1 --kill 2@step=116 load "), "{spare}");
+        assert!(spare.ends_with("--steps 120 --step-ms 5"), "{spare}");
+    }
+
+    #[test]
+    fn their_commands() {
+        let mpi = Mpi::without_programs("/mpi/bin");
+        let line = |job: Job| words(&job.ulfm(&mpi, "/folder/marks".as_ref()));
+        let start = "/mpi/bin/mpiexec --with-ft ulfm --oversubscribe --mca btl self,tcp -n 8 ";
+        let end = |line: String| line.strip_prefix(start).unwrap().split_once(' ').unwrap().1.to_owned();
+        assert_eq!(end(line(FRESH)), "/folder/marks rebuild 1 24 8 20 2");
+        assert_eq!(end(line(Job { lost: 2, ..FRESH })), "/folder/marks rebuild 1 24 8 20 2 5");
+        assert_eq!(end(line(SHRINK.undisturbed())), "/folder/marks shrink 1 24 8 20");
+        assert_eq!(end(line(AGREE)), "/folder/marks agree");
+    }
+}
