@@ -14,8 +14,8 @@
 //! All `unsafe` of the crate is here. What it rests on:
 //! - A [`Page`] is one mapping of its own, of [`PAGE_BYTES`], until it is dropped; nobody else unmaps it. The word in it is
 //!   only touched as an atomic, by both processes.
-//! - The head of the robust list and the page stay where they are while they are registered: both are leaked by
-//!   [`hold`], and the old list of the thread is put back by the same thread ([`Held`] cannot leave it).
+//! - The head of the robust list and the page stay where they are while they are registered: [`Held`] keeps both, cannot
+//!   leave the thread that made it, and puts the old list of the thread back before it frees them.
 //! - The thread of [`hold`] locks no robust mutex of the C library meanwhile: its list is replaced.
 #![expect(
     unsafe_code,
@@ -166,7 +166,7 @@ pub(crate) fn ring(bell: &AtomicU32) {
 
 /// The process's end. The kernel cuts the line when the process dies; dropped, the line is given back.
 pub(crate) struct Held {
-    page: &'static Page,
+    page: Page,
     head: *mut Head,
     /// What the C library had registered for this thread.
     before: *mut Head,
@@ -184,7 +184,7 @@ pub(crate) fn hold(number: &str) -> Option<Held> {
     }
     // SAFETY: it is a file that was made for this purpose, so nobody else in this process uses it.
     let file = unsafe { OwnedFd::from_raw_fd(number) };
-    let page: &'static Page = Box::leak(Box::new(Page::map(&file).ok()?));
+    let page = Page::map(&file).ok()?;
     let (mut before, mut bytes) = (ptr::null_mut::<Head>(), 0_usize);
     // SAFETY: both places may be written.
     let got = unsafe { libc::syscall(libc::SYS_get_robust_list, 0, &raw mut before, &raw mut bytes) };
@@ -193,27 +193,29 @@ pub(crate) fn hold(number: &str) -> Option<Held> {
     }
     let content = page.0.as_ptr();
     let offset = std::mem::offset_of!(Content, word) as libc::c_long;
-    let head =
-        Box::leak(Box::new(Head { list: Link { next: ptr::null_mut() }, offset, pending: ptr::null_mut() }));
+    let head = Box::new(Head { list: Link { next: ptr::null_mut() }, offset, pending: ptr::null_mut() });
+    let head = Box::into_raw(head);
     // SAFETY: only this process writes links, and the kernel reads them only when this thread ends.
     unsafe {
-        head.list.next = &raw mut (*content).link;
-        (*content).link.next = &raw mut head.list;
+        (*head).list.next = &raw mut (*content).link;
+        (*content).link.next = &raw mut (*head).list;
     }
     let thread = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
     page.word().store(thread | WAITERS, Ordering::Release);
-    // SAFETY: head and page are leaked, so they are there when the thread ends.
-    let set = unsafe { libc::syscall(libc::SYS_set_robust_list, &raw const *head, size_of::<Head>()) };
     let held = Held { page, head, before, _stays: PhantomData };
-    let _ = futex::wake(page.word(), futex::Flags::empty(), 1);
+    // SAFETY: what is registered stays until it is dropped, which this thread does, or until the process has died.
+    let set = unsafe { libc::syscall(libc::SYS_set_robust_list, head, size_of::<Head>()) };
+    let _ = futex::wake(held.page.word(), futex::Flags::empty(), 1);
     (set == 0).then_some(held)
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // SAFETY: `before` is what this thread had; the head that is let go stays in memory.
-        unsafe { libc::syscall(libc::SYS_set_robust_list, self.before, size_of::<Head>()) };
-        debug_assert!(!self.head.is_null());
+        // SAFETY: `before` is what this thread had; nothing refers to `head` any more, which came from a box.
+        unsafe {
+            libc::syscall(libc::SYS_set_robust_list, self.before, size_of::<Head>());
+            drop(Box::from_raw(self.head));
+        }
         self.page.word().store(GIVEN_BACK, Ordering::Release);
         let _ = futex::wake(self.page.word(), futex::Flags::empty(), 1);
     }

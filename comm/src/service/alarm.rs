@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::proto::member::News;
 use crate::rank::{Generation, Rank};
 
 type Hook = Box<dyn FnMut(&[Rank]) + Send>;
@@ -36,17 +37,20 @@ impl Alarm {
         self.0.failed.load(Ordering::Acquire) > self.0.current.load(Ordering::Relaxed)
     }
 
-    /// Ranks of a generation are lost.
-    pub(crate) fn failed(&self, generation: Generation, ranks: &[Rank]) {
-        self.0.failed.fetch_max(u64::from(generation) + 1, Ordering::Release);
-        if let Some(hook) = &mut *self.0.hook.lock().unwrap_or_else(PoisonError::into_inner) {
-            hook(ranks);
-        }
-    }
-
-    /// The job is over.
-    pub(crate) fn ended(&self) {
-        self.0.failed.store(u64::MAX, Ordering::Release);
+    /// Passes `news` on: the hook is called first, the alarm is raised last, so that whoever sees it finds the rest done.
+    pub(crate) fn pass_on(&self, news: News, tell: impl FnOnce(News)) {
+        let failed = match &news {
+            News::Failed { generation, ranks } => {
+                if let Some(hook) = &mut *self.0.hook.lock().unwrap_or_else(PoisonError::into_inner) {
+                    hook(ranks);
+                }
+                u64::from(*generation) + 1
+            }
+            News::Ended { .. } => u64::MAX,
+            _ => 0,
+        };
+        tell(news);
+        self.0.failed.fetch_max(failed, Ordering::Release);
     }
 
     /// The program enters this generation.
@@ -63,23 +67,27 @@ impl Alarm {
 mod tests {
     use super::*;
 
+    fn failed(alarm: &Alarm, generation: Generation, ranks: &[Rank]) {
+        alarm.pass_on(News::Failed { generation, ranks: ranks.to_vec() }, |_| {});
+    }
+
     #[test]
     fn is_raised_from_a_failure_to_its_repair() {
         let alarm = Alarm::default();
         alarm.entered(0);
         assert!(!alarm.is_raised());
-        alarm.failed(0, &[2]);
+        failed(&alarm, 0, &[2]);
         assert!(alarm.clone().is_raised());
         // The next generation fails before the program has entered it.
-        alarm.failed(1, &[3]);
+        failed(&alarm, 1, &[3]);
         alarm.entered(1);
         assert!(alarm.is_raised());
         alarm.entered(2);
         assert!(!alarm.is_raised());
         // Old news is no news.
-        alarm.failed(1, &[3]);
+        failed(&alarm, 1, &[3]);
         assert!(!alarm.is_raised());
-        alarm.ended();
+        alarm.pass_on(News::Ended { code: 0, message: String::new() }, |_| {});
         assert!(alarm.is_raised());
     }
 
@@ -89,8 +97,13 @@ mod tests {
         let heard = Arc::new(Mutex::new(vec![]));
         let copy = heard.clone();
         alarm.on_failure(Box::new(move |ranks| copy.lock().unwrap().push(ranks.to_vec())));
-        alarm.failed(0, &[2]);
-        alarm.failed(0, &[1, 2]);
+        failed(&alarm, 0, &[2]);
+        failed(&alarm, 0, &[1, 2]);
         assert_eq!(*heard.lock().unwrap(), [vec![2], vec![1, 2]]);
+        // Whoever sees the alarm finds the hook called and the news told.
+        let news = News::Failed { generation: 7, ranks: vec![0] };
+        alarm.entered(7);
+        alarm.pass_on(news, |_| assert!(heard.lock().unwrap().len() == 3 && !alarm.is_raised()));
+        assert!(alarm.is_raised());
     }
 }

@@ -203,13 +203,7 @@ impl Plane {
                 News::Ended { code, .. } => ended = Some(code),
                 _ => {}
             }
-            let alarm = &self.shared.alarm;
-            match &news {
-                News::Failed { generation, ranks } => alarm.failed(*generation, ranks),
-                News::Ended { .. } => alarm.ended(),
-                _ => {}
-            }
-            self.shared.tell(news);
+            self.shared.alarm.pass_on(news, |news| self.shared.tell(news));
         }
         if let Some(code) = ended {
             let until = self.clock.now().after(GRACE);

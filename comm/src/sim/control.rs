@@ -131,12 +131,8 @@ impl Kernel {
                 _ => {}
             }
             if let Some(process) = self.process_mut(peer) {
-                match &news {
-                    News::Failed { generation, ranks } => process.alarm.failed(*generation, ranks),
-                    News::Ended { .. } => process.alarm.ended(),
-                    _ => {}
-                }
-                process.news.push_back(news);
+                let alarm = process.alarm.clone();
+                alarm.pass_on(news, |news| process.news.push_back(news));
             }
             self.ring(peer);
         }
