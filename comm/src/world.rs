@@ -309,7 +309,8 @@ impl World {
     }
 
     /// Calls `hook` with all ranks lost so far in this generation whenever that becomes more, at once and whatever the
-    /// program does: on another thread, so it has to be brief and cannot communicate. A second hook replaces the first.
+    /// program does: on another thread, so it has to be brief and cannot communicate; also for a failure that is known
+    /// already. A second hook replaces the first.
     pub fn on_failure(&self, hook: impl FnMut(&[Rank]) + Send + 'static) {
         self.alarm().on_failure(Box::new(hook));
     }

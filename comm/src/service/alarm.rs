@@ -22,7 +22,14 @@ struct Shared {
     failed: AtomicU64,
     /// The generation that the program is in.
     current: AtomicU64,
-    hook: Mutex<Option<Hook>>,
+    listener: Mutex<Listener>,
+}
+
+#[derive(Default)]
+struct Listener {
+    hook: Option<Hook>,
+    /// The newest generation that has failed, and the ranks lost in it.
+    last: Option<(Generation, Vec<Rank>)>,
 }
 
 impl std::fmt::Debug for Alarm {
@@ -41,7 +48,9 @@ impl Alarm {
     pub(crate) fn pass_on(&self, news: News, tell: impl FnOnce(News)) {
         let failed = match &news {
             News::Failed { generation, ranks } => {
-                if let Some(hook) = &mut *self.0.hook.lock().unwrap_or_else(PoisonError::into_inner) {
+                let mut listener = self.0.listener.lock().unwrap_or_else(PoisonError::into_inner);
+                listener.last = Some((*generation, ranks.clone()));
+                if let Some(hook) = &mut listener.hook {
                     hook(ranks);
                 }
                 u64::from(*generation) + 1
@@ -58,8 +67,14 @@ impl Alarm {
         self.0.current.store(u64::from(generation), Ordering::Relaxed);
     }
 
-    pub(crate) fn on_failure(&self, hook: Hook) {
-        *self.0.hook.lock().unwrap_or_else(PoisonError::into_inner) = Some(hook);
+    /// Calls `hook` at every failure; at once if one is known already.
+    pub(crate) fn on_failure(&self, mut hook: Hook) {
+        let mut listener = self.0.listener.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = self.0.current.load(Ordering::Relaxed);
+        if let Some((_, ranks)) = listener.last.as_ref().filter(|(failed, _)| u64::from(*failed) >= current) {
+            hook(ranks);
+        }
+        listener.hook = Some(hook);
     }
 }
 
@@ -95,15 +110,18 @@ mod tests {
     fn the_hook_hears_of_every_failure() {
         let alarm = Alarm::default();
         let heard = Arc::new(Mutex::new(vec![]));
-        let copy = heard.clone();
+        let (copy, late) = (heard.clone(), heard.clone());
         alarm.on_failure(Box::new(move |ranks| copy.lock().unwrap().push(ranks.to_vec())));
         failed(&alarm, 0, &[2]);
         failed(&alarm, 0, &[1, 2]);
         assert_eq!(*heard.lock().unwrap(), [vec![2], vec![1, 2]]);
+        // One that comes late hears of what is known.
+        alarm.on_failure(Box::new(move |ranks| late.lock().unwrap().push(ranks.to_vec())));
+        assert_eq!(heard.lock().unwrap()[2..], [vec![1, 2]]);
         // Whoever sees the alarm finds the hook called and the news told.
         let news = News::Failed { generation: 7, ranks: vec![0] };
         alarm.entered(7);
-        alarm.pass_on(news, |_| assert!(heard.lock().unwrap().len() == 3 && !alarm.is_raised()));
+        alarm.pass_on(news, |_| assert!(heard.lock().unwrap().len() == 4 && !alarm.is_raised()));
         assert!(alarm.is_raised());
     }
 }
