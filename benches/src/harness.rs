@@ -3,6 +3,7 @@
 
 mod child;
 mod error;
+mod files;
 mod interruption;
 mod load;
 mod middle;
@@ -12,7 +13,8 @@ mod page;
 pub(crate) use self::child::Children;
 pub use self::child::Parting;
 pub use self::error::HarnessError;
-pub use self::interruption::{interruptible, write};
+pub use self::files::Files;
+pub use self::interruption::interruptible;
 pub(crate) use self::load::{Ticks, disturbance};
 pub use self::middle::Middle;
 pub(crate) use self::middle::shown;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use ft_benches::harness::{interruptible, write};
+use ft_benches::harness::{Files, interruptible};
 use ft_benches::messages::test::Selection;
 use ft_benches::messages::{Order, run};
 
@@ -36,12 +36,8 @@ struct Options {
     /// The congestion control that ft-comm asks for: raw sockets are measured under it too
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     comm_congestion: String,
-    /// Write all measurements, one a row
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-    /// Write the tables as Markdown
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
 }
 
 fn main() -> ExitCode {
@@ -76,9 +72,6 @@ impl Options {
         let mut progress = |done, all, next: &str| eprintln!("{done} of {all}: {next}");
         let results =
             run(&self.order()?, is_interrupted, &mut progress).map_err(|error| error.to_string())?;
-        // Should a file not be written, the tables are there.
-        print!("{}", results.text());
-        self.csv.iter().try_for_each(|file| write(file, &results.csv()))?;
-        self.markdown.iter().try_for_each(|file| write(file, &results.markdown()))
+        self.files.give(&results.text(), &results.csv(), &results.markdown())
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use ft_benches::harness::{interruptible, write};
+use ft_benches::harness::{Files, interruptible};
 use ft_benches::ulfm::{Order, Row, run};
 
 /// Compares the recovery from killed ranks with ULFM of Open MPI 5, alternated in one session
@@ -24,12 +24,8 @@ struct Options {
     /// Measure 4 ranks x 512 MiB too, which takes 12 GiB of memory
     #[arg(long)]
     large: bool,
-    /// Write all measurements, one a row
-    #[arg(long, value_name = "FILE")]
-    csv: Option<PathBuf>,
-    /// Write the tables as Markdown
-    #[arg(long, value_name = "FILE")]
-    markdown: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
 }
 
 fn main() -> ExitCode {
@@ -60,9 +56,6 @@ impl Options {
         };
         let results =
             run(&self.order()?, is_interrupted, &mut progress).map_err(|error| error.to_string())?;
-        // Should a file not be written, the tables are there.
-        print!("{}", results.text());
-        self.csv.iter().try_for_each(|file| write(file, &results.csv()))?;
-        self.markdown.iter().try_for_each(|file| write(file, &results.markdown()))
+        self.files.give(&results.text(), &results.csv(), &results.markdown())
     }
 }

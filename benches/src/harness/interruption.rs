@@ -1,6 +1,5 @@
 //! The frame of a command that measures: whatever ends it, nothing is left behind.
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,12 +27,4 @@ pub fn interruptible(name: &str, work: impl FnOnce(&dyn Fn() -> bool) -> Result<
             ExitCode::from(u8::try_from(status).unwrap_or(1))
         }
     }
-}
-
-/// Writes a file that was asked for.
-///
-/// # Errors
-/// It cannot be written.
-pub fn write(file: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
 }

@@ -130,10 +130,9 @@ impl<'a> Session<'a> {
 
     fn ours(&self, job: &Job) -> Result<(Vec<(Figure, f64)>, Parting), HarnessError> {
         let command = job.ours(&self.order.ftrun);
-        let words = format!("{command:?}");
         let ended = self.children.run(command, patience(job))?;
         let figures = report::figures(&ended.output, job)
-            .map_err(|why| HarnessError::Output { command: words, why })?;
+            .map_err(|why| HarnessError::Output { command: job.to_string(), why })?;
         Ok((figures, ended.parting))
     }
 

@@ -1,10 +1,10 @@
 //! Accepting links: the server's side of the handshake for many connections at once, without ever waiting
 //! for one of them.
 //!
-//! A connection that has not proved itself within `HANDSHAKE_SECONDS` is closed. When `PENDING_MAX` are unproven, a new
-//! one takes the place of the oldest, of those that have said nothing if there are such: however many strangers
-//! knock and say nothing, whoever belongs to the job is let in. A Unix socket lets in processes of the same user
-//! only. Nothing that a stranger sends reaches beyond its own connection.
+//! A connection that has not proved itself within `HANDSHAKE_SECONDS` is closed, as is one that comes while
+//! `PENDING_MAX` others are unproven. When `SILENT_MAX` are unproven, a new one takes the place of the oldest that has
+//! said nothing: however many strangers knock and say nothing, whoever belongs to the job is let in. A Unix socket lets
+//! in processes of the same user only. Nothing that a stranger sends reaches beyond its own connection.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -19,8 +19,11 @@ use crate::rank::PeerId;
 use crate::time::Time;
 use crate::wire::handshake::{HELLO_BYTES, JobKey, Opening, PROOF_BYTES, Server, hex};
 
-/// Unproven connections at one time; far below the number of files that a process may have open by default.
-pub(super) const PENDING_MAX: usize = 256;
+/// Unproven connections at one time.
+pub(super) const PENDING_MAX: usize = 1024;
+/// With so many unproven connections silent ones give way; far below the number of files that a process may have open by
+/// default.
+const SILENT_MAX: usize = 256;
 /// Seconds until an unproven connection is closed.
 pub(super) const HANDSHAKE_SECONDS: u64 = 5;
 
@@ -128,10 +131,15 @@ impl Doorman {
                 self.refused += 1;
                 continue;
             }
-            if self.pending.len() >= PENDING_MAX {
-                let silent = |pending: &Pending| pending.is_silent();
-                self.pending.remove(self.pending.iter().position(silent).unwrap_or(0));
+            if self.pending.len() >= SILENT_MAX
+                && let Some(silent) = self.pending.iter().position(Pending::is_silent)
+            {
+                self.pending.remove(silent);
                 self.refused += 1;
+            }
+            if self.pending.len() >= PENDING_MAX {
+                self.refused += 1;
+                continue;
             }
             let until = now.after(Duration::from_secs(HANDSHAKE_SECONDS));
             let pending = Pending { stream, stage: Stage::Hello([0; HELLO_BYTES]), filled: 0, until };

@@ -5,6 +5,9 @@ use std::time::Duration;
 use super::*;
 use crate::fault::KillSpec;
 
+mod links;
+mod spares;
+
 const TIMEOUT: Duration = Duration::from_millis(1000);
 
 /// A job and its time; what the arbiter wants is collected.
@@ -259,77 +262,6 @@ fn a_loss_after_the_decision_starts_the_next_repair() {
     assert_eq!(decided(&job.take()).len(), 1, "to be ready for generation 0 is old news");
     job.ready(0, 1, 0);
     assert_eq!(decided(&job.take())[0].0.generation, 2);
-}
-
-#[test]
-fn a_broken_link_interrupts_all_and_is_repaired_without_a_loss() {
-    let mut job = Job::running(3);
-    job.says(0, ToArbiter::Suspect { generation: 0, rank: 2 });
-    assert_eq!(told(&job.take()).len(), 3);
-    (0..3).for_each(|rank| job.ready(rank, 0, 0));
-    let all = decided(&job.take());
-    assert_eq!((all[0].0.generation, all[0].0.failed.len()), (1, 0));
-}
-
-#[test]
-fn a_rank_whose_links_never_hold_is_replaced() {
-    let mut job = Job::running(4);
-    for generation in 0..2 {
-        // All lose their links to rank 1, who names one of them; and once two others by chance.
-        job.says(0, ToArbiter::Suspect { generation, rank: 1 });
-        job.says(2, ToArbiter::Suspect { generation, rank: 1 });
-        job.says(1, ToArbiter::Suspect { generation, rank: 0 });
-        if generation == 1 {
-            job.says(3, ToArbiter::Suspect { generation, rank: 2 });
-        }
-        assert_eq!(started(&job.take()), [], "it may be chance");
-        (0..4).for_each(|rank| job.ready(rank, generation, 0));
-    }
-    let effects = job.take();
-    assert_eq!(started(&effects), [(1, 1)]);
-    assert!(effects.contains(&Effect::Kill(PeerId(2))), "it lives, and must not go on");
-    let lost = |e: &Effect| match e {
-        Effect::Record(Event::Lost { rank: 1, cause, .. }) => Some(cause.clone()),
-        _ => None,
-    };
-    assert_eq!(
-        effects.iter().find_map(lost).as_deref(),
-        Some("its links to ranks 0 and 2 broke again and again")
-    );
-    job.join(1);
-    let all = decided(&job.take());
-    assert_eq!((all.len(), &all[0].0.failed[..]), (1, &[1][..]));
-}
-
-#[test]
-fn of_two_ranks_without_a_link_one_after_the_other_is_replaced_but_not_for_ever() {
-    let mut job = Job::running(2);
-    let mut generation = 0;
-    while job.ended().is_none() {
-        job.says(0, ToArbiter::Suspect { generation, rank: 1 });
-        (0..2).for_each(|rank| job.ready(rank, generation, 0));
-        if let Some((&rank, loss)) = job.arbiter.failed.first_key_value() {
-            let old = loss.peer;
-            job.exits(old, Exit::Signal(9));
-            job.join(rank);
-        }
-        generation += 1;
-    }
-    let (code, message) = job.ended().expect("ended");
-    assert!(code == 1 && message.contains("rank 1 failed 4 times in a row"), "{message}");
-    assert_eq!(generation, 14, "each pair of processes had links twice");
-    let replaced: Vec<Rank> = started(&job.take()).into_iter().map(|(rank, _)| rank).collect();
-    assert_eq!(replaced, [1, 0, 1, 0, 1, 0]);
-}
-
-#[test]
-fn repairs_for_no_reason_end_the_job() {
-    let mut job = Job::running(2);
-    for generation in 0..4 {
-        (0..2).for_each(|rank| job.ready(rank, generation, 0));
-    }
-    let (code, message) = job.ended().expect("ended");
-    assert!(code == 1 && message.starts_with("repairs were asked for again and again"), "{message}");
 }
 
 #[test]
@@ -667,123 +599,6 @@ fn the_watchdog_hears_all_ranks_and_forgets_with_a_generation() {
     job.says(0, wait(0));
     job.pass(Duration::from_secs(1), &[]);
     assert_eq!(stalled(&job.take()), [""; 0]);
-}
-
-fn with_spares(total: usize, spares: usize) -> Job {
-    let mut job = Job::with(Config { spares, ..config(total) });
-    job.join_all();
-    job.pass(Duration::from_millis(100), &[]);
-    job
-}
-
-fn spares(effects: &[Effect]) -> Vec<PeerId> {
-    let spare = |effect: &Effect| if let Effect::Spare(peer) = effect { Some(*peer) } else { None };
-    effects.iter().filter_map(spare).collect()
-}
-
-fn seated(effects: &[Effect]) -> Vec<(PeerId, Rank, u32)> {
-    let seat = |effect: &Effect| match effect {
-        Effect::Seat { peer, rank, incarnation } => Some((*peer, *rank, *incarnation)),
-        _ => None,
-    };
-    effects.iter().filter_map(seat).collect()
-}
-
-#[test]
-fn a_spare_takes_the_rank_of_a_lost_one_and_is_made_up_for_when_all_work() {
-    let mut job = with_spares(2, 1);
-    assert_eq!(spares(&job.take()), [PeerId(3)], "once the job runs");
-    assert!(job.arbiter.connected(job.now, PeerId(3)));
-    assert!(!job.arbiter.connected(job.now, PeerId(3)), "once only");
-    job.pass(Duration::from_secs(20), &[]);
-    let beats = |e: &&Effect| matches!(e, Effect::Send { to: PeerId(3), message: ToRank::Beat });
-    assert!(job.take().iter().filter(beats).count() > 150, "its lease goes on");
-
-    job.dies(1);
-    let effects = job.take();
-    assert_eq!((seated(&effects), started(&effects)), (vec![(PeerId(3), 1, 1)], vec![]));
-    let welcome = |e: &&Effect| matches!(e, Effect::Send { to: PeerId(3), message: ToRank::Welcome(w) } if w.rank == 1 && w.incarnation == 1);
-    assert_eq!(effects.iter().filter(welcome).count(), 1);
-    job.ready(0, 0, 0);
-    job.says(1, ToArbiter::Join { address: "a spare's".into() });
-    let all = decided(&job.take());
-    assert_eq!((all.len(), all[0].0.seats[1].address.as_str()), (1, "a spare's"));
-
-    job.pass(Duration::from_millis(300), &[]);
-    assert_eq!(spares(&job.take()), [], "nothing disturbs the restore");
-    (0..2).for_each(|rank| job.says(rank, ToArbiter::Resumed { generation: 1, steps_lost: 0 }));
-    job.pass(Duration::from_millis(100), &[]);
-    assert_eq!(spares(&job.take()), [PeerId(4)]);
-    assert_eq!(job.arbiter.spares_used(), 1);
-}
-
-#[test]
-fn a_pool_is_filled_up_although_nobody_says_that_he_works() {
-    let mut job = with_spares(2, 1);
-    assert!(job.arbiter.connected(job.now, PeerId(3)));
-    job.dies(1);
-    job.ready(0, 0, 0);
-    job.says(1, ToArbiter::Join { address: String::new() });
-    job.take();
-    job.pass(Duration::from_millis(900), &[]);
-    assert_eq!(spares(&job.take()), []);
-    job.pass(Duration::from_millis(300), &[]);
-    assert_eq!(spares(&job.take()), [PeerId(4)]);
-}
-
-#[test]
-fn without_a_spare_that_listens_a_process_is_started() {
-    let mut job = with_spares(3, 1);
-    job.take();
-    job.dies(1);
-    let effects = job.take();
-    assert_eq!((seated(&effects), started(&effects)), (vec![], vec![(1, 1)]), "it has not connected yet");
-    assert!(job.arbiter.connected(job.now, PeerId(4)));
-    job.dies(0);
-    job.dies(2);
-    let effects = job.take();
-    assert_eq!(seated(&effects), [(PeerId(4), 0, 1)]);
-    assert_eq!(started(&effects), [(2, 1)], "there was one only");
-}
-
-#[test]
-fn a_spare_that_dies_with_its_rank_is_replaced() {
-    let mut job = with_spares(2, 2);
-    assert!([3, 4].into_iter().all(|peer| job.arbiter.connected(job.now, PeerId(peer))));
-    job.dies(1);
-    job.ready(0, 0, 0);
-    job.dies(1);
-    assert_eq!(seated(&job.take()), [(PeerId(3), 1, 1), (PeerId(4), 1, 2)]);
-    // A second one that never says a word is found out by its silence.
-    job.pass(TIMEOUT + Duration::from_millis(200), &[1]);
-    assert_eq!(started(&job.take()), [(1, 3)]);
-}
-
-#[test]
-fn spares_that_end_again_and_again_are_given_up() {
-    let mut job = with_spares(1, 1);
-    let mut count = 0;
-    while let [spare] = spares(&job.take())[..] {
-        count += 1;
-        assert!(job.arbiter.connected(job.now, spare));
-        job.exits(spare, Exit::Status(1));
-        job.pass(Duration::from_millis(200), &[]);
-    }
-    assert_eq!(count, 4, "the first and three more");
-    assert_eq!(job.ended(), None, "the job goes on without");
-}
-
-#[test]
-fn spares_end_with_the_job() {
-    let mut job = with_spares(1, 2);
-    assert!(job.arbiter.connected(job.now, PeerId(2)));
-    job.take();
-    job.done(0, 0);
-    job.exits(PeerId(1), Exit::Status(0));
-    let effects = job.take();
-    let end = |e: &Effect| matches!(e, Effect::Send { to: PeerId(2), message: ToRank::End { code: 0, .. } });
-    assert!(effects.iter().any(end));
-    assert!(effects.contains(&Effect::Kill(PeerId(3))), "that one does not listen yet");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use rustix::event::EventfdFlags;
 use super::super::options::Carrier;
 use super::super::{Congestion, Doorman, Waiting};
 use super::*;
-use crate::wire::handshake::{HELLO_BYTES, PROOF_BYTES, REPLY_BYTES};
+use crate::wire::handshake::{Client, HELLO_BYTES, PROOF_BYTES, REPLY_BYTES};
 
 const KEY: JobKey = JobKey { job: [1; 16], key: [2; 32] };
 const BOTH: [Carrier; 2] = [Carrier::Auto, Carrier::Tcp];
@@ -302,6 +302,55 @@ fn silent_strangers_keep_nobody_out() {
         assert!(connect(&KEY, opening, &address, None, &clock).is_ok(), "{carrier}");
         assert!(two.refused() as usize >= most * rounds - 256 - most, "{carrier}");
     }
+}
+
+/// Many of a large job may be on their way in at once, each after its first word.
+#[test]
+fn all_who_have_spoken_are_let_in() {
+    for carrier in BOTH {
+        let mut two = Process::start(2, &KEY, "here", carrier);
+        two.transport.change(0, &[(PeerId(1), two.address.clone())]);
+        let address = two.address.parse::<Address>().unwrap().nearest("here");
+        let opening = Opening { from: PeerId(1), to: PeerId(2), generation: 0 };
+        let begin = |number: u32| {
+            let mut socket = Socket::new(address.domain(), socket2::Type::STREAM, None).unwrap();
+            socket.connect(&address).unwrap();
+            let client = Client::new(&KEY, opening, [number as u8; 32]);
+            socket.write_all(client.hello()).unwrap();
+            let mut reply = [0; REPLY_BYTES];
+            socket.read_exact(&mut reply).unwrap();
+            (socket, client.reply(&reply).unwrap())
+        };
+        let mut crowd: Vec<(Socket, [u8; PROOF_BYTES])> = (0..300).map(begin).collect();
+        crowd.iter_mut().for_each(|(socket, proof)| socket.write_all(proof).unwrap());
+        (0..crowd.len()).for_each(|_| assert_eq!(two.accept().0, PeerId(1)));
+        assert_eq!(two.refused(), 0, "{carrier}");
+    }
+}
+
+#[test]
+fn a_unix_socket_is_for_processes_of_the_same_user() {
+    let root = rustix::process::Uid::ROOT;
+    if rustix::process::geteuid() != root {
+        eprintln!("skipped: only root can be somebody else");
+        return;
+    }
+    let two = Process::start(2, &KEY, "here", Carrier::Auto);
+    let address = two.address.parse::<Address>().unwrap().nearest("here");
+    let opening = Opening { from: PeerId(1), to: PeerId(2), generation: 0 };
+    let knocks = move |user: u32| {
+        let address = address.clone();
+        // It is this thread only that becomes somebody else; it knows the key nevertheless.
+        let knock = move || {
+            let user = rustix::process::Uid::from_raw(user);
+            rustix::thread::set_thread_res_uid(user, user, user).unwrap();
+            connect(&KEY, opening, &address, None, &Clock::start()).is_ok()
+        };
+        std::thread::spawn(knock).join().unwrap()
+    };
+    assert!(knocks(0));
+    assert!(!knocks(65_534), "another user was let in");
+    assert_eq!(two.refused(), 1);
 }
 
 /// Forwards one handshake; gives what the client has said.

@@ -1,0 +1,30 @@
+//! The files that a comparison can be written to.
+
+use std::path::{Path, PathBuf};
+
+/// Options of a command for them.
+#[derive(Debug, clap::Args)]
+pub struct Files {
+    /// Write all measurements, one a row
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Write the tables as Markdown
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+}
+
+impl Files {
+    /// Prints `text` and writes the files that were asked for. Should one not be written, the text is there.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn give(&self, text: &str, csv: &str, markdown: &str) -> Result<(), String> {
+        print!("{text}");
+        self.csv.iter().try_for_each(|file| write(file, csv))?;
+        self.markdown.iter().try_for_each(|file| write(file, markdown))
+    }
+}
+
+fn write(file: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
+}
