@@ -108,7 +108,7 @@ impl Ring {
         loop {
             match self.attempt(&repair) {
                 Ok(()) => return Ok(()),
-                Err(CheckpointError::Comm(CommError::PeerFailed { .. })) => {
+                Err(CheckpointError::Comm(error)) if error.is_failure() => {
                     let report = self.checkpointer.report()?;
                     repair = self.world.repair(report)?;
                 }

@@ -423,7 +423,7 @@ impl<P: Program> Session<'_, P> {
         // While the world is interrupted every error is taken for its consequence: what the program makes of the
         // error of a call is its own affair, and an error with another cause comes again.
         match self.world.check() {
-            Err(CommError::PeerFailed { .. }) => {
+            Err(error) if error.is_failure() => {
                 self.world.activity(activity::WAITING);
                 let report = self.checkpointer.report().map_err(RunError::Checkpoint)?;
                 self.world.repair(report).map_err(RunError::Ended)

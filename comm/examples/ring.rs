@@ -30,7 +30,7 @@ fn main() -> Result<(), CommError> {
         match result {
             Ok(()) if done == ROUNDS => return Ok(()),
             Ok(()) => done += 1,
-            Err(CommError::PeerFailed { .. }) => {
+            Err(error) if error.is_failure() => {
                 done = *world.repair(done)?.reports.iter().max().unwrap_or(&done)
             }
             Err(other) => return Err(other),

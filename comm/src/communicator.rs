@@ -21,6 +21,7 @@ mod making;
 mod messages;
 mod neighbors;
 mod nonblocking;
+mod survivors;
 mod values;
 
 pub use exchange::{Part, Piece, Plan, PlanRequest};
@@ -80,20 +81,40 @@ pub use nonblocking::CollectiveRequest;
 #[derive(Clone)]
 pub struct Communicator {
     core: Rc<RefCell<Core>>,
-    members: Rc<Members>,
-    me: Option<Rank>,
     shared: Rc<Shared>,
 }
 
 /// Who is in a communicator.
 #[derive(Debug)]
 pub(crate) struct Members {
+    /// This process among them.
+    me: Option<Rank>,
     /// World rank of each rank.
     pub(crate) world: Rc<[Rank]>,
     pub(crate) group: Group,
 }
 
+fn first_ranks(count: usize) -> Group {
+    Group::new((0..count).collect()).expect("the ranks differ")
+}
+
+impl Shared {
+    /// The world has closed up: it has other ranks now.
+    pub(crate) fn renumber(&self, compute: usize, total: usize, me: Rank) -> (u32, Rc<[Rank]>) {
+        let ranks = if self.scope == Scope::All { total } else { compute };
+        let members = Rc::new(Members::new(first_ranks(ranks), me));
+        let world = members.world.clone();
+        *self.members.borrow_mut() = members;
+        self.lists.borrow_mut().clear();
+        (self.context, world)
+    }
+}
+
 impl Members {
+    fn new(group: Group, world_rank: Rank) -> Self {
+        Self { me: group.rank_of(world_rank), world: group.ranks().into(), group }
+    }
+
     /// Rank in the communicator of a rank of the world.
     pub(crate) fn local(&self, world: Rank) -> Rank {
         if self.world.get(world) == Some(&world) {
@@ -111,6 +132,7 @@ impl Members {
                 message_bytes: message.length as usize,
                 buffer_bytes: room,
             }),
+            Outcome::Failed(_) | Outcome::Revoked => unreachable!("the driver makes errors of these"),
         }
     }
 
@@ -121,15 +143,28 @@ impl Members {
 }
 
 /// What all handles of a communicator share.
-struct Shared {
+pub(crate) struct Shared {
     core: Rc<RefCell<Core>>,
+    members: RefCell<Rc<Members>>,
     context: u32,
     /// Collectives begun in a generation; their number is their tag.
     sequence: Cell<(Generation, u32)>,
     /// Step lists of calls that were made before, as programs repeat themselves.
     lists: RefCell<Vec<(ListKey, Rc<[Step]>)>>,
-    /// The generation that it lives in; none if it lives as long as the world.
-    born: Option<Generation>,
+    /// Agreements begun in a generation.
+    agreements: Cell<(Generation, u32)>,
+    scope: Scope,
+}
+
+/// How long a communicator lives, and whom it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// As long as the world, all ranks that compute.
+    Compute,
+    /// As long as the world, all ranks.
+    All,
+    /// As long as this generation, ranks that the program has chosen.
+    Chosen(Generation),
 }
 
 /// What a step list depends on beside the communicator.
@@ -149,50 +184,52 @@ const LISTS_MAX: usize = 8;
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let (Some(born), Ok(mut core)) = (self.born, self.core.try_borrow_mut())
+        if let (Scope::Chosen(born), Ok(mut core)) = (self.scope, self.core.try_borrow_mut())
             && core.generation() == born
         {
             core.driver.close_context(self.context);
+            core.driver.strike_off(self.context);
         }
     }
 }
 
 impl std::fmt::Debug for Communicator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { members, me, shared, .. } = self;
-        let world = &members.world;
+        let members = self.members();
         f.debug_struct("Communicator")
-            .field("context", &shared.context)
-            .field("rank", me)
-            .field("world", world)
+            .field("context", &self.shared.context)
+            .field("rank", &members.me)
+            .field("world", &members.world)
             .finish()
     }
 }
 
 impl Communicator {
-    /// A communicator that lives as long as the world.
-    pub(crate) fn new(core: Rc<RefCell<Core>>, ranks: usize, world_rank: Rank, context: u32) -> Self {
-        let group = Group::new((0..ranks).collect()).expect("the ranks differ");
-        Self::over(core, group, world_rank, context, None)
+    /// A communicator that lives as long as the world: of all ranks, or of those that compute.
+    pub(crate) fn of_world(core: Rc<RefCell<Core>>, scope: Scope, context: u32) -> Self {
+        let (ranks, me) = core.borrow().driver.count(scope == Scope::All);
+        let comm = Self::over(core, first_ranks(ranks), me, context, scope);
+        comm.core.borrow_mut().lasting.push(Rc::downgrade(&comm.shared));
+        comm
     }
 
-    fn over(
-        core: Rc<RefCell<Core>>,
-        group: Group,
-        world_rank: Rank,
-        context: u32,
-        born: Option<Generation>,
-    ) -> Self {
-        let me = group.rank_of(world_rank);
-        let members = Rc::new(Members { world: group.ranks().into(), group });
+    fn over(core: Rc<RefCell<Core>>, group: Group, world_rank: Rank, context: u32, scope: Scope) -> Self {
+        let members = Rc::new(Members::new(group, world_rank));
+        core.borrow_mut().driver.enrol(context, members.world.clone());
         let shared = Rc::new(Shared {
             core: core.clone(),
+            members: RefCell::new(members),
             context,
             sequence: Cell::new((0, 0)),
             lists: RefCell::default(),
-            born,
+            agreements: Cell::new((0, 0)),
+            scope,
         });
-        Self { core, members, me, shared }
+        Self { core, shared }
+    }
+
+    fn members(&self) -> Rc<Members> {
+        self.shared.members.borrow().clone()
     }
 
     /// Rank of this process in the communicator.
@@ -200,22 +237,23 @@ impl Communicator {
     /// # Panics
     /// This process is no member (a parity rank asks for its rank among those that compute).
     pub fn rank(&self) -> Rank {
-        self.me.expect("this process is a member of the communicator")
+        self.shared.members.borrow().me.expect("this process is a member of the communicator")
     }
 
     /// Number of ranks.
     pub fn size(&self) -> usize {
-        self.members.world.len()
+        self.shared.members.borrow().world.len()
     }
 
     /// The ranks as a group, by their ranks in the world (`MPI_Comm_group`).
-    pub fn group(&self) -> &Group {
-        &self.members.group
+    pub fn group(&self) -> Group {
+        self.shared.members.borrow().group.clone()
     }
 
     fn world(&self, rank: Rank) -> Result<Rank, CommError> {
-        let size = self.size();
-        self.members.world.get(rank).copied().ok_or(CommError::RankOutOfRange { rank, size })
+        let members = self.shared.members.borrow();
+        let size = members.world.len();
+        members.world.get(rank).copied().ok_or(CommError::RankOutOfRange { rank, size })
     }
 
     fn pattern(&self, source: Source, tag: TagSel) -> Result<Pattern, CommError> {
@@ -237,17 +275,21 @@ impl Communicator {
     }
 
     fn current(&self, core: &mut Core) -> Result<(), CommError> {
-        match self.shared.born {
-            Some(made) if made != core.generation() => {
+        match self.shared.scope {
+            Scope::Chosen(made) if made != core.generation() => {
                 core.driver.check()?;
                 Err(CommError::Stale { made, now: core.generation() })
+            }
+            _ if core.driver.is_revoked(self.shared.context) => {
+                core.driver.check()?;
+                Err(CommError::Revoked { generation: core.generation() })
             }
             _ => Ok(()),
         }
     }
 
     fn request<T: Plain>(&self, core: &Core, hint: Option<Rank>, op: OpId) -> Request<T> {
-        Request::new(self.core.clone(), self.members.clone(), core.generation(), hint, op)
+        Request::new(self.core.clone(), self.members(), core.generation(), hint, op)
     }
 }
 

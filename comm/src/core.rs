@@ -1,6 +1,9 @@
 //! What all communicators of a rank share: the driver, and the failures to inject.
 
+use std::rc::Weak;
+
 use crate::collective::Selection;
+use crate::communicator::Shared;
 use crate::driver::Driver;
 use crate::error::CommError;
 use crate::fault::Faults;
@@ -26,6 +29,8 @@ pub(crate) struct Core {
     pub(crate) checks_calls: bool,
     /// Buffered sends that have not left, with their bytes.
     pub(crate) buffered: Vec<(OpId, usize)>,
+    /// Communicators that live as long as the world.
+    pub(crate) lasting: Vec<Weak<Shared>>,
     /// The context that the next communicator may have, and the generation that this counts in.
     contexts: (Generation, u32),
 }
@@ -41,7 +46,18 @@ impl Core {
             tables: 0,
             checks_calls: false,
             buffered: vec![],
+            lasting: vec![],
             contexts: (0, CONTEXT_DYNAMIC),
+        }
+    }
+
+    /// A generation has begun in which ranks may have other numbers.
+    pub(crate) fn renumber(&mut self) {
+        let ((total, me), (compute, _)) = (self.driver.count(true), self.driver.count(false));
+        self.lasting.retain(|shared| shared.strong_count() > 0);
+        for shared in self.lasting.iter().filter_map(Weak::upgrade) {
+            let (context, world) = shared.renumber(compute, total, me);
+            self.driver.enrol(context, world);
         }
     }
 

@@ -5,22 +5,24 @@
 //! never references. Before a call returns, its operations are finished, or the driver is interrupted and
 //! touches no memory until the next generation, which begins with a new endpoint.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use crate::error::CommError;
-use crate::proto::endpoint::{Endpoint, OpId};
+use crate::proto::endpoint::{CONTEXT_DYNAMIC, Endpoint, OpId};
 use crate::proto::member::News;
-use crate::rank::{Generation, Membership, PeerId, Rank, Tag};
+use crate::rank::{Generation, Membership, MessageMode, PeerId, Rank, Seat, Tag};
 use crate::service::Service;
 use crate::service::alarm::Alarm;
 use crate::time::Clock;
 use crate::transport::{LinkId, Patience, Transport};
-use crate::wire::control::ToArbiter;
+use crate::wire::control::{ToArbiter, Verdict};
 use crate::wire::wait::Awaited;
 
 mod activity;
+mod agreement;
 mod links;
+mod losses;
 mod memory;
 mod operations;
 mod watchdog;
@@ -69,7 +71,7 @@ impl From<Option<Rank>> for Hint {
 #[derive(Debug)]
 enum State {
     Running,
-    Interrupted(Vec<Rank>),
+    Interrupted,
     Ended { code: i32, message: String },
 }
 
@@ -103,6 +105,21 @@ pub(crate) struct Driver {
     /// Counts what has come or gone over links, and what step lists have made of it.
     moves: u64,
     ready: Vec<LinkId>,
+    mode: MessageMode,
+    /// Ranks of this generation that have failed, holes included.
+    failed: BTreeSet<Rank>,
+    /// Those that the program knows of and has said so.
+    acknowledged: BTreeSet<Rank>,
+    /// Ranks that no link leads to any more, although they may live.
+    cut: Vec<bool>,
+    /// Contexts of communicators that were revoked.
+    revoked: BTreeSet<u32>,
+    /// World ranks of the communicators, by their context.
+    rosters: HashMap<u32, std::rc::Rc<[Rank]>>,
+    /// Outcomes of agreements that the launcher has told.
+    agreed: HashMap<u32, (u32, Verdict)>,
+    /// Step lists have been broken off, and their operations still hold memory.
+    broken_off: bool,
     /// The rank is done and waits for the others.
     leaving: bool,
     /// All ranks are done.
@@ -123,13 +140,7 @@ impl Driver {
             patience: Patience::default(),
             state: State::Running,
             me,
-            membership: Membership {
-                generation: 0,
-                seats: vec![],
-                failed: vec![],
-                reports: vec![],
-                marked: false,
-            },
+            membership: Membership::default(),
             endpoint: Endpoint::new(me, 0, 0),
             outbound: vec![],
             heard: vec![],
@@ -145,6 +156,14 @@ impl Driver {
             closing: vec![],
             moves: 0,
             ready: vec![],
+            mode: MessageMode::Nop,
+            failed: BTreeSet::new(),
+            acknowledged: BTreeSet::new(),
+            cut: vec![],
+            revoked: BTreeSet::new(),
+            rosters: HashMap::new(),
+            agreed: HashMap::new(),
+            broken_off: false,
             leaving: false,
             finalized: false,
             call: ("", 0, None),
@@ -156,6 +175,11 @@ impl Driver {
 
     pub(crate) fn generation(&self) -> Generation {
         self.membership.generation
+    }
+
+    /// How many ranks there are, in all or of those that compute, and which one this is.
+    pub(crate) fn count(&self, all: bool) -> (usize, Rank) {
+        (if all { self.membership.seats.len() } else { self.membership.compute }, self.me)
     }
 
     pub(crate) fn membership(&self) -> &Membership {
@@ -220,20 +244,26 @@ impl Driver {
 
     /// Waits until all ranks are done; a failure before that is an error.
     ///
+    /// With `repairs` a failure is one in every message mode.
+    ///
     /// Operations that nobody waits for go on meanwhile. A link that breaks is no failure here: others may have
     /// heard earlier that all are done.
-    pub(crate) fn await_done(&mut self) -> Result<(), CommError> {
+    pub(crate) fn await_done(&mut self, repairs: bool) -> Result<(), CommError> {
         self.leaving = true;
-        let result = self.run_until_done();
+        let result = self.run_until_done(repairs);
         self.moved();
         self.leaving = false;
         result
     }
 
-    fn run_until_done(&mut self) -> Result<(), CommError> {
+    fn run_until_done(&mut self, repairs: bool) -> Result<(), CommError> {
         loop {
             // News that was noted elsewhere is not lost: the end may have come with it.
             self.check()?;
+            let ranks = self.news_of_failures();
+            if repairs && !ranks.is_empty() && !self.finalized {
+                return Err(CommError::PeerFailed { ranks, generation: self.generation() });
+            }
             if self.finalized {
                 return Ok(());
             }
@@ -262,34 +292,39 @@ impl Driver {
         }
     }
 
-    /// Takes the seat of rank `me` of `ranks`.
-    pub(crate) fn seat(&mut self, me: Rank, ranks: usize) {
-        (self.me, self.patience) = (me, self.transport.patience(ranks));
+    /// Takes the seat of rank `me` of a world of so many ranks, which is about to be joined.
+    pub(crate) fn seat(&mut self, me: Rank, compute: usize, total: usize) {
+        (self.me, self.patience) = (me, self.transport.patience(total));
+        let nobody = Seat { peer: PeerId::LAUNCHER, incarnation: 0, address: String::new() };
+        (self.membership.seats, self.membership.compute) = (vec![nobody; total], compute);
     }
 
     fn note(&mut self, news: News) {
         match news {
-            News::Failed { generation, ranks } if generation == self.generation() => match &mut self.state {
-                State::Running => self.state = State::Interrupted(ranks),
-                State::Interrupted(known) => {
-                    known.extend(ranks);
-                    known.sort_unstable();
-                    known.dedup();
+            News::Failed { generation, ranks } if generation == self.generation() => {
+                if self.mode == MessageMode::Continue {
+                    return self.bury(&ranks);
                 }
-                State::Ended { .. } => {}
-            },
+                self.failed.extend(ranks);
+                if let State::Running = self.state {
+                    self.state = State::Interrupted;
+                }
+            }
+            News::Agreed { context, number, verdict } => drop(self.agreed.insert(context, (number, verdict))),
+            News::Revoked { context } => self.revoked(context),
             News::Ended { code, message } => self.state = State::Ended { code, message },
             News::Finalized => self.finalized = true,
-            News::Failed { .. } | News::Welcome(_) | News::Decided(_) | News::Die => {}
+            News::Failed { .. } | News::Welcome(_) | News::Decided(_) | News::Asked { .. } | News::Die => {}
         }
     }
 
     fn failure(&self) -> CommError {
         match &self.state {
             State::Ended { code, message } => CommError::Ended { code: *code, message: message.clone() },
-            State::Interrupted(ranks) => {
-                CommError::PeerFailed { ranks: ranks.clone(), generation: self.generation() }
-            }
+            State::Interrupted => match self.news_of_failures() {
+                ranks if ranks.is_empty() => CommError::LinkBroke { generation: self.generation() },
+                ranks => CommError::PeerFailed { ranks, generation: self.generation() },
+            },
             State::Running => unreachable!("only asked after a failure"),
         }
     }
@@ -303,7 +338,7 @@ impl Driver {
         }
         match self.state {
             State::Running => Ok(()),
-            State::Interrupted(_) | State::Ended { .. } => Err(self.failure()),
+            State::Interrupted | State::Ended { .. } => Err(self.failure()),
         }
     }
 
@@ -314,7 +349,19 @@ impl Driver {
             membership.seats.iter().map(|seat| (seat.peer, seat.address.clone())).collect();
         self.transport.change(membership.generation, &peers);
         self.service.alarm().entered(membership.generation);
+        self.service.verdicts().entered(membership.generation);
+        let before = membership.before.iter().position(|before| *before == Some(self.me));
+        self.me = before.unwrap_or(self.me);
         self.endpoint = Endpoint::new(self.me, size, membership.generation);
+        self.failed = membership.holes.iter().copied().collect();
+        self.acknowledged.clone_from(&self.failed);
+        self.failed.iter().for_each(|rank| drop(self.endpoint.lose(*rank)));
+        self.patience = self.transport.patience(size);
+        self.rosters.retain(|context, _| *context < CONTEXT_DYNAMIC);
+        self.cut = vec![false; size];
+        self.revoked.clear();
+        self.agreed.clear();
+        self.broken_off = false;
         self.outbound = vec![None; size];
         self.heard = vec![None; size];
         self.left = vec![0; size];
@@ -330,18 +377,6 @@ impl Driver {
         if !matches!(self.state, State::Ended { .. }) {
             self.state = State::Running;
         }
-    }
-
-    /// The link to `rank` is of no use: its process is gone, or the link is cut.
-    fn lost(&mut self, rank: Rank) -> CommError {
-        if self.leaving {
-            return CommError::PeerFailed { ranks: vec![rank], generation: self.generation() };
-        }
-        if let State::Running = self.state {
-            self.state = State::Interrupted(vec![rank]);
-            self.submit(ToArbiter::Suspect { generation: self.generation(), rank });
-        }
-        self.failure()
     }
 
     /// Looks at the links once, without waiting.
@@ -369,6 +404,7 @@ impl Driver {
         let mut idle = 0;
         self.begun.fill(false);
         loop {
+            self.release_broken_off(memory);
             if let Some(result) = done(self) {
                 return Ok(result);
             }

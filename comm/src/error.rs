@@ -6,18 +6,32 @@ use crate::rank::{Generation, Rank};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommError {
-    /// Ranks were lost. The buffers of this call are unspecified; every call on every communicator answers
-    /// with this error until `World::repair` has returned (message mode `Nop`).
-    #[error("{} in generation {generation}; call World::repair", lost(ranks))]
+    /// Ranks were lost. The buffers of this call are unspecified. In message mode `Nop` every call on every communicator
+    /// answers with this error until `World::repair` has returned, in mode `Continue` those that need these ranks.
+    #[error("{} failed in generation {generation}; call World::repair", list("rank", ranks))]
     PeerFailed {
-        /// The ranks known to be lost, world numbering; empty while only a broken link is known.
+        /// The ranks known to be lost, world numbering.
         ranks: Vec<Rank>,
         /// The generation in which they were lost.
         generation: Generation,
     },
-    /// The request or communicator belongs to a generation that a repair has ended; start it again.
-    #[error("this request was started in generation {started}, the world is at generation {now}")]
+    /// A link between living ranks broke: this operation failed, but nobody is known to be lost. Every call answers with
+    /// it until `World::repair` has returned, which renews all links.
+    #[error("a link broke in generation {generation}; call World::repair")]
+    LinkBroke {
+        /// The generation of the link.
+        generation: Generation,
+    },
+    /// The communicator was revoked by one of its ranks ([`crate::Communicator::revoke`]): agree on it, shrink it, or
+    /// leave it.
+    #[error("the communicator was revoked in generation {generation}")]
     Revoked {
+        /// The generation of the world.
+        generation: Generation,
+    },
+    /// The request belongs to a generation that a repair has ended; start it again.
+    #[error("this request was started in generation {started}, the world is at generation {now}")]
+    Expired {
         /// Generation of the request.
         started: Generation,
         /// Generation of the world.
@@ -94,8 +108,11 @@ pub enum CommError {
     Join(String),
 }
 
-fn lost(ranks: &[Rank]) -> String {
-    if ranks.is_empty() { "a link broke".into() } else { format!("{} failed", list("rank", ranks)) }
+impl CommError {
+    /// Whether `World::repair` is the cure.
+    pub fn is_failure(&self) -> bool {
+        matches!(self, Self::PeerFailed { .. } | Self::LinkBroke { .. })
+    }
 }
 
 /// "rank 3" or "ranks 1 and 3" or "ranks 1, 2 and 3".

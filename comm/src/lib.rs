@@ -52,7 +52,10 @@ pub use layout::{Layout, LayoutError};
 pub use plain::Plain;
 pub use proto::endpoint::EAGER_BYTES_MAX;
 pub use proto::watch::WATCHDOG;
-pub use rank::{Generation, Membership, PeerId, Rank, Seat, Source, Status, Tag, TagSel};
+pub use rank::{
+    Agreement, Generation, Membership, MessageMode, OnFailure, PeerId, Rank, Seat, Source, Status, Tag,
+    TagSel,
+};
 pub use reduction::{Custom, LocatedF32, LocatedF64, LocatedI32, LocatedI64, Op, Operation, Reduce};
 pub use request::{Completion, Request, test_any, test_some, wait_all, wait_any, wait_some};
 pub use service::alarm::Alarm;

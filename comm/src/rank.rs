@@ -73,16 +73,57 @@ pub struct Seat {
 }
 
 /// Who holds which rank in one generation. Every member of the generation has the same one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Membership {
     /// The generation that starts with this membership.
     pub generation: Generation,
     /// One seat per rank: the ranks that compute first, then the dedicated parity ranks.
     pub seats: Vec<Seat>,
-    /// Ranks that were lost in the generation before and are held by replacements now, ascending.
+    /// How many of them compute.
+    pub compute: usize,
+    /// Ranks that were lost in the generation before, by the numbers that they had in it, ascending.
     pub failed: Vec<Rank>,
-    /// Per rank the value that it gave to the repair (`World::repair`); 0 for replacements.
+    /// Per rank the number that its process had in the generation before; none of a replacement and of a hole. It is
+    /// another one if ranks were lost and the others closed up.
+    pub before: Vec<Option<Rank>>,
+    /// Ranks that nobody holds any more, ascending: calls to them are errors.
+    pub holes: Vec<Rank>,
+    /// Per rank the value that it gave to the repair (`World::repair`); 0 for replacements and holes.
     pub reports: Vec<u64>,
     /// Some rank has marked progress (`World::mark`) before this generation.
     pub marked: bool,
+}
+
+/// What calls among survivors do after a failure (MPI fault tolerance calls it the message mode, as FT-MPI did).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MessageMode {
+    /// Every call on every communicator is interrupted until the world is repaired.
+    #[default]
+    Nop,
+    /// Calls that need none of the failed ranks go on.
+    Continue,
+}
+
+/// What the living members of a communicator have agreed on ([`crate::Communicator::agree`]); the same for all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agreement {
+    /// Bitwise AND of what they gave.
+    pub flags: u64,
+    /// Members that are known to have failed, by their ranks in the world, ascending.
+    pub failed: Vec<Rank>,
+    /// Those of them that some member has not acknowledged ([`crate::Communicator::ack_failed`]).
+    pub unacknowledged: Vec<Rank>,
+}
+
+/// What happens when a rank is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OnFailure {
+    /// A replacement takes the rank; size and ranks stay.
+    Rebuild,
+    /// The others close up: there is one rank less from the next repair on.
+    Shrink,
+    /// Size and ranks stay, and nobody holds the rank any more.
+    Blank,
+    /// The job ends everywhere, with one cause.
+    Abort,
 }

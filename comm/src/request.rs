@@ -47,7 +47,7 @@ impl<T: Plain> Request<T> {
         let now = core.generation();
         match self.op {
             Some(op) if now == self.generation => Ok(op),
-            _ => Err(CommError::Revoked { started: self.generation, now }),
+            _ => Err(CommError::Expired { started: self.generation, now }),
         }
     }
 
@@ -62,7 +62,9 @@ impl<T: Plain> Request<T> {
         let core = &mut *core.borrow_mut();
         let op = self.current(core)?;
         core.driver.enter("wait", 0, None);
-        let (outcome, place) = core.driver.wait(op, self.hint, &mut Memory::none())?;
+        let finished = core.driver.wait(op, self.hint, &mut Memory::none());
+        self.op = self.op.filter(|op| core.driver.holds(*op));
+        let (outcome, place) = finished?;
         self.op = None;
         self.unpack(outcome, place)
     }
@@ -78,8 +80,9 @@ impl<T: Plain> Request<T> {
         let op = self.current(core)?;
         core.driver.look()?;
         match core.driver.finish(op) {
-            Some((outcome, place)) => {
+            Some(finished) => {
                 self.op = None;
+                let (outcome, place) = finished?;
                 self.unpack(outcome, place).map(Ok)
             }
             None => Ok(Err(self)),

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use crate::binding::{ENV_CORES, bind};
 use crate::collective::Selection;
-use crate::communicator::Communicator;
+use crate::communicator::{Communicator, Scope};
 use crate::core::Core;
 use crate::driver::Driver;
 use crate::error::CommError;
@@ -14,7 +14,7 @@ use crate::fault::Faults;
 use crate::lifeline::ENV_LIFELINE;
 use crate::proto::member::News;
 use crate::proto::watch::{self, WATCHDOG};
-use crate::rank::{Generation, Membership, PeerId, Rank};
+use crate::rank::{Generation, Membership, MessageMode, OnFailure, PeerId, Rank};
 use crate::service::Service;
 use crate::service::alarm::Alarm;
 use crate::service::alone::Alone;
@@ -114,7 +114,7 @@ impl World {
             News::Welcome(welcome) => Some(welcome.clone()),
             _ => None,
         })?;
-        driver.seat(welcome.rank, welcome.total);
+        driver.seat(welcome.rank, welcome.compute, welcome.total);
         let setting =
             |name: &str| welcome.settings.iter().find(|(key, _)| key == name).map(|(_, value)| value);
         driver.watch(setting(WATCHDOG).and_then(|value| watch::patience(value)));
@@ -127,12 +127,10 @@ impl World {
             core.selection = table.map_err(|error| CommError::Join(format!("{COLLECTIVES}: {error}")))?;
         }
         let core = Rc::new(RefCell::new(core));
-        let communicator =
-            |ranks: usize, context: u32| Communicator::new(core.clone(), ranks, welcome.rank, context);
         let world = Self {
             job: "simulated".to_owned(),
-            compute: communicator(welcome.compute, CONTEXT_COMPUTE),
-            all: communicator(welcome.total, CONTEXT_ALL),
+            compute: Communicator::of_world(core.clone(), Scope::Compute, CONTEXT_COMPUTE),
+            all: Communicator::of_world(core.clone(), Scope::All, CONTEXT_ALL),
             core,
             welcome,
             finalized: false,
@@ -151,12 +149,13 @@ impl World {
     }
 
     fn next_generation(&self) -> Result<Repair, CommError> {
-        let driver = &mut self.core.borrow_mut().driver;
-        let membership = driver.await_news(|news| match news {
+        let core = &mut *self.core.borrow_mut();
+        let membership = core.driver.await_news(|news| match news {
             News::Decided(membership) => Some(membership.clone()),
             _ => None,
         })?;
-        driver.change(membership.clone());
+        core.driver.change(membership.clone());
+        core.renumber();
         Ok(membership)
     }
 
@@ -166,19 +165,30 @@ impl World {
         &self.job
     }
 
-    /// This process's rank among all ranks.
+    /// This process's rank among all ranks. A repair may change it if lost ranks are not replaced
+    /// ([`OnFailure::Shrink`]).
     pub fn rank(&self) -> Rank {
-        self.welcome.rank
+        self.core.borrow().driver.count(true).1
     }
 
     /// Number of ranks that compute.
     pub fn size(&self) -> usize {
-        self.welcome.compute
+        self.core.borrow().driver.count(false).0
     }
 
     /// Number of all ranks: those that compute, then the dedicated parity ranks.
     pub fn total(&self) -> usize {
-        self.welcome.total
+        self.core.borrow().driver.count(true).0
+    }
+
+    /// What happens when a rank is lost, as the launcher was told.
+    pub fn repair_mode(&self) -> OnFailure {
+        self.welcome.on_failure
+    }
+
+    /// What calls do after a failure; [`MessageMode::Nop`] at the start. All ranks are to have the same.
+    pub fn set_message_mode(&self, mode: MessageMode) {
+        self.core.borrow_mut().driver.set_mode(mode);
     }
 
     /// Whether this process holds redundancy only.
@@ -218,8 +228,7 @@ impl World {
 
     /// A communicator of all ranks for the library layer with this number, apart from the program's messages.
     pub fn library(&self, layer: u32) -> Communicator {
-        let context = CONTEXT_LIBRARIES + 2 * layer;
-        Communicator::new(self.core.clone(), self.total(), self.rank(), context)
+        Communicator::of_world(self.core.clone(), Scope::All, CONTEXT_LIBRARIES + 2 * layer)
     }
 
     /// An option of the launcher for the layers above, by name.
@@ -233,9 +242,14 @@ impl World {
         self.core.borrow_mut().choose(selection);
     }
 
-    /// Agrees with the other survivors on who is lost and waits for the replacements; afterwards the world
-    /// has its old size and ranks again, and all communicators work in the next generation. Messages of the
-    /// old one are gone. Call it on every rank after [`CommError::PeerFailed`].
+    /// Agrees with the other survivors on who is lost, and begins the next generation: all communicators of the world
+    /// work again, messages of the old generation are gone. Call it on every rank after an error of which
+    /// [`CommError::is_failure`] says so.
+    ///
+    /// With [`OnFailure::Rebuild`] it waits for the replacements, and the world has its old size and ranks again. With
+    /// [`OnFailure::Shrink`] the survivors close up: ranks are renumbered ([`Membership::before`]), and the world is
+    /// smaller. With [`OnFailure::Blank`] ranks stay, and calls to a hole ([`Membership::holes`]) are errors, as are
+    /// collectives on communicators that have one: make others without them.
     ///
     /// `report` is an opaque value that all ranks get from all others ([`Membership::reports`]).
     ///
@@ -324,15 +338,20 @@ impl World {
     ///
     /// # Errors
     /// A rank failed before all were done: repair, and do again what is lost. The job goes on as if this had
-    /// not been called.
+    /// not been called. (In message mode [`MessageMode::Continue`] that is no error if lost ranks are not replaced.)
     pub fn finalize(&mut self, output: Vec<u8>) -> Result<(), CommError> {
         let core = &mut *self.core.borrow_mut();
         core.enter()?;
         core.driver.check()?;
         core.driver.enter("finalize", 0, None);
-        let generation = core.generation();
-        core.driver.submit(ToArbiter::Finalize { generation, output });
-        core.driver.await_done()?;
+        let (generation, ranks) = (core.generation(), core.driver.news_of_failures());
+        let goes_on = core.driver.mode() == MessageMode::Continue;
+        let repairs = !matches!(self.welcome.on_failure, OnFailure::Shrink | OnFailure::Blank);
+        if repairs && !ranks.is_empty() {
+            return Err(CommError::PeerFailed { ranks, generation });
+        }
+        core.driver.submit(ToArbiter::Finalize { generation, output, goes_on });
+        core.driver.await_done(repairs)?;
         self.finalized = true;
         Ok(())
     }

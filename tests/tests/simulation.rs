@@ -15,6 +15,8 @@ mod commit;
 mod damage;
 #[path = "simulation/messages.rs"]
 mod messages;
+#[path = "simulation/modes.rs"]
+mod modes;
 #[path = "../../comm/examples/operations/operation.rs"]
 mod operation;
 #[path = "simulation/problem.rs"]

@@ -332,7 +332,7 @@ pub(crate) fn messages(comm: &Communicator) -> Result<(), CommError> {
         assert_eq!(buf, row(left, len));
         assert!(matches!(
             message.recv(&mut buf),
-            Err(CommError::Revoked { .. }) | Err(CommError::Truncated { .. })
+            Err(CommError::Expired { .. }) | Err(CommError::Truncated { .. })
         ));
     }
     comm.barrier()?;
@@ -529,7 +529,7 @@ pub(crate) fn communicators(comm: &Communicator) -> Result<(), CommError> {
         let mut sum = [1u32];
         part.allreduce(&mut sum, Op::Sum)?;
         assert_eq!(sum[0] as usize, size.div_ceil(2));
-        assert_eq!(part.group().translate(&[0], comm.group()), [Some(0)]);
+        assert_eq!(part.group().translate(&[0], &comm.group()), [Some(0)]);
     }
     let stranger = Group::new(vec![size + 40]).map_err(|error| CommError::Count(error.to_string()))?;
     assert!(matches!(comm.create(&stranger), Err(CommError::RankOutOfRange { .. })));

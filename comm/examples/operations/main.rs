@@ -151,12 +151,12 @@ fn main() -> Result<(), CommError> {
     let (mut world, mut state, mut made) = (World::init()?, State::default(), None);
     loop {
         let result = attempt(&mut world, &mut state, &mut made, rounds);
-        let Err(CommError::PeerFailed { .. }) = result else {
+        if !matches!(&result, Err(error) if error.is_failure()) {
             if world.rank() == 0 && result.is_ok() {
                 println!("{} operations, answer {:016x}", state.done, state.answer);
             }
             return result;
-        };
+        }
         if state.done < rounds * ROUND {
             println!("interrupted in {}", name(state.done));
         }

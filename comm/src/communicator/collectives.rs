@@ -513,7 +513,7 @@ impl Communicator {
         StepList {
             name,
             steps,
-            world: self.members.world.clone(),
+            world: self.members().world.clone(),
             // Collectives have a context of their own beside that of the point-to-point messages.
             context: self.shared.context + 1,
             tag,

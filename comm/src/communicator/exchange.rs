@@ -128,7 +128,7 @@ impl<T: Plain> Plan<T> {
         StepList {
             name: "exchange",
             steps: self.steps.clone(),
-            world: self.comm.members.world.clone(),
+            world: self.comm.members().world.clone(),
             context: self.comm.shared.context,
             tag: 0,
             messages: Some(self.messages.clone()),
@@ -196,7 +196,7 @@ impl<T: Plain> PlanRequest<T> {
         let now = core.generation();
         let id = match self.id.take() {
             Some(id) if now == self.generation => id,
-            _ => return Err(CommError::Revoked { started: self.generation, now }),
+            _ => return Err(CommError::Expired { started: self.generation, now }),
         };
         core.driver.enter("exchange", self.comm.shared.context, None);
         core.driver.wait_activity(id, &mut Memory::none())?;

@@ -15,7 +15,7 @@ impl Communicator {
     /// A failure.
     pub fn dup(&self) -> Result<Self, CommError> {
         let context = self.agree_context()?;
-        Ok(self.made(self.members.group.clone(), context))
+        Ok(self.made(self.members().group.clone(), context))
     }
 
     /// Communicators of the ranks with equal `colour`, in the order of their `key`, of equal keys in that of their ranks
@@ -35,7 +35,7 @@ impl Communicator {
             .chunks_exact(2)
             .enumerate()
             .filter(|(_, theirs)| theirs[0] == mine[0])
-            .map(|(rank, theirs)| (theirs[1] as i64, self.members.world[rank]))
+            .map(|(rank, theirs)| (theirs[1] as i64, self.members().world[rank]))
             .collect();
         // Stable: equal keys stay in the order of ranks.
         chosen.sort_by_key(|(key, _)| *key);
@@ -49,22 +49,22 @@ impl Communicator {
     /// # Errors
     /// A failure, or `group` has ranks that this communicator has not.
     pub fn create(&self, group: &Group) -> Result<Option<Self>, CommError> {
-        let strangers = group.difference(&self.members.group);
+        let strangers = group.difference(&self.members().group);
         if let Some(&rank) = strangers.ranks().first() {
             return Err(CommError::RankOutOfRange { rank, size: self.size() });
         }
         let context = self.agree_context()?;
-        let me = self.members.world[self.rank()];
+        let me = self.members().world[self.rank()];
         Ok(group.rank_of(me).is_some().then(|| self.made(group.clone(), context)))
     }
 
-    fn made(&self, group: Group, context: u32) -> Self {
-        let world_rank = self.members.world[self.rank()];
+    pub(super) fn made(&self, group: Group, context: u32) -> Self {
+        let world_rank = self.members().world[self.rank()];
         let mut core = self.core.borrow_mut();
         core.driver.open_context(context);
-        let born = Some(core.generation());
+        let scope = Scope::Chosen(core.generation());
         drop(core);
-        Self::over(self.core.clone(), group, world_rank, context, born)
+        Self::over(self.core.clone(), group, world_rank, context, scope)
     }
 
     /// A context that no rank of this communicator has used in this generation: one above the highest of all.

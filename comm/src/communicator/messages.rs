@@ -125,7 +125,7 @@ impl Communicator {
         let mut memory = Memory::of(&[], bytes);
         let op = core.driver.receive(pattern, Place::Write(extent), &mut memory)?;
         let (outcome, _) = core.driver.wait(op, hint, &mut memory)?;
-        self.members.status(outcome)
+        self.members().status(outcome)
     }
 
     /// Sends and receives at once (`MPI_Sendrecv`); cannot deadlock with itself.
@@ -151,9 +151,13 @@ impl Communicator {
         let receive = core.driver.receive(pattern, Place::Write(room), &mut memory)?;
         let (context, place) = (self.shared.context, Place::Read(sent));
         let send = core.driver.send(to, context, tag, place, Mode::Standard, Urgency::Now, &mut memory)?;
-        let (outcome, _) = core.driver.wait(receive, hint, &mut memory)?;
+        let received = core.driver.wait(receive, hint, &mut memory);
+        if received.is_err() {
+            core.driver.abandon(send, &mut memory);
+        }
+        let (outcome, _) = received?;
         core.driver.wait(send, Some(to), &mut memory)?;
-        self.members.status(outcome)
+        self.members().status(outcome)
     }
 
     /// Sends `buf` and receives into it (`MPI_Sendrecv_replace`).
@@ -229,7 +233,7 @@ impl Communicator {
         let core = &mut *self.core.borrow_mut();
         self.enter(core)?;
         core.driver.enter("probe", self.shared.context, pattern.tag);
-        Ok(self.members.found(core.driver.probe_wait(&pattern)?))
+        Ok(self.members().found(core.driver.probe_wait(&pattern)?))
     }
 
     /// As [`Communicator::probe`], but returns at once (`MPI_Iprobe`).
@@ -244,7 +248,7 @@ impl Communicator {
         let pattern = self.pattern(source.into(), tag.into())?;
         let core = &mut *self.core.borrow_mut();
         self.enter(core)?;
-        Ok(core.driver.probe(&pattern)?.map(|envelope| self.members.found(envelope)))
+        Ok(core.driver.probe(&pattern)?.map(|envelope| self.members().found(envelope)))
     }
 
     /// As [`Communicator::probe`], and takes the message, so that no other receive gets it (`MPI_Mprobe`).
@@ -318,13 +322,13 @@ pub struct Message {
 impl Message {
     /// Who sent it, its tag, its length.
     pub fn status(&self) -> Status {
-        self.comm.members.found(self.envelope)
+        self.comm.members().found(self.envelope)
     }
 
     /// Receives it into the front of `buf` (`MPI_Mrecv`).
     ///
     /// # Errors
-    /// A failure; [`CommError::Truncated`] (receive it again with more room); [`CommError::Revoked`]: a repair has
+    /// A failure; [`CommError::Truncated`] (receive it again with more room); [`CommError::Expired`]: a repair has
     /// come between, or it was received already.
     pub fn recv<T: Plain>(&mut self, buf: &mut [T]) -> Result<Status, CommError> {
         let core = &mut *self.comm.core.borrow_mut();
@@ -335,11 +339,11 @@ impl Message {
         let length = self.envelope.length as usize;
         if length > bytes.len() {
             let outcome = Outcome::Truncated { message: self.envelope, room: bytes.len() };
-            return self.comm.members.status(outcome);
+            return self.comm.members().status(outcome);
         }
         let bounce = match self.bounce.take() {
             Some(bounce) if now == self.generation => bounce,
-            _ => return Err(CommError::Revoked { started: self.generation, now }),
+            _ => return Err(CommError::Expired { started: self.generation, now }),
         };
         let from = self.envelope.source as Rank;
         core.driver.enter("mrecv", self.envelope.context, Some(self.envelope.tag));
@@ -347,7 +351,7 @@ impl Message {
         let place = Place::Write(Extent::Range(0..length));
         let op = core.driver.receive_claimed(bounce, place, &mut memory)?;
         let (outcome, _) = core.driver.wait(op, Some(from), &mut memory)?;
-        self.comm.members.status(outcome)
+        self.comm.members().status(outcome)
     }
 }
 

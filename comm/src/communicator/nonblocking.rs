@@ -266,7 +266,7 @@ impl<T: Plain> CollectiveRequest<T> {
         let now = core.generation();
         match self.id {
             Some(id) if now == self.generation => Ok(id),
-            _ => Err(CommError::Revoked { started: self.generation, now }),
+            _ => Err(CommError::Expired { started: self.generation, now }),
         }
     }
 }

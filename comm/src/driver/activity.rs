@@ -107,6 +107,10 @@ impl Driver {
         memory: &mut Memory<'_>,
     ) -> Result<ActivityId, CommError> {
         self.check()?;
+        let missing = if list.messages.is_none() { self.failed_of(&list.world, true) } else { vec![] };
+        if !missing.is_empty() {
+            return Err(CommError::PeerFailed { ranks: missing, generation: self.generation() });
+        }
         let scratch = |part: &Part| if part.space == Space::Scratch { part.range.end } else { 0 };
         let needed = |step: &Step| match step {
             Step::Copy { from, to: part } | Step::Reduce { other: from, part, .. } => {
@@ -194,6 +198,32 @@ impl Driver {
         Ok(())
     }
 
+    /// Step lists that `which` chooses end with an error.
+    pub(super) fn break_off_lists(
+        &mut self,
+        which: impl Fn(&StepList) -> bool,
+        error: impl Fn() -> CommError,
+    ) {
+        for (_, running) in self.running.iter_mut().filter(|(_, running)| which(&running.list)) {
+            if !running.is_done() {
+                running.error = Some(error());
+                self.broken_off = true;
+            }
+        }
+    }
+
+    /// Gives up the operations of step lists that have been broken off.
+    pub(super) fn advance_broken_off(&mut self, memory: &mut Memory<'_>) {
+        let broken = |running: &Running| running.error.is_some();
+        let ops: Vec<OpId> = self
+            .running
+            .iter_mut()
+            .filter(|(_, running)| broken(running))
+            .flat_map(|(_, running)| running.pending.drain(..).map(|pending| pending.op))
+            .collect();
+        ops.into_iter().for_each(|op| self.abandon(op, memory));
+    }
+
     /// Moves a step list as far as it goes.
     fn advance(&mut self, id: ActivityId, memory: &mut Memory<'_>) -> Result<(), CommError> {
         let Some(at) = self.running.iter().position(|(other, _)| *other == id) else { return Ok(()) };
@@ -249,8 +279,13 @@ impl Driver {
             }
             let Pending { due, role, .. } = running.pending.remove(at);
             let part = part_of(step);
-            if let Some(error) = self.endpoint.finish(op).and_then(|outcome| wrong(outcome, step, due)) {
-                running.error = Some(error(running.list.name));
+            let outcome = self.endpoint.finish(op).map_or(Ok(None), |outcome| self.well(outcome).map(Some));
+            let error = match outcome {
+                Ok(outcome) => outcome.and_then(|outcome| wrong(outcome, step, due, running.list.name)),
+                Err(error) => Some(error),
+            };
+            if error.is_some() {
+                running.error = error;
                 self.moves += 1;
                 self.stock.forget(op);
                 return true;
@@ -347,18 +382,18 @@ impl Driver {
     }
 }
 
-/// The error of a step whose message has not the length that is due.
-fn wrong(outcome: Outcome, step: &Step, due: usize) -> Option<impl FnOnce(&str) -> CommError> {
+/// The error of a step of the call `name` whose message has not the length that is due.
+fn wrong(outcome: Outcome, step: &Step, due: usize, name: &str) -> Option<CommError> {
     let (Step::Recv { from, .. } | Step::RecvReduce { from, .. }) = step else { return None };
-    let (from, bytes, fits) = match outcome {
-        Outcome::Done(envelope) => (*from, envelope.length as usize, true),
-        Outcome::Truncated { message, .. } => (*from, message.length as usize, false),
-    };
-    (bytes != due).then_some(move |name: &str| {
-        if fits {
-            CommError::Count(format!("{name} got {bytes} bytes from rank {from}, {due} were due"))
-        } else {
-            CommError::Truncated { from, message_bytes: bytes, buffer_bytes: due }
+    match outcome {
+        Outcome::Done(envelope) if envelope.length as usize != due => {
+            let bytes = envelope.length;
+            Some(CommError::Count(format!("{name} got {bytes} bytes from rank {from}, {due} were due")))
         }
-    })
+        Outcome::Truncated { message, .. } => {
+            let message_bytes = message.length as usize;
+            Some(CommError::Truncated { from: *from, message_bytes, buffer_bytes: due })
+        }
+        _ => None,
+    }
 }

@@ -20,16 +20,16 @@ const PACKED_BYTES: usize = 64 << 10;
 
 /// What has come over a link and was not used yet.
 pub(super) struct Inbound {
-    rank: Rank,
+    pub(super) rank: Rank,
     pub(super) staging: Box<[u8]>,
     start: usize,
     end: usize,
-    body: Option<Body>,
+    pub(super) body: Option<Body>,
 }
 
-struct Body {
+pub(super) struct Body {
     header: Header,
-    landing: Landing,
+    pub(super) landing: Landing,
     done: usize,
     length: usize,
 }
@@ -60,31 +60,33 @@ impl Driver {
     }
 
     fn adopt(&mut self, rank: Rank, link: LinkId) {
+        if self.cut[rank] || self.endpoint.is_lost(rank) {
+            return self.transport.close(link);
+        }
         self.inbound.insert(link, Inbound::new(rank, self.spare.pop()));
         self.outbound[rank].get_or_insert(link);
     }
 
-    /// The link on which frames to `rank` leave.
-    fn link_to(&mut self, rank: Rank) -> Result<LinkId, CommError> {
+    /// The link on which frames to `rank` leave; none if there is to be none any more.
+    fn link_to(&mut self, rank: Rank) -> Result<Option<LinkId>, CommError> {
         loop {
-            if let Some(link) = self.outbound[rank] {
-                return Ok(link);
+            if self.cut[rank] || self.endpoint.is_lost(rank) {
+                return Ok(None);
             }
-            self.accept();
+            if self.outbound[rank].is_none() {
+                self.accept();
+            }
             if let Some(link) = self.outbound[rank] {
-                return Ok(link);
+                return Ok(Some(link));
             }
             match self.transport.open(self.membership.seats[rank].peer) {
-                Ok(link) => {
-                    self.adopt(rank, link);
-                    return Ok(link);
-                }
+                Ok(link) => self.adopt(rank, link),
                 Err(LinkError::Interrupted) => {
                     self.ready.clear();
                     self.transport.wait(&[], std::time::Duration::ZERO, &mut self.ready);
                     self.check()?;
                 }
-                Err(LinkError::Down(_)) => return Err(self.lost(rank)),
+                Err(LinkError::Down(_)) => self.lost(rank)?,
             }
         }
     }
@@ -102,11 +104,11 @@ impl Driver {
     /// Sends frames to `rank` until its link takes no more.
     pub(super) fn flush(&mut self, rank: Rank, memory: &Memory<'_>) -> Result<(), CommError> {
         while !self.endpoint.frames(rank).is_empty() {
-            let link = self.link_to(rank)?;
+            let Some(link) = self.link_to(rank)? else { return Ok(()) };
             let mut packing = std::mem::take(&mut self.packing);
             let sent = self.send_batch(rank, link, memory, &mut packing);
             self.packing = packing;
-            let Ok((sent, offered)) = sent else { return Err(self.lost(rank)) };
+            let Ok((sent, offered)) = sent else { return self.lost(rank) };
             self.moves += u64::from(sent > 0);
             let mut left = self.left[rank] + sent;
             while let Some(bytes) = self.first_frame(rank).filter(|bytes| left >= *bytes) {
@@ -212,7 +214,7 @@ impl Driver {
                         return Ok(true); // the socket is empty; asking again costs a call
                     }
                 }
-                Err(_) => return Err(self.lost(rank)),
+                Err(_) => return self.lost(rank).map(|()| moved),
             }
         }
     }
@@ -239,9 +241,9 @@ impl Driver {
             }
             let staged = &inbound.staging[inbound.start..inbound.end];
             let Some(bytes) = staged.first_chunk::<HEADER_BYTES>() else { return Ok(()) };
-            let Ok(header) = Header::decode(bytes) else { return Err(self.lost(rank)) };
+            let Ok(header) = Header::decode(bytes) else { return self.lost(rank) };
             inbound.start += HEADER_BYTES;
-            let Ok(landing) = self.endpoint.arrived(rank, &header) else { return Err(self.lost(rank)) };
+            let Ok(landing) = self.endpoint.arrived(rank, &header) else { return self.lost(rank) };
             if let Landing::Bounce(bounce) = landing {
                 self.stock.bounces.insert(bounce, vec![0; self.endpoint.bounce_bytes(bounce)]);
             }

@@ -75,6 +75,9 @@ impl Driver {
     ) -> Result<OpId, CommError> {
         self.check()?;
         let (op, bounce) = self.endpoint.receive(pattern, self.stock.len(&place));
+        if let (None, Some(rank)) = (bounce, self.missing_sender(&pattern)) {
+            self.endpoint.cancel_for(op, rank);
+        }
         self.place(op, place, bounce, memory);
         Ok(op)
     }
@@ -101,7 +104,15 @@ impl Driver {
     /// Waits for a message that `pattern` accepts.
     pub(crate) fn probe_wait(&mut self, pattern: &Pattern) -> Result<Envelope, CommError> {
         let hint = pattern.source.map(|source| source as Rank);
-        self.run_until(&mut Memory::none(), hint.into(), |driver| driver.endpoint.probe(pattern))
+        self.run_until(&mut Memory::none(), hint.into(), |driver| {
+            let found = driver.endpoint.probe(pattern).map(Ok);
+            let broken = || {
+                let gone = driver.missing_sender(pattern).map(Outcome::Failed);
+                let revoked = driver.is_revoked(pattern.context).then_some(Outcome::Revoked);
+                gone.or(revoked).and_then(|outcome| driver.well(outcome).err()).map(Err)
+            };
+            found.or_else(broken)
+        })?
     }
 
     /// Takes a message that was probed out of the queue, so that no other receive gets it.
@@ -153,7 +164,8 @@ impl Driver {
         memory: &mut Memory<'_>,
     ) -> Result<(Outcome, Option<Place>), CommError> {
         let outcome = self.run_until(memory, hint.into(), |driver| driver.endpoint.finish(op))?;
-        Ok((outcome, self.stock.forget(op)))
+        let place = self.stock.forget(op);
+        self.well(outcome).map(|outcome| (outcome, place))
     }
 
     /// Waits until a step list is done.
@@ -181,9 +193,10 @@ impl Driver {
     }
 
     /// The outcome of `op` if it is finished.
-    pub(crate) fn finish(&mut self, op: OpId) -> Option<(Outcome, Option<Place>)> {
+    pub(crate) fn finish(&mut self, op: OpId) -> Option<Result<(Outcome, Option<Place>), CommError>> {
         let outcome = self.endpoint.finish(op)?;
-        Some((outcome, self.stock.forget(op)))
+        let place = self.stock.forget(op);
+        Some(self.well(outcome).map(|outcome| (outcome, place)))
     }
 
     /// Withdraws a receive that nothing has matched; false if a message is on its way into it.
@@ -203,7 +216,7 @@ impl Driver {
 
     /// As [`Driver::detach`] for an operation on lent memory, which it must not touch any more: what is still to be
     /// sent is copied, what is still to come is dropped.
-    pub(super) fn abandon(&mut self, op: OpId, memory: &mut Memory<'_>) {
+    pub(crate) fn abandon(&mut self, op: OpId, memory: &mut Memory<'_>) {
         if self.endpoint.is_send(op) {
             let copy = self.stock.copy(op, memory);
             self.stock.places.insert(op, Place::Owned(Box::new(copy)));

@@ -13,6 +13,9 @@
 //!            +------------- failed (a new process) --+-----------------+
 //! ```
 //!
+//! With [`OnFailure::Shrink`] and [`OnFailure::Blank`] nobody replaces the lost: the survivors alone are waited for, and
+//! close up or leave a hole. A job that has not started yet is brought together as with [`OnFailure::Rebuild`].
+//!
 //! *Electorate.* Silence is no proof of death. The survivors may go on only if they are at least half of the
 //! members whose death is not confirmed by the operating system; else the decision waits for confirmations.
 //! A process that was declared lost is killed, and its links belong to an old generation: if it lives behind
@@ -31,12 +34,15 @@ use crate::rank::{Generation, Membership, PeerId, Rank, Seat};
 use crate::time::Time;
 use crate::wire::control::{ToArbiter, ToRank, Welcome};
 
+mod agreements;
 mod job;
 mod losses;
 mod pool;
 mod random;
 
-pub use job::{Config, Effect, Event, Exit, OnFailure};
+pub use crate::rank::OnFailure;
+use agreements::Agreements;
+pub use job::{Config, Effect, Event, Exit};
 use pool::Pool;
 pub use random::Mtbf;
 use random::RandomKills;
@@ -49,10 +55,14 @@ enum Phase {
     Ready(u64),
     /// The process has exited in peace.
     Gone,
+    /// It is lost, and nobody replaces it.
+    Vacant,
 }
 
 #[derive(Debug)]
 struct Chair {
+    /// The rank at the start of the job, by which people know it.
+    origin: Rank,
     peer: PeerId,
     incarnation: u32,
     connected: bool,
@@ -61,6 +71,8 @@ struct Chair {
     failures: u32,
     resumed: Option<u64>,
     output: Option<Vec<u8>>,
+    /// It is done whatever becomes of the others.
+    goes_on: bool,
     /// The process has said goodbye and is about to exit.
     leaving: bool,
     /// All are done, and nothing has been heard from it since then.
@@ -92,11 +104,14 @@ pub struct Arbiter {
     empty_repairs: u32,
     /// Which pairs of ranks said since then that the link between them broke, and how often.
     broken: BTreeMap<(Rank, Rank), u32>,
+    /// Ranks whose links to others broke while these go on: to whom first, and when they are lost for that.
+    accused: BTreeMap<Rank, (Rank, Time)>,
     detector: Detector,
     beat_due: Time,
     fired: BTreeSet<usize>,
     random: Option<RandomKills>,
     pool: Pool,
+    agreements: Agreements,
     watch: Option<Watch>,
     /// Processes that were told to exit without goodbye.
     dying: BTreeSet<PeerId>,
@@ -115,6 +130,7 @@ impl Arbiter {
     /// A job that starts now: the first effects start its processes.
     pub fn new(config: Config, now: Time) -> Self {
         let chair = |rank: usize| Chair {
+            origin: rank,
             peer: PeerId(u32::try_from(rank + 1).expect("ranks are few")),
             incarnation: 0,
             connected: false,
@@ -123,6 +139,7 @@ impl Arbiter {
             failures: 0,
             resumed: None,
             output: None,
+            goes_on: false,
             leaving: false,
             silent: None,
         };
@@ -136,6 +153,7 @@ impl Arbiter {
             detector: Detector::new(config.timeout, now),
             random: config.mtbf.clone().map(RandomKills::new),
             pool: Pool::new(config.spares),
+            agreements: Agreements::default(),
             watch: watchdog.map(|patience| Watch::new(patience, config.total)),
             config,
             generation: None,
@@ -145,6 +163,7 @@ impl Arbiter {
             noted: (false, false),
             empty_repairs: 0,
             broken: BTreeMap::new(),
+            accused: BTreeMap::new(),
             beat_due: now,
             fired: BTreeSet::new(),
             dying: BTreeSet::new(),
@@ -178,7 +197,17 @@ impl Arbiter {
     }
 
     fn rank_of(&self, peer: PeerId) -> Option<Rank> {
-        self.chairs.iter().position(|chair| chair.peer == peer)
+        self.chairs.iter().position(|chair| chair.peer == peer && chair.phase != Phase::Vacant)
+    }
+
+    /// The chairs that somebody holds, or is to hold.
+    fn living(&self) -> impl Iterator<Item = &Chair> {
+        self.chairs.iter().filter(|chair| chair.phase != Phase::Vacant)
+    }
+
+    /// Whether lost ranks are missed from the next repair on, and not replaced.
+    fn does_without(&self) -> bool {
+        self.generation.is_some() && matches!(self.config.on_failure, OnFailure::Shrink | OnFailure::Blank)
     }
 
     fn send(&mut self, to: PeerId, message: ToRank) {
@@ -225,6 +254,7 @@ impl Arbiter {
             joining: self.generation.map_or(0, |generation| generation + 1),
             heartbeat_ms: self.config.interval.as_millis() as u64,
             timeout_ms: self.config.timeout.as_millis() as u64,
+            on_failure: self.config.on_failure,
             settings: self.config.settings.clone(),
             kills,
         };
@@ -252,23 +282,37 @@ impl Arbiter {
                     self.decide(now);
                 }
             }
-            ToArbiter::Suspect { generation, rank: other } => {
-                if current(generation) {
+            ToArbiter::Suspect { generation, rank: other, goes_on } => {
+                if current(generation) && goes_on {
+                    self.accuse(now, rank, other);
+                } else if current(generation) {
                     *self.broken.entry((rank.min(other), rank.max(other))).or_default() += 1;
                     self.interrupt();
+                }
+            }
+            ToArbiter::Agree { generation, context, number, word } => {
+                if current(generation) {
+                    self.agreements.heard(rank, context, number, word);
+                    self.settle_agreements();
+                }
+            }
+            ToArbiter::Revoke { generation, context } => {
+                if current(generation) {
+                    self.broadcast(&ToRank::Revoked { generation, context });
                 }
             }
             ToArbiter::Ready { generation, report } => {
                 if current(generation) && self.chairs[rank].phase == Phase::Member {
                     self.chairs[rank].phase = Phase::Ready(report);
                     self.interrupt();
+                    self.settle_agreements();
                     self.decide(now);
                 }
             }
             ToArbiter::Resumed { generation, steps_lost } => {
                 if current(generation) {
                     self.chairs[rank].resumed = Some(steps_lost);
-                    if let Some(all) = self.chairs.iter().map(|c| c.resumed).collect::<Option<Vec<_>>>() {
+                    if let Some(all) = self.living().map(|c| c.resumed).collect::<Option<Vec<_>>>() {
                         self.chairs.iter_mut().for_each(|chair| chair.resumed = None);
                         let steps_lost = all.into_iter().max().unwrap_or(0);
                         self.random.iter_mut().for_each(RandomKills::settled);
@@ -279,20 +323,25 @@ impl Arbiter {
             }
             ToArbiter::Mark => {
                 self.marked = true;
-                self.record(Event::Marked { rank });
+                self.record(Event::Marked { rank: self.chairs[rank].origin });
                 self.chairs.iter_mut().for_each(|chair| chair.failures = 0);
                 self.forgive();
             }
             ToArbiter::Reached { spec } => self.strike(now, spec),
-            ToArbiter::Progress { done, line } => self.record(Event::Progress { rank, done, line }),
-            ToArbiter::Activity { name } => self.record(Event::Activity { rank, name }),
+            ToArbiter::Progress { done, line } => {
+                self.record(Event::Progress { rank: self.chairs[rank].origin, done, line });
+            }
+            ToArbiter::Activity { name } => {
+                self.record(Event::Activity { rank: self.chairs[rank].origin, name });
+            }
             ToArbiter::Waiting(wait) => {
                 self.watch.iter_mut().for_each(|watch| watch.waiting(now, rank, wait.clone()));
             }
             ToArbiter::Moving => self.watch.iter_mut().for_each(|watch| watch.moving(rank)),
-            ToArbiter::Finalize { generation, output } => {
-                if current(generation) && !self.interrupted {
-                    self.chairs[rank].output = Some(output);
+            ToArbiter::Finalize { generation, output, goes_on } => {
+                let goes_on = goes_on && self.does_without();
+                if current(generation) && (goes_on || !self.interrupted) {
+                    (self.chairs[rank].output, self.chairs[rank].goes_on) = (Some(output), goes_on);
                     self.finish();
                 }
             }
@@ -313,7 +362,8 @@ impl Arbiter {
         self.record(Event::Struck { spec });
         let kill = self.config.kills[spec].clone();
         for rank in kill.ranks {
-            let Some(peer) = self.chairs.get(rank).map(|chair| chair.peer) else { continue };
+            let chair = self.living().find(|chair| chair.origin == rank);
+            let Some(peer) = chair.map(|chair| chair.peer) else { continue };
             match kill.how {
                 How::Kill => self.effects.push_back(Effect::Kill(peer)),
                 How::Hang => {
@@ -335,7 +385,10 @@ impl Arbiter {
         let ranks: Vec<Rank> = self.failed.keys().copied().collect();
         self.interrupted = true;
         self.pool.interrupted();
-        self.chairs.iter_mut().for_each(|chair| (chair.output, chair.resumed) = (None, None));
+        for chair in &mut self.chairs {
+            chair.resumed = None;
+            chair.output = chair.output.take().filter(|_| chair.goes_on);
+        }
         let members = self.chairs.iter().filter(|c| matches!(c.phase, Phase::Member | Phase::Ready(_)));
         let members: Vec<PeerId> = members.map(|chair| chair.peer).collect();
         for peer in members {
@@ -344,9 +397,12 @@ impl Arbiter {
     }
 
     fn finish(&mut self) {
-        let Some(outputs) = self.chairs.iter().map(|c| c.output.clone()).collect::<Option<Vec<_>>>() else {
+        if self.finished {
             return;
-        };
+        }
+        // A hole has nothing to say.
+        let output = |c: &Chair| if c.phase == Phase::Vacant { Some(vec![]) } else { c.output.clone() };
+        let Some(outputs) = self.chairs.iter().map(output).collect::<Option<Vec<_>>>() else { return };
         self.finished = true;
         self.watch.iter_mut().for_each(Watch::clear);
         self.record(Event::Finished { outputs });
@@ -386,6 +442,7 @@ impl Arbiter {
         if self.failed.values_mut().filter(expired).map(|loss| loss.confirmed = true).count() > 0 {
             self.decide(now);
         }
+        self.judge(now);
         for peer in self.detector.suspects(now) {
             match self.rank_of(peer) {
                 Some(rank) if self.finished => self.let_go(now, rank, lease),
@@ -405,9 +462,13 @@ impl Arbiter {
         }
         random.start(now);
         let living = |rank: &Rank| matches!(self.chairs[*rank].phase, Phase::Member | Phase::Ready(_));
-        let living: Vec<Rank> = (0..self.chairs.len()).filter(living).collect();
-        if let Some(rank) = random.strike(now, &living) {
-            let peer = self.chairs[rank].peer;
+        let living: Vec<Rank> =
+            (0..self.chairs.len()).filter(living).map(|rank| self.chairs[rank].origin).collect();
+        // With nobody to take its place, the last one is spared.
+        let last = living.len() == 1 && self.config.on_failure != OnFailure::Rebuild;
+        if let Some(rank) = random.strike(now, if last { &[] } else { &living }) {
+            let peer = self.living().find(|chair| chair.origin == rank).map(|chair| chair.peer);
+            let peer = peer.expect("it is one of the living");
             self.record(Event::RandomKill { rank });
             self.effects.push_back(Effect::Kill(peer));
         }
@@ -417,7 +478,8 @@ impl Arbiter {
     pub fn poll_timeout(&self) -> Time {
         let random = self.random.as_ref().and_then(RandomKills::due);
         let watch = self.watch.as_ref().and_then(Watch::poll_timeout);
-        random.into_iter().chain(watch).chain(self.pool.due()).fold(self.beat_due, Time::min)
+        let accused = self.accused.values().map(|(_, due)| *due);
+        random.into_iter().chain(watch).chain(self.pool.due()).chain(accused).fold(self.beat_due, Time::min)
     }
 
     /// Records how far a repair is.
@@ -442,7 +504,8 @@ impl Arbiter {
         self.note();
         let early = planted::has(planted::DECIDES_EARLY) && !self.failed.is_empty();
         let ready = |c: &Chair| {
-            matches!(c.phase, Phase::Joined | Phase::Ready(_)) || early && c.phase == Phase::Member
+            matches!(c.phase, Phase::Joined | Phase::Ready(_) | Phase::Vacant)
+                || early && c.phase == Phase::Member
         };
         if !self.chairs.iter().all(ready) {
             return;
@@ -453,6 +516,7 @@ impl Arbiter {
             return; // wait until the operating system has confirmed more deaths
         }
         let failed: Vec<Rank> = std::mem::take(&mut self.failed).into_keys().collect();
+        let origins = failed.iter().map(|rank| self.chairs[*rank].origin).collect();
         if self.generation.is_some() && failed.is_empty() {
             self.empty_repairs += 1;
             if let Some((rank, others)) = self.cut_off() {
@@ -469,33 +533,45 @@ impl Arbiter {
             self.forgive();
         }
         let generation = self.generation.map_or(0, |generation| generation + 1);
-        let report = |c: &Chair| if let Phase::Ready(report) = c.phase { report } else { 0 };
-        let membership = Membership {
-            generation,
-            seats: self
-                .chairs
-                .iter()
-                .map(|c| Seat { peer: c.peer, incarnation: c.incarnation, address: c.address.clone() })
-                .collect(),
-            reports: self.chairs.iter().map(report).collect(),
-            failed: failed.clone(),
-            marked: self.marked,
-        };
+        let membership = self.close_up(generation, &failed);
         self.generation = Some(generation);
         self.watch.iter_mut().for_each(Watch::clear);
         self.noted = (false, false);
         self.interrupted = false;
-        for chair in &mut self.chairs {
+        self.accused.clear();
+        self.agreements.clear();
+        for chair in self.chairs.iter_mut().filter(|chair| chair.phase != Phase::Vacant) {
             chair.phase = Phase::Member;
-            (chair.output, chair.resumed) = (None, None);
+            (chair.output, chair.resumed, chair.goes_on) = (None, None, false);
         }
         self.pool.decided(now);
         if generation == 0 {
             self.random.iter_mut().for_each(RandomKills::settled);
             self.pool.settled(now);
         }
-        self.record(Event::Decided { generation, failed });
+        self.record(Event::Decided { generation, failed: origins });
         self.broadcast(&ToRank::Decided(membership));
+    }
+
+    /// The membership of `generation`: with [`OnFailure::Shrink`] the chairs of the lost are taken away.
+    fn close_up(&mut self, generation: Generation, failed: &[Rank]) -> Membership {
+        let closes = self.config.on_failure == OnFailure::Shrink;
+        let kept = |chair: &Chair| !closes || chair.phase != Phase::Vacant;
+        let known = |(rank, chair): (Rank, &Chair)| matches!(chair.phase, Phase::Ready(_)).then_some(rank);
+        let before = self.chairs.iter().enumerate().filter(|(_, chair)| kept(chair)).map(known).collect();
+        self.chairs.retain(kept);
+        let report = |c: &Chair| if let Phase::Ready(report) = c.phase { report } else { 0 };
+        let seat = |c: &Chair| Seat { peer: c.peer, incarnation: c.incarnation, address: c.address.clone() };
+        Membership {
+            generation,
+            seats: self.chairs.iter().map(seat).collect(),
+            compute: self.chairs.iter().filter(|c| c.origin < self.config.compute).count(),
+            reports: self.chairs.iter().map(report).collect(),
+            failed: failed.to_vec(),
+            holes: (0..self.chairs.len()).filter(|rank| self.chairs[*rank].phase == Phase::Vacant).collect(),
+            before,
+            marked: self.marked,
+        }
     }
 
     /// Ends the job everywhere.

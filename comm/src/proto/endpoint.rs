@@ -19,6 +19,8 @@ use crate::planted;
 use crate::rank::{Generation, Rank};
 use crate::wire::header::{HEADER_BYTES, Header, Kind};
 
+mod losses;
+
 /// Longest message in bytes that is sent before its receive is posted.
 pub const EAGER_BYTES_MAX: usize = 256 << 10;
 /// Bytes of eager messages, [`MESSAGE_COST`] added to each, that one sender may have unreceived at one receiver.
@@ -83,6 +85,10 @@ pub enum Outcome {
         /// The room in bytes.
         room: usize,
     },
+    /// This rank, whom it was for or from, has failed; a receive from anybody: one of those who might have sent.
+    Failed(Rank),
+    /// Its communicator was revoked.
+    Revoked,
 }
 
 /// The other side broke the protocol; close the link.
@@ -149,6 +155,8 @@ struct Peer {
     asked: HashMap<u64, (Option<OpId>, Envelope)>,
     /// It is listed among the busy ones.
     busy: bool,
+    /// It has failed.
+    gone: bool,
 }
 
 impl Peer {
@@ -167,6 +175,7 @@ impl Peer {
             offered: HashMap::new(),
             asked: HashMap::new(),
             busy: false,
+            gone: false,
         }
     }
 }
@@ -205,7 +214,7 @@ impl Endpoint {
             bounced: SlotMap::with_key(),
             busy: Vec::new(),
             open: HashSet::new(),
-            newest: CONTEXT_DYNAMIC,
+            newest: CONTEXT_DYNAMIC - 1,
         }
     }
 
@@ -217,6 +226,9 @@ impl Endpoint {
     /// Starts a send of `length` bytes to another rank. It is finished when its last byte has left.
     pub fn send(&mut self, to: Rank, context: u32, tag: u32, length: u64, mode: Mode) -> OpId {
         let source = u32::try_from(self.me).expect("ranks are few");
+        if self.peers[to].gone {
+            return self.ops.insert(Op::Finished(Outcome::Failed(to)));
+        }
         let op = self.ops.insert(Op::Send(Envelope { context, source, tag, length, stamp: 0 }, mode));
         self.peers[to].parked.push_back(op);
         self.release(to);
@@ -281,6 +293,9 @@ impl Endpoint {
     /// the receive and call [`Endpoint::taken`].
     pub fn receive(&mut self, pattern: Pattern, room: usize) -> (OpId, Option<BounceId>) {
         let Some((bounce, envelope)) = self.matching.find(&pattern) else {
+            if let Some(rank) = self.failed_source(&pattern) {
+                return (self.ops.insert(Op::Finished(Outcome::Failed(rank))), None);
+            }
             let op = self.ops.insert(Op::Receive { room });
             self.matching.post(op, pattern);
             return (op, None);
@@ -364,6 +379,9 @@ impl Endpoint {
 
     fn ask(&mut self, envelope: Envelope, sequence: u64, op: Option<OpId>) {
         let from = envelope.source as Rank;
+        if self.peers[from].gone {
+            return;
+        }
         self.peers[from].asked.insert(sequence, (op, envelope));
         self.answer(from, Kind::Ask, 0, sequence);
         self.give_back(from, 0, 1);
@@ -453,9 +471,8 @@ impl Endpoint {
             }
             Kind::Ask => match self.peers[from].offered.remove(&header.subject) {
                 Some(op) => {
-                    let Some(&Op::Send(message, _)) = self.ops.get(op) else {
-                        unreachable!("offers are sends")
-                    };
+                    // An offer may have been withdrawn with its communicator; who asks for it hears of that, too.
+                    let Some(&Op::Send(message, _)) = self.ops.get(op) else { return Ok(Landing::Nowhere) };
                     self.frame(from, Kind::Payload, message, header.subject, Some(op));
                     Ok(Landing::Nowhere)
                 }
@@ -586,8 +603,8 @@ impl Endpoint {
 
     /// Credit goes back in lumps of a quarter, so that most messages cost no frame of their own.
     fn give_back(&mut self, to: Rank, bytes: u64, envelopes: u32) {
-        if to == self.me {
-            return; // nobody counts what a rank sends to itself
+        if to == self.me || self.peers[to].gone {
+            return; // nobody counts what a rank sends to itself, nor what the dead have sent
         }
         let peer = &mut self.peers[to];
         peer.owed += bytes;

@@ -110,6 +110,21 @@ impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
         removed
     }
 
+    /// Takes all receives whose pattern `which` chooses out of the queue.
+    pub fn withdraw(&mut self, which: impl Fn(&Pattern) -> bool) -> Vec<R> {
+        let chosen = self.posted.iter().filter(|(_, pattern)| which(pattern)).map(|(id, _)| *id).collect();
+        self.posted.retain(|(_, pattern)| !which(pattern));
+        chosen
+    }
+
+    /// Takes a message out of the queue, if it is there.
+    pub fn forget(&mut self, message: M)
+    where
+        M: PartialEq,
+    {
+        self.arrived.retain(|(kept, _)| *kept != message);
+    }
+
     /// Takes a receive out of the queue; false if it was matched already.
     pub fn cancel(&mut self, receive: R) -> bool {
         let at = self.posted.iter().position(|(posted, _)| *posted == receive);

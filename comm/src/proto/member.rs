@@ -12,7 +12,7 @@ use super::detector::Detector;
 use crate::planted;
 use crate::rank::{Generation, Membership, PeerId, Rank};
 use crate::time::Time;
-use crate::wire::control::{ToArbiter, ToRank, Welcome};
+use crate::wire::control::{ToArbiter, ToRank, Verdict, Welcome};
 
 /// How many heartbeat timeouts a rank goes on without a sign of life from the launcher.
 pub const LEASE_TIMEOUTS: u32 = 10;
@@ -31,6 +31,27 @@ pub enum News {
     },
     /// The next generation starts.
     Decided(Membership),
+    /// Others wait for the outcome of an agreement of this generation; not for the rank but for its service.
+    Asked {
+        /// Context of the communicator.
+        context: u32,
+        /// Counts its agreements.
+        number: u32,
+    },
+    /// The outcome of an agreement.
+    Agreed {
+        /// Context of the communicator.
+        context: u32,
+        /// Counts its agreements.
+        number: u32,
+        /// The outcome.
+        verdict: Verdict,
+    },
+    /// Calls on the communicator with this context end.
+    Revoked {
+        /// The context.
+        context: u32,
+    },
     /// All ranks are done.
     Finalized,
     /// Exit without goodbye (an injected failure).
@@ -99,6 +120,21 @@ impl Member {
                 self.generation = Some(membership.generation);
                 self.news.push_back(News::Decided(membership));
             }
+            ToRank::Asked { generation, context, number } => {
+                if self.generation == Some(generation) {
+                    self.news.push_back(News::Asked { context, number });
+                }
+            }
+            ToRank::Agreed { generation, context, number, verdict } => {
+                if self.generation == Some(generation) {
+                    self.news.push_back(News::Agreed { context, number, verdict });
+                }
+            }
+            ToRank::Revoked { generation, context } => {
+                if self.generation == Some(generation) {
+                    self.news.push_back(News::Revoked { context });
+                }
+            }
             ToRank::Finalized => self.news.push_back(News::Finalized),
             ToRank::Die => self.news.push_back(News::Die),
             ToRank::End { code, message } => self.news.push_back(News::Ended { code, message }),
@@ -154,6 +190,7 @@ fn lease(timeout: Duration, now: Time) -> Detector {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rank::OnFailure;
 
     fn at(ms: u64) -> Time {
         Time(ms * 1_000_000)
@@ -171,6 +208,7 @@ mod tests {
                 joining: 0,
                 heartbeat_ms: 100,
                 timeout_ms: 1000,
+                on_failure: OnFailure::Rebuild,
                 settings: vec![],
                 kills: vec![],
             }),
@@ -215,8 +253,7 @@ mod tests {
     #[test]
     fn news_of_another_generation_is_old() {
         let mut member = member();
-        let seats = vec![];
-        let decided = Membership { generation: 1, seats, failed: vec![], reports: vec![], marked: false };
+        let decided = Membership { generation: 1, ..Membership::default() };
         member.handle(at(1), ToRank::Decided(decided.clone()));
         member.handle(at(2), ToRank::Failed { generation: 0, ranks: vec![1] });
         assert_eq!(member.poll_news(), Some(News::Decided(decided)));

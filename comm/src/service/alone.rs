@@ -6,9 +6,10 @@ use std::collections::VecDeque;
 
 use super::Service;
 use super::alarm::Alarm;
+use super::verdicts::Verdicts;
 use crate::proto::member::News;
-use crate::rank::{Generation, Membership, PeerId, Seat};
-use crate::wire::control::{ToArbiter, Welcome};
+use crate::rank::{Agreement, Generation, Membership, OnFailure, PeerId, Seat};
+use crate::wire::control::{ToArbiter, Verdict, Welcome, Word};
 
 /// See the module.
 #[derive(Debug)]
@@ -19,9 +20,10 @@ fn membership(generation: Generation, report: u64) -> News {
     News::Decided(Membership {
         generation,
         seats: vec![seat],
-        failed: vec![],
+        compute: 1,
+        before: vec![(generation > 0).then_some(0)],
         reports: vec![report],
-        marked: false,
+        ..Membership::default()
     })
 }
 
@@ -35,6 +37,7 @@ impl Default for Alone {
             joining: 0,
             heartbeat_ms: 100,
             timeout_ms: 1000,
+            on_failure: OnFailure::Rebuild,
             settings: vec![],
             kills: vec![],
         };
@@ -48,12 +51,22 @@ impl Service for Alone {
         match message {
             ToArbiter::Join { .. } => news.push_back(membership(0, 0)),
             ToArbiter::Ready { generation, report } => news.push_back(membership(generation + 1, report)),
+            ToArbiter::Agree { context, number, word: Word::Gives { flags, context: next, .. }, .. } => {
+                let agreement = Agreement { flags, ..Agreement::default() };
+                news.push_back(News::Agreed {
+                    context,
+                    number,
+                    verdict: Verdict { agreement, context: next },
+                });
+            }
+            ToArbiter::Revoke { context, .. } => news.push_back(News::Revoked { context }),
             ToArbiter::Finalize { .. } => news.push_back(News::Finalized),
             ToArbiter::Goodbye { code, message } => {
                 news.push_back(News::Ended { code: code.unwrap_or(1), message });
             }
             ToArbiter::Beat
             | ToArbiter::Suspect { .. }
+            | ToArbiter::Agree { .. }
             | ToArbiter::Resumed { .. }
             | ToArbiter::Mark
             | ToArbiter::Reached { .. }
@@ -74,6 +87,10 @@ impl Service for Alone {
 
     fn alarm(&self) -> Alarm {
         Alarm::default() // nobody is there to be lost
+    }
+
+    fn verdicts(&self) -> Verdicts {
+        Verdicts::default() // nor to ask
     }
 
     fn close(&mut self) {}

@@ -4,10 +4,12 @@
 use crate::proto::member::News;
 use crate::wire::control::ToArbiter;
 use alarm::Alarm;
+use verdicts::Verdicts;
 
 pub mod alarm;
 pub mod alone;
 pub mod thread;
+pub mod verdicts;
 
 /// The second plane, as the caller sees it. News also wakes a caller that is blocked in its transport.
 pub trait Service {
@@ -19,6 +21,8 @@ pub trait Service {
     fn take_news(&self) -> Option<News>;
     /// Tells of failures while the program computes.
     fn alarm(&self) -> Alarm;
+    /// Knows of agreements, for others.
+    fn verdicts(&self) -> Verdicts;
     /// Everything that was submitted is to leave before this returns; nothing is submitted after it.
     fn close(&mut self);
 }

@@ -18,6 +18,7 @@ use socket2::Socket;
 
 use super::Service;
 use super::alarm::Alarm;
+use super::verdicts::Verdicts;
 use crate::lifeline;
 use crate::proto::member::{Member, News};
 use crate::rank::PeerId;
@@ -35,6 +36,7 @@ struct Shared {
     news: Mutex<VecDeque<News>>,
     has_news: AtomicBool,
     alarm: Alarm,
+    verdicts: Verdicts,
     closing: AtomicBool,
     wake_caller: Arc<OwnedFd>,
     wake_service: OwnedFd,
@@ -93,6 +95,7 @@ impl ServiceThread {
             news: Mutex::new(VecDeque::new()),
             has_news: AtomicBool::new(false),
             alarm: Alarm::default(),
+            verdicts: Verdicts::default(),
             closing: AtomicBool::new(false),
             wake_caller,
             wake_service,
@@ -139,6 +142,10 @@ impl Service for ServiceThread {
 
     fn alarm(&self) -> Alarm {
         self.shared.alarm.clone()
+    }
+
+    fn verdicts(&self) -> Verdicts {
+        self.shared.verdicts.clone()
     }
 
     fn close(&mut self) {
@@ -201,6 +208,11 @@ impl Plane {
                 // A spare that was not needed: it has nothing to say.
                 News::Ended { code, .. } if !self.member.is_welcomed() => exit(code),
                 News::Ended { code, .. } => ended = Some(code),
+                News::Asked { context, number } => {
+                    let answer = self.shared.verdicts.asked(context, number);
+                    answer.into_iter().for_each(|message| encode(&message, &mut self.outgoing));
+                    continue;
+                }
                 _ => {}
             }
             self.shared.alarm.pass_on(news, |news| self.shared.tell(news));

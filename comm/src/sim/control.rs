@@ -128,6 +128,12 @@ impl Kernel {
                     let code = *code;
                     self.heed(peer, code);
                 }
+                News::Asked { context, number } => {
+                    let verdicts = self.process(peer).map(|process| process.verdicts.clone());
+                    let answer = verdicts.and_then(|verdicts| verdicts.asked(*context, *number));
+                    answer.into_iter().for_each(|message| self.tell_launcher(peer, message));
+                    continue;
+                }
                 _ => {}
             }
             if let Some(process) = self.process_mut(peer) {

@@ -9,6 +9,7 @@ use crate::proto::arbiter::Exit;
 use crate::proto::member::{Member, News};
 use crate::rank::{Generation, Membership, PeerId, Rank};
 use crate::service::alarm::Alarm;
+use crate::service::verdicts::Verdicts;
 use crate::time::Time;
 use crate::transport::{LinkError, LinkId};
 use crate::wire::control::{ToArbiter, ToRank};
@@ -98,6 +99,7 @@ pub(super) struct Process {
     pub(super) down_due: Time,
     pub(super) news: VecDeque<News>,
     pub(super) alarm: Alarm,
+    pub(super) verdicts: Verdicts,
     /// News or an accepted link came since the last look, as an eventfd counts.
     pub(super) wake: bool,
     pub(super) closed: bool,
@@ -136,6 +138,7 @@ impl Process {
             down_due: Time(0),
             news: VecDeque::new(),
             alarm: Alarm::default(),
+            verdicts: Verdicts::default(),
             wake: false,
             closed: false,
             decided: None,

@@ -4,6 +4,7 @@ use super::transport::Place;
 use crate::proto::member::News;
 use crate::service::Service;
 use crate::service::alarm::Alarm;
+use crate::service::verdicts::Verdicts;
 use crate::wire::control::ToArbiter;
 
 /// See the module.
@@ -28,6 +29,11 @@ impl Service for SimService {
     fn alarm(&self) -> Alarm {
         let kernel = self.0.enter();
         kernel.process(self.0.peer).map_or_else(Alarm::default, |process| process.alarm.clone())
+    }
+
+    fn verdicts(&self) -> Verdicts {
+        let kernel = self.0.enter();
+        kernel.process(self.0.peer).map_or_else(Verdicts::default, |process| process.verdicts.clone())
     }
 
     fn close(&mut self) {

@@ -271,7 +271,7 @@ fn count(mut world: World) -> Result<u64, CommError> {
     loop {
         match attempt(&mut world) {
             Ok(()) => break,
-            Err(CommError::PeerFailed { .. }) => drop(world.repair(0)?),
+            Err(error) if error.is_failure() => drop(world.repair(0)?),
             Err(other) => return Err(other),
         }
     }

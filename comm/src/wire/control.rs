@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::KillSpec;
-use crate::rank::{Generation, Membership, Rank};
+use crate::rank::{Agreement, Generation, Membership, OnFailure, Rank};
 use crate::wire::wait::Wait;
 
 /// Longest control message in bytes; a longer one is a protocol error.
@@ -27,6 +27,8 @@ pub struct Welcome {
     pub heartbeat_ms: u64,
     /// Heartbeat timeout in milliseconds.
     pub timeout_ms: u64,
+    /// What happens when a rank is lost.
+    pub on_failure: OnFailure,
     /// Options of the command line that layers above read by name.
     pub settings: Vec<(String, String)>,
     /// Failures to inject that have not fired yet, by their position on the command line.
@@ -49,6 +51,26 @@ pub enum ToArbiter {
         generation: Generation,
         /// The rank behind it.
         rank: Rank,
+        /// This rank does not stop for a repair that would renew it.
+        goes_on: bool,
+    },
+    /// A word in an agreement of a communicator of which a member has failed, or was asked for.
+    Agree {
+        /// Generation of the communicator.
+        generation: Generation,
+        /// Its context.
+        context: u32,
+        /// Counts its agreements.
+        number: u32,
+        /// The word.
+        word: Word,
+    },
+    /// All calls on the communicator with this context are to end (`MPI_Comm_revoke`).
+    Revoke {
+        /// Generation of the communicator.
+        generation: Generation,
+        /// Its context.
+        context: u32,
     },
     /// The rank has stopped using `generation` and waits for the next one.
     Ready {
@@ -93,6 +115,8 @@ pub enum ToArbiter {
         generation: Generation,
         /// What it has to report; opaque.
         output: Vec<u8>,
+        /// It is done whatever becomes of the others, as far as the job allows that.
+        goes_on: bool,
     },
     /// The job is to end with this status.
     Goodbye {
@@ -101,6 +125,33 @@ pub enum ToArbiter {
         /// Cause, empty if there is nothing to say.
         message: String,
     },
+}
+
+/// What a rank has to say in an agreement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Word {
+    /// It waits for the outcome.
+    Gives {
+        /// World ranks of the communicator.
+        members: Vec<Rank>,
+        /// The bits of which all others are to have the same.
+        flags: u64,
+        /// A context above all that it knows of.
+        context: u32,
+        /// Failed ranks that it has acknowledged.
+        acknowledged: Vec<Rank>,
+    },
+    /// It knows the outcome already.
+    Knows(Verdict),
+}
+
+/// The outcome of an agreement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// What the program is told.
+    pub agreement: Agreement,
+    /// A context above all that any of the ranks knows of.
+    pub context: u32,
 }
 
 /// From the launcher to a rank.
@@ -119,6 +170,33 @@ pub enum ToRank {
     },
     /// The next generation.
     Decided(Membership),
+    /// Others wait for the outcome of this agreement: whoever knows it says so.
+    Asked {
+        /// Generation of the communicator.
+        generation: Generation,
+        /// Its context.
+        context: u32,
+        /// Counts its agreements.
+        number: u32,
+    },
+    /// The outcome of an agreement.
+    Agreed {
+        /// Generation of the communicator.
+        generation: Generation,
+        /// Its context.
+        context: u32,
+        /// Counts its agreements.
+        number: u32,
+        /// The outcome.
+        verdict: Verdict,
+    },
+    /// All calls on the communicator with this context end.
+    Revoked {
+        /// Generation of the communicator.
+        generation: Generation,
+        /// Its context.
+        context: u32,
+    },
     /// All ranks are done.
     Finalized,
     /// Exit without goodbye: an injected failure.

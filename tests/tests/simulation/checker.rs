@@ -55,21 +55,27 @@ pub(crate) fn memberships<R>(outcome: &SimOutcome<R>) -> Result<BTreeMap<Generat
                 seen.rank, seen.incarnation, seen.membership
             ));
         }
-        if seen.membership.seats[seen.rank].peer != seen.peer {
+        if !seen.membership.seats.iter().any(|seat| seat.peer == seen.peer) {
             return Err(format!("rank {}.{} got a generation without it", seen.rank, seen.incarnation));
         }
     }
-    // The failed are those whose seats have changed hands.
+    // Whoever is not there any more has failed, and nobody else has; all others know who they were.
     for (generation, membership) in &memberships {
         let Some(before) = generation.checked_sub(1).and_then(|before| memberships.get(&before)) else {
             continue;
         };
-        let changed: Vec<usize> = (0..membership.seats.len())
-            .filter(|rank| membership.seats[*rank].peer != before.seats[*rank].peer)
-            .collect();
-        if changed != membership.failed {
+        let mut left: Vec<usize> =
+            (0..before.seats.len()).filter(|rank| !before.holes.contains(rank)).collect();
+        for (seat, was) in membership.seats.iter().zip(&membership.before) {
+            let Some(was) = was else { continue };
+            if before.seats[*was].peer != seat.peer {
+                return Err(format!("generation {generation}: peer {:?} was not rank {was}", seat.peer));
+            }
+            left.retain(|rank| rank != was);
+        }
+        if left != membership.failed {
             return Err(format!(
-                "generation {generation}: {changed:?} changed, failed are {:?}",
+                "generation {generation}: {left:?} are gone, failed are {:?}",
                 membership.failed
             ));
         }

@@ -149,7 +149,7 @@ fn program(mut world: World, seed: u64) -> Result<u64, Problem> {
     loop {
         match attempt(&mut world, seed, &mut done, &mut made) {
             Ok(()) => return Ok(done),
-            Err(Problem::Comm(CommError::PeerFailed { .. })) => _ = world.repair(done)?,
+            Err(Problem::Comm(error)) if error.is_failure() => _ = world.repair(done)?,
             Err(Problem::Comm(other)) => return Err(Problem::Comm(other)),
             Err(Problem::Breach(text)) => {
                 world.abort(BREACH, text.clone());

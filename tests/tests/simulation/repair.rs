@@ -99,7 +99,7 @@ fn program(mut world: World, big: bool) -> Result<u64, Problem> {
     loop {
         match attempt(&mut world, &mut done, big) {
             Ok(()) => return Ok(done),
-            Err(Problem::Comm(CommError::PeerFailed { .. })) => {
+            Err(Problem::Comm(error)) if error.is_failure() => {
                 world.repair(report(&world))?;
             }
             Err(Problem::Comm(ended)) => return Err(Problem::Comm(ended)),

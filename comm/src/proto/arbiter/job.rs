@@ -5,19 +5,10 @@ use std::time::Duration;
 use crate::fault::KillSpec;
 #[cfg(doc)]
 use crate::proto::watch::WATCHDOG;
-use crate::rank::{Generation, PeerId, Rank};
+use crate::rank::{Generation, OnFailure, PeerId, Rank};
 use crate::wire::control::ToRank;
 
 use super::Mtbf;
-
-/// What happens when a rank is lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnFailure {
-    /// A replacement takes the rank; size and ranks stay.
-    Rebuild,
-    /// The job ends everywhere, with one cause.
-    Abort,
-}
 
 /// The job as it was ordered.
 #[derive(Clone, Debug)]

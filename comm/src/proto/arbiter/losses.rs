@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use super::{Arbiter, Effect, Event, Exit, Loss, OnFailure, Phase};
+use super::{Arbiter, Chair, Effect, Event, Exit, Loss, OnFailure, Phase};
 use crate::error::list;
 use crate::rank::{PeerId, Rank};
 use crate::time::Time;
@@ -86,7 +86,7 @@ impl Arbiter {
     }
 
     fn end_when_all_are_gone(&mut self) {
-        if self.chairs.iter().all(|chair| chair.phase == Phase::Gone) {
+        if self.living().all(|chair| chair.phase == Phase::Gone) {
             let (code, text) = (self.exit_code, std::mem::take(&mut self.exit_text));
             self.end(code, text);
         } else if !self.finished && self.chairs.iter().any(|chair| chair.phase == Phase::Joined) {
@@ -152,36 +152,91 @@ impl Arbiter {
     /// A rank is lost; `confirmed` if its end is certain.
     pub(super) fn fail(&mut self, now: Time, rank: Rank, cause: String, confirmed: bool) {
         let chair = &mut self.chairs[rank];
-        let lost = chair.peer;
+        let (lost, origin) = (chair.peer, chair.origin);
         let member = matches!(chair.phase, Phase::Member | Phase::Ready(_));
         self.detector.forget(lost);
         self.noted = (false, false);
-        self.random.iter_mut().for_each(|random| random.lost(rank));
+        self.random.iter_mut().for_each(|random| random.lost(origin));
         self.watch.iter_mut().for_each(|watch| watch.lost(rank));
         chair.failures += 1;
         let failures = chair.failures;
         let generation = self.generation.filter(|_| member);
-        self.record(Event::Lost { rank, cause: cause.clone(), generation });
+        self.accused.retain(|other, (by, _)| *other != rank && *by != rank);
+        self.record(Event::Lost { rank: origin, cause: cause.clone(), generation });
         if !confirmed {
             self.effects.push_back(Effect::Kill(lost));
         }
         if self.config.on_failure == OnFailure::Abort {
-            return self.end(1, format!("rank {rank} failed ({cause}) and --on-failure is abort"));
+            return self.end(1, format!("rank {origin} failed ({cause}) and --on-failure is abort"));
         }
-        if failures > self.config.max_restarts {
+        if !self.does_without() && failures > self.config.max_restarts {
             let limit = self.config.max_restarts;
             let text = format!(
-                "rank {rank} failed {failures} times in a row without progress in between (last: {cause}), \
+                "rank {origin} failed {failures} times in a row without progress in between (last: {cause}), \
                  --max-restarts is {limit}"
             );
             return self.end(1, text);
         }
-        self.replace(now, rank);
+        if self.does_without() {
+            self.vacate(rank);
+            if self.living().all(|chair| chair.origin >= self.config.compute) {
+                return self
+                    .end(1, format!("no rank that computes is left (the last was rank {origin}: {cause})"));
+            }
+        } else {
+            self.replace(now, rank);
+        }
         if member {
             self.failed.insert(rank, Loss { peer: lost, since: now, confirmed });
             self.interrupt();
+            self.settle_agreements();
         }
+        self.finish();
         self.decide(now);
+    }
+
+    /// Nobody takes the rank.
+    fn vacate(&mut self, rank: Rank) {
+        let chair = &mut self.chairs[rank];
+        (chair.phase, chair.connected) = (Phase::Vacant, false);
+        (chair.output, chair.leaving) = (None, false);
+    }
+
+    /// The link of `rank` to `other` broke, and `rank` goes on without a repair that would renew it. Unless one of them
+    /// turns out to be dead, `other` counts as lost after a while: for two that cannot speak one is too many.
+    pub(super) fn accuse(&mut self, now: Time, rank: Rank, other: Rank) {
+        let both = [rank, other].into_iter();
+        let living =
+            both.clone().all(|rank| matches!(self.chairs.get(rank), Some(c) if c.phase == Phase::Member));
+        if living && !both.clone().any(|rank| self.accused.contains_key(&rank)) {
+            self.accused.insert(other, (rank, now.after(self.config.interval)));
+        }
+    }
+
+    /// Ranks that were accused, and nobody else was lost meanwhile that would explain it.
+    pub(super) fn judge(&mut self, now: Time) {
+        let due = self.accused.iter().filter(|(_, (_, due))| *due <= now);
+        let due: Vec<(Rank, Rank)> = due.map(|(rank, (by, _))| (*rank, *by)).collect();
+        for (rank, by) in due {
+            let still = self.accused.remove(&rank).is_some() && self.chairs[rank].phase == Phase::Member;
+            if still && !self.finished {
+                let by = self.chairs[by].origin;
+                self.fail(now, rank, format!("its link to rank {by} broke"), false);
+            }
+        }
+    }
+
+    /// What can be said of agreements under way, to whom.
+    pub(super) fn settle_agreements(&mut self) {
+        let Some(generation) = self.generation else { return };
+        let takes_part = |c: &Chair| c.phase == Phase::Member;
+        let voters: Vec<bool> = self.chairs.iter().map(takes_part).collect();
+        let gone: Vec<Rank> = (0..self.chairs.len())
+            .filter(|rank| self.chairs[*rank].phase == Phase::Vacant || self.failed.contains_key(rank))
+            .collect();
+        for (rank, message) in self.agreements.settle(generation, &voters, &gone) {
+            self.send(self.chairs[rank].peer, message);
+        }
     }
 
     /// Gives the rank to a spare, or to a new process.

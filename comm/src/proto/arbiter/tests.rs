@@ -6,6 +6,7 @@ use super::*;
 use crate::fault::KillSpec;
 
 mod links;
+mod modes;
 mod spares;
 
 const TIMEOUT: Duration = Duration::from_millis(1000);
@@ -70,7 +71,7 @@ impl Job {
     }
 
     fn done(&mut self, rank: Rank, generation: Generation) {
-        self.says(rank, ToArbiter::Finalize { generation, output: vec![rank as u8] });
+        self.says(rank, ToArbiter::Finalize { generation, output: vec![rank as u8], goes_on: false });
     }
 
     fn exits(&mut self, peer: PeerId, exit: Exit) {
@@ -323,7 +324,7 @@ fn who_was_replaced_is_not_listened_to() {
     job.take();
     for message in [
         ToArbiter::Ready { generation: 0, report: 9 },
-        ToArbiter::Finalize { generation: 0, output: vec![] },
+        ToArbiter::Finalize { generation: 0, output: vec![], goes_on: false },
         ToArbiter::Goodbye { code: Some(5), message: "zombie".into() },
     ] {
         job.arbiter.handle(job.now, zombie, message);

@@ -275,3 +275,69 @@ fn empty_messages_that_nobody_receives_are_bounded_too() {
     }
     assert_eq!(star.hub.probe(&ANY), None);
 }
+
+#[test]
+fn the_first_communicator_that_is_made_may_be_used_before_its_receiver_has_made_it() {
+    let mut pair = Pair::new();
+    let first = CONTEXT_DYNAMIC;
+    pair.0[0].open_context(first);
+    pair.0[0].send(1, first, 7, 4, Mode::Standard);
+    pair.deliver(0);
+    pair.0[1].open_context(first);
+    let (_, bounce) = pair.0[1].receive(Pattern { context: first, ..ANY }, 4);
+    assert!(bounce.is_some());
+}
+
+#[test]
+fn what_needs_a_lost_rank_ends_and_what_has_come_from_it_is_kept() {
+    let mut pair = Pair::new();
+    let long = EAGER_BYTES_MAX as u64 + 1;
+    pair.0[0].send(1, 1, 1, 4, Mode::Standard);
+    pair.0[0].send(1, 1, 2, long, Mode::Standard);
+    pair.deliver(0);
+    let from = |tag| Pattern { context: 1, source: Some(0), tag: Some(tag) };
+    let endpoint = &mut pair.0[1];
+    let (asked, _) = endpoint.receive(from(2), long as usize);
+    let (posted, _) = endpoint.receive(from(3), 4);
+    let (anybody, _) = endpoint.receive(ANY, 0);
+    let offered = endpoint.send(0, 1, 9, long, Mode::Standard);
+    endpoint.lose(0);
+    let late_send = endpoint.send(0, 1, 9, 4, Mode::Standard);
+    let (late_receive, _) = endpoint.receive(from(3), 4);
+    for op in [asked, posted, offered, late_send, late_receive] {
+        assert_eq!(endpoint.finish(op), Some(Outcome::Failed(0)));
+    }
+    // The one that is here is still good; it had no room for that.
+    assert!(matches!(endpoint.finish(anybody), Some(Outcome::Truncated { .. })));
+    let (_, bounce) = endpoint.receive(from(1), 4);
+    assert!(bounce.is_some() && endpoint.busy().is_empty() && endpoint.frames(0).is_empty());
+    // Anybody may still be somebody else, unless nobody vouches for that.
+    let (anybody, _) = endpoint.receive(Pattern { tag: Some(50), ..ANY }, 4);
+    assert!(!endpoint.is_finished(anybody));
+    endpoint.lose_wildcards(2, 0);
+    assert!(!endpoint.is_finished(anybody));
+    endpoint.lose_wildcards(1, 0);
+    assert_eq!(endpoint.finish(anybody), Some(Outcome::Failed(0)));
+}
+
+#[test]
+fn calls_on_a_revoked_communicator_end_on_both_sides() {
+    let mut pair = Pair::new();
+    let long = EAGER_BYTES_MAX as u64 + 1;
+    let send = pair.0[0].send(1, 1, 1, long, Mode::Standard);
+    let other = pair.0[0].send(1, 5, 1, long, Mode::Standard);
+    pair.deliver(0);
+    let (asked, _) = pair.0[1].receive(ANY, long as usize);
+    let (posted, _) = pair.0[1].receive(ANY, 4);
+    pair.0.iter_mut().for_each(|endpoint| endpoint.revoke(1));
+    assert_eq!(pair.0[0].finish(send), Some(Outcome::Revoked));
+    assert_eq!(pair.0[1].finish(asked), Some(Outcome::Revoked));
+    assert_eq!(pair.0[1].finish(posted), Some(Outcome::Revoked));
+    // The ask that was on its way finds nothing; messages of others go on.
+    assert_eq!(pair.deliver(1), [Kind::Ask]);
+    assert_eq!(pair.deliver(0), []);
+    let (op, _) = pair.0[1].receive(Pattern { context: 5, ..ANY }, long as usize);
+    pair.deliver(1);
+    pair.deliver(0);
+    assert!(pair.0[1].is_finished(op) && pair.0[0].is_finished(other));
+}

@@ -1,0 +1,91 @@
+//! What this rank knows of agreements, for the others: they may ask for it while its program computes.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::rank::Generation;
+use crate::wire::control::{ToArbiter, Verdict, Word};
+
+/// The last agreement of each communicator, and whether somebody has asked for one that was not over here. Clones share
+/// it: one is the caller's, one the service's. No lock is held for longer than it takes to look something up.
+#[derive(Clone, Debug, Default)]
+pub struct Verdicts(Arc<Mutex<Known>>);
+
+#[derive(Debug, Default)]
+struct Known {
+    generation: Generation,
+    by_context: HashMap<u32, Last>,
+}
+
+#[derive(Debug, Default)]
+struct Last {
+    over: Option<(u32, Verdict)>,
+    asked: Option<u32>,
+}
+
+impl Verdicts {
+    /// The program enters this generation: older agreements are of no more use.
+    pub(crate) fn entered(&self, generation: Generation) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = Known { generation, ..Known::default() };
+    }
+
+    /// Agreement `number` is over here, without the launcher; gives what it is to be told if somebody has asked.
+    pub(crate) fn over(&self, context: u32, number: u32, verdict: Verdict) -> Option<ToArbiter> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let generation = known.generation;
+        let last = known.by_context.entry(context).or_default();
+        let asked = last.asked.take_if(|asked| *asked == number).is_some();
+        last.over = Some((number, verdict.clone()));
+        asked.then(|| word(generation, context, number, verdict))
+    }
+
+    /// Somebody asks for agreement `number`; gives the answer if there is one.
+    pub(crate) fn asked(&self, context: u32, number: u32) -> Option<ToArbiter> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let generation = known.generation;
+        let last = known.by_context.entry(context).or_default();
+        match &last.over {
+            Some((over, verdict)) if *over == number => {
+                Some(word(generation, context, number, verdict.clone()))
+            }
+            _ => {
+                last.asked = Some(number);
+                None
+            }
+        }
+    }
+}
+
+fn word(generation: Generation, context: u32, number: u32, verdict: Verdict) -> ToArbiter {
+    ToArbiter::Agree { generation, context, number, word: Word::Knows(verdict) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rank::Agreement;
+
+    fn verdict(flags: u64) -> Verdict {
+        Verdict { agreement: Agreement { flags, ..Agreement::default() }, context: 0 }
+    }
+
+    #[test]
+    fn whoever_asks_hears_of_it_before_or_after() {
+        let verdicts = Verdicts::default();
+        verdicts.entered(3);
+        assert_eq!(verdicts.over(8, 1, verdict(5)), None);
+        let expected = |number, flags| Some(word(3, 8, number, verdict(flags)));
+        assert_eq!(verdicts.clone().asked(8, 1), expected(1, 5));
+        // Asked too early, told when it is over, once.
+        assert_eq!(verdicts.asked(8, 2), None);
+        assert_eq!(verdicts.asked(9, 2), None);
+        assert_eq!(verdicts.over(8, 2, verdict(6)), expected(2, 6));
+        assert_eq!(verdicts.over(8, 3, verdict(7)), None);
+        // What was asked in an older generation is not answered.
+        assert_eq!(verdicts.asked(8, 4), None);
+        verdicts.entered(4);
+        assert_eq!(verdicts.over(8, 4, verdict(8)), None);
+        assert_eq!(verdicts.asked(8, 3), None);
+    }
+}
