@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use clap::{ArgGroup, Args, ValueEnum};
-use ft_checkpoint::{Flow, Program};
+use ft_checkpoint::{Flow, Program, Share};
 use ft_comm::World;
 use ft_linalg::solver::CgJob;
 use ft_linalg::{
@@ -146,6 +146,16 @@ impl CgProgram {
 impl Program for CgProgram {
     type State = CgJob;
     type Error = LinalgError;
+    const SHRINKS: bool = true;
+
+    fn redistribute(
+        &mut self,
+        shares: Vec<Share<CgJob>>,
+        before: usize,
+        world: &World,
+    ) -> Result<CgJob, LinalgError> {
+        CgJob::redistribute(shares, before, world.comm())
+    }
 
     fn init(&mut self, world: &World) -> Result<CgJob, LinalgError> {
         let comm = world.comm();

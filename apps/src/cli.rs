@@ -76,7 +76,7 @@ pub(crate) struct Options {
     /// Take a checkpoint about every SECONDS instead
     #[arg(long, value_name = "SECONDS", value_parser = positive, conflicts_with = "every")]
     pub(crate) interval: Option<f64>,
-    /// When ranks are lost, start replacements and rebuild their data, or end the job
+    /// What happens when ranks are lost
     #[arg(long, value_name = "M", value_enum, default_value_t = OnFailure::Rebuild)]
     pub(crate) on_failure: OnFailure,
     /// Inject a failure, such as 2@step=40; may be repeated
@@ -174,7 +174,13 @@ impl Options {
 /// What to do when ranks are lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnFailure {
+    /// Replacements take the ranks of the lost, and their data is rebuilt
     Rebuild,
+    /// The others close up, share the work of the lost, and go on with fewer ranks
+    Shrink,
+    /// Ranks stay as they are, and nobody holds those of the lost; for programs that can do with holes
+    Blank,
+    /// The job ends
     Abort,
 }
 

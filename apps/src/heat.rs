@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use ft_checkpoint::{Flow, Program};
+use ft_checkpoint::{Flow, Program, Share};
 use ft_comm::{CommError, Op, World};
 use ft_figures::{AxisRange, Density, Scale};
 use serde::{Deserialize, Serialize};
@@ -124,6 +124,16 @@ struct Heat {
 impl Program for Heat {
     type State = Plate;
     type Error = CommError;
+    const SHRINKS: bool = true;
+
+    fn redistribute(
+        &mut self,
+        shares: Vec<Share<Plate>>,
+        before: usize,
+        world: &World,
+    ) -> Result<Plate, CommError> {
+        Plate::redistribute(&shares, before, world.comm())
+    }
 
     fn init(&mut self, world: &World) -> Result<Plate, CommError> {
         Ok(Plate::new(self.args.grid as usize, world.comm()))

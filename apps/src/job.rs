@@ -170,6 +170,8 @@ fn config(options: &Options, kills: Vec<KillSpec>, layout: &Layout, selection: &
         total: layout.total_ranks(),
         on_failure: match options.on_failure {
             OnFailure::Rebuild => arbiter::OnFailure::Rebuild,
+            OnFailure::Shrink => arbiter::OnFailure::Shrink,
+            OnFailure::Blank => arbiter::OnFailure::Blank,
             OnFailure::Abort => arbiter::OnFailure::Abort,
         },
         spares: options.spares,

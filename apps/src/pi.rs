@@ -77,6 +77,7 @@ struct Sampling {
 impl Program for Sampling {
     type State = Counted;
     type Error = CommError;
+    const SHRINKS: bool = true; // the state is the same on all ranks
 
     fn init(&mut self, _: &World) -> Result<Counted, CommError> {
         Ok(Counted::default())

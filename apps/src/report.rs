@@ -126,7 +126,7 @@ impl Report {
             unfired: ending.unfired.iter().map(|at| ordered.kills[*at].clone()).collect(),
             spares_used: ending.spares_used,
             kills_postponed: ending.postponed,
-            degraded: None,
+            degraded: stats.degraded.clone(),
             selection: ordered.selection,
             exit: match status {
                 0 => "done",

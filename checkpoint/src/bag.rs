@@ -78,6 +78,8 @@ struct Hand {
     current: Option<TaskId>,
     reserve: Option<TaskId>,
     progress: u64,
+    /// Its rank is gone for good.
+    gone: bool,
 }
 
 /// See the module.
@@ -138,7 +140,7 @@ impl Bag {
         &self.runs
     }
 
-    /// A meeting: `facts` of all ranks.
+    /// A meeting: `facts` of all ranks; nothing is to be said of those that are gone.
     pub fn meet(&mut self, facts: &[Fact]) {
         self.round += 1;
         for (rank, fact) in facts.iter().enumerate() {
@@ -192,17 +194,34 @@ impl Bag {
         lost
     }
 
+    /// `rank` is lost, and nobody takes its place: what it held goes back into the bag. Ranks keep the numbers that they
+    /// had at the start.
+    pub fn retire(&mut self, rank: Rank) {
+        self.lose(rank, None);
+        self.hands[rank] = Hand { gone: true, ..Hand::default() };
+    }
+
+    /// The ranks that are there, ascending.
+    pub fn ranks(&self) -> impl Iterator<Item = Rank> {
+        self.hands.iter().enumerate().filter(|(_, hand)| !hand.gone).map(|(rank, _)| rank)
+    }
+
+    /// The number of ranks at the start.
+    pub fn size(&self) -> usize {
+        self.hands.len()
+    }
+
     /// Gives work to those who have none, lowest numbers first; to be called after all losses are told.
     pub fn deal(&mut self) {
         for rank in 0..self.hands.len() {
-            if self.hands[rank].current.is_none() {
+            if self.hands[rank].current.is_none() && !self.hands[rank].gone {
                 // With nothing left in the bag, somebody's reserve is better begun here and now.
                 let given = self.open().or_else(|| {
                     let of = (0..self.hands.len()).max_by_key(|other| self.hands[*other].reserve)?;
                     self.hands[of].reserve.take()
                 });
                 if let Some(task) = given {
-                    self.hands[rank] = Hand { current: Some(task), reserve: None, progress: 0 };
+                    self.hands[rank] = Hand { current: Some(task), ..Hand::default() };
                     self.begin(rank, task);
                 }
             }

@@ -10,17 +10,21 @@ use std::time::Duration;
 use ft_comm::planted;
 use ft_comm::time::Clock;
 use ft_comm::{CommError, Communicator, Op, Repair, World};
-use ft_encoders::Code;
 
 use crate::disk::Disk;
 use crate::error::CheckpointError;
-use crate::exchange::{Circle, Rebuilt, code};
-use crate::layout::{Group, Layout};
+use crate::exchange::{Circle, Rebuilt};
+use crate::layout::Layout;
+use crate::placement::Placement;
 use crate::protocol::{Event, Ledger, Report, choose};
 use crate::region::{Part, Protect, load, save};
 use crate::scheme::Scheme;
 use crate::stats::{CheckpointSeconds, RestoreSeconds, Stats};
-use crate::store::{ShardMeta, Store};
+use crate::store::ShardMeta;
+
+mod shrinking;
+
+pub use shrinking::Share;
 
 /// The library layer of the communicator for checkpoints.
 const LAYER: u32 = 0;
@@ -53,11 +57,13 @@ pub enum Restored {
 /// See the module.
 pub struct Checkpointer {
     comm: Communicator,
-    layout: Layout,
-    home: Option<(Group, Box<dyn Code>, usize)>,
+    /// As it was asked for.
+    scheme: Scheme,
+    current: Placement,
+    /// Where the next checkpoint goes, after ranks have closed up; the current one stays until it is committed.
+    next: Option<Placement>,
     disk: Option<Disk>,
     ledger: Ledger,
-    store: Store,
     clock: Clock,
     scratch: Vec<u8>,
     stats: Stats,
@@ -66,7 +72,7 @@ pub struct Checkpointer {
 impl std::fmt::Debug for Checkpointer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Checkpointer")
-            .field("scheme", &self.layout.scheme())
+            .field("scheme", &self.current.layout.scheme())
             .field("ledger", &self.ledger)
             .finish()
     }
@@ -83,20 +89,12 @@ impl Checkpointer {
             Scheme::Disk { dir } if dedicated == 0 => Some(Disk::open(dir, world.job(), world.rank())?),
             _ => None,
         };
-        let layout = layout(scheme, world.size(), dedicated)?;
-        let home = match layout.group_of(world.rank()) {
-            Some((group, member)) => {
-                let group = layout.groups[group].clone();
-                let code = code(group.code)?;
-                Some((group, code, member))
-            }
-            None => None,
-        };
+        let layout = layout(scheme.clone(), world.size(), dedicated)?;
         Ok(Self {
             comm: world.library(LAYER),
-            store: Store::new(home.as_ref().map_or(0, |(_, _, member)| *member)),
-            layout,
-            home,
+            scheme,
+            current: Placement::new(world, layout, 1)?,
+            next: None,
             disk,
             ledger: if world.generation() == 0 { Ledger::new(1) } else { Ledger::replacement(1) },
             clock: Clock::start(),
@@ -110,9 +108,22 @@ impl Checkpointer {
         self.ledger.committed().is_some()
     }
 
+    /// Whether nothing is committed where the next checkpoint goes: what ranks hold now is not protected there.
+    pub fn is_bare(&self) -> bool {
+        self.place().first.is_some()
+    }
+
+    fn place(&self) -> &Placement {
+        self.next.as_ref().unwrap_or(&self.current)
+    }
+
+    fn place_mut(&mut self) -> &mut Placement {
+        self.next.as_mut().unwrap_or(&mut self.current)
+    }
+
     /// What protection has cost so far.
     pub fn stats(&self) -> Stats {
-        Stats { kept_bytes: self.store.bytes_reserved() as u64, ..self.stats.clone() }
+        Stats { kept_bytes: self.current.store.bytes_reserved() as u64, ..self.stats.clone() }
     }
 
     /// Takes a checkpoint of `state`. The first one holds its constant part too. With scheme `none` only the
@@ -121,8 +132,8 @@ impl Checkpointer {
     /// # Errors
     /// A failure, or the state cannot be written; the checkpoint before is whole.
     pub fn checkpoint<S: Protect>(&mut self, world: &World, state: &mut S) -> Result<(), CheckpointError> {
-        let first = !self.has_committed();
-        if *self.layout.scheme() == Scheme::None && !first {
+        let first = self.is_bare();
+        if *self.place().layout.scheme() == Scheme::None && !first {
             return Ok(());
         }
         let started = self.clock.now();
@@ -132,19 +143,21 @@ impl Checkpointer {
 
         point("copy")?;
         self.ledger.apply(Event::Begin(epoch))?;
-        let slot = self.store.variable_mut(epoch);
+        let store = &mut self.place_mut().store;
+        let slot = store.variable_mut(epoch);
         slot.begin(epoch);
         let mut copied = save(state, Part::Variable, slot.shard_mut());
         if first {
-            let slot = self.store.constant_mut();
+            let slot = store.constant_mut();
             slot.begin(epoch);
             copied = copied.and(save(state, Part::Constant, slot.shard_mut()));
         }
 
         let copied_at = self.clock.now();
         point("encode")?;
-        let constant = if first { ShardMeta::of(self.store.constant().shard()) } else { ShardMeta::of(&[]) };
-        let variable = ShardMeta::of(self.store.variable(epoch).shard());
+        let store = &self.place().store;
+        let constant = if first { ShardMeta::of(store.constant().shard()) } else { ShardMeta::of(&[]) };
+        let variable = ShardMeta::of(store.variable(epoch).shard());
         let mut computing = self.clock.now().since(copied_at);
         let metas = self.share([constant, variable])?;
 
@@ -181,10 +194,15 @@ impl Checkpointer {
         if !planted::has(COMMITS_EARLY) {
             self.ledger.apply(Event::VotePassed(epoch))?;
         }
+        if let Some(next) = self.next.take() {
+            self.current = next;
+        }
+        self.current.first = None;
         world.mark();
 
-        let shard = self.store.variable(epoch).shard().len() + self.store.constant().shard().len();
-        let copied = if first { shard } else { self.store.variable(epoch).shard().len() };
+        let store = &self.current.store;
+        let shard = store.variable(epoch).shard().len() + store.constant().shard().len();
+        let copied = if first { shard } else { store.variable(epoch).shard().len() };
         let now = self.clock.now();
         let Stats { phases, .. } = &self.stats;
         let phases = CheckpointSeconds {
@@ -203,6 +221,7 @@ impl Checkpointer {
             state_bytes: shard as u64,
             kept_bytes: 0,
             restores: std::mem::take(&mut self.stats.restores),
+            degraded: self.stats.degraded.take(),
         };
         Ok(())
     }
@@ -222,11 +241,12 @@ impl Checkpointer {
     /// computing.
     fn encode(&mut self, epoch: Option<u32>, metas: &[ShardMeta]) -> Result<Duration, CheckpointError> {
         let clock = self.clock;
+        let Placement { store, home, .. } = self.next.as_mut().unwrap_or(&mut self.current);
         let slot = match epoch {
-            None => self.store.constant_mut(),
-            Some(epoch) => self.store.variable_mut(epoch),
+            None => store.constant_mut(),
+            Some(epoch) => store.variable_mut(epoch),
         };
-        let Some((group, code, me)) = &self.home else {
+        let Some((group, code, me)) = home else {
             // Without a group there is only the own copy, in memory and perhaps on disk.
             let own = metas[self.comm.rank()];
             if let Some(disk) = &self.disk {
@@ -286,7 +306,7 @@ impl Checkpointer {
         let choice = choose(&repair.reports);
         let nobody_knows = repair.reports.iter().all(|report| Report::from(*report).knows_nothing());
         let chosen = match &self.disk {
-            Some(disk) if nobody_knows => disk.newest(&self.comm, &mut self.store)?,
+            Some(disk) if nobody_knows => disk.newest(&self.comm, &mut self.current.store)?,
             _ => choice.epoch,
         };
         if let Some(disk) = &self.disk {
@@ -295,24 +315,24 @@ impl Checkpointer {
         let Some(epoch) = chosen else {
             // Somebody has committed, but all who held that checkpoint may be gone.
             if repair.marked && nobody_knows {
-                self.layout.survives(&(0..self.comm.size()).collect::<Vec<_>>())?;
+                self.current.layout.survives(&(0..self.comm.size()).collect::<Vec<_>>())?;
             }
             self.ledger.apply(Event::Restored(0))?;
             return Ok(Restored::Nothing);
         };
         #[cfg(feature = "planted-bugs")]
         if planted::has(DAMAGED_SHARD) || planted::has(DAMAGED_BLOCK) {
-            self.store.variable_mut(epoch).damage(planted::has(DAMAGED_BLOCK));
+            self.current.store.variable_mut(epoch).damage(planted::has(DAMAGED_BLOCK));
         }
         // What is damaged in memory counts as lost.
         let whole = choice.holders[world.rank()]
-            && self.store.constant().verify().is_ok()
-            && self.store.variable(epoch).epoch() == epoch
-            && self.store.variable(epoch).verify().is_ok();
+            && self.current.store.constant().verify().is_ok()
+            && self.current.store.variable(epoch).epoch() == epoch
+            && self.current.store.variable(epoch).verify().is_ok();
         let mut flags = vec![0u8; self.comm.size()];
         self.comm.allgather(&[u8::from(whole)], &mut flags)?;
         let lost: Vec<usize> = (0..flags.len()).filter(|rank| flags[*rank] == 0).collect();
-        self.layout.survives(&lost)?;
+        self.current.layout.survives(&lost)?;
 
         let planned = self.clock.now();
         point("exchange")?;
@@ -320,16 +340,17 @@ impl Checkpointer {
         let rebuilt_at = self.clock.now();
         point("verify")?;
         if !whole {
-            self.store.constant().verify_shard()?;
-            self.store.variable(epoch).verify_shard()?;
+            self.current.store.constant().verify_shard()?;
+            self.current.store.variable(epoch).verify_shard()?;
         }
         self.comm.barrier()?;
         self.ledger.apply(Event::Restored(epoch))?;
+        self.current.first = None;
         if let Some(state) = state {
             if !whole {
-                load(state, Part::Constant, self.store.constant().shard())?;
+                load(state, Part::Constant, self.current.store.constant().shard())?;
             }
-            load(state, Part::Variable, self.store.variable(epoch).shard())?;
+            load(state, Part::Variable, self.current.store.variable(epoch).shard())?;
         }
         self.stats.committed = epoch;
         self.stats.restores.push(RestoreSeconds {
@@ -344,10 +365,11 @@ impl Checkpointer {
 
     fn rebuild(&mut self, epoch: u32, lost: &[usize], whole: bool) -> Result<Rebuilt, CheckpointError> {
         let mut spent = Rebuilt::default();
-        let Some((group, code, me)) = &self.home else {
+        let Placement { store, home, .. } = &mut self.current;
+        let Some((group, code, me)) = &*home else {
             if let (Some(disk), false) = (&self.disk, whole) {
                 let started = self.clock.now();
-                disk.read_back(epoch, &mut self.store)?;
+                disk.read_back(epoch, store)?;
                 spent.shards = self.clock.now().since(started);
             }
             return Ok(spent);
@@ -361,7 +383,7 @@ impl Checkpointer {
         let teller = gone.iter().position(|gone| !gone).expect("decodable groups have a whole member");
         let mut bytes = vec![0; group.computing * 80];
         if *me == teller {
-            let metas = self.store.constant().members().iter().chain(self.store.variable(epoch).members());
+            let metas = store.constant().members().iter().chain(store.variable(epoch).members());
             bytes = metas.flat_map(|meta| meta.to_bytes()).collect();
             for target in (0..gone.len()).filter(|member| gone[*member]) {
                 self.comm.send(&bytes, group.members[target], METAS)?;
@@ -371,7 +393,7 @@ impl Checkpointer {
         }
         let told: Vec<ShardMeta> = bytes.chunks_exact(40).map(read_meta).collect();
         for constant in [true, false] {
-            let slot = if constant { self.store.constant_mut() } else { self.store.variable_mut(epoch) };
+            let slot = if constant { store.constant_mut() } else { store.variable_mut(epoch) };
             let metas = if whole {
                 slot.members().to_vec()
             } else {

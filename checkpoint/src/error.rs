@@ -319,6 +319,9 @@ pub enum CheckpointError {
         /// The epoch that was given up.
         epoch: u32,
     },
+    /// The program, its protection and the repair mode of the job do not go together.
+    #[error("{0}")]
+    Unfit(String),
     /// The scheme does not fit the job.
     #[error(transparent)]
     Layout(#[from] LayoutError),

@@ -151,6 +151,59 @@ impl Circle<'_> {
         Ok(spent)
     }
 
+    /// Decodes the shard of the lost member `target` at the rank that speaks for it, `me` being this one's; empty at all
+    /// others, which send what it takes. `speakers` gives the rank of each member that is there. All members of the
+    /// group call it, for one target after the other, and nothing changes in their slots.
+    pub(crate) fn recover(
+        &self,
+        slot: &Slot,
+        metas: &[ShardMeta],
+        lost: &[bool],
+        target: usize,
+        speakers: &[Option<usize>],
+        me: usize,
+    ) -> Result<Vec<u8>, CheckpointError> {
+        let speaker = speakers[target].expect("somebody speaks for a lost member");
+        let lens: Vec<usize> = metas.iter().map(|meta| meta.len as usize).collect();
+        let mut shard = if speaker == me { vec![0; lens[target]] } else { vec![] };
+        for (index, stripe) in self.group.stripes.iter().enumerate() {
+            let members: Vec<usize> =
+                stripe.data.iter().map(|(member, _)| *member).chain(stripe.parity.iter().copied()).collect();
+            let Some(wanted) = stripe.data.iter().position(|(member, _)| *member == target) else { continue };
+            let sources: Vec<usize> =
+                (0..members.len()).filter(|at| !lost[members[*at]]).take(stripe.data.len()).collect();
+            let tag = u32::try_from(index).expect("stripes are few");
+            let own = |at: usize| match stripe.data.get(at) {
+                Some((member, chunk)) => &slot.shard()[self.group.chunk_range(lens[*member], *chunk)],
+                None => slot.block(index).unwrap_or_default(),
+            };
+            if speaker != me {
+                if let Some(at) = sources.iter().find(|at| members[**at] == self.me) {
+                    self.comm.send(own(*at), speaker, tag)?;
+                }
+                continue;
+            }
+            let length = self.group.block_len(index, &lens);
+            let mut blocks: Vec<Option<Vec<u8>>> = vec![None; members.len()];
+            for at in sources {
+                let mut block = vec![0; length];
+                if members[at] == self.me {
+                    block[..own(at).len()].copy_from_slice(own(at));
+                } else {
+                    let from = speakers[members[at]].expect("whole members are there");
+                    self.comm.recv(&mut block, from, tag)?;
+                }
+                blocks[at] = Some(block);
+            }
+            self.code.recover(&mut blocks)?;
+            let block = blocks[wanted].take().unwrap_or_default();
+            let range = self.group.chunk_range(lens[target], stripe.data[wanted].1);
+            let count = range.len();
+            shard[range].copy_from_slice(&block[..count]);
+        }
+        Ok(shard)
+    }
+
     /// Gets the blocks `sources` of stripe `index` and computes block `wanted`, which is this member's.
     fn decode(
         &self,

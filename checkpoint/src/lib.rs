@@ -34,7 +34,9 @@ pub mod error;
 mod exchange;
 pub mod layout;
 mod pace;
+mod placement;
 pub mod protocol;
+pub mod redistribution;
 pub mod region;
 pub mod resilient;
 pub mod scheme;
@@ -43,7 +45,7 @@ pub mod store;
 mod worker;
 
 pub use bag::Bag;
-pub use checkpointer::{Checkpointer, Restored};
+pub use checkpointer::{Checkpointer, Restored, Share};
 pub use disk::DiskError;
 pub use error::{
     BeyondTolerance, CheckpointError, LayoutError, LedgerError, ProtectError, ProtectErrorKind, SchemeError,
@@ -52,6 +54,7 @@ pub use error::{
 pub use layout::{CodeSpec, Group, Layout, Stripe};
 pub use pace::Interval;
 pub use protocol::{Choice, Event, Ledger, Report, State, choose};
+pub use redistribution::Redistribution;
 pub use region::{Field, Part, Protect, Walk, load, save, save_into, size};
 pub use resilient::{Flow, Program, Protection, RestorePolicy, RunError, run};
 pub use scheme::Scheme;

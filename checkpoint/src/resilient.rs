@@ -10,10 +10,10 @@
 use std::error::Error;
 
 use ft_comm::time::{Clock, Time};
-use ft_comm::{CommError, Communicator, Membership, Rank, World};
+use ft_comm::{CommError, Communicator, Membership, OnFailure, Rank, World};
 use serde::{Deserialize, Serialize};
 
-use crate::checkpointer::{Checkpointer, Restored};
+use crate::checkpointer::{Checkpointer, Restored, Share};
 use crate::error::{CheckpointError, ProtectError};
 use crate::pace::{Interval, Pace};
 use crate::region::{Field, Part, Protect, Walk};
@@ -125,6 +125,27 @@ pub trait Program {
         Ok(0)
     }
 
+    /// Whether the program can go on with fewer ranks when lost ones are not replaced ([`OnFailure::Shrink`]); one that
+    /// cannot is refused at the start.
+    const SHRINKS: bool = false;
+
+    /// Deals the state out anew over the ranks that are left; collective. `shares` are the states of a checkpoint that fell to
+    /// this rank: its own, and those of lost ranks; all together they are the states of all `before` ranks. The default
+    /// is right where all ranks have the same state. [`Program::rebuild`] follows. With [`RestorePolicy::LostOnly`] it is
+    /// not called: survivors keep their live state, and [`Program::reconcile`] sees that ranks are missing.
+    ///
+    /// # Errors
+    /// Any ends the job, but for failures.
+    fn redistribute(
+        &mut self,
+        shares: Vec<Share<Self::State>>,
+        before: usize,
+        world: &World,
+    ) -> Result<Self::State, Self::Error> {
+        let _ = (before, world);
+        Ok(shares.into_iter().next().map(|share| share.state).unwrap_or_default())
+    }
+
     /// Does step `number`, from 1. After an error the state may be torn; it is restored. With
     /// [`RestorePolicy::LostOnly`] it must be such that the program can go on from it, and the next number is that of
     /// the rank that was furthest.
@@ -195,7 +216,9 @@ pub fn run<P: Program>(
     protection: Protection,
     program: &mut P,
 ) -> Result<Option<P::State>, RunError<P::Error>> {
-    let checkpointer = match Checkpointer::new(&world, protection.scheme.clone()) {
+    let refused = refusal::<P>(&world, &protection).map_or(Ok(()), |text| Err(CheckpointError::Unfit(text)));
+    let checkpointer = refused.and_then(|()| Checkpointer::new(&world, protection.scheme.clone()));
+    let checkpointer = match checkpointer {
         Ok(checkpointer) => checkpointer,
         Err(error) => {
             world.abort(2, error.to_string());
@@ -230,7 +253,26 @@ pub fn run<P: Program>(
     }
 }
 
+/// Why the program cannot run with the repair mode of the job.
+fn refusal<P: Program>(world: &World, protection: &Protection) -> Option<String> {
+    match world.repair_mode() {
+        OnFailure::Rebuild | OnFailure::Abort => None,
+        OnFailure::Blank => {
+            Some("the resilient loop knows no holes; `--on-failure shrink` goes on with fewer ranks".into())
+        }
+        OnFailure::Shrink if !P::SHRINKS => Some("this program cannot go on with fewer ranks".into()),
+        OnFailure::Shrink if world.total() > world.size() => {
+            Some("`--on-failure shrink` is not possible with dedicated parity ranks".into())
+        }
+        OnFailure::Shrink if matches!(protection.scheme, Scheme::Disk { .. }) => {
+            Some("`--on-failure shrink` is not possible with checkpoints on disk".into())
+        }
+        OnFailure::Shrink => None,
+    }
+}
+
 /// The state with the number of steps done, which is restored with it.
+#[derive(Default)]
 struct Stepped<S> {
     step: u64,
     state: S,
@@ -288,11 +330,17 @@ impl<P: Program> Session<'_, P> {
     ) -> Result<(), Problem<P::Error>> {
         let steps_lost = self.begin(state, restoring)?;
         self.live = true;
+        // What was laid out anew is protected before anybody works.
+        let anew = self.checkpointer.is_bare() && restoring.generation > 0;
+        if anew {
+            self.checkpoint(state)?;
+        }
         if restoring.generation > 0 {
             self.world.resumed(steps_lost);
         }
         self.world.activity(activity::COMPUTING);
         match self.checkpointer.has_committed() {
+            _ if anew => {}
             true => self.agree_pace(state.step)?,
             false => self.checkpoint(state)?,
         }
@@ -325,6 +373,13 @@ impl<P: Program> Session<'_, P> {
         restoring: &Membership,
     ) -> Result<u64, Problem<P::Error>> {
         let reached = state.step;
+        if restoring.generation > 0 && self.world.repair_mode() == OnFailure::Shrink {
+            self.checkpointer.follow(restoring);
+            if self.checkpointer.has_empty_homes() {
+                self.world.activity(activity::REBUILDING);
+                return self.close_up(state, restoring);
+            }
+        }
         let keeps = P::RESTORE == RestorePolicy::LostOnly && self.live;
         let restored = match restoring.generation {
             0 => Restored::Nothing,
@@ -342,11 +397,60 @@ impl<P: Program> Session<'_, P> {
         if P::RESTORE == RestorePolicy::Global {
             return Ok(reached.saturating_sub(state.step));
         }
+        let lost = self.settle(state, keeps)?;
+        self.program.reconcile(&mut state.state, &self.world, &lost).map_err(Problem::Program)
+    }
+
+    /// All ranks go on with the step of the one that is furthest; gives those that have not kept their state.
+    fn settle(&self, state: &mut Stepped<P::State>, keeps: bool) -> Result<Vec<Rank>, CommError> {
         let mut all = vec![0; 2 * self.world.size()];
         self.world.comm().allgather(&[u64::from(!keeps), state.step], &mut all)?;
-        let lost: Vec<Rank> = (0..self.world.size()).filter(|rank| all[2 * rank] == 1).collect();
         state.step = all.iter().skip(1).step_by(2).copied().max().unwrap_or(0);
-        self.program.reconcile(&mut state.state, &self.world, &lost).map_err(Problem::Program)
+        Ok((0..self.world.size()).filter(|rank| all[2 * rank] == 1).collect())
+    }
+
+    /// Ranks are missing and nobody takes their place: the others share their state, or do without. Gives the number of
+    /// steps to be done again.
+    fn close_up(
+        &mut self,
+        state: &mut Stepped<P::State>,
+        restoring: &Membership,
+    ) -> Result<u64, Problem<P::Error>> {
+        let reached = state.step;
+        let mut steps_lost = reached;
+        let goes_on = if P::RESTORE == RestorePolicy::LostOnly {
+            self.checkpointer.pass_over(restoring)?;
+            // Somebody who never began has nothing to go on with, and then nobody has got far.
+            let goes_on = self.settle(state, self.live)?.is_empty();
+            if goes_on {
+                self.program.rebuild(&mut state.state, &self.world).map_err(Problem::Program)?;
+                let again = self.program.reconcile(&mut state.state, &self.world, &[]);
+                steps_lost = again.map_err(Problem::Program)?;
+            }
+            goes_on
+        } else {
+            let before = self.checkpointer.ranks_before();
+            let shares = self.checkpointer.gather::<Stepped<P::State>>(&self.world, restoring)?;
+            if let Some(shares) = shares {
+                state.step = shares.first().map_or(0, |share| share.state.step);
+                steps_lost = reached.saturating_sub(state.step);
+                let inner =
+                    |share: Share<Stepped<P::State>>| Share { rank: share.rank, state: share.state.state };
+                let shares = shares.into_iter().map(inner).collect();
+                let dealt = self.program.redistribute(shares, before, &self.world);
+                state.state = dealt.map_err(Problem::Program)?;
+                self.program.rebuild(&mut state.state, &self.world).map_err(Problem::Program)?;
+                true
+            } else {
+                false
+            }
+        };
+        if !goes_on {
+            state.step = 0;
+            state.state = self.program.init(&self.world).map_err(Problem::Program)?;
+        }
+        self.checkpointer.lay_out_anew(&self.world)?;
+        Ok(steps_lost)
     }
 
     fn checkpoint(&mut self, state: &mut Stepped<P::State>) -> Result<(), Problem<P::Error>> {

@@ -22,6 +22,8 @@ pub struct Stats {
     pub kept_bytes: u64,
     /// What each restore took, in the order of their generations.
     pub restores: Vec<RestoreSeconds>,
+    /// What of the scheme was given up, as ranks are missing.
+    pub degraded: Option<String>,
 }
 
 /// Where the time of checkpoints goes.
@@ -78,6 +80,7 @@ impl Stats {
             },
             state_bytes: self.state_bytes + other.state_bytes,
             kept_bytes: self.kept_bytes + other.kept_bytes,
+            degraded: self.degraded.or(other.degraded),
             restores,
         }
     }

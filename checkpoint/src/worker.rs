@@ -10,12 +10,16 @@ use ft_comm::{CommError, Communicator, Rank};
 use crate::Protect;
 use crate::bag::{Bag, FACT_WORDS, Fact, TaskId};
 
-/// Words that a rank says in [`Worker::reconcile`]: the round of its bag, its task, and its fact.
-const WORDS: usize = 2 + FACT_WORDS;
+/// Words that a rank says at a meeting: its number at the start, and its fact.
+const MEETING: usize = 1 + FACT_WORDS;
+/// Words that a rank says in [`Worker::reconcile`]: its number at the start, the round of its bag, its task, and its fact.
+const WORDS: usize = 3 + FACT_WORDS;
 
 /// See the module. Protected as part of the state of its program.
 #[derive(Clone, Debug, Default, PartialEq, Protect)]
 pub struct Worker {
+    /// This rank, as it was numbered at the start.
+    me: Rank,
     #[protect(serde)]
     bag: Bag,
     #[protect(serde)]
@@ -30,7 +34,7 @@ impl Worker {
     /// The worker of `rank` on `tasks` tasks, the same number on all of `ranks` ranks.
     pub fn new(tasks: usize, rank: Rank, ranks: usize) -> Self {
         let bag = Bag::new(tasks, ranks);
-        Self { task: bag.task_of(rank), bag, progress: 0, done: vec![] }
+        Self { me: rank, task: bag.task_of(rank), bag, progress: 0, done: vec![] }
     }
 
     /// The task to work on; none: wait for the next meeting.
@@ -54,15 +58,15 @@ impl Worker {
     }
 
     /// Says that the task is done, for good. The next one may be there already.
-    pub fn finish(&mut self, rank: Rank) {
+    pub fn finish(&mut self) {
         self.done.extend(self.task);
         self.progress = 0;
-        self.task = self.held(rank);
+        self.task = self.held();
     }
 
-    /// What the bag gives to `rank` and it has not done yet.
-    fn held(&self, rank: Rank) -> Option<TaskId> {
-        let held = [self.bag.task_of(rank), self.bag.reserve_of(rank)];
+    /// What the bag gives to this rank and it has not done yet.
+    fn held(&self) -> Option<TaskId> {
+        let held = [self.bag.task_of(self.me), self.bag.reserve_of(self.me)];
         held.into_iter().flatten().find(|task| !self.done.contains(task))
     }
 
@@ -72,57 +76,68 @@ impl Worker {
     }
 
     /// Tells all others what was done and hears what is next; collective. Gives whether all tasks are done. Costs an
-    /// allgather of three words a rank.
+    /// allgather of four words a rank.
     ///
     /// # Errors
     /// A failure: the worker is as before, but for [`Worker::reconcile`].
     pub fn meet(&mut self, comm: &Communicator) -> Result<bool, CommError> {
-        let mut words = vec![0; FACT_WORDS * comm.size()];
-        comm.allgather(&self.fact().to_words(), &mut words)?;
-        self.bag.meet(&words.chunks_exact(FACT_WORDS).map(read_fact).collect::<Vec<_>>());
-        self.adopt(comm.rank());
+        let mut words = vec![0; MEETING * comm.size()];
+        let fact = self.fact().to_words();
+        comm.allgather(&[self.me as u64, fact[0], fact[1], fact[2]], &mut words)?;
+        let mut facts = vec![Fact::default(); self.bag.size()];
+        for said in words.chunks_exact(MEETING) {
+            facts[said[0] as Rank] = read_fact(&said[1..]);
+        }
+        self.bag.meet(&facts);
+        self.adopt();
         Ok(self.bag.is_empty())
     }
 
     /// Takes up what the bag says.
-    fn adopt(&mut self, rank: Rank) {
+    fn adopt(&mut self) {
         self.done.retain(|task| !self.bag.is_done(*task));
-        let held = self.held(rank);
+        let held = self.held();
         if held != self.task {
             (self.task, self.progress) = (held, 0);
         }
     }
 
-    /// Settles the differences after a restore that only the ranks `lost` had; collective. `resumes`, the same on all
+    /// Settles the differences after a restore that only the ranks `lost` had, or after a repair in which ranks closed up;
+    /// collective. What ranks that are not there any more held goes back into the bag. `resumes`, the same on all
     /// ranks, says that they can go on with the task that their checkpoint had. Gives the steps that this rank has to do
     /// again.
     ///
     /// # Errors
     /// A failure: there will be another one.
     pub fn reconcile(&mut self, comm: &Communicator, lost: &[Rank], resumes: bool) -> Result<u64, CommError> {
-        let me = comm.rank();
         let fact = self.fact().to_words();
         let task = self.task.map_or(0, |task| task as u64 + 1);
         let mut words = vec![0; WORDS * comm.size()];
-        comm.allgather(&[self.bag.round(), task, fact[0], fact[1], fact[2]], &mut words)?;
+        let mine = [self.me as u64, self.bag.round(), task, fact[0], fact[1], fact[2]];
+        comm.allgather(&mine, &mut words)?;
         let said = |rank: Rank| &words[WORDS * rank..WORDS * (rank + 1)];
         // If all were restored they come from one checkpoint and differ in nothing.
         let newest = (0..comm.size())
             .filter(|rank| lost.len() == comm.size() || !lost.contains(rank))
-            .max_by_key(|rank| (said(*rank)[0], comm.size() - rank))
+            .max_by_key(|rank| (said(*rank)[1], comm.size() - rank))
             .unwrap_or(0);
         self.bag = share(&self.bag, newest, comm)?;
 
+        let number = |rank: Rank| said(rank)[0] as Rank;
+        let mut facts = vec![Fact::default(); self.bag.size()];
+        (0..comm.size()).for_each(|rank| facts[number(rank)] = read_fact(&said(rank)[3..]));
+        let present: Vec<Rank> = (0..comm.size()).map(number).collect();
+        let missing: Vec<Rank> = self.bag.ranks().filter(|number| !present.contains(number)).collect();
+        missing.into_iter().for_each(|number| self.bag.retire(number));
         let mut steps_lost = 0;
-        let mut facts: Vec<Fact> = (0..comm.size()).map(|rank| read_fact(&said(rank)[2..])).collect();
-        for rank in lost {
-            let task = usize::try_from(said(*rank)[1]).ok().and_then(|task| task.checked_sub(1));
-            let restored = task.filter(|_| resumes).map(|task| (task, facts[*rank].progress));
-            let goes_on = restored.is_some() && self.bag.task_of(*rank) == task;
-            let again = self.bag.lose(*rank, restored);
-            facts[*rank] =
-                Fact { done: [None; 2], progress: if goes_on { facts[*rank].progress } else { 0 } };
-            if *rank == me {
+        for (rank, number) in lost.iter().map(|rank| (*rank, number(*rank))) {
+            let task = usize::try_from(said(rank)[2]).ok().and_then(|task| task.checked_sub(1));
+            let restored = task.filter(|_| resumes).map(|task| (task, facts[number].progress));
+            let goes_on = restored.is_some() && self.bag.task_of(number) == task;
+            let again = self.bag.lose(number, restored);
+            facts[number] =
+                Fact { done: [None; 2], progress: if goes_on { facts[number].progress } else { 0 } };
+            if number == self.me {
                 steps_lost = again;
                 self.done.clear();
                 if !goes_on {
@@ -131,7 +146,7 @@ impl Worker {
             }
         }
         self.bag.meet(&facts);
-        self.adopt(me);
+        self.adopt();
         Ok(steps_lost)
     }
 }

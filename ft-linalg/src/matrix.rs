@@ -169,6 +169,11 @@ impl DistMatrix {
         Self::new(part, rows, comm)
     }
 
+    /// A matrix without its derived part, as it comes out of a checkpoint.
+    pub(crate) fn unbuilt(part: Partition, rows: CsrRows) -> Self {
+        Self { part, rows, plan: None }
+    }
+
     /// Makes the derived part again, after a restore. Collective.
     ///
     /// # Errors

@@ -24,6 +24,9 @@ mod problem;
 #[path = "simulation/repair.rs"]
 mod repair;
 
+#[path = "simulation/shrink.rs"]
+mod shrink;
+
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 

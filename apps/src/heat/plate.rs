@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ft_checkpoint::Protect;
+use ft_checkpoint::{Protect, Redistribution, Share};
 use ft_comm::{CommError, Communicator, Part, Rank, Tag};
 
 use crate::rank::share_of;
@@ -43,6 +43,20 @@ impl Plate {
         let mut plate = Self { side, here, ..Self::default() };
         plate.rebuild(comm);
         plate
+    }
+
+    /// The plate on fewer ranks, from the rows that old ranks had.
+    pub(super) fn redistribute(
+        shares: &[Share<Self>],
+        before: usize,
+        comm: &Communicator,
+    ) -> Result<Self, CommError> {
+        let side = shares.first().map_or(0, |share| share.state.side);
+        let ranges = |size: usize| (0..size).map(|rank| rows_of(rank, side, size)).collect();
+        let held = shares.iter().map(|share| share.rank).collect();
+        let moves = Redistribution::new(comm, held, ranges(before), ranges(comm.size()))?;
+        let parts: Vec<&[f64]> = shares.iter().map(|share| &share.state.here[..]).collect();
+        Ok(Self { side, here: moves.run(&parts, side)?, ..Self::default() })
     }
 
     /// Makes what is not protected. Only the edges are in the halo so far.

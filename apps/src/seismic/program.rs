@@ -156,7 +156,7 @@ impl Modelling {
         }
         if worker.progress() as usize == steps.wavelet.len() {
             self.write(state, task, world)?;
-            state.worker.finish(world.rank());
+            state.worker.finish();
             state.shot = None;
         }
         Ok(())
@@ -212,6 +212,7 @@ impl Program for Modelling {
     type State = State;
     type Error = SeismicError;
     const RESTORE: RestorePolicy = RestorePolicy::LostOnly;
+    const SHRINKS: bool = true;
 
     fn init(&mut self, world: &World) -> Result<State, SeismicError> {
         let Setup { model, survey, steps } = Setup::new(&self.args).map_err(SeismicError::Setup)?;
@@ -256,10 +257,11 @@ impl Program for Modelling {
         let all = Measured { seconds: spent[0], steps: spent[1] as u64 };
         let points = self.propagator.as_ref().map_or(0, Propagator::points);
         let hash = self.hash(&state.survey, world)?;
-        let summary =
-            Summary::new(&state.model, &state.survey, &state.steps, state.worker.bag(), world.size())
-                .measured(all, points)
-                .hashed(hash);
+        // Whoever was there at the start has done something.
+        let ranks = state.worker.bag().size();
+        let summary = Summary::new(&state.model, &state.survey, &state.steps, state.worker.bag(), ranks)
+            .measured(all, points)
+            .hashed(hash);
         Ok(serde_json::to_vec(&summary).expect("a summary can be written"))
     }
 

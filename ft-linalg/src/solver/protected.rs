@@ -2,12 +2,14 @@
 //! constant part of the state, the vectors of the recurrence the variable one; halo plan and preconditioner are
 //! derived. So a replacement gets its rows from the memory of others and reads no file.
 
-use ft_checkpoint::{Flow, Program, Protect, Protection, RunError};
+use ft_checkpoint::{Flow, Program, Protect, Protection, Redistribution, RunError, Share};
 use ft_comm::{Communicator, World};
 
+use super::cg::CgScratch;
 use super::{CgState, Solution, Step, relative_residual};
 use crate::{
-    DistMatrix, DistVector, Identity, Jacobi, LinalgError, Preconditioner, StopCriteria, StopReason,
+    CsrRows, DistMatrix, DistVector, Identity, Jacobi, LinalgError, Partition, Preconditioner, StopCriteria,
+    StopReason,
 };
 
 /// Which preconditioner; it is made from the matrix at the start and again after a restore.
@@ -93,6 +95,34 @@ impl CgJob {
         Ok(())
     }
 
+    /// The job on fewer ranks: rows and vectors are dealt out anew, and [`CgJob::rebuild`] is to follow. `shares` are the
+    /// states of the old ranks that fell to this one, `before` the number of old ranks. Collective; every row is sent
+    /// once. The iteration goes on with the same bits, as sums do not depend on the number of ranks.
+    ///
+    /// # Errors
+    /// A failure.
+    pub fn redistribute(
+        shares: Vec<Share<Self>>,
+        before: usize,
+        comm: &Communicator,
+    ) -> Result<Self, LinalgError> {
+        let n = shares.first().map_or(0, |share| share.state.a.part().n());
+        let ranges = |size: usize| (0..size).map(|rank| Partition::new(n, size, rank).range()).collect();
+        let held = shares.iter().map(|share| share.rank).collect();
+        let moves = Redistribution::new(comm, held, ranges(before), ranges(comm.size()))?;
+        let vector = |of: fn(&Self) -> &Vec<f64>| {
+            let parts: Vec<&[f64]> = shares.iter().map(|share| &of(&share.state)[..]).collect();
+            moves.run(&parts, 1)
+        };
+        let (b, x) = (vector(|job| &job.b)?, vector(|job| &job.cg.x)?);
+        let (r, p) = (vector(|job| &job.cg.r)?, vector(|job| &job.cg.p)?);
+        let rows: Vec<&CsrRows> = shares.iter().map(|share| share.state.a.rows()).collect();
+        let rows = CsrRows::redistribute(&rows, &moves)?;
+        let a = DistMatrix::unbuilt(Partition::of(comm, n), rows);
+        let first = shares.into_iter().next().map(|share| share.state.cg).unwrap_or_default();
+        Ok(Self { a, b, cg: CgState { x, r, p, scratch: CgScratch::default(), ..first }, m: None })
+    }
+
     /// One iteration. Collective.
     ///
     /// # Errors
@@ -170,6 +200,16 @@ impl<'a> Protected<'a> {
 impl Program for Protected<'_> {
     type State = CgJob;
     type Error = LinalgError;
+    const SHRINKS: bool = true;
+
+    fn redistribute(
+        &mut self,
+        shares: Vec<Share<CgJob>>,
+        before: usize,
+        world: &World,
+    ) -> Result<CgJob, LinalgError> {
+        CgJob::redistribute(shares, before, world.comm())
+    }
 
     fn init(&mut self, world: &World) -> Result<CgJob, LinalgError> {
         CgJob::new(self.stop, self.preconditioning, (self.setup)(world)?, world.comm())

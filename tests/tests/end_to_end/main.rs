@@ -20,6 +20,7 @@ mod operations;
 mod random_kills;
 mod recoveries;
 mod seismic;
+mod shrink;
 mod small_apps;
 mod sockets;
 mod spares;

@@ -1,0 +1,181 @@
+//! Restoring a checkpoint on fewer ranks than it was taken on: survivors decode the states of the lost ranks.
+
+use ft_comm::{Rank, Repair, World};
+
+use super::Checkpointer;
+use crate::error::{CheckpointError, StoreError};
+use crate::exchange::Circle;
+use crate::placement::{Placement, reduced};
+use crate::protocol::{Event, choose};
+use crate::region::{Part, Protect, load};
+use crate::store::ShardMeta;
+
+/// The state that one rank had at a checkpoint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Share<S> {
+    /// The rank, as ranks were numbered then.
+    pub rank: Rank,
+    /// Its state.
+    pub state: S,
+}
+
+impl Checkpointer {
+    /// After a repair that may have renumbered ranks; to be called once after each, before anything else.
+    pub fn follow(&mut self, repair: &Repair) {
+        self.current.follow(repair);
+        self.next.iter_mut().for_each(|next| next.follow(repair));
+    }
+
+    /// Whether ranks are missing of those that took the last checkpoint.
+    pub fn has_empty_homes(&self) -> bool {
+        self.current.has_empty_homes()
+    }
+
+    /// The number of ranks that took the last checkpoint.
+    pub fn ranks_before(&self) -> usize {
+        self.current.layout.ranks()
+    }
+
+    /// Nothing is to be restored, as every rank keeps its live state: only agrees on what counts as committed.
+    ///
+    /// # Errors
+    /// Never, unless the ledger is broken.
+    pub fn pass_over(&mut self, repair: &Repair) -> Result<(), CheckpointError> {
+        self.ledger.apply(Event::Interrupted)?;
+        self.ledger.apply(Event::Restored(choose(&repair.reports).epoch.unwrap_or(0)))?;
+        Ok(())
+    }
+
+    /// Chooses the newest checkpoint that is whole, and gives this rank its own state of then, and those of the lost ranks
+    /// that fall to it: each falls to one survivor of its parity group, in turn. Collective. `None`: nothing was
+    /// committed before the failure. Nothing of the checkpoint changes, so that it serves again if this fails.
+    ///
+    /// A lost state costs its new holder `k` times its length in, for a code of `k` data blocks.
+    ///
+    /// # Errors
+    /// A failure; [`CheckpointError::BeyondTolerance`]: too much is lost, the job is to be ended.
+    pub fn gather<S: Protect + Default>(
+        &mut self,
+        world: &World,
+        repair: &Repair,
+    ) -> Result<Option<Vec<Share<S>>>, CheckpointError> {
+        let number = u64::from(world.generation());
+        let point = |phase: &str| world.fault_point("restore", number, Some(phase));
+        point("plan")?;
+        self.ledger.apply(Event::Interrupted)?;
+        let choice = choose(&repair.reports);
+        let Some(epoch) = choice.epoch else {
+            self.next = None;
+            self.ledger.apply(Event::Restored(0))?;
+            return Ok(None);
+        };
+        // Whoever had begun with a new placement holds the old one still; if somebody has committed in the new one, all hold
+        // that.
+        self.next = match self.next.take() {
+            Some(next) if next.first == Some(epoch) => {
+                self.current = Placement { first: None, ..next };
+                None
+            }
+            _ => None,
+        };
+        let Placement { layout, store, tenants, .. } = &self.current;
+        let whole = choice.holders[world.rank()]
+            && store.constant().verify().is_ok()
+            && store.variable(epoch).epoch() == epoch
+            && store.variable(epoch).verify().is_ok();
+        let mut flags = vec![0u8; self.comm.size()];
+        self.comm.allgather(&[u8::from(whole)], &mut flags)?;
+        let is_lost = |home: &Rank| tenants[*home].is_none_or(|rank| flags[rank] == 0);
+        let lost: Vec<Rank> = (0..tenants.len()).filter(is_lost).collect();
+        layout.survives(&lost)?;
+        point("exchange")?;
+        let speakers = self.current.speakers(&lost);
+        let mut shares: Vec<(Rank, Vec<u8>, Vec<u8>)> = vec![];
+        let me = tenants.iter().position(|tenant| *tenant == Some(world.rank()));
+        if let (Some(home), true) = (me, whole) {
+            shares.push((home, store.constant().shard().to_vec(), store.variable(epoch).shard().to_vec()));
+        }
+        if let Some((group, code, member)) = &self.current.home {
+            let circle = Circle { comm: &self.comm, group, code: &**code, me: *member, clock: self.clock };
+            let gone: Vec<bool> = group.members.iter().map(|home| lost.contains(home)).collect();
+            let speakers: Vec<Option<Rank>> = group.members.iter().map(|home| speakers[*home]).collect();
+            for target in (0..group.computing).filter(|member| gone[*member]) {
+                let Some(speaker) = speakers[target] else { continue };
+                let teller = (0..gone.len())
+                    .find(|member| !gone[*member])
+                    .expect("decodable groups have a whole member");
+                let told = self.tell_metas(epoch, speakers[teller], speaker)?;
+                let mut parts = vec![];
+                for (slot, metas) in [store.constant(), store.variable(epoch)].into_iter().zip(&told) {
+                    parts.push(circle.recover(slot, metas, &gone, target, &speakers, world.rank())?);
+                }
+                if let (true, Some(variable), Some(constant)) =
+                    (speaker == world.rank(), parts.pop(), parts.pop())
+                {
+                    for (bytes, metas) in [(&constant, &told[0]), (&variable, &told[1])] {
+                        if ShardMeta::of(bytes) != metas[target] {
+                            let (member, recorded) = (target, metas[target].len);
+                            return Err(
+                                StoreError::Shard { member, bytes: bytes.len() as u64, recorded }.into()
+                            );
+                        }
+                    }
+                    shares.push((group.members[target], constant, variable));
+                }
+            }
+        }
+        point("verify")?;
+        self.comm.barrier()?;
+        self.ledger.apply(Event::Restored(epoch))?;
+        self.stats.committed = epoch;
+        let load = |(rank, constant, variable): (Rank, Vec<u8>, Vec<u8>)| {
+            let mut state = S::default();
+            load(&mut state, Part::Constant, &constant)?;
+            load(&mut state, Part::Variable, &variable)?;
+            Ok(Share { rank, state })
+        };
+        shares.into_iter().map(load).collect::<Result<Vec<_>, CheckpointError>>().map(Some)
+    }
+
+    /// What `teller` knows of the shards of its group, at the ranks `teller` and `speaker`; nothing at others.
+    fn tell_metas(
+        &self,
+        epoch: u32,
+        teller: Option<Rank>,
+        speaker: Rank,
+    ) -> Result<[Vec<ShardMeta>; 2], CheckpointError> {
+        let store = &self.current.store;
+        let own = || [store.constant().members().to_vec(), store.variable(epoch).members().to_vec()];
+        let me = self.comm.rank();
+        if teller == Some(me) && speaker != me {
+            let bytes: Vec<u8> = own().iter().flatten().flat_map(|meta| meta.to_bytes()).collect();
+            self.comm.send(&bytes, speaker, super::METAS)?;
+        }
+        let (Some(teller), Some((group, ..))) = (teller, &self.current.home) else { return Ok(own()) };
+        if speaker != me || teller == me {
+            return Ok(own());
+        }
+        let mut bytes = vec![0; group.computing * 80];
+        self.comm.recv(&mut bytes, teller, super::METAS)?;
+        let mut metas: Vec<ShardMeta> = bytes.chunks_exact(40).map(super::read_meta).collect();
+        let variable = metas.split_off(group.computing);
+        Ok([metas, variable])
+    }
+
+    /// The next checkpoint is laid over the ranks that there are now, with as much of the scheme as they can have. The
+    /// current one stays until that is committed.
+    ///
+    /// # Errors
+    /// Nothing fits.
+    pub fn lay_out_anew(&mut self, world: &World) -> Result<(), CheckpointError> {
+        let (layout, given_up) = reduced(&self.scheme, world.size())?;
+        self.stats.degraded = given_up;
+        let placement = Placement::new(world, layout, self.ledger.next_epoch())?;
+        if self.has_committed() {
+            self.next = Some(placement);
+        } else {
+            (self.current, self.next) = (placement, None);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,167 @@
+//! Lost ranks are not replaced: the others decode their states, deal them out anew, and come to the same answer.
+
+use std::time::Duration;
+
+use ft_checkpoint::resilient::RankReport;
+use ft_checkpoint::{Flow, Interval, Program, Protect, Protection, Redistribution, Share};
+use ft_comm::proto::arbiter::Event as ArbiterEvent;
+use ft_comm::sim::{self, Config, Faults};
+use ft_comm::{CommError, OnFailure, Op, World};
+
+use super::{Choices, Course, checker, for_seeds};
+
+const STEPS: u64 = 14;
+const LENGTH: usize = 23;
+
+/// A part of an array, which all ranks together have.
+#[derive(Clone, Debug, Default, Protect)]
+struct Part {
+    #[protect(constant)]
+    salt: Vec<u64>,
+    values: Vec<u64>,
+    sum: u64,
+}
+
+fn range(rank: usize, ranks: usize) -> std::ops::Range<usize> {
+    rank * LENGTH / ranks..(rank + 1) * LENGTH / ranks
+}
+
+impl Part {
+    fn new(rank: usize, ranks: usize) -> Self {
+        let values: Vec<u64> = range(rank, ranks).map(|at| (at as u64 + 1) << 20).collect();
+        Self { salt: values.iter().map(|value| value ^ 0x5a5a).collect(), values, sum: 0 }
+    }
+
+    fn share(&self) -> u64 {
+        self.values.iter().fold(0, |share: u64, value| share.wrapping_add(value.rotate_left(9)))
+    }
+
+    fn advance(&mut self, sum: u64, number: u64) {
+        self.sum = sum;
+        for (value, salt) in self.values.iter_mut().zip(&self.salt) {
+            *value = value.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(sum ^ salt ^ number);
+        }
+    }
+}
+
+/// The answer is that of one rank.
+fn answer() -> u64 {
+    let mut all = Part::new(0, 1);
+    for number in 1..=STEPS {
+        all.advance(all.share(), number);
+    }
+    all.share()
+}
+
+struct Recurrence;
+
+impl Program for Recurrence {
+    type State = Part;
+    type Error = CommError;
+    const SHRINKS: bool = true;
+
+    fn init(&mut self, world: &World) -> Result<Part, CommError> {
+        Ok(Part::new(world.rank(), world.size()))
+    }
+
+    fn redistribute(
+        &mut self,
+        shares: Vec<Share<Part>>,
+        before: usize,
+        world: &World,
+    ) -> Result<Part, CommError> {
+        let ranges = |ranks: usize| (0..ranks).map(|rank| range(rank, ranks)).collect();
+        let held = shares.iter().map(|share| share.rank).collect();
+        let moves = Redistribution::new(world.comm(), held, ranges(before), ranges(world.size()))?;
+        let parts = |of: fn(&Part) -> &[u64]| shares.iter().map(|share| of(&share.state)).collect::<Vec<_>>();
+        let salt = moves.run(&parts(|part| &part.salt), 1)?;
+        let values = moves.run(&parts(|part| &part.values), 1)?;
+        Ok(Part { salt, values, sum: shares[0].state.sum })
+    }
+
+    fn step(&mut self, part: &mut Part, world: &World, number: u64) -> Result<Flow, CommError> {
+        let mut sum = [part.share()];
+        part.sum = u64::MAX; // torn on purpose
+        world.comm().allreduce(&mut sum, Op::Sum)?;
+        part.advance(sum[0], number);
+        Ok(if number == STEPS { Flow::Done } else { Flow::Continue })
+    }
+
+    fn output(&mut self, part: &mut Part, world: &World) -> Result<Vec<u8>, CommError> {
+        let mut sum = [part.share()];
+        world.comm().allreduce(&mut sum, Op::Sum)?;
+        Ok(sum[0].to_le_bytes().to_vec())
+    }
+}
+
+/// Schemes with numbers of ranks, and how many losses at once they survive whatever the others do.
+const JOBS: &[(&str, usize, usize)] = &[
+    ("xor", 4, 1),
+    ("xor", 6, 1),
+    ("xor:3", 6, 1),
+    ("neighbor:1", 3, 1),
+    ("neighbor:2", 5, 2),
+    ("rs:2+2", 4, 2),
+    ("rs:4+2", 7, 2),
+];
+
+fn check(seed: u64) -> Result<Course, String> {
+    let mut choices = Choices(seed);
+    let (scheme, ranks, tolerance) = JOBS[choices.below(JOBS.len() as u64) as usize];
+    let protection = Protection {
+        scheme: scheme.parse().expect("a scheme"),
+        interval: Interval::Steps(1 + choices.below(4)),
+    };
+    let together_max = 1 + choices.below(2) as usize;
+    let kills = 1 + choices.below(4) as u32;
+    let faults =
+        Faults { together_max, cuts: seed % 3 == 0, ..Faults::kills(kills, Duration::from_millis(60)) };
+    let config = Config { faults, on_failure: OnFailure::Shrink, ..Config::rough(seed, ranks) };
+    let outcome = sim::run(config, |world| {
+        ft_checkpoint::run(world, protection.clone(), &mut Recurrence)
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    });
+    checker::memberships(&outcome)?;
+    // The most that was missing at a time: lost and not yet shared out and protected again.
+    let (mut missing, mut most, mut degraded) = (0, 0, false);
+    for event in checker::launcher(&outcome) {
+        match event {
+            ArbiterEvent::Lost { generation: Some(_), .. } => {
+                missing += 1;
+                most = most.max(missing);
+            }
+            ArbiterEvent::Resumed { .. } => {
+                degraded |= missing > 0;
+                missing = 0;
+            }
+            _ => {}
+        }
+    }
+    let survives = most <= if degraded { 1 } else { tolerance };
+    match checker::status(&outcome)? {
+        (0, _) => {}
+        (3, _) if !survives => return Ok(Course::BeyondTolerance),
+        (1, message) if message.contains("no rank that computes is left") && !survives => {
+            return Ok(Course::BeyondTolerance);
+        }
+        (1, message) if message.contains("no rank that computes is left") && degraded => {
+            return Ok(Course::BeyondTolerance);
+        }
+        (code, message) => return Err(format!("{most} lost at a time, ended with {code}: {message}")),
+    }
+    let outputs = checker::outputs(&outcome).ok_or("no outputs")?;
+    let right = |bytes: &Vec<u8>| {
+        RankReport::read(bytes).is_some_and(|report| report.output == answer().to_le_bytes())
+    };
+    match outputs.iter().position(|bytes| !right(bytes)) {
+        Some(rank) => Err(format!("rank {rank} has another answer")),
+        None => Ok(checker::course(&outcome)),
+    }
+}
+
+#[test]
+fn fewer_and_fewer_ranks_come_to_the_same_answer() {
+    let courses = [Course::Undisturbed, Course::Repaired, Course::BeyondTolerance];
+    for_seeds("fewer_and_fewer", &courses, check);
+}
