@@ -114,6 +114,8 @@ pub(crate) struct Driver {
     cut: Vec<bool>,
     /// Contexts of communicators that were revoked.
     revoked: BTreeSet<u32>,
+    /// By the context of a communicator that of the one from which it was made.
+    parents: HashMap<u32, u32>,
     /// World ranks of the communicators, by their context.
     rosters: HashMap<u32, std::rc::Rc<[Rank]>>,
     /// Outcomes of agreements that the launcher has told.
@@ -161,6 +163,7 @@ impl Driver {
             acknowledged: BTreeSet::new(),
             cut: vec![],
             revoked: BTreeSet::new(),
+            parents: HashMap::new(),
             rosters: HashMap::new(),
             agreed: HashMap::new(),
             broken_off: false,
@@ -360,6 +363,7 @@ impl Driver {
         self.rosters.retain(|context, _| *context < CONTEXT_DYNAMIC);
         self.cut = vec![false; size];
         self.revoked.clear();
+        self.parents.clear();
         self.agreed.clear();
         self.broken_off = false;
         self.outbound = vec![None; size];

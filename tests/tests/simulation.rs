@@ -24,8 +24,14 @@ mod problem;
 #[path = "simulation/repair.rs"]
 mod repair;
 
+#[path = "../../comm/examples/scenario/row.rs"]
+mod row;
+#[path = "simulation/scenarios.rs"]
+mod scenarios;
 #[path = "simulation/shrink.rs"]
 mod shrink;
+#[path = "../../comm/examples/scenario/survival.rs"]
+mod survival;
 
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};

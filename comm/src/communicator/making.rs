@@ -15,7 +15,7 @@ impl Communicator {
     /// A failure.
     pub fn dup(&self) -> Result<Self, CommError> {
         let context = self.agree_context()?;
-        Ok(self.made(self.members().group.clone(), context))
+        Ok(self.derived(self.members().group.clone(), context))
     }
 
     /// Communicators of the ranks with equal `colour`, in the order of their `key`, of equal keys in that of their ranks
@@ -40,7 +40,7 @@ impl Communicator {
         // Stable: equal keys stay in the order of ranks.
         chosen.sort_by_key(|(key, _)| *key);
         let group = Group::new(chosen.into_iter().map(|(_, rank)| rank).collect()).expect("ranks differ");
-        Ok(Some(self.made(group, context)))
+        Ok(Some(self.derived(group, context)))
     }
 
     /// A communicator of the ranks of `group`, a part of this one's, in its order (`MPI_Comm_create`). All ranks of this
@@ -55,7 +55,14 @@ impl Communicator {
         }
         let context = self.agree_context()?;
         let me = self.members().world[self.rank()];
-        Ok(group.rank_of(me).is_some().then(|| self.made(group.clone(), context)))
+        Ok(group.rank_of(me).is_some().then(|| self.derived(group.clone(), context)))
+    }
+
+    /// One that is revoked with this one.
+    fn derived(&self, group: Group, context: u32) -> Self {
+        let made = self.made(group, context);
+        self.core.borrow_mut().driver.derived(context, self.shared.context);
+        made
     }
 
     pub(super) fn made(&self, group: Group, context: u32) -> Self {

@@ -9,7 +9,8 @@ use crate::wire::control::{ToArbiter, Verdict, Word};
 
 impl Communicator {
     /// Ends all calls on this communicator at all ranks with [`CommError::Revoked`], those under way and those to come, so
-    /// that ranks that hear of no failure leave their calls, too. Not collective; returns at once. The launcher tells
+    /// that ranks that hear of no failure leave their calls, too; with it go all communicators that were made from it (but
+    /// for those of [`Communicator::shrink`]). Not collective; returns at once. The launcher tells
     /// all ranks, so all hear of it or none. The world's own communicators are whole again after the next repair.
     ///
     /// # Errors

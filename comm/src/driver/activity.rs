@@ -107,9 +107,8 @@ impl Driver {
         memory: &mut Memory<'_>,
     ) -> Result<ActivityId, CommError> {
         self.check()?;
-        let missing = if list.messages.is_none() { self.failed_of(&list.world, true) } else { vec![] };
-        if !missing.is_empty() {
-            return Err(CommError::PeerFailed { ranks: missing, generation: self.generation() });
+        if let Some(error) = self.broken(&list) {
+            return Err(error);
         }
         let scratch = |part: &Part| if part.space == Space::Scratch { part.range.end } else { 0 };
         let needed = |step: &Step| match step {
@@ -212,6 +211,17 @@ impl Driver {
         }
     }
 
+    /// Why a step list can come to no good end.
+    fn broken(&self, list: &StepList) -> Option<CommError> {
+        let generation = self.generation();
+        if self.is_revoked(list.context & !1) {
+            return Some(CommError::Revoked { generation });
+        }
+        let needs_all = list.messages.is_none();
+        let ranks = if needs_all { self.failed_of(&list.world, true) } else { vec![] };
+        (!ranks.is_empty()).then_some(CommError::PeerFailed { ranks, generation })
+    }
+
     /// Gives up the operations of step lists that have been broken off.
     pub(super) fn advance_broken_off(&mut self, memory: &mut Memory<'_>) {
         let broken = |running: &Running| running.error.is_some();
@@ -229,6 +239,10 @@ impl Driver {
         let Some(at) = self.running.iter().position(|(other, _)| *other == id) else { return Ok(()) };
         let mut running = self.running.swap_remove(at).1;
         let result = self.advance_running(id, &mut running, memory);
+        if !running.is_done() {
+            // News of a failure may have come just now, when this list was not among the others.
+            running.error = self.broken(&running.list);
+        }
         if running.error.is_some() {
             for pending in std::mem::take(&mut running.pending) {
                 self.abandon(pending.op, memory);

@@ -55,6 +55,16 @@ impl Driver {
     /// It is gone.
     pub(crate) fn strike_off(&mut self, context: u32) {
         self.rosters.remove(&context);
+        // Those that were made from it now stand behind the one that it was made from.
+        let parent = self.parents.remove(&context);
+        let children = self.parents.iter().filter(|(_, parent)| **parent == context);
+        let children: Vec<u32> = children.map(|(child, _)| *child).collect();
+        for child in children {
+            match parent {
+                Some(parent) => self.parents.insert(child, parent),
+                None => self.parents.remove(&child),
+            };
+        }
     }
 
     /// The link to `rank` is of no use: its process is gone, or the link is cut. An error unless the program goes on;
@@ -115,9 +125,22 @@ impl Driver {
         self.rosters.iter().filter(|(_, world)| world.contains(&rank)).map(|(context, _)| *context).collect()
     }
 
-    /// The communicator with this context was revoked.
+    /// A communicator was made from another one: it is revoked with that, now or later.
+    pub(crate) fn derived(&mut self, context: u32, parent: u32) {
+        self.parents.insert(context, parent);
+        if self.is_revoked(parent) {
+            self.revoked(context);
+        }
+    }
+
+    /// The communicator with this context was revoked, and with it all that were made from it.
     pub(crate) fn revoked(&mut self, context: u32) {
-        self.revoked.insert(context);
+        if !self.revoked.insert(context) {
+            return;
+        }
+        let children = self.parents.iter().filter(|(_, parent)| **parent == context);
+        let children: Vec<u32> = children.map(|(child, _)| *child).collect();
+        children.into_iter().for_each(|child| self.revoked(child));
         self.endpoint.revoke(context);
         self.endpoint.revoke(context + 1);
         let generation = self.generation();

@@ -15,7 +15,7 @@ const LENGTH: usize = 23;
 
 /// A part of an array, which all ranks together have.
 #[derive(Clone, Debug, Default, Protect)]
-struct Part {
+pub(super) struct Part {
     #[protect(constant)]
     salt: Vec<u64>,
     values: Vec<u64>,
@@ -53,7 +53,7 @@ fn answer() -> u64 {
     all.share()
 }
 
-struct Recurrence;
+pub(super) struct Recurrence;
 
 impl Program for Recurrence {
     type State = Part;
@@ -92,6 +92,11 @@ impl Program for Recurrence {
         world.comm().allreduce(&mut sum, Op::Sum)?;
         Ok(sum[0].to_le_bytes().to_vec())
     }
+}
+
+/// Whether a rank has reported the answer.
+pub(super) fn is_right(output: &[u8]) -> bool {
+    RankReport::read(output).is_some_and(|report| report.output == answer().to_le_bytes())
 }
 
 /// Schemes with numbers of ranks, and how many losses at once they survive whatever the others do.
@@ -151,10 +156,7 @@ fn check(seed: u64) -> Result<Course, String> {
         (code, message) => return Err(format!("{most} lost at a time, ended with {code}: {message}")),
     }
     let outputs = checker::outputs(&outcome).ok_or("no outputs")?;
-    let right = |bytes: &Vec<u8>| {
-        RankReport::read(bytes).is_some_and(|report| report.output == answer().to_le_bytes())
-    };
-    match outputs.iter().position(|bytes| !right(bytes)) {
+    match outputs.iter().position(|bytes| !is_right(bytes)) {
         Some(rank) => Err(format!("rank {rank} has another answer")),
         None => Ok(checker::course(&outcome)),
     }
