@@ -41,6 +41,9 @@ pub const CHECK: &str = "check";
 /// Setting: the table of collective algorithms, as [`Selection`] writes it.
 pub const COLLECTIVES: &str = "collectives";
 
+/// Setting: the host of each rank at the start of the job, as [`World::hosts`] reads it.
+pub const HOSTS: &str = "hosts";
+
 /// Context of the communicator of all ranks.
 const CONTEXT_ALL: u32 = 4;
 /// First context of the communicators that library layers have for themselves.
@@ -225,6 +228,12 @@ impl World {
     /// An option of the launcher for the layers above, by name.
     pub fn setting(&self, name: &str) -> Option<&str> {
         self.welcome.settings.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The host of each rank at the start of the job, as numbers that tell hosts apart: the same on all ranks and after
+    /// repairs, wherever replacements run. None if all are on one host.
+    pub fn hosts(&self) -> Option<Vec<usize>> {
+        self.setting(HOSTS)?.split(',').map(|host| host.parse().ok()).collect()
     }
 
     /// Collective calls use this table from now on, on all communicators of this rank. All ranks have to call it

@@ -31,6 +31,7 @@ use crate::rank::{Generation, Membership, PeerId, Rank, Seat};
 use crate::time::Time;
 use crate::wire::control::{ToArbiter, ToRank, Welcome};
 
+mod hosts;
 mod job;
 mod losses;
 mod pool;
