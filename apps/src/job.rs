@@ -149,13 +149,19 @@ fn spread(cluster: &Cluster, scheme: &Scheme, options: &Options) -> Result<Layou
     if cluster.hosts().len() == 1 {
         return lay(None);
     }
-    let layout = lay(Some(&cluster.place(ranks)))?;
-    if !layout.groups_sharing_hosts.is_empty() && !options.quiet {
+    let places = cluster.place(ranks);
+    let layout = lay(Some(&places))?;
+    // Members of a group may share a host as long as they are no more than the group can lose.
+    let is_fatal = |host: &usize| {
+        let lost: Vec<usize> = (0..ranks).filter(|rank| places[*rank] == *host).collect();
+        !layout.groups_sharing_hosts.is_empty() && layout.survives(&lost).is_err()
+    };
+    let fatal = (0..cluster.hosts().len()).filter(is_fatal).map(|host| cluster.hosts()[host].name.as_str());
+    let fatal: Vec<&str> = fatal.collect();
+    if !fatal.is_empty() && !options.quiet {
         eprintln!(
-            "ftrun: {} of {} parity groups have several members on one host: the loss of that host may be more than \
-             {scheme} survives",
-            layout.groups_sharing_hosts.len(),
-            layout.groups.len()
+            "ftrun: {scheme} does not survive the loss of a whole host: {}; too many members of a parity group share it",
+            fatal.join(", ")
         );
     }
     Ok(layout)
