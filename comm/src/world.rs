@@ -117,7 +117,7 @@ impl World {
             News::Welcome(welcome) => Some(welcome.clone()),
             _ => None,
         })?;
-        driver.seat(welcome.rank, welcome.total);
+        driver.seat(welcome.rank, neighbours(&welcome));
         let setting =
             |name: &str| welcome.settings.iter().find(|(key, _)| key == name).map(|(_, value)| value);
         driver.watch(setting(WATCHDOG).and_then(|value| watch::patience(value)));
@@ -233,7 +233,7 @@ impl World {
     /// The host of each rank at the start of the job, as numbers that tell hosts apart: the same on all ranks and after
     /// repairs, wherever replacements run. None if all are on one host.
     pub fn hosts(&self) -> Option<Vec<usize>> {
-        self.setting(HOSTS)?.split(',').map(|host| host.parse().ok()).collect()
+        hosts(&self.welcome)
     }
 
     /// Collective calls use this table from now on, on all communicators of this rank. All ranks have to call it
@@ -368,4 +368,15 @@ impl Drop for World {
             core.driver.close();
         }
     }
+}
+
+fn hosts(welcome: &Welcome) -> Option<Vec<usize>> {
+    let (_, hosts) = welcome.settings.iter().find(|(name, _)| name == HOSTS)?;
+    hosts.split(',').map(|host| host.parse().ok()).collect()
+}
+
+/// How many ranks share a host with this one, itself included.
+fn neighbours(welcome: &Welcome) -> usize {
+    let Some(hosts) = hosts(welcome) else { return welcome.total };
+    hosts.iter().filter(|host| Some(*host) == hosts.get(welcome.rank)).count()
 }

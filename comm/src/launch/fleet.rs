@@ -502,7 +502,7 @@ impl Fleet {
         peers.sort_unstable();
         peers.iter().for_each(|peer| self.forget(*peer, at));
         let host = &self.cluster.hosts()[at].name;
-        (!left).then(|| Report::Lost { cause: format!("host {host} is lost: {cause}"), peers })
+        (!left).then(|| Report::Lost { cause: format!("host {host} is gone: {cause}"), peers })
     }
 
     /// Whether there is a host on which processes can be started.

@@ -182,7 +182,7 @@ fn an_agent_that_is_silent_is_lost_with_its_host() {
     let (agents, ranks) = processes_on(&running, HOSTS[2]);
     assert_eq!((agents.len(), ranks.len()), (1, 2));
     send(&agents, Signal::STOP);
-    running.await_text("host 127.0.0.4 is lost: its agent is silent for 0.7 s");
+    running.await_text("host 127.0.0.4 is gone: its agent is silent for 0.7 s");
     running.end_stdin();
     let outcome = running.finish().expect(0);
     assert!(outcome.stderr.contains("replaced [0, 0, 0, 0, 1, 1]"), "{outcome}");
@@ -195,7 +195,7 @@ fn without_any_host_the_job_ends() {
     running.await_text("all ranks have joined");
     send(&processes_on(&running, HOSTS[0]).0, Signal::KILL);
     let outcome = running.finish().expect(1);
-    assert!(outcome.stderr.contains("no host is left: host 127.0.0.2 is lost"), "{outcome}");
+    assert!(outcome.stderr.contains("no host is left: host 127.0.0.2 is gone"), "{outcome}");
 }
 
 #[test]
@@ -263,6 +263,39 @@ fn a_signal_reaches_the_ranks_on_all_hosts() {
     running.signal(Signal::TERM);
     let outcome = running.finish().expect(143);
     assert_eq!(outcome.stdout.matches("heard").count(), 2, "{outcome}");
+}
+
+/// The terminal's suspend key stops all ranks; afterwards nobody is taken for lost.
+#[test]
+fn a_suspended_job_goes_on() {
+    let options = "--heartbeat-interval 20 --heartbeat-timeout 200 --hosts 127.0.0.2,127.0.0.3";
+    let (_folder, run) = over(LIKE_SSH, &format!("-n 4 -v --json {options}"));
+    let mut running = run.arg(example("waiting")).open_stdin().start();
+    running.await_text("all ranks have joined");
+    running.signal(Signal::TSTP);
+    // Longer than the lease of the agents, which is ten timeouts.
+    Run::program("/bin/sleep".as_ref(), "2.5").finish().expect(0);
+    let (agents, ranks) = processes_on(&running, HOSTS[1]);
+    assert_eq!((agents.len(), ranks.len()), (1, 2));
+    assert!(ranks.contains(&stopped(&running)) || processes_on(&running, HOSTS[0]).1.contains(&stopped(&running)));
+    running.signal(Signal::CONT);
+    running.end_stdin();
+    let outcome = running.finish().expect(0);
+    assert_eq!(outcome.report().failures().len(), 0, "{outcome}");
+}
+
+/// The host of the launcher needs no agent, unless a command is named.
+#[test]
+fn the_launcher_s_own_host_may_be_one_of_them() {
+    let folder = tempdir().unwrap();
+    program(folder.path(), "ssh", &format!("echo asked for $1 >&2; {LIKE_SSH}"));
+    let script = format!("PATH={}:$PATH exec \"$0\" \"$@\"", folder.path().display());
+    let run = Run::program(Path::new("/bin/sh"), "-c").arg(script).arg(built().join("ftrun"));
+    let options = format!("--json -v --scheme rs:2+2 --hosts localhost:2,127.0.0.3:2 --kill 0,3@step=25 {POISSON}");
+    let outcome = options.split_whitespace().fold(run, Run::arg).finish().expect(0);
+    check_answer(&outcome);
+    assert_eq!(outcome.stderr.matches("asked for").count(), 1, "{outcome}");
+    assert!(outcome.stderr.contains("ftrun: 127.0.0.3: asked for 127.0.0.3\n"), "{outcome}");
 }
 
 #[test]
