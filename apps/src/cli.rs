@@ -512,6 +512,19 @@ mod tests {
     }
 
     #[test]
+    fn there_are_as_many_ranks_as_slots() {
+        assert_eq!(cg("ftrun --hosts a:3,b cg --poisson 8").0.ranks(), 4);
+        assert_eq!(cg("ftrun --hosts a:3,b cg --poisson 8 -n 2").0.ranks(), 2);
+        // The ranks read the same line where there is no such file.
+        let (options, _) = cg("ftrun --hostfile /no/such/file --launcher-exec rsh cg --poisson 8");
+        let complaint = options.with_hostfile().unwrap_err();
+        assert_eq!(
+            complaint,
+            "--hostfile: cannot read /no/such/file: No such file or directory (os error 2)"
+        );
+    }
+
+    #[test]
     fn what_follows_a_path_belongs_to_that_program() {
         for line in [
             "ftrun -n 2 ./mine --kill x -n 9 -- cg --json",
@@ -581,6 +594,22 @@ mod tests {
             (
                 "ftrun --kill 1@stop=3 ./x",
                 "ftrun: invalid value '1@stop=3' for '--kill <SPEC>': there is no point 'stop'",
+            ),
+            (
+                "ftrun --hosts a,:2 ./x",
+                "ftrun: invalid value 'a,:2' for '--hosts <HOSTS>': ':2' is no host: write NAME or NAME:SLOTS",
+            ),
+            (
+                "ftrun --hosts a --hostfile b ./x",
+                "ftrun: the argument '--hosts <HOSTS>' cannot be used with '--hostfile <FILE>'",
+            ),
+            (
+                "ftrun --launcher-exec rsh ./x",
+                "ftrun: --launcher-exec starts things on hosts: name some with --hosts or --hostfile",
+            ),
+            (
+                "ftrun --hosts a,b:2 --kill 3@step=1 ./x",
+                "ftrun: --kill 3@step=1: rank 3 does not exist, ranks are 0 to 2",
             ),
             (
                 "ftrun -n 4 --kill 9@step=1 ./x",

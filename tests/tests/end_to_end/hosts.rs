@@ -1,13 +1,15 @@
 //! Jobs on several hosts, which are loopback addresses here; a script stands for `ssh`. Hosts die as a whole, or only
 //! their agents do, or they cannot be reached.
 
+use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal};
 use tempfile::{TempDir, tempdir};
 
-use crate::common::{Outcome, POISSON, Run, Running, built, example, poisson_answer};
+use crate::common::{LONG, Outcome, POISSON, Run, Running, built, example, poisson_answer};
+use crate::sockets::sockets;
 
 const HOSTS: [&str; 3] = ["127.0.0.2", "127.0.0.3", "127.0.0.4"];
 /// Six ranks on three hosts, of which two at a time may be lost.
@@ -123,6 +125,43 @@ fn ranks_fill_the_slots_and_listen_at_the_addresses_of_their_hosts() {
     running.end_stdin();
     let outcome = running.finish().expect(0);
     assert!(outcome.stderr.contains("replaced [0, 0, 0, 0]"), "{outcome}");
+}
+
+#[test]
+fn links_are_tcp_between_hosts_and_unix_sockets_within_one() {
+    let (_folder, run) =
+        over(LIKE_SSH, &format!("-n 4 -v --hosts 127.0.0.2:2,127.0.0.3:2 --kill 2@step=5 {LONG}"));
+    let mut running = run.start();
+    running.await_text("state restored from memory");
+    assert_eq!(sockets(&[running.launcher()]).addresses, [Ipv4Addr::LOCALHOST]);
+    for host in &HOSTS[..2] {
+        let (_, ranks) = processes_on(&running, host);
+        assert_eq!(ranks.len(), 2);
+        for rank in ranks {
+            let found = sockets(&[rank]);
+            let own: Ipv4Addr = host.parse().unwrap();
+            assert_eq!(found.addresses, [own]);
+            // One TCP connection is that to the launcher.
+            assert!(found.tcp >= 2 && found.unix >= 1, "{found:?}");
+            assert!(!found.others.contains(&own), "{found:?}");
+        }
+    }
+    running.signal(Signal::TERM);
+    running.finish().expect(143);
+}
+
+/// Two ranks a host, two ranks a group: only where the groups are laid over the hosts one may go.
+#[test]
+fn groups_are_laid_over_the_hosts() {
+    let options = "-n 4 --scheme xor:2 --hosts 127.0.0.2:2,127.0.0.3:2 --json -v --heartbeat-timeout 20000";
+    let (_folder, run) = over(LIKE_SSH, &format!("{options} --kill 3@step=25:hang {POISSON}"));
+    let mut running = run.start();
+    running.await_text("--kill 3@step=25:hang strikes");
+    send(&processes_on(&running, HOSTS[1]).0, Signal::KILL);
+    let outcome = running.finish().expect(0);
+    check_answer(&outcome);
+    let [(ranks, steps_lost)] = &outcome.report().failures()[..] else { panic!("one failure: {outcome}") };
+    assert_eq!((&ranks[..], *steps_lost), (&[2, 3][..], 4), "{outcome}");
 }
 
 #[test]
