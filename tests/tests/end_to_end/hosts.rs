@@ -262,6 +262,21 @@ fn hosts_that_cannot_be_used_are_named() {
     assert!(outcome.stderr.starts_with("ftrun: 127.0.0.9: no route\n"), "{outcome}");
 }
 
+/// As if the other host had no such folder: it goes away when the agent is started.
+#[test]
+fn a_host_without_the_folder_is_named() {
+    let folder = tempdir().unwrap();
+    let exec = program(folder.path(), "exec", "rmdir \"$PWD\"; shift; exec \"$@\"");
+    let here = folder.path().join("here");
+    let script = format!("mkdir {0} && cd {0} && exec \"$0\" \"$@\"", here.display());
+    let run = Run::program(Path::new("/bin/sh"), "-c").arg(script).arg(built().join("ftrun"));
+    let run = run.arg("--launcher-exec").arg(exec);
+    let options = format!("--hosts 127.0.0.2 {POISSON}");
+    let outcome = options.split_whitespace().fold(run, Run::arg).finish().expect(2);
+    let complaint = format!("host 127.0.0.2: it has no folder {}: No such file", here.display());
+    assert!(outcome.stderr.contains(&complaint), "{outcome}");
+}
+
 /// Nothing comes within ten seconds.
 #[test]
 fn a_command_that_never_brings_an_agent_is_given_up() {
