@@ -161,7 +161,9 @@ fn groups_are_laid_over_the_hosts() {
     let outcome = running.finish().expect(0);
     check_answer(&outcome);
     let [(ranks, steps_lost)] = &outcome.report().failures()[..] else { panic!("one failure: {outcome}") };
-    assert_eq!((&ranks[..], *steps_lost), (&[2, 3][..], 4), "{outcome}");
+    assert_eq!(*ranks, [2, 3], "{outcome}");
+    // The step in which it hangs, or the one before, is the last that counts.
+    assert!((3..=4).contains(steps_lost), "{outcome}");
 }
 
 #[test]
