@@ -17,6 +17,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use ft_comm::binding::Binding;
 use ft_comm::fault::{self, KillSpec};
+use ft_comm::launch::HostList;
 use ft_comm::transport::{Carrier, Waiting};
 
 use crate::app::{App, BUNDLED, Bundled};
@@ -24,6 +25,9 @@ use crate::bench::Bench;
 use crate::picture::Picture;
 
 const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP], rs:K+M or disk:DIR (default: xor; none for one rank)";
+
+const HOSTS_HELP: &str =
+    "Run on these hosts: NAME[:SLOTS],... (default: this one); ranks fill the slots of one after the other";
 
 /// Exit status for bad usage or input.
 const USAGE: u8 = 2;
@@ -61,7 +65,7 @@ pub(crate) enum Program {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of the job")]
 pub(crate) struct Options {
-    /// Ranks that compute (default: the cores of this machine)
+    /// Ranks that compute (default: the slots of the hosts, or the cores of this machine)
     #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = at_least_one)]
     ranks: Option<usize>,
     /// Dedicated parity ranks per parity group; 0 rotates the parity among the ranks
@@ -100,6 +104,15 @@ pub(crate) struct Options {
     /// Milliseconds of silence after which a rank counts as lost
     #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     heartbeat_timeout: u64,
+    // Not a doc comment: rustdoc would take the brackets for links.
+    #[arg(long, value_name = "HOSTS", help = HOSTS_HELP, conflicts_with = "hostfile")]
+    pub(crate) hosts: Option<HostList>,
+    /// The same from a file with a host a line: name slots=N, name:N or name; # begins a comment
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hostfile: Option<PathBuf>,
+    /// Start things on hosts, on all of them, by this command: PATH HOST COMMAND... (default: ssh, but not for this host)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) launcher_exec: Option<PathBuf>,
     /// What carries messages: auto (Unix sockets between ranks of one host, TCP between hosts) or tcp
     #[arg(long, value_name = "T", value_parser = one_of::<Carrier>(&Carrier::NAMES), default_value_t)]
     pub(crate) transport: Carrier,
@@ -135,7 +148,23 @@ pub(crate) struct Options {
 impl Options {
     /// Ranks that compute; at least one.
     pub(crate) fn ranks(&self) -> usize {
-        self.ranks.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+        let slots = || self.hosts.as_ref().map(HostList::slots);
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.ranks.or_else(slots).unwrap_or_else(cores)
+    }
+
+    /// The same with the host file read, which only the launcher may do: other hosts need not have it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or names no hosts.
+    pub(crate) fn with_hostfile(&self) -> Result<Self, String> {
+        let Some(file) = &self.hostfile else { return Ok(self.clone()) };
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| format!("--hostfile: cannot read {}: {error}", file.display()))?;
+        let hosts =
+            HostList::from_lines(&text).map_err(|error| format!("--hostfile {}: {error}", file.display()))?;
+        let options = Self { hosts: Some(hosts), hostfile: None, ..self.clone() };
+        options.check().map(|()| options)
     }
 
     /// The scheme as given, or the default for this number of ranks.
@@ -163,8 +192,12 @@ impl Options {
                  living ranks would count as lost"
             ));
         }
-        // With parity ranks the size of the job depends on the number of groups; the launcher checks then.
-        if self.parity_ranks == 0 {
+        if self.launcher_exec.is_some() && self.hosts.is_none() && self.hostfile.is_none() {
+            return Err("--launcher-exec starts things on hosts: name some with --hosts or --hostfile".into());
+        }
+        // With parity ranks the size of the job depends on the number of groups, with a host file on what is in it; the
+        // launcher checks then.
+        if self.parity_ranks == 0 && self.hostfile.is_none() {
             self.kill.iter().try_for_each(|spec| spec.validate(self.ranks())).map_err(|e| e.to_string())?;
         }
         Ok(())
@@ -485,6 +518,19 @@ mod tests {
     }
 
     #[test]
+    fn there_are_as_many_ranks_as_slots() {
+        assert_eq!(cg("ftrun --hosts a:3,b cg --poisson 8").0.ranks(), 4);
+        assert_eq!(cg("ftrun --hosts a:3,b cg --poisson 8 -n 2").0.ranks(), 2);
+        // The ranks read the same line where there is no such file.
+        let (options, _) = cg("ftrun --hostfile /no/such/file --launcher-exec rsh cg --poisson 8");
+        let complaint = options.with_hostfile().unwrap_err();
+        assert_eq!(
+            complaint,
+            "--hostfile: cannot read /no/such/file: No such file or directory (os error 2)"
+        );
+    }
+
+    #[test]
     fn what_follows_a_path_belongs_to_that_program() {
         for line in [
             "ftrun -n 2 ./mine --kill x -n 9 -- cg --json",
@@ -554,6 +600,22 @@ mod tests {
             (
                 "ftrun --kill 1@stop=3 ./x",
                 "ftrun: invalid value '1@stop=3' for '--kill <SPEC>': there is no point 'stop'",
+            ),
+            (
+                "ftrun --hosts a,:2 ./x",
+                "ftrun: invalid value 'a,:2' for '--hosts <HOSTS>': ':2' is no host: write NAME or NAME:SLOTS",
+            ),
+            (
+                "ftrun --hosts a --hostfile b ./x",
+                "ftrun: the argument '--hosts <HOSTS>' cannot be used with '--hostfile <FILE>'",
+            ),
+            (
+                "ftrun --launcher-exec rsh ./x",
+                "ftrun: --launcher-exec starts things on hosts: name some with --hosts or --hostfile",
+            ),
+            (
+                "ftrun --hosts a,b:2 --kill 3@step=1 ./x",
+                "ftrun: --kill 3@step=1: rank 3 does not exist, ranks are 0 to 2",
             ),
             (
                 "ftrun -n 4 --kill 9@step=1 ./x",

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ft_checkpoint::{Layout, Scheme, SchemeError};
+use ft_checkpoint::{Layout, LayoutError, Scheme, SchemeError};
 use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
-use ft_comm::launch::{Order, launch};
+use ft_comm::launch::{Cluster, LaunchError, Order, launch};
 use ft_comm::proto::arbiter::{self, Config, Event, Mtbf};
 use ft_comm::transport::Congestion;
-use ft_comm::{CHECK, COLLECTIVES, TIMELINE, WATCHDOG};
+use ft_comm::{CHECK, COLLECTIVES, HOSTS, TIMELINE, WATCHDOG};
 
 use crate::cli::{Invocation, OnFailure, Options, Program};
 use crate::progress::{Display, PROGRESS, is_watched};
@@ -45,9 +45,10 @@ fn failed(error: impl ToString) -> Refusal {
 }
 
 fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refusal> {
-    let options = &invocation.options;
+    let options = &invocation.options.with_hostfile().map_err(usage)?;
     let scheme = scheme(options).map_err(usage)?;
-    let layout = Layout::new(scheme.clone(), options.ranks(), options.parity_ranks, None).map_err(usage)?;
+    let cluster = cluster(options).map_err(usage)?;
+    let layout = spread(&cluster, &scheme, options).map_err(usage)?;
     options.kill.iter().try_for_each(|kill| kill.validate(layout.total_ranks())).map_err(usage)?;
     if let Some(file) = &options.timeline {
         ft_figures::check_path(file).map_err(usage)?;
@@ -68,12 +69,14 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     specs.extend(app.map_or(vec![], |app| app.kills(options)));
     let kills: Vec<String> = specs.iter().map(ToString::to_string).collect();
 
-    let mut args: Vec<OsString> = vec![crate::RANK_OF.into(), std::process::id().to_string().into()];
+    let mut args: Vec<OsString> = vec![crate::AS_RANK.into()];
     args.extend_from_slice(arguments);
     let order = Order {
         program: std::env::current_exe().map_err(failed)?,
         args,
-        config: config(options, specs, &layout, &selection),
+        agent: crate::AS_AGENT,
+        config: config(options, specs, &layout, &selection, &cluster),
+        cluster,
         output_to_stderr: options.json,
         tag_output: options.verbose,
         carrier: options.transport,
@@ -86,7 +89,10 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         display.show(event, at);
         recorder.note(event, at);
     };
-    let ending = launch(order, &mut observe).map_err(failed)?;
+    let ending = launch(order, &mut observe).map_err(|error| match error {
+        LaunchError::Host { .. } => usage(error),
+        _ => failed(error),
+    })?;
     display.finish();
 
     let ordered = Ordered {
@@ -123,6 +129,44 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     Ok(report.status())
 }
 
+/// The hosts of the job.
+fn cluster(options: &Options) -> Result<Cluster, String> {
+    let Some(hosts) = &options.hosts else { return Ok(Cluster::here()) };
+    let Some(exec) = &options.launcher_exec else { return Ok(Cluster::new(hosts, None)) };
+    // One without a `/` is looked for as a shell would.
+    if exec.as_os_str().as_encoded_bytes().contains(&b'/') {
+        require_executable(exec).map_err(|error| format!("--launcher-exec: {error}"))?;
+    }
+    Ok(Cluster::new(hosts, Some(exec.clone())))
+}
+
+/// Lays the groups over the hosts, and says so if that does not guard against the loss of one.
+fn spread(cluster: &Cluster, scheme: &Scheme, options: &Options) -> Result<Layout, LayoutError> {
+    let lay =
+        |hosts: Option<&[usize]>| Layout::new(scheme.clone(), options.ranks(), options.parity_ranks, hosts);
+    // How many ranks there are does not depend on where they are.
+    let ranks = lay(None)?.total_ranks();
+    if cluster.hosts().len() == 1 {
+        return lay(None);
+    }
+    let places = cluster.place(ranks);
+    let layout = lay(Some(&places))?;
+    // Members of a group may share a host as long as they are no more than the group can lose.
+    let is_fatal = |host: &usize| {
+        let lost: Vec<usize> = (0..ranks).filter(|rank| places[*rank] == *host).collect();
+        !layout.groups_sharing_hosts.is_empty() && layout.survives(&lost).is_err()
+    };
+    let fatal = (0..cluster.hosts().len()).filter(is_fatal).map(|host| cluster.hosts()[host].name.as_str());
+    let fatal: Vec<&str> = fatal.collect();
+    if !fatal.is_empty() && !options.quiet {
+        eprintln!(
+            "ftrun: {scheme} does not survive the loss of a whole host: {}; too many members of a parity group share it",
+            fatal.join(", ")
+        );
+    }
+    Ok(layout)
+}
+
 /// The scheme; a directory in it is made absolute, since a program may go elsewhere.
 fn scheme(options: &Options) -> Result<Scheme, String> {
     let mut scheme: Scheme = options.scheme().parse().map_err(|error: SchemeError| error.to_string())?;
@@ -153,7 +197,13 @@ fn require_executable(path: &Path) -> Result<(), String> {
     }
 }
 
-fn config(options: &Options, kills: Vec<KillSpec>, layout: &Layout, selection: &Selection) -> Config {
+fn config(
+    options: &Options,
+    kills: Vec<KillSpec>,
+    layout: &Layout,
+    selection: &Selection,
+    cluster: &Cluster,
+) -> Config {
     let mut settings =
         vec![("scheme".into(), layout.scheme().to_string()), ("every".into(), options.every.to_string())];
     settings.push(("seed".into(), options.seed.to_string()));
@@ -162,6 +212,11 @@ fn config(options: &Options, kills: Vec<KillSpec>, layout: &Layout, selection: &
     settings.extend(options.watchdog.map(|time| (WATCHDOG.into(), time.as_secs_f64().to_string())));
     settings.extend(options.check.then(|| (CHECK.into(), String::new())));
     settings.extend(options.collectives.as_ref().map(|_| (COLLECTIVES.into(), selection.to_string())));
+    if cluster.hosts().len() > 1 {
+        let hosts: Vec<String> =
+            cluster.place(layout.total_ranks()).iter().map(ToString::to_string).collect();
+        settings.push((HOSTS.into(), hosts.join(",")));
+    }
     if is_watched(options.quiet) {
         settings.push((PROGRESS.into(), String::new()));
     }

@@ -27,19 +27,17 @@ mod timeline;
 
 use crate::cli::{Asked, Program};
 
-/// First argument of the processes that the launcher starts, followed by the launcher's process number and
-/// the launcher's own arguments.
-const RANK_OF: &str = "--rank-of";
+/// First argument of the processes that the launcher starts, followed by the launcher's own arguments.
+const AS_RANK: &str = "--as-rank";
+/// The argument of the process that starts ranks on another host.
+const AS_AGENT: &str = "--as-agent";
 
 fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();
-    let launcher = match &argv[..] {
-        [_, flag, pid, ..] if flag == RANK_OF => pid.to_str().and_then(|pid| pid.parse().ok()),
-        _ => None,
-    };
-    match launcher {
-        Some(launcher) => as_rank(launcher, argv),
-        None => match cli::parse(&argv) {
+    match &argv[..] {
+        [_, flag, ..] if flag == AS_RANK => as_rank(argv),
+        [_, flag] if flag == AS_AGENT => as_agent(),
+        _ => match cli::parse(&argv) {
             Ok(Asked::Job(invocation)) => job::run(&invocation, &argv[1..]),
             Ok(Asked::Bench(bench)) => bench.run(),
             Ok(Asked::Picture(picture)) => picture.run(),
@@ -48,12 +46,23 @@ fn main() -> ExitCode {
     }
 }
 
+/// Starts ranks on this host for the launcher on another one.
+fn as_agent() -> ExitCode {
+    match ft_comm::launch::agent() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// One rank of a job: a bundled app in this process, or another program in its place.
-fn as_rank(launcher: u32, mut argv: Vec<OsString>) -> ExitCode {
-    if ft_comm::launch::die_with_launcher(launcher).is_err() {
+fn as_rank(mut argv: Vec<OsString>) -> ExitCode {
+    if ft_comm::launch::die_with_launcher().is_err() {
         return ExitCode::FAILURE;
     }
-    argv.drain(1..3);
+    argv.remove(1);
     match cli::parse(&argv) {
         Ok(Asked::Job(invocation)) => match invocation.program {
             Program::Own { path, args } => {

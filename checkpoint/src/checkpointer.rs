@@ -89,7 +89,7 @@ impl Checkpointer {
             Scheme::Disk { dir } if dedicated == 0 => Some(Disk::open(dir, world.job(), world.rank())?),
             _ => None,
         };
-        let layout = layout(scheme.clone(), world.size(), dedicated)?;
+        let layout = layout(scheme.clone(), world.size(), dedicated, world.hosts().as_deref())?;
         Ok(Self {
             comm: world.library(LAYER),
             scheme,
@@ -421,12 +421,17 @@ fn read_meta(bytes: &[u8]) -> ShardMeta {
 ///
 /// # Errors
 /// The scheme does not fit, or no number of parity ranks a group gives `dedicated` in all.
-fn layout(scheme: Scheme, ranks: usize, dedicated: usize) -> Result<Layout, CheckpointError> {
+fn layout(
+    scheme: Scheme,
+    ranks: usize,
+    dedicated: usize,
+    hosts: Option<&[usize]>,
+) -> Result<Layout, CheckpointError> {
     if dedicated == 0 {
-        return Ok(Layout::new(scheme, ranks, 0, None)?);
+        return Ok(Layout::new(scheme, ranks, 0, hosts)?);
     }
     for per_group in 1..=dedicated {
-        match Layout::new(scheme.clone(), ranks, per_group, None) {
+        match Layout::new(scheme.clone(), ranks, per_group, hosts) {
             Ok(layout) if layout.parity_ranks() == dedicated => return Ok(layout),
             Ok(_) => {}
             Err(error) if per_group == dedicated => return Err(error.into()),

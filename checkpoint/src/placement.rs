@@ -79,7 +79,11 @@ impl Placement {
 
 /// The layout of `ranks` ranks that compute, for as much of `scheme` as they can have: K is lowered first, then M; copies
 /// are lowered too, and a rank that is alone has none. With what was given up, if anything.
-pub(crate) fn reduced(scheme: &Scheme, ranks: usize) -> Result<(Layout, Option<String>), LayoutError> {
+pub(crate) fn reduced(
+    scheme: &Scheme,
+    ranks: usize,
+    hosts: Option<&[usize]>,
+) -> Result<(Layout, Option<String>), LayoutError> {
     let mut candidates = vec![scheme.clone()];
     match *scheme {
         Scheme::Xor { group: Some(_) } => candidates.push(Scheme::Xor { group: Some(ranks) }),
@@ -94,7 +98,7 @@ pub(crate) fn reduced(scheme: &Scheme, ranks: usize) -> Result<(Layout, Option<S
         Scheme::None | Scheme::Disk { .. } | Scheme::Xor { group: None } => {}
     }
     candidates.push(Scheme::None);
-    let layouts = candidates.into_iter().map(|scheme| Layout::new(scheme, ranks, 0, None));
+    let layouts = candidates.into_iter().map(|scheme| Layout::new(scheme, ranks, 0, hosts));
     let mut problem = None;
     for layout in layouts {
         match layout {
@@ -120,7 +124,7 @@ mod tests {
     #[test]
     fn k_is_lowered_first_then_m() {
         let of = |scheme: &str, ranks| {
-            let (layout, given_up) = reduced(&scheme.parse().unwrap(), ranks).unwrap();
+            let (layout, given_up) = reduced(&scheme.parse().unwrap(), ranks, None).unwrap();
             (layout.scheme().to_string(), given_up.is_some())
         };
         assert_eq!(of("rs:4+2", 6), ("rs:4+2".into(), false));

@@ -8,7 +8,7 @@ use crate::driver::Driver;
 use crate::error::CommError;
 use crate::fault::Faults;
 use crate::proto::endpoint::{CONTEXT_DYNAMIC, OpId};
-use crate::rank::Generation;
+use crate::rank::{Generation, Membership, Rank};
 use crate::wire::control::ToArbiter;
 
 /// Bytes that the copies of buffered sends of one rank may take ([`crate::Communicator::bsend`]).
@@ -31,6 +31,8 @@ pub(crate) struct Core {
     pub(crate) buffered: Vec<(OpId, usize)>,
     /// Communicators that live as long as the world.
     pub(crate) lasting: Vec<Weak<Shared>>,
+    /// By rank the number that it had at the start of the job.
+    pub(crate) origins: Vec<Rank>,
     /// The context that the next communicator may have, and the generation that this counts in.
     contexts: (Generation, u32),
 }
@@ -47,12 +49,17 @@ impl Core {
             checks_calls: false,
             buffered: vec![],
             lasting: vec![],
+            origins: vec![],
             contexts: (0, CONTEXT_DYNAMIC),
         }
     }
 
     /// A generation has begun in which ranks may have other numbers.
-    pub(crate) fn renumber(&mut self) {
+    pub(crate) fn renumber(&mut self, membership: &Membership) {
+        let origin = |(rank, was): (Rank, &Option<Rank>)| {
+            was.and_then(|was| self.origins.get(was).copied()).unwrap_or(rank)
+        };
+        self.origins = membership.before.iter().enumerate().map(origin).collect();
         let ((total, me), (compute, _)) = (self.driver.count(true), self.driver.count(false));
         self.lasting.retain(|shared| shared.strong_count() > 0);
         for shared in self.lasting.iter().filter_map(Weak::upgrade) {

@@ -295,6 +295,11 @@ impl Driver {
         }
     }
 
+    /// So many ranks share the host of this one, itself included.
+    pub(crate) fn beside(&mut self, ranks: usize) {
+        self.patience = self.transport.patience(ranks);
+    }
+
     /// Takes the seat of rank `me` of a world of so many ranks, which is about to be joined.
     pub(crate) fn seat(&mut self, me: Rank, compute: usize, total: usize) {
         (self.me, self.patience) = (me, self.transport.patience(total));
@@ -359,7 +364,6 @@ impl Driver {
         self.failed = membership.holes.iter().copied().collect();
         self.acknowledged.clone_from(&self.failed);
         self.failed.iter().for_each(|rank| drop(self.endpoint.lose(*rank)));
-        self.patience = self.transport.patience(size);
         self.rosters.retain(|context, _| *context < CONTEXT_DYNAMIC);
         self.cut = vec![false; size];
         self.revoked.clear();

@@ -60,4 +60,4 @@ pub use reduction::{Custom, LocatedF32, LocatedF64, LocatedI32, LocatedI64, Op, 
 pub use request::{Completion, Request, test_any, test_some, wait_all, wait_any, wait_some};
 pub use service::alarm::Alarm;
 pub use topology::{Graph, Grid, Sub, TopologyError, dims_create};
-pub use world::{CHECK, COLLECTIVES, ENV_KEY, ENV_LAUNCHER, ENV_PEER, Repair, TIMELINE, World};
+pub use world::{CHECK, COLLECTIVES, ENV_KEY, ENV_LAUNCHER, ENV_PEER, HOSTS, Repair, TIMELINE, World};

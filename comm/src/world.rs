@@ -41,6 +41,9 @@ pub const CHECK: &str = "check";
 /// Setting: the table of collective algorithms, as [`Selection`] writes it.
 pub const COLLECTIVES: &str = "collectives";
 
+/// Setting: the host of each rank at the start of the job, as [`World::hosts`] reads it.
+pub const HOSTS: &str = "hosts";
+
 /// Context of the communicator of all ranks.
 const CONTEXT_ALL: u32 = 4;
 /// First context of the communicators that library layers have for themselves.
@@ -155,7 +158,11 @@ impl World {
             _ => None,
         })?;
         core.driver.change(membership.clone());
-        core.renumber();
+        core.renumber(&membership);
+        let me = core.driver.count(true).1;
+        let total = membership.seats.len();
+        let beside = |hosts: &Vec<usize>| hosts.iter().filter(|host| Some(*host) == hosts.get(me)).count();
+        core.driver.beside(self.hosts_of(core).as_ref().map_or(total, beside));
         Ok(membership)
     }
 
@@ -234,6 +241,17 @@ impl World {
     /// An option of the launcher for the layers above, by name.
     pub fn setting(&self, name: &str) -> Option<&str> {
         self.welcome.settings.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The host on which each rank was started first, as numbers that tell hosts apart: the same on all ranks and after
+    /// repairs, wherever replacements run. None if all are on one host.
+    pub fn hosts(&self) -> Option<Vec<usize>> {
+        self.hosts_of(&self.core.borrow())
+    }
+
+    fn hosts_of(&self, core: &Core) -> Option<Vec<usize>> {
+        let hosts = hosts(&self.welcome)?;
+        core.origins.iter().map(|origin| hosts.get(*origin).copied()).collect()
     }
 
     /// Collective calls use this table from now on, on all communicators of this rank. All ranks have to call it
@@ -378,4 +396,9 @@ impl Drop for World {
             core.driver.close();
         }
     }
+}
+
+fn hosts(welcome: &Welcome) -> Option<Vec<usize>> {
+    let (_, hosts) = welcome.settings.iter().find(|(name, _)| name == HOSTS)?;
+    hosts.split(',').map(|host| host.parse().ok()).collect()
 }

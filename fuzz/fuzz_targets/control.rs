@@ -1,4 +1,4 @@
-//! Control messages: arbitrary bytes never panic, what decodes is a message that encodes and decodes to itself, and
+//! Control messages and those of agents: arbitrary bytes never panic, what decodes is a message that encodes and decodes to itself, and
 //! what a launcher makes of any messages of its ranks ends without a panic. Run it with `-malloc_limit_mb=16`: bytes
 //! must not make the decoder allocate more than the longest message has.
 
@@ -11,6 +11,7 @@ use ft_comm::WATCHDOG;
 use ft_comm::proto::arbiter::{Arbiter, Config, OnFailure};
 use ft_comm::proto::member::Member;
 use ft_comm::time::Time;
+use ft_comm::wire::agent::{FromAgent, ToAgent};
 use ft_comm::wire::control::{CONTROL_BYTES_MAX, ToArbiter, ToRank, decode, encode};
 use libfuzzer_sys::fuzz_target;
 use serde::Serialize;
@@ -52,6 +53,7 @@ fn config() -> Config {
         compute: RANKS as usize,
         total: RANKS as usize,
         on_failure: OnFailure::Rebuild,
+        spares: 0,
         max_restarts: 3,
         interval: Duration::from_millis(100),
         timeout: Duration::from_secs(1),
@@ -65,6 +67,11 @@ fuzz_target!(|bytes: &[u8]| {
     let [to_rank, cut, bytes @ ..] = bytes else { return };
     let cut = usize::from(*cut);
     let mut now = Time(0);
+    match to_rank & 6 {
+        2 => return messages(bytes, cut, |_: ToAgent| ()),
+        4 => return messages(bytes, cut, |_: FromAgent| ()),
+        _ => {}
+    }
     if to_rank & 1 == 1 {
         let mut member = Member::new(now);
         messages(bytes, cut, |message: ToRank| {

@@ -168,7 +168,7 @@ impl Checkpointer {
     /// # Errors
     /// Nothing fits.
     pub fn lay_out_anew(&mut self, world: &World) -> Result<(), CheckpointError> {
-        let (layout, given_up) = reduced(&self.scheme, world.size())?;
+        let (layout, given_up) = reduced(&self.scheme, world.size(), world.hosts().as_deref())?;
         self.stats.degraded = given_up;
         let placement = Placement::new(world, layout, self.ledger.next_epoch())?;
         if self.has_committed() {

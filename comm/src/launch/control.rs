@@ -1,11 +1,13 @@
-//! The launcher's end of one rank's control link. Never blocks.
+//! One end of a link between the launcher and a rank or an agent: whole messages in both directions. Never blocks.
 
 use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
 
+use rustix::event::{PollFd, PollFlags};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use socket2::Socket;
 
-use crate::wire::control::{ToArbiter, ToRank, decode, encode};
+use crate::wire::control::{decode, encode};
 
 #[derive(Debug)]
 pub(super) struct Control {
@@ -19,15 +21,18 @@ impl Control {
         Self { stream, incoming: Vec::new(), outgoing: Vec::new() }
     }
 
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
+    /// What to wait for.
+    pub(super) fn poll(&self) -> PollFd<'_> {
+        let flags = if self.outgoing.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
+        PollFd::new(&self.stream, flags)
     }
 
-    pub(super) fn is_blocked(&self) -> bool {
-        !self.outgoing.is_empty()
+    /// Bytes that the other side has not taken yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.outgoing.len()
     }
 
-    pub(super) fn send(&mut self, message: &ToRank) {
+    pub(super) fn send<M: Serialize>(&mut self, message: &M) {
         encode(message, &mut self.outgoing);
     }
 
@@ -44,7 +49,7 @@ impl Control {
     }
 
     /// Hands every message that has come to `handle`; false when the link is closed or garbled.
-    pub(super) fn receive(&mut self, mut handle: impl FnMut(ToArbiter)) -> bool {
+    pub(super) fn receive<M: DeserializeOwned>(&mut self, mut handle: impl FnMut(M)) -> bool {
         let mut buffer = [0; 16 << 10];
         let open = loop {
             match self.stream.read(&mut buffer) {

@@ -1,4 +1,4 @@
-//! The door through which processes are started: on this host.
+//! Starting, signalling and ending processes of this host.
 //!
 //! Every process leads a process group of its own, so that a signal of the terminal reaches the launcher
 //! only and a kill reaches the children of a rank too. It stays in the launcher's session: a session of its
@@ -14,6 +14,9 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitSta
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 
 use crate::proto::arbiter::Exit;
+
+/// Environment of every process that is started here: the number of the process that has started it.
+const ENV_PARENT: &str = "FTRUN_PARENT";
 
 #[derive(Debug)]
 pub(super) struct Process {
@@ -32,12 +35,13 @@ pub(super) struct Started {
 pub(super) fn start(
     program: &Path,
     args: &[OsString],
-    environment: &[(&str, String)],
+    environment: &[(String, String)],
     stdin: Stdio,
 ) -> std::io::Result<Started> {
     let mut child = Command::new(program)
         .args(args)
         .envs(environment.iter().map(|(name, value)| (name, value)))
+        .env(ENV_PARENT, std::process::id().to_string())
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -118,20 +122,17 @@ pub(super) fn end_orphans() -> bool {
     }
 }
 
-/// Binds the life of this process to that of the launcher with process number `launcher`, which started it:
-/// when the launcher dies, in whatever way, the kernel kills this process. Survives `exec`.
+/// Binds the life of this process to that of the launcher, or of the agent, that started it: when that dies, in
+/// whatever way, the kernel kills this process. Survives `exec`.
 ///
 /// # Errors
 /// The launcher is gone already.
-pub fn die_with_launcher(launcher: u32) -> Result<(), String> {
+pub fn die_with_launcher() -> Result<(), String> {
+    let launcher = std::env::var(ENV_PARENT).ok().and_then(|number| number.parse::<u32>().ok());
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| error.to_string())?;
-    let parent = rustix::process::getppid().map(Pid::as_raw_nonzero);
-    if parent.is_some_and(|parent| parent.get().unsigned_abs() == launcher) {
-        Ok(())
-    } else {
-        Err("the launcher is gone".into())
-    }
+    let parent = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get().unsigned_abs());
+    if parent.is_some() && parent == launcher { Ok(()) } else { Err("the launcher is gone".into()) }
 }
 
 #[cfg(test)]

@@ -1,18 +1,20 @@
 //! Forwards the launcher's standard input to rank 0, and to its replacement after its death.
 
+use std::fs::File;
 use std::io::{IsTerminal, Read, Write};
-use std::process::ChildStdin;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
 #[derive(Debug, Default)]
 pub(super) struct Forwarder {
-    target: Arc<Mutex<Option<ChildStdin>>>,
+    target: Arc<Mutex<Option<File>>>,
     running: bool,
 }
 
 impl Forwarder {
-    pub(super) fn forward_to(&mut self, stdin: ChildStdin) {
-        *self.target.lock().unwrap_or_else(PoisonError::into_inner) = Some(stdin);
+    /// Everything that is read from now on goes into this pipe.
+    pub(super) fn forward_to(&mut self, stdin: OwnedFd) {
+        *self.target.lock().unwrap_or_else(PoisonError::into_inner) = Some(stdin.into());
         if !std::mem::replace(&mut self.running, true) {
             if in_background() {
                 // Reading the terminal would stop the launcher.
@@ -30,7 +32,7 @@ fn in_background() -> bool {
     stdin.is_terminal() && rustix::termios::tcgetpgrp(&stdin).ok() != Some(rustix::process::getpgrp())
 }
 
-fn forward(target: &Mutex<Option<ChildStdin>>) {
+fn forward(target: &Mutex<Option<File>>) {
     let mut buffer = [0; 8 << 10];
     loop {
         let count = std::io::stdin().lock().read(&mut buffer).unwrap_or(0);

@@ -35,6 +35,7 @@ use crate::time::Time;
 use crate::wire::control::{ToArbiter, ToRank, Welcome};
 
 mod agreements;
+mod hosts;
 mod job;
 mod losses;
 mod pool;

@@ -7,7 +7,7 @@
 //! in processes of the same user only. Nothing that a stranger sends reaches beyond its own connection.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
@@ -63,12 +63,12 @@ pub struct Doorman {
 }
 
 impl Doorman {
-    /// Listens at an ephemeral port of the loopback interface.
+    /// Listens at an ephemeral port of this host's address `at`; of all its addresses if that is unspecified.
     ///
     /// # Errors
     /// The operating system refuses the socket.
-    pub fn listen(key: JobKey, me: PeerId) -> std::io::Result<Self> {
-        let tcp = listener(&SocketAddr::from(([127, 0, 0, 1], 0)).into())?;
+    pub fn listen(key: JobKey, me: PeerId, at: IpAddr) -> std::io::Result<Self> {
+        let tcp = listener(&SocketAddr::new(at, 0).into())?;
         Ok(Self { key, me, tcp, unix: None, pending: Vec::new(), refused: 0 })
     }
 
@@ -79,7 +79,7 @@ impl Doorman {
     /// # Errors
     /// The operating system refuses a socket.
     pub fn listen_for_links(key: JobKey, me: PeerId, options: &LinkOptions) -> std::io::Result<Self> {
-        let mut doorman = Self::listen(key, me)?;
+        let mut doorman = Self::listen(key, me, options.listen)?;
         if options.carrier == Carrier::Auto {
             let name = format!("ftrun-{}-{}-{}", hex(&doorman.key.job), me.0, hex(&nonce()[..8]));
             doorman.unix = Some((listener(&abstract_socket(&name)?)?, name));

@@ -21,7 +21,8 @@ pub use accept::{Accepted, Doorman};
 pub use address::{Address, AddressError};
 pub use congestion::{Congestion, ENV_CONGESTION};
 pub use connect::connect;
-pub use options::{Carrier, ENV_HOST, ENV_TRANSPORT, ENV_WAIT, HOST_OF_LAUNCHER, LinkOptions};
+pub(crate) use options::is_label;
+pub use options::{Carrier, ENV_HOST, ENV_LISTEN, ENV_TRANSPORT, ENV_WAIT, HOST_OF_LAUNCHER, LinkOptions};
 pub use patience::{Patience, Waiting};
 
 /// Pieces of memory that one call may send from or receive into (`IOV_MAX` of Linux).

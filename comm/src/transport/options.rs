@@ -1,12 +1,15 @@
 //! What the launcher tells a process about the links to its peers, through the environment.
 
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
 use super::{Congestion, Waiting};
 
 /// Environment: the label of the host that the process runs on. Processes with the same label are on one host.
 pub const ENV_HOST: &str = "FTRUN_HOST";
+/// Environment: the address of the host at which the process accepts links; not set, it is the loopback interface.
+pub const ENV_LISTEN: &str = "FTRUN_LISTEN";
 /// Environment: what carries links, as [`Carrier`] is written.
 pub const ENV_TRANSPORT: &str = "FTRUN_TRANSPORT";
 /// Environment: how blocked callers wait, as [`Waiting`] is written.
@@ -56,6 +59,8 @@ impl FromStr for Carrier {
 pub struct LinkOptions {
     /// The label of its host.
     pub host: String,
+    /// The address of its host at which it accepts links over TCP.
+    pub listen: IpAddr,
     /// What carries its links.
     pub carrier: Carrier,
     /// How its callers wait.
@@ -76,8 +81,10 @@ impl LinkOptions {
         if !is_label(&host) {
             return Err(format!("{ENV_HOST}: not a label of a host"));
         }
+        let listen = variable(ENV_LISTEN).map_or(Ok(IpAddr::from(Ipv4Addr::LOCALHOST)), |text| text.parse());
         Ok(Self {
             host,
+            listen: listen.map_err(|_| format!("{ENV_LISTEN}: not an address of a host"))?,
             carrier: value(ENV_TRANSPORT)?.parse().map_err(named(ENV_TRANSPORT))?,
             waiting: value(ENV_WAIT)?.parse().map_err(named(ENV_WAIT))?,
             congestion: Congestion::from_environment()?,
@@ -86,7 +93,7 @@ impl LinkOptions {
 }
 
 /// Whether `text` can be the label of a host: a word of visible ASCII characters.
-pub(super) fn is_label(text: &str) -> bool {
+pub(crate) fn is_label(text: &str) -> bool {
     (1..=LABEL_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
@@ -100,6 +107,21 @@ mod tests {
             let found = variables.iter().find(|(known, value)| *known == name && *value != "-");
             found.map(|(_, value)| (*value).to_owned())
         })
+    }
+
+    #[test]
+    fn links_are_accepted_at_the_address_that_is_named() {
+        let read = |listen: Option<&str>| {
+            LinkOptions::from_environment(|name| match name {
+                ENV_HOST => Some("there".to_owned()),
+                ENV_TRANSPORT | ENV_WAIT => Some("auto".to_owned()),
+                ENV_LISTEN => listen.map(str::to_owned),
+                _ => None,
+            })
+        };
+        assert_eq!(read(None).unwrap().listen, IpAddr::from([127, 0, 0, 1]));
+        assert_eq!(read(Some("127.0.0.3")).unwrap().listen, IpAddr::from([127, 0, 0, 3]));
+        assert_eq!(read(Some("there")).unwrap_err(), "FTRUN_LISTEN: not an address of a host");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod common;
 mod conformance;
 mod disk;
 mod examples;
+mod hosts;
 mod invariant9;
 mod kills;
 mod lifecycle;

@@ -46,7 +46,7 @@ fn seven_of_eight_die_one_after_another_in_a_bag_of_tasks() {
 fn what_is_left_of_the_scheme_is_told() {
     let cg = "cg --poisson 12";
     let answer = run(&format!("-n 4 {cg}")).report().answer().to_owned();
-    let mut degraded = |options: &str| {
+    let degraded = |options: &str| {
         let outcome = run(&format!("-n 4 --on-failure shrink {options} {cg}"));
         assert_eq!(outcome.report().answer(), answer, "{outcome}");
         outcome.report().0["degraded"].clone()

@@ -1,6 +1,7 @@
 //! The sockets of processes, as the kernel lists them.
 
 use std::collections::HashSet;
+use std::net::Ipv4Addr;
 
 use rustix::process::Pid;
 
@@ -18,6 +19,10 @@ pub(crate) enum Door {
 pub(crate) struct Sockets {
     /// Those that listen.
     pub(crate) doors: Vec<Door>,
+    /// The addresses of those that listen for TCP.
+    pub(crate) addresses: Vec<Ipv4Addr>,
+    /// The addresses of the other ends of TCP connections.
+    pub(crate) others: Vec<Ipv4Addr>,
     /// Number of TCP connections.
     pub(crate) tcp: usize,
     /// Number of connections by Unix sockets.
@@ -42,8 +47,14 @@ pub(crate) fn sockets(processes: &[Pid]) -> Sockets {
         let port = u16::from_str_radix(address.split_once(':').unwrap().1, 16).unwrap();
         match state {
             _ if !inodes.contains(inode) => {}
-            "0A" => found.doors.push(Door::Tcp(port)),
-            _ => found.tcp += 1,
+            "0A" => {
+                found.doors.push(Door::Tcp(port));
+                found.addresses.push(ip(address));
+            }
+            _ => {
+                found.tcp += 1;
+                found.others.push(ip(columns[2]));
+            }
         }
     }
     for line in table("unix") {
@@ -58,6 +69,12 @@ pub(crate) fn sockets(processes: &[Pid]) -> Sockets {
         }
     }
     found
+}
+
+/// The address in front of the colon, whose bytes the kernel writes as a number of this machine.
+fn ip(text: &str) -> Ipv4Addr {
+    let number = u32::from_str_radix(text.split_once(':').unwrap().0, 16).unwrap();
+    number.to_ne_bytes().into()
 }
 
 /// Whether a Unix socket of this name is there, whosever it is.

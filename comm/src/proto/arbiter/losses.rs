@@ -77,7 +77,7 @@ impl Arbiter {
     }
 
     /// Whether the process that is gone was a spare.
-    fn spare_gone(&mut self, now: Time, peer: PeerId, cause: &str) -> bool {
+    pub(super) fn spare_gone(&mut self, now: Time, peer: PeerId, cause: &str) -> bool {
         let was_spare = self.pool.gone(peer, now);
         if was_spare && !self.over {
             self.record(self.pool.account(Some(cause.to_owned())));
@@ -85,7 +85,7 @@ impl Arbiter {
         was_spare
     }
 
-    fn end_when_all_are_gone(&mut self) {
+    pub(super) fn end_when_all_are_gone(&mut self) {
         if self.living().all(|chair| chair.phase == Phase::Gone) {
             let (code, text) = (self.exit_code, std::mem::take(&mut self.exit_text));
             self.end(code, text);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::fault::KillSpec;
 
+mod hosts;
 mod links;
 mod modes;
 mod spares;

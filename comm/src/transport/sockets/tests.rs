@@ -35,7 +35,8 @@ struct Process {
 impl Process {
     fn start(peer: u32, key: &JobKey, host: &str, carrier: Carrier) -> Self {
         let (peer, waiting, congestion) = (PeerId(peer), Waiting::Auto, Congestion::Auto);
-        let options = LinkOptions { host: host.to_owned(), carrier, waiting, congestion };
+        let listen = [127, 0, 0, 1].into();
+        let options = LinkOptions { host: host.to_owned(), listen, carrier, waiting, congestion };
         let mut doorman = Doorman::listen_for_links(key.clone(), peer, &options).unwrap();
         let address = doorman.address(host).unwrap().to_string();
         let (links, inbox) = crossbeam_channel::unbounded();
@@ -405,6 +406,7 @@ fn a_peer_that_answers_nothing_is_given_up_when_news_come() {
         // It listens, but nobody serves its handshakes.
         let options = LinkOptions {
             host: "here".to_owned(),
+            listen: [127, 0, 0, 1].into(),
             carrier,
             waiting: Waiting::Auto,
             congestion: Congestion::Auto,

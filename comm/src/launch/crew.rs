@@ -1,0 +1,199 @@
+//! The processes of this host, as the launcher or an agent starts them: their lifelines, what they print, how they end.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
+
+use super::GRACE;
+use super::pipes::{Lines, Pipes};
+use super::process::{self, Process, Started};
+use super::vigil::Vigil;
+use crate::binding::{self, Binding, ENV_CORES};
+use crate::lifeline::{ENV_LIFELINE, Lifeline};
+use crate::proto::arbiter::Exit;
+use crate::rank::PeerId;
+use crate::time::Clock;
+use crate::transport::timespec;
+use crate::wire::agent::Share;
+
+/// What every process of the job runs.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) program: PathBuf,
+    pub(super) args: Vec<OsString>,
+    /// What all of them find in their environment.
+    pub(super) environment: Vec<(String, String)>,
+}
+
+/// A process has ended, or is about to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Death {
+    /// It does nothing any more, but it takes a while until it has ended.
+    Dying(PeerId, Exit),
+    /// It was waited for.
+    Gone(PeerId, Exit),
+}
+
+#[derive(Debug)]
+pub(super) struct Crew {
+    processes: HashMap<PeerId, Process>,
+    pipes: Pipes,
+    vigil: Vigil,
+    /// Rung when a child has ended.
+    child: UnixStream,
+    /// `/dev/null`, opened once: between a death and the resumption no file is opened.
+    null: File,
+}
+
+/// A stream that becomes readable when the signal comes.
+pub(super) fn bell(signal: i32) -> std::io::Result<UnixStream> {
+    let (ours, theirs) = UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    signal_hook::low_level::pipe::register(signal, theirs)?;
+    Ok(ours)
+}
+
+/// Whether a signal has come since the last call.
+pub(super) fn rang(stream: &UnixStream) -> bool {
+    matches!((&*stream).read(&mut [0; 64]), Ok(count) if count > 0)
+}
+
+impl Crew {
+    /// Nobody yet. From now on this process adopts orphans among its descendants.
+    pub(super) fn new() -> std::io::Result<Self> {
+        process::adopt_orphans();
+        Ok(Self {
+            processes: HashMap::new(),
+            pipes: Pipes::default(),
+            vigil: Vigil::new()?,
+            child: bell(signal_hook::consts::SIGCHLD)?,
+            null: File::open("/dev/null")?,
+        })
+    }
+
+    /// Starts a process of the job, which has standard input if it `reads`.
+    pub(super) fn start(
+        &mut self,
+        peer: PeerId,
+        task: &Task,
+        reads: bool,
+        share: Option<Share>,
+    ) -> std::io::Result<Option<ChildStdin>> {
+        let mut environment = task.environment.clone();
+        let mut set = |name: &str, value: String| environment.push((name.to_owned(), value));
+        set(crate::ENV_PEER, peer.0.to_string());
+        // Where the system has none, deaths are noticed later.
+        let lifeline = Lifeline::new().ok();
+        if let Some((_, file)) = &lifeline {
+            set(ENV_LIFELINE, file.as_raw_fd().to_string());
+        }
+        share.and_then(cores).into_iter().for_each(|cores| set(ENV_CORES, cores));
+        let stdin = if reads { Stdio::piped() } else { self.null.try_clone()?.into() };
+        let stdin = self.begin(peer, &task.program, &task.args, &environment, stdin)?;
+        if let Some((line, _)) = lifeline {
+            self.vigil.watch(peer, line);
+        }
+        Ok(stdin)
+    }
+
+    /// Starts any process.
+    pub(super) fn begin(
+        &mut self,
+        peer: PeerId,
+        program: &Path,
+        args: &[OsString],
+        environment: &[(String, String)],
+        stdin: Stdio,
+    ) -> std::io::Result<Option<ChildStdin>> {
+        let Started { process, stdout, stderr, stdin } = process::start(program, args, environment, stdin)?;
+        self.processes.insert(peer, process);
+        self.pipes.add(peer, stdout, stderr);
+        Ok(stdin)
+    }
+
+    /// Binds a process that runs already to its cores.
+    pub(super) fn bind(&self, peer: PeerId, share: Share) {
+        let pid = self.processes.get(&peer).and_then(Process::pid);
+        if let (Some(pid), Some(cores)) = (pid, cores(share)) {
+            binding::bind(Some(pid), &cores);
+        }
+    }
+
+    /// Sends a signal to a process and its children.
+    pub(super) fn signal(&self, peer: PeerId, signal: Signal) {
+        self.processes.get(&peer).into_iter().for_each(|process| process.signal(signal));
+    }
+
+    pub(super) fn signal_all(&self, signal: Signal) {
+        self.processes.values().for_each(|process| process.signal(signal));
+    }
+
+    /// Ends all processes and waits for them.
+    pub(super) fn kill_all(&mut self) {
+        self.signal_all(Signal::KILL);
+        self.processes.drain().for_each(|(_, process)| process.wait());
+    }
+
+    pub(super) fn has(&self, peer: PeerId) -> bool {
+        self.processes.contains_key(&peer)
+    }
+
+    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        [self.child.as_fd(), self.vigil.fd()].into_iter()
+    }
+
+    /// Where processes print to.
+    pub(super) fn pipes(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.pipes.fds()
+    }
+
+    pub(super) fn pump(&mut self, lines: Lines<'_>) {
+        self.pipes.pump(lines);
+    }
+
+    /// Hands on what is left of what was printed.
+    pub(super) fn finish(&mut self, lines: Lines<'_>) {
+        self.pipes.finish(lines);
+    }
+
+    /// Who has died since the last call.
+    pub(super) fn deaths(&mut self) -> Vec<Death> {
+        let dying = |peer| Some(Death::Dying(peer, self.processes.get(&peer)?.ending()?));
+        let mut deaths: Vec<Death> = self.vigil.dead().into_iter().filter_map(dying).collect();
+        if rang(&self.child) {
+            let ended = self.processes.iter_mut().filter_map(|(peer, p)| Some((*peer, p.ended()?)));
+            let ended: Vec<(PeerId, Exit)> = ended.collect();
+            for (peer, exit) in ended {
+                self.processes.remove(&peer);
+                self.vigil.forget(peer);
+                deaths.push(Death::Gone(peer, exit));
+            }
+        }
+        deaths
+    }
+
+    /// Waits, not for long, until no descendant of this process is left.
+    pub(super) fn end_orphans(&self) {
+        let clock = Clock::start();
+        let until = clock.now().after(GRACE);
+        while process::end_orphans() && clock.now() < until {
+            let mut fds = [PollFd::new(&self.child, PollFlags::IN)];
+            let _ = rustix::event::poll(&mut fds, Some(&timespec(Duration::from_millis(5))));
+            rang(&self.child);
+        }
+    }
+}
+
+fn cores(share: Share) -> Option<String> {
+    let (index, count) = (share.index as usize, share.count as usize);
+    Binding::Auto.share(index, count, &binding::cores()).map(binding::text)
+}

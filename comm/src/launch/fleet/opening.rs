@@ -1,0 +1,118 @@
+//! The start: an agent on every other host.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::time::Duration;
+
+use super::{Door, Fleet};
+use crate::launch::crew::{Crew, Task};
+use crate::launch::invitation::Invitation;
+use crate::launch::order::{LaunchError, Order};
+use crate::launch::reach::Reach;
+use crate::launch::remote::{Remote, command};
+use crate::proto::detector::Detector;
+use crate::rank::PeerId;
+use crate::time::Time;
+use crate::transport::{ENV_CONGESTION, ENV_HOST, ENV_LISTEN, ENV_TRANSPORT, ENV_WAIT, HOST_OF_LAUNCHER};
+use crate::wire::agent::{Site, ToAgent};
+use crate::wire::handshake::JobKey;
+
+/// Longest time until an agent that is started has come to the launcher.
+pub(super) const AGENT_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Fleet {
+    /// Starts an agent on every other host; they have not come when this returns.
+    ///
+    /// # Errors
+    /// An agent cannot be started.
+    pub(in crate::launch) fn new(
+        order: &Order,
+        key: &JobKey,
+        port: u16,
+        reach: &Reach,
+        now: Time,
+    ) -> Result<Self, LaunchError> {
+        let mut environment = vec![
+            (ENV_TRANSPORT.into(), order.carrier.to_string()),
+            (ENV_WAIT.into(), order.waiting.to_string()),
+        ];
+        let config = &order.config;
+        let mut fleet = Self {
+            crew: Crew::new()?,
+            cluster: order.cluster.clone(),
+            doors: vec![],
+            placement: order.cluster.place(config.total),
+            binding: order.binding,
+            homes: HashMap::new(),
+            inputs: HashMap::new(),
+            inflow: None,
+            detector: Detector::new(config.timeout, now),
+            interval: config.interval,
+            timeout: config.timeout,
+            beat_due: now,
+            task: Task { program: order.program.clone(), args: order.args.clone(), environment: vec![] },
+        };
+        // Ranks here inherit what this process has; others have to be told.
+        let congestion = std::env::var(ENV_CONGESTION).map(|value| (ENV_CONGESTION.to_owned(), value));
+        let there = environment.iter().cloned().chain(congestion).collect();
+        let site = Site {
+            program: bytes(&order.program),
+            args: order.args.iter().map(bytes).collect(),
+            folder: bytes(std::env::current_dir()?),
+            environment: there,
+            heartbeat_ms: config.interval.as_millis() as u64,
+            timeout_ms: config.timeout.as_millis() as u64,
+        };
+        for (at, ip) in reach.launcher.iter().enumerate() {
+            let door = fleet.open(order, at, key, SocketAddr::new(*ip, port), &site, now)?;
+            fleet.doors.push(door);
+        }
+        environment.extend([
+            (crate::ENV_LAUNCHER.into(), SocketAddr::new([127, 0, 0, 1].into(), port).to_string()),
+            (crate::ENV_KEY.into(), key.to_text()),
+            (ENV_HOST.into(), HOST_OF_LAUNCHER.to_owned()),
+            (ENV_LISTEN.into(), reach.own.to_string()),
+        ]);
+        fleet.task.environment = environment;
+        Ok(fleet)
+    }
+
+    fn open(
+        &mut self,
+        order: &Order,
+        at: usize,
+        key: &JobKey,
+        launcher: SocketAddr,
+        site: &Site,
+        now: Time,
+    ) -> Result<Door, LaunchError> {
+        let host = self.cluster.hosts()[at].name.clone();
+        if host == HOST_OF_LAUNCHER {
+            return Ok(Door::Here);
+        }
+        // Ranks count from the other end.
+        let peer = PeerId(u32::MAX - u32::try_from(at).expect("hosts are few"));
+        let mut args: Vec<OsString> = vec![host.clone().into()];
+        args.extend(command(&order.program, order.agent));
+        let exec = self.cluster.exec().clone();
+        let words: Vec<String> = std::iter::once(exec.as_os_str())
+            .chain(args.iter().map(|arg| &**arg))
+            .map(|w| w.display().to_string())
+            .collect();
+        let mut remote = Remote::new(peer, host.clone(), words.join(" "), now.after(AGENT_TIMEOUT));
+        let started = self.crew.begin(peer, &exec, &args, &[], Stdio::piped());
+        let stdin = started.map_err(|error| remote.refused(&error.to_string()))?;
+        let invitation = Invitation { key: key.clone(), peer, launcher, host };
+        // It fits into the pipe. If nobody reads it, the end of the command says so.
+        let _ = stdin.map(|mut stdin| stdin.write_all(invitation.to_text().as_bytes()));
+        remote.send(ToAgent::Site(site.clone()));
+        Ok(Door::Agent(Box::new(remote)))
+    }
+}
+
+fn bytes(text: impl Into<OsString>) -> Vec<u8> {
+    text.into().into_encoded_bytes()
+}

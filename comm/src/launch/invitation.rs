@@ -1,0 +1,83 @@
+//! What an agent is told on its standard input: with it comes the key of the job, which no command line, no file and no
+//! environment of the command that starts it has in it.
+
+use std::net::SocketAddr;
+
+use crate::rank::PeerId;
+use crate::transport::is_label;
+use crate::wire::handshake::JobKey;
+
+/// Version of what launcher and agents say to each other.
+const VERSION: &str = concat!("ftrun-agent-", env!("CARGO_PKG_VERSION"));
+
+/// See the module. As text: one line of words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Invitation {
+    pub(super) key: JobKey,
+    /// The number of the agent.
+    pub(super) peer: PeerId,
+    /// Where the launcher listens, as seen from the agent's host.
+    pub(super) launcher: SocketAddr,
+    /// The name of the host.
+    pub(super) host: String,
+}
+
+impl Invitation {
+    pub(super) fn to_text(&self) -> String {
+        format!("{VERSION} {} {} {} {}\n", self.key.to_text(), self.peer.0, self.launcher, self.host)
+    }
+
+    /// # Errors
+    /// The line is none, or of another version.
+    pub(super) fn from_text(line: &str) -> Result<Self, String> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [VERSION, key, peer, launcher, host] => {
+                let key = JobKey::from_text(key);
+                let invitation = || {
+                    Some(Self {
+                        key: key?,
+                        peer: PeerId(peer.parse().ok()?),
+                        launcher: launcher.parse().ok()?,
+                        host: is_label(host).then(|| host.to_owned())?,
+                    })
+                };
+                invitation().ok_or_else(|| "the launcher's invitation cannot be read".to_owned())
+            }
+            [other, ..] if other.starts_with("ftrun-agent-") => {
+                Err(format!("the launcher speaks {other}, this host has {VERSION}"))
+            }
+            _ => Err("no launcher has invited this process on its standard input".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let invitation = Invitation {
+            key: JobKey { job: [3; 16], key: [0xab; 32] },
+            peer: PeerId(u32::MAX),
+            launcher: "[::1]:4000".parse().unwrap(),
+            host: "me@there".into(),
+        };
+        let text = invitation.to_text();
+        assert_eq!(Invitation::from_text(&text), Ok(invitation));
+        for (text, complaint) in [
+            ("", "no launcher has invited this process on its standard input"),
+            ("hello\n", "no launcher has invited this process on its standard input"),
+            (&text.replace("4000", "port"), "the launcher's invitation cannot be read"),
+            (&text.replace("abab", "ab"), "the launcher's invitation cannot be read"),
+            (
+                &text.replacen(VERSION, "ftrun-agent-9999", 1),
+                "the launcher speaks ftrun-agent-9999, this host has",
+            ),
+        ] {
+            let error = Invitation::from_text(text).unwrap_err();
+            assert!(error.starts_with(complaint), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What is to be launched, and how it ended.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::cluster::Cluster;
+use super::ledger::Failure;
+use crate::binding::Binding;
+use crate::proto::arbiter::Config;
+use crate::transport::{Carrier, Waiting};
+
+/// What is to be launched.
+#[derive(Debug)]
+pub struct Order {
+    /// The program of every rank; on other hosts it is where it is on this one.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// The one argument with which the same program calls [`agent`](super::agent), on other hosts: a plain word.
+    pub agent: &'static str,
+    /// Where the ranks run.
+    pub cluster: Cluster,
+    /// The job.
+    pub config: Config,
+    /// Standard output of the ranks goes to standard error, as the launcher's own is kept for a report.
+    pub output_to_stderr: bool,
+    /// Each line of output is prefixed with its rank.
+    pub tag_output: bool,
+    /// What carries the links between ranks.
+    pub carrier: Carrier,
+    /// How blocked callers wait.
+    pub waiting: Waiting,
+    /// Whether ranks are bound to cores.
+    pub binding: Binding,
+}
+
+/// How a job ended.
+#[derive(Debug)]
+pub struct Ending {
+    /// Exit status.
+    pub code: i32,
+    /// Cause, empty if all went well.
+    pub message: String,
+    /// What the ranks reported when they were done, by rank; empty if the job did not get there.
+    pub outputs: Vec<Vec<u8>>,
+    /// Failures and repairs.
+    pub failures: Vec<Failure>,
+    /// Positions of injected failures that did not fire.
+    pub unfired: Vec<usize>,
+    /// Spares that have taken a rank.
+    pub spares_used: u32,
+    /// Random kills that had to wait until redundancy was whole again.
+    pub postponed: u32,
+    /// Connections of strangers that were refused.
+    pub strangers: u64,
+    /// Wall time.
+    pub elapsed: Duration,
+}
+
+/// The job could not be launched.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// A program could not be started.
+    #[error("cannot start {}: {why}", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// Why, and on which host if it is another one.
+        why: String,
+    },
+    /// Nothing can be started on a host.
+    #[error("cannot start anything on host {host}: {why} (command: {command})")]
+    Host {
+        /// The host.
+        host: String,
+        /// The command that was to start an agent there.
+        command: String,
+        /// What came of it.
+        why: String,
+    },
+    /// The operating system refuses something that the launcher needs.
+    #[error("cannot set up the job: {0}")]
+    System(#[from] std::io::Error),
+}

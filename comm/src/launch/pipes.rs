@@ -1,0 +1,84 @@
+//! What processes of this host print, in whole lines.
+
+use std::io::ErrorKind;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{ChildStderr, ChildStdout};
+
+use crate::rank::PeerId;
+
+/// A line that is longer than this is forwarded in pieces.
+const LINE_BYTES_MAX: usize = 64 << 10;
+/// Pieces of 16 KiB that are read of one process before others have their turn: more than a pipe holds.
+const TURN: usize = 128;
+
+#[derive(Debug)]
+struct Stream {
+    peer: PeerId,
+    error: bool,
+    fd: OwnedFd,
+    partial: Vec<u8>,
+}
+
+/// Lines of a process: who, whether to standard error, and the lines, each with its end.
+pub(super) type Lines<'a> = &'a mut dyn FnMut(PeerId, bool, Vec<u8>);
+
+#[derive(Debug, Default)]
+pub(super) struct Pipes {
+    streams: Vec<Stream>,
+}
+
+impl Pipes {
+    pub(super) fn add(&mut self, peer: PeerId, stdout: ChildStdout, stderr: ChildStderr) {
+        let stream = |error, fd| Stream { peer, error, fd, partial: vec![] };
+        self.streams.push(stream(false, stdout.into()));
+        self.streams.push(stream(true, stderr.into()));
+    }
+
+    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.streams.iter().map(|stream| stream.fd.as_fd())
+    }
+
+    /// Hands on what has come.
+    pub(super) fn pump(&mut self, lines: Lines<'_>) {
+        self.streams.retain_mut(|stream| stream.pump(lines));
+    }
+
+    /// Hands on the rest; lines that never ended end here.
+    pub(super) fn finish(&mut self, lines: Lines<'_>) {
+        self.pump(lines);
+        self.streams.drain(..).for_each(|mut stream| stream.end(lines));
+    }
+}
+
+impl Stream {
+    /// False when there will be no more.
+    fn pump(&mut self, lines: Lines<'_>) -> bool {
+        let mut buffer = [0; 16 << 10];
+        for _ in 0..TURN {
+            let count = match rustix::io::read(&self.fd, &mut buffer).map_err(std::io::Error::from) {
+                Ok(0) => {
+                    self.end(lines);
+                    return false;
+                }
+                Ok(count) => count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return error.kind() == ErrorKind::WouldBlock,
+            };
+            self.partial.extend_from_slice(&buffer[..count]);
+            let whole = self.partial.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1);
+            let whole = whole.or((self.partial.len() > LINE_BYTES_MAX).then_some(self.partial.len()));
+            if let Some(whole) = whole {
+                lines(self.peer, self.error, self.partial.drain(..whole).collect());
+            }
+        }
+        true
+    }
+
+    fn end(&mut self, lines: Lines<'_>) {
+        if !self.partial.is_empty() {
+            let mut line = std::mem::take(&mut self.partial);
+            line.push(b'\n');
+            lines(self.peer, self.error, line);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Signals to the launcher, as streams to wait for.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::process::Signal;
+
+use super::crew::{bell, rang};
+
+pub(super) struct Signals {
+    end: Vec<(Signal, UnixStream)>,
+    stop: UnixStream,
+}
+
+impl Signals {
+    pub(super) fn new() -> std::io::Result<Self> {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+        let end = [(SIGINT, Signal::INT), (SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP)];
+        // Under nohup the end of the terminal is no reason to end.
+        let end = end
+            .into_iter()
+            .filter(|(number, _)| *number != SIGHUP || !is_ignored(SIGHUP))
+            .map(|(number, signal)| Ok((signal, bell(number)?)));
+        Ok(Self { end: end.collect::<std::io::Result<_>>()?, stop: bell(SIGTSTP)? })
+    }
+
+    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        std::iter::once(self.stop.as_fd()).chain(self.end.iter().map(|(_, stream)| stream.as_fd()))
+    }
+
+    /// Signals to end that have come.
+    pub(super) fn to_end(&self) -> Vec<Signal> {
+        self.end.iter().filter(|(_, stream)| rang(stream)).map(|(signal, _)| *signal).collect()
+    }
+
+    /// Whether the terminal wants the job stopped.
+    pub(super) fn to_stop(&self) -> bool {
+        rang(&self.stop)
+    }
+}
+
+/// Whether this process was started with the signal ignored.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask & (1 << (signal - 1)) != 0
+}

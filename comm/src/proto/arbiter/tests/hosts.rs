@@ -1,0 +1,86 @@
+//! The loss of whole hosts.
+
+use super::*;
+
+const CAUSE: &str = "host b is gone";
+
+impl Job {
+    fn host_lost(&mut self, peers: &[PeerId]) {
+        self.arbiter.host_lost(self.now, peers, CAUSE);
+        self.collect();
+    }
+}
+
+#[test]
+fn all_its_ranks_are_replaced_in_one_repair() {
+    let mut job = Job::running(4);
+    job.host_lost(&[job.peer(2), job.peer(3)]);
+    let effects = job.take();
+    assert_eq!(started(&effects), [(2, 1), (3, 1)]);
+    let lost: Vec<Rank> = effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Record(Event::Lost { rank, cause, generation: Some(0) }) if cause == CAUSE => Some(*rank),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(lost, [2, 3]);
+    (0..2).for_each(|rank| job.ready(rank, 0, 0));
+    (2..4).for_each(|rank| job.join(rank));
+    let decided = Effect::Record(Event::Decided { generation: 1, failed: vec![2, 3] });
+    assert!(job.take().contains(&decided));
+}
+
+/// It may be cut off: the survivors go on only if they are at least half, or when the lease of the others is past.
+#[test]
+fn its_processes_are_not_taken_for_dead() {
+    let mut job = Job::running(3);
+    job.host_lost(&[job.peer(1), job.peer(2)]);
+    job.ready(0, 0, 0);
+    (1..3).for_each(|rank| job.join(rank));
+    let has_decided =
+        |job: &Job| job.effects.iter().any(|e| matches!(e, Effect::Record(Event::Decided { .. })));
+    assert!(!has_decided(&job));
+    job.pass(TIMEOUT * (LEASE_TIMEOUTS + 2), &[]);
+    assert!(has_decided(&job));
+}
+
+#[test]
+fn its_spares_take_no_rank() {
+    let mut job = Job::with(Config { spares: 2, ..config(2) });
+    job.join_all();
+    job.pass(Duration::from_millis(100), &[]);
+    let spares: Vec<PeerId> = job
+        .take()
+        .iter()
+        .filter_map(|effect| if let Effect::Spare(peer) = effect { Some(*peer) } else { None })
+        .collect();
+    let [near, far] = spares[..] else { panic!("two spares are started: {spares:?}") };
+    assert!(job.arbiter.connected(job.now, near) && job.arbiter.connected(job.now, far));
+    // The spare that would be next is on the host that is lost.
+    job.host_lost(&[job.peer(1), near]);
+    let effects = job.take();
+    assert!(effects.contains(&Effect::Seat { peer: far, rank: 1, incarnation: 1 }), "{effects:?}");
+    assert_eq!(started(&effects), []);
+}
+
+#[test]
+fn after_the_agreed_end_its_ranks_count_as_gone() {
+    let mut job = Job::running(3);
+    (0..3).for_each(|rank| job.done(rank, 0));
+    job.host_lost(&[job.peer(1), job.peer(2)]);
+    assert_eq!(job.ended(), None);
+    job.exits(job.peer(0), Exit::Status(0));
+    assert_eq!(job.ended(), Some((0, "")));
+}
+
+#[test]
+fn an_end_in_the_middle_is_the_end() {
+    let mut job = Job::with(Config { on_failure: OnFailure::Abort, ..config(3) });
+    job.join_all();
+    job.take();
+    job.host_lost(&[job.peer(0), job.peer(1)]);
+    let effects = job.take();
+    assert_eq!(effects.iter().filter(|effect| matches!(effect, Effect::End { .. })).count(), 1);
+    assert_eq!(effects.iter().filter(|e| matches!(e, Effect::Record(Event::Lost { .. }))).count(), 1);
+}

@@ -1,0 +1,183 @@
+//! Messages between the launcher and its agents, which start processes on other hosts: written as control messages are
+//! ([`encode`](super::control::encode)).
+
+use serde::{Deserialize, Serialize};
+
+use crate::rank::PeerId;
+
+/// Bytes of standard input that may be on their way to a process that does not read them.
+pub const INPUT_WINDOW: usize = 64 << 10;
+
+/// What an agent has to know before it starts anything. The key of the job is not among it: the agent has that already.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Site {
+    /// The program of every process, as the operating system writes paths.
+    pub program: Vec<u8>,
+    /// Its arguments.
+    pub args: Vec<Vec<u8>>,
+    /// The folder to work in.
+    pub folder: Vec<u8>,
+    /// What the processes find in their environment, besides what the agent knows itself.
+    pub environment: Vec<(String, String)>,
+    /// Milliseconds between two signs of life.
+    pub heartbeat_ms: u64,
+    /// Milliseconds of silence after which the other side is lost.
+    pub timeout_ms: u64,
+}
+
+/// A share of the cores of a host: the one at `index` of `count` equal ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// Which.
+    pub index: u32,
+    /// Of how many.
+    pub count: u32,
+}
+
+/// How a process has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ended {
+    /// With this status.
+    Status(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// From the launcher to an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ToAgent {
+    /// First message on the link.
+    Site(Site),
+    /// Alive.
+    Beat,
+    /// Start a process.
+    Start {
+        /// Under this number.
+        peer: PeerId,
+        /// It may get standard input.
+        reads: bool,
+        /// The cores that it runs on, if it is bound.
+        share: Option<Share>,
+    },
+    /// A spare has got a rank: bind it.
+    Bind {
+        /// The process.
+        peer: PeerId,
+        /// Its cores.
+        share: Share,
+    },
+    /// Send a signal.
+    Signal {
+        /// To this process and its children; none: to all.
+        to: Option<PeerId>,
+        /// The number of the signal.
+        signal: i32,
+    },
+    /// Standard input.
+    Input {
+        /// Of this process.
+        peer: PeerId,
+        /// What comes next; empty: nothing more does.
+        bytes: Vec<u8>,
+    },
+    /// The job is over: end everything and exit.
+    End,
+}
+
+/// From an agent to the launcher.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FromAgent {
+    /// Alive.
+    Beat,
+    /// Nothing can be started on this host.
+    Refused {
+        /// Why.
+        why: String,
+    },
+    /// A process could not be started.
+    NotStarted {
+        /// Which.
+        peer: PeerId,
+        /// Why.
+        why: String,
+    },
+    /// A process does nothing any more but has not ended yet.
+    Dying {
+        /// Which.
+        peer: PeerId,
+        /// How.
+        ended: Ended,
+    },
+    /// A process has ended and was waited for.
+    Gone {
+        /// Which.
+        peer: PeerId,
+        /// How.
+        ended: Ended,
+    },
+    /// Whole lines that a process has printed.
+    Output {
+        /// Which.
+        peer: PeerId,
+        /// To standard error.
+        error: bool,
+        /// The lines.
+        lines: Vec<u8>,
+    },
+    /// A process has taken standard input.
+    Taken {
+        /// Which.
+        peer: PeerId,
+        /// So many bytes of it.
+        bytes: u32,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::control::{decode, encode};
+    use proptest::prelude::*;
+
+    #[test]
+    fn messages_arrive_as_they_were_sent() {
+        let site = Site {
+            program: b"/a b/ftrun".to_vec(),
+            args: vec![b"\xff".to_vec(), vec![]],
+            folder: b"/".to_vec(),
+            environment: vec![("A".into(), "1".into())],
+            heartbeat_ms: 100,
+            timeout_ms: 1000,
+        };
+        let sent = [
+            ToAgent::Site(site),
+            ToAgent::Start { peer: PeerId(7), reads: true, share: Some(Share { index: 1, count: 2 }) },
+            ToAgent::Signal { to: None, signal: 9 },
+            ToAgent::Input { peer: PeerId(7), bytes: vec![] },
+            ToAgent::End,
+        ];
+        let mut bytes = Vec::new();
+        sent.iter().for_each(|message| encode(message, &mut bytes));
+        let got: Vec<ToAgent> = std::iter::from_fn(|| decode(&mut bytes).unwrap()).collect();
+        assert_eq!(got, sent);
+        assert!(bytes.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_safe(
+            mut bytes in proptest::collection::vec(any::<u8>(), 0..200), length in 0_u8..60, variant in 0_u8..9
+        ) {
+            let mut whole = vec![length, 0, 0, 0, variant];
+            whole.extend_from_slice(&bytes);
+            let mut twice = whole.clone();
+            while let Ok(Some(message)) = decode::<ToAgent>(&mut whole) {
+                let mut again = Vec::new();
+                encode(&message, &mut again);
+                prop_assert_eq!(decode::<ToAgent>(&mut again), Ok(Some(message)));
+            }
+            while let Ok(Some(_)) = decode::<FromAgent>(&mut twice) {}
+            while let Ok(Some(_)) = decode::<FromAgent>(&mut bytes) {}
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! Jobs on several hosts, which are loopback addresses here; a script stands for `ssh`. Hosts die as a whole, or only
+//! their agents do, or they cannot be reached.
+
+use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Pid, Signal};
+use tempfile::{TempDir, tempdir};
+
+use crate::common::{LONG, Outcome, POISSON, Run, Running, built, example, poisson_answer};
+use crate::sockets::sockets;
+
+const HOSTS: [&str; 3] = ["127.0.0.2", "127.0.0.3", "127.0.0.4"];
+/// Six ranks on three hosts, of which two at a time may be lost.
+const SIX: &str = "-n 6 --scheme rs:4+2 --hosts 127.0.0.2:2,127.0.0.3:2,127.0.0.4:2";
+/// As `ssh` does it: what follows the host is joined with blanks and given to a shell.
+const LIKE_SSH: &str = "export FT_TESTS_HOST=$1; shift; exec sh -c \"exec $*\"";
+
+/// A program in `folder` that runs `script` in a shell.
+fn program(folder: &Path, name: &str, script: &str) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// `ftrun` with these options, and a script in place of `ssh`. The folder has to live as long as the job.
+fn over(script: &str, options: &str) -> (TempDir, Run) {
+    let folder = tempdir().unwrap();
+    let exec = program(folder.path(), "exec", script);
+    let run = Run::ftrun("--launcher-exec").arg(exec);
+    (folder, options.split_whitespace().fold(run, Run::arg))
+}
+
+fn variable(process: Pid, name: &str) -> Option<String> {
+    let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+    let variables =
+        environment.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());
+    variables
+        .filter_map(|text| text.split_once('=').map(|(n, v)| (n == name).then(|| v.to_owned())))
+        .flatten()
+        .next()
+}
+
+/// The agent on `host`, and the ranks and spares there.
+fn processes_on(running: &Running, host: &str) -> (Vec<Pid>, Vec<Pid>) {
+    let there = |process: &Pid| variable(*process, "FT_TESTS_HOST").as_deref() == Some(host);
+    let processes = running.processes().into_iter().filter(there);
+    processes.partition(|process| variable(*process, "FTRUN_PEER").is_none())
+}
+
+fn send(processes: &[Pid], signal: Signal) {
+    for process in processes {
+        let _ = rustix::process::kill_process(*process, signal);
+    }
+}
+
+fn is_stopped(process: &Pid) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    status.lines().any(|line| line.starts_with("State:\tT"))
+}
+
+/// The rank that an injected failure has stopped.
+fn stopped(running: &Running) -> Pid {
+    // The signal was sent before the launcher said so; it takes a moment to arrive.
+    loop {
+        if let Some(process) = running.processes().into_iter().find(is_stopped) {
+            return process;
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn check_answer(outcome: &Outcome) {
+    let report = outcome.report();
+    assert_eq!(report.answer(), poisson_answer().answer(), "{outcome}");
+    assert_eq!(report.iterations(), poisson_answer().iterations(), "{outcome}");
+    assert_eq!(report.unfired(), [""; 0], "{outcome}");
+}
+
+#[test]
+fn the_answer_is_that_of_one_host() {
+    for script in [LIKE_SSH, "shift; exec \"$@\""] {
+        let (_folder, run) = over(script, &format!("{SIX} --json {POISSON}"));
+        let outcome = run.finish().expect(0);
+        check_answer(&outcome);
+        assert_eq!(outcome.stderr, "", "{outcome}");
+    }
+}
+
+#[test]
+fn the_program_may_be_in_any_folder() {
+    let folder = tempdir().unwrap();
+    let strange = folder.path().join("it's a \"$HOME\" & more");
+    std::fs::create_dir(&strange).unwrap();
+    std::fs::copy(built().join("ftrun"), strange.join("ftrun")).unwrap();
+    let exec = program(folder.path(), "exec", LIKE_SSH);
+    let run = Run::program(&strange.join("ftrun"), &format!("{SIX} --json --launcher-exec")).arg(exec);
+    check_answer(&POISSON.split_whitespace().fold(run, Run::arg).finish().expect(0));
+}
+
+#[test]
+fn ranks_fill_the_slots_and_listen_at_the_addresses_of_their_hosts() {
+    let (folder, run) = over(LIKE_SSH, "--json -v --spares 2 --scheme rs:2+2 --hostfile");
+    let file = folder.path().join("hosts");
+    std::fs::write(&file, "127.0.0.2 slots=2 # Open MPI\n\n127.0.0.3:1\n127.0.0.4\n").unwrap();
+    let mut running = run.arg(&file).arg(example("waiting")).open_stdin().start();
+    running.await_text("2 of 2 spares are ready");
+    // Four ranks, as many as there are slots; the spares are where the fewest processes are.
+    let mut found = Vec::new();
+    for host in HOSTS {
+        let (agents, ranks) = processes_on(&running, host);
+        assert_eq!(agents.len(), 1, "{host}");
+        for rank in &ranks {
+            assert_eq!(variable(*rank, "FTRUN_HOST").as_deref(), Some(host));
+            assert_eq!(variable(*rank, "FTRUN_LISTEN").as_deref(), Some(host));
+        }
+        let mut peers: Vec<u32> =
+            ranks.iter().map(|rank| variable(*rank, "FTRUN_PEER").unwrap().parse().unwrap()).collect();
+        peers.sort_unstable();
+        found.push(peers);
+    }
+    assert_eq!(found, [vec![1, 2], vec![3, 5], vec![4, 6]]);
+    running.end_stdin();
+    let outcome = running.finish().expect(0);
+    assert!(outcome.stderr.contains("replaced [0, 0, 0, 0]"), "{outcome}");
+}
+
+#[test]
+fn links_are_tcp_between_hosts_and_unix_sockets_within_one() {
+    let (_folder, run) =
+        over(LIKE_SSH, &format!("-n 4 -v --hosts 127.0.0.2:2,127.0.0.3:2 --kill 2@step=5 {LONG}"));
+    let mut running = run.start();
+    running.await_text("state restored from memory");
+    assert_eq!(sockets(&[running.launcher()]).addresses, [Ipv4Addr::LOCALHOST]);
+    for host in &HOSTS[..2] {
+        let (_, ranks) = processes_on(&running, host);
+        assert_eq!(ranks.len(), 2);
+        for rank in ranks {
+            let found = sockets(&[rank]);
+            let own: Ipv4Addr = host.parse().unwrap();
+            assert_eq!(found.addresses, [own]);
+            // One TCP connection is that to the launcher.
+            assert!(found.tcp >= 2 && found.unix >= 1, "{found:?}");
+            assert!(!found.others.contains(&own), "{found:?}");
+        }
+    }
+    running.signal(Signal::TERM);
+    running.finish().expect(143);
+}
+
+/// Two ranks a host, two ranks a group: only where the groups are laid over the hosts one may go.
+#[test]
+fn groups_are_laid_over_the_hosts() {
+    let options = "-n 4 --scheme xor:2 --hosts 127.0.0.2:2,127.0.0.3:2 --json -v --heartbeat-timeout 20000";
+    let (_folder, run) = over(LIKE_SSH, &format!("{options} --kill 3@step=25:hang {POISSON}"));
+    let mut running = run.start();
+    running.await_text("--kill 3@step=25:hang strikes");
+    send(&processes_on(&running, HOSTS[1]).0, Signal::KILL);
+    let outcome = running.finish().expect(0);
+    check_answer(&outcome);
+    let [(ranks, steps_lost)] = &outcome.report().failures()[..] else { panic!("one failure: {outcome}") };
+    assert_eq!(*ranks, [2, 3], "{outcome}");
+    // The step in which it hangs, or the one before, is the last that counts.
+    assert!((3..=4).contains(steps_lost), "{outcome}");
+}
+
+#[test]
+fn ranks_on_all_hosts_may_be_killed() {
+    for (kills, expected) in [
+        ("--kill 2@step=40", vec![vec![2]]),
+        ("--kill 0,5@step=20 --kill 1@checkpoint=4/exchange", vec![vec![0, 5], vec![1]]),
+        ("--spares 2 --kill 0,3@step=25", vec![vec![0, 3]]),
+    ] {
+        let (_folder, run) = over(LIKE_SSH, &format!("{SIX} --json {kills} {POISSON}"));
+        let outcome = run.finish().expect(0);
+        check_answer(&outcome);
+        let lost: Vec<Vec<u64>> = outcome.report().failures().into_iter().map(|(ranks, _)| ranks).collect();
+        assert_eq!(lost, expected, "{outcome}");
+    }
+}
+
+/// Six ranks of which one hangs in step 25, and later another one in step 35, until both are killed. The first goes with
+/// its whole host, in the way that `strike` sees to. The ranks of that host are started on the other two, and the answer
+/// is the right one.
+fn lose_a_host(options: &str, strike: impl FnOnce(&[Pid], &[Pid])) {
+    let hangs = "--heartbeat-timeout 20000 --kill 2@step=25:hang --kill 0@step=35:hang";
+    let (_folder, run) = over(LIKE_SSH, &format!("{SIX} --json -v {options} {hangs} {POISSON}"));
+    let mut running = run.start();
+    running.await_text("--kill 2@step=25:hang strikes");
+    stopped(&running);
+    let (agents, ranks) = processes_on(&running, HOSTS[1]);
+    assert_eq!((agents.len(), ranks.len()), (1, 2), "{ranks:?}");
+    strike(&agents, &ranks);
+    running.await_text("--kill 0@step=35:hang strikes");
+    let hung = stopped(&running);
+    for (host, expected) in HOSTS.into_iter().zip([3, 0, 3]) {
+        assert_eq!(processes_on(&running, host).1.len(), expected, "{host}");
+    }
+    send(&[hung], Signal::KILL);
+    let outcome = running.finish().expect(0);
+    check_answer(&outcome);
+    let lost: Vec<Vec<u64>> = outcome.report().failures().into_iter().map(|(ranks, _)| ranks).collect();
+    assert_eq!(lost, [vec![2, 3], vec![0]], "{outcome}");
+}
+
+#[test]
+fn a_host_dies_with_all_its_processes() {
+    lose_a_host("", |agents, ranks| send(&[ranks, agents].concat(), Signal::KILL));
+    lose_a_host("", |agents, ranks| send(&[agents, ranks].concat(), Signal::KILL));
+}
+
+#[test]
+fn an_agent_dies_and_its_ranks_with_it() {
+    lose_a_host("", |agents, _| send(agents, Signal::KILL));
+}
+
+#[test]
+fn an_agent_that_is_silent_is_lost_with_its_host() {
+    let (_folder, run) = over(LIKE_SSH, &format!("{SIX} --json -v --heartbeat-timeout 700"));
+    let mut running = run.arg(example("waiting")).open_stdin().start();
+    running.await_text("all ranks have joined");
+    let (agents, ranks) = processes_on(&running, HOSTS[2]);
+    assert_eq!((agents.len(), ranks.len()), (1, 2));
+    send(&agents, Signal::STOP);
+    running.await_text("host 127.0.0.4 is gone: its agent is silent for 0.7 s");
+    running.end_stdin();
+    let outcome = running.finish().expect(0);
+    assert!(outcome.stderr.contains("replaced [0, 0, 0, 0, 1, 1]"), "{outcome}");
+}
+
+#[test]
+fn without_any_host_the_job_ends() {
+    let (_folder, run) = over(LIKE_SSH, "-n 2 -v --hosts 127.0.0.2 --scheme xor");
+    let mut running = run.arg(example("waiting")).open_stdin().start();
+    running.await_text("all ranks have joined");
+    send(&processes_on(&running, HOSTS[0]).0, Signal::KILL);
+    let outcome = running.finish().expect(1);
+    assert!(outcome.stderr.contains("no host is left: host 127.0.0.2 is gone"), "{outcome}");
+}
+
+#[test]
+fn hosts_that_cannot_be_used_are_named() {
+    for (script, cause) in [
+        ("exit 7", "the command ended with status 7 and left no agent"),
+        ("exit 0", "the command ended with status 0 and left no agent"),
+        ("kill -9 $$", "the command was killed by signal 9"),
+        (
+            "[ $1 != 127.0.0.3 ] || exit 9; shift; exec \"$@\"",
+            "the command ended with status 9 and left no agent",
+        ),
+    ] {
+        let (_folder, run) = over(script, &format!("-n 3 --hosts 127.0.0.2,127.0.0.3,127.0.0.4 {POISSON}"));
+        let outcome = run.finish().expect(2);
+        assert_eq!(outcome.stdout, "", "{outcome}");
+        let line = outcome.stderr.lines().last().unwrap();
+        assert!(line.starts_with("ftrun: cannot start anything on host 127.0.0."), "{outcome}");
+        assert!(line.contains(cause) && line.contains("--as-agent"), "{outcome}");
+    }
+    // What the command has to say is passed on.
+    let (_folder, run) = over("echo no route >&2; exit 255", &format!("--hosts 127.0.0.9 {POISSON}"));
+    let outcome = run.finish().expect(2);
+    assert!(outcome.stderr.starts_with("ftrun: 127.0.0.9: no route\n"), "{outcome}");
+}
+
+/// As if the other host had no such folder: it goes away when the agent is started.
+#[test]
+fn a_host_without_the_folder_is_named() {
+    let folder = tempdir().unwrap();
+    let exec = program(folder.path(), "exec", "rmdir \"$PWD\"; shift; exec \"$@\"");
+    let here = folder.path().join("here");
+    let script = format!("mkdir {0} && cd {0} && exec \"$0\" \"$@\"", here.display());
+    let run = Run::program(Path::new("/bin/sh"), "-c").arg(script).arg(built().join("ftrun"));
+    let run = run.arg("--launcher-exec").arg(exec);
+    let options = format!("--hosts 127.0.0.2 {POISSON}");
+    let outcome = options.split_whitespace().fold(run, Run::arg).finish().expect(2);
+    let complaint = format!("host 127.0.0.2: it has no folder {}: No such file", here.display());
+    assert!(outcome.stderr.contains(&complaint), "{outcome}");
+}
+
+/// Nothing comes within ten seconds.
+#[test]
+fn a_command_that_never_brings_an_agent_is_given_up() {
+    let (_folder, run) = over("exec sleep 1000", &format!("-n 2 --hosts 127.0.0.2 {POISSON}"));
+    let outcome = run.finish().expect(2);
+    assert!(outcome.stderr.contains("host 127.0.0.2: no agent has come within 10 s"), "{outcome}");
+}
+
+#[test]
+fn the_job_key_is_on_no_command_line() {
+    let (_folder, run) = over(LIKE_SSH, "-n 2 -v --hosts 127.0.0.2");
+    let mut running = run.arg(example("waiting")).open_stdin().start();
+    running.await_text("all ranks have joined");
+    let (agents, ranks) = processes_on(&running, HOSTS[0]);
+    let key = variable(ranks[0], "FTRUN_KEY").unwrap();
+    assert_eq!(variable(agents[0], "FTRUN_KEY"), None);
+    for process in running.processes() {
+        let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap();
+        assert!(!String::from_utf8_lossy(&line).contains(&key[32..]));
+    }
+    running.end_stdin();
+    running.finish().expect(0);
+}
+
+#[test]
+fn standard_input_reaches_rank_0_whole_and_output_comes_back_in_lines() {
+    let text: String = (0..60_000).map(|number| format!("line {number} of many\n")).collect();
+    let (_folder, run) = over(LIKE_SSH, "-n 2 --hosts 127.0.0.2,127.0.0.3 /bin/cat");
+    let outcome = run.stdin(text.clone().into_bytes()).finish().expect(0);
+    assert!(outcome.stdout == text, "{} of {} bytes came back", outcome.stdout.len(), text.len());
+}
+
+#[test]
+fn a_signal_reaches_the_ranks_on_all_hosts() {
+    let (_folder, run) = over(LIKE_SSH, "-n 2 --hosts 127.0.0.2,127.0.0.3 /bin/sh -c");
+    let script = "trap 'echo heard; exit 0' TERM; echo ready; while :; do sleep 0.01; done";
+    let mut running = run.arg(script).start();
+    running.await_times("ready", 2);
+    running.signal(Signal::TERM);
+    let outcome = running.finish().expect(143);
+    assert_eq!(outcome.stdout.matches("heard").count(), 2, "{outcome}");
+}
+
+/// The terminal's suspend key stops all ranks; afterwards nobody is taken for lost.
+#[test]
+fn a_suspended_job_goes_on() {
+    let options = "--heartbeat-interval 20 --heartbeat-timeout 200 --hosts 127.0.0.2,127.0.0.3";
+    let (_folder, run) = over(LIKE_SSH, &format!("-n 4 -v --json {options}"));
+    let mut running = run.arg(example("waiting")).open_stdin().start();
+    running.await_text("all ranks have joined");
+    running.signal(Signal::TSTP);
+    // Longer than the lease of the agents, which is ten timeouts.
+    Run::program("/bin/sleep".as_ref(), "2.5").finish().expect(0);
+    let (agents, ranks) = processes_on(&running, HOSTS[1]);
+    assert_eq!((agents.len(), ranks.len()), (1, 2));
+    assert!(ranks.iter().all(is_stopped));
+    running.signal(Signal::CONT);
+    running.end_stdin();
+    let outcome = running.finish().expect(0);
+    assert_eq!(outcome.report().failures().len(), 0, "{outcome}");
+}
+
+/// The host of the launcher needs no agent, unless a command is named.
+#[test]
+fn the_launcher_s_own_host_may_be_one_of_them() {
+    let folder = tempdir().unwrap();
+    program(folder.path(), "ssh", &format!("echo asked for $1 >&2; {LIKE_SSH}"));
+    let script = format!("PATH={}:$PATH exec \"$0\" \"$@\"", folder.path().display());
+    let run = Run::program(Path::new("/bin/sh"), "-c").arg(script).arg(built().join("ftrun"));
+    let options =
+        format!("--json -v --scheme rs:2+2 --hosts localhost:2,127.0.0.3:2 --kill 0,3@step=25 {POISSON}");
+    let outcome = options.split_whitespace().fold(run, Run::arg).finish().expect(0);
+    check_answer(&outcome);
+    assert_eq!(outcome.stderr.matches("asked for").count(), 1, "{outcome}");
+    assert!(outcome.stderr.contains("ftrun: 127.0.0.3: asked for 127.0.0.3\n"), "{outcome}");
+}
+
+#[test]
+fn all_die_with_a_killed_launcher() {
+    let (_folder, run) = over(LIKE_SSH, "-n 4 -v --hosts 127.0.0.2,127.0.0.3");
+    let mut running = run.arg(example("waiting")).open_stdin().start();
+    running.await_text("all ranks have joined");
+    running.signal(Signal::KILL);
+    running.finish_killed().expect(128 + 9);
+}
+
+/// Where the program is gone, no process can be started any more.
+#[test]
+fn a_process_that_cannot_be_started_is_a_failure_of_its_rank() {
+    for hosts in ["", "--hosts 127.0.0.2,127.0.0.3"] {
+        let start = |options: &str| {
+            let folder = tempdir().unwrap();
+            std::fs::copy(built().join("ftrun"), folder.path().join("ftrun")).unwrap();
+            let mut run =
+                Run::program(&folder.path().join("ftrun"), &format!("-n 4 -v --json {options} {hosts}"));
+            if !hosts.is_empty() {
+                run = run.arg("--launcher-exec").arg(program(folder.path(), "exec", LIKE_SSH));
+            }
+            (folder, run.arg(example("waiting")).open_stdin().start())
+        };
+        let (folder, mut running) = start("--kill 2@step=12");
+        running.await_text("all ranks have joined");
+        std::fs::remove_file(folder.path().join("ftrun")).unwrap();
+        running.end_stdin();
+        let outcome = running.finish().expect(1);
+        let message =
+            "rank 2 failed 4 times in a row without progress in between (last: exited with status 127";
+        assert!(outcome.report().message().starts_with(message), "{outcome}");
+
+        let (folder, mut running) = start("--spares 1 --kill 2@step=12");
+        running.await_text("1 of 1 spares are ready");
+        std::fs::remove_file(folder.path().join("ftrun")).unwrap();
+        running.end_stdin();
+        let outcome = running.finish().expect(0);
+        assert!(outcome.stderr.contains("replaced [0, 0, 1, 0]"), "{outcome}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("hosts");
+    std::fs::write(&file, "# nobody\n").unwrap();
+    let file = file.display();
+    for (options, complaint) in [
+        ("--hosts a,,b", "invalid value 'a,,b' for '--hosts <HOSTS>': '' is no host"),
+        ("--hosts a:x", "'x' is no number of slots"),
+        ("--hosts a --hostfile b", "the argument '--hosts <HOSTS>' cannot be used with '--hostfile <FILE>'"),
+        ("--hostfile /no/such/file", "--hostfile: cannot read /no/such/file: No such file"),
+        (&format!("--hostfile {file}"), &format!("--hostfile {file}: no host is named")),
+        ("--launcher-exec /bin/true", "name some with --hosts or --hostfile"),
+        (
+            "--hosts a --launcher-exec /no/such/file",
+            "--launcher-exec: cannot run /no/such/file: No such file",
+        ),
+        ("--hosts a --launcher-exec no-such-program", "cannot start anything on host a: No such file"),
+        ("--hosts a:2 --kill 2@step=1", "--kill 2@step=1: rank 2 does not exist, ranks are 0 to 1"),
+    ] {
+        let outcome = Run::ftrun(&format!("{options} {POISSON}")).finish().expect(2);
+        assert!(outcome.stderr.contains(complaint) && outcome.stdout.is_empty(), "{outcome}");
+    }
+}
+
+#[test]
+fn a_scheme_that_no_host_can_be_lost_with_is_said() {
+    let (_folder, run) =
+        over(LIKE_SSH, &format!("-n 4 --json --scheme xor --hosts 127.0.0.2,127.0.0.3 {POISSON}"));
+    let outcome = run.finish().expect(0);
+    let line = "ftrun: xor does not survive the loss of a whole host: 127.0.0.2, 127.0.0.3;";
+    assert!(outcome.stderr.starts_with(line), "{outcome}");
+    check_answer(&outcome);
+    let (_folder, run) =
+        over(LIKE_SSH, &format!("-n 4 --json --scheme xor:2 --hosts 127.0.0.2:2,127.0.0.3:2 {POISSON}"));
+    assert_eq!(run.finish().expect(0).stderr, "");
+}
