@@ -5,6 +5,7 @@ use crate::driver::Driver;
 use crate::error::CommError;
 use crate::fault::Faults;
 use crate::proto::endpoint::{CONTEXT_DYNAMIC, OpId};
+use crate::proto::member::News;
 use crate::rank::Generation;
 use crate::wire::control::ToArbiter;
 
@@ -110,9 +111,13 @@ impl Core {
         phase: Option<&str>,
     ) -> Result<(), CommError> {
         match self.faults.reached(name, number, phase) {
+            Some(spec) if self.driver.has_cut(spec) => Ok(()),
             Some(spec) => {
                 self.driver.submit(ToArbiter::Reached { spec });
-                self.driver.await_news(|_| None)
+                // A rank that is not to die goes on when the cut has struck.
+                self.driver.await_news(|news| {
+                    matches!(news, News::Cut { spec: struck, .. } if *struck == spec).then_some(())
+                })
             }
             None => Ok(()),
         }

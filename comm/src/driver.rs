@@ -20,6 +20,7 @@ use crate::wire::control::ToArbiter;
 use crate::wire::wait::Awaited;
 
 mod activity;
+mod doubt;
 mod links;
 mod memory;
 mod operations;
@@ -27,6 +28,7 @@ mod watchdog;
 
 use activity::Running;
 pub(crate) use activity::{Message, StepList};
+use doubt::Doubt;
 use links::Inbound;
 use memory::Stock;
 pub(crate) use memory::{ActivityId, Buffer, Combine, Extent, Memory, Place, SCRATCH_ALIGN};
@@ -110,7 +112,10 @@ pub(crate) struct Driver {
     /// The call that the program is in: its name, context and tag.
     call: (&'static str, u32, Option<Tag>),
     watchdog: Watchdog,
-    /// Read by the watchdog only.
+    doubt: Doubt,
+    /// Positions of the cuts that have struck.
+    cuts: Vec<usize>,
+    /// Read by the watchdog and for doubts only.
     clock: Clock,
     pub(crate) bytes_sent: u64,
 }
@@ -149,6 +154,8 @@ impl Driver {
             finalized: false,
             call: ("", 0, None),
             watchdog: Watchdog::default(),
+            doubt: Doubt::default(),
+            cuts: vec![],
             clock: Clock::start(),
             bytes_sent: 0,
         }
@@ -177,6 +184,16 @@ impl Driver {
     /// Lets long waits be reported, each after `patience`.
     pub(crate) fn watch(&mut self, patience: Option<Duration>) {
         self.watchdog = Watchdog::new(patience);
+    }
+
+    /// Lets awaited ranks be asked for a sign of life, after so long.
+    pub(crate) fn doubt_after(&mut self, patience: Duration) {
+        self.doubt = Doubt::new(patience);
+    }
+
+    /// Whether the cut at this position has struck.
+    pub(crate) fn has_cut(&self, spec: usize) -> bool {
+        self.cuts.contains(&spec)
     }
 
     /// The program enters this call, whose messages have this context and, if it is one, this tag.
@@ -280,6 +297,7 @@ impl Driver {
             },
             News::Ended { code, message } => self.state = State::Ended { code, message },
             News::Finalized => self.finalized = true,
+            News::Cut { spec, .. } => self.cuts.push(spec),
             News::Failed { .. } | News::Welcome(_) | News::Decided(_) | News::Die => {}
         }
     }
@@ -357,6 +375,7 @@ impl Driver {
     ) -> Result<T, CommError> {
         let result = self.try_until(memory, hint, done);
         self.moved();
+        self.doubt.over();
         result
     }
 
@@ -366,13 +385,17 @@ impl Driver {
         hint: Hint,
         mut done: impl FnMut(&mut Self) -> Option<T>,
     ) -> Result<T, CommError> {
-        let mut idle = 0;
+        let (mut idle, mut turns) = (0, 0_u32);
         self.begun.fill(false);
         loop {
             if let Some(result) = done(self) {
                 return Ok(result);
             }
             let Patience { spins, yields } = self.patience;
+            turns = turns.wrapping_add(1);
+            if idle >= spins.saturating_add(yields) || turns % LOOKS_BETWEEN_WATCHES == 0 {
+                self.ask_if_in_doubt(hint);
+            }
             // The awaited link alone is cheap to look at; every so often all of them are.
             let moved = match self.hinted(hint) {
                 Some(link) if idle < spins.saturating_add(yields) && idle % 16 != 15 => {
@@ -408,6 +431,19 @@ impl Driver {
             Hint::Any => Awaited::Anybody,
             Hint::From(rank) => Awaited::Ranks(vec![rank]),
             Hint::Activity(id) => Awaited::Ranks(self.awaited_all(id)),
+        }
+    }
+
+    /// Before a sleep: asks whether the awaited ranks are in reach, if they have been awaited for long.
+    fn ask_if_in_doubt(&mut self, hint: Hint) {
+        if self.doubt.look(self.clock.now()) {
+            let mut ranks = match self.awaited_by(hint) {
+                Awaited::Ranks(ranks) => ranks,
+                Awaited::Anybody | Awaited::Others => (0..self.membership.seats.len()).collect(),
+            };
+            ranks.extend(self.endpoint.busy());
+            ranks.retain(|rank| *rank != self.me);
+            self.service.ask(self.generation(), &self.doubt.choose(ranks));
         }
     }
 

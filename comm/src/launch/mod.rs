@@ -18,12 +18,14 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
 use crate::binding::{self, Binding, ENV_CORES};
+use crate::fault::SlowSpec;
 use crate::lifeline::{ENV_LIFELINE, Lifeline};
 use crate::proto::arbiter::{Arbiter, Config, Effect, Event, Exit};
 use crate::rank::{PeerId, Rank};
 use crate::time::{Clock, Time};
 use crate::transport::{
-    Accepted, Carrier, Doorman, ENV_HOST, ENV_TRANSPORT, ENV_WAIT, HOST_OF_LAUNCHER, Waiting, timespec,
+    Accepted, Carrier, Doorman, ENV_HOST, ENV_LINK_FAULTS, ENV_TRANSPORT, ENV_WAIT, HOST_OF_LAUNCHER,
+    Waiting, timespec,
 };
 use crate::wire::handshake::JobKey;
 
@@ -64,6 +66,8 @@ pub struct Order {
     pub waiting: Waiting,
     /// Whether ranks are bound to cores.
     pub binding: Binding,
+    /// Links that are slow.
+    pub slow: Vec<SlowSpec>,
 }
 
 /// How a job ended.
@@ -77,7 +81,7 @@ pub struct Ending {
     pub outputs: Vec<Vec<u8>>,
     /// Failures and repairs.
     pub failures: Vec<Failure>,
-    /// Positions of injected failures that did not fire.
+    /// Positions of injected failures that did not fire, kills before cuts.
     pub unfired: Vec<usize>,
     /// Spares that have taken a rank.
     pub spares_used: u32,
@@ -197,7 +201,7 @@ impl Launcher {
         Ok(Self {
             address: doorman.tcp()?.to_string(),
             arbiter: Arbiter::new(order.config.clone(), clock.now()),
-            ledger: Ledger::new(order.config.kills.clone()),
+            ledger: Ledger::new(order.config.kills.clone(), order.config.cuts.clone()),
             output: output::Output::new(order.output_to_stderr, order.tag_output),
             null: File::open("/dev/null")?,
             stdin: stdin::Forwarder::default(),
@@ -296,6 +300,10 @@ impl Launcher {
             (ENV_TRANSPORT, self.order.carrier.to_string()),
             (ENV_WAIT, self.order.waiting.to_string()),
         ];
+        if !(self.order.config.cuts.is_empty() && self.order.slow.is_empty()) {
+            let slow: Vec<String> = self.order.slow.iter().map(ToString::to_string).collect();
+            environment.push((ENV_LINK_FAULTS, slow.join(" ")));
+        }
         // Where the system has none, deaths are noticed later.
         let lifeline = Lifeline::new().ok();
         if let Some((_, file)) = &lifeline {

@@ -18,12 +18,14 @@ use socket2::Socket;
 
 use super::Service;
 use super::alarm::Alarm;
+use super::questions::Questions;
+use crate::fault::{LinkSpecError, SlowSpec};
 use crate::lifeline;
 use crate::proto::member::{Member, News};
-use crate::rank::PeerId;
+use crate::rank::{Generation, PeerId, Rank};
 use crate::time::Clock;
 use crate::transport::sockets::SocketTransport;
-use crate::transport::{Accepted, Doorman, LinkOptions, connect, timespec};
+use crate::transport::{Accepted, Cuts, Doorman, FaultyTransport, LinkOptions, Transport, connect, timespec};
 use crate::wire::control::{ToArbiter, ToRank, decode, encode};
 use crate::wire::handshake::{JobKey, Opening};
 
@@ -58,6 +60,10 @@ fn ring(fd: &OwnedFd) {
 pub struct ServiceThread {
     shared: Arc<Shared>,
     outbox: Sender<ToArbiter>,
+    questions: Sender<(Generation, Vec<Rank>)>,
+    me: PeerId,
+    clock: Clock,
+    cuts: Cuts,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -87,6 +93,9 @@ impl ServiceThread {
         let address = doorman.address(&options.host).map_err(io)?.to_string();
         let (links, inbox) = unbounded();
         let (outbox, submitted) = unbounded();
+        let (questions, asked) = unbounded();
+        let cuts = Cuts::default();
+        let host = options.host.clone();
         let transport =
             SocketTransport::new(key.clone(), me, options, inbox, wake_caller.clone()).map_err(io)?;
         let shared = Arc::new(Shared {
@@ -105,6 +114,9 @@ impl ServiceThread {
             doorman,
             links,
             submitted,
+            asked,
+            questions: Questions::new(key.clone(), me, host, cuts.clone()),
+            cuts: cuts.clone(),
             incoming: Vec::new(),
             outgoing: Vec::new(),
         };
@@ -115,7 +127,18 @@ impl ServiceThread {
                 plane.run();
             })
             .map_err(io)?;
-        Ok((Self { shared, outbox, thread: Some(thread) }, transport, address))
+        Ok((Self { shared, outbox, questions, me, clock, cuts, thread: Some(thread) }, transport, address))
+    }
+
+    /// Puts injected failures of links in place: cuts as they strike, and what `slow` says
+    /// ([`crate::transport::ENV_LINK_FAULTS`]).
+    ///
+    /// # Errors
+    /// `slow` cannot be read.
+    pub fn spoil<T: Transport>(&self, inner: T, slow: &str) -> Result<FaultyTransport<T>, LinkSpecError> {
+        let slow = slow.split_whitespace().map(str::parse).collect::<Result<Vec<SlowSpec>, _>>()?;
+        let clock = self.clock;
+        Ok(FaultyTransport::new(inner, self.me, self.cuts.clone(), slow, move || clock.now()))
     }
 }
 
@@ -123,6 +146,11 @@ impl Service for ServiceThread {
     fn submit(&self, message: ToArbiter) {
         // The receiver lives as long as the thread, and after that nobody listens anyway.
         let _ = self.outbox.send(message);
+        ring(&self.shared.wake_service);
+    }
+
+    fn ask(&self, generation: Generation, ranks: &[Rank]) {
+        let _ = self.questions.send((generation, ranks.to_vec()));
         ring(&self.shared.wake_service);
     }
 
@@ -164,6 +192,9 @@ struct Plane {
     doorman: Doorman,
     links: Sender<Accepted>,
     submitted: Receiver<ToArbiter>,
+    asked: Receiver<(Generation, Vec<Rank>)>,
+    questions: Questions,
+    cuts: Cuts,
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
 }
@@ -172,13 +203,15 @@ impl Plane {
     fn run(mut self) {
         loop {
             self.member.tick(self.clock.now());
+            self.inquire();
             for message in self.submitted.try_iter() {
                 self.member.submit(message);
             }
             while let Some(message) = self.member.poll_transmit() {
                 encode(&message, &mut self.outgoing);
             }
-            let alive = self.write() && self.read();
+            // Bytes of a cut link wait in its socket.
+            let alive = !self.is_reached() || self.write() && self.read();
             if !alive {
                 self.member.orphaned();
             }
@@ -201,7 +234,7 @@ impl Plane {
                 // A spare that was not needed: it has nothing to say.
                 News::Ended { code, .. } if !self.member.is_welcomed() => exit(code),
                 News::Ended { code, .. } => ended = Some(code),
-                _ => {}
+                _ => self.heed(&news),
             }
             self.shared.alarm.pass_on(news, |news| self.shared.tell(news));
         }
@@ -216,6 +249,34 @@ impl Plane {
                 exit(code);
             }
         }
+    }
+
+    /// What of the news concerns this thread.
+    fn heed(&mut self, news: &News) {
+        let now = self.clock.now();
+        match news {
+            News::Welcome(welcome) => {
+                self.questions.allow(now, Duration::from_millis(welcome.timeout_ms));
+            }
+            News::Decided(membership) => self.questions.enter(Some(membership.clone())),
+            News::Failed { .. } => self.questions.enter(None),
+            News::Cut { peers, lasts, .. } => self.cuts.cut(now, peers, *lasts),
+            _ => {}
+        }
+    }
+
+    /// Whether the link to the launcher is not cut.
+    fn is_reached(&self) -> bool {
+        self.cuts.is_open(self.clock.now(), PeerId::LAUNCHER)
+    }
+
+    /// Asks whom the caller has awaited for long, and tells the launcher who does not answer.
+    fn inquire(&mut self) {
+        let now = self.clock.now();
+        for (generation, ranks) in self.asked.try_iter() {
+            self.questions.ask(now, generation, &ranks);
+        }
+        self.questions.tick(now).into_iter().for_each(|suspect| self.member.submit(suspect));
     }
 
     fn write(&mut self) -> bool {
@@ -262,11 +323,12 @@ impl Plane {
         let now = self.clock.now();
         let left = self.member.poll_timeout().since(now);
         let control = if self.outgoing.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
-        let mut fds =
-            vec![PollFd::new(&self.control, control), PollFd::new(&self.shared.wake_service, PollFlags::IN)];
+        let mut fds = vec![PollFd::new(&self.shared.wake_service, PollFlags::IN)];
+        fds.extend(self.is_reached().then(|| PollFd::new(&self.control, control)));
+        fds.extend(self.questions.fds(now));
         fds.extend(self.doorman.fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         let _ = rustix::event::poll(&mut fds, Some(&timespec(left)));
-        let rung = !fds[1].revents().is_empty();
+        let rung = !fds[0].revents().is_empty();
         drop(fds);
         if rung {
             let _ = rustix::io::read(self.shared.wake_service.as_fd(), &mut [0; 8]);

@@ -136,6 +136,7 @@ impl Kernel {
             timeout: config.timeout,
             settings: config.settings.clone(),
             kills: config.kills.clone(),
+            cuts: vec![],
             mtbf: None,
         };
         let faults = config.faults.draw(config.ranks + config.parity, &mut random);
@@ -516,15 +517,25 @@ impl Kernel {
             }
             Blow::Cut { ranks, from_ranks, from_launcher, lasts } => {
                 let inside = holders(self, &ranks).into_iter().collect();
-                let until = lasts.map(|lasts| self.now.after(lasts));
-                if let Some(until) = until {
-                    self.at(until, Happening::Heal(self.cuts.len()));
-                }
-                self.cuts.push(Cut { inside, from_ranks, from_launcher, until });
-                let noticed = self.now.after(self.config.network.give_up);
-                self.at(noticed, Happening::NoticeCuts);
+                self.cut(Cut { inside, outside: None, from_ranks, from_launcher, until: None }, lasts);
+            }
+            Blow::CutBetween { near, far, lasts } => {
+                let inside = holders(self, &near).into_iter().collect();
+                let outside = Some(holders(self, &far).into_iter().collect());
+                let cut = Cut { inside, outside, from_ranks: true, from_launcher: false, until: None };
+                self.cut(cut, lasts);
             }
         }
+    }
+
+    fn cut(&mut self, mut cut: Cut, lasts: Option<Duration>) {
+        cut.until = lasts.map(|lasts| self.now.after(lasts));
+        if let Some(until) = cut.until {
+            self.at(until, Happening::Heal(self.cuts.len()));
+        }
+        self.cuts.push(cut);
+        let noticed = self.now.after(self.config.network.give_up);
+        self.at(noticed, Happening::NoticeCuts);
     }
 }
 

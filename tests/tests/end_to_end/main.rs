@@ -17,6 +17,7 @@ mod many_ranks;
 mod messages;
 mod montecarlo;
 mod operations;
+mod partitions;
 mod random_kills;
 mod recoveries;
 mod seismic;

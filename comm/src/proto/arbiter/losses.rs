@@ -118,7 +118,8 @@ impl Arbiter {
         }
         if now.since(*chair.silent.get_or_insert(now)) > lease {
             chair.phase = Phase::Gone;
-            self.effects.push_back(Effect::Kill(chair.peer));
+            let peer = chair.peer;
+            self.put_to_death(now, peer);
             self.end_when_all_are_gone();
         }
     }
@@ -163,7 +164,7 @@ impl Arbiter {
         let generation = self.generation.filter(|_| member);
         self.record(Event::Lost { rank, cause: cause.clone(), generation });
         if !confirmed {
-            self.effects.push_back(Effect::Kill(lost));
+            self.put_to_death(now, lost);
         }
         if self.config.on_failure == OnFailure::Abort {
             return self.end(1, format!("rank {rank} failed ({cause}) and --on-failure is abort"));
