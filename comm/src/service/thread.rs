@@ -119,6 +119,7 @@ impl ServiceThread {
             cuts: cuts.clone(),
             incoming: Vec::new(),
             outgoing: Vec::new(),
+            over: false,
         };
         let thread = std::thread::Builder::new()
             .name("service".into())
@@ -197,6 +198,8 @@ struct Plane {
     cuts: Cuts,
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
+    /// The job has ended, or this process is out of it: nobody needs to hear anything any more.
+    over: bool,
 }
 
 impl Plane {
@@ -217,7 +220,8 @@ impl Plane {
             }
             self.publish();
             let closing = self.shared.closing.load(Ordering::Acquire);
-            if closing && (self.outgoing.is_empty() || !alive) && self.submitted.is_empty() {
+            let told = self.outgoing.is_empty() || !alive || self.over;
+            if closing && told && self.submitted.is_empty() {
                 return;
             }
             self.accept();
@@ -239,6 +243,7 @@ impl Plane {
             self.shared.alarm.pass_on(news, |news| self.shared.tell(news));
         }
         if let Some(code) = ended {
+            self.over = true;
             let until = self.clock.now().after(GRACE);
             while self.clock.now() < until && !self.shared.closing.load(Ordering::Acquire) {
                 let mut fds = [PollFd::new(&self.shared.wake_service, PollFlags::IN)];
