@@ -436,7 +436,7 @@ impl Driver {
 
     /// Before a sleep: asks whether the awaited ranks are in reach, if they have been awaited for long.
     fn ask_if_in_doubt(&mut self, hint: Hint) {
-        if self.doubt.look(self.clock.now()) {
+        if self.doubt.look(self.service.now(&self.clock)) {
             let mut ranks = match self.awaited_by(hint) {
                 Awaited::Ranks(ranks) => ranks,
                 Awaited::Anybody | Awaited::Others => (0..self.membership.seats.len()).collect(),

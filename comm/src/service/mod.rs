@@ -3,6 +3,7 @@
 
 use crate::proto::member::News;
 use crate::rank::{Generation, Rank};
+use crate::time::{Clock, Time};
 use crate::wire::control::ToArbiter;
 use alarm::Alarm;
 
@@ -18,6 +19,10 @@ pub trait Service {
     /// This rank has awaited `ranks` of `generation` for long: who of them is not in reach is reported as a broken link.
     fn ask(&self, generation: Generation, ranks: &[Rank]) {
         let _ = (generation, ranks);
+    }
+    /// The time: by the machine's clock, or a simulated one.
+    fn now(&self, clock: &Clock) -> Time {
+        clock.now()
     }
     /// Whether there is news; cheap.
     fn has_news(&self) -> bool;

@@ -11,7 +11,7 @@ use super::process::{Process, Up};
 use super::{Event, Seen};
 use crate::proto::arbiter::{Effect, Event as ArbiterEvent, Exit};
 use crate::proto::member::News;
-use crate::rank::{Membership, PeerId, Rank};
+use crate::rank::{Generation, Membership, PeerId, Rank};
 use crate::wire::control::{ToArbiter, ToRank};
 
 /// How long the launcher waits for the operating system's word on a broken control link.
@@ -144,6 +144,29 @@ impl Kernel {
             process.member.submit(message);
         }
         self.serve_member(peer);
+    }
+
+    /// A process asks these ranks for a sign of life, and hears of it within the timeout or not at all.
+    pub(super) fn ask(&mut self, from: PeerId, generation: Generation, ranks: &[Rank]) {
+        let due = self.now.after(self.config.timeout);
+        ranks.iter().for_each(|&rank| self.at(due, Happening::Answer { from, generation, rank }));
+    }
+
+    pub(super) fn answer(&mut self, from: PeerId, generation: Generation, rank: Rank) {
+        let Some(process) = self.process(from).filter(|process| process.alive() && !process.stopped) else {
+            return;
+        };
+        if process.generation != Some(generation) {
+            return; // a newer one: the question is not of interest any more
+        }
+        let answers = |peer: &PeerId| {
+            let there = self.process(*peer).filter(|there| there.rank == rank);
+            there.is_some_and(|there| there.alive() && !there.stopped) && self.way(from, *peer) == Way::Open
+        };
+        if !process.addresses.keys().any(answers) {
+            self.note(|| format!("process {} suspects rank {rank} of generation {generation}", from.0));
+            self.submit(from, ToArbiter::Suspect { generation, rank });
+        }
     }
 
     fn tell_launcher(&mut self, peer: PeerId, message: ToArbiter) {

@@ -17,7 +17,7 @@ use super::process::{Blocked, Life, Process};
 use super::schedule::{Blow, Fault, Trigger};
 use super::{Config, Ending, Event, Seen};
 use crate::proto::arbiter::{self, Arbiter, Exit};
-use crate::rank::PeerId;
+use crate::rank::{Generation, PeerId, Rank};
 use crate::time::Time;
 
 /// Time that a process is given to end itself after the job has ended.
@@ -62,6 +62,12 @@ pub(super) enum Happening {
     Fault(usize),
     Heal(usize),
     NoticeCuts,
+    /// A process that was asked for a sign of life has given one by now, or none.
+    Answer {
+        from: PeerId,
+        generation: Generation,
+        rank: Rank,
+    },
 }
 
 #[derive(Debug)]
@@ -284,6 +290,7 @@ impl Kernel {
             Happening::Fault(index) => self.strike(index, None),
             Happening::Heal(index) => self.cuts[index].inside.clear(),
             Happening::NoticeCuts => self.notice_cuts(),
+            Happening::Answer { from, generation, rank } => self.answer(from, generation, rank),
         }
     }
 
@@ -534,8 +541,10 @@ impl Kernel {
             self.at(until, Happening::Heal(self.cuts.len()));
         }
         self.cuts.push(cut);
-        let noticed = self.now.after(self.config.network.give_up);
-        self.at(noticed, Happening::NoticeCuts);
+        if self.config.network.notices_cuts {
+            let noticed = self.now.after(self.config.network.give_up);
+            self.at(noticed, Happening::NoticeCuts);
+        }
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Network {
     pub start: Duration,
     /// How long an unanswered attempt to open a link lasts, and a cut link that nobody notices otherwise.
     pub give_up: Duration,
+    /// Whether a cut link is noticed after that time; else only who asks finds out.
+    pub notices_cuts: bool,
 }
 
 impl Network {
@@ -43,6 +45,7 @@ impl Network {
             preemptions: 0,
             start: Duration::from_millis(1),
             give_up: Duration::from_millis(500),
+            notices_cuts: true,
         }
     }
 
@@ -55,6 +58,7 @@ impl Network {
             preemptions: 20,
             start: Duration::from_millis(10),
             give_up: Duration::from_millis(300),
+            notices_cuts: true,
         }
     }
 }
