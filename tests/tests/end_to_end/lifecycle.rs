@@ -128,7 +128,7 @@ fn state(process: Pid) -> Option<char> {
 /// The terminal's suspend key stops launcher and ranks; afterwards the job goes on and nobody is taken for lost.
 #[test]
 fn a_suspended_job_goes_on() {
-    let options = "--heartbeat-interval 20 --heartbeat-timeout 200";
+    let options = "--heartbeat-interval 40 --heartbeat-timeout 400";
     let job = "-n 4 -v --json load --state 64KiB --steps 300";
     let mut running = Run::ftrun(&format!("{options} {job}")).start();
     running.await_text("all ranks have joined");
@@ -141,7 +141,7 @@ fn a_suspended_job_goes_on() {
     }
     assert_eq!(running.processes().len(), 5, "launcher and ranks");
     // They stay stopped for longer than the timeout.
-    let until = clock.now().after(Duration::from_millis(500));
+    let until = clock.now().after(Duration::from_millis(900));
     while clock.now() < until {
         assert!(all_stop(&running));
     }

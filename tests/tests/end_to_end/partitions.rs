@@ -8,12 +8,12 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::common::{POISSON, Report, Run, Running, poisson_answer};
 
-/// Soon noticed.
-const SOON: &str = "--heartbeat-interval 20 --heartbeat-timeout 200";
+/// Soon noticed, but not so soon that a busy machine makes ranks fall silent.
+const SOON: &str = "--heartbeat-interval 40 --heartbeat-timeout 400";
 /// The same timeout in milliseconds; the lease of a rank is ten times as long.
-const TIMEOUT_MS: u64 = 200;
-/// A job that goes on for several leases, however fast the machine.
-const LASTING: &str = "load --state 64KiB --steps 600";
+const TIMEOUT_MS: u64 = 400;
+/// A job that goes on for two leases, however fast the machine.
+const LASTING: &str = "load --state 64KiB --steps 900";
 
 /// The answer of [`LASTING`], which does not depend on the time that its steps take.
 fn lasting_answer() -> Report {
@@ -113,7 +113,7 @@ fn a_rank_that_is_cut_off_from_the_launcher_is_replaced_and_ends_itself() {
 /// The cut is longer than the timeout and shorter than the lease: what comes back is not wanted any more.
 #[test]
 fn a_rank_that_comes_back_after_its_replacement_is_told_to_end() {
-    let (running, old) = partitioned("2-launcher@step=20:0.8");
+    let (running, old) = partitioned("2-launcher@step=20:1.2");
     assert!(ends_within(old, Duration::from_secs(30)), "nobody tells it");
     assert!(running.processes().len() >= 5, "the job had ended, so this shows nothing");
     check_report(running.finish().expect(0).report(), &lasting_answer(), &[2]);
