@@ -38,6 +38,8 @@ use watchdog::{Call, Watchdog};
 const NAP: Duration = Duration::from_millis(100);
 /// A caller that never sleeps looks at the watchdog so often.
 const LOOKS_BETWEEN_WATCHES: u32 = 1 << 16;
+/// A program that looks without waiting asks for signs of life so often at most.
+const LOOKS_BETWEEN_DOUBTS: u32 = 64;
 /// Bytes of small messages that are gathered before they leave together.
 const GATHER_BYTES: usize = 16 << 10;
 
@@ -113,6 +115,7 @@ pub(crate) struct Driver {
     call: (&'static str, u32, Option<Tag>),
     watchdog: Watchdog,
     doubt: Doubt,
+    looks: u32,
     /// Positions of the cuts that have struck.
     cuts: Vec<usize>,
     /// Read by the watchdog and for doubts only.
@@ -155,6 +158,7 @@ impl Driver {
             call: ("", 0, None),
             watchdog: Watchdog::default(),
             doubt: Doubt::default(),
+            looks: 0,
             cuts: vec![],
             clock: Clock::start(),
             bytes_sent: 0,
@@ -364,6 +368,11 @@ impl Driver {
 
     /// Looks at the links once, without waiting.
     pub(crate) fn look(&mut self) -> Result<(), CommError> {
+        // A program that only ever looks waits as well.
+        self.looks = self.looks.wrapping_add(1);
+        if self.looks.is_multiple_of(LOOKS_BETWEEN_DOUBTS) {
+            self.ask_if_in_doubt(Hint::Any);
+        }
         self.progress(Duration::ZERO, &mut Memory::none()).map(|_| ())
     }
 
