@@ -16,7 +16,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use ft_comm::binding::Binding;
-use ft_comm::fault::{self, KillSpec};
+use ft_comm::fault::{self, CutSpec, KillSpec, SlowSpec};
 use ft_comm::launch::HostList;
 use ft_comm::transport::{Carrier, Waiting};
 
@@ -86,6 +86,14 @@ pub(crate) struct Options {
     /// Inject a failure, such as 2@step=40; may be repeated
     #[arg(long, value_name = "SPEC")]
     pub(crate) kill: Vec<KillSpec>,
+    /// Cut links between two sides, such as 0,1-2@step=40:0.5 for half a second or 3-launcher@time=2 for ever: nothing
+    /// passes, and nobody is told; may be repeated
+    #[arg(long, value_name = "CUT")]
+    pub(crate) cut: Vec<CutSpec>,
+    /// Slow links down, such as 0-1:100: each piece of up to 64 KiB leaves (FACTOR - 1) times 20 us + 0.5 ns a byte late;
+    /// may be repeated
+    #[arg(long, value_name = "SLOW")]
+    pub(crate) slow: Vec<SlowSpec>,
     /// Kill a random rank again and again, at this mean time between failures; waits while redundancy is not whole
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub(crate) mtbf: Option<f64>,
@@ -98,10 +106,10 @@ pub(crate) struct Options {
     /// Give up when the same rank fails more than R times without a checkpoint in between
     #[arg(long, value_name = "R", default_value_t = 3)]
     pub(crate) max_restarts: usize,
-    /// Milliseconds between two signs of life
-    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
-    heartbeat_interval: u64,
-    /// Milliseconds of silence after which a rank counts as lost
+    /// Milliseconds between two signs of life (default: 100, or a quarter of the timeout if that is less)
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    heartbeat_interval: Option<u64>,
+    /// Milliseconds of silence after which a rank counts as lost; three intervals or more
     #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     heartbeat_timeout: u64,
     // Not a doc comment: rustdoc would take the brackets for links.
@@ -175,20 +183,21 @@ impl Options {
 
     /// Time between two signs of life.
     pub(crate) fn heartbeat_interval(&self) -> Duration {
-        Duration::from_millis(self.heartbeat_interval)
+        let default = || (self.heartbeat_timeout / 4).clamp(1, 100);
+        Duration::from_millis(self.heartbeat_interval.unwrap_or_else(default))
     }
 
-    /// Silence after which a rank counts as lost; longer than the interval.
+    /// Silence after which a rank counts as lost; at least three intervals.
     pub(crate) fn heartbeat_timeout(&self) -> Duration {
         Duration::from_millis(self.heartbeat_timeout)
     }
 
     /// What no single option can be blamed for.
     fn check(&self) -> Result<(), String> {
-        let (interval, timeout) = (self.heartbeat_interval, self.heartbeat_timeout);
-        if interval >= timeout {
+        let (interval, timeout) = (self.heartbeat_interval().as_millis(), self.heartbeat_timeout);
+        if u128::from(timeout) < 3 * interval {
             return Err(format!(
-                "--heartbeat-interval {interval} is not below --heartbeat-timeout {timeout}: \
+                "--heartbeat-timeout {timeout} is less than three times --heartbeat-interval {interval}: \
                  living ranks would count as lost"
             ));
         }
@@ -197,10 +206,15 @@ impl Options {
         }
         // With parity ranks the size of the job depends on the number of groups, with a host file on what is in it; the
         // launcher checks then.
-        if self.parity_ranks == 0 && self.hostfile.is_none() {
-            self.kill.iter().try_for_each(|spec| spec.validate(self.ranks())).map_err(|e| e.to_string())?;
-        }
-        Ok(())
+        let is_known = self.parity_ranks == 0 && self.hostfile.is_none();
+        if is_known { self.check_ranks(self.ranks()) } else { Ok(()) }
+    }
+
+    /// Whether all ranks that are to fail exist in a job of this size.
+    pub(crate) fn check_ranks(&self, total: usize) -> Result<(), String> {
+        self.kill.iter().try_for_each(|spec| spec.validate(total)).map_err(|error| error.to_string())?;
+        self.cut.iter().try_for_each(|spec| spec.validate(total)).map_err(|error| error.to_string())?;
+        self.slow.iter().try_for_each(|spec| spec.validate(total)).map_err(|error| error.to_string())
     }
 }
 
@@ -315,7 +329,8 @@ fn after_help() -> String {
         let _ = writeln!(text, "  {:<18}{about}", format!("{BENCH} {}", bench.get_name()));
     }
     let _ = writeln!(text, "  {PICTURE:<18}Draw a shot gather or a velocity model");
-    let _ = write!(text, "\nFailures to inject:\n  {}", fault::grammar().replace('\n', "\n  "));
+    let grammar = format!("{}\n{}", fault::grammar(), fault::grammar_of_links());
+    let _ = write!(text, "\nFailures to inject:\n  {}", grammar.replace('\n', "\n  "));
     text
 }
 
@@ -484,6 +499,8 @@ mod tests {
         assert_eq!((options.every, options.on_failure, options.max_restarts), (10, OnFailure::Rebuild, 3));
         assert_eq!(options.heartbeat_interval(), Duration::from_millis(100));
         assert_eq!(options.heartbeat_timeout(), Duration::from_millis(1000));
+        let (options_of_100, _) = cg("ftrun -n 4 --heartbeat-timeout 100 cg --poisson 8");
+        assert_eq!(options_of_100.heartbeat_interval(), Duration::from_millis(25));
         assert!(options.kill.is_empty() && !options.json && !options.verbose && !options.quiet);
         let expected = "CgArgs { matrix: None, poisson: Some(8), poisson2d: None, rhs: Solution, tol: 1e-8, \
                         max_iter: 10000, precond: None }";
@@ -666,9 +683,23 @@ mod tests {
                 "ftrun: --csv: cannot write /no/such/folder/a.csv: No such file or directory (os error 2)",
             ),
             (
-                "ftrun --heartbeat-timeout 100 ./x",
-                "ftrun: --heartbeat-interval 100 is not below --heartbeat-timeout 100: living ranks would count as lost",
+                "ftrun --heartbeat-timeout 100 --heartbeat-interval 34 ./x",
+                "ftrun: --heartbeat-timeout 100 is less than three times --heartbeat-interval 34: living ranks would count \
+                 as lost",
             ),
+            (
+                "ftrun --cut 0-0@init ./x",
+                "ftrun: invalid value '0-0@init' for '--cut <CUT>': rank 0 is on both sides",
+            ),
+            (
+                "ftrun -n 4 --cut 0-launcher@init --cut 0-9@init ./x",
+                "ftrun: --cut 0-9@init: rank 9 does not exist, ranks are 0 to 3",
+            ),
+            (
+                "ftrun --slow 0-1:0.1 ./x",
+                "ftrun: invalid value '0-1:0.1' for '--slow <SLOW>': links are slow by a factor from 1 on, not '0.1'",
+            ),
+            ("ftrun -n 2 --slow 0-2:3 ./x", "ftrun: --slow 0-2:3: rank 2 does not exist, ranks are 0 to 1"),
         ] {
             assert_eq!(refused(line), expected, "{line}");
         }

@@ -49,7 +49,7 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     let scheme = scheme(options).map_err(usage)?;
     let cluster = cluster(options).map_err(usage)?;
     let layout = spread(&cluster, &scheme, options).map_err(usage)?;
-    options.kill.iter().try_for_each(|kill| kill.validate(layout.total_ranks())).map_err(usage)?;
+    options.check_ranks(layout.total_ranks()).map_err(usage)?;
     if let Some(file) = &options.timeline {
         ft_figures::check_path(file).map_err(usage)?;
     }
@@ -68,6 +68,7 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     let mut specs = options.kill.clone();
     specs.extend(app.map_or(vec![], |app| app.kills(options)));
     let kills: Vec<String> = specs.iter().map(ToString::to_string).collect();
+    let cuts: Vec<String> = options.cut.iter().map(ToString::to_string).collect();
 
     let mut args: Vec<OsString> = vec![crate::AS_RANK.into()];
     args.extend_from_slice(arguments);
@@ -82,8 +83,9 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         carrier: options.transport,
         waiting: options.wait,
         binding: options.bind,
+        slow: options.slow.clone(),
     };
-    let mut display = Display::new(options.quiet, options.verbose, kills.clone());
+    let mut display = Display::new(options.quiet, options.verbose, kills.clone(), cuts.clone());
     let mut recorder = Recorder::new(layout.total_ranks());
     let mut observe = |event: &Event, at| {
         display.show(event, at);
@@ -105,6 +107,7 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         parity_ranks: layout.parity_ranks(),
         scheme: if layout.groups.is_empty() { scheme } else { layout.scheme_of(0) }.to_string(),
         kills,
+        cuts,
         selection: selection.identity().into(),
     };
     let report = Report::new(ordered, &ending, app);
@@ -123,8 +126,8 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     if let Some(app) = app {
         app.finish(report.result()).map_err(failed)?;
     }
-    for spec in report.unfired() {
-        eprintln!("ftrun: --kill {spec} never fired");
+    for option in report.unfired_options() {
+        eprintln!("ftrun: {option} never fired");
     }
     Ok(report.status())
 }
@@ -235,6 +238,7 @@ fn config(
         timeout: options.heartbeat_timeout(),
         settings,
         kills,
+        cuts: options.cut.clone(),
         mtbf: options.mtbf.map(|seconds| Mtbf {
             mean: Duration::from_secs_f64(seconds),
             seed: options.seed,

@@ -20,6 +20,7 @@ pub(crate) struct Display {
     checkpoints: u64,
     failures: u64,
     kills: Vec<String>,
+    cuts: Vec<String>,
 }
 
 /// Whether somebody is looking.
@@ -33,10 +34,10 @@ pub(crate) fn style(template: &str) -> ProgressStyle {
 }
 
 impl Display {
-    pub(crate) fn new(quiet: bool, verbose: bool, kills: Vec<String>) -> Self {
+    pub(crate) fn new(quiet: bool, verbose: bool, kills: Vec<String>, cuts: Vec<String>) -> Self {
         let bar = is_watched(quiet)
             .then(|| ProgressBar::new_spinner().with_style(style("{spinner} {elapsed} {msg}")));
-        Self { bar, verbose, work: "starting".into(), checkpoints: 0, failures: 0, kills }
+        Self { bar, verbose, work: "starting".into(), checkpoints: 0, failures: 0, kills, cuts }
     }
 
     pub(crate) fn show(&mut self, event: &Event, at: Time) {
@@ -57,6 +58,7 @@ impl Display {
         }
         let said = match event {
             Event::Struck { spec } => self.verbose.then(|| format!("--kill {} strikes", self.kills[*spec])),
+            Event::Cut { spec } => self.verbose.then(|| format!("--cut {} strikes", self.cuts[*spec])),
             Event::RandomKill { rank } => self.verbose.then(|| format!("--mtbf strikes rank {rank}")),
             Event::Lost { rank, cause, .. } => Some(format!("rank {rank} is lost: {cause}")),
             Event::Decided { generation: 0, .. } => self.verbose.then(|| "all ranks have joined".into()),

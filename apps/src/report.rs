@@ -28,6 +28,8 @@ pub(crate) struct Report {
     checkpoints: Checkpoints,
     failures: Vec<FailureReport>,
     unfired: Vec<String>,
+    #[serde(skip)]
+    unfired_options: Vec<String>,
     spares_used: u32,
     kills_postponed: u32,
     degraded: Option<String>,
@@ -72,6 +74,7 @@ pub(crate) struct Ordered {
     pub(crate) scheme: String,
     pub(crate) seed: u64,
     pub(crate) kills: Vec<String>,
+    pub(crate) cuts: Vec<String>,
     /// Identity of the table of collective algorithms.
     pub(crate) selection: String,
 }
@@ -106,6 +109,12 @@ impl Report {
             restore_s: seconds(failure.restore),
             steps_lost: failure.steps_lost,
         };
+        let unfired = || {
+            ending.unfired.iter().map(|at| match at.checked_sub(ordered.kills.len()) {
+                None => ("--kill", &ordered.kills[*at]),
+                Some(at) => ("--cut", &ordered.cuts[at]),
+            })
+        };
         Self {
             app: ordered.app,
             ranks: ordered.ranks,
@@ -123,7 +132,8 @@ impl Report {
                 memory_overhead: stats.memory_overhead(),
             },
             failures: ending.failures.iter().map(failure).collect(),
-            unfired: ending.unfired.iter().map(|at| ordered.kills[*at].clone()).collect(),
+            unfired: unfired().map(|(_, spec)| spec.clone()).collect(),
+            unfired_options: unfired().map(|(option, spec)| format!("{option} {spec}")).collect(),
             spares_used: ending.spares_used,
             kills_postponed: ending.postponed,
             degraded: stats.degraded.clone(),
@@ -164,8 +174,9 @@ impl Report {
         &self.message
     }
 
-    pub(crate) fn unfired(&self) -> &[String] {
-        &self.unfired
+    /// Injected failures that did not fire, as on the command line.
+    pub(crate) fn unfired_options(&self) -> &[String] {
+        &self.unfired_options
     }
 
     pub(crate) fn json(&self) -> String {

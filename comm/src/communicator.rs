@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crate::collective::Step;
-use crate::core::Core;
+use crate::core::{Core, Lasting};
 use crate::driver::{Extent, Memory, Place, Urgency};
 use crate::error::CommError;
 use crate::group::Group;
@@ -98,9 +98,8 @@ fn first_ranks(count: usize) -> Group {
     Group::new((0..count).collect()).expect("the ranks differ")
 }
 
-impl Shared {
-    /// The world has closed up: it has other ranks now.
-    pub(crate) fn renumber(&self, compute: usize, total: usize, me: Rank) -> (u32, Rc<[Rank]>) {
+impl Lasting for Shared {
+    fn renumber(&self, compute: usize, total: usize, me: Rank) -> (u32, Rc<[Rank]>) {
         let ranks = if self.scope == Scope::All { total } else { compute };
         let members = Rc::new(Members::new(first_ranks(ranks), me));
         let world = members.world.clone();
@@ -143,7 +142,7 @@ impl Members {
 }
 
 /// What all handles of a communicator share.
-pub(crate) struct Shared {
+struct Shared {
     core: Rc<RefCell<Core>>,
     members: RefCell<Rc<Members>>,
     context: u32,
@@ -209,7 +208,8 @@ impl Communicator {
     pub(crate) fn of_world(core: Rc<RefCell<Core>>, scope: Scope, context: u32) -> Self {
         let (ranks, me) = core.borrow().driver.count(scope == Scope::All);
         let comm = Self::over(core, first_ranks(ranks), me, context, scope);
-        comm.core.borrow_mut().lasting.push(Rc::downgrade(&comm.shared));
+        let shared: Rc<dyn Lasting> = comm.shared.clone();
+        comm.core.borrow_mut().lasting.push(Rc::downgrade(&shared));
         comm
     }
 

@@ -1,18 +1,25 @@
 //! What all communicators of a rank share: the driver, and the failures to inject.
 
-use std::rc::Weak;
+use std::rc::{Rc, Weak};
 
 use crate::collective::Selection;
-use crate::communicator::Shared;
 use crate::driver::Driver;
 use crate::error::CommError;
 use crate::fault::Faults;
 use crate::proto::endpoint::{CONTEXT_DYNAMIC, OpId};
+use crate::proto::member::News;
 use crate::rank::{Generation, Membership, Rank};
 use crate::wire::control::ToArbiter;
 
 /// Bytes that the copies of buffered sends of one rank may take ([`crate::Communicator::bsend`]).
 pub const BUFFERED_BYTES_MAX: usize = 64 << 20;
+
+/// What lives as long as the world, and sees ranks get other numbers.
+pub(crate) trait Lasting {
+    /// From now on there are so many ranks that compute, and in all, and this is `me` of them. Gives its context and its
+    /// members.
+    fn renumber(&self, compute: usize, total: usize, me: Rank) -> (u32, Rc<[Rank]>);
+}
 
 pub(crate) struct Core {
     pub(crate) driver: Driver,
@@ -30,7 +37,7 @@ pub(crate) struct Core {
     /// Buffered sends that have not left, with their bytes.
     pub(crate) buffered: Vec<(OpId, usize)>,
     /// Communicators that live as long as the world.
-    pub(crate) lasting: Vec<Weak<Shared>>,
+    pub(crate) lasting: Vec<Weak<dyn Lasting>>,
     /// By rank the number that it had at the start of the job.
     pub(crate) origins: Vec<Rank>,
     /// The context that the next communicator may have, and the generation that this counts in.
@@ -133,9 +140,13 @@ impl Core {
         phase: Option<&str>,
     ) -> Result<(), CommError> {
         match self.faults.reached(name, number, phase) {
+            Some(spec) if self.driver.has_cut(spec) => Ok(()),
             Some(spec) => {
                 self.driver.submit(ToArbiter::Reached { spec });
-                self.driver.await_news(|_| None)
+                // A rank that is not to die goes on when the cut has struck.
+                self.driver.await_news(|news| {
+                    matches!(news, News::Cut { spec: struck, .. } if *struck == spec).then_some(())
+                })
             }
             None => Ok(()),
         }

@@ -12,8 +12,8 @@ use crate::error::CommError;
 use crate::proto::endpoint::{CONTEXT_DYNAMIC, Endpoint, OpId};
 use crate::proto::member::News;
 use crate::rank::{Generation, Membership, MessageMode, PeerId, Rank, Seat, Tag};
-use crate::service::Service;
 use crate::service::alarm::Alarm;
+use crate::service::{Question, Service};
 use crate::time::Clock;
 use crate::transport::{LinkId, Patience, Transport};
 use crate::wire::control::{ToArbiter, Verdict};
@@ -21,6 +21,7 @@ use crate::wire::wait::Awaited;
 
 mod activity;
 mod agreement;
+mod doubt;
 mod links;
 mod losses;
 mod memory;
@@ -29,6 +30,7 @@ mod watchdog;
 
 use activity::Running;
 pub(crate) use activity::{Message, StepList};
+use doubt::Doubt;
 use links::Inbound;
 use memory::Stock;
 pub(crate) use memory::{ActivityId, Buffer, Combine, Extent, Memory, Place, SCRATCH_ALIGN};
@@ -38,6 +40,8 @@ use watchdog::{Call, Watchdog};
 const NAP: Duration = Duration::from_millis(100);
 /// A caller that never sleeps looks at the watchdog so often.
 const LOOKS_BETWEEN_WATCHES: u32 = 1 << 16;
+/// A program that looks without waiting asks for signs of life so often at most.
+const LOOKS_BETWEEN_DOUBTS: u32 = 64;
 /// Bytes of small messages that are gathered before they leave together.
 const GATHER_BYTES: usize = 16 << 10;
 
@@ -129,7 +133,11 @@ pub(crate) struct Driver {
     /// The call that the program is in: its name, context and tag.
     call: (&'static str, u32, Option<Tag>),
     watchdog: Watchdog,
-    /// Read by the watchdog only.
+    doubt: Doubt,
+    looks: u32,
+    /// Positions of the cuts that have struck.
+    cuts: Vec<usize>,
+    /// Read by the watchdog and for doubts only.
     clock: Clock,
     pub(crate) bytes_sent: u64,
 }
@@ -171,6 +179,9 @@ impl Driver {
             finalized: false,
             call: ("", 0, None),
             watchdog: Watchdog::default(),
+            doubt: Doubt::default(),
+            looks: 0,
+            cuts: vec![],
             clock: Clock::start(),
             bytes_sent: 0,
         }
@@ -204,6 +215,16 @@ impl Driver {
     /// Lets long waits be reported, each after `patience`.
     pub(crate) fn watch(&mut self, patience: Option<Duration>) {
         self.watchdog = Watchdog::new(patience);
+    }
+
+    /// Lets awaited ranks be asked for a sign of life, after so long.
+    pub(crate) fn doubt_after(&mut self, patience: Duration) {
+        self.doubt = Doubt::new(patience);
+    }
+
+    /// Whether the cut at this position has struck.
+    pub(crate) fn has_cut(&self, spec: usize) -> bool {
+        self.cuts.contains(&spec)
     }
 
     /// The program enters this call, whose messages have this context and, if it is one, this tag.
@@ -322,6 +343,7 @@ impl Driver {
             News::Revoked { context } => self.revoked(context),
             News::Ended { code, message } => self.state = State::Ended { code, message },
             News::Finalized => self.finalized = true,
+            News::Cut { spec, .. } => self.cuts.push(spec),
             News::Failed { .. } | News::Welcome(_) | News::Decided(_) | News::Asked { .. } | News::Die => {}
         }
     }
@@ -389,6 +411,11 @@ impl Driver {
 
     /// Looks at the links once, without waiting.
     pub(crate) fn look(&mut self) -> Result<(), CommError> {
+        // A program that only ever looks waits as well.
+        self.looks = self.looks.wrapping_add(1);
+        if self.looks.is_multiple_of(LOOKS_BETWEEN_DOUBTS) {
+            self.ask_if_in_doubt(Hint::Any);
+        }
         self.progress(Duration::ZERO, &mut Memory::none()).map(|_| ())
     }
 
@@ -400,6 +427,7 @@ impl Driver {
     ) -> Result<T, CommError> {
         let result = self.try_until(memory, hint, done);
         self.moved();
+        self.doubt.over();
         result
     }
 
@@ -409,7 +437,7 @@ impl Driver {
         hint: Hint,
         mut done: impl FnMut(&mut Self) -> Option<T>,
     ) -> Result<T, CommError> {
-        let mut idle = 0;
+        let (mut idle, mut turns) = (0, 0_u32);
         self.begun.fill(false);
         loop {
             self.release_broken_off(memory);
@@ -417,6 +445,10 @@ impl Driver {
                 return Ok(result);
             }
             let Patience { spins, yields } = self.patience;
+            turns = turns.wrapping_add(1);
+            if idle >= spins.saturating_add(yields) || turns % LOOKS_BETWEEN_WATCHES == 0 {
+                self.ask_if_in_doubt(hint);
+            }
             // The awaited link alone is cheap to look at; every so often all of them are.
             let moved = match self.hinted(hint) {
                 Some(link) if idle < spins.saturating_add(yields) && idle % 16 != 15 => {
@@ -452,6 +484,24 @@ impl Driver {
             Hint::Any => Awaited::Anybody,
             Hint::From(rank) => Awaited::Ranks(vec![rank]),
             Hint::Activity(id) => Awaited::Ranks(self.awaited_all(id)),
+        }
+    }
+
+    /// Before a sleep: asks whether the awaited ranks are in reach, if they have been awaited for long.
+    fn ask_if_in_doubt(&mut self, hint: Hint) {
+        if self.doubt.look(self.service.now(&self.clock)) {
+            let mut ranks = match self.awaited_by(hint) {
+                Awaited::Ranks(ranks) => ranks,
+                Awaited::Anybody | Awaited::Others => (0..self.membership.seats.len()).collect(),
+            };
+            ranks.extend(self.endpoint.busy());
+            ranks.retain(|rank| *rank != self.me && !self.endpoint.is_lost(*rank));
+            let ranks = self.doubt.choose(ranks).into_iter();
+            self.service.ask(Question {
+                generation: self.generation(),
+                awaited: ranks.map(|rank| (rank, self.membership.seats[rank].peer)).collect(),
+                goes_on: self.mode == MessageMode::Continue,
+            });
         }
     }
 

@@ -12,6 +12,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+mod links;
+
+pub use links::{CutSpec, Far, LinkSpecError, SlowSpec, grammar as grammar_of_links};
+
 /// What comes after the name of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {

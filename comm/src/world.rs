@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::time::Duration;
 
 use crate::binding::{ENV_CORES, bind};
 use crate::collective::Selection;
@@ -20,7 +21,7 @@ use crate::service::alarm::Alarm;
 use crate::service::alone::Alone;
 use crate::service::thread::ServiceThread;
 use crate::transport::null::NullTransport;
-use crate::transport::{LinkOptions, Transport};
+use crate::transport::{ENV_LINK_FAULTS, LinkOptions, Transport};
 use crate::wire::control::{ToArbiter, Welcome};
 use crate::wire::handshake::{JobKey, hex};
 use crate::wire::wait::CONTEXT_COMPUTE;
@@ -98,7 +99,11 @@ impl World {
         if let Ok(cores) = std::env::var(ENV_CORES) {
             bind(None, &cores); // after the service thread has started, which is not bound
         }
-        let mut world = Self::join(Box::new(transport), Box::new(service), address)?;
+        let transport: Box<dyn Transport> = match std::env::var(ENV_LINK_FAULTS) {
+            Ok(slow) => Box::new(service.spoil(transport, &slow).map_err(|_| bad(ENV_LINK_FAULTS))?),
+            Err(_) => Box::new(transport),
+        };
+        let mut world = Self::join(transport, Box::new(service), address)?;
         world.job = hex(&key.job);
         Ok(world)
     }
@@ -120,6 +125,7 @@ impl World {
         driver.seat(welcome.rank, welcome.compute, welcome.total);
         let setting =
             |name: &str| welcome.settings.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+        driver.doubt_after(Duration::from_millis(welcome.timeout_ms));
         driver.watch(setting(WATCHDOG).and_then(|value| watch::patience(value)));
         driver.enter("init", 0, None);
         let faults = Faults::new(welcome.rank, welcome.kills.clone());

@@ -54,6 +54,7 @@ fn config() -> Config {
         total: RANKS as usize,
         on_failure: OnFailure::Rebuild,
         spares: 0,
+        cuts: vec![],
         max_restarts: 3,
         interval: Duration::from_millis(100),
         timeout: Duration::from_secs(1),

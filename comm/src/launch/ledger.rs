@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::fault::KillSpec;
+use crate::fault::{CutSpec, KillSpec};
 use crate::proto::arbiter::Event;
 use crate::rank::{Generation, Rank};
 use crate::time::Time;
@@ -35,6 +35,8 @@ pub struct Failure {
 enum Strike {
     /// By its position on the command line.
     Spec(usize),
+    /// A cut, by its position among those.
+    Cut(usize),
     /// A random kill of this rank.
     Random(Rank),
 }
@@ -56,26 +58,30 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Ledger {
     kills: Vec<KillSpec>,
+    cuts: Vec<CutSpec>,
     struck: Vec<(Strike, Time)>,
     entries: Vec<Entry>,
 }
 
 impl Ledger {
-    pub(super) fn new(kills: Vec<KillSpec>) -> Self {
-        Self { kills, struck: vec![], entries: vec![] }
+    pub(super) fn new(kills: Vec<KillSpec>, cuts: Vec<CutSpec>) -> Self {
+        Self { kills, cuts, struck: vec![], entries: vec![] }
     }
 
     pub(super) fn record(&mut self, now: Time, event: &Event) {
         match event {
             Event::Struck { spec } => self.struck.push((Strike::Spec(*spec), now)),
+            Event::Cut { spec } => self.struck.push((Strike::Cut(*spec), now)),
             Event::RandomKill { rank } => self.struck.push((Strike::Random(*rank), now)),
             Event::Lost { rank, cause, .. } => {
                 let struck = self.struck.iter().rev().find(|(strike, _)| match strike {
                     Strike::Spec(spec) => self.kills[*spec].ranks.contains(rank),
+                    Strike::Cut(cut) => self.cuts[*cut].ranks().any(|named| named == *rank),
                     Strike::Random(struck) => struck == rank,
                 });
                 let point = match struck {
                     Some((Strike::Spec(spec), _)) => self.kills[*spec].point.to_string(),
+                    Some((Strike::Cut(cut), _)) => self.cuts[*cut].point.to_string(),
                     Some((Strike::Random(_), _)) => "random".into(),
                     None => cause.clone(),
                 };
@@ -156,7 +162,7 @@ mod tests {
 
     #[test]
     fn splits_a_failure_into_its_phases() {
-        let mut ledger = Ledger::new(vec!["2@step=4".parse().unwrap()]);
+        let mut ledger = Ledger::new(vec!["2@step=4".parse().unwrap()], vec![]);
         let lost = |rank| Event::Lost { rank, cause: "killed by signal 9".into(), generation: Some(0) };
         ledger.record(Time(10), &Event::Struck { spec: 0 });
         ledger.record(Time(15), &lost(2));

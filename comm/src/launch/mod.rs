@@ -108,7 +108,7 @@ impl Launcher {
         Ok(Self {
             fleet: Fleet::new(&order, &key, doorman.tcp()?.port(), &reach, clock.now())?,
             arbiter: Arbiter::new(order.config.clone(), clock.now()),
-            ledger: Ledger::new(order.config.kills.clone()),
+            ledger: Ledger::new(order.config.kills.clone(), order.config.cuts.clone()),
             output: output::Output::new(order.output_to_stderr, order.tag_output),
             stdin: stdin::Forwarder::default(),
             order,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::cluster::Cluster;
 use super::ledger::Failure;
 use crate::binding::Binding;
+use crate::fault::SlowSpec;
 use crate::proto::arbiter::Config;
 use crate::transport::{Carrier, Waiting};
 
@@ -33,6 +34,8 @@ pub struct Order {
     pub waiting: Waiting,
     /// Whether ranks are bound to cores.
     pub binding: Binding,
+    /// Links that are slow.
+    pub slow: Vec<SlowSpec>,
 }
 
 /// How a job ended.
@@ -46,7 +49,7 @@ pub struct Ending {
     pub outputs: Vec<Vec<u8>>,
     /// Failures and repairs.
     pub failures: Vec<Failure>,
-    /// Positions of injected failures that did not fire.
+    /// Positions of injected failures that did not fire, kills before cuts.
     pub unfired: Vec<usize>,
     /// Spares that have taken a rank.
     pub spares_used: u32,

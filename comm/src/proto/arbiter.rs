@@ -28,13 +28,14 @@ use super::detector::Detector;
 use super::member::LEASE_TIMEOUTS;
 use super::watch::{self, WATCHDOG, Watch};
 use crate::error::list;
-use crate::fault::{How, When};
+use crate::fault::{CutSpec, How, When};
 use crate::planted;
 use crate::rank::{Generation, Membership, PeerId, Rank, Seat};
 use crate::time::Time;
 use crate::wire::control::{ToArbiter, ToRank, Welcome};
 
 mod agreements;
+mod cuts;
 mod hosts;
 mod job;
 mod losses;
@@ -43,6 +44,7 @@ mod random;
 
 pub use crate::rank::OnFailure;
 use agreements::Agreements;
+use cuts::Cuts;
 pub use job::{Config, Effect, Event, Exit};
 use pool::Pool;
 pub use random::Mtbf;
@@ -110,6 +112,7 @@ pub struct Arbiter {
     detector: Detector,
     beat_due: Time,
     fired: BTreeSet<usize>,
+    cuts: Cuts,
     random: Option<RandomKills>,
     pool: Pool,
     agreements: Agreements,
@@ -167,6 +170,7 @@ impl Arbiter {
             accused: BTreeMap::new(),
             beat_due: now,
             fired: BTreeSet::new(),
+            cuts: Cuts::default(),
             dying: BTreeSet::new(),
             started: now,
             marked: false,
@@ -182,9 +186,11 @@ impl Arbiter {
         self.effects.pop_front()
     }
 
-    /// Positions of the injected failures that have not fired.
+    /// Positions of the injected failures that have not fired: those of kills, and behind them those of cuts.
     pub fn unfired(&self) -> Vec<usize> {
-        (0..self.config.kills.len()).filter(|spec| !self.fired.contains(spec)).collect()
+        (0..self.config.kills.len() + self.config.cuts.len())
+            .filter(|spec| !self.fired.contains(spec))
+            .collect()
     }
 
     /// How many random kills had to wait for redundancy to be whole again.
@@ -244,7 +250,8 @@ impl Arbiter {
         let peer = self.chairs[rank].peer;
         self.chairs[rank].connected = true;
         self.detector.heard(peer, now);
-        let kills = self.config.kills.iter().cloned().enumerate();
+        let cuts = self.config.cuts.iter().map(CutSpec::trigger);
+        let kills = self.config.kills.iter().cloned().chain(cuts).enumerate();
         let kills =
             kills.filter(|(at, kill)| kill.ranks.contains(&rank) && !self.fired.contains(at)).collect();
         let welcome = Welcome {
@@ -263,11 +270,12 @@ impl Arbiter {
         if self.dying.contains(&peer) {
             self.send(peer, ToRank::Die);
         }
+        self.tell_cuts(now, peer);
     }
 
     /// A rank has said something.
     pub fn handle(&mut self, now: Time, peer: PeerId, message: ToArbiter) {
-        let Some(rank) = self.rank_of(peer) else { return };
+        let Some(rank) = self.rank_of(peer) else { return self.fence(peer) };
         if self.over {
             return;
         }
@@ -356,8 +364,11 @@ impl Arbiter {
     }
 
     fn strike(&mut self, now: Time, spec: usize) {
+        if spec >= self.config.kills.len() {
+            return self.cut(now, spec);
+        }
         // When all are done there is nothing left to fail.
-        if self.finished || spec >= self.config.kills.len() || !self.fired.insert(spec) {
+        if self.finished || !self.fired.insert(spec) {
             return;
         }
         self.record(Event::Struck { spec });
@@ -422,6 +433,7 @@ impl Arbiter {
                 self.strike(now, spec);
             }
         }
+        self.cut_on_time(now);
         self.strike_at_random(now);
         if let Some(account) = self.watch.as_mut().and_then(|watch| watch.tick(now)) {
             self.record(Event::Stalled { account });

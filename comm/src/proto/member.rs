@@ -56,6 +56,15 @@ pub enum News {
     Finalized,
     /// Exit without goodbye (an injected failure).
     Die,
+    /// Nothing is to pass from and to these processes (an injected failure).
+    Cut {
+        /// Its position on the command line.
+        spec: usize,
+        /// The processes; the launcher may be among them.
+        peers: Vec<PeerId>,
+        /// How long; without it for ever.
+        lasts: Option<Duration>,
+    },
     /// The job is over, or this process is out of it.
     Ended {
         /// Exit status.
@@ -137,6 +146,10 @@ impl Member {
             }
             ToRank::Finalized => self.news.push_back(News::Finalized),
             ToRank::Die => self.news.push_back(News::Die),
+            ToRank::Cut { spec, peers, millis } => {
+                let lasts = millis.map(Duration::from_millis);
+                self.news.push_back(News::Cut { spec, peers, lasts });
+            }
             ToRank::End { code, message } => self.news.push_back(News::Ended { code, message }),
         }
     }

@@ -2,19 +2,41 @@
 //! program computes or is blocked.
 
 use crate::proto::member::News;
+use crate::rank::{Generation, PeerId, Rank};
+use crate::time::{Clock, Time};
 use crate::wire::control::ToArbiter;
 use alarm::Alarm;
 use verdicts::Verdicts;
 
 pub mod alarm;
 pub mod alone;
+mod questions;
 pub mod thread;
 pub mod verdicts;
+
+/// Whom a rank has awaited for long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Generation of the membership.
+    pub generation: Generation,
+    /// The awaited ranks, and who holds them.
+    pub awaited: Vec<(Rank, PeerId)>,
+    /// The rank goes on without a repair that would renew links.
+    pub goes_on: bool,
+}
 
 /// The second plane, as the caller sees it. News also wakes a caller that is blocked in its transport.
 pub trait Service {
     /// Says something to the launcher.
     fn submit(&self, message: ToArbiter);
+    /// This rank has awaited others for long: who of them is not in reach is reported as a broken link.
+    fn ask(&self, question: Question) {
+        let _ = question;
+    }
+    /// The time: by the machine's clock, or a simulated one.
+    fn now(&self, clock: &Clock) -> Time {
+        clock.now()
+    }
     /// Whether there is news; cheap.
     fn has_news(&self) -> bool;
     /// The next news.

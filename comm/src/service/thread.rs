@@ -16,15 +16,17 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 use socket2::Socket;
 
-use super::Service;
 use super::alarm::Alarm;
+use super::questions::Questions;
 use super::verdicts::Verdicts;
+use super::{Question, Service};
+use crate::fault::{LinkSpecError, SlowSpec};
 use crate::lifeline;
 use crate::proto::member::{Member, News};
 use crate::rank::PeerId;
 use crate::time::Clock;
 use crate::transport::sockets::SocketTransport;
-use crate::transport::{Accepted, Doorman, LinkOptions, connect, timespec};
+use crate::transport::{Accepted, Cuts, Doorman, FaultyTransport, LinkOptions, Transport, connect, timespec};
 use crate::wire::control::{ToArbiter, ToRank, decode, encode};
 use crate::wire::handshake::{JobKey, Opening};
 
@@ -60,6 +62,10 @@ fn ring(fd: &OwnedFd) {
 pub struct ServiceThread {
     shared: Arc<Shared>,
     outbox: Sender<ToArbiter>,
+    questions: Sender<Question>,
+    me: PeerId,
+    clock: Clock,
+    cuts: Cuts,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -89,6 +95,9 @@ impl ServiceThread {
         let address = doorman.address(&options.host).map_err(io)?.to_string();
         let (links, inbox) = unbounded();
         let (outbox, submitted) = unbounded();
+        let (questions, asked) = unbounded();
+        let cuts = Cuts::default();
+        let host = options.host.clone();
         let transport =
             SocketTransport::new(key.clone(), me, options, inbox, wake_caller.clone()).map_err(io)?;
         let shared = Arc::new(Shared {
@@ -108,8 +117,12 @@ impl ServiceThread {
             doorman,
             links,
             submitted,
+            asked,
+            questions: Questions::new(key.clone(), me, host, cuts.clone()),
+            cuts: cuts.clone(),
             incoming: Vec::new(),
             outgoing: Vec::new(),
+            over: false,
         };
         let thread = std::thread::Builder::new()
             .name("service".into())
@@ -118,7 +131,18 @@ impl ServiceThread {
                 plane.run();
             })
             .map_err(io)?;
-        Ok((Self { shared, outbox, thread: Some(thread) }, transport, address))
+        Ok((Self { shared, outbox, questions, me, clock, cuts, thread: Some(thread) }, transport, address))
+    }
+
+    /// Puts injected failures of links in place: cuts as they strike, and what `slow` says
+    /// ([`crate::transport::ENV_LINK_FAULTS`]).
+    ///
+    /// # Errors
+    /// `slow` cannot be read.
+    pub fn spoil<T: Transport>(&self, inner: T, slow: &str) -> Result<FaultyTransport<T>, LinkSpecError> {
+        let slow = slow.split_whitespace().map(str::parse).collect::<Result<Vec<SlowSpec>, _>>()?;
+        let clock = self.clock;
+        Ok(FaultyTransport::new(inner, self.me, self.cuts.clone(), slow, move || clock.now()))
     }
 }
 
@@ -126,6 +150,11 @@ impl Service for ServiceThread {
     fn submit(&self, message: ToArbiter) {
         // The receiver lives as long as the thread, and after that nobody listens anyway.
         let _ = self.outbox.send(message);
+        ring(&self.shared.wake_service);
+    }
+
+    fn ask(&self, question: Question) {
+        let _ = self.questions.send(question);
         ring(&self.shared.wake_service);
     }
 
@@ -171,27 +200,35 @@ struct Plane {
     doorman: Doorman,
     links: Sender<Accepted>,
     submitted: Receiver<ToArbiter>,
+    asked: Receiver<Question>,
+    questions: Questions,
+    cuts: Cuts,
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
+    /// The job has ended, or this process is out of it: nobody needs to hear anything any more.
+    over: bool,
 }
 
 impl Plane {
     fn run(mut self) {
         loop {
             self.member.tick(self.clock.now());
+            self.inquire();
             for message in self.submitted.try_iter() {
                 self.member.submit(message);
             }
             while let Some(message) = self.member.poll_transmit() {
                 encode(&message, &mut self.outgoing);
             }
-            let alive = self.write() && self.read();
+            // Bytes of a cut link wait in its socket.
+            let alive = !self.is_reached() || self.write() && self.read();
             if !alive {
                 self.member.orphaned();
             }
             self.publish();
             let closing = self.shared.closing.load(Ordering::Acquire);
-            if closing && (self.outgoing.is_empty() || !alive) && self.submitted.is_empty() {
+            let told = self.outgoing.is_empty() || !alive || self.over;
+            if closing && told && self.submitted.is_empty() {
                 return;
             }
             self.accept();
@@ -213,11 +250,12 @@ impl Plane {
                     answer.into_iter().for_each(|message| encode(&message, &mut self.outgoing));
                     continue;
                 }
-                _ => {}
+                _ => self.heed(&news),
             }
             self.shared.alarm.pass_on(news, |news| self.shared.tell(news));
         }
         if let Some(code) = ended {
+            self.over = true;
             let until = self.clock.now().after(GRACE);
             while self.clock.now() < until && !self.shared.closing.load(Ordering::Acquire) {
                 let mut fds = [PollFd::new(&self.shared.wake_service, PollFlags::IN)];
@@ -228,6 +266,34 @@ impl Plane {
                 exit(code);
             }
         }
+    }
+
+    /// What of the news concerns this thread.
+    fn heed(&mut self, news: &News) {
+        let now = self.clock.now();
+        match news {
+            News::Welcome(welcome) => {
+                self.questions.allow(now, Duration::from_millis(welcome.timeout_ms));
+            }
+            News::Decided(membership) => self.questions.enter(membership.clone()),
+            News::Failed { .. } => self.questions.give_up(),
+            News::Cut { peers, lasts, .. } => self.cuts.cut(now, peers, *lasts),
+            _ => {}
+        }
+    }
+
+    /// Whether the link to the launcher is not cut.
+    fn is_reached(&self) -> bool {
+        self.cuts.is_open(self.clock.now(), PeerId::LAUNCHER)
+    }
+
+    /// Asks whom the caller has awaited for long, and tells the launcher who does not answer.
+    fn inquire(&mut self) {
+        let now = self.clock.now();
+        for question in self.asked.try_iter() {
+            self.questions.ask(now, &question);
+        }
+        self.questions.tick(now).into_iter().for_each(|suspect| self.member.submit(suspect));
     }
 
     fn write(&mut self) -> bool {
@@ -274,11 +340,12 @@ impl Plane {
         let now = self.clock.now();
         let left = self.member.poll_timeout().since(now);
         let control = if self.outgoing.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
-        let mut fds =
-            vec![PollFd::new(&self.control, control), PollFd::new(&self.shared.wake_service, PollFlags::IN)];
+        let mut fds = vec![PollFd::new(&self.shared.wake_service, PollFlags::IN)];
+        fds.extend(self.is_reached().then(|| PollFd::new(&self.control, control)));
+        fds.extend(self.questions.fds(now));
         fds.extend(self.doorman.fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         let _ = rustix::event::poll(&mut fds, Some(&timespec(left)));
-        let rung = !fds[1].revents().is_empty();
+        let rung = !fds[0].revents().is_empty();
         drop(fds);
         if rung {
             let _ = rustix::io::read(self.shared.wake_service.as_fd(), &mut [0; 8]);

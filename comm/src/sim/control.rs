@@ -12,6 +12,7 @@ use super::{Event, Seen};
 use crate::proto::arbiter::{Effect, Event as ArbiterEvent, Exit};
 use crate::proto::member::News;
 use crate::rank::{Membership, PeerId, Rank};
+use crate::service::Question;
 use crate::wire::control::{ToArbiter, ToRank};
 
 /// How long the launcher waits for the operating system's word on a broken control link.
@@ -150,6 +151,35 @@ impl Kernel {
             process.member.submit(message);
         }
         self.serve_member(peer);
+    }
+
+    /// A process asks these ranks for a sign of life, and hears of it within the timeout or not at all.
+    pub(super) fn ask(&mut self, from: PeerId, question: &Question) {
+        let due = self.now.after(self.config.timeout);
+        let Question { generation, goes_on, .. } = *question;
+        for (rank, to) in question.awaited.iter().copied() {
+            self.at(
+                due,
+                Happening::Answer { from, to, suspect: ToArbiter::Suspect { generation, rank, goes_on } },
+            );
+        }
+    }
+
+    pub(super) fn answer(&mut self, from: PeerId, to: PeerId, suspect: ToArbiter) {
+        let ToArbiter::Suspect { generation, .. } = suspect else { return };
+        let Some(process) = self.process(from).filter(|process| process.alive() && !process.stopped) else {
+            return;
+        };
+        if process.generation != Some(generation) {
+            return; // a newer one: the question is not of interest any more
+        }
+        let there = self.process(to);
+        let answers =
+            there.is_some_and(|there| there.alive() && !there.stopped) && self.way(from, to) == Way::Open;
+        if !answers {
+            self.note(|| format!("process {} suspects process {} of generation {generation}", from.0, to.0));
+            self.submit(from, suspect);
+        }
     }
 
     fn tell_launcher(&mut self, peer: PeerId, message: ToArbiter) {

@@ -19,6 +19,7 @@ use super::{Config, Ending, Event, Seen};
 use crate::proto::arbiter::{self, Arbiter, Exit};
 use crate::rank::PeerId;
 use crate::time::Time;
+use crate::wire::control::ToArbiter;
 
 /// Time that a process is given to end itself after the job has ended.
 const GRACE: Duration = Duration::from_millis(300);
@@ -62,6 +63,13 @@ pub(super) enum Happening {
     Fault(usize),
     Heal(usize),
     NoticeCuts,
+    /// A process that was asked for a sign of life has given one by now, or none.
+    Answer {
+        from: PeerId,
+        to: PeerId,
+        /// What it says then.
+        suspect: ToArbiter,
+    },
 }
 
 #[derive(Debug)]
@@ -136,6 +144,7 @@ impl Kernel {
             timeout: config.timeout,
             settings: config.settings.clone(),
             kills: config.kills.clone(),
+            cuts: vec![],
             mtbf: None,
         };
         let faults = config.faults.draw(config.ranks + config.parity, &mut random);
@@ -283,6 +292,7 @@ impl Kernel {
             Happening::Fault(index) => self.strike(index, None),
             Happening::Heal(index) => self.cuts[index].inside.clear(),
             Happening::NoticeCuts => self.notice_cuts(),
+            Happening::Answer { from, to, suspect } => self.answer(from, to, suspect),
         }
     }
 
@@ -516,14 +526,26 @@ impl Kernel {
             }
             Blow::Cut { ranks, from_ranks, from_launcher, lasts } => {
                 let inside = holders(self, &ranks).into_iter().collect();
-                let until = lasts.map(|lasts| self.now.after(lasts));
-                if let Some(until) = until {
-                    self.at(until, Happening::Heal(self.cuts.len()));
-                }
-                self.cuts.push(Cut { inside, from_ranks, from_launcher, until });
-                let noticed = self.now.after(self.config.network.give_up);
-                self.at(noticed, Happening::NoticeCuts);
+                self.cut(Cut { inside, outside: None, from_ranks, from_launcher, until: None }, lasts);
             }
+            Blow::CutBetween { near, far, lasts } => {
+                let inside = holders(self, &near).into_iter().collect();
+                let outside = Some(holders(self, &far).into_iter().collect());
+                let cut = Cut { inside, outside, from_ranks: true, from_launcher: false, until: None };
+                self.cut(cut, lasts);
+            }
+        }
+    }
+
+    fn cut(&mut self, mut cut: Cut, lasts: Option<Duration>) {
+        cut.until = lasts.map(|lasts| self.now.after(lasts));
+        if let Some(until) = cut.until {
+            self.at(until, Happening::Heal(self.cuts.len()));
+        }
+        self.cuts.push(cut);
+        if self.config.network.notices_cuts {
+            let noticed = self.now.after(self.config.network.give_up);
+            self.at(noticed, Happening::NoticeCuts);
         }
     }
 }

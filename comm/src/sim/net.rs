@@ -31,6 +31,8 @@ pub struct Network {
     pub start: Duration,
     /// How long an unanswered attempt to open a link lasts, and a cut link that nobody notices otherwise.
     pub give_up: Duration,
+    /// Whether a cut link is noticed after that time; else only who asks finds out.
+    pub notices_cuts: bool,
 }
 
 impl Network {
@@ -43,6 +45,7 @@ impl Network {
             preemptions: 0,
             start: Duration::from_millis(1),
             give_up: Duration::from_millis(500),
+            notices_cuts: true,
         }
     }
 
@@ -55,6 +58,7 @@ impl Network {
             preemptions: 20,
             start: Duration::from_millis(10),
             give_up: Duration::from_millis(300),
+            notices_cuts: true,
         }
     }
 }
@@ -104,6 +108,8 @@ impl Conn {
 #[derive(Debug)]
 pub(super) struct Cut {
     pub(super) inside: BTreeSet<PeerId>,
+    /// Of the ranks on the other side only these; without it all of them.
+    pub(super) outside: Option<BTreeSet<PeerId>>,
     pub(super) from_ranks: bool,
     pub(super) from_launcher: bool,
     pub(super) until: Option<Time>,
@@ -122,7 +128,9 @@ impl Kernel {
         let separates = |cut: &&Cut| {
             let launcher = a == PeerId::LAUNCHER || b == PeerId::LAUNCHER;
             let wanted = if launcher { cut.from_launcher } else { cut.from_ranks };
-            wanted && cut.inside.contains(&a) != cut.inside.contains(&b)
+            let far = |peer: PeerId| cut.outside.as_ref().is_none_or(|outside| outside.contains(&peer));
+            let across = |a: PeerId, b: PeerId| cut.inside.contains(&a) && !cut.inside.contains(&b) && far(b);
+            wanted && (across(a, b) || across(b, a))
         };
         self.cuts.iter().filter(separates).fold(Way::Open, |way, cut| match (way, cut.until) {
             (_, None) | (Way::CutForEver, _) => Way::CutForEver,

@@ -48,6 +48,15 @@ pub enum Blow {
         /// How long.
         lasts: Option<Duration>,
     },
+    /// The links between two sides are cut, and no others: both sides reach the launcher and all other ranks.
+    CutBetween {
+        /// The ranks on one side.
+        near: Vec<Rank>,
+        /// The ranks on the other side.
+        far: Vec<Rank>,
+        /// How long.
+        lasts: Option<Duration>,
+    },
 }
 
 /// One failure of the schedule.

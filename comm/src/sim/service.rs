@@ -2,9 +2,10 @@
 
 use super::transport::Place;
 use crate::proto::member::News;
-use crate::service::Service;
 use crate::service::alarm::Alarm;
 use crate::service::verdicts::Verdicts;
+use crate::service::{Question, Service};
+use crate::time::{Clock, Time};
 use crate::wire::control::ToArbiter;
 
 /// See the module.
@@ -13,6 +14,14 @@ pub(super) struct SimService(pub(super) Place);
 impl Service for SimService {
     fn submit(&self, message: ToArbiter) {
         self.0.enter().submit(self.0.peer, message);
+    }
+
+    fn ask(&self, question: Question) {
+        self.0.enter().ask(self.0.peer, &question);
+    }
+
+    fn now(&self, _: &Clock) -> Time {
+        self.0.shared.lock().now
     }
 
     fn has_news(&self) -> bool {

@@ -13,7 +13,7 @@ use crate::time::Clock;
 use crate::wire::handshake::{Client, JobKey, Opening, REPLY_BYTES};
 
 /// Longest time to open a link.
-const OPEN_TIMEOUT: Duration = Duration::from_secs(3);
+pub(super) const OPEN_TIMEOUT: Duration = Duration::from_secs(3);
 /// Unacknowledged bytes for this long mean that the link is cut.
 const CUT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes that a Unix socket holds on their way, which the kernel doubles for its own needs and limits to

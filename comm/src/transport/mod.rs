@@ -12,18 +12,24 @@ mod accept;
 mod address;
 mod congestion;
 mod connect;
+mod cuts;
+mod faulty;
 pub mod null;
 mod options;
 mod patience;
+mod probe;
 pub mod sockets;
 
 pub use accept::{Accepted, Doorman};
 pub use address::{Address, AddressError};
 pub use congestion::{Congestion, ENV_CONGESTION};
 pub use connect::connect;
+pub use cuts::Cuts;
+pub use faulty::{ENV_LINK_FAULTS, FaultyTransport, PIECE_BYTES};
 pub(crate) use options::is_label;
 pub use options::{Carrier, ENV_HOST, ENV_LISTEN, ENV_TRANSPORT, ENV_WAIT, HOST_OF_LAUNCHER, LinkOptions};
 pub use patience::{Patience, Waiting};
+pub use probe::Probe;
 
 /// Pieces of memory that one call may send from or receive into (`IOV_MAX` of Linux).
 pub const PIECES_MAX: usize = 1024;

@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::KillSpec;
-use crate::rank::{Agreement, Generation, Membership, OnFailure, Rank};
+use crate::rank::{Agreement, Generation, Membership, OnFailure, PeerId, Rank};
 use crate::wire::wait::Wait;
 
 /// Longest control message in bytes; a longer one is a protocol error.
@@ -201,6 +201,15 @@ pub enum ToRank {
     Finalized,
     /// Exit without goodbye: an injected failure.
     Die,
+    /// Let nothing pass from and to these processes: an injected failure.
+    Cut {
+        /// Its position on the command line.
+        spec: usize,
+        /// The processes; the launcher may be among them.
+        peers: Vec<PeerId>,
+        /// How long, in milliseconds; without it for ever.
+        millis: Option<u64>,
+    },
     /// The job is over.
     End {
         /// Exit status of the job.

@@ -2,8 +2,10 @@
 //! That no process is left is part of [`Run::finish`].
 
 use std::path::Path;
+use std::time::Duration;
 
-use rustix::process::Signal;
+use ft_comm::time::{Clock, Time};
+use rustix::process::{Pid, Signal};
 
 use crate::common::{LONG, Outcome, POISSON, Run, Running, built, example, poisson_answer};
 
@@ -117,19 +119,37 @@ fn a_rank_that_crashes_after_the_agreed_end_is_named() {
     assert!(report.message().contains("rank") && report.message().contains("signal 9"), "{outcome}");
 }
 
+/// The state of a process, as a letter.
+fn state(process: Pid) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.trim_start().chars().next()
+}
+
 /// The terminal's suspend key stops launcher and ranks; afterwards the job goes on and nobody is taken for lost.
 #[test]
 fn a_suspended_job_goes_on() {
-    let options = "--heartbeat-interval 20 --heartbeat-timeout 200";
-    let mut running = Run::ftrun(&format!("-n 4 -v --json {options} cg --poisson 64")).start();
+    let options = "--heartbeat-interval 40 --heartbeat-timeout 400";
+    let job = "-n 4 -v --json load --state 64KiB --steps 300";
+    let mut running = Run::ftrun(&format!("{options} {job}")).start();
     running.await_text("all ranks have joined");
     running.signal(Signal::TSTP);
-    // Longer than the heartbeat timeout.
-    Run::program("/bin/sleep".as_ref(), "0.5").finish().expect(0);
-    assert!(running.processes().len() >= 5, "it has ended already");
+    let clock = Clock::start();
+    let all_stop = |running: &Running| running.processes().into_iter().all(|p| state(p) == Some('T'));
+    while !all_stop(&running) {
+        assert!(clock.now() < Time(20_000_000_000), "they go on");
+        std::thread::yield_now();
+    }
+    assert_eq!(running.processes().len(), 5, "launcher and ranks");
+    // They stay stopped for longer than the timeout.
+    let until = clock.now().after(Duration::from_millis(900));
+    while clock.now() < until {
+        assert!(all_stop(&running));
+    }
     running.signal(Signal::CONT);
     let outcome = running.finish().expect(0);
     assert_eq!(outcome.report().failures().len(), 0, "{outcome}");
+    let undisturbed = Run::ftrun(&format!("{job} --step-ms 0")).finish().expect(0);
+    assert_eq!(outcome.report().answer(), undisturbed.report().answer());
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod many_ranks;
 mod messages;
 mod montecarlo;
 mod operations;
+mod partitions;
 mod random_kills;
 mod recoveries;
 mod seismic;

@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::common::{Outcome, POISSON, Run, built};
 
 /// What may follow the complaint: how it is written.
-const HELP: &[&str] = &["See 'ftrun --help'.", "  [possible values: ", "SPEC:  ", "POINT: ", "PHASE: "];
+const HELP: &[&str] =
+    &["See 'ftrun --help'.", "  [possible values: ", "SPEC:  ", "POINT: ", "PHASE: ", "CUT:  ", "SLOW:  "];
 
 /// One line on standard error, with all of `parts`; nothing on standard output.
 fn check(outcome: &Outcome, parts: &[&str]) {
@@ -26,6 +27,16 @@ fn of_the_launcher() {
         ("-n 4 --kill 9@step=1 cg --poisson 16", &["9@step=1", "rank 9 does not exist", "0 to 3"]),
         ("-n 4 --parity-ranks 1 --kill 5@step=1 cg --poisson 16", &["rank 5 does not exist", "0 to 4"]),
         ("-n 4 --kill 1@lunch cg --poisson 16", &["1@lunch", "no point 'lunch'"]),
+        (
+            "-n 4 --parity-ranks 1 --cut 0-5@step=1 cg --poisson 16",
+            &["--cut", "rank 5 does not exist", "0 to 4"],
+        ),
+        ("-n 4 --cut 0@init cg --poisson 16", &["0@init", "no '-'"]),
+        ("-n 4 cg --poisson 16 --slow 0-1", &["0-1", "factor"]),
+        (
+            "-n 4 --heartbeat-timeout 100 --heartbeat-interval 50 cg --poisson 16",
+            &["100", "three times", "50"],
+        ),
         ("-n 4 --watchdog 0 cg --poisson 16", &["'0'", "--watchdog", "above 0"]),
         ("-n 4 cg --poisson 16 --watchdog soon", &["'soon'", "--watchdog"]),
         ("-n 0 cg --poisson 16", &["'0'", "at least 1"]),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ft_comm::proto::arbiter::Event;
 use ft_comm::sim::{self, Blow, Config, Fault, Faults, SimOutcome, Trigger};
 use ft_comm::{CommError, EAGER_BYTES_MAX, Op, Request, Source, World, planted};
 
@@ -179,6 +180,42 @@ fn check(seed: u64, outcome: &SimOutcome<Result<u64, Problem>>) -> Result<Course
 fn repair_agrees_whatever_fails_and_no_message_crosses_generations() {
     let courses = [Course::Undisturbed, Course::Repaired];
     for_seeds("repair_agrees", &courses, |seed| check(seed, &simulate(seed, "")));
+}
+
+/// Two ranks reach the launcher and all others, but not each other: if that lasts, one of them pays, and nobody else does.
+#[test]
+fn a_cut_between_two_ranks_costs_at_most_one_of_them() {
+    let mut costs = [0, 0];
+    for seed in 0..300 {
+        let mut choices = Choices(seed);
+        let ranks = 3 + choices.below(4) as usize;
+        let near = choices.below(ranks as u64) as usize;
+        let far = (near + 1 + choices.below(ranks as u64 - 1) as usize) % ranks;
+        let at = Duration::from_micros(12_000 + choices.below(8_000));
+        let lasts = (choices.below(4) == 0).then(|| Duration::from_millis(1 << choices.below(10)));
+        let blow = Blow::CutBetween { near: vec![near], far: vec![far], lasts };
+        let mut config = Config::rough(seed, ranks);
+        // Half of the networks drop everything and never say so: only who waits for long finds out, by asking.
+        config.network.notices_cuts = seed % 2 == 0;
+        config.faults.explicit = vec![Fault { trigger: Trigger::At(at), blow }];
+        let outcome = sim::run(config, |world| program(world, false));
+        let course = check(seed, &outcome);
+        assert!(matches!(course, Ok(Course::Undisturbed | Course::Repaired)), "seed {seed}: {course:?}");
+        let lost: Vec<usize> = checker::launcher(&outcome).filter_map(lost_rank).collect();
+        assert!(
+            lost.len() <= 1 && lost.iter().all(|rank| [near, far].contains(rank)),
+            "seed {seed}: {lost:?}"
+        );
+        costs[lost.len()] += 1;
+    }
+    assert!(costs.iter().all(|count| *count > 20), "{costs:?}: one side was hardly seen");
+}
+
+fn lost_rank(event: &Event) -> Option<usize> {
+    match event {
+        Event::Lost { rank, .. } => Some(*rank),
+        _ => None,
+    }
 }
 
 #[test]

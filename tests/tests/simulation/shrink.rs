@@ -119,8 +119,11 @@ fn check(seed: u64) -> Result<Course, String> {
     };
     let together_max = 1 + choices.below(2) as usize;
     let kills = 1 + choices.below(4) as u32;
-    let faults =
-        Faults { together_max, cuts: seed % 3 == 0, ..Faults::kills(kills, Duration::from_millis(60)) };
+    let faults = Faults {
+        together_max,
+        cuts: seed.is_multiple_of(3),
+        ..Faults::kills(kills, Duration::from_millis(60))
+    };
     let config = Config { faults, on_failure: OnFailure::Shrink, ..Config::rough(seed, ranks) };
     let outcome = sim::run(config, |world| {
         ft_checkpoint::run(world, protection.clone(), &mut Recurrence)

@@ -16,7 +16,9 @@ use crate::launch::remote::{Remote, command};
 use crate::proto::detector::Detector;
 use crate::rank::PeerId;
 use crate::time::Time;
-use crate::transport::{ENV_CONGESTION, ENV_HOST, ENV_LISTEN, ENV_TRANSPORT, ENV_WAIT, HOST_OF_LAUNCHER};
+use crate::transport::{
+    ENV_CONGESTION, ENV_HOST, ENV_LINK_FAULTS, ENV_LISTEN, ENV_TRANSPORT, ENV_WAIT, HOST_OF_LAUNCHER,
+};
 use crate::wire::agent::{Site, ToAgent};
 use crate::wire::handshake::JobKey;
 
@@ -39,6 +41,10 @@ impl Fleet {
             (ENV_TRANSPORT.into(), order.carrier.to_string()),
             (ENV_WAIT.into(), order.waiting.to_string()),
         ];
+        if !(order.config.cuts.is_empty() && order.slow.is_empty()) {
+            let slow: Vec<String> = order.slow.iter().map(ToString::to_string).collect();
+            environment.push((ENV_LINK_FAULTS.into(), slow.join(" ")));
+        }
         let config = &order.config;
         let mut fleet = Self {
             crew: Crew::new()?,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::fault::KillSpec;
+use crate::fault::{CutSpec, KillSpec};
 #[cfg(doc)]
 use crate::proto::watch::WATCHDOG;
 use crate::rank::{Generation, OnFailure, PeerId, Rank};
@@ -31,6 +31,8 @@ pub struct Config {
     pub settings: Vec<(String, String)>,
     /// Failures to inject.
     pub kills: Vec<KillSpec>,
+    /// Links to cut.
+    pub cuts: Vec<CutSpec>,
     /// Random kills to inject.
     pub mtbf: Option<Mtbf>,
 }
@@ -95,6 +97,11 @@ pub enum Event {
     /// An injected failure strikes.
     Struck {
         /// Its position on the command line.
+        spec: usize,
+    },
+    /// Links are cut.
+    Cut {
+        /// The position of the cut among those of the command line.
         spec: usize,
     },
     /// A random kill strikes.

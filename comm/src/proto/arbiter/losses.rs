@@ -118,7 +118,8 @@ impl Arbiter {
         }
         if now.since(*chair.silent.get_or_insert(now)) > lease {
             chair.phase = Phase::Gone;
-            self.effects.push_back(Effect::Kill(chair.peer));
+            let peer = chair.peer;
+            self.put_to_death(now, peer);
             self.end_when_all_are_gone();
         }
     }
@@ -164,7 +165,7 @@ impl Arbiter {
         self.accused.retain(|other, (by, _)| *other != rank && *by != rank);
         self.record(Event::Lost { rank: origin, cause: cause.clone(), generation });
         if !confirmed {
-            self.effects.push_back(Effect::Kill(lost));
+            self.put_to_death(now, lost);
         }
         if self.config.on_failure == OnFailure::Abort {
             return self.end(1, format!("rank {origin} failed ({cause}) and --on-failure is abort"));
