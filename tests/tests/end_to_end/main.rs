@@ -21,6 +21,7 @@ mod operations;
 mod partitions;
 mod random_kills;
 mod recoveries;
+mod scenarios;
 mod seismic;
 mod shrink;
 mod small_apps;

@@ -4,7 +4,9 @@
 //! Rows are calls ([`rows`]) and the steps of checkpoint and repair, columns say whom death strikes. Each cell is a
 //! number of seeds; a run without failures says how long the calls take, and the blow falls at a moment in that time.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ft_checkpoint::{Interval, Protection};
@@ -100,12 +102,17 @@ fn span<R>(outcome: &SimOutcome<R>) -> (Duration, Duration) {
     (joined, outcome.elapsed)
 }
 
-fn of_call(row: &str, mode: usize, column: Column, seed: u64) -> Result<bool, String> {
+/// How long the calls of a row take without failures, by seed: the same for all its cells.
+type Spans = Mutex<HashMap<u64, (Duration, Duration)>>;
+
+fn of_call(row: &str, mode: usize, column: Column, seed: u64, spans: &Spans) -> Result<bool, String> {
     let (_, on_failure, repairs) = MODES[mode];
     let run = |config| {
         sim::run(config, |mut world| survive(&mut world, row, repairs).map_err(|error| error.to_string()))
     };
-    let (joined, end) = span(&run(config(seed, on_failure)));
+    let mut spans = spans.lock().expect("no cell panics");
+    let (joined, end) = *spans.entry(seed).or_insert_with(|| span(&run(config(seed, on_failure))));
+    drop(spans);
     let choices = &mut Choices(seed);
     let within = |from: Duration, to: Duration, choices: &mut Choices| {
         from + Duration::from_nanos(choices.below((to - from).as_nanos() as u64 + 1))
@@ -196,12 +203,14 @@ fn lines<'a>(mode: usize) -> Vec<Line<'a>> {
     let applies = move |column: Column| column != Column::Replacement || on_failure == OnFailure::Rebuild;
     let mut lines: Vec<Line<'a>> = vec![];
     for row in rows() {
+        let spans = Arc::new(Spans::default());
         let of = |column: Column| {
-            let row = row.clone();
+            let (row, spans) = (row.clone(), spans.clone());
             let title = format!("{row} / {column:?} / {name}");
             applies(column).then(|| {
-                Box::new(move |seeds: &[u64]| cell(&title, seeds, |seed| of_call(&row, mode, column, seed)))
-                    as Cell<'a>
+                Box::new(move |seeds: &[u64]| {
+                    cell(&title, seeds, |seed| of_call(&row, mode, column, seed, &spans))
+                }) as Cell<'a>
             })
         };
         lines.push((row.clone(), COLUMNS.iter().map(|(_, column)| of(*column)).collect()));
