@@ -32,6 +32,8 @@ mod scenarios;
 mod shrink;
 #[path = "../../comm/examples/scenario/survival.rs"]
 mod survival;
+#[path = "simulation/ulfm.rs"]
+mod ulfm;
 
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};

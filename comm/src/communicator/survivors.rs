@@ -5,7 +5,7 @@
 use super::*;
 use crate::rank::Agreement;
 use crate::reduction::Op;
-use crate::wire::control::{ToArbiter, Verdict, Word};
+use crate::wire::control::{Circle, ToArbiter, Verdict, Word};
 
 impl Communicator {
     /// Ends all calls on this communicator at all ranks with [`CommError::Revoked`], those under way and those to come, so
@@ -21,7 +21,8 @@ impl Communicator {
             return Err(error);
         }
         let (generation, context) = (core.generation(), self.shared.context);
-        core.driver.submit(ToArbiter::Revoke { generation, context });
+        let members = self.members().world.to_vec();
+        core.driver.submit(ToArbiter::Revoke { generation, context, members });
         core.driver.revoked(context);
         Ok(())
     }
@@ -71,7 +72,7 @@ impl Communicator {
             Ok(()) => {
                 let agreement = Agreement { flags: all[0], ..Agreement::default() };
                 let verdict = Verdict { agreement: agreement.clone(), context: 0 };
-                self.core.borrow_mut().driver.agreed_here(self.shared.context, number, verdict);
+                self.core.borrow_mut().driver.agreed_here(self.circle(), number, verdict);
                 Ok(agreement)
             }
             Err(error) if error.is_failure() || matches!(error, CommError::Revoked { .. }) => {
@@ -113,6 +114,10 @@ impl Communicator {
         core.driver.enter("agree", self.shared.context, None);
         let members = self.members().world.to_vec();
         let word = Word::Gives { members, flags, context, acknowledged: core.driver.acknowledged() };
-        core.driver.agree(self.shared.context, number, word)
+        core.driver.agree(self.circle(), number, word)
+    }
+
+    fn circle(&self) -> Circle {
+        Circle { context: self.shared.context, first: self.members().world[0] }
     }
 }

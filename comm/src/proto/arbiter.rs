@@ -299,15 +299,17 @@ impl Arbiter {
                     self.interrupt();
                 }
             }
-            ToArbiter::Agree { generation, context, number, word } => {
+            ToArbiter::Agree { generation, of, number, word } => {
                 if current(generation) {
-                    self.agreements.heard(rank, context, number, word);
+                    self.agreements.heard(rank, of, number, word);
                     self.settle_agreements();
                 }
             }
-            ToArbiter::Revoke { generation, context } => {
+            ToArbiter::Revoke { generation, context, members } => {
                 if current(generation) {
-                    self.broadcast(&ToRank::Revoked { generation, context });
+                    let chairs = members.into_iter().filter_map(|rank| self.chairs.get(rank));
+                    let peers: Vec<PeerId> = chairs.filter(|c| c.connected).map(|c| c.peer).collect();
+                    peers.into_iter().for_each(|to| self.send(to, ToRank::Revoked { generation, context }));
                 }
             }
             ToArbiter::Ready { generation, report } => {

@@ -12,7 +12,7 @@ use super::detector::Detector;
 use crate::planted;
 use crate::rank::{Generation, Membership, PeerId, Rank};
 use crate::time::Time;
-use crate::wire::control::{ToArbiter, ToRank, Verdict, Welcome};
+use crate::wire::control::{Circle, ToArbiter, ToRank, Verdict, Welcome};
 
 /// How many heartbeat timeouts a rank goes on without a sign of life from the launcher.
 pub const LEASE_TIMEOUTS: u32 = 10;
@@ -33,8 +33,8 @@ pub enum News {
     Decided(Membership),
     /// Others wait for the outcome of an agreement of this generation; not for the rank but for its service.
     Asked {
-        /// Context of the communicator.
-        context: u32,
+        /// The communicator.
+        of: Circle,
         /// Counts its agreements.
         number: u32,
     },
@@ -129,9 +129,9 @@ impl Member {
                 self.generation = Some(membership.generation);
                 self.news.push_back(News::Decided(membership));
             }
-            ToRank::Asked { generation, context, number } => {
+            ToRank::Asked { generation, of, number } => {
                 if self.generation == Some(generation) {
-                    self.news.push_back(News::Asked { context, number });
+                    self.news.push_back(News::Asked { of, number });
                 }
             }
             ToRank::Agreed { generation, context, number, verdict } => {

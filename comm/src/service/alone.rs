@@ -51,10 +51,10 @@ impl Service for Alone {
         match message {
             ToArbiter::Join { .. } => news.push_back(membership(0, 0)),
             ToArbiter::Ready { generation, report } => news.push_back(membership(generation + 1, report)),
-            ToArbiter::Agree { context, number, word: Word::Gives { flags, context: next, .. }, .. } => {
+            ToArbiter::Agree { of, number, word: Word::Gives { flags, context: next, .. }, .. } => {
                 let agreement = Agreement { flags, ..Agreement::default() };
                 news.push_back(News::Agreed {
-                    context,
+                    context: of.context,
                     number,
                     verdict: Verdict { agreement, context: next },
                 });

@@ -245,8 +245,8 @@ impl Plane {
                 // A spare that was not needed: it has nothing to say.
                 News::Ended { code, .. } if !self.member.is_welcomed() => exit(code),
                 News::Ended { code, .. } => ended = Some(code),
-                News::Asked { context, number } => {
-                    let answer = self.shared.verdicts.asked(context, number);
+                News::Asked { of, number } => {
+                    let answer = self.shared.verdicts.asked(of, number);
                     answer.into_iter().for_each(|message| encode(&message, &mut self.outgoing));
                     continue;
                 }

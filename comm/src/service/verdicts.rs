@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::rank::Generation;
-use crate::wire::control::{ToArbiter, Verdict, Word};
+use crate::wire::control::{Circle, ToArbiter, Verdict, Word};
 
 /// The last agreement of each communicator, and whether somebody has asked for one that was not over here. Clones share
 /// it: one is the caller's, one the service's. No lock is held for longer than it takes to look something up.
@@ -14,7 +14,7 @@ pub struct Verdicts(Arc<Mutex<Known>>);
 #[derive(Debug, Default)]
 struct Known {
     generation: Generation,
-    by_context: HashMap<u32, Last>,
+    by_circle: HashMap<Circle, Last>,
 }
 
 #[derive(Debug, Default)]
@@ -31,24 +31,22 @@ impl Verdicts {
     }
 
     /// Agreement `number` is over here, without the launcher; gives what it is to be told if somebody has asked.
-    pub(crate) fn over(&self, context: u32, number: u32, verdict: Verdict) -> Option<ToArbiter> {
+    pub(crate) fn over(&self, of: Circle, number: u32, verdict: Verdict) -> Option<ToArbiter> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let generation = known.generation;
-        let last = known.by_context.entry(context).or_default();
+        let last = known.by_circle.entry(of).or_default();
         let asked = last.asked.take_if(|asked| *asked == number).is_some();
         last.over = Some((number, verdict.clone()));
-        asked.then(|| word(generation, context, number, verdict))
+        asked.then(|| word(generation, of, number, verdict))
     }
 
     /// Somebody asks for agreement `number`; gives the answer if there is one.
-    pub(crate) fn asked(&self, context: u32, number: u32) -> Option<ToArbiter> {
+    pub(crate) fn asked(&self, of: Circle, number: u32) -> Option<ToArbiter> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let generation = known.generation;
-        let last = known.by_context.entry(context).or_default();
+        let last = known.by_circle.entry(of).or_default();
         match &last.over {
-            Some((over, verdict)) if *over == number => {
-                Some(word(generation, context, number, verdict.clone()))
-            }
+            Some((over, verdict)) if *over == number => Some(word(generation, of, number, verdict.clone())),
             _ => {
                 last.asked = Some(number);
                 None
@@ -57,14 +55,18 @@ impl Verdicts {
     }
 }
 
-fn word(generation: Generation, context: u32, number: u32, verdict: Verdict) -> ToArbiter {
-    ToArbiter::Agree { generation, context, number, word: Word::Knows(verdict) }
+fn word(generation: Generation, of: Circle, number: u32, verdict: Verdict) -> ToArbiter {
+    ToArbiter::Agree { generation, of, number, word: Word::Knows(verdict) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rank::Agreement;
+
+    fn of(context: u32) -> Circle {
+        Circle { context, first: 0 }
+    }
 
     fn verdict(flags: u64) -> Verdict {
         Verdict { agreement: Agreement { flags, ..Agreement::default() }, context: 0 }
@@ -74,18 +76,18 @@ mod tests {
     fn whoever_asks_hears_of_it_before_or_after() {
         let verdicts = Verdicts::default();
         verdicts.entered(3);
-        assert_eq!(verdicts.over(8, 1, verdict(5)), None);
-        let expected = |number, flags| Some(word(3, 8, number, verdict(flags)));
-        assert_eq!(verdicts.clone().asked(8, 1), expected(1, 5));
+        assert_eq!(verdicts.over(of(8), 1, verdict(5)), None);
+        let expected = |number, flags| Some(word(3, of(8), number, verdict(flags)));
+        assert_eq!(verdicts.clone().asked(of(8), 1), expected(1, 5));
         // Asked too early, told when it is over, once.
-        assert_eq!(verdicts.asked(8, 2), None);
-        assert_eq!(verdicts.asked(9, 2), None);
-        assert_eq!(verdicts.over(8, 2, verdict(6)), expected(2, 6));
-        assert_eq!(verdicts.over(8, 3, verdict(7)), None);
+        assert_eq!(verdicts.asked(of(8), 2), None);
+        assert_eq!(verdicts.asked(of(9), 2), None);
+        assert_eq!(verdicts.over(of(8), 2, verdict(6)), expected(2, 6));
+        assert_eq!(verdicts.over(of(8), 3, verdict(7)), None);
         // What was asked in an older generation is not answered.
-        assert_eq!(verdicts.asked(8, 4), None);
+        assert_eq!(verdicts.asked(of(8), 4), None);
         verdicts.entered(4);
-        assert_eq!(verdicts.over(8, 4, verdict(8)), None);
-        assert_eq!(verdicts.asked(8, 3), None);
+        assert_eq!(verdicts.over(of(8), 4, verdict(8)), None);
+        assert_eq!(verdicts.asked(of(8), 3), None);
     }
 }

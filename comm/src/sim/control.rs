@@ -129,9 +129,9 @@ impl Kernel {
                     let code = *code;
                     self.heed(peer, code);
                 }
-                News::Asked { context, number } => {
+                News::Asked { of, number } => {
                     let verdicts = self.process(peer).map(|process| process.verdicts.clone());
-                    let answer = verdicts.and_then(|verdicts| verdicts.asked(*context, *number));
+                    let answer = verdicts.and_then(|verdicts| verdicts.asked(*of, *number));
                     answer.into_iter().for_each(|message| self.tell_launcher(peer, message));
                     continue;
                 }

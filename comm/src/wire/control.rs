@@ -58,8 +58,8 @@ pub enum ToArbiter {
     Agree {
         /// Generation of the communicator.
         generation: Generation,
-        /// Its context.
-        context: u32,
+        /// The communicator.
+        of: Circle,
         /// Counts its agreements.
         number: u32,
         /// The word.
@@ -71,6 +71,8 @@ pub enum ToArbiter {
         generation: Generation,
         /// Its context.
         context: u32,
+        /// World ranks of its members: others may have another one of that context.
+        members: Vec<Rank>,
     },
     /// The rank has stopped using `generation` and waits for the next one.
     Ready {
@@ -127,6 +129,15 @@ pub enum ToArbiter {
     },
 }
 
+/// A communicator, for those who are in none of its calls. Disjoint ones may have the same context.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Circle {
+    /// Its context.
+    pub context: u32,
+    /// The rank in the world of its rank 0.
+    pub first: Rank,
+}
+
 /// What a rank has to say in an agreement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Word {
@@ -174,8 +185,8 @@ pub enum ToRank {
     Asked {
         /// Generation of the communicator.
         generation: Generation,
-        /// Its context.
-        context: u32,
+        /// The communicator.
+        of: Circle,
         /// Counts its agreements.
         number: u32,
     },

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use crate::rank::{Agreement, Generation, Rank};
-use crate::wire::control::{ToRank, Verdict, Word};
+use crate::wire::control::{Circle, ToRank, Verdict, Word};
 
 #[derive(Debug, Default)]
 struct Round {
@@ -19,13 +19,13 @@ struct Round {
     asked: bool,
 }
 
-/// Rounds under way, by the context of their communicator and their number. A rank that has finished one may be in the
+/// Rounds under way, by their communicator and their number. A rank that has finished one may be in the
 /// next already, but no further.
 #[derive(Debug, Default)]
 pub(super) struct Agreements {
-    rounds: BTreeMap<(u32, u32), Round>,
+    rounds: BTreeMap<(Circle, u32), Round>,
     /// The last round of each communicator that is over.
-    over: BTreeMap<u32, u32>,
+    over: BTreeMap<Circle, u32>,
 }
 
 impl Agreements {
@@ -34,12 +34,12 @@ impl Agreements {
         *self = Self::default();
     }
 
-    /// The word of `rank` in round `number` of the communicator with this context.
-    pub(super) fn heard(&mut self, rank: Rank, context: u32, number: u32, word: Word) {
-        if self.over.get(&context).is_some_and(|over| number <= *over) {
+    /// The word of `rank` in round `number` of a communicator.
+    pub(super) fn heard(&mut self, rank: Rank, of: Circle, number: u32, word: Word) {
+        if self.over.get(&of).is_some_and(|over| number <= *over) {
             return; // somebody else has known it
         }
-        let round = self.rounds.entry((context, number)).or_default();
+        let round = self.rounds.entry((of, number)).or_default();
         if let Word::Gives { members, .. } = &word {
             round.members.clone_from(members);
         }
@@ -55,16 +55,17 @@ impl Agreements {
     ) -> Vec<(Rank, ToRank)> {
         let mut messages = vec![];
         let over = &mut self.over;
-        self.rounds.retain(|&(context, number), round| {
+        self.rounds.retain(|&(of, number), round| {
+            let context = of.context;
             let voters = round.members.iter().copied().filter(|rank| takes_part.get(*rank) == Some(&true));
             let voters: Vec<Rank> = voters.collect();
             if !std::mem::replace(&mut round.asked, true) {
                 let silent = voters.iter().filter(|rank| !round.words.contains_key(rank));
-                messages.extend(silent.map(|rank| (*rank, ToRank::Asked { generation, context, number })));
+                messages.extend(silent.map(|rank| (*rank, ToRank::Asked { generation, of, number })));
             }
             let is_over = voters.iter().all(|rank| round.words.contains_key(rank));
             if is_over {
-                over.insert(context, number);
+                over.insert(of, number);
                 let verdict = round.verdict(gone);
                 let waiting =
                     voters.into_iter().filter(|rank| matches!(round.words[rank], Word::Gives { .. }));

@@ -1,7 +1,7 @@
 //! Lost ranks that nobody replaces, and agreements of those that are left.
 
 use super::*;
-use crate::wire::control::Word;
+use crate::wire::control::{Circle, Word};
 
 fn job(on_failure: OnFailure, total: usize) -> Job {
     let mut job = Job::with(Config { on_failure, ..config(total) });
@@ -133,7 +133,7 @@ fn verdicts(job: &mut Job) -> Vec<(PeerId, u64, Vec<Rank>, Vec<Rank>)> {
 
 fn gives(number: u32, flags: u64, acknowledged: Vec<Rank>) -> ToArbiter {
     let word = Word::Gives { members: vec![0, 1, 2], flags, context: 0, acknowledged };
-    ToArbiter::Agree { generation: 0, context: 8, number, word }
+    ToArbiter::Agree { generation: 0, of: Circle { context: 8, first: 0 }, number, word }
 }
 
 #[test]
@@ -164,7 +164,15 @@ fn what_one_knows_is_what_came_out() {
         agreement: crate::rank::Agreement { flags: 7, ..Default::default() },
         context: 0,
     };
-    job.says(2, ToArbiter::Agree { generation: 0, context: 8, number: 1, word: Word::Knows(known) });
+    job.says(
+        2,
+        ToArbiter::Agree {
+            generation: 0,
+            of: Circle { context: 8, first: 0 },
+            number: 1,
+            word: Word::Knows(known),
+        },
+    );
     assert_eq!(verdicts(&mut job), [(job.peer(0), 7, vec![], vec![])]);
     job.says(0, gives(2, 3, vec![1]));
     assert_eq!(verdicts(&mut job).len(), 2);
