@@ -24,6 +24,12 @@ impl Checkpointer {
     pub fn follow(&mut self, repair: &Repair) {
         self.current.follow(repair);
         self.next.iter_mut().for_each(|next| next.follow(repair));
+        // If somebody has committed in the new placement, all hold that, and must not differ in which one is current;
+        // otherwise all hold the old one still.
+        let chosen = choose(&repair.reports).epoch;
+        if let Some(next) = self.next.take().filter(|next| chosen.is_some() && next.first == chosen) {
+            self.current = Placement { first: None, ..next };
+        }
     }
 
     /// Whether ranks are missing of those that took the last checkpoint.
@@ -65,18 +71,8 @@ impl Checkpointer {
         self.ledger.apply(Event::Interrupted)?;
         let choice = choose(&repair.reports);
         let Some(epoch) = choice.epoch else {
-            self.next = None;
             self.ledger.apply(Event::Restored(0))?;
             return Ok(None);
-        };
-        // Whoever had begun with a new placement holds the old one still; if somebody has committed in the new one, all hold
-        // that.
-        self.next = match self.next.take() {
-            Some(next) if next.first == Some(epoch) => {
-                self.current = Placement { first: None, ..next };
-                None
-            }
-            _ => None,
         };
         let Placement { layout, store, tenants, .. } = &self.current;
         let whole = choice.holders[world.rank()]

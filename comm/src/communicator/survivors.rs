@@ -41,7 +41,7 @@ impl Communicator {
         let core = &mut *self.core.borrow_mut();
         let _ = core.driver.check();
         let members = self.members();
-        core.driver.failed_of(&members.world, true).into_iter().map(|rank| members.local(rank)).collect()
+        core.driver.failed_of(&members.world).into_iter().map(|rank| members.local(rank)).collect()
     }
 
     /// Acknowledges all failures that [`Communicator::failed_ranks`] would give, and gives them: receives from anybody no

@@ -218,7 +218,7 @@ impl Driver {
             return Some(CommError::Revoked { generation });
         }
         let needs_all = list.messages.is_none();
-        let ranks = if needs_all { self.failed_of(&list.world, true) } else { vec![] };
+        let ranks = if needs_all { self.failed_of(&list.world) } else { vec![] };
         (!ranks.is_empty()).then_some(CommError::PeerFailed { ranks, generation })
     }
 

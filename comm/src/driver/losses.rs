@@ -36,10 +36,9 @@ impl Driver {
         self.failed.iter().copied().filter(|rank| !holes.contains(rank)).collect()
     }
 
-    /// Those of `world` that have failed and were not acknowledged, or all that have failed.
-    pub(crate) fn failed_of(&self, world: &[Rank], acknowledged: bool) -> Vec<Rank> {
-        let counts = |rank: &&Rank| acknowledged || !self.acknowledged.contains(rank);
-        self.failed.iter().filter(counts).copied().filter(|rank| world.contains(rank)).collect()
+    /// Those of `world` that have failed.
+    pub(crate) fn failed_of(&self, world: &[Rank]) -> Vec<Rank> {
+        self.failed.iter().copied().filter(|rank| world.contains(rank)).collect()
     }
 
     /// The program knows of these failures: receives from anybody need not fear them any more.

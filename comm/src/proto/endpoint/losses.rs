@@ -81,8 +81,8 @@ impl Endpoint {
         let asked = asked.filter(|(_, envelope)| of(envelope)).filter_map(|(op, _)| op.take());
         let doomed: Vec<OpId> = doomed.into_iter().chain(asked).collect();
         doomed.into_iter().for_each(|op| self.break_off(op, Outcome::Revoked));
-        // A send whose receive will never be posted would wait for ever. The offer stays: whoever asks for it gets the
-        // payload from memory that the driver keeps.
+        // A send whose receive will never be posted would wait for ever. The offer stays, but whoever asks for it is not
+        // answered: it hears of the revocation, too.
         let waits = |(op, state): (OpId, &Op)| match state {
             Op::Send(envelope, _) if envelope.context == context => Some(op),
             _ => None,
