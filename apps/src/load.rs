@@ -1,8 +1,9 @@
 //! `load`: a protected state of a given size and steps of a given length, to measure what protection costs.
 //!
-//! Each step changes every word of the state, so that nothing about a checkpoint is easier than in a real program,
-//! and ends with a barrier. The state after any step has a closed form, which the end is checked against.
+//! Each step changes every word of the state (or with `--slice` a part of it), so that nothing about a checkpoint is easier
+//! than in a real program, and ends with a barrier. The state after any step has a closed form, which the end is checked against.
 
+use std::ops::Range;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -25,6 +26,9 @@ pub(crate) struct LoadArgs {
     /// Protected state of each rank: bytes, or a number of KiB, MiB or GiB
     #[arg(long, value_name = "SIZE", default_value = "16MiB", value_parser = size::of_words)]
     state: u64,
+    /// Bytes of it that each step changes, one slice after the other; all by default
+    #[arg(long, value_name = "SIZE", value_parser = size::of_words)]
+    slice: Option<u64>,
     /// Steps to do
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one)]
     steps: usize,
@@ -110,7 +114,36 @@ struct Load {
 /// What each word grows by in each step: 2^64 divided by the golden ratio, which leaves no byte as it was for long.
 const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Word `index` of `rank` after `step` steps.
+/// Which words a step changes: the first slice, then the next, and so on round.
+#[derive(Clone, Copy, Debug)]
+struct Slices {
+    /// Words of a slice; the last one may be shorter.
+    words: usize,
+    count: u64,
+}
+
+impl Slices {
+    /// The words that step `number`, from 1, changes, of `words` in all.
+    fn range(self, number: u64, words: usize) -> Range<usize> {
+        let start = ((number - 1) % self.count) as usize * self.words;
+        start..(start + self.words).min(words)
+    }
+
+    /// How often word `index` has changed after `steps` steps.
+    fn changes(self, index: usize, steps: u64) -> u64 {
+        steps.saturating_sub((index / self.words) as u64).div_ceil(self.count)
+    }
+}
+
+impl Load {
+    fn slices(&self) -> Slices {
+        let all = self.args.state / size_of::<u64>() as u64;
+        let words = self.args.slice.map_or(all, |bytes| bytes / size_of::<u64>() as u64).min(all);
+        Slices { words: words as usize, count: all.div_ceil(words) }
+    }
+}
+
+/// Word `index` of `rank` after it has changed `step` times.
 fn word(rank: usize, index: usize, step: u64) -> u64 {
     let start = ((rank as u64) << 40 ^ index as u64).wrapping_mul(0xd6e8_feb8_6659_fd93);
     (start ^ start >> 32).wrapping_add(step.wrapping_mul(STRIDE))
@@ -134,7 +167,8 @@ impl Program for Load {
     fn step(&mut self, state: &mut LoadState, world: &World, number: u64) -> Result<Flow, CommError> {
         let started = self.clock.now();
         self.began.get_or_insert(started);
-        state.words.iter_mut().for_each(|word| *word = word.wrapping_add(STRIDE));
+        let changed = self.slices().range(number, state.words.len());
+        state.words[changed].iter_mut().for_each(|word| *word = word.wrapping_add(STRIDE));
         let least = Duration::from_millis(self.args.step_ms);
         while self.clock.now().since(started) < least {
             // Ranks that share a core would otherwise keep each other from their messages.
@@ -153,8 +187,10 @@ impl Program for Load {
         let now = self.clock.now();
         let (steps, spent) = self.stepping;
         let last = self.args.steps as u64;
-        let words = state.words.iter().enumerate();
-        let mut wrong = [words.filter(|(at, is)| **is != word(world.rank(), *at, last)).count() as u64];
+        let (words, slices) = (state.words.iter().enumerate(), self.slices());
+        let mut wrong = [words
+            .filter(|(at, is)| **is != word(world.rank(), *at, slices.changes(*at, last)))
+            .count() as u64];
         world.comm().allreduce(&mut wrong, Op::Sum)?;
         let mut hashes = vec![0; world.size()];
         world.comm().allgather(&[hash(&state.words)], &mut hashes)?;
@@ -197,6 +233,18 @@ mod tests {
         }
         assert!(words.iter().enumerate().all(|(at, is)| *is == word(3, at, 7)));
         assert_ne!(word(0, 1, 5), word(1, 0, 5), "ranks differ");
+    }
+
+    #[test]
+    fn slices_go_round() {
+        let (all, slices) = (10, Slices { words: 4, count: 3 });
+        let mut changes = [0; 10];
+        for number in 1..=11 {
+            changes[slices.range(number, all)].iter_mut().for_each(|count| *count += 1);
+            assert!((0..all).all(|at| changes[at] == slices.changes(at, number)), "{number}: {changes:?}");
+        }
+        assert_eq!(changes, [4, 4, 4, 4, 4, 4, 4, 4, 3, 3]);
+        assert_eq!(Slices { words: 10, count: 1 }.changes(9, 7), 7);
     }
 
     #[test]

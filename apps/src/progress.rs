@@ -74,6 +74,9 @@ impl Display {
                 self.verbose.then(|| format!("{ready} of {wanted} spares are ready"))
             }
             Event::Spares { lost: Some(cause), .. } => Some(format!("a spare is lost: {cause}")),
+            Event::Refused { count } => {
+                self.verbose.then(|| format!("{count} connections of strangers are refused by a rank"))
+            }
             Event::Marked { .. }
             | Event::Progress { .. }
             | Event::Activity { .. }

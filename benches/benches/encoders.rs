@@ -1,13 +1,13 @@
-//! GiB/s of adding a shard to a redundant block, and of recovering lost shards, by code and size.
+//! GiB/s of encoding, of adding a shard to a redundant block, of updating it, and of rebuilding lost shards, by code and size.
 //!
-//! `accumulate` counts the bytes of the shard; `recover` those of the shards filled in, the time including the
-//! memory for them. Each case checks its answer before it is timed.
+//! `encode` and `rebuild` count the bytes that are read, the `k` shards; the others those of the one shard. A rebuild makes its
+//! plan anew. Each case checks its answer before it is timed.
 
 use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use ft_encoders::{Code, Mirror, ReedSolomon, Xor, encode};
+use ft_encoders::{Code, Mirror, Plans, ReedSolomon, Xor};
 
 /// Bytes of a shard: in the cache, past most second-level caches, and an odd one that no kernel is made for.
 const SHARD_BYTES: [usize; 3] = [1 << 16, 1 << 20, (1 << 20) + 1];
@@ -23,15 +23,49 @@ fn codes() -> Vec<(&'static str, Box<dyn Code>)> {
     ]
 }
 
+fn data(code: &dyn Code, shard_bytes: usize) -> Vec<Vec<u8>> {
+    (0..code.data())
+        .map(|member| (0..shard_bytes).map(|i| (i * 31 + i / 251 + member * 97) as u8).collect())
+        .collect()
+}
+
+fn encode_into(code: &dyn Code, data: &[Vec<u8>], blocks: &mut [Vec<u8>]) {
+    let data: Vec<&[u8]> = data.iter().map(Vec::as_slice).collect();
+    let mut blocks: Vec<&mut [u8]> = blocks.iter_mut().map(Vec::as_mut_slice).collect();
+    code.encode(&data, &mut blocks).expect("as many shards as the code takes");
+}
+
 /// A whole stripe of `code`: data shards, then redundant blocks.
 fn stripe(code: &dyn Code, shard_bytes: usize) -> Vec<Vec<u8>> {
-    let mut stripe: Vec<Vec<u8>> = (0..code.data())
-        .map(|member| (0..shard_bytes).map(|i| (i * 31 + i / 251 + member * 97) as u8).collect())
-        .collect();
-    let shards: Vec<&[u8]> = stripe.iter().map(Vec::as_slice).collect();
-    let redundant = encode(code, &shards).expect("as many shards as the code takes");
-    stripe.extend(redundant);
+    let mut stripe = data(code, shard_bytes);
+    let mut blocks = vec![vec![0; shard_bytes]; code.redundant()];
+    encode_into(code, &stripe, &mut blocks);
+    stripe.extend(blocks);
     stripe
+}
+
+fn encode(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("encode");
+    for (name, code) in codes() {
+        for shard_bytes in SHARD_BYTES {
+            let data = data(&*code, shard_bytes);
+            let mut blocks = vec![vec![0; shard_bytes]; code.redundant()];
+            encode_into(&*code, &data, &mut blocks);
+            // Taking every shard out of its redundant blocks again leaves zeros.
+            for (block, into) in blocks.iter_mut().enumerate() {
+                for (member, shard) in data.iter().enumerate() {
+                    code.accumulate(block, member, shard, into).expect("in range");
+                }
+            }
+            assert!(blocks.iter().flatten().all(|&byte| byte == 0), "{name}, {shard_bytes} bytes");
+
+            group.throughput(Throughput::Bytes((code.data() * shard_bytes) as u64));
+            group.bench_function(BenchmarkId::new(name, shard_bytes), |bencher| {
+                bencher.iter(|| encode_into(&*code, black_box(&data), &mut blocks));
+            });
+        }
+    }
+    group.finish();
 }
 
 fn accumulate(criterion: &mut Criterion) {
@@ -40,8 +74,6 @@ fn accumulate(criterion: &mut Criterion) {
         for shard_bytes in SHARD_BYTES {
             let stripe = stripe(&*code, shard_bytes);
             let (member, block) = (code.data() - 1, code.redundant() - 1);
-
-            // Taking every shard out of its redundant block again leaves zeros.
             let mut into = stripe[code.data() + block].clone();
             for (member, shard) in stripe[..code.data()].iter().enumerate() {
                 code.accumulate(block, member, shard, &mut into).expect("in range");
@@ -57,30 +89,58 @@ fn accumulate(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn recover(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("recover");
+fn update(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("update");
+    for (name, code) in codes() {
+        for shard_bytes in SHARD_BYTES {
+            let old = stripe(&*code, shard_bytes);
+            let new: Vec<u8> = old[0].iter().map(|byte| byte.wrapping_mul(7)).collect();
+            let mut stripe = old.clone();
+            let blocks = &mut stripe[code.data()..];
+            let replace = |old: &[u8], new: &[u8], blocks: &mut [Vec<u8>]| {
+                let mut blocks: Vec<&mut [u8]> = blocks.iter_mut().map(Vec::as_mut_slice).collect();
+                code.update(0, old, new, &mut blocks).expect("in range");
+            };
+            replace(&old[0], &new, blocks);
+            assert!(*blocks != old[code.data()..], "{name}, {shard_bytes} bytes");
+            replace(&new, &old[0], blocks);
+            assert!(*blocks == old[code.data()..], "{name}, {shard_bytes} bytes");
+
+            group.throughput(Throughput::Bytes(shard_bytes as u64));
+            group.bench_function(BenchmarkId::new(name, shard_bytes), |bencher| {
+                bencher.iter(|| replace(black_box(&old[0]), &new, blocks));
+            });
+        }
+    }
+    group.finish();
+}
+
+fn rebuild(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("rebuild");
     for (name, code) in codes() {
         let mut counts = vec![1, code.redundant()];
         counts.dedup();
-        for lost in counts {
+        for lost in counts.into_iter().filter(|lost| *lost <= code.data()) {
             for shard_bytes in SHARD_BYTES {
                 let stripe = stripe(&*code, shard_bytes);
-                let mut shards: Vec<Option<Vec<u8>>> = stripe.iter().cloned().map(Some).collect();
-                // The first blocks are lost, which are data shards, the dearest to recover.
-                let lose_and_recover = |shards: &mut [Option<Vec<u8>>]| {
-                    shards[..lost].fill(None);
-                    code.recover(shards).expect("within tolerance");
+                let mut made = vec![vec![0; shard_bytes]; lost];
+                // The first blocks are lost, which are data shards, the dearest to rebuild.
+                let present: Vec<bool> = (0..stripe.len()).map(|index| index >= lost).collect();
+                let mut rebuild = |stripe: &[Vec<u8>]| {
+                    let plans = (0..lost).map(|wanted| code.plan(&present, wanted));
+                    let plans: Plans = plans.collect::<Result<_, _>>().expect("within tolerance");
+                    let sources: Vec<&[u8]> =
+                        plans.sources().iter().map(|index| &stripe[*index][..]).collect();
+                    let mut into: Vec<&mut [u8]> = made.iter_mut().map(Vec::as_mut_slice).collect();
+                    plans.rebuild(&sources, &mut into).expect("as planned");
                 };
-                lose_and_recover(&mut shards);
-                assert!(shards.iter().flatten().eq(&stripe), "{name}, {shard_bytes} bytes, {lost} lost");
-
-                group.throughput(Throughput::Bytes((lost * shard_bytes) as u64));
+                rebuild(&stripe);
+                group.throughput(Throughput::Bytes((code.data() * shard_bytes) as u64));
                 group.bench_function(
                     BenchmarkId::new(format!("{name} lost {lost}"), shard_bytes),
-                    |bencher| {
-                        bencher.iter(|| lose_and_recover(black_box(&mut shards)));
-                    },
+                    |bencher| bencher.iter(|| rebuild(black_box(&stripe))),
                 );
+                assert_eq!(made, stripe[..lost], "{name}, {shard_bytes} bytes, {lost} lost");
             }
         }
     }
@@ -94,6 +154,6 @@ fn config() -> Criterion {
 criterion_group! {
     name = benches;
     config = config();
-    targets = accumulate, recover
+    targets = encode, accumulate, update, rebuild
 }
 criterion_main!(benches);

@@ -9,19 +9,20 @@ use std::time::Duration;
 
 use ft_comm::planted;
 use ft_comm::time::Clock;
-use ft_comm::{CommError, Communicator, Op, Repair, World};
+use ft_comm::{CommError, Communicator, Op, World};
 
 use crate::disk::Disk;
 use crate::error::CheckpointError;
-use crate::exchange::{Circle, Rebuilt};
+use crate::exchange::Circle;
 use crate::layout::Layout;
 use crate::placement::Placement;
-use crate::protocol::{Event, Ledger, Report, choose};
-use crate::region::{Part, Protect, load, save};
+use crate::protocol::{Event, Ledger};
+use crate::region::{Part, Protect, fingerprint, save_with_crc};
 use crate::scheme::Scheme;
-use crate::stats::{CheckpointSeconds, RestoreSeconds, Stats};
-use crate::store::ShardMeta;
+use crate::stats::{CheckpointSeconds, Stats};
+use crate::store::{ShardMeta, Slot};
 
+mod restoring;
 mod shrinking;
 
 pub use shrinking::Share;
@@ -37,6 +38,10 @@ pub const COMMITS_EARLY: &str = "commits before the vote";
 /// A defect to plant: a rank does not report an epoch whose vote it has not heard the end of.
 #[doc(hidden)]
 pub const FORGETS_STAGED: &str = "forgets what it has staged";
+
+/// A defect to plant: a rank that has not heard of the first commit in a new layout stays with the old one.
+#[doc(hidden)]
+pub const KEEPS_OLD_LAYOUT: &str = "keeps the old layout";
 
 /// Damage to plant: a bit of the rank's own shard flips in memory before a restore.
 #[doc(hidden)]
@@ -143,22 +148,24 @@ impl Checkpointer {
 
         point("copy")?;
         self.ledger.apply(Event::Begin(epoch))?;
-        let store = &mut self.place_mut().store;
-        let slot = store.variable_mut(epoch);
-        slot.begin(epoch);
-        let mut copied = save(state, Part::Variable, slot.shard_mut());
-        if first {
-            let slot = store.constant_mut();
+        let (mut copied, kind) = (Ok(()), fingerprint::<S>());
+        let mut copy = |part: Part, slot: &mut Slot| {
             slot.begin(epoch);
-            copied = copied.and(save(state, Part::Constant, slot.shard_mut()));
-        }
+            match save_with_crc(state, part, slot.shard_mut()) {
+                Ok(crc) => ShardMeta { len: slot.shard().len() as u64, crc, kind },
+                Err(error) => {
+                    copied = Err(error);
+                    ShardMeta { kind, ..ShardMeta::of(slot.shard()) }
+                }
+            }
+        };
+        let store = &mut self.place_mut().store;
+        let variable = copy(Part::Variable, store.variable_mut(epoch));
+        let constant = if first { copy(Part::Constant, store.constant_mut()) } else { ShardMeta::of(&[]) };
 
         let copied_at = self.clock.now();
         point("encode")?;
-        let store = &self.place().store;
-        let constant = if first { ShardMeta::of(store.constant().shard()) } else { ShardMeta::of(&[]) };
-        let variable = ShardMeta::of(store.variable(epoch).shard());
-        let mut computing = self.clock.now().since(copied_at);
+        let mut computing = Duration::ZERO;
         let metas = self.share([constant, variable])?;
 
         point("exchange")?;
@@ -231,10 +238,8 @@ impl Checkpointer {
         let bytes: Vec<u8> = mine.iter().flat_map(|meta| meta.to_bytes()).collect();
         let mut all = vec![0; bytes.len() * self.comm.size()];
         self.comm.allgather(&bytes, &mut all)?;
-        Ok(all
-            .chunks_exact(bytes.len())
-            .map(|pair| [read_meta(&pair[..40]), read_meta(&pair[40..])])
-            .collect())
+        let all: Vec<ShardMeta> = ShardMeta::read_all(&all).collect();
+        Ok(all.as_chunks().0.to_vec())
     }
 
     /// Encodes one slot over the group (`None`: that of the constant part) and seals it. Gives the time spent in
@@ -260,7 +265,7 @@ impl Checkpointer {
         let circle = Circle { comm: &self.comm, group, code: &**code, me: *me, clock };
         let computing = circle.encode(slot, &metas, &mut self.scratch)?;
         let sealing = clock.now();
-        slot.seal(&metas)?;
+        slot.seal_copies(&metas, |stripe| group.copied(stripe))?;
         Ok(computing + clock.now().since(sealing))
     }
 
@@ -285,136 +290,6 @@ impl Checkpointer {
         }
         Ok(u64::from(report))
     }
-
-    /// After a repair: chooses the newest checkpoint that is whole from the reports of all ranks, rebuilds
-    /// what is lost or damaged, makes redundancy whole again, and loads `state`; a rank whose live state is to stay
-    /// gives none. When it returns on one rank, the checkpoint is whole on all ranks.
-    ///
-    /// # Errors
-    /// A failure; [`CheckpointError::BeyondTolerance`]: too much is lost, the job is to be ended.
-    pub fn restore<S: Protect>(
-        &mut self,
-        world: &World,
-        repair: &Repair,
-        state: Option<&mut S>,
-    ) -> Result<Restored, CheckpointError> {
-        let started = self.clock.now();
-        let number = u64::from(world.generation());
-        let point = |phase: &str| world.fault_point("restore", number, Some(phase));
-        point("plan")?;
-        self.ledger.apply(Event::Interrupted)?;
-        let choice = choose(&repair.reports);
-        let nobody_knows = repair.reports.iter().all(|report| Report::from(*report).knows_nothing());
-        let chosen = match &self.disk {
-            Some(disk) if nobody_knows => disk.newest(&self.comm, &mut self.current.store)?,
-            _ => choice.epoch,
-        };
-        if let Some(disk) = &self.disk {
-            disk.give_up_after(chosen.unwrap_or(0))?;
-        }
-        let Some(epoch) = chosen else {
-            // Somebody has committed, but all who held that checkpoint may be gone.
-            if repair.marked && nobody_knows {
-                self.current.layout.survives(&(0..self.comm.size()).collect::<Vec<_>>())?;
-            }
-            self.ledger.apply(Event::Restored(0))?;
-            return Ok(Restored::Nothing);
-        };
-        #[cfg(feature = "planted-bugs")]
-        if planted::has(DAMAGED_SHARD) || planted::has(DAMAGED_BLOCK) {
-            self.current.store.variable_mut(epoch).damage(planted::has(DAMAGED_BLOCK));
-        }
-        // What is damaged in memory counts as lost.
-        let whole = choice.holders[world.rank()]
-            && self.current.store.constant().verify().is_ok()
-            && self.current.store.variable(epoch).epoch() == epoch
-            && self.current.store.variable(epoch).verify().is_ok();
-        let mut flags = vec![0u8; self.comm.size()];
-        self.comm.allgather(&[u8::from(whole)], &mut flags)?;
-        let lost: Vec<usize> = (0..flags.len()).filter(|rank| flags[*rank] == 0).collect();
-        self.current.layout.survives(&lost)?;
-
-        let planned = self.clock.now();
-        point("exchange")?;
-        let rebuilt = if lost.is_empty() { Rebuilt::default() } else { self.rebuild(epoch, &lost, whole)? };
-        let rebuilt_at = self.clock.now();
-        point("verify")?;
-        if !whole {
-            self.current.store.constant().verify_shard()?;
-            self.current.store.variable(epoch).verify_shard()?;
-        }
-        self.comm.barrier()?;
-        self.ledger.apply(Event::Restored(epoch))?;
-        self.current.first = None;
-        if let Some(state) = state {
-            if !whole {
-                load(state, Part::Constant, self.current.store.constant().shard())?;
-            }
-            load(state, Part::Variable, self.current.store.variable(epoch).shard())?;
-        }
-        self.stats.committed = epoch;
-        self.stats.restores.push(RestoreSeconds {
-            generation: world.generation(),
-            plan: planned.since(started).as_secs_f64(),
-            rebuild: rebuilt.shards.as_secs_f64(),
-            reprotect: rebuilt.blocks.as_secs_f64(),
-            load: self.clock.now().since(rebuilt_at).as_secs_f64(),
-        });
-        Ok(Restored::Epoch(epoch))
-    }
-
-    fn rebuild(&mut self, epoch: u32, lost: &[usize], whole: bool) -> Result<Rebuilt, CheckpointError> {
-        let mut spent = Rebuilt::default();
-        let Placement { store, home, .. } = &mut self.current;
-        let Some((group, code, me)) = &*home else {
-            if let (Some(disk), false) = (&self.disk, whole) {
-                let started = self.clock.now();
-                disk.read_back(epoch, store)?;
-                spent.shards = self.clock.now().since(started);
-            }
-            return Ok(spent);
-        };
-        let gone: Vec<bool> = group.members.iter().map(|rank| lost.contains(rank)).collect();
-        if !gone.contains(&true) {
-            return Ok(spent);
-        }
-        let circle = Circle { comm: &self.comm, group, code: &**code, me: *me, clock: self.clock };
-        // The first whole member tells the lost ones what there was.
-        let teller = gone.iter().position(|gone| !gone).expect("decodable groups have a whole member");
-        let mut bytes = vec![0; group.computing * 80];
-        if *me == teller {
-            let metas = store.constant().members().iter().chain(store.variable(epoch).members());
-            bytes = metas.flat_map(|meta| meta.to_bytes()).collect();
-            for target in (0..gone.len()).filter(|member| gone[*member]) {
-                self.comm.send(&bytes, group.members[target], METAS)?;
-            }
-        } else if !whole {
-            self.comm.recv(&mut bytes, group.members[teller], METAS)?;
-        }
-        let told: Vec<ShardMeta> = bytes.chunks_exact(40).map(read_meta).collect();
-        for constant in [true, false] {
-            let slot = if constant { store.constant_mut() } else { store.variable_mut(epoch) };
-            let metas = if whole {
-                slot.members().to_vec()
-            } else {
-                slot.begin(epoch);
-                let half = if constant { 0 } else { group.computing };
-                told[half..half + group.computing].to_vec()
-            };
-            let Rebuilt { shards, blocks } = circle.rebuild(slot, &metas, &gone)?;
-            let sealing = self.clock.now();
-            if !whole {
-                slot.seal(&metas)?;
-            }
-            spent.shards += shards;
-            spent.blocks += blocks + self.clock.now().since(sealing);
-        }
-        Ok(spent)
-    }
-}
-
-fn read_meta(bytes: &[u8]) -> ShardMeta {
-    ShardMeta::from_bytes(bytes.try_into().expect("40 bytes"))
 }
 
 /// The layout of `ranks` ranks that compute with `dedicated` parity ranks in all.

@@ -3,12 +3,12 @@
 //!
 //! ```text
 //! DIR/JOB/constant/rank-R    DIR/JOB/epoch-E/rank-R     the shard of rank R
-//! DIR/JOB/constant/manifest  DIR/JOB/epoch-E/manifest   lengths and hashes of all shards, by rank 0
+//! DIR/JOB/constant/manifest  DIR/JOB/epoch-E/manifest   lengths and checksums of all shards, by rank 0
 //! ```
 //!
 //! Each rank keeps its own copies in memory as with the other schemes, and rolls back from them. Instead of giving
 //! blocks to others it writes its shard to a file, all ranks at the same time; whoever has lost its memory reads that
-//! file back. Everything is checked against BLAKE3 hashes. When the job ends well, rank 0 removes DIR/JOB; when it
+//! file back. Everything is checked against checksums. When the job ends well, rank 0 removes DIR/JOB; when it
 //! fails or is killed, the files stay, and no later job reads them.
 //!
 //! # Why one committed checkpoint is always whole

@@ -273,7 +273,7 @@ pub enum StoreError {
     #[error("the slot is not sealed")]
     NotSealed,
     /// The shard of this rank has changed since the slot was sealed; treat it as lost.
-    #[error("the shard of member {member} does not match its hash ({bytes} bytes, {recorded} recorded)")]
+    #[error("the shard of member {member} does not match its checksum ({bytes} bytes, {recorded} recorded)")]
     Shard {
         /// This rank's index in its group.
         member: usize,
@@ -283,7 +283,7 @@ pub enum StoreError {
         recorded: u64,
     },
     /// A held redundant block has changed since the slot was sealed; treat it as lost.
-    #[error("the redundant block of stripe {stripe} does not match its hash ({bytes} bytes)")]
+    #[error("the redundant block of stripe {stripe} does not match its checksum ({bytes} bytes)")]
     Block {
         /// The stripe.
         stripe: usize,
@@ -339,6 +339,17 @@ pub enum CheckpointError {
     /// A rebuilt shard or a slot is not what it must be. The job cannot go on with it.
     #[error("memory of a checkpoint: {0}")]
     Store(#[from] StoreError),
+    /// The checkpoint holds another kind of state than the program has. The job cannot go on with it.
+    #[error(
+        "rank {rank}: the checkpoint does not hold a {due} as this program has it; it was taken by another build, or of another \
+         state: run the whole job with one build of the program"
+    )]
+    OtherState {
+        /// The rank that was to be restored.
+        rank: usize,
+        /// The type of its state.
+        due: &'static str,
+    },
     /// A code refused its blocks; a defect of this crate.
     #[error("code: {0}")]
     Code(#[from] ft_encoders::CodeError),

@@ -1,12 +1,12 @@
 //! Moves the blocks of one slot between the members of a group: encoding after the copy, rebuilding after a
 //! loss. The only place where codes meet messages.
 
-use std::ops::Range;
+use std::ops::{AddAssign, Range};
 use std::time::Duration;
 
 use ft_comm::time::Clock;
-use ft_comm::{Communicator, Part};
-use ft_encoders::{Code, Mirror, ReedSolomon, Xor};
+use ft_comm::{Communicator, Part, Rank, Tag};
+use ft_encoders::{Code, Mirror, Plan, ReedSolomon, Xor};
 
 use crate::error::CheckpointError;
 use crate::layout::{CodeSpec, Group};
@@ -37,13 +37,20 @@ pub(crate) struct Rebuilt {
     pub(crate) blocks: Duration,
 }
 
+impl AddAssign for Rebuilt {
+    fn add_assign(&mut self, other: Self) {
+        self.shards += other.shards;
+        self.blocks += other.blocks;
+    }
+}
+
 impl Circle<'_> {
     /// Fills the redundant blocks that this member holds from the shards of all members, whose lengths are in
     /// `metas`; the own shard is in the slot.
     ///
     /// In round `d` every member sends the chunks that member + `d` holds parity for, and takes those of
-    /// member - `d`: `size - 1` rounds, `m` times the shard each way for a code of `m` parity blocks. Gives the time
-    /// spent in computing.
+    /// member - `d`: `size - 1` rounds, `m` times the shard each way for a code of `m` parity blocks. Copies come straight to
+    /// where they belong. Gives the time spent in computing.
     pub(crate) fn encode(
         &self,
         slot: &mut Slot,
@@ -54,7 +61,12 @@ impl Circle<'_> {
         let lens: Vec<usize> = metas.iter().map(|meta| meta.len as usize).collect();
         for (index, stripe) in self.group.stripes.iter().enumerate() {
             if stripe.parity.contains(&self.me) {
-                slot.block_mut(index, self.group.block_len(index, &lens));
+                let len = self.group.block_len(index, &lens);
+                if self.is_copied(index) {
+                    slot.begin_block(index, len)
+                } else {
+                    slot.block_mut(index, len)
+                };
             }
         }
         let size = self.group.members.len();
@@ -68,6 +80,13 @@ impl Circle<'_> {
                 end += chunk_of(member, chunk).len();
                 start..end
             });
+            if let [part] = &recvs[..]
+                && self.is_copied(part.tag as usize)
+                && let Some((shard, block)) = slot.shard_and_block_mut(part.tag as usize)
+            {
+                self.comm.exchange(shard, &sends, block, &recvs)?;
+                continue;
+            }
             scratch.resize(end.max(scratch.len()), 0);
             self.comm.exchange(slot.shard(), &sends, &mut scratch[..end], &recvs)?;
             let received = self.clock.now();
@@ -81,6 +100,11 @@ impl Circle<'_> {
             computing += self.clock.now().since(received);
         }
         Ok(computing)
+    }
+
+    /// Whether the redundant blocks of `stripe` are copies of its only chunk, as long as it is.
+    fn is_copied(&self, stripe: usize) -> bool {
+        matches!(self.group.code, CodeSpec::Mirror { .. }) && self.group.stripes[stripe].data.len() == 1
     }
 
     /// The messages from member `data` to member `holder`, seen by the one whose `peer` the other is: one for
@@ -104,48 +128,40 @@ impl Circle<'_> {
     }
 
     /// Rebuilds the shards and blocks of the members with `lost[member]` from those of the others. A lost
-    /// member decodes for itself, stripe by stripe: of each stripe that it takes part in it gets as many blocks
-    /// as the code has data blocks, and computes its own. Nothing changes at the others.
+    /// member decodes for itself, stripe by stripe: of each stripe that it takes part in it gets the blocks that its
+    /// own is computed from. Nothing changes at the others.
     ///
     /// The group must be decodable. Costs a lost member `k` times the length of its shard in, for a code of `k`
-    /// data blocks.
+    /// data blocks. A block that is a copy, and the first of a sum, comes straight to where it belongs.
     pub(crate) fn rebuild(
         &self,
         slot: &mut Slot,
         metas: &[ShardMeta],
         lost: &[bool],
+        scratch: &mut Vec<u8>,
     ) -> Result<Rebuilt, CheckpointError> {
         let mut spent = Rebuilt::default();
         let lens: Vec<usize> = metas.iter().map(|meta| meta.len as usize).collect();
         if lost[self.me] && self.me < lens.len() {
-            let shard = slot.shard_mut();
-            shard.clear();
-            shard.resize(lens[self.me], 0);
+            slot.begin_shard(lens[self.me]);
         }
+        let at_home = |member: usize| self.group.members[member];
         for target in (0..lost.len()).filter(|member| lost[*member]) {
-            for (index, stripe) in self.group.stripes.iter().enumerate() {
-                let members: Vec<usize> = stripe
-                    .data
-                    .iter()
-                    .map(|(member, _)| *member)
-                    .chain(stripe.parity.iter().copied())
-                    .collect();
-                let Some(wanted) = members.iter().position(|member| *member == target) else { continue };
-                let sources: Vec<usize> =
-                    (0..members.len()).filter(|at| !lost[members[*at]]).take(stripe.data.len()).collect();
-                let tag = u32::try_from(index).expect("stripes are few");
+            for index in 0..self.group.stripes.len() {
+                let Some(wanted) = self.wanted(index, &lens, lost, target)? else { continue };
                 let started = self.clock.now();
-                if self.me == target {
-                    self.decode(slot, &lens, index, &members, &sources, wanted)?;
-                } else if let Some(at) = sources.iter().find(|at| members[**at] == self.me) {
-                    let block = match stripe.data.get(*at) {
-                        Some((member, chunk)) => &slot.shard()[self.group.chunk_range(lens[*member], *chunk)],
-                        None => slot.block(index).unwrap_or_default(),
-                    };
-                    self.comm.send(block, self.group.members[target], tag)?;
+                if self.me != target {
+                    self.send(slot, &wanted, at_home(target))?;
+                } else if let Some((member, chunk)) = self.group.stripes[index].data.get(wanted.position) {
+                    let range = self.group.chunk_range(lens[*member], *chunk);
+                    self.decode(&wanted, at_home, None, &mut slot.shard_mut()[range], scratch)?;
+                } else {
+                    let block = slot.begin_block(index, self.group.block_len(index, &lens));
+                    self.decode(&wanted, at_home, None, block, scratch)?;
                 }
                 let time = self.clock.now().since(started);
-                *(if wanted < stripe.data.len() { &mut spent.shards } else { &mut spent.blocks }) += time;
+                let is_data = wanted.position < self.group.stripes[index].data.len();
+                *(if is_data { &mut spent.shards } else { &mut spent.blocks }) += time;
             }
         }
         Ok(spent)
@@ -163,77 +179,127 @@ impl Circle<'_> {
         speakers: &[Option<usize>],
         me: usize,
     ) -> Result<Vec<u8>, CheckpointError> {
-        let speaker = speakers[target].expect("somebody speaks for a lost member");
+        let speaks_for =
+            |member: usize| speakers[member].expect("somebody speaks for every member with data");
         let lens: Vec<usize> = metas.iter().map(|meta| meta.len as usize).collect();
-        let mut shard = if speaker == me { vec![0; lens[target]] } else { vec![] };
+        let is_mine = speaks_for(target) == me;
+        let (mut shard, mut scratch) = (if is_mine { vec![0; lens[target]] } else { vec![] }, vec![]);
         for (index, stripe) in self.group.stripes.iter().enumerate() {
-            let members: Vec<usize> =
-                stripe.data.iter().map(|(member, _)| *member).chain(stripe.parity.iter().copied()).collect();
-            let Some(wanted) = stripe.data.iter().position(|(member, _)| *member == target) else { continue };
-            let sources: Vec<usize> =
-                (0..members.len()).filter(|at| !lost[members[*at]]).take(stripe.data.len()).collect();
-            let tag = u32::try_from(index).expect("stripes are few");
-            let own = |at: usize| match stripe.data.get(at) {
-                Some((member, chunk)) => &slot.shard()[self.group.chunk_range(lens[*member], *chunk)],
-                None => slot.block(index).unwrap_or_default(),
-            };
-            if speaker != me {
-                if let Some(at) = sources.iter().find(|at| members[**at] == self.me) {
-                    self.comm.send(own(*at), speaker, tag)?;
-                }
-                continue;
+            let Some((_, chunk)) = stripe.data.iter().find(|(member, _)| *member == target) else { continue };
+            let Some(wanted) = self.wanted(index, &lens, lost, target)? else { continue };
+            if is_mine {
+                let range = self.group.chunk_range(lens[target], *chunk);
+                self.decode(&wanted, speaks_for, Some(slot), &mut shard[range], &mut scratch)?;
+            } else {
+                self.send(slot, &wanted, speaks_for(target))?;
             }
-            let length = self.group.block_len(index, &lens);
-            let mut blocks: Vec<Option<Vec<u8>>> = vec![None; members.len()];
-            for at in sources {
-                let mut block = vec![0; length];
-                if members[at] == self.me {
-                    block[..own(at).len()].copy_from_slice(own(at));
-                } else {
-                    let from = speakers[members[at]].expect("whole members are there");
-                    self.comm.recv(&mut block, from, tag)?;
-                }
-                blocks[at] = Some(block);
-            }
-            self.code.recover(&mut blocks)?;
-            let block = blocks[wanted].take().unwrap_or_default();
-            let range = self.group.chunk_range(lens[target], stripe.data[wanted].1);
-            let count = range.len();
-            shard[range].copy_from_slice(&block[..count]);
         }
         Ok(shard)
     }
 
-    /// Gets the blocks `sources` of stripe `index` and computes block `wanted`, which is this member's.
+    /// The block of stripe `index` that belongs to member `target`, if there is one, and how it is computed.
+    fn wanted(
+        &self,
+        index: usize,
+        lens: &[usize],
+        lost: &[bool],
+        target: usize,
+    ) -> Result<Option<Wanted>, CheckpointError> {
+        let stripe = &self.group.stripes[index];
+        let data = stripe.data.iter().map(|(member, chunk)| {
+            let range = self.group.chunk_range(lens[*member], *chunk);
+            Source { member: *member, len: range.len(), chunk: Some(range) }
+        });
+        let len = self.group.block_len(index, lens);
+        let parity = stripe.parity.iter().map(|member| Source { member: *member, len, chunk: None });
+        let sources: Vec<Source> = data.chain(parity).collect();
+        let Some(position) = sources.iter().position(|source| source.member == target) else {
+            return Ok(None);
+        };
+        let present: Vec<bool> = sources.iter().map(|source| !lost[source.member]).collect();
+        Ok(Some(Wanted { stripe: index, position, plan: self.code.plan(&present, position)?, sources }))
+    }
+
+    /// Sends the block of this member, if it is a source of `wanted`.
+    fn send(&self, slot: &Slot, wanted: &Wanted, to: Rank) -> Result<(), CheckpointError> {
+        let mut used = wanted.plan.sources().map(|(position, _)| &wanted.sources[position]);
+        match used.find(|source| source.member == self.me) {
+            Some(source) => Ok(self.comm.send(source.of(slot, wanted.stripe), to, wanted.tag())?),
+            None => Ok(()),
+        }
+    }
+
+    /// Gets the sources of `wanted` from the ranks where their members `live`, and fills `into` with the beginning of the
+    /// block. Sources of this member are in `own`.
     fn decode(
         &self,
-        slot: &mut Slot,
-        lens: &[usize],
-        index: usize,
-        members: &[usize],
-        sources: &[usize],
-        wanted: usize,
+        wanted: &Wanted,
+        live: impl Fn(usize) -> Rank,
+        own: Option<&Slot>,
+        into: &mut [u8],
+        scratch: &mut Vec<u8>,
     ) -> Result<(), CheckpointError> {
-        let stripe = &self.group.stripes[index];
-        let length = self.group.block_len(index, lens);
-        let tag = u32::try_from(index).expect("stripes are few");
-        let mut blocks: Vec<Option<Vec<u8>>> = vec![None; members.len()];
-        for at in sources {
-            // A chunk may be shorter than the block: it counts as padded with zeros.
-            let mut block = vec![0; length];
-            self.comm.recv(&mut block, self.group.members[members[*at]], tag)?;
-            blocks[*at] = Some(block);
-        }
-        self.code.recover(&mut blocks)?;
-        let block = blocks[wanted].take().unwrap_or_default();
-        match stripe.data.get(wanted) {
-            Some((member, chunk)) => {
-                let range = self.group.chunk_range(lens[*member], *chunk);
-                let bytes = &block[..range.len()];
-                slot.shard_mut()[range].copy_from_slice(bytes);
+        // The first source has nothing before it, and nothing of it lies beyond.
+        let mut is_empty = true;
+        for (at, (position, weight)) in wanted.plan.sources().enumerate() {
+            let source = &wanted.sources[position];
+            let some = source.len.min(into.len());
+            let mine = own.filter(|_| source.member == self.me);
+            if let (true, 1, None) = (is_empty && source.len <= into.len(), weight, mine) {
+                self.comm.recv(&mut into[..some], live(source.member), wanted.tag())?;
+                into[some..].fill(0);
+            } else {
+                if is_empty {
+                    into.fill(0);
+                }
+                let bytes = match mine {
+                    Some(slot) => source.of(slot, wanted.stripe),
+                    None => {
+                        scratch.resize(source.len.max(scratch.len()), 0);
+                        self.comm.recv(&mut scratch[..source.len], live(source.member), wanted.tag())?;
+                        &scratch[..source.len]
+                    }
+                };
+                wanted.plan.add(at, &bytes[..some], into)?;
             }
-            None => slot.block_mut(index, length).copy_from_slice(&block),
+            is_empty = false;
+        }
+        if is_empty {
+            into.fill(0);
         }
         Ok(())
+    }
+}
+
+/// A block that is to be computed.
+struct Wanted {
+    stripe: usize,
+    /// Its index in the stripe.
+    position: usize,
+    plan: Plan,
+    /// All blocks of the stripe.
+    sources: Vec<Source>,
+}
+
+impl Wanted {
+    fn tag(&self) -> Tag {
+        Tag::try_from(self.stripe).expect("stripes are few")
+    }
+}
+
+/// A block of a stripe and who has it.
+struct Source {
+    member: usize,
+    len: usize,
+    /// Where in the member's shard it is; none of a redundant block.
+    chunk: Option<Range<usize>>,
+}
+
+impl Source {
+    fn of<'a>(&self, slot: &'a Slot, stripe: usize) -> &'a [u8] {
+        match &self.chunk {
+            Some(chunk) => &slot.shard()[chunk.clone()],
+            None => slot.block(stripe).unwrap_or_default(),
+        }
     }
 }

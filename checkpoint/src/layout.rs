@@ -88,6 +88,14 @@ impl Group {
         }
     }
 
+    /// Returns the member of whose whole shard the redundant blocks of `stripe` are copies, if that is what they are.
+    pub fn copied(&self, stripe: usize) -> Option<usize> {
+        match (self.code, &self.stripes[stripe].data[..]) {
+            (CodeSpec::Mirror { .. }, [(member, _)]) if self.chunks == 1 => Some(*member),
+            _ => None,
+        }
+    }
+
     /// Returns the bytes of chunk `chunk` in a shard of `shard_len` bytes.
     ///
     /// Chunks have `ceil(shard_len / chunks)` bytes; the last ones may be shorter or empty.

@@ -10,7 +10,7 @@
 //!
 //! Loading trusts nothing. Each length is checked against the bytes that are left before memory is taken for it,
 //! so broken bytes give a [`ProtectError`]. (Behind `#[protect(serde)]` this is serde's and postcard's care, which is
-//! the same but for sequences of zero-sized items.) Whether intact bytes are the *right* ones is for the hashes in
+//! the same but for sequences of zero-sized items.) Whether intact bytes are the *right* ones is for the checksums in
 //! [`crate::store`].
 //!
 //! ```
@@ -50,6 +50,7 @@ pub use ft_checkpoint_derive::Protect;
 pub use walk::Walk;
 
 use crate::error::{ProtectError, ProtectErrorKind};
+use crate::store::lengthen;
 use walk::{Load, Save, Size};
 
 /// The parts of a state that are protected; `derived` fields are in neither.
@@ -78,6 +79,26 @@ pub trait Protect {
     ///
     /// Those of `walk`, unchanged but for the name of the field.
     fn walk<W: Walk>(&mut self, part: Part, walk: &mut W) -> Result<(), ProtectError>;
+
+    /// Adds to `text` what the bytes of such a state mean: two states with the same text can be restored from each other. The
+    /// derive writes down names, types, sizes and roles of all fields; this one knows the name of the type only.
+    fn describe(text: &mut String) {
+        *text += std::any::type_name::<Self>();
+    }
+}
+
+/// What the derive says of one field.
+#[doc(hidden)]
+pub fn describe_field<T>(heading: &str, text: &mut String) {
+    *text += heading;
+    *text += &format!(" {} of {} bytes,", std::any::type_name::<T>(), size_of::<T>());
+}
+
+/// A number for what [`Protect::describe`] says of a state: the same in all processes of one build.
+pub fn fingerprint<P: Protect>() -> u64 {
+    let mut text = String::new();
+    P::describe(&mut text);
+    crc_fast::crc64_nvme(text.as_bytes())
 }
 
 /// The state of a rank that has nothing to protect.
@@ -107,11 +128,20 @@ pub fn size<P: Protect>(state: &mut P, part: Part) -> Result<usize, ProtectError
 /// [`ProtectErrorKind::Serde`] if a field refuses to be serialised; [`ProtectErrorKind::Short`] or
 /// [`ProtectErrorKind::Trailing`] if a hand-written walk is not the same twice. The shard is then unspecified.
 pub fn save<P: Protect>(state: &mut P, part: Part, shard: &mut Vec<u8>) -> Result<(), ProtectError> {
-    let bytes = size(state, part)?;
-    shard.truncate(bytes);
-    shard.reserve_exact(bytes - shard.len());
-    shard.resize(bytes, 0);
-    save_into(state, part, shard)
+    save_with_crc(state, part, shard).map(|_| ())
+}
+
+/// As [`save`]; gives the checksum of the shard (CRC-64/NVME), which costs no further pass over memory.
+pub(crate) fn save_with_crc<P: Protect>(
+    state: &mut P,
+    part: Part,
+    shard: &mut Vec<u8>,
+) -> Result<u64, ProtectError> {
+    lengthen(shard, size(state, part)?);
+    let mut walk = Save::new(shard);
+    state.walk(part, &mut walk)?;
+    finish(walk.offset(), walk.left())?;
+    Ok(walk.crc())
 }
 
 /// Writes `part` of `state`, which is not changed, into `shard` of exactly [`size`] bytes.
@@ -131,9 +161,22 @@ pub fn save_into<P: Protect>(state: &mut P, part: Part, shard: &mut [u8]) -> Res
 ///
 /// Any [`ProtectErrorKind`]; `state` is then partly overwritten.
 pub fn load<P: Protect>(state: &mut P, part: Part, shard: &[u8]) -> Result<(), ProtectError> {
-    let mut walk = Load::new(shard);
-    state.walk(part, &mut walk)?;
-    finish(walk.offset(), walk.left())
+    load_with_crc(state, part, shard, false).1
+}
+
+/// As [`load`], with the checksum of the shard (CRC-64/NVME), which costs no further pass over memory. Only if it is the right
+/// one does an error of the load say something about the state and not about the shard. `spares`: much of the state may be
+/// right already.
+pub(crate) fn load_with_crc<P: Protect>(
+    state: &mut P,
+    part: Part,
+    shard: &[u8],
+    spares: bool,
+) -> (u64, Result<(), ProtectError>) {
+    let mut walk = Load::new(shard, spares);
+    let walked = state.walk(part, &mut walk);
+    let loaded = walked.and_then(|()| finish(walk.offset(), walk.left()));
+    (walk.crc(), loaded)
 }
 
 fn finish(offset: usize, left: usize) -> Result<(), ProtectError> {

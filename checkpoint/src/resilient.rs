@@ -232,6 +232,7 @@ pub fn run<P: Program>(
         checkpointer,
         program,
         live: false,
+        reached: 0,
         pace: Pace::default(),
         due: 0,
         clock: Clock::start(),
@@ -285,6 +286,10 @@ impl<S: Protect> Protect for Stepped<S> {
         }
         self.state.walk(part, walk)
     }
+
+    fn describe(text: &mut String) {
+        S::describe(text);
+    }
 }
 
 /// What stopped an attempt.
@@ -313,6 +318,9 @@ struct Session<'a, P: Program> {
     program: &'a mut P,
     /// The state is that of a program under way, not one to be restored.
     live: bool,
+    /// The last step that was done before the failures which are not yet survived: a restore that one of them cuts short may
+    /// have taken the state back already.
+    reached: u64,
     /// The step after which the next checkpoint is due, with [`Interval::Seconds`].
     due: u64,
     pace: Pace,
@@ -328,6 +336,7 @@ impl<P: Program> Session<'_, P> {
         state: &mut Stepped<P::State>,
         restoring: &Membership,
     ) -> Result<(), Problem<P::Error>> {
+        self.reached = self.reached.max(state.step);
         let steps_lost = self.begin(state, restoring)?;
         self.live = true;
         // What was laid out anew is protected before anybody works.
@@ -338,6 +347,7 @@ impl<P: Program> Session<'_, P> {
         if restoring.generation > 0 {
             self.world.resumed(steps_lost);
         }
+        self.reached = 0;
         self.world.activity(activity::COMPUTING);
         match self.checkpointer.has_committed() {
             _ if anew => {}
@@ -372,7 +382,7 @@ impl<P: Program> Session<'_, P> {
         state: &mut Stepped<P::State>,
         restoring: &Membership,
     ) -> Result<u64, Problem<P::Error>> {
-        let reached = state.step;
+        let reached = self.reached;
         if restoring.generation > 0 && self.world.repair_mode() == OnFailure::Shrink {
             self.checkpointer.follow(restoring);
             if self.checkpointer.has_empty_homes() {
@@ -416,7 +426,7 @@ impl<P: Program> Session<'_, P> {
         state: &mut Stepped<P::State>,
         restoring: &Membership,
     ) -> Result<u64, Problem<P::Error>> {
-        let reached = state.step;
+        let reached = self.reached;
         let mut steps_lost = reached;
         let goes_on = if P::RESTORE == RestorePolicy::LostOnly {
             self.checkpointer.pass_over(restoring)?;

@@ -134,6 +134,8 @@ pub(crate) struct Driver {
     call: (&'static str, u32, Option<Tag>),
     watchdog: Watchdog,
     doubt: Doubt,
+    /// Nobody looks for news; see [`Driver::rest`].
+    rests: bool,
     looks: u32,
     /// Positions of the cuts that have struck.
     cuts: Vec<usize>,
@@ -180,6 +182,7 @@ impl Driver {
             call: ("", 0, None),
             watchdog: Watchdog::default(),
             doubt: Doubt::default(),
+            rests: false,
             looks: 0,
             cuts: vec![],
             clock: Clock::start(),
@@ -220,6 +223,12 @@ impl Driver {
     /// Lets awaited ranks be asked for a sign of life, after so long.
     pub(crate) fn doubt_after(&mut self, patience: Duration) {
         self.doubt = Doubt::new(patience);
+    }
+
+    /// Leaves out what is done for the case of a failure, or does it again: to measure what that costs.
+    pub(crate) fn rest(&mut self, rests: bool) {
+        self.rests = rests;
+        self.service.rest(rests);
     }
 
     /// Whether the cut at this position has struck.
@@ -361,7 +370,7 @@ impl Driver {
 
     /// Looks at the news; an error if calls are interrupted.
     pub(crate) fn check(&mut self) -> Result<(), CommError> {
-        if self.service.has_news() {
+        if !self.rests && self.service.has_news() {
             while let Some(news) = self.service.take_news() {
                 self.note(news);
             }
@@ -489,7 +498,7 @@ impl Driver {
 
     /// Before a sleep: asks whether the awaited ranks are in reach, if they have been awaited for long.
     fn ask_if_in_doubt(&mut self, hint: Hint) {
-        if self.doubt.look(self.service.now(&self.clock)) {
+        if !self.rests && self.doubt.look(self.service.now(&self.clock)) {
             let mut ranks = match self.awaited_by(hint) {
                 Awaited::Ranks(ranks) => ranks,
                 Awaited::Anybody | Awaited::Others => (0..self.membership.seats.len()).collect(),

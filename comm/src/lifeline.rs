@@ -9,11 +9,14 @@
 //! ([`ENV_LIFELINE`]). A thread of the process that lives as long as its membership takes it ([`hold`]) and gives it
 //! back when it leaves in peace. Where the kernel has none of this, deaths are noticed later, by other signs.
 //!
+//! The other way round the launcher can say in the page that a generation has failed ([`Lifeline::raise`], [`Flag`]): a rank
+//! that computes sees it, though none of its threads gets a core to hear of it.
+//!
 //! # Safety
 //!
 //! All `unsafe` of the crate is here. What it rests on:
 //! - A [`Page`] is one mapping of its own, of [`PAGE_BYTES`], until it is dropped; nobody else unmaps it. The word in it is
-//!   only touched as an atomic, by both processes.
+//!   only touched as an atomic, by both processes, and so is the number behind it.
 //! - The head of the robust list and the page stay where they are while they are registered: [`Held`] keeps both, cannot
 //!   leave the thread that made it, and puts the old list of the thread back before it frees them.
 //! - The thread of [`hold`] locks no robust mutex of the C library meanwhile: its list is replaced.
@@ -26,7 +29,8 @@ use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::ptr;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
@@ -68,6 +72,8 @@ struct Content {
     /// Means something in the process that holds the lifeline only.
     link: Link,
     word: AtomicU32,
+    /// One more than the newest generation that has failed, as far as the launcher has said so.
+    failed: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -89,6 +95,11 @@ impl Page {
     fn word(&self) -> &AtomicU32 {
         // SAFETY: the mapping is large enough, aligned to a page, and lives as long as `self`; any bits are a word.
         unsafe { &(*self.0.as_ptr()).word }
+    }
+
+    fn failed(&self) -> &AtomicU64 {
+        // SAFETY: as above.
+        unsafe { &(*self.0.as_ptr()).failed }
     }
 }
 
@@ -118,6 +129,11 @@ impl Lifeline {
     /// Whether the process has died while it held the lifeline.
     pub(crate) fn is_cut(&self) -> bool {
         self.0.word().load(Ordering::Acquire) & DIED != 0
+    }
+
+    /// Tells the process that generations below `failed` have failed.
+    pub(crate) fn raise(&self, failed: u64) {
+        self.0.failed().fetch_max(failed, Ordering::Release);
     }
 
     /// Whether nothing will happen to it any more.
@@ -166,12 +182,30 @@ pub(crate) fn ring(bell: &AtomicU32) {
 
 /// The process's end. The kernel cuts the line when the process dies; dropped, the line is given back.
 pub(crate) struct Held {
-    page: Page,
+    page: Arc<Page>,
     head: *mut Head,
     /// What the C library had registered for this thread.
     before: *mut Head,
     /// The list is that of one thread.
     _stays: PhantomData<*mut ()>,
+}
+
+impl Held {
+    /// What the launcher says in the page; on any thread, and for as long as it is wanted.
+    pub(crate) fn flag(&self) -> Flag {
+        Flag(self.page.clone())
+    }
+}
+
+/// The launcher's word on failures, to be read by who computes.
+#[derive(Debug)]
+pub(crate) struct Flag(Arc<Page>);
+
+impl Flag {
+    /// One more than the newest generation that has failed; 0 if none has.
+    pub(crate) fn failed(&self) -> u64 {
+        self.0.failed().load(Ordering::Acquire)
+    }
 }
 
 /// Takes the lifeline that the launcher handed down, for the calling thread. None if there is none.
@@ -184,7 +218,7 @@ pub(crate) fn hold(number: &str) -> Option<Held> {
     }
     // SAFETY: it is a file that was made for this purpose, so nobody else in this process uses it.
     let file = unsafe { OwnedFd::from_raw_fd(number) };
-    let page = Page::map(&file).ok()?;
+    let page = Arc::new(Page::map(&file).ok()?);
     let (mut before, mut bytes) = (ptr::null_mut::<Head>(), 0_usize);
     // SAFETY: both places may be written.
     let got = unsafe { libc::syscall(libc::SYS_get_robust_list, 0, &raw mut before, &raw mut bytes) };

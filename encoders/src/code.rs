@@ -1,18 +1,26 @@
-//! What every code can do.
-//!
-//! The primitive is the contribution of one data member to one redundant block. Encoding in one place is a
-//! loop over it ([`encode`]), encoding across processes is a reduction with it, and replacing one shard is
-//! two of it (the old one, which takes it out, and the new one).
+//! What every code can do, over what each of them is: a table of weights.
 
-use crate::CodeError;
+use crate::kernel::Kernel;
+use crate::shape::Shape;
+use crate::{CodeError, Plan};
 
-/// An erasure code of `k` data members and `m` redundant blocks that survives the loss of any `m` blocks.
+/// A linear erasure code of `k` data members and `m` redundant blocks that survives the loss of any `m` blocks.
+///
+/// Redundant block `j` is the sum of the data shards, each multiplied by [`Code::weight`], over GF(2^8). All else follows:
+/// [`Code::encode`] makes the blocks where the shards are in one place, [`Code::accumulate`] adds one shard to one block, as
+/// a reduction across processes does it, [`Code::update`] replaces a shard, and [`Code::plan`] says how a lost block is computed.
 pub trait Code: Send + Sync + std::fmt::Debug {
     /// `k`, the data members of a stripe.
     fn data(&self) -> usize;
 
     /// `m`, the redundant blocks of a stripe, which is also the number of losses survived.
     fn redundant(&self) -> usize;
+
+    /// What the shard of data member `member` (`0..k`) is multiplied by in redundant block `block` (`0..m`).
+    ///
+    /// # Panics
+    /// There may be none when one of them is out of range.
+    fn weight(&self, block: usize, member: usize) -> u8;
 
     /// Adds `shard` of data member `member` (`0..k`) to redundant block `block` (`0..m`).
     ///
@@ -24,44 +32,77 @@ pub trait Code: Send + Sync + std::fmt::Debug {
     ///
     /// When `member` or `block` is out of range, or the shard is longer than `into`. Nothing is changed on
     /// error.
-    fn accumulate(&self, block: usize, member: usize, shard: &[u8], into: &mut [u8])
-    -> Result<(), CodeError>;
+    fn accumulate(
+        &self,
+        block: usize,
+        member: usize,
+        shard: &[u8],
+        into: &mut [u8],
+    ) -> Result<(), CodeError> {
+        Shape::of(self).check_block(block)?;
+        Shape::of(self).check_member(member)?;
+        accumulate(self.weight(block, member), shard, into)
+    }
 
-    /// Fills in every missing block: `shards` holds the `k` data shards, then the `m` redundant blocks.
+    /// Computes all redundant blocks: `data[i]` is the shard of member `i`, `blocks[j]` becomes redundant block `j`.
     ///
-    /// All present ones have equal length (ragged shards are padded with zeros by the caller, who knows their
-    /// lengths). Present ones are not checked against each other and never changed.
+    /// Shards may have different lengths, up to that of the blocks: they count as padded with zeros. What the blocks held
+    /// is replaced. Every shard is read once for up to 4 blocks.
     ///
     /// # Errors
     ///
-    /// When the number of shards is not `k + m`, their lengths differ, or more than `m` are missing. Nothing
-    /// is changed on error.
-    fn recover(&self, shards: &mut [Option<Vec<u8>>]) -> Result<(), CodeError>;
+    /// When there are not `k` shards and `m` blocks, the blocks differ in length, or a shard is longer than they are.
+    /// Nothing is changed on error.
+    fn encode(&self, data: &[&[u8]], blocks: &mut [&mut [u8]]) -> Result<(), CodeError> {
+        Shape::of(self).check_data(data.len())?;
+        Shape::of(self).check_blocks(blocks, data)?;
+        Kernel::current().combine(|block, member| self.weight(block, member), data, blocks, false);
+        Ok(())
+    }
+
+    /// Replaces the shard `old` of data member `member` by `new` in all redundant blocks.
+    ///
+    /// The two may have different lengths, up to that of the blocks, and be any range of the shard, `blocks` being the
+    /// same range of the blocks.
+    ///
+    /// # Errors
+    ///
+    /// When `member` is out of range, there are not `m` blocks, they differ in length, or a shard is longer than they are.
+    /// Nothing is changed on error.
+    fn update(
+        &self,
+        member: usize,
+        old: &[u8],
+        new: &[u8],
+        blocks: &mut [&mut [u8]],
+    ) -> Result<(), CodeError> {
+        Shape::of(self).check_member(member)?;
+        Shape::of(self).check_blocks(blocks, &[old, new])?;
+        Kernel::current().combine(|block, _| self.weight(block, member), &[old, new], blocks, true);
+        Ok(())
+    }
+
+    /// How block `wanted` is computed from those with `present[i]`; indices are `0..k` for data, `k..k + m` for redundant blocks.
+    ///
+    /// A block that is present is its own source.
+    ///
+    /// # Errors
+    ///
+    /// When `present` has not `k + m` entries, `wanted` is none of them, or more than `m` blocks are missing.
+    fn plan(&self, present: &[bool], wanted: usize) -> Result<Plan, CodeError> {
+        Plan::new(self, present, wanted)
+    }
 }
 
-/// Computes all redundant blocks of the shards of one stripe, `data[i]` being that of member `i`.
-///
-/// The shards may have different lengths: the redundant blocks are as long as the longest, and shorter
-/// shards count as padded with zeros.
+/// `into ^= coefficient * src` over GF(2^8): one hop of a reduction. `src` may be shorter than `into`.
 ///
 /// # Errors
 ///
-/// When there are not exactly `k` shards.
-pub fn encode<C: Code + ?Sized>(code: &C, data: &[&[u8]]) -> Result<Vec<Vec<u8>>, CodeError> {
-    if data.len() != code.data() {
-        return Err(CodeError::WrongShardCount {
-            given: data.len(),
-            taken: code.data(),
-            data: code.data(),
-            redundant: code.redundant(),
-        });
+/// When `src` is longer than `into`. Nothing is changed then.
+pub fn accumulate(coefficient: u8, src: &[u8], into: &mut [u8]) -> Result<(), CodeError> {
+    if src.len() > into.len() {
+        return Err(CodeError::ShardTooLong { shard_bytes: src.len(), block_bytes: into.len() });
     }
-    let block_bytes = data.iter().map(|shard| shard.len()).max().unwrap_or(0);
-    let mut blocks = vec![vec![0; block_bytes]; code.redundant()];
-    for (block, into) in blocks.iter_mut().enumerate() {
-        for (member, shard) in data.iter().enumerate() {
-            code.accumulate(block, member, shard, into)?;
-        }
-    }
-    Ok(blocks)
+    Kernel::current().combine(|_, _| coefficient, &[src], &mut [into], true);
+    Ok(())
 }

@@ -2,10 +2,12 @@
 
 use thiserror::Error;
 
-/// Why a code could not be made, a shard not added, or a stripe not recovered.
+use crate::KernelError;
+
+/// Why a code could not be made, a shard not added, or a block not computed.
 ///
 /// `data` and `redundant` are the `k` and `m` of the code that was asked; texts call it `(k+m)`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CodeError {
     /// More blocks are missing than the code can survive. Look for another copy of the data, such as an older
@@ -34,17 +36,25 @@ pub enum CodeError {
         /// Redundant blocks of the code.
         redundant: usize,
     },
-    /// Two present shards differ in length. Pad the shorter ones with zeros, as `accumulate` did.
-    #[error("shard {index} has {bytes} bytes, shard {other_index} has {other_bytes}")]
+    /// The slice of redundant blocks does not have `m` of them: the caller's mistake.
+    #[error("{given} redundant blocks given, this code ({data}+{redundant}) makes {redundant}")]
+    WrongBlockCount {
+        /// Blocks in the slice.
+        given: usize,
+        /// Data members of the code.
+        data: usize,
+        /// Redundant blocks of the code.
+        redundant: usize,
+    },
+    /// The blocks to be computed together differ in length: the caller's mistake. They are as long as the longest shard.
+    #[error("block {index} has {bytes} bytes, the first one has {first_bytes}")]
     UnequalLengths {
-        /// The first shard that does not fit, counted over data shards and redundant blocks.
+        /// The first block that does not fit, counted over those given.
         index: usize,
         /// Its length.
         bytes: usize,
-        /// The first shard present.
-        other_index: usize,
-        /// Its length.
-        other_bytes: usize,
+        /// The length of the first one.
+        first_bytes: usize,
     },
     /// The shard does not fit into the redundant block: the caller's mistake. A block must be as long as the
     /// longest shard of its stripe.
@@ -75,6 +85,45 @@ pub enum CodeError {
         /// Redundant blocks of the code.
         redundant: usize,
     },
+    /// A stripe has no such block: the caller's mistake.
+    #[error(
+        "block {index} of a stripe ({data}+{redundant}) of {total} blocks, counted from 0",
+        total = data + redundant
+    )]
+    IndexOutOfRange {
+        /// The block asked for, counted over data shards and redundant blocks.
+        index: usize,
+        /// Data members of the code.
+        data: usize,
+        /// Redundant blocks of the code.
+        redundant: usize,
+    },
+    /// The present blocks do not say what the wanted one is. No code of this crate has such a pattern of losses.
+    #[error("block {index} of a stripe ({data}+{redundant}) does not follow from those that are present")]
+    Undetermined {
+        /// The block asked for, counted over data shards and redundant blocks.
+        index: usize,
+        /// Data members of the code.
+        data: usize,
+        /// Redundant blocks of the code.
+        redundant: usize,
+    },
+    /// A plan reads and makes as many blocks as it says: the caller's mistake.
+    #[error("{given} blocks given, this plan takes {taken}")]
+    WrongSourceCount {
+        /// Blocks in the slice.
+        given: usize,
+        /// Blocks that the plan reads or makes.
+        taken: usize,
+    },
+    /// A plan has no such source: the caller's mistake.
+    #[error("source {at} of a plan with {sources} sources, counted from 0")]
+    NoSuchSource {
+        /// The source asked for.
+        at: usize,
+        /// Sources of the plan.
+        sources: usize,
+    },
     /// A code needs at least one data member and one redundant block. Ask for another code.
     #[error("a code ({data}+{redundant}) is impossible, both numbers must be at least 1")]
     Empty {
@@ -95,4 +144,7 @@ pub enum CodeError {
         /// Most blocks, data and redundant together, that this code can have.
         blocks_max: usize,
     },
+    /// The environment asks for a kernel that is not there. Leave `FT_KERNEL` out, or name another one.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
 }

@@ -4,7 +4,6 @@
 //! so accumulating XORs the shard into the block; on a fresh block of zeros that is a copy.
 
 use crate::shape::Shape;
-use crate::xor::xor_into;
 use crate::{Code, CodeError};
 
 /// One data member and `copies` redundant copies of its shard; survives the loss of any `copies` of them.
@@ -18,7 +17,7 @@ impl Mirror {
     ///
     /// # Errors
     ///
-    /// When `copies` is 0.
+    /// When `copies` is 0, or `FT_KERNEL` names no kernel.
     pub fn new(copies: usize) -> Result<Self, CodeError> {
         Ok(Self { shape: Shape::new(1, copies, usize::MAX)? })
     }
@@ -33,27 +32,8 @@ impl Code for Mirror {
         self.shape.redundant
     }
 
-    fn accumulate(
-        &self,
-        block: usize,
-        member: usize,
-        shard: &[u8],
-        into: &mut [u8],
-    ) -> Result<(), CodeError> {
-        self.shape.check_accumulate(block, member, shard, into)?;
-        xor_into(shard, into);
-        Ok(())
-    }
-
-    fn recover(&self, shards: &mut [Option<Vec<u8>>]) -> Result<(), CodeError> {
-        self.shape.check_recover(shards)?;
-        let present = shards.iter().position(Option::is_some).expect("checked: at most m are missing");
-        let (before, rest) = shards.split_at_mut(present);
-        let (source, after) = rest.split_first_mut().expect("`present` is an index of `shards`");
-        for missing in before.iter_mut().chain(after).filter(|shard| shard.is_none()) {
-            missing.clone_from(source);
-        }
-        Ok(())
+    fn weight(&self, _: usize, _: usize) -> u8 {
+        1
     }
 }
 

@@ -1,55 +1,85 @@
-//! Reed-Solomon: any number of losses, for as many redundant blocks.
+//! Reed-Solomon: any number of losses, for as many redundant blocks, by one of two matrices over GF(2^8).
 //!
-//! Take the `i`-th bytes of the `k` shards as the values of a polynomial of degree below `k` at the points
-//! `0..k`; there is exactly one such polynomial. The `i`-th bytes of the redundant blocks are its values at the
-//! points `k..k + m`. Any `k` of the `k + m` values determine the polynomial, and so all the others.
-//! Bytes are elements of GF(2^8), where addition is XOR and there are 256 points, hence `k + m <= 256`. The
-//! value at a point is a weighted sum of the values at `0..k`, so a block is accumulated one shard at a time.
+//! A stripe survives the loss of any `m` blocks if every square part of the matrix of weights can be inverted.
 //!
-//! In matrices this is the Vandermonde matrix reduced until its first `k` rows are the identity, as in Plank
-//! and Ding's note. The arithmetic is that of the crate `reed-solomon-erasure`, of which nothing is visible
-//! from outside. Its own `encode_single` stores the shard of the first member instead of adding it, and writes
-//! all `m` blocks at once; so only the weights are taken from it, and the products are added here.
+//! *Cauchy* ([`ReedSolomon::new`]): the weight of member `i` in block `j` is `1 / (x_j - y_i)`, where all `x` and `y` are different;
+//! every square part of it is a matrix of the same kind, whose determinant is a product of differences (Roth and
+//! Lempel; Blömer et al.). As in Intel's ISA-L (`gf_gen_cauchy1_matrix`) the `y` are `0..k` and the `x` are `k..k + m`. With one redundant block any
+//! weights but 0 will do, and are 1, so that this block is the XOR of the shards.
+//!
+//! *Vandermonde* ([`ReedSolomon::vandermonde`]), as Reed and Solomon have it: take the `i`-th bytes of the `k` shards as the values of a
+//! polynomial of degree below `k` at the points `0..k`; there is exactly one such polynomial. The `i`-th bytes of the redundant
+//! blocks are its values at the points `k..k + m`. Any `k` of the `k + m` values determine the polynomial, and so all the
+//! others. In matrices this is the Vandermonde matrix reduced until its first `k` rows are the identity, as in
+//! Plank and Ding's note. Its weights are those of Lagrange's formula.
+//!
+//! Bytes are elements of GF(2^8), where addition is XOR and there are 256 points, hence `k + m <= 256`.
 
-use reed_solomon_erasure::galois_8;
-
+use crate::field;
 use crate::shape::Shape;
 use crate::{Code, CodeError};
 
 /// Any `k` data members and `m` redundant blocks with `k + m <= 256`, over GF(2^8) with the polynomial
 /// `0x11d`; survives any `m` losses.
+#[derive(Clone)]
 pub struct ReedSolomon {
     shape: Shape,
-    /// `weights[block][member]`: what the shard of `member` is multiplied by in `block`. Never zero.
-    weights: Vec<Vec<u8>>,
-    codec: galois_8::ReedSolomon,
+    /// That of `member` in `block` is at `block * k + member`. Never zero.
+    weights: Vec<u8>,
 }
 
 impl ReedSolomon {
     /// Most blocks of a stripe, data and redundant together: one for each element of GF(2^8).
     pub const BLOCKS_MAX: usize = 256;
 
-    /// A code of `data` data members and `redundant` redundant blocks.
+    /// A code of `data` data members and `redundant` redundant blocks, with a Cauchy matrix.
     ///
-    /// Costs about `(data + redundant) * data^2` byte multiplications, some tens of milliseconds for the
-    /// largest codes; keep the code instead of making it again.
+    /// The blocks are those of Intel's ISA-L; a single one is that of [`Xor`](crate::Xor).
     ///
     /// # Errors
     ///
-    /// When one of the numbers is 0, or their sum is more than [`Self::BLOCKS_MAX`].
+    /// When one of the numbers is 0, their sum is more than [`Self::BLOCKS_MAX`], or `FT_KERNEL` names no kernel.
     pub fn new(data: usize, redundant: usize) -> Result<Self, CodeError> {
         let shape = Shape::new(data, redundant, Self::BLOCKS_MAX)?;
-        let codec =
-            galois_8::ReedSolomon::new(data, redundant).expect("the shape is within the crate's limits");
-        let mut weights = vec![vec![0; data]; redundant];
-        for member in 0..data {
-            let mut blocks = vec![[0]; redundant];
-            codec.encode_single_sep(member, &[1], &mut blocks).expect("one byte in, one byte in each block");
-            for (row, [weight]) in weights.iter_mut().zip(blocks) {
-                row[member] = weight;
-            }
-        }
-        Ok(Self { shape, weights, codec })
+        Ok(Self::with(shape, |point, member| match redundant {
+            1 => 1,
+            _ => field::inverse(point ^ member),
+        }))
+    }
+
+    /// A code of `data` data members and `redundant` redundant blocks, with a Vandermonde matrix made systematic.
+    ///
+    /// The blocks are those of the crate `reed-solomon-erasure`.
+    ///
+    /// # Errors
+    ///
+    /// As [`ReedSolomon::new`].
+    pub fn vandermonde(data: usize, redundant: usize) -> Result<Self, CodeError> {
+        let shape = Shape::new(data, redundant, Self::BLOCKS_MAX)?;
+        let members = || (0..data).map(|member| member as u8);
+        let product = |factors: &mut dyn Iterator<Item = u8>| factors.fold(1, field::product);
+        // Lagrange: the polynomial that is 1 at one member's point and 0 at those of the others, at the point of a block.
+        let denominators: Vec<u8> = members()
+            .map(|member| {
+                product(&mut members().filter(|other| *other != member).map(|other| member ^ other))
+            })
+            .collect();
+        let numerators: Vec<u8> = (data..data + redundant)
+            .map(|point| product(&mut members().map(|member| point as u8 ^ member)))
+            .collect();
+        Ok(Self::with(shape, |point, member| {
+            let denominator = field::product(denominators[usize::from(member)], point ^ member);
+            field::product(numerators[usize::from(point) - data], field::inverse(denominator))
+        }))
+    }
+
+    /// `weight` gets the point of the block and that of the member, which are different.
+    fn with(shape: Shape, weight: impl Fn(u8, u8) -> u8) -> Self {
+        let weights = (shape.data..shape.data + shape.redundant)
+            .flat_map(|point| (0..shape.data).map(move |member| (point as u8, member as u8)))
+            .map(|(point, member)| weight(point, member))
+            .collect();
+        Self { shape, weights }
     }
 }
 
@@ -62,29 +92,8 @@ impl Code for ReedSolomon {
         self.shape.redundant
     }
 
-    fn accumulate(
-        &self,
-        block: usize,
-        member: usize,
-        shard: &[u8],
-        into: &mut [u8],
-    ) -> Result<(), CodeError> {
-        self.shape.check_accumulate(block, member, shard, into)?;
-        galois_8::mul_slice_xor(self.weights[block][member], shard, &mut into[..shard.len()]);
-        Ok(())
-    }
-
-    fn recover(&self, shards: &mut [Option<Vec<u8>>]) -> Result<(), CodeError> {
-        let bytes = self.shape.check_recover(shards)?;
-        if bytes == 0 {
-            // The crate refuses empty shards; there is nothing to compute in them.
-            for shard in shards {
-                shard.get_or_insert_default();
-            }
-        } else {
-            self.codec.reconstruct(shards).expect("count, lengths and losses are checked");
-        }
-        Ok(())
+    fn weight(&self, block: usize, member: usize) -> u8 {
+        self.weights[block * self.shape.data + member]
     }
 }
 
@@ -101,26 +110,31 @@ mod tests {
     #[test]
     fn no_weight_is_zero() {
         for (data, redundant) in [(1, 1), (4, 2), (17, 5), (128, 128), (255, 1), (1, 255)] {
-            let code = ReedSolomon::new(data, redundant).unwrap();
-            assert!(code.weights.iter().flatten().all(|&weight| weight != 0), "{code:?}");
+            for code in [ReedSolomon::new(data, redundant), ReedSolomon::vandermonde(data, redundant)] {
+                let code = code.unwrap();
+                assert!(code.weights.iter().all(|&weight| weight != 0), "{code:?}");
+            }
         }
     }
 
     #[test]
-    fn one_member_is_mirrored() {
-        let code = ReedSolomon::new(1, 3).unwrap();
-        assert!(code.weights.iter().flatten().all(|&weight| weight == 1));
+    fn one_member_is_mirrored_by_polynomials() {
+        let code = ReedSolomon::vandermonde(1, 3).unwrap();
+        assert!(code.weights.iter().all(|&weight| weight == 1));
     }
 
     #[test]
     fn the_field_limits_the_blocks() {
         let too_many = CodeError::TooManyBlocks { data: 250, redundant: 7, blocks_max: 256 };
         assert_eq!(ReedSolomon::new(250, 7).unwrap_err(), too_many);
+        assert_eq!(ReedSolomon::vandermonde(250, 7).unwrap_err(), too_many);
         assert_eq!(ReedSolomon::new(0, 1).unwrap_err(), CodeError::Empty { data: 0, redundant: 1 });
+        assert_eq!(ReedSolomon::vandermonde(0, 1).unwrap_err(), CodeError::Empty { data: 0, redundant: 1 });
+        assert!(ReedSolomon::vandermonde(usize::MAX, 1).is_err());
     }
 
     #[test]
-    fn debug_shows_the_shape_and_not_the_tables() {
+    fn debug_shows_the_shape_and_not_the_weights() {
         assert_eq!(format!("{:?}", ReedSolomon::new(4, 2).unwrap()), "ReedSolomon { shape: 4+2, .. }");
     }
 }

@@ -3,7 +3,7 @@
 //! They are made in one place, before anything is written, so that every code refuses the same calls with
 //! the same words and none changes anything on error.
 
-use crate::CodeError;
+use crate::{Code, CodeError, Kernel};
 
 /// `k` data members and `m` redundant blocks, both at least 1.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -13,55 +13,63 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// A shape of at most `blocks_max` blocks in all.
+    /// A shape of at most `blocks_max` blocks in all. Every code begins here, so here a wrong choice of a kernel is told too.
     pub(crate) fn new(data: usize, redundant: usize, blocks_max: usize) -> Result<Self, CodeError> {
         if data == 0 || redundant == 0 {
             return Err(CodeError::Empty { data, redundant });
         }
         match data.checked_add(redundant) {
-            Some(blocks) if blocks <= blocks_max => Ok(Self { data, redundant }),
+            Some(blocks) if blocks <= blocks_max => {
+                Kernel::chosen()?;
+                Ok(Self { data, redundant })
+            }
             _ => Err(CodeError::TooManyBlocks { data, redundant, blocks_max }),
         }
     }
 
-    /// Checks the arguments of `Code::accumulate`.
-    pub(crate) fn check_accumulate(
-        self,
-        block: usize,
-        member: usize,
-        shard: &[u8],
-        into: &[u8],
-    ) -> Result<(), CodeError> {
+    /// That of a code.
+    pub(crate) fn of<C: Code + ?Sized>(code: &C) -> Self {
+        Self { data: code.data(), redundant: code.redundant() }
+    }
+
+    pub(crate) fn check_member(self, member: usize) -> Result<(), CodeError> {
         let Self { data, redundant } = self;
-        if block >= redundant {
-            return Err(CodeError::BlockOutOfRange { block, data, redundant });
+        if member < data { Ok(()) } else { Err(CodeError::MemberOutOfRange { member, data, redundant }) }
+    }
+
+    pub(crate) fn check_block(self, block: usize) -> Result<(), CodeError> {
+        let Self { data, redundant } = self;
+        if block < redundant { Ok(()) } else { Err(CodeError::BlockOutOfRange { block, data, redundant }) }
+    }
+
+    /// `given` data shards are all.
+    pub(crate) fn check_data(self, given: usize) -> Result<(), CodeError> {
+        let Self { data, redundant } = self;
+        let wrong = CodeError::WrongShardCount { given, taken: data, data, redundant };
+        if given == data { Ok(()) } else { Err(wrong) }
+    }
+
+    /// The blocks are all, of one length, and every shard fits into them.
+    pub(crate) fn check_blocks(self, blocks: &[&mut [u8]], shards: &[&[u8]]) -> Result<(), CodeError> {
+        let Self { data, redundant } = self;
+        if blocks.len() != redundant {
+            return Err(CodeError::WrongBlockCount { given: blocks.len(), data, redundant });
         }
-        if member >= data {
-            return Err(CodeError::MemberOutOfRange { member, data, redundant });
-        }
-        if shard.len() > into.len() {
-            return Err(CodeError::ShardTooLong { shard_bytes: shard.len(), block_bytes: into.len() });
+        let block_bytes = check_lengths(blocks)?;
+        let shard_bytes = shards.iter().map(|shard| shard.len()).max().unwrap_or(0);
+        if shard_bytes > block_bytes {
+            return Err(CodeError::ShardTooLong { shard_bytes, block_bytes });
         }
         Ok(())
     }
+}
 
-    /// Checks the argument of `Code::recover` and returns the common length of the present shards.
-    pub(crate) fn check_recover(self, shards: &[Option<Vec<u8>>]) -> Result<usize, CodeError> {
-        let Self { data, redundant } = self;
-        let taken = data + redundant;
-        if shards.len() != taken {
-            return Err(CodeError::WrongShardCount { given: shards.len(), taken, data, redundant });
-        }
-        let lengths = || shards.iter().enumerate().filter_map(|(i, shard)| Some((i, shard.as_ref()?.len())));
-        let lost = taken - lengths().count();
-        if lost > redundant {
-            return Err(CodeError::TooManyLost { lost, data, redundant });
-        }
-        let (other_index, other_bytes) = lengths().next().expect("lost <= m < k + m, so one is present");
-        match lengths().find(|&(_, bytes)| bytes != other_bytes) {
-            Some((index, bytes)) => Err(CodeError::UnequalLengths { index, bytes, other_index, other_bytes }),
-            None => Ok(other_bytes),
-        }
+/// The common length of the blocks, 0 if there are none.
+pub(crate) fn check_lengths(blocks: &[&mut [u8]]) -> Result<usize, CodeError> {
+    let first_bytes = blocks.first().map_or(0, |block| block.len());
+    match blocks.iter().enumerate().find(|(_, block)| block.len() != first_bytes) {
+        Some((index, block)) => Err(CodeError::UnequalLengths { index, bytes: block.len(), first_bytes }),
+        None => Ok(first_bytes),
     }
 }
 

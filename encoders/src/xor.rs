@@ -17,7 +17,7 @@ impl Xor {
     ///
     /// # Errors
     ///
-    /// When `data` is 0.
+    /// When `data` is 0, or `FT_KERNEL` names no kernel.
     pub fn new(data: usize) -> Result<Self, CodeError> {
         Ok(Self { shape: Shape::new(data, 1, usize::MAX)? })
     }
@@ -32,34 +32,8 @@ impl Code for Xor {
         self.shape.redundant
     }
 
-    fn accumulate(
-        &self,
-        block: usize,
-        member: usize,
-        shard: &[u8],
-        into: &mut [u8],
-    ) -> Result<(), CodeError> {
-        self.shape.check_accumulate(block, member, shard, into)?;
-        xor_into(shard, into);
-        Ok(())
-    }
-
-    fn recover(&self, shards: &mut [Option<Vec<u8>>]) -> Result<(), CodeError> {
-        let bytes = self.shape.check_recover(shards)?;
-        let Some(lost) = shards.iter().position(Option::is_none) else { return Ok(()) };
-        let mut recovered = vec![0; bytes];
-        for shard in shards.iter().flatten() {
-            xor_into(shard, &mut recovered);
-        }
-        shards[lost] = Some(recovered);
-        Ok(())
-    }
-}
-
-/// `into ^= shard` over the length of `shard`, which is at most that of `into`.
-pub(crate) fn xor_into(shard: &[u8], into: &mut [u8]) {
-    for (sum, byte) in into.iter_mut().zip(shard) {
-        *sum ^= byte;
+    fn weight(&self, _: usize, _: usize) -> u8 {
+        1
     }
 }
 

@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{bytes, codes, data, redundant, stripe, without};
-use ft_encoders::{Code, CodeError, Mirror, ReedSolomon, Xor, encode};
+use common::{bytes, codes, data, recovered, redundant, stripe, without};
+use ft_encoders::{Code, CodeError, Mirror, Plans, ReedSolomon, Xor, accumulate};
 use proptest::prelude::*;
 
 #[test]
@@ -14,19 +14,18 @@ fn every_pattern_of_losses_is_recovered_or_refused() {
             let stripe = stripe(&*code, length, 1);
             for lost in 0..1_u32 << (k + m) {
                 let damaged = without(&stripe, lost);
-                let mut shards = damaged.clone();
-                let outcome = code.recover(&mut shards);
                 if lost.count_ones() as usize <= m {
-                    assert_eq!(outcome, Ok(()), "{code:?}, lost {lost:#b}");
-                    assert_eq!(shards, without(&stripe, 0), "{code:?}, lost {lost:#b}");
+                    assert_eq!(recovered(&*code, &damaged), stripe, "{code:?}, lost {lost:#b}");
                 } else {
+                    let present: Vec<bool> = damaged.iter().map(Option::is_some).collect();
                     let text = format!(
                         "{} of {} blocks lost, this code ({k}+{m}) survives at most {m}",
                         lost.count_ones(),
                         k + m
                     );
-                    assert_eq!(outcome.unwrap_err().to_string(), text);
-                    assert_eq!(shards, damaged, "{code:?}, lost {lost:#b}: changed on error");
+                    for wanted in 0..k + m {
+                        assert_eq!(code.plan(&present, wanted).unwrap_err().to_string(), text);
+                    }
                 }
             }
         }
@@ -34,14 +33,45 @@ fn every_pattern_of_losses_is_recovered_or_refused() {
 }
 
 #[test]
-fn a_whole_stripe_is_left_as_it_is() {
+fn a_plan_reads_no_more_than_it_needs_and_data_first() {
     for code in codes(8) {
-        // A stripe that contradicts itself: nothing is missing, so nothing is looked at.
-        let mut shards: Vec<_> =
-            (0..code.data() + code.redundant()).map(|i| Some(bytes(9, i as u64))).collect();
-        let before = shards.clone();
-        code.recover(&mut shards).unwrap();
-        assert_eq!(shards, before, "{code:?}");
+        let (k, m) = (code.data(), code.redundant());
+        for lost in (0..1_u32 << (k + m)).filter(|lost| lost.count_ones() as usize <= m) {
+            let present: Vec<bool> = (0..k + m).map(|i| lost >> i & 1 == 0).collect();
+            let first: Vec<usize> = (0..k + m).filter(|i| present[*i]).take(k).collect();
+            for wanted in 0..k + m {
+                let plan = code.plan(&present, wanted).unwrap();
+                let sources: Vec<usize> = plan.sources().map(|(index, _)| index).collect();
+                let expected = if present[wanted] { &[wanted][..] } else { &first[..] };
+                assert_eq!(sources, expected, "{code:?}, lost {lost:#b}, wanted {wanted}");
+                assert!(plan.sources().all(|(_, weight)| weight != 0));
+            }
+        }
+    }
+}
+
+#[test]
+fn sources_of_a_plan_may_be_shorter_and_the_block_too() {
+    for code in [ReedSolomon::new(3, 2).unwrap(), ReedSolomon::vandermonde(3, 2).unwrap()] {
+        let data = [bytes(20, 1), bytes(7, 2), bytes(31, 3)];
+        let blocks = redundant(&code, &data);
+        let plan = code.plan(&[true, false, true, true, true], 1).unwrap();
+        let sources = [&data[0][..], &data[2], &blocks[0]];
+        let (mut whole, mut beginning) = ([9; 31], [9; 7]);
+        plan.rebuild(&sources, &mut whole).unwrap();
+        assert_eq!(whole[..7], data[1]);
+        assert_eq!(whole[7..], [0; 24]);
+        plan.rebuild(&sources, &mut beginning).unwrap();
+        assert_eq!(beginning[..], data[1]);
+
+        // Piece by piece, as bytes arrive.
+        let mut pieces = [0; 31];
+        for (at, source) in sources.iter().enumerate() {
+            for (piece, into) in source.chunks(5).zip(pieces.chunks_mut(5)) {
+                plan.add(at, piece, into).unwrap();
+            }
+        }
+        assert_eq!(pieces, whole);
     }
 }
 
@@ -99,19 +129,35 @@ fn adding_the_difference_updates_a_block() {
                 code.accumulate(block, member, &difference, into).unwrap();
             }
             assert_eq!(blocks, redundant(&*code, &new), "{code:?}, member {member}");
+
+            // And back, by the call that is made for it: of the whole shard, then of a part of it.
+            let mut update = |old: &[u8], new: &[u8], from: usize| {
+                let mut parts: Vec<&mut [u8]> = blocks.iter_mut().map(|block| &mut block[from..]).collect();
+                code.update(member, old, new, &mut parts).unwrap();
+            };
+            update(&new[member], &old[member], 0);
+            update(&old[member][3..], &new[member][3..9], 3);
+            update(&[], &old[member][9..], 9);
+            let mut mixed = old.clone();
+            mixed[member][3..9].copy_from_slice(&new[member][3..9]);
+            assert_eq!(blocks, redundant(&*code, &mixed), "{code:?}, member {member}");
         }
     }
 }
 
 #[test]
-fn codes_of_one_member_are_all_mirrors() {
-    let shard = bytes(33, 5);
+fn codes_of_one_member_or_one_block_are_the_simple_ones() {
+    let shard = vec![bytes(33, 5)];
     for copies in 1..8 {
-        let copied = vec![shard.clone(); copies];
-        assert_eq!(encode(&Mirror::new(copies).unwrap(), &[&shard]).unwrap(), copied);
-        assert_eq!(encode(&ReedSolomon::new(1, copies).unwrap(), &[&shard]).unwrap(), copied);
+        let copied = redundant(&Mirror::new(copies).unwrap(), &shard);
+        assert_eq!(copied, vec![shard[0].clone(); copies]);
+        assert_eq!(redundant(&ReedSolomon::vandermonde(1, copies).unwrap(), &shard), copied);
     }
-    assert_eq!(encode(&Xor::new(1).unwrap(), &[&shard]).unwrap(), [shard]);
+    for members in 1..8 {
+        let xor = Xor::new(members).unwrap();
+        let data = data(&xor, 33, 6);
+        assert_eq!(redundant(&ReedSolomon::new(members, 1).unwrap(), &data), redundant(&xor, &data));
+    }
 }
 
 #[test]
@@ -123,35 +169,69 @@ fn wrong_arguments_are_refused_and_change_nothing() {
         let no_block = CodeError::BlockOutOfRange { block: redundant, data, redundant };
         assert_eq!(code.accumulate(redundant, 0, b"shard", &mut block), Err(no_block));
         let no_member = CodeError::MemberOutOfRange { member: data, data, redundant };
-        assert_eq!(code.accumulate(0, data, b"shard", &mut block), Err(no_member));
+        assert_eq!(code.accumulate(0, data, b"shard", &mut block), Err(no_member.clone()));
         let too_long = CodeError::ShardTooLong { shard_bytes: 6, block_bytes: 5 };
-        assert_eq!(code.accumulate(0, 0, b"shards", &mut block), Err(too_long));
+        assert_eq!(code.accumulate(0, 0, b"shards", &mut block), Err(too_long.clone()));
         assert_eq!(&block, b"block", "{code:?}");
+
+        let before: Vec<Vec<u8>> = (0..redundant).map(|i| bytes(5, i as u64)).collect();
+        let mut blocks = before.clone();
+        let mut into: Vec<&mut [u8]> = blocks.iter_mut().map(Vec::as_mut_slice).collect();
+        for given in [0, data - 1, data + 1].into_iter().filter(|given| *given != data) {
+            let wrong_count = CodeError::WrongShardCount { given, taken: data, data, redundant };
+            assert_eq!(code.encode(&vec![&b"shard"[..]; given], &mut into), Err(wrong_count));
+        }
+        let shards = vec![&b"shards"[..]; data];
+        assert_eq!(code.encode(&shards, &mut into), Err(too_long.clone()));
+        assert_eq!(code.update(0, b"shards", b"", &mut into), Err(too_long.clone()));
+        assert_eq!(code.update(0, b"", b"shards", &mut into), Err(too_long));
+        assert_eq!(code.update(data, b"", b"", &mut into), Err(no_member));
+        let wrong_blocks = CodeError::WrongBlockCount { given: redundant - 1, data, redundant };
+        assert_eq!(code.encode(&vec![&[][..]; data], &mut into[1..]), Err(wrong_blocks.clone()));
+        assert_eq!(code.update(0, b"", b"", &mut into[1..]), Err(wrong_blocks));
+        if redundant > 1 {
+            into[1] = &mut [];
+            let unequal = CodeError::UnequalLengths { index: 1, bytes: 0, first_bytes: 5 };
+            assert_eq!(code.encode(&vec![&[][..]; data], &mut into), Err(unequal.clone()));
+            assert_eq!(code.update(0, b"", b"", &mut into), Err(unequal));
+        }
+        assert_eq!(blocks, before, "{code:?}");
 
         let taken = data + redundant;
         for given in [0, taken - 1, taken + 1] {
-            let mut shards = vec![Some(vec![1]); given];
             let wrong_count = CodeError::WrongShardCount { given, taken, data, redundant };
-            assert_eq!(code.recover(&mut shards), Err(wrong_count));
-            assert_eq!(shards, vec![Some(vec![1]); given]);
+            assert_eq!(code.plan(&vec![true; given], 0), Err(wrong_count));
         }
-
-        // The last shard is too long, and the first is missing if the code can bear it.
-        let mut shards = vec![Some(vec![1, 2]); taken];
-        shards[taken - 1] = Some(vec![1, 2, 3]);
-        let other_index = usize::from(taken > 2);
-        if other_index == 1 {
-            shards[0] = None;
-        }
-        let before = shards.clone();
-        let unequal = CodeError::UnequalLengths { index: taken - 1, bytes: 3, other_index, other_bytes: 2 };
-        assert_eq!(code.recover(&mut shards), Err(unequal), "{code:?}");
-        assert_eq!(shards, before);
-
-        let too_many: Vec<&[u8]> = vec![b"shard"; data + 1];
-        let wrong_count = CodeError::WrongShardCount { given: data + 1, taken: data, data, redundant };
-        assert_eq!(encode(&*code, &too_many), Err(wrong_count));
+        let no_index = CodeError::IndexOutOfRange { index: taken, data, redundant };
+        assert_eq!(code.plan(&vec![true; taken], taken), Err(no_index));
     }
+}
+
+#[test]
+fn plans_refuse_what_they_do_not_take() {
+    let code = ReedSolomon::new(4, 2).unwrap();
+    let present = [true, false, true, true, true, true];
+    let plan = code.plan(&present, 1).unwrap();
+    let mut block = *b"block";
+    for given in [0, 3, 5] {
+        let wrong_count = Err(CodeError::WrongSourceCount { given, taken: 4 });
+        assert_eq!(plan.rebuild(&vec![&b"shard"[..]; given], &mut block), wrong_count);
+    }
+    assert_eq!(plan.add(4, b"", &mut block), Err(CodeError::NoSuchSource { at: 4, sources: 4 }));
+    let too_long = CodeError::ShardTooLong { shard_bytes: 6, block_bytes: 5 };
+    assert_eq!(plan.add(0, b"shards", &mut block), Err(too_long.clone()));
+    assert_eq!(accumulate(2, b"shards", &mut block), Err(too_long));
+
+    let plans = Plans::from_iter([plan]);
+    let wrong_count = CodeError::WrongSourceCount { given: 3, taken: 4 };
+    assert_eq!(plans.rebuild(&[&b"shard"[..]; 3], &mut [&mut block]), Err(wrong_count));
+    let wrong_count = CodeError::WrongSourceCount { given: 2, taken: 1 };
+    assert_eq!(plans.rebuild(&[&b"shard"[..]; 4], &mut [&mut block, &mut [0; 5]]), Err(wrong_count));
+    assert_eq!(&block, b"block");
+    let both: Plans = [1, 1].map(|wanted| code.plan(&present, wanted).unwrap()).into_iter().collect();
+    let unequal = CodeError::UnequalLengths { index: 1, bytes: 4, first_bytes: 5 };
+    assert_eq!(both.rebuild(&[&b"shard"[..]; 4], &mut [&mut block, &mut [0; 4]]), Err(unequal));
+    assert_eq!(&block, b"block");
 }
 
 #[test]
@@ -165,12 +245,23 @@ fn texts_of_errors_show_the_numbers() {
     assert_eq!(text(0, 4, &[]), "member 4 of a code (4+2) with 4 data members, counted from 0");
     assert_eq!(text(0, 0, &[0; 9]), "shard of 9 bytes is longer than its redundant block of 8");
 
-    let text = |shards: &mut [Option<Vec<u8>>]| code.recover(shards).unwrap_err().to_string();
-    assert_eq!(text(&mut [const { None }; 5]), "5 shards given, this code (4+2) takes 6");
-    assert_eq!(text(&mut [const { None }; 6]), "6 of 6 blocks lost, this code (4+2) survives at most 2");
-    let mut unequal = vec![Some(vec![0; 8]); 6];
-    unequal[3] = Some(vec![0; 9]);
-    assert_eq!(text(&mut unequal), "shard 3 has 9 bytes, shard 0 has 8");
+    let text = |present: &[bool], wanted| code.plan(present, wanted).unwrap_err().to_string();
+    assert_eq!(text(&[false; 5], 0), "5 shards given, this code (4+2) takes 6");
+    assert_eq!(text(&[false; 6], 0), "6 of 6 blocks lost, this code (4+2) survives at most 2");
+    assert_eq!(text(&[true; 6], 6), "block 6 of a stripe (4+2) of 6 blocks, counted from 0");
+    let text = |blocks: &mut [&mut [u8]]| code.encode(&[&[][..]; 4], blocks).unwrap_err().to_string();
+    assert_eq!(text(&mut []), "0 redundant blocks given, this code (4+2) makes 2");
+    assert_eq!(text(&mut [&mut [0; 2], &mut [0]]), "block 1 has 1 bytes, the first one has 2");
+}
+
+/// One hop of a reduction: products of the field, added.
+#[test]
+fn accumulate_multiplies_and_adds() {
+    let mut into = [0x10, 0x20, 0x30];
+    accumulate(2, &[0x80, 1], &mut into).unwrap();
+    assert_eq!(into, [0x10 ^ 0x1d, 0x20 ^ 2, 0x30]);
+    accumulate(0, &[1, 2, 3], &mut into).unwrap();
+    assert_eq!(into, [0x0d, 0x22, 0x30]);
 }
 
 /// A code of any kind with up to 40 blocks.
@@ -180,6 +271,8 @@ fn any_code() -> impl Strategy<Value = Box<dyn Code>> {
         (1..=39_usize).prop_map(|data| Box::new(Xor::new(data).unwrap()) as Box<dyn Code>),
         (1..=32_usize, 1..=8_usize)
             .prop_map(|(data, m)| Box::new(ReedSolomon::new(data, m).unwrap()) as Box<dyn Code>),
+        (1..=32_usize, 1..=8_usize)
+            .prop_map(|(data, m)| Box::new(ReedSolomon::vandermonde(data, m).unwrap()) as Box<dyn Code>),
     ]
 }
 
@@ -200,9 +293,7 @@ proptest! {
         for &lost in &shuffled[..code.redundant()] {
             shards[lost] = None;
         }
-        prop_assert_eq!(code.recover(&mut shards), Ok(()));
-        let recovered: Vec<Vec<u8>> = shards.into_iter().flatten().collect();
-        prop_assert_eq!(recovered, stripe);
+        prop_assert_eq!(recovered(&*code, &shards), stripe);
     }
 }
 
@@ -215,7 +306,6 @@ fn the_largest_codes_recover() {
         // Losses among data and redundant blocks alike.
         let lost = (0..redundant).map(|i| i * (data + redundant) / redundant);
         lost.for_each(|i| shards[i] = None);
-        code.recover(&mut shards).unwrap();
-        assert_eq!(shards.into_iter().flatten().collect::<Vec<_>>(), stripe, "{code:?}");
+        assert_eq!(recovered(&code, &shards), stripe, "{code:?}");
     }
 }

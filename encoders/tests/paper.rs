@@ -1,10 +1,10 @@
 //! The definition of Reed and Solomon (Polynomial codes over certain finite fields, Journal of the SIAM 8(2),
-//! 1960), computed with an arithmetic of its own.
+//! 1960), and the matrix of Cauchy, computed with an arithmetic of its own.
 
 mod common;
 
 use common::{bytes, redundant};
-use ft_encoders::{ReedSolomon, encode};
+use ft_encoders::{Code, ReedSolomon};
 
 /// The product in GF(2^8), as school multiplication of polynomials over GF(2) modulo 0x11d.
 fn product(a: u8, b: u8) -> u8 {
@@ -34,7 +34,7 @@ fn multiplication_by_hand() {
 #[test]
 fn a_stripe_is_the_values_of_one_polynomial() {
     for (k, m) in [(1, 3), (2, 2), (4, 2), (5, 3), (16, 16), (100, 156)] {
-        let code = ReedSolomon::new(k, m).unwrap();
+        let code = ReedSolomon::vandermonde(k, m).unwrap();
         let polynomials: Vec<Vec<u8>> = (0..20).map(|i| bytes(k, i)).collect();
         let at = |x: usize| -> Vec<u8> { polynomials.iter().map(|p| value(p, x as u8)).collect() };
         let data: Vec<Vec<u8>> = (0..k).map(at).collect();
@@ -47,11 +47,27 @@ fn a_stripe_is_the_values_of_one_polynomial() {
 /// differ in at least `m + 1` blocks.
 #[test]
 fn one_changed_shard_changes_every_redundant_block() {
-    let code = ReedSolomon::new(6, 4).unwrap();
-    for member in 0..6 {
-        let mut shards: [&[u8]; 6] = [&[0]; 6];
-        shards[member] = &[1];
-        let blocks = encode(&code, &shards).unwrap();
-        assert!(blocks.iter().all(|block| block[0] != 0), "member {member}");
+    for code in [ReedSolomon::new(6, 4).unwrap(), ReedSolomon::vandermonde(6, 4).unwrap()] {
+        for member in 0..6 {
+            let mut shards = vec![vec![0]; 6];
+            shards[member] = vec![1];
+            let blocks = redundant(&code, &shards);
+            assert!(blocks.iter().all(|block| block[0] != 0), "member {member}");
+        }
     }
+}
+
+/// Weights times the difference of the points are 1.
+#[test]
+fn cauchy_weights_are_inverse_differences() {
+    for (k, m) in [(1, 2), (4, 2), (8, 4), (100, 156), (254, 2)] {
+        let code = ReedSolomon::new(k, m).unwrap();
+        for block in 0..m {
+            for member in 0..k {
+                assert_eq!(product(code.weight(block, member), ((k + block) ^ member) as u8), 1, "{k}+{m}");
+            }
+        }
+    }
+    let single = ReedSolomon::new(9, 1).unwrap();
+    assert!((0..9).all(|member| single.weight(0, member) == 1));
 }

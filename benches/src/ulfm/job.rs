@@ -60,9 +60,9 @@ const EVERY: usize = 8;
 /// Steps of a job, and the one in which ranks are killed: in the middle between two checkpoints.
 const STEPS: (usize, usize) = (24, 20);
 /// The same where a spare has to be ready by then.
-const STEPS_WITH_SPARES: (usize, usize) = (120, 116);
-/// Milliseconds of work in each step of ours.
-const STEP_MS: usize = 5;
+const STEPS_WITH_SPARES: (usize, usize) = (1200, 1196);
+/// What a step of theirs does: it changes so much of the state and takes no other time.
+const STEP: [&str; 4] = ["--slice", "64KiB", "--step-ms", "0"];
 
 impl Job {
     /// Ranks that are killed, in order.
@@ -92,7 +92,7 @@ impl Job {
             command.args(["--kill", &format!("{victim}@step={kill_at}")]);
         }
         command.args(["load", "--state", &format!("{}MiB", self.mib)]);
-        command.args(["--steps", &steps.to_string(), "--step-ms", &STEP_MS.to_string()]);
+        command.args(["--steps", &steps.to_string()]).args(STEP);
         command
     }
 
@@ -154,7 +154,7 @@ pub(super) mod tests {
     fn our_commands() {
         let line = |job: Job| words(&job.ours("ftrun".as_ref()));
         let start = "ftrun --json --quiet --scheme neighbor -n 8 --every 8 ";
-        let rest = "load --state 1MiB --steps 24 --step-ms 5";
+        let rest = "load --state 1MiB --steps 24 --slice 64KiB --step-ms 0";
         assert_eq!(line(FRESH), format!("{start}--kill 2@step=20 {rest}"));
         assert_eq!(
             line(Job { lost: 2, ..FRESH }),
@@ -162,8 +162,8 @@ pub(super) mod tests {
         );
         assert_eq!(line(FRESH.undisturbed()), format!("{start}{rest}"));
         let spare = line(Job { spares: 1, ..FRESH });
-        assert!(spare.contains(" --spares 1 --kill 2@step=116 load "), "{spare}");
-        assert!(spare.ends_with("--steps 120 --step-ms 5"), "{spare}");
+        assert!(spare.contains(" --spares 1 --kill 2@step=1196 load "), "{spare}");
+        assert!(spare.ends_with("--steps 1200 --slice 64KiB --step-ms 0"), "{spare}");
     }
 
     #[test]

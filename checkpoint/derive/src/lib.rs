@@ -2,7 +2,7 @@
 //!
 //! Documented where users meet it, at the trait `ft_checkpoint::Protect`.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Field, Fields, Ident, Index, Member, Result};
@@ -39,30 +39,39 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
 
     let parameters: Vec<&Ident> = input.generics.type_params().map(|p| &p.ident).collect();
     let mut generics = input.generics.clone();
-    let (mut constant, mut variable) = (Vec::new(), Vec::new());
+    let (mut constant, mut variable, mut described) = (Vec::new(), Vec::new(), Vec::new());
     for (member, field) in members(fields) {
         let (role, serde) = attributes(field)?;
         let ty = &field.ty;
+        // Errors point at the type; names are those of the walk, also where a macro wrote the struct.
+        let span = Span::call_site().located_at(ty.span());
         let name = member.to_token_stream().to_string();
         let name = name.trim_start_matches("r#");
         let (call, bound) = match (role, serde) {
             (Role::Derived, _) => continue,
             (Role::Nested, _) => (
-                quote_spanned!(ty.span()=> <#ty as ::ft_checkpoint::Protect>::walk(&mut self.#member, __part, __walk)),
+                quote_spanned!(span=> <#ty as ::ft_checkpoint::Protect>::walk(&mut self.#member, __part, __walk)),
                 quote!(#ty: ::ft_checkpoint::Protect),
             ),
             (_, true) => (
-                quote_spanned!(ty.span()=> ::ft_checkpoint::Walk::serde::<#ty>(__walk, &mut self.#member)),
+                quote_spanned!(span=> ::ft_checkpoint::Walk::serde::<#ty>(__walk, &mut self.#member)),
                 quote!(#ty: ::ft_checkpoint::serde::Serialize + ::ft_checkpoint::serde::de::DeserializeOwned),
             ),
             (_, false) => (
-                quote_spanned!(ty.span()=> <#ty as ::ft_checkpoint::Field>::walk(&mut self.#member, __walk)),
+                quote_spanned!(span=> <#ty as ::ft_checkpoint::Field>::walk(&mut self.#member, __walk)),
                 quote!(#ty: ::ft_checkpoint::Field),
             ),
         };
         if mentions(ty.to_token_stream(), &parameters) {
             generics.make_where_clause().predicates.push(syn::parse2(bound)?);
         }
+        let heading = format!(" {name}: {role:?}{}", if serde { " by serde" } else { "" });
+        described.push(match role {
+            Role::Nested => {
+                quote!(__text.push_str(#heading); <#ty as ::ft_checkpoint::Protect>::describe(__text);)
+            }
+            _ => quote!(::ft_checkpoint::describe_field::<#ty>(#heading, __text);),
+        });
         let statement = quote!(#call.map_err(|__error| __error.in_field(#name))?;);
         if role != Role::Variable {
             constant.push(statement.clone());
@@ -89,6 +98,12 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
                     ::ft_checkpoint::Part::Variable => { #(#variable)* }
                 }
                 ::core::result::Result::Ok(())
+            }
+
+            fn describe(__text: &mut ::std::string::String) {
+                __text.push_str(::core::concat!("{ ", ::core::stringify!(#name)));
+                #(#described)*
+                __text.push_str(" }");
             }
         }
     })

@@ -1,6 +1,6 @@
 //! Restoring a checkpoint on fewer ranks than it was taken on: survivors decode the states of the lost ranks.
 
-use ft_comm::{Rank, Repair, World};
+use ft_comm::{Rank, Repair, World, planted};
 
 use super::Checkpointer;
 use crate::error::{CheckpointError, StoreError};
@@ -26,7 +26,7 @@ impl Checkpointer {
         self.next.iter_mut().for_each(|next| next.follow(repair));
         // If somebody has committed in the new placement, all hold that, and must not differ in which one is current;
         // otherwise all hold the old one still.
-        let chosen = choose(&repair.reports).epoch;
+        let chosen = choose(&repair.reports).epoch.filter(|_| !planted::has(super::KEEPS_OLD_LAYOUT));
         if let Some(next) = self.next.take().filter(|next| chosen.is_some() && next.first == chosen) {
             self.current = Placement { first: None, ..next };
         }
@@ -75,13 +75,10 @@ impl Checkpointer {
             return Ok(None);
         };
         let Placement { layout, store, tenants, .. } = &self.current;
-        let whole = choice.holders[world.rank()]
-            && store.constant().verify().is_ok()
-            && store.variable(epoch).epoch() == epoch
-            && store.variable(epoch).verify().is_ok();
-        let mut flags = vec![0u8; self.comm.size()];
-        self.comm.allgather(&[u8::from(whole)], &mut flags)?;
-        let is_lost = |home: &Rank| tenants[*home].is_none_or(|rank| flags[rank] == 0);
+        // What is damaged in memory counts as lost.
+        let whole = choice.holders[world.rank()] && self.verify(epoch);
+        let flags = self.all(whole)?;
+        let is_lost = |home: &Rank| tenants[*home].is_none_or(|rank| !flags[rank]);
         let lost: Vec<Rank> = (0..tenants.len()).filter(is_lost).collect();
         layout.survives(&lost)?;
         point("exchange")?;
@@ -109,7 +106,7 @@ impl Checkpointer {
                     (speaker == world.rank(), parts.pop(), parts.pop())
                 {
                     for (bytes, metas) in [(&constant, &told[0]), (&variable, &told[1])] {
-                        if ShardMeta::of(bytes) != metas[target] {
+                        if !metas[target].fits(bytes) {
                             let (member, recorded) = (target, metas[target].len);
                             return Err(
                                 StoreError::Shard { member, bytes: bytes.len() as u64, recorded }.into()
@@ -124,6 +121,7 @@ impl Checkpointer {
         self.comm.barrier()?;
         self.ledger.apply(Event::Restored(epoch))?;
         self.stats.committed = epoch;
+        self.is_of::<S>(self.current.store.variable(epoch))?;
         let load = |(rank, constant, variable): (Rank, Vec<u8>, Vec<u8>)| {
             let mut state = S::default();
             load(&mut state, Part::Constant, &constant)?;
@@ -151,9 +149,9 @@ impl Checkpointer {
         if speaker != me || teller == me {
             return Ok(own());
         }
-        let mut bytes = vec![0; group.computing * 80];
+        let mut bytes = vec![0; 2 * group.computing * ShardMeta::BYTES];
         self.comm.recv(&mut bytes, teller, super::METAS)?;
-        let mut metas: Vec<ShardMeta> = bytes.chunks_exact(40).map(super::read_meta).collect();
+        let mut metas: Vec<ShardMeta> = ShardMeta::read_all(&bytes).collect();
         let variable = metas.split_off(group.computing);
         Ok([metas, variable])
     }

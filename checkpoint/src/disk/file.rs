@@ -1,12 +1,12 @@
 //! One file of a disk checkpoint: a header that says whose bytes these are, and the bytes.
 //!
 //! ```text
-//! 0       8         12      16    24    40       48     80
-//! | magic | version | epoch | who | job | length | hash | bytes ...      little endian
+//! 0       8         12      16    24    40       48         56     64
+//! | magic | version | epoch | who | job | length | checksum | kind | bytes ...      little endian
 //! ```
 //!
 //! Every byte of the header is compared when the file is read: what it is with what is wanted, the length with that
-//! of the file, the hash (BLAKE3) with that of the bytes.
+//! of the file, the checksum (CRC-64/NVME) with that of the bytes.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -16,10 +16,10 @@ use super::DiskError;
 use crate::store::ShardMeta;
 
 const MAGIC: [u8; 8] = *b"DISKLESS";
-const VERSION: u32 = 1;
-const HEADER_BYTES: usize = 80;
-/// Bytes of the header that the label gives; length and hash follow.
+const VERSION: u32 = 2;
+/// Bytes of the header that the label gives; length, checksum and kind of the bytes follow.
 const LABEL_BYTES: usize = 40;
+const HEADER_BYTES: usize = LABEL_BYTES + ShardMeta::BYTES;
 
 /// What a file is.
 #[derive(Debug, Clone, Copy)]
@@ -99,8 +99,8 @@ pub(super) fn read(path: &Path, label: Label, bytes: &mut Vec<u8>) -> Result<Sha
     // The file is that long, so a wrong length in the header cannot ask for more memory.
     bytes.reserve_exact(usize::try_from(length).unwrap_or(usize::MAX));
     file.take(length).read_to_end(bytes).map_err(DiskError::read(path))?;
-    if ShardMeta::of(bytes) != meta {
-        return Err(DiskError::damaged(path, "its bytes do not match their hash"));
+    if !meta.fits(bytes) {
+        return Err(DiskError::damaged(path, "its bytes do not match their checksum"));
     }
     Ok(meta)
 }

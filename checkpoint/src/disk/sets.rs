@@ -83,12 +83,13 @@ impl Sets {
     /// What the shards of all ranks are.
     pub(super) fn manifest(&self, epoch: u32) -> Result<Vec<ShardMeta>, DiskError> {
         let (path, mut bytes) = (self.manifest_path(epoch), Vec::new());
-        file::read(&path, self.label(epoch, MANIFEST), &mut bytes)?;
-        let (metas, rest) = bytes.as_chunks::<40>();
-        if !rest.is_empty() {
+        if file::read(&path, self.label(epoch, MANIFEST), &mut bytes)?.kind != 0 {
+            return Err(DiskError::damaged(&path, "its header says that it is the shard of a state"));
+        }
+        if !bytes.len().is_multiple_of(ShardMeta::BYTES) {
             return Err(DiskError::damaged(&path, "its last entry is too short"));
         }
-        Ok(metas.iter().map(ShardMeta::from_bytes).collect())
+        Ok(ShardMeta::read_all(&bytes).collect())
     }
 
     /// Reads the shard of `rank`, which must be the `expected` one of the manifest.
@@ -102,7 +103,7 @@ impl Sets {
         let path = self.shard_path(epoch, rank);
         match file::read(&path, self.label(epoch, rank as u64), shard)? == expected {
             true => Ok(()),
-            false => Err(DiskError::damaged(&path, "the manifest names another length or hash")),
+            false => Err(DiskError::damaged(&path, "the manifest names another length or checksum")),
         }
     }
 

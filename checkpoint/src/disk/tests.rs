@@ -115,8 +115,8 @@ fn shorter_longer_and_missing_files_are_noticed() {
     };
     assert!(refused(&right[..right.len() - 1]).ends_with("rank-2 is damaged: 2099 bytes, 2100 were written"));
     assert!(refused(&[&right[..], &[0]].concat()).ends_with("2101 bytes, 2100 were written"));
-    assert!(refused(&right[..79]).ends_with("79 bytes, the header alone has 80"));
-    assert!(refused(&[]).ends_with("0 bytes, the header alone has 80"));
+    assert!(refused(&right[..63]).ends_with("63 bytes, the header alone has 64"));
+    assert!(refused(&[]).ends_with("0 bytes, the header alone has 64"));
     fs::remove_file(&file).unwrap();
     let error = read_back(&disks, 1).expect_err("missing").to_string();
     assert!(error.starts_with("cannot read /") && error.contains("rank-2: No such file"), "{error}");
@@ -142,7 +142,7 @@ fn files_of_others_are_refused() {
     let (other, meta) = (b"something else", ShardMeta::of(b"something else"));
     disks[0].sets.write_shard(2, None, 0, meta, other).unwrap();
     let error = read_back(&disks, 2).expect_err("another attempt").to_string();
-    assert!(error.ends_with("the manifest names another length or hash"), "{error}");
+    assert!(error.ends_with("the manifest names another length or checksum"), "{error}");
     fs::write(&own, right).unwrap();
     read_back(&disks, 2).expect("whole again");
     let more = Disk::open(dir.path(), "job", RANKS).unwrap();

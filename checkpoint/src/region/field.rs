@@ -22,6 +22,11 @@ pub trait Field: Sized {
     /// Returns some small value, for load to overwrite.
     fn blank() -> Self;
 
+    /// Returns `len` small values, for load to overwrite.
+    fn blanks(len: usize) -> Vec<Self> {
+        std::iter::repeat_with(Self::blank).take(len).collect()
+    }
+
     /// Hands this value to `walk`.
     ///
     /// # Errors
@@ -59,6 +64,10 @@ macro_rules! plain {
 
             fn blank() -> Self {
                 $crate::bytemuck::Zeroable::zeroed()
+            }
+
+            fn blanks(len: usize) -> ::std::vec::Vec<Self> {
+                $crate::bytemuck::zeroed_vec(len)
             }
 
             fn walk<W: $crate::Walk>(&mut self, walk: &mut W) -> ::core::result::Result<(), $crate::ProtectError> {
@@ -137,7 +146,9 @@ impl<T: Field> Field for Vec<T> {
         let len = walk.length(self.len(), T::FIXED_BYTES)?;
         self.truncate(len);
         if T::FIXED_BYTES > 0 {
-            self.reserve_exact(len - self.len());
+            if self.capacity() < len {
+                *self = T::blanks(len);
+            }
             self.resize_with(len, T::blank);
             return T::walk_slice(self, walk);
         }

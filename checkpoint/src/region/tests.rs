@@ -8,6 +8,102 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 
+mod as_it_was {
+    #[derive(crate::Protect)]
+    pub(super) struct S {
+        pub(super) _x: Vec<f64>,
+        pub(super) _y: u32,
+    }
+}
+
+/// A module for each thing that a new build may change.
+macro_rules! changed {
+    ($($name:ident { $($body:tt)* })+) => {$(
+        mod $name {
+            #[allow(dead_code)]
+            #[derive(crate::Protect)]
+            pub(super) struct S { $($body)* }
+        }
+    )+};
+}
+
+changed! {
+    order { _y: u32, _x: Vec<f64> }
+    type_of_a_field { _x: Vec<f32>, _y: u32 }
+    role { #[protect(constant)] _x: Vec<f64>, _y: u32 }
+    by_serde { #[protect(serde)] _x: Vec<f64>, _y: u32 }
+    name_of_a_field { _z: Vec<f64>, _y: u32 }
+    one_more { _x: Vec<f64>, _y: u32, _z: u8 }
+    one_more_that_is_derived { _x: Vec<f64>, _y: u32, #[protect(derived)] _z: u8 }
+}
+
+#[test]
+fn a_fingerprint_tells_what_the_bytes_mean() {
+    let was = fingerprint::<as_it_was::S>();
+    assert_eq!(was, fingerprint::<as_it_was::S>());
+    assert_eq!(was, fingerprint::<one_more_that_is_derived::S>(), "derived fields are in no shard");
+    let others = [
+        fingerprint::<order::S>(),
+        fingerprint::<type_of_a_field::S>(),
+        fingerprint::<role::S>(),
+        fingerprint::<by_serde::S>(),
+        fingerprint::<name_of_a_field::S>(),
+        fingerprint::<one_more::S>(),
+        fingerprint::<Generic<'static, u8, 3>>(),
+        fingerprint::<Generic<'static, u8, 4>>(),
+        fingerprint::<Generic<'static, u16, 3>>(),
+        fingerprint::<()>(),
+    ];
+    let all: std::collections::BTreeSet<u64> = others.into_iter().chain([was]).collect();
+    assert_eq!(all.len(), others.len() + 1);
+    let mut text = String::new();
+    State::describe(&mut text);
+    assert!(text.contains("{ Inner scale: Constant f32 of 4 bytes,"), "nested states are described: {text}");
+}
+
+/// Pieces of all sizes around those that are copied at once.
+#[derive(Debug, Clone, Default, PartialEq, Protect)]
+struct Long {
+    number: u64,
+    first: Vec<u8>,
+    #[protect(serde)]
+    text: String,
+    second: Vec<u64>,
+    last: u8,
+}
+
+#[test]
+fn the_checksum_is_that_of_the_shard_and_loads_agree_whether_they_spare_or_not() {
+    for (first, second) in [(0, 0), (1, 70_000), (262_135, 1), (262_144, 32_768), (600_001, 100_003)] {
+        let mut state = Long {
+            number: 7,
+            first: (0..first).map(|at| at as u8).collect(),
+            text: "x".repeat(first % 1000),
+            second: (0..second).map(|at| at * 0x9e37_79b9).collect(),
+            last: 3,
+        };
+        let mut shard = vec![];
+        let crc = save_with_crc(&mut state, Part::Variable, &mut shard).unwrap();
+        assert_eq!(crc, crate::ShardMeta::of(&shard).crc, "{first} {second}");
+        // A state that differs in places.
+        let mut other = state.clone();
+        other.number = 8;
+        other.first.iter_mut().skip(5).step_by(9000).for_each(|byte| *byte ^= 1);
+        other.second.truncate(second as usize / 2);
+        for (mut start, spares) in [(Long::default(), false), (other.clone(), false), (other, true)] {
+            let (seen, loaded) = load_with_crc(&mut start, Part::Variable, &shard, spares);
+            assert_eq!((seen, loaded), (crc, Ok(())));
+            assert!(start == state, "{first} {second} {spares}");
+        }
+        // Broken bytes have another checksum, wherever the load gives up.
+        for at in [0, 8, shard.len() / 2, shard.len() - 1] {
+            let mut broken = shard.clone();
+            broken[at] ^= 0x80;
+            assert_ne!(load_with_crc(&mut Long::default(), Part::Variable, &broken, false).0, crc, "{at}");
+        }
+    }
+}
+
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Default, bytemuck::Pod, bytemuck::Zeroable)]
 struct Particle {

@@ -1,6 +1,7 @@
 //! The visitor and its three kinds: count, copy out, copy in.
 
 use bytemuck::Pod;
+use crc_fast::{CrcAlgorithm, Digest};
 use postcard::ser_flavors::{Flavor, Slice};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -56,6 +57,9 @@ fn serde_error(offset: usize, error: &postcard::Error) -> ProtectError {
     ProtectError::new(offset, ProtectErrorKind::Serde(error.to_string()))
 }
 
+/// Bytes that are copied, and of which the checksum is taken, while they are in the cache.
+const PIECE: usize = 256 << 10;
+
 /// Counts.
 #[derive(Default)]
 pub(super) struct Size {
@@ -85,15 +89,33 @@ impl Walk for Size {
     }
 }
 
-/// Copies out, into a shard of the right size.
+/// Copies out, into a shard of the right size, and takes its checksum while it is in the cache.
 pub(super) struct Save<'a> {
     shard: &'a mut [u8],
     offset: usize,
+    digest: Digest,
+    /// The first bytes are in the digest.
+    digested: usize,
 }
 
 impl<'a> Save<'a> {
     pub(super) fn new(shard: &'a mut [u8]) -> Self {
-        Self { shard, offset: 0 }
+        Self { shard, offset: 0, digest: Digest::new(CrcAlgorithm::Crc64Nvme), digested: 0 }
+    }
+
+    /// The checksum of what was written.
+    pub(super) fn crc(mut self) -> u64 {
+        self.digest.update(&self.shard[self.digested..self.offset]);
+        self.digest.finalize()
+    }
+
+    /// Says that the next `count` bytes are written.
+    fn advance(&mut self, count: usize) {
+        self.offset += count;
+        if self.offset - self.digested >= PIECE {
+            self.digest.update(&self.shard[self.digested..self.offset]);
+            self.digested = self.offset;
+        }
     }
 
     pub(super) fn left(&self) -> usize {
@@ -106,8 +128,10 @@ impl<'a> Save<'a> {
             let kind = ProtectErrorKind::Short { wanted: bytes.len() as u64, left };
             return Err(ProtectError::new(self.offset, kind));
         }
-        self.shard[self.offset..][..bytes.len()].copy_from_slice(bytes);
-        self.offset += bytes.len();
+        for piece in bytes.chunks(PIECE) {
+            self.shard[self.offset..][..piece.len()].copy_from_slice(piece);
+            self.advance(piece.len());
+        }
         Ok(())
     }
 }
@@ -128,7 +152,7 @@ impl Walk for Save<'_> {
             Counted { slice: Slice::new(&mut self.shard[self.offset..]), bytes: 0 },
         )
         .map_err(|e| serde_error(self.offset, &e))?;
-        self.offset += written;
+        self.advance(written);
         Ok(())
     }
 
@@ -161,19 +185,42 @@ impl Flavor for Counted<'_> {
     }
 }
 
-/// Copies in, from bytes that may be anything.
+/// Copies in, from bytes that may be anything, and takes their checksum while they are in the cache.
 pub(super) struct Load<'a> {
     shard: &'a [u8],
     offset: usize,
+    /// Whether what is right already is left alone. To compare costs no more than to write, which reads the memory too, but
+    /// for memory that nobody has touched.
+    spares: bool,
+    digest: Digest,
+    /// The first bytes are in the digest.
+    digested: usize,
 }
 
+/// Bytes that are compared before they are copied.
+const COMPARED: usize = 4 << 10;
+
 impl<'a> Load<'a> {
-    pub(super) fn new(shard: &'a [u8]) -> Self {
-        Self { shard, offset: 0 }
+    pub(super) fn new(shard: &'a [u8], spares: bool) -> Self {
+        Self { shard, offset: 0, spares, digest: Digest::new(CrcAlgorithm::Crc64Nvme), digested: 0 }
     }
 
     pub(super) fn left(&self) -> usize {
         self.shard.len() - self.offset
+    }
+
+    /// The checksum of the whole shard, as [`ShardMeta::of`](crate::ShardMeta::of) has it.
+    pub(super) fn crc(mut self) -> u64 {
+        self.digest_to(self.shard.len());
+        self.digest.finalize()
+    }
+
+    fn digest_to(&mut self, end: usize) {
+        while self.digested < end {
+            let piece = &self.shard[self.digested..][..PIECE.min(self.shard.len() - self.digested)];
+            self.digest.update(piece);
+            self.digested += piece.len();
+        }
     }
 
     fn check(&self, wanted: u64) -> Result<(), ProtectError> {
@@ -188,8 +235,18 @@ impl<'a> Load<'a> {
 impl Walk for Load<'_> {
     fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), ProtectError> {
         self.check(bytes.len() as u64)?;
-        bytes.copy_from_slice(&self.shard[self.offset..][..bytes.len()]);
-        self.offset += bytes.len();
+        for piece in bytes.chunks_mut(PIECE) {
+            let end = self.offset + piece.len();
+            self.digest_to(end);
+            let from = &self.shard[self.offset..end];
+            if self.spares {
+                let pages = piece.chunks_mut(COMPARED).zip(from.chunks(COMPARED));
+                pages.filter(|(is, due)| is != due).for_each(|(is, due)| is.copy_from_slice(due));
+            } else {
+                piece.copy_from_slice(from);
+            }
+            self.offset = end;
+        }
         Ok(())
     }
 

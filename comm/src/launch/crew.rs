@@ -20,7 +20,7 @@ use super::vigil::Vigil;
 use crate::binding::{self, Binding, ENV_CORES};
 use crate::lifeline::{ENV_LIFELINE, Lifeline};
 use crate::proto::arbiter::Exit;
-use crate::rank::PeerId;
+use crate::rank::{Generation, PeerId};
 use crate::time::Clock;
 use crate::transport::timespec;
 use crate::wire::agent::Share;
@@ -118,6 +118,11 @@ impl Crew {
         self.processes.insert(peer, process);
         self.pipes.add(peer, stdout, stderr);
         Ok(stdin)
+    }
+
+    /// A generation begins that has these members.
+    pub(super) fn begin_generation(&self, generation: Generation, members: impl Fn(PeerId) -> bool) {
+        self.vigil.begin(generation, members);
     }
 
     /// Binds a process that runs already to its cores.

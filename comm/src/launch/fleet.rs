@@ -19,7 +19,7 @@ use super::crew::{Crew, Task};
 use super::remote::Remote;
 use crate::binding::Binding;
 use crate::proto::detector::Detector;
-use crate::rank::{PeerId, Rank};
+use crate::rank::{Membership, PeerId, Rank};
 use crate::time::Time;
 use crate::wire::agent::{INPUT_WINDOW, Share, ToAgent};
 
@@ -129,6 +129,12 @@ impl Fleet {
         };
         self.homes.insert(peer, at);
         Ok(stdin)
+    }
+
+    /// A generation begins: on this host its members are told at once when one of them dies, and before anybody else is.
+    pub(super) fn begin(&self, membership: &Membership) {
+        let is_member = |peer| membership.seats.iter().any(|seat| seat.peer == peer);
+        self.crew.begin_generation(membership.generation, is_member);
     }
 
     /// A spare takes a rank; gives the pipe that is rank 0's standard input.

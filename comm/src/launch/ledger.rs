@@ -41,6 +41,15 @@ enum Strike {
     Random(Rank),
 }
 
+/// A failure that has struck. It costs a rank once: what happens to the replacement has another cause.
+#[derive(Debug)]
+struct Struck {
+    strike: Strike,
+    at: Time,
+    /// Ranks that it has cost.
+    lost: Vec<Rank>,
+}
+
 #[derive(Debug)]
 struct Entry {
     ranks: Vec<Rank>,
@@ -59,7 +68,7 @@ struct Entry {
 pub(super) struct Ledger {
     kills: Vec<KillSpec>,
     cuts: Vec<CutSpec>,
-    struck: Vec<(Strike, Time)>,
+    struck: Vec<Struck>,
     entries: Vec<Entry>,
 }
 
@@ -70,21 +79,29 @@ impl Ledger {
 
     pub(super) fn record(&mut self, now: Time, event: &Event) {
         match event {
-            Event::Struck { spec } => self.struck.push((Strike::Spec(*spec), now)),
-            Event::Cut { spec } => self.struck.push((Strike::Cut(*spec), now)),
-            Event::RandomKill { rank } => self.struck.push((Strike::Random(*rank), now)),
+            Event::Struck { spec } => self.strike(now, Strike::Spec(*spec)),
+            Event::Cut { spec } => self.strike(now, Strike::Cut(*spec)),
+            Event::RandomKill { rank } => self.strike(now, Strike::Random(*rank)),
             Event::Lost { rank, cause, .. } => {
-                let struck = self.struck.iter().rev().find(|(strike, _)| match strike {
-                    Strike::Spec(spec) => self.kills[*spec].ranks.contains(rank),
-                    Strike::Cut(cut) => self.cuts[*cut].ranks().any(|named| named == *rank),
-                    Strike::Random(struck) => struck == rank,
+                let (kills, cuts) = (&self.kills, &self.cuts);
+                let struck = self.struck.iter_mut().rev().find(|struck| {
+                    let names = match struck.strike {
+                        Strike::Spec(spec) => kills[spec].ranks.contains(rank),
+                        Strike::Cut(cut) => cuts[cut].ranks().any(|named| named == *rank),
+                        Strike::Random(victim) => victim == *rank,
+                    };
+                    names && !struck.lost.contains(rank)
                 });
-                let point = match struck {
-                    Some((Strike::Spec(spec), _)) => self.kills[*spec].point.to_string(),
-                    Some((Strike::Cut(cut), _)) => self.cuts[*cut].point.to_string(),
-                    Some((Strike::Random(_), _)) => "random".into(),
+                let point = match struck.as_ref().map(|struck| &struck.strike) {
+                    Some(Strike::Spec(spec)) => kills[*spec].point.to_string(),
+                    Some(Strike::Cut(cut)) => cuts[*cut].point.to_string(),
+                    Some(Strike::Random(_)) => "random".into(),
                     None => cause.clone(),
                 };
+                let struck = struck.map(|struck| {
+                    struck.lost.push(*rank);
+                    struck.at
+                });
                 match self.entries.iter_mut().find(|entry| entry.decided.is_none()) {
                     Some(entry) => {
                         if !entry.ranks.contains(rank) {
@@ -98,7 +115,7 @@ impl Ledger {
                     None => self.entries.push(Entry {
                         ranks: vec![*rank],
                         point,
-                        struck: struck.map(|(_, at)| *at),
+                        struck,
                         lost: now,
                         agreed: None,
                         respawned: None,
@@ -131,8 +148,13 @@ impl Ledger {
             | Event::Activity { .. }
             | Event::Spares { .. }
             | Event::Stalled { .. }
+            | Event::Refused { .. }
             | Event::Finished { .. } => {}
         }
+    }
+
+    fn strike(&mut self, now: Time, strike: Strike) {
+        self.struck.push(Struck { strike, at: now, lost: vec![] });
     }
 
     /// Entries whose repair is under way.
@@ -178,5 +200,28 @@ mod tests {
         assert_eq!((nanos(failure.detect), nanos(failure.repair), nanos(failure.restore)), (5, 15, 20));
         assert_eq!((nanos(failure.agree), nanos(failure.respawn)), (6, 14));
         assert_eq!((failure.generation, failure.steps_lost), (Some(1), 3));
+    }
+
+    #[test]
+    fn a_failure_costs_a_rank_once() {
+        let mut ledger = Ledger::new(vec!["1,2@step=4".parse().unwrap()], vec![]);
+        let mut now = 0;
+        let mut lose = |event: Event, ranks: &[Rank], cause: &str| {
+            now += 10;
+            ledger.record(Time(now), &event);
+            for rank in ranks {
+                let lost = Event::Lost { rank: *rank, cause: cause.into(), generation: Some(0) };
+                ledger.record(Time(now + 5), &lost);
+            }
+            let failed = ranks.to_vec();
+            ledger.record(Time(now + 7), &Event::Decided { generation: 1, failed });
+        };
+        lose(Event::Struck { spec: 0 }, &[1, 2], "killed by signal 9");
+        lose(Event::RandomKill { rank: 2 }, &[2], "killed by signal 9");
+        lose(Event::Agreed, &[2], "silent for 1 s");
+        lose(Event::Agreed, &[1], "silent for 1 s");
+        let told: Vec<_> = ledger.failures().into_iter().map(|f| (f.point, f.detect.is_some())).collect();
+        let silent = || ("silent for 1 s".to_owned(), false);
+        assert_eq!(told, [("step=4".into(), true), ("random".into(), true), silent(), silent()]);
     }
 }

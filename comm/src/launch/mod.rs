@@ -15,6 +15,7 @@ use crate::proto::arbiter::{Arbiter, Effect, Event, Exit};
 use crate::rank::{PeerId, Rank};
 use crate::time::{Clock, Time};
 use crate::transport::{Accepted, Doorman, timespec};
+use crate::wire::control::ToRank;
 use crate::wire::handshake::JobKey;
 
 mod agent;
@@ -82,6 +83,8 @@ struct Launcher {
     stdin: stdin::Forwarder,
     ledger: Ledger,
     outputs: Vec<Vec<u8>>,
+    /// Connections of strangers.
+    refused_by_ranks: u64,
     ending: Option<Farewell>,
     /// Why the job could not be launched.
     refused: Option<LaunchError>,
@@ -118,6 +121,7 @@ impl Launcher {
             controls: HashMap::new(),
             broken: HashMap::new(),
             outputs: vec![],
+            refused_by_ranks: 0,
             ending: None,
             refused: None,
         })
@@ -157,7 +161,7 @@ impl Launcher {
                 unfired: self.arbiter.unfired(),
                 spares_used: self.arbiter.spares_used(),
                 postponed: self.arbiter.postponed(),
-                strangers: self.doorman.refused(),
+                strangers: self.doorman.refused() + self.refused_by_ranks,
                 elapsed: self.clock.now().since(Time(0)),
             });
         }
@@ -178,6 +182,9 @@ impl Launcher {
             let now = self.clock.now();
             match effect {
                 Effect::Send { to, message } => {
+                    if let ToRank::Decided(membership) = &message {
+                        self.fleet.begin(membership);
+                    }
                     if let Some(control) = self.controls.get_mut(&to) {
                         control.send(&message);
                     }
@@ -194,8 +201,10 @@ impl Launcher {
                 Effect::Record(event) => {
                     self.ledger.record(now, &event);
                     observer(&event, now);
-                    if let Event::Finished { outputs } = event {
-                        self.outputs = outputs;
+                    match event {
+                        Event::Finished { outputs } => self.outputs = outputs,
+                        Event::Refused { count } => self.refused_by_ranks += count,
+                        _ => {}
                     }
                 }
                 Effect::End { code, message } => {

@@ -55,7 +55,7 @@ pub struct Ending {
     pub spares_used: u32,
     /// Random kills that had to wait until redundancy was whole again.
     pub postponed: u32,
-    /// Connections of strangers that were refused.
+    /// Connections of strangers that were refused, by the launcher and by ranks.
     pub strangers: u64,
     /// Wall time.
     pub elapsed: Duration,

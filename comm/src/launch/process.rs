@@ -18,6 +18,21 @@ use crate::proto::arbiter::Exit;
 /// Environment of every process that is started here: the number of the process that has started it.
 const ENV_PARENT: &str = "FTRUN_PARENT";
 
+/// Settings of glibc; others ignore it.
+const ENV_TUNABLES: &str = "GLIBC_TUNABLES";
+/// Large pieces of memory ask for huge pages: the states of ranks are large, most of a restore is memory that is touched for
+/// the first time, and a process with fewer pages is gone sooner.
+const HUGE_PAGES: &str = "glibc.malloc.hugetlb";
+
+/// The tunables of a rank whose launcher has `given` ones, which count if they say something of huge pages themselves.
+fn tunables(given: Option<String>) -> String {
+    match given {
+        Some(given) if given.contains(HUGE_PAGES) => given,
+        Some(given) if !given.is_empty() => format!("{given}:{HUGE_PAGES}=1"),
+        _ => format!("{HUGE_PAGES}=1"),
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
@@ -42,6 +57,7 @@ pub(super) fn start(
         .args(args)
         .envs(environment.iter().map(|(name, value)| (name, value)))
         .env(ENV_PARENT, std::process::id().to_string())
+        .env(ENV_TUNABLES, tunables(std::env::var(ENV_TUNABLES).ok()))
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -151,5 +167,15 @@ mod tests {
         };
         assert_eq!(run("exit 7"), (Some(Exit::Status(7)), Some(Exit::Status(7))));
         assert_eq!(run("kill -9 $$"), (Some(Exit::Signal(9)), Some(Exit::Signal(9))));
+    }
+
+    #[test]
+    fn tunables_of_the_user_stay() {
+        assert_eq!(tunables(None), "glibc.malloc.hugetlb=1");
+        assert_eq!(tunables(Some(String::new())), "glibc.malloc.hugetlb=1");
+        let other = "glibc.malloc.check=3";
+        assert_eq!(tunables(Some(other.into())), format!("{other}:glibc.malloc.hugetlb=1"));
+        let none = "glibc.malloc.hugetlb=0";
+        assert_eq!(tunables(Some(none.into())), none);
     }
 }

@@ -1,7 +1,8 @@
 //! Watches over the processes of this host: a death is known before the dying one has given its memory back.
 //!
 //! A thread waits for the lifelines ([`crate::lifeline`]) of up to 127 processes at a time and rings a bell in the
-//! launcher's `poll`; more processes get more threads.
+//! launcher's `poll`; more processes get more threads. Before that it raises the alarm of the other members itself: they hear of
+//! it while the launcher still waits for a core.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,15 +11,33 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::event::EventfdFlags;
 
 use crate::lifeline::{self, Lifeline, WAIT_MOST};
-use crate::rank::PeerId;
+use crate::rank::{Generation, PeerId};
 
 /// Processes that one thread watches.
 const SHARE: usize = WAIT_MOST - 1;
+
+/// Who is a member of which generation, of the processes of this host.
+#[derive(Debug, Default)]
+struct Members {
+    /// One more than the generation.
+    failed: u64,
+    lines: Vec<(PeerId, Arc<Lifeline>)>,
+}
+
+impl Members {
+    /// These have died: if a member is among them, the generation has failed.
+    fn mourn(&self, dead: &[PeerId]) {
+        if self.lines.iter().any(|(peer, _)| dead.contains(peer)) {
+            self.lines.iter().for_each(|(_, line)| line.raise(self.failed));
+        }
+    }
+}
 
 /// What a thread of the watch shares with the launcher.
 #[derive(Debug, Default)]
 struct Shift {
     lines: Mutex<Vec<(PeerId, Arc<Lifeline>)>>,
+    members: Arc<Mutex<Members>>,
     /// Rung when `lines` has changed.
     changed: AtomicU32,
     /// Whose lines were cut.
@@ -30,6 +49,7 @@ struct Shift {
 #[derive(Debug)]
 pub(super) struct Vigil {
     shifts: Vec<Arc<Shift>>,
+    members: Arc<Mutex<Members>>,
     bell: Arc<OwnedFd>,
 }
 
@@ -41,7 +61,7 @@ impl Vigil {
     /// Nobody is watched yet.
     pub(super) fn new() -> std::io::Result<Self> {
         let bell = rustix::event::eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
-        Ok(Self { shifts: vec![], bell: Arc::new(bell) })
+        Ok(Self { shifts: vec![], members: Arc::default(), bell: Arc::new(bell) })
     }
 
     /// Readable when somebody has died.
@@ -59,8 +79,18 @@ impl Vigil {
         }
     }
 
+    /// From now on the death of one of `peers` is the failure of `generation`.
+    pub(super) fn begin(&self, generation: Generation, peers: impl Fn(PeerId) -> bool) {
+        let failed = u64::from(generation) + 1;
+        let mut members = lock(&self.members);
+        if members.failed != failed {
+            let watched = self.shifts.iter().flat_map(|shift| lock(&shift.lines).clone());
+            *members = Members { failed, lines: watched.filter(|(peer, _)| peers(*peer)).collect() };
+        }
+    }
+
     fn begin_shift(&mut self) -> std::io::Result<Arc<Shift>> {
-        let shift = Arc::new(Shift::default());
+        let shift = Arc::new(Shift { members: self.members.clone(), ..Shift::default() });
         let (mine, bell) = (shift.clone(), self.bell.clone());
         std::thread::Builder::new().name("vigil".into()).spawn(move || mine.keep(&bell))?;
         self.shifts.push(shift.clone());
@@ -111,6 +141,7 @@ impl Shift {
                 let cut: Vec<PeerId> =
                     cut.into_iter().map(|(peer, _): (PeerId, Arc<Lifeline>)| peer).collect();
                 if !cut.is_empty() {
+                    lock(&self.members).mourn(&cut);
                     lock(&self.dead).extend(cut);
                     let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
                 }
@@ -157,13 +188,28 @@ mod tests {
             .spawn()
             .unwrap();
         drop(file);
+        let (other, other_file) = Lifeline::new().unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let survivor = std::thread::spawn(move || {
+            let number = std::os::fd::IntoRawFd::into_raw_fd(other_file).to_string();
+            let held = lifeline::hold(&number).expect("this kernel has robust futexes");
+            tell.send(held.flag()).unwrap();
+            ended.recv().unwrap_err();
+        });
+        let flag = told.recv().unwrap();
+        vigil.watch(PeerId(778), other);
         vigil.watch(PeerId(777), line);
+        vigil.begin(4, |peer| peer.0 > 700);
         let mut dead = vec![];
         while dead.is_empty() {
             assert!(poll(&mut [PollFd::new(&vigil.bell, PollFlags::IN)], None).is_ok());
             dead = vigil.dead();
         }
         assert_eq!(dead, [PeerId(777)]);
+        assert_eq!(flag.failed(), 5, "generation 4 has failed, and a member has been told");
+        drop(end);
+        survivor.join().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(9));
     }
 

@@ -348,6 +348,7 @@ impl Arbiter {
             ToArbiter::Waiting(wait) => {
                 self.watch.iter_mut().for_each(|watch| watch.waiting(now, rank, wait.clone()));
             }
+            ToArbiter::Refused { count } => self.record(Event::Refused { count }),
             ToArbiter::Moving => self.watch.iter_mut().for_each(|watch| watch.moving(rank)),
             ToArbiter::Finalize { generation, output, goes_on } => {
                 let goes_on = goes_on && self.does_without();

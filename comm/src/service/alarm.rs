@@ -1,8 +1,9 @@
 //! What a program that computes, and makes no call, can know of failures.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::lifeline::Flag;
 use crate::proto::member::News;
 use crate::rank::{Generation, Rank};
 
@@ -10,9 +11,10 @@ type Hook = Box<dyn FnMut(&[Rank]) + Send>;
 
 /// Whether a failure is known that was not repaired yet.
 ///
-/// Raised within a fraction of a millisecond of the news, by another thread, whatever the program does meanwhile; lowered
-/// by [`World::repair`](crate::World::repair). Clones see the same alarm, on any thread. A program that computes for
-/// long between two calls looks at it now and then: a look costs as much as reading two words of memory.
+/// Raised by another thread, whatever the program does meanwhile, and on the launcher's host by the launcher itself, in memory
+/// that it shares with its ranks, within a fraction of a millisecond of a death; lowered by
+/// [`World::repair`](crate::World::repair). Clones see the same alarm, on any thread. A program that computes for
+/// long between two calls looks at it now and then: a look costs as much as reading a few words of memory.
 #[derive(Clone, Default)]
 pub struct Alarm(Arc<Shared>);
 
@@ -22,6 +24,8 @@ struct Shared {
     failed: AtomicU64,
     /// The generation that the program is in.
     current: AtomicU64,
+    /// Where the launcher says the same, if it shares memory with this process.
+    flag: OnceLock<Flag>,
     listener: Mutex<Listener>,
 }
 
@@ -39,12 +43,20 @@ impl std::fmt::Debug for Alarm {
 }
 
 impl Alarm {
-    /// Whether the next call will report a failure, or the end of the job.
+    /// Whether the next call will report a failure, or the end of the job; it may have to wait for the details.
     pub fn is_raised(&self) -> bool {
-        self.0.failed.load(Ordering::Acquire) > self.0.current.load(Ordering::Relaxed)
+        let current = self.0.current.load(Ordering::Relaxed);
+        self.0.failed.load(Ordering::Acquire) > current
+            || self.0.flag.get().is_some_and(|flag| flag.failed() > current)
     }
 
-    /// Passes `news` on: the hook is called first, the alarm is raised last, so that whoever sees it finds the rest done.
+    /// From now on `flag` raises it too.
+    pub(crate) fn heed(&self, flag: Flag) {
+        let _ = self.0.flag.set(flag);
+    }
+
+    /// Passes `news` on: the hook is called first, the alarm is raised last, so that whoever sees it finds the rest done, unless
+    /// the launcher was faster.
     pub(crate) fn pass_on(&self, news: News, tell: impl FnOnce(News)) {
         let failed = match &news {
             News::Failed { generation, ranks } => {

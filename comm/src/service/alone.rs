@@ -73,6 +73,7 @@ impl Service for Alone {
             | ToArbiter::Activity { .. }
             | ToArbiter::Waiting(_)
             | ToArbiter::Moving
+            | ToArbiter::Refused { .. }
             | ToArbiter::Progress { .. } => {}
         }
     }

@@ -45,6 +45,10 @@ pub trait Service {
     fn alarm(&self) -> Alarm;
     /// Knows of agreements, for others.
     fn verdicts(&self) -> Verdicts;
+    /// While it rests the plane beats no heart and asks nobody: to measure what that costs.
+    fn rest(&self, rests: bool) {
+        let _ = rests;
+    }
     /// Everything that was submitted is to leave before this returns; nothing is submitted after it.
     fn close(&mut self);
 }

@@ -30,6 +30,8 @@ use crate::transport::{Accepted, Cuts, Doorman, FaultyTransport, LinkOptions, Tr
 use crate::wire::control::{ToArbiter, ToRank, decode, encode};
 use crate::wire::handshake::{JobKey, Opening};
 
+/// Longest sleep of a thread that rests.
+const REST: Duration = Duration::from_secs(3600);
 /// How long the caller is given to end itself after the job has ended before the process is ended for it.
 const GRACE: Duration = Duration::from_millis(300);
 
@@ -40,6 +42,7 @@ struct Shared {
     alarm: Alarm,
     verdicts: Verdicts,
     closing: AtomicBool,
+    resting: AtomicBool,
     wake_caller: Arc<OwnedFd>,
     wake_service: OwnedFd,
 }
@@ -106,6 +109,7 @@ impl ServiceThread {
             alarm: Alarm::default(),
             verdicts: Verdicts::default(),
             closing: AtomicBool::new(false),
+            resting: AtomicBool::new(false),
             wake_caller,
             wake_service,
         });
@@ -115,6 +119,7 @@ impl ServiceThread {
             clock,
             control,
             doorman,
+            refused: 0,
             links,
             submitted,
             asked,
@@ -127,7 +132,8 @@ impl ServiceThread {
         let thread = std::thread::Builder::new()
             .name("service".into())
             .spawn(move || {
-                let _held = lifeline.and_then(|number| lifeline::hold(&number));
+                let held = lifeline.and_then(|number| lifeline::hold(&number));
+                held.iter().for_each(|held| plane.shared.alarm.heed(held.flag()));
                 plane.run();
             })
             .map_err(io)?;
@@ -177,6 +183,11 @@ impl Service for ServiceThread {
         self.shared.verdicts.clone()
     }
 
+    fn rest(&self, rests: bool) {
+        self.shared.resting.store(rests, Ordering::Release);
+        ring(&self.shared.wake_service);
+    }
+
     fn close(&mut self) {
         self.shared.closing.store(true, Ordering::Release);
         ring(&self.shared.wake_service);
@@ -198,6 +209,8 @@ struct Plane {
     clock: Clock,
     control: Socket,
     doorman: Doorman,
+    /// Connections refused by it of which the launcher knows.
+    refused: u64,
     links: Sender<Accepted>,
     submitted: Receiver<ToArbiter>,
     asked: Receiver<Question>,
@@ -212,8 +225,10 @@ struct Plane {
 impl Plane {
     fn run(mut self) {
         loop {
-            self.member.tick(self.clock.now());
-            self.inquire();
+            if !self.rests() {
+                self.member.tick(self.clock.now());
+                self.inquire();
+            }
             for message in self.submitted.try_iter() {
                 self.member.submit(message);
             }
@@ -282,6 +297,10 @@ impl Plane {
         }
     }
 
+    fn rests(&self) -> bool {
+        self.shared.resting.load(Ordering::Acquire)
+    }
+
     /// Whether the link to the launcher is not cut.
     fn is_reached(&self) -> bool {
         self.cuts.is_open(self.clock.now(), PeerId::LAUNCHER)
@@ -334,11 +353,16 @@ impl Plane {
                 ring(&self.shared.wake_caller);
             }
         }
+        let count = self.doorman.refused_strangers() - self.refused;
+        if count > 0 {
+            self.refused += count;
+            self.member.submit(ToArbiter::Refused { count });
+        }
     }
 
     fn wait(&mut self) {
         let now = self.clock.now();
-        let left = self.member.poll_timeout().since(now);
+        let left = if self.rests() { REST } else { self.member.poll_timeout().since(now) };
         let control = if self.outgoing.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
         let mut fds = vec![PollFd::new(&self.shared.wake_service, PollFlags::IN)];
         fds.extend(self.is_reached().then(|| PollFd::new(&self.control, control)));

@@ -5,7 +5,7 @@
 //! had happened.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::io::{IoSlice, IoSliceMut};
+use std::io::{IoSlice, IoSliceMut, Read};
 use std::time::Duration;
 
 use rand::RngExt;
@@ -261,7 +261,12 @@ impl Kernel {
             count = self.random.random_range(0..=count);
         }
         let sent = &mut conn.ends[side].sent;
-        sent.extend(pieces.iter().flat_map(|piece| piece.iter()).take(count));
+        let mut left = count;
+        for piece in pieces {
+            let some = &piece[..piece.len().min(left)];
+            sent.extend(some);
+            left -= some.len();
+        }
         self.move_on(id, side);
         Ok(count)
     }
@@ -295,9 +300,16 @@ impl Kernel {
         let whole = self.config.network.hiccups == 0 || self.random.random_ratio(1, 2);
         let count = if whole { sent } else { self.random.random_range(sent.min(1)..=sent) };
         let conn = self.conns.get_mut(&id).expect("just seen");
-        let piece: Vec<u8> = conn.ends[side].sent.drain(..count).collect();
-        conn.ends[side].moving = false;
-        conn.ends[1 - side].arrived.extend(piece);
+        let [one, other] = &mut conn.ends;
+        let (from, into) = if side == 0 { (one, other) } else { (other, one) };
+        from.moving = false;
+        if count == from.sent.len() && into.arrived.is_empty() {
+            std::mem::swap(&mut from.sent, &mut into.arrived);
+        } else {
+            let mut piece = vec![0; count];
+            take(&mut from.sent, &mut piece);
+            into.arrived.extend(&piece);
+        }
         self.move_on(id, side);
         self.stir(there);
     }
@@ -317,9 +329,11 @@ impl Kernel {
         }
         let room = pieces.iter().map(|piece| piece.len()).sum::<usize>();
         let count = room.min(end.arrived.len());
-        let into = pieces.iter_mut().flat_map(|piece| piece.iter_mut());
-        for (to, from) in into.zip(end.arrived.drain(..count)) {
-            *to = from;
+        let mut left = count;
+        for piece in pieces {
+            let some = piece.len().min(left);
+            take(&mut end.arrived, &mut piece[..some]);
+            left -= some;
         }
         let other = conn.ends[1 - side].peer;
         self.stir(other);
@@ -383,4 +397,9 @@ impl Kernel {
             }
         }
     }
+}
+
+/// Moves the first bytes of `queue`, which has enough, into `into`.
+fn take(queue: &mut VecDeque<u8>, into: &mut [u8]) {
+    queue.read_exact(into).expect("the caller has counted");
 }

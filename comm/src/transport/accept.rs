@@ -60,6 +60,7 @@ pub struct Doorman {
     unix: Option<(Socket, String)>,
     pending: Vec<Pending>,
     refused: u64,
+    left_off: u64,
 }
 
 impl Doorman {
@@ -69,7 +70,7 @@ impl Doorman {
     /// The operating system refuses the socket.
     pub fn listen(key: JobKey, me: PeerId, at: IpAddr) -> std::io::Result<Self> {
         let tcp = listener(&SocketAddr::new(at, 0).into())?;
-        Ok(Self { key, me, tcp, unix: None, pending: Vec::new(), refused: 0 })
+        Ok(Self { key, me, tcp, unix: None, pending: Vec::new(), refused: 0, left_off: 0 })
     }
 
     /// Listens for data links as `options` say: over TCP, and at a Unix socket too unless TCP is to carry all. The
@@ -105,9 +106,22 @@ impl Doorman {
         Address::new(host, self.tcp()?, unix).map_err(std::io::Error::other)
     }
 
-    /// Connections that were refused so far.
+    /// Connections that were refused so far, or given up by the other side.
     pub fn refused(&self) -> u64 {
+        self.refused + self.left_off
+    }
+
+    /// Of these the ones that cannot be of this job. Its own processes begin as they should and leave when they wanted a sign
+    /// of life only, or have no use for the link any more; so does a stranger whose key is wrong.
+    pub fn refused_strangers(&self) -> u64 {
         self.refused
+    }
+
+    fn note(&mut self, end: End) {
+        match end {
+            End::Refused => self.refused += 1,
+            End::LeftOff => self.left_off += 1,
+        }
     }
 
     fn listeners(&self) -> impl Iterator<Item = &Socket> {
@@ -147,16 +161,17 @@ impl Doorman {
             match advance(pending, &self.key, self.me) {
                 Ok(Progress::Open(accepted)) => proved.push(accepted),
                 Ok(Progress::Wait(pending)) => self.pending.push(pending),
-                Err(()) => self.refused += 1,
+                Err(end) => self.note(end),
             }
         }
         let mut waiting = Vec::with_capacity(self.pending.len());
-        for pending in self.pending.drain(..) {
+        for pending in std::mem::take(&mut self.pending) {
             let expired = now > pending.until;
             match advance(pending, &self.key, self.me) {
                 Ok(Progress::Open(accepted)) => proved.push(accepted),
                 Ok(Progress::Wait(pending)) if !expired => waiting.push(pending),
-                Ok(Progress::Wait(_)) | Err(()) => self.refused += 1,
+                Ok(Progress::Wait(_)) => self.refused += 1,
+                Err(end) => self.note(end),
             }
         }
         self.pending = waiting;
@@ -180,7 +195,16 @@ enum Progress {
     Wait(Pending),
 }
 
-fn advance(mut pending: Pending, key: &JobKey, me: PeerId) -> Result<Progress, ()> {
+/// How a handshake ends that opens nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// This is nobody of the job, or says nothing.
+    Refused,
+    /// After a proper beginning the other side has left.
+    LeftOff,
+}
+
+fn advance(mut pending: Pending, key: &JobKey, me: PeerId) -> Result<Progress, End> {
     loop {
         let buffer: &mut [u8] = match &mut pending.stage {
             Stage::Hello(buffer) => buffer,
@@ -189,24 +213,28 @@ fn advance(mut pending: Pending, key: &JobKey, me: PeerId) -> Result<Progress, (
         // Exactly the handshake is read: what follows it belongs to the link.
         if pending.filled < buffer.len() {
             match pending.stream.read(&mut buffer[pending.filled..]) {
-                Ok(0) => return Err(()),
+                Ok(0) if matches!(pending.stage, Stage::Proof(..)) && pending.filled == 0 => {
+                    return Err(End::LeftOff);
+                }
+                Ok(0) => return Err(End::Refused),
                 Ok(count) => pending.filled += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Progress::Wait(pending)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Err(()),
+                Err(_) if matches!(pending.stage, Stage::Proof(..)) => return Err(End::LeftOff),
+                Err(_) => return Err(End::Refused),
             }
             continue;
         }
         match &pending.stage {
             Stage::Hello(hello) => {
-                let server = Server::new(key, me, hello, nonce()).map_err(|_| ())?;
+                let server = Server::new(key, me, hello, nonce()).map_err(|_| End::Refused)?;
                 // 64 bytes always fit into the empty buffer of a new socket.
-                pending.stream.write_all(&server.reply()).map_err(|_| ())?;
+                pending.stream.write_all(&server.reply()).map_err(|_| End::LeftOff)?;
                 pending.stage = Stage::Proof(Box::new(server), [0; PROOF_BYTES]);
                 pending.filled = 0;
             }
             Stage::Proof(server, proof) => {
-                let opening = server.proof(proof).map_err(|_| ())?;
+                let opening = server.proof(proof).map_err(|_| End::Refused)?;
                 return Ok(Progress::Open(Accepted { opening, stream: pending.stream }));
             }
         }

@@ -127,6 +127,11 @@ pub enum ToArbiter {
         /// Cause, empty if there is nothing to say.
         message: String,
     },
+    /// Connections to this rank that were refused since it last said so.
+    Refused {
+        /// How many.
+        count: u64,
+    },
 }
 
 /// A communicator, for those who are in none of its calls. Disjoint ones may have the same context.

@@ -98,6 +98,12 @@ impl Run {
         self
     }
 
+    /// Sets a variable of its environment.
+    pub(crate) fn variable(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
     pub(crate) fn stdin(self, stdin: Vec<u8>) -> Self {
         Self { stdin, ..self }
     }
@@ -342,6 +348,13 @@ pub(crate) fn poisson_answer() -> &'static Report {
         assert_eq!(report.0["failures"].as_array().unwrap().len(), 0);
         report
     })
+}
+
+/// Whether the process ends within this time.
+pub(crate) fn ends_within(process: Pid, limit: Duration) -> bool {
+    let Ok(handle) = rustix::process::pidfd_open(process, PidfdFlags::empty()) else { return true };
+    let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: i64::from(limit.subsec_nanos()) };
+    rustix::event::poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&limit)).unwrap() == 1
 }
 
 /// Processes that were started by the run with this mark and are no zombies.

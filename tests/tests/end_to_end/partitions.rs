@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::{Pid, Signal};
 
-use crate::common::{POISSON, Report, Run, Running, poisson_answer};
+use crate::common::{POISSON, Report, Run, Running, ends_within, poisson_answer};
 
 /// Soon noticed, but not so soon that a busy machine makes ranks fall silent.
 const SOON: &str = "--heartbeat-interval 40 --heartbeat-timeout 400";
@@ -42,13 +41,6 @@ fn holder(running: &Running, rank: u32) -> Pid {
         environment.split(|byte| *byte == 0).any(|found| found == variable)
     };
     running.processes().into_iter().find(is_holder).expect("it is alive")
-}
-
-/// Whether the process ends within this time.
-fn ends_within(process: Pid, limit: Duration) -> bool {
-    let Ok(handle) = rustix::process::pidfd_open(process, PidfdFlags::empty()) else { return true };
-    let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: i64::from(limit.subsec_nanos()) };
-    rustix::event::poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&limit)).unwrap() == 1
 }
 
 /// A job whose rank 2 is cut off from the launcher and has just been replaced, with its old process, which lives.

@@ -114,5 +114,6 @@ fn on_every_socket_hurt_nothing() {
     assert_eq!(report.failures().len(), 1, "{outcome}");
     let refused = |report: &crate::common::Report| report.0["strangers_refused"].as_u64().unwrap();
     assert!(refused(&report) > 0, "{outcome}");
+    assert!(outcome.stderr.contains("connections of strangers are refused by a rank"), "{outcome}");
     assert_eq!(refused(&undisturbed), 0);
 }

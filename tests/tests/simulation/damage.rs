@@ -3,7 +3,7 @@
 
 use ft_checkpoint::checkpointer::{DAMAGED_BLOCK, DAMAGED_SHARD};
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{Flow, Interval, Program, Protection};
+use ft_checkpoint::{Field, Flow, Interval, Part, Program, Protect, ProtectError, Protection, Walk};
 use ft_comm::sim::{self, Config};
 use ft_comm::{CommError, World, planted};
 
@@ -49,6 +49,57 @@ fn run(scheme: &str, rank: usize, how: &'static str) -> (i32, String, Option<Vec
     let (code, message) = checker::status(&outcome).expect("it ended");
     let read = |bytes: &Vec<u8>| RankReport::read(bytes).expect("a report").output;
     (code, message.to_owned(), checker::outputs(&outcome).map(|all| all.iter().map(read).collect()))
+}
+
+/// A state that another build of the program describes in another way.
+#[derive(Default)]
+struct Counter(u64);
+
+const OTHER_BUILD: &str = "another build";
+
+impl Protect for Counter {
+    fn walk<W: Walk>(&mut self, part: Part, walk: &mut W) -> Result<(), ProtectError> {
+        if part == Part::Variable { Field::walk(&mut self.0, walk) } else { Ok(()) }
+    }
+
+    fn describe(text: &mut String) {
+        *text += if planted::has(OTHER_BUILD) { "counter: i64" } else { "counter: u64" };
+    }
+}
+
+struct Count;
+
+impl Program for Count {
+    type State = Counter;
+    type Error = CommError;
+
+    fn init(&mut self, _: &World) -> Result<Counter, CommError> {
+        Ok(Counter(0))
+    }
+
+    fn step(&mut self, counter: &mut Counter, world: &World, number: u64) -> Result<Flow, CommError> {
+        world.comm().barrier()?;
+        counter.0 += 1;
+        Ok(if number == 12 { Flow::Done } else { Flow::Continue })
+    }
+}
+
+#[test]
+fn a_replacement_of_another_build_ends_the_job() {
+    for (other, due) in [(false, 0), (true, 1)] {
+        let protection =
+            Protection { scheme: "xor".parse().expect("a scheme"), interval: Interval::Steps(3) };
+        let kills = vec!["2@step=9".parse().expect("a spec")];
+        let outcome = sim::run(Config { kills, ..Config::calm(RANKS) }, |world| {
+            planted::plant(if other && world.is_replacement() { OTHER_BUILD } else { "" });
+            ft_checkpoint::run(world, protection.clone(), &mut Count)
+                .map(|_| ())
+                .map_err(|error| error.to_string())
+        });
+        let (code, message) = checker::status(&outcome).expect("it ended");
+        assert_eq!(code, due, "{message}");
+        assert_eq!(message.contains("taken by another build"), other, "{message}");
+    }
 }
 
 #[test]

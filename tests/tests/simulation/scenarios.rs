@@ -6,7 +6,10 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use ft_checkpoint::{Interval, Protection};
@@ -14,6 +17,7 @@ use ft_comm::proto::arbiter::Event as ArbiterEvent;
 use ft_comm::sim::{self, Blow, Config, Fault, SimOutcome, Trigger};
 use ft_comm::time::Time;
 use ft_comm::{OnFailure, Rank};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::row::rows;
 use super::shrink::{Recurrence, is_right};
@@ -232,18 +236,44 @@ fn lines<'a>(mode: usize) -> Vec<Line<'a>> {
     lines
 }
 
-/// Runs all cells on two threads; gives what each has counted.
+/// Runs all cells on all cores; gives what each has counted.
 fn count_all(lines: &[Line<'_>], seeds: &[u64]) -> Vec<Vec<Option<Result<Count, String>>>> {
-    let run = |(_, cells): &Line<'_>| -> Vec<_> {
-        cells.iter().map(|cell| cell.as_ref().map(|cell| cell(seeds))).collect()
+    let next = AtomicUsize::new(0);
+    let work = |core: usize| {
+        stay_on(core);
+        let mut counts = vec![];
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some((_, cells)) = lines.get(at) else { return counts };
+            let count = |cell: &Option<Cell<'_>>| cell.as_ref().map(|cell| cell(seeds));
+            counts.push((at, cells.iter().map(count).collect::<Vec<_>>()));
+        }
     };
-    let (one, two) = lines.split_at(lines.len() / 2);
-    std::thread::scope(|scope| {
-        let other = scope.spawn(|| two.iter().map(run).collect::<Vec<_>>());
-        let mut counts: Vec<_> = one.iter().map(run).collect();
-        counts.extend(other.join().expect("the other half"));
-        counts
-    })
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let mut counts: Vec<_> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores)
+            .map(|core| {
+                scope.spawn({
+                    let work = &work;
+                    move || work(core)
+                })
+            })
+            .collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("no cell panics")).collect()
+    });
+    counts.sort_by_key(|(at, _)| *at);
+    counts.into_iter().map(|(_, counts)| counts).collect()
+}
+
+/// Keeps this thread and those that it starts on one of the cores it may use: of the threads of a simulation one runs at a time,
+/// and the next starts sooner where the last one was.
+fn stay_on(core: usize) {
+    let Ok(allowed) = sched_getaffinity(None) else { return };
+    let allowed: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core)).collect();
+    let mut one = CpuSet::new();
+    one.set(allowed[core % allowed.len()]);
+    // Where that is forbidden it only takes longer.
+    let _ = sched_setaffinity(None, &one);
 }
 
 /// `FT_SEEDS=1000` makes the table of the repository; with `FT_TABLE` it is written to that file. `FT_CELL` runs the cells

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use ft_checkpoint::checkpointer::KEEPS_OLD_LAYOUT;
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{Flow, Interval, Program, Protect, Protection, Redistribution, Share};
 use ft_comm::proto::arbiter::Event as ArbiterEvent;
-use ft_comm::sim::{self, Config, Faults};
-use ft_comm::{CommError, OnFailure, Op, World};
+use ft_comm::sim::{self, Blow, Config, Fault, Faults, Trigger};
+use ft_comm::{CommError, OnFailure, Op, World, planted};
 
-use super::{Choices, Course, checker, for_seeds};
+use super::{Choices, Course, checker, finds, for_seeds};
 
 const STEPS: u64 = 14;
 const LENGTH: usize = 23;
@@ -169,4 +170,44 @@ fn check(seed: u64) -> Result<Course, String> {
 fn fewer_and_fewer_ranks_come_to_the_same_answer() {
     let courses = [Course::Undisturbed, Course::Repaired, Course::BeyondTolerance];
     for_seeds("fewer_and_fewer", &courses, check);
+}
+
+/// One of four ranks is lost, and then the link between two of the others, for a while, about when their first checkpoint in
+/// a new layout is committed: perhaps one of them hears of that and the other does not.
+fn check_link(seed: u64, bug: &'static str) -> Result<Course, String> {
+    let mut choices = Choices(seed);
+    let protection = Protection { scheme: "rs:2+2".parse().expect("a scheme"), interval: Interval::Steps(3) };
+    let mut config = Config { on_failure: OnFailure::Shrink, ..Config::rough(seed, 4) };
+    config.kills = vec!["3@step=5".parse().expect("a spec")];
+    let delay = Duration::from_micros(500 + choices.below(12_000));
+    let lasts = Some(Duration::from_millis(400));
+    let near = choices.below(3) as usize;
+    let blow = Blow::CutBetween { near: vec![near], far: vec![(near + 1) % 3], lasts };
+    config.faults.explicit = vec![Fault { trigger: Trigger::AfterLoss { losses: 1, delay }, blow }];
+    let outcome = sim::run(config, |world| {
+        planted::plant(bug);
+        ft_checkpoint::run(world, protection.clone(), &mut Recurrence)
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    });
+    checker::memberships(&outcome)?;
+    match checker::status(&outcome)? {
+        (0, _) => {}
+        (code, message) => return Err(format!("ended with {code}: {message}")),
+    }
+    let outputs = checker::outputs(&outcome).ok_or("no outputs")?;
+    match outputs.iter().position(|bytes| !is_right(bytes)) {
+        Some(rank) => Err(format!("rank {rank} has another answer")),
+        None => Ok(checker::course(&outcome)),
+    }
+}
+
+#[test]
+fn a_link_that_breaks_while_a_new_layout_is_committed_costs_nothing() {
+    for_seeds("a_link_that_breaks", &[Course::Repaired], |seed| check_link(seed, ""));
+}
+
+#[test]
+fn planted_ranks_that_differ_in_the_layout_are_caught() {
+    finds(KEEPS_OLD_LAYOUT, |seed| check_link(seed, KEEPS_OLD_LAYOUT));
 }

@@ -166,6 +166,11 @@ pub enum Event {
         /// What is known of all ranks, in several lines.
         account: String,
     },
+    /// A rank has refused connections of strangers.
+    Refused {
+        /// How many.
+        count: u64,
+    },
     /// A rank has made progress that no failure will undo.
     Marked {
         /// Which.

@@ -1,0 +1,198 @@
+//! Going back to a checkpoint after a repair: what is lost or damaged is rebuilt, and everybody's state is that of then.
+
+use std::time::Duration;
+
+use ft_comm::planted;
+use ft_comm::{CommError, Rank, Repair, World};
+
+use super::{Checkpointer, METAS, Restored};
+#[cfg(feature = "planted-bugs")]
+use super::{DAMAGED_BLOCK, DAMAGED_SHARD};
+use crate::error::CheckpointError;
+use crate::exchange::{Circle, Rebuilt};
+use crate::placement::Placement;
+use crate::protocol::{Event, Report, choose};
+use crate::region::{Part, Protect, fingerprint, load_with_crc};
+use crate::stats::RestoreSeconds;
+use crate::store::{ShardMeta, Slot};
+
+impl Checkpointer {
+    /// After a repair: chooses the newest checkpoint that is whole from the reports of all ranks, rebuilds
+    /// what is lost or damaged, makes redundancy whole again, and loads `state`; a rank whose live state is to stay
+    /// gives none. When it returns on one rank, the checkpoint is whole on all ranks.
+    ///
+    /// # Errors
+    /// A failure; [`CheckpointError::BeyondTolerance`]: too much is lost, the job is to be ended.
+    pub fn restore<S: Protect>(
+        &mut self,
+        world: &World,
+        repair: &Repair,
+        state: Option<&mut S>,
+    ) -> Result<Restored, CheckpointError> {
+        let started = self.clock.now();
+        let number = u64::from(world.generation());
+        let point = |phase: &str| world.fault_point("restore", number, Some(phase));
+        point("plan")?;
+        self.ledger.apply(Event::Interrupted)?;
+        let choice = choose(&repair.reports);
+        let nobody_knows = repair.reports.iter().all(|report| Report::from(*report).knows_nothing());
+        let chosen = match &self.disk {
+            Some(disk) if nobody_knows => disk.newest(&self.comm, &mut self.current.store)?,
+            _ => choice.epoch,
+        };
+        if let Some(disk) = &self.disk {
+            disk.give_up_after(chosen.unwrap_or(0))?;
+        }
+        let Some(epoch) = chosen else {
+            // Somebody has committed, but all who held that checkpoint may be gone.
+            if repair.marked && nobody_knows {
+                self.current.layout.survives(&(0..self.comm.size()).collect::<Vec<_>>())?;
+            }
+            self.ledger.apply(Event::Restored(0))?;
+            return Ok(Restored::Nothing);
+        };
+        #[cfg(feature = "planted-bugs")]
+        if planted::has(DAMAGED_SHARD) || planted::has(DAMAGED_BLOCK) {
+            self.current.store.variable_mut(epoch).damage(planted::has(DAMAGED_BLOCK));
+        }
+        let (holds, planned) = (choice.holders[world.rank()], self.clock.now());
+        let mut lost: Vec<Rank> = (0..world.total()).filter(|rank| !choice.holders[*rank]).collect();
+        let (mut rebuilt, mut rebuilding) = (Rebuilt::default(), Duration::ZERO);
+        let mut state = state;
+        loop {
+            self.current.layout.survives(&lost)?;
+            let started = self.clock.now();
+            point("exchange")?;
+            if !lost.is_empty() {
+                rebuilt += self.rebuild(epoch, &lost, !lost.contains(&world.rank()))?;
+            }
+            rebuilding += self.clock.now().since(started);
+            point("verify")?;
+            // Nothing was checked so far. What is rebuilt from a damaged block is damaged, and so found here: all in one pass.
+            let is_sound = self.load(epoch, holds, state.as_deref_mut())?;
+            if self.all(is_sound)?.iter().all(|is_sound| *is_sound) {
+                break;
+            }
+            // Now everything is, and what is damaged in memory counts as lost.
+            let whole = self.all(!lost.contains(&world.rank()) && self.verify(epoch))?;
+            let damaged: Vec<Rank> = (0..whole.len()).filter(|rank| !whole[*rank]).collect();
+            if damaged == lost && !is_sound {
+                // Sound blocks gave a damaged one. The others will hear that this rank has ended.
+                self.current.store.constant().verify_shard()?;
+                self.current.store.variable(epoch).verify_shard()?;
+            }
+            lost = damaged;
+        }
+        self.ledger.apply(Event::Restored(epoch))?;
+        self.current.first = None;
+        self.stats.committed = epoch;
+        self.stats.restores.push(RestoreSeconds {
+            generation: world.generation(),
+            plan: planned.since(started).as_secs_f64(),
+            rebuild: rebuilt.shards.as_secs_f64(),
+            reprotect: rebuilt.blocks.as_secs_f64(),
+            load: self.clock.now().since(planned).saturating_sub(rebuilding).as_secs_f64(),
+        });
+        Ok(Restored::Epoch(epoch))
+    }
+
+    /// What every rank says.
+    pub(super) fn all(&self, mine: bool) -> Result<Vec<bool>, CommError> {
+        let mut flags = vec![0u8; self.comm.size()];
+        self.comm.allgather(&[u8::from(mine)], &mut flags)?;
+        Ok(flags.into_iter().map(|flag| flag == 1).collect())
+    }
+
+    /// Whether the shard of this rank, if it has one, is that of such a state.
+    pub(super) fn is_of<S: Protect>(&self, slot: &Slot) -> Result<(), CheckpointError> {
+        match slot.kind() {
+            Some(kind) if !slot.shard().is_empty() && kind != fingerprint::<S>() => {
+                Err(CheckpointError::OtherState { rank: self.comm.rank(), due: std::any::type_name::<S>() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks all that this rank has of `epoch`; costs one pass over it.
+    pub(super) fn verify(&self, epoch: u32) -> bool {
+        let store = &self.current.store;
+        let variable = store.variable(epoch);
+        store.constant().verify().is_ok() && variable.epoch() == epoch && variable.verify().is_ok()
+    }
+
+    /// Loads `state` from the shards of this rank and checks these on the way; false if they are damaged, and so perhaps the
+    /// state. Where the rank `was_here` before the failure its state has the constant part, and most of the rest perhaps.
+    fn load<S: Protect>(
+        &self,
+        epoch: u32,
+        was_here: bool,
+        mut state: Option<&mut S>,
+    ) -> Result<bool, CheckpointError> {
+        let store = &self.current.store;
+        for (part, slot) in [(Part::Constant, store.constant()), (Part::Variable, store.variable(epoch))] {
+            let is_due = part == Part::Variable || !was_here;
+            match state.as_deref_mut().filter(|_| is_due && slot.is_sealed()) {
+                Some(state) => {
+                    self.is_of::<S>(slot)?;
+                    let (crc, loaded) = load_with_crc(state, part, slot.shard(), was_here);
+                    if !slot.has_shard_crc(crc) {
+                        return Ok(false);
+                    }
+                    loaded?;
+                }
+                None if slot.verify_shard().is_err() => return Ok(false),
+                None => {}
+            }
+        }
+        Ok(true)
+    }
+
+    fn rebuild(&mut self, epoch: u32, lost: &[usize], whole: bool) -> Result<Rebuilt, CheckpointError> {
+        let mut spent = Rebuilt::default();
+        let Placement { store, home, .. } = &mut self.current;
+        let Some((group, code, me)) = &*home else {
+            if let (Some(disk), false) = (&self.disk, whole) {
+                let started = self.clock.now();
+                disk.read_back(epoch, store)?;
+                spent.shards = self.clock.now().since(started);
+            }
+            return Ok(spent);
+        };
+        let gone: Vec<bool> = group.members.iter().map(|rank| lost.contains(rank)).collect();
+        if !gone.contains(&true) {
+            return Ok(spent);
+        }
+        let circle = Circle { comm: &self.comm, group, code: &**code, me: *me, clock: self.clock };
+        // The first whole member tells the lost ones what there was.
+        let teller = gone.iter().position(|gone| !gone).expect("decodable groups have a whole member");
+        let mut bytes = vec![0; 2 * group.computing * ShardMeta::BYTES];
+        if *me == teller {
+            let metas = store.constant().members().iter().chain(store.variable(epoch).members());
+            bytes = metas.flat_map(|meta| meta.to_bytes()).collect();
+            for target in (0..gone.len()).filter(|member| gone[*member]) {
+                self.comm.send(&bytes, group.members[target], METAS)?;
+            }
+        } else if !whole {
+            self.comm.recv(&mut bytes, group.members[teller], METAS)?;
+        }
+        let told: Vec<ShardMeta> = ShardMeta::read_all(&bytes).collect();
+        for constant in [true, false] {
+            let slot = if constant { store.constant_mut() } else { store.variable_mut(epoch) };
+            let metas = if whole {
+                slot.members().to_vec()
+            } else {
+                slot.begin(epoch);
+                let half = if constant { 0 } else { group.computing };
+                told[half..half + group.computing].to_vec()
+            };
+            let Rebuilt { shards, blocks } = circle.rebuild(slot, &metas, &gone, &mut self.scratch)?;
+            let sealing = self.clock.now();
+            if !whole {
+                slot.seal_copies(&metas, |stripe| group.copied(stripe))?;
+            }
+            spent.shards += shards;
+            spent.blocks += blocks + self.clock.now().since(sealing);
+        }
+        Ok(spent)
+    }
+}
