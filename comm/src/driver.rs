@@ -38,6 +38,8 @@ use watchdog::{Call, Watchdog};
 
 /// Longest sleep between looks at the news.
 const NAP: Duration = Duration::from_millis(100);
+/// An alarm is followed by what it was raised for within so long.
+const DETAILS_WITHIN: Duration = Duration::from_secs(1);
 /// A caller that never sleeps looks at the watchdog so often.
 const LOOKS_BETWEEN_WATCHES: u32 = 1 << 16;
 /// A program that looks without waiting asks for signs of life so often at most.
@@ -379,6 +381,20 @@ impl Driver {
             State::Running => Ok(()),
             State::Interrupted | State::Ended { .. } => Err(self.failure()),
         }
+    }
+
+    /// The same, and waits for the details of a failure that the launcher has raised the alarm for; not for ever, as the launcher
+    /// may have mourned a process that nobody needs any more.
+    pub(crate) fn check_alarm(&mut self) -> Result<(), CommError> {
+        self.check()?;
+        if !self.rests && self.service.alarm().is_raised() && self.news_of_failures().is_empty() {
+            let until = self.clock.now().after(DETAILS_WITHIN);
+            while self.news_of_failures().is_empty() && self.clock.now() < until {
+                self.transport.idle(NAP);
+                self.check()?;
+            }
+        }
+        Ok(())
     }
 
     /// Starts the generation of `membership` with new links and nothing under way.

@@ -333,12 +333,12 @@ impl World {
         self.core.borrow_mut().fault_point(name, number, phase)
     }
 
-    /// An error if a failure is known; cheap.
+    /// An error if a failure is known; cheap. Where the [`alarm`](Self::alarm) is raised this waits for the details.
     ///
     /// # Errors
     /// As any call.
     pub fn check(&self) -> Result<(), CommError> {
-        self.core.borrow_mut().driver.check()
+        self.core.borrow_mut().driver.check_alarm()
     }
 
     /// Says whether a failure is known while this rank computes and makes no call.

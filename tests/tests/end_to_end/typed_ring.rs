@@ -32,7 +32,7 @@ fn no_message_is_lost_doubled_or_torn_by_random_kills() {
 #[test]
 fn the_digest_is_that_of_a_run_without_failures() {
     let (_, expected) = ring("", "--steps 60");
-    let kills = "--kill 0@step=7 --kill 2@checkpoint=3/exchange --kill 3@step=31 --kill 1@collective=99";
+    let kills = "--kill 0@step=7 --kill 2@checkpoint=3/exchange --kill 3@step=31 --kill 1@collective=50";
     let (outcome, digest) = ring(&format!("--scheme rs:2+2 --max-restarts 9 {kills}"), "--steps 60");
     assert_eq!(digest, expected, "{outcome}");
     assert_eq!(outcome.report().unfired(), [""; 0], "{outcome}");
