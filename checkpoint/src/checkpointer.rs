@@ -5,27 +5,24 @@
 //! they meet messages. A failure at any point is an error of the call; then the survivors repair the world with
 //! [`Checkpointer::report`] and call [`Checkpointer::restore`] with the reports of all.
 
-use std::time::Duration;
-
 use ft_comm::planted;
 use ft_comm::time::Clock;
-use ft_comm::{CommError, Communicator, Op, World};
+use ft_comm::{Communicator, World};
 
 use crate::disk::Disk;
 use crate::error::CheckpointError;
-use crate::exchange::Circle;
 use crate::layout::Layout;
 use crate::placement::Placement;
 use crate::protocol::{Event, Ledger};
-use crate::region::{Part, Protect, fingerprint, save_with_crc};
 use crate::scheme::Scheme;
-use crate::stats::{CheckpointSeconds, Stats};
-use crate::store::{ShardMeta, Slot};
+use crate::stats::Stats;
 
 mod restoring;
 mod shrinking;
+mod staging;
 
 pub use shrinking::Share;
+use staging::{Phase, Staging};
 
 /// The library layer of the communicator for checkpoints.
 const LAYER: u32 = 0;
@@ -70,7 +67,8 @@ pub struct Checkpointer {
     disk: Option<Disk>,
     ledger: Ledger,
     clock: Clock,
-    scratch: Vec<u8>,
+    /// The checkpoint under way.
+    staging: Option<(Phase, Staging)>,
     stats: Stats,
 }
 
@@ -103,7 +101,7 @@ impl Checkpointer {
             disk,
             ledger: if world.generation() == 0 { Ledger::new(1) } else { Ledger::replacement(1) },
             clock: Clock::start(),
-            scratch: Vec::new(),
+            staging: None,
             stats: Stats::default(),
         })
     }
@@ -131,144 +129,6 @@ impl Checkpointer {
         Stats { kept_bytes: self.current.store.bytes_reserved() as u64, ..self.stats.clone() }
     }
 
-    /// Takes a checkpoint of `state`. The first one holds its constant part too. With scheme `none` only the
-    /// first is taken, which guards nothing but says that the job has begun.
-    ///
-    /// # Errors
-    /// A failure, or the state cannot be written; the checkpoint before is whole.
-    pub fn checkpoint<S: Protect>(&mut self, world: &World, state: &mut S) -> Result<(), CheckpointError> {
-        let first = self.is_bare();
-        if *self.place().layout.scheme() == Scheme::None && !first {
-            return Ok(());
-        }
-        let started = self.clock.now();
-        let sent = world.bytes_sent();
-        let epoch = self.ledger.next_epoch();
-        let point = |phase: &str| world.fault_point("checkpoint", u64::from(epoch), Some(phase));
-
-        point("copy")?;
-        self.ledger.apply(Event::Begin(epoch))?;
-        let (mut copied, kind) = (Ok(()), fingerprint::<S>());
-        let mut copy = |part: Part, slot: &mut Slot| {
-            slot.begin(epoch);
-            match save_with_crc(state, part, slot.shard_mut()) {
-                Ok(crc) => ShardMeta { len: slot.shard().len() as u64, crc, kind },
-                Err(error) => {
-                    copied = Err(error);
-                    ShardMeta { kind, ..ShardMeta::of(slot.shard()) }
-                }
-            }
-        };
-        let store = &mut self.place_mut().store;
-        let variable = copy(Part::Variable, store.variable_mut(epoch));
-        let constant = if first { copy(Part::Constant, store.constant_mut()) } else { ShardMeta::of(&[]) };
-
-        let copied_at = self.clock.now();
-        point("encode")?;
-        let mut computing = Duration::ZERO;
-        let metas = self.share([constant, variable])?;
-
-        point("exchange")?;
-        if first {
-            computing += self.encode(None, &metas.iter().map(|pair| pair[0]).collect::<Vec<_>>())?;
-        }
-        computing += self.encode(Some(epoch), &metas.iter().map(|pair| pair[1]).collect::<Vec<_>>())?;
-        let exchanged_at = self.clock.now();
-        let staged = copied.is_ok();
-        if staged {
-            self.ledger.apply(Event::Staged(epoch))?;
-        }
-
-        point("vote")?;
-        if staged && planted::has(COMMITS_EARLY) {
-            self.ledger.apply(Event::VotePassed(epoch))?;
-        }
-        let mut vote = [u8::from(staged)];
-        self.comm.allreduce(&mut vote, Op::Min)?;
-        if vote[0] == 0 {
-            self.ledger.apply(Event::VoteFailed(epoch))?;
-            copied?;
-            return Err(CheckpointError::Refused { epoch });
-        }
-        if let Some(disk) = &self.disk {
-            disk.complete(epoch, &metas)?;
-        }
-        point("commit")?;
-        if self.disk.is_some() {
-            // Rank 0 has made the set complete.
-            self.comm.bcast(&mut [0u8], 0)?;
-        }
-        if !planted::has(COMMITS_EARLY) {
-            self.ledger.apply(Event::VotePassed(epoch))?;
-        }
-        if let Some(next) = self.next.take() {
-            self.current = next;
-        }
-        self.current.first = None;
-        world.mark();
-
-        let store = &self.current.store;
-        let shard = store.variable(epoch).shard().len() + store.constant().shard().len();
-        let copied = if first { shard } else { store.variable(epoch).shard().len() };
-        let now = self.clock.now();
-        let Stats { phases, .. } = &self.stats;
-        let phases = CheckpointSeconds {
-            copy: phases.copy + copied_at.since(started).as_secs_f64(),
-            encode: phases.encode + computing.as_secs_f64(),
-            exchange: phases.exchange
-                + (exchanged_at.since(copied_at).saturating_sub(computing)).as_secs_f64(),
-            commit: phases.commit + now.since(exchanged_at).as_secs_f64(),
-        };
-        self.stats = Stats {
-            committed: epoch,
-            bytes_protected: self.stats.bytes_protected + copied as u64,
-            bytes_sent: self.stats.bytes_sent + (world.bytes_sent() - sent),
-            seconds: self.stats.seconds + now.since(started).as_secs_f64(),
-            phases,
-            state_bytes: shard as u64,
-            kept_bytes: 0,
-            restores: std::mem::take(&mut self.stats.restores),
-            degraded: self.stats.degraded.take(),
-        };
-        Ok(())
-    }
-
-    /// All ranks' metadata of both parts.
-    fn share(&self, mine: [ShardMeta; 2]) -> Result<Vec<[ShardMeta; 2]>, CommError> {
-        let bytes: Vec<u8> = mine.iter().flat_map(|meta| meta.to_bytes()).collect();
-        let mut all = vec![0; bytes.len() * self.comm.size()];
-        self.comm.allgather(&bytes, &mut all)?;
-        let all: Vec<ShardMeta> = ShardMeta::read_all(&all).collect();
-        Ok(all.as_chunks().0.to_vec())
-    }
-
-    /// Encodes one slot over the group (`None`: that of the constant part) and seals it. Gives the time spent in
-    /// computing.
-    fn encode(&mut self, epoch: Option<u32>, metas: &[ShardMeta]) -> Result<Duration, CheckpointError> {
-        let clock = self.clock;
-        let Placement { store, home, .. } = self.next.as_mut().unwrap_or(&mut self.current);
-        let slot = match epoch {
-            None => store.constant_mut(),
-            Some(epoch) => store.variable_mut(epoch),
-        };
-        let Some((group, code, me)) = home else {
-            // Without a group there is only the own copy, in memory and perhaps on disk.
-            let own = metas[self.comm.rank()];
-            if let Some(disk) = &self.disk {
-                disk.stage(epoch, own, slot.shard())?;
-            }
-            slot.seal(&[own])?;
-            return Ok(Duration::ZERO);
-        };
-        let metas: Vec<ShardMeta> =
-            group.members[..group.computing].iter().map(|rank| metas[*rank]).collect();
-        let circle = Circle { comm: &self.comm, group, code: &**code, me: *me, clock };
-        let computing = circle.encode(slot, &metas, &mut self.scratch)?;
-        let sealing = clock.now();
-        slot.seal_copies(&metas, |stripe| group.copied(stripe))?;
-        Ok(computing + clock.now().since(sealing))
-    }
-
     /// The job is done, as all ranks have agreed ([`World::finalize`]): what lies on a disk is of no more use, and is
     /// removed.
     ///
@@ -278,11 +138,12 @@ impl Checkpointer {
         Ok(self.disk.as_ref().map_or(Ok(()), Disk::remove)?)
     }
 
-    /// A failure was noticed; gives the value for `World::repair`.
+    /// A failure was noticed; gives the value for `World::repair`. A checkpoint under way is given up.
     ///
     /// # Errors
     /// Never, unless the ledger is broken.
     pub fn report(&mut self) -> Result<u64, CheckpointError> {
+        self.staging = None;
         self.ledger.apply(Event::Interrupted)?;
         let mut report = self.ledger.report();
         if planted::has(FORGETS_STAGED) {

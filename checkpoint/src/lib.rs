@@ -29,6 +29,7 @@ extern crate self as ft_checkpoint;
 
 pub mod bag;
 pub mod checkpointer;
+mod coding;
 pub mod disk;
 pub mod error;
 mod exchange;

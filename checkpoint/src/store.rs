@@ -11,9 +11,14 @@
 //! Nothing here knows what a commit is: which slot is whole, and which may be overwritten, is for
 //! [`crate::protocol`].
 
+use std::ops::Range;
+
 use crc_fast::crc64_nvme;
 
 use crate::error::StoreError;
+
+/// Blocks begin at multiples of this, a line of the cache.
+const BLOCK_ALIGN: usize = 64;
 
 /// Length and checksum of one member's shard, as its owner computed them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,10 +67,11 @@ impl ShardMeta {
 }
 
 /// A redundant block that this rank holds for its group.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Block {
     stripe: usize,
-    bytes: Vec<u8>,
+    /// Where it is among the redundancy.
+    range: Range<usize>,
     crc: u64,
 }
 
@@ -76,9 +82,9 @@ pub struct Slot {
     epoch: u32,
     sealed: bool,
     shard: Vec<u8>,
-    /// The first `held` are in use, the rest are buffers of earlier epochs.
+    /// The redundant blocks, one after the other.
+    redundancy: Vec<u8>,
     blocks: Vec<Block>,
-    held: usize,
     members: Vec<ShardMeta>,
 }
 
@@ -89,17 +95,17 @@ impl Slot {
             epoch: 0,
             sealed: false,
             shard: Vec::new(),
+            redundancy: Vec::new(),
             blocks: Vec::new(),
-            held: 0,
             members: Vec::new(),
         }
     }
 
-    /// Empties the slot for `epoch`; its buffers are kept, the bytes of the shard too until they are overwritten.
+    /// Empties the slot for `epoch`; its buffers are kept, with their bytes until these are overwritten.
     pub fn begin(&mut self, epoch: u32) {
         self.epoch = epoch;
         self.sealed = false;
-        self.held = 0;
+        self.blocks.clear();
         self.members.clear();
     }
 
@@ -126,12 +132,17 @@ impl Slot {
 
     /// Returns (stripe, block) of each redundant block held here, in the order in which they were begun.
     pub fn blocks(&self) -> impl Iterator<Item = (usize, &[u8])> {
-        self.blocks[..self.held].iter().map(|block| (block.stripe, &block.bytes[..]))
+        self.blocks.iter().map(|block| (block.stripe, &self.redundancy[block.range.clone()]))
     }
 
     /// Returns the redundant block of `stripe`, if it is held here.
     pub fn block(&self, stripe: usize) -> Option<&[u8]> {
-        self.blocks().find(|(of, _)| *of == stripe).map(|(_, bytes)| bytes)
+        self.block_range(stripe).map(|range| &self.redundancy[range])
+    }
+
+    /// Returns where in [`Slot::redundancy_mut`] the block of `stripe` is, if it is held here.
+    pub fn block_range(&self, stripe: usize) -> Option<Range<usize>> {
+        self.blocks.iter().find(|block| block.stripe == stripe).map(|block| block.range.clone())
     }
 
     /// Makes the shard `len` bytes long, to be overwritten: they are any; a sealed slot is sealed no more.
@@ -141,46 +152,40 @@ impl Slot {
         &mut self.shard
     }
 
-    /// Returns the block of `stripe` as `len` zeros, to be added to; a sealed slot is sealed no more.
-    pub fn block_mut(&mut self, stripe: usize, len: usize) -> &mut [u8] {
-        let block = self.begin_block(stripe, len);
-        block.fill(0);
-        block
+    /// Makes room for the redundant blocks of these stripes, with their lengths, to be overwritten: their bytes are any; a sealed
+    /// slot is sealed no more.
+    pub fn begin_blocks(&mut self, blocks: impl IntoIterator<Item = (usize, usize)>) {
+        self.sealed = false;
+        let mut end = 0;
+        self.blocks.clear();
+        for (stripe, len) in blocks {
+            let start = end;
+            self.blocks.push(Block { stripe, range: start..start + len, crc: 0 });
+            end = (start + len).next_multiple_of(BLOCK_ALIGN);
+        }
+        lengthen(&mut self.redundancy, end);
     }
 
-    /// Returns the block of `stripe` with `len` bytes, to be overwritten: they are any; a sealed slot is sealed no more.
-    pub fn begin_block(&mut self, stripe: usize, len: usize) -> &mut [u8] {
+    /// Returns all redundant blocks, to be overwritten; a sealed slot is sealed no more.
+    pub fn redundancy_mut(&mut self) -> &mut [u8] {
         self.sealed = false;
-        let index = match self.blocks[..self.held].iter().position(|block| block.stripe == stripe) {
-            Some(index) => index,
-            None => {
-                if self.held == self.blocks.len() {
-                    self.blocks.push(Block::default());
-                }
-                self.held += 1;
-                self.held - 1
-            }
-        };
-        let block = &mut self.blocks[index];
-        block.stripe = stripe;
-        lengthen(&mut block.bytes, len);
-        &mut block.bytes
+        &mut self.redundancy
     }
 
-    /// Returns the block of `stripe` as it is, to be added to; `None` if it was not begun with
-    /// [`Slot::block_mut`].
-    pub fn begun_block_mut(&mut self, stripe: usize) -> Option<&mut [u8]> {
-        self.sealed = false;
-        let block = self.blocks[..self.held].iter_mut().find(|block| block.stripe == stripe);
-        block.map(|block| &mut block.bytes[..])
+    /// Returns shard and redundancy as they are; the seal is not broken.
+    pub(crate) fn memory_mut(&mut self) -> (&mut [u8], &mut [u8]) {
+        (&mut self.shard, &mut self.redundancy)
     }
 
-    /// Returns the shard beside the block of `stripe`, to be overwritten; `None` if the block was not begun. A sealed slot is
-    /// sealed no more.
-    pub fn shard_and_block_mut(&mut self, stripe: usize) -> Option<(&[u8], &mut [u8])> {
+    /// Takes the buffers of shard and redundancy, for an exchange under way; a sealed slot is sealed no more.
+    pub(crate) fn take(&mut self) -> (Vec<u8>, Vec<u8>) {
         self.sealed = false;
-        let block = self.blocks[..self.held].iter_mut().find(|block| block.stripe == stripe)?;
-        Some((&self.shard, &mut block.bytes))
+        (std::mem::take(&mut self.shard), std::mem::take(&mut self.redundancy))
+    }
+
+    /// Puts back what was taken.
+    pub(crate) fn put_back(&mut self, (shard, redundancy): (Vec<u8>, Vec<u8>)) {
+        (self.shard, self.redundancy) = (shard, redundancy);
     }
 
     /// Seals the slot with the metadata of all members of the group that have a shard, in their order.
@@ -192,24 +197,23 @@ impl Slot {
     /// [`StoreError::Members`] if `members` is too short for this rank to be in it while it has a shard;
     /// [`StoreError::Shard`] if this rank's shard has another length there. The slot stays unsealed.
     pub fn seal(&mut self, members: &[ShardMeta]) -> Result<(), StoreError> {
-        self.seal_copies(members, |_| None)
+        self.seal_with(members, |_| None)
     }
 
-    /// As [`Slot::seal`], but the block of a stripe for which `copied` names a member is a copy of that member's shard: what
-    /// its checksum has to be is known, and it is not read.
+    /// As [`Slot::seal`], but a block is not read for whose stripe `known` gives the checksum that it has to have.
     ///
     /// # Errors
     ///
     /// Those of [`Slot::seal`].
-    pub fn seal_copies(
+    pub fn seal_with(
         &mut self,
         members: &[ShardMeta],
-        copied: impl Fn(usize) -> Option<usize>,
+        known: impl Fn(usize) -> Option<u64>,
     ) -> Result<(), StoreError> {
         self.own_len_matches(members)?;
-        for block in &mut self.blocks[..self.held] {
-            let original = copied(block.stripe).and_then(|member| members.get(member));
-            block.crc = original.map_or_else(|| crc64_nvme(&block.bytes), |original| original.crc);
+        for block in &mut self.blocks {
+            let crc = || crc64_nvme(&self.redundancy[block.range.clone()]);
+            block.crc = known(block.stripe).unwrap_or_else(crc);
         }
         self.members.clear();
         self.members.extend_from_slice(members);
@@ -230,8 +234,9 @@ impl Slot {
     /// [`StoreError::Shard`] or [`StoreError::Block`].
     pub fn verify(&self) -> Result<(), StoreError> {
         self.verify_shard()?;
-        match self.blocks[..self.held].iter().find(|b| crc64_nvme(&b.bytes) != b.crc) {
-            Some(block) => Err(StoreError::Block { stripe: block.stripe, bytes: block.bytes.len() }),
+        let differs = |block: &&Block| crc64_nvme(&self.redundancy[block.range.clone()]) != block.crc;
+        match self.blocks.iter().find(differs) {
+            Some(block) => Err(StoreError::Block { stripe: block.stripe, bytes: block.range.len() }),
             None => Ok(()),
         }
     }
@@ -261,16 +266,28 @@ impl Slot {
         self.members.get(self.member).map(|recorded| recorded.kind)
     }
 
-    /// Flips a bit of the shard, or of the first held block, behind the back of the checksums; for tests of what they
-    /// are for.
+    /// Flips a bit of a byte of the shard, or of a held block, behind the back of the checksums; for tests of what they are for.
+    /// `at` may be any number; nothing happens if there are no such bytes.
     #[cfg(feature = "planted-bugs")]
-    pub(crate) fn damage(&mut self, in_block: bool) {
+    pub(crate) fn damage(&mut self, in_block: bool, at: usize) {
         let bytes = match in_block {
-            true => self.blocks.first_mut().map(|block| &mut block.bytes),
-            false => Some(&mut self.shard),
+            true => {
+                let held: usize = self.blocks.iter().map(|block| block.range.len()).sum();
+                let mut at = at % held.max(1);
+                let hit = self.blocks.iter().find_map(|block| match at.checked_sub(block.range.len()) {
+                    Some(rest) => {
+                        at = rest;
+                        None
+                    }
+                    None => Some(block.range.start + at),
+                });
+                return hit.into_iter().for_each(|hit| self.redundancy[hit] ^= 1);
+            }
+            false => &mut self.shard,
         };
-        if let Some(byte) = bytes.and_then(|bytes| bytes.first_mut()) {
-            *byte ^= 1;
+        if !bytes.is_empty() {
+            let at = at % bytes.len();
+            bytes[at] ^= 1;
         }
     }
 
@@ -281,8 +298,7 @@ impl Slot {
 
     /// Returns the bytes of all buffers of the slot, in use or not.
     pub fn bytes_reserved(&self) -> usize {
-        let blocks: usize = self.blocks.iter().map(|block| block.bytes.capacity()).sum();
-        self.shard.capacity() + blocks + self.members.capacity() * size_of::<ShardMeta>()
+        self.shard.capacity() + self.redundancy.capacity() + self.members.capacity() * size_of::<ShardMeta>()
     }
 
     /// A dedicated parity rank has no shard and no entry; every other rank must find its own length.
@@ -368,8 +384,8 @@ mod tests {
         let shard = slot.shard_mut();
         shard.clear();
         shard.extend((0..len).map(|i| (i as u8).wrapping_mul(epoch as u8)));
-        slot.block_mut(3, len / 2).fill(epoch as u8);
-        slot.block_mut(0, len / 3).fill(7);
+        slot.begin_blocks([(3, len / 2), (0, len / 3)]);
+        slot.redundancy_mut().fill(epoch as u8);
         let own = ShardMeta::of(slot.shard());
         slot.seal(&[ShardMeta::of(b"other"), own]).expect("seal");
     }
@@ -390,7 +406,7 @@ mod tests {
         }
         for at in 0..30 {
             let mut broken = slot.clone();
-            broken.blocks[0].bytes[at] ^= 0x80;
+            broken.redundancy[at] ^= 0x80;
             assert_eq!(broken.verify(), Err(StoreError::Block { stripe: 3, bytes: 30 }));
             assert_eq!(broken.verify_shard(), Ok(()));
         }
@@ -411,22 +427,32 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_found_by_stripe_and_start_as_zeros() {
+    fn blocks_are_found_by_stripe() {
         let mut slot = Slot::new(0);
         slot.begin(1);
-        slot.block_mut(5, 4).fill(9);
-        assert_eq!(slot.block_mut(2, 3), [0; 3]);
-        assert_eq!(
-            (slot.block(5), slot.block(2), slot.block(0)),
-            (Some(&[9; 4][..]), Some(&[0; 3][..]), None)
-        );
-        assert_eq!(slot.block_mut(5, 6), [0; 6], "asked for again: zeros again");
-        assert_eq!(
-            slot.blocks().map(|(stripe, bytes)| (stripe, bytes.len())).collect::<Vec<_>>(),
-            [(5, 6), (2, 3)]
-        );
+        slot.begin_blocks([(5, 4), (2, 3), (9, 0)]);
+        for (stripe, byte) in [(5, 8), (2, 9)] {
+            let range = slot.block_range(stripe).unwrap();
+            slot.redundancy_mut()[range].fill(byte);
+        }
+        assert_eq!((slot.block(5), slot.block(2)), (Some(&[8; 4][..]), Some(&[9; 3][..])));
+        assert_eq!((slot.block(9), slot.block(0)), (Some(&[][..]), None));
+        let lens: Vec<_> = slot.blocks().map(|(stripe, bytes)| (stripe, bytes.len())).collect();
+        assert_eq!((lens, slot.bytes_used()), (vec![(5, 4), (2, 3), (9, 0)], 7));
         slot.begin(3);
         assert_eq!((slot.blocks().count(), slot.block(5)), (0, None));
+    }
+
+    #[test]
+    fn what_is_taken_is_put_back() {
+        let mut slot = Slot::new(1);
+        filled(&mut slot, 1, 9);
+        let taken = slot.take();
+        assert_eq!((slot.shard().len(), slot.verify()), (0, Err(StoreError::NotSealed)));
+        slot.put_back(taken);
+        let own = ShardMeta::of(slot.shard());
+        slot.seal(&[own, own]).expect("seal");
+        assert_eq!(slot.verify(), Ok(()));
     }
 
     #[test]
@@ -466,7 +492,7 @@ mod tests {
     fn a_parity_rank_has_blocks_and_no_shard() {
         let mut slot = Slot::new(4);
         slot.begin(1);
-        slot.block_mut(0, 8).fill(1);
+        slot.begin_blocks([(0, 8)]);
         slot.seal(&[ShardMeta::of(b"a"); 4]).expect("seal");
         assert_eq!((slot.verify(), slot.bytes_used()), (Ok(()), 8));
     }
@@ -475,12 +501,16 @@ mod tests {
     fn a_copy_has_the_checksum_of_its_original() {
         let mut slot = Slot::new(0);
         slot.begin(1);
-        slot.block_mut(7, 5).copy_from_slice(b"shard");
-        slot.block_mut(8, 5).copy_from_slice(b"shard");
+        slot.begin_blocks([(7, 5), (8, 5)]);
+        for stripe in [7, 8] {
+            let range = slot.block_range(stripe).unwrap();
+            slot.redundancy_mut()[range].copy_from_slice(b"shard");
+        }
         let members = [ShardMeta::of(b""), ShardMeta::of(b"shard"), ShardMeta::of(b"other")];
-        slot.seal_copies(&members, |stripe| (stripe == 7).then_some(1)).expect("seal");
+        let known = |member: usize| move |stripe| (stripe == 7).then_some(members[member].crc);
+        slot.seal_with(&members, known(1)).expect("seal");
         assert_eq!(slot.verify(), Ok(()));
-        slot.seal_copies(&members, |stripe| (stripe == 7).then_some(2)).expect("seal");
+        slot.seal_with(&members, known(2)).expect("seal");
         assert_eq!(slot.verify(), Err(StoreError::Block { stripe: 7, bytes: 5 }), "it is no copy of that");
     }
 
@@ -491,7 +521,7 @@ mod tests {
         slot.shard_mut();
         assert_eq!(slot.verify(), Err(StoreError::NotSealed));
         filled(&mut slot, 1, 9);
-        slot.block_mut(0, 3);
+        slot.redundancy_mut();
         assert_eq!(slot.verify(), Err(StoreError::NotSealed));
     }
 }

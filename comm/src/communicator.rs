@@ -21,6 +21,7 @@ mod making;
 mod messages;
 mod neighbors;
 mod nonblocking;
+mod schedule;
 mod survivors;
 mod values;
 
@@ -28,6 +29,7 @@ pub use exchange::{Part, Piece, Plan, PlanRequest};
 pub use messages::Message;
 pub use neighbors::Cartesian;
 pub use nonblocking::CollectiveRequest;
+pub use schedule::Schedule;
 
 /// A group of ranks with a context of its own: messages of one communicator never meet those of another.
 ///

@@ -32,8 +32,9 @@ use activity::Running;
 pub(crate) use activity::{Message, StepList};
 use doubt::Doubt;
 use links::Inbound;
+pub use memory::Spaces;
 use memory::Stock;
-pub(crate) use memory::{ActivityId, Buffer, Combine, Extent, Memory, Place, SCRATCH_ALIGN};
+pub(crate) use memory::{ActivityId, Apply, Buffer, Combine, Extent, Memory, Place, SCRATCH_ALIGN};
 use watchdog::{Call, Watchdog};
 
 /// Longest sleep between looks at the news.

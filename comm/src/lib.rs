@@ -45,7 +45,10 @@ mod topology;
 mod world;
 
 pub use crate::core::BUFFERED_BYTES_MAX;
-pub use communicator::{Cartesian, CollectiveRequest, Communicator, Message, Part, Piece, Plan, PlanRequest};
+pub use communicator::{
+    Cartesian, CollectiveRequest, Communicator, Message, Part, Piece, Plan, PlanRequest, Schedule,
+};
+pub use driver::Spaces;
 pub use error::{CommError, list};
 pub use group::{Comparison, Group, GroupError};
 pub use layout::{Layout, LayoutError};

@@ -1,7 +1,7 @@
 //! What every code can do, over what each of them is: a table of weights.
 
 use crate::kernel::Kernel;
-use crate::shape::Shape;
+use crate::shape::{Shape, check_lengths};
 use crate::{CodeError, Plan};
 
 /// A linear erasure code of `k` data members and `m` redundant blocks that survives the loss of any `m` blocks.
@@ -92,6 +92,26 @@ pub trait Code: Send + Sync + std::fmt::Debug {
     fn plan(&self, present: &[bool], wanted: usize) -> Result<Plan, CodeError> {
         Plan::new(self, present, wanted)
     }
+}
+
+/// `into[j] (^)= XOR_i weight(j, i) * sources[i]` over GF(2^8), what all codes are made of; with `add` the blocks keep what they
+/// have, else it is replaced.
+///
+/// Sources count as padded with zeros to the length of the blocks; what they have beyond it is not looked at. Every source is read
+/// once for up to 4 blocks.
+///
+/// # Errors
+///
+/// When the blocks differ in length. Nothing is changed then.
+pub fn combine(
+    weight: impl Fn(usize, usize) -> u8,
+    sources: &[&[u8]],
+    into: &mut [&mut [u8]],
+    add: bool,
+) -> Result<(), CodeError> {
+    check_lengths(into)?;
+    Kernel::current().combine(weight, sources, into, add);
+    Ok(())
 }
 
 /// `into ^= coefficient * src` over GF(2^8): one hop of a reduction. `src` may be shorter than `into`.

@@ -1,26 +1,29 @@
 //! When a step has to wait for steps that are under way: the rules of [`Step`] as one function.
 
+use std::slice::from_ref;
+
 use super::{Part, Step};
 
 /// What a step reads and sends from; what it changes.
-fn parts(step: &Step) -> (Option<&Part>, Option<&Part>) {
+pub(crate) fn parts(step: &Step) -> (&[Part], &[Part]) {
     match step {
-        Step::Send { part, .. } => (Some(part), None),
-        Step::Recv { part, .. } | Step::RecvReduce { part, .. } => (None, Some(part)),
-        Step::Copy { from, to } => (Some(from), Some(to)),
-        Step::Reduce { other, part, .. } => (Some(other), Some(part)),
-        Step::Fence => (None, None),
+        Step::Send { part, .. } => (from_ref(part), &[]),
+        Step::Recv { part, .. } | Step::RecvReduce { part, .. } => (&[], from_ref(part)),
+        Step::Copy { from, to } => (from_ref(from), from_ref(to)),
+        Step::Reduce { other, part, .. } => (from_ref(other), from_ref(part)),
+        Step::Apply { reads, changes, .. } => (reads, changes),
+        Step::Fence => (&[], &[]),
     }
 }
 
 /// Whether `part` is changed by one of `under_way`.
 fn changed<'a>(part: &Part, mut under_way: impl Iterator<Item = &'a Step>) -> bool {
-    under_way.any(|step| parts(step).1.is_some_and(|other| other.overlaps(part)))
+    under_way.any(|step| parts(step).1.iter().any(|other| other.overlaps(part)))
 }
 
 /// Whether `part` is read by one of `under_way`.
 pub(crate) fn read<'a>(part: &Part, mut under_way: impl Iterator<Item = &'a Step>) -> bool {
-    under_way.any(|step| parts(step).0.is_some_and(|other| other.overlaps(part)))
+    under_way.any(|step| parts(step).0.iter().any(|other| other.overlaps(part)))
 }
 
 /// Whether `step` may not start yet while `under_way` are.
@@ -35,8 +38,8 @@ pub(crate) fn must_wait<'a>(step: &Step, under_way: impl Iterator<Item = &'a Ste
     let (from, to) = parts(step);
     let aside = matches!(step, Step::RecvReduce { .. });
     let sends = matches!(step, Step::Send { .. });
-    from.is_some_and(|from| changed(from, under_way.clone()) || (sends && read(from, under_way.clone())))
-        || to.is_some_and(|to| changed(to, under_way.clone()) || (!aside && read(to, under_way)))
+    from.iter().any(|from| changed(from, under_way.clone()) || (sends && read(from, under_way.clone())))
+        || to.iter().any(|to| changed(to, under_way.clone()) || (!aside && read(to, under_way.clone())))
 }
 
 fn receives<'a>(mut under_way: impl Iterator<Item = &'a Step>) -> bool {

@@ -155,6 +155,7 @@ impl<T: Clone> Network<T> {
                     assert!(!other.overlaps(part), "{step:?} overlaps itself");
                     process.reduce(part, &process.load(other), *order, op);
                 }
+                Step::Apply { .. } => unreachable!("no collective computes by itself"),
                 Step::Fence => {}
             }
             process.at += 1;

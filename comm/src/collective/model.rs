@@ -87,6 +87,7 @@ fn bytes(step: &Step, element: usize) -> (f64, f64) {
         Step::RecvReduce { part, .. } | Step::Reduce { part, .. } | Step::Copy { to: part, .. } => {
             (0.0, (part.len() * element) as f64)
         }
+        Step::Apply { changes, .. } => (0.0, changes.iter().map(|part| (part.len() * element) as f64).sum()),
         Step::Recv { .. } | Step::Fence => (0.0, 0.0),
     }
 }
@@ -306,7 +307,7 @@ impl Clock<'_> {
                     self.channels.entry((*from, rank)).or_default().posted.push_back(step);
                     self.meet(*from, rank, time);
                 }
-                Step::Copy { .. } | Step::Reduce { .. } => {
+                Step::Copy { .. } | Step::Reduce { .. } | Step::Apply { .. } => {
                     time = progress.work(time, reduced * reduce_byte_s);
                     progress.last = progress.last.max(time);
                 }

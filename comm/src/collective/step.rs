@@ -123,6 +123,15 @@ pub enum Step {
         /// Which operand comes first.
         order: Order,
     },
+    /// The caller's own computation on all three memories, in a [`Schedule`](crate::Schedule).
+    Apply {
+        /// Which one it is.
+        number: usize,
+        /// What it reads.
+        reads: Vec<Part>,
+        /// What it changes.
+        changes: Vec<Part>,
+    },
     /// Everything that was to be received so far has been.
     Fence,
 }

@@ -519,6 +519,7 @@ impl Communicator {
             tag,
             messages: None,
             element: size_of::<T>(),
+            apply: None,
         }
     }
 }

@@ -133,6 +133,7 @@ impl<T: Plain> Plan<T> {
             tag: 0,
             messages: Some(self.messages.clone()),
             element: size_of::<T>(),
+            apply: None,
         }
     }
 
@@ -180,10 +181,10 @@ impl<T: Plain> Plan<T> {
 #[must_use = "a request is to be waited for"]
 #[derive(Debug)]
 pub struct PlanRequest<T: Plain> {
-    comm: Communicator,
-    generation: Generation,
-    id: Option<ActivityId>,
-    element: PhantomData<T>,
+    pub(super) comm: Communicator,
+    pub(super) generation: Generation,
+    pub(super) id: Option<ActivityId>,
+    pub(super) element: PhantomData<T>,
 }
 
 impl<T: Plain> PlanRequest<T> {

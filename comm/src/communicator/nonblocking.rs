@@ -262,6 +262,15 @@ impl<T: Plain> CollectiveRequest<T> {
         Ok(crate::request::own(buf))
     }
 
+    /// Whether [`CollectiveRequest::wait`] would return at once, after a look at the links.
+    ///
+    /// # Errors
+    /// As [`CollectiveRequest::wait`].
+    pub fn is_done(&mut self) -> Result<bool, CommError> {
+        self.comm.core.borrow_mut().driver.look()?;
+        Pending::is_done(self)
+    }
+
     fn current(&self, core: &Core) -> Result<ActivityId, CommError> {
         let now = core.generation();
         match self.id {

@@ -11,7 +11,7 @@ use crate::proto::endpoint::{Mode, OpId, Outcome};
 use crate::proto::matching::Pattern;
 use crate::rank::{Rank, Tag};
 
-use super::memory::{ActivityId, Buffer, Combine, Extent, Memory, Place};
+use super::memory::{ActivityId, Apply, Buffer, Combine, Extent, Memory, Place};
 use super::{Driver, Urgency};
 use crate::layout::Layout;
 
@@ -36,6 +36,8 @@ pub(crate) struct StepList {
     /// One for each step of an exchange, whose steps do not depend on each other; none for collectives.
     pub(crate) messages: Option<Rc<[Message]>>,
     pub(crate) element: usize,
+    /// What [`Step::Apply`] does.
+    pub(crate) apply: Option<Rc<Apply>>,
 }
 
 /// Input and buffer that a step list owned.
@@ -73,7 +75,7 @@ fn part_of(step: &Step) -> &Part {
         | Step::RecvReduce { part, .. }
         | Step::Copy { to: part, .. }
         | Step::Reduce { part, .. } => part,
-        Step::Fence => unreachable!("a fence has no part"),
+        Step::Apply { .. } | Step::Fence => unreachable!("it has no message"),
     }
 }
 
@@ -111,12 +113,9 @@ impl Driver {
             return Err(error);
         }
         let scratch = |part: &Part| if part.space == Space::Scratch { part.range.end } else { 0 };
-        let needed = |step: &Step| match step {
-            Step::Copy { from, to: part } | Step::Reduce { other: from, part, .. } => {
-                scratch(from).max(scratch(part))
-            }
-            Step::Fence => 0,
-            step => scratch(part_of(step)),
+        let needed = |step: &Step| {
+            let (reads, changes) = hazard::parts(step);
+            reads.iter().chain(changes).map(scratch).max().unwrap_or(0)
         };
         let elements = list.steps.iter().map(needed).max().unwrap_or(0);
         let id = self.stock.spaces_with(input, buffer, elements * list.element, combine);
@@ -357,6 +356,10 @@ impl Driver {
             }
             Step::Copy { from, to } => self.local(id, from, to, element, None, memory),
             Step::Reduce { other, part, order } => self.local(id, other, part, element, Some(*order), memory),
+            Step::Apply { number, .. } => {
+                let apply = list.apply.as_deref().expect("a schedule has its computations");
+                self.stock.apply(id, *number, apply, memory);
+            }
             Step::Fence => {}
         }
         Ok(())

@@ -27,6 +27,20 @@ new_key_type! {
 /// `into = op(into, from)` on elements as bytes, in the given order; both are aligned for the element.
 pub(crate) type Combine<'a> = dyn Fn(&mut [u8], &[u8], Order) + 'a;
 
+/// The memories of a schedule, for a computation.
+#[derive(Debug)]
+pub struct Spaces<'a> {
+    /// What the caller sends and keeps.
+    pub input: &'a [u8],
+    /// What the caller gets.
+    pub buffer: &'a mut [u8],
+    /// At least as long as the highest part that a step names.
+    pub scratch: &'a mut [u8],
+}
+
+/// Does the computation of this number.
+pub(crate) type Apply = dyn Fn(usize, Spaces<'_>);
+
 /// Memory that a blocking call lends to its operations.
 pub(crate) struct Memory<'a> {
     pub(crate) read: &'a [u8],
@@ -139,14 +153,14 @@ pub(crate) struct Fold {
 }
 
 /// Memory of a step list: lent by the call, or its own.
-pub(crate) struct Spaces {
+pub(crate) struct ListMemory {
     pub(crate) input: Option<Box<dyn Buffer>>,
     pub(crate) buffer: Option<Box<dyn Buffer>>,
     pub(crate) scratch: Scratch,
     pub(crate) combine: Option<Box<Combine<'static>>>,
 }
 
-impl Spaces {
+impl ListMemory {
     fn bytes<'a>(&'a self, space: Space, memory: &'a Memory<'_>) -> &'a [u8] {
         match space {
             Space::Input => self.input.as_ref().map_or(memory.read, |own| own.bytes()),
@@ -222,7 +236,7 @@ impl Spaces {
 pub(crate) struct Stock {
     pub(crate) places: SecondaryMap<OpId, Place>,
     pub(crate) bounces: SecondaryMap<BounceId, Vec<u8>>,
-    pub(crate) spaces: SlotMap<ActivityId, Spaces>,
+    pub(crate) spaces: SlotMap<ActivityId, ListMemory>,
     spare: Vec<Scratch>,
 }
 
@@ -473,6 +487,14 @@ impl Stock {
         self.put_back(scratch);
     }
 
+    /// Does a computation of a step list.
+    pub(crate) fn apply(&mut self, id: ActivityId, number: usize, apply: &Apply, memory: &mut Memory<'_>) {
+        let Some(ListMemory { input, buffer, scratch, .. }) = self.spaces.get_mut(id) else { return };
+        let input = input.as_ref().map_or(memory.read, |own| own.bytes());
+        let buffer = buffer.as_mut().map_or(&mut *memory.write, |own| own.bytes_mut());
+        apply(number, Spaces { input, buffer, scratch: scratch.bytes_mut() });
+    }
+
     /// Nothing is under way any more.
     pub(crate) fn clear(&mut self) {
         self.places.clear();
@@ -488,6 +510,6 @@ impl Stock {
         combine: Option<Box<Combine<'static>>>,
     ) -> ActivityId {
         let scratch = if scratch_bytes > 0 { self.scratch(scratch_bytes) } else { Scratch::default() };
-        self.spaces.insert(Spaces { input, buffer, scratch, combine })
+        self.spaces.insert(ListMemory { input, buffer, scratch, combine })
     }
 }

@@ -1,0 +1,507 @@
+//! What one member of a group does so that redundancy is made, or what is lost is made again: a list of steps, and the
+//! computations between them. Pure; [`crate::exchange`] runs it.
+//!
+//! Two patterns, both in segments that stay in the cache, so that no member ever holds more than its own:
+//!
+//! - *At the owner* ([`encoding`] with rotated parity): each chunk goes to the first holder of parity of its stripe, which
+//!   computes all `m` blocks and passes `m - 1` of them on. Each member sends its shard once, and `m - 1` blocks.
+//! - *A chain* ([`encoding`] with dedicated parity ranks, [`rebuilding`]): a partial sum for each wanted block goes from source to
+//!   source, each adds its own, and the last one passes them to where they belong. Each member sends and receives as much as
+//!   there is wanted, whatever their number.
+//!
+//! Blocks that are plain copies go straight to where they belong.
+//!
+//! Messages between two members are received in the order in which they are sent, so both sides generate them in the same order:
+//! by segment, and for each by stripe. A member that waits for a segment waits for members that are not further than it is in that
+//! order; so nobody waits in a circle.
+
+use std::ops::Range;
+use std::rc::Rc;
+
+use ft_comm::collective::{Part, Space, Step};
+use ft_encoders::{Code, Plan};
+
+use crate::error::CheckpointError;
+use crate::layout::Group;
+
+#[cfg(test)]
+mod tests;
+mod work;
+
+pub(crate) use work::{Digests, Work, perform};
+
+/// Bytes of all sources of a segment together: they wait in the cache for each other.
+const SOURCES_BYTES: usize = 1 << 20;
+/// Bytes of a segment at most.
+const SEGMENT_BYTES: usize = 256 << 10;
+/// Bytes of a segment at least: less is not worth a message.
+const SEGMENT_BYTES_MIN: usize = 64 << 10;
+/// Segments of a chain that a member may have in hand.
+const RING: usize = 4;
+
+/// The steps of one member, and what its [`Step::Apply`]s do, by their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Recipe {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) works: Vec<Work>,
+}
+
+impl Recipe {
+    fn send(&mut self, to: usize, part: Part) {
+        if !part.is_empty() {
+            self.steps.push(Step::send(to, part));
+        }
+    }
+
+    fn recv(&mut self, from: usize, part: Part) {
+        if !part.is_empty() {
+            self.steps.push(Step::recv(from, part));
+        }
+    }
+
+    fn work(&mut self, work: Work) {
+        let (reads, changes) = (work.reads(), work.targets.clone());
+        self.steps.push(Step::Apply { number: self.works.len(), reads, changes });
+        self.works.push(work);
+    }
+}
+
+/// The view of member `me` of its group, whose members' shards have these lengths.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) group: &'a Group,
+    pub(crate) code: &'a dyn Code,
+    pub(crate) me: usize,
+    pub(crate) lens: &'a [usize],
+    /// Bytes of a segment, a multiple of a line of the cache.
+    segment: usize,
+}
+
+fn part(space: Space, range: Range<usize>) -> Part {
+    Part { space, range }
+}
+
+/// The piece of `range` that is in segment `at..end`, counted from its start.
+fn segment(range: &Range<usize>, at: usize, end: usize) -> Range<usize> {
+    let clip = |at: usize| (range.start + at).min(range.end);
+    clip(at)..clip(end)
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(group: &'a Group, code: &'a dyn Code, me: usize, lens: &'a [usize]) -> Self {
+        let sources = group.stripes.iter().map(|stripe| stripe.data.len()).max().unwrap_or(1).max(1);
+        let segment =
+            (SOURCES_BYTES / sources).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES).next_multiple_of(4096);
+        Self { group, code, me, lens, segment }
+    }
+
+    /// The stripes of which this member holds a redundant block, with its length.
+    pub(crate) fn held(&self) -> impl Iterator<Item = (usize, usize)> {
+        let stripes = self.group.stripes.iter().enumerate();
+        let mine = stripes.filter(|(_, stripe)| stripe.parity.contains(&self.me));
+        mine.map(|(index, _)| (index, self.group.block_len(index, self.lens)))
+    }
+
+    fn rank(&self, member: usize) -> usize {
+        self.group.members[member]
+    }
+
+    /// Where in its shard the chunk of a member is.
+    fn chunk(&self, (member, chunk): (usize, usize)) -> Range<usize> {
+        self.group.chunk_range(self.lens[member], chunk)
+    }
+
+    /// Whether the redundant blocks of `stripe` are copies of its only chunk.
+    fn is_copied(&self, stripe: usize) -> bool {
+        let stripe = &self.group.stripes[stripe];
+        stripe.data.len() == 1 && (0..stripe.parity.len()).all(|block| self.code.weight(block, 0) == 1)
+    }
+
+    /// Whether the holders of parity of `stripe` have no data at all.
+    fn is_dedicated(&self, stripe: usize) -> bool {
+        self.group.stripes[stripe].parity.iter().all(|holder| *holder >= self.group.computing)
+    }
+
+    fn longest(&self) -> usize {
+        (0..self.group.stripes.len()).map(|stripe| self.group.block_len(stripe, self.lens)).max().unwrap_or(0)
+    }
+
+    /// The number of segments of the longest block.
+    pub(crate) fn segments(&self) -> usize {
+        self.longest().div_ceil(self.segment)
+    }
+}
+
+/// Fills the redundant blocks of all members, which lie where `block` says in [`Space::Buffer`], from their shards in
+/// [`Space::Input`], in these `segments` of them; a block that is computed here is digested on the way.
+pub(crate) fn encoding(
+    view: View<'_>,
+    block: impl Fn(usize) -> Range<usize>,
+    segments: Range<usize>,
+) -> Recipe {
+    let mut recipe = Recipe::default();
+    let group = view.group;
+    let bytes = view.segment;
+    let (from, end) = (segments.start * bytes, segments.end.saturating_mul(bytes));
+    copies(view, &block, from, end, &mut recipe);
+    let chains: Vec<Chain> = (0..group.stripes.len())
+        .filter(|stripe| view.is_dedicated(*stripe) && !view.is_copied(*stripe))
+        .map(|stripe| Chain::of_parity(view, stripe, &block))
+        .collect();
+    if chains.is_empty() {
+        at_the_owner(view, &block, segments, &mut recipe);
+    } else {
+        run_chains(view, &chains, bytes, segments, &mut recipe);
+    }
+    recipe
+}
+
+/// Copies need no computation, and so no segments but those that are asked for.
+fn copies(
+    view: View<'_>,
+    block: &impl Fn(usize) -> Range<usize>,
+    from: usize,
+    end: usize,
+    recipe: &mut Recipe,
+) {
+    for (index, stripe) in view.group.stripes.iter().enumerate().filter(|(index, _)| view.is_copied(*index)) {
+        let data = stripe.data[0];
+        let due = segment(&view.chunk(data), from, end);
+        for holder in &stripe.parity {
+            if data.0 == view.me {
+                recipe.send(view.rank(*holder), part(Space::Input, due.clone()));
+            } else if *holder == view.me {
+                let place = segment(&block(index), from, end);
+                recipe.recv(view.rank(data.0), part(Space::Buffer, place.start..place.start + due.len()));
+            }
+        }
+    }
+}
+
+/// See the module.
+fn at_the_owner(
+    view: View<'_>,
+    block: &impl Fn(usize) -> Range<usize>,
+    segments: Range<usize>,
+    recipe: &mut Recipe,
+) {
+    let View { group, me, .. } = view;
+    let (bytes, size) = (view.segment, group.members.len());
+    let computed: Vec<usize> = (0..group.stripes.len()).filter(|stripe| !view.is_copied(*stripe)).collect();
+    let owned: Vec<usize> =
+        computed.iter().copied().filter(|stripe| group.stripes[*stripe].parity[0] == me).collect();
+    // Room for the segments of the sources, and of the blocks to be passed on, of each stripe that is owned; all that twice.
+    let room = |stripe: usize| group.stripes[stripe].data.len() + group.stripes[stripe].parity.len() - 1;
+    let width: usize = owned.iter().map(|stripe| room(*stripe)).sum();
+    let place = |segment: usize, stripe: usize, at: usize| {
+        let before: usize = owned.iter().take_while(|other| **other < stripe).map(|other| room(*other)).sum();
+        let start = ((segment % 2) * width + before + at) * bytes;
+        move |len: usize| part(Space::Scratch, start..start + len)
+    };
+    let weights: Vec<Rc<[u8]>> = owned
+        .iter()
+        .map(|stripe| {
+            let (k, m) = (group.stripes[*stripe].data.len(), group.stripes[*stripe].parity.len());
+            (0..m).flat_map(|j| (0..k).map(move |i| view.code.weight(j, i))).collect()
+        })
+        .collect();
+
+    for now in segments.start..=segments.end {
+        let (at, end) = (now * bytes, (now + 1) * bytes);
+        if now < segments.end {
+            for distance in 1..size {
+                let (to, from) = ((me + distance) % size, (me + size - distance) % size);
+                for stripe in computed.iter().map(|index| &group.stripes[*index]) {
+                    let mine =
+                        stripe.data.iter().filter(|(member, _)| *member == me && stripe.parity[0] == to);
+                    for data in mine {
+                        let due = segment(&view.chunk(*data), at, end);
+                        recipe.send(view.rank(to), part(Space::Input, due));
+                    }
+                }
+                for index in &owned {
+                    let sources = group.stripes[*index].data.iter().enumerate();
+                    for (i, data) in sources.filter(|(_, (member, _))| *member == from) {
+                        let due = segment(&view.chunk(*data), at, end).len();
+                        recipe.recv(view.rank(from), place(now, *index, i)(due));
+                    }
+                }
+            }
+        }
+        // The segment before has had time to come.
+        let Some(before) = now.checked_sub(1).filter(|before| segments.contains(before)) else { continue };
+        let (at, end) = (before * bytes, now * bytes);
+        for (index, weights) in owned.iter().zip(&weights) {
+            let stripe = &group.stripes[*index];
+            let own = segment(&block(*index), at, end);
+            let len = own.len();
+            if len == 0 {
+                continue;
+            }
+            let source = |(i, data): (usize, &(usize, usize))| {
+                place(before, *index, i)(segment(&view.chunk(*data), at, end).len())
+            };
+            let sources = stripe.data.iter().enumerate().map(source).collect();
+            let on = |j: usize| place(before, *index, stripe.data.len() + j - 1)(len);
+            let own = part(Space::Buffer, own);
+            let targets = std::iter::once(own.clone()).chain((1..stripe.parity.len()).map(on)).collect();
+            let digest = Some((*index, own));
+            recipe.work(Work { sources, targets, weights: weights.clone(), adds: false, digest });
+            for (j, holder) in stripe.parity.iter().enumerate().skip(1) {
+                recipe.send(view.rank(*holder), on(j));
+            }
+        }
+        for index in &computed {
+            let stripe = &group.stripes[*index];
+            if stripe.parity[1..].contains(&me) {
+                let due = segment(&block(*index), at, end);
+                recipe.recv(view.rank(stripe.parity[0]), part(Space::Buffer, due));
+            }
+        }
+    }
+}
+
+/// One stripe of which blocks are wanted.
+struct Chain {
+    stripe: usize,
+    sources: Vec<Source>,
+    targets: Vec<Target>,
+}
+
+struct Source {
+    member: usize,
+    /// Where the block is at that member, if it is this one.
+    place: Part,
+    len: usize,
+    /// What it is multiplied by for each target.
+    weights: Rc<[u8]>,
+}
+
+struct Target {
+    member: usize,
+    /// Where it goes at that member, if it is this one.
+    place: Range<usize>,
+    len: usize,
+    /// Its checksum is to be taken.
+    is_digested: bool,
+}
+
+impl Chain {
+    fn of_parity(view: View<'_>, index: usize, block: &impl Fn(usize) -> Range<usize>) -> Self {
+        let stripe = &view.group.stripes[index];
+        let len = view.group.block_len(index, view.lens);
+        let source = |(i, data): (usize, &(usize, usize))| {
+            let chunk = view.chunk(*data);
+            let weights = (0..stripe.parity.len()).map(|j| view.code.weight(j, i)).collect();
+            Source { member: data.0, len: chunk.len(), place: part(Space::Input, chunk), weights }
+        };
+        let target = |holder: &usize| {
+            let place = if *holder == view.me { block(index) } else { 0..0 };
+            Target { member: *holder, place, len, is_digested: true }
+        };
+        Self {
+            stripe: index,
+            sources: stripe.data.iter().enumerate().map(source).collect(),
+            targets: stripe.parity.iter().map(target).collect(),
+        }
+    }
+}
+
+/// Which of the blocks of lost members are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Their shards; [`Space::Buffer`] is the shard at a lost member.
+    Shards,
+    /// The redundant blocks that they hold; [`Space::Buffer`] is the redundancy everywhere.
+    Blocks,
+}
+
+/// Makes the shards, or the redundant blocks, of the members with `lost[member]` again from what the others have: their shards
+/// in [`Space::Input`], their redundancy in [`Space::Buffer`], where `block` says.
+///
+/// # Errors
+/// The group cannot be decoded.
+pub(crate) fn rebuilding(
+    view: View<'_>,
+    lost: &[bool],
+    wanted: Wanted,
+    block: impl Fn(usize) -> Range<usize>,
+) -> Result<Recipe, CheckpointError> {
+    let mut chains = vec![];
+    for (index, stripe) in view.group.stripes.iter().enumerate() {
+        let holders = stripe.data.iter().map(|(member, _)| *member).chain(stripe.parity.iter().copied());
+        let holders: Vec<usize> = holders.collect();
+        let present: Vec<bool> = holders.iter().map(|member| !lost[*member]).collect();
+        let is_data = |position: usize| position < stripe.data.len();
+        let missing =
+            |position: &usize| !present[*position] && is_data(*position) == (wanted == Wanted::Shards);
+        let missing: Vec<usize> = (0..holders.len()).filter(missing).collect();
+        let plans = missing.iter().map(|position| view.code.plan(&present, *position));
+        let plans = plans.collect::<Result<Vec<Plan>, _>>()?;
+        let place = |position: usize| match stripe.data.get(position) {
+            Some(data) => part(Space::Input, view.chunk(*data)),
+            None if holders[position] == view.me => part(Space::Buffer, block(index)),
+            None => part(Space::Buffer, 0..0),
+        };
+        let len = |position: usize| match stripe.data.get(position) {
+            Some(data) => view.chunk(*data).len(),
+            None => view.group.block_len(index, view.lens),
+        };
+        let weight = |plan: &Plan, position: usize| {
+            plan.sources().find(|(source, _)| *source == position).map_or(0, |(_, weight)| weight)
+        };
+        let sources = (0..holders.len())
+            .map(|position| {
+                let weights: Rc<[u8]> = plans.iter().map(|plan| weight(plan, position)).collect();
+                Source { member: holders[position], place: place(position), len: len(position), weights }
+            })
+            .filter(|source| source.weights.iter().any(|weight| *weight != 0))
+            .collect();
+        let target = |position: &usize| Target {
+            member: holders[*position],
+            place: if holders[*position] == view.me { place(*position).range } else { 0..0 },
+            len: len(*position),
+            // The checksum of a copy is that of its original.
+            is_digested: !is_data(*position) && view.group.copied(index).is_none(),
+        };
+        if !missing.is_empty() {
+            chains.push(Chain { stripe: index, sources, targets: missing.iter().map(target).collect() });
+        }
+    }
+    let mut recipe = Recipe::default();
+    let bytes = view.segment;
+    run_chains(view, &chains, bytes, 0..view.segments(), &mut recipe);
+    Ok(recipe)
+}
+
+/// What a member does of one segment of one chain.
+struct Link<'a> {
+    chain: &'a Chain,
+    at: usize,
+    end: usize,
+    /// Where in the scratch its partial sums are.
+    sums: usize,
+}
+
+impl Link<'_> {
+    /// Bytes of the segment of target `j`.
+    fn due(&self, j: usize) -> usize {
+        segment(&(0..self.chain.targets[j].len), self.at, self.end).len()
+    }
+
+    /// The partial sums, one after the other.
+    fn sums(&self) -> Vec<Part> {
+        let mut start = self.sums;
+        let next = |j: usize| {
+            let piece = start..start + self.due(j);
+            start = piece.end;
+            part(Space::Scratch, piece)
+        };
+        (0..self.chain.targets.len()).map(next).collect()
+    }
+
+    fn all_sums(&self) -> Part {
+        let due: usize = (0..self.chain.targets.len()).map(|j| self.due(j)).sum();
+        part(Space::Scratch, self.sums..self.sums + due)
+    }
+
+    /// The only source has what is wanted as it is.
+    fn is_copy(&self) -> bool {
+        matches!(&self.chain.sources[..], [source] if source.weights.iter().all(|weight| *weight == 1))
+    }
+
+    fn position(&self, me: usize) -> Option<usize> {
+        self.chain.sources.iter().position(|source| source.member == me)
+    }
+
+    /// What comes before the computation.
+    fn receive(&self, view: View<'_>, recipe: &mut Recipe) {
+        if let Some(before) = self.position(view.me).and_then(|position| position.checked_sub(1)) {
+            recipe.recv(view.rank(self.chain.sources[before].member), self.all_sums());
+        }
+        let last = self.chain.sources.last();
+        for (j, target) in
+            self.chain.targets.iter().enumerate().filter(|(_, target)| target.member == view.me)
+        {
+            let due = segment(&target.place, self.at, self.end);
+            let Some(last) = last else { continue };
+            // A copy has the length of its source; what is beyond it is zeros.
+            let sent =
+                if self.is_copy() { segment(&(0..last.len), self.at, self.end).len() } else { self.due(j) };
+            let place = due.start..due.start + sent.min(due.len());
+            recipe.recv(view.rank(last.member), part(Space::Buffer, place));
+        }
+    }
+
+    /// The computation, and what follows it.
+    fn proceed(&self, view: View<'_>, recipe: &mut Recipe) {
+        let Some(position) = self.position(view.me) else { return };
+        let source = &self.chain.sources[position];
+        let mine = part(source.place.space, segment(&source.place.range, self.at, self.end));
+        if self.is_copy() {
+            for (j, target) in self.chain.targets.iter().enumerate() {
+                let sent = mine.range.start..mine.range.start + mine.len().min(self.due(j));
+                recipe.send(view.rank(target.member), part(mine.space, sent));
+            }
+            return;
+        }
+        let (sources, targets) = (vec![mine], self.sums());
+        let weights = source.weights.clone();
+        recipe.work(Work { sources, targets, weights, adds: position > 0, digest: None });
+        match self.chain.sources.get(position + 1) {
+            Some(next) => recipe.send(view.rank(next.member), self.all_sums()),
+            None => {
+                for (target, sum) in self.chain.targets.iter().zip(self.sums()) {
+                    recipe.send(view.rank(target.member), sum);
+                }
+            }
+        }
+    }
+
+    /// At a target: fills up with zeros, and digests what has come.
+    fn complete(&self, view: View<'_>, recipe: &mut Recipe) {
+        for target in self.chain.targets.iter().filter(|target| target.member == view.me) {
+            let due = segment(&target.place, self.at, self.end);
+            let came = match &self.chain.sources[..] {
+                [source] if self.is_copy() => {
+                    segment(&(0..source.len), self.at, self.end).len().min(due.len())
+                }
+                [] => 0,
+                _ => due.len(),
+            };
+            if came < due.len() {
+                let targets = vec![part(Space::Buffer, due.start + came..due.end)];
+                let weights = Rc::default();
+                recipe.work(Work { sources: vec![], targets, weights, adds: false, digest: None });
+            }
+            if target.is_digested && !due.is_empty() {
+                recipe.work(Work::digest(self.chain.stripe, part(Space::Buffer, due)));
+            }
+        }
+    }
+}
+
+fn run_chains(view: View<'_>, chains: &[Chain], bytes: usize, segments: Range<usize>, recipe: &mut Recipe) {
+    let width = chains.iter().map(|chain| chain.targets.len()).max().unwrap_or(0) * bytes;
+    let takes_part = |chain: &Chain| {
+        let targets = chain.targets.iter().map(|target| target.member);
+        chain.sources.iter().map(|source| source.member).chain(targets).any(|member| member == view.me)
+    };
+    let mut links: Vec<Link<'_>> = vec![];
+    for now in segments {
+        for chain in chains.iter().filter(|chain| takes_part(chain)) {
+            let sums = links.len() % RING * width;
+            links.push(Link { chain, at: now * bytes, end: (now + 1) * bytes, sums });
+        }
+    }
+    if let Some(first) = links.first() {
+        first.receive(view, recipe);
+    }
+    for (index, link) in links.iter().enumerate() {
+        if let Some(next) = links.get(index + 1) {
+            next.receive(view, recipe);
+        }
+        link.proceed(view, recipe);
+        link.complete(view, recipe);
+    }
+}

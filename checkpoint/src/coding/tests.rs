@@ -1,0 +1,291 @@
+//! The steps of all members, run against each other in one process.
+
+use std::collections::{HashMap, VecDeque};
+
+use ft_comm::Spaces;
+
+use super::*;
+use crate::exchange::code;
+use crate::layout::Layout;
+use crate::scheme::Scheme;
+
+/// A member with its memories.
+struct Process {
+    recipe: Recipe,
+    input: Vec<u8>,
+    buffer: Vec<u8>,
+    scratch: Vec<u8>,
+    digests: Digests,
+    at: usize,
+    /// Receives that are posted.
+    posted: Vec<(usize, Part)>,
+}
+
+impl Process {
+    fn new(recipe: Recipe, input: Vec<u8>, buffer: Vec<u8>) -> Self {
+        let parts = |step: &Step| match step {
+            Step::Send { part, .. } | Step::Recv { part, .. } => vec![part.clone()],
+            Step::Apply { reads, changes, .. } => [&reads[..], changes].concat(),
+            _ => vec![],
+        };
+        let scratch = recipe.steps.iter().flat_map(parts).filter(|part| part.space == Space::Scratch);
+        let scratch = vec![0xee; scratch.map(|part| part.range.end).max().unwrap_or(0)];
+        Self { recipe, input, buffer, scratch, digests: Digests::default(), at: 0, posted: vec![] }
+    }
+
+    fn bytes(&mut self, part: &Part) -> &mut [u8] {
+        match part.space {
+            Space::Input => &mut self.input[part.range.clone()],
+            Space::Buffer => &mut self.buffer[part.range.clone()],
+            Space::Scratch => &mut self.scratch[part.range.clone()],
+        }
+    }
+}
+
+type Channels = HashMap<(usize, usize), VecDeque<Vec<u8>>>;
+
+/// Runs all to their ends; what was sent waits for who receives it. Gives the bytes that each has sent.
+fn run_all(processes: &mut [Process]) -> Vec<usize> {
+    let (mut channels, mut sent) = (Channels::new(), vec![0; processes.len()]);
+    loop {
+        let mut moved = false;
+        for (me, process) in processes.iter_mut().enumerate() {
+            while go_on(me, process, &mut channels, &mut sent) {
+                moved = true;
+            }
+        }
+        if !moved {
+            break;
+        }
+    }
+    for (me, process) in processes.iter().enumerate() {
+        assert!(process.posted.is_empty(), "{me} waits for {:?}", process.posted);
+        assert_eq!(process.at, process.recipe.steps.len(), "{me} is stuck");
+    }
+    assert!(channels.values().all(VecDeque::is_empty), "messages are left over");
+    sent
+}
+
+/// A step further, if possible.
+fn go_on(me: usize, process: &mut Process, channels: &mut Channels, sent: &mut [usize]) -> bool {
+    // A receive is served when it is the oldest from its sender.
+    for at in 0..process.posted.len() {
+        let (from, part) = process.posted[at].clone();
+        let is_oldest = process.posted[..at].iter().all(|(other, _)| *other != from);
+        if let Some(bytes) = channels.entry((from, me)).or_default().pop_front_if(|_| is_oldest) {
+            assert_eq!(bytes.len(), part.len(), "{me} got from {from}");
+            process.bytes(&part).copy_from_slice(&bytes);
+            process.posted.remove(at);
+            return true;
+        }
+    }
+    let Some(step) = process.recipe.steps.get(process.at).cloned() else { return false };
+    let waits = |part: &Part| process.posted.iter().any(|(_, other)| other.overlaps(part));
+    match step {
+        Step::Send { part, .. } | Step::Recv { part, .. } if waits(&part) => return false,
+        Step::Send { to, part } => {
+            let bytes = process.bytes(&part).to_vec();
+            sent[me] += bytes.len();
+            channels.entry((me, to)).or_default().push_back(bytes);
+        }
+        Step::Recv { from, part } => process.posted.push((from, part)),
+        Step::Apply { reads, changes, .. } if reads.iter().chain(&changes).any(waits) => return false,
+        Step::Apply { number, .. } => {
+            let Process { recipe, input, buffer, scratch, digests, .. } = process;
+            perform(&recipe.works[number], Spaces { input, buffer, scratch }, digests);
+        }
+        other => panic!("{other:?} in a recipe"),
+    }
+    process.at += 1;
+    true
+}
+
+fn shard(member: usize, len: usize) -> Vec<u8> {
+    let mut word = member as u32 * 77 + 1;
+    let next = || {
+        word = word.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (word >> 24) as u8
+    };
+    std::iter::repeat_with(next).take(len).collect()
+}
+
+/// Where each block that a member holds is, and how long all are together.
+fn places(view: View<'_>) -> (Vec<(usize, Range<usize>)>, usize) {
+    let mut end = 0;
+    let place = |(stripe, len): (usize, usize)| {
+        let start = end;
+        end = (start + len).next_multiple_of(64);
+        (stripe, start..start + len)
+    };
+    let all = view.held().map(place).collect();
+    (all, end)
+}
+
+fn block_in(places: &[(usize, Range<usize>)]) -> impl Fn(usize) -> Range<usize> {
+    move |stripe| places.iter().find(|(other, _)| *other == stripe).expect("held").1.clone()
+}
+
+/// All shards and all redundancy of a group.
+struct Whole {
+    shards: Vec<Vec<u8>>,
+    redundancy: Vec<Vec<u8>>,
+}
+
+/// Encodes the shards of a group with segments of so many bytes, in so many rounds, and checks every block.
+fn encode(group: &Group, lens: &[usize], bytes: usize, rounds: usize) -> Whole {
+    let code = code(group.code).unwrap();
+    let members = group.members.len();
+    let view = |me: usize| View { segment: bytes, ..View::new(group, &*code, me, lens) };
+    let shards: Vec<Vec<u8>> =
+        (0..members).map(|member| shard(member, lens.get(member).copied().unwrap_or(0))).collect();
+    let mut redundancy: Vec<Vec<u8>> = (0..members).map(|me| vec![0xdd; places(view(me)).1]).collect();
+    let mut digests: Vec<Digests> = (0..members).map(|_| Digests::default()).collect();
+    let segments = view(0).segments();
+    let mut sent = vec![0; members];
+    for round in 0..rounds {
+        let now = segments * round / rounds..segments * (round + 1) / rounds;
+        let process = |me: usize| {
+            let recipe = encoding(view(me), block_in(&places(view(me)).0), now.clone());
+            let mut process = Process::new(recipe, shards[me].clone(), redundancy[me].clone());
+            process.digests = std::mem::take(&mut digests[me]);
+            process
+        };
+        let mut processes: Vec<Process> = (0..members).map(process).collect();
+        sent = run_all(&mut processes).iter().zip(sent).map(|(now, before)| now + before).collect();
+        for (me, process) in processes.into_iter().enumerate() {
+            (redundancy[me], digests[me]) = (process.buffer, process.digests);
+        }
+    }
+    for (index, stripe) in group.stripes.iter().enumerate() {
+        let chunks: Vec<&[u8]> =
+            stripe.data.iter().map(|data| &shards[data.0][view(0).chunk(*data)]).collect();
+        let len = group.block_len(index, lens);
+        let mut blocks = vec![vec![0; len]; stripe.parity.len()];
+        let mut into: Vec<&mut [u8]> = blocks.iter_mut().map(|block| &mut block[..]).collect();
+        code.encode(&chunks, &mut into).unwrap();
+        for (block, holder) in blocks.iter().zip(&stripe.parity) {
+            let place = block_in(&places(view(*holder)).0)(index);
+            assert!(redundancy[*holder][place] == **block, "stripe {index} at {holder} of {group:?}");
+            if let Some(crc) = digests[*holder].of(index) {
+                assert_eq!(crc, crc_fast::crc64_nvme(block), "stripe {index} at {holder}");
+            }
+        }
+    }
+    // Nobody sends more than its share: its shard, and what it passes on.
+    let longest = lens.iter().max().copied().unwrap_or(0);
+    let tolerance = group.tolerance();
+    let most = match group.copied(0) {
+        Some(_) => tolerance * longest,
+        None if view(0).is_dedicated(0) => tolerance * longest,
+        None => longest + (tolerance - 1) * longest.div_ceil(group.chunks),
+    };
+    assert!(sent.iter().all(|sent| *sent <= most), "{sent:?} sent, {most} at most: {group:?}");
+    Whole { shards, redundancy }
+}
+
+/// Loses these members and checks that they come back.
+fn rebuild(group: &Group, lens: &[usize], bytes: usize, whole: &Whole, lost: &[bool]) {
+    let code = code(group.code).unwrap();
+    let members = group.members.len();
+    let view = |me: usize| View { segment: bytes, ..View::new(group, &*code, me, lens) };
+    for wanted in [Wanted::Shards, Wanted::Blocks] {
+        let process = |me: usize| {
+            let recipe = rebuilding(view(me), lost, wanted, block_in(&places(view(me)).0)).unwrap();
+            let (shard, redundancy) = (whole.shards[me].clone(), whole.redundancy[me].clone());
+            match (lost[me], wanted) {
+                (false, _) => Process::new(recipe, shard, redundancy),
+                (true, Wanted::Shards) => Process::new(recipe, vec![], vec![0xcc; shard.len()]),
+                (true, Wanted::Blocks) => Process::new(recipe, vec![], vec![0xdd; redundancy.len()]),
+            }
+        };
+        let mut processes: Vec<Process> = (0..members).map(process).collect();
+        run_all(&mut processes);
+        for (me, process) in processes.iter().enumerate() {
+            let due = match wanted {
+                Wanted::Shards if lost[me] => &whole.shards[me],
+                _ => &whole.redundancy[me],
+            };
+            assert!(process.buffer == *due, "{wanted:?} of {me} with {lost:?} lost of {group:?}");
+            for (stripe, place) in places(view(me)).0 {
+                if let Some(crc) = process.digests.of(stripe) {
+                    assert_eq!(crc, crc_fast::crc64_nvme(&whole.redundancy[me][place]), "stripe {stripe}");
+                }
+            }
+        }
+    }
+}
+
+/// Every scheme that a job of so many ranks, and so many for parity alone, can have in one group.
+fn groups(ranks: usize) -> Vec<Group> {
+    let of = |scheme: Scheme, parity: usize| {
+        let layout = Layout::new(scheme, ranks - parity, parity, None).ok()?;
+        layout.groups.into_iter().next()
+    };
+    let rs = |parity: usize| Scheme::Rs { data: ranks - parity, parity };
+    let copies = (1..ranks.min(4)).map(|copies| of(Scheme::Neighbor { copies }, 0));
+    let rotated = (1..ranks.min(5)).map(|parity| of(rs(parity), 0));
+    let dedicated = (1..ranks.min(4)).map(|parity| of(rs(parity), parity));
+    let xor = [of(Scheme::Xor { group: Some(ranks) }, 0), of(Scheme::Xor { group: Some(ranks) }, 1)];
+    copies.chain(rotated).chain(dedicated).chain(xor).flatten().collect()
+}
+
+/// Subsets of the members, at most as large as the group survives.
+fn losses(group: &Group) -> impl Iterator<Item = Vec<bool>> {
+    let members = group.members.len();
+    let tolerance = group.tolerance();
+    (1u32..1 << members)
+        .filter(move |set| set.count_ones() as usize <= tolerance)
+        .map(move |set| (0..members).map(|member| set >> member & 1 == 1).collect())
+}
+
+#[test]
+fn every_block_is_right_and_every_loss_within_tolerance_comes_back() {
+    let mut patterns = 0;
+    for ranks in 2..=8 {
+        let groups = groups(ranks);
+        assert!(groups.len() >= 3, "{groups:?}");
+        for group in groups {
+            let equal = vec![1000; group.computing];
+            let unequal: Vec<usize> =
+                (0..group.computing).map(|member| [0, 1, 777, 4099, 64][member % 5]).collect();
+            for lens in [equal, unequal] {
+                let whole = encode(&group, &lens, 192, 1);
+                for lost in losses(&group) {
+                    rebuild(&group, &lens, 192, &whole, &lost);
+                    patterns += 1;
+                }
+            }
+        }
+    }
+    assert!(patterns > 3000, "{patterns}");
+}
+
+#[test]
+fn rounds_make_the_same_blocks() {
+    for group in groups(5) {
+        let lens: Vec<usize> = (0..group.computing).map(|member| 5000 - 900 * member).collect();
+        for rounds in [2, 3, 100] {
+            encode(&group, &lens, 128, rounds);
+        }
+    }
+}
+
+#[test]
+fn nothing_at_all_is_encoded_too() {
+    for group in groups(4) {
+        let whole = encode(&group, &vec![0; group.computing], 4096, 1);
+        for lost in losses(&group) {
+            rebuild(&group, &vec![0; group.computing], 4096, &whole, &lost);
+        }
+    }
+}
+
+#[test]
+fn beyond_tolerance_there_is_no_recipe() {
+    let groups = groups(4);
+    let group = groups.iter().find(|group| group.tolerance() == 2).unwrap();
+    let (code, lens) = (code(group.code).unwrap(), vec![100; group.computing]);
+    let view = View::new(group, &*code, 0, &lens);
+    let error = rebuilding(view, &[false, true, true, true], Wanted::Shards, |_| 0..0).unwrap_err();
+    assert!(error.to_string().contains("lost"), "{error}");
+}

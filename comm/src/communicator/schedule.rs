@@ -1,0 +1,107 @@
+//! Schedules: steps of the caller's own making, with computations between the messages, run as collectives are (the schedules
+//! of T. Hoefler, A. Lumsdaine and W. Rehm, Implementation and performance analysis of non-blocking collective operations for
+//! MPI, SC 2007). They go on whenever the program is in a call of this crate.
+
+use std::marker::PhantomData;
+
+use super::exchange::PlanRequest;
+use super::*;
+use crate::collective::{Space, hazard};
+use crate::driver::{Apply, Spaces, StepList};
+
+/// What one rank does in an exchange of bytes that all ranks of a communicator take part in; ranks with nothing to do have an
+/// empty one.
+pub struct Schedule {
+    steps: Rc<[Step]>,
+    apply: Rc<Apply>,
+}
+
+impl std::fmt::Debug for Schedule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Schedule").field("steps", &self.steps).finish_non_exhaustive()
+    }
+}
+
+impl Schedule {
+    /// `steps` name bytes; `apply` does the computation of a [`Step::Apply`] with this number.
+    pub fn new(steps: Vec<Step>, apply: impl Fn(usize, Spaces<'_>) + 'static) -> Self {
+        Self { steps: steps.into(), apply: Rc::new(apply) }
+    }
+
+    /// Bytes of input and buffer that its steps name.
+    fn room(&self) -> (usize, usize) {
+        let end = |space: Space| {
+            let parts = self.steps.iter().flat_map(|step| {
+                let (reads, changes) = hazard::parts(step);
+                reads.iter().chain(changes)
+            });
+            parts.filter(|part| part.space == space).map(|part| part.range.end).max().unwrap_or(0)
+        };
+        (end(Space::Input), end(Space::Buffer))
+    }
+}
+
+impl Communicator {
+    /// Runs this rank's part of a schedule; collective.
+    ///
+    /// # Errors
+    /// A failure; a message has another length than its receiver expects; a rank does not exist; the memory is too short
+    /// ([`CommError::Count`]).
+    pub fn run_schedule(
+        &self,
+        schedule: &Schedule,
+        input: &[u8],
+        buffer: &mut [u8],
+    ) -> Result<(), CommError> {
+        let core = &mut *self.core.borrow_mut();
+        let list = self.schedule_list(core, schedule, (input.len(), buffer.len()))?;
+        core.driver.enter(list.name, self.shared.context, None);
+        let mut memory = Memory::of(input, buffer);
+        let id = core.driver.start(list, None, None, None, &mut memory)?;
+        core.driver.wait_activity(id, &mut memory)?;
+        core.driver.finish_activity(id).map(|_| ())
+    }
+
+    /// Starts it with memory that it owns, which [`PlanRequest::wait`] gives back.
+    ///
+    /// # Errors
+    /// As [`Communicator::run_schedule`]; later ones are returned by [`PlanRequest::wait`].
+    pub fn start_schedule(
+        &self,
+        schedule: &Schedule,
+        input: Vec<u8>,
+        buffer: Vec<u8>,
+    ) -> Result<PlanRequest<u8>, CommError> {
+        let core = &mut *self.core.borrow_mut();
+        let list = self.schedule_list(core, schedule, (input.len(), buffer.len()))?;
+        let (input, buffer) = (Some(Box::new(input) as _), Some(Box::new(buffer) as _));
+        let id = core.driver.start(list, input, buffer, None, &mut Memory::none())?;
+        let generation = core.generation();
+        Ok(PlanRequest { comm: self.clone(), generation, id: Some(id), element: PhantomData })
+    }
+
+    fn schedule_list(
+        &self,
+        core: &mut Core,
+        schedule: &Schedule,
+        (input, buffer): (usize, usize),
+    ) -> Result<StepList, CommError> {
+        self.current(core)?;
+        for step in &*schedule.steps {
+            if let Step::Send { to: peer, .. }
+            | Step::Recv { from: peer, .. }
+            | Step::RecvReduce { from: peer, .. } = step
+            {
+                self.world(*peer)?;
+            }
+        }
+        let room = schedule.room();
+        if input < room.0 || buffer < room.1 {
+            let (due, given) = (format!("{} and {}", room.0, room.1), format!("{input} and {buffer}"));
+            return Err(CommError::Count(format!("a schedule over {due} bytes got {given}")));
+        }
+        core.enter_collective()?;
+        let list = self.list::<u8>(core.generation(), "schedule", schedule.steps.clone());
+        Ok(StepList { apply: Some(schedule.apply.clone()), ..list })
+    }
+}
