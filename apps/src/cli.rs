@@ -80,6 +80,9 @@ pub(crate) struct Options {
     /// Take a checkpoint about every SECONDS instead
     #[arg(long, value_name = "SECONDS", value_parser = positive, conflicts_with = "every")]
     pub(crate) interval: Option<f64>,
+    /// Whether the program waits until a checkpoint is committed, or for the copy of its state only
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Checkpoints::Blocking)]
+    pub(crate) checkpoints: Checkpoints,
     /// What happens when ranks are lost
     #[arg(long, value_name = "M", value_enum, default_value_t = OnFailure::Rebuild)]
     pub(crate) on_failure: OnFailure,
@@ -216,6 +219,15 @@ impl Options {
         self.cut.iter().try_for_each(|spec| spec.validate(total)).map_err(|error| error.to_string())?;
         self.slow.iter().try_for_each(|spec| spec.validate(total)).map_err(|error| error.to_string())
     }
+}
+
+/// Whether the program waits for a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Checkpoints {
+    /// Until it is committed
+    Blocking,
+    /// For the copy of its state; the rest is done in the calls of the steps that follow
+    Asynchronous,
 }
 
 /// What to do when ranks are lost.

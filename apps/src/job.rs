@@ -14,7 +14,7 @@ use ft_comm::proto::arbiter::{self, Config, Event, Mtbf};
 use ft_comm::transport::Congestion;
 use ft_comm::{CHECK, COLLECTIVES, HOSTS, TIMELINE, WATCHDOG};
 
-use crate::cli::{Invocation, OnFailure, Options, Program};
+use crate::cli::{Checkpoints, Invocation, OnFailure, Options, Program};
 use crate::progress::{Display, PROGRESS, is_watched};
 use crate::report::{Ordered, Report};
 use crate::timeline::Recorder;
@@ -211,6 +211,9 @@ fn config(
         vec![("scheme".into(), layout.scheme().to_string()), ("every".into(), options.every.to_string())];
     settings.push(("seed".into(), options.seed.to_string()));
     settings.extend(options.interval.map(|seconds| ("interval".into(), seconds.to_string())));
+    if options.checkpoints == Checkpoints::Asynchronous {
+        settings.push(("checkpoints".into(), "asynchronous".into()));
+    }
     settings.extend(options.timeline.as_ref().map(|_| (TIMELINE.into(), String::new())));
     settings.extend(options.watchdog.map(|time| (WATCHDOG.into(), time.as_secs_f64().to_string())));
     settings.extend(options.check.then(|| (CHECK.into(), String::new())));

@@ -59,7 +59,7 @@ pub use redistribution::Redistribution;
 #[doc(hidden)]
 pub use region::describe_field;
 pub use region::{Field, Part, Protect, Walk, fingerprint, load, save, save_into, size};
-pub use resilient::{Flow, Program, Protection, RestorePolicy, RunError, run};
+pub use resilient::{Checkpoints, Flow, Program, Protection, RestorePolicy, RunError, run};
 pub use scheme::Scheme;
 pub use stats::{CheckpointSeconds, RestoreSeconds, Stats};
 pub use store::{ShardMeta, Slot, Store};

@@ -65,10 +65,22 @@ pub struct Protection {
     pub scheme: Scheme,
     /// How often checkpoints are taken.
     pub interval: Interval,
+    /// Whether the program waits for them.
+    pub checkpoints: Checkpoints,
+}
+
+/// Whether a program waits for a checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checkpoints {
+    /// Until it is committed.
+    #[default]
+    Blocking,
+    /// For the copy only; the rest is done in the calls of the steps that follow. The next checkpoint waits for the last one.
+    Asynchronous,
 }
 
 impl Protection {
-    /// As the launcher was told (`--scheme`, `--every`, `--interval`); without it, or with one rank, nothing is protected.
+    /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--checkpoints`); without it, or with one rank, nothing is protected.
     ///
     /// # Errors
     /// The launcher was told what this version does not know.
@@ -79,7 +91,11 @@ impl Protection {
             Some(seconds) => Interval::Seconds(seconds),
             None => Interval::Steps(number("every").map_or(10, |steps| steps as u64)),
         };
-        Ok(Self { scheme, interval })
+        let checkpoints = match world.setting("checkpoints") {
+            Some("asynchronous") => Checkpoints::Asynchronous,
+            _ => Checkpoints::Blocking,
+        };
+        Ok(Self { scheme, interval, checkpoints })
     }
 }
 
@@ -362,6 +378,7 @@ impl<P: Program> Session<'_, P> {
             if flow == Flow::Done {
                 break;
             }
+            self.checkpointer.progress(&self.world)?;
             let due = match self.protection.interval {
                 Interval::Steps(steps) => number.is_multiple_of(steps),
                 Interval::Seconds(_) => number >= self.due,
@@ -372,6 +389,7 @@ impl<P: Program> Session<'_, P> {
         }
         self.world.activity(activity::WAITING);
         let output = self.program.output(&mut state.state, &self.world).map_err(Problem::Program)?;
+        self.checkpointer.wait(&self.world)?;
         self.order(FINISH, state.step)?;
         self.finish(output)
     }
@@ -466,7 +484,11 @@ impl<P: Program> Session<'_, P> {
     fn checkpoint(&mut self, state: &mut Stepped<P::State>) -> Result<(), Problem<P::Error>> {
         self.world.activity(activity::CHECKPOINT);
         self.order(CHECKPOINT, state.step)?;
-        self.checkpointer.checkpoint(&self.world, state)?;
+        self.checkpointer.begin(&self.world, state)?;
+        // Nothing is committed before the first one, nor of what ranks have after they have closed up.
+        if self.protection.checkpoints == Checkpoints::Blocking || self.checkpointer.is_bare() {
+            self.checkpointer.wait(&self.world)?;
+        }
         self.world.activity(activity::COMPUTING);
         Ok(self.agree_pace(state.step)?)
     }

@@ -266,28 +266,25 @@ impl Slot {
         self.members.get(self.member).map(|recorded| recorded.kind)
     }
 
-    /// Flips a bit of a byte of the shard, or of a held block, behind the back of the checksums; for tests of what they are for.
-    /// `at` may be any number; nothing happens if there are no such bytes.
+    /// Flips bit `at` of the shard, or of the held blocks, behind the back of the checksums; for tests of what they are for. Any
+    /// number will do; nothing happens if there are no such bytes.
     #[cfg(feature = "planted-bugs")]
-    pub(crate) fn damage(&mut self, in_block: bool, at: usize) {
-        let bytes = match in_block {
+    pub(crate) fn damage(&mut self, in_block: bool, at: u64) {
+        let mut bytes: Vec<&mut u8> = match in_block {
+            false => self.shard.iter_mut().collect(),
             true => {
-                let held: usize = self.blocks.iter().map(|block| block.range.len()).sum();
-                let mut at = at % held.max(1);
-                let hit = self.blocks.iter().find_map(|block| match at.checked_sub(block.range.len()) {
-                    Some(rest) => {
-                        at = rest;
-                        None
-                    }
-                    None => Some(block.range.start + at),
-                });
-                return hit.into_iter().for_each(|hit| self.redundancy[hit] ^= 1);
+                let held = |at: &usize| self.blocks.iter().any(|block| block.range.contains(at));
+                self.redundancy
+                    .iter_mut()
+                    .enumerate()
+                    .filter(|(at, _)| held(at))
+                    .map(|(_, byte)| byte)
+                    .collect()
             }
-            false => &mut self.shard,
         };
         if !bytes.is_empty() {
-            let at = at % bytes.len();
-            bytes[at] ^= 1;
+            let byte = (at / 8) as usize % bytes.len();
+            *bytes[byte] ^= 1 << (at % 8);
         }
     }
 

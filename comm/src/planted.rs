@@ -4,7 +4,7 @@
 
 #[cfg(feature = "planted-bugs")]
 std::thread_local! {
-    static BUG: std::cell::Cell<&'static str> = const { std::cell::Cell::new("") };
+    static BUG: std::cell::Cell<(&'static str, u64)> = const { std::cell::Cell::new(("", 0)) };
 }
 
 /// The arbiter starts the next generation without waiting for all survivors.
@@ -19,13 +19,25 @@ pub const TAKES_LAST: &str = "takes the last message that fits";
 /// This thread has `bug` from now on; the empty name is none.
 #[cfg(feature = "planted-bugs")]
 pub fn plant(bug: &'static str) {
-    BUG.set(bug);
+    plant_at(bug, 0);
+}
+
+/// The same, at a place that a number tells.
+#[cfg(feature = "planted-bugs")]
+pub fn plant_at(bug: &'static str, number: u64) {
+    BUG.set((bug, number));
+}
+
+/// Where this thread has its bug.
+#[cfg(feature = "planted-bugs")]
+pub fn place() -> u64 {
+    BUG.get().1
 }
 
 /// Whether this thread has `bug`.
 #[cfg(feature = "planted-bugs")]
 pub fn has(bug: &str) -> bool {
-    BUG.get() == bug
+    BUG.get().0 == bug
 }
 
 /// This build has no bugs to plant.

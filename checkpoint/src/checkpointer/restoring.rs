@@ -54,8 +54,7 @@ impl Checkpointer {
         };
         #[cfg(feature = "planted-bugs")]
         if planted::has(DAMAGED_SHARD) || planted::has(DAMAGED_BLOCK) {
-            let at = epoch as usize * 7919 + world.rank() * 104_729;
-            self.current.store.variable_mut(epoch).damage(planted::has(DAMAGED_BLOCK), at);
+            self.current.store.variable_mut(epoch).damage(planted::has(DAMAGED_BLOCK), planted::place());
         }
         let (holds, planned) = (choice.holders[world.rank()], self.clock.now());
         let mut lost: Vec<Rank> = (0..world.total()).filter(|rank| !choice.holders[*rank]).collect();

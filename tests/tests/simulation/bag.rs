@@ -11,6 +11,7 @@ use ft_checkpoint::{Bag, Flow, Interval, Program, Protect, Protection, RestorePo
 use ft_comm::sim::{self, Config, Faults};
 use ft_comm::{CommError, OnFailure, Rank, World};
 
+use super::commit::of_either_kind;
 use super::{Choices, Course, checker, for_seeds};
 
 const TASKS: usize = 11;
@@ -90,6 +91,7 @@ fn check(seed: u64, on_failure: OnFailure) -> Result<Course, String> {
     let protection = Protection {
         scheme: scheme.parse().expect("a scheme"),
         interval: Interval::Steps(1 + choices.below(3)),
+        checkpoints: of_either_kind(seed),
     };
     let resumes = choices.below(2) == 0;
     let faults = Faults::kills(1 + choices.below(3) as u32, Duration::from_millis(40));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ft_checkpoint::checkpointer::{COMMITS_EARLY, FORGETS_STAGED};
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{
-    Field, Flow, Interval, Layout, Part, Program, Protect, Protection, Scheme, Walk, choose,
+    Checkpoints, Field, Flow, Interval, Layout, Part, Program, Protect, Protection, Scheme, Walk, choose,
 };
 use ft_comm::proto::arbiter::Event as ArbiterEvent;
 use ft_comm::sim::{self, Blow, Config, Fault, Faults, SimOutcome, Trigger};
@@ -131,10 +131,16 @@ fn cuts_forever(seed: u64) -> bool {
     seed % 3 > 1
 }
 
+/// With every other seed checkpoints go on behind the computation.
+pub(super) fn of_either_kind(seed: u64) -> Checkpoints {
+    if (seed >> 1).is_multiple_of(2) { Checkpoints::Blocking } else { Checkpoints::Asynchronous }
+}
+
 fn simulate(seed: u64, bug: &'static str) -> Outcome {
     let (scheme, ranks, parity) = job(seed);
     let mut choices = Choices(seed);
-    let protection = Protection { scheme, interval: Interval::Steps(1 + choices.below(4)) };
+    let interval = Interval::Steps(1 + choices.below(4));
+    let protection = Protection { scheme, interval, checkpoints: of_either_kind(seed) };
     let mut config = Config { parity, bug, ..Config::rough(seed, ranks) };
     config.faults = Faults {
         cuts: cuts(seed),
@@ -217,7 +223,11 @@ fn a_commit_that_dies_with_its_rank_is_given_up() {
             Fault { trigger: Trigger::AfterLoss { losses: 1, delay }, blow: Blow::Kill(vec![0, 1, 3]) };
         let mut config = Config { kills: vec!["3@step=1".parse().unwrap()], ..Config::rough(seed, 5) };
         config.faults.explicit = vec![second];
-        let protection = Protection { scheme: "neighbor:2".parse().unwrap(), interval: Interval::Steps(3) };
+        let protection = Protection {
+            scheme: "neighbor:2".parse().unwrap(),
+            interval: Interval::Steps(3),
+            checkpoints: Checkpoints::Blocking,
+        };
         let outcome = run(config, &protection);
         let decided = |event: &&ArbiterEvent| matches!(event, ArbiterEvent::Decided { .. });
         again += u64::from(checker::launcher(&outcome).filter(decided).count() == 3);

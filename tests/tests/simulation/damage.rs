@@ -3,7 +3,9 @@
 
 use ft_checkpoint::checkpointer::{DAMAGED_BLOCK, DAMAGED_SHARD};
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{Field, Flow, Interval, Part, Program, Protect, ProtectError, Protection, Walk};
+use ft_checkpoint::{
+    Checkpoints, Field, Flow, Interval, Part, Program, Protect, ProtectError, Protection, Walk,
+};
 use ft_comm::sim::{self, Config};
 use ft_comm::{CommError, World, planted};
 
@@ -13,9 +15,12 @@ use super::commit::{Numbers, Recurrence, answer};
 const RANKS: usize = 4;
 
 /// The recurrence, with damage in the memory of one rank from some step on.
+#[derive(Clone, Copy)]
 struct Damaged {
     rank: usize,
     how: &'static str,
+    /// Which bit.
+    at: u64,
 }
 
 impl Program for Damaged {
@@ -28,7 +33,7 @@ impl Program for Damaged {
 
     fn step(&mut self, state: &mut Numbers, world: &World, number: u64) -> Result<Flow, CommError> {
         let damaged = world.rank() == self.rank && world.generation() == 0 && number > 5;
-        planted::plant(if damaged { self.how } else { "" });
+        planted::plant_at(if damaged { self.how } else { "" }, self.at);
         Recurrence.step(state, world, number)
     }
 
@@ -37,12 +42,16 @@ impl Program for Damaged {
     }
 }
 
-/// Rank 3 is lost in step 9 while the memory of `rank` is damaged; the status of the job, and its answers.
-fn run(scheme: &str, rank: usize, how: &'static str) -> (i32, String, Option<Vec<Vec<u8>>>) {
-    let protection = Protection { scheme: scheme.parse().expect("a scheme"), interval: Interval::Steps(3) };
+/// Rank 3 is lost in step 9 while the memory of a rank is damaged; the status of the job, and its answers.
+fn run(scheme: &str, damage: Damaged) -> (i32, String, Option<Vec<Vec<u8>>>) {
+    let protection = Protection {
+        scheme: scheme.parse().expect("a scheme"),
+        interval: Interval::Steps(3),
+        checkpoints: Checkpoints::Blocking,
+    };
     let kills = vec!["3@step=9".parse().expect("a spec")];
     let outcome = sim::run(Config { kills, ..Config::calm(RANKS) }, |world| {
-        ft_checkpoint::run(world, protection.clone(), &mut Damaged { rank, how })
+        ft_checkpoint::run(world, protection.clone(), &mut { damage })
             .map(|_| ())
             .map_err(|error| error.to_string())
     });
@@ -87,8 +96,11 @@ impl Program for Count {
 #[test]
 fn a_replacement_of_another_build_ends_the_job() {
     for (other, due) in [(false, 0), (true, 1)] {
-        let protection =
-            Protection { scheme: "xor".parse().expect("a scheme"), interval: Interval::Steps(3) };
+        let protection = Protection {
+            scheme: "xor".parse().expect("a scheme"),
+            interval: Interval::Steps(3),
+            checkpoints: Checkpoints::Blocking,
+        };
         let kills = vec!["2@step=9".parse().expect("a spec")];
         let outcome = sim::run(Config { kills, ..Config::calm(RANKS) }, |world| {
             planted::plant(if other && world.is_replacement() { OTHER_BUILD } else { "" });
@@ -106,7 +118,7 @@ fn a_replacement_of_another_build_ends_the_job() {
 fn damage_within_the_tolerance_is_repaired() {
     for how in [DAMAGED_SHARD, DAMAGED_BLOCK] {
         for rank in 0..3 {
-            let (code, message, answers) = run("rs:2+2", rank, how);
+            let (code, message, answers) = run("rs:2+2", Damaged { rank, how, at: 0 });
             assert_eq!(code, 0, "{how} of rank {rank}: {message}");
             assert_eq!(answers, Some(answer(RANKS)), "{how} of rank {rank}");
         }
@@ -119,7 +131,7 @@ fn damage_beyond_the_tolerance_ends_the_job() {
     for how in [DAMAGED_SHARD, DAMAGED_BLOCK] {
         for rank in 0..3 {
             // Rank 1 has an empty state, so there is no shard of it to damage.
-            let (code, message, answers) = run("xor", rank, how);
+            let (code, message, answers) = run("xor", Damaged { rank, how, at: 0 });
             match code {
                 3 => {
                     assert!(message.contains(&format!("ranks {rank} and 3")), "{message}");
@@ -130,4 +142,30 @@ fn damage_beyond_the_tolerance_ends_the_job() {
         }
     }
     assert!(found >= 4, "the damage was seen {found} times only");
+}
+
+/// A survivor's data, copy or parity has a flipped bit: what is built from it is right, or nothing is.
+#[test]
+fn of_a_thousand_flipped_bits_none_gets_into_an_answer() {
+    let expected = answer(RANKS);
+    let (mut right, mut refused) = (0, 0);
+    for at in 0..1000u64 {
+        let scheme = ["neighbor", "neighbor:2", "xor", "rs:2+2", "rs:1+3"][at as usize % 5];
+        let how = [DAMAGED_SHARD, DAMAGED_BLOCK][at as usize / 5 % 2];
+        let damage =
+            Damaged { rank: at as usize / 10 % 3, how, at: at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20 };
+        let (code, message, answers) = run(scheme, damage);
+        match code {
+            0 => {
+                assert_eq!(answers.as_ref(), Some(&expected), "{scheme}, {how}, {}", damage.at);
+                right += 1;
+            }
+            _ => {
+                assert_eq!(code, 3, "{scheme}, {how}, {}: {message}", damage.at);
+                refused += 1;
+            }
+        }
+    }
+    // With one copy or parity block there is nothing left to put in the place of what is damaged.
+    assert!(right > 600 && refused > 100, "{right} right, {refused} refused");
 }

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use ft_checkpoint::checkpointer::KEEPS_OLD_LAYOUT;
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{Flow, Interval, Program, Protect, Protection, Redistribution, Share};
+use ft_checkpoint::{Checkpoints, Flow, Interval, Program, Protect, Protection, Redistribution, Share};
 use ft_comm::proto::arbiter::Event as ArbiterEvent;
 use ft_comm::sim::{self, Blow, Config, Fault, Faults, Trigger};
 use ft_comm::{CommError, OnFailure, Op, World, planted};
 
+use super::commit::of_either_kind;
 use super::{Choices, Course, checker, finds, for_seeds};
 
 const STEPS: u64 = 14;
@@ -117,6 +118,7 @@ fn check(seed: u64) -> Result<Course, String> {
     let protection = Protection {
         scheme: scheme.parse().expect("a scheme"),
         interval: Interval::Steps(1 + choices.below(4)),
+        checkpoints: of_either_kind(seed),
     };
     let together_max = 1 + choices.below(2) as usize;
     let kills = 1 + choices.below(4) as u32;
@@ -176,7 +178,11 @@ fn fewer_and_fewer_ranks_come_to_the_same_answer() {
 /// a new layout is committed: perhaps one of them hears of that and the other does not.
 fn check_link(seed: u64, bug: &'static str) -> Result<Course, String> {
     let mut choices = Choices(seed);
-    let protection = Protection { scheme: "rs:2+2".parse().expect("a scheme"), interval: Interval::Steps(3) };
+    let protection = Protection {
+        scheme: "rs:2+2".parse().expect("a scheme"),
+        interval: Interval::Steps(3),
+        checkpoints: Checkpoints::Blocking,
+    };
     let mut config = Config { on_failure: OnFailure::Shrink, ..Config::rough(seed, 4) };
     config.kills = vec!["3@step=5".parse().expect("a spec")];
     let delay = Duration::from_micros(500 + choices.below(12_000));
