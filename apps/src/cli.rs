@@ -83,6 +83,12 @@ pub(crate) struct Options {
     /// Whether the program waits until a checkpoint is committed, or for the copy of its state only
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Checkpoints::Blocking)]
     pub(crate) checkpoints: Checkpoints,
+    /// Let an asynchronous checkpoint encode at most SIZE of a rank's state a second, such as 200MiB
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::of_words)]
+    pub(crate) throttle: Option<u64>,
+    /// Let ranks look for damage in what they hold of the last checkpoint, behind the computation, and mend it with the next one
+    #[arg(long)]
+    pub(crate) scrub: bool,
     /// What happens when ranks are lost
     #[arg(long, value_name = "M", value_enum, default_value_t = OnFailure::Rebuild)]
     pub(crate) on_failure: OnFailure,
@@ -206,6 +212,11 @@ impl Options {
         }
         if self.launcher_exec.is_some() && self.hosts.is_none() && self.hostfile.is_none() {
             return Err("--launcher-exec starts things on hosts: name some with --hosts or --hostfile".into());
+        }
+        if self.throttle.is_some() && self.checkpoints == Checkpoints::Blocking {
+            return Err(
+                "--throttle is for --checkpoints asynchronous: nobody waits for a slower checkpoint".into()
+            );
         }
         // With parity ranks the size of the job depends on the number of groups, with a host file on what is in it; the
         // launcher checks then.
@@ -676,6 +687,11 @@ mod tests {
                 "ftrun bench collectives --output /no/such/folder/a",
                 "ftrun: --output: cannot write /no/such/folder/a: No such file or directory (os error 2)",
             ),
+            (
+                "ftrun --throttle 1MiB ./x",
+                "ftrun: --throttle is for --checkpoints asynchronous: nobody waits for a slower checkpoint",
+            ),
+            ("ftrun --checkpoints never ./x", "ftrun: invalid value 'never' for '--checkpoints <HOW>'"),
             ("ftrun --transport udp ./x", "ftrun: invalid value 'udp' for '--transport <T>'"),
             ("ftrun cg --poisson 4 --wait nap", "ftrun: invalid value 'nap' for '--wait <W>'"),
             ("ftrun bench", "ftrun: 'ftrun bench' requires a subcommand but one was not provided"),

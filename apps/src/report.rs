@@ -48,6 +48,7 @@ struct Checkpoints {
     seconds: f64,
     phases: CheckpointSeconds,
     memory_overhead: f64,
+    damaged: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -130,6 +131,7 @@ impl Report {
                 seconds: stats.seconds,
                 phases: stats.phases,
                 memory_overhead: stats.memory_overhead(),
+                damaged: stats.damaged,
             },
             failures: ending.failures.iter().map(failure).collect(),
             unfired: unfired().map(|(_, spec)| spec.clone()).collect(),
@@ -228,6 +230,10 @@ impl Report {
             count(committed, "checkpoint"),
             bytes(bytes_protected),
         ));
+        if self.checkpoints.damaged > 0 {
+            let times = count(self.checkpoints.damaged, "time");
+            line(format_args!("  found damaged in memory, and made again: {times}"));
+        }
         for said in app.lines(&self.result) {
             line(format_args!("  {said}"));
         }

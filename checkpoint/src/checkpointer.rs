@@ -5,6 +5,8 @@
 //! they meet messages. A failure at any point is an error of the call; then the survivors repair the world with
 //! [`Checkpointer::report`] and call [`Checkpointer::restore`] with the reports of all.
 
+use std::num::NonZero;
+
 use ft_comm::planted;
 use ft_comm::time::Clock;
 use ft_comm::{Communicator, World};
@@ -18,9 +20,11 @@ use crate::scheme::Scheme;
 use crate::stats::Stats;
 
 mod restoring;
+mod scrubbing;
 mod shrinking;
 mod staging;
 
+use scrubbing::Scrub;
 pub use shrinking::Share;
 use staging::{Phase, Staging};
 
@@ -47,6 +51,10 @@ pub const DAMAGED_SHARD: &str = "a bit of a shard flips";
 #[doc(hidden)]
 pub const DAMAGED_BLOCK: &str = "a bit of a redundant block flips";
 
+/// Damage to plant: a bit of what is held of the committed checkpoint flips behind the computation.
+#[doc(hidden)]
+pub const ROTS: &str = "a bit of the committed checkpoint flips";
+
 /// What a restore has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restored {
@@ -69,6 +77,10 @@ pub struct Checkpointer {
     clock: Clock,
     /// The checkpoint under way.
     staging: Option<(Phase, Staging)>,
+    /// Bytes a second.
+    throttle: Option<NonZero<u64>>,
+    /// How far a look for damage has come, if there is one.
+    scrub: Option<Scrub>,
     stats: Stats,
 }
 
@@ -102,6 +114,8 @@ impl Checkpointer {
             ledger: if world.generation() == 0 { Ledger::new(1) } else { Ledger::replacement(1) },
             clock: Clock::start(),
             staging: None,
+            throttle: None,
+            scrub: None,
             stats: Stats::default(),
         })
     }

@@ -49,6 +49,13 @@ impl AddAssign for Rebuilt {
     }
 }
 
+/// A part of the work, of so many; they are equal but for rounding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Round {
+    pub(crate) number: usize,
+    pub(crate) of: usize,
+}
+
 /// What the computations of schedules leave behind.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
@@ -93,20 +100,25 @@ impl Circle<'_> {
     }
 
     /// Starts to fill the redundant blocks that this member holds from the shards of all members, whose lengths are in
-    /// `metas`; the own shard is in the slot, whose buffers are away until it is done. Collective over all groups.
+    /// `metas`; the own shard is in the slot, whose buffers are away until it is done. Collective over all groups, and in as many
+    /// rounds on all of them; the last one ends with what [`Account::seal`] needs.
     ///
-    /// Every member sends its shard once, and as much as it holds for others `m - 1` times more.
+    /// In all rounds together every member sends its shard once, and as much as it holds for others `m - 1` times more.
     pub(crate) fn start_encoding(
         &self,
         slot: &mut Slot,
         metas: &[ShardMeta],
         account: &Rc<RefCell<Account>>,
+        Round { number, of }: Round,
     ) -> Result<PlanRequest<u8>, CheckpointError> {
         let lens = lens(metas);
         let view = self.view(&lens);
-        slot.begin_blocks(view.held());
-        let block = |stripe: usize| slot.block_range(stripe).expect("begun above");
-        let recipe = encoding(view, block, 0..view.segments());
+        if number == 0 {
+            slot.begin_blocks(view.held());
+        }
+        let block = |stripe: usize| slot.block_range(stripe).expect("begun in the first round");
+        let at = |number: usize| view.segments() * number / of;
+        let recipe = encoding(view, block, at(number)..at(number + 1));
         let schedule = schedule(recipe, account, self.clock);
         let (shard, redundancy) = slot.take();
         Ok(self.comm.start_schedule(&schedule, shard, redundancy)?)

@@ -116,6 +116,18 @@ impl Group {
         self.stripes[stripe].data.iter().map(chunk_len).max().unwrap_or(0)
     }
 
+    /// Returns the bytes that `member` keeps of one checkpoint of shards of these lengths: its own and its redundant blocks.
+    ///
+    /// With `k` data members and `m` blocks of stripes of equal shards of `S` bytes that is `S` and `m / k` of it with rotated
+    /// parity, `S` on a dedicated parity rank, and `S` for each copy that it holds. A rank keeps two checkpoints of the variable
+    /// part of its state and one of the constant part, beside the state itself; a segment or two of 256 KiB for each of its
+    /// partners come to that while it exchanges.
+    pub fn kept_bytes(&self, member: usize, shard_lens: &[usize]) -> usize {
+        let held = self.stripes.iter().enumerate().filter(|(_, stripe)| stripe.parity.contains(&member));
+        let blocks: usize = held.map(|(index, _)| self.block_len(index, shard_lens)).sum();
+        shard_lens.get(member).copied().unwrap_or(0) + blocks
+    }
+
     /// Returns how many more losses the group survives wherever they strike, with `lost` world ranks lost already;
     /// `None` if it is beyond tolerance.
     pub fn tolerance_left(&self, lost: &[usize]) -> Option<usize> {

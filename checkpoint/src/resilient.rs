@@ -8,6 +8,7 @@
 //! The loop ends with the job: a rank that dies before all ranks have agreed that all is done is repaired too.
 
 use std::error::Error;
+use std::num::NonZero;
 
 use ft_comm::time::{Clock, Time};
 use ft_comm::{CommError, Communicator, Membership, OnFailure, Rank, World};
@@ -67,6 +68,17 @@ pub struct Protection {
     pub interval: Interval,
     /// Whether the program waits for them.
     pub checkpoints: Checkpoints,
+    /// Bytes of a rank's state that an asynchronous checkpoint encodes a second, at most.
+    pub throttle: Option<NonZero<u64>>,
+    /// Whether ranks look for damage in what they hold, behind the computation.
+    pub scrub: bool,
+}
+
+impl Protection {
+    /// Blocking checkpoints with this scheme and interval, and no scrub.
+    pub fn new(scheme: Scheme, interval: Interval) -> Self {
+        Self { scheme, interval, checkpoints: Checkpoints::Blocking, throttle: None, scrub: false }
+    }
 }
 
 /// Whether a program waits for a checkpoint.
@@ -80,7 +92,7 @@ pub enum Checkpoints {
 }
 
 impl Protection {
-    /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--checkpoints`); without it, or with one rank, nothing is protected.
+    /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--checkpoints`, `--throttle`, `--scrub`); without it, or with one rank, nothing is protected.
     ///
     /// # Errors
     /// The launcher was told what this version does not know.
@@ -95,7 +107,9 @@ impl Protection {
             Some("asynchronous") => Checkpoints::Asynchronous,
             _ => Checkpoints::Blocking,
         };
-        Ok(Self { scheme, interval, checkpoints })
+        let throttle = world.setting("throttle").and_then(|text| text.parse().ok());
+        let scrub = world.setting("scrub").is_some();
+        Ok(Self { scheme, interval, checkpoints, throttle, scrub })
     }
 }
 
@@ -235,7 +249,11 @@ pub fn run<P: Program>(
     let refused = refusal::<P>(&world, &protection).map_or(Ok(()), |text| Err(CheckpointError::Unfit(text)));
     let checkpointer = refused.and_then(|()| Checkpointer::new(&world, protection.scheme.clone()));
     let checkpointer = match checkpointer {
-        Ok(checkpointer) => checkpointer,
+        Ok(mut checkpointer) => {
+            checkpointer.set_throttle(protection.throttle);
+            checkpointer.set_scrub(protection.scrub);
+            checkpointer
+        }
         Err(error) => {
             world.abort(2, error.to_string());
             return Err(RunError::Checkpoint(error));

@@ -22,6 +22,8 @@ pub struct Stats {
     pub kept_bytes: u64,
     /// What each restore took, in the order of their generations.
     pub restores: Vec<RestoreSeconds>,
+    /// How often something that this rank held was found damaged in memory, and made again.
+    pub damaged: u64,
     /// What of the scheme was given up, as ranks are missing.
     pub degraded: Option<String>,
 }
@@ -80,6 +82,7 @@ impl Stats {
             },
             state_bytes: self.state_bytes + other.state_bytes,
             kept_bytes: self.kept_bytes + other.kept_bytes,
+            damaged: self.damaged + other.damaged,
             degraded: self.degraded.or(other.degraded),
             restores,
         }

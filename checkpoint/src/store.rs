@@ -16,6 +16,7 @@ use std::ops::Range;
 use crc_fast::crc64_nvme;
 
 use crate::error::StoreError;
+use crate::region::Part;
 
 /// Blocks begin at multiples of this, a line of the cache.
 const BLOCK_ALIGN: usize = 64;
@@ -221,6 +222,19 @@ impl Slot {
         Ok(())
     }
 
+    /// Returns piece `at` of what is held here, the shard first and then the blocks, with the checksum that it has to have; none
+    /// beyond the last one, or if the slot is not sealed.
+    pub(crate) fn piece(&self, at: usize) -> Option<(&[u8], u64)> {
+        if !self.sealed {
+            return None;
+        }
+        match (at.checked_sub(1), self.members.get(self.member)) {
+            (None, Some(own)) => Some((&self.shard, own.crc)),
+            (None, None) => Some((&[], crc64_nvme(&[]))),
+            (Some(at), _) => self.blocks.get(at).map(|b| (&self.redundancy[b.range.clone()], b.crc)),
+        }
+    }
+
     /// Returns what is known of the shards of all members; empty unless sealed.
     pub fn members(&self) -> &[ShardMeta] {
         &self.members
@@ -354,6 +368,14 @@ impl Store {
     /// Returns the slot that the variable part uses at `epoch`, to be filled: it may still hold `epoch - 2`.
     pub fn variable_mut(&mut self, epoch: u32) -> &mut Slot {
         &mut self.variable[epoch as usize % 2]
+    }
+
+    /// Returns the slot of a part at `epoch`, to be filled.
+    pub(crate) fn slot_mut(&mut self, part: Part, epoch: u32) -> &mut Slot {
+        match part {
+            Part::Constant => self.constant_mut(),
+            Part::Variable => self.variable_mut(epoch),
+        }
     }
 
     /// Returns the bytes of all shards and held blocks.

@@ -82,6 +82,7 @@ impl Checkpointer {
                 self.current.store.constant().verify_shard()?;
                 self.current.store.variable(epoch).verify_shard()?;
             }
+            self.stats.damaged += u64::from(damaged.contains(&world.rank()) && !lost.contains(&world.rank()));
             lost = damaged;
         }
         self.ledger.apply(Event::Restored(epoch))?;

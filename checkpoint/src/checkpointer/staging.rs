@@ -5,22 +5,27 @@
 //! collective do; the next one is started in [`Checkpointer::progress`]. A blocking checkpoint waits for each of them instead.
 
 use std::cell::RefCell;
+use std::num::NonZero;
 use std::rc::Rc;
 use std::time::Duration;
 
 use ft_comm::planted;
 use ft_comm::time::Time;
-use ft_comm::{CollectiveRequest, CommError, Op, PlanRequest, World};
+use ft_comm::{CollectiveRequest, CommError, Op, PlanRequest, Rank, World};
 
 use super::{COMMITS_EARLY, Checkpointer};
 use crate::error::{CheckpointError, ProtectError};
-use crate::exchange::{Account, Circle};
+use crate::exchange::{Account, Circle, Round};
+use crate::layout::Group;
 use crate::placement::Placement;
 use crate::protocol::Event;
 use crate::region::{Part, Protect, fingerprint, save_with_crc};
 use crate::scheme::Scheme;
 use crate::stats::CheckpointSeconds;
 use crate::store::{ShardMeta, Slot};
+
+/// Time of a round of a throttled exchange.
+const ROUND: Duration = Duration::from_millis(50);
 
 /// A checkpoint under way.
 pub(super) struct Staging {
@@ -41,11 +46,22 @@ pub(super) struct Staging {
     held: Duration,
 }
 
+impl Staging {
+    fn meta(&self, rank: Rank, part: Part) -> ShardMeta {
+        self.metas[rank][usize::from(part == Part::Variable)]
+    }
+
+    /// Of the members of a group that have a shard.
+    fn metas_of(&self, group: &Group, part: Part) -> Vec<ShardMeta> {
+        group.members[..group.computing].iter().map(|rank| self.meta(*rank, part)).collect()
+    }
+}
+
 /// The operation that is not done yet.
 pub(super) enum Phase {
     Sharing(CollectiveRequest<u8>),
-    /// Of the constant part (true) or the variable one; none where there is no group.
-    Encoding(bool, Option<PlanRequest<u8>>),
+    /// Of a part of the state; no request where there is no group.
+    Encoding(Part, Round, Option<PlanRequest<u8>>),
     Voting(CollectiveRequest<u8>),
     Committing,
 }
@@ -97,7 +113,8 @@ impl Checkpointer {
 
         let copied_at = self.clock.now();
         reach(world, epoch, "encode")?;
-        let mine: Vec<u8> = [constant, variable].iter().flat_map(|meta| meta.to_bytes()).collect();
+        let mut mine = vec![u8::from(self.has_found_damage())];
+        mine.extend([constant, variable].iter().flat_map(|meta| meta.to_bytes()));
         let phase = Phase::Sharing(self.comm.iallgather(&mine)?);
         let held = self.clock.now().since(started);
         let (metas, account) = (vec![], Rc::default());
@@ -123,6 +140,7 @@ impl Checkpointer {
     /// # Errors
     /// A failure, or a rank could not write down its state; the checkpoint before is whole.
     pub fn progress(&mut self, world: &World) -> Result<bool, CheckpointError> {
+        self.scrub_some();
         self.go_on(world, false)
     }
 
@@ -132,6 +150,12 @@ impl Checkpointer {
     /// As [`Checkpointer::progress`].
     pub fn wait(&mut self, world: &World) -> Result<(), CheckpointError> {
         self.go_on(world, true).map(|_| ())
+    }
+
+    /// From now on an asynchronous checkpoint encodes at most so many bytes of a rank's state a second; none: as fast as it can.
+    /// A program that waits for it waits no longer for that. The same on all ranks.
+    pub fn set_throttle(&mut self, bytes_per_second: Option<NonZero<u64>>) {
+        self.throttle = bytes_per_second;
     }
 
     /// Whether everything that was begun is committed.
@@ -146,8 +170,10 @@ impl Checkpointer {
             let is_done = waits
                 || match &mut phase {
                     Phase::Sharing(request) | Phase::Voting(request) => request.is_done()?,
-                    Phase::Encoding(_, Some(request)) => request.is_done()?,
-                    Phase::Encoding(_, None) | Phase::Committing => true,
+                    Phase::Encoding(_, round, Some(request)) => {
+                        self.may_go_on(&staging, *round) && request.is_done()?
+                    }
+                    Phase::Encoding(_, _, None) | Phase::Committing => true,
                 };
             if !is_done {
                 staging.held += self.clock.now().since(entered);
@@ -157,16 +183,31 @@ impl Checkpointer {
             let epoch = staging.epoch;
             phase = match phase {
                 Phase::Sharing(request) => {
-                    let all: Vec<ShardMeta> = ShardMeta::read_all(&request.wait()?).collect();
-                    staging.metas = all.as_chunks().0.to_vec();
+                    let mut damaged = vec![];
+                    for (rank, said) in request.wait()?.chunks(1 + 2 * ShardMeta::BYTES).enumerate() {
+                        damaged.extend((said[0] != 0).then_some(rank));
+                        let metas: Vec<ShardMeta> = ShardMeta::read_all(&said[1..]).collect();
+                        staging.metas.extend_from_slice(metas.as_chunks().0);
+                    }
+                    if !damaged.is_empty() {
+                        self.mend(&damaged)?;
+                    }
                     reach(world, epoch, "exchange")?;
-                    let constant = staging.first;
-                    Phase::Encoding(constant, self.start_encoding(constant, &staging)?)
+                    let part = if staging.first { Part::Constant } else { Part::Variable };
+                    let round = Round { number: 0, of: self.rounds(&staging) };
+                    Phase::Encoding(part, round, self.start_encoding(part, round, &staging)?)
                 }
-                Phase::Encoding(constant, request) => {
-                    self.finish_encoding(constant, request, &staging)?;
-                    if constant {
-                        Phase::Encoding(false, self.start_encoding(false, &staging)?)
+                Phase::Encoding(part, Round { number, of }, request) => {
+                    let is_last = number + 1 == of;
+                    self.finish_encoding(part, is_last, request, &staging)?;
+                    let next = match part {
+                        _ if !is_last => Some((part, number + 1)),
+                        Part::Constant => Some((Part::Variable, 0)),
+                        Part::Variable => None,
+                    };
+                    if let Some((part, number)) = next {
+                        let round = Round { number, of };
+                        Phase::Encoding(part, round, self.start_encoding(part, round, &staging)?)
                     } else {
                         staging.exchanged_at = self.clock.now();
                         Phase::Voting(self.start_vote(world, &staging)?)
@@ -197,46 +238,60 @@ impl Checkpointer {
         }
     }
 
+    /// In how many rounds the exchange is done; the same on all ranks.
+    fn rounds(&self, staging: &Staging) -> usize {
+        let Some(throttle) = self.throttle else { return 1 };
+        let longest = staging.metas.iter().flatten().map(|meta| meta.len).max().unwrap_or(0);
+        let each = (throttle.get() as f64 * ROUND.as_secs_f64()).max(1.0);
+        (longest as f64 / each).ceil().max(1.0) as usize
+    }
+
+    /// Whether this round has had its time.
+    fn may_go_on(&self, staging: &Staging, round: Round) -> bool {
+        let due = ROUND * u32::try_from(round.number + 1).unwrap_or(u32::MAX);
+        round.of == 1 || self.clock.now().since(staging.copied_at) >= due
+    }
+
     /// Starts to encode one part over the group. Without a group there is only the own copy, in memory and perhaps on disk.
     fn start_encoding(
         &mut self,
-        constant: bool,
+        part: Part,
+        round: Round,
         staging: &Staging,
     ) -> Result<Option<PlanRequest<u8>>, CheckpointError> {
         let Placement { store, home, .. } = self.next.as_mut().unwrap_or(&mut self.current);
-        let slot = if constant { store.constant_mut() } else { store.variable_mut(staging.epoch) };
-        let part = usize::from(!constant);
+        let slot = store.slot_mut(part, staging.epoch);
         let Some((group, code, me)) = home else {
-            let own = staging.metas[self.comm.rank()][part];
-            if let Some(disk) = &self.disk {
-                disk.stage((!constant).then_some(staging.epoch), own, slot.shard())?;
+            let own = staging.meta(self.comm.rank(), part);
+            if round.number == 0 {
+                if let Some(disk) = &self.disk {
+                    disk.stage((part == Part::Variable).then_some(staging.epoch), own, slot.shard())?;
+                }
+                slot.seal(&[own])?;
             }
-            slot.seal(&[own])?;
             return Ok(None);
         };
-        let metas: Vec<ShardMeta> =
-            group.members[..group.computing].iter().map(|rank| staging.metas[*rank][part]).collect();
         let circle = Circle { comm: &self.comm, group, code: &**code, me: *me, clock: self.clock };
-        circle.start_encoding(slot, &metas, &staging.account).map(Some)
+        circle.start_encoding(slot, &staging.metas_of(group, part), &staging.account, round).map(Some)
     }
 
     fn finish_encoding(
         &mut self,
-        constant: bool,
+        part: Part,
+        is_last: bool,
         request: Option<PlanRequest<u8>>,
         staging: &Staging,
     ) -> Result<(), CheckpointError> {
         let Placement { store, home, .. } = self.next.as_mut().unwrap_or(&mut self.current);
         let (Some(request), Some((group, ..))) = (request, home) else { return Ok(()) };
-        let slot = if constant { store.constant_mut() } else { store.variable_mut(staging.epoch) };
+        let slot = store.slot_mut(part, staging.epoch);
         slot.put_back(request.wait()?);
-        let part = usize::from(!constant);
-        let metas: Vec<ShardMeta> =
-            group.members[..group.computing].iter().map(|rank| staging.metas[*rank][part]).collect();
-        let sealing = self.clock.now();
-        let account = std::mem::take(&mut *staging.account.borrow_mut());
-        account.seal(slot, group, &metas)?;
-        staging.account.borrow_mut().computing = account.computing + self.clock.now().since(sealing);
+        if is_last {
+            let sealing = self.clock.now();
+            let account = std::mem::take(&mut *staging.account.borrow_mut());
+            account.seal(slot, group, &staging.metas_of(group, part))?;
+            staging.account.borrow_mut().computing = account.computing + self.clock.now().since(sealing);
+        }
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 //! The programs are built once, with the profile of this test. Every job has a time limit, is reaped whatever
 //! happens, and must not leave a process behind.
 
+mod asynchronous;
 mod bench;
 mod collectives;
 mod common;
@@ -15,6 +16,7 @@ mod kills;
 mod lifecycle;
 mod limits;
 mod many_ranks;
+mod memory;
 mod messages;
 mod montecarlo;
 mod network;

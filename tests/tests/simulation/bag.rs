@@ -89,9 +89,8 @@ fn check(seed: u64, on_failure: OnFailure) -> Result<Course, String> {
     let (scheme, ranks) =
         [("xor", 3), ("rs:2+2", 4), ("neighbor:1", 2), ("rs:3+2", 5)][choices.below(4) as usize];
     let protection = Protection {
-        scheme: scheme.parse().expect("a scheme"),
-        interval: Interval::Steps(1 + choices.below(3)),
         checkpoints: of_either_kind(seed),
+        ..Protection::new(scheme.parse().expect("a scheme"), Interval::Steps(1 + choices.below(3)))
     };
     let resumes = choices.below(2) == 0;
     let faults = Faults::kills(1 + choices.below(3) as u32, Duration::from_millis(40));

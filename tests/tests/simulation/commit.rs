@@ -140,7 +140,7 @@ fn simulate(seed: u64, bug: &'static str) -> Outcome {
     let (scheme, ranks, parity) = job(seed);
     let mut choices = Choices(seed);
     let interval = Interval::Steps(1 + choices.below(4));
-    let protection = Protection { scheme, interval, checkpoints: of_either_kind(seed) };
+    let protection = Protection { checkpoints: of_either_kind(seed), ..Protection::new(scheme, interval) };
     let mut config = Config { parity, bug, ..Config::rough(seed, ranks) };
     config.faults = Faults {
         cuts: cuts(seed),
@@ -223,11 +223,7 @@ fn a_commit_that_dies_with_its_rank_is_given_up() {
             Fault { trigger: Trigger::AfterLoss { losses: 1, delay }, blow: Blow::Kill(vec![0, 1, 3]) };
         let mut config = Config { kills: vec!["3@step=1".parse().unwrap()], ..Config::rough(seed, 5) };
         config.faults.explicit = vec![second];
-        let protection = Protection {
-            scheme: "neighbor:2".parse().unwrap(),
-            interval: Interval::Steps(3),
-            checkpoints: Checkpoints::Blocking,
-        };
+        let protection = Protection::new("neighbor:2".parse().unwrap(), Interval::Steps(3));
         let outcome = run(config, &protection);
         let decided = |event: &&ArbiterEvent| matches!(event, ArbiterEvent::Decided { .. });
         again += u64::from(checker::launcher(&outcome).filter(decided).count() == 3);

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use ft_checkpoint::{Checkpoints, Interval, Protection};
+use ft_checkpoint::{Interval, Protection};
 use ft_comm::proto::arbiter::Event as ArbiterEvent;
 use ft_comm::sim::{self, Blow, Config, Fault, SimOutcome, Trigger};
 use ft_comm::time::Time;
@@ -172,11 +172,7 @@ fn of_stage(
     most.extend((!before.is_empty()).then_some(2));
     most.extend((column == Column::TwoInTurn).then_some(3));
     // Any three of five may be lost.
-    let protection = Protection {
-        scheme: "rs:2+3".parse().expect("a scheme"),
-        interval: Interval::Steps(3),
-        checkpoints: Checkpoints::Blocking,
-    };
+    let protection = Protection::new("rs:2+3".parse().expect("a scheme"), Interval::Steps(3));
     let outcome = sim::run(config, |world| {
         ft_checkpoint::run(world, protection.clone(), &mut Recurrence)
             .map(|_| ())

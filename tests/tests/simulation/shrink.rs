@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ft_checkpoint::checkpointer::KEEPS_OLD_LAYOUT;
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{Checkpoints, Flow, Interval, Program, Protect, Protection, Redistribution, Share};
+use ft_checkpoint::{Flow, Interval, Program, Protect, Protection, Redistribution, Share};
 use ft_comm::proto::arbiter::Event as ArbiterEvent;
 use ft_comm::sim::{self, Blow, Config, Fault, Faults, Trigger};
 use ft_comm::{CommError, OnFailure, Op, World, planted};
@@ -116,9 +116,8 @@ fn check(seed: u64) -> Result<Course, String> {
     let mut choices = Choices(seed);
     let (scheme, ranks, tolerance) = JOBS[choices.below(JOBS.len() as u64) as usize];
     let protection = Protection {
-        scheme: scheme.parse().expect("a scheme"),
-        interval: Interval::Steps(1 + choices.below(4)),
         checkpoints: of_either_kind(seed),
+        ..Protection::new(scheme.parse().expect("a scheme"), Interval::Steps(1 + choices.below(4)))
     };
     let together_max = 1 + choices.below(2) as usize;
     let kills = 1 + choices.below(4) as u32;
@@ -178,11 +177,7 @@ fn fewer_and_fewer_ranks_come_to_the_same_answer() {
 /// a new layout is committed: perhaps one of them hears of that and the other does not.
 fn check_link(seed: u64, bug: &'static str) -> Result<Course, String> {
     let mut choices = Choices(seed);
-    let protection = Protection {
-        scheme: "rs:2+2".parse().expect("a scheme"),
-        interval: Interval::Steps(3),
-        checkpoints: Checkpoints::Blocking,
-    };
+    let protection = Protection::new("rs:2+2".parse().expect("a scheme"), Interval::Steps(3));
     let mut config = Config { on_failure: OnFailure::Shrink, ..Config::rough(seed, 4) };
     config.kills = vec!["3@step=5".parse().expect("a spec")];
     let delay = Duration::from_micros(500 + choices.below(12_000));
