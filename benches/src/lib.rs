@@ -3,6 +3,7 @@
 //!
 //! `README.md` says how to run them and what the numbers mean.
 
+pub mod advice;
 pub mod codes;
 pub mod collectives;
 pub mod harness;

@@ -32,6 +32,7 @@ pub mod checkpointer;
 pub mod disk;
 pub mod error;
 mod exchange;
+pub mod interval;
 pub mod layout;
 mod pace;
 mod placement;
@@ -42,6 +43,7 @@ pub mod resilient;
 pub mod scheme;
 pub mod stats;
 pub mod store;
+mod trial;
 mod worker;
 
 pub use bag::Bag;
@@ -52,7 +54,7 @@ pub use error::{
     StoreError,
 };
 pub use layout::{CodeSpec, Group, Layout, Stripe};
-pub use pace::Interval;
+pub use pace::{Interval, IntervalReport};
 pub use protocol::{Choice, Event, Ledger, Report, State, choose};
 pub use redistribution::Redistribution;
 #[doc(hidden)]
