@@ -419,13 +419,11 @@ pub(crate) fn parse(argv: &[OsString]) -> Result<Asked, Stop> {
         let argv = std::iter::once(nothing_before(ADVISE, before)?).chain(args);
         let advise = Advise::try_parse_from(argv).map_err(stop)?;
         advise.check().map_err(|complaint| Stop::usage(&complaint, ADVISE_HINT))?;
-        return match parse(&advise.job())? {
-            Asked::Job(_) => Ok(Asked::Advise(Box::new(advise))),
-            Asked::Bench(_) | Asked::Advise(_) | Asked::Picture(_) => {
-                let complaint = format!("'{}' is no program", advise.program());
-                Err(Stop::usage(&complaint, ADVISE_HINT))
-            }
-        };
+        if [BENCH, ADVISE, PICTURE].contains(&&*advise.program()) {
+            let complaint = format!("'{}' is no program that could be measured", advise.program());
+            return Err(Stop::usage(&complaint, ADVISE_HINT));
+        }
+        return parse(&advise.job()).map(|_| Asked::Advise(Box::new(advise)));
     }
     if name == PICTURE {
         let argv = std::iter::once(nothing_before(PICTURE, before)?).chain(args);

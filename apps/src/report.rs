@@ -256,10 +256,10 @@ fn chosen(interval: &IntervalReport) -> Option<String> {
     let IntervalReport { steps, work_s, checkpoint_s, failures, mtbf_s, .. } = interval;
     let mtbf_s = mtbf_s.filter(|_| interval.chosen == "auto")?;
     Some(format!(
-        "interval auto: a checkpoint after {}, {work_s:.3} s of work, as one takes {:.1} ms and {} make it one in {mtbf_s:.1} s",
+        "interval auto: a checkpoint every {}, {work_s:.3} s of work, since one takes {:.1} ms and a failure is expected every \
+         {mtbf_s:.1} s ({failures} so far)",
         count(*steps, "step"),
-        checkpoint_s * 1e3,
-        count(*failures, "failure")
+        checkpoint_s * 1e3
     ))
 }
 

@@ -7,6 +7,7 @@ pub mod advice;
 pub mod codes;
 pub mod collectives;
 pub mod harness;
+pub mod intervals;
 pub mod messages;
 pub mod recovery;
 pub mod ulfm;

@@ -50,6 +50,8 @@ pub struct Advice {
     pub step_s: f64,
     /// Bytes of protected state of a rank, on average.
     pub state_bytes: f64,
+    /// Bytes of memory that a rank needs beside its state without protection: a copy to go back to.
+    pub unprotected_bytes: f64,
     /// Losses at once that are to be survived.
     pub survive: usize,
     /// By scheme, as they were ordered.
@@ -94,6 +96,7 @@ pub(crate) fn judge(order: &AdviceOrder, steps: &Seen, seen: &[Vec<Seen>]) -> Ad
         steps: steps.steps,
         step_s: steps.step_s,
         state_bytes: steps.state_bytes as f64 / ranks,
+        unprotected_bytes: steps.kept_bytes as f64 / ranks,
         survive: order.survive,
         recommended: best.map(|best| best.scheme.clone()),
         reason,

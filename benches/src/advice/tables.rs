@@ -4,7 +4,7 @@ use ft_figures::Table;
 
 use super::judgement::{Advice, Candidate, Outlook};
 use super::order::is_disk;
-use crate::recovery::{NO_BREAK, mib, ms, percent, span, table_text};
+use crate::recovery::{NO_BREAK, mib, ms, span, table_text};
 
 impl Advice {
     /// A table for a terminal, and the recommendation.
@@ -43,11 +43,14 @@ impl Advice {
             ];
             start.into_iter().chain(outlook.iter().map(cell)).collect()
         };
-        Table { header, rows: self.candidates.iter().map(row).collect() }
+        let none = ["0", "none", &format!("+ {}", mib(self.unprotected_bytes)), "-", "-"].map(str::to_owned);
+        let none = none.into_iter().chain(mtbfs.iter().map(|_| "from the start".to_owned())).collect();
+        Table { header, rows: std::iter::once(none).chain(self.candidates.iter().map(row)).collect() }
     }
 }
 
 fn cell(outlook: &Outlook) -> String {
-    let overhead = if outlook.overhead < 10.0 { percent(outlook.overhead) } else { "> 1000\u{a0}%".into() };
-    format!("{}, {overhead}", span(outlook.interval_s))
+    let percent = outlook.overhead * 100.0;
+    let overhead = if percent < 1000.0 { format!("{percent:.2}") } else { "> 1000".into() };
+    format!("{}, {overhead}{NO_BREAK}%", span(outlook.interval_s))
 }
