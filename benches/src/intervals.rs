@@ -32,6 +32,9 @@ pub struct Order {
 pub struct Round {
     /// Seconds of the undisturbed run.
     pub undisturbed_s: f64,
+    /// Seconds that it would have taken if its steps had been as long as those of the run with failures, where the program
+    /// says how long they were: what else the machine did meanwhile is not in the difference.
+    pub alike_s: Option<f64>,
     /// Seconds of the one with failures.
     pub disturbed_s: f64,
     /// Failures that happened.
@@ -56,15 +59,25 @@ impl Round {
         self.disturbed_s / self.undisturbed_s - 1.0
     }
 
+    /// Seconds beyond an undisturbed run with steps of the same length, as a share of it.
+    pub fn measured_alike(&self) -> Option<f64> {
+        self.alike_s.map(|alike_s| self.disturbed_s / alike_s - 1.0)
+    }
+
     /// The same by the model, which is told how many failures there were and what they cost each.
     pub fn modelled(&self) -> f64 {
         let costs = Costs { checkpoint_s: self.checkpoint_s, recovery_s: self.recovery_s };
         costs.seconds_with(self.failures, self.undisturbed_s, self.interval_s) / self.undisturbed_s - 1.0
     }
 
-    /// How many times as long as an undisturbed run takes is by the model what was measured.
+    /// What was measured as a multiple of what the model says.
     pub fn ratio(&self) -> f64 {
         self.measured() / self.modelled()
+    }
+
+    /// The same beside steps of the same length.
+    pub fn ratio_alike(&self) -> Option<f64> {
+        self.measured_alike().map(|measured| measured / self.modelled())
     }
 }
 
@@ -76,12 +89,14 @@ impl fmt::Display for Round {
         write!(
             f,
             "| {undisturbed_s:.1} | {disturbed_s:.1} | {failures} | {checkpoints} | {interval_s:.3} | {:.1} | {:.1} | \
-             {mtbf_s:.2} | {again_s:.1} | {:.1} % | {:.1} % | {:.2} |",
+             {mtbf_s:.2} | {again_s:.1} | {:.1} % | {:.1} % | {:.2} | {:.1} % | {:.2} |",
             self.checkpoint_s * 1e3,
             self.recovery_s * 1e3,
             self.measured() * 100.0,
             self.modelled() * 100.0,
-            self.ratio()
+            self.ratio(),
+            self.measured_alike().unwrap_or(f64::NAN) * 100.0,
+            self.ratio_alike().unwrap_or(f64::NAN)
         )
     }
 }
@@ -89,7 +104,8 @@ impl fmt::Display for Round {
 /// The head of a table of rounds in Markdown.
 pub const HEADER: &str = "\
 | undisturbed [s] | with failures [s] | failures | checkpoints | interval [s] | checkpoint [ms] | recovery [ms] | MTBF estimated [s] | \
-done again [s] | overhead | model | ratio |\n|---|---|---|---|---|---|---|---|---|---|---|---|";
+done again [s] | overhead | model | ratio | overhead, steps alike | ratio, steps alike |\n\
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|";
 
 #[derive(Deserialize)]
 struct Report {
@@ -102,6 +118,9 @@ struct Report {
 #[derive(Deserialize)]
 struct Answer {
     answer_hash: String,
+    /// How many there were and the mean length of all of them, those that were done again included; of `load`.
+    steps: Option<u64>,
+    step_seconds: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -152,8 +171,11 @@ fn judge(undisturbed: &Report, disturbed: &Report) -> Option<Round> {
         parts.into_iter().flatten().sum::<f64>()
     };
     let steps_lost: u64 = failures.iter().map(|failure| failure.steps_lost).sum();
+    let work_s = |report: &Report| Some(report.result.steps? as f64 * report.result.step_seconds?);
+    let alike_s = || Some(undisturbed.elapsed_s - work_s(undisturbed)? + work_s(disturbed)?);
     Some(Round {
         undisturbed_s: undisturbed.elapsed_s,
+        alike_s: alike_s(),
         disturbed_s: disturbed.elapsed_s,
         failures: failures.len(),
         checkpoints: disturbed.checkpoints.committed,
@@ -180,8 +202,8 @@ mod tests {
     #[test]
     fn a_round_by_hand() {
         let read = |text: &str| serde_json::from_str::<Report>(text).unwrap();
-        let plain = r#"{"elapsed_s":10.0,"result":{"answer_hash":"a"},"failures":[],"checkpoints":{"committed":1,"interval":null}}"#;
-        let struck = r#"{"elapsed_s":18.0,"result":{"answer_hash":"a"},
+        let plain = r#"{"elapsed_s":10.0,"result":{"answer_hash":"a","steps":90,"step_seconds":0.1},"failures":[],"checkpoints":{"committed":1,"interval":null}}"#;
+        let struck = r#"{"elapsed_s":18.0,"result":{"answer_hash":"a","steps":90,"step_seconds":0.11},
             "failures":[{"detect_s":0.25,"repair_s":0.5,"restore_s":0.25,"steps_lost":3},
                         {"detect_s":null,"repair_s":0.5,"restore_s":0.5,"steps_lost":1}],
             "checkpoints":{"committed":6,"interval":{"chosen":"auto","steps":20,"work_s":2.0,"step_s":0.1,"checkpoint_s":0.5,
@@ -192,6 +214,8 @@ mod tests {
         // 5 checkpoints of 0.5 s, 2 failures of 1 + 2.5 / 2 s: 7 s more.
         assert!((round.modelled() - 0.7).abs() < 1e-9 && (round.measured() - 0.8).abs() < 1e-9);
         assert!((round.ratio() - 0.8 / 0.7).abs() < 1e-9);
+        // 1 s outside of the steps, 9.9 s in them.
+        assert!((round.measured_alike().unwrap() - (18.0 / 10.9 - 1.0)).abs() < 1e-9);
         assert!(judge(&read(plain), &read(plain)).is_none());
     }
 }

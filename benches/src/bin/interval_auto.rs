@@ -45,10 +45,12 @@ fn main() -> ExitCode {
         }
         let middle = |of: fn(&Round) -> f64| Spread::of(all.iter().map(of)).median;
         println!(
-            "\nMedians: overhead {:.1} %, by the model {:.1} %, ratio {:.2}.",
+            "\nMedians: overhead {:.1} %, by the model {:.1} %, ratio {:.2}; beside steps of the same length {:.1} %, ratio {:.2}.",
             middle(Round::measured) * 100.0,
             middle(Round::modelled) * 100.0,
-            middle(Round::ratio)
+            middle(Round::ratio),
+            middle(|round| round.measured_alike().unwrap_or(f64::NAN)) * 100.0,
+            middle(|round| round.ratio_alike().unwrap_or(f64::NAN))
         );
         Ok(())
     })
