@@ -167,7 +167,8 @@ fn print(text: &str) -> Result<(), String> {
     std::io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
 }
 
-fn show(bar: &ProgressBar, progress: &Progress) {
+/// Shows on a terminal how far a measurement is.
+pub(crate) fn show(bar: &ProgressBar, progress: &Progress) {
     let left = progress.left.as_secs();
     let left = if left < 90 { format!("{left} s") } else { format!("{} min", (left + 30) / 60) };
     bar.set_length(progress.total as u64);

@@ -20,6 +20,7 @@ use ft_comm::fault::{self, CutSpec, KillSpec, SlowSpec};
 use ft_comm::launch::HostList;
 use ft_comm::transport::{Carrier, Waiting};
 
+use crate::advise::Advise;
 use crate::app::{App, BUNDLED, Bundled};
 use crate::bench::Bench;
 use crate::picture::Picture;
@@ -28,6 +29,9 @@ const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], x
 
 const HOSTS_HELP: &str =
     "Run on these hosts: NAME[:SLOTS],... (default: this one); ranks fill the slots of one after the other";
+
+/// The interval that follows what is measured.
+const AUTO: &str = "auto";
 
 /// Exit status for bad usage or input.
 const USAGE: u8 = 2;
@@ -39,6 +43,8 @@ pub(crate) enum Asked {
     Job(Box<Invocation>),
     /// Measurements, which start jobs of their own.
     Bench(Bench),
+    /// What is best for a program.
+    Advise(Box<Advise>),
     /// A picture of a file.
     Picture(Box<Picture>),
 }
@@ -77,9 +83,6 @@ pub(crate) struct Options {
     /// Take a checkpoint every N steps
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     pub(crate) every: usize,
-    /// Take a checkpoint about every SECONDS instead
-    #[arg(long, value_name = "SECONDS", value_parser = positive, conflicts_with = "every")]
-    pub(crate) interval: Option<f64>,
     /// Whether the program waits until a checkpoint is committed, or for the copy of its state only
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Checkpoints::Blocking)]
     pub(crate) checkpoints: Checkpoints,
@@ -89,6 +92,19 @@ pub(crate) struct Options {
     /// Let ranks look for damage in what they hold of the last checkpoint, behind the computation, and mend it with the next one
     #[arg(long)]
     pub(crate) scrub: bool,
+    /// Take a checkpoint about every SECONDS instead, or with 'auto' as often as is best for what checkpoints are measured to
+    /// take and how often the job has failed so far (Daly's optimum)
+    #[arg(long, value_name = "SECONDS|auto", value_parser = interval, conflicts_with = "every")]
+    pub(crate) interval: Option<String>,
+    /// Seconds between two failures of the job, as expected beforehand, for --interval auto; weighs as half a failure
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    expect_mtbf: Option<f64>,
+    /// End with the first checkpoint after so many seconds, without an answer
+    #[arg(long, hide = true, value_name = "SECONDS", value_parser = positive)]
+    trial_seconds: Option<f64>,
+    /// End with the first checkpoint after so many steps, without an answer
+    #[arg(long, hide = true, value_name = "N", value_parser = at_least_one)]
+    trial_steps: Option<usize>,
     /// What happens when ranks are lost
     #[arg(long, value_name = "M", value_enum, default_value_t = OnFailure::Rebuild)]
     pub(crate) on_failure: OnFailure,
@@ -190,6 +206,23 @@ impl Options {
         self.scheme.as_deref().unwrap_or(default)
     }
 
+    /// Whether the run is only measured.
+    pub(crate) fn is_trial(&self) -> bool {
+        self.trial_seconds.is_some() || self.trial_steps.is_some()
+    }
+
+    /// What the ranks are told of when checkpoints are taken.
+    pub(crate) fn interval_settings(&self) -> Vec<(String, String)> {
+        let all = [
+            ("every", Some(self.every.to_string())),
+            ("interval", self.interval.clone()),
+            ("expect-mtbf", self.expect_mtbf.map(|seconds| seconds.to_string())),
+            ("trial-seconds", self.trial_seconds.map(|seconds| seconds.to_string())),
+            ("trial-steps", self.trial_steps.map(|steps| steps.to_string())),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+
     /// Time between two signs of life.
     pub(crate) fn heartbeat_interval(&self) -> Duration {
         let default = || (self.heartbeat_timeout / 4).clamp(1, 100);
@@ -209,6 +242,9 @@ impl Options {
                 "--heartbeat-timeout {timeout} is less than three times --heartbeat-interval {interval}: \
                  living ranks would count as lost"
             ));
+        }
+        if self.expect_mtbf.is_some() && self.interval.as_deref() != Some(AUTO) {
+            return Err("--expect-mtbf is for --interval auto, which is not asked for".into());
         }
         if self.launcher_exec.is_some() && self.hosts.is_none() && self.hostfile.is_none() {
             return Err("--launcher-exec starts things on hosts: name some with --hosts or --hostfile".into());
@@ -275,6 +311,12 @@ pub(crate) fn positive(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "must be a number above 0".to_owned())
 }
 
+/// Seconds, or [`AUTO`].
+fn interval(text: &str) -> Result<String, String> {
+    let checked = if text == AUTO { Ok(()) } else { positive(text).map(|_| ()) };
+    checked.map(|()| text.to_owned()).map_err(|why| format!("{why}, or {AUTO}"))
+}
+
 /// Reads one of a few names.
 pub(crate) fn one_of<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
@@ -314,6 +356,8 @@ struct WithApp<A: Args> {
 
 /// The word of the command line that stands for measurements.
 const BENCH: &str = "bench";
+/// The word that stands for advice.
+const ADVISE: &str = "advise";
 /// The word that stands for drawing.
 const PICTURE: &str = "picture";
 
@@ -351,6 +395,7 @@ fn after_help() -> String {
         let about = bench.get_about().map(ToString::to_string).unwrap_or_default();
         let _ = writeln!(text, "  {:<18}{about}", format!("{BENCH} {}", bench.get_name()));
     }
+    let _ = writeln!(text, "  {ADVISE:<18}Measure a program and say which scheme to use, and how often");
     let _ = writeln!(text, "  {PICTURE:<18}Draw a shot gather or a velocity model");
     let grammar = format!("{}\n{}", fault::grammar(), fault::grammar_of_links());
     let _ = write!(text, "\nFailures to inject:\n  {}", grammar.replace('\n', "\n  "));
@@ -393,6 +438,16 @@ pub(crate) fn parse(argv: &[OsString]) -> Result<Asked, Stop> {
     if name == BENCH {
         return parse_bench(before, args).map(Asked::Bench);
     }
+    if name == ADVISE {
+        let argv = std::iter::once(nothing_before(ADVISE, before)?).chain(args);
+        let advise = Advise::try_parse_from(argv).map_err(stop)?;
+        advise.check().map_err(|complaint| Stop::usage(&complaint, ADVISE_HINT))?;
+        if [BENCH, ADVISE, PICTURE].contains(&&*advise.program()) {
+            let complaint = format!("'{}' is no program that could be measured", advise.program());
+            return Err(Stop::usage(&complaint, ADVISE_HINT));
+        }
+        return parse(&advise.job()).map(|_| Asked::Advise(Box::new(advise)));
+    }
     if name == PICTURE {
         let argv = std::iter::once(nothing_before(PICTURE, before)?).chain(args);
         return Ok(Asked::Picture(Box::new(Picture::try_parse_from(argv).map_err(stop)?)));
@@ -427,6 +482,8 @@ fn parse_bench(before: &[OsString], args: &[OsString]) -> Result<Bench, Stop> {
     with.bench.check().map_err(|complaint| Stop::usage(&complaint, BENCH_HINT))?;
     Ok(with.bench)
 }
+
+const ADVISE_HINT: &str = "See 'ftrun advise --help'.";
 
 const BENCH_HINT: &str = "See 'ftrun bench --help'.";
 

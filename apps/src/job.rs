@@ -108,6 +108,7 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         scheme: if layout.groups.is_empty() { scheme } else { layout.scheme_of(0) }.to_string(),
         kills,
         cuts,
+        is_trial: options.is_trial(),
         selection: selection.identity().into(),
     };
     let report = Report::new(ordered, &ending, app);
@@ -207,10 +208,9 @@ fn config(
     selection: &Selection,
     cluster: &Cluster,
 ) -> Config {
-    let mut settings =
-        vec![("scheme".into(), layout.scheme().to_string()), ("every".into(), options.every.to_string())];
+    let mut settings = vec![("scheme".into(), layout.scheme().to_string())];
+    settings.extend(options.interval_settings());
     settings.push(("seed".into(), options.seed.to_string()));
-    settings.extend(options.interval.map(|seconds| ("interval".into(), seconds.to_string())));
     if options.checkpoints == Checkpoints::Asynchronous {
         settings.push(("checkpoints".into(), "asynchronous".into()));
     }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
+mod advise;
 mod app;
 mod bench;
 mod cg;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         _ => match cli::parse(&argv) {
             Ok(Asked::Job(invocation)) => job::run(&invocation, &argv[1..]),
             Ok(Asked::Bench(bench)) => bench.run(),
+            Ok(Asked::Advise(advise)) => advise.run(),
             Ok(Asked::Picture(picture)) => picture.run(),
             Err(stop) => stop.print(),
         },
@@ -73,7 +75,7 @@ fn as_rank(mut argv: Vec<OsString>) -> ExitCode {
             Program::App(_, app) => app.rank(),
         },
         // No launcher starts one.
-        Ok(Asked::Bench(_) | Asked::Picture(_)) => ExitCode::FAILURE,
+        Ok(Asked::Bench(_) | Asked::Advise(_) | Asked::Picture(_)) => ExitCode::FAILURE,
         Err(stop) => stop.print(),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{CheckpointSeconds, RestoreSeconds, Stats};
+use ft_checkpoint::{CheckpointSeconds, IntervalReport, RestoreSeconds, Stats};
 use ft_comm::launch::{Ending, Failure};
 use ft_comm::list;
 use serde::Serialize;
@@ -49,6 +49,12 @@ struct Checkpoints {
     phases: CheckpointSeconds,
     memory_overhead: f64,
     damaged: u64,
+    /// Of all ranks together.
+    state_bytes: u64,
+    /// Copies and redundancy, of all ranks together.
+    kept_bytes: u64,
+    /// Of the resilient loop, if the program runs in one.
+    interval: Option<IntervalReport>,
 }
 
 #[derive(Debug, Serialize)]
@@ -76,6 +82,8 @@ pub(crate) struct Ordered {
     pub(crate) seed: u64,
     pub(crate) kills: Vec<String>,
     pub(crate) cuts: Vec<String>,
+    /// The run is measured and ends early.
+    pub(crate) is_trial: bool,
     /// Identity of the table of collective algorithms.
     pub(crate) selection: String,
 }
@@ -92,8 +100,8 @@ impl Report {
         app.iter().for_each(|app| app.complete(&mut result, ending));
         let complaint = app.filter(|_| done).map_or(String::new(), |app| app.complaint(&result));
         // A bundled program has nothing to do once its ranks have agreed that all is done: how its processes end
-        // after that says nothing about the answer.
-        let (status, message) = match (app.is_some() && done, ending.code) {
+        // after that says nothing about the answer. After a trial there is none.
+        let (status, message) = match ((app.is_some() || ordered.is_trial) && done, ending.code) {
             (true, _) => (i32::from(!complaint.is_empty()), complaint),
             (false, 0) => (0, String::new()),
             (false, code) => (code, ending.message.clone()),
@@ -132,6 +140,9 @@ impl Report {
                 phases: stats.phases,
                 memory_overhead: stats.memory_overhead(),
                 damaged: stats.damaged,
+                state_bytes: stats.state_bytes,
+                kept_bytes: stats.kept_bytes,
+                interval: reports.into_iter().find_map(|report| report.interval),
             },
             failures: ending.failures.iter().map(failure).collect(),
             unfired: unfired().map(|(_, spec)| spec.clone()).collect(),
@@ -224,7 +235,8 @@ impl Report {
             let ranks: usize = self.failures.iter().map(|failure| failure.ranks.len()).sum();
             line(format_args!("  ... {} failures in all, of {ranks} ranks", self.failures.len()));
         }
-        let Checkpoints { committed, bytes_protected, seconds, memory_overhead, .. } = self.checkpoints;
+        let Checkpoints { committed, bytes_protected, seconds, memory_overhead, ref interval, .. } =
+            self.checkpoints;
         line(format_args!(
             "  {} of {} in all, {seconds:.3} s, memory x {memory_overhead:.2}",
             count(committed, "checkpoint"),
@@ -234,12 +246,27 @@ impl Report {
             let times = count(self.checkpoints.damaged, "time");
             line(format_args!("  found damaged in memory, and made again: {times}"));
         }
+        for said in interval.iter().filter_map(chosen) {
+            line(format_args!("  {said}"));
+        }
         for said in app.lines(&self.result) {
             line(format_args!("  {said}"));
         }
         line(format_args!("  {:.3} s", self.elapsed_s));
         text
     }
+}
+
+/// Why checkpoints were taken as often as they were in the end, if that was not simply ordered.
+fn chosen(interval: &IntervalReport) -> Option<String> {
+    let IntervalReport { steps, work_s, checkpoint_s, failures, mtbf_s, .. } = interval;
+    let mtbf_s = mtbf_s.filter(|_| interval.chosen == "auto")?;
+    Some(format!(
+        "interval auto: a checkpoint every {}, {work_s:.3} s of work, since one takes {:.1} ms and a failure is expected every \
+         {mtbf_s:.1} s ({failures} so far)",
+        count(*steps, "step"),
+        checkpoint_s * 1e3
+    ))
 }
 
 /// "80 B", "2.5 KiB", "39.1 MiB".

@@ -45,7 +45,7 @@ impl RingResult {
 
 impl App for RingArgs {
     fn check(&self, options: &Options) -> Result<(), String> {
-        match options.interval {
+        match &options.interval {
             Some(_) => Err("--interval is nothing for ring, which counts rounds: --checkpoint-rounds".into()),
             None => Ok(()),
         }
@@ -203,7 +203,7 @@ impl Ring {
             0 => serde_json::to_vec(&result).expect("a result can be written"),
             _ => vec![],
         };
-        let report = RankReport { stats: self.checkpointer.stats(), output };
+        let report = RankReport { stats: self.checkpointer.stats(), output, interval: None };
         self.world.finalize(report.to_bytes())?;
         // Those of a scheme that has any; the job is done, whatever becomes of them.
         let _ = self.checkpointer.remove_files();

@@ -11,7 +11,7 @@
 //!   system, which makes them slower; they are counted.
 //! - *A recovery*: detection, repair and restore as the report has them, of a rank that is killed in a step. The steps
 //!   that are done again are counted apart.
-//! - *Under failures*: [`model`], and a few runs with random failures beside it.
+//! - *Under failures*: the model of [`ft_checkpoint::interval`], and a few runs with random failures beside it.
 
 mod child;
 mod csv;
@@ -19,7 +19,6 @@ mod error;
 mod forecast;
 mod machine;
 mod measurement;
-pub mod model;
 mod order;
 mod page;
 mod results;
@@ -43,4 +42,4 @@ pub use self::stats::Spread;
 pub use self::summary::{Protected, Summary, UNPROTECTED};
 pub(crate) use self::tables::text as table_text;
 pub use self::trial::Trial;
-pub(crate) use self::units::{bytes, percent, short};
+pub(crate) use self::units::{NO_BREAK, bytes, mib, ms, percent, short, span};

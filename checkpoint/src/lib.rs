@@ -33,6 +33,7 @@ mod coding;
 pub mod disk;
 pub mod error;
 mod exchange;
+pub mod interval;
 pub mod layout;
 mod pace;
 mod placement;
@@ -43,6 +44,7 @@ pub mod resilient;
 pub mod scheme;
 pub mod stats;
 pub mod store;
+mod trial;
 mod worker;
 
 pub use bag::Bag;
@@ -53,7 +55,7 @@ pub use error::{
     StoreError,
 };
 pub use layout::{CodeSpec, Group, Layout, Stripe};
-pub use pace::Interval;
+pub use pace::{Interval, IntervalReport};
 pub use protocol::{Choice, Event, Ledger, Report, State, choose};
 pub use redistribution::Redistribution;
 #[doc(hidden)]

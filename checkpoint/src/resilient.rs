@@ -6,6 +6,10 @@
 //! and the steps since then are done again. A replacement comes to the same restore from [`World::init`]; it
 //! runs no `init` and reads no input. A failure before checkpoint 1 is committed starts again from `init`.
 //! The loop ends with the job: a rank that dies before all ranks have agreed that all is done is repaired too.
+//!
+//! With an interval in seconds, or one that follows what is measured, rank 0 counts out the steps and says the next one with
+//! each checkpoint, with all that it has learned; so all take the same, and no death makes the job forget. The state after any
+//! step does not depend on it.
 
 use std::error::Error;
 use std::num::NonZero;
@@ -16,16 +20,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpointer::{Checkpointer, Restored, Share};
 use crate::error::{CheckpointError, ProtectError};
-use crate::pace::{Interval, Pace};
+use crate::pace::{Interval, IntervalReport, Pace};
 use crate::region::{Field, Part, Protect, Walk};
 use crate::scheme::Scheme;
 use crate::stats::Stats;
+use crate::trial::Trial;
 
 /// The library layer of the communicator on which parity ranks are told what comes next.
 const LAYER: u32 = 1;
 const CHECKPOINT: u64 = 1;
 const FINISH: u64 = 2;
-/// Tag of the word of rank 0 on how many steps it is to the next checkpoint.
+/// Tag of the word of rank 0 on how many steps it is to the next checkpoint, and why.
 const PACE: u32 = 1;
 
 /// What ranks do, for the timeline of the job.
@@ -92,7 +97,8 @@ pub enum Checkpoints {
 }
 
 impl Protection {
-    /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--checkpoints`, `--throttle`, `--scrub`); without it, or with one rank, nothing is protected.
+    /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--expect-mtbf`, `--checkpoints`, `--throttle`, `--scrub`); without
+    /// it, or with one rank, nothing is protected.
     ///
     /// # Errors
     /// The launcher was told what this version does not know.
@@ -101,6 +107,9 @@ impl Protection {
         let number = |name: &str| world.setting(name).and_then(|text| text.parse::<f64>().ok());
         let interval = match number("interval") {
             Some(seconds) => Interval::Seconds(seconds),
+            None if world.setting("interval") == Some("auto") => {
+                Interval::Auto { mtbf: number("expect-mtbf") }
+            }
             None => Interval::Steps(number("every").map_or(10, |steps| steps as u64)),
         };
         let checkpoints = match world.setting("checkpoints") {
@@ -213,6 +222,9 @@ pub enum RunError<E: Error + 'static> {
     /// The job was ended elsewhere.
     #[error(transparent)]
     Ended(CommError),
+    /// The run was a trial of `ftrun advise`, which has seen enough. There is no answer.
+    #[error("the trial is over: this run was measured and did not go to its end")]
+    Trial,
 }
 
 /// What a rank hands to the launcher when it is done.
@@ -220,8 +232,10 @@ pub enum RunError<E: Error + 'static> {
 pub struct RankReport {
     /// What protection has cost.
     pub stats: Stats,
-    /// What [`Program::output`] gave; empty for parity ranks.
+    /// What [`Program::output`] gave; empty for parity ranks, and after a trial.
     pub output: Vec<u8>,
+    /// The interval of the loop; none without one, and for parity ranks.
+    pub interval: Option<IntervalReport>,
 }
 
 impl RankReport {
@@ -267,11 +281,15 @@ pub fn run<P: Program>(
         program,
         live: false,
         reached: 0,
+        trial: None,
+        over: false,
         pace: Pace::default(),
         due: 0,
         clock: Clock::start(),
+        counted: Time(0),
         last: (0, Time(0)),
     };
+    session.trial = Trial::from_launcher(&session.world);
     let mut state = Stepped { step: 0, state: P::State::default() };
     let mut restoring = session.world.membership();
     loop {
@@ -281,6 +299,7 @@ pub fn run<P: Program>(
             session.compute(&mut state, &restoring)
         };
         let problem = match outcome {
+            Ok(()) if session.over => return Err(RunError::Trial),
             Ok(()) => return Ok((!session.world.is_parity()).then_some(state.state)),
             Err(problem) => problem,
         };
@@ -355,10 +374,15 @@ struct Session<'a, P: Program> {
     /// The last step that was done before the failures which are not yet survived: a restore that one of them cuts short may
     /// have taken the state back already.
     reached: u64,
-    /// The step after which the next checkpoint is due, with [`Interval::Seconds`].
+    trial: Option<Trial>,
+    /// The trial is.
+    over: bool,
+    /// The step after which the next checkpoint is due, unless it is counted from the first step.
     due: u64,
     pace: Pace,
     clock: Clock,
+    /// Until when time has been counted.
+    counted: Time,
     /// The step of the last checkpoint or restore, and when that was over.
     last: (u64, Time),
 }
@@ -371,8 +395,12 @@ impl<P: Program> Session<'_, P> {
         restoring: &Membership,
     ) -> Result<(), Problem<P::Error>> {
         self.reached = self.reached.max(state.step);
+        self.over = false;
         let steps_lost = self.begin(state, restoring)?;
         self.live = true;
+        if restoring.generation > 0 {
+            self.recall()?;
+        }
         // What was laid out anew is protected before anybody works.
         let anew = self.checkpointer.is_bare() && restoring.generation > 0;
         if anew {
@@ -385,31 +413,32 @@ impl<P: Program> Session<'_, P> {
         self.world.activity(activity::COMPUTING);
         match self.checkpointer.has_committed() {
             _ if anew => {}
-            true => self.agree_pace(state.step)?,
+            true => self.count_out(state.step),
             false => self.checkpoint(state)?,
         }
-        loop {
+        let mut output = Vec::new();
+        while !self.over {
             let number = state.step + 1;
             self.world.step(number)?;
             let flow = self.program.step(&mut state.state, &self.world, number).map_err(Problem::Program)?;
             state.step = number;
             if flow == Flow::Done {
+                self.world.activity(activity::WAITING);
+                output = self.program.output(&mut state.state, &self.world).map_err(Problem::Program)?;
                 break;
             }
             self.checkpointer.progress(&self.world)?;
             let due = match self.protection.interval {
                 Interval::Steps(steps) => number.is_multiple_of(steps),
-                Interval::Seconds(_) => number >= self.due,
+                Interval::Seconds(_) | Interval::Auto { .. } => number >= self.due,
             };
             if due {
                 self.checkpoint(state)?;
             }
         }
-        self.world.activity(activity::WAITING);
-        let output = self.program.output(&mut state.state, &self.world).map_err(Problem::Program)?;
         self.checkpointer.wait(&self.world)?;
         self.order(FINISH, state.step)?;
-        self.finish(output)
+        self.finish(output, Some(state.step))
     }
 
     /// Makes or restores the state; gives the number of steps to be done again.
@@ -500,6 +529,8 @@ impl<P: Program> Session<'_, P> {
     }
 
     fn checkpoint(&mut self, state: &mut Stepped<P::State>) -> Result<(), Problem<P::Error>> {
+        let (before, since) = self.last;
+        let begun = self.clock.now();
         self.world.activity(activity::CHECKPOINT);
         self.order(CHECKPOINT, state.step)?;
         self.checkpointer.begin(&self.world, state)?;
@@ -508,27 +539,68 @@ impl<P: Program> Session<'_, P> {
             self.checkpointer.wait(&self.world)?;
         }
         self.world.activity(activity::COMPUTING);
+        self.pace.step(state.step.saturating_sub(before), begun.since(since).as_secs_f64());
+        self.pace.checkpoint(self.clock.now().since(begun).as_secs_f64());
+        self.count_time();
+        self.count_out(state.step);
         Ok(self.agree_pace(state.step)?)
     }
 
-    /// Rank 0 counts out the steps to the next checkpoint and tells the others.
-    fn agree_pace(&mut self, step: u64) -> Result<(), CommError> {
-        let Interval::Seconds(seconds) = self.protection.interval else { return Ok(()) };
+    /// Counts out the steps from `step` to the next checkpoint. It depends on the pace only.
+    fn count_out(&mut self, step: u64) {
+        self.due = step + self.pace.next(self.protection.interval);
+        self.last = (step, self.clock.now());
+    }
+
+    fn count_time(&mut self) {
         let now = self.clock.now();
-        let (before, since) = self.last;
-        let done = step.saturating_sub(before);
-        let mut next = [step + self.pace.next(seconds, done, now.since(since).as_secs_f64())];
-        if self.world.rank() == 0 {
-            (1..self.world.size()).try_for_each(|rank| self.orders.send(&next, rank, PACE))?;
-        } else {
-            self.orders.recv(&mut next, 0, PACE)?;
+        self.pace.elapse(now.since(self.counted).as_secs_f64());
+        self.counted = now;
+    }
+
+    /// Whether what is learned of steps, checkpoints and failures decides when the next checkpoint is taken.
+    fn is_paced(&self) -> bool {
+        !matches!(self.protection.interval, Interval::Steps(_))
+    }
+
+    /// Rank 0 tells the others what it has learned, how many steps it is to the next checkpoint, and whether a trial is over.
+    fn agree_pace(&mut self, step: u64) -> Result<(), CommError> {
+        if !self.is_paced() && self.trial.is_none() {
+            return Ok(());
         }
-        (self.due, self.last) = (next[0], (step, now));
+        self.over = self.trial.is_some_and(|trial| trial.is_over(self.pace.elapsed(), step));
+        let mut word = [0; Pace::WORDS + 2];
+        let (flags, pace) = word.split_at_mut(2);
+        flags.copy_from_slice(&[self.due, u64::from(self.over)]);
+        pace.copy_from_slice(&self.pace.to_words());
+        if self.world.rank() == 0 {
+            return (1..self.world.size()).try_for_each(|rank| self.orders.send(&word, rank, PACE));
+        }
+        self.orders.recv(&mut word, 0, PACE)?;
+        let [due, over, pace @ ..] = word;
+        (self.due, self.over, self.pace) = (due, over != 0, Pace::from_words(pace));
         Ok(())
     }
 
-    fn finish(&mut self, output: Vec<u8>) -> Result<(), Problem<P::Error>> {
-        let report = RankReport { stats: self.checkpointer.stats(), output };
+    /// After a repair everybody goes on with what the one knows that has been there longest: rank 0 may be a new one. All
+    /// count out the same steps from it, by the same arithmetic.
+    fn recall(&mut self) -> Result<(), CommError> {
+        if !self.is_paced() {
+            return Ok(());
+        }
+        self.count_time();
+        let mut all = vec![0; Pace::WORDS * self.world.size()];
+        self.world.comm().allgather(&self.pace.to_words(), &mut all)?;
+        let (all, _) = all.as_chunks();
+        self.pace = Pace::longest(all.iter().copied().map(Pace::from_words));
+        Ok(())
+    }
+
+    /// The end, after so many steps of those who compute.
+    fn finish(&mut self, output: Vec<u8>, steps: Option<u64>) -> Result<(), Problem<P::Error>> {
+        self.count_time();
+        let interval = steps.map(|steps| self.pace.report(self.protection.interval, steps));
+        let report = RankReport { stats: self.checkpointer.stats(), output, interval };
         self.world.finalize(report.to_bytes())?;
         // The job has ended well; files that cannot be removed do not change that, and nobody is there to be told.
         let _ = self.checkpointer.remove_files();
@@ -567,7 +639,7 @@ impl<P: Program> Session<'_, P> {
                     self.checkpointer.checkpoint(&self.world, &mut nothing)?;
                     self.world.activity(activity::WAITING);
                 }
-                _ => return self.finish(Vec::new()),
+                _ => return self.finish(Vec::new(), None),
             }
         }
     }
@@ -579,6 +651,7 @@ impl<P: Program> Session<'_, P> {
         match self.world.check() {
             Err(error) if error.is_failure() => {
                 self.world.activity(activity::WAITING);
+                self.pace.fail();
                 let report = self.checkpointer.report().map_err(RunError::Checkpoint)?;
                 self.world.repair(report).map_err(RunError::Ended)
             }

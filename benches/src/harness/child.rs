@@ -22,6 +22,8 @@ const GRACE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) output: String,
+    pub(crate) complaints: String,
+    pub(crate) status: ExitStatus,
     /// From the start of the process to its end.
     pub(crate) wall_s: f64,
     pub(crate) parting: Parting,
@@ -105,12 +107,14 @@ impl<'a> Children<'a> {
         }
         let status = self.reap(&mut child, pid).map_err(start)?;
         let (output, complaints) = (text(output), text(complaints));
+        let parting = match status.success() {
+            _ if hangs => Parting::Hung,
+            true => Parting::Well,
+            false => Parting::Badly,
+        };
         match trouble {
             Some(trouble) => Err(trouble),
-            None if hangs => Ok(Ended { output, wall_s, parting: Parting::Hung }),
-            None if status.success() => Ok(Ended { output, wall_s, parting: Parting::Well }),
-            None if done => Ok(Ended { output, wall_s, parting: Parting::Badly }),
-            None => {
+            None if parting == Parting::Badly && !done => {
                 let last = |text: &str| {
                     text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
                 };
@@ -118,6 +122,7 @@ impl<'a> Children<'a> {
                 let message = message.unwrap_or_else(|| "it said nothing".to_owned());
                 Err(HarnessError::Failed { command: name, status, message })
             }
+            None => Ok(Ended { output, complaints, status, wall_s, parting }),
         }
     }
 

@@ -1,9 +1,9 @@
 //! Medians over the repetitions, and what the noise of the machine leaves open.
 
+use ft_checkpoint::interval::Costs;
 use serde::Serialize;
 
 use super::measurement::Measurement;
-use super::model::Costs;
 use super::order::Kind;
 use super::stats::{Spread, median};
 use super::units::{bytes, ms, percent};

@@ -11,6 +11,7 @@ mod conformance;
 mod disk;
 mod examples;
 mod hosts;
+mod intervals;
 mod invariant9;
 mod kills;
 mod lifecycle;

@@ -1,0 +1,170 @@
+//! `ftrun advise`: measures a program with the schemes that fit, and says which one to use and what longer runs are to expect.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser;
+use ft_benches::advice::{self, Advice, AdviceOrder, losses_survived, schemes_for};
+use ft_benches::harness::interruptible;
+use ft_benches::recovery::Progress;
+use indicatif::ProgressBar;
+
+use crate::bench;
+use crate::cli::{at_least_one, positive};
+use crate::progress::{is_watched, style};
+
+/// The name of the command, and its first words.
+const NAME: &str = "ftrun advise";
+
+/// The arguments of `advise`.
+#[derive(Debug, Clone, PartialEq, Parser)]
+#[command(name = "advise", display_name = NAME, bin_name = NAME, version, max_term_width = 110)]
+#[command(
+    about = "Measure a program and say which scheme to use, how often to take checkpoints, and what that costs"
+)]
+#[command(override_usage = "ftrun advise [OPTIONS] PROGRAM [ARGS...]", after_help = AFTER_HELP)]
+pub(crate) struct Advise {
+    /// Ranks that compute (default: the cores of this machine)
+    #[arg(short = 'n', long, value_name = "N", value_parser = at_least_one)]
+    ranks: Option<usize>,
+    /// Losses at once that are to be survived, whatever ranks they strike
+    #[arg(long, value_name = "M", default_value_t = 1, value_parser = at_least_one)]
+    survive: usize,
+    /// Mean times between failures of the job to look ahead for: seconds, or a number with min, h, d or w behind it
+    #[arg(long, value_name = "TIME,...", value_delimiter = ',', default_value = "10min,1h,6h,1d,1w", value_parser = span)]
+    mtbf: Vec<f64>,
+    /// Schemes to compare; 'disk' is a fresh folder in the temporary folder of the system (default: neighbor, xor, rs and
+    /// disk as far as they fit the ranks)
+    #[arg(long, value_name = "S,...", value_delimiter = ',')]
+    schemes: Vec<String>,
+    /// Seconds of the program in each job, or all of it if it is shorter
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = positive)]
+    seconds: f64,
+    /// How often each scheme is measured; medians count
+    #[arg(long, value_name = "R", default_value_t = 3, value_parser = at_least_one)]
+    repeat: usize,
+    /// Print everything as JSON
+    #[arg(long)]
+    json: bool,
+    /// A bundled app, or the path of a program that runs in the resilient loop; what follows belongs to it
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+const AFTER_HELP: &str = "PROGRAM is run many times, without protection and with each scheme, and one rank of it is killed each time. \
+                          It writes what it always writes.";
+
+impl Advise {
+    /// Says what is wrong with the order, before anything is measured.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let ranks = self.ranks();
+        for (at, scheme) in self.schemes.iter().enumerate() {
+            let refuse = |why: &str| Err(format!("--schemes {scheme}: {why}"));
+            if self.schemes[..at].contains(scheme) {
+                return refuse("named twice");
+            }
+            match losses_survived(scheme, ranks) {
+                Err(why) => return refuse(&why),
+                Ok(0) => {
+                    return refuse("survives nothing; a run without protection is part of every measurement");
+                }
+                Ok(_) => {}
+            }
+        }
+        if let Some(pair) = self.mtbf.windows(2).find(|pair| pair[0] >= pair[1]) {
+            return Err(format!("--mtbf: {} s does not follow {} s; name rising times", pair[1], pair[0]));
+        }
+        Ok(())
+    }
+
+    /// The job that is measured, as a command line: what is wrong with it is known before the first one.
+    pub(crate) fn job(&self) -> Vec<OsString> {
+        let ranks = self.ranks().to_string();
+        let options = ["ftrun", "--json", "--scheme", "none", "--interval", "1", "--trial-seconds", "1"];
+        let options = options.into_iter().chain(["-n", &ranks]).map(OsString::from);
+        options.chain(self.command.iter().cloned()).collect()
+    }
+
+    /// The name of the program.
+    pub(crate) fn program(&self) -> String {
+        self.command.first().map_or(String::new(), |word| word.display().to_string())
+    }
+
+    fn ranks(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.ranks.unwrap_or_else(cores)
+    }
+
+    fn order(&self) -> std::io::Result<AdviceOrder> {
+        let named = (!self.schemes.is_empty()).then(|| self.schemes.clone());
+        Ok(AdviceOrder {
+            ftrun: std::env::current_exe()?,
+            command: self.command.clone(),
+            ranks: self.ranks(),
+            schemes: named.unwrap_or_else(|| schemes_for(self.ranks(), self.survive)),
+            seconds: self.seconds,
+            repeat: self.repeat,
+            mtbfs_s: self.mtbf.clone(),
+            survive: self.survive,
+        })
+    }
+
+    /// Measures and prints.
+    pub(crate) fn run(&self) -> ExitCode {
+        let mut refused = false;
+        let status = interruptible("ftrun", |is_interrupted| {
+            let order = self.order().map_err(|error| error.to_string())?;
+            let bar = is_watched(false)
+                .then(|| ProgressBar::new(1).with_style(style("{pos} of {len} [{bar:30}] {elapsed}, {msg}")));
+            let mut progress = |progress: &Progress| bar.iter().for_each(|bar| bench::show(bar, progress));
+            let advice = advice::advise(&order, is_interrupted, &mut progress);
+            bar.iter().for_each(ProgressBar::finish_and_clear);
+            let advice = advice.map_err(|error| {
+                refused = error.is_usage();
+                error.to_string()
+            })?;
+            std::io::stdout().write_all(self.shown(&advice).as_bytes()).map_err(|error| error.to_string())
+        });
+        if refused { ExitCode::from(2) } else { status }
+    }
+
+    fn shown(&self, advice: &Advice) -> String {
+        match self.json {
+            true => serde_json::to_string(advice).expect("advice can be written") + "\n",
+            false => advice.text(),
+        }
+    }
+}
+
+/// A span of time in seconds: `90`, `10min`, `6h`, `1d`, `1w`.
+fn span(text: &str) -> Result<f64, String> {
+    let units = [("min", 60.0), ("h", 3600.0), ("d", 86_400.0), ("w", 604_800.0), ("s", 1.0)];
+    let with_unit = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
+    let (number, seconds) = with_unit.unwrap_or((text, 1.0));
+    let wrong = |_| "must be seconds, or a number with min, h, d or w behind it".to_owned();
+    positive(number).map(|number| number * seconds).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::span;
+
+    #[test]
+    fn spans_of_time() {
+        let all = [
+            ("90", 90.0),
+            ("0.5s", 0.5),
+            ("10min", 600.0),
+            ("6h", 21_600.0),
+            ("1d", 86_400.0),
+            ("2w", 1_209_600.0),
+        ];
+        for (text, seconds) in all {
+            assert_eq!(span(text), Ok(seconds), "{text}");
+        }
+        for text in ["", "min", "0h", "-1d", "1y", "inf", "1 month"] {
+            assert!(span(text).is_err(), "{text}");
+        }
+    }
+}

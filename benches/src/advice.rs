@@ -1,0 +1,18 @@
+//! What protecting one program costs, and which scheme is to be recommended for it: `ftrun advise`.
+//!
+//! The program is run as jobs of `ftrun`, for a few seconds each (`--trial-seconds`; the resilient loop ends them with a
+//! checkpoint): once without protection, which says how long its steps are, then with each scheme, every time through a real
+//! kill of one rank. What the program was held for a checkpoint, and how long it took from the kill to the resumption, go into
+//! the model of [`ft_checkpoint::interval`], which says what longer runs are to expect.
+
+mod error;
+mod job;
+mod judgement;
+mod order;
+mod session;
+mod tables;
+
+pub use self::error::AdviceError;
+pub use self::judgement::{Advice, Candidate, Outlook};
+pub use self::order::{AdviceOrder, losses_survived, schemes_for};
+pub use self::session::advise;

@@ -1,0 +1,165 @@
+//! One job of the program, and what is read from its report (`--json`).
+
+use std::process::Command;
+use std::time::Duration;
+
+use ft_checkpoint::IntervalReport;
+use serde::Deserialize;
+
+use super::error::AdviceError;
+use super::order::AdviceOrder;
+use crate::harness::{Children, Parting};
+use crate::recovery::complaint;
+
+/// What a job is for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Purpose {
+    /// To see how long steps take without protection.
+    Steps,
+    /// To see what checkpoints and a recovery take, within so many steps.
+    Kill { steps: u64, victim: usize },
+}
+
+/// Checkpoints that a job is to have at least, where its steps are short enough.
+const CHECKPOINTS: f64 = 10.0;
+/// What a job gets beside ten times the seconds that it should take: to read its input, and to start.
+const PATIENCE_S: f64 = 60.0;
+
+/// The part of the report that is used here.
+#[derive(Clone, Debug, Deserialize)]
+struct Report {
+    checkpoints: Checkpoints,
+    failures: Vec<Failure>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Checkpoints {
+    state_bytes: u64,
+    kept_bytes: u64,
+    interval: Option<IntervalReport>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Failure {
+    detect_s: Option<f64>,
+    repair_s: Option<f64>,
+    restore_s: Option<f64>,
+}
+
+/// What a job has shown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Seen {
+    /// Steps that were done.
+    pub(crate) steps: u64,
+    /// Seconds of one.
+    pub(crate) step_s: f64,
+    /// Seconds that the program was held for a checkpoint.
+    pub(crate) checkpoint_s: f64,
+    /// Seconds from the kill to the resumption; none without one.
+    pub(crate) recovery_s: Option<f64>,
+    /// Protected state of all ranks.
+    pub(crate) state_bytes: u64,
+    /// What is kept for it.
+    pub(crate) kept_bytes: u64,
+    /// Seconds of the process.
+    pub(crate) wall_s: f64,
+}
+
+/// Runs one job with a scheme as `--scheme` takes it.
+pub(crate) fn run(
+    order: &AdviceOrder,
+    scheme: &str,
+    purpose: Purpose,
+    longest_s: f64,
+    children: &Children<'_>,
+) -> Result<Seen, AdviceError> {
+    let args = options(order, scheme, purpose);
+    let mut command = Command::new(&order.ftrun);
+    command.args(&args).args(&order.command);
+    let words: Vec<String> = order.command.iter().map(|word| word.display().to_string()).collect();
+    let name = format!("ftrun {} {}", args.join(" "), words.join(" "));
+    let limit_s = 10.0 * longest_s + PATIENCE_S;
+    let limit = Duration::from_secs_f64(limit_s);
+    // However it ends, its report says more.
+    let ended = children.run_until(command, limit, &|| true, limit)?;
+    if ended.parting == Parting::Hung {
+        return Err(AdviceError::Endless { command: name, limit_s });
+    }
+    let Some(line) = ended.output.lines().last().filter(|line| line.starts_with('{')) else {
+        let (status, message) = (ended.status.code().unwrap_or(-1), complaint(ended.complaints.as_bytes()));
+        return Err(AdviceError::Failed { command: name, status, message });
+    };
+    let failed = |why: String| AdviceError::Report { command: name.clone(), why };
+    let report: Report = serde_json::from_str(line).map_err(|error| failed(error.to_string()))?;
+    if !ended.status.success() {
+        let (status, message) = (ended.status.code().unwrap_or(-1), complaint(ended.complaints.as_bytes()));
+        return Err(AdviceError::Failed { command: name, status, message });
+    }
+    let Some(interval) = report.checkpoints.interval else {
+        return Err(AdviceError::NoLoop { program: words.first().cloned().unwrap_or_default() });
+    };
+    let sum = |failure: &Failure| {
+        let Failure { detect_s, repair_s, restore_s } = *failure;
+        Some(detect_s.unwrap_or(0.0) + repair_s? + restore_s?)
+    };
+    let recovery_s = match (purpose, &report.failures[..]) {
+        (Purpose::Steps, _) => None,
+        (Purpose::Kill { .. }, [failure]) => sum(failure),
+        (Purpose::Kill { .. }, all) => {
+            return Err(failed(format!("{} failures where one was ordered", all.len())));
+        }
+    };
+    Ok(Seen {
+        steps: interval.steps_done,
+        step_s: interval.step_s,
+        checkpoint_s: interval.checkpoint_s,
+        recovery_s,
+        state_bytes: report.checkpoints.state_bytes,
+        kept_bytes: report.checkpoints.kept_bytes,
+        wall_s: ended.wall_s,
+    })
+}
+
+/// The options before the program.
+pub(crate) fn options(order: &AdviceOrder, scheme: &str, purpose: Purpose) -> Vec<String> {
+    let interval_s = order.seconds / CHECKPOINTS;
+    // A word of its own: the folder of a disk scheme may have blanks.
+    let mut args: Vec<String> = ["--json", "--scheme", scheme].map(str::to_owned).into();
+    let rest = match purpose {
+        Purpose::Steps => format!("--trial-seconds {}", order.seconds),
+        Purpose::Kill { steps, victim } => {
+            format!("--trial-steps {steps} --kill {victim}@step={}", steps / 2 + 1)
+        }
+    };
+    let text = format!("-n {} --interval {interval_s} {rest}", order.ranks);
+    args.extend(text.split(' ').map(str::to_owned));
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands() {
+        let order = AdviceOrder {
+            ftrun: "ftrun".into(),
+            command: vec![],
+            ranks: 4,
+            schemes: vec![],
+            seconds: 2.0,
+            repeat: 1,
+            mtbfs_s: vec![60.0],
+            survive: 1,
+        };
+        let words = options(&order, "disk:/a b", Purpose::Steps);
+        assert_eq!(words.join(" "), "--json --scheme disk:/a b -n 4 --interval 0.2 --trial-seconds 2");
+        assert_eq!(words[2], "disk:/a b");
+        let kill = options(&order, "xor", Purpose::Kill { steps: 41, victim: 3 });
+        let expected = "--json --scheme xor -n 4 --interval 0.2 --trial-steps 41 --kill 3@step=21";
+        assert_eq!(kill.join(" "), expected);
+        assert!(
+            options(&order, "xor", Purpose::Kill { steps: 1, victim: 0 }).contains(&"0@step=1".to_owned())
+        );
+    }
+}

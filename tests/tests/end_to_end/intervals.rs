@@ -1,0 +1,138 @@
+//! `--interval auto` through kills, and `ftrun advise`.
+
+use serde_json::Value;
+
+use crate::common::{POISSON, Run, example, poisson_answer};
+
+/// A state, steps of a millisecond, and the answer that any run of it has.
+const LOAD: &str = "load --state 64KiB --steps 400 --step-ms 1";
+
+fn interval(outcome: &crate::common::Outcome) -> Value {
+    outcome.report().0["checkpoints"]["interval"].clone()
+}
+
+/// Rank 0 counts; what it has learned is not lost with it.
+#[test]
+fn auto_survives_rank_0_and_says_why() {
+    let undisturbed = Run::ftrun(&format!("-n 4 --json {LOAD}")).finish().expect(0).report();
+    let kills = "--kill 2@step=60 --kill 0@step=150 --kill 1,3@step=250";
+    let outcome = Run::ftrun(&format!("-n 4 --json --scheme rs:2+2 --interval auto {kills} {LOAD}"));
+    let outcome = outcome.finish().expect(0);
+    let report = outcome.report();
+    assert_eq!(report.answer(), undisturbed.answer(), "{outcome}");
+    assert_eq!((report.failures().len(), report.unfired()), (3, vec![]), "{outcome}");
+    let interval = interval(&outcome);
+    let number = |name: &str| interval[name].as_f64().unwrap_or_else(|| panic!("{name}: {outcome}"));
+    assert_eq!(interval["chosen"], "auto", "{outcome}");
+    // The new rank 0 has seen but one of them.
+    assert_eq!((number("failures"), number("steps_done")), (3.0, 400.0), "{outcome}");
+    // All of the run in three and a half failures: the new rank 0 has not been there all the time.
+    let elapsed_s = report.0["elapsed_s"].as_f64().unwrap();
+    let mtbf_s = number("mtbf_s");
+    assert!(mtbf_s <= elapsed_s / 3.5 && mtbf_s >= 400.0 * 0.001 / 3.5, "{mtbf_s}: {outcome}");
+    let expected = (2.0 * number("checkpoint_s") * mtbf_s).sqrt();
+    assert!((0.5..1.1).contains(&(number("optimum_s") / expected)), "Young and Daly are close: {outcome}");
+    assert!(number("steps") >= 1.0 && number("step_s") >= 0.001, "{outcome}");
+}
+
+#[test]
+fn what_is_expected_makes_intervals_longer() {
+    let run = |options: &str| {
+        let outcome =
+            Run::ftrun(&format!("-n 4 --json --interval auto {options} {POISSON}")).finish().expect(0);
+        assert_eq!(outcome.report().answer(), poisson_answer().answer(), "{outcome}");
+        let interval = interval(&outcome);
+        (interval["mtbf_s"].as_f64().unwrap(), outcome.report().0["elapsed_s"].as_f64().unwrap())
+    };
+    let (unknown_s, elapsed_s) = run("");
+    assert!(unknown_s <= 2.0 * elapsed_s, "none for twice the time that it has run");
+    let (expected_s, _) = run("--expect-mtbf 86400");
+    assert!(expected_s >= 86_400.0, "no failure has said otherwise");
+    let (struck_s, elapsed_s) = run("--expect-mtbf 86400 --kill 1@step=20");
+    assert!(struck_s >= 43_200.0 / 1.5 && struck_s <= (43_200.0 + elapsed_s) / 1.5, "{struck_s}");
+}
+
+#[test]
+fn people_are_told() {
+    let outcome =
+        Run::ftrun("-n 2 --interval auto load --state 8KiB --steps 50 --step-ms 1").finish().expect(0);
+    assert!(outcome.stdout.contains("interval auto: a checkpoint every "), "{outcome}");
+    let outcome = Run::ftrun("-n 2 --every 5 load --state 8KiB --steps 50 --step-ms 1").finish().expect(0);
+    assert!(!outcome.stdout.contains("interval"), "{outcome}");
+}
+
+const QUICK: &str = "--repeat 1 --seconds 0.2";
+
+#[test]
+fn advice_for_a_long_program() {
+    // Ten minutes, if it were not ended.
+    let load = "load --state 64KiB --steps 600000 --step-ms 1";
+    let outcome = Run::ftrun(&format!("advise -n 4 --json {QUICK} --survive 2 --mtbf 1h,1d {load}")).finish();
+    let outcome = outcome.expect(0);
+    assert_eq!(outcome.stderr, "", "silent in a pipe");
+    let advice: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let all = advice["candidates"].as_array().unwrap();
+    let schemes: Vec<&str> = all.iter().map(|one| one["scheme"].as_str().unwrap()).collect();
+    assert_eq!(schemes, ["neighbor:1", "xor", "neighbor:2", "rs:2+2", "disk"], "{outcome}");
+    let survives: Vec<u64> = all.iter().map(|one| one["survives"].as_u64().unwrap()).collect();
+    assert_eq!(survives, [1, 1, 2, 2, 4], "{outcome}");
+    assert!(["neighbor:2", "rs:2+2"].contains(&advice["recommended"].as_str().unwrap()), "{outcome}");
+    let state_bytes = advice["state_bytes"].as_f64().unwrap();
+    assert!((65_536.0..66_000.0).contains(&state_bytes), "{outcome}");
+    for one in all {
+        let seconds = |what: &str| one[what]["median"].as_f64().unwrap();
+        assert!(seconds("checkpoint_s") > 0.0 && seconds("recovery_s") > 0.0, "{outcome}");
+        // Two copies of the own state, and what is held for others.
+        let copies = one["extra_bytes"].as_f64().unwrap() / state_bytes;
+        let held = match one["scheme"].as_str().unwrap() {
+            "disk" => 0.0,
+            "xor" => 2.0 / 3.0,
+            "neighbor:2" => 4.0,
+            _ => 2.0,
+        };
+        assert!((1.9..2.2).contains(&(copies - held)), "{copies} copies: {outcome}");
+        let overheads: Vec<f64> =
+            one["outlook"].as_array().unwrap().iter().map(|at| at["overhead"].as_f64().unwrap()).collect();
+        assert!(overheads.len() == 2 && overheads[0] > overheads[1] && overheads[1] > 0.0, "{outcome}");
+    }
+}
+
+#[test]
+fn advice_for_a_program_of_ones_own() {
+    let options = format!("advise -n 2 {QUICK} --schemes xor");
+    let outcome = Run::ftrun(&options).arg(example("resilient")).finish().expect(0);
+    let text = &outcome.stdout;
+    assert!(text.contains("xor survives 1 loss: the only one of them that does"), "{outcome}");
+    assert!(text.contains("ftrun -n 2 --scheme xor --interval auto "), "{outcome}");
+    assert!(text.contains("MTBF 10 min:") && text.contains("from the start"), "{outcome}");
+    let outcome =
+        Run::ftrun(&format!("advise -n 2 {QUICK} --survive 2 --schemes xor")).arg(example("resilient"));
+    let outcome = outcome.finish().expect(0);
+    assert!(outcome.stdout.contains("None of these schemes survives 2 losses at once"), "{outcome}");
+}
+
+#[test]
+fn no_advice() {
+    for (arguments, parts) in [
+        ("advise", &["PROGRAM"][..]),
+        ("advise -n 4 --schemes rs:4+2 cg --poisson 8", &["--schemes rs:4+2", "6 ranks", "there are 4"]),
+        ("advise -n 4 --schemes none cg --poisson 8", &["--schemes none", "survives nothing"]),
+        ("advise -n 4 --mtbf 1h,10min cg --poisson 8", &["--mtbf", "rising"]),
+        ("advise -n 4 --survive 0 cg --poisson 8", &["'0'", "--survive"]),
+        ("advise -n 4 cg", &["--matrix", "--poisson"]),
+        ("advise -n 4 cg --poisson 8 --scheme xor", &["--scheme", "multiple times"]),
+        ("advise -n 2 cg --matrix /no/such.mtx", &["/no/such.mtx", "No such file"]),
+        ("advise -n 2 bench recovery", &["'bench'", "no program"]),
+        ("-n 2 advise cg --poisson 8", &["'-n' stands before 'advise'"]),
+        ("advise -n 2 /bin/true", &["/bin/true", "resilient loop"]),
+        ("-n 2 --interval often cg --poisson 8", &["'often'", "above 0, or auto"]),
+        ("-n 2 --expect-mtbf 60 cg --poisson 8", &["--expect-mtbf", "--interval auto"]),
+        ("-n 2 --interval 1 --expect-mtbf 60 cg --poisson 8", &["--expect-mtbf", "--interval auto"]),
+    ] {
+        let outcome = Run::ftrun(arguments).finish().expect(2);
+        let complaint = outcome.stderr.lines().next().unwrap_or_default();
+        assert!(complaint.starts_with("ftrun: "), "{outcome}");
+        assert!(parts.iter().all(|part| complaint.contains(part)), "{parts:?}: {outcome}");
+        assert_eq!(outcome.stdout, "", "{outcome}");
+    }
+}
