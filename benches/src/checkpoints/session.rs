@@ -247,7 +247,8 @@ fn notes(order: &Order) -> Vec<String> {
     );
     say(
         has(|job| matches!(job, Job::Rebuild(_))),
-        "A rebuild is that of the shard and of its blocks, and the check and load, each at the rank where it took longest."
+        "A rebuild is the whole restore, from the end of the repair until all ranks go on with checked bytes; who waits for the one \
+         that rebuilds does so in its load."
             .into(),
     );
     say(order.rounds < FEWEST, format!("Fewer than {FEWEST} rounds: these are no figures to quote."));

@@ -139,7 +139,7 @@ impl Results {
             .into_iter()
             .filter_map(|job| {
                 let (Job::File(ranks) | Job::Shared(ranks)) = job else { return None };
-                let megabytes = (ranks * self.sizes.mib << 20) as f64 / 1e6;
+                let megabytes = ((ranks * self.sizes.mib) << 20) as f64 / 1e6;
                 let speeds: Vec<f64> = self.of(job).map(|sample| megabytes / sample.took.seconds).collect();
                 Some(vec![job.to_string(), shown(self.ms(job)), shown(Middle::of(&speeds))])
             })
