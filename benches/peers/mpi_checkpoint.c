@@ -36,7 +36,7 @@ static uint64_t now_ns(void)
 /* Word `at` of the state of this rank at checkpoint `number`. */
 static uint64_t word(uint64_t at, uint64_t number)
 {
-    uint64_t mixed = (((uint64_t)(rank + 1) << 40 | number << 56) + at) * 0x9e3779b97f4a7c15u;
+    uint64_t mixed = (((uint64_t)(rank + 1) << 40 | number << 32) + at) * 0x9e3779b97f4a7c15u;
     return mixed ^ mixed >> 29;
 }
 

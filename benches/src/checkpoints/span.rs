@@ -15,7 +15,7 @@ pub fn spans(ranks: &[Vec<[u64; 2]>]) -> Vec<f64> {
     let span = |occasion: usize| {
         let first = ranks.iter().map(|times| times[occasion][0]).min().unwrap_or(0);
         let last = ranks.iter().map(|times| times[occasion][1]).max().unwrap_or(0);
-        last.saturating_sub(first) as f64 * 1e-9
+        last.saturating_sub(first) as f64 / 1e9
     };
     (0..occasions).map(span).collect()
 }
