@@ -25,7 +25,7 @@ struct Options {
     #[arg(long, default_value_t = 5)]
     repeats: usize,
     /// Those that go before
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 2)]
     warm: usize,
     /// Time how long the program is held by an asynchronous checkpoint
     #[arg(long)]

@@ -28,7 +28,7 @@ struct Options {
     #[arg(long, value_name = "MIB", default_value_t = 64)]
     mib: usize,
     /// Checkpoints in a process
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 3)]
     repeats: usize,
     /// Ranks of the solver
     #[arg(long, value_name = "N", default_value_t = 4)]

