@@ -2,6 +2,7 @@
 //! tables of medians over process starts.
 
 mod child;
+mod confidence;
 mod error;
 mod files;
 mod interruption;
@@ -12,6 +13,7 @@ mod page;
 
 pub(crate) use self::child::Children;
 pub use self::child::Parting;
+pub use self::confidence::Confidence;
 pub use self::error::HarnessError;
 pub use self::files::Files;
 pub use self::interruption::interruptible;

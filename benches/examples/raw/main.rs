@@ -6,13 +6,14 @@
 //! Only the tests that say something about a message layer are there: all between two ranks, and of the collectives the
 //! barrier and the allreduce of 8 bytes.
 
-mod mesh;
-mod start;
 mod tests;
 
+use std::ffi::OsString;
+use std::io;
 use std::process::ExitCode;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
+use ft_benches::sockets::{Sockets, Wait, Wires, start};
 
 /// The command line.
 #[derive(Debug, Clone, Parser)]
@@ -39,28 +40,10 @@ struct Options {
     rank: Option<usize>,
 }
 
-/// What connects the processes.
-#[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
-enum Sockets {
-    /// TCP over the loopback device
-    Tcp,
-    /// Unix stream sockets
-    Unix,
-}
-
-/// How a process waits.
-#[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
-enum Wait {
-    /// Tries again at once, each process bound to a core
-    Spin,
-    /// Lets others run first, not bound
-    Yield,
-}
-
 fn main() -> ExitCode {
     let options = Options::parse();
     let outcome = match options.rank {
-        None => start::ranks(&options),
+        None => options.start(),
         Some(rank) => tests::run(&options, rank),
     };
     match outcome {
@@ -69,5 +52,25 @@ fn main() -> ExitCode {
             eprintln!("raw: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+impl Options {
+    /// Starts all ranks and prints what rank 0 prints.
+    fn start(&self) -> io::Result<()> {
+        if !self.ranks.is_power_of_two() {
+            return Err(io::Error::other(format!("{} ranks are no power of two", self.ranks)));
+        }
+        let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+        start(self.ranks, &arguments, &[], &mut |rank, line| {
+            if rank == 0 {
+                println!("{line}");
+            }
+        })
+    }
+
+    fn wires(&self) -> Wires<'_> {
+        let Self { ranks, sockets, wait, .. } = *self;
+        Wires { ranks, sockets, congestion: &self.congestion, buffer_bytes: None, wait }
     }
 }

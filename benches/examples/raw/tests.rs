@@ -4,10 +4,9 @@ use std::io;
 
 use ft_benches::messages::batches::{Ranks, measure};
 use ft_benches::messages::test::{BURST, COLLECTIVES, Operation, POINT_TO_POINT, Selection, Test, WINDOW};
-use rustix::process::{Signal, set_parent_process_death_signal};
+use ft_benches::sockets::Mesh;
 
 use super::Options;
-use super::mesh::Mesh;
 
 /// A rank with its buffers.
 struct Rank {
@@ -18,9 +17,8 @@ struct Rank {
 
 /// Makes all tests that are chosen; rank 0 prints them.
 pub(super) fn run(options: &Options, rank: usize) -> io::Result<()> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
     let selection = Selection::of(&options.tests).map_err(io::Error::other)?;
-    let mesh = Mesh::new(options, rank)?;
+    let mesh = Mesh::new(&options.wires(), rank)?;
     let pairs = POINT_TO_POINT.iter().filter(|_| options.ranks == 2);
     let collectives = COLLECTIVES.iter().filter(|test| is_offered(test));
     let chosen: Vec<Test> = pairs.chain(collectives).copied().filter(|&test| selection.has(test)).collect();
@@ -57,17 +55,8 @@ impl Ranks for Rank {
         self.mesh.size
     }
 
-    /// A barrier by dissemination: D. Hensgen, R. Finkel, U. Manber, Two algorithms for barrier synchronization,
-    /// International Journal of Parallel Programming 17(1), 1988.
     fn meet(&mut self) -> io::Result<()> {
-        let Mesh { rank, size, .. } = self.mesh;
-        let mut distance = 1;
-        while distance < size {
-            let (to, from) = ((rank + distance) % size, (rank + size - distance) % size);
-            self.mesh.exchange(to, &[0], from, &mut [0])?;
-            distance *= 2;
-        }
-        Ok(())
+        self.mesh.meet()
     }
 
     fn largest(&mut self, mine: f64) -> io::Result<f64> {

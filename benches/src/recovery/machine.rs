@@ -101,7 +101,11 @@ pub(crate) struct FreshFolder(PathBuf);
 
 impl FreshFolder {
     pub(crate) fn new() -> Result<Self, BenchError> {
-        let parent = std::env::temp_dir();
+        Self::within(&std::env::temp_dir())
+    }
+
+    /// In a folder that is there.
+    pub(crate) fn within(parent: &Path) -> Result<Self, BenchError> {
         let made = (0..100).find_map(|number| {
             let folder = parent.join(format!("ftrun-bench-{}-{number}", std::process::id()));
             match fs::create_dir(&folder) {
@@ -111,7 +115,7 @@ impl FreshFolder {
             }
         });
         let taken = || io::Error::from(io::ErrorKind::AlreadyExists);
-        made.unwrap_or_else(|| Err(BenchError::Folder { folder: parent, cause: taken() }))
+        made.unwrap_or_else(|| Err(BenchError::Folder { folder: parent.to_owned(), cause: taken() }))
     }
 
     pub(crate) fn path(&self) -> &Path {

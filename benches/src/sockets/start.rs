@@ -1,38 +1,46 @@
 //! Starting the ranks: this program again, once for each. Each says where it listens and hears where all do.
 
+use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
-use super::Options;
-
-/// Starts all ranks, prints what rank 0 prints, and waits for their end.
-pub(super) fn ranks(options: &Options) -> io::Result<()> {
-    if !options.ranks.is_power_of_two() {
-        return Err(io::Error::other(format!("{} ranks are no power of two", options.ranks)));
-    }
+/// Starts this program for each of `ranks` ranks, with `arguments` and `--rank`; `hear` gets what they print after they are
+/// connected, rank by rank. Waits for their end.
+///
+/// What a rank prints before it is asked must fit into a pipe.
+///
+/// # Errors
+/// One cannot be started or has failed.
+pub fn start(
+    ranks: usize,
+    arguments: &[OsString],
+    environment: &[(&str, &str)],
+    hear: &mut dyn FnMut(usize, &str),
+) -> io::Result<()> {
     let program = std::env::current_exe()?;
     let start = |rank: usize| {
         Command::new(&program)
-            .args(std::env::args_os().skip(1))
+            .args(arguments)
             .args(["--rank", &rank.to_string()])
+            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
     };
-    let mut children: Vec<Child> = (0..options.ranks).map(start).collect::<Result<_, _>>()?;
+    let mut children: Vec<Child> = (0..ranks).map(start).collect::<Result<_, _>>()?;
     // A rank that fails closes its sockets, which ends the others; so all are waited for in any case.
-    let talked = talk(&mut children);
+    let talked = talk(&mut children, hear);
     let mut failed = 0;
     for child in &mut children {
         failed += usize::from(!child.wait()?.success());
     }
     match failed {
         0 => talked,
-        _ => Err(io::Error::other(format!("{failed} of {} ranks failed", options.ranks))),
+        _ => Err(io::Error::other(format!("{failed} of {ranks} ranks failed"))),
     }
 }
 
-fn talk(children: &mut [Child]) -> io::Result<()> {
+fn talk(children: &mut [Child], hear: &mut dyn FnMut(usize, &str)) -> io::Result<()> {
     let mut addresses = String::new();
     let mut outputs = Vec::new();
     for child in &mut *children {
@@ -43,8 +51,10 @@ fn talk(children: &mut [Child]) -> io::Result<()> {
     for child in &mut *children {
         child.stdin.take().expect("asked for").write_all(addresses.as_bytes())?;
     }
-    for line in outputs.swap_remove(0).lines() {
-        println!("{}", line?);
+    for (rank, output) in outputs.into_iter().enumerate() {
+        for line in output.lines() {
+            hear(rank, &line?);
+        }
     }
     Ok(())
 }

@@ -1,0 +1,102 @@
+//! Checkpoints of a state of so many MiB a rank, each timed from the first rank's start to the last rank's end; started by
+//! `checkpoint_peers`, beside `checkpoint_floor`.
+//!
+//! `ftrun -n 8 --scheme xor:8 target/release/examples/checkpoint --mib 64`
+//!
+//! Rank 0 prints a line of JSON: the seconds of each checkpoint, and those of each phase at the rank where it took longest. Every
+//! word of the state changes before each checkpoint. The first ones take memory, and are not in it.
+
+use clap::Parser;
+use ft_benches::checkpoints::{now_ns, spans};
+use ft_checkpoint::{CheckpointSeconds, Checkpointer, Protect, Protection};
+use ft_comm::World;
+use serde_json::json;
+
+/// Numbers that a rank tells of each checkpoint: start, end, and the phases.
+const NUMBERS: usize = 6;
+
+/// The command line.
+#[derive(Debug, Parser)]
+struct Options {
+    /// State of each rank
+    #[arg(long, default_value_t = 64)]
+    mib: u64,
+    /// Checkpoints that are timed
+    #[arg(long, default_value_t = 5)]
+    repeats: usize,
+    /// Those that go before
+    #[arg(long, default_value_t = 2)]
+    warm: usize,
+    /// Time how long the program is held by an asynchronous checkpoint
+    #[arg(long)]
+    asynchronous: bool,
+}
+
+#[derive(Default, Protect)]
+struct State {
+    words: Vec<u64>,
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let options = Options::parse();
+    let mut world = World::init()?;
+    if options.asynchronous {
+        Err(world.abort(2, "--asynchronous: there are no asynchronous checkpoints yet"))?;
+    }
+    let scheme = Protection::from_launcher(&world)?.scheme;
+    let mut checkpointer = Checkpointer::new(&world, scheme.clone())?;
+    let own = if world.is_parity() { 0 } else { options.mib << 17 };
+    let seed = world.rank() as u64 + 1;
+    let mut state =
+        State { words: (0..own).map(|index| (index + (seed << 40)).wrapping_mul(STRIDE)).collect() };
+    let mut mine = Vec::new();
+    for number in 0..options.warm + options.repeats {
+        state.words.iter_mut().for_each(|word| *word = word.wrapping_add(STRIDE));
+        let before = checkpointer.stats().phases;
+        world.everyone().barrier()?;
+        let began = now_ns();
+        // Parity ranks have no state.
+        match world.is_parity() {
+            false => checkpointer.checkpoint(&world, &mut state)?,
+            true => checkpointer.checkpoint(&world, &mut ())?,
+        }
+        let ended = now_ns();
+        if number >= options.warm {
+            mine.extend([began, ended]);
+            mine.extend(phases_ns(before, checkpointer.stats().phases));
+        }
+    }
+    if let Some(all) = world.everyone().gather(&mine, 0)? {
+        let ranks: Vec<&[[u64; NUMBERS]]> = all.chunks(mine.len()).map(|rank| rank.as_chunks().0).collect();
+        let times = ranks.iter().map(|rank| rank.iter().map(|numbers| [numbers[0], numbers[1]]).collect());
+        let longest = |at: usize| -> Vec<f64> {
+            let of_rank = |number: usize| ranks.iter().map(move |rank| rank[number][at]).max();
+            (0..options.repeats).map(|number| of_rank(number).unwrap_or(0) as f64 * 1e-9).collect()
+        };
+        println!(
+            "{}",
+            json!({
+                "scheme": scheme.to_string(), "ranks": world.size(), "mib": options.mib,
+                "seconds": spans(&times.collect::<Vec<_>>()),
+                "copy": longest(2), "encode": longest(3), "exchange": longest(4), "commit": longest(5),
+            })
+        );
+    }
+    world.finalize(Vec::new())?;
+    checkpointer.remove_files()?;
+    Ok(())
+}
+
+/// What each word grows by: 2^64 divided by the golden ratio, which leaves no byte as it was for long.
+const STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What a checkpoint has added to each phase.
+fn phases_ns(before: CheckpointSeconds, after: CheckpointSeconds) -> [u64; NUMBERS - 2] {
+    [
+        after.copy - before.copy,
+        after.encode - before.encode,
+        after.exchange - before.exchange,
+        after.commit - before.commit,
+    ]
+    .map(|seconds| (seconds * 1e9) as u64)
+}
