@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::region::DEPTH_MAX;
 use crate::scheme::Scheme;
 
 /// A walk over protected state failed; see [`ProtectErrorKind`] for the cause.
@@ -41,6 +42,9 @@ pub enum ProtectErrorKind {
         /// The type that was expected.
         what: &'static str,
     },
+    /// Values lie in each other too deep; a list is a `Vec`, not values in boxes.
+    #[error("values in values, more than {DEPTH_MAX} deep")]
+    Deep,
     /// A field that goes through serde could not be written or read.
     #[error("serde: {0}")]
     Serde(String),

@@ -55,9 +55,9 @@ pub use layout::{CodeSpec, Group, Layout, Stripe};
 pub use pace::Interval;
 pub use protocol::{Choice, Event, Ledger, Report, State, choose};
 pub use redistribution::Redistribution;
-#[doc(hidden)]
-pub use region::describe_field;
 pub use region::{Field, Part, Protect, Walk, fingerprint, load, save, save_into, size};
+#[doc(hidden)]
+pub use region::{describe_once, describe_plainly};
 pub use resilient::{Flow, Program, Protection, RestorePolicy, RunError, run};
 pub use scheme::Scheme;
 pub use stats::{CheckpointSeconds, RestoreSeconds, Stats};

@@ -38,6 +38,7 @@
 //! # Ok::<(), ft_checkpoint::ProtectError>(())
 //! ```
 
+mod collections;
 mod field;
 #[cfg(feature = "nalgebra")]
 mod nalgebra;
@@ -46,8 +47,10 @@ mod tests;
 mod walk;
 
 pub use field::Field;
-pub use ft_checkpoint_derive::Protect;
-pub use walk::Walk;
+#[doc(hidden)]
+pub use field::{describe_once, describe_plainly};
+pub use ft_checkpoint_derive::{Field, Protect};
+pub use walk::{DEPTH_MAX, Walk};
 
 use crate::error::{ProtectError, ProtectErrorKind};
 use crate::store::lengthen;
@@ -64,10 +67,40 @@ pub enum Part {
 
 /// A state that can be protected; usually derived with `#[derive(Protect)]`.
 ///
-/// Field attributes of the derive: `#[protect(variable)]` (the default), `#[protect(constant)]`,
-/// `#[protect(derived)]` (in no part, made again after a restore), `#[protect(serde)]` (through serde and
-/// postcard instead of [`Field`]; may be joined with `constant`), `#[protect(nested)]` (the field is a [`Protect`]
-/// itself and both its parts are walked).
+/// # Attributes of fields
+///
+/// What a checkpoint has of a field, at most one of:
+///
+/// | `#[protect(...)]` | saved | loaded | for |
+/// |---|---|---|---|
+/// | `variable`, or nothing | with every checkpoint | by every restore | what a step changes |
+/// | `constant` | with the first checkpoint | by a restore on a rank that is new | matrix, right-hand side, a velocity model |
+/// | `nested` | as its own [`Protect`] says | as that says | states within the state, with parts of their own |
+/// | `derived` | never | never; made again in `Program::rebuild` | halo plans, factors, anything that the rest determines |
+/// | `skip` | never | never | caches, handles, counters of this process: nobody makes them again |
+///
+/// `derived` and `skip` are the same to the machine: no checkpoint has the field, a restore leaves it as it is on a rank that was there, and
+/// a replacement has its `Default`. They tell a reader what to expect of `rebuild`. Neither is in [`fingerprint`].
+///
+/// How it is saved:
+///
+/// | | |
+/// |---|---|
+/// | nothing | as a [`Field`]: numbers, strings, vectors, options, maps, enums, arrays of nalgebra |
+/// | `serde` | through serde and postcard; goes with `variable` and `constant` |
+///
+/// What it is to the other ranks, at most one of, read by `#[derive(Redistribute)]` only (see [`crate::Redistribute`]):
+///
+/// | | on every rank | when ranks close up |
+/// |---|---|---|
+/// | `private`, or nothing | another value, of no meaning elsewhere | cannot be dealt out: an error of the compiler |
+/// | `replicated` | the same value | stays |
+/// | `distributed` | a block of one array, in the order of ranks | blocks are dealt out anew |
+///
+/// # Enums
+///
+/// For an enum the derive writes [`Protect`] and [`Field`], so that it can be a state, a field, or within other values: an enum has no
+/// parts, it is saved as a whole. Its fields know `serde`, `skip` and `derived` only.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a state that can be protected",
     note = "add `#[derive(ft_checkpoint::Protect)]` to it"
@@ -85,13 +118,6 @@ pub trait Protect {
     fn describe(text: &mut String) {
         *text += std::any::type_name::<Self>();
     }
-}
-
-/// What the derive says of one field.
-#[doc(hidden)]
-pub fn describe_field<T>(heading: &str, text: &mut String) {
-    *text += heading;
-    *text += &format!(" {} of {} bytes,", std::any::type_name::<T>(), size_of::<T>());
 }
 
 /// A number for what [`Protect::describe`] says of a state: the same in all processes of one build.

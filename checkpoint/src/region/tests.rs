@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 
+mod values;
+
 mod as_it_was {
     #[derive(crate::Protect)]
     pub(super) struct S {
