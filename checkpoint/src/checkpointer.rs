@@ -11,13 +11,14 @@ use ft_comm::planted;
 use ft_comm::time::Clock;
 use ft_comm::{CommError, Communicator, Op, World};
 
+use crate::build;
 use crate::disk::Disk;
 use crate::error::CheckpointError;
 use crate::exchange::Circle;
 use crate::layout::Layout;
 use crate::placement::Placement;
 use crate::protocol::{Event, Ledger};
-use crate::region::{Part, Protect, fingerprint, save_with_crc};
+use crate::region::{Part, Protect, save_with_crc};
 use crate::scheme::Scheme;
 use crate::stats::{CheckpointSeconds, Stats};
 use crate::store::{ShardMeta, Slot};
@@ -148,7 +149,7 @@ impl Checkpointer {
 
         point("copy")?;
         self.ledger.apply(Event::Begin(epoch))?;
-        let (mut copied, kind) = (Ok(()), fingerprint::<S>());
+        let (mut copied, kind) = (Ok(()), build::kind::<S>());
         let mut copy = |part: Part, slot: &mut Slot| {
             slot.begin(epoch);
             match save_with_crc(state, part, slot.shard_mut()) {

@@ -343,10 +343,19 @@ pub enum CheckpointError {
     /// A rebuilt shard or a slot is not what it must be. The job cannot go on with it.
     #[error("memory of a checkpoint: {0}")]
     Store(#[from] StoreError),
+    /// The checkpoint was taken by another build of the program. The job cannot go on.
+    #[error(
+        "rank {rank}: the checkpoint was taken by another build of the program, which alone knows what its bytes mean: run the \
+         whole job with one build, on all hosts, and do not replace its file while it runs"
+    )]
+    OtherBuild {
+        /// The rank that was to be restored.
+        rank: usize,
+    },
     /// The checkpoint holds another kind of state than the program has. The job cannot go on with it.
     #[error(
-        "rank {rank}: the checkpoint does not hold a {due} as this program has it; it was taken by another build, or of another \
-         state: run the whole job with one build of the program"
+        "rank {rank}: the checkpoint does not hold a {due} with the fields that it has here; it was taken of another state: take \
+         and restore the checkpoints of one `Checkpointer` with one type"
     )]
     OtherState {
         /// The rank that was to be restored.

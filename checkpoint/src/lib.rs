@@ -28,6 +28,7 @@
 extern crate self as ft_checkpoint;
 
 pub mod bag;
+mod build;
 pub mod checkpointer;
 pub mod disk;
 pub mod error;
@@ -54,7 +55,7 @@ pub use error::{
 pub use layout::{CodeSpec, Group, Layout, Stripe};
 pub use pace::Interval;
 pub use protocol::{Choice, Event, Ledger, Report, State, choose};
-pub use redistribution::Redistribution;
+pub use redistribution::{Redistribute, Redistribution};
 pub use region::{Field, Part, Protect, Walk, fingerprint, load, save, save_into, size};
 #[doc(hidden)]
 pub use region::{describe_once, describe_plainly};
@@ -66,6 +67,8 @@ pub use worker::Worker;
 
 #[doc(hidden)]
 pub use bytemuck;
+#[doc(hidden)]
+pub use ft_comm::CommError;
 #[doc(hidden)]
 pub use serde;
 

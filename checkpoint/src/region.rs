@@ -76,11 +76,12 @@ pub enum Part {
 /// | `variable`, or nothing | with every checkpoint | by every restore | what a step changes |
 /// | `constant` | with the first checkpoint | by a restore on a rank that is new | matrix, right-hand side, a velocity model |
 /// | `nested` | as its own [`Protect`] says | as that says | states within the state, with parts of their own |
-/// | `derived` | never | never; made again in `Program::rebuild` | halo plans, factors, anything that the rest determines |
+/// | `derived` | never | never; made again in `Program::rebuild` | halo plans, factors: what the rest determines |
 /// | `skip` | never | never | caches, handles, counters of this process: nobody makes them again |
 ///
-/// `derived` and `skip` are the same to the machine: no checkpoint has the field, a restore leaves it as it is on a rank that was there, and
-/// a replacement has its `Default`. They tell a reader what to expect of `rebuild`. Neither is in [`fingerprint`].
+/// `derived` and `skip` are the same to the machine: no checkpoint has the field, a restore leaves it as it is on a
+/// rank that was there, and a replacement has its `Default`. They tell a reader what to expect of `rebuild`. Neither
+/// is in [`fingerprint`].
 ///
 /// How it is saved:
 ///
@@ -99,8 +100,8 @@ pub enum Part {
 ///
 /// # Enums
 ///
-/// For an enum the derive writes [`Protect`] and [`Field`], so that it can be a state, a field, or within other values: an enum has no
-/// parts, it is saved as a whole. Its fields know `serde`, `skip` and `derived` only.
+/// For an enum the derive writes [`Protect`] and [`Field`], so that it can be a state, a field, or within other
+/// values: an enum has no parts, it is saved as a whole. Its fields know `serde`, `skip` and `derived` only.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a state that can be protected",
     note = "add `#[derive(ft_checkpoint::Protect)]` to it"
@@ -113,16 +114,22 @@ pub trait Protect {
     /// Those of `walk`, unchanged but for the name of the field.
     fn walk<W: Walk>(&mut self, part: Part, walk: &mut W) -> Result<(), ProtectError>;
 
-    /// Adds to `text` what the bytes of such a state mean: two states with the same text can be restored from each other. The
-    /// derive writes down names, types, sizes and roles of all fields; this one knows the name of the type only.
+    /// Adds to `text` what the bytes of such a state mean: two states with the same text can be restored from each
+    /// other. The derive writes down names, types, sizes and roles of all fields; this one knows the name of the type
+    /// only.
     fn describe(text: &mut String) {
         *text += std::any::type_name::<Self>();
     }
 }
 
-/// A number for what [`Protect::describe`] says of a state: the same in all processes of one build.
+/// The version of the format; to be raised whenever the same state gives other bytes.
+const FORMAT: u32 = 1;
+
+/// A number for what [`Protect::describe`] says of a state, and the version of the format. It travels with every
+/// shard, beside one for the build of the program, and what does not fit is not loaded
+/// ([`crate::CheckpointError::OtherState`], [`crate::CheckpointError::OtherBuild`]).
 pub fn fingerprint<P: Protect>() -> u64 {
-    let mut text = String::new();
+    let mut text = format!("format {FORMAT} ");
     P::describe(&mut text);
     crc_fast::crc64_nvme(text.as_bytes())
 }
@@ -190,9 +197,9 @@ pub fn load<P: Protect>(state: &mut P, part: Part, shard: &[u8]) -> Result<(), P
     load_with_crc(state, part, shard, false).1
 }
 
-/// As [`load`], with the checksum of the shard (CRC-64/NVME), which costs no further pass over memory. Only if it is the right
-/// one does an error of the load say something about the state and not about the shard. `spares`: much of the state may be
-/// right already.
+/// As [`load`], with the checksum of the shard (CRC-64/NVME), which costs no further pass over memory. Only if it is
+/// the right one does an error of the load say something about the state and not about the shard. `spares`: much of
+/// the state may be right already.
 pub(crate) fn load_with_crc<P: Protect>(
     state: &mut P,
     part: Part,

@@ -1,5 +1,5 @@
-//! `#[derive(Protect)]`, `#[derive(Field)]` and `#[derive(Redistribute)]`: what happens to the fields of a state, written from
-//! their attributes.
+//! `#[derive(Protect)]`, `#[derive(Field)]` and `#[derive(Redistribute)]`: what happens to the fields of a state,
+//! written from their attributes.
 //!
 //! Documented where users meet them, at the traits of `ft_checkpoint` with these names.
 
@@ -85,8 +85,8 @@ fn at(ty: &Type) -> Span {
     Span::call_site().located_at(ty.span())
 }
 
-/// The generics of a type, with bounds on the types of its fields where a parameter stands in them. Elsewhere the compiler
-/// sees for itself, and says it at the field.
+/// The generics of a type, with bounds on the types of its fields where a parameter stands in them. Elsewhere the
+/// compiler sees for itself, and says it at the field.
 struct Bounds<'a> {
     /// The type's own name, and `Self`.
     itself: [Ident; 2],
@@ -106,8 +106,8 @@ impl<'a> Bounds<'a> {
         mentions(ty.to_token_stream(), &self.itself.each_ref())
     }
 
-    /// Demands `bound` of `ty`. A bound on a type that holds the type itself would be its own condition; so it is then on the
-    /// parameters in it.
+    /// Demands `bound` of `ty`. A bound on a type that holds the type itself would be its own condition; so it is
+    /// then on the parameters in it.
     fn add(&mut self, ty: &Type, bound: &TokenStream) -> Result<()> {
         let tokens = ty.to_token_stream();
         let parameters = self.parameters.iter().filter(|name| mentions(tokens.clone(), &[name]));
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_derived_is_said() {
-        let refused = |expanded: Result<TokenStream>| expanded.err().expect("must be refused").to_string();
+        let refused = |expanded: Result<TokenStream>| expanded.expect_err("must be refused").to_string();
         let union: DeriveInput = parse_quote!(
             union U {
                 a: u32,

@@ -41,7 +41,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
                     "`{name}` is private to its rank and cannot be dealt out to others: mark it #[protect(replicated)] or \
                      #[protect(distributed)], or #[protect(derived)] if it can be made again, or write Redistribute by hand"
                 );
-                return Err(Error::new(field.span(), text));
+                return Err(Error::new_spanned(&field.ty, text));
             }
             (Place::Distributed, ..) => {
                 if extent.is_none() {

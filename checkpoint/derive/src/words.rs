@@ -111,7 +111,7 @@ pub(crate) fn of_value(field: &Field) -> Result<Words> {
 pub(crate) fn none(attributes: &[Attribute], what: &str) -> Result<()> {
     match attributes.iter().find(|attribute| attribute.path().is_ident("protect")) {
         Some(wrong) => {
-            Err(Error::new(wrong.span(), format!("#[protect(...)] belongs on a field, not on the {what}")))
+            Err(Error::new_spanned(wrong, format!("#[protect(...)] belongs on a field, not on the {what}")))
         }
         None => Ok(()),
     }
@@ -140,7 +140,7 @@ fn read(attributes: &[Attribute]) -> Result<(Read<Role>, Read<Place>, Read<()>)>
             }
         })?;
         if words == 0 {
-            return Err(Error::new(attribute.span(), "#[protect()] says nothing"));
+            return Err(Error::new_spanned(attribute, "#[protect()] says nothing"));
         }
     }
     Ok((role, place, serde))

@@ -1,5 +1,5 @@
-//! Collections of `std` beside `Vec`. Maps and sets travel in the order of their keys, so equal ones give equal bytes, in whatever
-//! order they were filled.
+//! Collections of `std` beside `Vec`. Maps and sets travel in the order of their keys, so equal ones give equal
+//! bytes, in whatever order they were filled.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, Hash};

@@ -9,20 +9,21 @@ use crate::error::ProtectError;
 
 /// A value that can be protected as bytes.
 ///
-/// There for numbers, `bool`, `char`, `String`, `Duration`, and of all of these: arrays, tuples, `Vec`, `VecDeque`, `Box`, `Option`,
-/// `Result`, `Range`, the maps and sets of `std`, and (cargo feature `nalgebra`) vectors and matrices. For plain types of your
-/// own, which are [`bytemuck::Pod`], use [`plain!`](crate::plain); for enums `#[derive(Protect)]`, for other structs
-/// `#[derive(Field)]`; for everything else `#[protect(serde)]`.
+/// There for numbers, `bool`, `char`, `String`, `Duration`, and of all of these: arrays, tuples, `Vec`, `VecDeque`,
+/// `Box`, `Option`, `Result`, `Range`, the maps and sets of `std`, and (cargo feature `nalgebra`) vectors and
+/// matrices. For plain types of your own, which are [`bytemuck::Pod`], use [`plain!`](crate::plain); for enums
+/// `#[derive(Protect)]`, for other structs `#[derive(Field)]`; for everything else `#[protect(serde)]`.
 ///
 /// # The derive
 ///
 /// A value is made while it is loaded, and saved as a whole. So its fields are `Field` too, but for those marked
-/// `#[protect(serde)]` (through serde and postcard) and `#[protect(skip)]` or `#[protect(derived)]` (in no checkpoint). Those have to be
-/// `Default`: what is loaded in the place of another value, as another variant of an enum, has that there.
+/// `#[protect(serde)]` (through serde and postcard) and `#[protect(skip)]` or `#[protect(derived)]` (in no
+/// checkpoint). Those have to be `Default`: what is loaded in the place of another value, as another variant of an
+/// enum, has that there.
 ///
-/// An enum travels as the index of its variant (a `u32`, in the order of the source) and the fields of that. Values may hold others of
-/// their own type, up to 128 deep; the first variant of an enum that does not name the enum itself is what a load starts with,
-/// and types that hold each other in a circle need one that ends.
+/// An enum travels as the index of its variant (a `u32`, in the order of the source) and the fields of that. Values
+/// may hold others of their own type, up to 128 deep; the first variant of an enum that does not name the enum itself
+/// is what a load starts with, and types that hold each other in a circle need one that ends.
 ///
 /// ```
 /// use ft_checkpoint::{Field, Part, Protect, load, save};

@@ -4,6 +4,7 @@
 //! happens, and must not leave a process behind.
 
 mod bench;
+mod builds;
 mod collectives;
 mod common;
 mod conformance;
