@@ -132,7 +132,7 @@ impl Program for Heat {
         before: usize,
         world: &World,
     ) -> Result<Plate, CommError> {
-        Plate::redistribute(&shares, before, world.comm())
+        Plate::redistribute(shares, before, self.args.grid as usize, world.comm())
     }
 
     fn init(&mut self, world: &World) -> Result<Plate, CommError> {

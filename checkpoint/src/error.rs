@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::region::DEPTH_MAX;
 use crate::scheme::Scheme;
 
 /// A walk over protected state failed; see [`ProtectErrorKind`] for the cause.
@@ -41,6 +42,9 @@ pub enum ProtectErrorKind {
         /// The type that was expected.
         what: &'static str,
     },
+    /// Values lie in each other too deep; a list is a `Vec`, not values in boxes.
+    #[error("values in values, more than {DEPTH_MAX} deep")]
+    Deep,
     /// A field that goes through serde could not be written or read.
     #[error("serde: {0}")]
     Serde(String),
@@ -339,10 +343,19 @@ pub enum CheckpointError {
     /// A rebuilt shard or a slot is not what it must be. The job cannot go on with it.
     #[error("memory of a checkpoint: {0}")]
     Store(#[from] StoreError),
+    /// The checkpoint was taken by another build of the program. The job cannot go on.
+    #[error(
+        "rank {rank}: the checkpoint was taken by another build of the program, which alone knows what its bytes mean: run the \
+         whole job with one build, on all hosts, and do not replace its file while it runs"
+    )]
+    OtherBuild {
+        /// The rank that was to be restored.
+        rank: usize,
+    },
     /// The checkpoint holds another kind of state than the program has. The job cannot go on with it.
     #[error(
-        "rank {rank}: the checkpoint does not hold a {due} as this program has it; it was taken by another build, or of another \
-         state: run the whole job with one build of the program"
+        "rank {rank}: the checkpoint does not hold a {due} with the fields that it has here; it was taken of another state: take \
+         and restore the checkpoints of one `Checkpointer` with one type"
     )]
     OtherState {
         /// The rank that was to be restored.

@@ -28,6 +28,7 @@
 extern crate self as ft_checkpoint;
 
 pub mod bag;
+mod build;
 pub mod checkpointer;
 mod coding;
 pub mod disk;
@@ -57,10 +58,10 @@ pub use error::{
 pub use layout::{CodeSpec, Group, Layout, Stripe};
 pub use pace::{Interval, IntervalReport};
 pub use protocol::{Choice, Event, Ledger, Report, State, choose};
-pub use redistribution::Redistribution;
-#[doc(hidden)]
-pub use region::describe_field;
+pub use redistribution::{Redistribute, Redistribution};
 pub use region::{Field, Part, Protect, Walk, fingerprint, load, save, save_into, size};
+#[doc(hidden)]
+pub use region::{describe_once, describe_plainly};
 pub use resilient::{Checkpoints, Flow, Program, Protection, RestorePolicy, RunError, run};
 pub use scheme::Scheme;
 pub use stats::{CheckpointSeconds, RestoreSeconds, Stats};
@@ -69,6 +70,8 @@ pub use worker::Worker;
 
 #[doc(hidden)]
 pub use bytemuck;
+#[doc(hidden)]
+pub use ft_comm::CommError;
 #[doc(hidden)]
 pub use serde;
 

@@ -38,6 +38,7 @@
 //! # Ok::<(), ft_checkpoint::ProtectError>(())
 //! ```
 
+mod collections;
 mod field;
 #[cfg(feature = "nalgebra")]
 mod nalgebra;
@@ -46,8 +47,10 @@ mod tests;
 mod walk;
 
 pub use field::Field;
-pub use ft_checkpoint_derive::Protect;
-pub use walk::Walk;
+#[doc(hidden)]
+pub use field::{describe_once, describe_plainly};
+pub use ft_checkpoint_derive::{Field, Protect};
+pub use walk::{DEPTH_MAX, Walk};
 
 use crate::error::{ProtectError, ProtectErrorKind};
 use crate::store::lengthen;
@@ -64,10 +67,41 @@ pub enum Part {
 
 /// A state that can be protected; usually derived with `#[derive(Protect)]`.
 ///
-/// Field attributes of the derive: `#[protect(variable)]` (the default), `#[protect(constant)]`,
-/// `#[protect(derived)]` (in no part, made again after a restore), `#[protect(serde)]` (through serde and
-/// postcard instead of [`Field`]; may be joined with `constant`), `#[protect(nested)]` (the field is a [`Protect`]
-/// itself and both its parts are walked).
+/// # Attributes of fields
+///
+/// What a checkpoint has of a field, at most one of:
+///
+/// | `#[protect(...)]` | saved | loaded | for |
+/// |---|---|---|---|
+/// | `variable`, or nothing | with every checkpoint | by every restore | what a step changes |
+/// | `constant` | with the first checkpoint | by a restore on a rank that is new | matrix, right-hand side, a velocity model |
+/// | `nested` | as its own [`Protect`] says | as that says | states within the state, with parts of their own |
+/// | `derived` | never | never; made again in `Program::rebuild` | halo plans, factors: what the rest determines |
+/// | `skip` | never | never | caches, handles, counters of this process: nobody makes them again |
+///
+/// `derived` and `skip` are the same to the machine: no checkpoint has the field, a restore leaves it as it is on a
+/// rank that was there, and a replacement has its `Default`. They tell a reader what to expect of `rebuild`. Neither
+/// is in [`fingerprint`].
+///
+/// How it is saved:
+///
+/// | | |
+/// |---|---|
+/// | nothing | as a [`Field`]: numbers, strings, vectors, options, maps, enums, arrays of nalgebra |
+/// | `serde` | through serde and postcard; goes with `variable` and `constant` |
+///
+/// What it is to the other ranks, at most one of, read by `#[derive(Redistribute)]` only (see [`crate::Redistribute`]):
+///
+/// | | on every rank | when ranks close up |
+/// |---|---|---|
+/// | `private`, or nothing | another value, of no meaning elsewhere | cannot be dealt out: an error of the compiler |
+/// | `replicated` | the same value | stays |
+/// | `distributed` | a block of one array, in the order of ranks | blocks are dealt out anew |
+///
+/// # Enums
+///
+/// For an enum the derive writes [`Protect`] and [`Field`], so that it can be a state, a field, or within other
+/// values: an enum has no parts, it is saved as a whole. Its fields know `serde`, `skip` and `derived` only.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a state that can be protected",
     note = "add `#[derive(ft_checkpoint::Protect)]` to it"
@@ -80,23 +114,22 @@ pub trait Protect {
     /// Those of `walk`, unchanged but for the name of the field.
     fn walk<W: Walk>(&mut self, part: Part, walk: &mut W) -> Result<(), ProtectError>;
 
-    /// Adds to `text` what the bytes of such a state mean: two states with the same text can be restored from each other. The
-    /// derive writes down names, types, sizes and roles of all fields; this one knows the name of the type only.
+    /// Adds to `text` what the bytes of such a state mean: two states with the same text can be restored from each
+    /// other. The derive writes down names, types, sizes and roles of all fields; this one knows the name of the type
+    /// only.
     fn describe(text: &mut String) {
         *text += std::any::type_name::<Self>();
     }
 }
 
-/// What the derive says of one field.
-#[doc(hidden)]
-pub fn describe_field<T>(heading: &str, text: &mut String) {
-    *text += heading;
-    *text += &format!(" {} of {} bytes,", std::any::type_name::<T>(), size_of::<T>());
-}
+/// The version of the format; to be raised whenever the same state gives other bytes.
+const FORMAT: u32 = 1;
 
-/// A number for what [`Protect::describe`] says of a state: the same in all processes of one build.
+/// A number for what [`Protect::describe`] says of a state, and the version of the format. It travels with every
+/// shard, beside one for the build of the program, and what does not fit is not loaded
+/// ([`crate::CheckpointError::OtherState`], [`crate::CheckpointError::OtherBuild`]).
 pub fn fingerprint<P: Protect>() -> u64 {
-    let mut text = String::new();
+    let mut text = format!("format {FORMAT} ");
     P::describe(&mut text);
     crc_fast::crc64_nvme(text.as_bytes())
 }
@@ -164,9 +197,9 @@ pub fn load<P: Protect>(state: &mut P, part: Part, shard: &[u8]) -> Result<(), P
     load_with_crc(state, part, shard, false).1
 }
 
-/// As [`load`], with the checksum of the shard (CRC-64/NVME), which costs no further pass over memory. Only if it is the right
-/// one does an error of the load say something about the state and not about the shard. `spares`: much of the state may be
-/// right already.
+/// As [`load`], with the checksum of the shard (CRC-64/NVME), which costs no further pass over memory. Only if it is
+/// the right one does an error of the load say something about the state and not about the shard. `spares`: much of
+/// the state may be right already.
 pub(crate) fn load_with_crc<P: Protect>(
     state: &mut P,
     part: Part,

@@ -28,7 +28,7 @@ pub struct ShardMeta {
     pub len: u64,
     /// CRC-64/NVME of the shard.
     pub crc: u64,
-    /// What the bytes mean ([`crate::fingerprint`]); 0: just bytes.
+    /// What the bytes mean: build of the program and [`crate::fingerprint`] of the state, folded to 32 bits each; 0: just bytes.
     pub kind: u64,
 }
 

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use ft_checkpoint::{Protect, Redistribution};
+use ft_checkpoint::{Protect, Redistribute, Redistribution};
 use ft_comm::CommError;
 
 use crate::{Global, LinalgError};
@@ -62,24 +62,6 @@ impl CsrRows {
             }
         }
         Ok(())
-    }
-
-    /// Rows that were dealt out to others, put together here: `parts` are the rows of old ranks. Collective.
-    ///
-    /// # Errors
-    /// A failure.
-    pub(crate) fn redistribute(parts: &[&Self], moves: &Redistribution<'_>) -> Result<Self, CommError> {
-        let lengths = |rows: &&Self| rows.row_ptr.windows(2).map(|pair| (pair[1] - pair[0]) as u64).collect();
-        let lengths: Vec<Vec<u64>> = parts.iter().map(lengths).collect();
-        let lengths = moves.run(&lengths.iter().map(|part| &part[..]).collect::<Vec<_>>(), 1)?;
-        let mut row_ptr = vec![0];
-        lengths.iter().for_each(|length| row_ptr.push(row_ptr[row_ptr.len() - 1] + *length as usize));
-        let offsets: Vec<Vec<usize>> = parts.iter().map(|rows| rows.row_ptr.clone()).collect();
-        let (cols, vals): (Vec<&[u64]>, Vec<&[f64]>) =
-            parts.iter().map(|rows| (&rows.cols[..], &rows.vals[..])).unzip();
-        let cols = moves.run_ragged(&cols, &offsets, &row_ptr)?;
-        let vals = moves.run_ragged(&vals, &offsets, &row_ptr)?;
-        Ok(Self { row_ptr, cols, vals })
     }
 
     /// Rows from a function that appends the entries of one global row, columns ascending. For generators.
@@ -161,6 +143,27 @@ impl CsrRows {
         for (y, (cols, vals)) in y.iter_mut().zip(self.iter()) {
             *y = cols.iter().zip(vals).fold(0.0, |sum, (&col, val)| sum + val * x[col as usize]);
         }
+    }
+}
+
+/// Any number of entries a row: rows move with all of theirs.
+impl Redistribute for CsrRows {
+    fn extent(&self) -> usize {
+        self.len()
+    }
+
+    fn redistribute(parts: Vec<Self>, moves: &Redistribution<'_>) -> Result<Self, CommError> {
+        let lengths = |rows: &Self| rows.row_ptr.windows(2).map(|pair| (pair[1] - pair[0]) as u64).collect();
+        let lengths: Vec<Vec<u64>> = parts.iter().map(lengths).collect();
+        let lengths = moves.run(&lengths.iter().map(|part| &part[..]).collect::<Vec<_>>(), 1)?;
+        let mut row_ptr = vec![0];
+        lengths.iter().for_each(|length| row_ptr.push(row_ptr[row_ptr.len() - 1] + *length as usize));
+        let offsets: Vec<Vec<usize>> = parts.iter().map(|rows| rows.row_ptr.clone()).collect();
+        let (cols, vals): (Vec<&[u64]>, Vec<&[f64]>) =
+            parts.iter().map(|rows| (&rows.cols[..], &rows.vals[..])).unzip();
+        let cols = moves.run_ragged(&cols, &offsets, &row_ptr)?;
+        let vals = moves.run_ragged(&vals, &offsets, &row_ptr)?;
+        Ok(Self { row_ptr, cols, vals })
     }
 }
 

@@ -10,8 +10,8 @@
 
 use std::ops::Range;
 
-use ft_checkpoint::Protect;
-use ft_comm::Communicator;
+use ft_checkpoint::{Protect, Redistribute, Redistribution};
+use ft_comm::{CommError, Communicator};
 
 use crate::{
     CsrRows, DistVector, Global, LinalgError, Partition,
@@ -29,6 +29,18 @@ pub struct DistMatrix {
     rows: CsrRows,
     #[protect(derived)]
     plan: Option<ProductPlan>,
+}
+
+/// The rows; [`DistMatrix::rebuild`] is to follow.
+impl Redistribute for DistMatrix {
+    fn extent(&self) -> usize {
+        self.rows.extent()
+    }
+
+    fn redistribute(parts: Vec<Self>, moves: &Redistribution<'_>) -> Result<Self, CommError> {
+        let rows = CsrRows::redistribute(parts.into_iter().map(|part| part.rows).collect(), moves)?;
+        Ok(Self { part: Partition::of(moves.comm(), moves.len()), rows, plan: None })
+    }
 }
 
 /// Everything that is made from the rows by [`DistMatrix::rebuild`] and not checkpointed.
@@ -167,11 +179,6 @@ impl DistMatrix {
         });
         let (part, rows) = agree(mine, comm)?;
         Self::new(part, rows, comm)
-    }
-
-    /// A matrix without its derived part, as it comes out of a checkpoint.
-    pub(crate) fn unbuilt(part: Partition, rows: CsrRows) -> Self {
-        Self { part, rows, plan: None }
     }
 
     /// Makes the derived part again, after a restore. Collective.

@@ -1,6 +1,7 @@
 //! Vectors spread over the ranks, and the loops over slices that solvers are made of.
 
-use ft_comm::Communicator;
+use ft_checkpoint::{Protect, Redistribute, Redistribution};
+use ft_comm::{CommError, Communicator};
 use nalgebra::{DVectorView, DVectorViewMut};
 
 use crate::{Global, LinalgError, Partition, dot::Reducer};
@@ -24,10 +25,24 @@ pub fn xpby(x: &[f64], beta: f64, y: &mut [f64]) {
 }
 
 /// A vector with one element for each row of a [`Partition`]; each rank holds those of its own rows.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// The default, an empty one on no rank, only waits to be restored from a checkpoint.
+#[derive(Clone, Debug, Default, PartialEq, Protect)]
 pub struct DistVector {
+    #[protect(nested)]
     part: Partition,
     local: Vec<f64>,
+}
+
+impl Redistribute for DistVector {
+    fn extent(&self) -> usize {
+        self.local.len()
+    }
+
+    fn redistribute(parts: Vec<Self>, moves: &Redistribution<'_>) -> Result<Self, CommError> {
+        let local = Vec::redistribute(parts.into_iter().map(|part| part.local).collect(), moves)?;
+        Ok(Self { part: Partition::of(moves.comm(), moves.len()), local })
+    }
 }
 
 impl DistVector {
@@ -158,7 +173,32 @@ impl DistVector {
 
 #[cfg(test)]
 mod tests {
+    use ft_checkpoint::{Part, Share, load, save};
+    use ft_comm::sim;
+
     use super::*;
+
+    #[test]
+    fn a_vector_comes_out_of_a_checkpoint_and_is_dealt_out_over_fewer_ranks() {
+        const N: usize = 200;
+        let vector = |size, rank| DistVector::from_fn(Partition::new(N, size, rank), |row| row.0 as f64);
+        let ranges = |size| (0..size).map(|rank| Partition::new(N, size, rank).range()).collect();
+        let restored = |size, rank| {
+            let (mut was, mut is, mut shard) = (vector(size, rank), DistVector::default(), vec![]);
+            for part in [Part::Constant, Part::Variable] {
+                save(&mut was, part, &mut shard).unwrap();
+                load(&mut is, part, &shard).unwrap();
+            }
+            assert_eq!(is, was);
+            is
+        };
+        sim::ranks(2, |comm| {
+            let held: Vec<usize> = (0..3).filter(|old| old % 2 == comm.rank()).collect();
+            let shares = held.iter().map(|rank| Share { rank: *rank, state: restored(3, *rank) }).collect();
+            let moves = Redistribution::new(comm, held, ranges(3), ranges(2)).unwrap();
+            assert_eq!(moves.deal(shares).unwrap(), vector(2, comm.rank()));
+        });
+    }
 
     #[test]
     fn updates_by_hand() {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ft_checkpoint::{Protect, Redistribution, Share};
+use ft_checkpoint::{Protect, Redistribute, Redistribution, Share};
 use ft_comm::{CommError, Communicator, Part, Rank, Tag};
 
 use crate::rank::share_of;
@@ -22,11 +22,12 @@ const PICTURE_SIDE: usize = 200;
 const HASH_BYTES: usize = blake3::OUT_LEN;
 
 /// A plate of `side` x `side` points between edges of fixed temperatures; each rank has a block of its rows.
-#[derive(Debug, Default, Protect)]
+#[derive(Debug, Default, Protect, Redistribute)]
 pub(super) struct Plate {
-    #[protect(constant)]
+    #[protect(constant, replicated)]
     side: usize,
     /// Temperatures, row by row.
+    #[protect(distributed)]
     here: Vec<f64>,
     /// The row above the first and the row below the last.
     #[protect(derived)]
@@ -47,16 +48,14 @@ impl Plate {
 
     /// The plate on fewer ranks, from the rows that old ranks had.
     pub(super) fn redistribute(
-        shares: &[Share<Self>],
+        shares: Vec<Share<Self>>,
         before: usize,
+        side: usize,
         comm: &Communicator,
     ) -> Result<Self, CommError> {
-        let side = shares.first().map_or(0, |share| share.state.side);
         let ranges = |size: usize| (0..size).map(|rank| rows_of(rank, side, size)).collect();
         let held = shares.iter().map(|share| share.rank).collect();
-        let moves = Redistribution::new(comm, held, ranges(before), ranges(comm.size()))?;
-        let parts: Vec<&[f64]> = shares.iter().map(|share| &share.state.here[..]).collect();
-        Ok(Self { side, here: moves.run(&parts, side)?, ..Self::default() })
+        Redistribution::new(comm, held, ranges(before), ranges(comm.size()))?.deal(shares)
     }
 
     /// Makes what is not protected. Only the edges are in the halo so far.

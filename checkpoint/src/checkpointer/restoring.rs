@@ -9,11 +9,12 @@ use ft_comm::{CommError, Rank, Repair, World};
 use super::{Checkpointer, METAS, Restored};
 #[cfg(feature = "planted-bugs")]
 use super::{DAMAGED_BLOCK, DAMAGED_SHARD};
+use crate::build;
 use crate::error::CheckpointError;
 use crate::exchange::{Circle, Rebuilt};
 use crate::placement::Placement;
 use crate::protocol::{Event, Report, choose};
-use crate::region::{Part, Protect, fingerprint, load_with_crc};
+use crate::region::{Part, Protect, load_with_crc};
 use crate::stats::RestoreSeconds;
 use crate::store::{ShardMeta, Slot};
 
@@ -105,14 +106,10 @@ impl Checkpointer {
         Ok(flags.into_iter().map(|flag| flag == 1).collect())
     }
 
-    /// Whether the shard of this rank, if it has one, is that of such a state.
+    /// Whether the slot is of this build, and the shard of this rank, if it has one, that of such a state.
     pub(super) fn is_of<S: Protect>(&self, slot: &Slot) -> Result<(), CheckpointError> {
-        match slot.kind() {
-            Some(kind) if !slot.shard().is_empty() && kind != fingerprint::<S>() => {
-                Err(CheckpointError::OtherState { rank: self.comm.rank(), due: std::any::type_name::<S>() })
-            }
-            _ => Ok(()),
-        }
+        let own = slot.kind().filter(|_| !slot.shard().is_empty());
+        build::check::<S>(slot.members(), own, self.comm.rank())
     }
 
     /// Checks all that this rank has of `epoch`; costs one pass over it.

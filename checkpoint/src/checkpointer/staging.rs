@@ -14,12 +14,13 @@ use ft_comm::time::Time;
 use ft_comm::{CollectiveRequest, CommError, Op, PlanRequest, Rank, World};
 
 use super::{COMMITS_EARLY, Checkpointer};
+use crate::build;
 use crate::error::{CheckpointError, ProtectError};
 use crate::exchange::{Account, Circle, Round};
 use crate::layout::Group;
 use crate::placement::Placement;
 use crate::protocol::Event;
-use crate::region::{Part, Protect, fingerprint, save_with_crc};
+use crate::region::{Part, Protect, save_with_crc};
 use crate::scheme::Scheme;
 use crate::stats::CheckpointSeconds;
 use crate::store::{ShardMeta, Slot};
@@ -96,7 +97,7 @@ impl Checkpointer {
 
         reach(world, epoch, "copy")?;
         self.ledger.apply(Event::Begin(epoch))?;
-        let (mut copied, kind) = (Ok(()), fingerprint::<S>());
+        let (mut copied, kind) = (Ok(()), build::kind::<S>());
         let mut copy = |part: Part, slot: &mut Slot| {
             slot.begin(epoch);
             match save_with_crc(state, part, slot.shard_mut()) {

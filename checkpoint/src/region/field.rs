@@ -1,19 +1,64 @@
 //! Values that a walk knows how to visit without serde.
 
 use std::marker::PhantomData;
+use std::ops::Range;
+use std::time::Duration;
 
 use super::Walk;
 use crate::error::ProtectError;
 
 /// A value that can be protected as bytes.
 ///
-/// There for numbers, `bool`, `char`, `String`, arrays, vectors, boxed slices, options and tuples of them, and (cargo
-/// feature `nalgebra`) `DVector` and `DMatrix`. For plain types of your own, which are [`bytemuck::Pod`], use
-/// [`plain!`](crate::plain); for everything else `#[protect(serde)]`.
+/// There for numbers, `bool`, `char`, `String`, `Duration`, and of all of these: arrays, tuples, `Vec`, `VecDeque`,
+/// `Box`, `Option`, `Result`, `Range`, the maps and sets of `std`, and (cargo feature `nalgebra`) vectors and
+/// matrices. For plain types of your own, which are [`bytemuck::Pod`], use [`plain!`](crate::plain); for enums
+/// `#[derive(Protect)]`, for other structs `#[derive(Field)]`; for everything else `#[protect(serde)]`.
+///
+/// # The derive
+///
+/// A value is made while it is loaded, and saved as a whole. So its fields are `Field` too, but for those marked
+/// `#[protect(serde)]` (through serde and postcard) and `#[protect(skip)]` or `#[protect(derived)]` (in no
+/// checkpoint). Those have to be `Default`: what is loaded in the place of another value, as another variant of an
+/// enum, has that there.
+///
+/// An enum travels as the index of its variant (a `u32`, in the order of the source) and the fields of that. Values
+/// may hold others of their own type, up to 128 deep; the first variant of an enum that does not name the enum itself
+/// is what a load starts with, and types that hold each other in a circle need one that ends.
+///
+/// ```
+/// use ft_checkpoint::{Field, Part, Protect, load, save};
+///
+/// #[derive(Debug, PartialEq, Field)]
+/// struct Task {
+///     name: String,
+///     tries: Vec<u32>,
+/// }
+///
+/// #[derive(Debug, PartialEq, Protect)]
+/// enum Phase {
+///     Waiting,
+///     Working { task: Task, done: f64 },
+/// }
+///
+/// #[derive(Debug, PartialEq, Protect)]
+/// struct State {
+///     phases: Vec<Phase>,
+/// }
+///
+/// let task = Task { name: "a".into(), tries: vec![3] };
+/// let mut state = State { phases: vec![Phase::Waiting, Phase::Working { task, done: 0.5 }] };
+/// let mut shard = Vec::new();
+/// save(&mut state, Part::Variable, &mut shard)?;
+/// let mut other = State { phases: vec![] };
+/// load(&mut other, Part::Variable, &shard)?;
+/// assert_eq!(other, state);
+/// # Ok::<(), ft_checkpoint::ProtectError>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be protected as bytes",
     note = "mark the field `#[protect(serde)]`, `#[protect(nested)]` if it is `Protect` itself, or `#[protect(derived)]`",
-    note = "for a type that is `bytemuck::Pod`: `ft_checkpoint::plain!(Type)`"
+    note = "or make the type a value: an enum by `#[derive(Protect)]`, a struct by `#[derive(Field)]`, one that is `bytemuck::Pod` by \
+            `ft_checkpoint::plain!(Type)`"
 )]
 pub trait Field: Sized {
     /// Bytes of every value of this type in a shard; 0 if they vary.
@@ -42,6 +87,35 @@ pub trait Field: Sized {
     fn walk_slice<W: Walk>(items: &mut [Self], walk: &mut W) -> Result<(), ProtectError> {
         items.iter_mut().try_for_each(|item| item.walk(walk))
     }
+
+    /// Adds to `text` what the bytes of such a value mean, as [`Protect::describe`](crate::Protect::describe) does.
+    fn describe(text: &mut String) {
+        describe_plainly::<Self>(text);
+    }
+}
+
+/// What can be said of any type.
+#[doc(hidden)]
+pub fn describe_plainly<T>(text: &mut String) {
+    *text += &format!(" {} of {} bytes,", std::any::type_name::<T>(), size_of::<T>());
+}
+
+/// What is said of a type that may hold others of its own: all the first time, then its name.
+#[doc(hidden)]
+pub fn describe_once<T>(text: &mut String, describe: impl FnOnce(&mut String)) {
+    let opening = format!(" {} {{", std::any::type_name::<T>());
+    let is_known = text.contains(&opening);
+    *text += &opening;
+    if !is_known {
+        describe(text);
+    }
+    *text += " }";
+}
+
+/// Says that there are values of type `T` in a `what`.
+pub(super) fn describe_many<T: Field>(what: &str, text: &mut String) {
+    *text += what;
+    T::describe(text);
 }
 
 /// Makes types that are [`bytemuck::Pod`] protectable, as single fields and in slices, as their bytes.
@@ -166,6 +240,10 @@ impl<T: Field> Field for Vec<T> {
         }
         Ok(())
     }
+
+    fn describe(text: &mut String) {
+        describe_many::<T>(" vector of", text);
+    }
 }
 
 impl<T: Field> Field for Box<[T]> {
@@ -178,6 +256,26 @@ impl<T: Field> Field for Box<[T]> {
         let walked = items.walk(walk);
         *self = items.into_boxed_slice();
         walked
+    }
+
+    fn describe(text: &mut String) {
+        describe_many::<T>(" slice of", text);
+    }
+}
+
+impl<T: Field> Field for Box<T> {
+    const FIXED_BYTES: usize = T::FIXED_BYTES;
+
+    fn blank() -> Self {
+        Self::new(T::blank())
+    }
+
+    fn walk<W: Walk>(&mut self, walk: &mut W) -> Result<(), ProtectError> {
+        T::walk(self, walk)
+    }
+
+    fn describe(text: &mut String) {
+        T::describe(text);
     }
 }
 
@@ -195,6 +293,10 @@ impl<T: Field, const N: usize> Field for [T; N] {
     fn walk_slice<W: Walk>(items: &mut [Self], walk: &mut W) -> Result<(), ProtectError> {
         T::walk_slice(items.as_flattened_mut(), walk)
     }
+
+    fn describe(text: &mut String) {
+        describe_many::<T>(&format!(" array of {N}"), text);
+    }
 }
 
 impl<T: Field> Field for Option<T> {
@@ -210,6 +312,70 @@ impl<T: Field> Field for Option<T> {
             return Ok(());
         }
         self.get_or_insert_with(T::blank).walk(walk)
+    }
+
+    fn describe(text: &mut String) {
+        describe_many::<T>(" option of", text);
+    }
+}
+
+impl<T: Field, E: Field> Field for Result<T, E> {
+    fn blank() -> Self {
+        Ok(T::blank())
+    }
+
+    fn walk<W: Walk>(&mut self, walk: &mut W) -> Result<(), ProtectError> {
+        let was = self.is_ok();
+        let mut is = was;
+        is.walk(walk)?;
+        if is != was {
+            *self = if is { Ok(T::blank()) } else { Err(E::blank()) };
+        }
+        match self {
+            Ok(value) => value.walk(walk),
+            Err(error) => error.walk(walk),
+        }
+    }
+
+    fn describe(text: &mut String) {
+        describe_many::<T>(" result of", text);
+        describe_many::<E>(" or", text);
+    }
+}
+
+impl<T: Field> Field for Range<T> {
+    const FIXED_BYTES: usize = 2 * T::FIXED_BYTES;
+
+    fn blank() -> Self {
+        T::blank()..T::blank()
+    }
+
+    fn walk<W: Walk>(&mut self, walk: &mut W) -> Result<(), ProtectError> {
+        self.start.walk(walk)?;
+        self.end.walk(walk)
+    }
+
+    fn describe(text: &mut String) {
+        describe_many::<T>(" range of", text);
+    }
+}
+
+impl Field for Duration {
+    const FIXED_BYTES: usize = 12;
+
+    fn blank() -> Self {
+        Self::ZERO
+    }
+
+    fn walk<W: Walk>(&mut self, walk: &mut W) -> Result<(), ProtectError> {
+        let (mut seconds, mut nanos) = (self.as_secs(), self.subsec_nanos());
+        seconds.walk(walk)?;
+        nanos.walk(walk)?;
+        if nanos >= 1_000_000_000 {
+            return Err(walk.invalid("duration"));
+        }
+        *self = Self::new(seconds, nanos);
+        Ok(())
     }
 }
 
@@ -257,6 +423,12 @@ macro_rules! tuples {
                 $(self.$index.walk(walk)?;)+
                 Ok(())
             }
+
+            fn describe(text: &mut String) {
+                *text += " (";
+                $($name::describe(text);)+
+                *text += " )";
+            }
         }
     )+};
 }
@@ -266,4 +438,8 @@ tuples! {
     (A 0, B 1)
     (A 0, B 1, C 2)
     (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
 }

@@ -1,7 +1,7 @@
-//! Dense vectors and matrices of nalgebra: their shape, then their elements in column order.
+//! Dense vectors and matrices of nalgebra: their shape unless the type has it, then their elements in column order.
 
 use bytemuck::Pod;
-use nalgebra::{DMatrix, DVector, Scalar};
+use nalgebra::{DMatrix, DVector, SMatrix, Scalar};
 
 use super::{Field, Walk};
 use crate::error::ProtectError;
@@ -34,6 +34,19 @@ impl<T: Pod + Scalar> Field for DMatrix<T> {
         if (rows, columns) != self.shape() {
             *self = Self::from_element(rows, columns, T::zeroed());
         }
+        walk.plain(self.as_mut_slice())
+    }
+}
+
+/// Vectors and matrices of fixed size, `SVector` too.
+impl<T: Pod + Scalar, const R: usize, const C: usize> Field for SMatrix<T, R, C> {
+    const FIXED_BYTES: usize = R * C * size_of::<T>();
+
+    fn blank() -> Self {
+        Self::from_element(T::zeroed())
+    }
+
+    fn walk<W: Walk>(&mut self, walk: &mut W) -> Result<(), ProtectError> {
         walk.plain(self.as_mut_slice())
     }
 }

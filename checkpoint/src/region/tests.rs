@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 
+mod values;
+
 mod as_it_was {
     #[derive(crate::Protect)]
     pub(super) struct S {
@@ -416,20 +418,23 @@ fn save_reuses_the_buffer() {
 #[cfg(feature = "nalgebra")]
 #[test]
 fn nalgebra_round_trip() {
-    use ::nalgebra::{DMatrix, DVector};
+    use ::nalgebra::{DMatrix, DVector, SMatrix};
     #[derive(Debug, Clone, PartialEq, Protect)]
     struct Dense {
         v: DVector<f64>,
         m: DMatrix<f32>,
         e: DMatrix<f64>,
+        fixed: Vec<SMatrix<f32, 2, 3>>,
     }
     let mut state = Dense {
         v: DVector::from_fn(5, |i, _| i as f64),
         m: DMatrix::from_fn(2, 3, |i, j| (10 * i + j) as f32),
         e: DMatrix::zeros(0, 4),
+        fixed: vec![SMatrix::from_fn(|i, j| (10 * i + j) as f32); 2],
     };
     let shard = saved(&mut state, Part::Variable);
-    let mut target = Dense { v: DVector::zeros(1), m: DMatrix::zeros(3, 2), e: DMatrix::zeros(0, 0) };
+    let mut target =
+        Dense { v: DVector::zeros(1), m: DMatrix::zeros(3, 2), e: DMatrix::zeros(0, 0), fixed: vec![] };
     load(&mut target, Part::Variable, &shard).expect("load");
     assert_eq!(target, state);
     for bytes in 0..shard.len() {

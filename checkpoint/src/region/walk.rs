@@ -45,11 +45,38 @@ pub trait Walk {
         self.bytes(bytemuck::cast_slice_mut(items))
     }
 
+    /// Visits what lies within a value, which may hold others of its own type.
+    ///
+    /// # Errors
+    ///
+    /// Those of `within`; [`ProtectErrorKind::Deep`] if values lie in each other more than [`DEPTH_MAX`] deep.
+    fn deeper(
+        &mut self,
+        within: impl FnOnce(&mut Self) -> Result<(), ProtectError>,
+    ) -> Result<(), ProtectError>
+    where
+        Self: Sized,
+    {
+        if *self.depth() == DEPTH_MAX {
+            return Err(ProtectError::new(self.offset(), ProtectErrorKind::Deep));
+        }
+        *self.depth() += 1;
+        let walked = within(self);
+        *self.depth() -= 1;
+        walked
+    }
+
+    /// How deep the walk is in values that lie in each other, for [`Walk::deeper`] to count.
+    fn depth(&mut self) -> &mut usize;
+
     /// Returns the error that says that the bytes just visited are not a valid `what`.
     fn invalid(&self, what: &'static str) -> ProtectError {
         ProtectError::new(self.offset(), ProtectErrorKind::Invalid { what })
     }
 }
+
+/// How deep values may lie in each other: bytes that may be anything must not cost the stack of a thread.
+pub const DEPTH_MAX: usize = 128;
 
 const LENGTH_BYTES: usize = size_of::<u64>();
 
@@ -64,6 +91,7 @@ const PIECE: usize = 256 << 10;
 #[derive(Default)]
 pub(super) struct Size {
     offset: usize,
+    depth: usize,
 }
 
 impl Walk for Size {
@@ -87,12 +115,17 @@ impl Walk for Size {
     fn offset(&self) -> usize {
         self.offset
     }
+
+    fn depth(&mut self) -> &mut usize {
+        &mut self.depth
+    }
 }
 
 /// Copies out, into a shard of the right size, and takes its checksum while it is in the cache.
 pub(super) struct Save<'a> {
     shard: &'a mut [u8],
     offset: usize,
+    depth: usize,
     digest: Digest,
     /// The first bytes are in the digest.
     digested: usize,
@@ -100,7 +133,7 @@ pub(super) struct Save<'a> {
 
 impl<'a> Save<'a> {
     pub(super) fn new(shard: &'a mut [u8]) -> Self {
-        Self { shard, offset: 0, digest: Digest::new(CrcAlgorithm::Crc64Nvme), digested: 0 }
+        Self { shard, offset: 0, depth: 0, digest: Digest::new(CrcAlgorithm::Crc64Nvme), digested: 0 }
     }
 
     /// The checksum of what was written.
@@ -159,6 +192,10 @@ impl Walk for Save<'_> {
     fn offset(&self) -> usize {
         self.offset
     }
+
+    fn depth(&mut self) -> &mut usize {
+        &mut self.depth
+    }
 }
 
 /// Postcard's slice with a count, because the slice alone gives its bytes back and not their number.
@@ -189,6 +226,7 @@ impl Flavor for Counted<'_> {
 pub(super) struct Load<'a> {
     shard: &'a [u8],
     offset: usize,
+    depth: usize,
     /// Whether what is right already is left alone. To compare costs no more than to write, which reads the memory too, but
     /// for memory that nobody has touched.
     spares: bool,
@@ -202,7 +240,7 @@ const COMPARED: usize = 4 << 10;
 
 impl<'a> Load<'a> {
     pub(super) fn new(shard: &'a [u8], spares: bool) -> Self {
-        Self { shard, offset: 0, spares, digest: Digest::new(CrcAlgorithm::Crc64Nvme), digested: 0 }
+        Self { shard, offset: 0, depth: 0, spares, digest: Digest::new(CrcAlgorithm::Crc64Nvme), digested: 0 }
     }
 
     pub(super) fn left(&self) -> usize {
@@ -268,5 +306,9 @@ impl Walk for Load<'_> {
 
     fn offset(&self) -> usize {
         self.offset
+    }
+
+    fn depth(&mut self) -> &mut usize {
+        &mut self.depth
     }
 }

@@ -22,7 +22,7 @@
 //! Sources: Hestenes, Stiefel: Methods of conjugate gradients for solving linear systems, J. Research NBS 49, 1952;
 //! Saad: Iterative Methods for Sparse Linear Systems, 2nd edition, SIAM, 2003, algorithm 9.1.
 
-use ft_checkpoint::{Protect, Protection};
+use ft_checkpoint::{Protect, Protection, Redistribute};
 use ft_comm::{Communicator, World};
 
 use super::protected::{Preconditioning, Problem, Protected};
@@ -37,25 +37,31 @@ use crate::{
 };
 
 /// What a checkpoint of conjugate gradients has to hold. Vectors are local parts, one element for each own row.
-#[derive(Clone, Debug, Default, Protect)]
+#[derive(Clone, Debug, Default, Protect, Redistribute)]
 pub struct CgState {
     /// Approximate solution.
+    #[protect(distributed)]
     pub x: Vec<f64>,
     /// Residual `b - A x`, as the recurrence carries it.
+    #[protect(distributed)]
     pub r: Vec<f64>,
     /// Search direction.
+    #[protect(distributed)]
     pub p: Vec<f64>,
     /// `r . z` of the preconditioned residual `z`.
+    #[protect(replicated)]
     pub rz: f64,
     /// `r . r`.
+    #[protect(replicated)]
     pub rr: f64,
     /// `||b||`.
-    #[protect(constant)]
+    #[protect(constant, replicated)]
     pub b_norm: f64,
     /// Finished iterations.
+    #[protect(replicated)]
     pub iteration: u64,
     /// When to stop.
-    #[protect(nested)]
+    #[protect(nested, replicated)]
     pub stop: StopCriteria,
     /// Scratch space. Not checkpointed; an empty one (`default()`) grows as needed.
     #[protect(derived)]

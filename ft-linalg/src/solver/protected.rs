@@ -2,13 +2,12 @@
 //! constant part of the state, the vectors of the recurrence the variable one; halo plan and preconditioner are
 //! derived. So a replacement gets its rows from the memory of others and reads no file.
 
-use ft_checkpoint::{Flow, Program, Protect, Protection, Redistribution, RunError, Share};
-use ft_comm::{Communicator, World};
+use ft_checkpoint::{Flow, Program, Protect, Protection, Redistribute, Redistribution, RunError, Share};
+use ft_comm::{Communicator, Op, World};
 
-use super::cg::CgScratch;
 use super::{CgState, Solution, Step, relative_residual};
 use crate::{
-    CsrRows, DistMatrix, DistVector, Identity, Jacobi, LinalgError, Partition, Preconditioner, StopCriteria,
+    DistMatrix, DistVector, Identity, Jacobi, LinalgError, Partition, Preconditioner, StopCriteria,
     StopReason,
 };
 
@@ -43,16 +42,16 @@ pub struct Problem {
 }
 
 /// What a protected solve holds: everything that is needed to go on anywhere.
-#[derive(Default, Protect)]
+#[derive(Default, Protect, Redistribute)]
 pub struct CgJob {
     /// The matrix.
-    #[protect(nested)]
+    #[protect(nested, distributed)]
     pub a: DistMatrix,
     /// The right-hand side, own rows.
-    #[protect(constant)]
+    #[protect(constant, distributed)]
     pub b: Vec<f64>,
     /// The recurrence.
-    #[protect(nested)]
+    #[protect(nested, distributed)]
     pub cg: CgState,
     #[protect(derived)]
     m: Option<Box<dyn Preconditioner>>,
@@ -106,21 +105,12 @@ impl CgJob {
         before: usize,
         comm: &Communicator,
     ) -> Result<Self, LinalgError> {
-        let n = shares.first().map_or(0, |share| share.state.a.part().n());
-        let ranges = |size: usize| (0..size).map(|rank| Partition::new(n, size, rank).range()).collect();
+        // A rank to which nothing fell has the size of the matrix from the others.
+        let mut n = [shares.first().map_or(0, |share| share.state.a.part().n())];
+        comm.allreduce(&mut n, Op::Max)?;
+        let ranges = |size: usize| (0..size).map(|rank| Partition::new(n[0], size, rank).range()).collect();
         let held = shares.iter().map(|share| share.rank).collect();
-        let moves = Redistribution::new(comm, held, ranges(before), ranges(comm.size()))?;
-        let vector = |of: fn(&Self) -> &Vec<f64>| {
-            let parts: Vec<&[f64]> = shares.iter().map(|share| &of(&share.state)[..]).collect();
-            moves.run(&parts, 1)
-        };
-        let (b, x) = (vector(|job| &job.b)?, vector(|job| &job.cg.x)?);
-        let (r, p) = (vector(|job| &job.cg.r)?, vector(|job| &job.cg.p)?);
-        let rows: Vec<&CsrRows> = shares.iter().map(|share| share.state.a.rows()).collect();
-        let rows = CsrRows::redistribute(&rows, &moves)?;
-        let a = DistMatrix::unbuilt(Partition::of(comm, n), rows);
-        let first = shares.into_iter().next().map(|share| share.state.cg).unwrap_or_default();
-        Ok(Self { a, b, cg: CgState { x, r, p, scratch: CgScratch::default(), ..first }, m: None })
+        Ok(Redistribution::new(comm, held, ranges(before), ranges(comm.size()))?.deal(shares)?)
     }
 
     /// One iteration. Collective.

@@ -5,6 +5,7 @@
 
 mod asynchronous;
 mod bench;
+mod builds;
 mod collectives;
 mod common;
 mod conformance;

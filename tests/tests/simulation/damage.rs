@@ -77,11 +77,11 @@ impl Program for Rotting {
     }
 }
 
-/// A state that another build of the program describes in another way.
+/// A state that another program describes in another way.
 #[derive(Default)]
 struct Counter(u64);
 
-const OTHER_BUILD: &str = "another build";
+const OTHER_STATE: &str = "another state";
 
 impl Protect for Counter {
     fn walk<W: Walk>(&mut self, part: Part, walk: &mut W) -> Result<(), ProtectError> {
@@ -89,7 +89,7 @@ impl Protect for Counter {
     }
 
     fn describe(text: &mut String) {
-        *text += if planted::has(OTHER_BUILD) { "counter: i64" } else { "counter: u64" };
+        *text += if planted::has(OTHER_STATE) { "counter: i64" } else { "counter: u64" };
     }
 }
 
@@ -111,19 +111,19 @@ impl Program for Count {
 }
 
 #[test]
-fn a_replacement_of_another_build_ends_the_job() {
+fn a_replacement_with_another_state_ends_the_job() {
     for (other, due) in [(false, 0), (true, 1)] {
         let protection = Protection::new("xor".parse().expect("a scheme"), Interval::Steps(3));
         let kills = vec!["2@step=9".parse().expect("a spec")];
         let outcome = sim::run(Config { kills, ..Config::calm(RANKS) }, |world| {
-            planted::plant(if other && world.is_replacement() { OTHER_BUILD } else { "" });
+            planted::plant(if other && world.is_replacement() { OTHER_STATE } else { "" });
             ft_checkpoint::run(world, protection.clone(), &mut Count)
                 .map(|_| ())
                 .map_err(|error| error.to_string())
         });
         let (code, message) = checker::status(&outcome).expect("it ended");
         assert_eq!(code, due, "{message}");
-        assert_eq!(message.contains("taken by another build"), other, "{message}");
+        assert_eq!(message.contains("taken of another state"), other, "{message}");
     }
 }
 

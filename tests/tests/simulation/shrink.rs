@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ft_checkpoint::checkpointer::KEEPS_OLD_LAYOUT;
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{Flow, Interval, Program, Protect, Protection, Redistribution, Share};
+use ft_checkpoint::{Flow, Interval, Program, Protect, Protection, Redistribute, Redistribution, Share};
 use ft_comm::proto::arbiter::Event as ArbiterEvent;
 use ft_comm::sim::{self, Blow, Config, Fault, Faults, Trigger};
 use ft_comm::{CommError, OnFailure, Op, World, planted};
@@ -16,11 +16,13 @@ const STEPS: u64 = 14;
 const LENGTH: usize = 23;
 
 /// A part of an array, which all ranks together have.
-#[derive(Clone, Debug, Default, Protect)]
+#[derive(Clone, Debug, Default, Protect, Redistribute)]
 pub(super) struct Part {
-    #[protect(constant)]
+    #[protect(constant, distributed)]
     salt: Vec<u64>,
+    #[protect(distributed)]
     values: Vec<u64>,
+    #[protect(replicated)]
     sum: u64,
 }
 
@@ -72,13 +74,7 @@ impl Program for Recurrence {
         before: usize,
         world: &World,
     ) -> Result<Part, CommError> {
-        let ranges = |ranks: usize| (0..ranks).map(|rank| range(rank, ranks)).collect();
-        let held = shares.iter().map(|share| share.rank).collect();
-        let moves = Redistribution::new(world.comm(), held, ranges(before), ranges(world.size()))?;
-        let parts = |of: fn(&Part) -> &[u64]| shares.iter().map(|share| of(&share.state)).collect::<Vec<_>>();
-        let salt = moves.run(&parts(|part| &part.salt), 1)?;
-        let values = moves.run(&parts(|part| &part.values), 1)?;
-        Ok(Part { salt, values, sum: shares[0].state.sum })
+        Redistribution::equal_blocks(world.comm(), &shares, before)?.deal(shares)
     }
 
     fn step(&mut self, part: &mut Part, world: &World, number: u64) -> Result<Flow, CommError> {
