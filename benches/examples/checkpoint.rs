@@ -40,9 +40,6 @@ struct State {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::parse();
     let mut world = World::init()?;
-    if options.asynchronous {
-        Err(world.abort(2, "--asynchronous: there are no asynchronous checkpoints yet"))?;
-    }
     let scheme = Protection::from_launcher(&world)?.scheme;
     let mut checkpointer = Checkpointer::new(&world, scheme.clone())?;
     let own = if world.is_parity() { 0 } else { options.mib << 17 };
@@ -57,10 +54,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let began = now_ns();
         // Parity ranks have no state.
         match world.is_parity() {
-            false => checkpointer.checkpoint(&world, &mut state)?,
-            true => checkpointer.checkpoint(&world, &mut ())?,
+            false => checkpointer.begin(&world, &mut state)?,
+            true => checkpointer.begin(&world, &mut ())?,
+        }
+        if !options.asynchronous {
+            checkpointer.wait(&world)?;
         }
         let ended = now_ns();
+        checkpointer.wait(&world)?;
         if number >= options.warm {
             mine.extend([began, ended]);
             mine.extend(phases_ns(before, checkpointer.stats().phases));

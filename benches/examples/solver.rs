@@ -8,7 +8,7 @@
 
 use clap::Parser;
 use ft_benches::checkpoints::now_ns;
-use ft_checkpoint::{Flow, Program, Protect, Protection};
+use ft_checkpoint::{Checkpoints, Flow, Program, Protect, Protection};
 use ft_comm::{CommError, Op, World};
 use serde_json::json;
 
@@ -117,15 +117,13 @@ fn sweep(points: &[f64], next: &mut [f64]) -> f64 {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::parse();
     let world = World::init()?;
-    if options.mib == 0 || options.asynchronous {
-        let why = if options.mib == 0 {
-            "--mib is at least 1"
-        } else {
-            "there are no asynchronous checkpoints yet"
-        };
-        Err(world.abort(2, why))?;
+    if options.mib == 0 {
+        Err(world.abort(2, "--mib is at least 1"))?;
     }
-    let protection = Protection::from_launcher(&world)?;
+    let mut protection = Protection::from_launcher(&world)?;
+    if options.asynchronous {
+        protection.checkpoints = Checkpoints::Asynchronous;
+    }
     ft_checkpoint::run(world, protection, &mut Solver { options, next: vec![], began: None })?;
     Ok(())
 }

@@ -33,9 +33,6 @@ struct Options {
     /// Ranks of the solver
     #[arg(long, value_name = "N", default_value_t = 4)]
     solver_ranks: usize,
-    /// Measure what asynchronous checkpoints hold up
-    #[arg(long)]
-    asynchronous: bool,
     /// The congestion control that ft-comm asks for
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     comm_congestion: String,
@@ -76,7 +73,6 @@ impl Options {
             programs: program.parent().unwrap_or(Path::new(".")).to_owned(),
             openmpi: self.openmpi.clone(),
             folder: self.folder.clone(),
-            asynchronous: self.asynchronous,
             congestion: self.comm_congestion.clone(),
             rounds: if self.quick { 2 } else { self.rounds },
             sizes,

@@ -99,8 +99,6 @@ pub(super) struct Setup {
     pub(super) folder: PathBuf,
     /// The congestion control that `ft-comm` asks for.
     pub(super) congestion: String,
-    /// Whether checkpoints of the solver go on while it computes.
-    pub(super) asynchronous: bool,
 }
 
 /// The peer that writes one file.
@@ -165,7 +163,7 @@ impl Job {
                 command.args(["--json", "--quiet", "-n", &sizes.solver_ranks.to_string()]);
                 command.args(["--scheme", scheme, "--interval", &sizes.interval_s.to_string()]);
                 command.arg(example("solver")).args(["--mib", &mib, "--steps", &steps.to_string()]);
-                if protected && setup.asynchronous {
+                if protected {
                     command.arg("--asynchronous");
                 }
                 command
@@ -314,12 +312,7 @@ mod tests {
     const SIZES: Sizes = Sizes { mib: 64, repeats: 3, solver_ranks: 4, solver_s: 10.0, interval_s: 2.0 };
 
     fn line(job: Job) -> String {
-        let setup = Setup {
-            programs: "p".into(),
-            folder: "d".into(),
-            congestion: "cubic".into(),
-            asynchronous: true,
-        };
+        let setup = Setup { programs: "p".into(), folder: "d".into(), congestion: "cubic".into() };
         let mpi = Mpi::without_programs("/mpi/bin");
         let command = job.command(&setup, Some(&mpi), &SIZES, 70);
         let words = std::iter::once(command.get_program()).chain(command.get_args());

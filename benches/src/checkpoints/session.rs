@@ -26,8 +26,6 @@ pub struct Order {
     pub openmpi: Option<PathBuf>,
     /// Where files are written; in the folder of the system for such files if it is not named.
     pub folder: Option<PathBuf>,
-    /// Whether the library has asynchronous checkpoints.
-    pub asynchronous: bool,
     /// The congestion control that `ft-comm` asks for.
     pub congestion: String,
     /// How often everything is run.
@@ -127,7 +125,6 @@ pub fn run(
 fn is_offered(order: &Order, job: Job) -> bool {
     match job {
         Job::Shared(_) => order.openmpi.is_some(),
-        Job::Held(_) => order.asynchronous,
         _ => true,
     }
 }
@@ -177,7 +174,6 @@ impl<'a> Session<'a> {
             programs: order.programs.clone(),
             folder: files.to_owned(),
             congestion: order.congestion.clone(),
-            asynchronous: order.asynchronous,
         };
         Ok(Self { children, setup, mpi, sizes: order.sizes, steps: 0, answer: None, remarks: vec![] })
     }
@@ -236,16 +232,10 @@ fn notes(order: &Order) -> Vec<String> {
         "The shared file was not measured: --openmpi DIR names the folder of Open MPI.".into(),
     );
     say(
-        !order.asynchronous && has(|job| matches!(job, Job::Held(_))),
-        "Asynchronous checkpoints were not measured: there are none yet.".into(),
-    );
-    say(
         has(|job| matches!(job, Job::Solver { .. })),
         format!(
-            "The solver has {} ranks and takes {} checkpoint every {} s.",
-            order.sizes.solver_ranks,
-            if order.asynchronous { "an asynchronous" } else { "a blocking" },
-            order.sizes.interval_s
+            "The solver has {} ranks and takes an asynchronous checkpoint every {} s.",
+            order.sizes.solver_ranks, order.sizes.interval_s
         ),
     );
     say(
@@ -273,7 +263,6 @@ pub(super) mod tests {
             programs: "programs".into(),
             openmpi: None,
             folder: None,
-            asynchronous: false,
             congestion: "cubic".into(),
             rounds: 2,
             sizes: SIZES,
@@ -285,11 +274,12 @@ pub(super) mod tests {
     fn jobs_take_turns_and_equal_ones_run_once() {
         let cell = Cell { scheme: Scheme::Xor, ranks: 8, sockets: Sockets::Unix };
         let (ours, floor) = (Job::Ours(cell), Job::Floor(cell));
-        let rows = ["floor-8-unix-xor", "file-8-unix-xor", "shared-8-unix-xor", "held-8"];
+        let rows = ["floor-8-unix-xor", "file-8-unix-xor", "shared-8-unix-xor"];
         let planned = plan(&order(&rows));
         let expected = [(0, ours), (0, floor), (0, Job::File(8)), (1, floor), (1, ours), (1, Job::File(8))];
         assert_eq!(planned, expected);
-        let more = Order { openmpi: Some("mpi".into()), asynchronous: true, ..order(&rows) };
+        let rows = [&rows[..], &["held-8"]].concat();
+        let more = Order { openmpi: Some("mpi".into()), ..order(&rows) };
         let has = |job| plan(&more).contains(&(0, job));
         assert!(has(Job::Shared(8)) && has(Job::Held(cell)));
         assert!(has(Job::Floor(Cell { scheme: Scheme::Copy, ..cell })));
@@ -298,8 +288,8 @@ pub(super) mod tests {
     #[test]
     fn notes_say_what_applies() {
         let said = notes(&order(&["shared-4", "held", "solver", "rebuild"]));
-        assert_eq!(said.len(), 5, "{said:?}");
-        assert!(said[2].contains("4 ranks and takes a blocking checkpoint every 2 s"), "{said:?}");
+        assert_eq!(said.len(), 4, "{said:?}");
+        assert!(said[1].contains("4 ranks and takes an asynchronous checkpoint every 2 s"), "{said:?}");
         assert_eq!(notes(&Order { rounds: FEWEST, ..order(&["floor", "file"]) }), [""; 0]);
     }
 }
