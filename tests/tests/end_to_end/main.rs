@@ -24,6 +24,7 @@ mod montecarlo;
 mod network;
 mod operations;
 mod partitions;
+mod ragged;
 mod random_kills;
 mod recoveries;
 mod scenarios;
