@@ -13,7 +13,7 @@ const TRIES: usize = 3;
 /// Longest time of a job.
 const LIMIT: Duration = Duration::from_secs(180);
 /// Steps of the solver by which its length is chosen.
-const TRIAL_STEPS: u64 = 10;
+const TRIAL_STEPS: u64 = 40;
 /// Without a round for each these are no figures to quote.
 const FEWEST: usize = 7;
 
