@@ -114,6 +114,17 @@ pub fn combine(
     Ok(())
 }
 
+/// Copies `src` to `into` past the caches, where the processor can: for the pieces of a copy that is larger than they are. What is in
+/// the caches stays there.
+///
+/// # Panics
+///
+/// The two differ in length.
+pub fn copy_past_caches(src: &[u8], into: &mut [u8]) {
+    assert_eq!(src.len(), into.len(), "a copy has the length of its original");
+    Kernel::current().stream(src, into);
+}
+
 /// `into ^= coefficient * src` over GF(2^8): one hop of a reduction. `src` may be shorter than `into`.
 ///
 /// # Errors

@@ -115,6 +115,11 @@ impl Kernel {
         }
     }
 
+    /// `into = source`, both of one length, written past the caches.
+    pub(crate) fn stream(self, source: &[u8], into: &mut [u8]) {
+        self.0.combine(Call::new(&[1], &[source], &mut [into], false, Reach::Memory));
+    }
+
     /// The bytes `from..end`, in which no source ends.
     fn span(
         self,

@@ -80,7 +80,7 @@ mod reed_solomon;
 mod shape;
 mod xor;
 
-pub use code::{Code, accumulate, combine};
+pub use code::{Code, accumulate, combine, copy_past_caches};
 pub use error::CodeError;
 pub use kernel::{Kernel, KernelError};
 pub use mirror::Mirror;

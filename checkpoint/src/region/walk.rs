@@ -2,6 +2,7 @@
 
 use bytemuck::Pod;
 use crc_fast::{CrcAlgorithm, Digest};
+use ft_encoders::copy_past_caches;
 use postcard::ser_flavors::{Flavor, Slice};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -87,6 +88,9 @@ fn serde_error(offset: usize, error: &postcard::Error) -> ProtectError {
 /// Bytes that are copied, and of which the checksum is taken, while they are in the cache.
 const PIECE: usize = 256 << 10;
 
+/// Bytes of a slice from which on it is larger than what is worth having in the cache.
+const LARGE: usize = 8 << 20;
+
 /// Counts.
 #[derive(Default)]
 pub(super) struct Size {
@@ -161,10 +165,19 @@ impl<'a> Save<'a> {
             let kind = ProtectErrorKind::Short { wanted: bytes.len() as u64, left };
             return Err(ProtectError::new(self.offset, kind));
         }
-        for piece in bytes.chunks(PIECE) {
-            self.shard[self.offset..][..piece.len()].copy_from_slice(piece);
-            self.advance(piece.len());
+        if bytes.len() < LARGE {
+            self.shard[self.offset..][..bytes.len()].copy_from_slice(bytes);
+            self.advance(bytes.len());
+            return Ok(());
         }
+        // A copy that is larger than the caches is written past them; then the original is what is in the cache.
+        self.digest.update(&self.shard[self.digested..self.offset]);
+        for piece in bytes.chunks(PIECE) {
+            self.digest.update(piece);
+            copy_past_caches(piece, &mut self.shard[self.offset..][..piece.len()]);
+            self.offset += piece.len();
+        }
+        self.digested = self.offset;
         Ok(())
     }
 }
