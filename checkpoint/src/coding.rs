@@ -36,8 +36,13 @@ const SOURCES_BYTES: usize = 1 << 20;
 const SEGMENT_BYTES: usize = 256 << 10;
 /// Bytes of a segment at least: less is not worth a message.
 const SEGMENT_BYTES_MIN: usize = 64 << 10;
-/// Segments of a chain that a member may have in hand.
-const RING: usize = 4;
+/// Segments of its sources that an owner receives at a time; more were not faster.
+const RECEIVED: usize = 2;
+/// Segments of a chain that a member is ready to receive beyond the one that it works on: with more ranks than cores a chain of two
+/// or three waits for the scheduler.
+const AHEAD: usize = 4;
+/// Segments of a chain that a member may have in hand, received or not yet sent.
+const RING: usize = 2 * AHEAD;
 
 /// The steps of one member, and what its [`Step::Apply`]s do, by their numbers.
 #[derive(Debug, Default)]
@@ -190,12 +195,12 @@ fn at_the_owner(
     let computed: Vec<usize> = (0..group.stripes.len()).filter(|stripe| !view.is_copied(*stripe)).collect();
     let owned: Vec<usize> =
         computed.iter().copied().filter(|stripe| group.stripes[*stripe].parity[0] == me).collect();
-    // Room for the segments of the sources, and of the blocks to be passed on, of each stripe that is owned; all that twice.
+    // Room for the segments of the sources, and of the blocks to be passed on, of each stripe that is owned; all that for each segment under way.
     let room = |stripe: usize| group.stripes[stripe].data.len() + group.stripes[stripe].parity.len() - 1;
     let width: usize = owned.iter().map(|stripe| room(*stripe)).sum();
     let place = |segment: usize, stripe: usize, at: usize| {
         let before: usize = owned.iter().take_while(|other| **other < stripe).map(|other| room(*other)).sum();
-        let start = ((segment % 2) * width + before + at) * bytes;
+        let start = ((segment % RECEIVED) * width + before + at) * bytes;
         move |len: usize| part(Space::Scratch, start..start + len)
     };
     let weights: Vec<Rc<[u8]>> = owned
@@ -206,7 +211,7 @@ fn at_the_owner(
         })
         .collect();
 
-    for now in segments.start..=segments.end {
+    for now in segments.start..segments.end + RECEIVED - 1 {
         let (at, end) = (now * bytes, (now + 1) * bytes);
         if now < segments.end {
             for distance in 1..size {
@@ -229,8 +234,10 @@ fn at_the_owner(
             }
         }
         // The segment before has had time to come.
-        let Some(before) = now.checked_sub(1).filter(|before| segments.contains(before)) else { continue };
-        let (at, end) = (before * bytes, now * bytes);
+        let Some(before) = now.checked_sub(RECEIVED - 1).filter(|before| segments.contains(before)) else {
+            continue;
+        };
+        let (at, end) = (before * bytes, (before + 1) * bytes);
         for (index, weights) in owned.iter().zip(&weights) {
             let stripe = &group.stripes[*index];
             let own = segment(&block(*index), at, end);
@@ -494,11 +501,9 @@ fn run_chains(view: View<'_>, chains: &[Chain], bytes: usize, segments: Range<us
             links.push(Link { chain, at: now * bytes, end: (now + 1) * bytes, sums });
         }
     }
-    if let Some(first) = links.first() {
-        first.receive(view, recipe);
-    }
+    links.iter().take(AHEAD).for_each(|link| link.receive(view, recipe));
     for (index, link) in links.iter().enumerate() {
-        if let Some(next) = links.get(index + 1) {
+        if let Some(next) = links.get(index + AHEAD) {
             next.receive(view, recipe);
         }
         link.proceed(view, recipe);
