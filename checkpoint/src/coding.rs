@@ -64,6 +64,12 @@ impl Recipe {
         }
     }
 
+    /// Bytes that this member sends.
+    pub(crate) fn bytes_sent(&self) -> u64 {
+        let sent = |step: &Step| if let Step::Send { part, .. } = step { part.len() as u64 } else { 0 };
+        self.steps.iter().map(sent).sum()
+    }
+
     fn work(&mut self, work: Work) {
         let (reads, changes) = (work.reads(), work.targets.clone());
         self.steps.push(Step::Apply { number: self.works.len(), reads, changes });
@@ -195,7 +201,8 @@ fn at_the_owner(
     let computed: Vec<usize> = (0..group.stripes.len()).filter(|stripe| !view.is_copied(*stripe)).collect();
     let owned: Vec<usize> =
         computed.iter().copied().filter(|stripe| group.stripes[*stripe].parity[0] == me).collect();
-    // Room for the segments of the sources, and of the blocks to be passed on, of each stripe that is owned; all that for each segment under way.
+    // Room for the segments of the sources, and of the blocks to be passed on, of each stripe that is owned; all that for each
+    // segment under way.
     let room = |stripe: usize| group.stripes[stripe].data.len() + group.stripes[stripe].parity.len() - 1;
     let width: usize = owned.iter().map(|stripe| room(*stripe)).sum();
     let place = |segment: usize, stripe: usize, at: usize| {

@@ -61,6 +61,8 @@ pub(crate) struct Round {
 pub(crate) struct Account {
     /// Time spent in them.
     pub(crate) computing: Duration,
+    /// Bytes sent between them.
+    pub(crate) sent: u64,
     digests: Digests,
 }
 
@@ -75,16 +77,17 @@ fn schedule(recipe: Recipe, account: &Rc<RefCell<Account>>, clock: Clock) -> Sch
 }
 
 impl Account {
-    /// Seals `slot` with checksums that are known by now.
+    /// Seals `slot` with the checksums that are known by now, and forgets them.
     pub(crate) fn seal(
-        &self,
+        &mut self,
         slot: &mut Slot,
         group: &Group,
         metas: &[ShardMeta],
     ) -> Result<(), CheckpointError> {
+        let digests = std::mem::take(&mut self.digests);
         let known = |stripe: usize| {
             let original = group.copied(stripe).and_then(|member| metas.get(member)).map(|meta| meta.crc);
-            original.or_else(|| self.digests.of(stripe))
+            original.or_else(|| digests.of(stripe))
         };
         Ok(slot.seal_with(metas, known)?)
     }
@@ -119,6 +122,7 @@ impl Circle<'_> {
         let block = |stripe: usize| slot.block_range(stripe).expect("begun in the first round");
         let at = |number: usize| view.segments() * number / of;
         let recipe = encoding(view, block, at(number)..at(number + 1));
+        account.borrow_mut().sent += recipe.bytes_sent();
         let schedule = schedule(recipe, account, self.clock);
         let (shard, redundancy) = slot.take();
         Ok(self.comm.start_schedule(&schedule, shard, redundancy)?)
@@ -156,7 +160,7 @@ impl Circle<'_> {
         let (shard, redundancy) = slot.memory_mut();
         self.comm.run_schedule(&schedule(recipe, &account, self.clock), shard, redundancy)?;
         if is_lost {
-            account.borrow().seal(slot, self.group, metas)?;
+            account.borrow_mut().seal(slot, self.group, metas)?;
         }
         Ok(Rebuilt { shards: halfway.since(started), blocks: self.clock.now().since(halfway) })
     }

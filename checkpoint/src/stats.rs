@@ -10,7 +10,7 @@ pub struct Stats {
     pub committed: u32,
     /// Bytes of state copied and encoded.
     pub bytes_protected: u64,
-    /// Bytes sent for it.
+    /// Bytes of shards and redundant blocks sent for it.
     pub bytes_sent: u64,
     /// Seconds spent in checkpoints.
     pub seconds: f64,

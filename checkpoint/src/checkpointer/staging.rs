@@ -25,8 +25,10 @@ use crate::scheme::Scheme;
 use crate::stats::CheckpointSeconds;
 use crate::store::{ShardMeta, Slot};
 
-/// Time of a round of a throttled exchange.
+/// Time of a round of a throttled exchange, at least.
 const ROUND: Duration = Duration::from_millis(50);
+/// Bytes of the longest part of a state that are worth a round.
+const ROUND_BYTES: u64 = 64 << 10;
 
 /// A checkpoint under way.
 pub(super) struct Staging {
@@ -41,8 +43,6 @@ pub(super) struct Staging {
     started: Time,
     copied_at: Time,
     exchanged_at: Time,
-    /// Bytes that this rank had sent before.
-    sent: u64,
     /// Time that the program has been held.
     held: Duration,
 }
@@ -50,6 +50,11 @@ pub(super) struct Staging {
 impl Staging {
     fn meta(&self, rank: Rank, part: Part) -> ShardMeta {
         self.metas[rank][usize::from(part == Part::Variable)]
+    }
+
+    /// Bytes of the longest part of a state, of any rank.
+    fn longest(&self) -> u64 {
+        self.metas.iter().flatten().map(|meta| meta.len).max().unwrap_or(0)
     }
 
     /// Of the members of a group that have a shard.
@@ -92,7 +97,6 @@ impl Checkpointer {
             return Ok(());
         }
         let started = self.clock.now();
-        let sent = world.bytes_sent();
         let epoch = self.ledger.next_epoch();
 
         reach(world, epoch, "copy")?;
@@ -128,7 +132,6 @@ impl Checkpointer {
             started,
             copied_at,
             exchanged_at: copied_at,
-            sent,
             held,
         };
         self.staging = Some((phase, staging));
@@ -241,16 +244,19 @@ impl Checkpointer {
 
     /// In how many rounds the exchange is done; the same on all ranks.
     fn rounds(&self, staging: &Staging) -> usize {
-        let Some(throttle) = self.throttle else { return 1 };
-        let longest = staging.metas.iter().flatten().map(|meta| meta.len).max().unwrap_or(0);
-        let each = (throttle.get() as f64 * ROUND.as_secs_f64()).max(1.0);
-        (longest as f64 / each).ceil().max(1.0) as usize
+        let rounds = (self.throttled_s(staging) / ROUND.as_secs_f64()).ceil();
+        (rounds as u64).clamp(1, staging.longest().div_ceil(ROUND_BYTES).max(1)) as usize
     }
 
-    /// Whether this round has had its time.
-    fn may_go_on(&self, staging: &Staging, round: Round) -> bool {
-        let due = ROUND * u32::try_from(round.number + 1).unwrap_or(u32::MAX);
-        round.of == 1 || self.clock.now().since(staging.copied_at) >= due
+    /// Whether this round has had its share of the time.
+    fn may_go_on(&self, staging: &Staging, Round { number, of }: Round) -> bool {
+        let due = self.throttled_s(staging) * (number + 1) as f64 / of as f64;
+        of == 1 || self.clock.now().since(staging.copied_at).as_secs_f64() >= due
+    }
+
+    /// Seconds that a throttled exchange of one part of the state takes at least.
+    fn throttled_s(&self, staging: &Staging) -> f64 {
+        self.throttle.map_or(0.0, |throttle| staging.longest() as f64 / throttle.get() as f64)
     }
 
     /// Starts to encode one part over the group. Without a group there is only the own copy, in memory and perhaps on disk.
@@ -289,9 +295,9 @@ impl Checkpointer {
         slot.put_back(request.wait()?);
         if is_last {
             let sealing = self.clock.now();
-            let account = std::mem::take(&mut *staging.account.borrow_mut());
+            let mut account = staging.account.borrow_mut();
             account.seal(slot, group, &staging.metas_of(group, part))?;
-            staging.account.borrow_mut().computing = account.computing + self.clock.now().since(sealing);
+            account.computing += self.clock.now().since(sealing);
         }
         Ok(())
     }
@@ -327,13 +333,13 @@ impl Checkpointer {
         let store = &self.current.store;
         let (variable, constant) = (store.variable(epoch).shard().len(), store.constant().shard().len());
         let copied = if first { constant + variable } else { variable };
-        let computing = staging.account.borrow().computing;
+        let (computing, sent) = (staging.account.borrow().computing, staging.account.borrow().sent);
         let exchange = staging.exchanged_at.since(staging.copied_at).saturating_sub(computing);
         let seconds = |from: Time, to: Time| to.since(from).as_secs_f64();
         let stats = &mut self.stats;
         stats.committed = epoch;
         stats.bytes_protected += copied as u64;
-        stats.bytes_sent += world.bytes_sent() - staging.sent;
+        stats.bytes_sent += sent;
         stats.seconds += staging.held.as_secs_f64();
         stats.phases = CheckpointSeconds {
             copy: stats.phases.copy + seconds(staging.started, staging.copied_at),

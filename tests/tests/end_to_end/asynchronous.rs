@@ -62,8 +62,18 @@ fn a_later_kill_goes_back_to_the_newest() {
 #[test]
 fn throttled() {
     check("--throttle 8KiB --kill 2@checkpoint=3/exchange", &[2], 9, 15);
-    let report = run("--throttle 4KiB --scheme rs:2+2").finish().expect(0).report();
-    assert_eq!(report.answer(), poisson_answer().answer());
+    // A state of 40 rounds, each of which is a collective of its own.
+    let load = |options: &str| {
+        let program = "load --state 16MiB --steps 12 --step-ms 1";
+        Run::ftrun(&format!("-n 4 --json --every 4 --scheme rs:2+2 {options} {program}"))
+            .finish()
+            .expect(0)
+            .report()
+    };
+    let (plain, slow) = (load(""), load("--checkpoints asynchronous --throttle 8MiB --kill 1,2@step=11"));
+    assert_eq!(plain.answer(), slow.answer());
+    // However little may be encoded a second, there are not more rounds than it is worth.
+    assert_eq!(plain.answer(), load("--checkpoints asynchronous --throttle 8").answer());
 }
 
 #[test]
