@@ -421,7 +421,9 @@ impl Link<'_> {
 
     /// The only source has what is wanted as it is.
     fn is_copy(&self) -> bool {
-        matches!(&self.chain.sources[..], [source] if source.weights.iter().all(|weight| *weight == 1))
+        let Chain { sources, targets, .. } = self.chain;
+        let is_whole = |source: &Source| targets.iter().all(|target| target.len == source.len);
+        matches!(&sources[..], [one] if one.weights.iter().all(|weight| *weight == 1) && is_whole(one))
     }
 
     fn position(&self, me: usize) -> Option<usize> {
@@ -433,17 +435,10 @@ impl Link<'_> {
         if let Some(before) = self.position(view.me).and_then(|position| position.checked_sub(1)) {
             recipe.recv(view.rank(self.chain.sources[before].member), self.all_sums());
         }
-        let last = self.chain.sources.last();
-        for (j, target) in
-            self.chain.targets.iter().enumerate().filter(|(_, target)| target.member == view.me)
-        {
+        let last = self.chain.sources.last().expect("nothing comes of nothing");
+        for target in self.chain.targets.iter().filter(|target| target.member == view.me) {
             let due = segment(&target.place, self.at, self.end);
-            let Some(last) = last else { continue };
-            // A copy has the length of its source; what is beyond it is zeros.
-            let sent =
-                if self.is_copy() { segment(&(0..last.len), self.at, self.end).len() } else { self.due(j) };
-            let place = due.start..due.start + sent.min(due.len());
-            recipe.recv(view.rank(last.member), part(Space::Buffer, place));
+            recipe.recv(view.rank(last.member), part(Space::Buffer, due));
         }
     }
 
@@ -453,9 +448,8 @@ impl Link<'_> {
         let source = &self.chain.sources[position];
         let mine = part(source.place.space, segment(&source.place.range, self.at, self.end));
         if self.is_copy() {
-            for (j, target) in self.chain.targets.iter().enumerate() {
-                let sent = mine.range.start..mine.range.start + mine.len().min(self.due(j));
-                recipe.send(view.rank(target.member), part(mine.space, sent));
+            for target in &self.chain.targets {
+                recipe.send(view.rank(target.member), mine.clone());
             }
             return;
         }
@@ -472,23 +466,12 @@ impl Link<'_> {
         }
     }
 
-    /// At a target: fills up with zeros, and digests what has come.
+    /// At a target: digests what has come.
     fn complete(&self, view: View<'_>, recipe: &mut Recipe) {
-        for target in self.chain.targets.iter().filter(|target| target.member == view.me) {
+        let mine = |target: &&Target| target.member == view.me && target.is_digested;
+        for target in self.chain.targets.iter().filter(mine) {
             let due = segment(&target.place, self.at, self.end);
-            let came = match &self.chain.sources[..] {
-                [source] if self.is_copy() => {
-                    segment(&(0..source.len), self.at, self.end).len().min(due.len())
-                }
-                [] => 0,
-                _ => due.len(),
-            };
-            if came < due.len() {
-                let targets = vec![part(Space::Buffer, due.start + came..due.end)];
-                let weights = Rc::default();
-                recipe.work(Work { sources: vec![], targets, weights, adds: false, digest: None });
-            }
-            if target.is_digested && !due.is_empty() {
+            if !due.is_empty() {
                 recipe.work(Work::digest(self.chain.stripe, part(Space::Buffer, due)));
             }
         }
