@@ -26,6 +26,7 @@ mod links;
 mod losses;
 mod memory;
 mod operations;
+mod reading;
 mod watchdog;
 
 use activity::Running;
@@ -35,6 +36,7 @@ use links::Inbound;
 pub use memory::Spaces;
 use memory::Stock;
 pub(crate) use memory::{ActivityId, Apply, Buffer, Combine, Extent, Memory, Place, SCRATCH_ALIGN};
+use reading::Seal;
 use watchdog::{Call, Watchdog};
 
 /// Longest sleep between looks at the news.
@@ -102,6 +104,8 @@ pub(crate) struct Driver {
     inbound: BTreeMap<LinkId, Inbound>,
     spare: Vec<Box<[u8]>>,
     packing: Vec<u8>,
+    /// Changed before memory that others were offered; so it comes before that memory here.
+    seal: Seal,
     stock: Stock,
     running: Vec<(ActivityId, Box<Running>)>,
     /// Operations that nobody waits for any more; their memory is freed when they are finished.
@@ -145,6 +149,8 @@ pub(crate) struct Driver {
     /// Read by the watchdog and for doubts only.
     clock: Clock,
     pub(crate) bytes_sent: u64,
+    /// Those that were read from the memory of others.
+    pub(crate) bytes_read: u64,
 }
 
 impl Driver {
@@ -164,6 +170,7 @@ impl Driver {
             inbound: BTreeMap::new(),
             spare: vec![],
             packing: vec![],
+            seal: Seal::new(),
             stock: Stock::default(),
             running: vec![],
             detached: vec![],
@@ -190,6 +197,7 @@ impl Driver {
             cuts: vec![],
             clock: Clock::start(),
             bytes_sent: 0,
+            bytes_read: 0,
         }
     }
 
@@ -348,16 +356,25 @@ impl Driver {
                 }
                 self.failed.extend(ranks);
                 if let State::Running = self.state {
-                    self.state = State::Interrupted;
+                    self.interrupt();
                 }
             }
             News::Agreed { context, number, verdict } => drop(self.agreed.insert(context, (number, verdict))),
             News::Revoked { context } => self.revoked(context),
-            News::Ended { code, message } => self.state = State::Ended { code, message },
+            News::Ended { code, message } => {
+                self.seal.change();
+                self.state = State::Ended { code, message };
+            }
             News::Finalized => self.finalized = true,
             News::Cut { spec, .. } => self.cuts.push(spec),
             News::Failed { .. } | News::Welcome(_) | News::Decided(_) | News::Asked { .. } | News::Die => {}
         }
+    }
+
+    /// Calls end from now on, and with them what they have lent.
+    fn interrupt(&mut self) {
+        self.seal.change();
+        self.state = State::Interrupted;
     }
 
     fn failure(&self) -> CommError {
@@ -403,6 +420,7 @@ impl Driver {
         let size = membership.seats.len();
         let peers: Vec<(PeerId, String)> =
             membership.seats.iter().map(|seat| (seat.peer, seat.address.clone())).collect();
+        self.seal.change();
         self.transport.change(membership.generation, &peers);
         self.service.alarm().entered(membership.generation);
         self.service.verdicts().entered(membership.generation);

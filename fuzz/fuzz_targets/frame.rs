@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use arbitrary::{Arbitrary, Unstructured};
 use ft_comm::proto::endpoint::{
-    BounceId, CREDIT_BYTES, ENVELOPES_MAX, Endpoint, Landing, MESSAGE_COST, Mode, OpId, Outcome,
+    BounceId, CREDIT_BYTES, ENVELOPES_MAX, Endpoint, Landing, MESSAGE_COST, Mode, Offer, OpId, Outcome,
 };
 use ft_comm::proto::matching::Pattern;
 use ft_comm::wire::header::{HEADER_BYTES, Header, HeaderError, Kind};
@@ -203,11 +203,13 @@ impl Game {
                 if let Some(bounce) = bounce {
                     self.taken(op, bounce);
                 }
+                self.read_all();
             }
             Deed::Send { to, tag, length } => {
                 let length = length.bytes();
-                let mode = if tag & 4 == 0 { Mode::Standard } else { Mode::Synchronous };
-                let op = self.endpoint.send(peer(to), 2, u32::from(tag % 4), length, mode);
+                let mode = [Mode::Standard, Mode::Scheduled, Mode::Synchronous][usize::from(tag / 4 % 3)];
+                let offer = (tag & 128 == 0).then_some(Offer { place: 1, seal: 2 });
+                let op = self.endpoint.send(peer(to), 2, u32::from(tag % 4), length, mode, offer);
                 self.all.push(op);
                 self.sends.insert(op, length);
             }
@@ -236,7 +238,16 @@ impl Game {
     }
 
     fn header(&self, from: usize, kind: u8, odd: Odd, tag: u8, length: Length, subject: Subject) -> Header {
-        let kinds = [Kind::Eager, Kind::Envelope, Kind::Ask, Kind::Payload, Kind::Credit];
+        let kinds = [
+            Kind::Eager,
+            Kind::Envelope,
+            Kind::Ask,
+            Kind::Payload,
+            Kind::Credit,
+            Kind::Greeting,
+            Kind::Readable,
+            Kind::Receipt,
+        ];
         let mut header = Header {
             kind: kinds[usize::from(kind) % kinds.len()],
             generation: GENERATION,
@@ -250,7 +261,11 @@ impl Game {
                 Subject::Credit(credit) => credit.into(),
                 Subject::Any(any) => any,
             },
-            stamp: 0,
+            place: match subject {
+                Subject::Small(small) => u64::from(small) % 2,
+                Subject::Credit(_) => 0,
+                Subject::Any(any) => any,
+            },
         };
         match odd {
             Odd::Nothing | Odd::NothingEither => {}
@@ -291,7 +306,25 @@ impl Game {
             peer.announced += 1;
         }
         self.peers[from].body = Some((*header, landing));
+        self.read_all();
         self.count_envelopes(from);
+    }
+
+    /// Half of what could be read is, by its address.
+    fn read_all(&mut self) {
+        while let Some(greeting) = self.endpoint.next_greeting() {
+            if greeting.seal_at % 2 == 1 {
+                self.endpoint.can_read(greeting);
+            }
+        }
+        while let Some(fetch) = self.endpoint.next_fetch() {
+            let room = self.receives.get(&fetch.op).expect("it is read for a receive that is under way");
+            assert!(fetch.length as u64 <= *room, "{} bytes in a room of {room}", fetch.length);
+            let is_whole = fetch.offer.place % 2 == 1;
+            let op = fetch.op;
+            self.endpoint.fetched(fetch, is_whole);
+            assert_eq!(self.endpoint.is_finished(op), is_whole);
+        }
     }
 
     /// Envelopes that were asked for are no burden any more.
@@ -331,6 +364,7 @@ impl Game {
             if let Some(bounce) = here {
                 self.taken(op, bounce);
             }
+            self.read_all();
         } else if self.endpoint.drop_claimed(bounce) {
             self.dropped(bounce);
         }
@@ -366,7 +400,7 @@ impl Game {
         let header = Header::decode(&frame.header).expect("an own frame");
         assert_eq!((header.source, header.generation), (0, GENERATION));
         assert_eq!(header.body_bytes(), frame.length as u64);
-        if header.kind == Kind::Ask {
+        if matches!(header.kind, Kind::Ask | Kind::Receipt) {
             self.peers[to].announced -= 1;
         }
         let body = frame.body;

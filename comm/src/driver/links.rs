@@ -30,6 +30,8 @@ pub(super) struct Inbound {
 pub(super) struct Body {
     header: Header,
     pub(super) landing: Landing,
+    /// Bytes at its front that nobody needs.
+    skip: usize,
     done: usize,
     length: usize,
 }
@@ -65,6 +67,7 @@ impl Driver {
         }
         self.inbound.insert(link, Inbound::new(rank, self.spare.pop()));
         self.outbound[rank].get_or_insert(link);
+        self.greet(rank, link);
     }
 
     /// The link on which frames to `rank` leave; none if there is to be none any more.
@@ -187,6 +190,7 @@ impl Driver {
             // What is staged comes before what is on the link.
             if let Some(body) = &inbound.body
                 && end == 0
+                && body.done >= body.skip
             {
                 straight = self.stock.direct(body.landing, body.done, body.length, memory);
                 whole = straight.as_ref().is_none_or(|bytes| bytes.len() == body.length - body.done);
@@ -228,7 +232,8 @@ impl Driver {
                 let staged = &inbound.staging[inbound.start..inbound.end];
                 let count = staged.len().min(body.length - body.done);
                 if count > 0 {
-                    self.stock.put(body.landing, body.done, &staged[..count], memory);
+                    let known = body.skip.saturating_sub(body.done).min(count);
+                    self.stock.put(body.landing, body.done + known, &staged[known..count], memory);
                     body.done += count;
                     inbound.start += count;
                 }
@@ -247,8 +252,9 @@ impl Driver {
             if let Landing::Bounce(bounce) = landing {
                 self.stock.bounces.insert(bounce, vec![0; self.endpoint.bounce_bytes(bounce)]);
             }
-            let length = header.body_bytes() as usize;
-            inbound.body = Some(Body { header, landing, done: 0, length });
+            let (length, skip) = (header.body_bytes() as usize, self.stock.skipped(landing));
+            inbound.body = Some(Body { header, landing, skip, done: 0, length });
+            self.read_all(memory);
         }
     }
 

@@ -20,7 +20,7 @@ impl Driver {
                 self.bury(&known);
             }
             (MessageMode::Nop, State::Running) if !self.news_of_failures().is_empty() => {
-                self.state = State::Interrupted;
+                self.interrupt();
             }
             _ => {}
         }
@@ -79,7 +79,7 @@ impl Driver {
                 self.close_links(rank);
                 self.cut[rank] = true;
             }
-            State::Running => self.state = State::Interrupted,
+            State::Running => self.interrupt(),
             _ => return Err(self.failure()),
         }
         self.submit(ToArbiter::Suspect { generation, rank, goes_on });
@@ -102,6 +102,7 @@ impl Driver {
 
     /// These ranks have failed, and the others go on.
     pub(super) fn bury(&mut self, ranks: &[Rank]) {
+        self.seal.change();
         for &rank in ranks {
             self.failed.insert(rank);
             if self.endpoint.is_lost(rank) {
@@ -137,6 +138,7 @@ impl Driver {
         if !self.revoked.insert(context) {
             return;
         }
+        self.seal.change();
         let children = self.parents.iter().filter(|(_, parent)| **parent == context);
         let children: Vec<u32> = children.map(|(child, _)| *child).collect();
         children.into_iter().for_each(|child| self.revoked(child));

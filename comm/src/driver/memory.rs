@@ -150,6 +150,8 @@ pub(crate) struct Fold {
     pub(crate) order: Order,
     staging: Scratch,
     held: usize,
+    /// Bytes at the front of the payload that have come already, another way.
+    skip: usize,
 }
 
 /// Memory of a step list: lent by the call, or its own.
@@ -278,7 +280,7 @@ impl Stock {
         order: Order,
     ) -> Place {
         let staging = self.scratch(range.len().min(FOLD_BYTES).max(element));
-        Place::Fold(Fold { activity, space, range, element, order, staging, held: 0 })
+        Place::Fold(Fold { activity, space, range, element, order, staging, held: 0, skip: 0 })
     }
 
     /// Length of a payload in this place.
@@ -311,6 +313,32 @@ impl Stock {
         match self.view(self.places.get(op)?, memory) {
             (bytes, Extent::Range(range)) => Some(&bytes[range]),
             (_, Extent::Layout(_)) => None,
+        }
+    }
+
+    /// The bytes of a place, if they are in one piece and there are any.
+    pub(crate) fn in_one_piece<'a>(&'a self, place: &'a Place, memory: &'a Memory<'_>) -> Option<&'a [u8]> {
+        match self.view(place, memory) {
+            (bytes, Extent::Range(range)) if !range.is_empty() => Some(&bytes[range]),
+            _ => None,
+        }
+    }
+
+    /// So many bytes of the payload of `op` have come, and it will come again from its start.
+    pub(crate) fn skip(&mut self, op: OpId, bytes: usize) {
+        if let Some(Place::Fold(fold)) = self.places.get_mut(op) {
+            fold.skip = bytes;
+        }
+    }
+
+    /// How many bytes at the front of a payload are to be dropped.
+    pub(crate) fn skipped(&self, landing: Landing) -> usize {
+        match landing {
+            Landing::Op(op) => match self.places.get(op) {
+                Some(Place::Fold(fold)) => fold.skip,
+                _ => 0,
+            },
+            _ => 0,
         }
     }
 

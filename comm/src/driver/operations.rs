@@ -2,7 +2,7 @@
 
 use super::{ActivityId, Driver, GATHER_BYTES, Hint, Memory, Place, Urgency};
 use crate::error::CommError;
-use crate::proto::endpoint::{BounceId, Landing, Mode, OpId, Outcome};
+use crate::proto::endpoint::{BounceId, Landing, Mode, OpId, Outcome, READ_BYTES_MIN};
 use crate::proto::matching::{Envelope, Pattern};
 use crate::rank::Rank;
 
@@ -25,7 +25,8 @@ impl Driver {
         if to == self.me {
             return Ok(self.send_to_self(context, tag, place, memory));
         }
-        let op = self.endpoint.send(to, context, tag, length as u64, mode);
+        let offer = if length as u64 >= READ_BYTES_MIN { self.offer(&place, memory) } else { None };
+        let op = self.endpoint.send(to, context, tag, length as u64, mode, offer);
         self.stock.places.insert(op, place);
         let leaves = match urgency {
             Urgency::Now => true,
@@ -52,7 +53,7 @@ impl Driver {
             Landing::Op(receive) => {
                 let source = u32::try_from(self.me).expect("ranks are few");
                 let length = bytes.len() as u64;
-                let envelope = Envelope { context, source, tag, length, stamp: 0 };
+                let envelope = Envelope { context, source, tag, length };
                 self.stock.put(landing, 0, &bytes, memory);
                 self.endpoint.local_landed(receive, envelope);
             }
@@ -87,6 +88,7 @@ impl Driver {
         if let Some(bounce) = bounce {
             self.take(op, bounce, memory);
         }
+        self.read_all(memory);
     }
 
     pub(super) fn take(&mut self, op: OpId, bounce: BounceId, memory: &mut Memory<'_>) {
@@ -218,6 +220,7 @@ impl Driver {
     /// sent is copied, what is still to come is dropped.
     pub(crate) fn abandon(&mut self, op: OpId, memory: &mut Memory<'_>) {
         if self.endpoint.is_send(op) {
+            self.seal.change();
             let copy = self.stock.copy(op, memory);
             self.stock.places.insert(op, Place::Owned(Box::new(copy)));
         } else if let Some(place) = self.stock.places.get(op) {

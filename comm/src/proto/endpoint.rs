@@ -2,7 +2,7 @@
 //!
 //! A message of up to [`EAGER_BYTES_MAX`] bytes is sent at once while the sender has credit at the receiver;
 //! a longer one, or one without credit, is announced by an envelope, and its payload follows when a receive
-//! has matched it. Credit comes back when a message has reached its receive. So what a slow receiver must
+//! has matched it, or is read where it lies (`reading`). Credit comes back when a message has reached its receive. So what a slow receiver must
 //! hold is bounded ([`CREDIT_BYTES`] and [`ENVELOPES_MAX`] per sender), and as envelopes overtake no message
 //! and wait for no credit of the payload, no legal order of sends and receives deadlocks.
 //!
@@ -20,6 +20,10 @@ use crate::rank::{Generation, Rank};
 use crate::wire::header::{HEADER_BYTES, Header, Kind};
 
 mod losses;
+mod reading;
+
+use reading::{Announced, Nearness, Readings};
+pub use reading::{Fetch, Greeting, Offer, READ_BYTES_MIN};
 
 /// Longest message in bytes that is sent before its receive is posted.
 pub const EAGER_BYTES_MAX: usize = 256 << 10;
@@ -45,6 +49,9 @@ new_key_type! {
 pub enum Mode {
     /// When its last byte has left.
     Standard,
+    /// The same, of a step list, which goes on by itself when its receiver has come by: from [`READ_BYTES_MIN`] on it may be
+    /// offered to be read instead of sent at once.
+    Scheduled,
     /// When moreover its receive has started: it is always announced, never sent eagerly.
     Synchronous,
 }
@@ -104,7 +111,7 @@ pub struct Violation {
 #[derive(Debug)]
 enum Op {
     /// A send that waits for credit, an ask, or the wire.
-    Send(Envelope, Mode),
+    Send(Envelope, Mode, Option<Offer>),
     /// A receive that nothing has matched, or whose message is under way.
     Receive {
         room: usize,
@@ -124,8 +131,8 @@ enum BounceState {
     Arriving(Option<OpId>),
     /// The payload is here.
     Here,
-    /// Only announced, by the frame with this sequence.
-    Announced(u64),
+    /// Only announced.
+    Announced(Announced),
     /// The payload is arriving, and nobody wants it any more.
     Unwanted,
 }
@@ -153,6 +160,7 @@ struct Peer {
     offered: HashMap<u64, OpId>,
     /// Its envelopes that I have asked for; for no receive if nobody wants them any more.
     asked: HashMap<u64, (Option<OpId>, Envelope)>,
+    nearness: Nearness,
     /// It is listed among the busy ones.
     busy: bool,
     /// It has failed.
@@ -174,6 +182,7 @@ impl Peer {
             parked: VecDeque::new(),
             offered: HashMap::new(),
             asked: HashMap::new(),
+            nearness: Nearness::default(),
             busy: false,
             gone: false,
         }
@@ -189,6 +198,7 @@ pub struct Endpoint {
     matching: Matching<OpId, BounceId>,
     ops: SlotMap<OpId, Op>,
     bounced: SlotMap<BounceId, Bounced>,
+    readings: Readings,
     /// Ranks with frames to be sent.
     busy: Vec<Rank>,
     /// The contexts of communicators that come and go, as far as they are open here.
@@ -196,6 +206,23 @@ pub struct Endpoint {
     /// The highest context that was ever opened here; a higher one belongs to a communicator that others have
     /// made already and this rank is about to.
     newest: u32,
+}
+
+/// What a frame is about.
+#[derive(Clone, Copy, Debug, Default)]
+struct About {
+    subject: u64,
+    place: u64,
+}
+
+impl About {
+    fn subject(subject: u64) -> Self {
+        Self { subject, place: 0 }
+    }
+
+    fn offer(Offer { place, seal }: Offer) -> Self {
+        Self { subject: seal, place }
+    }
 }
 
 fn cost(length: u64) -> u64 {
@@ -212,6 +239,7 @@ impl Endpoint {
             matching: Matching::default(),
             ops: SlotMap::with_key(),
             bounced: SlotMap::with_key(),
+            readings: Readings::default(),
             busy: Vec::new(),
             open: HashSet::new(),
             newest: CONTEXT_DYNAMIC - 1,
@@ -223,13 +251,22 @@ impl Endpoint {
         self.generation
     }
 
-    /// Starts a send of `length` bytes to another rank. It is finished when its last byte has left.
-    pub fn send(&mut self, to: Rank, context: u32, tag: u32, length: u64, mode: Mode) -> OpId {
+    /// Starts a send of `length` bytes to another rank, which may read them if there is an offer. It is finished when its last
+    /// byte has left or was read.
+    pub fn send(
+        &mut self,
+        to: Rank,
+        context: u32,
+        tag: u32,
+        length: u64,
+        mode: Mode,
+        offer: Option<Offer>,
+    ) -> OpId {
         let source = u32::try_from(self.me).expect("ranks are few");
         if self.peers[to].gone {
             return self.ops.insert(Op::Finished(Outcome::Failed(to)));
         }
-        let op = self.ops.insert(Op::Send(Envelope { context, source, tag, length, stamp: 0 }, mode));
+        let op = self.ops.insert(Op::Send(Envelope { context, source, tag, length }, mode, offer));
         self.peers[to].parked.push_back(op);
         self.release(to);
         op
@@ -238,21 +275,29 @@ impl Endpoint {
     /// Turns parked sends into frames, in order, as far as credit goes.
     fn release(&mut self, to: Rank) {
         while let Some(&op) = self.peers[to].parked.front() {
-            let Some(&Op::Send(envelope, mode)) = self.ops.get(op) else {
+            let Some(&Op::Send(envelope, mode, offer)) = self.ops.get(op) else {
                 unreachable!("parked sends are sends")
             };
             let peer = &mut self.peers[to];
-            let eager = mode == Mode::Standard
-                && envelope.length <= EAGER_BYTES_MAX as u64
+            let offer = offer.filter(|_| peer.nearness.reads);
+            let longest = match mode {
+                Mode::Standard => EAGER_BYTES_MAX as u64,
+                Mode::Scheduled if offer.is_some() => READ_BYTES_MIN - 1,
+                Mode::Scheduled => EAGER_BYTES_MAX as u64,
+                Mode::Synchronous => 0,
+            };
+            let eager = mode != Mode::Synchronous
+                && envelope.length <= longest
                 && peer.credit >= cost(envelope.length);
             if eager {
                 peer.credit -= cost(envelope.length);
                 peer.parked.pop_front();
-                self.frame(to, Kind::Eager, envelope, 0, Some(op));
+                self.frame(to, Kind::Eager, envelope, About::default(), Some(op));
             } else if peer.envelopes > 0 {
                 peer.envelopes -= 1;
                 peer.parked.pop_front();
-                let sequence = self.frame(to, Kind::Envelope, envelope, 0, None);
+                let about = offer.map_or(About::default(), About::offer);
+                let sequence = self.frame(to, Kind::Envelope, envelope, about, None);
                 self.peers[to].offered.insert(sequence, op);
             } else {
                 break;
@@ -260,7 +305,7 @@ impl Endpoint {
         }
     }
 
-    fn frame(&mut self, to: Rank, kind: Kind, message: Envelope, subject: u64, body: Option<OpId>) -> u64 {
+    fn frame(&mut self, to: Rank, kind: Kind, message: Envelope, about: About, body: Option<OpId>) -> u64 {
         let peer = &mut self.peers[to];
         let sequence = peer.send_sequence;
         peer.send_sequence += 1;
@@ -272,8 +317,8 @@ impl Endpoint {
             tag: message.tag,
             sequence,
             length: message.length,
-            subject,
-            stamp: message.stamp,
+            subject: about.subject,
+            place: about.place,
         };
         let length = usize::try_from(header.body_bytes()).expect("memory is addressable");
         peer.out.push_back(Frame { header: header.encode(), body, length });
@@ -284,9 +329,9 @@ impl Endpoint {
         sequence
     }
 
-    fn answer(&mut self, to: Rank, kind: Kind, tag: u32, subject: u64) {
+    fn answer(&mut self, to: Rank, kind: Kind, tag: u32, about: About) {
         let source = u32::try_from(self.me).expect("ranks are few");
-        self.frame(to, kind, Envelope { context: 0, source, tag, length: 0, stamp: 0 }, subject, None);
+        self.frame(to, kind, Envelope { context: 0, source, tag, length: 0 }, about, None);
     }
 
     /// Starts a receive of up to `room` bytes. If a bounced message is given back, copy it into the memory of
@@ -323,10 +368,10 @@ impl Endpoint {
         match &mut bounced.state {
             BounceState::Here => return (op, Some(bounce)),
             BounceState::Arriving(claim) => *claim = Some(op),
-            BounceState::Announced(sequence) => {
-                let sequence = *sequence;
+            BounceState::Announced(announced) => {
+                let announced = *announced;
                 self.bounced.remove(bounce);
-                self.ask(envelope, sequence, Some(op));
+                self.want(envelope, announced, Some(op));
             }
             BounceState::Unwanted => unreachable!("nobody can claim it"),
         }
@@ -345,10 +390,10 @@ impl Endpoint {
                 return true;
             }
             state @ BounceState::Arriving(_) => *state = BounceState::Unwanted,
-            BounceState::Announced(sequence) => {
-                let sequence = *sequence;
+            BounceState::Announced(announced) => {
+                let announced = *announced;
                 self.bounced.remove(bounce);
-                self.ask(envelope, sequence, None);
+                self.want(envelope, announced, None);
             }
             BounceState::Unwanted => {}
         }
@@ -377,13 +422,13 @@ impl Endpoint {
         (CONTEXT_DYNAMIC..=self.newest).contains(&context) && !self.open.contains(&context)
     }
 
-    fn ask(&mut self, envelope: Envelope, sequence: u64, op: Option<OpId>) {
+    fn ask(&mut self, envelope: Envelope, sequence: u64, op: OpId) {
         let from = envelope.source as Rank;
         if self.peers[from].gone {
             return;
         }
-        self.peers[from].asked.insert(sequence, (op, envelope));
-        self.answer(from, Kind::Ask, 0, sequence);
+        self.peers[from].asked.insert(sequence, (Some(op), envelope));
+        self.answer(from, Kind::Ask, 0, About::subject(sequence));
         self.give_back(from, 0, 1);
     }
 
@@ -460,20 +505,21 @@ impl Endpoint {
                     return broken(format!("more than {ENVELOPES_MAX} envelopes at a time"));
                 };
                 *granted = rest;
+                let announced = Announced::from(header);
                 if self.is_closed(header.context) {
-                    self.ask(envelope, header.sequence, None);
+                    self.want(envelope, announced, None);
                 } else if let Some(op) = self.claim(&envelope) {
-                    self.ask(envelope, header.sequence, Some(op));
+                    self.want(envelope, announced, Some(op));
                 } else {
-                    self.bounce(envelope, BounceState::Announced(header.sequence));
+                    self.bounce(envelope, BounceState::Announced(announced));
                 }
                 Ok(Landing::Nowhere)
             }
             Kind::Ask => match self.peers[from].offered.remove(&header.subject) {
                 Some(op) => {
                     // An offer may have been withdrawn with its communicator; who asks for it hears of that, too.
-                    let Some(&Op::Send(message, _)) = self.ops.get(op) else { return Ok(Landing::Nowhere) };
-                    self.frame(from, Kind::Payload, message, header.subject, Some(op));
+                    let Some(&Op::Send(message, ..)) = self.ops.get(op) else { return Ok(Landing::Nowhere) };
+                    self.frame(from, Kind::Payload, message, About::subject(header.subject), Some(op));
                     Ok(Landing::Nowhere)
                 }
                 None => broken(format!("asks for message {}, which was not offered", header.subject)),
@@ -497,13 +543,32 @@ impl Endpoint {
                 self.release(from);
                 Ok(Landing::Nowhere)
             }
+            Kind::Greeting => {
+                self.greeting_arrived(from, header);
+                Ok(Landing::Nowhere)
+            }
+            Kind::Readable => {
+                self.peers[from].nearness.reads = true;
+                Ok(Landing::Nowhere)
+            }
+            Kind::Receipt => match self.peers[from].offered.remove(&header.subject) {
+                Some(op) => {
+                    if let Some(&Op::Send(message, ..)) = self.ops.get(op) {
+                        self.finished(op, Outcome::Done(message));
+                    }
+                    Ok(Landing::Nowhere)
+                }
+                None => {
+                    broken(format!("a receipt for message {}, which was not offered", header.subject))
+                }
+            },
         }
     }
 
     /// A message of this rank to itself, as if it had come over a link.
     pub fn local(&mut self, context: u32, tag: u32, length: u64) -> Landing {
         let source = u32::try_from(self.me).expect("ranks are few");
-        self.eager(Envelope { context, source, tag, length, stamp: 0 })
+        self.eager(Envelope { context, source, tag, length })
     }
 
     /// The payload of a message of this rank to itself is in the memory of `op`.
@@ -514,7 +579,7 @@ impl Endpoint {
     /// A send of this rank to itself, which is finished at once.
     pub fn finished_send(&mut self) -> OpId {
         let source = u32::try_from(self.me).expect("ranks are few");
-        let envelope = Envelope { context: 0, source, tag: 0, length: 0, stamp: 0 };
+        let envelope = Envelope { context: 0, source, tag: 0, length: 0 };
         self.ops.insert(Op::Finished(Outcome::Done(envelope)))
     }
 
@@ -614,7 +679,7 @@ impl Endpoint {
             (peer.owed, peer.owed_envelopes) = (0, 0);
             peer.granted += bytes;
             peer.granted_envelopes += envelopes;
-            self.answer(to, Kind::Credit, envelopes, bytes);
+            self.answer(to, Kind::Credit, envelopes, About::subject(bytes));
         }
     }
 
@@ -637,7 +702,7 @@ impl Endpoint {
             self.busy.retain(|rank| *rank != to);
         }
         if let Some(op) = frame.body
-            && let Some(&Op::Send(envelope, _)) = self.ops.get(op)
+            && let Some(&Op::Send(envelope, ..)) = self.ops.get(op)
         {
             self.finished(op, Outcome::Done(envelope));
         }

@@ -32,14 +32,12 @@ pub struct Envelope {
     pub tag: u32,
     /// Bytes of the message.
     pub length: u64,
-    /// Opaque stamp.
-    pub stamp: u64,
 }
 
 impl From<&Header> for Envelope {
     fn from(header: &Header) -> Self {
-        let Header { context, source, tag, length, stamp, .. } = *header;
-        Self { context, source, tag, length, stamp }
+        let Header { context, source, tag, length, .. } = *header;
+        Self { context, source, tag, length }
     }
 }
 
@@ -138,7 +136,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn envelope(source: u32, tag: u32) -> Envelope {
-        Envelope { context: 1, source, tag, length: 0, stamp: 0 }
+        Envelope { context: 1, source, tag, length: 0 }
     }
 
     #[test]

@@ -108,7 +108,7 @@ impl Config {
     pub fn rough(seed: u64, ranks: usize) -> Self {
         Self {
             seed,
-            network: Network::rough(),
+            network: Network { near: seed.is_multiple_of(2), ..Network::rough() },
             restarts_max: 12,
             interval: Duration::from_millis(20),
             timeout: Duration::from_millis(200),

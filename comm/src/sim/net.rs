@@ -33,6 +33,8 @@ pub struct Network {
     pub give_up: Duration,
     /// Whether a cut link is noticed after that time; else only who asks finds out.
     pub notices_cuts: bool,
+    /// Whether processes can read each other's memory.
+    pub near: bool,
 }
 
 impl Network {
@@ -46,6 +48,7 @@ impl Network {
             start: Duration::from_millis(1),
             give_up: Duration::from_millis(500),
             notices_cuts: true,
+            near: false,
         }
     }
 
@@ -59,6 +62,7 @@ impl Network {
             start: Duration::from_millis(10),
             give_up: Duration::from_millis(300),
             notices_cuts: true,
+            near: false,
         }
     }
 }
@@ -234,6 +238,15 @@ impl Kernel {
     }
 
     // ---- bytes ----
+
+    /// Whether the process at the other end of a link lives, has it in use, and can be reached.
+    pub(super) fn is_open(&self, peer: PeerId, link: LinkId) -> bool {
+        let conn = self.link(peer, link).ok().and_then(|(id, side)| Some((self.conns.get(&id)?, side)));
+        conn.is_some_and(|(conn, side)| {
+            let other = &conn.ends[1 - side];
+            !conn.ends[side].down && !other.closed && self.way(peer, other.peer) == Way::Open
+        })
+    }
 
     fn link(&self, peer: PeerId, link: LinkId) -> Result<(ConnId, usize), LinkError> {
         let found = self.process(peer).and_then(|process| process.links.get(&link).copied());

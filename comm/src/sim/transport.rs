@@ -11,7 +11,7 @@ use super::kernel::{Handle, Holder, Kernel};
 use super::process::{Blocked, Opened};
 use crate::planted;
 use crate::rank::{Generation, PeerId};
-use crate::transport::{LinkError, LinkId, Patience, Transport};
+use crate::transport::{LinkError, LinkId, Neighbor, Patience, Transport};
 
 /// What the thread of a killed process unwinds with.
 #[derive(Debug)]
@@ -137,6 +137,16 @@ impl Transport for SimTransport {
 
     fn receive(&mut self, link: LinkId, pieces: &mut [IoSliceMut<'_>]) -> Result<usize, LinkError> {
         self.0.enter().receive(self.0.peer, link, pieces)
+    }
+
+    fn is_near(&self, _link: LinkId) -> bool {
+        self.0.shared.lock().config.network.near
+    }
+
+    fn read(&mut self, link: LinkId, from: u64, into: &mut [u8]) -> bool {
+        // All processes are threads of this one. What is freed when one dies is out of reach from then on.
+        let kernel = self.0.enter();
+        kernel.is_open(self.0.peer, link) && Neighbor::myself().read(from, into)
     }
 
     fn wait(&mut self, writing: &[LinkId], timeout: Duration, ready: &mut Vec<LinkId>) {

@@ -81,7 +81,7 @@ impl Doorman {
     /// The operating system refuses a socket.
     pub fn listen_for_links(key: JobKey, me: PeerId, options: &LinkOptions) -> std::io::Result<Self> {
         let mut doorman = Self::listen(key, me, options.listen)?;
-        if options.carrier == Carrier::Auto {
+        if options.carrier != Carrier::Tcp {
             let name = format!("ftrun-{}-{}-{}", hex(&doorman.key.job), me.0, hex(&nonce()[..8]));
             doorman.unix = Some((listener(&abstract_socket(&name)?)?, name));
         }

@@ -12,6 +12,7 @@ mod accept;
 mod address;
 mod congestion;
 mod connect;
+mod cross_memory;
 mod cuts;
 mod faulty;
 pub mod null;
@@ -24,6 +25,7 @@ pub use accept::{Accepted, Doorman};
 pub use address::{Address, AddressError};
 pub use congestion::{Congestion, ENV_CONGESTION};
 pub use connect::connect;
+pub(crate) use cross_memory::Neighbor;
 pub use cuts::Cuts;
 pub use faulty::{ENV_LINK_FAULTS, FaultyTransport, PIECE_BYTES};
 pub(crate) use options::is_label;
@@ -77,6 +79,17 @@ pub trait Transport {
     /// # Errors
     /// The link is down.
     fn receive(&mut self, link: LinkId, pieces: &mut [IoSliceMut<'_>]) -> Result<usize, LinkError>;
+
+    /// Whether the process at the other end of `link` shares this host, so that its memory may be in reach.
+    fn is_near(&self, _link: LinkId) -> bool {
+        false
+    }
+
+    /// Fills `into` with the memory of the process at the other end of `link` from the address `from` on; false if that
+    /// cannot be done, and then `into` has anything.
+    fn read(&mut self, _link: LinkId, _from: u64, _into: &mut [u8]) -> bool {
+        false
+    }
 
     /// Waits until a link has something to receive, one of `writing` can be sent to, a link was accepted, or
     /// news arrived; at most `timeout` (zero: only looks). Appends the links with something to receive.

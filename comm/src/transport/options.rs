@@ -24,16 +24,19 @@ const LABEL_MAX: usize = 255;
 /// What carries the links between ranks (`ftrun --transport`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carrier {
-    /// Unix sockets between ranks of one host, TCP between hosts.
+    /// Unix sockets between ranks of one host, TCP between hosts; long messages within a host are read from the memory of
+    /// their sender, where the kernel allows it.
     #[default]
     Auto,
+    /// The same, but nobody reads another's memory.
+    Unix,
     /// TCP everywhere.
     Tcp,
 }
 
 impl Carrier {
-    /// Both, as they are written.
-    pub const NAMES: [&str; 2] = ["auto", "tcp"];
+    /// All, as they are written.
+    pub const NAMES: [&str; 3] = ["auto", "unix", "tcp"];
 }
 
 impl fmt::Display for Carrier {
@@ -48,6 +51,7 @@ impl FromStr for Carrier {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "auto" => Ok(Self::Auto),
+            "unix" => Ok(Self::Unix),
             "tcp" => Ok(Self::Tcp),
             _ => Err(format!("'{text}' is none of {}", Self::NAMES.join(", "))),
         }
@@ -134,7 +138,7 @@ mod tests {
             (("two words", "tcp", "auto"), "FTRUN_HOST: not a label of a host"),
             (("", "tcp", "auto"), "FTRUN_HOST: not a label of a host"),
             (("local", "-", "auto"), "FTRUN_TRANSPORT is not set"),
-            (("local", "udp", "auto"), "FTRUN_TRANSPORT: 'udp' is none of auto, tcp"),
+            (("local", "udp", "auto"), "FTRUN_TRANSPORT: 'udp' is none of auto, unix, tcp"),
             (("local", "auto", "-"), "FTRUN_WAIT is not set"),
             (("local", "auto", "nap"), "FTRUN_WAIT: 'nap' is none of auto, spin, yield, sleep"),
         ] {

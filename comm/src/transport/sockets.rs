@@ -16,7 +16,8 @@ use rustix::net::{self, SendAncillaryBuffer, SendFlags};
 use socket2::{SockAddr, Socket};
 
 use super::connect::{connect, down, tune};
-use super::options::LinkOptions;
+use super::cross_memory::{Neighbor, admit_siblings};
+use super::options::{Carrier, LinkOptions};
 use super::{Accepted, Address, LinkError, LinkId, Patience, Transport, timespec};
 use crate::binding::cores;
 use crate::rank::{Generation, PeerId};
@@ -28,6 +29,8 @@ const WAKE: u64 = u64::MAX;
 #[derive(Debug)]
 struct Link {
     socket: Socket,
+    /// The process at its other end, if its memory may be in reach.
+    neighbor: Option<Neighbor>,
     /// The caller waits until something can be sent.
     writing: bool,
     /// `epoll` knows of it.
@@ -80,6 +83,7 @@ impl SocketTransport {
         inbox: Receiver<Accepted>,
         wake: Arc<OwnedFd>,
     ) -> std::io::Result<Self> {
+        admit_siblings();
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &*wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
         Ok(Self {
@@ -110,7 +114,9 @@ impl SocketTransport {
         self.next += 1;
         epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(link.0), epoll::EventFlags::IN)
             .map_err(down)?;
-        self.links.insert(link, Link { socket, writing: false, armed: false });
+        let reads = self.options.carrier == Carrier::Auto;
+        let neighbor = Neighbor::of(&socket).filter(|_| reads);
+        self.links.insert(link, Link { socket, neighbor, writing: false, armed: false });
         self.events.clear();
         self.events.reserve(self.links.len() + 1);
         Ok(link)
@@ -229,6 +235,15 @@ impl Transport for SocketTransport {
             Err(Errno::AGAIN | Errno::INTR) => Ok(0),
             Err(error) => Err(down(error)),
         }
+    }
+
+    fn is_near(&self, link: LinkId) -> bool {
+        self.links.get(&link).is_some_and(|link| link.neighbor.is_some())
+    }
+
+    fn read(&mut self, link: LinkId, from: u64, into: &mut [u8]) -> bool {
+        let neighbor = self.links.get(&link).and_then(|link| link.neighbor);
+        neighbor.is_some_and(|neighbor| neighbor.read(from, into))
     }
 
     fn wait(&mut self, writing: &[LinkId], timeout: Duration, ready: &mut Vec<LinkId>) {

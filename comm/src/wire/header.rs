@@ -12,13 +12,13 @@
 //! | 20..24 | check | CRC-32 of the header with this field zero |
 //! | 24..32 | sequence | number of the frame on its link and direction, from 0 |
 //! | 32..40 | length | bytes of payload behind the header; of the message for an envelope |
-//! | 40..48 | subject | sequence of the envelope that an ask or a payload answers; bytes a credit returns |
-//! | 48..56 | stamp | opaque to this crate |
+//! | 40..48 | subject | sequence of the envelope that an ask, a payload or a receipt answers; bytes a credit returns; the seal of a greeting or an offer |
+//! | 48..56 | place | where in the sender's memory the seal of a greeting is, or the payload of an offer; else 0 |
 
 use crate::rank::Generation;
 
 /// Version of the frame format.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 56;
@@ -29,7 +29,7 @@ pub const HEADER_BYTES: usize = 56;
 pub enum Kind {
     /// A whole message: its payload follows.
     Eager = 1,
-    /// Announces a message; its payload is sent when it is asked for.
+    /// Announces a message; its payload is sent when it is asked for, or offered to be read at `place`.
     Envelope = 2,
     /// The receiver has matched the envelope `subject` and has room for its payload.
     Ask = 3,
@@ -37,6 +37,12 @@ pub enum Kind {
     Payload = 4,
     /// Gives back `subject` bytes of eager credit and `tag` envelopes.
     Credit = 5,
+    /// The seal of the sender's memory is at `place`, and is `subject`: can it be read?
+    Greeting = 6,
+    /// It can.
+    Readable = 7,
+    /// The payload of the envelope `subject` was read, or nobody wants it: it need not be sent.
+    Receipt = 8,
 }
 
 /// A frame header.
@@ -56,10 +62,10 @@ pub struct Header {
     pub sequence: u64,
     /// Bytes of payload.
     pub length: u64,
-    /// What an ask, a payload or a credit is about.
+    /// What an ask, a payload, a receipt or a credit is about; a seal.
     pub subject: u64,
-    /// Opaque to this crate.
-    pub stamp: u64,
+    /// An address in the memory of the sender.
+    pub place: u64,
 }
 
 /// Why bytes are no header.
@@ -97,7 +103,7 @@ impl Header {
         out[24..32].copy_from_slice(&self.sequence.to_le_bytes());
         out[32..40].copy_from_slice(&self.length.to_le_bytes());
         out[40..48].copy_from_slice(&self.subject.to_le_bytes());
-        out[48..56].copy_from_slice(&self.stamp.to_le_bytes());
+        out[48..56].copy_from_slice(&self.place.to_le_bytes());
         let check = crc32fast::hash(&out);
         out[20..24].copy_from_slice(&check.to_le_bytes());
         out
@@ -126,6 +132,9 @@ impl Header {
             3 => Kind::Ask,
             4 => Kind::Payload,
             5 => Kind::Credit,
+            6 => Kind::Greeting,
+            7 => Kind::Readable,
+            8 => Kind::Receipt,
             other => return Err(HeaderError::Kind(other)),
         };
         let flags = u16::from_le_bytes([bytes[2], bytes[3]]);
@@ -141,7 +150,7 @@ impl Header {
             sequence: u64_at(24),
             length: u64_at(32),
             subject: u64_at(40),
-            stamp: u64_at(48),
+            place: u64_at(48),
         })
     }
 
@@ -149,7 +158,12 @@ impl Header {
     pub fn body_bytes(&self) -> u64 {
         match self.kind {
             Kind::Eager | Kind::Payload => self.length,
-            Kind::Envelope | Kind::Ask | Kind::Credit => 0,
+            Kind::Envelope
+            | Kind::Ask
+            | Kind::Credit
+            | Kind::Greeting
+            | Kind::Readable
+            | Kind::Receipt => 0,
         }
     }
 }
@@ -158,6 +172,17 @@ impl Header {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    const KINDS: [Kind; 8] = [
+        Kind::Eager,
+        Kind::Envelope,
+        Kind::Ask,
+        Kind::Payload,
+        Kind::Credit,
+        Kind::Greeting,
+        Kind::Readable,
+        Kind::Receipt,
+    ];
 
     fn sample() -> Header {
         Header {
@@ -169,27 +194,27 @@ mod tests {
             sequence: 7,
             length: 8,
             subject: 9,
-            stamp: 10,
+            place: 10,
         }
     }
 
     #[test]
     fn golden_bytes() {
         let mut golden = [0u8; HEADER_BYTES];
-        golden[0] = 1;
+        golden[0] = 2;
         golden[1] = 1;
         for (at, value) in [(4, 3), (8, 4), (12, 5), (16, 6), (24, 7), (32, 8), (40, 9), (48, 10)] {
             golden[at] = value;
         }
-        golden[20..24].copy_from_slice(&[0x2e, 0x36, 0x1e, 0x51]);
+        golden[20..24].copy_from_slice(&[0x57, 0x02, 0xa1, 0x77]);
         assert_eq!(sample().encode(), golden, "the frame format is a contract: raise VERSION to change it");
     }
 
     prop_compose! {
-        fn headers()(kind in 0usize..5, generation: u32, context: u32, source: u32, tag: u32,
-                     sequence: u64, length: u64, subject: u64, stamp: u64) -> Header {
-            let kind = [Kind::Eager, Kind::Envelope, Kind::Ask, Kind::Payload, Kind::Credit][kind];
-            Header { kind, generation, context, source, tag, sequence, length, subject, stamp }
+        fn headers()(kind in 0..KINDS.len(), generation: u32, context: u32, source: u32, tag: u32,
+                     sequence: u64, length: u64, subject: u64, place: u64) -> Header {
+            let kind = KINDS[kind];
+            Header { kind, generation, context, source, tag, sequence, length, subject, place }
         }
     }
 

@@ -84,7 +84,7 @@ impl Endpoint {
         // A send whose receive will never be posted would wait for ever. The offer stays, but whoever asks for it is not
         // answered: it hears of the revocation, too.
         let waits = |(op, state): (OpId, &Op)| match state {
-            Op::Send(envelope, _) if envelope.context == context => Some(op),
+            Op::Send(envelope, ..) if envelope.context == context => Some(op),
             _ => None,
         };
         let sends: Vec<OpId> = self.ops.iter().filter_map(waits).collect();

@@ -32,20 +32,20 @@ fn an_eager_message_lands_in_the_posted_receive() {
     let mut pair = Pair::new();
     let (op, bounce) = pair.0[1].receive(ANY, 100);
     assert_eq!(bounce, None);
-    let send = pair.0[0].send(1, 1, 7, 100, Mode::Standard);
+    let send = pair.0[0].send(1, 1, 7, 100, Mode::Standard, None);
     assert!(!pair.0[0].is_finished(send));
     assert_eq!(pair.deliver(0), [Kind::Eager]);
     assert!(pair.0[0].is_finished(send));
     let Some(Outcome::Done(envelope)) = pair.0[1].finish(op) else { panic!() };
-    assert_eq!((envelope.source, envelope.tag, envelope.length, envelope.stamp), (0, 7, 100, 0));
+    assert_eq!((envelope.source, envelope.tag, envelope.length), (0, 7, 100));
 }
 
 #[test]
 fn a_long_message_waits_for_its_receive() {
     let mut pair = Pair::new();
     let long = EAGER_BYTES_MAX as u64 + 1;
-    let send = pair.0[0].send(1, 1, 7, long, Mode::Standard);
-    let small = pair.0[0].send(1, 1, 8, 4, Mode::Standard);
+    let send = pair.0[0].send(1, 1, 7, long, Mode::Standard, None);
+    let small = pair.0[0].send(1, 1, 8, 4, Mode::Standard, None);
     assert_eq!(pair.deliver(0), [Kind::Envelope, Kind::Eager]);
     assert!(pair.0[0].is_finished(small) && !pair.0[0].is_finished(send));
     // The later, small one is received first; then the long one.
@@ -63,7 +63,7 @@ fn without_credit_messages_are_announced_in_order_and_memory_is_bounded() {
     let mut pair = Pair::new();
     let length = EAGER_BYTES_MAX as u64;
     for tag in 0..40 {
-        pair.0[0].send(1, 1, tag, length, Mode::Standard);
+        pair.0[0].send(1, 1, tag, length, Mode::Standard, None);
     }
     let kinds = pair.deliver(0);
     let eager = kinds.iter().filter(|kind| **kind == Kind::Eager).count() as u64;
@@ -87,7 +87,7 @@ fn without_credit_messages_are_announced_in_order_and_memory_is_bounded() {
 fn a_short_buffer_consumes_nothing() {
     let mut pair = Pair::new();
     let (posted, _) = pair.0[1].receive(ANY, 10);
-    pair.0[0].send(1, 1, 7, 11, Mode::Standard);
+    pair.0[0].send(1, 1, 7, 11, Mode::Standard, None);
     pair.deliver(0);
     assert!(matches!(pair.0[1].finish(posted), Some(Outcome::Truncated { room: 10, .. })));
     let (late, _) = pair.0[1].receive(ANY, 10);
@@ -109,7 +109,7 @@ fn violations_are_values() {
         sequence: 0,
         length: 0,
         subject: 0,
-        stamp: 0,
+        place: 0,
     };
     for bad in [
         Header { generation: 1, ..good },
@@ -119,6 +119,7 @@ fn violations_are_values() {
         Header { kind: Kind::Ask, ..good },
         Header { kind: Kind::Payload, ..good },
         Header { kind: Kind::Credit, subject: 1, ..good },
+        Header { kind: Kind::Receipt, ..good },
     ] {
         end.peers[0].receive_sequence = 0;
         assert!(end.arrived(0, &bad).is_err(), "{bad:?}");
@@ -139,7 +140,7 @@ fn credit_that_was_not_given_cannot_be_used() {
         sequence: 0,
         length: 0,
         subject: 0,
-        stamp: 0,
+        place: 0,
     };
     let floods = [
         (Header { length: EAGER_BYTES_MAX as u64, ..good }, CREDIT_BYTES / cost(EAGER_BYTES_MAX as u64)),
@@ -243,7 +244,7 @@ fn what_seven_senders_flood_a_late_receiver_with_is_bounded_and_arrives_in_order
     let lengths = [EAGER_BYTES_MAX, 1000, EAGER_BYTES_MAX + 1, 0, EAGER_BYTES_MAX / 2];
     for sender in &mut star.senders {
         for tag in 0..MESSAGES {
-            sender.send(0, 1, tag, lengths[tag as usize % lengths.len()] as u64, Mode::Standard);
+            sender.send(0, 1, tag, lengths[tag as usize % lengths.len()] as u64, Mode::Standard, None);
         }
     }
     star.settle();
@@ -266,7 +267,7 @@ fn what_seven_senders_flood_a_late_receiver_with_is_bounded_and_arrives_in_order
 fn empty_messages_that_nobody_receives_are_bounded_too() {
     let mut star = Star::new(1);
     for _ in 0..ENVELOPES_MAX + 20_000 {
-        star.senders[0].send(0, 1, 0, 0, Mode::Standard);
+        star.senders[0].send(0, 1, 0, 0, Mode::Standard, None);
     }
     star.settle();
     assert_eq!((star.held[1], star.announced[1]), (CREDIT_BYTES, ENVELOPES_MAX));
@@ -281,7 +282,7 @@ fn the_first_communicator_that_is_made_may_be_used_before_its_receiver_has_made_
     let mut pair = Pair::new();
     let first = CONTEXT_DYNAMIC;
     pair.0[0].open_context(first);
-    pair.0[0].send(1, first, 7, 4, Mode::Standard);
+    pair.0[0].send(1, first, 7, 4, Mode::Standard, None);
     pair.deliver(0);
     pair.0[1].open_context(first);
     let (_, bounce) = pair.0[1].receive(Pattern { context: first, ..ANY }, 4);
@@ -292,17 +293,17 @@ fn the_first_communicator_that_is_made_may_be_used_before_its_receiver_has_made_
 fn what_needs_a_lost_rank_ends_and_what_has_come_from_it_is_kept() {
     let mut pair = Pair::new();
     let long = EAGER_BYTES_MAX as u64 + 1;
-    pair.0[0].send(1, 1, 1, 4, Mode::Standard);
-    pair.0[0].send(1, 1, 2, long, Mode::Standard);
+    pair.0[0].send(1, 1, 1, 4, Mode::Standard, None);
+    pair.0[0].send(1, 1, 2, long, Mode::Standard, None);
     pair.deliver(0);
     let from = |tag| Pattern { context: 1, source: Some(0), tag: Some(tag) };
     let endpoint = &mut pair.0[1];
     let (asked, _) = endpoint.receive(from(2), long as usize);
     let (posted, _) = endpoint.receive(from(3), 4);
     let (anybody, _) = endpoint.receive(ANY, 0);
-    let offered = endpoint.send(0, 1, 9, long, Mode::Standard);
+    let offered = endpoint.send(0, 1, 9, long, Mode::Standard, None);
     endpoint.lose(0);
-    let late_send = endpoint.send(0, 1, 9, 4, Mode::Standard);
+    let late_send = endpoint.send(0, 1, 9, 4, Mode::Standard, None);
     let (late_receive, _) = endpoint.receive(from(3), 4);
     for op in [asked, posted, offered, late_send, late_receive] {
         assert_eq!(endpoint.finish(op), Some(Outcome::Failed(0)));
@@ -324,8 +325,8 @@ fn what_needs_a_lost_rank_ends_and_what_has_come_from_it_is_kept() {
 fn calls_on_a_revoked_communicator_end_on_both_sides() {
     let mut pair = Pair::new();
     let long = EAGER_BYTES_MAX as u64 + 1;
-    let send = pair.0[0].send(1, 1, 1, long, Mode::Standard);
-    let other = pair.0[0].send(1, 5, 1, long, Mode::Standard);
+    let send = pair.0[0].send(1, 1, 1, long, Mode::Standard, None);
+    let other = pair.0[0].send(1, 5, 1, long, Mode::Standard, None);
     pair.deliver(0);
     let (asked, _) = pair.0[1].receive(ANY, long as usize);
     let (posted, _) = pair.0[1].receive(ANY, 4);
@@ -340,4 +341,90 @@ fn calls_on_a_revoked_communicator_end_on_both_sides() {
     pair.deliver(1);
     pair.deliver(0);
     assert!(pair.0[1].is_finished(op) && pair.0[0].is_finished(other));
+}
+
+/// Both can read the other's memory.
+fn neighbors() -> Pair {
+    let mut pair = Pair::new();
+    for rank in [0, 1] {
+        pair.0[rank].greet(1 - rank, 0x1000, 77);
+        pair.0[rank].greet(1 - rank, 0x1000, 77);
+        assert_eq!(pair.deliver(rank), [Kind::Greeting], "once");
+        let greeting = pair.0[1 - rank].next_greeting().unwrap();
+        assert_eq!((greeting.from, greeting.seal_at, greeting.seal), (rank, 0x1000, 77));
+        pair.0[1 - rank].can_read(greeting);
+        assert_eq!(pair.deliver(1 - rank), [Kind::Readable]);
+    }
+    pair
+}
+
+const OFFER: Option<Offer> = Some(Offer { place: 0x2000, seal: 77 });
+
+#[test]
+fn an_offered_message_is_read_and_its_receipt_ends_the_send() {
+    let mut pair = neighbors();
+    let [sender, receiver] = &mut pair.0;
+    // The first is posted before it comes, the second after that.
+    let (early, _) = receiver.receive(ANY, 1 << 20);
+    let sends = [1, 2].map(|tag| sender.send(1, 1, tag, READ_BYTES_MIN, Mode::Scheduled, OFFER));
+    assert_eq!(pair.deliver(0), [Kind::Envelope; 2]);
+    let (late, bounce) = pair.0[1].receive(ANY, 1 << 20);
+    assert_eq!(bounce, None);
+    for (op, send, tag) in [(early, sends[0], 1), (late, sends[1], 2)] {
+        let fetch = pair.0[1].next_fetch().unwrap();
+        assert_eq!((fetch.op, fetch.from, fetch.length), (op, 0, READ_BYTES_MIN as usize));
+        assert_eq!((Some(fetch.offer), fetch.seal_at), (OFFER, 0x1000));
+        assert!(!pair.0[1].is_finished(op) && !pair.0[0].is_finished(send));
+        pair.0[1].fetched(fetch, true);
+        let Some(Outcome::Done(envelope)) = pair.0[1].finish(op) else { panic!() };
+        assert_eq!(envelope.tag, tag);
+        assert_eq!(pair.deliver(1), [Kind::Receipt]);
+        assert!(pair.0[0].is_finished(send));
+    }
+    assert!(pair.0[1].next_fetch().is_none());
+}
+
+#[test]
+fn what_cannot_be_read_is_asked_for() {
+    let mut pair = neighbors();
+    let (op, _) = pair.0[1].receive(ANY, 1 << 20);
+    let send = pair.0[0].send(1, 1, 7, 1 << 20, Mode::Standard, OFFER);
+    assert_eq!(pair.deliver(0), [Kind::Envelope]);
+    let fetch = pair.0[1].next_fetch().unwrap();
+    pair.0[1].fetched(fetch, false);
+    assert_eq!(pair.deliver(1), [Kind::Ask]);
+    assert_eq!(pair.deliver(0), [Kind::Payload]);
+    assert!(pair.0[0].is_finished(send) && pair.0[1].is_finished(op));
+}
+
+#[test]
+fn short_messages_and_those_of_strangers_are_not_offered() {
+    let mut pair = neighbors();
+    pair.0[0].send(1, 1, 7, READ_BYTES_MIN - 1, Mode::Scheduled, OFFER);
+    pair.0[0].send(1, 1, 7, READ_BYTES_MIN, Mode::Scheduled, None);
+    pair.0[0].send(1, 1, 7, EAGER_BYTES_MAX as u64, Mode::Standard, OFFER);
+    assert_eq!(pair.deliver(0), [Kind::Eager; 3]);
+    let mut pair = Pair::new();
+    pair.0[0].greet(1, 0x1000, 77);
+    pair.deliver(0);
+    // The seal was not found; rank 1 says nothing, and nothing is offered to it.
+    assert!(pair.0[1].next_greeting().is_some());
+    pair.0[0].send(1, 1, 7, 1 << 20, Mode::Scheduled, OFFER);
+    pair.deliver(0);
+    let (_, bounce) = pair.0[1].receive(ANY, 1 << 20);
+    assert!(bounce.is_none() && pair.0[1].next_fetch().is_none());
+    assert_eq!(pair.deliver(1), [Kind::Ask]);
+}
+
+#[test]
+fn a_message_that_nobody_wants_is_not_sent() {
+    let mut pair = neighbors();
+    let sends = [OFFER, None].map(|offer| pair.0[0].send(1, 1, 7, 1 << 20, Mode::Standard, offer));
+    pair.deliver(0);
+    for send in sends {
+        let (bounce, _) = pair.0[1].claim_message(&ANY).unwrap();
+        assert!(!pair.0[1].drop_claimed(bounce));
+        assert_eq!(pair.deliver(1), [Kind::Receipt]);
+        assert!(pair.0[0].is_finished(send));
+    }
 }

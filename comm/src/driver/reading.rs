@@ -1,0 +1,124 @@
+//! Messages that are read from the memory of their sender; see [`crate::proto::endpoint`].
+
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use super::memory::{Memory, Place};
+use super::Driver;
+use crate::proto::endpoint::{Fetch, Landing, Offer};
+use crate::rank::Rank;
+use crate::transport::LinkId;
+
+/// Pieces of a message that are shorter are read together, and copied to their places.
+const PIECE_BYTES_MIN: usize = 64 << 10;
+
+/// A word that others read before they trust what they have read of this process's memory.
+pub(super) struct Seal {
+    word: Box<AtomicU64>,
+    /// Something was offered under it.
+    is_used: bool,
+}
+
+impl Seal {
+    pub(super) fn new() -> Self {
+        let mut bytes = [0; 8];
+        // Without chance it is a counter from 0, which only makes it easier to guess.
+        let _ = getrandom::fill(&mut bytes);
+        Self { word: Box::new(AtomicU64::new(u64::from_le_bytes(bytes))), is_used: false }
+    }
+
+    fn at(&self) -> u64 {
+        self.word.as_ptr() as u64
+    }
+
+    fn value(&self) -> u64 {
+        self.word.load(Ordering::Relaxed)
+    }
+
+    /// What was offered is to be trusted no more; before its memory changes.
+    pub(super) fn change(&mut self) {
+        if std::mem::take(&mut self.is_used) {
+            self.word.fetch_add(1, Ordering::SeqCst);
+            fence(Ordering::SeqCst);
+        }
+    }
+}
+
+impl Driver {
+    /// A link to `rank` is open.
+    pub(super) fn greet(&mut self, rank: Rank, link: LinkId) {
+        if self.transport.is_near(link) {
+            self.seal.is_used = true;
+            self.endpoint.greet(rank, self.seal.at(), self.seal.value());
+        }
+    }
+
+    /// Where the payload of a send lies, if it is in one piece.
+    pub(super) fn offer(&mut self, place: &Place, memory: &Memory<'_>) -> Option<Offer> {
+        let bytes = self.stock.in_one_piece(place, memory)?;
+        self.seal.is_used = true;
+        Some(Offer { place: bytes.as_ptr() as u64, seal: self.seal.value() })
+    }
+
+    /// Answers greetings, and reads what receives have matched.
+    pub(super) fn read_all(&mut self, memory: &mut Memory<'_>) {
+        while let Some(greeting) = self.endpoint.next_greeting() {
+            if self.word(greeting.from, greeting.seal_at) == Some(greeting.seal) {
+                self.endpoint.can_read(greeting);
+            }
+        }
+        while let Some(fetch) = self.endpoint.next_fetch() {
+            let is_whole = self.read(&fetch, memory);
+            self.moves += 1;
+            self.endpoint.fetched(fetch, is_whole);
+        }
+    }
+
+    fn link_from(&self, rank: Rank) -> Option<LinkId> {
+        self.heard[rank].or(self.outbound[rank])
+    }
+
+    /// A word in the memory of `rank`.
+    fn word(&mut self, rank: Rank, at: u64) -> Option<u64> {
+        let (link, mut bytes) = (self.link_from(rank)?, [0; 8]);
+        self.transport.read(link, at, &mut bytes).then(|| u64::from_ne_bytes(bytes))
+    }
+
+    /// Reads a message into the memory of its receive, piece by piece; true if all of it can be trusted.
+    fn read(&mut self, fetch: &Fetch, memory: &mut Memory<'_>) -> bool {
+        let mut done = 0;
+        while done < fetch.length {
+            let Some(count) = self.read_piece(fetch, done, memory) else {
+                self.stock.skip(fetch.op, done);
+                return false;
+            };
+            done += count;
+            self.bytes_read += count as u64;
+        }
+        true
+    }
+
+    /// Reads what comes after `done` bytes, and how much it is, if that can be trusted.
+    fn read_piece(&mut self, fetch: &Fetch, done: usize, memory: &mut Memory<'_>) -> Option<usize> {
+        let link = self.link_from(fetch.from)?;
+        let (from, left) = (fetch.offer.place + done as u64, fetch.length - done);
+        let landing = Landing::Op(fetch.op);
+        let straight = self.stock.direct(landing, done, fetch.length, memory);
+        let straight = straight.filter(|bytes| bytes.len() >= PIECE_BYTES_MIN.min(left));
+        let is_straight = straight.is_some();
+        let into = straight.unwrap_or_else(|| {
+            self.packing.resize(PIECE_BYTES_MIN.min(left), 0);
+            &mut self.packing
+        });
+        let count = into.len();
+        let is_read = self.transport.read(link, from, into);
+        fence(Ordering::SeqCst);
+        if !is_read || self.word(fetch.from, fetch.seal_at) != Some(fetch.offer.seal) {
+            return None;
+        }
+        match is_straight {
+            true => self.stock.landed(landing, count, memory),
+            false => self.stock.put(landing, done, &self.packing[..count], memory),
+        }
+        Some(count)
+    }
+}
