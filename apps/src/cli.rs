@@ -146,7 +146,8 @@ pub(crate) struct Options {
     /// Start things on hosts, on all of them, by this command: PATH HOST COMMAND... (default: ssh, but not for this host)
     #[arg(long, value_name = "PATH")]
     pub(crate) launcher_exec: Option<PathBuf>,
-    /// What carries messages: auto (Unix sockets between ranks of one host, TCP between hosts) or tcp
+    /// What carries messages: auto (Unix sockets between ranks of one host, TCP between hosts; long messages within a host are
+    /// read from the memory of their sender), unix (as auto, but no memory is read) or tcp
     #[arg(long, value_name = "T", value_parser = one_of::<Carrier>(&Carrier::NAMES), default_value_t)]
     pub(crate) transport: Carrier,
     /// How ranks wait for messages: spin (a core for every rank), yield (more ranks than cores), sleep (least power), or auto

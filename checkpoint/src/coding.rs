@@ -30,10 +30,11 @@ mod work;
 
 pub(crate) use work::{Digests, Work, perform};
 
-/// Bytes of all sources of a segment together: they wait in the cache for each other.
-const SOURCES_BYTES: usize = 1 << 20;
-/// Bytes of a segment at most.
-const SEGMENT_BYTES: usize = 256 << 10;
+/// Bytes of all sources of a segment together: a few of them fit into the caches.
+const SOURCES_BYTES: usize = 4 << 20;
+/// Bytes of a segment at most. It is longer than what is sent before its receive is posted, so nothing is copied twice; and with more
+/// ranks than cores the fewer messages are worth more than smaller caches (8 ranks over TCP: 10 % faster than with 256 KiB).
+const SEGMENT_BYTES: usize = 512 << 10;
 /// Bytes of a segment at least: less is not worth a message.
 const SEGMENT_BYTES_MIN: usize = 64 << 10;
 /// Segments of its sources that an owner receives at a time; more were not faster.
@@ -101,9 +102,10 @@ fn segment(range: &Range<usize>, at: usize, end: usize) -> Range<usize> {
 impl<'a> View<'a> {
     pub(crate) fn new(group: &'a Group, code: &'a dyn Code, me: usize, lens: &'a [usize]) -> Self {
         let sources = group.stripes.iter().map(|stripe| stripe.data.len()).max().unwrap_or(1).max(1);
-        let segment =
-            (SOURCES_BYTES / sources).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES).next_multiple_of(4096);
-        Self { group, code, me, lens, segment }
+        let segment = (SOURCES_BYTES / sources).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES);
+        let view = Self { group, code, me, lens, segment };
+        let segment = segment.min(view.longest().max(1)).next_multiple_of(4096);
+        Self { segment, ..view }
     }
 
     /// The stripes of which this member holds a redundant block, with its length.

@@ -120,8 +120,8 @@ impl Group {
     ///
     /// With `k` data members and `m` blocks of stripes of equal shards of `S` bytes that is `S` and `m / k` of it with rotated
     /// parity, `S` on a dedicated parity rank, and `S` for each copy that it holds. A rank keeps two checkpoints of the variable
-    /// part of its state and one of the constant part, beside the state itself; a segment or two of 256 KiB for each of its
-    /// partners come to that while it exchanges.
+    /// part of its state and one of the constant part, beside the state itself; while it exchanges, segments of
+    /// at most 512 KiB come to that: `2 (k + m - 1)` of them with rotated parity, `8 m` with dedicated.
     pub fn kept_bytes(&self, member: usize, shard_lens: &[usize]) -> usize {
         let held = self.stripes.iter().enumerate().filter(|(_, stripe)| stripe.parity.contains(&member));
         let blocks: usize = held.map(|(index, _)| self.block_len(index, shard_lens)).sum();

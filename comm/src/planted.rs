@@ -15,6 +15,8 @@ pub const TAKES_OLD_FRAMES: &str = "takes links and frames of an old generation"
 pub const IGNORES_LEASE: &str = "ignores its lease";
 /// A receive takes the last message that it accepts.
 pub const TAKES_LAST: &str = "takes the last message that fits";
+/// What was read from the memory of a sender is taken, whatever has become of that memory since.
+pub const IGNORES_SEAL: &str = "ignores the seal of memory that it has read";
 
 /// This thread has `bug` from now on; the empty name is none.
 #[cfg(feature = "planted-bugs")]

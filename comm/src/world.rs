@@ -365,6 +365,12 @@ impl World {
         self.core.borrow().driver.bytes_sent
     }
 
+    /// Bytes of messages that this rank has read from the memory of their senders so far, of the same host: long messages
+    /// are, unless the kernel forbids it or `ftrun --transport` says otherwise.
+    pub fn bytes_read(&self) -> u64 {
+        self.core.borrow().driver.bytes_read
+    }
+
     /// Leaves the job together with all other ranks (`MPI_Finalize`). `output` goes to the launcher.
     ///
     /// # Errors

@@ -89,6 +89,7 @@ const ABSENCES: &[Absence] = &[
             "std::os::unix::net",
             "crossbeam",
             "crossbeam_channel",
+            "nix",
             "rustix",
             "signal_hook",
             "socket2",
@@ -142,7 +143,7 @@ struct Unknown {
 const UNKNOWNS: &[Unknown] = &[Unknown {
     dir: "comm",
     word: "checkpoint",
-    why: "comm knows nothing of checkpoints: it carries a stamp and an opaque value (comments may mention them)",
+    why: "comm knows nothing of checkpoints: it carries an opaque value (comments may mention them)",
 }];
 
 // ------------------------------------------------------------------------------------- the check of this workspace

@@ -21,6 +21,8 @@ mod modes;
 mod operation;
 #[path = "simulation/problem.rs"]
 mod problem;
+#[path = "simulation/reading.rs"]
+mod reading;
 #[path = "simulation/repair.rs"]
 mod repair;
 

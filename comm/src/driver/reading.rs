@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use super::memory::{Memory, Place};
 use super::Driver;
+use super::memory::{Memory, Place};
+use crate::planted;
 use crate::proto::endpoint::{Fetch, Landing, Offer};
 use crate::rank::Rank;
 use crate::transport::LinkId;
@@ -112,7 +113,8 @@ impl Driver {
         let count = into.len();
         let is_read = self.transport.read(link, from, into);
         fence(Ordering::SeqCst);
-        if !is_read || self.word(fetch.from, fetch.seal_at) != Some(fetch.offer.seal) {
+        let is_good = is_read && self.word(fetch.from, fetch.seal_at) == Some(fetch.offer.seal);
+        if !is_good && !planted::has(planted::IGNORES_SEAL) {
             return None;
         }
         match is_straight {

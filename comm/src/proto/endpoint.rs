@@ -558,9 +558,7 @@ impl Endpoint {
                     }
                     Ok(Landing::Nowhere)
                 }
-                None => {
-                    broken(format!("a receipt for message {}, which was not offered", header.subject))
-                }
+                None => broken(format!("a receipt for message {}, which was not offered", header.subject)),
             },
         }
     }

@@ -158,12 +158,7 @@ impl Header {
     pub fn body_bytes(&self) -> u64 {
         match self.kind {
             Kind::Eager | Kind::Payload => self.length,
-            Kind::Envelope
-            | Kind::Ask
-            | Kind::Credit
-            | Kind::Greeting
-            | Kind::Readable
-            | Kind::Receipt => 0,
+            Kind::Envelope | Kind::Ask | Kind::Credit | Kind::Greeting | Kind::Readable | Kind::Receipt => 0,
         }
     }
 }

@@ -41,6 +41,6 @@ fn a_message_of_three_gibibytes_arrives_whole() {
     for transport in ["auto", "tcp"] {
         let run = Run::ftrun(&format!("-n 2 --transport {transport}")).limit(300);
         let outcome = run.arg(example("huge")).arg((3u64 << 30).to_string()).finish().expect(0);
-        assert_eq!(outcome.stdout, "3221225472 bytes are right\n", "{outcome}");
+        assert!(outcome.stdout.starts_with("3221225472 bytes are right"), "{outcome}");
     }
 }

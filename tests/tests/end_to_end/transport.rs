@@ -1,9 +1,13 @@
 //! What carries the links, and how ranks wait: the answer is the same, and what was asked for is what is used.
 
+use std::io::IoSliceMut;
+use std::path::Path;
+
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
-use crate::common::{LONG, POISSON, Run, Running, poisson_answer};
+use crate::common::{LONG, POISSON, Run, Running, example, poisson_answer};
 use crate::sockets::{Door, is_there, sockets};
 
 /// A job whose ranks have lost one of them, have restored its state and go on: every rank has links to others.
@@ -28,7 +32,14 @@ fn names(running: &Running) -> Vec<String> {
 #[test]
 fn gives_the_same_answer_whatever_carries_it_and_however_ranks_wait() {
     let kills = "--scheme rs:2+2 --kill 2@step=15 --kill 0@step=25 --kill 1,3@checkpoint=4/exchange";
-    for options in ["", "--transport tcp", "--wait spin", "--wait yield", "--wait sleep --transport tcp"] {
+    for options in [
+        "",
+        "--transport unix",
+        "--transport tcp",
+        "--wait spin",
+        "--wait yield",
+        "--wait sleep --transport tcp",
+    ] {
         let outcome = Run::ftrun(&format!("-n 4 --json {options} {kills} {POISSON}")).finish().expect(0);
         let report = outcome.report();
         assert_eq!(report.answer(), poisson_answer().answer(), "{outcome}");
@@ -40,7 +51,7 @@ fn gives_the_same_answer_whatever_carries_it_and_however_ranks_wait() {
 
 #[test]
 fn is_unix_sockets_within_a_host_unless_tcp_is_asked_for() {
-    for (options, is_unix) in [("", true), ("--transport auto", true), ("--transport tcp", false)] {
+    for (options, is_unix) in [("", true), ("--transport unix", true), ("--transport tcp", false)] {
         let running = at_work(options);
         let ranks = ranks(&running);
         assert_eq!(ranks.len(), 4, "{options}");
@@ -61,6 +72,33 @@ fn is_unix_sockets_within_a_host_unless_tcp_is_asked_for() {
         }
         running.signal(Signal::TERM);
         running.finish().expect(143);
+    }
+}
+
+/// Whether the kernel lets a process read the memory of another one of the same user.
+fn may_read_memory() -> bool {
+    let child = Run::program(Path::new("sleep"), "20").start();
+    let process = nix::unistd::Pid::from_raw(child.launcher().as_raw_nonzero().get());
+    let nowhere = [RemoteIoVec { base: 8, len: 1 }];
+    let answer = process_vm_readv(process, &mut [IoSliceMut::new(&mut [0])], &nowhere);
+    child.signal(Signal::KILL);
+    child.finish_killed();
+    answer == Err(nix::errno::Errno::EFAULT)
+}
+
+#[test]
+fn long_messages_within_a_host_are_read_where_they_are() {
+    if !may_read_memory() {
+        return println!("skipped: here no process can read another's memory");
+    }
+    let bytes = 3_000_001;
+    for (options, read) in
+        [("", bytes), ("--transport auto", bytes), ("--transport unix", 0), ("--transport tcp", 0)]
+    {
+        let run = Run::ftrun(&format!("-n 2 {options}")).arg(example("huge")).arg(bytes.to_string());
+        let outcome = run.finish().expect(0);
+        let due = format!("{bytes} bytes are right, {read} of them read in place\n");
+        assert_eq!(outcome.stdout, due, "{outcome}");
     }
 }
 

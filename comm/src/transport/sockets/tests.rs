@@ -160,6 +160,23 @@ fn the_host_and_the_option_decide_what_carries_a_link() {
 }
 
 #[test]
+fn memory_is_read_over_unix_sockets_only_and_unless_it_is_forbidden() {
+    for (carrier, is_near) in [(Carrier::Auto, true), (Carrier::Unix, false), (Carrier::Tcp, false)] {
+        let (mut one, mut two, ours, theirs) = pair(carrier);
+        let word = [1u8, 2, 3, 4, 5];
+        for (process, link) in [(&mut one, ours), (&mut two, theirs)] {
+            assert_eq!(process.transport.is_near(link), is_near, "{carrier}");
+            let mut into = [0; 5];
+            assert_eq!(process.transport.read(link, word.as_ptr() as u64, &mut into), is_near);
+            assert_eq!(into == word, is_near);
+            assert!(!process.transport.read(link, 8, &mut into), "nothing is there");
+            process.transport.close(link);
+            assert!(!process.transport.read(link, word.as_ptr() as u64, &mut into), "who is that?");
+        }
+    }
+}
+
+#[test]
 fn a_link_carries_bytes_both_ways_in_pieces() {
     for carrier in BOTH {
         let (mut one, mut two, ours, theirs) = pair(carrier);
