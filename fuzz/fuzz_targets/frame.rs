@@ -207,7 +207,7 @@ impl Game {
             }
             Deed::Send { to, tag, length } => {
                 let length = length.bytes();
-                let mode = [Mode::Standard, Mode::Scheduled, Mode::Synchronous][usize::from(tag / 4 % 3)];
+                let mode = if tag & 4 == 0 { Mode::Standard } else { Mode::Synchronous };
                 let offer = (tag & 128 == 0).then_some(Offer { place: 1, seal: 2 });
                 let op = self.endpoint.send(peer(to), 2, u32::from(tag % 4), length, mode, offer);
                 self.all.push(op);

@@ -337,7 +337,7 @@ impl Driver {
             Step::Send { to, part } => {
                 let (peer, place) = (list.world[*to], Place::Part(id, part.space, extent(part)));
                 let due = self.stock.len(&place);
-                let op = self.send(peer, list.context, tag, place, Mode::Scheduled, Urgency::Now, memory)?;
+                let op = self.send(peer, list.context, tag, place, Mode::Standard, Urgency::Now, memory)?;
                 running.pending.push(Pending { op, step, peer, due, role: Role::Send });
             }
             Step::Recv { from, part } => {

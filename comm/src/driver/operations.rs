@@ -2,7 +2,7 @@
 
 use super::{ActivityId, Driver, GATHER_BYTES, Hint, Memory, Place, Urgency};
 use crate::error::CommError;
-use crate::proto::endpoint::{BounceId, Landing, Mode, OpId, Outcome, READ_BYTES_MIN};
+use crate::proto::endpoint::{BounceId, Landing, Mode, OpId, Outcome};
 use crate::proto::matching::{Envelope, Pattern};
 use crate::rank::Rank;
 
@@ -25,7 +25,7 @@ impl Driver {
         if to == self.me {
             return Ok(self.send_to_self(context, tag, place, memory));
         }
-        let offer = if length as u64 >= READ_BYTES_MIN { self.offer(&place, memory) } else { None };
+        let offer = self.offer(&place, length, memory);
         let op = self.endpoint.send(to, context, tag, length as u64, mode, offer);
         self.stock.places.insert(op, place);
         let leaves = match urgency {

@@ -12,6 +12,9 @@ use crate::transport::LinkId;
 /// Pieces of a message that are shorter are read together, and copied to their places.
 const PIECE_BYTES_MIN: usize = 64 << 10;
 
+/// A shorter message is not worth a reading, even where it has to wait for its receive.
+const OFFERED_BYTES_MIN: usize = 16 << 10;
+
 /// A word that others read before they trust what they have read of this process's memory.
 pub(super) struct Seal {
     word: Box<AtomicU64>,
@@ -53,8 +56,11 @@ impl Driver {
         }
     }
 
-    /// Where the payload of a send lies, if it is in one piece.
-    pub(super) fn offer(&mut self, place: &Place, memory: &Memory<'_>) -> Option<Offer> {
+    /// Where the payload of a send lies, if it is in one piece and perhaps not sent at once.
+    pub(super) fn offer(&mut self, place: &Place, length: usize, memory: &Memory<'_>) -> Option<Offer> {
+        if length < OFFERED_BYTES_MIN {
+            return None;
+        }
         let bytes = self.stock.in_one_piece(place, memory)?;
         self.seal.is_used = true;
         Some(Offer { place: bytes.as_ptr() as u64, seal: self.seal.value() })

@@ -23,7 +23,7 @@ mod losses;
 mod reading;
 
 use reading::{Announced, Nearness, Readings};
-pub use reading::{Fetch, Greeting, Offer, READ_BYTES_MIN};
+pub use reading::{Fetch, Greeting, Offer};
 
 /// Longest message in bytes that is sent before its receive is posted.
 pub const EAGER_BYTES_MAX: usize = 256 << 10;
@@ -49,9 +49,6 @@ new_key_type! {
 pub enum Mode {
     /// When its last byte has left.
     Standard,
-    /// The same, of a step list, which goes on by itself when its receiver has come by: from [`READ_BYTES_MIN`] on it may be
-    /// offered to be read instead of sent at once.
-    Scheduled,
     /// When moreover its receive has started: it is always announced, never sent eagerly.
     Synchronous,
 }
@@ -279,15 +276,8 @@ impl Endpoint {
                 unreachable!("parked sends are sends")
             };
             let peer = &mut self.peers[to];
-            let offer = offer.filter(|_| peer.nearness.reads);
-            let longest = match mode {
-                Mode::Standard => EAGER_BYTES_MAX as u64,
-                Mode::Scheduled if offer.is_some() => READ_BYTES_MIN - 1,
-                Mode::Scheduled => EAGER_BYTES_MAX as u64,
-                Mode::Synchronous => 0,
-            };
-            let eager = mode != Mode::Synchronous
-                && envelope.length <= longest
+            let eager = mode == Mode::Standard
+                && envelope.length <= EAGER_BYTES_MAX as u64
                 && peer.credit >= cost(envelope.length);
             if eager {
                 peer.credit -= cost(envelope.length);
@@ -296,6 +286,7 @@ impl Endpoint {
             } else if peer.envelopes > 0 {
                 peer.envelopes -= 1;
                 peer.parked.pop_front();
+                let offer = offer.filter(|_| peer.nearness.reads);
                 let about = offer.map_or(About::default(), About::offer);
                 let sequence = self.frame(to, Kind::Envelope, envelope, about, None);
                 self.peers[to].offered.insert(sequence, op);

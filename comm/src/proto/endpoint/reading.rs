@@ -17,9 +17,6 @@ use crate::proto::matching::Envelope;
 use crate::rank::Rank;
 use crate::wire::header::{Header, Kind};
 
-/// Bytes from which on a message of a step list is offered to be read; shorter ones are sent at once.
-pub const READ_BYTES_MIN: u64 = 32 << 10;
-
 /// Where a payload lies in the memory of its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
