@@ -89,6 +89,9 @@ pub(crate) struct Options {
     /// Let an asynchronous checkpoint encode at most SIZE of a rank's state a second, such as 200MiB
     #[arg(long, value_name = "SIZE", value_parser = crate::size::of_words)]
     pub(crate) throttle: Option<u64>,
+    /// Refuse checkpoints that keep more than SIZE of memory on a rank, beside its state
+    #[arg(long, value_name = "SIZE", value_parser = crate::size::of_words)]
+    pub(crate) checkpoint_memory: Option<u64>,
     /// Let ranks look for damage in what they hold of the last checkpoint, behind the computation, and mend it with the next one
     #[arg(long)]
     pub(crate) scrub: bool,

@@ -215,6 +215,7 @@ fn config(
         settings.push(("checkpoints".into(), "asynchronous".into()));
     }
     settings.extend(options.throttle.map(|bytes| ("throttle".into(), bytes.to_string())));
+    settings.extend(options.checkpoint_memory.map(|bytes| ("checkpoint-memory".into(), bytes.to_string())));
     settings.extend(options.scrub.then(|| ("scrub".into(), String::new())));
     settings.extend(options.timeline.as_ref().map(|_| (TIMELINE.into(), String::new())));
     settings.extend(options.watchdog.map(|time| (WATCHDOG.into(), time.as_secs_f64().to_string())));

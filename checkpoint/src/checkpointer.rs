@@ -19,6 +19,7 @@ use crate::protocol::{Event, Ledger};
 use crate::scheme::Scheme;
 use crate::stats::Stats;
 
+mod budget;
 mod restoring;
 mod scrubbing;
 mod shrinking;
@@ -79,6 +80,8 @@ pub struct Checkpointer {
     staging: Option<(Phase, Staging)>,
     /// Bytes a second.
     throttle: Option<NonZero<u64>>,
+    /// Bytes that checkpoints may take of a rank.
+    memory_limit: Option<NonZero<u64>>,
     /// How far a look for damage has come, if there is one.
     scrub: Option<Scrub>,
     stats: Stats,
@@ -115,6 +118,7 @@ impl Checkpointer {
             clock: Clock::start(),
             staging: None,
             throttle: None,
+            memory_limit: None,
             scrub: None,
             stats: Stats::default(),
         })

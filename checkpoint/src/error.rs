@@ -323,6 +323,19 @@ pub enum CheckpointError {
         /// The epoch that was given up.
         epoch: u32,
     },
+    /// Checkpoints would take more memory of a rank than they may; nothing was taken.
+    #[error(
+        "checkpoints of a state of this size take {bytes} bytes of rank {rank}, and may take {limit}: allow more \
+         (--checkpoint-memory), or choose a scheme that keeps less"
+    )]
+    Memory {
+        /// The rank.
+        rank: usize,
+        /// What two checkpoints of the variable part of the state and one of the constant part take there.
+        bytes: u64,
+        /// What they may take.
+        limit: u64,
+    },
     /// The program, its protection and the repair mode of the job do not go together.
     #[error("{0}")]
     Unfit(String),

@@ -77,12 +77,21 @@ pub struct Protection {
     pub throttle: Option<NonZero<u64>>,
     /// Whether ranks look for damage in what they hold, behind the computation.
     pub scrub: bool,
+    /// Bytes that checkpoints may keep on a rank, at most.
+    pub memory: Option<NonZero<u64>>,
 }
 
 impl Protection {
     /// Blocking checkpoints with this scheme and interval, and no scrub.
     pub fn new(scheme: Scheme, interval: Interval) -> Self {
-        Self { scheme, interval, checkpoints: Checkpoints::Blocking, throttle: None, scrub: false }
+        Self {
+            scheme,
+            interval,
+            checkpoints: Checkpoints::Blocking,
+            throttle: None,
+            scrub: false,
+            memory: None,
+        }
     }
 }
 
@@ -97,7 +106,8 @@ pub enum Checkpoints {
 }
 
 impl Protection {
-    /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--expect-mtbf`, `--checkpoints`, `--throttle`, `--scrub`); without
+    /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--expect-mtbf`, `--checkpoints`, `--throttle`, `--scrub`,
+    /// `--checkpoint-memory`); without
     /// it, or with one rank, nothing is protected.
     ///
     /// # Errors
@@ -116,9 +126,10 @@ impl Protection {
             Some("asynchronous") => Checkpoints::Asynchronous,
             _ => Checkpoints::Blocking,
         };
-        let throttle = world.setting("throttle").and_then(|text| text.parse().ok());
+        let bytes = |name: &str| world.setting(name).and_then(|text| text.parse().ok());
+        let (throttle, memory) = (bytes("throttle"), bytes("checkpoint-memory"));
         let scrub = world.setting("scrub").is_some();
-        Ok(Self { scheme, interval, checkpoints, throttle, scrub })
+        Ok(Self { scheme, interval, checkpoints, throttle, scrub, memory })
     }
 }
 
@@ -266,6 +277,7 @@ pub fn run<P: Program>(
         Ok(mut checkpointer) => {
             checkpointer.set_throttle(protection.throttle);
             checkpointer.set_scrub(protection.scrub);
+            checkpointer.set_memory_limit(protection.memory);
             checkpointer
         }
         Err(error) => {
@@ -667,8 +679,18 @@ impl<P: Program> Session<'_, P> {
                 RunError::Program(error)
             }
             Problem::Checkpoint(error) => {
-                let beyond = matches!(error, CheckpointError::BeyondTolerance(_));
-                self.world.abort(if beyond { 3 } else { 1 }, error.to_string());
+                // Whoever has refused says why, and ends the job.
+                if let CheckpointError::Refused { .. } = error
+                    && let Err(ended) = self.world.everyone().barrier()
+                {
+                    return RunError::Ended(ended);
+                }
+                let code = match error {
+                    CheckpointError::BeyondTolerance(_) => 3,
+                    CheckpointError::Memory { .. } => 2,
+                    _ => 1,
+                };
+                self.world.abort(code, error.to_string());
                 RunError::Checkpoint(error)
             }
         }

@@ -15,7 +15,7 @@ use ft_comm::{CollectiveRequest, CommError, Op, PlanRequest, Rank, World};
 
 use super::{COMMITS_EARLY, Checkpointer};
 use crate::build;
-use crate::error::{CheckpointError, ProtectError};
+use crate::error::CheckpointError;
 use crate::exchange::{Account, Circle, Round};
 use crate::layout::Group;
 use crate::placement::Placement;
@@ -35,8 +35,10 @@ pub(super) struct Staging {
     epoch: u32,
     /// It holds the constant part too.
     first: bool,
-    /// Whether this rank could write its state down.
-    copied: Result<(), ProtectError>,
+    /// Whether this rank could write its state down, and there is memory for the redundancy of its group.
+    copied: Result<(), CheckpointError>,
+    /// There is none: nothing is encoded in this group.
+    is_over_limit: bool,
     /// Of all ranks, both parts.
     metas: Vec<[ShardMeta; 2]>,
     account: Rc<RefCell<Account>>,
@@ -58,7 +60,7 @@ impl Staging {
     }
 
     /// Of the members of a group that have a shard.
-    fn metas_of(&self, group: &Group, part: Part) -> Vec<ShardMeta> {
+    pub(super) fn metas_of(&self, group: &Group, part: Part) -> Vec<ShardMeta> {
         group.members[..group.computing].iter().map(|rank| self.meta(*rank, part)).collect()
     }
 }
@@ -101,10 +103,14 @@ impl Checkpointer {
 
         reach(world, epoch, "copy")?;
         self.ledger.apply(Event::Begin(epoch))?;
-        let (mut copied, kind) = (Ok(()), build::kind::<S>());
+        let (mut copied, kind) = (self.check_copies(state, first), build::kind::<S>());
         let mut copy = |part: Part, slot: &mut Slot| {
             slot.begin(epoch);
-            match save_with_crc(state, part, slot.shard_mut()) {
+            let saved = match copied {
+                Ok(()) => save_with_crc(state, part, slot.shard_mut()).map_err(CheckpointError::from),
+                Err(_) => return ShardMeta { kind, ..ShardMeta::of(&[]) },
+            };
+            match saved {
                 Ok(crc) => ShardMeta { len: slot.shard().len() as u64, crc, kind },
                 Err(error) => {
                     copied = Err(error);
@@ -127,6 +133,7 @@ impl Checkpointer {
             epoch,
             first,
             copied,
+            is_over_limit: false,
             metas,
             account,
             started,
@@ -195,6 +202,10 @@ impl Checkpointer {
                     }
                     if !damaged.is_empty() {
                         self.mend(&damaged)?;
+                    }
+                    if let Err(error) = self.check_group(&staging, staging.first) {
+                        staging.is_over_limit = true;
+                        staging.copied = staging.copied.and(Err(error));
                     }
                     reach(world, epoch, "exchange")?;
                     let part = if staging.first { Part::Constant } else { Part::Variable };
@@ -266,6 +277,9 @@ impl Checkpointer {
         round: Round,
         staging: &Staging,
     ) -> Result<Option<PlanRequest<u8>>, CheckpointError> {
+        if staging.is_over_limit {
+            return Ok(None);
+        }
         let Placement { store, home, .. } = self.next.as_mut().unwrap_or(&mut self.current);
         let slot = store.slot_mut(part, staging.epoch);
         let Some((group, code, me)) = home else {

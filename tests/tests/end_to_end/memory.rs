@@ -4,7 +4,9 @@ use crate::common::{Run, example};
 
 #[test]
 fn of_every_scheme_is_that_of_the_formula() {
-    for options in ["neighbor", "xor", "rs:2+2", "rs:3+1 --parity-ranks 1", "xor:3 --parity-ranks 1"] {
+    for options in
+        ["neighbor", "neighbor:2", "xor", "rs:2+2", "rs:3+1 --parity-ranks 1", "xor:3 --parity-ranks 1"]
+    {
         let ranks = if options.contains("--parity-ranks") { 3 } else { 4 };
         let run = Run::ftrun(&format!("-n {ranks} --transport tcp --scheme {options}"))
             .arg(example("memory"))
@@ -22,4 +24,20 @@ fn of_every_scheme_is_that_of_the_formula() {
         }
         assert_eq!(seen, 4, "{outcome}");
     }
+}
+
+#[test]
+fn more_than_is_allowed_is_refused_before_it_is_taken() {
+    // Two copies of 8 MiB, and what the scheme adds: a third of that for the parity of three others.
+    for (options, limit, status) in [
+        ("--scheme xor", "22MiB", 0),
+        ("--scheme xor", "21MiB", 2),
+        ("--scheme xor --checkpoints asynchronous", "21MiB", 2),
+        // Not even the copies.
+        ("--scheme neighbor", "15MiB", 2),
+        // A parity rank holds as much as a rank that computes, in all.
+        ("--scheme xor --parity-ranks 1", "17MiB", 0),
+        ("--scheme rs:4+2 --parity-ranks 2", "15MiB", 2),
+    ] {
+        let program = "load --state 8MiB --steps 5 --step-ms 0";
 }
