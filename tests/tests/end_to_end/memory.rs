@@ -40,4 +40,14 @@ fn more_than_is_allowed_is_refused_before_it_is_taken() {
         ("--scheme rs:4+2 --parity-ranks 2", "15MiB", 2),
     ] {
         let program = "load --state 8MiB --steps 5 --step-ms 0";
+        let run = Run::ftrun(&format!("-n 4 {options} --checkpoint-memory {limit} {program}"));
+        let outcome = run.finish().expect(status);
+        if status == 2 {
+            assert!(outcome.stderr.contains("--checkpoint-memory"), "{outcome}");
+            let words = outcome.stderr.split(' ');
+            let bytes: Vec<u64> = words.filter_map(|word| word.trim_end_matches(':').parse().ok()).collect();
+            let allowed = limit.trim_end_matches("MiB").parse::<u64>().unwrap() << 20;
+            assert!(bytes.contains(&allowed) && bytes.iter().any(|taken| *taken > allowed), "{outcome}");
+        }
+    }
 }
