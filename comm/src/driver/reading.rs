@@ -107,7 +107,7 @@ impl Driver {
     /// Reads what comes after `done` bytes, and how much it is, if that can be trusted.
     fn read_piece(&mut self, fetch: &Fetch, done: usize, memory: &mut Memory<'_>) -> Option<usize> {
         let link = self.link_from(fetch.from)?;
-        let (from, left) = (fetch.offer.place + done as u64, fetch.length - done);
+        let (from, left) = (fetch.offer.place.saturating_add(done as u64), fetch.length - done);
         let landing = Landing::Op(fetch.op);
         let straight = self.stock.direct(landing, done, fetch.length, memory);
         let straight = straight.filter(|bytes| bytes.len() >= PIECE_BYTES_MIN.min(left));
