@@ -254,7 +254,7 @@ impl Driver {
             }
             let (length, skip) = (header.body_bytes() as usize, self.stock.skipped(landing));
             inbound.body = Some(Body { header, landing, skip, done: 0, length });
-            self.read_all(memory);
+            self.read_all(memory)?;
         }
     }
 

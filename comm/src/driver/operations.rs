@@ -79,16 +79,22 @@ impl Driver {
         if let (None, Some(rank)) = (bounce, self.missing_sender(&pattern)) {
             self.endpoint.cancel_for(op, rank);
         }
-        self.place(op, place, bounce, memory);
+        self.place(op, place, bounce, memory)?;
         Ok(op)
     }
 
-    fn place(&mut self, op: OpId, place: Place, bounce: Option<BounceId>, memory: &mut Memory<'_>) {
+    fn place(
+        &mut self,
+        op: OpId,
+        place: Place,
+        bounce: Option<BounceId>,
+        memory: &mut Memory<'_>,
+    ) -> Result<(), CommError> {
         self.stock.places.insert(op, place);
         if let Some(bounce) = bounce {
             self.take(op, bounce, memory);
         }
-        self.read_all(memory);
+        self.read_all(memory)
     }
 
     pub(super) fn take(&mut self, op: OpId, bounce: BounceId, memory: &mut Memory<'_>) {
@@ -131,7 +137,7 @@ impl Driver {
     ) -> Result<OpId, CommError> {
         self.check()?;
         let (op, here) = self.endpoint.receive_claimed(bounce);
-        self.place(op, place, here, memory);
+        self.place(op, place, here, memory)?;
         Ok(op)
     }
 

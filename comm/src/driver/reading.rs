@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use super::Driver;
 use super::memory::{Memory, Place};
+use crate::error::CommError;
 use crate::planted;
 use crate::proto::endpoint::{Fetch, Landing, Offer};
 use crate::rank::Rank;
@@ -66,8 +67,9 @@ impl Driver {
         Some(Offer { place: bytes.as_ptr() as u64, seal: self.seal.value() })
     }
 
-    /// Answers greetings, and reads what receives have matched.
-    pub(super) fn read_all(&mut self, memory: &mut Memory<'_>) {
+    /// Answers greetings, and reads what receives have matched. Receipts leave at once: this rank may compute for long now, and
+    /// their receivers wait.
+    pub(super) fn read_all(&mut self, memory: &mut Memory<'_>) -> Result<(), CommError> {
         while let Some(greeting) = self.endpoint.next_greeting() {
             if self.word(greeting.from, greeting.seal_at) == Some(greeting.seal) {
                 self.endpoint.can_read(greeting);
@@ -77,7 +79,9 @@ impl Driver {
             let is_whole = self.read(&fetch, memory);
             self.moves += 1;
             self.endpoint.fetched(fetch, is_whole);
+            self.flush(fetch.from, memory)?;
         }
+        Ok(())
     }
 
     fn link_from(&self, rank: Rank) -> Option<LinkId> {
