@@ -153,6 +153,9 @@ pub(crate) struct Options {
     /// read from the memory of their sender), unix (as auto, but no memory is read) or tcp
     #[arg(long, value_name = "T", value_parser = one_of::<Carrier>(&Carrier::NAMES), default_value_t)]
     pub(crate) transport: Carrier,
+    /// Let everybody on the way read what is sent between hosts; it is authenticated all the same
+    #[arg(long)]
+    pub(crate) plain: bool,
     /// How ranks wait for messages: spin (a core for every rank), yield (more ranks than cores), sleep (least power), or auto
     #[arg(long, value_name = "W", value_parser = one_of::<Waiting>(&Waiting::NAMES), default_value_t)]
     pub(crate) wait: Waiting,

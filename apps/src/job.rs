@@ -81,6 +81,7 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         output_to_stderr: options.json,
         tag_output: options.verbose,
         carrier: options.transport,
+        plain: options.plain,
         waiting: options.wait,
         binding: options.bind,
         slow: options.slow.clone(),

@@ -36,6 +36,7 @@ mod driver;
 mod error;
 mod group;
 mod layout;
+mod inherited;
 mod lifeline;
 mod plain;
 mod rank;

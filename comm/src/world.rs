@@ -1,7 +1,6 @@
 //! The world of a rank: joining the job, repairing it after failures, and leaving it.
 
 use std::cell::RefCell;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use crate::core::Core;
 use crate::driver::Driver;
 use crate::error::CommError;
 use crate::fault::Faults;
+use crate::inherited;
 use crate::lifeline::ENV_LIFELINE;
 use crate::proto::member::News;
 use crate::proto::watch::{self, WATCHDOG};
@@ -21,14 +21,16 @@ use crate::service::alarm::Alarm;
 use crate::service::alone::Alone;
 use crate::service::thread::ServiceThread;
 use crate::transport::null::NullTransport;
-use crate::transport::{ENV_LINK_FAULTS, LinkOptions, Transport};
+use crate::transport::{Address, Credentials, ENV_LINK_FAULTS, ENV_PLAIN, LinkOptions, Transport};
 use crate::wire::control::{ToArbiter, Welcome};
 use crate::wire::handshake::{JobKey, hex};
 use crate::wire::wait::CONTEXT_COMPUTE;
 
-/// Environment of a process that the launcher starts: where the launcher listens.
+/// Environment of a process that the launcher starts: where the launcher listens, as an
+/// [`Address`](crate::transport::Address) is written.
 pub const ENV_LAUNCHER: &str = "FTRUN_LAUNCHER";
-/// Environment: job and key, as [`JobKey::to_text`] writes them.
+/// Environment: the number of a pipe with job and key in it, as [`JobKey::to_text`] writes them. It is closed when they were
+/// read, so that a process that a rank starts does not get to know them.
 pub const ENV_KEY: &str = "FTRUN_KEY";
 /// Environment: number of the process.
 pub const ENV_PEER: &str = "FTRUN_PEER";
@@ -88,13 +90,21 @@ impl World {
         let variable =
             |name: &str| std::env::var(name).map_err(|_| CommError::Join(format!("{name} is not set")));
         let bad = |name: &str| CommError::Join(format!("{name} cannot be read"));
-        let launcher: SocketAddr = launcher.parse().map_err(|_| bad(ENV_LAUNCHER))?;
-        let key = JobKey::from_text(&variable(ENV_KEY)?).ok_or_else(|| bad(ENV_KEY))?;
+        let launcher: Address = launcher.parse().map_err(|_| bad(ENV_LAUNCHER))?;
+        let text = inherited::take(&variable(ENV_KEY)?, JobKey::TEXT_BYTES).ok_or_else(|| {
+            let why = format!(
+                "the key of the job, which {ENV_KEY} says is in a pipe, is not there: another process has taken it, or closed \
+                 the files that it did not know"
+            );
+            CommError::Join(why)
+        })?;
+        let key = JobKey::from_text(&String::from_utf8_lossy(&text)).ok_or_else(|| bad(ENV_KEY))?;
+        let credentials = Credentials { key, secret: std::env::var_os(ENV_PLAIN).is_none() };
         let peer = PeerId(variable(ENV_PEER)?.parse().map_err(|_| bad(ENV_PEER))?);
         let options =
             LinkOptions::from_environment(|name| std::env::var(name).ok()).map_err(CommError::Join)?;
         let (service, transport, address) =
-            ServiceThread::start(&key, peer, launcher, options, std::env::var(ENV_LIFELINE).ok())
+            ServiceThread::start(&credentials, peer, &launcher, options, std::env::var(ENV_LIFELINE).ok())
                 .map_err(CommError::Join)?;
         if let Ok(cores) = std::env::var(ENV_CORES) {
             bind(None, &cores); // after the service thread has started, which is not bound
@@ -104,7 +114,7 @@ impl World {
             Err(_) => Box::new(transport),
         };
         let mut world = Self::join(transport, Box::new(service), address)?;
-        world.job = hex(&key.job);
+        world.job = hex(&credentials.key.job);
         Ok(world)
     }
 

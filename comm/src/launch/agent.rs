@@ -20,12 +20,15 @@ use rustix::process::Signal;
 use super::control::Control;
 use super::crew::{Crew, Death, Task};
 use super::invitation::Invitation;
+use super::process::raise_open_files;
 use crate::proto::arbiter::Exit;
 use crate::proto::detector::Detector;
 use crate::proto::member::LEASE_TIMEOUTS;
 use crate::rank::PeerId;
 use crate::time::{Clock, Time};
-use crate::transport::{ENV_HOST, ENV_LISTEN, connect, timespec};
+use crate::transport::{
+    Address, ENV_HOST, ENV_LISTEN, HOST_OF_LAUNCHER, Target, connect, timespec,
+};
 use crate::wire::agent::{Ended, FromAgent, Site, ToAgent};
 use crate::wire::handshake::Opening;
 
@@ -69,23 +72,25 @@ struct Agent {
 /// # Errors
 /// There is no launcher, or it cannot be reached from here.
 pub fn agent() -> Result<(), String> {
+    raise_open_files();
     let mut line = String::new();
     let stdin = std::io::stdin().lock();
     stdin.take(INVITATION_MAX).read_line(&mut line).map_err(|error| format!("standard input: {error}"))?;
     let invitation = Invitation::from_text(&line)?;
     let clock = Clock::start();
     let opening = Opening { from: invitation.peer, to: PeerId::LAUNCHER, generation: 0 };
-    let stream = connect(&invitation.key, opening, &invitation.launcher.into(), None, &clock)
+    let target = Target { socket: invitation.launcher.into(), is_far: true };
+    let channel = connect(&invitation.credentials, opening, &target, None, &clock)
         .map_err(|error| format!("cannot reach the launcher at {}: {error}", invitation.launcher))?;
     let io = |error: std::io::Error| error.to_string();
-    let ours = stream.local_addr().map_err(io)?.as_socket().map(|address| address.ip());
+    let ours = channel.socket().local_addr().map_err(io)?.as_socket().map(|address| address.ip());
     let host = invitation.host.rsplit('@').next().and_then(|host| host.parse().ok());
     let listen = host.or(ours).ok_or("the link to the launcher has no address")?;
     let mut lease = Detector::new(PATIENCE, clock.now());
     lease.heard(PeerId::LAUNCHER, clock.now());
     let mut agent = Agent {
         listen,
-        link: Control::new(stream),
+        link: Control::new(channel),
         crew: Crew::new().map_err(io)?,
         task: None,
         inputs: HashMap::new(),
@@ -108,7 +113,7 @@ impl Agent {
         self.wait();
         let now = self.clock.now();
         let mut messages: Vec<ToAgent> = Vec::new();
-        let open = self.link.receive(|message| messages.push(message));
+        let open = self.link.receive(|message| messages.push(message)).is_ok();
         if !messages.is_empty() || self.paused {
             self.lease.heard(PeerId::LAUNCHER, now);
         }
@@ -178,10 +183,10 @@ impl Agent {
             let why = format!("it has no folder {}: {error}", folder.display());
             return self.link.send(&FromAgent::Refused { why });
         }
+        let Ok(launcher) = Address::new(HOST_OF_LAUNCHER, Some(self.invitation.launcher), None) else { return };
         let mut environment = site.environment;
         environment.extend([
-            (crate::ENV_LAUNCHER.to_owned(), self.invitation.launcher.to_string()),
-            (crate::ENV_KEY.to_owned(), self.invitation.key.to_text()),
+            (crate::ENV_LAUNCHER.to_owned(), launcher.to_string()),
             (ENV_HOST.to_owned(), self.invitation.host.clone()),
             (ENV_LISTEN.to_owned(), self.listen.to_string()),
         ]);
@@ -189,6 +194,7 @@ impl Agent {
             program: OsString::from_vec(site.program).into(),
             args: site.args.into_iter().map(OsString::from_vec).collect(),
             environment,
+            key: self.invitation.credentials.key.clone(),
         });
         self.interval = Duration::from_millis(site.heartbeat_ms.max(1));
         let timeout = Duration::from_millis(site.timeout_ms.max(1));

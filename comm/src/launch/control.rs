@@ -1,30 +1,30 @@
 //! One end of a link between the launcher and a rank or an agent: whole messages in both directions. Never blocks.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{IoSlice, IoSliceMut};
 
 use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use socket2::Socket;
 
+use crate::transport::Channel;
 use crate::wire::control::{decode, encode};
 
 #[derive(Debug)]
 pub(super) struct Control {
-    stream: Socket,
+    channel: Channel,
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
 }
 
 impl Control {
-    pub(super) fn new(stream: Socket) -> Self {
-        Self { stream, incoming: Vec::new(), outgoing: Vec::new() }
+    pub(super) fn new(channel: Channel) -> Self {
+        Self { channel, incoming: Vec::new(), outgoing: Vec::new() }
     }
 
     /// What to wait for.
     pub(super) fn poll(&self) -> PollFd<'_> {
         let flags = if self.outgoing.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
-        PollFd::new(&self.stream, flags)
+        PollFd::new(&self.channel, flags)
     }
 
     /// Bytes that the other side has not taken yet.
@@ -39,32 +39,35 @@ impl Control {
     /// Sends what the socket takes. A link that takes nothing more is found broken when it is read.
     pub(super) fn flush(&mut self) {
         while !self.outgoing.is_empty() {
-            match self.stream.write(&self.outgoing) {
+            match self.channel.send(&[IoSlice::new(&self.outgoing)]) {
+                Ok(0) => return,
                 Ok(count) => drop(self.outgoing.drain(..count)),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(_) => return self.outgoing.clear(),
             }
         }
     }
 
-    /// Hands every message that has come to `handle`; false when the link is closed or garbled.
-    pub(super) fn receive<M: DeserializeOwned>(&mut self, mut handle: impl FnMut(M)) -> bool {
+    /// Hands every message that has come to `handle`.
+    ///
+    /// # Errors
+    /// The link is closed, garbled, or somebody on the way changes what is sent.
+    pub(super) fn receive<M: DeserializeOwned>(
+        &mut self,
+        mut handle: impl FnMut(M),
+    ) -> Result<(), std::io::Error> {
         let mut buffer = [0; 16 << 10];
-        let open = loop {
-            match self.stream.read(&mut buffer) {
-                Ok(0) => break false,
+        let end = loop {
+            match self.channel.receive(&mut [IoSliceMut::new(&mut buffer)]) {
+                Ok(0) => break Ok(()),
                 Ok(count) => self.incoming.extend_from_slice(&buffer[..count]),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break true,
-                Err(_) => break false,
+                Err(error) => break Err(error),
             }
         };
         loop {
             match decode(&mut self.incoming) {
                 Ok(Some(message)) => handle(message),
-                Ok(None) => return open,
-                Err(_) => return false,
+                Ok(None) => return end,
+                Err(error) => return Err(std::io::Error::other(error)),
             }
         }
     }

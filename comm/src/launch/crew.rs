@@ -18,12 +18,14 @@ use super::pipes::{Lines, Pipes};
 use super::process::{self, Process, Started};
 use super::vigil::Vigil;
 use crate::binding::{self, Binding, ENV_CORES};
+use crate::inherited;
 use crate::lifeline::{ENV_LIFELINE, Lifeline};
 use crate::proto::arbiter::Exit;
 use crate::rank::{Generation, PeerId};
 use crate::time::Clock;
 use crate::transport::timespec;
 use crate::wire::agent::Share;
+use crate::wire::handshake::JobKey;
 
 /// What every process of the job runs.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub(super) struct Task {
     pub(super) args: Vec<OsString>,
     /// What all of them find in their environment.
     pub(super) environment: Vec<(String, String)>,
+    /// What they join the job with; it is in nobody's environment.
+    pub(super) key: JobKey,
 }
 
 /// A process has ended, or is about to.
@@ -96,6 +100,8 @@ impl Crew {
         if let Some((_, file)) = &lifeline {
             set(ENV_LIFELINE, file.as_raw_fd().to_string());
         }
+        let key = inherited::hand_down(task.key.to_text().as_bytes())?;
+        set(crate::ENV_KEY, key.as_raw_fd().to_string());
         share.and_then(cores).into_iter().for_each(|cores| set(ENV_CORES, cores));
         let stdin = if reads { Stdio::piped() } else { self.null.try_clone()?.into() };
         let stdin = self.begin(peer, &task.program, &task.args, &environment, stdin)?;

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
-use socket2::Socket;
 
 use super::cluster::Cluster;
 use super::control::Control;
@@ -21,6 +20,7 @@ use crate::binding::Binding;
 use crate::proto::detector::Detector;
 use crate::rank::{Membership, PeerId, Rank};
 use crate::time::Time;
+use crate::transport::Channel;
 use crate::wire::agent::{INPUT_WINDOW, Share, ToAgent};
 
 mod inflow;
@@ -60,11 +60,11 @@ pub(super) struct Fleet {
 }
 
 impl Fleet {
-    /// An agent has proved that it belongs to the job; the stream comes back if it was no agent.
-    pub(super) fn connected(&mut self, now: Time, peer: PeerId, stream: Socket) -> Option<Socket> {
+    /// An agent has proved that it belongs to the job; the channel comes back if it was no agent.
+    pub(super) fn connected(&mut self, now: Time, peer: PeerId, channel: Channel) -> Option<Channel> {
         match self.remotes().find(|remote| remote.peer == peer && !remote.is_connected()) {
-            Some(remote) => remote.connected(stream),
-            None => return Some(stream),
+            Some(remote) => remote.connected(channel),
+            None => return Some(channel),
         }
         self.detector.heard(peer, now);
         None

@@ -4,16 +4,21 @@
 use std::net::SocketAddr;
 
 use crate::rank::PeerId;
-use crate::transport::is_label;
+use crate::transport::{Credentials, is_label};
 use crate::wire::handshake::JobKey;
 
 /// Version of what launcher and agents say to each other.
 const VERSION: &str = concat!("ftrun-agent-", env!("CARGO_PKG_VERSION"));
 
+/// How it says that nobody is to read what is sent between hosts.
+const SECRET: &str = "secret";
+/// How it says the opposite.
+const PLAIN: &str = "plain";
+
 /// See the module. As text: one line of words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Invitation {
-    pub(super) key: JobKey,
+    pub(super) credentials: Credentials,
     /// The number of the agent.
     pub(super) peer: PeerId,
     /// Where the launcher listens, as seen from the agent's host.
@@ -24,7 +29,9 @@ pub(super) struct Invitation {
 
 impl Invitation {
     pub(super) fn to_text(&self) -> String {
-        format!("{VERSION} {} {} {} {}\n", self.key.to_text(), self.peer.0, self.launcher, self.host)
+        let Credentials { key, secret } = &self.credentials;
+        let manner = if *secret { SECRET } else { PLAIN };
+        format!("{VERSION} {} {manner} {} {} {}\n", key.to_text(), self.peer.0, self.launcher, self.host)
     }
 
     /// # Errors
@@ -32,11 +39,11 @@ impl Invitation {
     pub(super) fn from_text(line: &str) -> Result<Self, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
-            [VERSION, key, peer, launcher, host] => {
+            [VERSION, key, manner @ (SECRET | PLAIN), peer, launcher, host] => {
                 let key = JobKey::from_text(key);
                 let invitation = || {
                     Some(Self {
-                        key: key?,
+                        credentials: Credentials { key: key?, secret: manner == SECRET },
                         peer: PeerId(peer.parse().ok()?),
                         launcher: launcher.parse().ok()?,
                         host: is_label(host).then(|| host.to_owned())?,
@@ -44,6 +51,7 @@ impl Invitation {
                 };
                 invitation().ok_or_else(|| "the launcher's invitation cannot be read".to_owned())
             }
+            [VERSION, ..] => Err("the launcher's invitation cannot be read".to_owned()),
             [other, ..] if other.starts_with("ftrun-agent-") => {
                 Err(format!("the launcher speaks {other}, this host has {VERSION}"))
             }
@@ -59,18 +67,23 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let invitation = Invitation {
-            key: JobKey { job: [3; 16], key: [0xab; 32] },
+            credentials: Credentials { key: JobKey { job: [3; 16], key: [0xab; 32] }, secret: true },
             peer: PeerId(u32::MAX),
             launcher: "[::1]:4000".parse().unwrap(),
             host: "me@there".into(),
         };
         let text = invitation.to_text();
-        assert_eq!(Invitation::from_text(&text), Ok(invitation));
+        assert_eq!(Invitation::from_text(&text), Ok(invitation.clone()));
+        let credentials = Credentials { secret: false, ..invitation.credentials.clone() };
+        let plain = Invitation { credentials, ..invitation };
+        assert_eq!(Invitation::from_text(&plain.to_text()), Ok(plain));
         for (text, complaint) in [
             ("", "no launcher has invited this process on its standard input"),
             ("hello\n", "no launcher has invited this process on its standard input"),
             (&text.replace("4000", "port"), "the launcher's invitation cannot be read"),
             (&text.replace("abab", "ab"), "the launcher's invitation cannot be read"),
+            (&text.replace("secret", "open"), "the launcher's invitation cannot be read"),
+            (VERSION, "the launcher's invitation cannot be read"),
             (
                 &text.replacen(VERSION, "ftrun-agent-9999", 1),
                 "the launcher speaks ftrun-agent-9999, this host has",

@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use crate::proto::arbiter::{Arbiter, Effect, Event, Exit};
 use crate::rank::{PeerId, Rank};
 use crate::time::{Clock, Time};
-use crate::transport::{Accepted, Doorman, timespec};
+use crate::transport::{Accepted, Credentials, Doorman, timespec};
 use crate::wire::control::ToRank;
 use crate::wire::handshake::JobKey;
 
@@ -62,6 +62,7 @@ const NOT_STARTED: i32 = 127;
 /// # Errors
 /// The job could not be launched; no process is left then either.
 pub fn launch(order: Order, observer: &mut dyn FnMut(&Event, Time)) -> Result<Ending, LaunchError> {
+    process::raise_open_files();
     let mut launcher = Launcher::new(order)?;
     let result = launcher.run(observer);
     // Whatever happened, nothing is left behind.
@@ -85,6 +86,8 @@ struct Launcher {
     outputs: Vec<Vec<u8>>,
     /// Connections of strangers.
     refused_by_ranks: u64,
+    /// It was said that there are no files left.
+    ran_out: bool,
     ending: Option<Farewell>,
     /// Why the job could not be launched.
     refused: Option<LaunchError>,
@@ -105,11 +108,12 @@ impl Launcher {
         let mut key = JobKey { job: [0; 16], key: [0; 32] };
         let random = getrandom::fill(&mut key.job).and_then(|()| getrandom::fill(&mut key.key));
         random.map_err(|error| std::io::Error::other(error.to_string()))?;
+        let credentials = Credentials { key, secret: !order.plain };
         let reach = Reach::new(&order.cluster)?;
-        let doorman = Doorman::listen(key.clone(), PeerId::LAUNCHER, reach.listen)?;
+        let doorman = Doorman::listen(credentials.clone(), PeerId::LAUNCHER, &reach.listen(), true)?;
         let clock = Clock::start();
         Ok(Self {
-            fleet: Fleet::new(&order, &key, doorman.tcp()?.port(), &reach, clock.now())?,
+            fleet: Fleet::new(&order, &credentials, &doorman, &reach, clock.now())?,
             arbiter: Arbiter::new(order.config.clone(), clock.now()),
             ledger: Ledger::new(order.config.kills.clone(), order.config.cuts.clone()),
             output: output::Output::new(order.output_to_stderr, order.tag_output),
@@ -122,6 +126,7 @@ impl Launcher {
             broken: HashMap::new(),
             outputs: vec![],
             refused_by_ranks: 0,
+            ran_out: false,
             ending: None,
             refused: None,
         })
@@ -161,7 +166,7 @@ impl Launcher {
                 unfired: self.arbiter.unfired(),
                 spares_used: self.arbiter.spares_used(),
                 postponed: self.arbiter.postponed(),
-                strangers: self.doorman.refused() + self.refused_by_ranks,
+                strangers: self.doorman.refused_strangers() + self.refused_by_ranks,
                 elapsed: self.clock.now().since(Time(0)),
             });
         }
@@ -258,11 +263,19 @@ impl Launcher {
     /// New connections.
     fn listen(&mut self) {
         let now = self.clock.now();
-        for Accepted { opening, stream } in self.doorman.serve(now) {
-            let Some(stream) = self.fleet.connected(now, opening.from, stream) else { continue };
+        for Accepted { opening, channel } in self.doorman.serve(now) {
+            let Some(channel) = self.fleet.connected(now, opening.from, channel) else { continue };
             if self.arbiter.connected(now, opening.from) {
-                self.controls.insert(opening.from, Control::new(stream));
+                self.controls.insert(opening.from, Control::new(channel));
             }
+        }
+        if self.doorman.ran_out_of_files() && !std::mem::replace(&mut self.ran_out, true) {
+            let allowed = process::open_files().map_or(String::new(), |count| format!(" of {count}"));
+            let line = format!(
+                "too many open files: the launcher has used its limit{allowed} (`ulimit -n`); about four are needed for each \
+                 rank of a host; new connections wait\n"
+            );
+            self.output.note("launcher", line.as_bytes());
         }
     }
 
@@ -271,8 +284,8 @@ impl Launcher {
         let now = self.clock.now();
         let mut lost = Vec::new();
         for (peer, control) in &mut self.controls {
-            let alive = control.receive(|message| self.arbiter.handle(now, *peer, message));
-            if !alive {
+            let heard = control.receive(|message| self.arbiter.handle(now, *peer, message));
+            if heard.is_err() {
                 lost.push(*peer);
             }
         }
@@ -321,7 +334,7 @@ impl Launcher {
     /// What a process said last comes before its end.
     fn last_words(&mut self, peer: PeerId) {
         if let Some(mut control) = self.controls.remove(&peer) {
-            control.receive(|message| self.arbiter.handle(self.clock.now(), peer, message));
+            let _ = control.receive(|message| self.arbiter.handle(self.clock.now(), peer, message));
         }
         self.broken.remove(&peer);
     }

@@ -30,6 +30,8 @@ pub struct Order {
     pub tag_output: bool,
     /// What carries the links between ranks.
     pub carrier: Carrier,
+    /// What is sent between hosts may be read on the way; it is authenticated all the same.
+    pub plain: bool,
     /// How blocked callers wait.
     pub waiting: Waiting,
     /// Whether ranks are bound to cores.

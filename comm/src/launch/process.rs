@@ -11,7 +11,9 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, getrlimit, setrlimit,
+};
 
 use crate::proto::arbiter::Exit;
 
@@ -136,6 +138,19 @@ pub(super) fn end_orphans() -> bool {
             Err(_) => return false,
         }
     }
+}
+
+/// Lets this process and those that it starts have as many open files as the system allows them: a launcher has about four
+/// for each rank of its host.
+pub(super) fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    // If it cannot be had, what there is has to do.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+/// Most open files that this process may have.
+pub(super) fn open_files() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
 }
 
 /// Binds the life of this process to that of the launcher, or of the agent, that started it: when that dies, in

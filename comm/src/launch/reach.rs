@@ -1,9 +1,10 @@
-//! At which addresses the processes of a job find each other: the loopback interface, unless other hosts are named.
+//! At which addresses the processes of a job find each other over TCP: at none, unless other hosts are named.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
 
 use super::cluster::Cluster;
-use crate::transport::HOST_OF_LAUNCHER;
+use crate::transport::{Carrier, HOST_OF_LAUNCHER};
 
 /// An address that a route leads to but nobody has (RFC 5737).
 const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
@@ -13,12 +14,8 @@ const PORT: u16 = 9;
 /// See the module.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reach {
-    /// Where the launcher listens.
-    pub(super) listen: IpAddr,
-    /// By which address each host reaches the launcher.
-    pub(super) launcher: Vec<IpAddr>,
-    /// Where the ranks of the launcher's own host listen.
-    pub(super) own: IpAddr,
+    /// By which of our addresses each host reaches the launcher; none for the launcher's own.
+    pub(super) launcher: Vec<Option<IpAddr>>,
 }
 
 impl Reach {
@@ -28,22 +25,24 @@ impl Reach {
     /// The operating system has no route to any other host.
     pub(super) fn new(cluster: &Cluster) -> std::io::Result<Self> {
         let launcher = cluster.hosts().iter().map(|host| match host.name.as_str() {
-            HOST_OF_LAUNCHER => Ok(Ipv4Addr::LOCALHOST.into()),
-            name => towards(name),
+            HOST_OF_LAUNCHER => Ok(None),
+            name => towards(name).map(Some),
         });
-        Ok(Self::of(launcher.collect::<std::io::Result<_>>()?))
+        Ok(Self { launcher: launcher.collect::<std::io::Result<_>>()? })
     }
 
-    fn of(launcher: Vec<IpAddr>) -> Self {
-        let outside = launcher.iter().find(|ip| !ip.is_loopback()).copied();
-        let six = launcher.iter().any(IpAddr::is_ipv6);
-        let listen = match (outside.is_some(), six) {
-            (false, false) => Ipv4Addr::LOCALHOST.into(),
-            (true, false) => Ipv4Addr::UNSPECIFIED.into(),
-            // It takes connections of the older kind too.
-            (_, true) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        Self { listen, launcher, own: outside.unwrap_or(Ipv4Addr::LOCALHOST.into()) }
+    /// Where the launcher listens over TCP: at the addresses by which other hosts reach it, and nowhere else.
+    pub(super) fn listen(&self) -> Vec<IpAddr> {
+        let all: BTreeSet<IpAddr> = self.launcher.iter().flatten().copied().collect();
+        all.into_iter().collect()
+    }
+
+    /// Where the ranks of the launcher's own host listen over TCP, if they do: for other hosts, or because TCP is to carry
+    /// all.
+    pub(super) fn own(&self, carrier: Carrier) -> Option<IpAddr> {
+        let all = self.listen();
+        let outside = all.iter().find(|ip| !ip.is_loopback()).or(all.first()).copied();
+        outside.or((carrier == Carrier::Tcp).then_some(Ipv4Addr::LOCALHOST.into()))
     }
 }
 
@@ -73,20 +72,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_loopback_interface_unless_others_are_named() {
+    fn nobody_listens_unless_other_hosts_are_named() {
         let local = IpAddr::from([127, 0, 0, 1]);
         let cluster = |text: &str| Cluster::new(&text.parse().unwrap(), None);
-        let reach = Reach::new(&cluster("localhost,127.0.0.2,me@127.0.0.3")).unwrap();
-        assert_eq!(reach, Reach { listen: local, launcher: vec![local; 3], own: local });
-        assert_eq!(Reach::new(&Cluster::here()).unwrap().listen, local);
+        let reach = Reach::new(&Cluster::here()).unwrap();
+        assert_eq!((reach.listen(), reach.own(Carrier::Auto)), (vec![], None));
+        assert_eq!(reach.own(Carrier::Tcp), Some(local));
+        let reach = Reach::new(&cluster("127.0.0.2,me@127.0.0.3")).unwrap();
+        assert_eq!(reach, Reach { launcher: vec![Some(local); 2] });
+        assert_eq!((reach.listen(), reach.own(Carrier::Auto)), (vec![local], Some(local)));
     }
 
     #[test]
     fn other_hosts_reach_all_by_the_address_on_the_way_to_them() {
         let (local, out) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([10, 1, 2, 3]));
-        let reach = Reach::of(vec![local, out]);
-        assert_eq!((reach.listen, reach.own), (IpAddr::from([0, 0, 0, 0]), out));
         let six: IpAddr = "fd00::7".parse().unwrap();
-        assert_eq!(Reach::of(vec![six, local]).listen, IpAddr::V6(Ipv6Addr::UNSPECIFIED));
+        let reach = Reach { launcher: vec![None, Some(out), Some(local), Some(six), Some(out)] };
+        assert_eq!(reach.listen(), [out, local, six]);
+        assert_eq!(reach.own(Carrier::Auto), Some(out));
     }
 }

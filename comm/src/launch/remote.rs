@@ -4,12 +4,11 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use socket2::Socket;
-
 use super::control::Control;
 use super::order::LaunchError;
 use crate::rank::PeerId;
 use crate::time::Time;
+use crate::transport::Channel;
 use crate::wire::agent::{FromAgent, ToAgent};
 
 #[derive(Debug)]
@@ -33,8 +32,8 @@ impl Remote {
     }
 
     /// It has proved that it belongs to the job.
-    pub(super) fn connected(&mut self, stream: Socket) {
-        let mut link = Control::new(stream);
+    pub(super) fn connected(&mut self, channel: Channel) {
+        let mut link = Control::new(channel);
         self.early.drain(..).for_each(|message| link.send(&message));
         self.link = Some(link);
     }
@@ -68,11 +67,11 @@ impl Remote {
         self.link.as_ref()
     }
 
-    /// What it has said, and whether it is still there.
-    pub(super) fn receive(&mut self) -> (Vec<FromAgent>, bool) {
+    /// What it has said, and how its link ended if it did.
+    pub(super) fn receive(&mut self) -> (Vec<FromAgent>, std::io::Result<()>) {
         let mut messages = Vec::new();
-        let open = self.link.as_mut().is_none_or(|link| link.receive(|message| messages.push(message)));
-        (messages, open)
+        let open = self.link.as_mut().map(|link| link.receive(|message| messages.push(message)));
+        (messages, open.unwrap_or(Ok(())))
     }
 
     /// It did not come, or cannot do what it is there for.

@@ -11,9 +11,8 @@ use super::Question;
 use crate::proto::detector::Detector;
 use crate::rank::{Membership, PeerId, Rank};
 use crate::time::Time;
-use crate::transport::{Address, Cuts, Probe};
+use crate::transport::{Address, Credentials, Cuts, Probe};
 use crate::wire::control::ToArbiter;
-use crate::wire::handshake::JobKey;
 
 #[derive(Debug)]
 struct Open {
@@ -25,7 +24,7 @@ struct Open {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Questions {
-    key: JobKey,
+    credentials: Credentials,
     me: PeerId,
     host: String,
     cuts: Cuts,
@@ -37,9 +36,9 @@ pub(super) struct Questions {
 
 impl Questions {
     /// Of process `me`, whose host has this label; `cuts` says whom it cannot reach.
-    pub(super) fn new(key: JobKey, me: PeerId, host: String, cuts: Cuts) -> Self {
+    pub(super) fn new(credentials: Credentials, me: PeerId, host: String, cuts: Cuts) -> Self {
         let silent = Detector::new(Duration::MAX, Time(0));
-        Self { key, me, host, cuts, membership: None, open: BTreeMap::new(), silent }
+        Self { credentials, me, host, cuts, membership: None, open: BTreeMap::new(), silent }
     }
 
     /// How long an answer may take.
@@ -73,7 +72,8 @@ impl Questions {
             if seat.peer == self.me || self.open.contains_key(&seat.peer) {
                 continue;
             }
-            let probe = Probe::new(&self.key, self.me, seat.peer, generation, address.nearest(&self.host));
+            let Some(target) = address.nearest(&self.host) else { continue };
+            let probe = Probe::new(&self.credentials, self.me, seat.peer, generation, target);
             self.open.insert(seat.peer, Open { rank: *rank, goes_on, probe });
             self.silent.heard(seat.peer, now);
         }

@@ -4,8 +4,7 @@
 //! When the launcher is gone nobody could repair or end the job, so the process exits.
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read, Write};
-use std::net::SocketAddr;
+use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +13,6 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
-use socket2::Socket;
 
 use super::alarm::Alarm;
 use super::questions::Questions;
@@ -26,9 +24,12 @@ use crate::proto::member::{Member, News};
 use crate::rank::PeerId;
 use crate::time::Clock;
 use crate::transport::sockets::SocketTransport;
-use crate::transport::{Accepted, Cuts, Doorman, FaultyTransport, LinkOptions, Transport, connect, timespec};
+use crate::transport::{
+    Accepted, Address, Channel, Credentials, Cuts, Doorman, FaultyTransport, LinkOptions, Transport, connect,
+    timespec,
+};
 use crate::wire::control::{ToArbiter, ToRank, decode, encode};
-use crate::wire::handshake::{JobKey, Opening};
+use crate::wire::handshake::Opening;
 
 /// Longest sleep of a thread that rests.
 const REST: Duration = Duration::from_secs(3600);
@@ -74,27 +75,28 @@ pub struct ServiceThread {
 
 impl ServiceThread {
     /// Connects to the launcher as process `me` and starts the thread; gives the transport that belongs to
-    /// it and the address at which links are accepted, as text. The link to the launcher is TCP, whatever `options`
-    /// say of data links. The thread holds the `lifeline` that the launcher handed down.
+    /// it and the address at which links are accepted, as text. The link to the launcher is the nearest that there is, whatever
+    /// `options` say of data links. The thread holds the `lifeline` that the launcher handed down.
     ///
     /// # Errors
     /// The launcher is not there or refuses, or the operating system refuses a socket.
     pub fn start(
-        key: &JobKey,
+        credentials: &Credentials,
         me: PeerId,
-        launcher: SocketAddr,
+        launcher: &Address,
         options: LinkOptions,
         lifeline: Option<String>,
     ) -> Result<(Self, SocketTransport, String), String> {
         let clock = Clock::start();
         let opening = Opening { from: me, to: PeerId::LAUNCHER, generation: 0 };
-        let control = connect(key, opening, &launcher.into(), None, &clock)
+        let target = launcher.nearest(&options.host).ok_or("the launcher does not listen for other hosts")?;
+        let control = connect(credentials, opening, &target, None, &clock)
             .map_err(|error| format!("no launcher at {launcher}: {error}"))?;
         let io = |error: std::io::Error| error.to_string();
         let eventfd = || rustix::event::eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
         let wake_caller = Arc::new(eventfd().map_err(|error| io(error.into()))?);
         let wake_service = eventfd().map_err(|error| io(error.into()))?;
-        let doorman = Doorman::listen_for_links(key.clone(), me, &options).map_err(io)?;
+        let doorman = Doorman::listen_for_links(credentials.clone(), me, &options).map_err(io)?;
         let address = doorman.address(&options.host).map_err(io)?.to_string();
         let (links, inbox) = unbounded();
         let (outbox, submitted) = unbounded();
@@ -102,7 +104,7 @@ impl ServiceThread {
         let cuts = Cuts::default();
         let host = options.host.clone();
         let transport =
-            SocketTransport::new(key.clone(), me, options, inbox, wake_caller.clone()).map_err(io)?;
+            SocketTransport::new(credentials.clone(), me, options, inbox, wake_caller.clone()).map_err(io)?;
         let shared = Arc::new(Shared {
             news: Mutex::new(VecDeque::new()),
             has_news: AtomicBool::new(false),
@@ -123,7 +125,7 @@ impl ServiceThread {
             links,
             submitted,
             asked,
-            questions: Questions::new(key.clone(), me, host, cuts.clone()),
+            questions: Questions::new(credentials.clone(), me, host, cuts.clone()),
             cuts: cuts.clone(),
             incoming: Vec::new(),
             outgoing: Vec::new(),
@@ -207,7 +209,7 @@ struct Plane {
     shared: Arc<Shared>,
     member: Member,
     clock: Clock,
-    control: Socket,
+    control: Channel,
     doorman: Doorman,
     /// Connections refused by it of which the launcher knows.
     refused: u64,
@@ -317,10 +319,9 @@ impl Plane {
 
     fn write(&mut self) -> bool {
         while !self.outgoing.is_empty() {
-            match self.control.write(&self.outgoing) {
+            match self.control.send(&[IoSlice::new(&self.outgoing)]) {
+                Ok(0) => return true,
                 Ok(count) => drop(self.outgoing.drain(..count)),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return false,
             }
         }
@@ -330,11 +331,9 @@ impl Plane {
     fn read(&mut self) -> bool {
         let mut buffer = [0; 16 << 10];
         loop {
-            match self.control.read(&mut buffer) {
-                Ok(0) => return false,
+            match self.control.receive(&mut [IoSliceMut::new(&mut buffer)]) {
+                Ok(0) => return true,
                 Ok(count) => self.incoming.extend_from_slice(&buffer[..count]),
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
                 Err(_) => return false,
             }
             loop {

@@ -1,31 +1,39 @@
 //! Accepting links: the server's side of the handshake for many connections at once, without ever waiting
 //! for one of them.
 //!
-//! A connection that has not proved itself within `HANDSHAKE_SECONDS` is closed, as is one that comes while
-//! `PENDING_MAX` others are unproven. When `SILENT_MAX` are unproven, a new one takes the place of the oldest that has
-//! said nothing: however many strangers knock and say nothing, whoever belongs to the job is let in. A Unix socket lets
-//! in processes of the same user only. Nothing that a stranger sends reaches beyond its own connection.
+//! What a connection says is judged byte by byte. Whoever has not said the first message, which takes the job key, is a
+//! *newcomer*: there are at most [`NEWCOMERS_MAX`], and the oldest gives way to the next. Whoever has is *known*, and has
+//! [`KNOWN_MAX`] places of the same kind. A connection that has not proved itself within `HANDSHAKE_SECONDS` is closed. So
+//! however many strangers knock, whatever they say, those who belong to the job are let in, and files are left for them. A
+//! Unix socket lets in processes of the same user only. Nothing that a stranger sends reaches beyond its own connection.
 
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use socket2::{SockAddr, Socket, Type};
 
 use super::address::{Address, abstract_socket};
+use super::channel::Channel;
+use super::opening::{Credentials, Server};
 use super::options::{Carrier, LinkOptions};
 use crate::rank::PeerId;
 use crate::time::Time;
-use crate::wire::handshake::{HELLO_BYTES, JobKey, Opening, PROOF_BYTES, Server, hex};
+use crate::wire::handshake::{Opening, hex};
 
-/// Unproven connections at one time.
-pub(super) const PENDING_MAX: usize = 1024;
-/// With so many unproven connections silent ones give way; far below the number of files that a process may have open by
-/// default.
-const SILENT_MAX: usize = 256;
+/// Connections at one time that have not said the first message.
+pub(super) const NEWCOMERS_MAX: usize = 64;
+/// Connections at one time that have said it but were not heard of since.
+const KNOWN_MAX: usize = 1024;
 /// Seconds until an unproven connection is closed.
 pub(super) const HANDSHAKE_SECONDS: u64 = 5;
+/// Connections that are taken from one socket before others have their turn.
+const TURN: usize = 256;
+/// How long nobody is let in after the process has run out of files.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A connection whose other side has proved that it belongs to the job.
 #[derive(Debug)]
@@ -33,68 +41,84 @@ pub struct Accepted {
     /// Who it is and what it wants.
     pub opening: Opening,
     /// The connection, non-blocking, without delay.
-    pub stream: Socket,
-}
-
-#[derive(Debug)]
-enum Stage {
-    Hello([u8; HELLO_BYTES]),
-    Proof(Box<Server>, [u8; PROOF_BYTES]),
+    pub channel: Channel,
 }
 
 #[derive(Debug)]
 struct Pending {
     stream: Socket,
-    stage: Stage,
-    filled: usize,
+    heard: Vec<u8>,
+    /// Who has said the first message.
+    known: Option<Server>,
     until: Time,
 }
 
 /// Listening sockets with their unproven connections.
 #[derive(Debug)]
 pub struct Doorman {
-    key: JobKey,
+    credentials: Credentials,
     me: PeerId,
-    tcp: Socket,
+    tcp: Vec<Socket>,
     /// The socket for processes of the same host, and its name.
     unix: Option<(Socket, String)>,
-    pending: Vec<Pending>,
+    /// The oldest first.
+    newcomers: VecDeque<Pending>,
+    known: VecDeque<Pending>,
     refused: u64,
     left_off: u64,
+    /// The process has no files left; until then nobody is let in.
+    closed_until: Option<Time>,
+    ran_out: bool,
 }
 
 impl Doorman {
-    /// Listens at an ephemeral port of this host's address `at`; of all its addresses if that is unspecified.
-    ///
-    /// # Errors
-    /// The operating system refuses the socket.
-    pub fn listen(key: JobKey, me: PeerId, at: IpAddr) -> std::io::Result<Self> {
-        let tcp = listener(&SocketAddr::new(at, 0).into())?;
-        Ok(Self { key, me, tcp, unix: None, pending: Vec::new(), refused: 0, left_off: 0 })
-    }
-
-    /// Listens for data links as `options` say: over TCP, and at a Unix socket too unless TCP is to carry all. The
-    /// socket is in the abstract namespace, so no file is left whatever happens; its name cannot be guessed, so
-    /// nobody can hold it first.
+    /// Listens at an ephemeral port of each of this host's addresses `at`, and for processes of this host at a Unix
+    /// socket if `is_near`. The Unix socket is in the abstract namespace, so no file is left whatever happens; its name
+    /// cannot be guessed, so nobody can hold it first.
     ///
     /// # Errors
     /// The operating system refuses a socket.
-    pub fn listen_for_links(key: JobKey, me: PeerId, options: &LinkOptions) -> std::io::Result<Self> {
-        let mut doorman = Self::listen(key, me, options.listen)?;
-        if options.carrier != Carrier::Tcp {
-            let name = format!("ftrun-{}-{}-{}", hex(&doorman.key.job), me.0, hex(&nonce()[..8]));
-            doorman.unix = Some((listener(&abstract_socket(&name)?)?, name));
-        }
-        Ok(doorman)
+    pub fn listen(credentials: Credentials, me: PeerId, at: &[IpAddr], is_near: bool) -> std::io::Result<Self> {
+        let tcp = at.iter().map(|ip| listener(&SocketAddr::new(*ip, 0).into())).collect::<Result<_, _>>()?;
+        let name = || format!("ftrun-{}-{}-{}", hex(&credentials.key.job), me.0, hex(&nonce()[..8]));
+        let unix = |name: String| Ok::<_, std::io::Error>((listener(&abstract_socket(&name)?)?, name));
+        let unix = is_near.then(name).map(unix).transpose()?;
+        Ok(Self {
+            credentials,
+            me,
+            tcp,
+            unix,
+            newcomers: VecDeque::new(),
+            known: VecDeque::new(),
+            refused: 0,
+            left_off: 0,
+            closed_until: None,
+            ran_out: false,
+        })
     }
 
-    /// Where others connect to over TCP.
+    /// Listens for data links as `options` say: at a Unix socket unless TCP is to carry all, and over TCP if other hosts
+    /// are to reach this process.
+    ///
+    /// # Errors
+    /// The operating system refuses a socket.
+    pub fn listen_for_links(
+        credentials: Credentials,
+        me: PeerId,
+        options: &LinkOptions,
+    ) -> std::io::Result<Self> {
+        let at: Vec<IpAddr> = options.listen.into_iter().collect();
+        Self::listen(credentials, me, &at, options.carrier != Carrier::Tcp)
+    }
+
+    /// Where others connect to over TCP, in the order of the addresses it was told to listen at.
     ///
     /// # Errors
     /// The operating system does not tell.
-    pub fn tcp(&self) -> std::io::Result<SocketAddr> {
-        let address = self.tcp.local_addr()?.as_socket();
-        address.ok_or_else(|| std::io::Error::other("a TCP socket without an address"))
+    pub fn tcp(&self) -> std::io::Result<Vec<SocketAddr>> {
+        let address = |socket: &Socket| socket.local_addr().map(|address| address.as_socket());
+        let missing = || std::io::Error::other("a TCP socket without an address");
+        self.tcp.iter().map(|socket| address(socket)?.ok_or_else(missing)).collect()
     }
 
     /// Where peers connect to, those on `host`, which is this one, and others.
@@ -103,7 +127,7 @@ impl Doorman {
     /// The operating system does not tell, or `host` is no label of a host.
     pub fn address(&self, host: &str) -> std::io::Result<Address> {
         let unix = self.unix.as_ref().map(|(_, name)| name.as_str());
-        Address::new(host, self.tcp()?, unix).map_err(std::io::Error::other)
+        Address::new(host, self.tcp()?.first().copied(), unix).map_err(std::io::Error::other)
     }
 
     /// Connections that were refused so far, or given up by the other side.
@@ -111,10 +135,15 @@ impl Doorman {
         self.refused + self.left_off
     }
 
-    /// Of these the ones that cannot be of this job. Its own processes begin as they should and leave when they wanted a sign
-    /// of life only, or have no use for the link any more; so does a stranger whose key is wrong.
+    /// Of these the ones that cannot be of this job. Its own processes begin as they should, and leave when they wanted a sign
+    /// of life only, have no use for the link any more, or die; so does a stranger who says nothing and leaves.
     pub fn refused_strangers(&self) -> u64 {
         self.refused
+    }
+
+    /// Whether the process has run out of files since the last call, so that connections had to wait.
+    pub fn ran_out_of_files(&mut self) -> bool {
+        std::mem::take(&mut self.ran_out)
     }
 
     fn note(&mut self, end: End) {
@@ -125,63 +154,76 @@ impl Doorman {
     }
 
     fn listeners(&self) -> impl Iterator<Item = &Socket> {
-        std::iter::once(&self.tcp).chain(self.unix.iter().map(|(socket, _)| socket))
+        self.tcp.iter().chain(self.unix.iter().map(|(socket, _)| socket))
     }
 
     /// Everything to wait for: readable means [`Doorman::serve`] has work.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.listeners().chain(self.pending.iter().map(|p| &p.stream)).map(AsFd::as_fd)
+        let open = self.listeners().filter(|_| self.closed_until.is_none());
+        open.chain(self.newcomers.iter().chain(&self.known).map(|p| &p.stream)).map(AsFd::as_fd)
     }
 
     /// Moves every handshake as far as it goes; gives the connections that are proved.
     pub fn serve(&mut self, now: Time) -> Vec<Accepted> {
-        let (mut arrived, mut proved) = (Vec::new(), Vec::new());
-        for listener in self.listeners() {
-            arrived.extend(std::iter::from_fn(|| listener.accept().ok()));
+        let mut proved = Vec::new();
+        // Those who wait first: what they have said already counts before others may take their places.
+        for pending in std::mem::take(&mut self.newcomers).into_iter().chain(std::mem::take(&mut self.known)) {
+            self.advance(now, pending, &mut proved);
         }
-        for (stream, from) in arrived {
-            let fits = if from.is_unix() { is_own(&stream) } else { stream.set_tcp_nodelay(true).is_ok() };
-            if !fits || stream.set_nonblocking(true).is_err() {
-                self.refused += 1;
-                continue;
-            }
-            if self.pending.len() >= SILENT_MAX
-                && let Some(silent) = self.pending.iter().position(Pending::is_silent)
-            {
-                self.pending.remove(silent);
-                self.refused += 1;
-            }
-            if self.pending.len() >= PENDING_MAX {
-                self.refused += 1;
-                continue;
-            }
-            let until = now.after(Duration::from_secs(HANDSHAKE_SECONDS));
-            let pending = Pending { stream, stage: Stage::Hello([0; HELLO_BYTES]), filled: 0, until };
-            // What it has said already counts before another one may take its place.
-            match advance(pending, &self.key, self.me) {
-                Ok(Progress::Open(accepted)) => proved.push(accepted),
-                Ok(Progress::Wait(pending)) => self.pending.push(pending),
-                Err(end) => self.note(end),
+        if self.closed_until.is_some_and(|until| now < until) {
+            return proved;
+        }
+        self.closed_until = None;
+        for at in 0..self.listeners().count() {
+            for _ in 0..TURN {
+                let Some(listener) = self.listeners().nth(at) else { break };
+                match listener.accept() {
+                    Ok((stream, from)) => self.welcome(now, stream, &from, &mut proved),
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    Err(error) if is_shortage(&error) => {
+                        self.ran_out = true;
+                        if !self.evict() {
+                            self.closed_until = Some(now.after(PAUSE));
+                            break;
+                        }
+                    }
+                    Err(_) => {} // that one has left
+                }
             }
         }
-        let mut waiting = Vec::with_capacity(self.pending.len());
-        for pending in std::mem::take(&mut self.pending) {
-            let expired = now > pending.until;
-            match advance(pending, &self.key, self.me) {
-                Ok(Progress::Open(accepted)) => proved.push(accepted),
-                Ok(Progress::Wait(pending)) if !expired => waiting.push(pending),
-                Ok(Progress::Wait(_)) => self.refused += 1,
-                Err(end) => self.note(end),
-            }
-        }
-        self.pending = waiting;
         proved
     }
-}
 
-impl Pending {
-    fn is_silent(&self) -> bool {
-        self.filled == 0 && matches!(self.stage, Stage::Hello(_))
+    fn welcome(&mut self, now: Time, stream: Socket, from: &SockAddr, proved: &mut Vec<Accepted>) {
+        let fits = if from.is_unix() { is_own(&stream) } else { stream.set_tcp_nodelay(true).is_ok() };
+        if !fits || stream.set_nonblocking(true).is_err() {
+            return self.note(End::Refused);
+        }
+        let until = now.after(Duration::from_secs(HANDSHAKE_SECONDS));
+        self.advance(now, Pending { stream, heard: Vec::new(), known: None, until }, proved);
+        if self.newcomers.len() > NEWCOMERS_MAX || self.known.len() > KNOWN_MAX {
+            self.evict();
+        }
+    }
+
+    /// Closes the oldest newcomer; if there is none, the oldest of those who are known. False if nobody is unproven.
+    fn evict(&mut self) -> bool {
+        let places = if self.known.len() > KNOWN_MAX { &mut self.known } else { &mut self.newcomers };
+        let oldest = places.pop_front().or_else(|| self.known.pop_front());
+        oldest.iter().for_each(|_| self.refused += 1);
+        oldest.is_some()
+    }
+
+    fn advance(&mut self, now: Time, mut pending: Pending, proved: &mut Vec<Accepted>) {
+        match pending.advance(&self.credentials, self.me) {
+            Ok(Some((opening, sealed))) => {
+                proved.push(Accepted { opening, channel: Channel::new(pending.stream, sealed) });
+            }
+            Ok(None) if now > pending.until => self.note(End::Refused),
+            Ok(None) if pending.known.is_some() => self.known.push_back(pending),
+            Ok(None) => self.newcomers.push_back(pending),
+            Err(end) => self.note(end),
+        }
     }
 }
 
@@ -190,9 +232,10 @@ fn is_own(stream: &Socket) -> bool {
     rustix::net::sockopt::socket_peercred(stream).is_ok_and(|theirs| theirs.uid == rustix::process::geteuid())
 }
 
-enum Progress {
-    Open(Accepted),
-    Wait(Pending),
+/// Whether a connection could not be taken because this process, or the system, has too many files.
+fn is_shortage(error: &std::io::Error) -> bool {
+    let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    shortages.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 /// How a handshake ends that opens nothing.
@@ -200,46 +243,52 @@ enum Progress {
 enum End {
     /// This is nobody of the job, or says nothing.
     Refused,
-    /// After a proper beginning the other side has left.
+    /// After a proper beginning, which may be none, the other side has left.
     LeftOff,
 }
 
-fn advance(mut pending: Pending, key: &JobKey, me: PeerId) -> Result<Progress, End> {
-    loop {
-        let buffer: &mut [u8] = match &mut pending.stage {
-            Stage::Hello(buffer) => buffer,
-            Stage::Proof(_, buffer) => buffer,
-        };
-        // Exactly the handshake is read: what follows it belongs to the link.
-        if pending.filled < buffer.len() {
-            match pending.stream.read(&mut buffer[pending.filled..]) {
-                Ok(0) if matches!(pending.stage, Stage::Proof(..)) && pending.filled == 0 => {
-                    return Err(End::LeftOff);
+impl Pending {
+    /// Goes on as far as it can; who it is and what seals the link, when it is open.
+    fn advance(&mut self, credentials: &Credentials, me: PeerId) -> Result<Option<Proved>, End> {
+        loop {
+            // Exactly the handshake is read: what follows it belongs to the link.
+            let due = match &self.known {
+                None => Server::hello_bytes(&self.heard),
+                Some(server) => server.proof_bytes(),
+            };
+            if self.heard.len() < due {
+                let at = self.heard.len();
+                self.heard.resize(due, 0);
+                let read = self.stream.read(&mut self.heard[at..]);
+                self.heard.truncate(at + read.as_ref().map_or(0, |count| *count));
+                match read {
+                    Ok(0) => return Err(End::LeftOff),
+                    Ok(_) if self.known.is_none() => {
+                        credentials.key.judge(&self.heard).map_err(|_| End::Refused)?;
+                    }
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                    Err(_) => return Err(End::LeftOff),
                 }
-                Ok(0) => return Err(End::Refused),
-                Ok(count) => pending.filled += count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Progress::Wait(pending)),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) if matches!(pending.stage, Stage::Proof(..)) => return Err(End::LeftOff),
-                Err(_) => return Err(End::Refused),
+                continue;
             }
-            continue;
-        }
-        match &pending.stage {
-            Stage::Hello(hello) => {
-                let server = Server::new(key, me, hello, nonce()).map_err(|_| End::Refused)?;
-                // 64 bytes always fit into the empty buffer of a new socket.
-                pending.stream.write_all(&server.reply()).map_err(|_| End::LeftOff)?;
-                pending.stage = Stage::Proof(Box::new(server), [0; PROOF_BYTES]);
-                pending.filled = 0;
-            }
-            Stage::Proof(server, proof) => {
-                let opening = server.proof(proof).map_err(|_| End::Refused)?;
-                return Ok(Progress::Open(Accepted { opening, stream: pending.stream }));
+            match self.known.take() {
+                None => {
+                    let server = Server::new(credentials, me, &self.heard).map_err(|_| End::Refused)?;
+                    // So few bytes always fit into the empty buffer of a new socket.
+                    self.stream.write_all(&server.reply()).map_err(|_| End::LeftOff)?;
+                    self.known = Some(server);
+                    self.heard.clear();
+                }
+                Some(server) => return server.proof(&mut self.heard).map(Some).map_err(|_| End::Refused),
             }
         }
     }
 }
+
+/// Who has opened a link, and what seals it.
+type Proved = (Opening, Option<Box<super::channel::Sealed>>);
 
 /// A socket that listens at `address`.
 fn listener(address: &SockAddr) -> std::io::Result<Socket> {

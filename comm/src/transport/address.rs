@@ -11,14 +11,14 @@ use super::options::is_label;
 /// Longest name of a Unix socket in the abstract namespace, in bytes.
 const UNIX_NAME_MAX: usize = 107;
 
-/// Where a process accepts links: everybody over TCP, its own host over a Unix socket too, if it offers one.
+/// Where a process accepts links: its own host at a Unix socket, everybody over TCP; it need not offer both.
 ///
-/// As text: the label of the host, the TCP address and, if there is one, the name of the Unix socket, with a blank in
-/// between.
+/// As text: the label of the host, the TCP address and the name of the Unix socket, with a blank in between; `-` stands for
+/// one that is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     host: String,
-    tcp: SocketAddr,
+    tcp: Option<SocketAddr>,
     unix: Option<String>,
 }
 
@@ -27,26 +27,33 @@ pub struct Address {
 #[error("not an address of a process")]
 pub struct AddressError;
 
+/// A socket of a process, and what lies on the way to it.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The socket.
+    pub socket: SockAddr,
+    /// Another host: what is sent has to be sealed.
+    pub is_far: bool,
+}
+
 impl Address {
     /// A process on `host` that listens at `tcp` and at the abstract Unix socket `unix`. Host and name are short
     /// words of visible ASCII characters.
     ///
     /// # Errors
-    /// They are not.
-    pub fn new(host: &str, tcp: SocketAddr, unix: Option<&str>) -> Result<Self, AddressError> {
-        if is_label(host) && unix.is_none_or(is_name) {
-            Ok(Self { host: host.to_owned(), tcp, unix: unix.map(str::to_owned) })
-        } else {
-            Err(AddressError)
-        }
+    /// They are not, or it listens nowhere.
+    pub fn new(host: &str, tcp: Option<SocketAddr>, unix: Option<&str>) -> Result<Self, AddressError> {
+        let fits = is_label(host) && unix.is_none_or(is_name) && (tcp.is_some() || unix.is_some());
+        fits.then(|| Self { host: host.to_owned(), tcp, unix: unix.map(str::to_owned) }).ok_or(AddressError)
     }
 
     /// Where a process on the host with label `from` connects to: the Unix socket on the same host, if there is
-    /// one, else TCP.
-    pub fn nearest(&self, from: &str) -> SockAddr {
-        let unix = self.unix.as_deref().filter(|_| self.host == from);
-        let unix = unix.and_then(|name| abstract_socket(name).ok());
-        unix.unwrap_or_else(|| self.tcp.into())
+    /// one, else TCP. None from another host if it does not listen for others.
+    pub fn nearest(&self, from: &str) -> Option<Target> {
+        let is_far = self.host != from;
+        let unix = self.unix.as_deref().filter(|_| !is_far);
+        let socket = unix.and_then(|name| abstract_socket(name).ok()).or(self.tcp.map(SockAddr::from))?;
+        Some(Target { socket, is_far })
     }
 }
 
@@ -55,14 +62,19 @@ pub(super) fn abstract_socket(name: &str) -> std::io::Result<SockAddr> {
     SockAddr::unix(format!("\0{name}"))
 }
 
+/// Stands for a socket that is not there.
+const NONE: &str = "-";
+
 fn is_name(text: &str) -> bool {
-    (1..=UNIX_NAME_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+    let fits = (1..=UNIX_NAME_MAX).contains(&text.len()) && text != NONE;
+    fits && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.host, self.tcp)?;
-        self.unix.iter().try_for_each(|name| write!(f, " {name}"))
+        let tcp = self.tcp.map(|tcp| tcp.to_string());
+        let word = |text: &Option<String>| text.clone().unwrap_or_else(|| NONE.to_owned());
+        write!(f, "{} {} {}", self.host, word(&tcp), word(&self.unix))
     }
 }
 
@@ -70,14 +82,11 @@ impl FromStr for Address {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        let mut words = text.split(' ');
-        let host = words.next().ok_or(AddressError)?;
-        let tcp = words.next().and_then(|tcp| tcp.parse().ok()).ok_or(AddressError)?;
-        let unix = words.next();
-        if words.next().is_some() {
-            return Err(AddressError);
-        }
-        Self::new(host, tcp, unix)
+        let words: Vec<&str> = text.split(' ').collect();
+        let [host, tcp, unix] = words[..] else { return Err(AddressError) };
+        let there = |word: &'_ str| word != NONE;
+        let tcp = there(tcp).then(|| tcp.parse().map_err(|_| AddressError)).transpose()?;
+        Self::new(host, tcp, there(unix).then_some(unix))
     }
 }
 
@@ -90,14 +99,18 @@ mod tests {
 
     #[test]
     fn the_same_host_is_reached_by_its_unix_socket() {
+        let tcp = Some("127.0.0.1:4000".parse().unwrap());
         let address: Address = TEXT.parse().unwrap();
         assert_eq!(address.to_string(), TEXT);
-        let near = address.nearest("local");
-        assert_eq!(near.as_abstract_namespace(), Some(&b"ftrun-00ff-3-9a"[..]));
-        let tcp = Some("127.0.0.1:4000".parse().unwrap());
-        assert_eq!(address.nearest("elsewhere").as_socket(), tcp);
-        let without: Address = "local 127.0.0.1:4000".parse().unwrap();
-        assert_eq!(without.nearest("local").as_socket(), tcp);
+        let near = address.nearest("local").unwrap();
+        assert_eq!(near.socket.as_abstract_namespace(), Some(&b"ftrun-00ff-3-9a"[..]));
+        let far = address.nearest("elsewhere").unwrap();
+        assert_eq!((far.socket.as_socket(), near.is_far, far.is_far), (tcp, false, true));
+        let only_tcp: Address = "local 127.0.0.1:4000 -".parse().unwrap();
+        let near = only_tcp.nearest("local").unwrap();
+        assert_eq!((near.socket.as_socket(), near.is_far), (tcp, false));
+        let only_unix: Address = "local - ftrun-00ff-3-9a".parse().unwrap();
+        assert!(only_unix.nearest("local").is_some() && only_unix.nearest("elsewhere").is_none());
     }
 
     #[test]
@@ -108,16 +121,18 @@ mod tests {
             " ",
             "local",
             "127.0.0.1:4000",
-            "local 127.0.0.1",
-            "local localhost:4000",
-            "local 127.0.0.1:70000",
+            "local 127.0.0.1 -",
+            "local 127.0.0.1:4000",
+            "local localhost:4000 -",
+            "local 127.0.0.1:70000 -",
             "local  127.0.0.1:4000",
-            " 127.0.0.1:4000",
+            " 127.0.0.1:4000 -",
             "local 127.0.0.1:4000 ",
             "local 127.0.0.1:4000 name more",
             "local 127.0.0.1:4000 na\0me",
-            "local\n 127.0.0.1:4000",
-            "locäl 127.0.0.1:4000",
+            "local\n 127.0.0.1:4000 -",
+            "locäl 127.0.0.1:4000 -",
+            "local - -",
             &long,
         ] {
             assert_eq!(text.parse::<Address>(), Err(AddressError), "{text:?}");
@@ -129,6 +144,7 @@ mod tests {
     fn almost() -> impl Strategy<Value = String> {
         let word = prop_oneof![
             Just("127.0.0.1:1".to_owned()),
+            Just(NONE.to_owned()),
             Just("[::1]:65535".to_owned()),
             "[ -~]{0,5}",
             "[!-~]{100,120}",
@@ -142,15 +158,18 @@ mod tests {
         fn hostile_text_is_refused_or_means_what_it_says(text in almost()) {
             if let Ok(address) = text.parse::<Address>() {
                 prop_assert_eq!(address.to_string().parse::<Address>(), Ok(address.clone()));
-                prop_assert!(address.nearest(&address.host).is_unix() == address.unix.is_some());
+                let near = address.nearest(&address.host).unwrap();
+                prop_assert!(near.socket.is_unix() == address.unix.is_some());
             }
         }
 
         #[test]
-        fn what_is_written_is_read(host in "[!-~]{1,64}", ip in any::<std::net::IpAddr>(), port: u16, unix in
-            proptest::option::of("[!-~]{1,107}")
+        fn what_is_written_is_read(host in "[!-~]{1,64}", ip in proptest::option::of(any::<std::net::IpAddr>()), port: u16, unix in
+            proptest::option::of("[!-~]{2,107}")
         ) {
-            let address = Address::new(&host, SocketAddr::new(ip, port), unix.as_deref()).unwrap();
+            let tcp = ip.map(|ip| SocketAddr::new(ip, port));
+            prop_assume!(tcp.is_some() || unix.is_some());
+            let address = Address::new(&host, tcp, unix.as_deref()).unwrap();
             prop_assert_eq!(address.to_string().parse::<Address>(), Ok(address));
         }
     }

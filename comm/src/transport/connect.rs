@@ -7,13 +7,18 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags};
 use socket2::{SockAddr, Socket, TcpKeepalive, Type};
 
-use super::accept::nonce;
+use super::address::Target;
+use super::channel::Channel;
+use super::opening::{Client, Credentials};
 use super::{LinkError, timespec};
-use crate::time::Clock;
-use crate::wire::handshake::{Client, JobKey, Opening, REPLY_BYTES};
+use crate::time::{Clock, Time};
+use crate::wire::handshake::Opening;
 
 /// Longest time to open a link.
 pub(super) const OPEN_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long to wait before a second attempt, twice as long before each that follows, and before the last.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+const LAST_PAUSE: Duration = Duration::from_millis(128);
 /// Unacknowledged bytes for this long mean that the link is cut.
 const CUT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes that a Unix socket holds on their way, which the kernel doubles for its own needs and limits to
@@ -39,47 +44,95 @@ pub(super) fn tune(socket: &Socket) -> std::io::Result<()> {
     )
 }
 
-/// Connects to `address` and does the client's side of the handshake; gives up when `wake` becomes readable.
+/// Connects to `target` and does the client's side of the handshake; gives up when `wake` becomes readable.
 ///
 /// # Errors
 /// The other side is not there, is a stranger, or does not answer in time.
 pub fn connect(
-    key: &JobKey,
+    credentials: &Credentials,
     opening: Opening,
-    address: &SockAddr,
+    target: &Target,
     wake: Option<&OwnedFd>,
     clock: &Clock,
-) -> Result<Socket, LinkError> {
+) -> Result<Channel, LinkError> {
     let until = clock.now().after(OPEN_TIMEOUT);
-    let mut socket = reach(address).map_err(down)?;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match attempt(credentials, opening, target, wake, clock, until) {
+            // A place at a port where many strangers knock may be lost before it was used.
+            Err(Refusal::Closed) if !target.socket.is_unix() && pause <= LAST_PAUSE => {
+                await_news(None, wake, pause)?;
+                pause *= 2;
+            }
+            Err(Refusal::Closed) => return Err(down("closed during the handshake")),
+            Err(Refusal::Link(error)) => return Err(error),
+            Ok(channel) => return Ok(channel),
+        }
+    }
+}
+
+/// Why a link was not opened.
+enum Refusal {
+    /// The other side has closed the connection without a word.
+    Closed,
+    Link(LinkError),
+}
+
+impl From<LinkError> for Refusal {
+    fn from(error: LinkError) -> Self {
+        Self::Link(error)
+    }
+}
+
+fn attempt(
+    credentials: &Credentials,
+    opening: Opening,
+    target: &Target,
+    wake: Option<&OwnedFd>,
+    clock: &Clock,
+    until: Time,
+) -> Result<Channel, Refusal> {
+    let mut socket = reach(&target.socket).map_err(down)?;
     tune(&socket).map_err(down)?;
-    let client = Client::new(key, opening, nonce());
-    socket.write_all(client.hello()).map_err(down)?;
-    let mut reply = [0; REPLY_BYTES];
+    let client = Client::new(credentials, opening, target.is_far);
+    socket.write_all(client.hello()).map_err(closed)?;
+    let mut reply = vec![0; client.reply_bytes()];
     let mut filled = 0;
-    while filled < REPLY_BYTES {
+    while filled < reply.len() {
         match socket.read(&mut reply[filled..]) {
-            Ok(0) => return Err(down("closed during the handshake")),
+            Ok(0) => return Err(Refusal::Closed),
             Ok(count) => filled += count,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 let left = until.since(clock.now());
                 if left.is_zero() {
-                    return Err(down(format!("no answer to the handshake in {OPEN_TIMEOUT:?}")));
+                    return Err(down(format!("no answer to the handshake in {OPEN_TIMEOUT:?}")).into());
                 }
-                let mut fds = vec![PollFd::new(&socket, PollFlags::IN)];
-                fds.extend(wake.map(|wake| PollFd::from_borrowed_fd(wake.as_fd(), PollFlags::IN)));
-                let _ = rustix::event::poll(&mut fds, Some(&timespec(left)));
-                if fds.get(1).is_some_and(|fd| !fd.revents().is_empty()) {
-                    return Err(LinkError::Interrupted);
-                }
+                await_news(Some(&socket), wake, left)?;
             }
-            Err(error) => return Err(down(error)),
+            Err(error) => return Err(closed(error)),
         }
     }
-    let proof = client.reply(&reply).map_err(down)?;
+    let (proof, sealed) = client.reply(&reply).map_err(down)?;
     socket.write_all(&proof).map_err(down)?;
-    Ok(socket)
+    Ok(Channel::new(socket, sealed))
+}
+
+fn closed(error: std::io::Error) -> Refusal {
+    match error.kind() {
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Refusal::Closed,
+        _ => Refusal::Link(down(error)),
+    }
+}
+
+/// Waits until `socket` has something, at most `span`; news end it as an error.
+fn await_news(socket: Option<&Socket>, wake: Option<&OwnedFd>, span: Duration) -> Result<(), LinkError> {
+    let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+    let mut fds: Vec<PollFd<'_>> = wake.map(|wake| readable(wake.as_fd())).into_iter().collect();
+    fds.extend(socket.map(|socket| readable(socket.as_fd())));
+    let _ = rustix::event::poll(&mut fds, Some(&timespec(span)));
+    let is_news = wake.is_some() && fds.first().is_some_and(|fd| !fd.revents().is_empty());
+    if is_news { Err(LinkError::Interrupted) } else { Ok(()) }
 }
 
 /// A socket that is connected to `address`, in bounded time.

@@ -10,26 +10,34 @@ use crate::rank::{Generation, PeerId};
 
 mod accept;
 mod address;
+mod channel;
 mod congestion;
 mod connect;
 mod cross_memory;
 mod cuts;
 mod faulty;
+mod noise;
 pub mod null;
+mod opening;
 mod options;
 mod patience;
 mod probe;
+mod seal;
 pub mod sockets;
 
 pub use accept::{Accepted, Doorman};
-pub use address::{Address, AddressError};
+pub use address::{Address, AddressError, Target};
+pub use channel::Channel;
 pub use congestion::{Congestion, ENV_CONGESTION};
 pub use connect::connect;
 pub(crate) use cross_memory::Neighbor;
 pub use cuts::Cuts;
 pub use faulty::{ENV_LINK_FAULTS, FaultyTransport, PIECE_BYTES};
+pub use opening::Credentials;
 pub(crate) use options::is_label;
-pub use options::{Carrier, ENV_HOST, ENV_LISTEN, ENV_TRANSPORT, ENV_WAIT, HOST_OF_LAUNCHER, LinkOptions};
+pub use options::{
+    Carrier, ENV_HOST, ENV_LISTEN, ENV_PLAIN, ENV_TRANSPORT, ENV_WAIT, HOST_OF_LAUNCHER, LinkOptions,
+};
 pub use patience::{Patience, Waiting};
 pub use probe::Probe;
 

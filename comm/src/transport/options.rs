@@ -1,17 +1,19 @@
 //! What the launcher tells a process about the links to its peers, through the environment.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use super::{Congestion, Waiting};
 
 /// Environment: the label of the host that the process runs on. Processes with the same label are on one host.
 pub const ENV_HOST: &str = "FTRUN_HOST";
-/// Environment: the address of the host at which the process accepts links; not set, it is the loopback interface.
+/// Environment: the address of the host at which the process accepts links over TCP; not set, it does not.
 pub const ENV_LISTEN: &str = "FTRUN_LISTEN";
 /// Environment: what carries links, as [`Carrier`] is written.
 pub const ENV_TRANSPORT: &str = "FTRUN_TRANSPORT";
+/// Environment: there if what is sent between hosts may be read on the way.
+pub const ENV_PLAIN: &str = "FTRUN_PLAIN";
 /// Environment: how blocked callers wait, as [`Waiting`] is written.
 pub const ENV_WAIT: &str = "FTRUN_WAIT";
 
@@ -63,8 +65,8 @@ impl FromStr for Carrier {
 pub struct LinkOptions {
     /// The label of its host.
     pub host: String,
-    /// The address of its host at which it accepts links over TCP.
-    pub listen: IpAddr,
+    /// The address of its host at which it accepts links over TCP, if it does.
+    pub listen: Option<IpAddr>,
     /// What carries its links.
     pub carrier: Carrier,
     /// How its callers wait.
@@ -85,7 +87,7 @@ impl LinkOptions {
         if !is_label(&host) {
             return Err(format!("{ENV_HOST}: not a label of a host"));
         }
-        let listen = variable(ENV_LISTEN).map_or(Ok(IpAddr::from(Ipv4Addr::LOCALHOST)), |text| text.parse());
+        let listen = variable(ENV_LISTEN).map(|text| text.parse()).transpose();
         Ok(Self {
             host,
             listen: listen.map_err(|_| format!("{ENV_LISTEN}: not an address of a host"))?,
@@ -123,8 +125,8 @@ mod tests {
                 _ => None,
             })
         };
-        assert_eq!(read(None).unwrap().listen, IpAddr::from([127, 0, 0, 1]));
-        assert_eq!(read(Some("127.0.0.3")).unwrap().listen, IpAddr::from([127, 0, 0, 3]));
+        assert_eq!(read(None).unwrap().listen, None);
+        assert_eq!(read(Some("127.0.0.3")).unwrap().listen, Some(IpAddr::from([127, 0, 0, 3])));
         assert_eq!(read(Some("there")).unwrap_err(), "FTRUN_LISTEN: not an address of a host");
     }
 

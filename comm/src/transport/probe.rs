@@ -5,87 +5,74 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::event::{PollFd, PollFlags};
-use socket2::{SockAddr, Socket, Type};
+use socket2::{Socket, Type};
 
-use super::accept::nonce;
+use super::address::Target;
+use super::opening::{Client, Credentials};
 use crate::rank::{Generation, PeerId};
-use crate::wire::handshake::{Client, JobKey, Opening, REPLY_BYTES};
+use crate::wire::handshake::Opening;
 
 /// See the module. A connection that fails is tried again by the next [`Probe::advance`].
 #[derive(Debug)]
 pub struct Probe {
-    address: SockAddr,
-    client: Client,
-    key: JobKey,
+    credentials: Credentials,
     opening: Opening,
+    target: Target,
     connection: Option<Connection>,
 }
 
 #[derive(Debug)]
 struct Connection {
     socket: Socket,
+    client: Client,
     /// The hello has left.
     asked: bool,
-    reply: [u8; REPLY_BYTES],
+    reply: Vec<u8>,
     filled: usize,
 }
 
 impl Probe {
-    /// A question of process `from` to process `to`, which accepts links at `address`.
-    pub fn new(key: &JobKey, from: PeerId, to: PeerId, generation: Generation, address: SockAddr) -> Self {
+    /// A question of process `from` to process `to`, which accepts links at `target`.
+    pub fn new(
+        credentials: &Credentials,
+        from: PeerId,
+        to: PeerId,
+        generation: Generation,
+        target: Target,
+    ) -> Self {
         let opening = Opening { from, to, generation };
-        Self {
-            client: Client::new(key, opening, nonce()),
-            key: key.clone(),
-            opening,
-            address,
-            connection: None,
-        }
+        Self { credentials: credentials.clone(), opening, target, connection: None }
     }
 
     /// Moves on as far as it goes; true when the other process has answered.
     pub fn advance(&mut self) -> bool {
-        match self.try_advance() {
-            Ok(answered) => answered,
-            Err(_) => {
-                self.connection = None;
-                self.client = Client::new(&self.key, self.opening, nonce());
-                false
-            }
-        }
-    }
-
-    fn try_advance(&mut self) -> std::io::Result<bool> {
-        if self.connection.is_none() {
-            let socket = Socket::new(self.address.domain(), Type::STREAM, None)?;
-            socket.set_nonblocking(true)?;
-            match socket.connect(&self.address) {
-                Err(error) if error.raw_os_error() != Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => {
-                    return Err(error);
-                }
-                _ => {}
-            }
-            self.connection = Some(Connection { socket, asked: false, reply: [0; REPLY_BYTES], filled: 0 });
-        }
-        let Some(connection) = &mut self.connection else { return Ok(false) };
-        if !connection.asked {
-            match connection.socket.write_all(self.client.hello()) {
-                Ok(()) => connection.asked = true,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false), // not connected yet
-                Err(error) => return Err(error),
-            }
-        }
-        while connection.filled < REPLY_BYTES {
-            match connection.socket.read(&mut connection.reply[connection.filled..]) {
-                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(count) => connection.filled += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-                Err(error) => return Err(error),
-            }
+        let connection = match self.connection.take() {
+            Some(connection) => Ok(connection),
+            None => self.connect(),
+        };
+        // Whoever refuses, leaves or answers wrongly is asked again.
+        let Ok(Some((connection, is_whole))) = connection.and_then(Connection::advance) else { return false };
+        if !is_whole {
+            self.connection = Some(connection);
+            return false;
         }
         // Only who has the key of the job counts.
-        self.client.reply(&connection.reply).map(|_| true).map_err(std::io::Error::other)
+        connection.client.reply(&connection.reply).is_ok()
+    }
+
+    fn connect(&self) -> std::io::Result<Connection> {
+        let address = &self.target.socket;
+        let socket = Socket::new(address.domain(), Type::STREAM, None)?;
+        socket.set_nonblocking(true)?;
+        match socket.connect(address) {
+            Err(error) if error.raw_os_error() != Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => {
+                return Err(error);
+            }
+            _ => {}
+        }
+        let client = Client::new(&self.credentials, self.opening, self.target.is_far);
+        let reply = vec![0; client.reply_bytes()];
+        Ok(Connection { socket, client, asked: false, reply, filled: 0 })
     }
 
     /// What it waits for, while it waits for a connection.
@@ -93,5 +80,28 @@ impl Probe {
         let connection = self.connection.as_ref()?;
         let fd: BorrowedFd<'_> = connection.socket.as_fd();
         Some(PollFd::from_borrowed_fd(fd, if connection.asked { PollFlags::IN } else { PollFlags::OUT }))
+    }
+}
+
+impl Connection {
+    /// Goes on as far as it can; whether the answer is whole. None if the other side has left.
+    fn advance(mut self) -> std::io::Result<Option<(Self, bool)>> {
+        if !self.asked {
+            match self.socket.write_all(self.client.hello()) {
+                Ok(()) => self.asked = true,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Some((self, false))), // not connected yet
+                Err(error) => return Err(error),
+            }
+        }
+        while self.filled < self.reply.len() {
+            match self.socket.read(&mut self.reply[self.filled..]) {
+                Ok(0) => return Ok(None),
+                Ok(count) => self.filled += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Some((self, false))),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some((self, true)))
     }
 }

@@ -3,7 +3,7 @@
 //! A link is the same whatever carries it: the handshake, the bytes, and how its end is seen. Sockets never
 //! block; waiting is one `epoll_wait` over all links, the channel of accepted links and news.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -11,24 +11,25 @@ use std::time::Duration;
 
 use crossbeam_channel::Receiver;
 use rustix::event::{PollFd, PollFlags, epoll};
-use rustix::io::Errno;
-use rustix::net::{self, SendAncillaryBuffer, SendFlags};
 use socket2::{SockAddr, Socket};
 
+use super::address::Target;
+use super::channel::Channel;
 use super::connect::{connect, down, tune};
 use super::cross_memory::{Neighbor, admit_siblings};
+use super::opening::Credentials;
 use super::options::{Carrier, LinkOptions};
 use super::{Accepted, Address, LinkError, LinkId, Patience, Transport, timespec};
 use crate::binding::cores;
 use crate::rank::{Generation, PeerId};
 use crate::time::Clock;
-use crate::wire::handshake::{JobKey, Opening};
+use crate::wire::handshake::Opening;
 
 const WAKE: u64 = u64::MAX;
 
 #[derive(Debug)]
 struct Link {
-    socket: Socket,
+    channel: Channel,
     /// The process at its other end, if its memory may be in reach.
     neighbor: Option<Neighbor>,
     /// The caller waits until something can be sent.
@@ -39,7 +40,7 @@ struct Link {
 
 /// See the module.
 pub struct SocketTransport {
-    key: JobKey,
+    credentials: Credentials,
     me: PeerId,
     options: LinkOptions,
     /// Cores that were there for all ranks when this process began.
@@ -47,7 +48,7 @@ pub struct SocketTransport {
     clock: Clock,
     generation: Option<Generation>,
     /// Where the peers of this generation are reached.
-    peers: HashMap<PeerId, SockAddr>,
+    peers: HashMap<PeerId, Target>,
     links: BTreeMap<LinkId, Link>,
     next: u64,
     inbox: Receiver<Accepted>,
@@ -56,6 +57,8 @@ pub struct SocketTransport {
     /// Those of a generation that this rank has not reached yet.
     early: Vec<Accepted>,
     epoll: OwnedFd,
+    /// The links of which something was read ahead that the caller has no room for yet.
+    full: BTreeSet<LinkId>,
     /// The links to which the caller wanted to send when it waited last.
     writing: Vec<LinkId>,
     /// Written by the service thread when there is news or an accepted link.
@@ -77,7 +80,7 @@ impl SocketTransport {
     /// # Errors
     /// The operating system refuses.
     pub fn new(
-        key: JobKey,
+        credentials: Credentials,
         me: PeerId,
         options: LinkOptions,
         inbox: Receiver<Accepted>,
@@ -87,7 +90,7 @@ impl SocketTransport {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &*wake, epoll::EventData::new_u64(WAKE), epoll::EventFlags::IN)?;
         Ok(Self {
-            key,
+            credentials,
             me,
             options,
             cores: cores().len(),
@@ -100,23 +103,25 @@ impl SocketTransport {
             arrived: VecDeque::new(),
             early: Vec::new(),
             epoll,
+            full: BTreeSet::new(),
             writing: Vec::new(),
             wake,
             events: Vec::with_capacity(64),
         })
     }
 
-    fn add(&mut self, socket: Socket) -> Result<LinkId, LinkError> {
-        if is_loopback_tcp(&socket) {
-            self.options.congestion.apply(&socket);
+    fn add(&mut self, channel: Channel) -> Result<LinkId, LinkError> {
+        let socket = channel.socket();
+        if is_loopback_tcp(socket) {
+            self.options.congestion.apply(socket);
         }
         let link = LinkId(self.next);
         self.next += 1;
-        epoll::add(&self.epoll, &socket, epoll::EventData::new_u64(link.0), epoll::EventFlags::IN)
+        epoll::add(&self.epoll, socket, epoll::EventData::new_u64(link.0), epoll::EventFlags::IN)
             .map_err(down)?;
         let reads = self.options.carrier == Carrier::Auto;
-        let neighbor = Neighbor::of(&socket).filter(|_| reads);
-        self.links.insert(link, Link { socket, neighbor, writing: false, armed: false });
+        let neighbor = Neighbor::of(socket).filter(|_| reads);
+        self.links.insert(link, Link { channel, neighbor, writing: false, armed: false });
         self.events.clear();
         self.events.reserve(self.links.len() + 1);
         Ok(link)
@@ -149,7 +154,7 @@ impl SocketTransport {
                 let out = if link.armed { epoll::EventFlags::OUT } else { epoll::EventFlags::empty() };
                 // A link that cannot be watched is found broken at its next use.
                 let data = epoll::EventData::new_u64(id.0);
-                let _ = epoll::modify(&self.epoll, &link.socket, data, epoll::EventFlags::IN | out);
+                let _ = epoll::modify(&self.epoll, &link.channel, data, epoll::EventFlags::IN | out);
             }
         }
         self.writing.clear();
@@ -171,7 +176,7 @@ impl Transport for SocketTransport {
         self.links.clear(); // closing a socket takes it out of the epoll set
         self.writing.clear();
         let nearest = |(peer, address): &(PeerId, String)| {
-            Some((*peer, address.parse::<Address>().ok()?.nearest(&self.options.host)))
+            Some((*peer, address.parse::<Address>().ok()?.nearest(&self.options.host)?))
         };
         self.peers = peers.iter().filter_map(nearest).collect();
         self.arrived.clear();
@@ -180,10 +185,10 @@ impl Transport for SocketTransport {
 
     fn open(&mut self, peer: PeerId) -> Result<LinkId, LinkError> {
         let generation = self.generation.ok_or_else(|| down("no generation has started"))?;
-        let address = self.peers.get(&peer).ok_or_else(|| down("unknown peer"))?;
+        let target = self.peers.get(&peer).ok_or_else(|| down("unknown peer"))?;
         let opening = Opening { from: self.me, to: peer, generation };
-        let socket = connect(&self.key, opening, address, Some(&self.wake), &self.clock)?;
-        self.add(socket)
+        let channel = connect(&self.credentials, opening, target, Some(&self.wake), &self.clock)?;
+        self.add(channel)
     }
 
     fn accepted(&mut self) -> Option<(PeerId, LinkId)> {
@@ -194,10 +199,10 @@ impl Transport for SocketTransport {
         while let Ok(accepted) = self.inbox.try_recv() {
             self.sort(accepted);
         }
-        while let Some(Accepted { opening, stream }) = self.arrived.pop_front() {
+        while let Some(Accepted { opening, channel }) = self.arrived.pop_front() {
             if self.peers.contains_key(&opening.from)
-                && tune(&stream).is_ok()
-                && let Ok(link) = self.add(stream)
+                && tune(channel.socket()).is_ok()
+                && let Ok(link) = self.add(channel)
             {
                 return Some((opening.from, link));
             }
@@ -207,34 +212,16 @@ impl Transport for SocketTransport {
 
     fn send(&mut self, link: LinkId, pieces: &[IoSlice<'_>]) -> Result<usize, LinkError> {
         let entry = self.links.get_mut(&link).ok_or_else(|| down("closed"))?;
-        // Straight system calls: those of the C library are points of cancellation, which costs as much as the crate's
-        // own part in a message.
-        let sent = match pieces {
-            [piece] => net::send(&entry.socket, piece, SendFlags::NOSIGNAL),
-            pieces => {
-                let mut control = SendAncillaryBuffer::default();
-                net::sendmsg(&entry.socket, pieces, &mut control, SendFlags::NOSIGNAL)
-            }
-        };
-        match sent {
-            Ok(count) => Ok(count),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
-            Err(error) => Err(down(error)),
-        }
+        entry.channel.send(pieces).map_err(down)
     }
 
     fn receive(&mut self, link: LinkId, pieces: &mut [IoSliceMut<'_>]) -> Result<usize, LinkError> {
         let entry = self.links.get_mut(&link).ok_or_else(|| down("closed"))?;
-        let received = match pieces {
-            [piece] => rustix::io::read(&entry.socket, &mut **piece),
-            pieces => rustix::io::readv(&entry.socket, pieces),
-        };
-        match received {
-            Ok(0) => Err(down("closed by the other side")),
-            Ok(count) => Ok(count),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
-            Err(error) => Err(down(error)),
+        let received = entry.channel.receive(pieces).map_err(down);
+        if entry.channel.holds_back() {
+            self.full.insert(link);
         }
+        received
     }
 
     fn is_near(&self, link: LinkId) -> bool {
@@ -249,7 +236,12 @@ impl Transport for SocketTransport {
     fn wait(&mut self, writing: &[LinkId], timeout: Duration, ready: &mut Vec<LinkId>) {
         self.watch(writing);
         self.events.clear();
-        let span = timespec(timeout);
+        // Of what was read ahead from a link between hosts the system does not tell any more.
+        let full = std::mem::take(&mut self.full).into_iter().filter(|link| self.links.contains_key(link));
+        let before = ready.len();
+        ready.extend(full);
+        let held = before..ready.len();
+        let span = timespec(if !held.is_empty() { Duration::ZERO } else { timeout });
         let buffer = rustix::buffer::spare_capacity(&mut self.events);
         if epoll::wait(&self.epoll, buffer, Some(&span)).is_err() {
             return; // interrupted by a signal; the caller looks again
@@ -258,7 +250,7 @@ impl Transport for SocketTransport {
             let (flags, data) = (event.flags, event.data.u64());
             if data == WAKE {
                 let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
-            } else if flags != epoll::EventFlags::OUT {
+            } else if flags != epoll::EventFlags::OUT && !ready[held.clone()].contains(&LinkId(data)) {
                 ready.push(LinkId(data));
             }
         }

@@ -15,7 +15,7 @@ const HOSTS: [&str; 3] = ["127.0.0.2", "127.0.0.3", "127.0.0.4"];
 /// Six ranks on three hosts, of which two at a time may be lost.
 const SIX: &str = "-n 6 --scheme rs:4+2 --hosts 127.0.0.2:2,127.0.0.3:2,127.0.0.4:2";
 /// As `ssh` does it: what follows the host is joined with blanks and given to a shell.
-const LIKE_SSH: &str = "export FT_TESTS_HOST=$1; shift; exec sh -c \"exec $*\"";
+pub(crate) const LIKE_SSH: &str = "export FT_TESTS_HOST=$1; shift; exec sh -c \"exec $*\"";
 
 /// A program in `folder` that runs `script` in a shell.
 fn program(folder: &Path, name: &str, script: &str) -> PathBuf {
@@ -26,7 +26,7 @@ fn program(folder: &Path, name: &str, script: &str) -> PathBuf {
 }
 
 /// `ftrun` with these options, and a script in place of `ssh`. The folder has to live as long as the job.
-fn over(script: &str, options: &str) -> (TempDir, Run) {
+pub(crate) fn over(script: &str, options: &str) -> (TempDir, Run) {
     let folder = tempdir().unwrap();
     let exec = program(folder.path(), "exec", script);
     let run = Run::ftrun("--launcher-exec").arg(exec);
@@ -288,16 +288,22 @@ fn a_command_that_never_brings_an_agent_is_given_up() {
 }
 
 #[test]
-fn the_job_key_is_on_no_command_line() {
+fn the_job_key_is_on_no_command_line_and_in_no_environment() {
     let (_folder, run) = over(LIKE_SSH, "-n 2 -v --hosts 127.0.0.2");
     let mut running = run.arg(example("waiting")).open_stdin().start();
     running.await_text("all ranks have joined");
     let (agents, ranks) = processes_on(&running, HOSTS[0]);
-    let key = variable(ranks[0], "FTRUN_KEY").unwrap();
     assert_eq!(variable(agents[0], "FTRUN_KEY"), None);
+    // A rank has read it from a pipe, which is closed: its children do not get it.
+    let pipe: u32 = variable(ranks[0], "FTRUN_KEY").unwrap().parse().expect("the number of a pipe");
+    let file = std::fs::read_link(format!("/proc/{}/fd/{pipe}", ranks[0])).unwrap_or_default();
+    assert!(!file.to_string_lossy().starts_with("pipe:"), "{file:?}");
     for process in running.processes() {
-        let line = std::fs::read(format!("/proc/{process}/cmdline")).unwrap();
-        assert!(!String::from_utf8_lossy(&line).contains(&key[32..]));
+        for place in ["cmdline", "environ"] {
+            let text = std::fs::read(format!("/proc/{process}/{place}")).unwrap();
+            let digits = text.split(|byte| !byte.is_ascii_hexdigit()).map(<[u8]>::len).max();
+            assert!(digits < Some(64), "{place} of {process} has a key in it, or what looks like one");
+        }
     }
     running.end_stdin();
     running.finish().expect(0);

@@ -27,6 +27,7 @@ mod partitions;
 mod ragged;
 mod random_kills;
 mod recoveries;
+mod relay;
 mod scenarios;
 mod seismic;
 mod shrink;

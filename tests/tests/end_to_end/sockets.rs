@@ -1,15 +1,15 @@
 //! The sockets of processes, as the kernel lists them.
 
 use std::collections::HashSet;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 use rustix::process::Pid;
 
 /// Where a process can be connected to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Door {
-    /// A port of the loopback interface.
-    Tcp(u16),
+    /// An address and a port.
+    Tcp(SocketAddrV4),
     /// A name in the abstract namespace.
     Unix(String),
 }
@@ -48,7 +48,7 @@ pub(crate) fn sockets(processes: &[Pid]) -> Sockets {
         match state {
             _ if !inodes.contains(inode) => {}
             "0A" => {
-                found.doors.push(Door::Tcp(port));
+                found.doors.push(Door::Tcp(SocketAddrV4::new(ip(address), port)));
                 found.addresses.push(ip(address));
             }
             _ => {

@@ -47,8 +47,8 @@ impl Fleet {
                 self.detector.heard(peer, now);
             }
             reports.extend(messages.into_iter().filter_map(|message| self.heard(at, message)));
-            if !open {
-                reports.extend(self.lose(at, "the link to its agent broke"));
+            if let Err(error) = open {
+                reports.extend(self.lose(at, &format!("the link to its agent broke: {error}")));
             }
         }
         self.look_for_silence(now, &mut reports);

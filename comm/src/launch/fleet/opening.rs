@@ -17,10 +17,10 @@ use crate::proto::detector::Detector;
 use crate::rank::PeerId;
 use crate::time::Time;
 use crate::transport::{
-    ENV_CONGESTION, ENV_HOST, ENV_LINK_FAULTS, ENV_LISTEN, ENV_TRANSPORT, ENV_WAIT, HOST_OF_LAUNCHER,
+    Credentials, Doorman, ENV_CONGESTION, ENV_HOST, ENV_LINK_FAULTS, ENV_LISTEN, ENV_PLAIN, ENV_TRANSPORT,
+    ENV_WAIT, HOST_OF_LAUNCHER,
 };
 use crate::wire::agent::{Site, ToAgent};
-use crate::wire::handshake::JobKey;
 
 /// Longest time until an agent that is started has come to the launcher.
 pub(super) const AGENT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,8 +32,8 @@ impl Fleet {
     /// An agent cannot be started.
     pub(in crate::launch) fn new(
         order: &Order,
-        key: &JobKey,
-        port: u16,
+        credentials: &Credentials,
+        doorman: &Doorman,
         reach: &Reach,
         now: Time,
     ) -> Result<Self, LaunchError> {
@@ -41,6 +41,9 @@ impl Fleet {
             (ENV_TRANSPORT.into(), order.carrier.to_string()),
             (ENV_WAIT.into(), order.waiting.to_string()),
         ];
+        if !credentials.secret {
+            environment.push((ENV_PLAIN.into(), String::new()));
+        }
         if !(order.config.cuts.is_empty() && order.slow.is_empty()) {
             let slow: Vec<String> = order.slow.iter().map(ToString::to_string).collect();
             environment.push((ENV_LINK_FAULTS.into(), slow.join(" ")));
@@ -59,7 +62,12 @@ impl Fleet {
             interval: config.interval,
             timeout: config.timeout,
             beat_due: now,
-            task: Task { program: order.program.clone(), args: order.args.clone(), environment: vec![] },
+            task: Task {
+                program: order.program.clone(),
+                args: order.args.clone(),
+                environment: vec![],
+                key: credentials.key.clone(),
+            },
         };
         // Ranks here inherit what this process has; others have to be told.
         let congestion = std::env::var(ENV_CONGESTION).map(|value| (ENV_CONGESTION.to_owned(), value));
@@ -72,16 +80,17 @@ impl Fleet {
             heartbeat_ms: config.interval.as_millis() as u64,
             timeout_ms: config.timeout.as_millis() as u64,
         };
+        let doors = doorman.tcp()?;
         for (at, ip) in reach.launcher.iter().enumerate() {
-            let door = fleet.open(order, at, key, SocketAddr::new(*ip, port), &site, now)?;
+            let launcher = doors.iter().find(|door| Some(door.ip()) == *ip).copied();
+            let door = fleet.open(order, at, credentials, launcher, &site, now)?;
             fleet.doors.push(door);
         }
         environment.extend([
-            (crate::ENV_LAUNCHER.into(), SocketAddr::new([127, 0, 0, 1].into(), port).to_string()),
-            (crate::ENV_KEY.into(), key.to_text()),
+            (crate::ENV_LAUNCHER.into(), doorman.address(HOST_OF_LAUNCHER)?.to_string()),
             (ENV_HOST.into(), HOST_OF_LAUNCHER.to_owned()),
-            (ENV_LISTEN.into(), reach.own.to_string()),
         ]);
+        environment.extend(reach.own(order.carrier).map(|ip| (ENV_LISTEN.into(), ip.to_string())));
         fleet.task.environment = environment;
         Ok(fleet)
     }
@@ -90,15 +99,13 @@ impl Fleet {
         &mut self,
         order: &Order,
         at: usize,
-        key: &JobKey,
-        launcher: SocketAddr,
+        credentials: &Credentials,
+        launcher: Option<SocketAddr>,
         site: &Site,
         now: Time,
     ) -> Result<Door, LaunchError> {
         let host = self.cluster.hosts()[at].name.clone();
-        if host == HOST_OF_LAUNCHER {
-            return Ok(Door::Here);
-        }
+        let Some(launcher) = launcher else { return Ok(Door::Here) };
         // Ranks count from the other end.
         let peer = PeerId(u32::MAX - u32::try_from(at).expect("hosts are few"));
         let mut args: Vec<OsString> = vec![host.clone().into()];
@@ -111,7 +118,7 @@ impl Fleet {
         let mut remote = Remote::new(peer, host.clone(), words.join(" "), now.after(AGENT_TIMEOUT));
         let started = self.crew.begin(peer, &exec, &args, &[], Stdio::piped());
         let stdin = started.map_err(|error| remote.refused(&error.to_string()))?;
-        let invitation = Invitation { key: key.clone(), peer, launcher, host };
+        let invitation = Invitation { credentials: credentials.clone(), peer, launcher, host };
         // It fits into the pipe. If nobody reads it, the end of the command says so.
         let _ = stdin.map(|mut stdin| stdin.write_all(invitation.to_text().as_bytes()));
         remote.send(ToAgent::Site(site.clone()));

@@ -2,6 +2,7 @@ use rustix::event::PollFlags;
 
 use super::*;
 use crate::rank::Seat;
+use crate::wire::handshake::JobKey;
 use crate::transport::{Carrier, Congestion, Doorman, LinkOptions, Waiting, timespec};
 
 const ME: PeerId = PeerId(1);
@@ -12,8 +13,8 @@ fn at(ms: u64) -> Time {
     Time(ms * 1_000_000)
 }
 
-fn key(fill: u8) -> JobKey {
-    JobKey { job: [1; 16], key: [fill; 32] }
+fn credentials(fill: u8) -> Credentials {
+    Credentials { key: JobKey { job: [1; 16], key: [fill; 32] }, secret: true }
 }
 
 fn question(generation: u32, ranks: &[usize]) -> Question {
@@ -32,15 +33,15 @@ impl Bench {
     fn new(carrier: Carrier, theirs: u8) -> Self {
         let options = LinkOptions {
             host: "here".into(),
-            listen: [127, 0, 0, 1].into(),
+            listen: Some([127, 0, 0, 1].into()),
             carrier,
             waiting: Waiting::Auto,
             congestion: Congestion::default(),
         };
-        let doorman = Doorman::listen_for_links(key(theirs), OTHER, &options).unwrap();
+        let doorman = Doorman::listen_for_links(credentials(theirs), OTHER, &options).unwrap();
         let address = doorman.address("here").unwrap().to_string();
         let cuts = Cuts::default();
-        let mut questions = Questions::new(key(1), ME, "here".into(), cuts.clone());
+        let mut questions = Questions::new(credentials(1), ME, "here".into(), cuts.clone());
         questions.allow(at(0), TIMEOUT);
         let seat = |peer, address| Seat { peer, incarnation: 0, address };
         let seats = vec![seat(ME, String::new()), seat(OTHER, address)];

@@ -1,0 +1,71 @@
+//! A secret that the launcher hands down to a process that it starts: in a pipe, of which the environment has the number. The
+//! process takes it out and closes the pipe, so that neither its own children nor those who may look into its environment
+//! get to know it.
+//!
+//! # Safety
+//!
+//! A number in the environment is no proof that a file is ours. [`take`] only uses a number that is a pipe in which exactly as
+//! many bytes wait as were handed down; nobody else in a process that has just been started has such a pipe.
+#![expect(unsafe_code, reason = "a file that is inherited has a number and no owner")]
+
+use std::io;
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
+
+use rustix::fs::FileType;
+use rustix::io::FdFlags;
+use rustix::pipe::PipeFlags;
+
+/// A pipe with `secret` in it, to be inherited by the process that is started next; close it then.
+///
+/// # Errors
+/// The operating system refuses a pipe.
+pub(crate) fn hand_down(secret: &[u8]) -> io::Result<OwnedFd> {
+    let (pipe, end) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    // It is far shorter than what a pipe holds.
+    rustix::io::write(&end, secret)?;
+    rustix::io::fcntl_setfd(&pipe, FdFlags::empty())?;
+    Ok(pipe)
+}
+
+/// The secret of `length` bytes in the pipe of this number, which is closed then. None if there is no such pipe.
+pub(crate) fn take(number: &str, length: usize) -> Option<Vec<u8>> {
+    let number: i32 = number.parse().ok().filter(|number| *number > 2)?;
+    // SAFETY: it is only asked what it is; if it is not open, the system says so.
+    let unknown = unsafe { BorrowedFd::borrow_raw(number) };
+    let stat = rustix::fs::fstat(unknown).ok()?;
+    let waiting = rustix::io::ioctl_fionread(unknown).ok()?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Fifo || waiting != length as u64 {
+        return None;
+    }
+    // SAFETY: see the module.
+    let pipe = unsafe { OwnedFd::from_raw_fd(number) };
+    let mut secret = vec![0; length];
+    (rustix::io::read(&pipe, &mut secret) == Ok(length)).then_some(secret)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::{AsRawFd, IntoRawFd};
+
+    #[test]
+    fn a_secret_is_taken_once_and_by_nobody_who_asks_for_something_else() {
+        let pipe = hand_down(b"secret").unwrap();
+        let number = pipe.into_raw_fd().to_string();
+        assert_eq!(take(&number, 5), None);
+        assert_eq!(take(&number, 6).as_deref(), Some(&b"secret"[..]));
+        for wrong in ["", "-1", "0", "x", "99999999", "2147483648"] {
+            assert_eq!(take(wrong, 6), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_such_pipe_stays_open() {
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let (empty, _end) = rustix::pipe::pipe().unwrap();
+        for number in [file.as_raw_fd(), empty.as_raw_fd()] {
+            assert_eq!(take(&number.to_string(), 6), None);
+        }
+        assert!(rustix::fs::fstat(&file).is_ok() && rustix::fs::fstat(&empty).is_ok());
+    }
+}

@@ -1,0 +1,260 @@
+//! A socket after its handshake: bytes as they are within a host, records ([`super::seal`]) between hosts.
+
+use std::fmt;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::io::Errno;
+use rustix::net::{self, SendAncillaryBuffer, SendFlags};
+use socket2::Socket;
+
+use super::seal::{FRAME_BYTES, HEAD_BYTES, Half, TEXT_MAX, is_whole};
+
+/// Bytes that are read from a socket at a time: a few records.
+const INCOMING_BYTES: usize = 4 * (TEXT_MAX + FRAME_BYTES);
+
+/// See the module. Never blocks.
+#[derive(Debug)]
+pub struct Channel {
+    socket: Socket,
+    sealed: Option<Box<Sealed>>,
+}
+
+impl Channel {
+    /// A socket of which the handshake is over.
+    pub(super) fn new(socket: Socket, sealed: Option<Box<Sealed>>) -> Self {
+        Self { socket, sealed }
+    }
+
+    pub(crate) fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// Something has come that was not handed out, and of which the socket does not tell any more.
+    pub(super) fn holds_back(&self) -> bool {
+        self.sealed.as_ref().is_some_and(|sealed| sealed.holds_back())
+    }
+
+    /// Sends a prefix of `pieces`; how many bytes went, fewer than there are only if the socket takes no more. What did not go
+    /// is to be offered again, as the same bytes.
+    ///
+    /// # Errors
+    /// The link is of no use any more.
+    pub(crate) fn send(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        match &mut self.sealed {
+            None => offer(&self.socket, pieces),
+            Some(sealed) => sealed.send(&self.socket, pieces),
+        }
+    }
+
+    /// Receives into the front of `pieces`; how many bytes came, fewer than there is room for only if no more are there.
+    ///
+    /// # Errors
+    /// The other side has closed it ([`io::ErrorKind::UnexpectedEof`]), or it is of no use any more.
+    pub(crate) fn receive(&mut self, pieces: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        match &mut self.sealed {
+            None => take(&self.socket, pieces),
+            Some(sealed) => sealed.receive(&self.socket, pieces),
+        }
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Straight system calls: those of the C library are points of cancellation, which costs as much as the crate's own part in a
+/// message.
+fn offer(socket: &Socket, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+    let sent = match pieces {
+        [piece] => net::send(socket, piece, SendFlags::NOSIGNAL),
+        pieces => {
+            let mut control = SendAncillaryBuffer::default();
+            net::sendmsg(socket, pieces, &mut control, SendFlags::NOSIGNAL)
+        }
+    };
+    match sent {
+        Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+        sent => Ok(sent?),
+    }
+}
+
+fn take(socket: &Socket, pieces: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    let received = match pieces {
+        [piece] => rustix::io::read(socket, &mut **piece),
+        pieces => rustix::io::readv(socket, pieces),
+    };
+    match received {
+        Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "closed by the other side")),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+        received => Ok(received?),
+    }
+}
+
+/// Both directions of a link between hosts, at one of its ends.
+pub(super) struct Sealed {
+    sealer: Half,
+    opener: Half,
+    /// A record, and how much of it has left.
+    outgoing: Vec<u8>,
+    left: usize,
+    /// The last byte of the record that is leaving was not said to have gone. So whoever sends comes again until it has left, and
+    /// nothing lies here that nobody would send.
+    owes: bool,
+    incoming: Box<[u8]>,
+    /// What has come and was not opened.
+    raw: Range<usize>,
+    /// What was opened and not handed out.
+    text: Range<usize>,
+    /// A record did not open.
+    broken: bool,
+}
+
+impl fmt::Debug for Sealed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sealed").field("raw", &self.raw).field("text", &self.text).finish_non_exhaustive()
+    }
+}
+
+impl Sealed {
+    pub(super) fn new(sealer: Half, opener: Half) -> Self {
+        Self {
+            sealer,
+            opener,
+            outgoing: Vec::new(),
+            left: 0,
+            owes: false,
+            incoming: Box::default(),
+            raw: 0..0,
+            text: 0..0,
+            broken: false,
+        }
+    }
+
+    fn holds_back(&self) -> bool {
+        !self.text.is_empty() || self.broken || is_whole(&self.incoming[self.raw.clone()])
+    }
+
+    /// Whether nothing of a record is left to be sent.
+    fn flush(&mut self, socket: &Socket) -> io::Result<bool> {
+        while self.left < self.outgoing.len() {
+            match offer(socket, &[IoSlice::new(&self.outgoing[self.left..])])? {
+                0 => return Ok(false),
+                count => self.left += count,
+            }
+        }
+        Ok(true)
+    }
+
+    fn send(&mut self, socket: &Socket, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        if !self.flush(socket)? {
+            return Ok(0);
+        }
+        let mut gone = usize::from(std::mem::take(&mut self.owes));
+        loop {
+            let count = self.gather(pieces, gone);
+            if count == 0 {
+                return Ok(gone);
+            }
+            self.sealer.seal(&mut self.outgoing)?;
+            self.left = 0;
+            if !self.flush(socket)? {
+                self.owes = true;
+                return Ok(gone + count - 1);
+            }
+            gone += count;
+        }
+    }
+
+    /// The text of the next record: `pieces` without their first `skip` bytes, as far as there is room. Its last byte is never the first one of
+    /// a longer piece: that byte is owed, and whoever has not begun a message may yet think better of it.
+    fn gather(&mut self, pieces: &[IoSlice<'_>], skip: usize) -> usize {
+        self.outgoing.clear();
+        self.outgoing.resize(HEAD_BYTES, 0);
+        let (mut skip, mut room) = (skip, TEXT_MAX);
+        for piece in pieces {
+            let rest = &piece[skip.min(piece.len())..];
+            let is_begun = skip > 0;
+            skip = skip.saturating_sub(piece.len());
+            let count = rest.len().min(room);
+            if count == 1 && rest.len() > 1 && !is_begun {
+                break;
+            }
+            self.outgoing.extend_from_slice(&rest[..count]);
+            room -= count;
+            if room == 0 {
+                break;
+            }
+        }
+        self.outgoing.len() - HEAD_BYTES
+    }
+
+    fn receive(&mut self, socket: &Socket, pieces: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        let mut done = 0;
+        let mut pieces = pieces.iter_mut().map(|piece| &mut **piece).filter(|piece| !piece.is_empty());
+        let Some(mut into) = pieces.next() else { return Ok(0) };
+        let mut is_drained = false;
+        loop {
+            while !self.text.is_empty() {
+                let count = self.text.len().min(into.len());
+                let (front, rest) = into.split_at_mut(count);
+                front.copy_from_slice(&self.incoming[self.text.start..self.text.start + count]);
+                self.text.start += count;
+                done += count;
+                into = if rest.is_empty() {
+                    match pieces.next() {
+                        Some(piece) => piece,
+                        None => return Ok(done),
+                    }
+                } else {
+                    rest
+                };
+            }
+            match self.opener.open(&mut self.incoming[self.raw.clone()]) {
+                Ok(Some((text, length))) => {
+                    self.text = self.raw.start + text.start..self.raw.start + text.end;
+                    self.raw.start += length;
+                }
+                Ok(None) if is_drained => return Ok(done),
+                Ok(None) => {
+                    let room = self.room();
+                    match take(socket, &mut [IoSliceMut::new(&mut self.incoming[self.raw.end..])]) {
+                        Ok(count) => {
+                            self.raw.end += count;
+                            is_drained = count < room;
+                        }
+                        // What came before is used first; the end is still there at the next call.
+                        Err(_) if done > 0 => return Ok(done),
+                        Err(error) => return Err(error),
+                    }
+                }
+                // What came before is used first.
+                Err(_) if done > 0 => {
+                    self.broken = true;
+                    return Ok(done);
+                }
+                Err(broken) => return Err(broken.into()),
+            }
+        }
+    }
+
+    /// Makes room behind what has come, for a whole record at least; how much.
+    fn room(&mut self) -> usize {
+        if self.incoming.is_empty() {
+            self.incoming = vec![0; INCOMING_BYTES].into_boxed_slice();
+        }
+        if self.raw.is_empty() {
+            self.raw = 0..0;
+        } else if self.incoming.len() - self.raw.start < TEXT_MAX + FRAME_BYTES {
+            self.incoming.copy_within(self.raw.clone(), 0);
+            self.raw = 0..self.raw.len();
+        }
+        self.incoming.len() - self.raw.end
+    }
+}
+
+#[cfg(test)]
+mod tests;
