@@ -62,15 +62,17 @@ const JOB: &str = "cg --poisson 64";
 const HOSTS: [&str; 2] = ["", "--hosts 127.0.0.2:2,127.0.0.3:2"];
 
 /// A job that works; the folder has to live as long.
-fn start(options: &str) -> (TempDir, Running) {
-    let (folder, run) = over(LIKE_SSH, &format!("-n 4 -v --json {options} {JOB}"));
-    let mut running = run.start();
+fn start(hosts: &str, options: &str) -> (TempDir, Running) {
+    let (folder, run) = over(LIKE_SSH, hosts);
+    let run = if hosts.is_empty() { Run::ftrun("") } else { run };
+    let options = format!("-n 4 -v --json {options} {JOB}");
+    let mut running = options.split_whitespace().fold(run, Run::arg).start();
     running.await_text("all ranks have joined");
     (folder, running)
 }
 
 fn undisturbed() -> Report {
-    start("").1.finish().expect(0).report()
+    start("", "").1.finish().expect(0).report()
 }
 
 /// It has lost one rank, as it was to, and has the right answer.
@@ -84,7 +86,7 @@ fn check(outcome: &Outcome) {
 #[test]
 fn in_a_crowd_keep_nobody_out() {
     for hosts in HOSTS {
-        let (_folder, mut running) = start(&format!("{hosts} --kill 2@step=60"));
+        let (_folder, mut running) = start(hosts, "--kill 2@step=60");
         let doors = sockets(&running.processes()).doors;
         let mut crowd = std::collections::VecDeque::new();
         for number in 0..10_000 {
@@ -132,12 +134,12 @@ fn on_every_socket_hurt_nothing() {
         assert!(outcome.stderr.contains("connections of strangers are refused by a rank"), "{outcome}");
     }
     // Connections of those who were killed are none of strangers.
-    let killed = start("--kill 2@step=60 --kill 1,3@step=80 --scheme rs:2+2").1.finish().expect(0).report();
+    let killed = start("", "--kill 2@step=60 --kill 1,3@step=80 --scheme rs:2+2").1.finish().expect(0).report();
     assert_eq!(killed.0["strangers_refused"], 0);
 }
 
 fn pestered(hosts: &str) -> Outcome {
-    let (_folder, running) = start(&format!("{hosts} --kill 2@step=60"));
+    let (_folder, running) = start(hosts, "--kill 2@step=60");
     let doors = sockets(&running.processes()).doors;
     let unix = doors.iter().filter(|door| matches!(door, Door::Unix(_))).count();
     let tcp = if hosts.is_empty() { 0 } else { 5 };
