@@ -1,4 +1,5 @@
-//! What is said in short on a command line: failures of ranks and links, schemes. What is read can be written and read.
+//! What is said in short: failures of ranks and links and schemes on a command line, addresses between processes. What is
+//! read can be written and read.
 
 #![no_main]
 
@@ -7,6 +8,7 @@ use std::str::FromStr;
 
 use ft_checkpoint::{Layout, Scheme};
 use ft_comm::fault::{CutSpec, KillSpec, SlowSpec};
+use ft_comm::transport::Address;
 use ft_fuzz::{BUFFERS, within};
 use libfuzzer_sys::fuzz_target;
 
@@ -31,6 +33,10 @@ fn read<T: FromStr<Err: Display> + Display + PartialEq + Debug>(text: &str) -> O
 }
 
 fuzz_target!(|text: &str| {
+    if let Some(address) = read::<Address>(text) {
+        // Whoever is on the same host and whoever is not has a way to it.
+        ["local", "elsewhere"].map(|from| address.nearest(from));
+    }
     if let Some(kill) = read::<KillSpec>(text) {
         let exist = kill.ranks.iter().all(|rank| *rank < RANKS);
         assert_eq!(kill.validate(RANKS).is_ok(), exist);

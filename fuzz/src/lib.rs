@@ -12,8 +12,8 @@ use tempfile::TempDir;
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// What a reader may take however short its input is: buffers of files and of decompression.
-pub const BUFFERS: usize = 1 << 20;
+/// What a reader may take however short its input is: buffers of files and of decompression, some entries ahead.
+pub const BUFFERS: usize = 4 << 20;
 
 /// Does `call`, which must get by with so many bytes of memory more than there were.
 pub fn within<T>(bytes: usize, call: impl FnOnce() -> T) -> T {
