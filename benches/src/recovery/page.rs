@@ -236,7 +236,7 @@ mod tests {
     use crate::recovery::order::Kind;
     use crate::recovery::results::curves;
     use crate::recovery::summary::{UNPROTECTED, summaries};
-    use crate::recovery::{Disk, Machine, Measurement};
+    use crate::recovery::{Disk, Machine, Measurement, Trial};
 
     fn results(runs: Vec<Measurement>) -> Results {
         let schemes = vec!["xor".to_owned(), "disk".to_owned()];
@@ -258,6 +258,58 @@ mod tests {
             warnings: vec!["too noisy & small".into()],
             measurements: runs,
         }
+    }
+
+    /// What stands at the end of a bar stands in its table too, and in the verdict, however the runs differ.
+    #[test]
+    fn one_set_of_figures() {
+        let killed = |scheme: &str| {
+            let run = measurement(scheme, Kind::Kill { victim: 0 });
+            [(0.125, 4.0), (2.0, 1.0), (1.0, 0.5)].map(|(detect_s, restore_s)| Measurement {
+                detect_s,
+                restore_s,
+                ..run.clone()
+            })
+        };
+        let plain = |scheme: &str| vec![measurement(scheme, Kind::Plain); 3];
+        let protected = ["xor", "disk"].map(|scheme| [plain(scheme), killed(scheme).into()].concat());
+        let results = Results { repeat: 3, ..results([plain(UNPROTECTED), protected.concat()].concat()) };
+        let shown = ">4000</text>";
+        assert_eq!(recovery(&results, 1 << 20).svg().matches(shown).count(), 2 + 1, "two bars and a tick");
+        assert_eq!(tables::recoveries(&results.summaries).rows[0][2], "4000");
+        assert!(page(&results).contains("xor 4000 ms, disk 4000 ms"));
+        assert!(checkpoint_phases(&results, 1 << 20).svg().contains(">125</text>"));
+        assert_eq!(tables::checkpoints(&results.summaries).rows[0][2], "125");
+        assert!(memory(&results, 1 << 20).svg().contains(">4.00</text>"), "the peak of the process");
+        assert_eq!(tables::costs(&results.summaries).rows[1][7], "4.00");
+    }
+
+    /// A scheme is one series, whether it was measured, foretold or both.
+    #[test]
+    fn one_colour_a_scheme() {
+        let run = |scheme| [measurement(scheme, Kind::Plain), measurement(scheme, Kind::Kill { victim: 0 })];
+        let mut results = results([run("xor"), run("disk")].concat());
+        let trial = |scheme: &str| Trial {
+            state_bytes: 1 << 20,
+            scheme: scheme.to_owned(),
+            mtbf_s: 100.0,
+            interval_s: 1.0,
+            failures: 1,
+            work_s: 1.0,
+            time_s: 2.0,
+            measured: 0.5,
+            predicted: 0.5,
+            predicted_for_failures: 0.5,
+        };
+        results.trials = vec![trial("disk")];
+        let (first, second, third) = ("#0072b2", "#d55e00", "#009e73");
+        for picture in
+            [efficiency(&results, 1 << 20), checkpoint_by_size(&results), recovery(&results, 1 << 20)]
+        {
+            assert!(picture.svg().contains(first) && picture.svg().contains(second));
+            assert!(!picture.svg().contains(third));
+        }
+        assert_eq!((hue(&results, "xor"), hue(&results, UNPROTECTED)), (Hue::Series(0), Hue::Grey));
     }
 
     /// Whatever was measured, nothing too.
