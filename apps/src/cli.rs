@@ -24,6 +24,7 @@ use crate::advise::Advise;
 use crate::app::{App, BUNDLED, Bundled};
 use crate::bench::Bench;
 use crate::picture::Picture;
+use crate::text_file::read_text;
 
 const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP], rs:K+M or disk:DIR (default: xor; none for one rank)";
 
@@ -199,7 +200,7 @@ impl Options {
     /// The file cannot be read, or names no hosts.
     pub(crate) fn with_hostfile(&self) -> Result<Self, String> {
         let Some(file) = &self.hostfile else { return Ok(self.clone()) };
-        let text = std::fs::read_to_string(file)
+        let text = read_text(file)
             .map_err(|error| format!("--hostfile: cannot read {}: {error}", file.display()))?;
         let hosts =
             HostList::from_lines(&text).map_err(|error| format!("--hostfile {}: {error}", file.display()))?;

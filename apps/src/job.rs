@@ -17,6 +17,7 @@ use ft_comm::{CHECK, COLLECTIVES, HOSTS, TIMELINE, WATCHDOG};
 use crate::cli::{Checkpoints, Invocation, OnFailure, Options, Program};
 use crate::progress::{Display, PROGRESS, is_watched};
 use crate::report::{Ordered, Report};
+use crate::text_file::read_text;
 use crate::timeline::Recorder;
 
 /// Runs the job and reports on it.
@@ -188,8 +189,8 @@ fn scheme(options: &Options) -> Result<Scheme, String> {
 /// The table of collective algorithms. The ranks are told it as a text: they may not see the file.
 fn selection(options: &Options) -> Result<Selection, String> {
     let Some(file) = &options.collectives else { return Ok(Selection::builtin()) };
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| format!("--collectives: cannot read {}: {error}", file.display()))?;
+    let text =
+        read_text(file).map_err(|error| format!("--collectives: cannot read {}: {error}", file.display()))?;
     Selection::parse(&text).map_err(|error| format!("--collectives {}: {error}", file.display()))
 }
 

@@ -24,6 +24,7 @@ mod ring;
 mod seismic;
 mod simulator;
 mod size;
+mod text_file;
 mod timeline;
 
 use crate::cli::{Asked, Program};

@@ -28,6 +28,7 @@ mod summary;
 mod tables;
 mod trial;
 mod units;
+mod verdict;
 
 pub(crate) use self::child::complaint;
 pub use self::error::BenchError;

@@ -27,6 +27,18 @@ pub(crate) fn series(i: usize) -> &'static str {
     SERIES[i % SERIES.len()]
 }
 
+/// Of what belongs to no series.
+pub(crate) const GREY: &str = "#666666";
+/// How much of a colour is left in its palest shade.
+const PALEST: f64 = 0.18;
+
+/// Shade number `part` of `parts` of a colour, `#rrggbb`: the first is the colour itself, each further one is paler.
+pub(crate) fn shade(colour: &str, part: usize, parts: usize) -> String {
+    let white = part as f64 / parts.saturating_sub(1).max(1) as f64 * (1.0 - PALEST);
+    let channel = |at: usize| u8::from_str_radix(&colour[at..at + 2], 16).unwrap_or(0);
+    hex(between(&[[1, 3, 5].map(channel), [255; 3]], white))
+}
+
 const BLUE_WHITE_RED: [Rgb; 5] =
     [[5, 48, 125], [85, 140, 200], [255, 255, 255], [220, 105, 85], [125, 5, 30]];
 
@@ -77,6 +89,14 @@ mod tests {
         assert_eq!((diverging(-1.0), diverging(2.0)), (BLUE_WHITE_RED[0], BLUE_WHITE_RED[4]));
         assert_eq!(sequential(0.25), VIRIDIS[2]);
         assert_eq!(hex(sequential(1.0)), "#fde725");
+    }
+
+    #[test]
+    fn shades_begin_with_the_colour_and_get_paler() {
+        assert_eq!(shade("#0072b2", 0, 6), "#0072b2");
+        assert_eq!(shade("#0072b2", 5, 6), "#d1e6f1");
+        assert_eq!(shade("#000000", 1, 2), "#d1d1d1");
+        assert_eq!(shade(GREY, 0, 1), GREY);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What colours and shapes mean, in as many lines as it takes.
 
+use std::borrow::Cow;
+
 use crate::font::{LABEL, fit, room};
 use crate::svg::{Anchor, Area, Svg};
 use crate::symbol::Symbol;
@@ -10,9 +12,9 @@ const GAP: f64 = 6.0;
 const BETWEEN: f64 = 14.0;
 
 /// What is shown next to a name.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Sample {
-    Block { fill: &'static str },
+    Block { fill: Cow<'static, str> },
     Line { colour: &'static str, symbol: Symbol },
     Symbol { symbol: Symbol, fill: &'static str, stroke: &'static str },
 }
@@ -34,14 +36,14 @@ pub(crate) fn draw(svg: &mut Svg, entries: &[Entry], x: f64, y: f64, width: f64)
             (left, line) = (x, line + LINE);
         }
         let middle = y + line + LINE / 2.0;
-        sample(svg, entry.sample, left, middle);
+        sample(svg, &entry.sample, left, middle);
         svg.label((left + SAMPLE + GAP, middle), Anchor::Start, &name);
         left += taken + BETWEEN;
     }
     if entries.is_empty() { 0.0 } else { line + LINE }
 }
 
-fn sample(svg: &mut Svg, sample: Sample, left: f64, middle: f64) {
+fn sample(svg: &mut Svg, sample: &Sample, left: f64, middle: f64) {
     let centre = (left + SAMPLE / 2.0, middle);
     match sample {
         Sample::Block { fill } => svg.rect(Area::new(left + 2.0, middle - 6.0, SAMPLE - 4.0, 12.0), fill),

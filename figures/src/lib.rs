@@ -53,7 +53,7 @@ mod timeline;
 mod wiggle;
 
 pub use axis::{AxisRange, ChartAxis, Spacing};
-pub use chart::{BarSeries, GroupedBars, LineChart, Point, Series, StackedBars, StackedRow};
+pub use chart::{BarSeries, GroupedBars, Hue, LineChart, Point, Series, StackedBars, StackedRow};
 pub use density::{Density, Marker, MarkerKind, Scale};
 pub use error::FigureError;
 pub use page::{Section, Table, html_page};

@@ -27,18 +27,21 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// The picture keeps a readable size on a narrow screen, where it is moved sideways; on paper it is made to fit.
+/// Words and pictures have the width of a readable line; a table takes what it needs of the page. The picture keeps a
+/// readable size on a narrow screen, where it is moved sideways; on paper it is made to fit.
 const STYLE: &str = "\
-body{margin:0 auto;max-width:52rem;padding:1rem;color:#222;background:#fff;\
+body{margin:0 auto;max-width:72rem;padding:1rem;color:#222;background:#fff;\
 font:16px/1.5 system-ui,-apple-system,'Segoe UI',Ubuntu,Helvetica,Arial,sans-serif}
 h1{font-size:1.6rem;line-height:1.25}
+h2,p,figure{max-width:52rem}
 h2{font-size:1.2rem;margin-top:2.2rem;border-bottom:1px solid #ddd}
 figure,.table{margin:1rem 0;overflow-x:auto}
 svg{display:block;width:100%;min-width:36rem;height:auto}
 table{border-collapse:collapse;font-size:.9rem}
-th,td{padding:.25rem .7rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
+th,td{padding:.25rem .6rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
 th{border-bottom:2px solid #999}
 .n{text-align:right;font-variant-numeric:tabular-nums}
+@media(max-width:60rem){table{font-size:.75rem}th,td{padding:.2rem .35rem}}
 @media print{body{max-width:none;padding:0;font-size:10pt}figure,tr{break-inside:avoid}h2{break-after:avoid}\
 figure,.table{overflow:visible}svg{min-width:0}}
 ";

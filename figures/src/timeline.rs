@@ -157,7 +157,7 @@ impl Timeline {
     fn legend(&self, runs: &[Vec<Run>]) -> Vec<Entry> {
         let present = |kind: &Kind| runs.iter().flatten().any(|run| run.kind == *kind);
         let kinds = Kind::ALL.into_iter().filter(present).map(|kind| Entry {
-            sample: Sample::Block { fill: kind.colour() },
+            sample: Sample::Block { fill: kind.colour().into() },
             name: kind.name().to_owned(),
         });
         let events = self.events().into_iter().enumerate().map(|(i, what)| Entry {

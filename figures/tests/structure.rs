@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use common::{BAD, density, every_kind, timeline, wiggle};
 use ft_figures::{
-    ChartAxis, Density, GroupedBars, Kind, LineChart, Picture, Row, Scale, Series, Spacing, Span,
-    StackedBars, Timeline,
+    ChartAxis, Density, GroupedBars, Hue, Kind, LineChart, Picture, Row, Scale, Series, Spacing, Span,
+    StackedBars, StackedRow, Timeline,
 };
 use proptest::prelude::*;
 use resvg::usvg::{self, fontdb, roxmltree::Document};
@@ -134,6 +134,25 @@ fn no_text_reaches_over_the_border() {
             assert!(seen > 5, "{kind}: {seen} texts");
         }
     }
+}
+
+/// A reader who has learned a colour in one chart knows it in the next.
+#[test]
+fn a_series_has_one_colour_in_all_charts() {
+    let (first, second) = ("#0072b2", "#d55e00");
+    let series = ["a", "b"].map(|name| Series::new(name, [(1.0, 1.0), (2.0, 3.0)]));
+    let lines = LineChart { series: series.into(), ..LineChart::default() }.draw();
+    assert!(lines.svg().contains(first) && lines.svg().contains(second));
+    let bars = |hue| {
+        let row = StackedRow { label: "row".to_owned(), values: vec![1.0, 2.0], hue };
+        StackedBars { phases: vec!["a".into(), "b".into()], rows: vec![row], ..StackedBars::default() }.draw()
+    };
+    let of_second = bars(Hue::Series(1));
+    assert!(of_second.svg().contains(second) && !of_second.svg().contains(first));
+    let of_nobody = bars(Hue::Grey);
+    assert!(!of_nobody.svg().contains(second) && !of_nobody.svg().contains(first));
+    let of_phases = bars(Hue::Phases);
+    assert!(of_phases.svg().contains(second) && of_phases.svg().contains(first));
 }
 
 #[test]

@@ -122,6 +122,9 @@ pub enum MatrixMarketErrorKind {
     /// The system or the gzip stream failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),
+    /// Not the kind of file that every rank can read, and that ends.
+    #[error("a folder, a pipe or a device, a file is expected")]
+    NoFile,
     /// The first line does not start with `%%MatrixMarket matrix`.
     #[error("banner missing, expected %%MatrixMarket matrix ...")]
     MissingBanner,

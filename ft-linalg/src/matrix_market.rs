@@ -159,10 +159,15 @@ fn read<T>(
     path: &Path,
     parse: impl Fn(File) -> Result<T, MatrixMarketError>,
 ) -> Result<T, MatrixMarketError> {
-    File::open(path)
-        .map_err(|error| MatrixMarketError { path: None, line: 0, kind: error.into() })
+    open(path)
+        .map_err(|kind| MatrixMarketError { path: None, line: 0, kind })
         .and_then(parse)
         .map_err(|error| MatrixMarketError { path: Some(path.to_owned()), ..error })
+}
+
+/// A file, which is known to be one before it is opened: a pipe may have nobody at its other end.
+fn open(path: &Path) -> Result<File, Kind> {
+    if path.metadata()?.is_file() { Ok(File::open(path)?) } else { Err(Kind::NoFile) }
 }
 
 /// Reads a matrix from any source of bytes, plain or gzip.

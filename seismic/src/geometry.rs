@@ -26,8 +26,10 @@ mod spread;
 
 pub use error::GeometryError;
 
-/// Most traces of a survey.
-const TRACES_MAX: u64 = 1 << 26;
+/// Most shots of a survey, each of which is a file.
+const SHOTS_MAX: u32 = 1 << 20;
+/// Most traces of a survey. The places of all of them are in memory, at 16 bytes each.
+const TRACES_MAX: u64 = 1 << 24;
 
 /// All shots of a survey.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,7 +126,7 @@ impl Geometry {
     ///
     /// # Errors
     /// [`GeometryError`] when a setting is no number, does not belong to the kind of survey, puts something outside
-    /// the model, or asks for more than 2^26 traces.
+    /// the model, or asks for more than 2^20 shots or 2^24 traces.
     pub fn survey(&self, model: &Model) -> Result<Survey, GeometryError> {
         self.check()?;
         let line = Line { nx: model.nx, nz: model.nz, spacing: model.spacing };
@@ -141,6 +143,9 @@ impl Geometry {
         }
         if self.channels == Some(0) {
             return Err(GeometryError::None { setting: "channels" });
+        }
+        if self.shots > SHOTS_MAX {
+            return Err(GeometryError::TooManyShots { shots: self.shots });
         }
         let (fixed, towed) = (Kind::FixedSpread, Kind::TowedStreamer);
         for (setting, value, only) in [

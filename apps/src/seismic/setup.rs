@@ -6,6 +6,7 @@ use ft_seismic::synthetic::generate;
 use ft_seismic::{Model, check, gather, ricker};
 
 use super::args::SeismicArgs;
+use crate::text_file::read_text;
 
 /// Shape and spacing of generated models.
 const SHAPE: (usize, usize) = (401, 201);
@@ -74,7 +75,7 @@ fn geometry(args: &SeismicArgs) -> Result<Geometry, String> {
         None => Geometry::default(),
         Some(path) => {
             let place = |error: String| format!("{}: {error}", path.display());
-            let text = std::fs::read_to_string(path).map_err(|error| place(error.to_string()))?;
+            let text = read_text(path).map_err(place)?;
             Geometry::from_toml(&text).map_err(|error| place(error.to_string()))?
         }
     };
@@ -121,7 +122,7 @@ fn steps(args: &SeismicArgs, model: &Model) -> Result<Steps, String> {
         None => ricker(args.freq, dt, count),
         Some(path) => {
             let place = |error: String| format!("{}: {error}", path.display());
-            let text = std::fs::read_to_string(path).map_err(|error| place(error.to_string()))?;
+            let text = read_text(path).map_err(place)?;
             given_wavelet(&text, dt, count).map_err(place)?
         }
     };

@@ -83,11 +83,17 @@ pub struct Disk {
     pub filesystem: String,
 }
 
+impl Disk {
+    /// Whether its files lie in memory.
+    pub(crate) fn is_memory(&self) -> bool {
+        matches!(&*self.filesystem, "tmpfs" | "ramfs")
+    }
+}
+
 impl fmt::Display for Disk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { scheme, folder, filesystem } = self;
-        let no_disk =
-            if matches!(&**filesystem, "tmpfs" | "ramfs") { ", which is memory and no disk" } else { "" };
+        let no_disk = if self.is_memory() { ", which is memory and no disk" } else { "" };
         match scheme == FRESH_DISK {
             true => write!(f, "{scheme}: {filesystem}{no_disk}, in a fresh folder in {}", folder.display()),
             false => write!(f, "{scheme}: {filesystem}{no_disk}"),

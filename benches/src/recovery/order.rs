@@ -29,6 +29,11 @@ pub struct Order {
 /// The scheme that stands for a fresh folder.
 pub const FRESH_DISK: &str = "disk";
 
+/// Whether a scheme keeps its checkpoints in files.
+pub(crate) fn is_disk(scheme: &str) -> bool {
+    scheme == FRESH_DISK || scheme.starts_with("disk:")
+}
+
 /// Milliseconds of work in each step, at least.
 pub(crate) const STEP_MS: u64 = 10;
 /// Steps between two checkpoints.

@@ -8,6 +8,7 @@ use super::order::{EVERY, STEP_MS, STEPS};
 use super::summary::Summary;
 use super::trial::Trial;
 use super::units::NO_BREAK;
+use super::verdict::{Verdict, verdict};
 use super::{csv, page, tables};
 
 /// Mean times between failures from which and to which the model is shown, in seconds, and in how many steps.
@@ -84,7 +85,9 @@ impl Results {
             text.push('\n');
             text += &tables::text(&table);
         }
-        text.extend(self.remarks().iter().map(|remark| format!("\n{remark}\n")));
+        let Verdict { headline, paragraphs, .. } = self.verdict();
+        let said = self.remarks().into_iter().chain([format!("{headline}.")]).chain(paragraphs);
+        text.extend(said.map(|line| format!("\n{line}\n")));
         text.replace(NO_BREAK, " ")
     }
 
@@ -96,6 +99,11 @@ impl Results {
     /// One page with pictures that loads nothing.
     pub fn html(&self) -> String {
         page::page(self)
+    }
+
+    /// Memory against disk.
+    pub(crate) fn verdict(&self) -> Verdict {
+        verdict(&self.states, &self.summaries, self.repeat)
     }
 
     pub(crate) fn job(&self) -> String {

@@ -4,7 +4,7 @@ use ft_checkpoint::interval::Costs;
 use serde::Serialize;
 
 use super::measurement::Measurement;
-use super::order::Kind;
+use super::order::{Kind, is_disk};
 use super::stats::{Spread, median};
 use super::units::{bytes, ms, percent};
 
@@ -14,7 +14,7 @@ pub const UNPROTECTED: &str = "none";
 /// Noise above which times without failures say nothing: interquartile range over median, without protection.
 const TOO_NOISY: f64 = 0.1;
 /// Repetitions below which quartiles say nothing.
-const TOO_FEW: usize = 3;
+pub(crate) const TOO_FEW: usize = 3;
 
 /// What one scheme costs with one size of the state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -40,7 +40,7 @@ pub struct Summary {
 pub struct Protected {
     /// Seconds of one checkpoint.
     pub checkpoint_s: Spread,
-    /// Medians of its parts ([`super::CHECKPOINT_PHASES`]).
+    /// Its parts ([`super::CHECKPOINT_PHASES`]): they fill the median, in the proportion of their own medians.
     pub checkpoint_phases_s: [f64; 4],
     /// Bytes that a rank sends or writes for a checkpoint.
     pub moved_bytes: f64,
@@ -48,7 +48,7 @@ pub struct Protected {
     pub memory_overhead: f64,
     /// Seconds from a kill to the resumption.
     pub recovery_s: Spread,
-    /// Medians of its parts ([`super::RECOVERY_PHASES`]).
+    /// Its parts ([`super::RECOVERY_PHASES`]), likewise.
     pub recovery_phases_s: [f64; 6],
     /// Steps that were done again.
     pub steps_lost: f64,
@@ -97,18 +97,29 @@ fn protected(ranks: usize, plain: &[&Measurement], killed: &[&Measurement]) -> P
     let of_plain = |part: &dyn Fn(&Measurement) -> f64| Spread::of(plain.iter().map(|m| part(m)));
     let of_killed = |part: &dyn Fn(&Measurement) -> f64| Spread::of(killed.iter().map(|m| part(m)));
     let moved = |m: &Measurement| {
-        let bytes = if m.scheme.starts_with("disk") { m.bytes_protected } else { m.bytes_sent };
+        let bytes = if is_disk(&m.scheme) { m.bytes_protected } else { m.bytes_sent };
         bytes as f64 / (m.checkpoints.max(1) * ranks as u64) as f64
     };
+    let checkpoint_s = of_plain(&|m| m.checkpoint_s / m.checkpoints.max(1) as f64);
+    let checkpoint_phases_s = std::array::from_fn(|at| of_plain(&|m| m.checkpoint_phases_s()[at]).median);
+    let recovery_s = of_killed(&Measurement::recovery_s);
+    let recovery_phases_s = std::array::from_fn(|at| of_killed(&|m| m.recovery_phases_s()[at]).median);
     Protected {
-        checkpoint_s: of_plain(&|m| m.checkpoint_s / m.checkpoints.max(1) as f64),
-        checkpoint_phases_s: std::array::from_fn(|at| of_plain(&|m| m.checkpoint_phases_s()[at]).median),
+        checkpoint_s,
+        checkpoint_phases_s: filling(checkpoint_s.median, checkpoint_phases_s),
         moved_bytes: of_plain(&moved).median,
         memory_overhead: of_plain(&|m| m.memory_overhead).median,
-        recovery_s: of_killed(&Measurement::recovery_s),
-        recovery_phases_s: std::array::from_fn(|at| of_killed(&|m| m.recovery_phases_s()[at]).median),
+        recovery_s,
+        recovery_phases_s: filling(recovery_s.median, recovery_phases_s),
         steps_lost: of_killed(&|m| m.steps_lost as f64).median,
     }
+}
+
+/// The parts in their proportion, but with this sum: a whole and its parts are one set of figures then, which medians by
+/// themselves are not.
+fn filling<const N: usize>(whole: f64, parts: [f64; N]) -> [f64; N] {
+    let sum: f64 = parts.iter().sum();
+    if sum > 0.0 { parts.map(|part| part / sum * whole) } else { parts }
 }
 
 /// What cannot be said from these numbers, in plain words.
@@ -177,7 +188,27 @@ mod tests {
         assert_eq!((xor.loop_s.median, xor.times), (3.0, 1.5));
         let protected = xor.protected.as_ref().unwrap();
         assert_eq!(protected.costs(), Costs { checkpoint_s: 0.125, recovery_s: 3.25 });
+        assert_eq!(protected.checkpoint_phases_s, [0.015_625, 0.031_25, 0.0625, 0.015_625]);
         assert_eq!((protected.moved_bytes, protected.steps_lost), (f64::from(1 << 20), 2.0));
+    }
+
+    /// Medians of parts that come from different runs do not add up to the median of the whole.
+    #[test]
+    fn parts_fill_the_whole_however_the_runs_differ() {
+        let killed = measurement("xor", Kind::Kill { victim: 0 });
+        let times = [(0.125, 4.0), (2.0, 1.0), (1.0, 0.5)];
+        let killed: Vec<Measurement> =
+            times.map(|(detect_s, restore_s)| Measurement { detect_s, restore_s, ..killed.clone() }).into();
+        let plain = measurement("xor", Kind::Plain);
+        let plain: Vec<Measurement> = [(1.0, 2.0), (4.0, 0.5), (2.0, 1.0)]
+            .map(|(copy_s, encode_s)| Measurement { copy_s, encode_s, ..plain.clone() })
+            .into();
+        let protected = protected(4, &plain.iter().collect::<Vec<_>>(), &killed.iter().collect::<Vec<_>>());
+        let near = |parts: &[f64], whole: f64| (parts.iter().sum::<f64>() - whole).abs() < 1e-12;
+        assert_eq!(protected.recovery_s.median, 4.0);
+        assert!(near(&protected.recovery_phases_s, 4.0), "{:?}", protected.recovery_phases_s);
+        assert!(near(&protected.checkpoint_phases_s, 0.125), "{:?}", protected.checkpoint_phases_s);
+        assert_eq!(filling(1.0, [0.0; 2]), [0.0; 2]);
     }
 
     #[test]

@@ -138,7 +138,7 @@ fn protected(summaries: &[Summary]) -> impl Iterator<Item = (&Summary, &Protecte
     summaries.iter().filter_map(|summary| Some((summary, summary.protected.as_ref()?)))
 }
 
-fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Table {
+pub(crate) fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Table {
     Table { header: header.iter().map(|&name| name.to_owned()).collect(), rows: rows.collect() }
 }
 

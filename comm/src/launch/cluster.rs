@@ -3,6 +3,8 @@
 //! Two ways of writing are known: names with commas (`--hosts a,b,c:4`) and files with a host a line, as Open MPI
 //! (`name slots=4`) and MPICH (`name:4`) have them. A host that is named again has its slots added.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -61,27 +63,12 @@ impl HostList {
     /// # Errors
     /// It names no host, or a line makes no sense.
     pub fn from_lines(text: &str) -> Result<Self, HostError> {
-        let mut hosts = Self(vec![]);
-        for (at, line) in text.lines().enumerate() {
-            let in_line = |error| HostError::Line { number: at + 1, error: Box::new(error) };
-            let line = line.split('#').next().unwrap_or_default();
-            let mut words = line.split_whitespace();
-            let Some(host) = words.next() else { continue };
-            let mut host = host_of(host).map_err(in_line)?;
-            for word in words {
-                let slots = word.strip_prefix("slots=").ok_or_else(|| HostError::Word(word.to_owned()));
-                host.slots = slots.and_then(slots_of).map_err(in_line)?;
-            }
-            hosts.add(host);
-        }
+        let hosts = text.lines().zip(1..).filter_map(|(line, number)| {
+            let in_line = |error| HostError::Line { number, error: Box::new(error) };
+            host_of_line(line).map_err(in_line).transpose()
+        });
+        let hosts: Self = hosts.collect::<Result<_, _>>()?;
         if hosts.0.is_empty() { Err(HostError::Empty) } else { Ok(hosts) }
-    }
-
-    fn add(&mut self, host: Host) {
-        match self.0.iter_mut().find(|known| known.name == host.name) {
-            Some(known) => known.slots = (known.slots + host.slots).min(SLOTS_MAX),
-            None => self.0.push(host),
-        }
     }
 
     /// All slots.
@@ -90,20 +77,47 @@ impl HostList {
     }
 }
 
+impl FromIterator<Host> for HostList {
+    fn from_iter<I: IntoIterator<Item = Host>>(hosts: I) -> Self {
+        let (mut list, mut places) = (Vec::<Host>::new(), HashMap::new());
+        for host in hosts {
+            match places.entry(host.name.clone()) {
+                Entry::Occupied(place) => {
+                    let known: &mut Host = &mut list[*place.get()];
+                    known.slots = (known.slots + host.slots).min(SLOTS_MAX);
+                }
+                Entry::Vacant(place) => {
+                    place.insert(list.len());
+                    list.push(host);
+                }
+            }
+        }
+        Self(list)
+    }
+}
+
 impl FromStr for HostList {
     type Err = HostError;
 
     /// Reads names with commas in between, each with its slots behind a colon if it has more than one.
     fn from_str(text: &str) -> Result<Self, HostError> {
-        let mut hosts = Self(vec![]);
         if text.trim().is_empty() {
             return Err(HostError::Empty);
         }
-        for host in text.split(',') {
-            hosts.add(host_of(host.trim())?);
-        }
-        Ok(hosts)
+        text.split(',').map(|host| host_of(host.trim())).collect()
     }
+}
+
+/// The host of a line of a file, unless it is blank or a comment.
+fn host_of_line(line: &str) -> Result<Option<Host>, HostError> {
+    let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
+    let Some(host) = words.next() else { return Ok(None) };
+    let mut host = host_of(host)?;
+    for word in words {
+        let slots = word.strip_prefix("slots=").ok_or_else(|| HostError::Word(word.to_owned()))?;
+        host.slots = slots_of(slots)?;
+    }
+    Ok(Some(host))
 }
 
 /// `NAME`, `NAME:SLOTS`, `[IPV6]` or `[IPV6]:SLOTS`.
@@ -150,13 +164,12 @@ impl Cluster {
     /// them, else this host is known by its names and needs none.
     pub fn new(list: &HostList, exec: Option<PathBuf>) -> Self {
         let own = own_names();
-        let mut hosts = HostList(vec![]);
-        for host in &list.0 {
+        let hosts = list.0.iter().map(|host| {
             let here = exec.is_none() && own.iter().any(|name| name.eq_ignore_ascii_case(&host.name));
             let name = if here { HOST_OF_LAUNCHER } else { &host.name };
-            hosts.add(Host { name: name.to_owned(), slots: host.slots });
-        }
-        Self { hosts: hosts.0, exec: exec.unwrap_or_else(|| EXEC.into()) }
+            Host { name: name.to_owned(), slots: host.slots }
+        });
+        Self { hosts: hosts.collect::<HostList>().0, exec: exec.unwrap_or_else(|| EXEC.into()) }
     }
 
     /// The hosts.
@@ -208,6 +221,16 @@ mod tests {
     fn files_of_both_kinds() {
         let text = "# the front end is not used\n\nnode1 slots=4 # Open MPI\nnode2:2\t\n  node3\nnode1\n";
         assert_eq!(pairs(&HostList::from_lines(text).unwrap()), [("node1", 5), ("node2", 2), ("node3", 1)]);
+    }
+
+    /// As many as a file of some MiB can name: each is looked up, not looked for.
+    #[test]
+    fn many_hosts_are_read_at_once() {
+        let text: String = (0..400_000).map(|number| format!("n{}\n", number % 300_000)).collect();
+        let list = HostList::from_lines(&text).unwrap();
+        assert_eq!((list.0.len(), list.slots()), (300_000, 400_000));
+        assert_eq!(pairs(&list)[..2], [("n0", 2), ("n1", 2)]);
+        assert_eq!(Cluster::new(&list, Some("exec".into())).place(2), [0, 0]);
     }
 
     #[test]

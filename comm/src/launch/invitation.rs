@@ -63,6 +63,7 @@ impl Invitation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn what_is_written_is_read() {
@@ -91,6 +92,19 @@ mod tests {
         ] {
             let error = Invitation::from_text(text).unwrap_err();
             assert!(error.starts_with(complaint), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_refused_or_is_written_as_the_same(
+            key in "[0-9a-fA-F]{96}|\\PC{0,96}", peer in "[0-9]{1,11}",
+            launcher in "[0-9]{1,3}(\\.[0-9]{1,3}){3}:[0-9]{1,6}|\\[[0-9a-f:]{2,9}\\]:[0-9]{1,5}|\\PC{0,9}",
+            host in "[!-~]{1,20}|\\PC{0,9}",
+        ) {
+            if let Ok(invitation) = Invitation::from_text(&format!("{VERSION} {key} {peer} {launcher} {host}")) {
+                prop_assert_eq!(Invitation::from_text(&invitation.to_text()), Ok(invitation));
+            }
         }
     }
 }

@@ -77,7 +77,7 @@ impl GroupedBars {
 
     fn legend(&self) -> Vec<Entry> {
         let entry = |(i, bars): (usize, &BarSeries)| Entry {
-            sample: Sample::Block { fill: series(i) },
+            sample: Sample::Block { fill: series(i).into() },
             name: bars.name.clone(),
         };
         self.series.iter().enumerate().map(entry).collect()

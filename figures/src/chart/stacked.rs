@@ -1,8 +1,10 @@
 //! Bars made of parts, one below the other.
 
+use std::borrow::Cow;
+
 use super::short;
 use crate::axis::{Along, Axis, Spacing, usable};
-use crate::colour::{FRAME, series};
+use crate::colour::{FRAME, GREY, series, shade};
 use crate::font::{LABEL, fit, room};
 use crate::frame::{MARGIN, WIDTH, axis_below, bottom_room, grid_across, head, left_room, no_data};
 use crate::legend::{Entry, Sample};
@@ -11,6 +13,8 @@ use crate::svg::{Anchor, Area, Svg};
 
 const ROW: f64 = 34.0;
 const BAR: f64 = 22.0;
+/// Between two parts of a bar that are wide enough to be seen all the same.
+const GAP: f64 = 1.0;
 /// Widest name of a row in px.
 const WIDEST_NAME: f64 = 220.0;
 
@@ -34,6 +38,30 @@ pub struct StackedRow {
     pub label: String,
     /// One value per phase. What is missing, negative or not finite counts as zero.
     pub values: Vec<f64>,
+    /// What its colours say.
+    pub hue: Hue,
+}
+
+/// What the colours of a bar say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hue {
+    /// Which phase a part is: each has a colour of its own.
+    #[default]
+    Phases,
+    /// Whose bar it is: shades of the colour that the series of this number has in other charts.
+    Series(usize),
+    /// That it is nobody's: shades of grey.
+    Grey,
+}
+
+impl Hue {
+    fn colour(self, phase: usize, phases: usize) -> Cow<'static, str> {
+        match self {
+            Self::Phases => series(phase).into(),
+            Self::Series(number) => shade(series(number), phase, phases).into(),
+            Self::Grey => shade(GREY, phase, phases).into(),
+        }
+    }
 }
 
 impl StackedRow {
@@ -83,17 +111,20 @@ impl StackedBars {
         for phase in 0..self.phases.len() {
             sum += row.value(phase);
             let to = place(sum);
-            if to > from {
-                svg.rect(Area { x: from, width: to - from, ..strip }, series(phase));
+            let width = if to - from > 3.0 * GAP { to - from - GAP } else { to - from };
+            if width > 0.0 {
+                svg.rect(Area { x: from, width, ..strip }, &row.hue.colour(phase, self.phases.len()));
             }
             from = to;
         }
         svg.value((from + 6.0, strip.y + BAR / 2.0), Anchor::Start, LABEL, &short(sum));
     }
 
+    /// Where rows differ in their colours, the shades alone tell the phases.
     fn legend(&self) -> Vec<Entry> {
+        let hue = if self.rows.iter().all(|row| row.hue == Hue::Phases) { Hue::Phases } else { Hue::Grey };
         let entry = |(i, name): (usize, &String)| Entry {
-            sample: Sample::Block { fill: series(i) },
+            sample: Sample::Block { fill: hue.colour(i, self.phases.len()) },
             name: name.clone(),
         };
         self.phases.iter().enumerate().map(entry).collect()

@@ -1,7 +1,7 @@
 //! One picture of every kind, of sound data or with bad values among them.
 
 use ft_figures::{
-    AxisRange, BarSeries, ChartAxis, Density, GroupedBars, Kind, LineChart, Mark, Marker, MarkerKind,
+    AxisRange, BarSeries, ChartAxis, Density, GroupedBars, Hue, Kind, LineChart, Mark, Marker, MarkerKind,
     Picture, Point, Row, Scale, Series, Span, StackedBars, StackedRow, Timeline, Wiggle,
 };
 
@@ -56,12 +56,13 @@ fn grouped(text: &str, bad: &[f64]) -> GroupedBars {
 }
 
 fn stacked(text: &str, bad: &[f64]) -> StackedBars {
-    let values = bad.iter().copied().chain([1.0, 2.0, -5.0]).collect();
+    let values: Vec<f64> = bad.iter().copied().chain([1.0, 2.0, -5.0]).collect();
+    let row = |hue| StackedRow { label: text.to_owned(), values: values.clone(), hue };
     StackedBars {
         title: text.to_owned(),
         value_title: text.to_owned(),
         phases: vec![text.to_owned(); 8],
-        rows: vec![StackedRow { label: text.to_owned(), values }; 3],
+        rows: [Hue::Phases, Hue::Series(9), Hue::Grey].map(row).into(),
     }
 }
 

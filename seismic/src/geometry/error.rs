@@ -1,6 +1,6 @@
 //! Why a survey cannot be shot.
 
-use super::TRACES_MAX;
+use super::{SHOTS_MAX, TRACES_MAX};
 
 /// Why settings do not make a survey. Positions and distances are in metres.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -105,6 +105,12 @@ pub enum GeometryError {
         first_m: f64,
         /// Greatest x of a source that fits.
         last_m: f64,
+    },
+    /// More shots than a folder is to have files.
+    #[error("{shots} shots, at most {SHOTS_MAX} are possible")]
+    TooManyShots {
+        /// Number of shots.
+        shots: u32,
     },
     /// More traces than fit into memory together.
     #[error("{shots} shots of {receivers} receivers are {} traces, at most {TRACES_MAX} are possible",

@@ -153,9 +153,12 @@ fn settings_that_contradict_are_refused() {
         "near_offset_m is -20 m, the streamer is behind the source: 0 m or more"
     );
     assert_eq!(
-        error("shots = 4000000000"),
-        "4000000000 shots of 121 receivers are 484000000000 traces, at most 67108864 are possible"
+        error("shots = 1000000"),
+        "1000000 shots of 121 receivers are 121000000 traces, at most 16777216 are possible"
     );
+    // However few receivers there are.
+    let one = "receiver_first_m = 100\nreceiver_last_m = 100\nshots = ";
+    assert_eq!(error(&format!("{one}4000000000")), "4000000000 shots, at most 1048576 are possible");
 }
 
 #[test]
@@ -169,6 +172,21 @@ fn files_that_are_not_settings_are_refused_with_the_line() {
     assert_eq!(error("\n\nshots = -3"), "line 3: invalid value: integer `-3`, expected u32");
     assert!(error("kind = 'spiral'").starts_with("line 1: unknown variant `spiral`"));
     assert!(error("shots = 3\nshots = 4").starts_with("line 2: duplicate key"));
+}
+
+/// Values within values as deep as a file of a MiB can have them.
+#[test]
+fn files_of_nothing_but_depth_are_refused() {
+    for (start, deep, times) in [
+        ("", "a.", 1 << 19),
+        ("[", "a.", 1 << 19),
+        ("x = ", "[", 1 << 20),
+        ("x = ", "{a=", 1 << 18),
+        ("x = {", "a.", 1 << 19),
+    ] {
+        let text = format!("{start}{}", deep.repeat(times));
+        assert!(error(&text).starts_with("line 1: "), "{start}{deep}");
+    }
 }
 
 #[test]

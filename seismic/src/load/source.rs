@@ -22,6 +22,9 @@ pub enum SourceError {
     /// No file has this path.
     #[error("file not found, check the path")]
     Missing,
+    /// Not the kind of file that can be read more than once, and that ends.
+    #[error("a folder, a pipe or a device, a file is expected")]
+    NoFile,
     /// The system failed.
     #[error("{0}")]
     Io(io::Error),
@@ -45,12 +48,16 @@ pub(crate) struct Source {
 
 impl Source {
     pub(crate) fn open(path: &Path) -> Result<Self, SourceError> {
-        let file = File::open(path).map_err(|error| match error.kind() {
+        let wrong = |error: io::Error| match error.kind() {
             io::ErrorKind::NotFound => SourceError::Missing,
             _ => SourceError::Io(error),
-        })?;
-        let metadata = file.metadata().map_err(SourceError::Io)?;
-        Self::new(file, metadata.is_file().then_some(metadata.len()))
+        };
+        // Before it is opened: a pipe may have nobody at its other end.
+        let about = path.metadata().map_err(wrong)?;
+        if !about.is_file() {
+            return Err(SourceError::NoFile);
+        }
+        Self::new(File::open(path).map_err(wrong)?, Some(about.len()))
     }
 
     /// A source of which `length` says how many bytes it has as stored, where that is known.

@@ -175,7 +175,7 @@ fn damaged_gzip_is_told_from_wrong_lengths() {
 fn a_folder_is_not_a_model() {
     let folder = TempDir::new().unwrap();
     let error = read_model(folder.path(), &shaped(2, 2)).unwrap_err();
-    assert!(matches!(error.kind, ModelErrorKind::Source(SourceError::Io(_))), "{error}");
+    assert!(matches!(error.kind, ModelErrorKind::Source(SourceError::NoFile)), "{error}");
 }
 
 #[test]

@@ -107,6 +107,7 @@ fn check_csv(csv: &Csv, all_s: f64) {
 
 /// Tags are closed in the order in which they are opened, and nothing is loaded.
 fn check_page(page: &str) {
+    assert!(page.contains("<h2>Too few repetitions to tell memory from disk</h2>"), "{page}");
     assert!(page.starts_with("<!DOCTYPE html>") && page.matches("<svg").count() >= 5, "{page}");
     for word in ["NaN", "href=", "src=", "url(http", "@import", "<script"] {
         assert!(!page.contains(word), "{word}");

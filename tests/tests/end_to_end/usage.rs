@@ -70,6 +70,44 @@ fn of_the_environment() {
     check(&outcome, &["FTRUN_CONGESTION", "'vegas'", "cubic"]);
 }
 
+/// What is no file, never ends, has nobody at its other end, or is too long for what it should be.
+#[test]
+fn of_a_file_that_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (pipe, binary, long) = (path("pipe"), path("binary"), path("long"));
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+    std::fs::write(&binary, b"node1\n\xff\n").unwrap();
+    std::fs::write(&long, vec![b'#'; (4 << 20) + 1]).unwrap();
+    let here = folder.path().display().to_string();
+    let endless = ["/dev/zero", "/dev/null", &pipe];
+    for option in [
+        "ring --hostfile",
+        "ring --collectives",
+        "seismic --synthetic salt --geometry",
+        "seismic --synthetic salt --wavelet",
+    ] {
+        let refused = |file: &str, why: &str| {
+            check(&Run::ftrun(&format!("-n 2 {option} {file}")).finish().expect(2), &[file, why]);
+        };
+        endless.iter().for_each(|file| refused(file, "a pipe or a device"));
+        refused(&here, "a folder");
+        refused(&binary, "byte 7 is not UTF-8");
+        refused(&long, "more than 4 MiB");
+    }
+    for option in
+        ["cg --matrix", "cg --poisson 2 --rhs", "seismic --shape 9x9 --spacing 1 --model", "picture"]
+    {
+        for file in endless.into_iter().chain([&*here]) {
+            let job = if option == "picture" { "" } else { "-n 2 " };
+            check(
+                &Run::ftrun(&format!("{job}{option} {file}")).finish().expect(2),
+                &[file, "a folder, a pipe or a device"],
+            );
+        }
+    }
+}
+
 fn solve(file: &Path) -> Outcome {
     Run::ftrun("-n 4 cg --matrix").arg(file).finish()
 }
