@@ -21,6 +21,7 @@ mod progress;
 mod rank;
 mod report;
 mod ring;
+mod say;
 mod seismic;
 mod simulator;
 mod size;
@@ -53,7 +54,7 @@ fn as_agent() -> ExitCode {
     match ft_comm::launch::agent() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{error}");
+            say::complain(error);
             ExitCode::FAILURE
         }
     }
@@ -69,7 +70,7 @@ fn as_rank(mut argv: Vec<OsString>) -> ExitCode {
         Ok(Asked::Job(invocation)) => match invocation.program {
             Program::Own { path, args } => {
                 let error = Command::new(&path).args(args).exec();
-                eprintln!("ftrun: cannot run {}: {error}", path.display());
+                say::complain(format_args!("ftrun: cannot run {}: {error}", path.display()));
                 ExitCode::from(2)
             }
             Program::App(_, app) => app.rank(),

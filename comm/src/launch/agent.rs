@@ -57,6 +57,8 @@ struct Agent {
     lease: Detector,
     interval: Duration,
     beat_due: Time,
+    /// What processes print stays in their pipes: nobody reads it.
+    holds: bool,
     /// The launcher has stopped all ranks and will stop itself: its silence is no sign.
     paused: bool,
     over: bool,
@@ -92,6 +94,7 @@ pub fn agent() -> Result<(), String> {
         lease,
         interval: Duration::from_millis(100),
         beat_due: clock.now(),
+        holds: false,
         paused: false,
         over: false,
         invitation,
@@ -126,7 +129,7 @@ impl Agent {
     fn wait(&self) {
         let mut fds = vec![self.link.poll()];
         fds.extend(self.crew.fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        if self.link.waiting() < BACKLOG_MAX {
+        if !self.holds() {
             fds.extend(self.crew.pipes().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         }
         let blocked = self.inputs.values().filter(|input| !input.queue.is_empty());
@@ -168,8 +171,14 @@ impl Agent {
                     input.queue.extend(bytes);
                 }
             }
+            ToAgent::Hold { holds } => self.holds = holds,
             ToAgent::End => self.over = true,
         }
+    }
+
+    /// Whether nobody takes what processes print.
+    fn holds(&self) -> bool {
+        self.holds || self.link.waiting() >= BACKLOG_MAX
     }
 
     fn settle(&mut self, site: Site) {
@@ -209,10 +218,10 @@ impl Agent {
     /// Says what has happened to the processes: what they have printed, then who has died.
     fn report(&mut self) {
         let deaths = self.crew.deaths();
-        if self.link.waiting() < BACKLOG_MAX || !deaths.is_empty() {
-            let link = &mut self.link;
-            self.crew.pump(&mut |peer, error, lines| link.send(&FromAgent::Output { peer, error, lines }));
-        }
+        let (holds, link) = (self.holds(), &mut self.link);
+        self.crew.pump(&deaths, holds, &mut |peer, error, lines| {
+            link.send(&FromAgent::Output { peer, error, lines });
+        });
         for death in deaths {
             self.link.send(&match death {
                 Death::Dying(peer, exit) => FromAgent::Dying { peer, ended: ended(exit) },

@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
 use super::GRACE;
-use super::pipes::{Lines, Pipes};
+use super::pipes::{Lines, Pipes, Turn};
 use super::process::{self, Process, Started};
 use super::vigil::Vigil;
 use crate::binding::{self, Binding, ENV_CORES};
@@ -41,6 +41,14 @@ pub(super) enum Death {
     Dying(PeerId, Exit),
     /// It was waited for.
     Gone(PeerId, Exit),
+}
+
+impl Death {
+    fn peer(self) -> PeerId {
+        match self {
+            Self::Dying(peer, _) | Self::Gone(peer, _) => peer,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -161,8 +169,10 @@ impl Crew {
         self.pipes.fds()
     }
 
-    pub(super) fn pump(&mut self, lines: Lines<'_>) {
-        self.pipes.pump(lines);
+    /// Hands on what was printed, all of it by those that have died; the others keep theirs if that is wanted.
+    pub(super) fn pump(&mut self, deaths: &[Death], others_hold: bool, lines: Lines<'_>) {
+        let has_died = |peer| deaths.iter().any(|death| death.peer() == peer);
+        self.pipes.pump(|peer| if has_died(peer) { Turn::Last } else if others_hold { Turn::None } else { Turn::One }, lines);
     }
 
     /// Hands on what is left of what was printed.

@@ -53,6 +53,8 @@ pub(super) struct Fleet {
     /// Standard input of the spares of this host.
     inputs: HashMap<PeerId, ChildStdin>,
     inflow: Option<Inflow>,
+    /// What processes print stays in their pipes: nobody reads it.
+    holds: bool,
     detector: Detector,
     interval: Duration,
     timeout: Duration,
@@ -208,10 +210,19 @@ impl Fleet {
         self.remotes().for_each(Remote::flush);
     }
 
+    /// Whether what processes print, on any host, is to stay in their pipes.
+    pub(super) fn hold(&mut self, holds: bool) {
+        if std::mem::replace(&mut self.holds, holds) != holds {
+            self.remotes().for_each(|remote| remote.send(ToAgent::Hold { holds }));
+            self.flush();
+        }
+    }
+
     /// What to wait for.
     pub(super) fn fds<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         let readable = |fd: BorrowedFd<'a>| PollFd::from_borrowed_fd(fd, PollFlags::IN);
-        fds.extend(self.crew.fds().chain(self.crew.pipes()).map(readable));
+        fds.extend(self.crew.fds().map(readable));
+        fds.extend(self.crew.pipes().filter(|_| !self.holds).map(readable));
         let inflow = self.inflow.iter().filter(|inflow| inflow.under_way < INPUT_WINDOW);
         fds.extend(inflow.map(|inflow| readable(inflow.pipe.as_fd())));
         for door in &self.doors {

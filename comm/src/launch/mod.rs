@@ -1,8 +1,8 @@
 //! The launcher: starts the ranks of a job, arbitrates its membership, forwards output, input and signals,
 //! and leaves nothing behind.
 //!
-//! Everything happens in one thread around one `poll`; decisions are those of the arbiter
-//! ([`crate::proto::arbiter`]), which this module only carries out. Processes are started on this host or, by
+//! Everything happens in one thread around one `poll`, which waits for nothing else: what is printed is written by others
+//! (`console.rs`). Decisions are those of the arbiter ([`crate::proto::arbiter`]), which this module only carries out. Processes are started on this host or, by
 //! agents, on others; which of both is known behind one door (`fleet.rs`).
 
 use std::collections::HashMap;
@@ -20,6 +20,7 @@ use crate::wire::handshake::JobKey;
 
 mod agent;
 mod cluster;
+mod console;
 mod control;
 mod crew;
 mod fleet;
@@ -37,6 +38,7 @@ mod vigil;
 
 pub use agent::agent;
 pub use cluster::{Cluster, Host, HostError, HostList};
+pub use console::{Console, ConsoleError, Stream};
 use control::Control;
 use crew::Death;
 use fleet::{Fleet, Report};
@@ -54,15 +56,20 @@ const CAUSE: Duration = Duration::from_millis(20);
 /// Exit status of a process that could not be started, as shells have it.
 const NOT_STARTED: i32 = 127;
 
-/// Launches a job and returns when it has ended and no process of it is left.
+/// Launches a job and returns when it has ended and no process of it is left. What ranks print goes to `console`, which may
+/// not have written all of it then ([`Console::finish`]).
 ///
 /// The calling process is the launcher and belongs to the job: it adopts orphans among its descendants, and
 /// every child that it has when the job has ended is killed.
 ///
 /// # Errors
 /// The job could not be launched; no process is left then either.
-pub fn launch(order: Order, observer: &mut dyn FnMut(&Event, Time)) -> Result<Ending, LaunchError> {
-    let mut launcher = Launcher::new(order)?;
+pub fn launch(
+    order: Order,
+    console: &Console,
+    observer: &mut dyn FnMut(&Event, Time),
+) -> Result<Ending, LaunchError> {
+    let mut launcher = Launcher::new(order, console)?;
     let result = launcher.run(observer);
     // Whatever happened, nothing is left behind.
     launcher.fleet.end();
@@ -101,7 +108,7 @@ struct Farewell {
 }
 
 impl Launcher {
-    fn new(order: Order) -> Result<Self, LaunchError> {
+    fn new(order: Order, console: &Console) -> Result<Self, LaunchError> {
         let mut key = JobKey { job: [0; 16], key: [0; 32] };
         let random = getrandom::fill(&mut key.job).and_then(|()| getrandom::fill(&mut key.key));
         random.map_err(|error| std::io::Error::other(error.to_string()))?;
@@ -112,7 +119,7 @@ impl Launcher {
             fleet: Fleet::new(&order, &key, doorman.tcp()?.port(), &reach, clock.now())?,
             arbiter: Arbiter::new(order.config.clone(), clock.now()),
             ledger: Ledger::new(order.config.kills.clone(), order.config.cuts.clone()),
-            output: output::Output::new(order.output_to_stderr, order.tag_output),
+            output: output::Output::new(console.clone(), order.output_to_stderr, order.tag_output),
             stdin: stdin::Forwarder::default(),
             order,
             clock,
@@ -248,6 +255,9 @@ impl Launcher {
         }
         let mut fds: Vec<PollFd<'_>> = Vec::new();
         let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        let relief = self.output.relief();
+        self.fleet.hold(relief.is_some());
+        fds.extend(relief.map(readable));
         fds.extend(self.signals.fds().map(readable));
         fds.extend(self.doorman.fds().map(readable));
         self.fleet.fds(&mut fds);

@@ -7,6 +7,7 @@ use rustix::process::Signal;
 
 use super::crew::{bell, rang};
 
+#[derive(Debug)]
 pub(super) struct Signals {
     end: Vec<(Signal, UnixStream)>,
     stop: UnixStream,

@@ -55,6 +55,7 @@ impl Fleet {
             homes: HashMap::new(),
             inputs: HashMap::new(),
             inflow: None,
+            holds: false,
             detector: Detector::new(config.timeout, now),
             interval: config.interval,
             timeout: config.timeout,
