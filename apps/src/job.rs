@@ -91,6 +91,7 @@ fn try_run(
         program: std::env::current_exe().map_err(failed)?,
         args,
         agent: crate::AS_AGENT,
+        guardian: crate::AS_GUARDIAN,
         config: config(options, specs, &layout, &selection, &cluster),
         cluster,
         output_to_stderr: options.json,

@@ -33,12 +33,18 @@ use crate::cli::{Asked, Program};
 const AS_RANK: &str = "--as-rank";
 /// The argument of the process that starts ranks on another host.
 const AS_AGENT: &str = "--as-agent";
+/// First argument of the process that ends what a killed launcher or agent leaves behind, followed by how it is found.
+const AS_GUARDIAN: &str = "--as-guardian";
 
 fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();
     match &argv[..] {
         [_, flag, ..] if flag == AS_RANK => as_rank(argv),
         [_, flag] if flag == AS_AGENT => as_agent(),
+        [_, flag, mark] if flag == AS_GUARDIAN => {
+            ft_comm::launch::guard(&mark.to_string_lossy());
+            ExitCode::SUCCESS
+        }
         _ => match cli::parse(&argv) {
             Ok(Asked::Job(invocation)) => job::run(&invocation, &argv[1..]),
             Ok(Asked::Bench(bench)) => bench.run(),
@@ -51,7 +57,7 @@ fn main() -> ExitCode {
 
 /// Starts ranks on this host for the launcher on another one.
 fn as_agent() -> ExitCode {
-    match ft_comm::launch::agent() {
+    match ft_comm::launch::agent(AS_GUARDIAN) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say::complain(error);

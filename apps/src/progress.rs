@@ -2,10 +2,10 @@
 
 use std::io::{IsTerminal, Result};
 
+use ft_comm::launch::{Console, Stream};
 use ft_comm::list;
 use ft_comm::proto::arbiter::Event;
 use ft_comm::time::Time;
-use ft_comm::launch::{Console, Stream};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
 use crate::report::count;

@@ -37,6 +37,7 @@ mod error;
 mod group;
 mod layout;
 mod lifeline;
+mod limits;
 mod plain;
 mod rank;
 mod reduction;

@@ -20,6 +20,7 @@ use rustix::process::Signal;
 use super::control::Control;
 use super::crew::{Crew, Death, Task};
 use super::invitation::Invitation;
+use crate::limits;
 use crate::proto::arbiter::Exit;
 use crate::proto::detector::Detector;
 use crate::proto::member::LEASE_TIMEOUTS;
@@ -66,11 +67,11 @@ struct Agent {
 
 /// Makes this process the agent of a launcher, which has started it on another host with
 /// [`Order::agent`](super::Order::agent) and invites it on standard input. Returns when the job is over or the launcher
-/// is gone; nothing that it has started is left then.
+/// is gone; nothing that it has started is left then. `guardian` is as in [`Order`](super::Order).
 ///
 /// # Errors
 /// There is no launcher, or it cannot be reached from here.
-pub fn agent() -> Result<(), String> {
+pub fn agent(guardian: &str) -> Result<(), String> {
     let mut line = String::new();
     let stdin = std::io::stdin().lock();
     stdin.take(INVITATION_MAX).read_line(&mut line).map_err(|error| format!("standard input: {error}"))?;
@@ -88,7 +89,7 @@ pub fn agent() -> Result<(), String> {
     let mut agent = Agent {
         listen,
         link: Control::new(stream),
-        crew: Crew::new().map_err(io)?,
+        crew: Crew::new(guardian).map_err(io)?,
         task: None,
         inputs: HashMap::new(),
         lease,
@@ -151,7 +152,10 @@ impl Agent {
                         let pipe = pipe.filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok());
                         self.inputs.insert(peer, Input { pipe, queue: VecDeque::new(), ends: false });
                     }
-                    Err(error) => self.link.send(&FromAgent::NotStarted { peer, why: error.to_string() }),
+                    Err(error) => {
+                        let why = limits::explain(&error);
+                        self.link.send(&FromAgent::NotStarted { peer, why });
+                    }
                 }
             }
             ToAgent::Bind { peer, share } => self.crew.bind(peer, share),

@@ -50,6 +50,8 @@ pub(super) struct Fleet {
     binding: Binding,
     /// Where processes run.
     homes: HashMap<PeerId, usize>,
+    /// Those that were started since [`Fleet::begun`] was called.
+    begun: Vec<PeerId>,
     /// Standard input of the spares of this host.
     inputs: HashMap<PeerId, ChildStdin>,
     inflow: Option<Inflow>,
@@ -68,6 +70,9 @@ impl Fleet {
             Some(remote) => remote.connected(stream),
             None => return Some(stream),
         }
+        // Now it hears what it is to start.
+        let there = self.homes.iter().filter(|(_, at)| PeerId(u32::MAX - **at as u32) == peer);
+        self.begun.extend(there.map(|(peer, _)| *peer));
         self.detector.heard(peer, now);
         None
     }
@@ -130,7 +135,15 @@ impl Fleet {
             },
         };
         self.homes.insert(peer, at);
+        if !matches!(&self.doors[at], Door::Agent(remote) if !remote.is_connected()) {
+            self.begun.push(peer);
+        }
         Ok(stdin)
+    }
+
+    /// Processes that were started since the last call; on another host not before its agent has come.
+    pub(super) fn begun(&mut self) -> Vec<PeerId> {
+        std::mem::take(&mut self.begun)
     }
 
     /// A generation begins: on this host its members are told at once when one of them dies, and before anybody else is.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
+use crate::limits;
 use crate::proto::arbiter::{Arbiter, Effect, Event, Exit};
 use crate::rank::{PeerId, Rank};
 use crate::time::{Clock, Time};
@@ -24,6 +25,7 @@ mod console;
 mod control;
 mod crew;
 mod fleet;
+mod guardian;
 mod invitation;
 mod ledger;
 mod order;
@@ -42,6 +44,7 @@ pub use console::{Console, ConsoleError, Stream};
 use control::Control;
 use crew::Death;
 use fleet::{Fleet, Report};
+pub use guardian::guard;
 pub use ledger::Failure;
 use ledger::Ledger;
 pub use order::{Ending, LaunchError, Order};
@@ -220,6 +223,9 @@ impl Launcher {
                 }
             }
         }
+        for peer in self.fleet.begun() {
+            self.arbiter.started(self.clock.now(), peer);
+        }
         for control in self.controls.values_mut() {
             control.flush();
         }
@@ -232,7 +238,7 @@ impl Launcher {
         rank.into_iter().for_each(|rank| self.output.seat(peer, rank));
         match self.fleet.start(peer, rank) {
             Ok(stdin) => stdin.into_iter().for_each(|stdin| self.stdin.forward_to(stdin)),
-            Err(error) => return self.not_started(peer, error.to_string()),
+            Err(error) => return self.not_started(peer, limits::explain(&error)),
         }
         Ok(())
     }
@@ -307,10 +313,16 @@ impl Launcher {
 
     fn report(&mut self, report: Report) {
         match report {
-            Report::Said { peer, error, lines } => self.output.print(peer, error, &lines),
+            Report::Said { peer, error, lines } => {
+                if error {
+                    self.arbiter.said(peer, &lines);
+                }
+                self.output.print(peer, error, &lines);
+            }
             Report::Noted { host, lines } => self.output.note(&host, &lines),
             Report::Death(Death::Dying(peer, exit) | Death::Gone(peer, exit)) => {
                 self.last_words(peer);
+                self.name_limits(peer);
                 self.arbiter.exited(self.clock.now(), peer, exit);
             }
             Report::NotStarted { peer, why } => {
@@ -325,6 +337,14 @@ impl Launcher {
                 }
             }
             Report::Refused(error) => self.refused = self.refused.take().or(Some(error)),
+        }
+    }
+
+    /// A process of this host that could not even join may have run short of memory.
+    fn name_limits(&mut self, peer: PeerId) {
+        let limits = limits::of_memory();
+        if !limits.is_empty() && self.order.cluster.hosts().len() == 1 {
+            self.arbiter.said(peer, format!("limits here: {limits}").as_bytes());
         }
     }
 

@@ -15,7 +15,7 @@ const HOSTS: [&str; 3] = ["127.0.0.2", "127.0.0.3", "127.0.0.4"];
 /// Six ranks on three hosts, of which two at a time may be lost.
 const SIX: &str = "-n 6 --scheme rs:4+2 --hosts 127.0.0.2:2,127.0.0.3:2,127.0.0.4:2";
 /// As `ssh` does it: what follows the host is joined with blanks and given to a shell.
-const LIKE_SSH: &str = "export FT_TESTS_HOST=$1; shift; exec sh -c \"exec $*\"";
+pub(crate) const LIKE_SSH: &str = "export FT_TESTS_HOST=$1; shift; exec sh -c \"exec $*\"";
 
 /// A program in `folder` that runs `script` in a shell.
 fn program(folder: &Path, name: &str, script: &str) -> PathBuf {
@@ -26,7 +26,7 @@ fn program(folder: &Path, name: &str, script: &str) -> PathBuf {
 }
 
 /// `ftrun` with these options, and a script in place of `ssh`. The folder has to live as long as the job.
-fn over(script: &str, options: &str) -> (TempDir, Run) {
+pub(crate) fn over(script: &str, options: &str) -> (TempDir, Run) {
     let folder = tempdir().unwrap();
     let exec = program(folder.path(), "exec", script);
     let run = Run::ftrun("--launcher-exec").arg(exec);

@@ -57,7 +57,9 @@ impl Fleet {
 
     fn pump(&mut self, deaths: &[Death], reports: &mut Vec<Report>) {
         let Self { crew, cluster, .. } = self;
-        crew.pump(deaths, self.holds, &mut |peer, error, lines| reports.push(said(cluster, peer, error, lines)));
+        crew.pump(deaths, self.holds, &mut |peer, error, lines| {
+            reports.push(said(cluster, peer, error, lines))
+        });
     }
 
     /// What is left of what was printed here; lines that never ended end here.

@@ -47,12 +47,13 @@ impl Fleet {
         }
         let config = &order.config;
         let mut fleet = Self {
-            crew: Crew::new()?,
+            crew: Crew::new(order.guardian)?,
             cluster: order.cluster.clone(),
             doors: vec![],
             placement: order.cluster.place(config.total),
             binding: order.binding,
             homes: HashMap::new(),
+            begun: vec![],
             inputs: HashMap::new(),
             inflow: None,
             holds: false,
