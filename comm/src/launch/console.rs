@@ -143,6 +143,7 @@ impl Console {
         let interrupted = |signal: &Signal| ConsoleError::Interrupted(signal.as_raw());
         let clock = Clock::start();
         let hurry = self.signals.to_end();
+        let _ = self.signals.to_stop(); // the job was stopped, and has gone on since
         loop {
             let _ = rustix::io::read(&self.moved, &mut [0; 8]);
             if [&self.output, &self.error].into_iter().all(|lane| lane.lock().waiting == 0) {

@@ -65,11 +65,13 @@ pub(super) struct Crew {
     null: File,
 }
 
-/// A stream that becomes readable when the signal comes.
-pub(super) fn bell(signal: i32) -> std::io::Result<UnixStream> {
+/// A stream that becomes readable when one of the signals comes.
+pub(super) fn bell(signals: &[i32]) -> std::io::Result<UnixStream> {
     let (ours, theirs) = UnixStream::pair()?;
     ours.set_nonblocking(true)?;
-    signal_hook::low_level::pipe::register(signal, theirs)?;
+    for signal in signals {
+        signal_hook::low_level::pipe::register(*signal, theirs.try_clone()?)?;
+    }
     Ok(ours)
 }
 
@@ -88,7 +90,7 @@ impl Crew {
             pipes: Pipes::default(),
             vigil: Vigil::new()?,
             guardian: Some(Guardian::start(guardian)?),
-            child: bell(signal_hook::consts::SIGCHLD)?,
+            child: bell(&[signal_hook::consts::SIGCHLD])?,
             null: File::open("/dev/null")?,
         })
     }
