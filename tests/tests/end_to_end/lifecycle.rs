@@ -285,6 +285,16 @@ fn standard_input_goes_to_rank_0() {
     assert!(outcome.stdout.as_bytes() == text, "{} of {} bytes", outcome.stdout.len(), text.len());
 }
 
+/// Input that has ended has ended for whoever takes the rank later, too.
+#[test]
+fn a_replacement_hears_that_standard_input_has_ended() {
+    let script = format!("cat; exec {}", example("resilient").display());
+    let run = Run::ftrun("-n 2 --json --kill 0@step=40 /bin/sh -c").arg(script).stdin(b"once\n".to_vec());
+    let outcome = run.finish().expect(0);
+    assert_eq!(outcome.report().failures().len(), 1, "{outcome}");
+    assert_eq!(outcome.stderr.matches("once").count(), 1, "{outcome}");
+}
+
 #[test]
 fn input_that_nobody_reads_is_no_problem() {
     Run::ftrun("-n 2 /bin/true").stdin(vec![b'x'; 1 << 20]).finish().expect(0);
