@@ -18,7 +18,7 @@ const QUICK: &str = "--heartbeat-interval 20 --heartbeat-timeout 100";
 /// A rank that prints much while it is a member of the job, which ends when standard input does.
 fn talkative() -> String {
     let bytes = LINES * LINE.len();
-    format!("yes 0123456789 | head -c {bytes} & talker=$!; {} && wait $talker", example("waiting").display())
+    format!("yes 0123456789 | head -c {bytes} & talker=$!; {} >&2 && wait $talker", example("waiting").display())
 }
 
 /// The reader pauses for thirty timeouts, three times as long as ranks bear a silent launcher.
