@@ -17,6 +17,15 @@ fn start_all(job: &mut Job) -> Vec<Effect> {
     effects
 }
 
+/// A job of two ranks in generation 0.
+fn running() -> Job {
+    let mut job = Job::new(2);
+    start_all(&mut job);
+    job.join_all();
+    job.take();
+    job
+}
+
 fn lost(effects: &[Effect]) -> Vec<(Rank, &str)> {
     let lost = |effect| match effect {
         &Effect::Record(Event::Lost { rank, ref cause, .. }) => Some((rank, cause.as_str())),
@@ -27,7 +36,7 @@ fn lost(effects: &[Effect]) -> Vec<(Rank, &str)> {
 
 #[test]
 fn a_replacement_that_hangs_before_it_has_connected_is_replaced() {
-    let mut job = Job::running(2);
+    let mut job = running();
     job.dies(1);
     start_all(&mut job);
     job.ready(0, 0, 0);
@@ -46,7 +55,7 @@ fn a_replacement_that_hangs_before_it_has_connected_is_replaced() {
 
 #[test]
 fn one_that_hangs_between_its_connection_and_its_joining_is_replaced() {
-    let mut job = Job::running(2);
+    let mut job = running();
     job.dies(1);
     start_all(&mut job);
     job.ready(0, 0, 0);
