@@ -1,7 +1,6 @@
 //! `ftrun advise`: measures a program with the schemes that fit, and says which one to use and what longer runs are to expect.
 
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -13,6 +12,7 @@ use indicatif::ProgressBar;
 use crate::bench;
 use crate::cli::{at_least_one, positive};
 use crate::progress::{is_watched, style};
+use crate::say::print;
 
 /// The name of the command, and its first words.
 const NAME: &str = "ftrun advise";
@@ -124,7 +124,7 @@ impl Advise {
                 refused = error.is_usage();
                 error.to_string()
             })?;
-            std::io::stdout().write_all(self.shown(&advice).as_bytes()).map_err(|error| error.to_string())
+            print(&self.shown(&advice))
         });
         if refused { ExitCode::from(2) } else { status }
     }

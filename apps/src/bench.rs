@@ -4,7 +4,6 @@ mod collectives;
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
-use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,6 +20,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use self::collectives::CollectivesArgs;
 use crate::cli::at_least_one;
 use crate::progress::{is_watched, style};
+use crate::say::{complain, print};
 use crate::size;
 
 /// The schemes that are compared if none are named, as far as they fit the ranks.
@@ -90,7 +90,7 @@ impl Bench {
             (signal, _) => 128 + signal,
         };
         if let Err(complaint) = outcome {
-            eprintln!("ftrun: {complaint}");
+            complain(format_args!("ftrun: {complaint}"));
         }
         ExitCode::from(u8::try_from(status).unwrap_or(1))
     }
@@ -161,10 +161,6 @@ impl RecoveryArgs {
 
 fn write(file: &Path, text: String) -> Result<(), String> {
     std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
-}
-
-fn print(text: &str) -> Result<(), String> {
-    std::io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
 }
 
 /// Shows on a terminal how far a measurement is.

@@ -6,7 +6,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -24,6 +23,7 @@ use crate::advise::Advise;
 use crate::app::{App, BUNDLED, Bundled};
 use crate::bench::Bench;
 use crate::picture::Picture;
+use crate::say::{complain, print};
 use crate::text_file::read_text;
 
 const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP], rs:K+M or disk:DIR (default: xor; none for one rank)";
@@ -420,12 +420,19 @@ pub(crate) struct Stop {
 impl Stop {
     /// Prints the help to stdout or the complaint to stderr, and gives the status to end with.
     pub(crate) fn print(&self) -> ExitCode {
-        // If nobody listens, the status still tells.
-        let _ = match self.status {
-            0 => writeln!(std::io::stdout(), "{}", self.text),
-            _ => writeln!(std::io::stderr(), "{}", self.text),
-        };
-        ExitCode::from(self.status)
+        match self.status {
+            0 => print(&format!("{}\n", self.text)).map_or_else(
+                |complaint| {
+                    complain(format_args!("ftrun: {complaint}"));
+                    ExitCode::FAILURE
+                },
+                |()| ExitCode::SUCCESS,
+            ),
+            status => {
+                complain(&self.text);
+                ExitCode::from(status)
+            }
+        }
     }
 
     fn usage(complaint: &str, hint: &str) -> Self {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ft_checkpoint::{Layout, LayoutError, Scheme, SchemeError};
 use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
-use ft_comm::launch::{Cluster, LaunchError, Order, launch};
+use ft_comm::launch::{Cluster, Console, ConsoleError, LaunchError, Order, Stream, launch};
 use ft_comm::proto::arbiter::{self, Config, Event, Mtbf};
 use ft_comm::transport::Congestion;
 use ft_comm::{CHECK, COLLECTIVES, HOSTS, TIMELINE, WATCHDOG};
@@ -17,18 +17,29 @@ use ft_comm::{CHECK, COLLECTIVES, HOSTS, TIMELINE, WATCHDOG};
 use crate::cli::{Checkpoints, Invocation, OnFailure, Options, Program};
 use crate::progress::{Display, PROGRESS, is_watched};
 use crate::report::{Ordered, Report};
+use crate::say::complain;
 use crate::text_file::read_text;
 use crate::timeline::Recorder;
 
 /// Runs the job and reports on it.
 pub(crate) fn run(invocation: &Invocation, arguments: &[OsString]) -> ExitCode {
-    match try_run(invocation, arguments) {
-        Ok(status) => ExitCode::from(u8::try_from(status).unwrap_or(1)),
-        Err(Refusal { status, text }) => {
-            eprintln!("ftrun: {text}");
-            ExitCode::from(status)
+    // There is none before the job begins.
+    let mut console = None;
+    let (status, complaint) = match try_run(invocation, arguments, &mut console) {
+        Ok(status) => (status, None),
+        Err(Refusal { status, text }) => (i32::from(status), Some(format!("ftrun: {text}"))),
+    };
+    let status = match console {
+        Some(console) => {
+            complaint.into_iter().for_each(|line| console.say(line));
+            flushed(&console, status)
         }
-    }
+        None => {
+            complaint.into_iter().for_each(complain);
+            status
+        }
+    };
+    ExitCode::from(u8::try_from(status).unwrap_or(1))
 }
 
 struct Refusal {
@@ -45,7 +56,11 @@ fn failed(error: impl ToString) -> Refusal {
     Refusal { status: 1, text: error.to_string() }
 }
 
-fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refusal> {
+fn try_run(
+    invocation: &Invocation,
+    arguments: &[OsString],
+    console: &mut Option<Console>,
+) -> Result<i32, Refusal> {
     let options = &invocation.options.with_hostfile().map_err(usage)?;
     let scheme = scheme(options).map_err(usage)?;
     let cluster = cluster(options).map_err(usage)?;
@@ -77,6 +92,7 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         program: std::env::current_exe().map_err(failed)?,
         args,
         agent: crate::AS_AGENT,
+        guardian: crate::AS_GUARDIAN,
         config: config(options, specs, &layout, &selection, &cluster),
         cluster,
         output_to_stderr: options.json,
@@ -87,13 +103,14 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         binding: options.bind,
         slow: options.slow.clone(),
     };
-    let mut display = Display::new(options.quiet, options.verbose, kills.clone(), cuts.clone());
+    let console = &*console.insert(Console::new().map_err(failed)?);
+    let mut display = Display::new(console, options.quiet, options.verbose, kills.clone(), cuts.clone());
     let mut recorder = Recorder::new(layout.total_ranks());
     let mut observe = |event: &Event, at| {
         display.show(event, at);
         recorder.note(event, at);
     };
-    let ending = launch(order, &mut observe).map_err(|error| match error {
+    let ending = launch(order, console, &mut observe).map_err(|error| match error {
         LaunchError::Host { .. } => usage(error),
         _ => failed(error),
     })?;
@@ -115,12 +132,12 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     };
     let report = Report::new(ordered, &ending, app);
     if options.json {
-        println!("{}", report.json());
+        console.print(Stream::Output, report.json() + "\n");
     } else if let (Some(app), false, false) = (app, options.quiet, ending.outputs.is_empty()) {
-        print!("{}", report.text(app));
+        console.print(Stream::Output, report.text(app));
     }
     if !report.complaint().is_empty() {
-        eprintln!("ftrun: {}", report.complaint());
+        console.say(format_args!("ftrun: {}", report.complaint()));
     }
     if let Some(file) = &options.timeline {
         let title = report.title();
@@ -130,9 +147,23 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         app.finish(report.result()).map_err(failed)?;
     }
     for option in report.unfired_options() {
-        eprintln!("ftrun: {option} never fired");
+        console.say(format_args!("ftrun: {option} never fired"));
     }
     Ok(report.status())
+}
+
+/// Waits for whoever reads what was printed, and gives the status to end with: lost output is a failure, whatever became of the
+/// job.
+fn flushed(console: &Console, status: i32) -> i32 {
+    match console.finish() {
+        Ok(()) => status,
+        Err(error @ ConsoleError::Lost { .. }) => {
+            console.say(format_args!("ftrun: {error}"));
+            let _ = console.finish(); // if nobody listens, the status still tells
+            status.max(1)
+        }
+        Err(ConsoleError::Interrupted(signal)) => 128 + signal,
+    }
 }
 
 /// The hosts of the job.
@@ -165,10 +196,10 @@ fn spread(cluster: &Cluster, scheme: &Scheme, options: &Options) -> Result<Layou
     let fatal = (0..cluster.hosts().len()).filter(is_fatal).map(|host| cluster.hosts()[host].name.as_str());
     let fatal: Vec<&str> = fatal.collect();
     if !fatal.is_empty() && !options.quiet {
-        eprintln!(
+        complain(format_args!(
             "ftrun: {scheme} does not survive the loss of a whole host: {}; too many members of a parity group share it",
             fatal.join(", ")
-        );
+        ));
     }
     Ok(layout)
 }

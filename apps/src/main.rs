@@ -21,6 +21,7 @@ mod progress;
 mod rank;
 mod report;
 mod ring;
+mod say;
 mod seismic;
 mod simulator;
 mod size;
@@ -33,12 +34,18 @@ use crate::cli::{Asked, Program};
 const AS_RANK: &str = "--as-rank";
 /// The argument of the process that starts ranks on another host.
 const AS_AGENT: &str = "--as-agent";
+/// First argument of the process that ends what a killed launcher or agent leaves behind, followed by how it is found.
+const AS_GUARDIAN: &str = "--as-guardian";
 
 fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();
     match &argv[..] {
         [_, flag, ..] if flag == AS_RANK => as_rank(argv),
         [_, flag] if flag == AS_AGENT => as_agent(),
+        [_, flag, mark] if flag == AS_GUARDIAN => {
+            ft_comm::launch::guard(&mark.to_string_lossy());
+            ExitCode::SUCCESS
+        }
         _ => match cli::parse(&argv) {
             Ok(Asked::Job(invocation)) => job::run(&invocation, &argv[1..]),
             Ok(Asked::Bench(bench)) => bench.run(),
@@ -51,10 +58,10 @@ fn main() -> ExitCode {
 
 /// Starts ranks on this host for the launcher on another one.
 fn as_agent() -> ExitCode {
-    match ft_comm::launch::agent() {
+    match ft_comm::launch::agent(AS_GUARDIAN) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{error}");
+            say::complain(error);
             ExitCode::FAILURE
         }
     }
@@ -70,7 +77,7 @@ fn as_rank(mut argv: Vec<OsString>) -> ExitCode {
         Ok(Asked::Job(invocation)) => match invocation.program {
             Program::Own { path, args } => {
                 let error = Command::new(&path).args(args).exec();
-                eprintln!("ftrun: cannot run {}: {error}", path.display());
+                say::complain(format_args!("ftrun: cannot run {}: {error}", path.display()));
                 ExitCode::from(2)
             }
             Program::App(_, app) => app.rank(),

@@ -103,7 +103,6 @@ impl Report {
         // after that says nothing about the answer. After a trial there is none.
         let (status, message) = match ((app.is_some() || ordered.is_trial) && done, ending.code) {
             (true, _) => (i32::from(!complaint.is_empty()), complaint),
-            (false, 0) => (0, String::new()),
             (false, code) => (code, ending.message.clone()),
         };
         let seconds = |span: Option<Duration>| span.map(|span| span.as_secs_f64());

@@ -57,7 +57,7 @@ const COMM_LAYERS: &[&[&str]] = &[
     &["rank", "error", "time", "plain", "layout", "group", "topology", "fault", "planted"],
     &["wire"],
     &["proto", "collective"],
-    &["transport", "reduction", "binding", "lifeline"],
+    &["transport", "reduction", "binding", "lifeline", "limits"],
     &["driver", "service"],
     &["core"],
     &["communicator", "world", "request"],

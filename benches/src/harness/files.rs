@@ -1,5 +1,6 @@
 //! The files that a comparison can be written to.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Options of a command for them.
@@ -17,11 +18,12 @@ impl Files {
     /// Prints `text` and writes the files that were asked for. Should one not be written, the text is there.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// A file cannot be written, or nobody reads the text.
     pub fn give(&self, text: &str, csv: &str, markdown: &str) -> Result<(), String> {
-        print!("{text}");
+        let printed = std::io::stdout().write_all(text.as_bytes());
         self.csv.iter().try_for_each(|file| write(file, csv))?;
-        self.markdown.iter().try_for_each(|file| write(file, markdown))
+        self.markdown.iter().try_for_each(|file| write(file, markdown))?;
+        printed.map_err(|error| format!("standard output: {error}"))
     }
 }
 

@@ -21,14 +21,13 @@ use super::control::Control;
 use super::crew::{Crew, Death, Task};
 use super::invitation::Invitation;
 use super::process::raise_open_files;
+use crate::limits;
 use crate::proto::arbiter::Exit;
 use crate::proto::detector::Detector;
 use crate::proto::member::LEASE_TIMEOUTS;
 use crate::rank::PeerId;
 use crate::time::{Clock, Time};
-use crate::transport::{
-    Address, ENV_HOST, ENV_LISTEN, HOST_OF_LAUNCHER, Target, connect, timespec,
-};
+use crate::transport::{Address, ENV_HOST, ENV_LISTEN, HOST_OF_LAUNCHER, Target, connect, timespec};
 use crate::wire::agent::{Ended, FromAgent, Site, ToAgent};
 use crate::wire::handshake::Opening;
 
@@ -60,6 +59,8 @@ struct Agent {
     lease: Detector,
     interval: Duration,
     beat_due: Time,
+    /// What processes print stays in their pipes: nobody reads it.
+    holds: bool,
     /// The launcher has stopped all ranks and will stop itself: its silence is no sign.
     paused: bool,
     over: bool,
@@ -67,11 +68,11 @@ struct Agent {
 
 /// Makes this process the agent of a launcher, which has started it on another host with
 /// [`Order::agent`](super::Order::agent) and invites it on standard input. Returns when the job is over or the launcher
-/// is gone; nothing that it has started is left then.
+/// is gone; nothing that it has started is left then. `guardian` is as in [`Order`](super::Order).
 ///
 /// # Errors
 /// There is no launcher, or it cannot be reached from here.
-pub fn agent() -> Result<(), String> {
+pub fn agent(guardian: &str) -> Result<(), String> {
     raise_open_files();
     let mut line = String::new();
     let stdin = std::io::stdin().lock();
@@ -91,12 +92,13 @@ pub fn agent() -> Result<(), String> {
     let mut agent = Agent {
         listen,
         link: Control::new(channel),
-        crew: Crew::new().map_err(io)?,
+        crew: Crew::new(guardian).map_err(io)?,
         task: None,
         inputs: HashMap::new(),
         lease,
         interval: Duration::from_millis(100),
         beat_due: clock.now(),
+        holds: false,
         paused: false,
         over: false,
         invitation,
@@ -131,7 +133,7 @@ impl Agent {
     fn wait(&self) {
         let mut fds = vec![self.link.poll()];
         fds.extend(self.crew.fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        if self.link.waiting() < BACKLOG_MAX {
+        if !self.holds() {
             fds.extend(self.crew.pipes().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         }
         let blocked = self.inputs.values().filter(|input| !input.queue.is_empty());
@@ -153,7 +155,10 @@ impl Agent {
                         let pipe = pipe.filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok());
                         self.inputs.insert(peer, Input { pipe, queue: VecDeque::new(), ends: false });
                     }
-                    Err(error) => self.link.send(&FromAgent::NotStarted { peer, why: error.to_string() }),
+                    Err(error) => {
+                        let why = limits::explain(&error);
+                        self.link.send(&FromAgent::NotStarted { peer, why });
+                    }
                 }
             }
             ToAgent::Bind { peer, share } => self.crew.bind(peer, share),
@@ -173,8 +178,14 @@ impl Agent {
                     input.queue.extend(bytes);
                 }
             }
+            ToAgent::Hold { holds } => self.holds = holds,
             ToAgent::End => self.over = true,
         }
+    }
+
+    /// Whether nobody takes what processes print.
+    fn holds(&self) -> bool {
+        self.holds || self.link.waiting() >= BACKLOG_MAX
     }
 
     fn settle(&mut self, site: Site) {
@@ -183,7 +194,9 @@ impl Agent {
             let why = format!("it has no folder {}: {error}", folder.display());
             return self.link.send(&FromAgent::Refused { why });
         }
-        let Ok(launcher) = Address::new(HOST_OF_LAUNCHER, Some(self.invitation.launcher), None) else { return };
+        let Ok(launcher) = Address::new(HOST_OF_LAUNCHER, Some(self.invitation.launcher), None) else {
+            return;
+        };
         let mut environment = site.environment;
         environment.extend([
             (crate::ENV_LAUNCHER.to_owned(), launcher.to_string()),
@@ -215,10 +228,10 @@ impl Agent {
     /// Says what has happened to the processes: what they have printed, then who has died.
     fn report(&mut self) {
         let deaths = self.crew.deaths();
-        if self.link.waiting() < BACKLOG_MAX || !deaths.is_empty() {
-            let link = &mut self.link;
-            self.crew.pump(&mut |peer, error, lines| link.send(&FromAgent::Output { peer, error, lines }));
-        }
+        let (holds, link) = (self.holds(), &mut self.link);
+        self.crew.pump(&deaths, holds, &mut |peer, error, lines| {
+            link.send(&FromAgent::Output { peer, error, lines });
+        });
         for death in deaths {
             self.link.send(&match death {
                 Death::Dying(peer, exit) => FromAgent::Dying { peer, ended: ended(exit) },

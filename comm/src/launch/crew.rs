@@ -14,7 +14,8 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
 use super::GRACE;
-use super::pipes::{Lines, Pipes};
+use super::guardian::{ENV_MARK, Guardian};
+use super::pipes::{Lines, Pipes, Turn};
 use super::process::{self, Process, Started};
 use super::vigil::Vigil;
 use crate::binding::{self, Binding, ENV_CORES};
@@ -47,22 +48,34 @@ pub(super) enum Death {
     Gone(PeerId, Exit),
 }
 
+impl Death {
+    fn peer(self) -> PeerId {
+        match self {
+            Self::Dying(peer, _) | Self::Gone(peer, _) => peer,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Crew {
     processes: HashMap<PeerId, Process>,
     pipes: Pipes,
     vigil: Vigil,
+    /// None when all is over.
+    guardian: Option<Guardian>,
     /// Rung when a child has ended.
     child: UnixStream,
     /// `/dev/null`, opened once: between a death and the resumption no file is opened.
     null: File,
 }
 
-/// A stream that becomes readable when the signal comes.
-pub(super) fn bell(signal: i32) -> std::io::Result<UnixStream> {
+/// A stream that becomes readable when one of the signals comes.
+pub(super) fn bell(signals: &[i32]) -> std::io::Result<UnixStream> {
     let (ours, theirs) = UnixStream::pair()?;
     ours.set_nonblocking(true)?;
-    signal_hook::low_level::pipe::register(signal, theirs)?;
+    for signal in signals {
+        signal_hook::low_level::pipe::register(*signal, theirs.try_clone()?)?;
+    }
     Ok(ours)
 }
 
@@ -72,14 +85,16 @@ pub(super) fn rang(stream: &UnixStream) -> bool {
 }
 
 impl Crew {
-    /// Nobody yet. From now on this process adopts orphans among its descendants.
-    pub(super) fn new() -> std::io::Result<Self> {
+    /// Nobody yet. From now on this process adopts orphans among its descendants, and has a guardian, as which this program is
+    /// started with `guardian` as its first argument.
+    pub(super) fn new(guardian: &str) -> std::io::Result<Self> {
         process::adopt_orphans();
         Ok(Self {
             processes: HashMap::new(),
             pipes: Pipes::default(),
             vigil: Vigil::new()?,
-            child: bell(signal_hook::consts::SIGCHLD)?,
+            guardian: Some(Guardian::start(guardian)?),
+            child: bell(&[signal_hook::consts::SIGCHLD])?,
             null: File::open("/dev/null")?,
         })
     }
@@ -120,7 +135,10 @@ impl Crew {
         environment: &[(String, String)],
         stdin: Stdio,
     ) -> std::io::Result<Option<ChildStdin>> {
-        let Started { process, stdout, stderr, stdin } = process::start(program, args, environment, stdin)?;
+        let mut environment = environment.to_vec();
+        let mark = self.guardian.iter().map(|guardian| (ENV_MARK.to_owned(), guardian.mark().to_owned()));
+        environment.extend(mark);
+        let Started { process, stdout, stderr, stdin } = process::start(program, args, &environment, stdin)?;
         self.processes.insert(peer, process);
         self.pipes.add(peer, stdout, stderr);
         Ok(stdin)
@@ -167,8 +185,21 @@ impl Crew {
         self.pipes.fds()
     }
 
-    pub(super) fn pump(&mut self, lines: Lines<'_>) {
-        self.pipes.pump(lines);
+    /// Hands on what was printed, all of it by those that have died; the others keep theirs if that is wanted.
+    pub(super) fn pump(&mut self, deaths: &[Death], others_hold: bool, lines: Lines<'_>) {
+        let has_died = |peer| deaths.iter().any(|death| death.peer() == peer);
+        self.pipes.pump(
+            |peer| {
+                if has_died(peer) {
+                    Turn::Last
+                } else if others_hold {
+                    Turn::None
+                } else {
+                    Turn::One
+                }
+            },
+            lines,
+        );
     }
 
     /// Hands on what is left of what was printed.
@@ -193,7 +224,8 @@ impl Crew {
     }
 
     /// Waits, not for long, until no descendant of this process is left.
-    pub(super) fn end_orphans(&self) {
+    pub(super) fn end_orphans(&mut self) {
+        self.guardian = None; // it would be one of them
         let clock = Clock::start();
         let until = clock.now().after(GRACE);
         while process::end_orphans() && clock.now() < until {

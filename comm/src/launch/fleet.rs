@@ -50,9 +50,13 @@ pub(super) struct Fleet {
     binding: Binding,
     /// Where processes run.
     homes: HashMap<PeerId, usize>,
+    /// Those that were started since [`Fleet::begun`] was called.
+    begun: Vec<PeerId>,
     /// Standard input of the spares of this host.
     inputs: HashMap<PeerId, ChildStdin>,
     inflow: Option<Inflow>,
+    /// What processes print stays in their pipes: nobody reads it.
+    holds: bool,
     detector: Detector,
     interval: Duration,
     timeout: Duration,
@@ -66,6 +70,9 @@ impl Fleet {
             Some(remote) => remote.connected(channel),
             None => return Some(channel),
         }
+        // Now it hears what it is to start.
+        let there = self.homes.iter().filter(|(_, at)| PeerId(u32::MAX - **at as u32) == peer);
+        self.begun.extend(there.map(|(peer, _)| *peer));
         self.detector.heard(peer, now);
         None
     }
@@ -128,7 +135,15 @@ impl Fleet {
             },
         };
         self.homes.insert(peer, at);
+        if !matches!(&self.doors[at], Door::Agent(remote) if !remote.is_connected()) {
+            self.begun.push(peer);
+        }
         Ok(stdin)
+    }
+
+    /// Processes that were started since the last call; on another host not before its agent has come.
+    pub(super) fn begun(&mut self) -> Vec<PeerId> {
+        std::mem::take(&mut self.begun)
     }
 
     /// A generation begins: on this host its members are told at once when one of them dies, and before anybody else is.
@@ -208,10 +223,19 @@ impl Fleet {
         self.remotes().for_each(Remote::flush);
     }
 
+    /// Whether what processes print, on any host, is to stay in their pipes.
+    pub(super) fn hold(&mut self, holds: bool) {
+        if std::mem::replace(&mut self.holds, holds) != holds {
+            self.remotes().for_each(|remote| remote.send(ToAgent::Hold { holds }));
+            self.flush();
+        }
+    }
+
     /// What to wait for.
     pub(super) fn fds<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         let readable = |fd: BorrowedFd<'a>| PollFd::from_borrowed_fd(fd, PollFlags::IN);
-        fds.extend(self.crew.fds().chain(self.crew.pipes()).map(readable));
+        fds.extend(self.crew.fds().map(readable));
+        fds.extend(self.crew.pipes().filter(|_| !self.holds).map(readable));
         let inflow = self.inflow.iter().filter(|inflow| inflow.under_way < INPUT_WINDOW);
         fds.extend(inflow.map(|inflow| readable(inflow.pipe.as_fd())));
         for door in &self.doors {

@@ -1,8 +1,8 @@
 //! The launcher: starts the ranks of a job, arbitrates its membership, forwards output, input and signals,
 //! and leaves nothing behind.
 //!
-//! Everything happens in one thread around one `poll`; decisions are those of the arbiter
-//! ([`crate::proto::arbiter`]), which this module only carries out. Processes are started on this host or, by
+//! Everything happens in one thread around one `poll`, which waits for nothing else: what is printed is written by others
+//! (`console.rs`). Decisions are those of the arbiter ([`crate::proto::arbiter`]), which this module only carries out. Processes are started on this host or, by
 //! agents, on others; which of both is known behind one door (`fleet.rs`).
 
 use std::collections::HashMap;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
+use crate::limits;
 use crate::proto::arbiter::{Arbiter, Effect, Event, Exit};
 use crate::rank::{PeerId, Rank};
 use crate::time::{Clock, Time};
@@ -20,9 +21,11 @@ use crate::wire::handshake::JobKey;
 
 mod agent;
 mod cluster;
+mod console;
 mod control;
 mod crew;
 mod fleet;
+mod guardian;
 mod invitation;
 mod ledger;
 mod order;
@@ -37,9 +40,11 @@ mod vigil;
 
 pub use agent::agent;
 pub use cluster::{Cluster, Host, HostError, HostList};
+pub use console::{Console, ConsoleError, Stream};
 use control::Control;
 use crew::Death;
 use fleet::{Fleet, Report};
+pub use guardian::guard;
 pub use ledger::Failure;
 use ledger::Ledger;
 pub use order::{Ending, LaunchError, Order};
@@ -54,16 +59,21 @@ const CAUSE: Duration = Duration::from_millis(20);
 /// Exit status of a process that could not be started, as shells have it.
 const NOT_STARTED: i32 = 127;
 
-/// Launches a job and returns when it has ended and no process of it is left.
+/// Launches a job and returns when it has ended and no process of it is left. What ranks print goes to `console`, which may
+/// not have written all of it then ([`Console::finish`]).
 ///
 /// The calling process is the launcher and belongs to the job: it adopts orphans among its descendants, and
 /// every child that it has when the job has ended is killed.
 ///
 /// # Errors
 /// The job could not be launched; no process is left then either.
-pub fn launch(order: Order, observer: &mut dyn FnMut(&Event, Time)) -> Result<Ending, LaunchError> {
+pub fn launch(
+    order: Order,
+    console: &Console,
+    observer: &mut dyn FnMut(&Event, Time),
+) -> Result<Ending, LaunchError> {
     process::raise_open_files();
-    let mut launcher = Launcher::new(order)?;
+    let mut launcher = Launcher::new(order, console)?;
     let result = launcher.run(observer);
     // Whatever happened, nothing is left behind.
     launcher.fleet.end();
@@ -104,7 +114,7 @@ struct Farewell {
 }
 
 impl Launcher {
-    fn new(order: Order) -> Result<Self, LaunchError> {
+    fn new(order: Order, console: &Console) -> Result<Self, LaunchError> {
         let mut key = JobKey { job: [0; 16], key: [0; 32] };
         let random = getrandom::fill(&mut key.job).and_then(|()| getrandom::fill(&mut key.key));
         random.map_err(|error| std::io::Error::other(error.to_string()))?;
@@ -116,7 +126,7 @@ impl Launcher {
             fleet: Fleet::new(&order, &credentials, &doorman, &reach, clock.now())?,
             arbiter: Arbiter::new(order.config.clone(), clock.now()),
             ledger: Ledger::new(order.config.kills.clone(), order.config.cuts.clone()),
-            output: output::Output::new(order.output_to_stderr, order.tag_output),
+            output: output::Output::new(console.clone(), order.output_to_stderr, order.tag_output),
             stdin: stdin::Forwarder::default(),
             order,
             clock,
@@ -218,6 +228,9 @@ impl Launcher {
                 }
             }
         }
+        for peer in self.fleet.begun() {
+            self.arbiter.started(self.clock.now(), peer);
+        }
         for control in self.controls.values_mut() {
             control.flush();
         }
@@ -230,7 +243,7 @@ impl Launcher {
         rank.into_iter().for_each(|rank| self.output.seat(peer, rank));
         match self.fleet.start(peer, rank) {
             Ok(stdin) => stdin.into_iter().for_each(|stdin| self.stdin.forward_to(stdin)),
-            Err(error) => return self.not_started(peer, error.to_string()),
+            Err(error) => return self.not_started(peer, limits::explain(&error)),
         }
         Ok(())
     }
@@ -253,6 +266,9 @@ impl Launcher {
         }
         let mut fds: Vec<PollFd<'_>> = Vec::new();
         let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        let relief = self.output.relief();
+        self.fleet.hold(relief.is_some());
+        fds.extend(relief.map(readable));
         fds.extend(self.signals.fds().map(readable));
         fds.extend(self.doorman.fds().map(readable));
         self.fleet.fds(&mut fds);
@@ -310,10 +326,16 @@ impl Launcher {
 
     fn report(&mut self, report: Report) {
         match report {
-            Report::Said { peer, error, lines } => self.output.print(peer, error, &lines),
+            Report::Said { peer, error, lines } => {
+                if error {
+                    self.arbiter.said(peer, &lines);
+                }
+                self.output.print(peer, error, &lines);
+            }
             Report::Noted { host, lines } => self.output.note(&host, &lines),
             Report::Death(Death::Dying(peer, exit) | Death::Gone(peer, exit)) => {
                 self.last_words(peer);
+                self.name_limits(peer);
                 self.arbiter.exited(self.clock.now(), peer, exit);
             }
             Report::NotStarted { peer, why } => {
@@ -328,6 +350,14 @@ impl Launcher {
                 }
             }
             Report::Refused(error) => self.refused = self.refused.take().or(Some(error)),
+        }
+    }
+
+    /// A process of this host that could not even join may have run short of memory.
+    fn name_limits(&mut self, peer: PeerId) {
+        let limits = limits::of_memory();
+        if !limits.is_empty() && self.order.cluster.hosts().len() == 1 {
+            self.arbiter.said(peer, format!("limits here: {limits}").as_bytes());
         }
     }
 

@@ -8,6 +8,7 @@ use super::cluster::Cluster;
 use super::ledger::Failure;
 use crate::binding::Binding;
 use crate::fault::SlowSpec;
+use crate::limits;
 use crate::proto::arbiter::Config;
 use crate::transport::{Carrier, Waiting};
 
@@ -20,6 +21,8 @@ pub struct Order {
     pub args: Vec<OsString>,
     /// The one argument with which the same program calls [`agent`](super::agent), on other hosts: a plain word.
     pub agent: &'static str,
+    /// The first argument with which it calls [`guard`](super::guard), with the second; likewise.
+    pub guardian: &'static str,
     /// Where the ranks run.
     pub cluster: Cluster,
     /// The job.
@@ -85,6 +88,6 @@ pub enum LaunchError {
         why: String,
     },
     /// The operating system refuses something that the launcher needs.
-    #[error("cannot set up the job: {0}")]
+    #[error("cannot set up the job: {}", limits::explain(.0))]
     System(#[from] std::io::Error),
 }

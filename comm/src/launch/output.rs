@@ -1,15 +1,17 @@
-//! Prints what the ranks have to say.
+//! What the ranks have to say, as people see it.
 //!
 //! Once the job is over, ranks that stumble over its end tend to say the same; a line that was printed to
 //! standard error by one of them is not printed again for another.
 
 use std::collections::{HashMap, HashSet};
-use std::io::Write;
+use std::os::fd::BorrowedFd;
 
+use super::console::{Console, Stream};
 use crate::rank::{PeerId, Rank};
 
 #[derive(Debug)]
 pub(super) struct Output {
+    console: Console,
     /// Processes that are no spares.
     ranks: HashMap<PeerId, Rank>,
     all_to_stderr: bool,
@@ -19,8 +21,8 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn new(all_to_stderr: bool, tagged: bool) -> Self {
-        Self { ranks: HashMap::new(), all_to_stderr, tagged, said: None }
+    pub(super) fn new(console: Console, all_to_stderr: bool, tagged: bool) -> Self {
+        Self { console, ranks: HashMap::new(), all_to_stderr, tagged, said: None }
     }
 
     /// A process has this rank from now on.
@@ -30,6 +32,11 @@ impl Output {
 
     pub(super) fn job_is_over(&mut self) {
         self.said.get_or_insert_with(HashSet::new);
+    }
+
+    /// If nobody reads what is printed: becomes readable when that may have changed.
+    pub(super) fn relief(&self) -> Option<BorrowedFd<'_>> {
+        self.console.relief()
     }
 
     /// Prints whole lines of a process.
@@ -48,20 +55,14 @@ impl Output {
             text.extend_from_slice(label.as_deref().unwrap_or_default().as_bytes());
             text.extend_from_slice(line);
         }
-        // A closed terminal is no reason to end the job.
-        let _ = if error || self.all_to_stderr {
-            std::io::stderr().lock().write_all(&text)
-        } else {
-            let mut stdout = std::io::stdout().lock();
-            stdout.write_all(&text).and_then(|()| stdout.flush())
-        };
+        let stream = if error || self.all_to_stderr { Stream::Error } else { Stream::Output };
+        self.console.print(stream, text);
     }
 
     /// Prints what the command that starts things on `host` has to say.
     pub(super) fn note(&self, host: &str, lines: &[u8]) {
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
-            let text = [b"ftrun: ", host.as_bytes(), b": ", line].concat();
-            let _ = std::io::stderr().lock().write_all(&text);
+            self.console.print(Stream::Error, [b"ftrun: ", host.as_bytes(), b": ", line].concat());
         }
     }
 }

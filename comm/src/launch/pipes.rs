@@ -8,8 +8,27 @@ use crate::rank::PeerId;
 
 /// A line that is longer than this is forwarded in pieces.
 const LINE_BYTES_MAX: usize = 64 << 10;
-/// Pieces of 16 KiB that are read of one process before others have their turn: more than a pipe holds.
-const TURN: usize = 128;
+/// How much is read of a process before others have their turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// Nothing: it stays where it is.
+    None,
+    /// What a pipe usually holds.
+    One,
+    /// More than a pipe holds: the process has died.
+    Last,
+}
+
+impl Turn {
+    /// In pieces of 16 KiB.
+    fn pieces(self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::One => 4,
+            Self::Last => 128,
+        }
+    }
+}
 
 #[derive(Debug)]
 struct Stream {
@@ -38,23 +57,23 @@ impl Pipes {
         self.streams.iter().map(|stream| stream.fd.as_fd())
     }
 
-    /// Hands on what has come.
-    pub(super) fn pump(&mut self, lines: Lines<'_>) {
-        self.streams.retain_mut(|stream| stream.pump(lines));
+    /// Hands on what has come, of each process as much as its turn allows.
+    pub(super) fn pump(&mut self, turn: impl Fn(PeerId) -> Turn, lines: Lines<'_>) {
+        self.streams.retain_mut(|stream| stream.pump(turn(stream.peer), lines));
     }
 
     /// Hands on the rest; lines that never ended end here.
     pub(super) fn finish(&mut self, lines: Lines<'_>) {
-        self.pump(lines);
+        self.pump(|_| Turn::Last, lines);
         self.streams.drain(..).for_each(|mut stream| stream.end(lines));
     }
 }
 
 impl Stream {
     /// False when there will be no more.
-    fn pump(&mut self, lines: Lines<'_>) -> bool {
+    fn pump(&mut self, turn: Turn, lines: Lines<'_>) -> bool {
         let mut buffer = [0; 16 << 10];
-        for _ in 0..TURN {
+        for _ in 0..turn.pieces() {
             let count = match rustix::io::read(&self.fd, &mut buffer).map_err(std::io::Error::from) {
                 Ok(0) => {
                     self.end(lines);

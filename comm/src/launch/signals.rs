@@ -7,6 +7,7 @@ use rustix::process::Signal;
 
 use super::crew::{bell, rang};
 
+#[derive(Debug)]
 pub(super) struct Signals {
     end: Vec<(Signal, UnixStream)>,
     stop: UnixStream,
@@ -14,14 +15,16 @@ pub(super) struct Signals {
 
 impl Signals {
     pub(super) fn new() -> std::io::Result<Self> {
-        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU};
+        // A job in the background that reads the terminal, or writes to one that does not want that, is stopped as a whole.
+        let stop = bell(&[SIGTSTP, SIGTTIN, SIGTTOU])?;
         let end = [(SIGINT, Signal::INT), (SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP)];
         // Under nohup the end of the terminal is no reason to end.
         let end = end
             .into_iter()
             .filter(|(number, _)| *number != SIGHUP || !is_ignored(SIGHUP))
-            .map(|(number, signal)| Ok((signal, bell(number)?)));
-        Ok(Self { end: end.collect::<std::io::Result<_>>()?, stop: bell(SIGTSTP)? })
+            .map(|(number, signal)| Ok((signal, bell(&[number])?)));
+        Ok(Self { end: end.collect::<std::io::Result<_>>()?, stop })
     }
 
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {

@@ -16,6 +16,9 @@
 //! With [`OnFailure::Shrink`] and [`OnFailure::Blank`] nobody replaces the lost: the survivors alone are waited for, and
 //! close up or leave a hole. A job that has not started yet is brought together as with [`OnFailure::Rebuild`].
 //!
+//! A process that was started is waited for until it joins, but not for ever (`arbiter/births.rs`): one that hangs before that is
+//! put to death, which is a failure of its rank.
+//!
 //! *Electorate.* Silence is no proof of death. The survivors may go on only if they are at least half of the
 //! members whose death is not confirmed by the operating system; else the decision waits for confirmations.
 //! A process that was declared lost is killed, and its links belong to an old generation: if it lives behind
@@ -35,20 +38,24 @@ use crate::time::Time;
 use crate::wire::control::{ToArbiter, ToRank, Welcome};
 
 mod agreements;
+mod births;
 mod cuts;
 mod hosts;
 mod job;
 mod losses;
 mod pool;
 mod random;
+mod words;
 
 pub use crate::rank::OnFailure;
 use agreements::Agreements;
+use births::Births;
 use cuts::Cuts;
 pub use job::{Config, Effect, Event, Exit};
 use pool::Pool;
 pub use random::Mtbf;
 use random::RandomKills;
+use words::Words;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -74,6 +81,8 @@ struct Chair {
     failures: u32,
     resumed: Option<u64>,
     output: Option<Vec<u8>>,
+    /// What the process has printed to standard error before it has joined.
+    words: Words,
     /// It is done whatever becomes of the others.
     goes_on: bool,
     /// The process has said goodbye and is about to exit.
@@ -110,6 +119,7 @@ pub struct Arbiter {
     /// Ranks whose links to others broke while these go on: to whom first, and when they are lost for that.
     accused: BTreeMap<Rank, (Rank, Time)>,
     detector: Detector,
+    births: Births,
     beat_due: Time,
     fired: BTreeSet<usize>,
     cuts: Cuts,
@@ -143,6 +153,7 @@ impl Arbiter {
             failures: 0,
             resumed: None,
             output: None,
+            words: Words::default(),
             goes_on: false,
             leaving: false,
             silent: None,
@@ -155,6 +166,7 @@ impl Arbiter {
             effects: chairs.iter().enumerate().map(start).collect(),
             next_peer: u32::try_from(config.total + 1).expect("ranks are few"),
             detector: Detector::new(config.timeout, now),
+            births: Births::new(config.timeout, now),
             random: config.mtbf.clone().map(RandomKills::new),
             pool: Pool::new(config.spares),
             agreements: Agreements::default(),
@@ -226,10 +238,15 @@ impl Arbiter {
         peers.into_iter().for_each(|peer| self.send(peer, message.clone()));
     }
 
+    /// The process that was to be started runs: it is waited for from now on.
+    pub fn started(&mut self, now: Time, peer: PeerId) {
+        self.births.started(peer, now);
+    }
+
     /// A process has opened its control link and proved that it belongs to the job; false if nobody waits for
     /// it (any more).
     pub fn connected(&mut self, now: Time, peer: PeerId) -> bool {
-        let Some(rank) = self.rank_of(peer) else { return self.spare_connected(peer) };
+        let Some(rank) = self.rank_of(peer) else { return self.spare_connected(now, peer) };
         if self.over || self.chairs[rank].phase != Phase::Starting || self.chairs[rank].connected {
             return false;
         }
@@ -237,9 +254,10 @@ impl Arbiter {
         true
     }
 
-    fn spare_connected(&mut self, peer: PeerId) -> bool {
+    fn spare_connected(&mut self, now: Time, peer: PeerId) -> bool {
         let is_spare = !self.over && self.pool.connected(peer);
         if is_spare {
+            self.births.joined(peer, now);
             self.record(self.pool.account(None));
         }
         is_spare
@@ -288,6 +306,7 @@ impl Arbiter {
                 if self.chairs[rank].phase == Phase::Starting {
                     self.chairs[rank].address = address;
                     self.chairs[rank].phase = Phase::Joined;
+                    self.births.joined(peer, now);
                     self.decide(now);
                 }
             }
@@ -458,6 +477,8 @@ impl Arbiter {
         if self.failed.values_mut().filter(expired).map(|loss| loss.confirmed = true).count() > 0 {
             self.decide(now);
         }
+        let (overdue, patience) = self.births.overdue(now);
+        overdue.into_iter().for_each(|peer| self.never_came(now, peer, patience));
         self.judge(now);
         for peer in self.detector.suspects(now) {
             match self.rank_of(peer) {

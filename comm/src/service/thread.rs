@@ -20,6 +20,7 @@ use super::verdicts::Verdicts;
 use super::{Question, Service};
 use crate::fault::{LinkSpecError, SlowSpec};
 use crate::lifeline;
+use crate::limits;
 use crate::proto::member::{Member, News};
 use crate::rank::PeerId;
 use crate::time::Clock;
@@ -138,7 +139,7 @@ impl ServiceThread {
                 held.iter().for_each(|held| plane.shared.alarm.heed(held.flag()));
                 plane.run();
             })
-            .map_err(io)?;
+            .map_err(|error| format!("no thread for the service: {}", limits::explain(&error)))?;
         Ok((Self { shared, outbox, questions, me, clock, cuts, thread: Some(thread) }, transport, address))
     }
 

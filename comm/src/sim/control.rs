@@ -60,6 +60,7 @@ impl Kernel {
     fn order(&mut self, peer: PeerId, rank: Rank, incarnation: u32) {
         assert_eq!(peer.0 as usize, self.processes.len() + 1, "peers are numbered in order");
         self.processes.push(Process::new(rank, incarnation));
+        self.arbiter.started(self.now, peer);
         let micros = self.config.network.start.as_micros() as u64;
         let takes = Duration::from_micros(self.random.random_range(micros / 10..=micros));
         let due = self.now.after(takes);

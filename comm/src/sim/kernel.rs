@@ -381,6 +381,9 @@ impl Kernel {
         let Some(process) = self.process_mut(peer).filter(|process| process.life == Life::Ordered) else {
             return;
         };
+        if process.stopped {
+            return process.deferred.push(Happening::Start(peer));
+        }
         process.life = Life::Running;
         process.member = crate::proto::member::Member::new(now);
         process.up_due = now;

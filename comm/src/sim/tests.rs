@@ -322,6 +322,33 @@ fn failures_from_the_command_line_strike() {
     }
 }
 
+/// Stopped before it has connected, for ever or for a while: at the start of the job and as a replacement.
+#[test]
+fn a_process_that_hangs_before_it_has_joined_is_replaced() {
+    let at_once = Duration::from_micros(1);
+    for seed in 0..40 {
+        let lasts =
+            [None, Some(Duration::from_millis(300)), Some(Duration::from_secs(11))][seed as usize % 3];
+        let blow = Blow::Pause(1, lasts);
+        let explicit = match seed % 2 {
+            0 => vec![Fault { trigger: Trigger::At(at_once), blow }],
+            _ => {
+                let born = Trigger::AfterLoss { losses: 1, delay: at_once };
+                vec![Fault::kill_in_call(1, 0, 10 + seed % 10), Fault { trigger: born, blow }]
+            }
+        };
+        let faults = Faults { explicit, ..Faults::default() };
+        let outcome = run(Config { faults, ..Config::rough(seed, 3) }, count);
+        assert_eq!(outcome.ending, ended(0), "seed {seed}");
+        let results: Vec<_> = (0..3).map(|rank| outcome.result(rank).and_then(|r| r.as_ref().ok())).collect();
+        assert_eq!(results, [Some(&10); 3], "seed {seed}");
+        let late = |event: &ArbiterEvent| matches!(event, ArbiterEvent::Lost { rank: 1, cause, .. } if cause.contains("had not joined"));
+        let times = outcome.events.iter().filter(|(_, Event::Launcher(event))| late(event)).count();
+        let hangs = lasts.is_none_or(|lasts| lasts > Duration::from_secs(10));
+        assert_eq!(times, usize::from(hangs), "seed {seed}");
+    }
+}
+
 #[test]
 fn a_kill_in_every_call_of_a_rank_is_repaired() {
     for call in 1..200 {

@@ -78,7 +78,12 @@ impl Doorman {
     ///
     /// # Errors
     /// The operating system refuses a socket.
-    pub fn listen(credentials: Credentials, me: PeerId, at: &[IpAddr], is_near: bool) -> std::io::Result<Self> {
+    pub fn listen(
+        credentials: Credentials,
+        me: PeerId,
+        at: &[IpAddr],
+        is_near: bool,
+    ) -> std::io::Result<Self> {
         let tcp = at.iter().map(|ip| listener(&SocketAddr::new(*ip, 0).into())).collect::<Result<_, _>>()?;
         let name = || format!("ftrun-{}-{}-{}", hex(&credentials.key.job), me.0, hex(&nonce()[..8]));
         let unix = |name: String| Ok::<_, std::io::Error>((listener(&abstract_socket(&name)?)?, name));
@@ -167,7 +172,8 @@ impl Doorman {
     pub fn serve(&mut self, now: Time) -> Vec<Accepted> {
         let mut proved = Vec::new();
         // Those who wait first: what they have said already counts before others may take their places.
-        for pending in std::mem::take(&mut self.newcomers).into_iter().chain(std::mem::take(&mut self.known)) {
+        for pending in std::mem::take(&mut self.newcomers).into_iter().chain(std::mem::take(&mut self.known))
+        {
             self.advance(now, pending, &mut proved);
         }
         if self.closed_until.is_some_and(|until| now < until) {

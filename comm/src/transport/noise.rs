@@ -76,7 +76,9 @@ impl Client {
         let wish = [&opening.to_bytes()[..], &answer(secret)].concat();
         let mut hello = prefix(key);
         hello.resize(HELLO_BYTES, 0);
-        state.write_message(&wish, &mut hello[PREFIX_BYTES..]).expect("it is the client's turn, and there is room");
+        state
+            .write_message(&wish, &mut hello[PREFIX_BYTES..])
+            .expect("it is the client's turn, and there is room");
         Self { state, hello, secret }
     }
 

@@ -82,6 +82,11 @@ pub enum ToAgent {
     },
     /// The job is over: end everything and exit.
     End,
+    /// Whether what processes print is to stay in their pipes, as nobody reads it.
+    Hold {
+        /// It is.
+        holds: bool,
+    },
 }
 
 /// From an agent to the launcher.
@@ -155,6 +160,7 @@ mod tests {
             ToAgent::Signal { to: None, signal: 9 },
             ToAgent::Input { peer: PeerId(7), bytes: vec![] },
             ToAgent::End,
+            ToAgent::Hold { holds: true },
         ];
         let mut bytes = Vec::new();
         sent.iter().for_each(|message| encode(message, &mut bytes));

@@ -75,7 +75,11 @@ impl Versions {
 
 impl std::fmt::Display for Versions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.first == self.last { write!(f, "{}", self.first) } else { write!(f, "{} to {}", self.first, self.last) }
+        if self.first == self.last {
+            write!(f, "{}", self.first)
+        } else {
+            write!(f, "{} to {}", self.first, self.last)
+        }
     }
 }
 
@@ -381,7 +385,10 @@ mod tests {
         for at in 0..PREFIX_BYTES {
             let mut forged = hello;
             forged[at] ^= 0x40;
-            assert!(key(7).judge(&forged[..at]).is_ok() && key(7).judge(&forged[..=at]).is_err(), "byte {at}");
+            assert!(
+                key(7).judge(&forged[..at]).is_ok() && key(7).judge(&forged[..=at]).is_err(),
+                "byte {at}"
+            );
         }
         assert_eq!(key(7).judge(b"G"), Err(HandshakeError::Stranger));
         assert_eq!(key(7).judge(&[&MAGIC_SEALED[..], &[2]].concat()), Err(HandshakeError::OtherJob));
@@ -401,7 +408,11 @@ mod tests {
         let server = Server::new(&key(7), PeerId(3), client.hello(), [9; 32]).unwrap();
         let server = server.speaking(versions(40, 41));
         let error = client.reply(&server.reply()).unwrap_err();
-        assert!(error.to_string().starts_with("the other side speaks version 40 to 41 of the protocol, this one 3"));
+        assert!(
+            error
+                .to_string()
+                .starts_with("the other side speaks version 40 to 41 of the protocol, this one 3")
+        );
     }
 
     #[test]

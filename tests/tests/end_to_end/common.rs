@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -68,6 +68,7 @@ pub(crate) struct Run {
     command: Command,
     stdin: Vec<u8>,
     stdin_stays_open: bool,
+    stdout_is_held: bool,
     mark: String,
     limit: Duration,
     text: String,
@@ -88,7 +89,8 @@ impl Run {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let (stdin, limit) = (Vec::new(), Duration::from_secs(30));
-        let run = Self { command, stdin, stdin_stays_open: false, mark, limit, text: name };
+        let (stdin_stays_open, stdout_is_held) = (false, false);
+        let run = Self { command, stdin, stdin_stays_open, stdout_is_held, mark, limit, text: name };
         arguments.split_whitespace().fold(run, Self::arg)
     }
 
@@ -113,16 +115,44 @@ impl Run {
         Self { stdin_stays_open: true, ..self }
     }
 
+    /// Nobody reads its standard output before [`Running::read_stdout`].
+    pub(crate) fn held_stdout(self) -> Self {
+        Self { stdout_is_held: true, ..self }
+    }
+
+    /// Its standard output goes there.
+    pub(crate) fn stdout_to(mut self, there: impl Into<Stdio>) -> Self {
+        self.command.stdout(there);
+        self
+    }
+
+    /// Its standard error goes there.
+    pub(crate) fn stderr_to(mut self, there: impl Into<Stdio>) -> Self {
+        self.command.stderr(there);
+        self
+    }
+
     pub(crate) fn limit(self, seconds: u64) -> Self {
         Self { limit: Duration::from_secs(seconds), ..self }
     }
 
     pub(crate) fn start(self) -> Running {
-        let Self { mut command, stdin, stdin_stays_open, mark, limit, text } = self;
+        let Self { mut command, stdin, stdin_stays_open, stdout_is_held, mark, limit, text } = self;
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{text}: {error}"));
         let (sender, news) = channel();
-        read_all(child.stdout.take().unwrap(), sender.clone(), News::Stdout);
-        read_all(child.stderr.take().unwrap(), sender.clone(), News::Stderr);
+        // The end of this one's handles; streams that go elsewhere are at their end.
+        drop(command);
+        let mut closed = 0;
+        let mut held_stdout = None;
+        match child.stdout.take() {
+            Some(stdout) if stdout_is_held => held_stdout = Some((stdout, sender.clone())),
+            Some(stdout) => read_all(stdout, sender.clone(), News::Stdout),
+            None => closed += 1,
+        }
+        match child.stderr.take() {
+            Some(stderr) => read_all(stderr, sender.clone(), News::Stderr),
+            None => closed += 1,
+        }
         let mut input = child.stdin.take().unwrap();
         let mut held = None;
         if stdin_stays_open {
@@ -134,7 +164,8 @@ impl Run {
         let id = Pid::from_child(&child);
         std::thread::spawn(move || sender.send(News::Exit(child.wait().expect("a child can be waited for"))));
         let (stdout, stderr) = (vec![], vec![]);
-        Running { id, news, stdin: held, mark, limit, text, stdout, stderr, status: None, closed: 0 }
+        let stdin = held;
+        Running { id, news, stdin, held_stdout, mark, limit, text, stdout, stderr, status: None, closed }
     }
 
     /// Runs it to its end; no process of it is left.
@@ -167,6 +198,7 @@ pub(crate) struct Running {
     id: Pid,
     news: Receiver<News>,
     stdin: Option<ChildStdin>,
+    held_stdout: Option<(ChildStdout, Sender<News>)>,
     mark: String,
     limit: Duration,
     text: String,
@@ -193,6 +225,12 @@ impl Running {
     /// Nothing more comes on its standard input.
     pub(crate) fn end_stdin(&mut self) {
         self.stdin = None;
+    }
+
+    /// From now on somebody reads its standard output.
+    pub(crate) fn read_stdout(&mut self) {
+        let (stdout, sender) = self.held_stdout.take().expect("it was held");
+        read_all(stdout, sender, News::Stdout);
     }
 
     /// Waits until `part` was printed, on either stream.

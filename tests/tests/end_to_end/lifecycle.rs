@@ -7,7 +7,7 @@ use std::time::Duration;
 use ft_comm::time::{Clock, Time};
 use rustix::process::{Pid, Signal};
 
-use crate::common::{LONG, Outcome, POISSON, Run, Running, built, example, poisson_answer};
+use crate::common::{LONG, Outcome, POISSON, Run, Running, built, ends_within, example, poisson_answer};
 
 /// A job whose ranks are all at work.
 fn at_work(options: &str) -> Running {
@@ -89,6 +89,40 @@ fn ranks_die_with_a_killed_launcher() {
     running.finish_killed().expect(128 + 9);
 }
 
+/// The process that looks after what a killed launcher leaves behind.
+fn guardian(launcher: Pid) -> Pid {
+    let children = std::fs::read_to_string(format!("/proc/{launcher}/task/{launcher}/children")).unwrap();
+    let is_guardian = |pid: &Pid| {
+        std::fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| line.windows(13).any(|w| w == b"--as-guardian"))
+    };
+    let children = children.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
+    children.into_iter().find(is_guardian).expect("a launcher has one")
+}
+
+#[test]
+fn what_ranks_have_started_dies_with_a_killed_launcher() {
+    for child in ["sleep 1000 &", "(sleep 1000 &);", "setsid sleep 1000 &", "setsid -f sleep 1000;"] {
+        let script = format!("{child} echo ready; exec sleep 1000");
+        let mut running = Run::ftrun("-n 2 /bin/sh -c").arg(script).start();
+        running.await_times("ready", 2);
+        let guardian = guardian(running.launcher());
+        running.signal(Signal::KILL);
+        running.finish_killed().expect(128 + 9);
+        assert!(ends_within(guardian, Duration::from_secs(5)), "{child}");
+    }
+}
+
+#[test]
+fn the_guardian_ends_with_the_job() {
+    let mut running = Run::ftrun("-n 1 /bin/sh -c").arg("echo ready; exec cat").open_stdin().start();
+    running.await_text("ready");
+    let guardian = guardian(running.launcher());
+    running.end_stdin();
+    running.finish().expect(0);
+    assert!(ends_within(guardian, Duration::ZERO));
+}
+
 #[test]
 fn children_of_ranks_end_with_an_interrupted_job() {
     let heeds = "sh -c 'echo ready; exec sleep 1000' & wait";
@@ -124,14 +158,60 @@ fn the_status_of_a_program_passes_through() {
     Run::ftrun("-n 3 /bin/sh -c").arg(script).finish().expect(9);
 }
 
-/// After the agreed end a death is no failure to repair, but nobody may take the job for a success.
+/// After the agreed end a death is no failure to repair. Who is killed then has done its work; nobody may take a crash for a
+/// success.
 #[test]
-fn a_rank_that_crashes_after_the_agreed_end_is_named() {
-    let script = format!("{} && kill -9 $$", example("ring").display());
-    let outcome = Run::ftrun("-n 2 --json /bin/sh -c").arg(script).finish();
-    assert_ne!(outcome.status, 0, "{outcome}");
-    let report = outcome.report();
-    assert!(report.message().contains("rank") && report.message().contains("signal 9"), "{outcome}");
+fn a_rank_that_dies_after_the_agreed_end_is_named() {
+    for (signal, number, status) in [("KILL", 9, 0), ("TERM", 15, 0), ("SEGV", 11, 139), ("ABRT", 6, 134)] {
+        let script = format!("{} && kill -{signal} $$", example("ring").display());
+        let outcome = Run::ftrun("-n 2 --json /bin/sh -c").arg(script).finish().expect(status);
+        let message = format!("was killed by signal {number} after all ranks were done");
+        assert!(outcome.report().message().contains(&message), "{outcome}");
+    }
+}
+
+#[test]
+fn a_rank_that_fails_before_it_joins_says_why() {
+    for (end, cause) in [
+        ("exit 4", "rank 0 exited with status 4 before it joined the job: no licence; good bye"),
+        (
+            "kill -9 $$",
+            "failed 4 times in a row without progress in between (last: killed by signal 9: no licence; good bye)",
+        ),
+    ] {
+        let script = format!(
+            "if [ $FTRUN_PEER != 2 ]; then echo no licence >&2; echo >&2; echo good bye >&2; {end}; fi"
+        );
+        let script = format!("{script}; exec {}", example("ring").display());
+        let outcome = Run::ftrun("-n 2 --json /bin/sh -c").arg(script).finish();
+        assert!(outcome.status != 0 && outcome.report().message().contains(cause), "{outcome}");
+    }
+}
+
+/// Whatever is too little says so: the loader, the allocator, or the library, which knows the limit.
+#[test]
+fn too_little_memory_for_a_rank_is_named() {
+    let mut named = 0;
+    for kib in (2500..).step_by(500) {
+        let script = format!("ulimit -v {kib}; exec {}", example("ring").display());
+        let outcome = Run::ftrun("-n 1 --json /bin/sh -c").arg(script).finish();
+        if outcome.status == 0 {
+            break;
+        }
+        let report = outcome.report();
+        let is_named = |part: &&str| report.message().contains(*part);
+        assert!(
+            ["failed to map", "memory allocation", "ulimit"].iter().any(|part| is_named(&part)),
+            "{outcome}"
+        );
+        named += u32::from(report.message().contains(&format!("address space {kib} KiB (ulimit -v)")));
+    }
+    assert!(named > 0, "a thread takes two MiB");
+    // What the ranks have inherited is known to the launcher.
+    let script = "ulimit -v 1000000; exec \"$0\" -n 1 /bin/sh -c 'echo out of memory >&2; exit 9'";
+    let outcome = Run::program(Path::new("/bin/sh"), "-c").arg(script).arg(built().join("ftrun")).finish();
+    let cause = "joined the job: out of memory; limits here: address space 1000000 KiB (ulimit -v)";
+    assert!(outcome.status == 9 && outcome.stderr.contains(cause), "{outcome}");
 }
 
 /// The state of a process, as a letter.
@@ -203,6 +283,16 @@ fn standard_input_goes_to_rank_0() {
     let text: Vec<u8> = (0..100_000).flat_map(|line| format!("{line}\n").into_bytes()).collect();
     let outcome = Run::ftrun("-n 4 /bin/cat").stdin(text.clone()).finish().expect(0);
     assert!(outcome.stdout.as_bytes() == text, "{} of {} bytes", outcome.stdout.len(), text.len());
+}
+
+/// Input that has ended has ended for whoever takes the rank later, too.
+#[test]
+fn a_replacement_hears_that_standard_input_has_ended() {
+    let script = format!("cat; exec {}", example("resilient").display());
+    let run = Run::ftrun("-n 2 --json --kill 0@step=40 /bin/sh -c").arg(script).stdin(b"once\n".to_vec());
+    let outcome = run.finish().expect(0);
+    assert_eq!(outcome.report().failures().len(), 1, "{outcome}");
+    assert_eq!(outcome.stderr.matches("once").count(), 1, "{outcome}");
 }
 
 #[test]

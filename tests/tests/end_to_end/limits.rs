@@ -50,6 +50,14 @@ fn all_ranks_lost_is_beyond_any_scheme() {
 }
 
 #[test]
+fn nobody_is_left_to_close_up() {
+    let run = Run::ftrun(&format!("-n 4 --json --on-failure shrink --kill 0,1,2,3@step=40 {POISSON}"));
+    let outcome = run.limit(SECONDS).finish().expect(3);
+    assert_eq!(outcome.report().0["exit"], "beyond tolerance", "{outcome}");
+    assert!(outcome.report().message().contains("no rank that computes is left"), "{outcome}");
+}
+
+#[test]
 fn a_single_rank_has_nobody_to_hold_its_state() {
     let run = Run::ftrun(&format!("-n 1 --json --kill 0@step=40 {POISSON}"));
     let outcome = run.limit(SECONDS).finish().expect(3);

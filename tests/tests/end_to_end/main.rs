@@ -5,6 +5,7 @@
 
 mod asynchronous;
 mod bench;
+mod births;
 mod builds;
 mod collectives;
 mod common;
@@ -23,6 +24,7 @@ mod messages;
 mod montecarlo;
 mod network;
 mod operations;
+mod output;
 mod partitions;
 mod ragged;
 mod random_kills;

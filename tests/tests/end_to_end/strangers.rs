@@ -3,9 +3,9 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::path::Path;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
+use std::path::Path;
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -134,7 +134,8 @@ fn on_every_socket_hurt_nothing() {
         assert!(outcome.stderr.contains("connections of strangers are refused by a rank"), "{outcome}");
     }
     // Connections of those who were killed are none of strangers.
-    let killed = start("", "--kill 2@step=60 --kill 1,3@step=80 --scheme rs:2+2").1.finish().expect(0).report();
+    let killed =
+        start("", "--kill 2@step=60 --kill 1,3@step=80 --scheme rs:2+2").1.finish().expect(0).report();
     assert_eq!(killed.0["strangers_refused"], 0);
 }
 

@@ -148,10 +148,7 @@ fn check(seed: u64) -> Result<Course, String> {
     match checker::status(&outcome)? {
         (0, _) => {}
         (3, _) if !survives => return Ok(Course::BeyondTolerance),
-        (1, message) if message.contains("no rank that computes is left") && !survives => {
-            return Ok(Course::BeyondTolerance);
-        }
-        (1, message) if message.contains("no rank that computes is left") && degraded => {
+        (3, message) if message.contains("no rank that computes is left") && degraded => {
             return Ok(Course::BeyondTolerance);
         }
         (code, message) => return Err(format!("{most} lost at a time, ended with {code}: {message}")),

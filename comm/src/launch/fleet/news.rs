@@ -34,7 +34,7 @@ impl Fleet {
     pub(in crate::launch) fn serve(&mut self, now: Time) -> Vec<Report> {
         let mut reports = Vec::new();
         let deaths = self.crew.deaths();
-        self.pump(&mut reports); // what a process has said last comes before its end
+        self.pump(&deaths, &mut reports); // what a process has said last comes before its end
         for death in deaths {
             self.died(death, &mut reports);
         }
@@ -55,9 +55,11 @@ impl Fleet {
         reports
     }
 
-    fn pump(&mut self, reports: &mut Vec<Report>) {
+    fn pump(&mut self, deaths: &[Death], reports: &mut Vec<Report>) {
         let Self { crew, cluster, .. } = self;
-        crew.pump(&mut |peer, error, lines| reports.push(said(cluster, peer, error, lines)));
+        crew.pump(deaths, self.holds, &mut |peer, error, lines| {
+            reports.push(said(cluster, peer, error, lines))
+        });
     }
 
     /// What is left of what was printed here; lines that never ended end here.

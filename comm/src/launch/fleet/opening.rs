@@ -50,14 +50,16 @@ impl Fleet {
         }
         let config = &order.config;
         let mut fleet = Self {
-            crew: Crew::new()?,
+            crew: Crew::new(order.guardian)?,
             cluster: order.cluster.clone(),
             doors: vec![],
             placement: order.cluster.place(config.total),
             binding: order.binding,
             homes: HashMap::new(),
+            begun: vec![],
             inputs: HashMap::new(),
             inflow: None,
+            holds: false,
             detector: Detector::new(config.timeout, now),
             interval: config.interval,
             timeout: config.timeout,

@@ -3,13 +3,16 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use super::{Arbiter, Chair, Effect, Event, Exit, Loss, OnFailure, Phase};
+use super::{Arbiter, Chair, Effect, Event, Exit, Loss, OnFailure, Phase, Words};
 use crate::error::list;
 use crate::rank::{PeerId, Rank};
 use crate::time::Time;
 
 /// Why a process counts as lost.
 const LINK_BROKE: &str = "its link to the launcher broke";
+
+/// Exit status of a job that has lost more than it can do without.
+const BEYOND: i32 = 3;
 
 /// So often the link between two living ranks may break without progress in between; then one of them is lost.
 const BREAKS: u32 = 2;
@@ -18,10 +21,12 @@ impl Arbiter {
     /// A process has exited: the operating system's word.
     pub fn exited(&mut self, now: Time, peer: PeerId, exit: Exit) {
         let dying = self.dying.remove(&peer);
+        self.births.forget(peer);
         let cause = match exit {
             Exit::Status(code) => format!("exited with status {code} without goodbye"),
             Exit::Signal(signal) => format!("killed by signal {signal}"),
         };
+        let said = self.last_words(peer);
         let Some(rank) = self.rank_of(peer) else {
             if self.spare_gone(now, peer, &cause) {
                 return;
@@ -36,19 +41,17 @@ impl Arbiter {
         }
         if self.finished {
             self.chairs[rank].phase = Phase::Gone;
-            let code = match exit {
-                Exit::Status(code) => code,
-                Exit::Signal(signal) => 128 + signal,
+            let origin = self.chairs[rank].origin;
+            // A program's own status speaks for itself. Who is killed when all are done has done all; who crashes has not.
+            let (code, text) = match exit {
+                Exit::Status(code) => (code, String::new()),
+                Exit::Signal(signal) => (
+                    if is_crash(signal) { 128 + signal } else { 0 },
+                    format!("rank {origin} was killed by signal {signal} after all ranks were done"),
+                ),
             };
-            if code > self.exit_code {
-                self.exit_code = code;
-                // A program's own status speaks for itself.
-                self.exit_text = match exit {
-                    Exit::Status(_) => String::new(),
-                    Exit::Signal(signal) => {
-                        format!("rank {rank} was killed by signal {signal} after all ranks were done")
-                    }
-                };
+            if code > self.exit_code || self.exit_text.is_empty() && code == self.exit_code {
+                (self.exit_code, self.exit_text) = (code, text);
             }
             return self.end_when_all_are_gone();
         }
@@ -70,14 +73,33 @@ impl Arbiter {
                 self.end_when_all_are_gone();
             }
             Exit::Status(code) if first && !dying => {
-                self.end(code, format!("rank {rank} exited with status {code} before it joined the job"));
+                self.end(
+                    code,
+                    format!("rank {rank} exited with status {code} before it joined the job{said}"),
+                );
             }
-            _ => self.fail(now, rank, cause, true),
+            _ => self.fail(now, rank, cause + &said, true),
         }
+    }
+
+    /// What a process has printed to standard error: before it has joined that says why it cannot.
+    pub fn said(&mut self, peer: PeerId, lines: &[u8]) {
+        let Some(rank) = self.rank_of(peer) else { return };
+        let chair = &mut self.chairs[rank];
+        if chair.phase == Phase::Starting {
+            chair.words.add(lines);
+        }
+    }
+
+    /// The end of a sentence about a process that is gone: why it could not join, in its own words.
+    fn last_words(&mut self, peer: PeerId) -> String {
+        let rank = self.rank_of(peer).filter(|rank| self.chairs[*rank].phase == Phase::Starting);
+        rank.map_or(String::new(), |rank| std::mem::take(&mut self.chairs[rank].words).end_of_sentence())
     }
 
     /// Whether the process that is gone was a spare.
     pub(super) fn spare_gone(&mut self, now: Time, peer: PeerId, cause: &str) -> bool {
+        self.births.forget(peer);
         let was_spare = self.pool.gone(peer, now);
         if was_spare && !self.over {
             self.record(self.pool.account(Some(cause.to_owned())));
@@ -106,6 +128,19 @@ impl Arbiter {
         self.chairs[rank].connected = false;
         if !self.over && !self.finished && !self.chairs[rank].leaving {
             self.fail(now, rank, LINK_BROKE.into(), false);
+        }
+    }
+
+    /// A process has not joined in time: it hangs.
+    pub(super) fn never_came(&mut self, now: Time, peer: PeerId, patience: Duration) {
+        let cause = format!("it had not joined the job {} s after its start", patience.as_secs_f64());
+        match self.rank_of(peer) {
+            Some(rank) if !self.over => self.fail(now, rank, cause, false),
+            Some(_) => {}
+            None => {
+                self.spare_gone(now, peer, &cause);
+                self.effects.push_back(Effect::Kill(peer));
+            }
         }
     }
 
@@ -156,6 +191,7 @@ impl Arbiter {
         let (lost, origin) = (chair.peer, chair.origin);
         let member = matches!(chair.phase, Phase::Member | Phase::Ready(_));
         self.detector.forget(lost);
+        self.births.forget(lost);
         self.noted = (false, false);
         self.random.iter_mut().for_each(|random| random.lost(origin));
         self.watch.iter_mut().for_each(|watch| watch.lost(rank));
@@ -181,8 +217,10 @@ impl Arbiter {
         if self.does_without() {
             self.vacate(rank);
             if self.living().all(|chair| chair.origin >= self.config.compute) {
-                return self
-                    .end(1, format!("no rank that computes is left (the last was rank {origin}: {cause})"));
+                return self.end(
+                    BEYOND,
+                    format!("no rank that computes is left (the last was rank {origin}: {cause})"),
+                );
             }
         } else {
             self.replace(now, rank);
@@ -247,9 +285,11 @@ impl Arbiter {
         let chair = &mut self.chairs[rank];
         (chair.peer, chair.phase) = (peer, Phase::Starting);
         chair.incarnation += 1;
+        chair.words = Words::default();
         (chair.connected, chair.output, chair.leaving) = (false, None, false);
         let incarnation = chair.incarnation;
         if spare.is_some() {
+            self.births.started(peer, now);
             self.effects.push_back(Effect::Seat { peer, rank, incarnation });
             self.welcome(now, rank);
         } else {
@@ -263,4 +303,10 @@ impl Arbiter {
         self.next_peer += 1;
         peer
     }
+}
+
+/// Whether a process gets this signal for something that it does wrong itself: those whose default action dumps its memory
+/// (signal(7)).
+fn is_crash(signal: i32) -> bool {
+    matches!(signal, 3..=8 | 11 | 24 | 25 | 31)
 }

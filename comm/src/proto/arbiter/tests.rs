@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::fault::KillSpec;
 
+mod births;
 mod cuts;
 mod hosts;
 mod links;
@@ -413,6 +414,24 @@ fn finalize_is_agreed() {
     assert_eq!(job.ended(), None);
     job.exits(PeerId(2), Exit::Status(4));
     assert_eq!(job.ended(), Some((4, "")), "a program's own status passes through");
+}
+
+#[test]
+fn who_is_killed_when_all_are_done_has_done_all_but_a_crash_is_none_of_it() {
+    for (signal, status) in [(9, 0), (15, 0), (11, 139), (6, 134)] {
+        let mut job = Job::running(2);
+        (0..2).for_each(|rank| job.done(rank, 0));
+        job.exits(PeerId(1), Exit::Signal(signal));
+        job.exits(PeerId(2), Exit::Status(0));
+        let text = format!("rank 0 was killed by signal {signal} after all ranks were done");
+        assert_eq!(job.ended(), Some((status, text.as_str())));
+    }
+    // A program's own status counts more.
+    let mut job = Job::running(2);
+    (0..2).for_each(|rank| job.done(rank, 0));
+    job.exits(PeerId(1), Exit::Signal(9));
+    job.exits(PeerId(2), Exit::Status(4));
+    assert_eq!(job.ended(), Some((4, "")));
 }
 
 #[test]

@@ -2,8 +2,8 @@ use rustix::event::PollFlags;
 
 use super::*;
 use crate::rank::Seat;
-use crate::wire::handshake::JobKey;
 use crate::transport::{Carrier, Congestion, Doorman, LinkOptions, Waiting, timespec};
+use crate::wire::handshake::JobKey;
 
 const ME: PeerId = PeerId(1);
 const OTHER: PeerId = PeerId(2);

@@ -6,11 +6,11 @@ use std::thread::JoinHandle;
 use proptest::prelude::*;
 use rustix::event::EventfdFlags;
 
+use super::super::accept::NEWCOMERS_MAX;
+use super::super::opening::Client;
 use super::super::options::Carrier;
 use super::super::{Congestion, Doorman, Waiting};
 use super::*;
-use super::super::accept::NEWCOMERS_MAX;
-use super::super::opening::Client;
 use crate::wire::handshake::{HELLO_BYTES, JobKey, PROOF_BYTES, REPLY_BYTES};
 
 const KEY: JobKey = JobKey { job: [1; 16], key: [2; 32] };
@@ -363,7 +363,10 @@ fn silent_strangers_keep_nobody_out() {
                 crowd.pop_front();
             }
             if number % most == 0 {
-                assert!(connect(&way.credentials(), opening, &target, None, &clock).is_ok(), "{way:?}: {number}");
+                assert!(
+                    connect(&way.credentials(), opening, &target, None, &clock).is_ok(),
+                    "{way:?}: {number}"
+                );
             }
         }
         assert!(connect(&way.credentials(), opening, &target, None, &clock).is_ok(), "{way:?}");

@@ -49,7 +49,7 @@ fn a_job_without_any_rank_that_computes_ends() {
     job.join_all();
     job.dies(0);
     job.dies(1);
-    assert_eq!(job.ended().map(|(code, _)| code), Some(1));
+    assert_eq!(job.ended().map(|(code, _)| code), Some(3));
 }
 
 #[test]

@@ -1,0 +1,123 @@
+//! Processes that were started and have not joined the job yet.
+//!
+//! Nothing is heard of them, so silence says nothing; but a process that hangs before it has joined would hold up all the
+//! others for ever. How long a start takes depends on the program, the file system and the machine, and the others have
+//! shown that: a process is overdue after [`MOST`] times the longest that any of the job has taken, or a heartbeat timeout, or
+//! [`LEAST`], whichever is longest. As long as nobody has joined, nobody is waited for: the program may have
+//! nothing to do with the library.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::rank::PeerId;
+use crate::time::Time;
+
+/// See the module.
+const MOST: u32 = 10;
+/// See the module. A start takes milliseconds; this is a slow one.
+const LEAST: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(super) struct Births {
+    /// The heartbeat timeout.
+    timeout: Duration,
+    started: BTreeMap<PeerId, Time>,
+    /// The longest start so far; none if there was none.
+    slowest: Option<Duration>,
+    asked: Time,
+}
+
+impl Births {
+    pub(super) fn new(timeout: Duration, now: Time) -> Self {
+        Self { timeout, started: BTreeMap::new(), slowest: None, asked: now }
+    }
+
+    /// A process runs from now on.
+    pub(super) fn started(&mut self, peer: PeerId, now: Time) {
+        self.started.insert(peer, now);
+    }
+
+    /// It takes part.
+    pub(super) fn joined(&mut self, peer: PeerId, now: Time) {
+        if let Some(started) = self.started.remove(&peer) {
+            self.slowest = self.slowest.max(Some(now.since(started)));
+        }
+    }
+
+    /// It is not waited for any more.
+    pub(super) fn forget(&mut self, peer: PeerId) {
+        self.started.remove(&peer);
+    }
+
+    /// How long a start may take; none as long as that is not to be said.
+    fn patience(&self) -> Option<Duration> {
+        self.slowest.map(|slowest| slowest.max(self.timeout).max(LEAST) * MOST)
+    }
+
+    /// Who should have joined by now, and how long that should have taken at most. Call it often: a watcher that was stopped
+    /// itself for half a heartbeat timeout begins to count afresh.
+    pub(super) fn overdue(&mut self, now: Time) -> (Vec<PeerId>, Duration) {
+        if now.since(self.asked) > self.timeout / 2 {
+            self.started.values_mut().for_each(|started| *started = now);
+        }
+        self.asked = now;
+        let Some(patience) = self.patience() else { return (vec![], Duration::ZERO) };
+        let late = |(peer, started): (&PeerId, &Time)| (now.since(*started) > patience).then_some(*peer);
+        (self.started.iter().filter_map(late).collect(), patience)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who is overdue after `seconds`, asked ten times a second.
+    fn late(births: &mut Births, seconds: std::ops::Range<u64>) -> Vec<PeerId> {
+        let asked = (seconds.start * 10..seconds.end * 10).map(|tenth| Time(tenth * 100_000_000));
+        asked.fold(vec![], |_, now| births.overdue(now).0)
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time(seconds * 1_000_000_000)
+    }
+
+    #[test]
+    fn nobody_is_late_before_anybody_has_come() {
+        let mut births = Births::new(LEAST, at(0));
+        births.started(PeerId(1), at(0));
+        births.started(PeerId(2), at(0));
+        assert_eq!(late(&mut births, 0..1000), []);
+        // What one has taken, the other may take ten times.
+        births.joined(PeerId(1), at(1000));
+        assert_eq!(late(&mut births, 1000..9999), []);
+        assert_eq!(late(&mut births, 9999..10_001), [PeerId(2)]);
+    }
+
+    #[test]
+    fn a_quick_start_makes_nobody_impatient() {
+        for timeout in [LEAST / 10, LEAST, LEAST * 3] {
+            let mut births = Births::new(timeout, at(0));
+            births.started(PeerId(1), at(0));
+            births.started(PeerId(2), at(0));
+            births.started(PeerId(3), at(0));
+            births.joined(PeerId(1), at(0));
+            births.forget(PeerId(3));
+            let limit = (timeout.max(LEAST) * MOST).as_secs();
+            // The watcher asks often enough for any timeout.
+            let asked = |seconds: u64| (0..seconds * 50).map(|step| Time(step * 20_000_000));
+            assert_eq!(asked(limit).fold(vec![], |_, now| births.overdue(now).0), []);
+            assert_eq!(births.overdue(at(limit).after(Duration::from_millis(20))).0, [PeerId(2)]);
+        }
+    }
+
+    #[test]
+    fn a_watcher_that_was_away_counts_afresh() {
+        let mut births = Births::new(LEAST, at(0));
+        births.started(PeerId(1), at(0));
+        births.started(PeerId(2), at(0));
+        births.joined(PeerId(1), at(0));
+        assert_eq!(births.overdue(at(100)).0, []);
+        assert_eq!(late(&mut births, 100..110), []);
+        assert_eq!(late(&mut births, 110..112), [PeerId(2)]);
+    }
+}

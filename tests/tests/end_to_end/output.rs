@@ -1,0 +1,162 @@
+//! Standard output and standard error that nobody reads, that nobody will read, or that are full: the job is none of
+//! their business, and what is lost is said.
+
+use std::fs::{File, OpenOptions};
+use std::io::PipeWriter;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::common::{POISSON, Run, Running, ends_within, example};
+use crate::hosts::{LIKE_SSH, over};
+
+const LINE: &str = "0123456789\n";
+/// Of each rank: together more than all pipes and queues on the way to the reader hold.
+const LINES: usize = 200_000;
+const QUICK: &str = "--heartbeat-interval 20 --heartbeat-timeout 100";
+
+/// A rank that prints much while it is a member of the job, which ends when standard input does.
+fn talkative() -> String {
+    let bytes = LINES * LINE.len();
+    format!(
+        "yes 0123456789 | head -c {bytes} & talker=$!; {} >&2 && wait $talker",
+        example("waiting").display()
+    )
+}
+
+/// The reader pauses for thirty timeouts, three times as long as ranks bear a silent launcher.
+fn check_pause(mut running: Running) {
+    assert!(!ends_within(running.launcher(), Duration::from_secs(3)));
+    running.end_stdin();
+    running.read_stdout();
+    let outcome = running.finish();
+    let (status, lines) = (outcome.status, outcome.stdout.matches(LINE).count());
+    assert!(status == 0 && lines == 2 * LINES, "status {status}, {lines} lines: {}", outcome.stderr);
+    assert!(outcome.stderr.contains("replaced [0, 0]"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_reader_that_pauses_holds_up_nobody() {
+    let run = Run::ftrun(&format!("-n 2 {QUICK} /bin/sh -c")).arg(talkative());
+    check_pause(run.open_stdin().held_stdout().start());
+}
+
+#[test]
+fn a_reader_that_pauses_holds_up_nobody_on_other_hosts() {
+    let (_folder, run) = over(LIKE_SSH, &format!("--hosts 127.0.0.2,127.0.0.3 {QUICK} /bin/sh -c"));
+    check_pause(run.arg(talkative()).open_stdin().held_stdout().start());
+}
+
+/// A rank dies while nobody reads: it is replaced, and what it has printed last is there.
+#[test]
+fn a_rank_is_replaced_while_the_reader_pauses() {
+    let run = Run::ftrun(&format!("-n 2 -v {QUICK} --kill 1@step=12 /bin/sh -c")).arg(talkative());
+    let mut running = run.open_stdin().held_stdout().start();
+    assert!(!ends_within(running.launcher(), Duration::from_secs(2)));
+    running.end_stdin();
+    running.await_text("state restored from memory");
+    running.read_stdout();
+    running.finish().expect(0);
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_a_reader() {
+    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let script = "yes 0123456789 | head -c 300000; echo printed >&2";
+        let mut running = Run::ftrun("-n 1 /bin/sh -c").arg(script).held_stdout().start();
+        running.await_text("printed");
+        while running.processes().len() > 1 {
+            std::thread::yield_now();
+        }
+        assert!(!ends_within(running.launcher(), Duration::from_millis(700)), "it waits for the reader");
+        running.signal(signal);
+        assert!(ends_within(running.launcher(), Duration::from_secs(5)));
+        running.read_stdout();
+        let outcome = running.finish().expect(status);
+        assert!(outcome.stdout.starts_with(LINE));
+    }
+}
+
+/// One signal is enough, although nobody reads what was printed.
+#[test]
+fn a_signal_ends_a_job_whose_reader_pauses() {
+    let run = Run::ftrun("-n 2 /bin/sh -c").arg("echo ready >&2; yes").held_stdout();
+    let mut running = run.start();
+    running.await_times("ready", 2);
+    assert!(!ends_within(running.launcher(), Duration::from_millis(500)));
+    running.signal(Signal::TERM);
+    assert!(ends_within(running.launcher(), Duration::from_secs(10)));
+    running.read_stdout();
+    running.finish().expect(143);
+}
+
+fn nobody() -> PipeWriter {
+    std::io::pipe().unwrap().1
+}
+
+fn full() -> File {
+    OpenOptions::new().write(true).open("/dev/full").unwrap()
+}
+
+#[test]
+fn output_that_is_lost_is_the_error() {
+    for arguments in [
+        format!("-n 2 {POISSON}"),
+        format!("-n 2 --json {POISSON}"),
+        "-n 2 /bin/echo hello".to_owned(),
+        "--help".to_owned(),
+        "picture --help".to_owned(),
+        "cg --help".to_owned(),
+        "--version".to_owned(),
+    ] {
+        for (run, why) in [
+            (Run::ftrun(&arguments).stdout_to(nobody()), "Broken pipe"),
+            (Run::ftrun(&arguments).stdout_to(full()), "No space left on device"),
+        ] {
+            let outcome = run.finish().expect(1);
+            let line = format!("ftrun: what was printed to standard output is not all there: {why}");
+            assert!(outcome.stderr.starts_with(&line) && outcome.stderr.lines().count() == 1, "{outcome}");
+        }
+    }
+}
+
+#[test]
+fn a_job_whose_output_is_lost_runs_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let (picture, file) = (folder.path().join("heat.png"), folder.path().join("done"));
+    let run = Run::ftrun("-n 2 heat --grid 32 --picture").arg(&picture).stdout_to(nobody());
+    run.finish().expect(1);
+    assert!(std::fs::read(picture).unwrap().starts_with(b"\x89PNG"));
+
+    let script = "yes 0123456789 | head -c 3000000; echo done >\"$0\"";
+    Run::ftrun("-n 1 /bin/sh -c").arg(script).arg(&file).stdout_to(full()).finish().expect(1);
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "done\n");
+
+    // A failure of the job itself keeps its status.
+    Run::ftrun("-n 1 /bin/sh -c").arg("echo; exit 7").stdout_to(full()).finish().expect(7);
+}
+
+#[test]
+fn an_end_of_standard_error_is_no_panic() {
+    for arguments in ["-n 2 /nowhere", "-n 2 nothing", "--nothing", "picture /nowhere"] {
+        Run::ftrun(arguments).stderr_to(full()).finish().expect(2);
+    }
+    Run::ftrun("-n 2 /bin/false").stderr_to(nobody()).finish().expect(1);
+    Run::ftrun("-n 1 /bin/sh -c").arg("exit 7").stderr_to(nobody()).finish().expect(7);
+    Run::ftrun("-n 1 /bin/sh -c").arg("echo lost >&2").stderr_to(full()).finish().expect(1);
+    Run::ftrun(&format!("-n 2 -v --kill 1@step=5 {POISSON}")).stderr_to(full()).finish().expect(1);
+}
+
+/// Lines to both streams keep their order where both lead to the same place.
+#[test]
+fn both_streams_keep_their_order_in_one_place() {
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let script = "for i in 1 2 3 4 5 6 7 8 9; do echo out $i; sleep 0.02; echo err $i >&2; sleep 0.02; done";
+    let run =
+        Run::ftrun("-n 1 /bin/sh -c").arg(script).stdout_to(writer.try_clone().unwrap()).stderr_to(writer);
+    run.finish().expect(0);
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut reader, &mut text).unwrap();
+    let due: String = (1..10).map(|i| format!("out {i}\nerr {i}\n")).collect();
+    assert_eq!(text, due);
+}
