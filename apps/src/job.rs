@@ -85,8 +85,9 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         binding: options.bind,
         slow: options.slow.clone(),
     };
-    let mut display = Display::new(options.quiet, options.verbose, kills.clone(), cuts.clone());
-    let mut recorder = Recorder::new(layout.total_ranks());
+    let on_disk = matches!(scheme, Scheme::Disk { .. });
+    let mut display = Display::new(options.quiet, options.verbose, kills.clone(), cuts.clone(), on_disk);
+    let (mut recorder, computing) = (Recorder::new(layout.total_ranks()), layout.ranks());
     let mut observe = |event: &Event, at| {
         display.show(event, at);
         recorder.note(event, at);
@@ -102,27 +103,30 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
             Program::App(bundled, _) => bundled.name.into(),
             Program::Own { path, .. } => path.display().to_string(),
         },
+        on_failure: options.on_failure,
         seed: options.seed,
-        ranks: layout.ranks(),
-        parity_ranks: layout.parity_ranks(),
-        scheme: if layout.groups.is_empty() { scheme } else { layout.scheme_of(0) }.to_string(),
         kills,
         cuts,
         is_trial: options.is_trial(),
         selection: selection.identity().into(),
+        layout,
     };
     let report = Report::new(ordered, &ending, app);
     if options.json {
         println!("{}", report.json());
-    } else if let (Some(app), false, false) = (app, options.quiet, ending.outputs.is_empty()) {
-        print!("{}", report.text(app));
+    } else if !options.quiet {
+        match app.filter(|_| !ending.outputs.is_empty()) {
+            Some(app) => print!("{}", report.text(app)),
+            // Standard output is the program's own.
+            None => report.account().iter().for_each(|line| eprintln!("ftrun: {line}")),
+        }
     }
     if !report.complaint().is_empty() {
         eprintln!("ftrun: {}", report.complaint());
     }
     if let Some(file) = &options.timeline {
         let title = report.title();
-        recorder.save(title, ending.elapsed.as_secs_f64(), layout.ranks(), file).map_err(failed)?;
+        recorder.save(title, ending.elapsed.as_secs_f64(), computing, file).map_err(failed)?;
     }
     if let Some(app) = app {
         app.finish(report.result()).map_err(failed)?;
@@ -226,7 +230,7 @@ fn config(
             cluster.place(layout.total_ranks()).iter().map(ToString::to_string).collect();
         settings.push((HOSTS.into(), hosts.join(",")));
     }
-    if is_watched(options.quiet) {
+    if is_watched(options.quiet) || options.verbose {
         settings.push((PROGRESS.into(), String::new()));
     }
     Config {

@@ -226,6 +226,7 @@ impl fmt::Display for BeyondTolerance {
         match &self.suggestion {
             Some((scheme, 0)) => write!(f, "{scheme} would have survived this"),
             Some((scheme, m)) => write!(f, "{scheme} with {m} parity ranks a group would have survived this"),
+            None if self.lost.len() == 1 => write!(f, "no scheme would have survived 1 loss here"),
             None => write!(f, "no scheme would have survived {} losses here", self.lost.len()),
         }
     }

@@ -266,6 +266,10 @@ fn beyond_tolerance_names_who_where_and_what_would_have_helped() {
         text("none", 3, 0, &[1]),
         "rank 1 is lost, scheme none survives no loss; xor would have survived this"
     );
+    assert_eq!(
+        text("none", 1, 0, &[0]),
+        "rank 0 is lost, scheme none survives no loss; no scheme would have survived 1 loss here"
+    );
 }
 
 #[test]

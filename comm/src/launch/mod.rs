@@ -161,7 +161,7 @@ impl Launcher {
                 unfired: self.arbiter.unfired(),
                 spares_used: self.arbiter.spares_used(),
                 postponed: self.arbiter.postponed(),
-                strangers: self.doorman.refused() + self.refused_by_ranks,
+                strangers: self.doorman.refused_strangers() + self.refused_by_ranks,
                 elapsed: self.clock.now().since(Time(0)),
             });
         }
