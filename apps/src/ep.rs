@@ -52,7 +52,8 @@ impl App for EpArgs {
     }
 
     fn headline(&self, result: &Value) -> String {
-        read(result).map_or(String::new(), |r: EpResult| format!("class {}, {}", r.class, count(r.pairs, "pair")))
+        read(result)
+            .map_or(String::new(), |r: EpResult| format!("class {}, {}", r.class, count(r.pairs, "pair")))
     }
 
     fn lines(&self, result: &Value) -> Vec<String> {

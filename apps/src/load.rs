@@ -76,7 +76,8 @@ impl App for LoadArgs {
     }
 
     fn headline(&self, result: &Value) -> String {
-        let about = |r: LoadResult| format!("{:.1} MiB a rank, {}", mib(r.state_bytes), count(r.steps, "step"));
+        let about =
+            |r: LoadResult| format!("{:.1} MiB a rank, {}", mib(r.state_bytes), count(r.steps, "step"));
         read(result).map_or(String::new(), about)
     }
 

@@ -56,7 +56,10 @@ impl App for PiArgs {
             return vec![];
         };
         vec![
-            format!("pi = {pi:.8} +- {standard_error:.8}, {deviation:.2} standard errors off, {}", count(hits, "hit")),
+            format!(
+                "pi = {pi:.8} +- {standard_error:.8}, {deviation:.2} standard errors off, {}",
+                count(hits, "hit")
+            ),
             format!("{:.1} million samples a second", samples_per_second * 1e-6),
         ]
     }

@@ -112,7 +112,8 @@ impl Report {
             app: ordered.app,
             ranks: layout.ranks(),
             parity_ranks: layout.parity_ranks(),
-            scheme: if layout.groups.is_empty() { layout.scheme().clone() } else { layout.scheme_of(0) }.to_string(),
+            scheme: if layout.groups.is_empty() { layout.scheme().clone() } else { layout.scheme_of(0) }
+                .to_string(),
             scheme_asked: layout.scheme().to_string(),
             groups: layout.shape(),
             closes: ordered.on_failure == OnFailure::Shrink,

@@ -79,11 +79,7 @@ impl Placement {
 
 /// The layout of `ranks` ranks that compute, for as much of `scheme` as they can have: K is lowered first, then M; copies
 /// are lowered too, and a rank that is alone has none.
-pub(crate) fn reduced(
-    scheme: &Scheme,
-    ranks: usize,
-    hosts: Option<&[usize]>,
-) -> Result<Layout, LayoutError> {
+pub(crate) fn reduced(scheme: &Scheme, ranks: usize, hosts: Option<&[usize]>) -> Result<Layout, LayoutError> {
     let mut candidates = vec![scheme.clone()];
     match *scheme {
         Scheme::Xor { group: Some(_) } => candidates.push(Scheme::Xor { group: Some(ranks) }),

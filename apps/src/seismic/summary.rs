@@ -228,7 +228,11 @@ mod tests {
         one.steps_repeated = 0;
         one.predict(&[], 2.5);
         let text = |summary: &Summary| summary.lines().join("\n");
-        assert!(text(&one).contains("0 of 1 shot ran once and in one piece, 0 time steps done again"), "{}", text(&one));
+        assert!(
+            text(&one).contains("0 of 1 shot ran once and in one piece, 0 time steps done again"),
+            "{}",
+            text(&one)
+        );
         assert!(text(&one).contains("predicted 2.00 s as it was, took 2.50 s"), "{}", text(&one));
         one.predict(&[failure(&[2])], 14.0);
         assert!(text(&one).contains(" s if nothing lost were replaced, "), "{}", text(&one));
