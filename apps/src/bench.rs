@@ -20,6 +20,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use self::collectives::CollectivesArgs;
 use crate::cli::at_least_one;
+use crate::console;
 use crate::progress::{is_watched, style};
 use crate::size;
 
@@ -90,7 +91,7 @@ impl Bench {
             (signal, _) => 128 + signal,
         };
         if let Err(complaint) = outcome {
-            eprintln!("ftrun: {complaint}");
+            console::complain(complaint);
         }
         ExitCode::from(u8::try_from(status).unwrap_or(1))
     }

@@ -6,7 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::num::{IntErrorKind, ParseIntError};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use ft_comm::binding::Binding;
 use ft_comm::fault::{self, CutSpec, KillSpec, SlowSpec};
 use ft_comm::launch::HostList;
@@ -23,7 +23,15 @@ use ft_comm::transport::{Carrier, Waiting};
 use crate::advise::Advise;
 use crate::app::{App, BUNDLED, Bundled};
 use crate::bench::Bench;
+use crate::console;
 use crate::picture::Picture;
+
+mod mpirun;
+mod pages;
+mod tips;
+
+use mpirun::Variable;
+use pages::Page;
 
 const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP], rs:K+M or disk:DIR (default: xor; none for one rank)";
 
@@ -47,6 +55,8 @@ pub(crate) enum Asked {
     Advise(Box<Advise>),
     /// A picture of a file.
     Picture(Box<Picture>),
+    /// A page about this program.
+    Page(Page),
 }
 
 /// A job to run.
@@ -174,7 +184,19 @@ pub(crate) struct Options {
     /// Draw who computed, took checkpoints, died and was rebuilt, when
     #[arg(long, value_name = "FILE.svg|.png")]
     pub(crate) timeline: Option<PathBuf>,
-    /// Say more
+    /// Give ranks a variable of the environment, on other hosts too: with the value that it has here, or another one; may be repeated
+    #[arg(short = 'x', value_name = "VAR[=VALUE]")]
+    export: Vec<Variable>,
+    /// Let ranks work in this folder; the path of the program is looked up before, from here
+    #[arg(long, value_name = "DIR")]
+    wdir: Option<PathBuf>,
+    /// End the job after so many seconds, with status 124
+    #[arg(long, value_name = "SECONDS", value_parser = positive_time)]
+    pub(crate) timeout: Option<Duration>,
+    /// Put its rank before each line that a rank prints
+    #[arg(long)]
+    pub(crate) tag_output: bool,
+    /// Say what happens as it happens, and how far the work is every ten seconds; implies --tag-output
     #[arg(short, long, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
     /// Say only what went wrong
@@ -202,6 +224,40 @@ impl Options {
             HostList::from_lines(&text).map_err(|error| format!("--hostfile {}: {error}", file.display()))?;
         let options = Self { hosts: Some(hosts), hostfile: None, ..self.clone() };
         options.check().map(|()| options)
+    }
+
+    /// The variables that ranks are given, and the names of those that are not set here.
+    ///
+    /// # Errors
+    /// A value is not UTF-8.
+    pub(crate) fn exports(&self) -> Result<(Vec<(String, String)>, Vec<&str>), String> {
+        let (mut given, mut unset) = (vec![], vec![]);
+        for Variable { name, value } in &self.export {
+            match value.clone().map_or_else(|| std::env::var(name), Ok) {
+                Ok(value) => given.push((name.clone(), value)),
+                Err(std::env::VarError::NotPresent) => unset.push(name.as_str()),
+                Err(std::env::VarError::NotUnicode(_)) => {
+                    return Err(format!("-x {name}: its value is not UTF-8"));
+                }
+            }
+        }
+        Ok((given, unset))
+    }
+
+    /// Goes to the folder of the ranks, which they inherit; `program` and what else was named from here is found from there.
+    ///
+    /// # Errors
+    /// There is no such folder.
+    pub(crate) fn move_to_folder(&mut self, program: Option<&mut PathBuf>) -> Result<(), String> {
+        let Some(folder) = &self.wdir else { return Ok(()) };
+        let refused = |error: std::io::Error| format!("--wdir: cannot work in {}: {error}", folder.display());
+        // A command without a `/` is looked for as a shell would.
+        let is_path = |path: &&mut PathBuf| path.as_os_str().as_encoded_bytes().contains(&b'/');
+        let exec = self.launcher_exec.as_mut().filter(is_path);
+        for path in [program, exec, self.timeline.as_mut()].into_iter().flatten() {
+            *path = std::path::absolute(&path).map_err(refused)?;
+        }
+        std::env::set_current_dir(folder).map_err(refused)
     }
 
     /// The scheme as given, or the default for this number of ranks.
@@ -298,7 +354,15 @@ fn up_to_1024(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number) if number > 1024 => Err("must be at most 1024".to_owned()),
         Ok(number) => Ok(number),
-        Err(error) => Err(std::num::ParseIntError::to_string(&error)),
+        Err(error) => Err(no_number(&error)),
+    }
+}
+
+/// What is wrong with a number that counts something.
+fn no_number(error: &ParseIntError) -> String {
+    match error.kind() {
+        IntErrorKind::PosOverflow => error.to_string(),
+        _ => "must be a whole number, without a sign".to_owned(),
     }
 }
 
@@ -306,7 +370,7 @@ pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("must be at least 1".to_owned()),
         Ok(number) => Ok(number),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(no_number(&error)),
     }
 }
 
@@ -344,7 +408,7 @@ struct AnyProgram {
     #[command(flatten)]
     options: Options,
     /// A bundled app, or a path; what follows a path belongs to that program
-    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 }
 
@@ -364,6 +428,8 @@ const BENCH: &str = "bench";
 const ADVISE: &str = "advise";
 /// The word that stands for drawing.
 const PICTURE: &str = "picture";
+/// The word that stands for help on the words behind it.
+const HELP: &str = "help";
 
 /// `ftrun bench`, of which the word `bench` has been taken out.
 #[derive(Debug, Parser)]
@@ -380,13 +446,23 @@ pub(crate) fn parse_app<A: App + Args + 'static>(
     app: &Bundled,
     argv: &[OsString],
 ) -> Result<(Options, Box<dyn App>), clap::Error> {
-    let command = WithApp::<A>::command()
-        .name(app.name)
-        .display_name(format!("ftrun {}", app.name))
-        .about(app.purpose)
-        .override_usage(format!("ftrun [OPTIONS] {} {} [OPTIONS]", app.name, app.usage).replace("  ", " "));
-    let with = WithApp::<A>::from_arg_matches(&command.try_get_matches_from(argv)?)?;
+    let with = WithApp::<A>::from_arg_matches(&app_command::<A>(app).try_get_matches_from(argv)?)?;
     Ok((with.options, Box::new(with.app)))
+}
+
+/// The command line of app `A`.
+pub(crate) fn app_command<A: Args>(app: &Bundled) -> Command {
+    let usage = format!("ftrun [OPTIONS] {} {} [OPTIONS]", app.name, app.usage).replace("  ", " ");
+    let command = WithApp::<A>::command().name(app.name).display_name(format!("ftrun {}", app.name));
+    signed(command.about(app.purpose).override_usage(usage))
+}
+
+/// The same command, which takes "-1" for a number and not for options: who writes it wants to hear what is wrong with it.
+fn signed(command: Command) -> Command {
+    command.mut_args(|arg| match arg.is_positional() || !arg.get_action().takes_values() {
+        true => arg,
+        false => arg.allow_negative_numbers(true),
+    })
 }
 
 fn after_help() -> String {
@@ -401,6 +477,9 @@ fn after_help() -> String {
     }
     let _ = writeln!(text, "  {ADVISE:<18}Measure a program and say which scheme to use, and how often");
     let _ = writeln!(text, "  {PICTURE:<18}Draw a shot gather or a velocity model");
+    for (word, about) in pages::WORDS {
+        let _ = writeln!(text, "  {word:<18}{about}");
+    }
     let grammar = format!("{}\n{}", fault::grammar(), fault::grammar_of_links());
     let _ = write!(text, "\nFailures to inject:\n  {}", grammar.replace('\n', "\n  "));
     text
@@ -416,16 +495,15 @@ pub(crate) struct Stop {
 impl Stop {
     /// Prints the help to stdout or the complaint to stderr, and gives the status to end with.
     pub(crate) fn print(&self) -> ExitCode {
-        // If nobody listens, the status still tells.
-        let _ = match self.status {
-            0 => writeln!(std::io::stdout(), "{}", self.text),
-            _ => writeln!(std::io::stderr(), "{}", self.text),
-        };
+        match self.status {
+            0 => console::print(&self.text),
+            _ => console::complain(&self.text),
+        }
         ExitCode::from(self.status)
     }
 
     fn usage(complaint: &str, hint: &str) -> Self {
-        Self { status: USAGE, text: format!("ftrun: {complaint}\n{hint}") }
+        Self { status: USAGE, text: format!("{complaint}\n{hint}") }
     }
 }
 
@@ -433,17 +511,21 @@ impl Stop {
 ///
 /// # Errors
 /// A [`Stop`] to print and to end with.
-pub(crate) fn parse(argv: &[OsString]) -> Result<Asked, Stop> {
-    let any = AnyProgram::try_parse_from(argv).map_err(stop)?;
-    let (name, args) = any.command.split_first().expect("clap asks for a program");
-    let before = &argv[..argv.len() - any.command.len()];
+pub(crate) fn parse(given: &[OsString]) -> Result<Asked, Stop> {
+    let argv = mpirun::translated(given);
+    let matches = signed(AnyProgram::command()).try_get_matches_from(&argv);
+    let any = matches.and_then(|matches| AnyProgram::from_arg_matches(&matches)).map_err(stop)?;
+    let (before, command) = argv.split_at(argv.len() - any.command.len());
+    let (name, args) = command.split_first().expect("clap asks for a program");
+    // What belongs to a program stays as it is.
+    let own_args = &given[argv.len() - args.len()..];
     // The `--` of `ftrun -n 4 -- cg` has served its purpose.
     let before = before.strip_suffix(&[OsString::from("--")]).unwrap_or(before);
     if name == BENCH {
         return parse_bench(before, args).map(Asked::Bench);
     }
     if name == ADVISE {
-        let argv = std::iter::once(nothing_before(ADVISE, before)?).chain(args);
+        let argv = std::iter::once(nothing_before(ADVISE, before)?).chain(own_args);
         let advise = Advise::try_parse_from(argv).map_err(stop)?;
         advise.check().map_err(|complaint| Stop::usage(&complaint, ADVISE_HINT))?;
         if [BENCH, ADVISE, PICTURE].contains(&&*advise.program()) {
@@ -456,13 +538,21 @@ pub(crate) fn parse(argv: &[OsString]) -> Result<Asked, Stop> {
         let argv = std::iter::once(nothing_before(PICTURE, before)?).chain(args);
         return Ok(Asked::Picture(Box::new(Picture::try_parse_from(argv).map_err(stop)?)));
     }
+    if pages::WORDS.iter().any(|(word, _)| name == word) {
+        nothing_before(&name.display().to_string(), before)?;
+        return pages::parse(command).map(Asked::Page);
+    }
+    if name == HELP {
+        let argv: Vec<OsString> = before.iter().chain(args).cloned().chain(["--help".into()]).collect();
+        return parse(&argv);
+    }
     let invocation = if let Some(bundled) = BUNDLED.iter().find(|app| name == app.name) {
         let argv: Vec<OsString> = before.iter().chain(args).cloned().collect();
         let (options, app) = (bundled.parse)(bundled, &argv).map_err(stop)?;
         Invocation { options, program: Program::App(bundled, app) }
     } else {
         let path = own_program(name)?;
-        Invocation { options: any.options, program: Program::Own { path, args: args.to_vec() } }
+        Invocation { options: any.options, program: Program::Own { path, args: own_args.to_vec() } }
     };
     invocation.options.check().map_err(|complaint| Stop::usage(&complaint, HINT))?;
     Ok(Asked::Job(Box::new(invocation)))
@@ -508,17 +598,15 @@ fn own_program(name: &OsStr) -> Result<PathBuf, Stop> {
         path.display(),
         apps.join(", ")
     );
-    Err(Stop::usage(&complaint, HINT))
+    Err(Stop::usage(&complaint, &tips::on_program(name)))
 }
 
 /// Shortens what clap says to its first line, and a hint.
 fn stop(error: clap::Error) -> Stop {
-    let text = error.render().to_string();
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return Stop { status: 0, text: text.trim_end().to_owned() };
+        return Stop { status: 0, text: error.render().ansi().to_string().trim_end().to_owned() };
     }
-    let hint = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
-    let hint = hint.map_or(HINT.to_owned(), |tip| format!("Tip: {tip}."));
+    let (text, hint) = (error.render().to_string(), tips::on(&error));
     let mut lines = text.strip_prefix("error: ").unwrap_or(&text).lines();
     let mut complaint = lines.next().unwrap_or_default().to_owned();
     let details = lines.take_while(|line| !line.trim().is_empty());
@@ -561,7 +649,12 @@ mod tests {
     fn refused(line: &str) -> String {
         let stop = read(line).expect_err(line);
         assert_eq!(stop.status, USAGE, "{line}");
-        stop.text.lines().next().unwrap_or_default().to_owned()
+        format!("ftrun: {}", stop.text.lines().next().unwrap_or_default())
+    }
+
+    /// The hint that follows it.
+    fn tip(line: &str) -> String {
+        read(line).expect_err(line).text.lines().last().unwrap_or_default().to_owned()
     }
 
     #[test]

@@ -15,6 +15,7 @@ use ft_comm::transport::Congestion;
 use ft_comm::{CHECK, COLLECTIVES, HOSTS, TIMELINE, WATCHDOG};
 
 use crate::cli::{Checkpoints, Invocation, OnFailure, Options, Program};
+use crate::console;
 use crate::progress::{Display, PROGRESS, is_watched};
 use crate::report::{Ordered, Report};
 use crate::timeline::Recorder;
@@ -24,7 +25,7 @@ pub(crate) fn run(invocation: &Invocation, arguments: &[OsString]) -> ExitCode {
     match try_run(invocation, arguments) {
         Ok(status) => ExitCode::from(u8::try_from(status).unwrap_or(1)),
         Err(Refusal { status, text }) => {
-            eprintln!("ftrun: {text}");
+            console::complain(text);
             ExitCode::from(status)
         }
     }
@@ -45,23 +46,28 @@ fn failed(error: impl ToString) -> Refusal {
 }
 
 fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refusal> {
-    let options = &invocation.options.with_hostfile().map_err(usage)?;
-    let scheme = scheme(options).map_err(usage)?;
+    let mut options = invocation.options.with_hostfile().map_err(usage)?;
+    let (scheme, selection) = (scheme(&options).map_err(usage)?, selection(&options).map_err(usage)?);
+    let mut own = match &invocation.program {
+        Program::App(..) => None,
+        Program::Own { path, args } => {
+            require_executable(path).map_err(usage)?;
+            Some((path.clone(), args))
+        }
+    };
+    options.move_to_folder(own.as_mut().map(|(path, _)| path)).map_err(usage)?;
+    let options = &options;
     let cluster = cluster(options).map_err(usage)?;
     let layout = spread(&cluster, &scheme, options).map_err(usage)?;
     options.check_ranks(layout.total_ranks()).map_err(usage)?;
     if let Some(file) = &options.timeline {
         ft_figures::check_path(file).map_err(usage)?;
     }
-    let selection = selection(options).map_err(usage)?;
     // The ranks heed it; here it is checked once.
     Congestion::from_environment().map_err(usage)?;
     let app = match &invocation.program {
         Program::App(_, app) => Some(&**app),
-        Program::Own { path, .. } => {
-            require_executable(path).map_err(usage)?;
-            None
-        }
+        Program::Own { .. } => None,
     };
     // Only here: a rank must not look at the world outside, nor tidy it up.
     app.map_or(Ok(()), |app| app.check(options)).map_err(usage)?;
@@ -70,20 +76,33 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
     let kills: Vec<String> = specs.iter().map(ToString::to_string).collect();
     let cuts: Vec<String> = options.cut.iter().map(ToString::to_string).collect();
 
+    let (environment, unset) = options.exports().map_err(usage)?;
+    for name in unset.into_iter().filter(|_| !options.quiet) {
+        console::complain(format_args!("-x {name}: there is no such variable, so ranks get none"));
+    }
     let mut args: Vec<OsString> = vec![crate::AS_RANK.into()];
-    args.extend_from_slice(arguments);
+    match own {
+        None => args.extend_from_slice(arguments),
+        Some((path, own_args)) => {
+            args.extend_from_slice(&arguments[..arguments.len() - own_args.len() - 1]);
+            args.push(path.into());
+            args.extend_from_slice(own_args);
+        }
+    }
     let order = Order {
         program: std::env::current_exe().map_err(failed)?,
         args,
+        environment,
         agent: crate::AS_AGENT,
         config: config(options, specs, &layout, &selection, &cluster),
         cluster,
         output_to_stderr: options.json,
-        tag_output: options.verbose,
+        tag_output: options.tag_output || options.verbose,
         carrier: options.transport,
         waiting: options.wait,
         binding: options.bind,
         slow: options.slow.clone(),
+        limit: options.timeout,
     };
     let on_disk = matches!(scheme, Scheme::Disk { .. });
     let mut display = Display::new(options.quiet, options.verbose, kills.clone(), cuts.clone(), on_disk);
@@ -118,11 +137,11 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         match app.filter(|_| !ending.outputs.is_empty()) {
             Some(app) => print!("{}", report.text(app)),
             // Standard output is the program's own.
-            None => report.account().iter().for_each(|line| eprintln!("ftrun: {line}")),
+            None => report.account().iter().for_each(console::tell),
         }
     }
     if !report.complaint().is_empty() {
-        eprintln!("ftrun: {}", report.complaint());
+        console::complain(report.complaint());
     }
     if let Some(file) = &options.timeline {
         let title = report.title();
@@ -132,7 +151,7 @@ fn try_run(invocation: &Invocation, arguments: &[OsString]) -> Result<i32, Refus
         app.finish(report.result()).map_err(failed)?;
     }
     for option in report.unfired_options() {
-        eprintln!("ftrun: {option} never fired");
+        console::complain(format_args!("{option} never fired"));
     }
     Ok(report.status())
 }
@@ -167,10 +186,10 @@ fn spread(cluster: &Cluster, scheme: &Scheme, options: &Options) -> Result<Layou
     let fatal = (0..cluster.hosts().len()).filter(is_fatal).map(|host| cluster.hosts()[host].name.as_str());
     let fatal: Vec<&str> = fatal.collect();
     if !fatal.is_empty() && !options.quiet {
-        eprintln!(
-            "ftrun: {scheme} does not survive the loss of a whole host: {}; too many members of a parity group share it",
+        console::complain(format_args!(
+            "{scheme} does not survive the loss of a whole host: {}; too many members of a parity group share it",
             fatal.join(", ")
-        );
+        ));
     }
     Ok(layout)
 }

@@ -11,6 +11,7 @@ mod cg;
 mod cli;
 mod collective;
 mod collective_times;
+mod console;
 mod ep;
 mod heat;
 mod job;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
             Ok(Asked::Bench(bench)) => bench.run(),
             Ok(Asked::Advise(advise)) => advise.run(),
             Ok(Asked::Picture(picture)) => picture.run(),
+            Ok(Asked::Page(page)) => page.print(),
             Err(stop) => stop.print(),
         },
     }
@@ -69,13 +71,13 @@ fn as_rank(mut argv: Vec<OsString>) -> ExitCode {
         Ok(Asked::Job(invocation)) => match invocation.program {
             Program::Own { path, args } => {
                 let error = Command::new(&path).args(args).exec();
-                eprintln!("ftrun: cannot run {}: {error}", path.display());
+                console::complain(format_args!("cannot run {}: {error}", path.display()));
                 ExitCode::from(2)
             }
             Program::App(_, app) => app.rank(),
         },
         // No launcher starts one.
-        Ok(Asked::Bench(_) | Asked::Advise(_) | Asked::Picture(_)) => ExitCode::FAILURE,
+        Ok(Asked::Bench(_) | Asked::Advise(_) | Asked::Picture(_) | Asked::Page(_)) => ExitCode::FAILURE,
         Err(stop) => stop.print(),
     }
 }

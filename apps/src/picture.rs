@@ -8,6 +8,7 @@ use ft_seismic::gather::read_gather;
 use ft_seismic::load::{ModelOptions, Unit, read_model};
 
 use crate::cli::positive;
+use crate::console;
 use crate::seismic::{pictures, shape};
 
 /// Draw a shot gather (SEG-Y, .su) or a velocity model (raw float32, .npy)
@@ -49,7 +50,7 @@ impl Picture {
         match self.draw() {
             Ok(()) => ExitCode::SUCCESS,
             Err((status, complaint)) => {
-                eprintln!("ftrun: {complaint}");
+                console::complain(complaint);
                 ExitCode::from(status)
             }
         }

@@ -144,6 +144,7 @@ impl Report {
                 0 => "done",
                 2 => "bad input",
                 3 => "beyond tolerance",
+                124 => "out of time",
                 _ => "failed",
             },
             status,

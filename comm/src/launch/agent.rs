@@ -140,9 +140,9 @@ impl Agent {
         match message {
             ToAgent::Site(site) => self.settle(site),
             ToAgent::Beat => {}
-            ToAgent::Start { peer, reads, share } => {
+            ToAgent::Start { peer, reads, share, standing } => {
                 let Some(task) = &self.task else { return };
-                match self.crew.start(peer, task, reads, share) {
+                match self.crew.start(peer, task, reads, share, standing) {
                     Ok(pipe) => {
                         // One that would block the agent is of no use.
                         let pipe = pipe.filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok());

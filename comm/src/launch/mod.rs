@@ -32,6 +32,7 @@ mod process;
 mod reach;
 mod remote;
 mod signals;
+mod standing;
 mod stdin;
 mod vigil;
 
@@ -53,6 +54,8 @@ const GRACE: Duration = Duration::from_millis(500);
 const CAUSE: Duration = Duration::from_millis(20);
 /// Exit status of a process that could not be started, as shells have it.
 const NOT_STARTED: i32 = 127;
+/// Exit status of a job that took too long, as the command `timeout` has it.
+const OUT_OF_TIME: i32 = 124;
 
 /// Launches a job and returns when it has ended and no process of it is left.
 ///
@@ -141,6 +144,7 @@ impl Launcher {
             }
             self.hear();
             self.heed_signals();
+            self.heed_limit();
             self.arbiter.tick(self.clock.now());
         }
     }
@@ -243,6 +247,7 @@ impl Launcher {
         let now = self.clock.now();
         let mut until = self.arbiter.poll_timeout().min(self.fleet.poll_timeout());
         until = self.broken.values().copied().fold(until, Time::min);
+        until = self.limit().into_iter().fold(until, Time::min);
         if let Some(farewell) = &self.ending {
             until = until.min(farewell.until).min(now.after(Duration::from_millis(50)));
         }
@@ -324,6 +329,19 @@ impl Launcher {
             control.receive(|message| self.arbiter.handle(self.clock.now(), peer, message));
         }
         self.broken.remove(&peer);
+    }
+
+    /// When the job is to be over, if it is not yet.
+    fn limit(&self) -> Option<Time> {
+        self.order.limit.filter(|_| self.ending.is_none()).map(|limit| Time(0).after(limit))
+    }
+
+    fn heed_limit(&mut self) {
+        if let (Some(at), Some(limit)) = (self.limit(), self.order.limit)
+            && at <= self.clock.now()
+        {
+            self.arbiter.end(OUT_OF_TIME, format!("not done after {} s (--timeout)", limit.as_secs_f64()));
+        }
     }
 
     fn heed_signals(&mut self) {

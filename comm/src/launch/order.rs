@@ -20,6 +20,8 @@ pub struct Order {
     pub args: Vec<OsString>,
     /// The one argument with which the same program calls [`agent`](super::agent), on other hosts: a plain word.
     pub agent: &'static str,
+    /// What all of them find in their environment beside what the launcher has there, on other hosts too.
+    pub environment: Vec<(String, String)>,
     /// Where the ranks run.
     pub cluster: Cluster,
     /// The job.
@@ -36,6 +38,8 @@ pub struct Order {
     pub binding: Binding,
     /// Links that are slow.
     pub slow: Vec<SlowSpec>,
+    /// How long the job may take; then it is ended.
+    pub limit: Option<Duration>,
 }
 
 /// How a job ended.

@@ -13,6 +13,7 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitSta
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 
+use super::standing;
 use crate::proto::arbiter::Exit;
 
 /// Environment of every process that is started here: the number of the process that has started it.
@@ -53,7 +54,9 @@ pub(super) fn start(
     environment: &[(String, String)],
     stdin: Stdio,
 ) -> std::io::Result<Started> {
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    standing::names().for_each(|name| _ = command.env_remove(name));
+    let mut child = command
         .args(args)
         .envs(environment.iter().map(|(name, value)| (name, value)))
         .env(ENV_PARENT, std::process::id().to_string())
