@@ -459,10 +459,17 @@ pub(crate) fn app_command<A: Args>(app: &Bundled) -> Command {
 
 /// The same command, which takes "-1" for a number and not for options: who writes it wants to hear what is wrong with it.
 fn signed(command: Command) -> Command {
-    command.mut_args(|arg| match arg.is_positional() || !arg.get_action().takes_values() {
+    let command = command.mut_args(|arg| match arg.is_positional() || !arg.get_action().takes_values() {
         true => arg,
         false => arg.allow_negative_numbers(true),
-    })
+    });
+    command.mut_subcommands(signed)
+}
+
+/// Reads the words of one of our commands.
+fn read<'a, C: Parser>(argv: impl IntoIterator<Item = &'a OsString>) -> Result<C, Stop> {
+    let matches = signed(C::command()).try_get_matches_from(argv);
+    matches.and_then(|matches| C::from_arg_matches(&matches)).map_err(stop)
 }
 
 fn after_help() -> String {
@@ -513,8 +520,7 @@ impl Stop {
 /// A [`Stop`] to print and to end with.
 pub(crate) fn parse(given: &[OsString]) -> Result<Asked, Stop> {
     let argv = mpirun::translated(given);
-    let matches = signed(AnyProgram::command()).try_get_matches_from(&argv);
-    let any = matches.and_then(|matches| AnyProgram::from_arg_matches(&matches)).map_err(stop)?;
+    let any: AnyProgram = read(&argv)?;
     let (before, command) = argv.split_at(argv.len() - any.command.len());
     let (name, args) = command.split_first().expect("clap asks for a program");
     // What belongs to a program stays as it is.
@@ -526,7 +532,7 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Asked, Stop> {
     }
     if name == ADVISE {
         let argv = std::iter::once(nothing_before(ADVISE, before)?).chain(own_args);
-        let advise = Advise::try_parse_from(argv).map_err(stop)?;
+        let advise: Advise = read(argv)?;
         advise.check().map_err(|complaint| Stop::usage(&complaint, ADVISE_HINT))?;
         if [BENCH, ADVISE, PICTURE].contains(&&*advise.program()) {
             let complaint = format!("'{}' is no program that could be measured", advise.program());
@@ -536,7 +542,7 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Asked, Stop> {
     }
     if name == PICTURE {
         let argv = std::iter::once(nothing_before(PICTURE, before)?).chain(args);
-        return Ok(Asked::Picture(Box::new(Picture::try_parse_from(argv).map_err(stop)?)));
+        return Ok(Asked::Picture(Box::new(read(argv)?)));
     }
     if pages::WORDS.iter().any(|(word, _)| name == word) {
         nothing_before(&name.display().to_string(), before)?;
@@ -572,7 +578,7 @@ fn nothing_before<'a>(word: &str, before: &'a [OsString]) -> Result<&'a OsString
 /// Reads what stands before and behind the word `bench`.
 fn parse_bench(before: &[OsString], args: &[OsString]) -> Result<Bench, Stop> {
     let program = nothing_before(BENCH, before)?;
-    let with = WithBench::try_parse_from(std::iter::once(program).chain(args)).map_err(stop)?;
+    let with: WithBench = read(std::iter::once(program).chain(args))?;
     with.bench.check().map_err(|complaint| Stop::usage(&complaint, BENCH_HINT))?;
     Ok(with.bench)
 }
@@ -623,14 +629,14 @@ fn stop(error: clap::Error) -> Stop {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Asked, Stop> {
+    fn asked(line: &str) -> Result<Asked, Stop> {
         parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
     }
 
     fn good(line: &str) -> Invocation {
-        match read(line) {
+        match asked(line) {
             Ok(Asked::Job(invocation)) => *invocation,
-            Ok(asked) => panic!("{line}: {asked:?}"),
+            Ok(other) => panic!("{line}: {other:?}"),
             Err(stop) => panic!("{line}: {}", stop.text),
         }
     }
@@ -647,14 +653,14 @@ mod tests {
 
     /// The first line of the complaint.
     fn refused(line: &str) -> String {
-        let stop = read(line).expect_err(line);
+        let stop = asked(line).expect_err(line);
         assert_eq!(stop.status, USAGE, "{line}");
         format!("ftrun: {}", stop.text.lines().next().unwrap_or_default())
     }
 
     /// The hint that follows it.
     fn tip(line: &str) -> String {
-        read(line).expect_err(line).text.lines().last().unwrap_or_default().to_owned()
+        asked(line).expect_err(line).text.lines().last().unwrap_or_default().to_owned()
     }
 
     #[test]
@@ -664,7 +670,7 @@ mod tests {
         WithBench::command().debug_assert();
         Picture::command().debug_assert();
         for app in BUNDLED {
-            let stop = read(&format!("ftrun {} --help", app.name)).expect_err("help");
+            let stop = asked(&format!("ftrun {} --help", app.name)).expect_err("help");
             assert!(stop.status == 0 && stop.text.contains(app.purpose), "{}: {}", app.name, stop.text);
         }
     }
@@ -888,6 +894,31 @@ mod tests {
     }
 
     #[test]
+    fn tips_lead_somewhere() {
+        assert_eq!(tip("ftrun --dry-run ./x"), HINT);
+        assert_eq!(tip("ftrun --rank 4 cg"), format!("Tip: did you mean '--ranks'? {HINT}"));
+        assert_eq!(tip("ftrun cgg"), format!("Tip: did you mean 'cg'? {HINT}"));
+        assert_eq!(
+            tip("ftrun --poisson 4 cg"),
+            "Tip: '--poisson' is an option of 'cg' and stands behind that word; see 'ftrun cg --help'."
+        );
+    }
+
+    #[test]
+    fn words_of_mpirun_are_known() {
+        let (options, _) =
+            cg("ftrun -np 4 -H a:2,b:2 -x A=1 -x B -wdir /tmp -timeout 2.5 cg --poisson 8 --tag-output");
+        assert_eq!((options.ranks(), options.tag_output, options.export.len()), (4, true, 2));
+        assert_eq!(options.wdir.as_deref(), Some(Path::new("/tmp")));
+        assert_eq!(options.timeout, Some(Duration::from_millis(2500)));
+        // What belongs to a program stays as it is.
+        let Program::Own { args, .. } = good("ftrun -np 2 ./mine -np 3 -wdir").program else {
+            panic!("not bundled")
+        };
+        assert_eq!(args, ["-np", "3", "-wdir"]);
+    }
+
+    #[test]
     fn help_and_version_are_no_complaints() {
         for (line, part) in [
             ("ftrun --help", "Bundled apps"),
@@ -900,7 +931,7 @@ mod tests {
             ("ftrun bench recovery --help", "--schemes"),
             ("ftrun bench collectives --help", "--model"),
         ] {
-            let stop = read(line).expect_err(line);
+            let stop = asked(line).expect_err(line);
             assert!(stop.status == 0 && stop.text.contains(part), "{line}: {}", stop.text);
         }
     }

@@ -8,7 +8,7 @@ use clap::{Command, CommandFactory, Parser};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use super::{AnyProgram, HINT, Stop, WithBench, stop};
+use super::{AnyProgram, HINT, Stop, WithBench, read};
 use crate::advise::Advise;
 use crate::app::BUNDLED;
 use crate::picture::Picture;
@@ -93,8 +93,22 @@ fn whole() -> Command {
 /// Reads the word of a page, and what stands behind it.
 pub(super) fn parse(argv: &[OsString]) -> Result<Page, Stop> {
     if argv.first().is_some_and(|word| word == Completions::WORD) {
-        return Ok(Completions::try_parse_from(argv).map_err(stop)?.page());
+        return Ok(read::<Completions>(argv)?.page());
     }
-    let asked = Manual::try_parse_from(argv).map_err(stop)?;
-    asked.page().map_err(|complaint| Stop::usage(&complaint, HINT))
+    read::<Manual>(argv)?.page().map_err(|complaint| Stop::usage(&complaint, HINT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_is_sound() {
+        whole().debug_assert();
+        for part in parts() {
+            let name = part.get_name().to_owned();
+            let page = Manual { name: Some(name.clone()) }.page().unwrap();
+            assert!(String::from_utf8(page.0).unwrap().contains(&format!(".TH ftrun-{name} 1")), "{name}");
+        }
+    }
 }

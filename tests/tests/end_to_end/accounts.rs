@@ -16,7 +16,12 @@ fn own(options: &str) -> Outcome {
 #[test]
 fn programs_of_ones_own_have_an_account() {
     let outcome = own("");
-    let line = ["ftrun: rank 2 failed (step=45): noticed after ", "replaced in ", "rebuilt in memory in ", " done again\n"];
+    let line = [
+        "ftrun: rank 2 failed (step=45): noticed after ",
+        "replaced in ",
+        "rebuilt in memory in ",
+        " done again\n",
+    ];
     assert!(in_order(&outcome.stderr, &line), "{outcome}");
     assert_eq!((outcome.stderr.lines().count(), outcome.stdout.as_str()), (1, ""), "{outcome}");
 
@@ -44,7 +49,10 @@ fn what_was_lost_before_the_end_is_told_of_a_job_that_failed() {
     let [first, second, cause] = lines[..] else { panic!("{outcome}") };
     assert!(first.starts_with("ftrun: rank 2 failed (step=15): "), "{outcome}");
     assert!(second.starts_with("ftrun: ranks 0 and 1 failed (step=35): "), "{outcome}");
-    assert!(cause.starts_with("ftrun: ranks 0 and 1 of parity group 0 (ranks 0 1 2 3) are lost"), "{outcome}");
+    assert!(
+        cause.starts_with("ftrun: ranks 0 and 1 of parity group 0 (ranks 0 1 2 3) are lost"),
+        "{outcome}"
+    );
 }
 
 #[test]
@@ -89,14 +97,19 @@ fn groups_that_are_larger_than_asked_for_are_told() {
         assert!(outcome.stdout.contains(told), "{outcome}");
     }
     let report = Run::ftrun("-n 6 --scheme rs:2+2 --json cg --poisson 6").finish().expect(0).report().0;
-    assert_eq!((&report["scheme"], &report["scheme_asked"]), (&"rs:4+2".into(), &"rs:2+2".into()), "{report}");
+    assert_eq!(
+        (&report["scheme"], &report["scheme_asked"]),
+        (&"rs:4+2".into(), &"rs:2+2".into()),
+        "{report}"
+    );
 }
 
 /// The killed leave half-made connections behind, and are no strangers.
 #[test]
 fn the_killed_are_no_strangers() {
     let kills = "--kill 2@step=5 --kill 1@step=15 --kill 3@step=25 --kill 0,2@step=35";
-    let outcome = Run::ftrun(&format!("-n 6 --scheme rs:4+2 --json {kills} cg --poisson 16")).finish().expect(0);
+    let outcome =
+        Run::ftrun(&format!("-n 6 --scheme rs:4+2 --json {kills} cg --poisson 16")).finish().expect(0);
     assert_eq!(outcome.report().failures().len(), 4, "{outcome}");
     assert_eq!(outcome.report().0["strangers_refused"], 0, "{outcome}");
 }

@@ -96,7 +96,8 @@ fn ranks_on_other_hosts_have_variables_and_a_folder() {
     let options = "-n 4 --hosts 127.0.0.2:2,127.0.0.3:2 -x FT_A -x FT_B=b -wdir";
     let (_folder, run) = over(&script, options);
     let run = run.arg(folder.path()).arg("/bin/sh").arg("-c");
-    let run = run.arg("echo $RANK of $WORLD_SIZE, here $LOCAL_RANK: $FT_A $FT_B $(pwd -P)").variable("FT_A", "a");
+    let run =
+        run.arg("echo $RANK of $WORLD_SIZE, here $LOCAL_RANK: $FT_A $FT_B $(pwd -P)").variable("FT_A", "a");
     let outcome = run.finish().expect(0);
     let mut lines: Vec<&str> = outcome.stdout.lines().collect();
     lines.sort_unstable();

@@ -58,7 +58,8 @@ fn ranks_work_in_the_folder_that_is_named() {
     std::os::unix::fs::symlink("/bin/pwd", path("mine")).unwrap();
     // The program is looked up where ftrun was started.
     let start = "cd $0 && exec $1 -n 2 -wdir there ./mine";
-    let run = Run::program(Path::new("/bin/sh"), "-c").arg(start).arg(folder.path()).arg(built().join("ftrun"));
+    let run =
+        Run::program(Path::new("/bin/sh"), "-c").arg(start).arg(folder.path()).arg(built().join("ftrun"));
     let outcome = run.finish().expect(0);
     let there = path("there").canonicalize().unwrap();
     assert_eq!(sorted(&outcome), [there.to_str().unwrap(); 2], "{outcome}");

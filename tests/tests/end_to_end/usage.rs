@@ -62,9 +62,21 @@ fn of_the_launcher() {
 #[test]
 fn tips_that_help() {
     for (arguments, complaint, tip) in [
-        ("-n -1 cg --poisson 4", "invalid value '-1' for '--ranks <N>': must be a whole number, without a sign", ""),
-        ("-np -1 cg --poisson 4", "invalid value '-1' for '--ranks <N>': must be a whole number, without a sign", ""),
-        ("cg --poisson -4", "invalid value '-4' for '--poisson <N>': must be a whole number, without a sign", ""),
+        (
+            "-n -1 cg --poisson 4",
+            "invalid value '-1' for '--ranks <N>': must be a whole number, without a sign",
+            "",
+        ),
+        (
+            "-np -1 cg --poisson 4",
+            "invalid value '-1' for '--ranks <N>': must be a whole number, without a sign",
+            "",
+        ),
+        (
+            "cg --poisson -4",
+            "invalid value '-4' for '--poisson <N>': must be a whole number, without a sign",
+            "",
+        ),
         ("--dry-run cg --poisson 4", "unexpected argument '--dry-run' found", ""),
         ("cg --poisson 4 --dry-run", "unexpected argument '--dry-run' found", ""),
         ("--rank 4 cg --poisson 4", "unexpected argument '--rank' found", "Tip: did you mean '--ranks'?"),
@@ -83,7 +95,10 @@ fn tips_that_help() {
         let lines: Vec<&str> = outcome.stderr.lines().collect();
         assert!(lines[0].starts_with(&format!("ftrun: {complaint}")), "{outcome}");
         let last = lines.last().unwrap();
-        assert!(last.starts_with(if tip.is_empty() { "See 'ftrun --help'." } else { tip }), "{tip}: {outcome}");
+        assert!(
+            last.starts_with(if tip.is_empty() { "See 'ftrun --help'." } else { tip }),
+            "{tip}: {outcome}"
+        );
     }
 }
 
