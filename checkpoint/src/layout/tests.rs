@@ -211,7 +211,7 @@ fn refusals_have_the_numbers() {
     assert_eq!(refused("rs:9+9", 4, 9), "rs:9+9 needs 9 ranks that compute a group, there are 4");
     assert_eq!(refused("xor:5", 4, 0), "xor:5 needs 5 ranks a group, there are 4");
     assert_eq!(refused("xor:1", 4, 0), "xor:1 leaves no rank to hold the parity; at least xor:2 is needed");
-    assert_eq!(refused("xor", 4, 2), "xor goes with 0 or 1 parity ranks a group, there are 2");
+    assert_eq!(refused("xor", 4, 2), "xor goes with 0 or 1 parity ranks a group, not 2");
     assert_eq!(refused("rs:2+2", 4, 1), "rs:2+2 goes with 0 or 2 parity ranks a group, not 1");
     assert_eq!(refused("neighbor", 4, 1), "neighbor:1 goes with 0 parity ranks a group, not 1");
     assert_eq!(refused("none", 4, 1), "none goes with 0 parity ranks a group, not 1");
