@@ -81,6 +81,8 @@ pub(crate) struct Bundled {
     /// What stands behind the name, in the usage.
     pub(crate) usage: &'static str,
     pub(crate) parse: Parse,
+    /// The command line without the name.
+    pub(crate) command: fn(&Bundled) -> clap::Command,
 }
 
 /// All of them, in the order of the help.
@@ -90,59 +92,69 @@ pub(crate) const BUNDLED: &[Bundled] = &[
         purpose: "Solve a sparse linear system by conjugate gradients",
         usage: "<--matrix FILE|--poisson N|--poisson2d N>",
         parse: cli::parse_app::<CgArgs>,
+        command: cli::app_command::<CgArgs>,
     },
     Bundled {
         name: "pi",
         purpose: "Estimate pi from random points",
         usage: "",
         parse: cli::parse_app::<PiArgs>,
+        command: cli::app_command::<PiArgs>,
     },
     Bundled {
         name: "ep",
         purpose: "Run the kernel EP of the NAS Parallel Benchmarks",
         usage: "",
         parse: cli::parse_app::<EpArgs>,
+        command: cli::app_command::<EpArgs>,
     },
     Bundled {
         name: "seismic",
         purpose: "Model the shots of a 2D acoustic survey",
         usage: "<--model FILE|--synthetic KIND>",
         parse: cli::parse_app::<SeismicArgs>,
+        command: cli::app_command::<SeismicArgs>,
     },
     Bundled {
         name: "heat",
         purpose: "Find the temperatures of a plate with one hot edge by Jacobi's method",
         usage: "",
         parse: cli::parse_app::<HeatArgs>,
+        command: cli::app_command::<HeatArgs>,
     },
     Bundled {
         name: "simulator",
         purpose: "Turn matrices end to end in a loop while random ranks are killed",
         usage: "",
         parse: cli::parse_app::<SimulatorArgs>,
+        command: cli::app_command::<SimulatorArgs>,
     },
     Bundled {
         name: "collective",
         purpose: "Check and time the collective operations",
         usage: "",
         parse: cli::parse_app::<CollectiveArgs>,
+        command: cli::app_command::<CollectiveArgs>,
     },
     Bundled {
         name: "ring",
         purpose: "Pass a token round, with repairs and restores by hand",
         usage: "",
         parse: cli::parse_app::<RingArgs>,
+        command: cli::app_command::<RingArgs>,
     },
     Bundled {
         name: "load",
         purpose: "Protect a state of any size through steps of any length, to measure what that costs",
         usage: "",
         parse: cli::parse_app::<LoadArgs>,
+        command: cli::app_command::<LoadArgs>,
     },
     Bundled {
         name: "collective-times",
         purpose: "Check and time every algorithm of the collective operations",
         usage: "",
         parse: cli::parse_app::<CollectiveTimesArgs>,
+        command: cli::app_command::<CollectiveTimesArgs>,
     },
 ];

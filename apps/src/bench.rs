@@ -90,7 +90,7 @@ impl Bench {
             (signal, _) => 128 + signal,
         };
         if let Err(complaint) = outcome {
-            complain(format_args!("ftrun: {complaint}"));
+            complain(complaint);
         }
         ExitCode::from(u8::try_from(status).unwrap_or(1))
     }

@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::app::{App, read};
 use crate::cli::{at_least_one, positive};
 use crate::rank::{self, Reporter};
+use crate::report::count;
 
 /// The arguments of `cg`.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -99,7 +100,8 @@ impl App for CgArgs {
     }
 
     fn headline(&self, result: &Value) -> String {
-        read(result).map_or(String::new(), |r: CgResult| format!("{} rows, {} nonzeros", r.rows, r.nonzeros))
+        let size = |r: CgResult| format!("{}, {}", count(r.rows as u64, "row"), count(r.nonzeros, "nonzero"));
+        read(result).map_or(String::new(), size)
     }
 
     fn lines(&self, result: &Value) -> Vec<String> {

@@ -6,6 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
+use std::num::{IntErrorKind, ParseIntError};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use ft_comm::binding::Binding;
 use ft_comm::fault::{self, CutSpec, KillSpec, SlowSpec};
 use ft_comm::launch::HostList;
@@ -23,8 +24,15 @@ use crate::advise::Advise;
 use crate::app::{App, BUNDLED, Bundled};
 use crate::bench::Bench;
 use crate::picture::Picture;
-use crate::say::{complain, print};
+use crate::say;
 use crate::text_file::read_text;
+
+mod mpirun;
+mod pages;
+mod tips;
+
+use mpirun::Variable;
+use pages::Page;
 
 const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP], rs:K+M or disk:DIR (default: xor; none for one rank)";
 
@@ -48,6 +56,8 @@ pub(crate) enum Asked {
     Advise(Box<Advise>),
     /// A picture of a file.
     Picture(Box<Picture>),
+    /// A page about this program.
+    Page(Page),
 }
 
 /// A job to run.
@@ -178,7 +188,19 @@ pub(crate) struct Options {
     /// Draw who computed, took checkpoints, died and was rebuilt, when
     #[arg(long, value_name = "FILE.svg|.png")]
     pub(crate) timeline: Option<PathBuf>,
-    /// Say more
+    /// Give ranks a variable of the environment, on other hosts too: with the value that it has here, or another one; may be repeated
+    #[arg(short = 'x', value_name = "VAR[=VALUE]")]
+    export: Vec<Variable>,
+    /// Let ranks work in this folder; the path of the program is looked up before, from here
+    #[arg(long, value_name = "DIR")]
+    wdir: Option<PathBuf>,
+    /// End the job after so many seconds, with status 124
+    #[arg(long, value_name = "SECONDS", value_parser = positive_time)]
+    pub(crate) timeout: Option<Duration>,
+    /// Put its rank before each line that a rank prints
+    #[arg(long)]
+    pub(crate) tag_output: bool,
+    /// Say what happens as it happens, and how far the work is every ten seconds; implies --tag-output
     #[arg(short, long, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
     /// Say only what went wrong
@@ -206,6 +228,40 @@ impl Options {
             HostList::from_lines(&text).map_err(|error| format!("--hostfile {}: {error}", file.display()))?;
         let options = Self { hosts: Some(hosts), hostfile: None, ..self.clone() };
         options.check().map(|()| options)
+    }
+
+    /// The variables that ranks are given, and the names of those that are not set here.
+    ///
+    /// # Errors
+    /// A value is not UTF-8.
+    pub(crate) fn exports(&self) -> Result<(Vec<(String, String)>, Vec<&str>), String> {
+        let (mut given, mut unset) = (vec![], vec![]);
+        for Variable { name, value } in &self.export {
+            match value.clone().map_or_else(|| std::env::var(name), Ok) {
+                Ok(value) => given.push((name.clone(), value)),
+                Err(std::env::VarError::NotPresent) => unset.push(name.as_str()),
+                Err(std::env::VarError::NotUnicode(_)) => {
+                    return Err(format!("-x {name}: its value is not UTF-8"));
+                }
+            }
+        }
+        Ok((given, unset))
+    }
+
+    /// Goes to the folder of the ranks, which they inherit; `program` and what else was named from here is found from there.
+    ///
+    /// # Errors
+    /// There is no such folder.
+    pub(crate) fn move_to_folder(&mut self, program: Option<&mut PathBuf>) -> Result<(), String> {
+        let Some(folder) = &self.wdir else { return Ok(()) };
+        let refused = |error: std::io::Error| format!("--wdir: cannot work in {}: {error}", folder.display());
+        // A command without a `/` is looked for as a shell would.
+        let is_path = |path: &&mut PathBuf| path.as_os_str().as_encoded_bytes().contains(&b'/');
+        let exec = self.launcher_exec.as_mut().filter(is_path);
+        for path in [program, exec, self.timeline.as_mut()].into_iter().flatten() {
+            *path = std::path::absolute(&path).map_err(refused)?;
+        }
+        std::env::set_current_dir(folder).map_err(refused)
     }
 
     /// The scheme as given, or the default for this number of ranks.
@@ -302,7 +358,15 @@ fn up_to_1024(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number) if number > 1024 => Err("must be at most 1024".to_owned()),
         Ok(number) => Ok(number),
-        Err(error) => Err(std::num::ParseIntError::to_string(&error)),
+        Err(error) => Err(no_number(&error)),
+    }
+}
+
+/// What is wrong with a number that counts something.
+fn no_number(error: &ParseIntError) -> String {
+    match error.kind() {
+        IntErrorKind::PosOverflow => error.to_string(),
+        _ => "must be a whole number, without a sign".to_owned(),
     }
 }
 
@@ -310,7 +374,7 @@ pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("must be at least 1".to_owned()),
         Ok(number) => Ok(number),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(no_number(&error)),
     }
 }
 
@@ -348,7 +412,7 @@ struct AnyProgram {
     #[command(flatten)]
     options: Options,
     /// A bundled app, or a path; what follows a path belongs to that program
-    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 }
 
@@ -368,6 +432,8 @@ const BENCH: &str = "bench";
 const ADVISE: &str = "advise";
 /// The word that stands for drawing.
 const PICTURE: &str = "picture";
+/// The word that stands for help on the words behind it.
+const HELP: &str = "help";
 
 /// `ftrun bench`, of which the word `bench` has been taken out.
 #[derive(Debug, Parser)]
@@ -384,13 +450,30 @@ pub(crate) fn parse_app<A: App + Args + 'static>(
     app: &Bundled,
     argv: &[OsString],
 ) -> Result<(Options, Box<dyn App>), clap::Error> {
-    let command = WithApp::<A>::command()
-        .name(app.name)
-        .display_name(format!("ftrun {}", app.name))
-        .about(app.purpose)
-        .override_usage(format!("ftrun [OPTIONS] {} {} [OPTIONS]", app.name, app.usage).replace("  ", " "));
-    let with = WithApp::<A>::from_arg_matches(&command.try_get_matches_from(argv)?)?;
+    let with = WithApp::<A>::from_arg_matches(&app_command::<A>(app).try_get_matches_from(argv)?)?;
     Ok((with.options, Box::new(with.app)))
+}
+
+/// The command line of app `A`.
+pub(crate) fn app_command<A: Args>(app: &Bundled) -> Command {
+    let usage = format!("ftrun [OPTIONS] {} {} [OPTIONS]", app.name, app.usage).replace("  ", " ");
+    let command = WithApp::<A>::command().name(app.name).display_name(format!("ftrun {}", app.name));
+    signed(command.about(app.purpose).override_usage(usage))
+}
+
+/// The same command, which takes "-1" for a number and not for options: who writes it wants to hear what is wrong with it.
+fn signed(command: Command) -> Command {
+    let command = command.mut_args(|arg| match arg.is_positional() || !arg.get_action().takes_values() {
+        true => arg,
+        false => arg.allow_negative_numbers(true),
+    });
+    command.mut_subcommands(signed)
+}
+
+/// Reads the words of one of our commands.
+fn read<'a, C: Parser>(argv: impl IntoIterator<Item = &'a OsString>) -> Result<C, Stop> {
+    let matches = signed(C::command()).try_get_matches_from(argv);
+    matches.and_then(|matches| C::from_arg_matches(&matches)).map_err(stop)
 }
 
 fn after_help() -> String {
@@ -405,6 +488,9 @@ fn after_help() -> String {
     }
     let _ = writeln!(text, "  {ADVISE:<18}Measure a program and say which scheme to use, and how often");
     let _ = writeln!(text, "  {PICTURE:<18}Draw a shot gather or a velocity model");
+    for (word, about) in pages::WORDS {
+        let _ = writeln!(text, "  {word:<18}{about}");
+    }
     let grammar = format!("{}\n{}", fault::grammar(), fault::grammar_of_links());
     let _ = write!(text, "\nFailures to inject:\n  {}", grammar.replace('\n', "\n  "));
     text
@@ -421,22 +507,16 @@ impl Stop {
     /// Prints the help to stdout or the complaint to stderr, and gives the status to end with.
     pub(crate) fn print(&self) -> ExitCode {
         match self.status {
-            0 => print(&format!("{}\n", self.text)).map_or_else(
-                |complaint| {
-                    complain(format_args!("ftrun: {complaint}"));
-                    ExitCode::FAILURE
-                },
-                |()| ExitCode::SUCCESS,
-            ),
+            0 => say::page(format!("{}\n", self.text)),
             status => {
-                complain(&self.text);
+                say::complain(&self.text);
                 ExitCode::from(status)
             }
         }
     }
 
     fn usage(complaint: &str, hint: &str) -> Self {
-        Self { status: USAGE, text: format!("ftrun: {complaint}\n{hint}") }
+        Self { status: USAGE, text: format!("{complaint}\n{hint}") }
     }
 }
 
@@ -444,18 +524,21 @@ impl Stop {
 ///
 /// # Errors
 /// A [`Stop`] to print and to end with.
-pub(crate) fn parse(argv: &[OsString]) -> Result<Asked, Stop> {
-    let any = AnyProgram::try_parse_from(argv).map_err(stop)?;
-    let (name, args) = any.command.split_first().expect("clap asks for a program");
-    let before = &argv[..argv.len() - any.command.len()];
+pub(crate) fn parse(given: &[OsString]) -> Result<Asked, Stop> {
+    let argv = mpirun::translated(given);
+    let any: AnyProgram = read(&argv)?;
+    let (before, command) = argv.split_at(argv.len() - any.command.len());
+    let (name, args) = command.split_first().expect("clap asks for a program");
+    // What belongs to a program stays as it is.
+    let own_args = &given[argv.len() - args.len()..];
     // The `--` of `ftrun -n 4 -- cg` has served its purpose.
     let before = before.strip_suffix(&[OsString::from("--")]).unwrap_or(before);
     if name == BENCH {
         return parse_bench(before, args).map(Asked::Bench);
     }
     if name == ADVISE {
-        let argv = std::iter::once(nothing_before(ADVISE, before)?).chain(args);
-        let advise = Advise::try_parse_from(argv).map_err(stop)?;
+        let argv = std::iter::once(nothing_before(ADVISE, before)?).chain(own_args);
+        let advise: Advise = read(argv)?;
         advise.check().map_err(|complaint| Stop::usage(&complaint, ADVISE_HINT))?;
         if [BENCH, ADVISE, PICTURE].contains(&&*advise.program()) {
             let complaint = format!("'{}' is no program that could be measured", advise.program());
@@ -465,7 +548,15 @@ pub(crate) fn parse(argv: &[OsString]) -> Result<Asked, Stop> {
     }
     if name == PICTURE {
         let argv = std::iter::once(nothing_before(PICTURE, before)?).chain(args);
-        return Ok(Asked::Picture(Box::new(Picture::try_parse_from(argv).map_err(stop)?)));
+        return Ok(Asked::Picture(Box::new(read(argv)?)));
+    }
+    if pages::WORDS.iter().any(|(word, _)| name == word) {
+        nothing_before(&name.display().to_string(), before)?;
+        return pages::parse(command).map(Asked::Page);
+    }
+    if name == HELP {
+        let argv: Vec<OsString> = before.iter().chain(args).cloned().chain(["--help".into()]).collect();
+        return parse(&argv);
     }
     let invocation = if let Some(bundled) = BUNDLED.iter().find(|app| name == app.name) {
         let argv: Vec<OsString> = before.iter().chain(args).cloned().collect();
@@ -473,7 +564,7 @@ pub(crate) fn parse(argv: &[OsString]) -> Result<Asked, Stop> {
         Invocation { options, program: Program::App(bundled, app) }
     } else {
         let path = own_program(name)?;
-        Invocation { options: any.options, program: Program::Own { path, args: args.to_vec() } }
+        Invocation { options: any.options, program: Program::Own { path, args: own_args.to_vec() } }
     };
     invocation.options.check().map_err(|complaint| Stop::usage(&complaint, HINT))?;
     Ok(Asked::Job(Box::new(invocation)))
@@ -493,7 +584,7 @@ fn nothing_before<'a>(word: &str, before: &'a [OsString]) -> Result<&'a OsString
 /// Reads what stands before and behind the word `bench`.
 fn parse_bench(before: &[OsString], args: &[OsString]) -> Result<Bench, Stop> {
     let program = nothing_before(BENCH, before)?;
-    let with = WithBench::try_parse_from(std::iter::once(program).chain(args)).map_err(stop)?;
+    let with: WithBench = read(std::iter::once(program).chain(args))?;
     with.bench.check().map_err(|complaint| Stop::usage(&complaint, BENCH_HINT))?;
     Ok(with.bench)
 }
@@ -519,17 +610,15 @@ fn own_program(name: &OsStr) -> Result<PathBuf, Stop> {
         path.display(),
         apps.join(", ")
     );
-    Err(Stop::usage(&complaint, HINT))
+    Err(Stop::usage(&complaint, &tips::on_program(name)))
 }
 
 /// Shortens what clap says to its first line, and a hint.
 fn stop(error: clap::Error) -> Stop {
-    let text = error.render().to_string();
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return Stop { status: 0, text: text.trim_end().to_owned() };
+        return Stop { status: 0, text: error.render().ansi().to_string().trim_end().to_owned() };
     }
-    let hint = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
-    let hint = hint.map_or(HINT.to_owned(), |tip| format!("Tip: {tip}."));
+    let (text, hint) = (error.render().to_string(), tips::on(&error));
     let mut lines = text.strip_prefix("error: ").unwrap_or(&text).lines();
     let mut complaint = lines.next().unwrap_or_default().to_owned();
     let details = lines.take_while(|line| !line.trim().is_empty());
@@ -546,14 +635,14 @@ fn stop(error: clap::Error) -> Stop {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Asked, Stop> {
+    fn asked(line: &str) -> Result<Asked, Stop> {
         parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
     }
 
     fn good(line: &str) -> Invocation {
-        match read(line) {
+        match asked(line) {
             Ok(Asked::Job(invocation)) => *invocation,
-            Ok(asked) => panic!("{line}: {asked:?}"),
+            Ok(other) => panic!("{line}: {other:?}"),
             Err(stop) => panic!("{line}: {}", stop.text),
         }
     }
@@ -570,9 +659,14 @@ mod tests {
 
     /// The first line of the complaint.
     fn refused(line: &str) -> String {
-        let stop = read(line).expect_err(line);
+        let stop = asked(line).expect_err(line);
         assert_eq!(stop.status, USAGE, "{line}");
-        stop.text.lines().next().unwrap_or_default().to_owned()
+        format!("ftrun: {}", stop.text.lines().next().unwrap_or_default())
+    }
+
+    /// The hint that follows it.
+    fn tip(line: &str) -> String {
+        asked(line).expect_err(line).text.lines().last().unwrap_or_default().to_owned()
     }
 
     #[test]
@@ -582,7 +676,7 @@ mod tests {
         WithBench::command().debug_assert();
         Picture::command().debug_assert();
         for app in BUNDLED {
-            let stop = read(&format!("ftrun {} --help", app.name)).expect_err("help");
+            let stop = asked(&format!("ftrun {} --help", app.name)).expect_err("help");
             assert!(stop.status == 0 && stop.text.contains(app.purpose), "{}: {}", app.name, stop.text);
         }
     }
@@ -806,6 +900,31 @@ mod tests {
     }
 
     #[test]
+    fn tips_lead_somewhere() {
+        assert_eq!(tip("ftrun --dry-run ./x"), HINT);
+        assert_eq!(tip("ftrun --rank 4 cg"), format!("Tip: did you mean '--ranks'? {HINT}"));
+        assert_eq!(tip("ftrun cgg"), format!("Tip: did you mean 'cg'? {HINT}"));
+        assert_eq!(
+            tip("ftrun --poisson 4 cg"),
+            "Tip: '--poisson' is an option of 'cg' and stands behind that word; see 'ftrun cg --help'."
+        );
+    }
+
+    #[test]
+    fn words_of_mpirun_are_known() {
+        let (options, _) =
+            cg("ftrun -np 4 -H a:2,b:2 -x A=1 -x B -wdir /tmp -timeout 2.5 cg --poisson 8 --tag-output");
+        assert_eq!((options.ranks(), options.tag_output, options.export.len()), (4, true, 2));
+        assert_eq!(options.wdir.as_deref(), Some(Path::new("/tmp")));
+        assert_eq!(options.timeout, Some(Duration::from_millis(2500)));
+        // What belongs to a program stays as it is.
+        let Program::Own { args, .. } = good("ftrun -np 2 ./mine -np 3 -wdir").program else {
+            panic!("not bundled")
+        };
+        assert_eq!(args, ["-np", "3", "-wdir"]);
+    }
+
+    #[test]
     fn help_and_version_are_no_complaints() {
         for (line, part) in [
             ("ftrun --help", "Bundled apps"),
@@ -818,7 +937,7 @@ mod tests {
             ("ftrun bench recovery --help", "--schemes"),
             ("ftrun bench collectives --help", "--model"),
         ] {
-            let stop = read(line).expect_err(line);
+            let stop = asked(line).expect_err(line);
             assert!(stop.status == 0 && stop.text.contains(part), "{line}: {}", stop.text);
         }
     }

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::app::{App, read};
 use crate::rank::{self, Reporter};
+use crate::report::count;
 
 /// The operations, in the order in which they are done.
 const OPERATIONS: [&str; 7] = ["sum", "min", "max", "prod", "bcast", "allgather", "barrier"];
@@ -58,7 +59,7 @@ impl App for CollectiveArgs {
 
     fn headline(&self, result: &Value) -> String {
         read(result).map_or(String::new(), |CollectiveResult { rounds, elements, .. }| {
-            format!("{rounds} rounds, {elements} elements")
+            format!("{}, {}", count(rounds, "round"), count(elements, "element"))
         })
     }
 

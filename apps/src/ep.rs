@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::app::{App, read};
 use crate::rank::{self, Rate, Reporter, share_of};
+use crate::report::count;
 
 /// Blocks a step, of all ranks together.
 const BATCH: u64 = 64;
@@ -51,7 +52,8 @@ impl App for EpArgs {
     }
 
     fn headline(&self, result: &Value) -> String {
-        read(result).map_or(String::new(), |r: EpResult| format!("class {}, {} pairs", r.class, r.pairs))
+        read(result)
+            .map_or(String::new(), |r: EpResult| format!("class {}, {}", r.class, count(r.pairs, "pair")))
     }
 
     fn lines(&self, result: &Value) -> Vec<String> {

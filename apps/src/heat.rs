@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::app::{App, read};
 use crate::cli::{Options, positive};
 use crate::rank::{self, Reporter};
+use crate::report::count;
 
 mod plate;
 
@@ -76,7 +77,7 @@ impl App for HeatArgs {
                 "the temperatures are not symmetric, or do not fall from the hot edge on".into()
             }
             Some(tol) if change >= tol => {
-                format!("not converged after {steps} steps: the largest change is {change:.2e}")
+                format!("not converged after {}: the largest change is {change:.2e}", count(steps, "step"))
             }
             _ => String::new(),
         }
@@ -89,7 +90,8 @@ impl App for HeatArgs {
     fn lines(&self, result: &Value) -> Vec<String> {
         let Some(HeatResult { steps, change, answer_hash, .. }) = read(result) else { return vec![] };
         let hash = &answer_hash[..16.min(answer_hash.len())];
-        vec![format!("{steps} steps, the largest change in the last one {change:.2e}, answer {hash}")]
+        let steps = count(steps, "step");
+        vec![format!("{steps}, the largest change in the last one {change:.2e}, answer {hash}")]
     }
 
     fn finish(&self, result: &Value) -> Result<(), String> {

@@ -17,7 +17,7 @@ use ft_comm::{CHECK, COLLECTIVES, HOSTS, TIMELINE, WATCHDOG};
 use crate::cli::{Checkpoints, Invocation, OnFailure, Options, Program};
 use crate::progress::{Display, PROGRESS, is_watched};
 use crate::report::{Ordered, Report};
-use crate::say::complain;
+use crate::say;
 use crate::text_file::read_text;
 use crate::timeline::Recorder;
 
@@ -27,15 +27,15 @@ pub(crate) fn run(invocation: &Invocation, arguments: &[OsString]) -> ExitCode {
     let mut console = None;
     let (status, complaint) = match try_run(invocation, arguments, &mut console) {
         Ok(status) => (status, None),
-        Err(Refusal { status, text }) => (i32::from(status), Some(format!("ftrun: {text}"))),
+        Err(Refusal { status, text }) => (i32::from(status), Some(text)),
     };
     let status = match console {
         Some(console) => {
-            complaint.into_iter().for_each(|line| console.say(line));
+            complaint.into_iter().for_each(|text| console.say(say::wrong(text)));
             flushed(&console, status)
         }
         None => {
-            complaint.into_iter().for_each(complain);
+            complaint.into_iter().for_each(say::complain);
             status
         }
     };
@@ -61,23 +61,28 @@ fn try_run(
     arguments: &[OsString],
     console: &mut Option<Console>,
 ) -> Result<i32, Refusal> {
-    let options = &invocation.options.with_hostfile().map_err(usage)?;
-    let scheme = scheme(options).map_err(usage)?;
+    let mut options = invocation.options.with_hostfile().map_err(usage)?;
+    let (scheme, selection) = (scheme(&options).map_err(usage)?, selection(&options).map_err(usage)?);
+    let mut own = match &invocation.program {
+        Program::App(..) => None,
+        Program::Own { path, args } => {
+            require_executable(path).map_err(usage)?;
+            Some((path.clone(), args))
+        }
+    };
+    options.move_to_folder(own.as_mut().map(|(path, _)| path)).map_err(usage)?;
+    let options = &options;
     let cluster = cluster(options).map_err(usage)?;
     let layout = spread(&cluster, &scheme, options).map_err(usage)?;
     options.check_ranks(layout.total_ranks()).map_err(usage)?;
     if let Some(file) = &options.timeline {
         ft_figures::check_path(file).map_err(usage)?;
     }
-    let selection = selection(options).map_err(usage)?;
     // The ranks heed it; here it is checked once.
     Congestion::from_environment().map_err(usage)?;
     let app = match &invocation.program {
         Program::App(_, app) => Some(&**app),
-        Program::Own { path, .. } => {
-            require_executable(path).map_err(usage)?;
-            None
-        }
+        Program::Own { .. } => None,
     };
     // Only here: a rank must not look at the world outside, nor tidy it up.
     app.map_or(Ok(()), |app| app.check(options)).map_err(usage)?;
@@ -86,26 +91,41 @@ fn try_run(
     let kills: Vec<String> = specs.iter().map(ToString::to_string).collect();
     let cuts: Vec<String> = options.cut.iter().map(ToString::to_string).collect();
 
+    let (environment, unset) = options.exports().map_err(usage)?;
+    for name in unset.into_iter().filter(|_| !options.quiet) {
+        say::complain(format_args!("-x {name}: there is no such variable, so ranks get none"));
+    }
     let mut args: Vec<OsString> = vec![crate::AS_RANK.into()];
-    args.extend_from_slice(arguments);
+    match own {
+        None => args.extend_from_slice(arguments),
+        Some((path, own_args)) => {
+            args.extend_from_slice(&arguments[..arguments.len() - own_args.len() - 1]);
+            args.push(path.into());
+            args.extend_from_slice(own_args);
+        }
+    }
     let order = Order {
         program: std::env::current_exe().map_err(failed)?,
         args,
+        environment,
         agent: crate::AS_AGENT,
         guardian: crate::AS_GUARDIAN,
         config: config(options, specs, &layout, &selection, &cluster),
         cluster,
         output_to_stderr: options.json,
-        tag_output: options.verbose,
+        tag_output: options.tag_output || options.verbose,
         carrier: options.transport,
         plain: options.plain,
         waiting: options.wait,
         binding: options.bind,
         slow: options.slow.clone(),
+        limit: options.timeout,
     };
     let console = &*console.insert(Console::new().map_err(failed)?);
-    let mut display = Display::new(console, options.quiet, options.verbose, kills.clone(), cuts.clone());
-    let mut recorder = Recorder::new(layout.total_ranks());
+    let on_disk = matches!(scheme, Scheme::Disk { .. });
+    let mut display =
+        Display::new(console, options.quiet, options.verbose, kills.clone(), cuts.clone(), on_disk);
+    let (mut recorder, computing) = (Recorder::new(layout.total_ranks()), layout.ranks());
     let mut observe = |event: &Event, at| {
         display.show(event, at);
         recorder.note(event, at);
@@ -121,33 +141,36 @@ fn try_run(
             Program::App(bundled, _) => bundled.name.into(),
             Program::Own { path, .. } => path.display().to_string(),
         },
+        on_failure: options.on_failure,
         seed: options.seed,
-        ranks: layout.ranks(),
-        parity_ranks: layout.parity_ranks(),
-        scheme: if layout.groups.is_empty() { scheme } else { layout.scheme_of(0) }.to_string(),
         kills,
         cuts,
         is_trial: options.is_trial(),
         selection: selection.identity().into(),
+        layout,
     };
     let report = Report::new(ordered, &ending, app);
     if options.json {
         console.print(Stream::Output, report.json() + "\n");
-    } else if let (Some(app), false, false) = (app, options.quiet, ending.outputs.is_empty()) {
-        console.print(Stream::Output, report.text(app));
+    } else if !options.quiet {
+        match app.filter(|_| !ending.outputs.is_empty()) {
+            Some(app) => console.print(Stream::Output, report.text(app)),
+            // Standard output is the program's own.
+            None => report.account().iter().for_each(|line| console.say(say::news(line))),
+        }
     }
     if !report.complaint().is_empty() {
-        console.say(format_args!("ftrun: {}", report.complaint()));
+        console.say(say::wrong(report.complaint()));
     }
     if let Some(file) = &options.timeline {
         let title = report.title();
-        recorder.save(title, ending.elapsed.as_secs_f64(), layout.ranks(), file).map_err(failed)?;
+        recorder.save(title, ending.elapsed.as_secs_f64(), computing, file).map_err(failed)?;
     }
     if let Some(app) = app {
         app.finish(report.result()).map_err(failed)?;
     }
     for option in report.unfired_options() {
-        console.say(format_args!("ftrun: {option} never fired"));
+        console.say(say::wrong(format_args!("{option} never fired")));
     }
     Ok(report.status())
 }
@@ -158,7 +181,7 @@ fn flushed(console: &Console, status: i32) -> i32 {
     match console.finish() {
         Ok(()) => status,
         Err(error @ ConsoleError::Lost { .. }) => {
-            console.say(format_args!("ftrun: {error}"));
+            console.say(say::wrong(error));
             let _ = console.finish(); // if nobody listens, the status still tells
             status.max(1)
         }
@@ -196,8 +219,8 @@ fn spread(cluster: &Cluster, scheme: &Scheme, options: &Options) -> Result<Layou
     let fatal = (0..cluster.hosts().len()).filter(is_fatal).map(|host| cluster.hosts()[host].name.as_str());
     let fatal: Vec<&str> = fatal.collect();
     if !fatal.is_empty() && !options.quiet {
-        complain(format_args!(
-            "ftrun: {scheme} does not survive the loss of a whole host: {}; too many members of a parity group share it",
+        say::complain(format_args!(
+            "{scheme} does not survive the loss of a whole host: {}; too many members of a parity group share it",
             fatal.join(", ")
         ));
     }
@@ -259,7 +282,7 @@ fn config(
             cluster.place(layout.total_ranks()).iter().map(ToString::to_string).collect();
         settings.push((HOSTS.into(), hosts.join(",")));
     }
-    if is_watched(options.quiet) {
+    if is_watched(options.quiet) || options.verbose {
         settings.push((PROGRESS.into(), String::new()));
     }
     Config {

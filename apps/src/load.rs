@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::app::{App, read};
 use crate::cli::at_least_one;
 use crate::rank::{self, Reporter};
+use crate::report::count;
 use crate::size;
 
 /// The arguments of `load`.
@@ -75,7 +76,8 @@ impl App for LoadArgs {
     }
 
     fn headline(&self, result: &Value) -> String {
-        let about = |r: LoadResult| format!("{:.1} MiB a rank, {} steps", mib(r.state_bytes), r.steps);
+        let about =
+            |r: LoadResult| format!("{:.1} MiB a rank, {}", mib(r.state_bytes), count(r.steps, "step"));
         read(result).map_or(String::new(), about)
     }
 

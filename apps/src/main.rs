@@ -51,6 +51,7 @@ fn main() -> ExitCode {
             Ok(Asked::Bench(bench)) => bench.run(),
             Ok(Asked::Advise(advise)) => advise.run(),
             Ok(Asked::Picture(picture)) => picture.run(),
+            Ok(Asked::Page(page)) => page.print(),
             Err(stop) => stop.print(),
         },
     }
@@ -77,13 +78,13 @@ fn as_rank(mut argv: Vec<OsString>) -> ExitCode {
         Ok(Asked::Job(invocation)) => match invocation.program {
             Program::Own { path, args } => {
                 let error = Command::new(&path).args(args).exec();
-                say::complain(format_args!("ftrun: cannot run {}: {error}", path.display()));
+                say::complain(format_args!("cannot run {}: {error}", path.display()));
                 ExitCode::from(2)
             }
             Program::App(_, app) => app.rank(),
         },
         // No launcher starts one.
-        Ok(Asked::Bench(_) | Asked::Advise(_) | Asked::Picture(_)) => ExitCode::FAILURE,
+        Ok(Asked::Bench(_) | Asked::Advise(_) | Asked::Picture(_) | Asked::Page(_)) => ExitCode::FAILURE,
         Err(stop) => stop.print(),
     }
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::app::{App, read};
 use crate::rank::{self, Rate, Reporter, seed, share_of};
+use crate::report::count;
 
 /// Samples a step, of all ranks together.
 const BATCH: u64 = 1 << 22;
@@ -46,7 +47,7 @@ impl App for PiArgs {
     }
 
     fn headline(&self, result: &Value) -> String {
-        read(result).map_or(String::new(), |result: PiResult| format!("{} samples", result.samples))
+        read(result).map_or(String::new(), |result: PiResult| count(result.samples, "sample"))
     }
 
     fn lines(&self, result: &Value) -> Vec<String> {
@@ -55,7 +56,10 @@ impl App for PiArgs {
             return vec![];
         };
         vec![
-            format!("pi = {pi:.8} +- {standard_error:.8}, {deviation:.2} standard errors off, {hits} hits"),
+            format!(
+                "pi = {pi:.8} +- {standard_error:.8}, {deviation:.2} standard errors off, {}",
+                count(hits, "hit")
+            ),
             format!("{:.1} million samples a second", samples_per_second * 1e-6),
         ]
     }

@@ -50,7 +50,7 @@ impl Picture {
         match self.draw() {
             Ok(()) => ExitCode::SUCCESS,
             Err((status, complaint)) => {
-                complain(format_args!("ftrun: {complaint}"));
+                complain(complaint);
                 ExitCode::from(status)
             }
         }

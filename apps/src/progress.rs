@@ -1,6 +1,8 @@
-//! A line on the terminal while the job runs; silent in a pipe.
+//! A line on the terminal while the job runs. Where there is none, in a pipe or a log: nothing, or with `-v` what happens, and
+//! now and then how far the work is.
 
 use std::io::{IsTerminal, Result};
+use std::time::Duration;
 
 use ft_comm::launch::{Console, Stream};
 use ft_comm::list;
@@ -13,16 +15,28 @@ use crate::report::count;
 /// Setting that tells rank 0 that somebody looks at its progress.
 pub(crate) const PROGRESS: &str = "progress";
 
+/// Between two lines in a log about how far the work is.
+const LOGGED_EVERY: Duration = Duration::from_secs(10);
+
 /// What people see of a running job.
 pub(crate) struct Display {
     console: Console,
     bar: Option<ProgressBar>,
+    account: Account,
+}
+
+/// What is told of a running job.
+struct Account {
     verbose: bool,
     work: String,
     checkpoints: u64,
     failures: u64,
+    /// When a log last heard how far the work is.
+    logged: Time,
     kills: Vec<String>,
     cuts: Vec<String>,
+    /// Where lost states are restored from.
+    source: &'static str,
 }
 
 /// Whether somebody is looking.
@@ -36,12 +50,14 @@ pub(crate) fn style(template: &str) -> ProgressStyle {
 }
 
 impl Display {
+    /// `on_disk`: checkpoints are files.
     pub(crate) fn new(
         console: &Console,
         quiet: bool,
         verbose: bool,
         kills: Vec<String>,
         cuts: Vec<String>,
+        on_disk: bool,
     ) -> Self {
         let bar = is_watched(quiet).then(|| {
             let screen = ProgressDrawTarget::term_like(Box::new(Screen(console.clone())));
@@ -49,36 +65,78 @@ impl Display {
             bar.with_style(style("{spinner} {elapsed} {msg}"))
         });
         let console = console.clone();
-        Self { console, bar, verbose, work: "starting".into(), checkpoints: 0, failures: 0, kills, cuts }
+        Self { console, bar, account: Account::new(verbose, kills, cuts, on_disk) }
     }
 
     pub(crate) fn show(&mut self, event: &Event, at: Time) {
-        match event {
-            Event::Progress { line, done, .. } => {
-                self.work.clone_from(line);
-                if let (Some(bar), Some(done), false) = (&self.bar, done, self.console.is_full()) {
-                    if bar.length().is_none() {
-                        bar.set_length(1000);
-                        bar.set_style(style("{elapsed} [{bar:30}] {percent} %, {eta} left, {msg}"));
-                    }
-                    bar.set_position(u64::from(*done));
-                }
+        let timed = |text: String| format!("ftrun: {:9.6} s  {text}", at.seconds());
+        let said = self.account.hear(event).map(timed);
+        let Some(bar) = &self.bar else {
+            let progress = self.account.log(event, at).map(timed);
+            // Who asked for the watchdog wants to hear it.
+            let said = said.filter(|_| self.account.verbose || matches!(event, Event::Stalled { .. }));
+            return said.into_iter().chain(progress).for_each(|line| self.console.say(line));
+        };
+        said.into_iter().for_each(|line| bar.println(line));
+        // Somebody who holds the terminal sees nothing move.
+        if self.console.is_full() {
+            return;
+        }
+        if let Event::Progress { done: Some(done), .. } = event {
+            if bar.length().is_none() {
+                bar.set_length(1000);
+                bar.set_style(style("{elapsed} [{bar:30}] {percent} %, {eta} left, {msg}"));
             }
+            bar.set_position(u64::from(*done));
+        }
+        bar.set_message(self.account.state());
+        bar.tick();
+    }
+
+    pub(crate) fn finish(self) {
+        self.bar.into_iter().for_each(|bar| bar.finish_and_clear());
+    }
+}
+
+impl Account {
+    fn new(verbose: bool, kills: Vec<String>, cuts: Vec<String>, on_disk: bool) -> Self {
+        let source = if on_disk { "disk" } else { "memory" };
+        let (checkpoints, failures, logged) = (0, 0, Time(0));
+        Self { verbose, work: "starting".into(), checkpoints, failures, logged, kills, cuts, source }
+    }
+
+    /// Takes note of an event; gives what is worth a line.
+    fn hear(&mut self, event: &Event) -> Option<String> {
+        match event {
+            Event::Progress { line, .. } => self.work.clone_from(line),
             Event::Marked { rank: 0 } => self.checkpoints += 1,
             Event::Lost { .. } => self.failures += 1,
             _ => {}
         }
-        let said = match event {
+        match event {
             Event::Struck { spec } => self.verbose.then(|| format!("--kill {} strikes", self.kills[*spec])),
             Event::Cut { spec } => self.verbose.then(|| format!("--cut {} strikes", self.cuts[*spec])),
             Event::RandomKill { rank } => self.verbose.then(|| format!("--mtbf strikes rank {rank}")),
             Event::Lost { rank, cause, .. } => Some(format!("rank {rank} is lost: {cause}")),
             Event::Decided { generation: 0, .. } => self.verbose.then(|| "all ranks have joined".into()),
-            Event::Decided { generation, failed } => {
-                Some(format!("{} back, generation {generation} starts", list("rank", failed)))
+            Event::Decided { generation, failed, held } => {
+                let is_back = failed.iter().any(|rank| held.contains(rank));
+                let what = match (failed.is_empty(), is_back) {
+                    (true, _) => "links are renewed".into(),
+                    (false, true) => format!("{} back", list("rank", failed)),
+                    (false, false) => {
+                        let left = count(held.len() as u64, "rank");
+                        format!("{left} without {}", list("rank", failed))
+                    }
+                };
+                Some(format!("{what}, generation {generation} starts"))
             }
             Event::Resumed { steps_lost, .. } => {
-                Some(format!("state restored from memory, {steps_lost} steps are done again"))
+                let again = match steps_lost {
+                    1 => "1 step is done again".into(),
+                    steps => format!("{steps} steps are done again"),
+                };
+                Some(format!("state restored from {}, {again}", self.source))
             }
             Event::Stalled { account } => Some(account.clone()),
             Event::Finished { .. } => self.verbose.then(|| "all ranks are done".into()),
@@ -86,6 +144,9 @@ impl Display {
                 self.verbose.then(|| format!("{ready} of {wanted} spares are ready"))
             }
             Event::Spares { lost: Some(cause), .. } => Some(format!("a spare is lost: {cause}")),
+            Event::Refused { count: 1 } => {
+                self.verbose.then(|| "1 connection of a stranger is refused by a rank".into())
+            }
             Event::Refused { count } => {
                 self.verbose.then(|| format!("{count} connections of strangers are refused by a rank"))
             }
@@ -94,31 +155,69 @@ impl Display {
             | Event::Activity { .. }
             | Event::Agreed
             | Event::Respawned => None,
-        };
-        let said = said.map(|text| format!("ftrun: {:9.6} s  {text}", at.seconds()));
-        match (&self.bar, said) {
-            (Some(bar), said) => {
-                said.into_iter().for_each(|line| bar.println(line));
-                // Somebody who holds the terminal sees nothing move.
-                if self.console.is_full() {
-                    return;
-                }
-                let Self { work, checkpoints, failures, .. } = self;
-                let (checkpoints, failures) =
-                    (count(*checkpoints, "checkpoint"), count(*failures, "failure"));
-                bar.set_message(format!("{work}, {checkpoints}, {failures}"));
-                bar.tick();
-            }
-            // Who asked for the watchdog wants to hear it.
-            (None, Some(line)) if self.verbose || matches!(event, Event::Stalled { .. }) => {
-                self.console.say(line);
-            }
-            (None, _) => {}
         }
     }
 
-    pub(crate) fn finish(self) {
-        self.bar.into_iter().for_each(|bar| bar.finish_and_clear());
+    /// How far the work is, for a log, if it is time to say so.
+    fn log(&mut self, event: &Event, at: Time) -> Option<String> {
+        let Event::Progress { done, .. } = event else { return None };
+        if !self.verbose || at.since(self.logged) < LOGGED_EVERY {
+            return None;
+        }
+        self.logged = at;
+        let share = done.map_or(String::new(), |done| format!("{} %, ", done / 10));
+        Some(format!("{share}{}", self.state()))
+    }
+
+    fn state(&self) -> String {
+        let Self { work, checkpoints, failures, .. } = self;
+        format!("{work}, {}, {}", count(*checkpoints, "checkpoint"), count(*failures, "failure"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(verbose: bool) -> Account {
+        Account::new(verbose, vec![], vec![], false)
+    }
+
+    fn at(seconds: f64) -> Time {
+        Time(0).after(Duration::from_secs_f64(seconds))
+    }
+
+    #[test]
+    fn a_log_hears_of_progress_now_and_then() {
+        let progress = |line: &str| Event::Progress { rank: 0, done: Some(405), line: line.into() };
+        let lines = |verbose: bool, seconds: &[f64]| -> Vec<String> {
+            let mut account = account(verbose);
+            account.hear(&Event::Marked { rank: 0 });
+            let lines = seconds.iter().filter_map(|seconds| {
+                let event = progress(&format!("step {seconds}"));
+                account.hear(&event);
+                account.log(&event, at(*seconds))
+            });
+            lines.collect()
+        };
+        assert_eq!(lines(true, &[0.1, 5.0, 9.9]), [""; 0]);
+        assert_eq!(
+            lines(true, &[5.0, 11.0, 11.1, 20.9, 21.5]),
+            ["40 %, step 11, 1 checkpoint, 0 failures", "40 %, step 21.5, 1 checkpoint, 0 failures"]
+        );
+        assert_eq!(lines(false, &[5.0, 11.0, 30.0]), [""; 0]);
+    }
+
+    #[test]
+    fn nobody_is_back_who_was_not_replaced() {
+        let said = |held: &[usize], failed: &[usize]| {
+            let (held, failed) = (held.to_vec(), failed.to_vec());
+            account(false).hear(&Event::Decided { generation: 1, failed, held }).unwrap()
+        };
+        assert_eq!(said(&[0, 1, 2, 3], &[3]), "rank 3 back, generation 1 starts");
+        assert_eq!(said(&[0, 1, 2], &[3]), "3 ranks without rank 3, generation 1 starts");
+        assert_eq!(said(&[0], &[1, 2, 3]), "1 rank without ranks 1, 2 and 3, generation 1 starts");
+        assert_eq!(said(&[0, 1], &[]), "links are renewed, generation 1 starts");
     }
 }
 

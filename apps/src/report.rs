@@ -1,19 +1,20 @@
 //! The end of a job, for programs (`--json`, DESIGN section 7) and for people.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{CheckpointSeconds, IntervalReport, RestoreSeconds, Stats};
-use ft_comm::launch::{Ending, Failure};
+use ft_checkpoint::{CheckpointSeconds, IntervalReport, Layout, Stats};
+use ft_comm::launch::Ending;
 use ft_comm::list;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::app::App;
+use crate::cli::OnFailure;
 
-/// Most failures that people are told of one by one.
-const FAILURES_SHOWN: usize = 10;
+mod failures;
+
+use failures::FailureReport;
 
 /// The report of one job.
 #[derive(Debug, Serialize)]
@@ -22,11 +23,21 @@ pub(crate) struct Report {
     ranks: usize,
     parity_ranks: usize,
     scheme: String,
+    /// As it was asked for.
+    scheme_asked: String,
+    /// The parity groups, for people.
+    #[serde(skip)]
+    groups: String,
+    /// The ranks that are left close up.
+    #[serde(skip)]
+    closes: bool,
     seed: u64,
     elapsed_s: f64,
     result: Value,
     checkpoints: Checkpoints,
     failures: Vec<FailureReport>,
+    /// Ranks that are left, by their numbers at the start; none if all are.
+    left: Option<Vec<usize>>,
     unfired: Vec<String>,
     #[serde(skip)]
     unfired_options: Vec<String>,
@@ -57,28 +68,11 @@ struct Checkpoints {
     interval: Option<IntervalReport>,
 }
 
-#[derive(Debug, Serialize)]
-struct FailureReport {
-    ranks: Vec<usize>,
-    point: String,
-    detect_s: Option<f64>,
-    repair_s: Option<f64>,
-    /// Part of `repair_s`.
-    agree_s: Option<f64>,
-    /// Part of `repair_s`.
-    respawn_s: Option<f64>,
-    restore_s: Option<f64>,
-    /// Where `restore_s` went, on the rank that took longest.
-    restore: Option<RestoreSeconds>,
-    steps_lost: u64,
-}
-
 /// The job as it was ordered.
 pub(crate) struct Ordered {
     pub(crate) app: String,
-    pub(crate) ranks: usize,
-    pub(crate) parity_ranks: usize,
-    pub(crate) scheme: String,
+    pub(crate) layout: Layout,
+    pub(crate) on_failure: OnFailure,
     pub(crate) seed: u64,
     pub(crate) kills: Vec<String>,
     pub(crate) cuts: Vec<String>,
@@ -105,18 +99,8 @@ impl Report {
             (true, _) => (i32::from(!complaint.is_empty()), complaint),
             (false, code) => (code, ending.message.clone()),
         };
-        let seconds = |span: Option<Duration>| span.map(|span| span.as_secs_f64());
-        let failure = |failure: &Failure| FailureReport {
-            ranks: failure.ranks.clone(),
-            point: failure.point.clone(),
-            detect_s: seconds(failure.detect),
-            repair_s: seconds(failure.repair),
-            agree_s: seconds(failure.agree),
-            respawn_s: seconds(failure.respawn),
-            restore: stats.restores.iter().find(|r| Some(r.generation) == failure.generation).copied(),
-            restore_s: seconds(failure.restore),
-            steps_lost: failure.steps_lost,
-        };
+        let layout = &ordered.layout;
+        let left = ending.failures.iter().rev().find_map(|failure| failure.held.clone());
         let unfired = || {
             ending.unfired.iter().map(|at| match at.checked_sub(ordered.kills.len()) {
                 None => ("--kill", &ordered.kills[*at]),
@@ -125,9 +109,13 @@ impl Report {
         };
         Self {
             app: ordered.app,
-            ranks: ordered.ranks,
-            parity_ranks: ordered.parity_ranks,
-            scheme: ordered.scheme,
+            ranks: layout.ranks(),
+            parity_ranks: layout.parity_ranks(),
+            scheme: if layout.groups.is_empty() { layout.scheme().clone() } else { layout.scheme_of(0) }
+                .to_string(),
+            scheme_asked: layout.scheme().to_string(),
+            groups: layout.shape(),
+            closes: ordered.on_failure == OnFailure::Shrink,
             seed: ordered.seed,
             elapsed_s: ending.elapsed.as_secs_f64(),
             result,
@@ -143,7 +131,8 @@ impl Report {
                 kept_bytes: stats.kept_bytes,
                 interval: reports.into_iter().find_map(|report| report.interval),
             },
-            failures: ending.failures.iter().map(failure).collect(),
+            failures: ending.failures.iter().map(|failure| FailureReport::new(failure, &stats)).collect(),
+            left: left.filter(|left| left.len() < layout.total_ranks()),
             unfired: unfired().map(|(_, spec)| spec.clone()).collect(),
             unfired_options: unfired().map(|(option, spec)| format!("{option} {spec}")).collect(),
             spares_used: ending.spares_used,
@@ -154,6 +143,7 @@ impl Report {
                 0 => "done",
                 2 => "bad input",
                 3 => "beyond tolerance",
+                124 => "out of time",
                 _ => "failed",
             },
             status,
@@ -169,11 +159,35 @@ impl Report {
 
     /// What was run, and how, in one line.
     pub(crate) fn title(&self) -> String {
+        format!("{}: {}", self.app, self.layout())
+    }
+
+    /// "4 ranks, scheme xor:4", "6 ranks + 2 parity, scheme rs:6+2 (rs:3+2 over 6 ranks)".
+    fn layout(&self) -> String {
+        let ranks = count(self.ranks as u64, "rank");
         let parity = match self.parity_ranks {
             0 => String::new(),
             count => format!(" + {count} parity"),
         };
-        format!("{}: {}{parity}, scheme {}", self.app, count(self.ranks as u64, "rank"), self.scheme)
+        let Self { groups, scheme_asked: asked, .. } = self;
+        // One without a number leaves the size of groups open.
+        let as_asked = groups.ends_with(asked) && !groups.contains(" and ") || !asked.contains(':');
+        let asked = if as_asked { String::new() } else { format!(" ({asked} over {ranks})") };
+        format!("{ranks}{parity}, scheme {groups}{asked}")
+    }
+
+    /// What failed and who is left, for people; empty if all is as it was at the start.
+    pub(crate) fn account(&self) -> Vec<String> {
+        let rebuilt =
+            if self.scheme.starts_with("disk:") { "read back from disk" } else { "rebuilt in memory" };
+        let mut lines = failures::lines(&self.failures, self.closes, rebuilt);
+        lines.extend(self.left.as_ref().map(|left| {
+            let all = count((self.ranks + self.parity_ranks) as u64, "rank");
+            let are = if left.len() == 1 { "is" } else { "are" };
+            format!("{} of {all} {are} left: {} of the start", left.len(), list("rank", left))
+        }));
+        lines.extend(self.degraded.clone());
+        lines
     }
 
     /// Exit status of the launcher.
@@ -206,33 +220,9 @@ impl Report {
         if !about.is_empty() {
             about += ", ";
         }
-        let parity = match self.parity_ranks {
-            0 => String::new(),
-            count => format!(" + {count} parity"),
-        };
-        line(format_args!(
-            "{}: {about}{}{parity}, scheme {}",
-            self.app,
-            count(self.ranks as u64, "rank"),
-            self.scheme
-        ));
-        let rebuilt =
-            if self.scheme.starts_with("disk:") { "read back from disk" } else { "rebuilt in memory" };
-        for failure in self.failures.iter().take(FAILURES_SHOWN) {
-            let ms = |seconds: Option<f64>| seconds.map_or("?".into(), |s| format!("{:.1} ms", s * 1e3));
-            line(format_args!(
-                "  {} failed ({}): noticed after {}, replaced in {}, {rebuilt} in {}, {} done again",
-                list("rank", &failure.ranks),
-                failure.point,
-                ms(failure.detect_s),
-                ms(failure.repair_s),
-                ms(failure.restore_s),
-                count(failure.steps_lost, "step")
-            ));
-        }
-        if self.failures.len() > FAILURES_SHOWN {
-            let ranks: usize = self.failures.iter().map(|failure| failure.ranks.len()).sum();
-            line(format_args!("  ... {} failures in all, of {ranks} ranks", self.failures.len()));
+        line(format_args!("{}: {about}{}", self.app, self.layout()));
+        for said in self.account() {
+            line(format_args!("  {said}"));
         }
         let Checkpoints { committed, bytes_protected, seconds, memory_overhead, ref interval, .. } =
             self.checkpoints;

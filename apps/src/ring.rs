@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::app::{App, read};
 use crate::cli::Options;
 use crate::rank::Reporter;
+use crate::report::count;
 
 const TOKEN: Tag = 1;
 
@@ -67,7 +68,7 @@ impl App for RingArgs {
 
     fn lines(&self, result: &Value) -> Vec<String> {
         let Some(RingResult { rounds, token, .. }) = read(result) else { return vec![] };
-        vec![format!("{rounds} rounds, the token came back as {token}")]
+        vec![format!("{}, the token came back as {token}", count(rounds, "round"))]
     }
 }
 

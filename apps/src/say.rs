@@ -1,19 +1,55 @@
-//! What `ftrun` prints while no job runs: an end of the stream is an error, and never a panic.
+//! What this program itself says to people: in colours on a terminal, unless `NO_COLOR` or `CLICOLOR=0` says otherwise. An end of
+//! a stream is an error, and never a panic. While a job runs, its console prints.
 
 use std::fmt::Display;
 use std::io::Write as _;
+use std::process::ExitCode;
+
+use anstream::{AutoStream, ColorChoice};
+use clap::builder::styling::{AnsiColor, Style};
+
+const WRONG: Style = AnsiColor::Red.on_default().bold();
+const NEWS: Style = Style::new().bold();
+
+/// A line for standard error: something went wrong.
+pub(crate) fn wrong(text: impl Display) -> String {
+    line(WRONG, &text)
+}
+
+/// A line for standard error: something has happened.
+pub(crate) fn news(text: impl Display) -> String {
+    line(NEWS, &text)
+}
+
+fn line(style: Style, text: &dyn Display) -> String {
+    match AutoStream::choice(&std::io::stderr()) {
+        ColorChoice::Never => anstream::adapter::strip_str(&format!("ftrun: {text}")).to_string(),
+        _ => format!("{style}ftrun:{style:#} {text}"),
+    }
+}
+
+/// Says on standard error that something went wrong. If nobody listens, the exit status still tells.
+pub(crate) fn complain(text: impl Display) {
+    let _ = writeln!(std::io::stderr(), "{}", wrong(text));
+}
 
 /// Prints to standard output.
 ///
 /// # Errors
 /// It takes nothing more.
-pub(crate) fn print(text: &str) -> Result<(), String> {
-    let mut stdout = std::io::stdout().lock();
-    let result = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<(), String> {
+    let mut stdout = anstream::stdout().lock();
+    let result = stdout.write_all(text.as_ref()).and_then(|()| stdout.flush());
     result.map_err(|error| format!("what was printed to standard output is not all there: {error}"))
 }
 
-/// Prints a line to standard error. If nobody listens, the exit status still tells.
-pub(crate) fn complain(line: impl Display) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+/// Prints a page that was asked for; the status to end with.
+pub(crate) fn page(text: impl AsRef<[u8]>) -> ExitCode {
+    match print(text) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(complaint) => {
+            complain(complaint);
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::app::{App, read};
 use crate::cli::Options;
 use crate::rank::{self, Reporter};
+use crate::report::count;
 
 /// The arguments of `simulator`.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -71,7 +72,7 @@ impl App for SimulatorArgs {
 
     fn headline(&self, result: &Value) -> String {
         read(result).map_or(String::new(), |SimulatorResult { size, loops, .. }| {
-            format!("{size} x {size}, {loops} loops")
+            format!("{size} x {size}, {}", count(loops, "loop"))
         })
     }
 

@@ -9,7 +9,7 @@
 use clap::Parser;
 use ft_benches::checkpoints::{now_ns, spans};
 use ft_checkpoint::{CheckpointSeconds, Checkpointer, Protect, Protection};
-use ft_comm::World;
+use ft_comm::{MainError, World};
 use serde_json::json;
 
 /// Numbers that a rank tells of each checkpoint: start, end, and the phases.
@@ -37,7 +37,7 @@ struct State {
     words: Vec<u64>,
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), MainError> {
     let options = Options::parse();
     let mut world = World::init()?;
     let scheme = Protection::from_launcher(&world)?.scheme;

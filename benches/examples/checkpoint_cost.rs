@@ -3,8 +3,8 @@
 //! `ftrun -n 4 --scheme xor target/release/examples/checkpoint_cost 64`
 
 use ft_checkpoint::{Checkpointer, Protect, Protection};
-use ft_comm::World;
 use ft_comm::time::Clock;
+use ft_comm::{MainError, World};
 
 const REPEATS: usize = 7;
 
@@ -13,7 +13,7 @@ struct State {
     data: Vec<u64>,
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), MainError> {
     let mib: usize = std::env::args().nth(1).map_or(Ok(64), |text| text.parse())?;
     let mut world = World::init()?;
     let scheme = Protection::from_launcher(&world)?.scheme;

@@ -5,7 +5,7 @@
 use clap::Parser;
 use ft_benches::messages::batches::{Ranks, measure};
 use ft_benches::messages::test::{BURST, COLLECTIVES, Operation, POINT_TO_POINT, Selection, Test, WINDOW};
-use ft_comm::{CommError, Communicator, Op, World};
+use ft_comm::{CommError, Communicator, MainError, Op, World};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -17,7 +17,7 @@ struct Options {
     tests: Vec<String>,
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), MainError> {
     let options = Options::parse();
     let selection = Selection::of(&options.tests)?;
     let mut world = World::init()?;

@@ -9,7 +9,7 @@
 use clap::Parser;
 use ft_benches::checkpoints::now_ns;
 use ft_checkpoint::{Checkpoints, Flow, Program, Protect, Protection};
-use ft_comm::{CommError, Op, World};
+use ft_comm::{CommError, MainError, Op, World};
 use serde_json::json;
 
 /// Points of a row.
@@ -114,7 +114,7 @@ fn sweep(points: &[f64], next: &mut [f64]) -> f64 {
     change
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), MainError> {
     let options = Options::parse();
     let world = World::init()?;
     if options.mib == 0 {

@@ -2,10 +2,10 @@
 //!
 //! `ftrun -n 4 target/release/examples/start`
 
-use ft_comm::{CommError, World};
+use ft_comm::{MainError, World};
 
-fn main() -> Result<(), CommError> {
+fn main() -> Result<(), MainError> {
     let mut world = World::init()?;
     world.comm().barrier()?;
-    world.finalize(Vec::new())
+    Ok(world.finalize(Vec::new())?)
 }

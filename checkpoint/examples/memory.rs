@@ -5,7 +5,7 @@
 //! Each rank has a state of so many MiB, a quarter of it constant, and takes six checkpoints. Rank 0 prints for each rank the bytes
 //! that came on top of the state, and those that are due.
 
-use ft_checkpoint::{Checkpointer, Layout, Protect, Protection};
+use ft_checkpoint::{Checkpointer, Layout, MainError, Protect, Protection};
 use ft_comm::World;
 
 #[derive(Protect)]
@@ -23,7 +23,7 @@ fn peak() -> u64 {
     kib << 10
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), MainError> {
     let world = World::init()?;
     let protection = Protection::from_launcher(&world)?;
     let mib: usize = std::env::args().nth(1).map_or(Ok(64), |text| text.parse())?;

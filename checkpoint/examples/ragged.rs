@@ -5,7 +5,7 @@
 //! Rank `r` begins with the `r`-th number of bytes, grows by a half in odd steps and shrinks by a third in even ones (an empty
 //! state stays empty). At the end each rank compares every byte with what it has to be, and says so.
 
-use ft_checkpoint::{Flow, Program, Protect, Protection};
+use ft_checkpoint::{Flow, MainError, Program, Protect, Protection};
 use ft_comm::{CommError, Op, World};
 
 const STEPS: u64 = 10;
@@ -60,7 +60,7 @@ impl Program for Ragged {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), MainError> {
     let lens = std::env::args().skip(1).map(|text| text.parse()).collect::<Result<Vec<usize>, _>>()?;
     let world = World::init()?;
     let protection = Protection::from_launcher(&world)?;

@@ -9,7 +9,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 
-use ft_checkpoint::{Flow, Program, Protect, Protection};
+use ft_checkpoint::{Flow, MainError, Program, Protect, Protection};
 use ft_comm::{CommError, Op, World};
 
 const STEPS: u64 = 100;
@@ -62,7 +62,7 @@ impl Program for Replaced {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), MainError> {
     let other = std::env::args().nth(1).is_some_and(|word| word == "other");
     let world = World::init()?;
     let (size, protection) = (world.size() as u64, Protection::from_launcher(&world)?);

@@ -2,7 +2,7 @@
 //!
 //! `ftrun -n 4 --kill 2@step=40 target/release/examples/resilient`
 
-use ft_checkpoint::{Flow, Program, Protect, Protection};
+use ft_checkpoint::{Flow, MainError, Program, Protect, Protection};
 use ft_comm::{CommError, Op, World};
 
 const STEPS: u64 = 100;
@@ -30,7 +30,7 @@ impl Program for Summing {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), MainError> {
     let world = World::init()?;
     let (size, protection) = (world.size() as u64, Protection::from_launcher(&world)?);
     let total = ft_checkpoint::run(world, protection, &mut Summing)?;

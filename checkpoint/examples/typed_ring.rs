@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use ft_checkpoint::{Flow, Program, Protect, Protection};
+use ft_checkpoint::{Flow, MainError, Program, Protect, Protection};
 use ft_comm::{
     CommError, Communicator, Layout, Op, Plain, Rank, Request, Source, Status, Tag, TagSel, World,
 };
@@ -394,7 +394,7 @@ fn option(name: &str) -> Option<u32> {
     arguments.nth(1).map(|value| value.parse().expect("a number"))
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), MainError> {
     let steps = option("--steps").unwrap_or(200).into();
     let generations = option("--generations").unwrap_or(0);
     let world = World::init()?;

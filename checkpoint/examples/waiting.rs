@@ -5,7 +5,7 @@
 
 use std::io::Read;
 
-use ft_checkpoint::{Flow, Program, Protect, Protection};
+use ft_checkpoint::{Flow, MainError, Program, Protect, Protection};
 use ft_comm::{CommError, Op, World};
 
 const STEPS: u64 = 40;
@@ -49,7 +49,7 @@ impl Program for Waiting {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), MainError> {
     let world = World::init()?;
     let protection = Protection::from_launcher(&world)?;
     ft_checkpoint::run(world, protection, &mut Waiting)?;

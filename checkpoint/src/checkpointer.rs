@@ -70,6 +70,8 @@ pub struct Checkpointer {
     comm: Communicator,
     /// As it was asked for.
     scheme: Scheme,
+    /// The groups at the start, in words.
+    shape: String,
     current: Placement,
     /// Where the next checkpoint goes, after ranks have closed up; the current one stays until it is committed.
     next: Option<Placement>,
@@ -111,6 +113,7 @@ impl Checkpointer {
         Ok(Self {
             comm: world.library(LAYER),
             scheme,
+            shape: layout.shape(),
             current: Placement::new(world, layout, 1)?,
             next: None,
             disk,

@@ -130,7 +130,7 @@ pub enum LayoutError {
         scheme: Scheme,
     },
     /// There are fewer ranks than one group needs.
-    #[error("{scheme} needs {needs} ranks {}, there are {ranks}", if *.dedicated { "that compute a group" } else { "a group" })]
+    #[error("{scheme} needs {needs} ranks {}, there {} {ranks}", if *.dedicated { "that compute a group" } else { "a group" }, if *.ranks == 1 { "is" } else { "are" })]
     TooFew {
         /// The scheme.
         scheme: Scheme,
@@ -150,7 +150,7 @@ pub enum LayoutError {
         ranks: usize,
     },
     /// The scheme and the number of parity ranks a group contradict each other.
-    #[error("{scheme} goes with {} parity ranks a group, there are {parity_ranks}", if *.allows == 0 { "0".to_owned() } else { format!("0 or {}", .allows) })]
+    #[error("{scheme} goes with {} parity ranks a group, not {parity_ranks}", if *.allows == 0 { "0".to_owned() } else { format!("0 or {}", .allows) })]
     ParityRanks {
         /// The scheme.
         scheme: Scheme,
@@ -226,6 +226,7 @@ impl fmt::Display for BeyondTolerance {
         match &self.suggestion {
             Some((scheme, 0)) => write!(f, "{scheme} would have survived this"),
             Some((scheme, m)) => write!(f, "{scheme} with {m} parity ranks a group would have survived this"),
+            None if self.lost.len() == 1 => write!(f, "no scheme would have survived 1 loss here"),
             None => write!(f, "no scheme would have survived {} losses here", self.lost.len()),
         }
     }

@@ -246,6 +246,21 @@ impl Layout {
         }
     }
 
+    /// Returns the groups in words: `rs:4+2` for `rs:2+2` on six ranks, `2 groups of xor:4`, `groups of xor:3 and xor:4`.
+    pub fn shape(&self) -> String {
+        let mut kinds: Vec<String> =
+            (0..self.groups.len()).map(|group| self.scheme_of(group).to_string()).collect();
+        let groups = kinds.len();
+        kinds.sort_unstable();
+        kinds.dedup();
+        match (&kinds[..], groups) {
+            ([], _) => self.scheme.to_string(),
+            ([kind], 1) => kind.clone(),
+            ([kind], groups) => format!("{groups} groups of {kind}"),
+            (kinds, _) => format!("groups of {}", kinds.join(" and ")),
+        }
+    }
+
     /// Returns (group index, member index) of a world rank; `None` if no group protects it.
     pub fn group_of(&self, rank: usize) -> Option<(usize, usize)> {
         self.homes.get(rank).copied().flatten()

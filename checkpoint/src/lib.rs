@@ -55,6 +55,9 @@ pub use error::{
     BeyondTolerance, CheckpointError, LayoutError, LedgerError, ProtectError, ProtectErrorKind, SchemeError,
     StoreError,
 };
+/// What `main` returns: any error, in words.
+#[doc(inline)]
+pub use ft_comm::MainError;
 pub use layout::{CodeSpec, Group, Layout, Stripe};
 pub use pace::{Interval, IntervalReport};
 pub use protocol::{Choice, Event, Ledger, Report, State, choose};

@@ -78,12 +78,8 @@ impl Placement {
 }
 
 /// The layout of `ranks` ranks that compute, for as much of `scheme` as they can have: K is lowered first, then M; copies
-/// are lowered too, and a rank that is alone has none. With what was given up, if anything.
-pub(crate) fn reduced(
-    scheme: &Scheme,
-    ranks: usize,
-    hosts: Option<&[usize]>,
-) -> Result<(Layout, Option<String>), LayoutError> {
+/// are lowered too, and a rank that is alone has none.
+pub(crate) fn reduced(scheme: &Scheme, ranks: usize, hosts: Option<&[usize]>) -> Result<Layout, LayoutError> {
     let mut candidates = vec![scheme.clone()];
     match *scheme {
         Scheme::Xor { group: Some(_) } => candidates.push(Scheme::Xor { group: Some(ranks) }),
@@ -102,19 +98,19 @@ pub(crate) fn reduced(
     let mut problem = None;
     for layout in layouts {
         match layout {
-            Ok(layout) if layout.scheme() == scheme => return Ok((layout, None)),
-            Ok(layout) => {
-                let given_up = format!("{scheme} is {} with {} left", layout.scheme(), ranks_of(ranks));
-                return Ok((layout, Some(given_up)));
-            }
+            Ok(layout) => return Ok(layout),
             Err(error) => problem = problem.or(Some(error)),
         }
     }
     Err(problem.expect("a layout or an error"))
 }
 
-fn ranks_of(count: usize) -> String {
-    if count == 1 { "1 rank".into() } else { format!("{count} ranks") }
+/// What has become of the groups that were of the shape `before`, if anything has.
+pub(crate) fn degraded(before: &str, layout: &Layout) -> Option<String> {
+    let (now, ranks) = (layout.shape(), layout.ranks());
+    let verb = if before.contains("groups") { "are" } else { "is" };
+    let noun = if ranks == 1 { "rank" } else { "ranks" };
+    (now != before).then(|| format!("{before} {verb} {now} with {ranks} {noun} left"))
 }
 
 #[cfg(test)]
@@ -124,18 +120,35 @@ mod tests {
     #[test]
     fn k_is_lowered_first_then_m() {
         let of = |scheme: &str, ranks| {
-            let (layout, given_up) = reduced(&scheme.parse().unwrap(), ranks, None).unwrap();
-            (layout.scheme().to_string(), given_up.is_some())
+            reduced(&scheme.parse().unwrap(), ranks, None).unwrap().scheme().to_string()
         };
-        assert_eq!(of("rs:4+2", 6), ("rs:4+2".into(), false));
-        assert_eq!(of("rs:4+2", 5), ("rs:3+2".into(), true));
-        assert_eq!(of("rs:4+2", 3), ("rs:1+2".into(), true));
-        assert_eq!(of("rs:4+2", 2), ("rs:1+1".into(), true));
-        assert_eq!(of("rs:4+2", 1), ("none".into(), true));
-        assert_eq!(of("xor:4", 3), ("xor:3".into(), true));
-        assert_eq!(of("xor", 2), ("xor".into(), false));
-        assert_eq!(of("xor", 1), ("none".into(), true));
-        assert_eq!(of("neighbor:3", 3), ("neighbor:2".into(), true));
-        assert_eq!(of("none", 3), ("none".into(), false));
+        assert_eq!(of("rs:4+2", 6), "rs:4+2");
+        assert_eq!(of("rs:4+2", 5), "rs:3+2");
+        assert_eq!(of("rs:4+2", 3), "rs:1+2");
+        assert_eq!(of("rs:4+2", 2), "rs:1+1");
+        assert_eq!(of("rs:4+2", 1), "none");
+        assert_eq!(of("xor:4", 3), "xor:3");
+        assert_eq!(of("xor", 2), "xor");
+        assert_eq!(of("xor", 1), "none");
+        assert_eq!(of("neighbor:3", 3), "neighbor:2");
+        assert_eq!(of("none", 3), "none");
+    }
+
+    #[test]
+    fn groups_that_have_closed_up_are_told() {
+        let of = |scheme: &str, before, now| {
+            let scheme: Scheme = scheme.parse().unwrap();
+            let shape = Layout::new(scheme.clone(), before, 0, None).unwrap().shape();
+            degraded(&shape, &reduced(&scheme, now, None).unwrap())
+        };
+        let told = |scheme, before, now| of(scheme, before, now).unwrap();
+        assert_eq!(told("xor", 4, 3), "xor:4 is xor:3 with 3 ranks left");
+        assert_eq!(told("xor:4", 8, 7), "2 groups of xor:4 are xor:7 with 7 ranks left");
+        assert_eq!(told("xor:3", 7, 6), "groups of xor:3 and xor:4 are 2 groups of xor:3 with 6 ranks left");
+        assert_eq!(told("rs:2+2", 6, 5), "rs:4+2 is rs:3+2 with 5 ranks left");
+        assert_eq!(told("neighbor:3", 4, 3), "neighbor:3 is neighbor:2 with 3 ranks left");
+        assert_eq!(told("xor", 2, 1), "xor:2 is none with 1 rank left");
+        assert_eq!(of("neighbor:1", 4, 3), None);
+        assert_eq!(of("none", 4, 3), None);
     }
 }

@@ -24,7 +24,7 @@ pub struct Stats {
     pub restores: Vec<RestoreSeconds>,
     /// How often something that this rank held was found damaged in memory, and made again.
     pub damaged: u64,
-    /// What of the scheme was given up, as ranks are missing.
+    /// What has become of the parity groups, as ranks are missing.
     pub degraded: Option<String>,
 }
 

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ft_comm::{CommError, World};
+use ft_comm::{CommError, MainError, World};
 
-fn main() -> Result<(), CommError> {
+fn main() -> Result<(), MainError> {
     let mut world = World::init()?;
     let losses = Arc::new(AtomicUsize::new(0));
     let counted = losses.clone();
@@ -34,5 +34,5 @@ fn main() -> Result<(), CommError> {
         assert!(!alarm.is_raised());
     }
     world.comm().barrier()?;
-    world.finalize(vec![])
+    Ok(world.finalize(vec![])?)
 }

@@ -4,7 +4,7 @@
 //! `ftrun -n 8 target/release/examples/derived --seconds 600 --seed 1`
 
 use ft_comm::time::Clock;
-use ft_comm::{CommError, Communicator, Layout, Op, Piece, World};
+use ft_comm::{CommError, Communicator, Layout, MainError, Op, Piece, World};
 
 /// Splitmix64: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
 struct Numbers(u64);
@@ -141,7 +141,7 @@ fn option(name: &str) -> Option<f64> {
     arguments.nth(1).map(|value| value.parse().expect("a number"))
 }
 
-fn main() -> Result<(), CommError> {
+fn main() -> Result<(), MainError> {
     let (seconds, seed) = (option("--seconds").unwrap_or(10.0), option("--seed").unwrap_or(1.0) as u64);
     let mut world = World::init()?;
     let comm = world.comm().clone();
@@ -164,5 +164,5 @@ fn main() -> Result<(), CommError> {
     if comm.rank() == 0 {
         println!("{rounds} rounds of {} ranks, {} bytes, all right", comm.size(), all[0]);
     }
-    world.finalize(Vec::new())
+    Ok(world.finalize(Vec::new())?)
 }

@@ -3,7 +3,7 @@
 //! `ftrun -n 8 target/release/examples/flood`
 
 use ft_comm::proto::endpoint::CREDIT_BYTES;
-use ft_comm::{CommError, Source, World};
+use ft_comm::{MainError, Source, World};
 
 /// Bytes of each message: below those that are announced before they are sent.
 const LENGTH: usize = 200_000;
@@ -18,7 +18,7 @@ fn memory_peak() -> u64 {
     kib << 10
 }
 
-fn main() -> Result<(), CommError> {
+fn main() -> Result<(), MainError> {
     let mut world = World::init()?;
     let (rank, comm) = (world.rank(), world.comm().clone());
     let senders = comm.size() - 1;
@@ -52,5 +52,5 @@ fn main() -> Result<(), CommError> {
         let bound = senders as u64 * CREDIT_BYTES;
         println!("{senders} senders, {held} bytes held, {bound} by credit");
     }
-    world.finalize(Vec::new())
+    Ok(world.finalize(Vec::new())?)
 }

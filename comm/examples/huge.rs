@@ -2,13 +2,13 @@
 //!
 //! `ftrun -n 2 target/release/examples/huge 3221225472`
 
-use ft_comm::{CommError, World};
+use ft_comm::{MainError, World};
 
 fn byte(at: usize) -> u8 {
     (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
 }
 
-fn main() -> Result<(), CommError> {
+fn main() -> Result<(), MainError> {
     let bytes = std::env::args().nth(1).map_or(3 << 30, |bytes| bytes.parse().expect("a number of bytes"));
     let mut world = World::init()?;
     let comm = world.comm().clone();
@@ -28,5 +28,5 @@ fn main() -> Result<(), CommError> {
         }
         _ => {}
     }
-    world.finalize(Vec::new())
+    Ok(world.finalize(Vec::new())?)
 }

@@ -4,9 +4,9 @@
 
 use std::io::Read;
 
-use ft_comm::{CommError, Op, World};
+use ft_comm::{MainError, Op, World};
 
-fn main() -> Result<(), CommError> {
+fn main() -> Result<(), MainError> {
     let mut world = World::init()?;
     let comm = world.comm().clone();
     comm.barrier()?;
@@ -22,5 +22,5 @@ fn main() -> Result<(), CommError> {
         }
     }
     comm.barrier()?;
-    world.finalize(Vec::new())
+    Ok(world.finalize(Vec::new())?)
 }

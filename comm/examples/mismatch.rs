@@ -5,9 +5,9 @@
 //!
 //! The argument says what is different: `call` (the default), `count` or `root`.
 
-use ft_comm::{CommError, Op, World};
+use ft_comm::{MainError, Op, World};
 
-fn main() -> Result<(), CommError> {
+fn main() -> Result<(), MainError> {
     let mut world = World::init()?;
     let (differs, comm) = (world.rank() == 1, world.comm());
     let mut numbers = [1u64; 8];
@@ -17,5 +17,5 @@ fn main() -> Result<(), CommError> {
         _ if differs => comm.barrier()?,
         _ => comm.allreduce(&mut numbers, Op::Sum)?,
     }
-    world.finalize(Vec::new())
+    Ok(world.finalize(Vec::new())?)
 }

@@ -1,7 +1,7 @@
 //! A token goes round; each rank adds its number + 1. After a failure the round is begun again.
 //! `ftrun -n 4 --kill 2@step=500 target/release/examples/ring`
 
-use ft_comm::{CommError, Communicator, World};
+use ft_comm::{CommError, Communicator, MainError, World};
 const ROUNDS: u64 = 1000;
 
 fn round(comm: &Communicator) -> Result<(), CommError> {
@@ -18,7 +18,7 @@ fn round(comm: &Communicator) -> Result<(), CommError> {
     comm.barrier()
 }
 
-fn main() -> Result<(), CommError> {
+fn main() -> Result<(), MainError> {
     let mut world = World::init()?;
     // How far the furthest survivor came; 0 at the start of the job.
     let mut done = world.membership().reports.into_iter().max().unwrap_or(0);
@@ -33,7 +33,7 @@ fn main() -> Result<(), CommError> {
             Err(error) if error.is_failure() => {
                 done = *world.repair(done)?.reports.iter().max().unwrap_or(&done)
             }
-            Err(other) => return Err(other),
+            Err(other) => return Err(other.into()),
         }
     }
 }

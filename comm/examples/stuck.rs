@@ -6,9 +6,9 @@
 //! With the argument `computing` only rank 0 keeps the others waiting: it computes, and makes no call. With `missing` rank 1
 //! does, and the others wait for it in an allreduce.
 
-use ft_comm::{CommError, Op, World};
+use ft_comm::{MainError, Op, World};
 
-fn main() -> Result<(), CommError> {
+fn main() -> Result<(), MainError> {
     let mut world = World::init()?;
     let (rank, comm) = (world.rank(), world.comm());
     let argument = std::env::args().nth(1).unwrap_or_default();
@@ -26,5 +26,5 @@ fn main() -> Result<(), CommError> {
         _ => {}
     }
     comm.barrier()?;
-    world.finalize(Vec::new())
+    Ok(world.finalize(Vec::new())?)
 }

@@ -3,7 +3,7 @@
 use std::io::Error;
 
 use rustix::io::Errno;
-use rustix::process::{Resource, Rlimit, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// What can run short, what `ulimit` calls it, and how many of its units are one of the shell's.
 static MEMORY: [(Resource, &str, &str, u64); 3] = [
@@ -27,6 +27,19 @@ pub(crate) fn explain(error: &Error) -> String {
 /// The limit of memory that processes started from here inherit; empty if there is none.
 pub(crate) fn of_memory() -> String {
     in_force(&MEMORY[..2], getrlimit)
+}
+
+/// The limit of open files; empty if there is none.
+pub(crate) fn of_files() -> String {
+    in_force(&FILES, getrlimit)
+}
+
+/// Lets this process and those that it starts have as many open files as the system allows them: a launcher has about four
+/// for each rank of its host.
+pub(crate) fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    // If it cannot be had, what there is has to do.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 fn in_force(suspects: &[(Resource, &str, &str, u64)], limit: impl Fn(Resource) -> Rlimit) -> String {

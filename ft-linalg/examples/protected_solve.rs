@@ -2,14 +2,12 @@
 //!
 //! `ftrun -n 4 --kill 2@step=20 target/release/examples/protected_solve`
 
-use std::error::Error;
-
 use ft_checkpoint::Protection;
-use ft_comm::World;
+use ft_comm::{MainError, World};
 use ft_linalg::solver::Cg;
 use ft_linalg::{DistMatrix, DistVector, Partition, Poisson, Preconditioning, Problem, rhs};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), MainError> {
     let world = World::init()?;
     let (rank, protection) = (world.rank(), Protection::from_launcher(&world)?);
     let solved = Cg::new()

@@ -113,20 +113,17 @@ impl fmt::Display for Quantity {
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Converged { iterations } => write!(f, "converged after {iterations} iterations"),
-            Self::MaxIterations { iterations } => write!(f, "not converged after {iterations} iterations"),
-            Self::Indefinite { iterations, quantity, value } => {
+            Self::Converged { .. } => write!(f, "converged")?,
+            Self::MaxIterations { .. } => write!(f, "not converged")?,
+            Self::Indefinite { quantity, value, .. } => {
                 let whose =
                     if *quantity == Quantity::PreconditionedResidual { "preconditioner" } else { "matrix" };
-                write!(
-                    f,
-                    "{whose} is not positive definite: {quantity} = {value:e} after {iterations} iterations"
-                )
+                write!(f, "{whose} is not positive definite: {quantity} = {value:e}")?;
             }
-            Self::Breakdown { iterations, quantity } => {
-                write!(f, "{quantity} is not finite after {iterations} iterations")
-            }
+            Self::Breakdown { quantity, .. } => write!(f, "{quantity} is not finite")?,
         }
+        let iterations = self.iterations();
+        write!(f, " after {iterations} iteration{}", if iterations == 1 { "" } else { "s" })
     }
 }
 

@@ -54,7 +54,7 @@ const ALL_LIBRARIES: &[&str] =
 
 /// The modules of `comm`, bottom to top. A module uses those below it and those of its own line.
 const COMM_LAYERS: &[&[&str]] = &[
-    &["rank", "error", "time", "plain", "layout", "group", "topology", "fault", "planted"],
+    &["rank", "error", "main_error", "time", "plain", "layout", "group", "topology", "fault", "planted"],
     &["wire"],
     &["proto", "collective"],
     &["transport", "reduction", "binding", "lifeline", "limits"],

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::setup::Steps;
 use crate::rank::Rate;
+use crate::report::count;
 
 /// What ranks have spent on modelling.
 #[derive(Clone, Copy, Debug, Default)]
@@ -119,13 +120,18 @@ impl Summary {
     }
 
     pub(super) fn headline(&self) -> String {
-        format!("{} shots, {}", self.shots.len(), self.model)
+        format!("{}, {}", count(self.shots.len() as u64, "shot"), self.model)
     }
 
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!(
-            "order {}, {} steps of {:.3} ms a shot, {} receivers, {} samples of {:.3} ms",
-            self.order, self.steps_per_shot, self.dt_ms, self.receivers, self.samples, self.interval_ms
+            "order {}, {} of {:.3} ms a shot, {}, {} of {:.3} ms",
+            self.order,
+            count(self.steps_per_shot, "step"),
+            self.dt_ms,
+            count(self.receivers as u64, "receiver"),
+            count(self.samples as u64, "sample"),
+            self.interval_ms
         )];
         for shot in
             self.shots.iter().filter(|shot| shot.runs.len() > 1 || shot.runs.iter().any(|r| r.resumed > 0))
@@ -135,18 +141,18 @@ impl Summary {
         }
         let once = self.shots.iter().filter(|shot| shot.runs.len() == 1 && shot.runs[0].resumed == 0).count();
         lines.push(format!(
-            "{once} of {} shots ran once and in one piece, {} time steps were done again",
-            self.shots.len(),
-            self.steps_repeated
+            "{once} of {} ran once and in one piece, {} done again",
+            count(self.shots.len() as u64, "shot"),
+            count(self.steps_repeated, "time step")
         ));
         let time = &self.time;
-        let literature = match time.predicted_s {
-            Some(seconds) => format!("{seconds:.2} s"),
-            None => "for ever (as many processors lost as there are)".into(),
+        let without = match time.predicted_s {
+            _ if time.lost == 0 => String::new(),
+            Some(seconds) => format!("{seconds:.2} s if nothing lost were replaced, "),
+            None => "for ever if nothing lost were replaced (as many processors as there are), ".into(),
         };
         lines.push(format!(
-            "{:.3} s a shot, {:.2} million points a second; predicted {literature} if nothing lost were replaced, \
-             {:.2} s as it was, took {:.2} s",
+            "{:.3} s a shot, {:.2} million points a second; predicted {without}{:.2} s as it was, took {:.2} s",
             time.seconds_per_shot,
             self.points_per_second * 1e-6,
             time.predicted_replaced_s,
@@ -162,8 +168,8 @@ impl Summary {
 fn describe(run: &Run) -> String {
     let resumed = match run.resumed {
         0 => String::new(),
-        1 => format!(", resumed in the middle after a failure, {} steps again", run.steps_lost),
-        times => format!(", resumed in the middle {times} times, {} steps again", run.steps_lost),
+        1 => format!(", resumed in the middle after a failure, {} again", count(run.steps_lost, "step")),
+        times => format!(", resumed in the middle {times} times, {} again", count(run.steps_lost, "step")),
     };
     match run.outcome {
         Outcome::Done => format!("done by rank {}{resumed}", run.rank),
@@ -178,7 +184,7 @@ pub(super) fn progress(worker: &Worker, steps_per_shot: u64, rate: &Rate) -> (Op
     let steps = steps_done(worker, steps_per_shot);
     let share = steps as f64 / (steps_per_shot * all as u64).max(1) as f64;
     let rate = 60.0 * rate.per_second(steps) / steps_per_shot.max(1) as f64;
-    (Some(share), format!("{done} of {all} shots, {rate:.1} a minute"))
+    (Some(share), format!("{done} of {}, {rate:.1} a minute", count(all as u64, "shot")))
 }
 
 /// Time steps of all shots that are done, as known at the last meeting.
@@ -201,6 +207,7 @@ mod tests {
             restore: Some(Duration::from_millis(600)),
             agree: None,
             respawn: None,
+            held: None,
             generation: Some(1),
             steps_lost: 0,
         }
@@ -213,6 +220,22 @@ mod tests {
             time: TimeModel { shots, processors, seconds_per_shot: 2.0, ..TimeModel::default() },
             ..Summary::default()
         }
+    }
+
+    #[test]
+    fn nothing_is_said_of_losses_where_there_are_none() {
+        let mut one = summary(1, 4);
+        one.steps_repeated = 0;
+        one.predict(&[], 2.5);
+        let text = |summary: &Summary| summary.lines().join("\n");
+        assert!(
+            text(&one).contains("0 of 1 shot ran once and in one piece, 0 time steps done again"),
+            "{}",
+            text(&one)
+        );
+        assert!(text(&one).contains("predicted 2.00 s as it was, took 2.50 s"), "{}", text(&one));
+        one.predict(&[failure(&[2])], 14.0);
+        assert!(text(&one).contains(" s if nothing lost were replaced, "), "{}", text(&one));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use ft_comm::{Rank, Repair, World, planted};
 use super::Checkpointer;
 use crate::error::{CheckpointError, StoreError};
 use crate::exchange::Circle;
-use crate::placement::{Placement, reduced};
+use crate::placement::{Placement, degraded, reduced};
 use crate::protocol::{Event, choose};
 use crate::region::{Part, Protect, load};
 use crate::store::ShardMeta;
@@ -162,8 +162,8 @@ impl Checkpointer {
     /// # Errors
     /// Nothing fits.
     pub fn lay_out_anew(&mut self, world: &World) -> Result<(), CheckpointError> {
-        let (layout, given_up) = reduced(&self.scheme, world.size(), world.hosts().as_deref())?;
-        self.stats.degraded = given_up;
+        let layout = reduced(&self.scheme, world.size(), world.hosts().as_deref())?;
+        self.stats.degraded = degraded(&self.shape, &layout);
         let placement = Placement::new(world, layout, self.ledger.next_epoch())?;
         if self.has_committed() {
             self.next = Some(placement);

@@ -211,11 +211,11 @@ fn refusals_have_the_numbers() {
     assert_eq!(refused("rs:9+9", 4, 9), "rs:9+9 needs 9 ranks that compute a group, there are 4");
     assert_eq!(refused("xor:5", 4, 0), "xor:5 needs 5 ranks a group, there are 4");
     assert_eq!(refused("xor:1", 4, 0), "xor:1 leaves no rank to hold the parity; at least xor:2 is needed");
-    assert_eq!(refused("xor", 4, 2), "xor goes with 0 or 1 parity ranks a group, there are 2");
-    assert_eq!(refused("rs:2+2", 4, 1), "rs:2+2 goes with 0 or 2 parity ranks a group, there are 1");
-    assert_eq!(refused("neighbor", 4, 1), "neighbor:1 goes with 0 parity ranks a group, there are 1");
-    assert_eq!(refused("none", 4, 1), "none goes with 0 parity ranks a group, there are 1");
-    assert_eq!(refused("disk:/x", 4, 1), "disk:/x goes with 0 parity ranks a group, there are 1");
+    assert_eq!(refused("xor", 4, 2), "xor goes with 0 or 1 parity ranks a group, not 2");
+    assert_eq!(refused("rs:2+2", 4, 1), "rs:2+2 goes with 0 or 2 parity ranks a group, not 1");
+    assert_eq!(refused("neighbor", 4, 1), "neighbor:1 goes with 0 parity ranks a group, not 1");
+    assert_eq!(refused("none", 4, 1), "none goes with 0 parity ranks a group, not 1");
+    assert_eq!(refused("disk:/x", 4, 1), "disk:/x goes with 0 parity ranks a group, not 1");
     assert_eq!(refused("neighbor:4", 4, 0), "neighbor:4 needs more than 4 ranks, there are 4");
     assert_eq!(refused("xor", 1, 0), "xor needs at least 2 ranks, there is 1; use none");
     assert_eq!(refused("neighbor:0", 4, 0), "neighbor:0 with copies = 0; at least 1 is needed");
@@ -265,6 +265,10 @@ fn beyond_tolerance_names_who_where_and_what_would_have_helped() {
     assert_eq!(
         text("none", 3, 0, &[1]),
         "rank 1 is lost, scheme none survives no loss; xor would have survived this"
+    );
+    assert_eq!(
+        text("none", 1, 0, &[0]),
+        "rank 0 is lost, scheme none survives no loss; no scheme would have survived 1 loss here"
     );
 }
 

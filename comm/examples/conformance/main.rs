@@ -4,11 +4,11 @@
 //! `ftrun -n 7 target/release/examples/conformance [BYTES]`: the longest buffers of collectives have BYTES, 1 MiB if they are
 //! not given.
 
-use ft_comm::{CommError, World};
+use ft_comm::{MainError, World};
 
 mod checks;
 
-fn main() -> Result<(), CommError> {
+fn main() -> Result<(), MainError> {
     let long = std::env::args().nth(1).map_or(1 << 20, |bytes| bytes.parse().expect("a number of bytes"));
     let mut world = World::init()?;
     let comm = world.comm().clone();
@@ -18,5 +18,5 @@ fn main() -> Result<(), CommError> {
     if comm.rank() == 0 {
         println!("{} ranks conform", comm.size());
     }
-    world.finalize(Vec::new())
+    Ok(world.finalize(Vec::new())?)
 }

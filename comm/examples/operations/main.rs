@@ -3,7 +3,7 @@
 //!
 //! `ftrun -n 4 --kill 2@collective=20 --kill 0@at=iscan:2 target/release/examples/operations 3`
 
-use ft_comm::{CommError, Communicator, Layout, LocatedI64, Op, Piece, Plan, World};
+use ft_comm::{CommError, Communicator, Layout, LocatedI64, MainError, Op, Piece, Plan, World};
 
 mod operation;
 
@@ -146,7 +146,7 @@ fn attempt(
     world.finalize(Vec::new())
 }
 
-fn main() -> Result<(), CommError> {
+fn main() -> Result<(), MainError> {
     let rounds = std::env::args().nth(1).map_or(1, |rounds| rounds.parse().expect("a number of rounds"));
     let (mut world, mut state, mut made) = (World::init()?, State::default(), None);
     loop {
@@ -155,7 +155,7 @@ fn main() -> Result<(), CommError> {
             if world.rank() == 0 && result.is_ok() {
                 println!("{} operations, answer {:016x}", state.done, state.answer);
             }
-            return result;
+            return Ok(result?);
         }
         if state.done < rounds * ROUND {
             println!("interrupted in {}", name(state.done));

@@ -20,7 +20,6 @@ use rustix::process::Signal;
 use super::control::Control;
 use super::crew::{Crew, Death, Task};
 use super::invitation::Invitation;
-use super::process::raise_open_files;
 use crate::limits;
 use crate::proto::arbiter::Exit;
 use crate::proto::detector::Detector;
@@ -73,7 +72,7 @@ struct Agent {
 /// # Errors
 /// There is no launcher, or it cannot be reached from here.
 pub fn agent(guardian: &str) -> Result<(), String> {
-    raise_open_files();
+    limits::raise_open_files();
     let mut line = String::new();
     let stdin = std::io::stdin().lock();
     stdin.take(INVITATION_MAX).read_line(&mut line).map_err(|error| format!("standard input: {error}"))?;
@@ -147,9 +146,9 @@ impl Agent {
         match message {
             ToAgent::Site(site) => self.settle(site),
             ToAgent::Beat => {}
-            ToAgent::Start { peer, reads, share } => {
+            ToAgent::Start { peer, reads, share, standing } => {
                 let Some(task) = &self.task else { return };
-                match self.crew.start(peer, task, reads, share) {
+                match self.crew.start(peer, task, reads, share, standing) {
                     Ok(pipe) => {
                         // One that would block the agent is of no use.
                         let pipe = pipe.filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok());

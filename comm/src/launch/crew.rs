@@ -17,6 +17,7 @@ use super::GRACE;
 use super::guardian::{ENV_MARK, Guardian};
 use super::pipes::{Lines, Pipes, Turn};
 use super::process::{self, Process, Started};
+use super::standing;
 use super::vigil::Vigil;
 use crate::binding::{self, Binding, ENV_CORES};
 use crate::inherited;
@@ -25,7 +26,7 @@ use crate::proto::arbiter::Exit;
 use crate::rank::{Generation, PeerId};
 use crate::time::Clock;
 use crate::transport::timespec;
-use crate::wire::agent::Share;
+use crate::wire::agent::{Share, Standing};
 use crate::wire::handshake::JobKey;
 
 /// What every process of the job runs.
@@ -99,15 +100,17 @@ impl Crew {
         })
     }
 
-    /// Starts a process of the job, which has standard input if it `reads`.
+    /// Starts a process of the job, which has standard input if it `reads`; a spare has no `standing`.
     pub(super) fn start(
         &mut self,
         peer: PeerId,
         task: &Task,
         reads: bool,
         share: Option<Share>,
+        standing: Option<Standing>,
     ) -> std::io::Result<Option<ChildStdin>> {
         let mut environment = task.environment.clone();
+        environment.extend(standing.into_iter().flat_map(standing::variables));
         let mut set = |name: &str, value: String| environment.push((name.to_owned(), value));
         set(crate::ENV_PEER, peer.0.to_string());
         // Where the system has none, deaths are noticed later.

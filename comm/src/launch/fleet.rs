@@ -21,7 +21,7 @@ use crate::proto::detector::Detector;
 use crate::rank::{Membership, PeerId, Rank};
 use crate::time::Time;
 use crate::transport::Channel;
-use crate::wire::agent::{INPUT_WINDOW, Share, ToAgent};
+use crate::wire::agent::{INPUT_WINDOW, Share, Standing, ToAgent};
 
 mod inflow;
 mod news;
@@ -47,6 +47,10 @@ pub(super) struct Fleet {
     doors: Vec<Door>,
     /// The host of each rank at the start.
     placement: Vec<usize>,
+    /// By rank the host where it is now, and its number among the ranks there.
+    seats: Vec<(usize, u32)>,
+    /// Ranks that compute.
+    size: usize,
     binding: Binding,
     /// Where processes run.
     homes: HashMap<PeerId, usize>,
@@ -111,6 +115,17 @@ impl Fleet {
         Some(Share { index: count(&self.placement[..rank]), count: count(&self.placement) })
     }
 
+    /// Where a rank stands that has come to host `at`: there it gets the lowest number that no other rank has, but keeps the
+    /// one that it had there already.
+    fn standing(&mut self, rank: Rank, at: usize) -> Standing {
+        if self.seats[rank].0 != at {
+            let is_free = |number: &u32| !self.seats.contains(&(at, *number));
+            let local = (0..).find(is_free).expect("ranks are few");
+            self.seats[rank] = (at, local);
+        }
+        Standing { rank: rank as u32, size: self.size as u32, local: self.seats[rank].1 }
+    }
+
     /// Starts the process of a rank, or a spare; gives the pipe that is rank 0's standard input. On another host a failure
     /// is reported later; if no host is left nothing happens.
     ///
@@ -121,12 +136,13 @@ impl Fleet {
         let share = rank.and_then(|rank| self.share(rank, at));
         // A spare may become rank 0.
         let reads = rank.is_none_or(|rank| rank == 0);
+        let standing = rank.map(|rank| self.standing(rank, at));
         let stdin = match &mut self.doors[at] {
             Door::Agent(remote) => {
-                remote.send(ToAgent::Start { peer, reads, share });
+                remote.send(ToAgent::Start { peer, reads, share, standing });
                 if rank == Some(0) { Some(self.inflow(peer, at)?) } else { None }
             }
-            _ => match self.crew.start(peer, &self.task, reads, share)? {
+            _ => match self.crew.start(peer, &self.task, reads, share, standing)? {
                 Some(stdin) if rank.is_none() => {
                     self.inputs.insert(peer, stdin);
                     None
@@ -156,6 +172,7 @@ impl Fleet {
     pub(super) fn seat(&mut self, peer: PeerId, rank: Rank) -> Option<OwnedFd> {
         let at = *self.homes.get(&peer)?;
         let share = self.share(rank, at);
+        self.standing(rank, at);
         let input = self.inputs.remove(&peer);
         let Some(remote) = self.remote(at) else {
             share.into_iter().for_each(|share| self.crew.bind(peer, share));

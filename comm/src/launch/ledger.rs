@@ -16,18 +16,27 @@ pub struct Failure {
     pub point: String,
     /// From the kill to its notice, for injected failures.
     pub detect: Option<Duration>,
-    /// From the notice to the next generation: agreement and replacements.
+    /// From the notice to the next generation: agreement, and replacements if there are any.
     pub repair: Option<Duration>,
     /// From the notice to the moment when the last survivor had stopped using the old generation; part of `repair`.
     pub agree: Option<Duration>,
-    /// From the notice to the moment when the last replacement had joined; part of `repair`.
+    /// From the notice to the moment when the last replacement had joined; part of `repair`. None if nobody was replaced.
     pub respawn: Option<Duration>,
+    /// Ranks that somebody holds after the repair, by their numbers at the start of the job; none if it did not end.
+    pub held: Option<Vec<Rank>>,
     /// The generation that the repair starts.
     pub generation: Option<Generation>,
     /// From the next generation to the moment when all ranks work again.
     pub restore: Option<Duration>,
     /// Steps that had to be done again.
     pub steps_lost: u64,
+}
+
+impl Failure {
+    /// Whether the others went on without the lost ranks.
+    pub fn is_final(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| !self.ranks.iter().any(|rank| held.contains(rank)))
+    }
 }
 
 /// An injected failure.
@@ -60,6 +69,7 @@ struct Entry {
     respawned: Option<Time>,
     decided: Option<Time>,
     generation: Option<Generation>,
+    held: Option<Vec<Rank>>,
     resumed: Option<Time>,
     steps_lost: u64,
 }
@@ -121,6 +131,7 @@ impl Ledger {
                         respawned: None,
                         decided: None,
                         generation: None,
+                        held: None,
                         resumed: None,
                         steps_lost: 0,
                     }),
@@ -129,9 +140,13 @@ impl Ledger {
             // The last time counts: another loss makes a repair start again.
             Event::Agreed => self.open().for_each(|entry| entry.agreed = Some(now)),
             Event::Respawned => self.open().for_each(|entry| entry.respawned = Some(now)),
-            Event::Decided { generation, .. } => {
+            Event::Decided { generation, held, .. } => {
                 for entry in self.open() {
                     (entry.decided, entry.generation) = (Some(now), Some(*generation));
+                    entry.held = Some(held.clone());
+                    if !entry.ranks.iter().any(|rank| held.contains(rank)) {
+                        entry.respawned = None;
+                    }
                     // At the start of the job there is nothing to restore.
                     if *generation == 0 {
                         entry.resumed = Some(now);
@@ -171,6 +186,7 @@ impl Ledger {
             agree: entry.agreed.map(|agreed| agreed.since(entry.lost)),
             respawn: entry.respawned.map(|respawned| respawned.since(entry.lost)),
             generation: entry.generation,
+            held: entry.held.clone(),
             restore: entry.resumed.zip(entry.decided).map(|(resumed, decided)| resumed.since(decided)),
             steps_lost: entry.steps_lost,
         };
@@ -191,7 +207,7 @@ mod tests {
         ledger.record(Time(17), &lost(1));
         ledger.record(Time(21), &Event::Agreed);
         ledger.record(Time(29), &Event::Respawned);
-        ledger.record(Time(30), &Event::Decided { generation: 1, failed: vec![1, 2] });
+        ledger.record(Time(30), &Event::Decided { generation: 1, failed: vec![1, 2], held: vec![0, 1, 2] });
         ledger.record(Time(50), &Event::Resumed { generation: 1, steps_lost: 3 });
         let [failure] = &ledger.failures()[..] else { panic!() };
         assert_eq!(failure.ranks, [1, 2]);
@@ -200,6 +216,22 @@ mod tests {
         assert_eq!((nanos(failure.detect), nanos(failure.repair), nanos(failure.restore)), (5, 15, 20));
         assert_eq!((nanos(failure.agree), nanos(failure.respawn)), (6, 14));
         assert_eq!((failure.generation, failure.steps_lost), (Some(1), 3));
+        assert!(!failure.is_final());
+    }
+
+    #[test]
+    fn whom_nobody_replaces_is_lost_for_good() {
+        let mut ledger = Ledger::new(vec![], vec![]);
+        let lost = Event::Lost { rank: 2, cause: "killed by signal 9".into(), generation: Some(0) };
+        ledger.record(Time(10), &lost);
+        let [failure] = &ledger.failures()[..] else { panic!() };
+        assert!(!failure.is_final() && failure.repair.is_none());
+        ledger.record(Time(12), &Event::Agreed);
+        ledger.record(Time(12), &Event::Respawned);
+        ledger.record(Time(13), &Event::Decided { generation: 1, failed: vec![2], held: vec![0, 1, 3] });
+        let [failure] = &ledger.failures()[..] else { panic!() };
+        assert!(failure.is_final() && failure.respawn.is_none());
+        assert_eq!(failure.repair, Some(Duration::from_nanos(3)));
     }
 
     #[test]
@@ -214,7 +246,8 @@ mod tests {
                 ledger.record(Time(now + 5), &lost);
             }
             let failed = ranks.to_vec();
-            ledger.record(Time(now + 7), &Event::Decided { generation: 1, failed });
+            let held = vec![0, 1, 2];
+            ledger.record(Time(now + 7), &Event::Decided { generation: 1, failed, held });
         };
         lose(Event::Struck { spec: 0 }, &[1, 2], "killed by signal 9");
         lose(Event::RandomKill { rank: 2 }, &[2], "killed by signal 9");

@@ -35,6 +35,7 @@ mod process;
 mod reach;
 mod remote;
 mod signals;
+mod standing;
 mod stdin;
 mod vigil;
 
@@ -58,6 +59,8 @@ const GRACE: Duration = Duration::from_millis(500);
 const CAUSE: Duration = Duration::from_millis(20);
 /// Exit status of a process that could not be started, as shells have it.
 const NOT_STARTED: i32 = 127;
+/// Exit status of a job that took too long, as the command `timeout` has it.
+const OUT_OF_TIME: i32 = 124;
 
 /// Launches a job and returns when it has ended and no process of it is left. What ranks print goes to `console`, which may
 /// not have written all of it then ([`Console::finish`]).
@@ -72,7 +75,7 @@ pub fn launch(
     console: &Console,
     observer: &mut dyn FnMut(&Event, Time),
 ) -> Result<Ending, LaunchError> {
-    process::raise_open_files();
+    limits::raise_open_files();
     let mut launcher = Launcher::new(order, console)?;
     let result = launcher.run(observer);
     // Whatever happened, nothing is left behind.
@@ -156,6 +159,7 @@ impl Launcher {
             }
             self.hear();
             self.heed_signals();
+            self.heed_limit();
             self.arbiter.tick(self.clock.now());
         }
     }
@@ -261,6 +265,7 @@ impl Launcher {
         let now = self.clock.now();
         let mut until = self.arbiter.poll_timeout().min(self.fleet.poll_timeout());
         until = self.broken.values().copied().fold(until, Time::min);
+        until = self.limit().into_iter().fold(until, Time::min);
         if let Some(farewell) = &self.ending {
             until = until.min(farewell.until).min(now.after(Duration::from_millis(50)));
         }
@@ -286,10 +291,9 @@ impl Launcher {
             }
         }
         if self.doorman.ran_out_of_files() && !std::mem::replace(&mut self.ran_out, true) {
-            let allowed = process::open_files().map_or(String::new(), |count| format!(" of {count}"));
             let line = format!(
-                "too many open files: the launcher has used its limit{allowed} (`ulimit -n`); about four are needed for each \
-                 rank of a host; new connections wait\n"
+                "too many open files, about four for each rank of a host; new connections wait; limit here: {}\n",
+                limits::of_files()
             );
             self.output.note("launcher", line.as_bytes());
         }
@@ -367,6 +371,19 @@ impl Launcher {
             let _ = control.receive(|message| self.arbiter.handle(self.clock.now(), peer, message));
         }
         self.broken.remove(&peer);
+    }
+
+    /// When the job is to be over, if it is not yet.
+    fn limit(&self) -> Option<Time> {
+        self.order.limit.filter(|_| self.ending.is_none()).map(|limit| Time(0).after(limit))
+    }
+
+    fn heed_limit(&mut self) {
+        if let (Some(at), Some(limit)) = (self.limit(), self.order.limit)
+            && at <= self.clock.now()
+        {
+            self.arbiter.end(OUT_OF_TIME, format!("not done after {} s (--timeout)", limit.as_secs_f64()));
+        }
     }
 
     fn heed_signals(&mut self) {

@@ -23,6 +23,8 @@ pub struct Order {
     pub agent: &'static str,
     /// The first argument with which it calls [`guard`](super::guard), with the second; likewise.
     pub guardian: &'static str,
+    /// What all of them find in their environment beside what the launcher has there, on other hosts too.
+    pub environment: Vec<(String, String)>,
     /// Where the ranks run.
     pub cluster: Cluster,
     /// The job.
@@ -41,6 +43,8 @@ pub struct Order {
     pub binding: Binding,
     /// Links that are slow.
     pub slow: Vec<SlowSpec>,
+    /// How long the job may take; then it is ended.
+    pub limit: Option<Duration>,
 }
 
 /// How a job ended.

@@ -11,10 +11,9 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
-use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, WaitOptions, getrlimit, setrlimit,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 
+use super::standing;
 use crate::proto::arbiter::Exit;
 
 /// Environment of every process that is started here: the number of the process that has started it.
@@ -55,7 +54,9 @@ pub(super) fn start(
     environment: &[(String, String)],
     stdin: Stdio,
 ) -> std::io::Result<Started> {
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    standing::names().for_each(|name| _ = command.env_remove(name));
+    let mut child = command
         .args(args)
         .envs(environment.iter().map(|(name, value)| (name, value)))
         .env(ENV_PARENT, std::process::id().to_string())
@@ -138,19 +139,6 @@ pub(super) fn end_orphans() -> bool {
             Err(_) => return false,
         }
     }
-}
-
-/// Lets this process and those that it starts have as many open files as the system allows them: a launcher has about four
-/// for each rank of its host.
-pub(super) fn raise_open_files() {
-    let limit = getrlimit(Resource::Nofile);
-    // If it cannot be had, what there is has to do.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
-}
-
-/// Most open files that this process may have.
-pub(super) fn open_files() -> Option<u64> {
-    getrlimit(Resource::Nofile).current
 }
 
 /// Binds the life of this process to that of the launcher, or of the agent, that started it: when that dies, in

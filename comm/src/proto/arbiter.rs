@@ -586,7 +586,8 @@ impl Arbiter {
             self.random.iter_mut().for_each(RandomKills::settled);
             self.pool.settled(now);
         }
-        self.record(Event::Decided { generation, failed: origins });
+        let held = self.living().map(|chair| chair.origin).collect();
+        self.record(Event::Decided { generation, failed: origins, held });
         self.broadcast(&ToRank::Decided(membership));
     }
 

@@ -34,6 +34,17 @@ pub struct Share {
     pub count: u32,
 }
 
+/// Where a process stands in the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Its rank at the start of the job.
+    pub rank: u32,
+    /// Ranks that compute at the start.
+    pub size: u32,
+    /// Its number among the ranks of its host.
+    pub local: u32,
+}
+
 /// How a process has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
@@ -58,6 +69,8 @@ pub enum ToAgent {
         reads: bool,
         /// The cores that it runs on, if it is bound.
         share: Option<Share>,
+        /// None for a spare.
+        standing: Option<Standing>,
     },
     /// A spare has got a rank: bind it.
     Bind {
@@ -156,7 +169,12 @@ mod tests {
         };
         let sent = [
             ToAgent::Site(site),
-            ToAgent::Start { peer: PeerId(7), reads: true, share: Some(Share { index: 1, count: 2 }) },
+            ToAgent::Start {
+                peer: PeerId(7),
+                reads: true,
+                share: Some(Share { index: 1, count: 2 }),
+                standing: Some(Standing { rank: 5, size: 6, local: 1 }),
+            },
             ToAgent::Signal { to: None, signal: 9 },
             ToAgent::Input { peer: PeerId(7), bytes: vec![] },
             ToAgent::End,

@@ -90,6 +90,24 @@ fn the_answer_is_that_of_one_host() {
 }
 
 #[test]
+fn ranks_on_other_hosts_have_variables_and_a_folder() {
+    let folder = tempdir().unwrap();
+    let script = format!("unset FT_A; {LIKE_SSH}");
+    let options = "-n 4 --hosts 127.0.0.2:2,127.0.0.3:2 -x FT_A -x FT_B=b -wdir";
+    let (_folder, run) = over(&script, options);
+    let run = run.arg(folder.path()).arg("/bin/sh").arg("-c");
+    let run =
+        run.arg("echo $RANK of $WORLD_SIZE, here $LOCAL_RANK: $FT_A $FT_B $(pwd -P)").variable("FT_A", "a");
+    let outcome = run.finish().expect(0);
+    let mut lines: Vec<&str> = outcome.stdout.lines().collect();
+    lines.sort_unstable();
+    let there = folder.path().canonicalize().unwrap();
+    let due = [(0, 0), (1, 1), (2, 0), (3, 1)];
+    let due = due.map(|(rank, local)| format!("{rank} of 4, here {local}: a b {}", there.display()));
+    assert_eq!(lines, due, "{outcome}");
+}
+
+#[test]
 fn the_program_may_be_in_any_folder() {
     let folder = tempdir().unwrap();
     let strange = folder.path().join("it's a \"$HOME\" & more");

@@ -3,6 +3,7 @@
 //! The programs are built once, with the profile of this test. Every job has a time limit, is reaped whatever
 //! happens, and must not leave a process behind.
 
+mod accounts;
 mod asynchronous;
 mod bench;
 mod births;
@@ -22,6 +23,7 @@ mod many_ranks;
 mod memory;
 mod messages;
 mod montecarlo;
+mod mpirun;
 mod network;
 mod operations;
 mod output;

@@ -51,7 +51,9 @@ fn what_is_left_of_the_scheme_is_told() {
         assert_eq!(outcome.report().answer(), answer, "{outcome}");
         outcome.report().0["degraded"].clone()
     };
-    assert_eq!(degraded("--scheme xor --kill 2@step=12"), serde_json::Value::Null);
+    assert_eq!(degraded("--scheme xor --kill 2@step=12"), "xor:4 is xor:3 with 3 ranks left");
+    assert_eq!(degraded("--scheme xor:2 --kill 2@step=12"), "2 groups of xor:2 are xor:3 with 3 ranks left");
+    assert_eq!(degraded("--scheme neighbor:1 --kill 2@step=12"), serde_json::Value::Null);
     assert_eq!(degraded("--scheme rs:2+2 --kill 2@step=12"), "rs:2+2 is rs:1+2 with 3 ranks left");
     assert_eq!(degraded("--scheme rs:2+2 --kill 0,1@step=12"), "rs:2+2 is rs:1+1 with 2 ranks left");
     // Before anything is committed, inside a checkpoint, and inside the repair of another loss.

@@ -58,6 +58,81 @@ fn of_the_launcher() {
     }
 }
 
+/// The complaint, and what to do instead.
+#[test]
+fn tips_that_help() {
+    for (arguments, complaint, tip) in [
+        (
+            "-n -1 cg --poisson 4",
+            "invalid value '-1' for '--ranks <N>': must be a whole number, without a sign",
+            "",
+        ),
+        (
+            "-np -1 cg --poisson 4",
+            "invalid value '-1' for '--ranks <N>': must be a whole number, without a sign",
+            "",
+        ),
+        (
+            "cg --poisson -4",
+            "invalid value '-4' for '--poisson <N>': must be a whole number, without a sign",
+            "",
+        ),
+        ("--dry-run cg --poisson 4", "unexpected argument '--dry-run' found", ""),
+        ("cg --poisson 4 --dry-run", "unexpected argument '--dry-run' found", ""),
+        ("--rank 4 cg --poisson 4", "unexpected argument '--rank' found", "Tip: did you mean '--ranks'?"),
+        (
+            "--poisson 4 cg",
+            "unexpected argument '--poisson' found",
+            "Tip: '--poisson' is an option of 'cg' and stands behind that word; see 'ftrun cg --help'.",
+        ),
+        ("cgg --poisson 4", "'cgg' is neither a bundled app nor a file", "Tip: did you mean 'cg'?"),
+        ("bnech", "'bnech' is neither a bundled app nor a file", "Tip: did you mean 'bench'?"),
+        ("cat", "'cat' is neither a bundled app nor a file", "Tip: programs are named by their path: '/"),
+        ("man no-such-app", "'no-such-app' is neither a bundled app nor a tool", ""),
+        ("completions", "the following required arguments were not provided: <SHELL>", ""),
+    ] {
+        let outcome = Run::ftrun(arguments).finish().expect(2);
+        let lines: Vec<&str> = outcome.stderr.lines().collect();
+        assert!(lines[0].starts_with(&format!("ftrun: {complaint}")), "{outcome}");
+        let last = lines.last().unwrap();
+        assert!(
+            last.starts_with(if tip.is_empty() { "See 'ftrun --help'." } else { tip }),
+            "{tip}: {outcome}"
+        );
+    }
+}
+
+#[test]
+fn pages_are_printed() {
+    let page = |arguments: &str| Run::ftrun(arguments).finish().expect(0).stdout;
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = page(&format!("completions {shell}"));
+        for word in ["seismic", "poisson2d", "heartbeat-timeout", "advise"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ftrun.bash");
+    std::fs::write(&file, page("completions bash")).unwrap();
+    Run::program(Path::new("/bin/bash"), "-n").arg(&file).finish().expect(0);
+    assert!(page("man").contains(".TH ftrun 1") && page("man").contains("heartbeat"));
+    assert!(page("man cg").contains("poisson2d"));
+    assert_eq!(page("help"), page("--help"));
+    assert_eq!(page("help cg"), page("cg --help"));
+    assert_eq!(page("help bench recovery"), page("bench recovery --help"));
+}
+
+#[test]
+fn colours_are_for_those_who_see_them() {
+    let wrong = || Run::ftrun("-n 0 ./x");
+    let is_coloured = |outcome: Outcome| outcome.expect(2).stderr.contains("\u{1b}[");
+    assert!(!is_coloured(wrong().finish()));
+    assert!(is_coloured(wrong().variable("CLICOLOR_FORCE", "1").finish()));
+    assert!(!is_coloured(wrong().variable("CLICOLOR_FORCE", "1").variable("NO_COLOR", "1").finish()));
+    let help = Run::ftrun("--help").variable("CLICOLOR_FORCE", "1").finish().expect(0);
+    assert!(help.stdout.contains("\u{1b}["), "{help}");
+}
+
 #[test]
 fn a_program_that_is_not_there_is_said_once() {
     check(&Run::ftrun("-n 4 ./no-such-program").finish().expect(2), &["cannot run ./no-such-program"]);

@@ -171,7 +171,7 @@ fn check(seed: u64, outcome: &Outcome) -> Result<Course, String> {
     let mut missing = BTreeSet::new();
     for event in checker::launcher(outcome) {
         match event {
-            ArbiterEvent::Decided { generation, failed } => {
+            ArbiterEvent::Decided { generation, failed, .. } => {
                 missing.extend(failed.iter().copied());
                 // Invariant 4: whoever survives holds what is chosen.
                 let Some(membership) = memberships.get(generation) else { continue };

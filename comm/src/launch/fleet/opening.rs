@@ -37,10 +37,11 @@ impl Fleet {
         reach: &Reach,
         now: Time,
     ) -> Result<Self, LaunchError> {
-        let mut environment = vec![
+        let mut environment = order.environment.clone();
+        environment.extend([
             (ENV_TRANSPORT.into(), order.carrier.to_string()),
             (ENV_WAIT.into(), order.waiting.to_string()),
-        ];
+        ]);
         if !credentials.secret {
             environment.push((ENV_PLAIN.into(), String::new()));
         }
@@ -53,7 +54,9 @@ impl Fleet {
             crew: Crew::new(order.guardian)?,
             cluster: order.cluster.clone(),
             doors: vec![],
+            seats: seats(&order.cluster.place(config.total)),
             placement: order.cluster.place(config.total),
+            size: config.compute,
             binding: order.binding,
             homes: HashMap::new(),
             begun: vec![],
@@ -126,6 +129,12 @@ impl Fleet {
         remote.send(ToAgent::Site(site.clone()));
         Ok(Door::Agent(Box::new(remote)))
     }
+}
+
+/// By rank its host at the start, and its number among the ranks there.
+fn seats(placement: &[usize]) -> Vec<(usize, u32)> {
+    let before = |rank: usize, at: &usize| placement[..rank].iter().filter(|other| *other == at).count();
+    placement.iter().enumerate().map(|(rank, at)| (*at, before(rank, at) as u32)).collect()
 }
 
 fn bytes(text: impl Into<OsString>) -> Vec<u8> {

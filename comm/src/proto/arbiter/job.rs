@@ -135,8 +135,10 @@ pub enum Event {
     Decided {
         /// Which.
         generation: Generation,
-        /// Ranks that replacements hold.
+        /// Ranks that were lost since the one before.
         failed: Vec<Rank>,
+        /// Ranks that somebody holds: those of `failed` too if they were replaced.
+        held: Vec<Rank>,
     },
     /// All ranks have resumed work after a repair.
     Resumed {

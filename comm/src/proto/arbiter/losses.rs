@@ -208,10 +208,11 @@ impl Arbiter {
         }
         if !self.does_without() && failures > self.config.max_restarts {
             let limit = self.config.max_restarts;
-            let text = format!(
-                "rank {origin} failed {failures} times in a row without progress in between (last: {cause}), \
-                 --max-restarts is {limit}"
-            );
+            let times = match failures {
+                1 => format!("once ({cause})"),
+                _ => format!("{failures} times in a row without progress in between (last: {cause})"),
+            };
+            let text = format!("rank {origin} failed {times}, --max-restarts is {limit}");
             return self.end(1, text);
         }
         if self.does_without() {

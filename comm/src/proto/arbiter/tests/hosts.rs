@@ -27,7 +27,8 @@ fn all_its_ranks_are_replaced_in_one_repair() {
     assert_eq!(lost, [2, 3]);
     (0..2).for_each(|rank| job.ready(rank, 0, 0));
     (2..4).for_each(|rank| job.join(rank));
-    let decided = Effect::Record(Event::Decided { generation: 1, failed: vec![2, 3] });
+    let decided =
+        Effect::Record(Event::Decided { generation: 1, failed: vec![2, 3], held: vec![0, 1, 2, 3] });
     assert!(job.take().contains(&decided));
 }
 

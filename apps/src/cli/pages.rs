@@ -1,0 +1,111 @@
+//! The whole command line in one piece: manual pages, and what shells complete it by.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Command, CommandFactory, Parser};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use super::{AnyProgram, HINT, Stop, WithBench, read};
+use crate::advise::Advise;
+use crate::app::BUNDLED;
+use crate::picture::Picture;
+use crate::say;
+
+/// The words that stand for pages, and what they print.
+pub(super) const WORDS: [(&str, &str); 2] = [
+    (Completions::WORD, "Print what makes a shell complete command lines of ftrun"),
+    (Manual::WORD, "Print the manual page of ftrun, or of an app or a tool"),
+];
+
+/// A page to print.
+#[derive(Debug)]
+pub(crate) struct Page(Vec<u8>);
+
+/// The arguments of `completions`.
+#[derive(Debug, Parser)]
+#[command(name = Completions::WORD, bin_name = "ftrun completions", about = WORDS[0].1)]
+pub(super) struct Completions {
+    /// The shell; bash reads the page by: source <(ftrun completions bash)
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+/// The arguments of `man`.
+#[derive(Debug, Parser)]
+#[command(name = Manual::WORD, bin_name = "ftrun man", about = WORDS[1].1)]
+pub(super) struct Manual {
+    /// An app or a tool; to read a page: ftrun man | man -l -
+    #[arg(value_name = "NAME")]
+    name: Option<String>,
+}
+
+impl Completions {
+    pub(super) const WORD: &str = "completions";
+
+    pub(super) fn page(&self) -> Page {
+        let mut bytes = vec![];
+        clap_complete::generate(self.shell, &mut whole(), "ftrun", &mut bytes);
+        Page(bytes)
+    }
+}
+
+impl Manual {
+    pub(super) const WORD: &str = "man";
+
+    /// # Errors
+    /// There is no such page.
+    pub(super) fn page(&self) -> Result<Page, String> {
+        let command = match &self.name {
+            None => AnyProgram::command(),
+            Some(name) => parts()
+                .find(|part| part.get_name() == name)
+                .ok_or_else(|| format!("'{name}' is neither a bundled app nor a tool"))?
+                .display_name(format!("ftrun-{name}")),
+        };
+        let mut bytes = vec![];
+        Man::new(command).render(&mut bytes).map_err(|error| error.to_string())?;
+        Ok(Page(bytes))
+    }
+}
+
+impl Page {
+    pub(crate) fn print(&self) -> ExitCode {
+        say::page(&self.0)
+    }
+}
+
+/// Apps and tools.
+fn parts() -> impl Iterator<Item = Command> {
+    let tools = [WithBench::command(), Advise::command(), Picture::command()];
+    let pages = [Completions::command(), Manual::command()];
+    BUNDLED.iter().map(|app| (app.command)(app)).chain(tools).chain(pages)
+}
+
+fn whole() -> Command {
+    AnyProgram::command().subcommands(parts())
+}
+
+/// Reads the word of a page, and what stands behind it.
+pub(super) fn parse(argv: &[OsString]) -> Result<Page, Stop> {
+    if argv.first().is_some_and(|word| word == Completions::WORD) {
+        return Ok(read::<Completions>(argv)?.page());
+    }
+    read::<Manual>(argv)?.page().map_err(|complaint| Stop::usage(&complaint, HINT))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_is_sound() {
+        whole().debug_assert();
+        for part in parts() {
+            let name = part.get_name().to_owned();
+            let page = Manual { name: Some(name.clone()) }.page().unwrap();
+            assert!(String::from_utf8(page.0).unwrap().contains(&format!(".TH ftrun-{name} 1")), "{name}");
+        }
+    }
+}

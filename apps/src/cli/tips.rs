@@ -1,0 +1,58 @@
+//! What helps somebody whose command line is wrong.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use clap::Command;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::{ADVISE, BENCH, HINT, PICTURE};
+use crate::app::BUNDLED;
+
+/// What to try in place of what `error` complains of.
+pub(super) fn on(error: &clap::Error) -> String {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        Some(ContextValue::Strings(texts)) => texts.first().map(String::as_str),
+        _ => None,
+    };
+    if let (ErrorKind::UnknownArgument, Some(option)) = (error.kind(), text(ContextKind::InvalidArg))
+        && let Some(app) = BUNDLED.iter().find(|app| has(&(app.command)(app), option))
+    {
+        return format!(
+            "Tip: '{option}' is an option of '{0}' and stands behind that word; see 'ftrun {0} --help'.",
+            app.name
+        );
+    }
+    let similar = [ContextKind::SuggestedArg, ContextKind::SuggestedValue, ContextKind::SuggestedSubcommand];
+    let similar = similar.into_iter().find_map(text);
+    similar.map_or(HINT.to_owned(), |similar| format!("Tip: did you mean '{similar}'? {HINT}"))
+}
+
+/// Whether a command has this option.
+fn has(command: &Command, option: &str) -> bool {
+    let Some(long) = option.strip_prefix("--") else { return false };
+    command.get_arguments().any(|arg| arg.get_long() == Some(long))
+}
+
+/// What to write in place of the name of a program that is not there.
+pub(super) fn on_program(name: &OsStr) -> String {
+    if let Some(path) = in_path(name) {
+        return format!("Tip: programs are named by their path: '{}'.", path.display());
+    }
+    let names = BUNDLED.iter().map(|app| app.name).chain([BENCH, ADVISE, PICTURE]);
+    let command = Command::new("ftrun").subcommands(names.map(Command::new));
+    let argv: [OsString; 2] = ["ftrun".into(), name.to_owned()];
+    let error = command.try_get_matches_from(argv).err();
+    error.map_or(HINT.to_owned(), |error| on(&error))
+}
+
+/// Where a shell would find it.
+fn in_path(name: &OsStr) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    let is_program = |path: &Path| {
+        path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| is_program(path))
+}
