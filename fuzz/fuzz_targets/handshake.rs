@@ -5,7 +5,9 @@
 
 use arbitrary::Arbitrary;
 use ft_comm::PeerId;
-use ft_comm::wire::handshake::{Client, HELLO_BYTES, JobKey, Opening, PROOF_BYTES, REPLY_BYTES, Server};
+use ft_comm::wire::handshake::{
+    Client, HELLO_BYTES, JobKey, Opening, PREFIX_BYTES, PROOF_BYTES, REPLY_BYTES, Server, Versions,
+};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
@@ -39,12 +41,20 @@ fuzz_target!(|input: Input<'_>| {
         // The fuzzer sees what its bytes are compared with, so it gets to know even a proof; but no other one passes.
         let nonce = input.reply[..32].try_into().expect("32 bytes");
         let honest = Server::new(&theirs, PeerId(to), client.hello(), nonce).expect("an honest hello");
-        assert_eq!(client.reply(&input.reply).is_ok(), honest.reply() == input.reply);
-        if let Ok(server) = Server::new(&ours, PeerId(input.me), &input.hello, [5; 32]) {
-            let number = |at: usize| u32::from_le_bytes(input.hello[at..at + 4].try_into().expect("4 bytes"));
-            let opening =
-                Opening { from: PeerId(number(20)), to: PeerId(number(24)), generation: number(28) };
-            let client = Client::new(&ours, opening, input.hello[32..].try_into().expect("32 bytes"));
+        let versions = Versions::OURS.to_bytes();
+        if input.reply[32..36] == versions {
+            assert_eq!(client.reply(&input.reply).is_ok(), honest.reply() == input.reply);
+        }
+        // The judgement by the first bytes refuses nobody who would be let in.
+        let server = Server::new(&ours, PeerId(input.me), &input.hello, [5; 32]);
+        let is_judged = (0..=HELLO_BYTES).all(|length| ours.judge(&input.hello[..length]).is_ok());
+        assert!(server.is_err() || is_judged);
+        if let Ok(server) = server
+            && input.hello[32..36] == versions
+        {
+            let opening = &input.hello[PREFIX_BYTES..PREFIX_BYTES + Opening::BYTES];
+            let opening = Opening::from_bytes(opening.try_into().expect("the length of an opening"));
+            let client = Client::new(&ours, opening, input.hello[36..68].try_into().expect("32 bytes"));
             assert_eq!(*client.hello(), input.hello, "a hello is taken that no client sends");
             let proof = client.reply(&server.reply()).expect("both know the key");
             assert_eq!(server.proof(&input.proof).ok(), (proof == input.proof).then_some(opening));
@@ -53,7 +63,10 @@ fuzz_target!(|input: Input<'_>| {
     }
     let hello = changed(client.hello(), &input.hello);
     let Ok(server) = Server::new(&ours, PeerId(input.me), &hello, [5; 32]) else {
-        assert!(hello != *client.hello() || input.me != to, "an honest client is refused");
+        assert!(
+            hello != *client.hello() || input.me != to || !input.same_key,
+            "an honest client is refused"
+        );
         return;
     };
     let reply = changed(&server.reply(), &input.reply);
