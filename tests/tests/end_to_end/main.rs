@@ -3,6 +3,7 @@
 //! The programs are built once, with the profile of this test. Every job has a time limit, is reaped whatever
 //! happens, and must not leave a process behind.
 
+mod answers;
 mod asynchronous;
 mod bench;
 mod builds;
