@@ -7,15 +7,14 @@ use std::str::FromStr;
 use clap::{ArgGroup, Args, ValueEnum};
 use ft_checkpoint::{Flow, Program, Share};
 use ft_comm::World;
-use ft_linalg::solver::CgJob;
+use ft_linalg::solver::{CgJob, Solution};
 use ft_linalg::{
     DistMatrix, DistVector, LinalgError, Partition, Poisson, Preconditioning, Problem, Step, StopCriteria,
     StopReason, answer_hash, matrix_market, rhs,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::app::{App, read};
+use crate::app::{self, App};
 use crate::cli::{at_least_one, positive};
 use crate::rank::{self, Reporter};
 use crate::report::count;
@@ -86,28 +85,28 @@ pub(crate) struct CgResult {
     pub(crate) iterations: u64,
     pub(crate) converged: bool,
     pub(crate) reason: String,
+    #[serde(with = "crate::number")]
     pub(crate) relative_residual: f64,
     pub(crate) answer_hash: String,
 }
 
 impl App for CgArgs {
+    type Outcome = CgResult;
+
     fn rank(&self) -> ExitCode {
         rank::run(&mut CgProgram { args: self.clone(), reason: None, reporter: Reporter::new() })
     }
 
-    fn complaint(&self, result: &Value) -> String {
-        read(result).filter(|r: &CgResult| !r.converged).map_or(String::new(), |r| r.reason)
+    fn complaint(&self, result: &CgResult) -> Option<String> {
+        (!result.converged).then(|| result.reason.clone())
     }
 
-    fn headline(&self, result: &Value) -> String {
-        let size = |r: CgResult| format!("{}, {}", count(r.rows as u64, "row"), count(r.nonzeros, "nonzero"));
-        read(result).map_or(String::new(), size)
+    fn headline(&self, CgResult { rows, nonzeros, .. }: &CgResult) -> String {
+        format!("{}, {}", count(*rows as u64, "row"), count(*nonzeros, "nonzero"))
     }
 
-    fn lines(&self, result: &Value) -> Vec<String> {
-        let Some(CgResult { reason, relative_residual, answer_hash, .. }) = read(result) else {
-            return vec![];
-        };
+    fn lines(&self, result: &CgResult) -> Vec<String> {
+        let CgResult { reason, relative_residual, answer_hash, .. } = result;
         let hash = &answer_hash[..16.min(answer_hash.len())];
         vec![format!("{reason}, relative residual {relative_residual:.2e}, answer {hash}")]
     }
@@ -193,8 +192,8 @@ impl Program for CgProgram {
 
     fn output(&mut self, job: &mut CgJob, world: &World) -> Result<Vec<u8>, LinalgError> {
         let comm = world.comm();
-        let reason = self.reason.expect("the last step gave a reason");
-        let solution = job.solution(reason, comm)?;
+        let stopped = self.reason.expect("the last step gave a reason");
+        let Solution { reason, relative_residual, .. } = job.solution(stopped, comm)?;
         let mut nonzeros = [job.a.rows().nnz() as u64];
         comm.allreduce(&mut nonzeros, ft_comm::Op::Sum)?;
         let result = CgResult {
@@ -203,10 +202,10 @@ impl Program for CgProgram {
             iterations: reason.iterations(),
             converged: reason.is_converged(),
             reason: reason.to_string(),
-            relative_residual: solution.relative_residual,
+            relative_residual,
             answer_hash: answer_hash(job.a.part(), &job.cg.x, comm)?,
         };
-        Ok(serde_json::to_vec(&result).expect("a result can be written"))
+        Ok(app::write(&result))
     }
 
     /// Bad input is the user's to mend (2); a system that cannot be solved is a failed job (1).

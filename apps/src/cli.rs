@@ -21,7 +21,7 @@ use ft_comm::launch::HostList;
 use ft_comm::transport::{Carrier, Waiting};
 
 use crate::advise::Advise;
-use crate::app::{App, BUNDLED, Bundled};
+use crate::app::{AnyApp, App, BUNDLED, Bundled};
 use crate::bench::Bench;
 use crate::picture::Picture;
 use crate::say;
@@ -73,7 +73,7 @@ pub(crate) struct Invocation {
 #[derive(Debug)]
 pub(crate) enum Program {
     /// A bundled app.
-    App(&'static Bundled, Box<dyn App>),
+    App(&'static Bundled, Box<dyn AnyApp>),
     /// A program of the user's.
     Own { path: PathBuf, args: Vec<OsString> },
 }
@@ -449,7 +449,7 @@ struct WithBench {
 pub(crate) fn parse_app<A: App + Args + 'static>(
     app: &Bundled,
     argv: &[OsString],
-) -> Result<(Options, Box<dyn App>), clap::Error> {
+) -> Result<(Options, Box<dyn AnyApp>), clap::Error> {
     let with = WithApp::<A>::from_arg_matches(&app_command::<A>(app).try_get_matches_from(argv)?)?;
     Ok((with.options, Box::new(with.app)))
 }

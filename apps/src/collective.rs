@@ -9,9 +9,8 @@ use ft_checkpoint::{Flow, Program, Protect};
 use ft_comm::time::Clock;
 use ft_comm::{CommError, Communicator, Op, World};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::app::{App, read};
+use crate::app::{self, App};
 use crate::rank::{self, Reporter};
 use crate::report::count;
 
@@ -32,7 +31,7 @@ pub(crate) struct CollectiveArgs {
 
 /// What `collective` is about, in the report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct CollectiveResult {
+pub(crate) struct CollectiveResult {
     rounds: u32,
     elements: u32,
     /// Wrong numbers, on all ranks together.
@@ -42,34 +41,33 @@ struct CollectiveResult {
 
 /// One operation, over all rounds and ranks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Operation {
+pub(crate) struct Operation {
     name: String,
+    #[serde(with = "crate::number")]
     mean_us: f64,
 }
 
 impl App for CollectiveArgs {
+    type Outcome = CollectiveResult;
+
     fn rank(&self) -> ExitCode {
         rank::run(&mut Collectives { args: self.clone(), clock: Clock::start(), reporter: Reporter::new() })
     }
 
-    fn complaint(&self, result: &Value) -> String {
-        let wrong = read(result).map_or(0, |r: CollectiveResult| r.wrong);
-        if wrong == 0 { String::new() } else { format!("collective operations gave {wrong} wrong numbers") }
+    fn complaint(&self, CollectiveResult { wrong, .. }: &CollectiveResult) -> Option<String> {
+        (*wrong > 0).then(|| format!("collective operations gave {}", count(*wrong, "wrong number")))
     }
 
-    fn headline(&self, result: &Value) -> String {
-        read(result).map_or(String::new(), |CollectiveResult { rounds, elements, .. }| {
-            format!("{}, {}", count(rounds, "round"), count(elements, "element"))
-        })
+    fn headline(&self, CollectiveResult { rounds, elements, .. }: &CollectiveResult) -> String {
+        format!("{}, {}", count(u64::from(*rounds), "round"), count(u64::from(*elements), "element"))
     }
 
-    fn lines(&self, result: &Value) -> Vec<String> {
-        let Some(CollectiveResult { wrong, operations, .. }) = read(result) else { return vec![] };
+    fn lines(&self, CollectiveResult { wrong, operations, .. }: &CollectiveResult) -> Vec<String> {
         let mut lines: Vec<String> = operations
             .iter()
             .map(|Operation { name, mean_us }| format!("{name:<10}{mean_us:>10.1} us on average"))
             .collect();
-        lines.push(if wrong == 0 { "all right".into() } else { format!("{wrong} numbers wrong") });
+        lines.push(if *wrong == 0 { "all right".into() } else { format!("{wrong} numbers wrong") });
         lines
     }
 }
@@ -177,6 +175,6 @@ impl Program for Collectives {
             wrong: wrong[0],
             operations: OPERATIONS.iter().zip(seconds).map(operation).collect(),
         };
-        Ok(serde_json::to_vec(&result).expect("a result can be written"))
+        Ok(app::write(&result))
     }
 }

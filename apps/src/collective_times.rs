@@ -17,13 +17,13 @@ use ft_comm::collective::{Operation, Selection};
 use ft_comm::time::Clock;
 use ft_comm::{CommError, Communicator, Op, World};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use self::calls::Call;
 use self::links::Links;
-use crate::app::{App, read};
-use crate::cli::positive;
+use crate::app::{self, App};
+use crate::cli::{Options, positive};
 use crate::rank::{self, Reporter};
+use crate::report::count;
 use crate::size;
 
 /// Batches of each algorithm.
@@ -48,7 +48,7 @@ pub(crate) struct CollectiveTimesArgs {
 
 /// What `collective-times` reports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Times {
+pub(crate) struct Times {
     timings: Vec<Timing>,
     links: Option<Links>,
     /// Wrong numbers, on all ranks together.
@@ -57,16 +57,26 @@ struct Times {
 
 /// One algorithm with one size: the middle of its batches, each as long as its slowest rank.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Timing {
+pub(crate) struct Timing {
     operation: String,
     bytes: usize,
     algorithm: String,
+    #[serde(with = "crate::number")]
     seconds: f64,
     /// Calls of a batch.
     calls: usize,
 }
 
 impl App for CollectiveTimesArgs {
+    type Outcome = Times;
+
+    fn check(&self, options: &Options) -> Result<(), String> {
+        match self.links && options.ranks() < 2 {
+            true => Err("--links times messages between two ranks: at least -n 2".into()),
+            false => Ok(()),
+        }
+    }
+
     fn rank(&self) -> ExitCode {
         rank::run(&mut CollectiveTimes {
             args: self.clone(),
@@ -76,13 +86,11 @@ impl App for CollectiveTimesArgs {
         })
     }
 
-    fn complaint(&self, result: &Value) -> String {
-        let wrong = read(result).map_or(0, |times: Times| times.wrong);
-        if wrong == 0 { String::new() } else { format!("collective operations gave {wrong} wrong numbers") }
+    fn complaint(&self, Times { wrong, .. }: &Times) -> Option<String> {
+        (*wrong > 0).then(|| format!("collective operations gave {}", count(*wrong, "wrong number")))
     }
 
-    fn lines(&self, result: &Value) -> Vec<String> {
-        let Some(Times { timings, links, .. }) = read(result) else { return vec![] };
+    fn lines(&self, Times { timings, links, .. }: &Times) -> Vec<String> {
         let timing = |Timing { operation, bytes, algorithm, seconds, .. }: &Timing| {
             format!("{operation:<15}{bytes:>9} B  {algorithm:<20}{:>12.1} us", seconds * 1e6)
         };
@@ -212,6 +220,6 @@ impl Program for CollectiveTimes {
         let mut wrong = [self.times.wrong];
         world.comm().allreduce(&mut wrong, Op::Sum)?;
         let times = Times { wrong: wrong[0], ..self.times.clone() };
-        Ok(serde_json::to_vec(&times).expect("a result can be written"))
+        Ok(app::write(&times))
     }
 }

@@ -9,9 +9,8 @@ use ft_checkpoint::{Flow, Program, Protect};
 use ft_comm::{CommError, World};
 use ft_montecarlo::ep::{BLOCK_PAIRS, BlockSum, Class, block};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::app::{App, read};
+use crate::app::{self, App};
 use crate::rank::{self, Rate, Reporter, share_of};
 use crate::report::count;
 
@@ -30,36 +29,38 @@ pub(crate) struct EpArgs {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct EpResult {
+pub(crate) struct EpResult {
     class: String,
     pairs: u64,
+    #[serde(with = "crate::number")]
     sx: f64,
+    #[serde(with = "crate::number")]
     sy: f64,
     counts: [u64; 10],
     accepted: u64,
     /// Empty: as published.
     wrong: String,
+    #[serde(with = "crate::number")]
     mops: f64,
 }
 
 impl App for EpArgs {
+    type Outcome = EpResult;
+
     fn rank(&self) -> ExitCode {
         rank::run(&mut Blocks { class: self.class, reporter: Reporter::new(), rate: Rate::new() })
     }
 
-    fn complaint(&self, result: &Value) -> String {
-        read(result).map_or(String::new(), |result: EpResult| result.wrong)
+    fn complaint(&self, EpResult { wrong, .. }: &EpResult) -> Option<String> {
+        (!wrong.is_empty()).then(|| wrong.clone())
     }
 
-    fn headline(&self, result: &Value) -> String {
-        read(result)
-            .map_or(String::new(), |r: EpResult| format!("class {}, {}", r.class, count(r.pairs, "pair")))
+    fn headline(&self, EpResult { class, pairs, .. }: &EpResult) -> String {
+        format!("class {class}, {}", count(*pairs, "pair"))
     }
 
-    fn lines(&self, result: &Value) -> Vec<String> {
-        let Some(EpResult { sx, sy, counts, accepted, wrong, mops, .. }) = read(result) else {
-            return vec![];
-        };
+    fn lines(&self, result: &EpResult) -> Vec<String> {
+        let EpResult { sx, sy, counts, accepted, wrong, mops, .. } = result;
         let verdict = if wrong.is_empty() { "as published" } else { "not as published" };
         let counts: Vec<String> = counts.iter().map(u64::to_string).collect();
         vec![
@@ -144,7 +145,7 @@ impl Program for Blocks {
             wrong: self.class.verify(&sum).err().map_or(String::new(), |error| error.to_string()),
             mops: self.mops(summed.blocks),
         };
-        Ok(serde_json::to_vec(&result).expect("a result can be written"))
+        Ok(app::write(&result))
     }
 }
 

@@ -10,9 +10,8 @@ use ft_checkpoint::{Flow, Program, Share};
 use ft_comm::{CommError, Op, World};
 use ft_figures::{AxisRange, Density, Scale};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::app::{App, read};
+use crate::app::{self, App};
 use crate::cli::{Options, positive};
 use crate::rank::{self, Reporter};
 use crate::report::count;
@@ -44,10 +43,11 @@ pub(crate) struct HeatArgs {
 
 /// What `heat` is about, in the report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct HeatResult {
+pub(crate) struct HeatResult {
     grid: u32,
     steps: u64,
     /// The most that a temperature changed by in the last step.
+    #[serde(with = "crate::number")]
     change: f64,
     /// The temperatures are symmetric, and fall from the hot edge on.
     plausible: bool,
@@ -58,6 +58,8 @@ struct HeatResult {
 }
 
 impl App for HeatArgs {
+    type Outcome = HeatResult;
+
     fn check(&self, options: &Options) -> Result<(), String> {
         let (rows, ranks) = (self.grid as usize, options.ranks());
         if rows < ranks {
@@ -70,39 +72,36 @@ impl App for HeatArgs {
         rank::run(&mut Heat { args: self.clone(), steps: 0, change: 0.0, reporter: Reporter::new() })
     }
 
-    fn complaint(&self, result: &Value) -> String {
-        let Some(HeatResult { steps, change, plausible, .. }) = read(result) else { return String::new() };
-        match self.tol {
-            _ if !plausible => {
-                "the temperatures are not symmetric, or do not fall from the hot edge on".into()
-            }
-            Some(tol) if change >= tol => {
-                format!("not converged after {}: the largest change is {change:.2e}", count(steps, "step"))
-            }
-            _ => String::new(),
+    fn complaint(&self, HeatResult { steps, change, plausible, .. }: &HeatResult) -> Option<String> {
+        if !plausible {
+            return Some("the temperatures are not symmetric, or do not fall from the hot edge on".into());
         }
+        // Not a number is no small change.
+        let has_converged = self.tol.is_none_or(|tol| *change < tol);
+        (!has_converged).then(|| {
+            format!("not converged after {}: the largest change is {change:.2e}", count(*steps, "step"))
+        })
     }
 
-    fn headline(&self, result: &Value) -> String {
-        read(result).map_or(String::new(), |HeatResult { grid, .. }| format!("{grid} x {grid} points"))
+    fn headline(&self, HeatResult { grid, .. }: &HeatResult) -> String {
+        format!("{grid} x {grid} points")
     }
 
-    fn lines(&self, result: &Value) -> Vec<String> {
-        let Some(HeatResult { steps, change, answer_hash, .. }) = read(result) else { return vec![] };
+    fn lines(&self, HeatResult { steps, change, answer_hash, .. }: &HeatResult) -> Vec<String> {
         let hash = &answer_hash[..16.min(answer_hash.len())];
-        let steps = count(steps, "step");
+        let steps = count(*steps, "step");
         vec![format!("{steps}, the largest change in the last one {change:.2e}, answer {hash}")]
     }
 
-    fn finish(&self, result: &Value) -> Result<(), String> {
-        let (Some(path), Some(HeatResult { steps, picture, .. })) = (&self.picture, read(result)) else {
+    fn finish(&self, result: Option<&HeatResult>) -> Result<(), String> {
+        let (Some(path), Some(HeatResult { steps, picture, .. })) = (&self.picture, result) else {
             return Ok(());
         };
         let points = picture.len().isqrt();
         let axis = |title: &str| AxisRange { from: 0.0, to: 1.0, title: title.into() };
         let density = Density {
             title: format!("Temperatures after {steps} steps"),
-            values: &picture,
+            values: picture,
             nx: points,
             nz: points,
             x: axis("along the hot edge"),
@@ -179,6 +178,31 @@ impl Program for Heat {
             answer_hash: plate.hash(comm)?,
             picture: if comm.rank() == 0 { picture } else { vec![] },
         };
-        Ok(serde_json::to_vec(&result).expect("a result can be written"))
+        Ok(app::write(&result))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_small_change_has_converged() {
+        let args = HeatArgs { grid: 4, steps: 9, tol: Some(0.1), picture: None };
+        let of = |change, plausible| {
+            let result = HeatResult {
+                grid: 4,
+                steps: 9,
+                change,
+                plausible,
+                answer_hash: String::new(),
+                picture: vec![],
+            };
+            args.complaint(&result).unwrap_or_default()
+        };
+        assert_eq!(of(0.09, true), "");
+        assert_eq!(of(0.1, true), "not converged after 9 steps: the largest change is 1.00e-1");
+        assert_eq!(of(f64::NAN, true), "not converged after 9 steps: the largest change is NaN");
+        assert!(of(0.09, false).starts_with("the temperatures are not symmetric"));
     }
 }

@@ -12,9 +12,8 @@ use ft_checkpoint::{Flow, Program, Protect};
 use ft_comm::time::{Clock, Time};
 use ft_comm::{CommError, Op, World};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::app::{App, read};
+use crate::app::{self, App};
 use crate::cli::at_least_one;
 use crate::rank::{self, Reporter};
 use crate::report::count;
@@ -45,8 +44,10 @@ pub(crate) struct LoadResult {
     state_bytes: u64,
     steps: u64,
     /// From the first step to the last, on the rank where it took longest.
+    #[serde(with = "crate::number")]
     seconds: f64,
     /// Mean of the steps of all ranks that live at the end, those that were done again included; without checkpoints.
+    #[serde(with = "crate::number")]
     step_seconds: f64,
     /// Most memory that a rank has used (`VmHWM`).
     vm_hwm_bytes: u64,
@@ -56,6 +57,8 @@ pub(crate) struct LoadResult {
 }
 
 impl App for LoadArgs {
+    type Outcome = LoadResult;
+
     fn rank(&self) -> ExitCode {
         rank::run(&mut Load {
             args: self.clone(),
@@ -66,29 +69,21 @@ impl App for LoadArgs {
         })
     }
 
-    fn complaint(&self, result: &Value) -> String {
-        match read(result) {
-            Some(LoadResult { wrong_words: 0, .. }) | None => String::new(),
-            Some(LoadResult { wrong_words, .. }) => {
-                format!("{wrong_words} words of the state are not what they have to be")
-            }
-        }
+    fn complaint(&self, LoadResult { wrong_words, .. }: &LoadResult) -> Option<String> {
+        (*wrong_words > 0)
+            .then(|| format!("not what they have to be in the state: {}", count(*wrong_words, "word")))
     }
 
-    fn headline(&self, result: &Value) -> String {
-        let about =
-            |r: LoadResult| format!("{:.1} MiB a rank, {}", mib(r.state_bytes), count(r.steps, "step"));
-        read(result).map_or(String::new(), about)
+    fn headline(&self, result: &LoadResult) -> String {
+        format!("{:.1} MiB a rank, {}", mib(result.state_bytes), count(result.steps, "step"))
     }
 
-    fn lines(&self, result: &Value) -> Vec<String> {
-        let Some(LoadResult { seconds, step_seconds, vm_hwm_bytes, answer_hash, .. }) = read(result) else {
-            return vec![];
-        };
+    fn lines(&self, result: &LoadResult) -> Vec<String> {
+        let LoadResult { seconds, step_seconds, vm_hwm_bytes, answer_hash, .. } = result;
         vec![format!(
             "{seconds:.3} s, {:.2} ms a step, {:.1} MiB of memory a rank, answer {answer_hash}",
             step_seconds * 1e3,
-            mib(vm_hwm_bytes)
+            mib(*vm_hwm_bytes)
         )]
     }
 }
@@ -212,7 +207,7 @@ impl Program for Load {
             wrong_words: wrong[0],
             answer_hash: format!("{:016x}", hash(&hashes)),
         };
-        Ok(serde_json::to_vec(&result).expect("a result can be written"))
+        Ok(app::write(&result))
     }
 }
 

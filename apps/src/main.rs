@@ -15,6 +15,7 @@ mod ep;
 mod heat;
 mod job;
 mod load;
+mod number;
 mod pi;
 mod picture;
 mod progress;

@@ -9,14 +9,15 @@ use ft_checkpoint::{Flow, Program, Protect};
 use ft_comm::{CommError, Op, World};
 use ft_montecarlo::{Estimate, hits};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::app::{App, read};
+use crate::app::{self, App};
 use crate::rank::{self, Rate, Reporter, seed, share_of};
 use crate::report::count;
 
 /// Samples a step, of all ranks together.
 const BATCH: u64 = 1 << 22;
+/// Most standard deviations that an estimate is off; with any number of samples, chance does more less than once in 10^11 runs.
+const DEVIATION_MAX: f64 = 8.0;
 
 /// The arguments of `pi`.
 #[derive(Clone, Debug, Args)]
@@ -31,34 +32,42 @@ pub(crate) struct PiArgs {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct PiResult {
+pub(crate) struct PiResult {
     samples: u64,
     hits: u64,
     pi: f64,
     standard_error: f64,
-    /// Distance from pi in standard errors.
+    /// Distance from pi in standard deviations of such estimates.
     deviation: f64,
+    #[serde(with = "crate::number")]
     samples_per_second: f64,
 }
 
 impl App for PiArgs {
+    type Outcome = PiResult;
+
     fn rank(&self) -> ExitCode {
         rank::run(&mut Sampling { args: self.clone(), reporter: Reporter::new(), rate: Rate::new() })
     }
 
-    fn headline(&self, result: &Value) -> String {
-        read(result).map_or(String::new(), |result: PiResult| count(result.samples, "sample"))
+    fn complaint(&self, PiResult { samples, pi, deviation, .. }: &PiResult) -> Option<String> {
+        (*deviation > DEVIATION_MAX).then(|| {
+            format!(
+                "{pi:.8} is {deviation:.1} standard deviations off, which {samples} points are not by chance"
+            )
+        })
     }
 
-    fn lines(&self, result: &Value) -> Vec<String> {
-        let Some(PiResult { hits, pi, standard_error, deviation, samples_per_second, .. }) = read(result)
-        else {
-            return vec![];
-        };
+    fn headline(&self, result: &PiResult) -> String {
+        count(result.samples, "sample")
+    }
+
+    fn lines(&self, result: &PiResult) -> Vec<String> {
+        let PiResult { hits, pi, standard_error, deviation, samples_per_second, .. } = result;
         vec![
             format!(
-                "pi = {pi:.8} +- {standard_error:.8}, {deviation:.2} standard errors off, {}",
-                count(hits, "hit")
+                "pi = {pi:.8} +- {standard_error:.8}, {deviation:.2} standard deviations off, {}",
+                count(*hits, "hit")
             ),
             format!("{:.1} million samples a second", samples_per_second * 1e-6),
         ]
@@ -123,15 +132,14 @@ impl Program for Sampling {
 
     fn output(&mut self, counted: &mut Counted, _: &World) -> Result<Vec<u8>, CommError> {
         let estimate = Estimate { samples: counted.samples, hits: counted.hits };
-        let (pi, standard_error) = (estimate.pi(), estimate.standard_error());
         let result = PiResult {
             samples: counted.samples,
             hits: counted.hits,
-            pi,
-            standard_error,
-            deviation: (pi - std::f64::consts::PI).abs() / standard_error,
+            pi: estimate.pi(),
+            standard_error: estimate.standard_error(),
+            deviation: estimate.deviation(),
             samples_per_second: self.rate.per_second(counted.samples),
         };
-        Ok(serde_json::to_vec(&result).expect("a result can be written"))
+        Ok(app::write(&result))
     }
 }

@@ -9,7 +9,7 @@ use ft_comm::list;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::app::App;
+use crate::app::AnyApp;
 use crate::cli::OnFailure;
 
 mod failures;
@@ -83,7 +83,7 @@ pub(crate) struct Ordered {
 }
 
 impl Report {
-    pub(crate) fn new(ordered: Ordered, ending: &Ending, app: Option<&dyn App>) -> Self {
+    pub(crate) fn new(ordered: Ordered, ending: &Ending, app: Option<&dyn AnyApp>) -> Self {
         let reports: Vec<RankReport> =
             ending.outputs.iter().filter_map(|bytes| RankReport::read(bytes)).collect();
         let stats =
@@ -92,9 +92,11 @@ impl Report {
             reports.first().and_then(|r| serde_json::from_slice(&r.output).ok()).unwrap_or(Value::Null);
         let done = !ending.outputs.is_empty();
         app.iter().for_each(|app| app.complete(&mut result, ending));
-        let complaint = app.filter(|_| done).map_or(String::new(), |app| app.complaint(&result));
+        // A trial ends before there is a result.
+        let is_judged = done && !(ordered.is_trial && result.is_null());
+        let complaint = app.filter(|_| is_judged).and_then(|app| app.complaint(&result)).unwrap_or_default();
         // A bundled program has nothing to do once its ranks have agreed that all is done: how its processes end
-        // after that says nothing about the answer. After a trial there is none.
+        // after that says nothing about the answer.
         let (status, message) = match ((app.is_some() || ordered.is_trial) && done, ending.code) {
             (true, _) => (i32::from(!complaint.is_empty()), complaint),
             (false, code) => (code, ending.message.clone()),
@@ -210,7 +212,7 @@ impl Report {
     }
 
     /// The report of a bundled app for people.
-    pub(crate) fn text(&self, app: &dyn App) -> String {
+    pub(crate) fn text(&self, app: &dyn AnyApp) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
         let mut line = |arguments: std::fmt::Arguments<'_>| {

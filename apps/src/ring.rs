@@ -9,9 +9,8 @@ use ft_checkpoint::resilient::{RankReport, activity};
 use ft_checkpoint::{CheckpointError, Checkpointer, Protect, Protection, Restored};
 use ft_comm::{CommError, Repair, Tag, World};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::app::{App, read};
+use crate::app::{self, App};
 use crate::cli::Options;
 use crate::rank::Reporter;
 use crate::report::count;
@@ -32,7 +31,7 @@ pub(crate) struct RingArgs {
 
 /// What `ring` is about, in the report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct RingResult {
+pub(crate) struct RingResult {
     rounds: u64,
     ranks: u64,
     token: u64,
@@ -45,6 +44,8 @@ impl RingResult {
 }
 
 impl App for RingArgs {
+    type Outcome = RingResult;
+
     fn check(&self, options: &Options) -> Result<(), String> {
         match &options.interval {
             Some(_) => Err("--interval is nothing for ring, which counts rounds: --checkpoint-rounds".into()),
@@ -60,15 +61,13 @@ impl App for RingArgs {
         }
     }
 
-    fn complaint(&self, result: &Value) -> String {
-        let wrong = read(result).filter(|r: &RingResult| r.token != r.expected());
-        wrong
-            .map_or(String::new(), |r| format!("the token came back as {}, not as {}", r.token, r.expected()))
+    fn complaint(&self, result: &RingResult) -> Option<String> {
+        let (token, expected) = (result.token, result.expected());
+        (token != expected).then(|| format!("the token came back as {token}, not as {expected}"))
     }
 
-    fn lines(&self, result: &Value) -> Vec<String> {
-        let Some(RingResult { rounds, token, .. }) = read(result) else { return vec![] };
-        vec![format!("{}, the token came back as {token}", count(rounds, "round"))]
+    fn lines(&self, RingResult { rounds, token, .. }: &RingResult) -> Vec<String> {
+        vec![format!("{}, the token came back as {token}", count(*rounds, "round"))]
     }
 }
 
@@ -201,7 +200,7 @@ impl Ring {
         let Token { round, value } = self.token;
         let result = RingResult { rounds: round, ranks: self.world.size() as u64, token: value };
         let output = match self.world.rank() {
-            0 => serde_json::to_vec(&result).expect("a result can be written"),
+            0 => app::write(&result),
             _ => vec![],
         };
         let report = RankReport { stats: self.checkpointer.stats(), output, interval: None };

@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use ft_comm::launch::Ending;
-use serde_json::Value;
 
-use crate::app::{App, read};
+use crate::app::App;
 use crate::cli::Options;
 use crate::rank;
 
 mod args;
+mod facts;
 mod gathers;
 pub(crate) mod pictures;
 mod program;
@@ -22,35 +22,45 @@ use setup::Setup;
 use summary::Summary;
 
 impl App for SeismicArgs {
+    type Outcome = Summary;
+
     /// Makes the whole survey once, so that what is wrong with it is said once and before the start.
-    fn check(&self, _: &Options) -> Result<(), String> {
-        Setup::new(self)?;
-        self.out.as_deref().map_or(Ok(()), gathers::prepare)
+    fn check(&self, options: &Options) -> Result<(), String> {
+        let setup = Setup::new(self)?;
+        self.out.as_deref().map_or(Ok(()), gathers::prepare)?;
+        let moved: Vec<String> = setup.moved.iter().map(ToString::to_string).collect();
+        if !moved.is_empty() && !options.quiet {
+            let spacing = setup.model.spacing;
+            eprintln!("ftrun: positions are points of a grid of {spacing} m: {}", moved.join(", "));
+        }
+        Ok(())
     }
 
     fn rank(&self) -> ExitCode {
         rank::run(&mut Modelling::new(self.clone()))
     }
 
-    fn complete(&self, result: &mut Value, ending: &Ending) {
-        if let Some(mut summary) = read::<Summary>(result) {
-            summary.predict(&ending.failures, ending.elapsed.as_secs_f64());
-            *result = serde_json::to_value(summary).expect("a summary can be written");
-        }
+    fn complete(&self, summary: &mut Summary, ending: &Ending) {
+        summary.predict(&ending.failures, ending.elapsed.as_secs_f64());
     }
 
-    fn headline(&self, result: &Value) -> String {
-        read(result).map_or(String::new(), |summary: Summary| summary.headline())
+    /// A rank that does not get a gather right says so itself, and ends the job.
+    fn complaint(&self, summary: &Summary) -> Option<String> {
+        summary.complaint()
     }
 
-    fn lines(&self, result: &Value) -> Vec<String> {
-        read(result).map_or(vec![], |summary: Summary| summary.lines())
+    fn headline(&self, summary: &Summary) -> String {
+        summary.headline()
     }
 
-    fn finish(&self, result: &Value) -> Result<(), String> {
+    fn lines(&self, summary: &Summary) -> Vec<String> {
+        summary.lines()
+    }
+
+    fn finish(&self, summary: Option<&Summary>) -> Result<(), String> {
         let Some(out) = self.out.as_deref() else { return Ok(()) };
         gathers::clean(out).map_err(|error| error.to_string())?;
-        if self.pictures && !result.is_null() {
+        if self.pictures && summary.is_some() {
             pictures::of_survey(&Setup::new(self)?, self, out)
         } else {
             Ok(())

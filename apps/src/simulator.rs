@@ -11,9 +11,8 @@ use ft_comm::{CommError, Op, Rank, World};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::app::{App, read};
+use crate::app::{self, App};
 use crate::cli::Options;
 use crate::rank::{self, Reporter};
 use crate::report::count;
@@ -35,15 +34,18 @@ pub(crate) struct SimulatorArgs {
 
 /// What `simulator` is about, in the report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct SimulatorResult {
+pub(crate) struct SimulatorResult {
     ranks: usize,
     size: u32,
     loops: u32,
+    #[serde(with = "crate::number")]
     sum: f64,
     expected: f64,
 }
 
 impl App for SimulatorArgs {
+    type Outcome = SimulatorResult;
+
     fn check(&self, options: &Options) -> Result<(), String> {
         let Self { procfail, numloops, .. } = self;
         if procfail > numloops {
@@ -63,21 +65,15 @@ impl App for SimulatorArgs {
         rank::run(&mut Simulator { args: self.clone(), reporter: Reporter::new() })
     }
 
-    fn complaint(&self, result: &Value) -> String {
-        let wrong = read(result).filter(|r: &SimulatorResult| r.sum != r.expected);
-        wrong.map_or(String::new(), |SimulatorResult { sum, expected, .. }| {
-            format!("the sum of the first elements is {sum}, it must be {expected}")
-        })
+    fn complaint(&self, SimulatorResult { sum, expected, .. }: &SimulatorResult) -> Option<String> {
+        (sum != expected).then(|| format!("the sum of the first elements is {sum}, it must be {expected}"))
     }
 
-    fn headline(&self, result: &Value) -> String {
-        read(result).map_or(String::new(), |SimulatorResult { size, loops, .. }| {
-            format!("{size} x {size}, {}", count(loops, "loop"))
-        })
+    fn headline(&self, SimulatorResult { size, loops, .. }: &SimulatorResult) -> String {
+        format!("{size} x {size}, {}", count(u64::from(*loops), "loop"))
     }
 
-    fn lines(&self, result: &Value) -> Vec<String> {
-        let Some(SimulatorResult { sum, expected, .. }) = read(result) else { return vec![] };
+    fn lines(&self, SimulatorResult { sum, expected, .. }: &SimulatorResult) -> Vec<String> {
         let judgement =
             if sum == expected { "as it must be".into() } else { format!("it must be {expected}") };
         vec![format!("sum of the first elements {sum}, {judgement}")]
@@ -169,7 +165,7 @@ impl Program for Simulator {
             sum: sum[0],
             expected: expected_sum(size as usize, world.size(), numloops),
         };
-        Ok(serde_json::to_vec(&result).expect("a result can be written"))
+        Ok(app::write(&result))
     }
 }
 

@@ -49,7 +49,7 @@ impl ReedSolomon {
 
     /// A code of `data` data members and `redundant` redundant blocks, with a Vandermonde matrix made systematic.
     ///
-    /// The blocks are those of the crate `reed-solomon-erasure`.
+    /// The blocks are those of the crate `reed-solomon-erasure`, version 6.
     ///
     /// # Errors
     ///

@@ -6,6 +6,9 @@ use nalgebra::{DVectorView, DVectorViewMut};
 
 use crate::{Global, LinalgError, Partition, dot::Reducer};
 
+/// A power of two by which elements are far enough from where their squares overflow or underflow.
+const FAR: i32 = 600;
+
 /// `y = y + alpha x`, element by element.
 ///
 /// # Panics
@@ -162,12 +165,21 @@ impl DistVector {
         Reducer::new(&self.part).dot(&self.local, &other.local, comm)
     }
 
-    /// Euclidean norm, as [`DistVector::dot`]. Not guarded against overflow of squares.
+    /// Euclidean norm, as [`DistVector::dot`]. Where squares overflow or underflow, as they do if it is 0, it costs a second
+    /// sum, of elements that are scaled by a power of two: so only a vector of zeros has norm 0.
     ///
     /// # Errors
     /// As [`DistVector::dot`].
     pub fn norm2(&self, comm: &Communicator) -> Result<f64, LinalgError> {
-        Ok(self.dot(self, comm)?.sqrt())
+        let squared = self.dot(self, comm)?;
+        // Every rank has the same sum, so all take the same way.
+        if squared.is_normal() || squared.is_nan() {
+            return Ok(squared.sqrt());
+        }
+        let factor = 2f64.powi(if squared > 1.0 { -FAR } else { FAR });
+        let mut scaled = self.clone();
+        scaled.scale(factor);
+        Ok(scaled.dot(&scaled, comm)?.sqrt() / factor)
     }
 }
 
@@ -198,6 +210,23 @@ mod tests {
             let moves = Redistribution::new(comm, held, ranges(3), ranges(2)).unwrap();
             assert_eq!(moves.deal(shares).unwrap(), vector(2, comm.rank()));
         });
+    }
+
+    #[test]
+    fn norms_are_right_where_squares_are_not() {
+        for unit in [f64::from_bits(1), 1e-310, 1e-200, 1e-160, 1.0, 1e160, 1e200, 1e307] {
+            let norms = sim::ranks(2, |comm| {
+                let v = DistVector::from_global(Partition::of(comm, 2), &[3.0 * unit, -4.0 * unit]).unwrap();
+                v.norm2(comm).unwrap()
+            });
+            assert!(norms.iter().all(|norm| (norm / unit - 5.0).abs() < 1e-9), "{unit:e}: {norms:?}");
+        }
+        for (value, expected) in [(0.0, 0.0), (f64::INFINITY, f64::INFINITY), (f64::MAX, f64::INFINITY)] {
+            sim::ranks(2, |comm| {
+                let v = DistVector::constant(Partition::of(comm, 80), value);
+                assert_eq!(v.norm2(comm).unwrap(), expected);
+            });
+        }
     }
 
     #[test]

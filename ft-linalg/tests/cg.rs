@@ -13,7 +13,7 @@ use ft_linalg::{
     precond::Coupling,
     rhs,
     solver::CgScratch,
-    stop::Quantity::{Curvature, PreconditionedResidual, Residual},
+    stop::Quantity::{Curvature, PreconditionedResidual, Residual, RightHandSide},
 };
 
 const STOP: StopCriteria = StopCriteria { rtol: 1e-8, atol: 0.0, iterations_max: 20_000 };
@@ -163,10 +163,43 @@ fn overflow_and_nan_are_breakdowns() {
     on_ranks(2, |comm| {
         let a = dense(comm, [[4.0, 1.0], [1.0, 3.0]]);
         let (solution, _) = solve(&a, &Identity, &vector(comm, &[1.0, f64::NAN]), comm);
+        assert_eq!(solution.reason, StopReason::Breakdown { iterations: 0, quantity: RightHandSide });
+        assert!(solution.relative_residual.is_nan());
+        let (solution, _) = solve(&a, &Identity, &vector(comm, &[1e200, 1e200]), comm);
         assert_eq!(solution.reason, StopReason::Breakdown { iterations: 0, quantity: Residual });
+        assert_eq!(solution.relative_residual, 1.0);
         let a = dense(comm, [[1e308, 0.0], [0.0, 1e308]]);
         let (solution, _) = solve(&a, &Identity, &vector(comm, &[1e10, 1e10]), comm);
         assert_eq!(solution.reason, StopReason::Breakdown { iterations: 0, quantity: Curvature });
+    });
+}
+
+#[test]
+fn a_right_hand_side_whose_squares_underflow_is_not_zero() {
+    on_ranks(2, |comm| {
+        let a = dense(comm, [[4.0, 1.0], [1.0, 3.0]]);
+        let (solution, _) = solve(&a, &Identity, &vector(comm, &[1e-200, 2e-200]), comm);
+        assert_eq!(solution.reason, StopReason::Underflow { iterations: 0 });
+        assert_eq!(solution.relative_residual, 1.0);
+        // The same system, large enough.
+        let (solution, _) = solve(&a, &Identity, &vector(comm, &[1e-140, 2e-140]), comm);
+        assert_eq!(solution.reason, StopReason::Converged { iterations: 2 });
+    });
+}
+
+#[test]
+fn what_only_the_recurrence_has_converged_to_is_no_answer() {
+    on_ranks(2, |comm| {
+        let a = poisson(&Poisson::new_2d(40, 40).unwrap(), comm);
+        let mut x = DistVector::zeros(a.part().clone());
+        let stop = StopCriteria { rtol: 1e-17, ..STOP };
+        let solution = Cg::new().stop(stop).solve(&a, &Identity, &rhs::ones(a.part()), &mut x, comm).unwrap();
+        assert!(solution.recurred_relative_residual <= 1e-17, "{solution:?}");
+        let StopReason::Drifted { iterations, relative_residual } = solution.reason else {
+            panic!("{solution:?}");
+        };
+        assert!(iterations > 50 && relative_residual > 1e-16 && !solution.reason.is_converged());
+        assert_eq!(relative_residual, solution.relative_residual);
     });
 }
 

@@ -3,6 +3,7 @@
 //! Sample `i` is a function of the seed and `i` alone, so any division of the samples over ranks, before or after a
 //! failure, counts the same hits.
 
+use std::f64::consts::PI;
 use std::ops::Range;
 
 use pulp::Arch;
@@ -80,11 +81,21 @@ impl Estimate {
         4.0 * self.share()
     }
 
-    /// Standard deviation of [`pi`](Self::pi), `4 sqrt(p (1 - p) / samples)` with `p` the share of hits; not a
-    /// number when there are no samples.
+    /// Standard deviation of [`pi`](Self::pi) as the hits let it be estimated: `4 sqrt(p (1 - p) / n)` with `n` four more than
+    /// the samples and `p` their share of hits if two of the four are hits. So it is not 0 where all samples are hits, or none.
+    ///
+    /// Source: Agresti, Coull: Approximate is better than "exact" for interval estimation of binomial proportions, The
+    /// American Statistician, 1998.
     pub fn standard_error(&self) -> f64 {
-        let share = self.share();
-        4.0 * (share * (1.0 - share) / self.samples as f64).sqrt()
+        let samples = self.samples as f64 + 4.0;
+        let share = (self.hits as f64 + 2.0) / samples;
+        4.0 * (share * (1.0 - share) / samples).sqrt()
+    }
+
+    /// Distance of [`pi`](Self::pi) from pi in standard deviations, which are known: `sqrt(pi (4 - pi) / samples)`. Not a number
+    /// when there are no samples.
+    pub fn deviation(&self) -> f64 {
+        (self.pi() - PI).abs() / (PI * (4.0 - PI) / self.samples as f64).sqrt()
     }
 
     fn share(&self) -> f64 {

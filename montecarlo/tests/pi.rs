@@ -1,5 +1,6 @@
 //! Hits against a plain loop over single counters, and against golden counts.
 
+use std::f64::consts::PI;
 use std::ops::Range;
 
 use ft_montecarlo::{Estimate, hits, philox4x32_10};
@@ -52,15 +53,27 @@ fn nothing_is_hit_by_no_samples() {
 fn estimate_by_hand() {
     let estimate = Estimate { samples: 400, hits: 320 };
     assert_eq!(estimate.pi(), 3.2);
-    // 4 sqrt(0.8 * 0.2 / 400)
-    assert!((estimate.standard_error() - 0.08).abs() < 1e-15);
+    // 322 of 404
+    assert!((estimate.standard_error() - 4.0 * (322.0f64 * 82.0 / 404.0).sqrt() / 404.0).abs() < 1e-15);
+    let deviation = 20.0 * (3.2 - PI) / (PI * (4.0 - PI)).sqrt();
+    assert!((estimate.deviation() - deviation).abs() < 1e-12);
+}
+
+#[test]
+fn few_samples_have_an_error_too() {
+    for (samples, hits) in [(1, 0), (1, 1), (2, 2), (7, 7), (30, 0)] {
+        let estimate = Estimate { samples, hits };
+        assert!(estimate.standard_error() > 0.1 && estimate.standard_error() < 1.0, "{estimate:?}");
+        assert!(estimate.deviation().is_finite(), "{estimate:?}");
+    }
+    assert!(Estimate { samples: 30, hits: 0 }.deviation() > 8.0);
 }
 
 #[test]
 fn a_million_samples_are_as_close_to_pi_as_they_claim() {
     for seed in 0..8 {
         let estimate = Estimate { samples: 1_000_000, hits: hits(seed, 0..1_000_000) };
-        let miss = (estimate.pi() - std::f64::consts::PI).abs();
+        let miss = (estimate.pi() - PI).abs();
         assert!(miss < 4.0 * estimate.standard_error(), "seed {seed} misses pi by {miss}");
     }
 }

@@ -14,7 +14,7 @@ mod record;
 pub use reader::TraceError;
 pub(crate) use reader::TraceReader;
 pub(crate) use record::Records;
-pub use record::{SAMPLES_MAX, WriteError, check_sampling};
+pub use record::{SAMPLES_MAX, WriteError, check_delay, check_sampling};
 
 /// What the receivers of one shot recorded.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +29,10 @@ pub struct Gather<'a> {
     pub samples: usize,
     /// All samples of the first receiver, then those of the second, and so on.
     pub traces: &'a [f32],
+    /// Seconds from the first sample to time 0 of the source, such as the peak of its wavelet.
+    pub delay_s: f64,
+    /// What else the textual header of SEG-Y is to say, a line each; 76 printable characters of ASCII fit.
+    pub facts: &'a [String],
 }
 
 /// A gather, or several, as read from a file.

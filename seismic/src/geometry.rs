@@ -17,6 +17,8 @@
 //! What is left out is chosen to fit the model, see [`Geometry`]. Positions go to the nearest point of the grid; one
 //! outside the model is an error that says what would fit.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Model, Node};
@@ -136,6 +138,30 @@ impl Geometry {
         }
     }
 
+    /// The given positions that are no points of the grid.
+    pub fn moved(&self, model: &Model) -> Vec<Moved> {
+        let line = Line { nx: model.nx, nz: model.nz, spacing: model.spacing };
+        let uses_last = self.shots > 1 || self.source_first_m.is_none();
+        let positions = [
+            ("source_depth_m", self.source_depth_m),
+            ("source_first_m", self.source_first_m),
+            ("source_last_m", self.source_last_m.filter(|_| uses_last)),
+            ("receiver_depth_m", self.receiver_depth_m),
+            ("receiver_first_m", self.receiver_first_m),
+        ];
+        let distances =
+            [("receiver_spacing_m", self.receiver_spacing_m), ("near_offset_m", self.near_offset_m)];
+        let moved = |(setting, asked_m, is_position): (&'static str, Option<f64>, bool)| {
+            let asked_m = asked_m?;
+            let to_m = line.nearest(asked_m) as f64 * line.spacing;
+            let is_off = (to_m - asked_m).abs() > Line::TOLERANCE * line.spacing;
+            is_off.then_some(Moved { setting, asked_m, to_m: is_position.then_some(to_m) })
+        };
+        let positions = positions.map(|(setting, asked_m)| (setting, asked_m, true));
+        let distances = distances.map(|(setting, asked_m)| (setting, asked_m, false));
+        positions.into_iter().chain(distances).filter_map(moved).collect()
+    }
+
     /// What can be said without a model.
     fn check(&self) -> Result<(), GeometryError> {
         if self.shots == 0 {
@@ -168,6 +194,27 @@ impl Geometry {
             }
         }
         Ok(())
+    }
+}
+
+/// A setting that the grid does not have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moved {
+    /// Its name.
+    pub setting: &'static str,
+    /// What was given.
+    pub asked_m: f64,
+    /// The point in its place; none for a distance, which differs from one pair of points to the next.
+    pub to_m: Option<f64>,
+}
+
+impl fmt::Display for Moved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { setting, asked_m, to_m } = self;
+        match to_m {
+            Some(to_m) => write!(f, "{setting} {asked_m} is {to_m}"),
+            None => write!(f, "{setting} {asked_m} varies by a point"),
+        }
     }
 }
 
@@ -206,13 +253,17 @@ impl Line {
         self.index(|| what.to_owned(), z, self.depth())
     }
 
-    /// The nearest point; in the middle between two, the one before, so that rounding errors do not decide.
     fn index(self, what: impl FnOnce() -> String, at_m: f64, last_m: f64) -> Result<usize, GeometryError> {
         if !self.contains(at_m, 0.0, last_m) {
             return Err(GeometryError::Outside { what: what(), at_m, last_m });
         }
+        Ok(self.nearest(at_m))
+    }
+
+    /// The nearest point; in the middle between two, the one before, so that rounding errors do not decide.
+    fn nearest(self, at_m: f64) -> usize {
         // Truncates to 0 what lies just before the first point.
-        Ok((at_m / self.spacing + 0.5 - Self::TOLERANCE).floor() as usize)
+        (at_m / self.spacing + 0.5 - Self::TOLERANCE).floor() as usize
     }
 }
 

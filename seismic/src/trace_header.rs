@@ -20,6 +20,8 @@ pub struct TraceHeader {
     pub channel: i32,
     /// Bytes 17-20: number of the source point.
     pub source_point: i32,
+    /// Bytes 21-24: number of the common depth point.
+    pub cdp: i32,
     /// Bytes 29-30: kind of trace, 1 for seismic data.
     pub kind: i16,
     /// Bytes 37-40: receiver minus source along the line, in metres, rounded.
@@ -42,6 +44,8 @@ pub struct TraceHeader {
     pub receiver_y: i32,
     /// Bytes 89-90: unit of the coordinates, 1 for lengths.
     pub coordinate_unit: i16,
+    /// Bytes 109-110: milliseconds from time 0 of the source to the first sample; negative if recording began earlier.
+    pub delay_ms: i16,
     /// Bytes 115-116: number of samples.
     pub samples: u16,
     /// Bytes 117-118: sampling interval in microseconds.
@@ -88,6 +92,7 @@ impl TraceHeader {
             (9, self.shot),
             (13, self.channel),
             (17, self.source_point),
+            (21, self.cdp),
             (37, self.offset),
             (41, self.receiver_elevation),
             (49, self.source_depth),
@@ -104,6 +109,7 @@ impl TraceHeader {
             (69, self.depth_scalar),
             (71, self.coordinate_scalar),
             (89, self.coordinate_unit),
+            (109, self.delay_ms),
             (115, self.samples.cast_signed()),
             (117, self.interval_us.cast_signed()),
         ] {
@@ -121,6 +127,7 @@ impl TraceHeader {
             shot: long(9),
             channel: long(13),
             source_point: long(17),
+            cdp: long(21),
             kind: short(29),
             offset: long(37),
             receiver_elevation: long(41),
@@ -132,6 +139,7 @@ impl TraceHeader {
             receiver_x: long(81),
             receiver_y: long(85),
             coordinate_unit: short(89),
+            delay_ms: short(109),
             samples: short(115).cast_unsigned(),
             interval_us: short(117).cast_unsigned(),
             cdp_x: long(181),
@@ -151,6 +159,7 @@ mod tests {
             shot: 3,
             channel: 4,
             source_point: 5,
+            cdp: 9,
             kind: 1,
             offset: -750,
             receiver_elevation: -7_500,
@@ -162,6 +171,7 @@ mod tests {
             receiver_x: 48_456,
             receiver_y: 7,
             coordinate_unit: 1,
+            delay_ms: -100,
             samples: 40_000,
             interval_us: 2_000,
             cdp_x: 8,
@@ -172,6 +182,7 @@ mod tests {
         let big = header.to_bytes(ByteOrder::Big);
         assert_eq!(big[36..40], (-750i32).to_be_bytes());
         assert_eq!(big[70..72], (-100i16).to_be_bytes());
+        assert_eq!((&big[20..24], &big[108..110]), (&9i32.to_be_bytes()[..], &(-100i16).to_be_bytes()[..]));
         assert_eq!(big[114..118], [0x9c, 0x40, 0x07, 0xd0]);
         assert_eq!((header.source_x(), header.receiver_x()), (1234.56, 484.56));
         assert_eq!((header.source_depth(), header.receiver_depth()), (12.5, 7.5));

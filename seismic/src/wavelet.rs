@@ -9,12 +9,17 @@ use std::f64::consts::PI;
 /// height 1, is at `t0 = 1.5 / f0`: the wavelet starts at 1e-8 of it, so that nothing is switched on. With `1 / f0`,
 /// which is common too, it would be 1e-3.
 pub fn ricker(f0_hz: f64, dt_s: f64, samples: usize) -> Vec<f32> {
-    let delay_s = 1.5 / f0_hz;
+    let delay_s = ricker_delay(f0_hz);
     let value = |sample: usize| {
         let a = (PI * f0_hz * (sample as f64 * dt_s - delay_s)).powi(2);
         ((1.0 - 2.0 * a) * (-a).exp()) as f32
     };
     (0..samples).map(value).collect()
+}
+
+/// Time of the peak of [`ricker`], `1.5 / f0`, in seconds.
+pub fn ricker_delay(f0_hz: f64) -> f64 {
+    1.5 / f0_hz
 }
 
 #[cfg(test)]

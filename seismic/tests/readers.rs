@@ -144,8 +144,15 @@ fn assert_same(found: &str, expected: &str) {
 fn segyio_and_obspy_read_what_was_written() {
     let folder = tempfile::TempDir::new().unwrap();
     let (shot, samples) = (shot(), samples());
-    let gather =
-        Gather { shot: &shot, spacing: SPACING, interval_s: 0.0015, samples: SAMPLES, traces: &samples };
+    let gather = Gather {
+        shot: &shot,
+        spacing: SPACING,
+        interval_s: 0.0015,
+        samples: SAMPLES,
+        traces: &samples,
+        delay_s: 0.1,
+        facts: &[],
+    };
     let (segy, su) = (folder.path().join("shot.sgy"), folder.path().join("shot.su"));
     let mut bytes = Vec::new();
     write_segy(&gather, &mut bytes).unwrap();

@@ -16,14 +16,18 @@ const BATCHES: usize = 9;
 
 /// Seconds, each the middle of some batches.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Links {
+pub(crate) struct Links {
     /// Half a round trip of a short message.
+    #[serde(with = "crate::number")]
     short_s: f64,
     /// The same of a long one.
+    #[serde(with = "crate::number")]
     long_s: f64,
     /// Of each of many short messages one after the other, to the answer to the last.
+    #[serde(with = "crate::number")]
     each_s: f64,
     /// Per byte of one long buffer that is added to another.
+    #[serde(with = "crate::number")]
     reduce_byte_s: f64,
 }
 

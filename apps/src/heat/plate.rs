@@ -94,7 +94,9 @@ impl Plate {
                 let right = here.get(x + 1).copied().unwrap_or(COLD);
                 // Summed in pairs, so that the mirror image of a row gives the mirror image of its bits.
                 next[x] = 0.25 * ((above[x] + below[x]) + (left + right));
-                change = change.max((next[x] - here[x]).abs());
+                // Not a number stays in the maximum.
+                let by = (next[x] - here[x]).abs();
+                change = if by > change || by.is_nan() { by } else { change };
             }
         }
         std::mem::swap(&mut self.here, &mut self.next);
@@ -190,6 +192,14 @@ mod tests {
         let (plate, change) = relaxed(9, 500, world.comm());
         assert!(change < 1e-12 && (plate.here[4 * 9 + 4] - 0.25).abs() < 1e-10);
         assert!(plate.is_plausible(world.comm()));
+    }
+
+    #[test]
+    fn a_change_that_is_no_number_is_the_largest() {
+        let world = World::init().unwrap();
+        let (mut plate, _) = relaxed(9, 20, world.comm());
+        plate.here[40] = f64::NAN;
+        assert!(plate.relax().is_nan() && !plate.is_plausible(world.comm()));
     }
 
     #[test]

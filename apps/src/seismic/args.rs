@@ -69,19 +69,20 @@ pub(crate) struct SeismicArgs {
     /// Seconds to model
     #[arg(long, value_name = "S", default_value_t = 2.0, value_parser = positive)]
     pub(super) time: f64,
-    /// Peak frequency of the Ricker wavelet; of a given one, for the check of dispersion
+    /// Peak frequency of the Ricker wavelet, whose peak, 1.5 periods after the first sample, is time 0 of the gathers; of a
+    /// given one, for the check of dispersion
     #[arg(long, value_name = "HZ", default_value_t = 15.0, value_parser = positive)]
     pub(super) freq: f64,
-    /// The source wavelet, a text file with a time in seconds and a value a line
+    /// The source wavelet, a text file with a time in seconds and a value a line; its time 0 is that of the gathers
     #[arg(long, value_name = "FILE")]
     pub(super) wavelet: Option<PathBuf>,
     /// Space order, even, 2 to 16
     #[arg(long, value_name = "P", default_value_t = 8)]
     pub(super) order: usize,
-    /// Milliseconds of a time step (default: 0.9 of what is stable)
+    /// Milliseconds of a time step (default: up to 0.9 of what is stable, a whole number of them a sample)
     #[arg(long, value_name = "MS", value_parser = positive)]
     pub(super) dt: Option<f64>,
-    /// Record every N time steps (default: as often as the wavelet needs, 4 ms at most)
+    /// Record every N time steps (default: every 4, 2, 1, .. ms, as the wavelet needs)
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(super) record_every: Option<usize>,
 

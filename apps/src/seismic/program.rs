@@ -12,13 +12,15 @@ use ft_checkpoint::{Field, Flow, Part, Program, Protect, ProtectError, RestorePo
 use ft_comm::time::{Clock, Time};
 use ft_comm::{CommError, Op, Rank, World};
 use ft_seismic::gather::Gather;
-use ft_seismic::geometry::Survey;
+use ft_seismic::geometry::{Shot, Survey};
 use ft_seismic::{CheckError, Model, Propagator, Wavefield};
 
 use super::args::SeismicArgs;
+use super::facts::facts;
 use super::gathers::{self, GatherError};
 use super::setup::{Setup, Steps};
 use super::summary::{self, Measured, Summary};
+use crate::app;
 use crate::rank::{Rate, Reporter};
 
 /// How often a rank looks for failures while it computes.
@@ -35,6 +37,11 @@ pub(super) enum SeismicError {
     Physics(#[from] CheckError),
     #[error("{0}")]
     Setup(String),
+    /// Finite velocities and a stable time step leave only a wavelet that is too high.
+    #[error(
+        "shot {shot} overflows: what receiver {receiver} records is not finite from {at_s:.3} s on; use a lower wavelet"
+    )]
+    NotFinite { shot: u32, receiver: usize, at_s: f64 },
 }
 
 /// The state of one rank.
@@ -155,6 +162,7 @@ impl Modelling {
             }
         }
         if worker.progress() as usize == steps.wavelet.len() {
+            require_finite(order, traces, steps)?;
             self.write(state, task, world)?;
             state.worker.finish();
             state.shot = None;
@@ -171,6 +179,8 @@ impl Modelling {
             interval_s: state.steps.interval(),
             samples: state.steps.samples,
             traces: &state.traces,
+            delay_s: state.steps.delay,
+            facts: &facts(&self.args, &state.model, &state.steps),
         };
         self.writes += 1;
         let writer = format!("{}.{}", world.rank(), world.incarnation());
@@ -208,6 +218,13 @@ impl Modelling {
     }
 }
 
+/// Looks through the recordings of a shot.
+fn require_finite(shot: &Shot, traces: &[f32], steps: &Steps) -> Result<(), SeismicError> {
+    let Some(at) = traces.iter().position(|sample| !sample.is_finite()) else { return Ok(()) };
+    let at_s = (at % steps.samples) as f64 * steps.interval();
+    Err(SeismicError::NotFinite { shot: shot.number, receiver: at / steps.samples + 1, at_s })
+}
+
 impl Program for Modelling {
     type State = State;
     type Error = SeismicError;
@@ -215,7 +232,7 @@ impl Program for Modelling {
     const SHRINKS: bool = true;
 
     fn init(&mut self, world: &World) -> Result<State, SeismicError> {
-        let Setup { model, survey, steps } = Setup::new(&self.args).map_err(SeismicError::Setup)?;
+        let Setup { model, survey, steps, .. } = Setup::new(&self.args).map_err(SeismicError::Setup)?;
         self.propagator = Some(Propagator::new(&model, steps.order, steps.dt)?);
         let worker = Worker::new(survey.shots.len(), world.rank(), world.size());
         Ok(State {
@@ -262,14 +279,14 @@ impl Program for Modelling {
         let summary = Summary::new(&state.model, &state.survey, &state.steps, state.worker.bag(), ranks)
             .measured(all, points)
             .hashed(hash);
-        Ok(serde_json::to_vec(&summary).expect("a summary can be written"))
+        Ok(app::write(&summary))
     }
 
     /// What is wrong with the input is found before the start; what is left are disks and bugs.
     fn status(&self, error: &SeismicError) -> i32 {
         match error {
             SeismicError::Setup(_) | SeismicError::Physics(_) => 2,
-            SeismicError::Comm(_) | SeismicError::Gather(_) => 1,
+            SeismicError::Comm(_) | SeismicError::Gather(_) | SeismicError::NotFinite { .. } => 1,
         }
     }
 }

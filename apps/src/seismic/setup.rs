@@ -1,9 +1,10 @@
 //! From arguments to a survey: the model, who shoots where, the wavelet and the time steps, all of it checked.
 
-use ft_seismic::geometry::{Geometry, Kind, Survey};
+use ft_seismic::geometry::{Geometry, Kind, Moved, Survey};
 use ft_seismic::load::{ModelOptions, read_model};
 use ft_seismic::synthetic::generate;
-use ft_seismic::{Model, check, gather, ricker};
+use ft_seismic::wavelet::{ricker, ricker_delay};
+use ft_seismic::{Model, check, gather};
 
 use super::args::SeismicArgs;
 use crate::text_file::read_text;
@@ -11,8 +12,8 @@ use crate::text_file::read_text;
 /// Shape and spacing of generated models.
 const SHAPE: (usize, usize) = (401, 201);
 const SPACING: f64 = 10.0;
-/// Longest default interval of recording.
-const INTERVAL_MAX: f64 = 0.004;
+/// Default intervals of recording in microseconds: the longest that the wavelet allows.
+const INTERVALS_US: [u16; 14] = [4000, 2000, 1000, 500, 250, 200, 125, 100, 50, 20, 10, 5, 2, 1];
 /// Samples in the shortest period, the inverse of 2.5 times the peak frequency.
 const SAMPLES_PER_PERIOD: f64 = 4.0;
 
@@ -22,6 +23,8 @@ pub(super) struct Setup {
     pub(super) model: Model,
     pub(super) survey: Survey,
     pub(super) steps: Steps,
+    /// Positions as given that went to other points of the grid.
+    pub(super) moved: Vec<Moved>,
 }
 
 /// The time steps of every shot.
@@ -35,8 +38,10 @@ pub(super) struct Steps {
     pub(super) wavelet: Vec<f32>,
     /// Time steps from one sample to the next.
     pub(super) every: usize,
-    /// Samples of a trace; the first is at time 0.
+    /// Samples of a trace; the first is when the wavelet begins.
     pub(super) samples: usize,
+    /// Seconds from there to time 0 of the traces: the peak of a Ricker wavelet, the beginning of a given one.
+    pub(super) delay: f64,
 }
 
 impl Steps {
@@ -53,9 +58,11 @@ impl Setup {
     /// What is wrong, in one line.
     pub(super) fn new(args: &SeismicArgs) -> Result<Self, String> {
         let model = model(args)?;
-        let survey = geometry(args)?.survey(&model).map_err(|error| error.to_string())?;
+        let geometry = geometry(args)?;
+        let survey = geometry.survey(&model).map_err(|error| error.to_string())?;
         let steps = steps(args, &model)?;
-        Ok(Self { model, survey, steps })
+        let moved = geometry.moved(&model);
+        Ok(Self { model, survey, steps, moved })
     }
 }
 
@@ -97,16 +104,19 @@ fn geometry(args: &SeismicArgs) -> Result<Geometry, String> {
 fn steps(args: &SeismicArgs, model: &Model) -> Result<Steps, String> {
     let text = |error: check::CheckError| error.to_string();
     let order = args.order;
-    let dt = match args.dt {
-        Some(milliseconds) => milliseconds * 1e-3,
-        None => check::default_dt(model, order).map_err(text)?,
+    let longest = 1.0 / (SAMPLES_PER_PERIOD * 2.5 * args.freq);
+    let (dt, every) = match (args.dt, args.record_every) {
+        (None, None) => default_steps(check::default_dt(model, order).map_err(text)?, longest),
+        (dt, every) => {
+            let dt = dt.map_or_else(|| check::default_dt(model, order).map_err(text), |ms| Ok(ms * 1e-3))?;
+            let longest = longest.min(f64::from(INTERVALS_US[0]) / 1e6);
+            (dt, every.unwrap_or(((longest / dt + 1e-6).floor() as usize).max(1)))
+        }
     };
     check::check_stability(model, order, dt).map_err(text)?;
     check::check_dispersion(model, order, args.freq).map_err(text)?;
     // Rounding must not cost the last step of 2 s in steps of 1 ms.
     let count = (args.time / dt + 1e-6).floor() as usize;
-    let longest = INTERVAL_MAX.min(1.0 / (SAMPLES_PER_PERIOD * 2.5 * args.freq));
-    let every = args.record_every.unwrap_or(((longest / dt + 1e-6).floor() as usize).max(1));
     if count < every {
         return Err(format!(
             "{} s are {count} time steps of {} ms, of which every {every} is recorded: that gives no sample",
@@ -118,6 +128,8 @@ fn steps(args: &SeismicArgs, model: &Model) -> Result<Steps, String> {
     let samples = count / every + 1;
     gather::check_sampling(samples, dt * every as f64).map_err(|error| error.to_string())?;
     let count = (samples - 1) * every;
+    let delay = if args.wavelet.is_none() { ricker_delay(args.freq) } else { 0.0 };
+    gather::check_delay(delay).map_err(|error| error.to_string())?;
     let wavelet = match &args.wavelet {
         None => ricker(args.freq, dt, count),
         Some(path) => {
@@ -126,7 +138,17 @@ fn steps(args: &SeismicArgs, model: &Model) -> Result<Steps, String> {
             given_wavelet(&text, dt, count).map_err(place)?
         }
     };
-    Ok(Steps { order, dt, wavelet, every, samples })
+    Ok(Steps { order, dt, wavelet, every, samples, delay })
+}
+
+/// The longest time step up to `dt_max`, and how many of them make the interval of recording: a round one up to `longest`.
+fn default_steps(dt_max: f64, longest: f64) -> (f64, usize) {
+    let intervals = INTERVALS_US.map(|microseconds| f64::from(microseconds) / 1e6);
+    let Some(interval) = intervals.into_iter().find(|interval| *interval <= longest) else {
+        return (dt_max, 1);
+    };
+    let every = (interval / dt_max - 1e-9).ceil().max(1.0);
+    (interval / every, every as usize)
 }
 
 /// A wavelet of `count` values at multiples of `dt` from lines of time and value, by linear interpolation; zero before
@@ -143,6 +165,13 @@ fn given_wavelet(text: &str, dt: f64, count: usize) -> Result<Vec<f32>, String> 
         };
         if points.last().is_some_and(|(before, _)| at <= *before) {
             return Err(format!("line {}: times must grow, and {at} s does not", number + 1));
+        }
+        if !(value as f32).is_finite() {
+            return Err(format!(
+                "line {}: {value:e} is beyond what 32 bits hold, {:e}",
+                number + 1,
+                f32::MAX
+            ));
         }
         points.push((at, value));
     }
@@ -171,12 +200,29 @@ mod tests {
     }
 
     #[test]
+    fn intervals_are_round_and_steps_stable() {
+        for (dt_max, longest, expected) in [
+            (3.326e-3, 6.67e-3, (2e-3, 2)),
+            (1.4e-3, 6.67e-3, (4e-3 / 3.0, 3)),
+            (5e-3, 6.67e-3, (4e-3, 1)),
+            (2e-3, 6.67e-3, (2e-3, 2)),
+            (1.4e-3, 3.9e-3, (1e-3, 2)),
+            (1.4e-3, 1e-3, (1e-3, 1)),
+            (1e-4, 1.3e-4, (1.25e-4 / 2.0, 2)),
+            (1e-7, 2e-7, (1e-7, 1)),
+        ] {
+            assert_eq!(default_steps(dt_max, longest), expected, "{dt_max} {longest}");
+        }
+    }
+
+    #[test]
     fn a_bad_wavelet_is_refused_with_its_line() {
         for (text, expected) in [
             ("0 1\n0 2\n", "line 2: times must grow, and 0 s does not"),
             ("0 1\n1\n", "line 2: a time in seconds and a value are expected, not '1'"),
             ("0 1 2\n", "line 1: a time in seconds and a value are expected, not '0 1 2'"),
             ("0 NaN\n", "line 1: a time in seconds and a value are expected, not '0 NaN'"),
+            ("0 1\n0.1 -1e39\n", "line 2: -1e39 is beyond what 32 bits hold, 3.4028235e38"),
             ("0 1\n", "a wavelet has at least two lines, each with a time in seconds and a value"),
         ] {
             assert_eq!(given_wavelet(text, 0.001, 4).unwrap_err(), expected);

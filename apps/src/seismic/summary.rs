@@ -20,10 +20,12 @@ pub(super) struct Measured {
 
 /// See the module.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Summary {
+pub(crate) struct Summary {
     model: String,
     order: usize,
+    #[serde(with = "crate::number")]
     dt_ms: f64,
+    #[serde(with = "crate::number")]
     interval_ms: f64,
     samples: usize,
     receivers: usize,
@@ -32,7 +34,9 @@ pub(super) struct Summary {
     /// Time steps that were done again because of failures.
     steps_repeated: u64,
     /// Grid points, absorbing layers included, that one rank has computed a second.
+    #[serde(with = "crate::number")]
     points_per_second: f64,
+    #[serde(with = "crate::number")]
     shots_per_second: f64,
     answer_hash: Option<String>,
     time: TimeModel,
@@ -40,14 +44,14 @@ pub(super) struct Summary {
 
 /// A shot and its runs, the last of which is done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct ShotReport {
+pub(crate) struct ShotReport {
     number: u32,
     runs: Vec<Run>,
 }
 
 /// `E = D / (P - F P) S + S X + F P R`: the time of a run in which the share F of P processors is lost and not replaced.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct TimeModel {
+pub(crate) struct TimeModel {
     /// D
     shots: usize,
     /// P
@@ -55,13 +59,17 @@ struct TimeModel {
     /// F P
     lost: usize,
     /// S
+    #[serde(with = "crate::number")]
     seconds_per_shot: f64,
     /// R
+    #[serde(with = "crate::number")]
     seconds_per_repair: f64,
     /// E; none if as many were lost as there are.
     predicted_s: Option<f64>,
     /// E if lost processors are replaced: `D / P S`, and what was done again, and the repairs.
+    #[serde(with = "crate::number")]
     predicted_replaced_s: f64,
+    #[serde(with = "crate::number")]
     measured_s: f64,
 }
 
@@ -117,6 +125,13 @@ impl Summary {
         let repeated = self.steps_repeated as f64 / self.steps_per_shot.max(1) as f64;
         time.predicted_replaced_s =
             ((shots + repeated) / processors).max(shots.min(1.0)) * time.seconds_per_shot + repairs;
+    }
+
+    /// Names a shot that is not done.
+    pub(super) fn complaint(&self) -> Option<String> {
+        let is_done = |shot: &ShotReport| shot.runs.iter().any(|run| matches!(run.outcome, Outcome::Done));
+        let missing = self.shots.iter().find(|shot| !is_done(shot))?;
+        Some(format!("shot {} has not been done", missing.number))
     }
 
     pub(super) fn headline(&self) -> String {

@@ -26,13 +26,13 @@ use ft_checkpoint::{Protect, Protection, Redistribute};
 use ft_comm::{Communicator, World};
 
 use super::protected::{Preconditioning, Problem, Protected};
-use super::{Solution, Step, relative_residual};
+use super::{Solution, Step, residual_norm};
 use crate::{
     DistMatrix, DistVector, LinalgError, Partition, Preconditioner, StopCriteria, StopReason,
     dot::{Reducer, block_dot},
     halo::HaloBuffers,
     precond::Coupling,
-    stop::Quantity,
+    stop::{Quantity, relative},
     vector::{axpy, xpby},
 };
 
@@ -191,7 +191,28 @@ impl CgState {
 
     /// `||r|| / ||b||`; `||r||` where `b` is zero.
     pub fn relative_residual(&self) -> f64 {
-        self.rr.sqrt() / if self.b_norm > 0.0 { self.b_norm } else { 1.0 }
+        relative(self.rr.sqrt(), self.b_norm)
+    }
+
+    /// What has been reached with `x`, the solution of this state as a vector, once `reason` was given to stop. Collective: one
+    /// product, one reduction.
+    ///
+    /// # Errors
+    /// As [`DistMatrix::multiply`].
+    pub(super) fn solution(
+        &self,
+        reason: StopReason,
+        a: &DistMatrix,
+        x: &DistVector,
+        b: &DistVector,
+        comm: &Communicator,
+    ) -> Result<Solution, LinalgError> {
+        let norm = residual_norm(a, x, b, comm)?;
+        Ok(Solution {
+            reason: self.stop.confirm(reason, norm, self.b_norm),
+            recurred_relative_residual: self.relative_residual(),
+            relative_residual: relative(norm, self.b_norm),
+        })
     }
 
     /// Judged from the state alone, so that every rank says the same and a restored state says it again.
@@ -297,11 +318,10 @@ impl Cg {
                 break reason;
             }
         };
-        let recurred_relative_residual = state.relative_residual();
-        let answer = DistVector::from_local(a.part().clone(), state.x)?;
-        let relative_residual = relative_residual(a, &answer, b, comm)?;
+        let answer = DistVector::from_local(a.part().clone(), std::mem::take(&mut state.x))?;
+        let solution = state.solution(reason, a, &answer, b, comm)?;
         *x = answer;
-        Ok(Solution { reason, recurred_relative_residual, relative_residual })
+        Ok(solution)
     }
 
     /// A solve that survives failures: a job of its own, from the collective `setup` of the problem to its end.

@@ -2,7 +2,7 @@
 
 use ft_comm::Communicator;
 
-use crate::{DistMatrix, DistVector, LinalgError, StopReason, vector};
+use crate::{DistMatrix, DistVector, LinalgError, StopReason, stop::relative, vector};
 
 mod cg;
 mod protected;
@@ -22,7 +22,7 @@ pub enum Step {
 /// What a solver says when it is done. The answer itself is in the vector that was passed in.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Solution {
-    /// Why it stopped, and after how many iterations.
+    /// Why it stopped, and after how many iterations; converged only if `relative_residual` says so too.
     pub reason: StopReason,
     /// `||r|| / ||b||` with the residual that the recurrence carries.
     pub recurred_relative_residual: f64,
@@ -30,7 +30,7 @@ pub struct Solution {
     pub relative_residual: f64,
 }
 
-/// `||b - A x|| / ||b||`, from scratch; `||A x||` where `b` is zero. Collective: one product, one reduction.
+/// `||b - A x|| / ||b||`, from scratch; `||A x||` where `b` is zero. Collective: one product, two reductions.
 ///
 /// # Errors
 /// As [`DistMatrix::multiply`].
@@ -40,9 +40,18 @@ pub fn relative_residual(
     b: &DistVector,
     comm: &Communicator,
 ) -> Result<f64, LinalgError> {
+    Ok(relative(residual_norm(a, x, b, comm)?, b.norm2(comm)?))
+}
+
+/// `||b - A x||`. Collective.
+fn residual_norm(
+    a: &DistMatrix,
+    x: &DistVector,
+    b: &DistVector,
+    comm: &Communicator,
+) -> Result<f64, LinalgError> {
     a.part().require_len("right-hand side", b.local().len())?;
     let mut residual = a.multiply(x, comm)?;
     vector::axpy(-1.0, b.local(), residual.local_mut());
-    let (norm, b_norm) = (residual.norm2(comm)?, b.norm2(comm)?);
-    Ok(if b_norm > 0.0 { norm / b_norm } else { norm })
+    residual.norm2(comm)
 }

@@ -5,7 +5,7 @@
 use ft_checkpoint::{Flow, Program, Protect, Protection, Redistribute, Redistribution, RunError, Share};
 use ft_comm::{Communicator, Op, World};
 
-use super::{CgState, Solution, Step, relative_residual};
+use super::{CgState, Solution, Step};
 use crate::{
     DistMatrix, DistVector, Identity, Jacobi, LinalgError, Partition, Preconditioner, StopCriteria,
     StopReason,
@@ -125,13 +125,12 @@ impl CgJob {
     /// What has been reached, with the true residual. Collective.
     ///
     /// # Errors
-    /// As [`relative_residual`].
+    /// As [`DistMatrix::multiply`].
     pub fn solution(&self, reason: StopReason, comm: &Communicator) -> Result<Solution, LinalgError> {
         let part = self.a.part();
         let x = DistVector::from_local(part.clone(), self.cg.x.clone())?;
         let b = DistVector::from_local(part.clone(), self.b.clone())?;
-        let relative_residual = relative_residual(&self.a, &x, &b, comm)?;
-        Ok(Solution { reason, recurred_relative_residual: self.cg.relative_residual(), relative_residual })
+        self.cg.solution(reason, &self.a, &x, &b, comm)
     }
 }
 

@@ -10,6 +10,9 @@ pub const SAMPLES_MAX: usize = i16::MAX as usize;
 /// Coordinates are stored in millimetres, so that any usual fraction of a metre survives.
 const SCALAR: i16 = -1000;
 
+/// Longest delay that a file can hold: the field is a signed number of 16 bits.
+const DELAY_MAX_MS: f64 = i16::MAX as f64;
+
 /// Why a gather was not written. Unless it is [`WriteError::Io`], nothing was written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -34,6 +37,12 @@ pub enum WriteError {
         interval_s: f64,
         /// The nearest interval that can be written, in microseconds.
         nearest_us: u16,
+    },
+    /// A delay that the format cannot express.
+    #[error("time 0 is {delay_s} s after the first sample, a trace header holds up to {} s", DELAY_MAX_MS / 1e3)]
+    Delay {
+        /// The delay in seconds.
+        delay_s: f64,
     },
     /// The samples are more or fewer than the receivers record.
     #[error("{found} samples for {receivers} receivers of {samples} samples each, expected {expected}")]
@@ -70,8 +79,9 @@ pub(crate) struct Records<'a> {
 
 impl<'a> Records<'a> {
     pub(crate) fn new(gather: &Gather<'a>) -> Result<Self, WriteError> {
-        let Gather { shot, samples, interval_s, traces, .. } = *gather;
+        let Gather { shot, samples, interval_s, traces, delay_s, .. } = *gather;
         let interval_us = check_sampling(samples, interval_s)?;
+        let delay_ms = check_delay(delay_s)?;
         let receivers = shot.receivers.len();
         let expected = receivers as u128 * samples as u128;
         if traces.len() as u128 != expected {
@@ -92,6 +102,7 @@ impl<'a> Records<'a> {
             source_x,
             source_depth,
             coordinate_unit: 1,
+            delay_ms,
             samples: samples as u16,
             interval_us,
             ..TraceHeader::default()
@@ -111,7 +122,11 @@ impl<'a> Records<'a> {
         {
             let (receiver_x, depth) = coordinates(&self.gather, "position of a receiver", *receiver)?;
             let offset = (receiver.ix as f64 - shot.source.ix as f64) * spacing;
+            let middle = (i64::from(self.header.source_x) + i64::from(receiver_x)) / 2;
             let header = TraceHeader {
+                // Two numbers to a point of the grid; they are less than millimetres.
+                cdp: (shot.source.ix + receiver.ix + 1) as i32,
+                cdp_x: middle as i32,
                 trace_in_line: channel,
                 trace_in_file: channel,
                 channel,
@@ -126,6 +141,21 @@ impl<'a> Records<'a> {
             out.write_all(&bytes)?;
         }
         Ok(())
+    }
+}
+
+/// Checks that a gather whose time 0 is `delay_s` seconds after its first sample can be written. Returns the delay as trace
+/// headers have it: in whole milliseconds, from time 0 to the first sample.
+///
+/// # Errors
+/// [`WriteError::Delay`].
+pub fn check_delay(delay_s: f64) -> Result<i16, WriteError> {
+    let milliseconds = (-delay_s * 1e3).round();
+    // Not a number is none that fits.
+    if milliseconds.abs() <= DELAY_MAX_MS {
+        Ok(milliseconds as i16)
+    } else {
+        Err(WriteError::Delay { delay_s })
     }
 }
 

@@ -15,7 +15,15 @@ const SAMPLES: usize = 4;
 
 fn example(shot: &Shot) -> Gather<'_> {
     const TRACES: [f32; 12] = [0.0, -0.0, 1.5, f32::MIN_POSITIVE, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 1e30, -1e-40];
-    Gather { shot, spacing: 7.5, interval_s: 0.002, samples: SAMPLES, traces: &TRACES }
+    Gather {
+        shot,
+        spacing: 7.5,
+        interval_s: 0.002,
+        samples: SAMPLES,
+        traces: &TRACES,
+        delay_s: 0.0875,
+        facts: &[],
+    }
 }
 
 fn segy() -> Vec<u8> {
@@ -55,6 +63,8 @@ fn assert_is_example(gather: &OwnedGather) {
     }
     let receivers = gather.headers.iter().map(|header| (header.receiver_x(), header.offset));
     assert_eq!(receivers.collect::<Vec<_>>(), [(0.0, -75), (75.0, 0), (150.0, 75)]);
+    let cdps = gather.headers.iter().map(|header| (header.cdp, header.cdp_x, header.delay_ms));
+    assert_eq!(cdps.collect::<Vec<_>>(), [(11, 37_500, -88), (21, 75_000, -88), (31, 112_500, -88)]);
 }
 
 #[test]
@@ -126,6 +136,12 @@ fn what_the_formats_cannot_hold_is_refused_before_a_byte_is_written() {
                 "sampling interval {interval_s} s is not a whole number of microseconds from 1 to 32767, the \
                  nearest is {nearest} us"
             )
+        );
+    }
+    for delay_s in [33.0, -33.0, f64::NAN, f64::INFINITY] {
+        assert_eq!(
+            refused(Gather { delay_s, ..gather }),
+            format!("time 0 is {delay_s} s after the first sample, a trace header holds up to 32.767 s")
         );
     }
     assert_eq!(check_sampling(32_767, 3.0 * 0.0001 + 0.0).unwrap(), 300);

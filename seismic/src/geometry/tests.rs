@@ -50,6 +50,27 @@ fn a_fixed_spread_as_set() {
 }
 
 #[test]
+fn what_the_grid_does_not_have_is_said() {
+    let moved = |text: &str| {
+        let moved = Geometry::from_toml(text).unwrap().moved(&model());
+        moved.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(moved(""), [""; 0]);
+    assert_eq!(moved("source_first_m = 100\nsource_depth_m = 30.000001\nreceiver_spacing_m = 30"), [""; 0]);
+    assert_eq!(
+        moved("source_first_m = 109\nreceiver_depth_m = 12.5\nreceiver_spacing_m = 25\nshots = 2"),
+        [
+            "source_first_m 109 is 110",
+            "receiver_depth_m 12.5 is 10",
+            "receiver_spacing_m 25 varies by a point"
+        ]
+    );
+    // The last position is of no use to a single shot at the first.
+    assert_eq!(moved("source_first_m = 100\nsource_last_m = 109"), [""; 0]);
+    assert_eq!(moved("source_last_m = 109"), ["source_last_m 109 is 110"]);
+}
+
+#[test]
 fn a_step_that_ends_past_the_model_by_a_rounding_error_ends_at_its_last_point() {
     let survey = survey("receiver_first_m = 0.0005\nreceiver_spacing_m = 1199.9999").unwrap();
     assert_eq!(receivers(&survey.shots[0]), [0, 120]);

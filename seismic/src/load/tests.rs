@@ -201,7 +201,15 @@ fn a_shape_that_is_given_has_to_be_that_of_the_file() {
 fn with_traces<T>(use_gather: impl FnOnce(&Gather<'_>) -> T) -> T {
     let traces: Vec<f32> = (0..12).map(|at| 2000.0 + at as f32).collect();
     let shot = example_shot();
-    use_gather(&Gather { shot: &shot, spacing: 7.5, interval_s: 0.004, samples: 4, traces: &traces })
+    use_gather(&Gather {
+        shot: &shot,
+        spacing: 7.5,
+        interval_s: 0.004,
+        samples: 4,
+        traces: &traces,
+        delay_s: 0.0,
+        facts: &[],
+    })
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(super) fn header(gather: &Gather<'_>, interval_us: u16) -> [u8; TEXT_BYTES] 
 }
 
 fn facts(gather: &Gather<'_>, interval_us: u16) -> Vec<String> {
-    let Gather { shot, spacing, samples, .. } = gather;
+    let Gather { shot, spacing, samples, delay_s, .. } = gather;
     let at =
         |node: &Node| format!("X {:.3} M, DEPTH {:.3} M", node.ix as f64 * spacing, node.iz as f64 * spacing);
     let mut facts = vec![
@@ -49,14 +49,17 @@ fn facts(gather: &Gather<'_>, interval_us: u16) -> Vec<String> {
     }
     facts.extend([
         format!("{samples} SAMPLES PER TRACE, EVERY {interval_us} MICROSECONDS"),
+        format!("FIRST SAMPLE AT {:.3} MS OF THE SOURCE, BYTE 109 IN WHOLE MS", -delay_s * 1e3 + 0.0),
         "SAMPLES ARE IEEE FLOATS OF 32 BITS, BIG ENDIAN (FORMAT CODE 5)".to_owned(),
         format!("POSITIONS ARE POINTS OF A GRID WITH A SPACING OF {spacing} M"),
         "TRACE HEADERS: SHOT BYTE 9, CHANNEL BYTE 13, SOURCE POINT BYTE 17".to_owned(),
         "SOURCE X BYTE 73, RECEIVER X BYTE 81, IN MM (SCALAR -1000 IN BYTE 71)".to_owned(),
         "SOURCE DEPTH BYTE 49, RECEIVER ELEVATION BYTE 41, IN MM (BYTE 69)".to_owned(),
         "OFFSET BYTE 37: RECEIVER X MINUS SOURCE X, ROUNDED TO METRES".to_owned(),
+        "CDP BYTE 21: MIDPOINTS IN HALF POINTS OF THE GRID, FROM 1; CDP X BYTE 181".to_owned(),
         "Y IS 0 THROUGHOUT".to_owned(),
     ]);
+    facts.extend(gather.facts.iter().map(|fact| fact.to_uppercase()));
     facts
 }
 
@@ -73,7 +76,16 @@ mod tests {
     #[test]
     fn forty_lines_of_facts() {
         let shot = example_shot();
-        let gather = Gather { shot: &shot, spacing: 7.5, interval_s: 0.002, samples: 4, traces: &[0.0; 12] };
+        let more = ["Wavelet: Ricker".to_owned()];
+        let gather = Gather {
+            shot: &shot,
+            spacing: 7.5,
+            interval_s: 0.002,
+            samples: 4,
+            traces: &[0.0; 12],
+            delay_s: 0.1,
+            facts: &more,
+        };
         let ascii = |byte: &u8| (b' ' + EBCDIC.iter().position(|code| code == byte).unwrap() as u8) as char;
         let text: String = header(&gather, 2000).iter().map(ascii).collect();
         let lines: Vec<&str> = (0..40).map(|line| text[80 * line..80 * (line + 1)].trim_end()).collect();
@@ -81,6 +93,8 @@ mod tests {
         assert_eq!(lines[2], "C 3 SOURCE AT X 75.000 M, DEPTH 15.000 M");
         assert_eq!(lines[5], "C 6 LAST RECEIVER AT X 150.000 M, DEPTH 7.500 M");
         assert_eq!(lines[6], "C 7 4 SAMPLES PER TRACE, EVERY 2000 MICROSECONDS");
+        assert_eq!(lines[7], "C 8 FIRST SAMPLE AT -100.000 MS OF THE SOURCE, BYTE 109 IN WHOLE MS");
+        assert_eq!(lines[16], "C17 WAVELET: RICKER");
         assert_eq!((lines[37], lines[38], lines[39]), ("C38", "C39 SEG Y REV1", "C40 END TEXTUAL HEADER"));
         assert!(facts(&gather, 2000).iter().all(|fact| fact.len() <= LINE_BYTES - 4));
     }

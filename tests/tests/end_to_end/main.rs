@@ -4,6 +4,7 @@
 //! happens, and must not leave a process behind.
 
 mod accounts;
+mod answers;
 mod asynchronous;
 mod bench;
 mod births;

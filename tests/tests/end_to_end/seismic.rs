@@ -142,6 +142,52 @@ fn all_files_of_a_survey() {
     assert_eq!((files["shot_0001.su"].len(), files["shot_0001.sgy"].len()), (traces, 3600 + traces));
 }
 
+/// Bytes of SEG-Y are counted from 1, as the standard does; of trace headers in the trace.
+#[test]
+fn headers_say_when_and_where() {
+    let survey = "seismic --synthetic homogeneous --shape 101x61 --time 0.4 --freq 15 --source-first 509 --receiver-spacing 50";
+    let (files, outcome) = model("-n 2", survey);
+    let moved = "ftrun: positions are points of a grid of 10 m: source_first_m 509 is 510\n";
+    assert_eq!(outcome.stderr, moved, "{outcome}");
+    let (quiet, outcome) = model("-n 2 -q", survey);
+    assert!(outcome.stderr.is_empty() && quiet == files, "{outcome}");
+
+    let bytes = &files["shot_0001.sgy"];
+    let short = |byte: usize| i16::from_be_bytes([bytes[byte - 1], bytes[byte]]);
+    let (interval_us, samples) = (short(3217), usize::try_from(short(3221)).unwrap());
+    assert_eq!((interval_us, samples), (4000, 101), "{outcome}");
+    for (channel, trace) in bytes[3600..].chunks_exact(240 + 4 * samples).enumerate() {
+        let long = |byte: usize| i32::from_be_bytes(trace[byte - 1..byte + 3].try_into().unwrap());
+        let receiver_x = 50_000 * channel as i32;
+        assert_eq!((long(73), long(81)), (510_000, receiver_x));
+        // The common depth point: its number, in halves of 10 m from 1, and its position.
+        assert_eq!((long(21), long(181)), (51 + 5 * channel as i32 + 1, (510_000 + receiver_x) / 2));
+        // 1.5 periods of 15 Hz before the peak of the wavelet.
+        assert_eq!(i16::from_be_bytes([trace[108], trace[109]]), -100);
+    }
+    // The upper case of code page 037, as far as it is asked for here.
+    let text: String = bytes[..3200]
+        .iter()
+        .map(|byte| match byte {
+            0xc1..=0xc9 => char::from(byte - 0xc1 + b'A'),
+            0xd1..=0xd9 => char::from(byte - 0xd1 + b'J'),
+            0xe2..=0xe9 => char::from(byte - 0xe2 + b'S'),
+            0xf0..=0xf9 => char::from(byte - 0xf0 + b'0'),
+            0x4b => '.',
+            0x60 => '-',
+            _ => ' ',
+        })
+        .collect();
+    for fact in [
+        "FIRST SAMPLE AT -100.000 MS",
+        "WAVELET  RICKER  PEAK FREQUENCY 15 HZ",
+        "MODEL  SYNTHETIC HOMOGENEOUS",
+        "101 X 61 POINTS",
+    ] {
+        assert!(text.contains(fact), "{text}");
+    }
+}
+
 #[test]
 fn bad_input_is_said_once_and_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
