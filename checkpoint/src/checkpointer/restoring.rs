@@ -31,6 +31,7 @@ impl Checkpointer {
         repair: &Repair,
         state: Option<&mut S>,
     ) -> Result<Restored, CheckpointError> {
+        let _guard = self.comm.guard()?;
         let started = self.clock.now();
         let number = u64::from(world.generation());
         let point = |phase: &str| world.fault_point("restore", number, Some(phase));

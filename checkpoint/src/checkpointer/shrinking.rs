@@ -65,6 +65,7 @@ impl Checkpointer {
         world: &World,
         repair: &Repair,
     ) -> Result<Option<Vec<Share<S>>>, CheckpointError> {
+        let _guard = self.comm.guard()?;
         let number = u64::from(world.generation());
         let point = |phase: &str| world.fault_point("restore", number, Some(phase));
         point("plan")?;

@@ -23,6 +23,7 @@ mod messages;
 mod montecarlo;
 mod network;
 mod operations;
+mod panics;
 mod partitions;
 mod ragged;
 mod random_kills;
