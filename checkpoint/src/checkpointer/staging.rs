@@ -314,6 +314,10 @@ impl Checkpointer {
             let mut account = staging.account.borrow_mut();
             account.seal(slot, group, &staging.metas_of(group, part))?;
             account.computing += self.clock.now().since(sealing);
+            #[cfg(feature = "planted-bugs")]
+            if planted::has(super::DAMAGED_ON_THE_WAY) {
+                slot.damage_unseen(planted::place());
+            }
         }
         Ok(())
     }
