@@ -24,6 +24,7 @@ mod restoring;
 mod scrubbing;
 mod shrinking;
 mod staging;
+mod trying;
 
 use scrubbing::Scrub;
 pub use shrinking::Share;
@@ -51,6 +52,10 @@ pub const DAMAGED_SHARD: &str = "a bit of a shard flips";
 /// Damage to plant: a bit of a redundant block flips in memory before a restore.
 #[doc(hidden)]
 pub const DAMAGED_BLOCK: &str = "a bit of a redundant block flips";
+
+/// Damage to plant: a bit of the redundant blocks of each checkpoint flips on its way, before their checksums are taken.
+#[doc(hidden)]
+pub const DAMAGED_ON_THE_WAY: &str = "a bit of redundancy flips on its way";
 
 /// Damage to plant: a bit of what is held of the committed checkpoint flips behind the computation.
 #[doc(hidden)]

@@ -24,10 +24,12 @@ use ft_encoders::{Code, Plan};
 use crate::error::CheckpointError;
 use crate::layout::Group;
 
+pub(crate) mod choices;
 #[cfg(test)]
 mod tests;
 mod work;
 
+use choices::Missing;
 pub(crate) use work::{Digests, Work, perform};
 
 /// Bytes of all sources of a segment together: a few of them fit into the caches.
@@ -343,11 +345,45 @@ pub(crate) fn rebuilding(
     wanted: Wanted,
     block: impl Fn(usize) -> Range<usize>,
 ) -> Result<Recipe, CheckpointError> {
+    let present = |index: usize| {
+        let stripe = &view.group.stripes[index];
+        let holders = stripe.data.iter().map(|(member, _)| member).chain(&stripe.parity);
+        Some(holders.map(|member| !lost[*member]).collect())
+    };
+    chained(view, present, wanted, Space::Buffer, block)
+}
+
+/// Makes the shards that are missing again in [`Space::Buffer`], by the `choice`-th selection of redundant blocks of each
+/// stripe; a stripe that has fewer is left out. A member with a shard has that in [`Space::Input`] and its redundancy in
+/// [`Space::Buffer`], one without has its redundancy in [`Space::Input`].
+///
+/// # Errors
+/// The group cannot be decoded.
+pub(crate) fn trying(
+    view: View<'_>,
+    missing: Missing<'_>,
+    choice: usize,
+    block: impl Fn(usize) -> Range<usize>,
+) -> Result<Recipe, CheckpointError> {
+    let present = |index: usize| missing.present(&view.group.stripes[index], choice);
+    let blocks = if missing.shards[view.me] { Space::Input } else { Space::Buffer };
+    chained(view, present, Wanted::Shards, blocks, block)
+}
+
+/// Makes what is wanted of each stripe for which `present` says which of its blocks there are. Redundant blocks of this member are
+/// in the space `blocks`.
+fn chained(
+    view: View<'_>,
+    present: impl Fn(usize) -> Option<Vec<bool>>,
+    wanted: Wanted,
+    blocks: Space,
+    block: impl Fn(usize) -> Range<usize>,
+) -> Result<Recipe, CheckpointError> {
     let mut chains = vec![];
     for (index, stripe) in view.group.stripes.iter().enumerate() {
+        let Some(present) = present(index) else { continue };
         let holders = stripe.data.iter().map(|(member, _)| *member).chain(stripe.parity.iter().copied());
         let holders: Vec<usize> = holders.collect();
-        let present: Vec<bool> = holders.iter().map(|member| !lost[*member]).collect();
         let is_data = |position: usize| position < stripe.data.len();
         let missing =
             |position: &usize| !present[*position] && is_data(*position) == (wanted == Wanted::Shards);
@@ -356,8 +392,8 @@ pub(crate) fn rebuilding(
         let plans = plans.collect::<Result<Vec<Plan>, _>>()?;
         let place = |position: usize| match stripe.data.get(position) {
             Some(data) => part(Space::Input, view.chunk(*data)),
-            None if holders[position] == view.me => part(Space::Buffer, block(index)),
-            None => part(Space::Buffer, 0..0),
+            None if holders[position] == view.me => part(blocks, block(index)),
+            None => part(blocks, 0..0),
         };
         let len = |position: usize| match stripe.data.get(position) {
             Some(data) => view.chunk(*data).len(),

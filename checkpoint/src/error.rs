@@ -357,6 +357,17 @@ pub enum CheckpointError {
     /// A rebuilt shard or a slot is not what it must be. The job cannot go on with it.
     #[error("memory of a checkpoint: {0}")]
     Store(#[from] StoreError),
+    /// Whatever redundant blocks the states of these ranks are computed from, none is what its owner wrote down: more of them are damaged
+    /// than the scheme can make up for. The job cannot go on.
+    #[error(
+        "{} cannot be rebuilt: the redundancy was damaged before its checksums were taken, more of it than the scheme can make up \
+         for; a scheme with more redundant blocks survives more (rs:K+M)",
+        ft_comm::list("the state of rank", ranks)
+    )]
+    Unsound {
+        /// The ranks.
+        ranks: Vec<usize>,
+    },
     /// The checkpoint was taken by another build of the program. The job cannot go on.
     #[error(
         "rank {rank}: the checkpoint was taken by another build of the program, which alone knows what its bytes mean: run the \

@@ -2,7 +2,7 @@
 //! loss. Here [`crate::coding`] meets messages.
 
 use std::cell::RefCell;
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use crate::layout::{CodeSpec, Group};
 use crate::store::{ShardMeta, Slot};
 
 mod recovering;
+mod trying;
 
 /// The code of a group.
 pub(crate) fn code(spec: CodeSpec) -> Result<Box<dyn Code>, CheckpointError> {
@@ -93,6 +94,15 @@ impl Account {
     }
 }
 
+/// Where each redundant block that a member holds is in its slot.
+fn places(view: View<'_>, slot: &Slot) -> impl Fn(usize) -> Range<usize> + use<> {
+    let places: Vec<_> = view.held().map(|(stripe, _)| (stripe, slot.block_range(stripe))).collect();
+    move |stripe| {
+        let found = places.iter().find(|(other, _)| *other == stripe);
+        found.and_then(|(_, range)| range.clone()).expect("it is held")
+    }
+}
+
 fn lens(metas: &[ShardMeta]) -> Vec<usize> {
     metas.iter().map(|meta| meta.len as usize).collect()
 }
@@ -145,11 +155,7 @@ impl Circle<'_> {
             slot.begin_shard(lens.get(self.me).copied().unwrap_or(0));
             slot.begin_blocks(view.held());
         }
-        let blocks: Vec<_> = view.held().map(|(stripe, _)| (stripe, slot.block_range(stripe))).collect();
-        let block = |stripe: usize| {
-            let found = blocks.iter().find(|(other, _)| *other == stripe);
-            found.and_then(|(_, range)| range.clone()).expect("it is held")
-        };
+        let block = &places(view, slot);
         let started = self.clock.now();
         let recipe = rebuilding(view, lost, Wanted::Shards, block)?;
         let (shard, redundancy) = slot.memory_mut();

@@ -29,6 +29,7 @@ extern crate self as ft_checkpoint;
 
 pub mod bag;
 mod build;
+mod candidates;
 pub mod checkpointer;
 mod coding;
 pub mod disk;

@@ -204,6 +204,7 @@ impl<'a> Redistribution<'a> {
     /// # Panics
     /// If `shares` are not those that this was made for, in the same order.
     pub fn deal<S: Redistribute>(&self, shares: Vec<Share<S>>) -> Result<S, CommError> {
+        let _guard = self.comm.guard()?;
         assert!(shares.iter().map(|share| share.rank).eq(self.held.iter().copied()), "shares of other ranks");
         S::redistribute(shares.into_iter().map(|share| share.state).collect(), self)
     }

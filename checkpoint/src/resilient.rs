@@ -686,7 +686,7 @@ impl<P: Program> Session<'_, P> {
                     return RunError::Ended(ended);
                 }
                 let code = match error {
-                    CheckpointError::BeyondTolerance(_) => 3,
+                    CheckpointError::BeyondTolerance(_) | CheckpointError::Unsound { .. } => 3,
                     CheckpointError::Memory { .. } => 2,
                     _ => 1,
                 };

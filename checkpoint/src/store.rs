@@ -235,6 +235,11 @@ impl Slot {
         }
     }
 
+    /// Returns the checksums that the held blocks have to have.
+    pub(crate) fn block_crcs(&self) -> Vec<u64> {
+        self.blocks.iter().map(|block| block.crc).collect()
+    }
+
     /// Returns what is known of the shards of all members; empty unless sealed.
     pub fn members(&self) -> &[ShardMeta] {
         &self.members
@@ -248,6 +253,18 @@ impl Slot {
     /// [`StoreError::Shard`] or [`StoreError::Block`].
     pub fn verify(&self) -> Result<(), StoreError> {
         self.verify_shard()?;
+        self.verify_blocks()
+    }
+
+    /// Does [`Slot::verify`] for the blocks alone.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotSealed`] or [`StoreError::Block`].
+    pub fn verify_blocks(&self) -> Result<(), StoreError> {
+        if !self.sealed {
+            return Err(StoreError::NotSealed);
+        }
         let differs = |block: &&Block| crc64_nvme(&self.redundancy[block.range.clone()]) != block.crc;
         match self.blocks.iter().find(differs) {
             Some(block) => Err(StoreError::Block { stripe: block.stripe, bytes: block.range.len() }),
@@ -299,6 +316,15 @@ impl Slot {
         if !bytes.is_empty() {
             let byte = (at / 8) as usize % bytes.len();
             *bytes[byte] ^= 1 << (at % 8);
+        }
+    }
+
+    /// Flips bit `at` of the held blocks as [`Slot::damage`] does, before their checksums are taken.
+    #[cfg(feature = "planted-bugs")]
+    pub(crate) fn damage_unseen(&mut self, at: u64) {
+        self.damage(true, at);
+        for block in &mut self.blocks {
+            block.crc = crc64_nvme(&self.redundancy[block.range.clone()]);
         }
     }
 

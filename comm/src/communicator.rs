@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crate::collective::Step;
-use crate::core::{Core, Lasting};
+use crate::core::{Core, Door, Guard, Lasting};
 use crate::driver::{Extent, Memory, Place, Urgency};
 use crate::error::CommError;
 use crate::group::Group;
@@ -82,7 +82,7 @@ pub use schedule::Schedule;
 /// ```
 #[derive(Clone)]
 pub struct Communicator {
-    core: Rc<RefCell<Core>>,
+    core: Door,
     shared: Rc<Shared>,
 }
 
@@ -145,7 +145,7 @@ impl Members {
 
 /// What all handles of a communicator share.
 struct Shared {
-    core: Rc<RefCell<Core>>,
+    core: Door,
     members: RefCell<Rc<Members>>,
     context: u32,
     /// Collectives begun in a generation; their number is their tag.
@@ -185,7 +185,7 @@ const LISTS_MAX: usize = 8;
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let (Scope::Chosen(born), Ok(mut core)) = (self.scope, self.core.try_borrow_mut())
+        if let (Scope::Chosen(born), Some(mut core)) = (self.scope, self.core.tidy())
             && core.generation() == born
         {
             core.driver.close_context(self.context);
@@ -207,17 +207,17 @@ impl std::fmt::Debug for Communicator {
 
 impl Communicator {
     /// A communicator that lives as long as the world: of all ranks, or of those that compute.
-    pub(crate) fn of_world(core: Rc<RefCell<Core>>, scope: Scope, context: u32) -> Self {
-        let (ranks, me) = core.borrow().driver.count(scope == Scope::All);
+    pub(crate) fn of_world(core: Door, scope: Scope, context: u32) -> Self {
+        let (ranks, me) = core.peek().driver.count(scope == Scope::All);
         let comm = Self::over(core, first_ranks(ranks), me, context, scope);
         let shared: Rc<dyn Lasting> = comm.shared.clone();
-        comm.core.borrow_mut().lasting.push(Rc::downgrade(&shared));
+        comm.core.set(|core| core.lasting.push(Rc::downgrade(&shared)));
         comm
     }
 
-    fn over(core: Rc<RefCell<Core>>, group: Group, world_rank: Rank, context: u32, scope: Scope) -> Self {
+    fn over(core: Door, group: Group, world_rank: Rank, context: u32, scope: Scope) -> Self {
         let members = Rc::new(Members::new(group, world_rank));
-        core.borrow_mut().driver.enrol(context, members.world.clone());
+        core.set(|core| core.driver.enrol(context, members.world.clone()));
         let shared = Rc::new(Shared {
             core: core.clone(),
             members: RefCell::new(members),
@@ -240,6 +240,16 @@ impl Communicator {
     /// This process is no member (a parity rank asks for its rank among those that compute).
     pub fn rank(&self) -> Rank {
         self.shared.members.borrow().me.expect("this process is a member of the communicator")
+    }
+
+    /// For a layer above whose calls consist of several of this crate and run code of the program between them, as
+    /// serialisers: a panic that unwinds while the guard lives, and is caught, leaves this rank as one within a call does
+    /// ([`CommError::Panicked`]), so that the other ranks do not wait for the rest for ever.
+    ///
+    /// # Errors
+    /// [`CommError::Panicked`], [`CommError::Nested`].
+    pub fn guard(&self) -> Result<Guard, CommError> {
+        self.core.guard()
     }
 
     /// Number of ranks.

@@ -11,6 +11,11 @@ use crate::proto::member::News;
 use crate::rank::{Generation, Membership, Rank};
 use crate::wire::control::ToArbiter;
 
+mod door;
+
+pub(crate) use door::Door;
+pub use door::Guard;
+
 /// Bytes that the copies of buffered sends of one rank may take ([`crate::Communicator::bsend`]).
 pub const BUFFERED_BYTES_MAX: usize = 64 << 20;
 
@@ -42,6 +47,17 @@ pub(crate) struct Core {
     pub(crate) origins: Vec<Rank>,
     /// The context that the next communicator may have, and the generation that this counts in.
     contexts: (Generation, u32),
+    state: State,
+}
+
+/// What calls have left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Whole,
+    /// A panic has unwound through one.
+    Torn,
+    /// The launcher knows.
+    GivenUp,
 }
 
 impl Core {
@@ -58,7 +74,40 @@ impl Core {
             lasting: vec![],
             origins: vec![],
             contexts: (0, CONTEXT_DYNAMIC),
+            state: State::Whole,
         }
+    }
+
+    /// A panic unwinds through a call: nothing here is used any more.
+    fn tear(&mut self) {
+        if self.state == State::Whole {
+            self.state = State::Torn;
+            self.driver.take_back();
+        }
+    }
+
+    fn is_torn(&self) -> bool {
+        self.state != State::Whole
+    }
+
+    /// The panic was caught, as the program goes on: the job cannot.
+    fn refuse_if_torn(&mut self) -> Result<(), CommError> {
+        if self.state == State::Torn {
+            self.state = State::GivenUp;
+            let message = format!("rank {}: {}", self.driver.count(true).1, CommError::Panicked);
+            self.driver.submit(ToArbiter::Goodbye { code: Some(1), message });
+        }
+        if self.is_torn() { Err(CommError::Panicked) } else { Ok(()) }
+    }
+
+    /// The process leaves the job, or has panicked in it.
+    pub(crate) fn leave(&mut self, is_done: bool) {
+        if std::thread::panicking() {
+            self.tear();
+        } else if !is_done && self.state != State::GivenUp {
+            self.driver.submit(ToArbiter::Goodbye { code: None, message: String::new() });
+        }
+        self.driver.close();
     }
 
     /// A generation has begun in which ranks may have other numbers.
@@ -73,6 +122,11 @@ impl Core {
             let (context, world) = shared.renumber(compute, total, me);
             self.driver.enrol(context, world);
         }
+    }
+
+    /// An interruption is no reason not to look; the end of the job is told by the next call.
+    pub(crate) fn look_at_news(&mut self) {
+        let _ = self.driver.check();
     }
 
     pub(crate) fn choose(&mut self, selection: Selection) {

@@ -371,6 +371,11 @@ impl Driver {
         }
     }
 
+    /// What was offered of memory that was lent is not to be read any more: a call has ended in the middle, and is the last one.
+    pub(crate) fn take_back(&mut self) {
+        self.seal.change();
+    }
+
     /// Calls end from now on, and with them what they have lent.
     fn interrupt(&mut self) {
         self.seal.change();

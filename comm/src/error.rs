@@ -45,6 +45,18 @@ pub enum CommError {
         /// Its cause.
         message: String,
     },
+    /// A panic of the program, in an operation of a reduction perhaps, has unwound through a call of this rank and was caught: the
+    /// call is left in the middle, and no other can be made. The first one that is tried ends the job. Return a value
+    /// for what goes wrong in such code, or let the panic end the process, which is repaired then.
+    #[error(
+        "a panic that was caught has left a call of this rank in the middle, and no other can be made; end this process \
+         (catch panics within what the call runs, not around it)"
+    )]
+    Panicked,
+    /// Nothing was done: code that a call of this rank runs (an operation of a reduction, a computation of a schedule) has made this
+    /// one; make it before or after that call.
+    #[error("a call from within what another call of this rank runs; make it before or after that call")]
+    Nested,
     /// Nothing was consumed; receive again with more room.
     #[error(
         "message of {message_bytes} bytes from rank {from} does not fit into a buffer of {buffer_bytes} bytes"

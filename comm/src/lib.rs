@@ -47,7 +47,7 @@ mod request;
 mod topology;
 mod world;
 
-pub use crate::core::BUFFERED_BYTES_MAX;
+pub use crate::core::{BUFFERED_BYTES_MAX, Guard};
 pub use communicator::{
     Cartesian, CollectiveRequest, Communicator, Message, Part, Piece, Plan, PlanRequest, Schedule,
 };

@@ -8,6 +8,9 @@ use crate::plain::Plain;
 
 /// An operation of a reduction. It must be associative; the order of evaluation depends on algorithm, size and length
 /// only, never on arrival, so the same call gives the same bits every time.
+///
+/// It runs within calls of its rank, and makes none itself ([`CommError::Nested`]). A panic in it fails the process, as any
+/// other; a program that catches it around such a call can make no other one ([`CommError::Panicked`]).
 pub trait Operation<T: Plain> {
     /// `into[i] = op(into[i], from[i])` over slices of equal length, or `op(from[i], into[i])` for
     /// [`Order::OtherFirst`].

@@ -1,11 +1,10 @@
 //! Requests: handles of non-blocking operations, which own their buffers (MPI 4.1, section 3.7).
 
-use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
 use crate::communicator::Members;
-use crate::core::Core;
+use crate::core::{Core, Door};
 use crate::driver::{Buffer, Memory, Place};
 use crate::error::CommError;
 use crate::plain::Plain;
@@ -18,7 +17,7 @@ use crate::rank::{Generation, Rank, Status};
 /// behind the program's back. A request that was waited for is gone, so it cannot be used again.
 #[must_use = "a request is to be waited for"]
 pub struct Request<T: Plain> {
-    core: Rc<RefCell<Core>>,
+    core: Door,
     members: Rc<Members>,
     generation: Generation,
     hint: Option<Rank>,
@@ -34,7 +33,7 @@ impl<T: Plain> std::fmt::Debug for Request<T> {
 
 impl<T: Plain> Request<T> {
     pub(crate) fn new(
-        core: Rc<RefCell<Core>>,
+        core: Door,
         members: Rc<Members>,
         generation: Generation,
         hint: Option<Rank>,
@@ -59,7 +58,7 @@ impl<T: Plain> Request<T> {
     /// is lost then.
     pub fn wait(mut self) -> Result<(Vec<T>, Status), CommError> {
         let core = self.core.clone();
-        let core = &mut *core.borrow_mut();
+        let core = &mut *core.enter()?;
         let op = self.current(core)?;
         core.driver.enter("wait", 0, None);
         let finished = core.driver.wait(op, self.hint, &mut Memory::none());
@@ -76,7 +75,7 @@ impl<T: Plain> Request<T> {
     /// As [`Request::wait`].
     pub fn test(mut self) -> Result<Result<(Vec<T>, Status), Self>, CommError> {
         let core = self.core.clone();
-        let core = &mut *core.borrow_mut();
+        let core = &mut *core.enter()?;
         let op = self.current(core)?;
         core.driver.look()?;
         match core.driver.finish(op) {
@@ -96,7 +95,7 @@ impl<T: Plain> Request<T> {
     /// As [`Request::wait`].
     pub fn cancel(mut self) -> Result<Result<Vec<T>, Self>, CommError> {
         let core = self.core.clone();
-        let core = &mut *core.borrow_mut();
+        let core = &mut *core.enter()?;
         let op = self.current(core)?;
         match core.driver.cancel(op) {
             Some(Some(Place::Owned(buffer))) => {
@@ -120,7 +119,7 @@ impl<T: Plain> Request<T> {
 
 impl<T: Plain> Drop for Request<T> {
     fn drop(&mut self) {
-        if let (Some(op), Ok(mut core)) = (self.op, self.core.try_borrow_mut())
+        if let (Some(op), Some(mut core)) = (self.op, self.core.tidy())
             && core.generation() == self.generation
         {
             core.driver.detach(op);
@@ -152,7 +151,7 @@ pub(crate) mod pending {
 
     /// The process whose links a request waits for.
     #[derive(Clone)]
-    pub struct Process(pub(crate) Rc<RefCell<Core>>);
+    pub struct Process(pub(crate) Door);
 
     pub trait Pending {
         fn process(&self) -> Process;
@@ -161,12 +160,12 @@ pub(crate) mod pending {
 
     impl Process {
         pub(crate) fn look(&self) -> Result<(), CommError> {
-            self.0.borrow_mut().driver.look()
+            self.0.enter()?.driver.look()
         }
 
         /// Waits until something has moved.
         pub(crate) fn wait(&self) -> Result<(), CommError> {
-            let core = &mut *self.0.borrow_mut();
+            let core = &mut *self.0.enter()?;
             core.driver.enter("wait", 0, None);
             core.driver.await_change()
         }
@@ -179,7 +178,7 @@ impl<T: Plain> pending::Pending for Request<T> {
     }
 
     fn is_done(&mut self) -> Result<bool, CommError> {
-        let core = self.core.borrow();
+        let core = self.core.enter()?;
         Ok(core.driver.is_finished(self.current(&core)?))
     }
 }

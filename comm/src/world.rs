@@ -1,13 +1,11 @@
 //! The world of a rank: joining the job, repairing it after failures, and leaving it.
 
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::time::Duration;
 
 use crate::binding::{ENV_CORES, bind};
 use crate::collective::Selection;
 use crate::communicator::{Communicator, Scope};
-use crate::core::Core;
+use crate::core::{Core, Door};
 use crate::driver::Driver;
 use crate::error::CommError;
 use crate::fault::Faults;
@@ -61,7 +59,7 @@ pub type Repair = Membership;
 /// process, or 1. A process that panics says nothing; it has failed and is repaired.
 pub struct World {
     job: String,
-    core: Rc<RefCell<Core>>,
+    core: Door,
     welcome: Welcome,
     compute: Communicator,
     all: Communicator,
@@ -145,7 +143,7 @@ impl World {
             let table = Selection::parse(table);
             core.selection = table.map_err(|error| CommError::Join(format!("{COLLECTIVES}: {error}")))?;
         }
-        let core = Rc::new(RefCell::new(core));
+        let core = Door::to(core);
         let world = Self {
             job: "simulated".to_owned(),
             compute: Communicator::of_world(core.clone(), Scope::Compute, CONTEXT_COMPUTE),
@@ -159,7 +157,7 @@ impl World {
         if joining > 0 {
             world.fault_point("repair", joining, Some("agree"))?;
         }
-        world.core.borrow().driver.submit(ToArbiter::Join { address });
+        world.core.peek().driver.submit(ToArbiter::Join { address });
         world.next_generation()?;
         if joining > 0 {
             world.fault_point("repair", u64::from(world.generation()), Some("reconnect"))?;
@@ -168,7 +166,7 @@ impl World {
     }
 
     fn next_generation(&self) -> Result<Repair, CommError> {
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         let membership = core.driver.await_news(|news| match news {
             News::Decided(membership) => Some(membership.clone()),
             _ => None,
@@ -191,17 +189,17 @@ impl World {
     /// This process's rank among all ranks. A repair may change it if lost ranks are not replaced
     /// ([`OnFailure::Shrink`]).
     pub fn rank(&self) -> Rank {
-        self.core.borrow().driver.count(true).1
+        self.core.peek().driver.count(true).1
     }
 
     /// Number of ranks that compute.
     pub fn size(&self) -> usize {
-        self.core.borrow().driver.count(false).0
+        self.core.peek().driver.count(false).0
     }
 
     /// Number of all ranks: those that compute, then the dedicated parity ranks.
     pub fn total(&self) -> usize {
-        self.core.borrow().driver.count(true).0
+        self.core.peek().driver.count(true).0
     }
 
     /// What happens when a rank is lost, as the launcher was told.
@@ -211,7 +209,7 @@ impl World {
 
     /// What calls do after a failure; [`MessageMode::Nop`] at the start. All ranks are to have the same.
     pub fn set_message_mode(&self, mode: MessageMode) {
-        self.core.borrow_mut().driver.set_mode(mode);
+        self.core.set(|core| core.driver.set_mode(mode));
     }
 
     /// Whether this process holds redundancy only.
@@ -231,12 +229,12 @@ impl World {
 
     /// Number of repairs so far.
     pub fn generation(&self) -> Generation {
-        self.core.borrow().generation()
+        self.core.peek().generation()
     }
 
     /// What the last repair decided, or the start of the job.
     pub fn membership(&self) -> Membership {
-        self.core.borrow().driver.membership().clone()
+        self.core.peek().driver.membership().clone()
     }
 
     /// The communicator of the ranks that compute. Parity ranks are no members.
@@ -262,7 +260,7 @@ impl World {
     /// The host on which each rank was started first, as numbers that tell hosts apart: the same on all ranks and after
     /// repairs, wherever replacements run. None if all are on one host.
     pub fn hosts(&self) -> Option<Vec<usize>> {
-        self.hosts_of(&self.core.borrow())
+        self.hosts_of(&self.core.peek())
     }
 
     fn hosts_of(&self, core: &Core) -> Option<Vec<usize>> {
@@ -273,7 +271,7 @@ impl World {
     /// Collective calls use this table from now on, on all communicators of this rank. All ranks have to call it
     /// between the same two collectives, with the same table; a replacement starts with the table of the job.
     pub fn choose_algorithms(&self, selection: Selection) {
-        self.core.borrow_mut().choose(selection);
+        self.core.set(|core| core.choose(selection));
     }
 
     /// Agrees with the other survivors on who is lost, and begins the next generation: all communicators of the world
@@ -293,9 +291,11 @@ impl World {
         let generation = self.generation();
         let number = u64::from(generation) + 1;
         self.fault_point("repair", number, Some("agree"))?;
-        self.core.borrow_mut().armed_step = None;
-        self.core.borrow_mut().driver.enter("repair", 0, None);
-        self.core.borrow().driver.submit(ToArbiter::Ready { generation, report });
+        let mut core = self.core.enter()?;
+        core.armed_step = None;
+        core.driver.enter("repair", 0, None);
+        core.driver.submit(ToArbiter::Ready { generation, report });
+        drop(core);
         let repair = self.next_generation()?;
         self.fault_point("repair", number, Some("reconnect"))?;
         Ok(repair)
@@ -304,26 +304,26 @@ impl World {
     /// Says that this rank works again after a repair, with `steps_lost` steps to do again; for reports.
     pub fn resumed(&self, steps_lost: u64) {
         let generation = self.generation();
-        self.core.borrow().driver.submit(ToArbiter::Resumed { generation, steps_lost });
+        self.core.peek().driver.submit(ToArbiter::Resumed { generation, steps_lost });
     }
 
     /// Says that progress was made that no failure will undo: counts of failures in a row start again.
     pub fn mark(&self) {
-        self.core.borrow().driver.submit(ToArbiter::Mark);
+        self.core.peek().driver.submit(ToArbiter::Mark);
     }
 
     /// A line about the progress of the job, for the launcher's terminal, with the share of the work that is done
     /// (0 to 1) if that can be said.
     pub fn progress(&self, done: Option<f64>, line: impl Into<String>) {
         let done = done.map(|done| (done.clamp(0.0, 1.0) * 1000.0) as u16);
-        self.core.borrow().driver.submit(ToArbiter::Progress { done, line: line.into() });
+        self.core.peek().driver.submit(ToArbiter::Progress { done, line: line.into() });
     }
 
     /// Says what this rank does from now on, for the timeline of the job; costs nothing unless somebody wants one
     /// ([`TIMELINE`] among the settings).
     pub fn activity(&self, name: &str) {
         if self.setting(TIMELINE).is_some() {
-            self.core.borrow().driver.submit(ToArbiter::Activity { name: name.into() });
+            self.core.peek().driver.submit(ToArbiter::Activity { name: name.into() });
         }
     }
 
@@ -332,7 +332,7 @@ impl World {
     /// # Errors
     /// An injected failure strikes.
     pub fn step(&self, next: u64) -> Result<(), CommError> {
-        self.core.borrow_mut().step(next)
+        self.core.enter()?.step(next)
     }
 
     /// A point at which failures can be injected: `name=number/phase`.
@@ -340,7 +340,7 @@ impl World {
     /// # Errors
     /// An injected failure strikes.
     pub fn fault_point(&self, name: &str, number: u64, phase: Option<&str>) -> Result<(), CommError> {
-        self.core.borrow_mut().fault_point(name, number, phase)
+        self.core.enter()?.fault_point(name, number, phase)
     }
 
     /// An error if a failure is known; cheap. Where the [`alarm`](Self::alarm) is raised this waits for the details.
@@ -348,17 +348,17 @@ impl World {
     /// # Errors
     /// As any call.
     pub fn check(&self) -> Result<(), CommError> {
-        self.core.borrow_mut().driver.check_alarm()
+        self.core.enter()?.driver.check_alarm()
     }
 
     /// Says whether a failure is known while this rank computes and makes no call.
     pub fn alarm(&self) -> Alarm {
-        self.core.borrow().driver.alarm()
+        self.core.peek().driver.alarm()
     }
 
     /// Calls `hook` with all ranks lost so far in this generation whenever that becomes more, at once and whatever the
     /// program does: on another thread, so it has to be brief and cannot communicate; also for a failure that is known
-    /// already. A second hook replaces the first.
+    /// already. A panic of the hook ends the process. A second hook replaces the first.
     pub fn on_failure(&self, hook: impl FnMut(&[Rank]) + Send + 'static) {
         self.alarm().on_failure(Box::new(hook));
     }
@@ -367,18 +367,18 @@ impl World {
     /// and asks nobody for a sign of life. After a heartbeat timeout without it the launcher may take the rank for lost.
     #[doc(hidden)]
     pub fn set_protected(&self, protected: bool) {
-        self.core.borrow_mut().driver.rest(!protected);
+        self.core.set(|core| core.driver.rest(!protected));
     }
 
     /// Bytes that this rank has given to sends so far.
     pub fn bytes_sent(&self) -> u64 {
-        self.core.borrow().driver.bytes_sent
+        self.core.peek().driver.bytes_sent
     }
 
     /// Bytes of messages that this rank has read from the memory of their senders so far, of the same host: long messages
     /// are, unless the kernel forbids it or `ftrun --transport` says otherwise.
     pub fn bytes_read(&self) -> u64 {
-        self.core.borrow().driver.bytes_read
+        self.core.peek().driver.bytes_read
     }
 
     /// Leaves the job together with all other ranks (`MPI_Finalize`). `output` goes to the launcher.
@@ -387,7 +387,7 @@ impl World {
     /// A rank failed before all were done: repair, and do again what is lost. The job goes on as if this had
     /// not been called. (In message mode [`MessageMode::Continue`] that is no error if lost ranks are not replaced.)
     pub fn finalize(&mut self, output: Vec<u8>) -> Result<(), CommError> {
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         core.enter()?;
         core.driver.check()?;
         core.driver.enter("finalize", 0, None);
@@ -406,24 +406,17 @@ impl World {
     /// Ends the job everywhere with status `code`; gives the error to return.
     pub fn abort(&self, code: i32, message: impl Into<String>) -> CommError {
         let message = message.into();
-        let core = &mut *self.core.borrow_mut();
-        core.driver.submit(ToArbiter::Goodbye { code: Some(code), message: message.clone() });
-        match core.driver.await_news(|_| None::<()>) {
-            Err(ended) => ended,
-            Ok(()) => CommError::Ended { code, message },
+        self.core.peek().driver.submit(ToArbiter::Goodbye { code: Some(code), message: message.clone() });
+        match self.core.tidy().map(|mut core| core.driver.await_news(|_| None::<()>)) {
+            Some(Err(ended)) => ended,
+            Some(Ok(())) | None => CommError::Ended { code, message },
         }
     }
 }
 
 impl Drop for World {
     fn drop(&mut self) {
-        let Ok(mut core) = self.core.try_borrow_mut() else { return };
-        if !std::thread::panicking() {
-            if !self.finalized {
-                core.driver.submit(ToArbiter::Goodbye { code: None, message: String::new() });
-            }
-            core.driver.close();
-        }
+        self.core.open().into_iter().for_each(|mut core| core.leave(self.finalized));
     }
 }
 

@@ -98,7 +98,7 @@ const ABSENCES: &[Absence] = &[
     },
     Absence {
         dir: "checkpoint",
-        modules: &["protocol", "layout", "region", "store", "scheme", "bag", "pace"],
+        modules: &["protocol", "layout", "region", "store", "scheme", "bag", "pace", "candidates"],
         forbidden: &[
             "ft_comm",
             "std::fs",

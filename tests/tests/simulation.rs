@@ -19,6 +19,8 @@ mod messages;
 mod modes;
 #[path = "../../comm/examples/operations/operation.rs"]
 mod operation;
+#[path = "simulation/panics.rs"]
+mod panics;
 #[path = "simulation/problem.rs"]
 mod problem;
 #[path = "simulation/reading.rs"]

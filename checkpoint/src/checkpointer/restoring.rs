@@ -1,7 +1,5 @@
 //! Going back to a checkpoint after a repair: what is lost or damaged is rebuilt, and everybody's state is that of then.
 
-use std::time::Duration;
-
 #[cfg(feature = "planted-bugs")]
 use ft_comm::planted;
 use ft_comm::{CommError, Rank, Repair, World};
@@ -31,6 +29,7 @@ impl Checkpointer {
         repair: &Repair,
         state: Option<&mut S>,
     ) -> Result<Restored, CheckpointError> {
+        let _guard = self.comm.guard()?;
         let started = self.clock.now();
         let number = u64::from(world.generation());
         let point = |phase: &str| world.fault_point("restore", number, Some(phase));
@@ -58,33 +57,30 @@ impl Checkpointer {
             self.current.store.variable_mut(epoch).damage(planted::has(DAMAGED_BLOCK), planted::place());
         }
         let (holds, planned) = (choice.holders[world.rank()], self.clock.now());
-        let mut lost: Vec<Rank> = (0..world.total()).filter(|rank| !choice.holders[*rank]).collect();
-        let (mut rebuilt, mut rebuilding) = (Rebuilt::default(), Duration::ZERO);
+        let lost: Vec<Rank> = (0..world.total()).filter(|rank| !choice.holders[*rank]).collect();
         let mut state = state;
-        loop {
-            self.current.layout.survives(&lost)?;
-            let started = self.clock.now();
-            point("exchange")?;
-            if !lost.is_empty() {
-                rebuilt += self.rebuild(epoch, &lost, !lost.contains(&world.rank()))?;
+        self.current.layout.survives(&lost)?;
+        let exchanging = self.clock.now();
+        point("exchange")?;
+        let mut rebuilt = match lost.is_empty() {
+            true => Rebuilt::default(),
+            false => self.rebuild(epoch, &lost, holds)?,
+        };
+        let mut rebuilding = self.clock.now().since(exchanging);
+        point("verify")?;
+        // Nothing was checked so far. What is rebuilt from a damaged block is damaged, and so found here: all in one pass.
+        let mut is_sound = self.load(epoch, holds, state.as_deref_mut())?;
+        if self.all(is_sound)?.contains(&false) {
+            let trying = self.clock.now();
+            self.rebuild_otherwise(epoch, &choice.holders)?;
+            let spent = self.clock.now().since(trying);
+            (rebuilt.shards, rebuilding) = (rebuilt.shards + spent, rebuilding + spent);
+            is_sound = is_sound || self.load(epoch, holds, state)?;
+            let sound = self.all(is_sound)?;
+            let ranks: Vec<Rank> = (0..sound.len()).filter(|rank| !sound[*rank]).collect();
+            if !ranks.is_empty() {
+                return Err(CheckpointError::Unsound { ranks });
             }
-            rebuilding += self.clock.now().since(started);
-            point("verify")?;
-            // Nothing was checked so far. What is rebuilt from a damaged block is damaged, and so found here: all in one pass.
-            let is_sound = self.load(epoch, holds, state.as_deref_mut())?;
-            if self.all(is_sound)?.iter().all(|is_sound| *is_sound) {
-                break;
-            }
-            // Now everything is, and what is damaged in memory counts as lost.
-            let whole = self.all(!lost.contains(&world.rank()) && self.verify(epoch))?;
-            let damaged: Vec<Rank> = (0..whole.len()).filter(|rank| !whole[*rank]).collect();
-            if damaged == lost && !is_sound {
-                // Sound blocks gave a damaged one. The others will hear that this rank has ended.
-                self.current.store.constant().verify_shard()?;
-                self.current.store.variable(epoch).verify_shard()?;
-            }
-            self.stats.damaged += u64::from(damaged.contains(&world.rank()) && !lost.contains(&world.rank()));
-            lost = damaged;
         }
         self.ledger.apply(Event::Restored(epoch))?;
         self.current.first = None;
@@ -101,9 +97,13 @@ impl Checkpointer {
 
     /// What every rank says.
     pub(super) fn all(&self, mine: bool) -> Result<Vec<bool>, CommError> {
-        let mut flags = vec![0u8; self.comm.size()];
-        self.comm.allgather(&[u8::from(mine)], &mut flags)?;
-        Ok(flags.into_iter().map(|flag| flag == 1).collect())
+        Ok(self.say(u8::from(mine))?.into_iter().map(|flag| flag == 1).collect())
+    }
+
+    pub(super) fn say(&self, mine: u8) -> Result<Vec<u8>, CommError> {
+        let mut all = vec![0; self.comm.size()];
+        self.comm.allgather(&[mine], &mut all)?;
+        Ok(all)
     }
 
     /// Whether the slot is of this build, and the shard of this rank, if it has one, that of such a state.

@@ -3,8 +3,11 @@
 use ft_comm::{Rank, Repair, World, planted};
 
 use super::Checkpointer;
-use crate::error::{CheckpointError, StoreError};
+use crate::candidates::Candidates;
+use crate::coding::choices::Missing;
+use crate::error::CheckpointError;
 use crate::exchange::Circle;
+use crate::layout::{Group, Layout};
 use crate::placement::{Placement, degraded, reduced};
 use crate::protocol::{Event, choose};
 use crate::region::{Part, Protect, load};
@@ -17,6 +20,23 @@ pub struct Share<S> {
     pub rank: Rank,
     /// Its state.
     pub state: S,
+}
+
+/// The state of a lost member that is to be decoded.
+struct Wanted {
+    target: usize,
+    told: [Vec<ShardMeta>; 2],
+    /// What its parts may be, at the rank that is to have it.
+    candidates: Option<[Candidates; 2]>,
+}
+
+/// How many selections of redundant blocks are to be tried, of the group that has the most of them.
+fn choices(layout: &Layout, lost: &[bool]) -> usize {
+    let of = |group: &Group| {
+        let gone: Vec<bool> = group.members.iter().map(|home| lost[*home]).collect();
+        Missing { shards: &gone, blocks: &gone }.choices(group)
+    };
+    layout.groups.iter().filter_map(of).max().unwrap_or(0)
 }
 
 impl Checkpointer {
@@ -65,6 +85,7 @@ impl Checkpointer {
         world: &World,
         repair: &Repair,
     ) -> Result<Option<Vec<Share<S>>>, CheckpointError> {
+        let _guard = self.comm.guard()?;
         let number = u64::from(world.generation());
         let point = |phase: &str| world.fault_point("restore", number, Some(phase));
         point("plan")?;
@@ -92,29 +113,43 @@ impl Checkpointer {
             let circle = Circle { comm: &self.comm, group, code: &**code, me: *member, clock: self.clock };
             let gone: Vec<bool> = group.members.iter().map(|home| lost.contains(home)).collect();
             let speakers: Vec<Option<Rank>> = group.members.iter().map(|home| speakers[*home]).collect();
+            let mut wanted = vec![];
             for target in (0..group.computing).filter(|member| gone[*member]) {
                 let Some(speaker) = speakers[target] else { continue };
                 let teller = (0..gone.len())
                     .find(|member| !gone[*member])
                     .expect("decodable groups have a whole member");
                 let told = self.tell_metas(epoch, speakers[teller], speaker)?;
-                let mut parts = vec![];
-                for (slot, metas) in [store.constant(), store.variable(epoch)].into_iter().zip(&told) {
-                    parts.push(circle.recover(slot, metas, &gone, target, &speakers, world.rank())?);
-                }
-                if let (true, Some(variable), Some(constant)) =
-                    (speaker == world.rank(), parts.pop(), parts.pop())
-                {
-                    for (bytes, metas) in [(&constant, &told[0]), (&variable, &told[1])] {
-                        if !metas[target].fits(bytes) {
-                            let (member, recorded) = (target, metas[target].len);
-                            return Err(
-                                StoreError::Shard { member, bytes: bytes.len() as u64, recorded }.into()
-                            );
-                        }
+                let candidates = || [&told[0], &told[1]].map(|metas| circle.candidates(metas[target]));
+                let candidates = (speaker == world.rank()).then(candidates);
+                wanted.push(Wanted { target, told, candidates });
+            }
+            // A block may have been damaged on its way to where it is held, and only what is computed from it shows that.
+            let is_lost: Vec<bool> = (0..tenants.len()).map(|home| lost.contains(&home)).collect();
+            for choice in 0..choices(layout, &is_lost) {
+                let mut fits = true;
+                for Wanted { target, told, candidates } in &mut wanted {
+                    let slots = [store.constant(), store.variable(epoch)];
+                    for (at, slot) in slots.into_iter().enumerate() {
+                        let mut part = candidates.as_mut().map(|parts| &mut parts[at]);
+                        let mut room = part.as_ref().map(|part| part.room()).unwrap_or_default();
+                        let (metas, me) = (&told[at], world.rank());
+                        circle.recover(slot, metas, &gone, *target, choice, &speakers, me, &mut room)?;
+                        fits &= part.as_mut().is_none_or(|part| part.add(room));
                     }
-                    shares.push((group.members[target], constant, variable));
                 }
+                if self.all(fits)?.iter().all(|fits| *fits) {
+                    break;
+                }
+            }
+            for Wanted { target, candidates, .. } in &wanted {
+                let Some([constant, variable]) = candidates else { continue };
+                let home = group.members[*target];
+                let (Some(constant), Some(variable)) = (constant.found(), variable.found()) else {
+                    // The others will hear that this rank has ended.
+                    return Err(CheckpointError::Unsound { ranks: vec![home] });
+                };
+                shares.push((home, constant.to_vec(), variable.to_vec()));
             }
         }
         point("verify")?;

@@ -19,7 +19,7 @@ use crate::error::CheckpointError;
 use crate::exchange::{Account, Circle, Round};
 use crate::layout::Group;
 use crate::placement::Placement;
-use crate::protocol::Event;
+use crate::protocol::{Event, State};
 use crate::region::{Part, Protect, save_with_crc};
 use crate::scheme::Scheme;
 use crate::stats::CheckpointSeconds;
@@ -93,6 +93,7 @@ impl Checkpointer {
     /// # Errors
     /// As [`Checkpointer::checkpoint`]; later ones are those of the call in which they are found.
     pub fn begin<S: Protect>(&mut self, world: &World, state: &mut S) -> Result<(), CheckpointError> {
+        let _guard = self.comm.guard()?;
         self.wait(world)?;
         let first = self.is_bare();
         if *self.place().layout.scheme() == Scheme::None && !first {
@@ -171,10 +172,11 @@ impl Checkpointer {
 
     /// Whether everything that was begun is committed.
     pub fn is_committed(&self) -> bool {
-        self.staging.is_none() && self.has_committed()
+        self.ledger.state() == State::Idle && self.has_committed()
     }
 
     fn go_on(&mut self, world: &World, waits: bool) -> Result<bool, CheckpointError> {
+        let _guard = self.comm.guard()?;
         let Some((mut phase, mut staging)) = self.staging.take() else { return Ok(true) };
         let entered = self.clock.now();
         loop {
@@ -312,6 +314,10 @@ impl Checkpointer {
             let mut account = staging.account.borrow_mut();
             account.seal(slot, group, &staging.metas_of(group, part))?;
             account.computing += self.clock.now().since(sealing);
+            #[cfg(feature = "planted-bugs")]
+            if planted::has(super::DAMAGED_ON_THE_WAY) {
+                slot.damage_unseen(planted::place());
+            }
         }
         Ok(())
     }

@@ -289,3 +289,50 @@ fn beyond_tolerance_there_is_no_recipe() {
     let error = rebuilding(view, &[false, true, true, true], Wanted::Shards, |_| 0..0).unwrap_err();
     assert!(error.to_string().contains("lost"), "{error}");
 }
+
+/// Whether members have died or only their shards are damaged: each selection of redundant blocks gives these shards, and none
+/// reads what is missing.
+#[test]
+fn every_choice_gives_the_missing_shards() {
+    let mut tried = 0;
+    for group in (3..=5).flat_map(groups) {
+        let code = code(group.code).unwrap();
+        let lens: Vec<usize> = (0..group.computing).map(|member| [777, 0, 1500, 64][member % 4]).collect();
+        let whole = encode(&group, &lens, 192, 1);
+        let view = |me: usize| View { segment: 192, ..View::new(&group, &*code, me, &lens) };
+        for lost in losses(&group) {
+            let shards: Vec<bool> = (0..lost.len()).map(|me| lost[me] && me < group.computing).collect();
+            for blocks in [lost.clone(), vec![false; lost.len()]] {
+                let missing = Missing { shards: &shards, blocks: &blocks };
+                for choice in 0..missing.choices(&group).expect("it is within the tolerance") {
+                    let process = |me: usize| {
+                        let recipe =
+                            trying(view(me), missing, choice, block_in(&places(view(me)).0)).unwrap();
+                        let mut redundancy = whole.redundancy[me].clone();
+                        if blocks[me] {
+                            redundancy.fill(0xdd);
+                        }
+                        match shards[me] {
+                            true => Process::new(recipe, redundancy, vec![0xcc; whole.shards[me].len()]),
+                            false => Process::new(recipe, whole.shards[me].clone(), redundancy),
+                        }
+                    };
+                    let mut processes: Vec<Process> = (0..lost.len()).map(process).collect();
+                    run_all(&mut processes);
+                    for stripe in group.stripes.iter().filter(|s| missing.present(s, choice).is_some()) {
+                        for data in stripe.data.iter().filter(|(member, _)| shards[*member]) {
+                            let chunk = view(0).chunk(*data);
+                            let due = &whole.shards[data.0][chunk.clone()];
+                            assert!(
+                                processes[data.0].buffer[chunk] == *due,
+                                "{missing:?} {choice} {group:?}"
+                            );
+                        }
+                    }
+                    tried += 1;
+                }
+            }
+        }
+    }
+    assert!(tried > 200, "{tried}");
+}

@@ -6,30 +6,35 @@ use ft_comm::{Rank, Tag};
 use ft_encoders::Plan;
 
 use super::{Circle, lens};
+use crate::coding::choices::Missing;
 use crate::error::CheckpointError;
 use crate::store::{ShardMeta, Slot};
 
 impl Circle<'_> {
-    /// Decodes the shard of the lost member `target` at the rank that speaks for it, `me` being this one's; empty at all
-    /// others, which send what it takes. `speakers` gives the rank of each member that is there. All members of the
-    /// group call it, for one target after the other, and nothing changes in their slots.
+    /// Decodes the shard of the lost member `target` into `shard` at the rank that speaks for it, `me` being this one's, by the
+    /// `choice`-th selection of redundant blocks; what has fewer stays as it is. All others send what it takes. `speakers` gives
+    /// the rank of each member that is there. All members of the group call it, for one target after the other, and nothing
+    /// changes in their slots.
+    #[expect(clippy::too_many_arguments, reason = "whose shard, from what, where, and between whom")]
     pub(crate) fn recover(
         &self,
         slot: &Slot,
         metas: &[ShardMeta],
         lost: &[bool],
         target: usize,
+        choice: usize,
         speakers: &[Option<usize>],
         me: usize,
-    ) -> Result<Vec<u8>, CheckpointError> {
+        shard: &mut [u8],
+    ) -> Result<(), CheckpointError> {
         let speaks_for =
             |member: usize| speakers[member].expect("somebody speaks for every member with data");
         let lens = lens(metas);
         let is_mine = speaks_for(target) == me;
-        let (mut shard, mut scratch) = (if is_mine { vec![0; lens[target]] } else { vec![] }, vec![]);
+        let mut scratch = vec![];
         for (index, stripe) in self.group.stripes.iter().enumerate() {
             let Some((_, chunk)) = stripe.data.iter().find(|(member, _)| *member == target) else { continue };
-            let Some(wanted) = self.wanted(index, &lens, lost, target)? else { continue };
+            let Some(wanted) = self.wanted(index, &lens, lost, target, choice)? else { continue };
             if is_mine {
                 let range = self.group.chunk_range(lens[target], *chunk);
                 self.decode(&wanted, speaks_for, Some(slot), &mut shard[range], &mut scratch)?;
@@ -37,16 +42,17 @@ impl Circle<'_> {
                 self.send(slot, &wanted, speaks_for(target))?;
             }
         }
-        Ok(shard)
+        Ok(())
     }
 
-    /// The block of stripe `index` that belongs to member `target`, if there is one, and how it is computed.
+    /// The block of stripe `index` that belongs to member `target`, if there is one, and how it is computed by this choice.
     fn wanted(
         &self,
         index: usize,
         lens: &[usize],
         lost: &[bool],
         target: usize,
+        choice: usize,
     ) -> Result<Option<Lost>, CheckpointError> {
         let stripe = &self.group.stripes[index];
         let data = stripe.data.iter().map(|(member, chunk)| {
@@ -59,7 +65,8 @@ impl Circle<'_> {
         let Some(position) = sources.iter().position(|source| source.member == target) else {
             return Ok(None);
         };
-        let present: Vec<bool> = sources.iter().map(|source| !lost[source.member]).collect();
+        let missing = Missing { shards: lost, blocks: lost };
+        let Some(present) = missing.present(stripe, choice) else { return Ok(None) };
         Ok(Some(Lost { stripe: index, plan: self.code.plan(&present, position)?, sources }))
     }
 

@@ -46,7 +46,7 @@ impl Communicator {
     /// # Errors
     /// A failure.
     pub fn barrier(&self) -> Result<(), CommError> {
-        self.run::<u8>(self.barrier_call(), &[], &mut [], None)
+        self.run::<u8>(self.barrier_call()?, &[], &mut [], None)
     }
 
     /// All ranks get the `buf` of `root`; lengths are equal on all ranks (`MPI_Bcast`).
@@ -249,34 +249,38 @@ impl Communicator {
     // ---- what the blocking and the non-blocking calls share ----
 
     /// The step list for `key`, which `make` makes if it is not one of the last.
-    fn steps(&self, key: ListKey, make: impl FnOnce(&Selection) -> Vec<Step>) -> Rc<[Step]> {
+    fn steps(
+        &self,
+        key: ListKey,
+        make: impl FnOnce(&Selection) -> Vec<Step>,
+    ) -> Result<Rc<[Step]>, CommError> {
         let lists = &mut *self.shared.lists.borrow_mut();
         if let Some((_, steps)) = lists.iter().find(|(known, _)| *known == key) {
-            return steps.clone();
+            return Ok(steps.clone());
         }
-        let steps: Rc<[Step]> = make(&self.core.borrow().selection).into();
+        let steps: Rc<[Step]> = make(&self.core.read()?.selection).into();
         if lists.len() == LISTS_MAX {
             lists.remove(0);
         }
         lists.push((key, steps.clone()));
-        steps
+        Ok(steps)
     }
 
-    fn key<T: Plain>(&self, name: &'static str, len: usize) -> ListKey {
-        let table = self.core.borrow().tables;
-        ListKey { name, len, root: 0, element: size_of::<T>(), commutative: true, table }
+    fn key<T: Plain>(&self, name: &'static str, len: usize) -> Result<ListKey, CommError> {
+        let table = self.core.read()?.tables;
+        Ok(ListKey { name, len, root: 0, element: size_of::<T>(), commutative: true, table })
     }
 
-    pub(super) fn barrier_call(&self) -> Call {
-        let key = self.key::<u8>("barrier", 0);
-        call("barrier", self.steps(key, |selection| selection.barrier(self.rank(), self.size())))
+    pub(super) fn barrier_call(&self) -> Result<Call, CommError> {
+        let key = self.key::<u8>("barrier", 0)?;
+        Ok(call("barrier", self.steps(key, |selection| selection.barrier(self.rank(), self.size()))?))
     }
 
     pub(super) fn bcast_call<T: Plain>(&self, len: usize, root: Rank) -> Result<Call, CommError> {
         self.world(root)?;
-        let key = ListKey { root, ..self.key::<T>("bcast", len) };
-        let steps =
-            self.steps(key, |selection| selection.bcast(self.rank(), self.size(), root, len, size_of::<T>()));
+        let key = ListKey { root, ..self.key::<T>("bcast", len)? };
+        let steps = self
+            .steps(key, |selection| selection.bcast(self.rank(), self.size(), root, len, size_of::<T>()))?;
         Ok(call("bcast", steps).count(len).root(root))
     }
 
@@ -289,9 +293,9 @@ impl Communicator {
         self.world(root)?;
         checked(op)?;
         let (rank, size, commutative) = (self.rank(), self.size(), op.is_commutative());
-        let key = ListKey { root, commutative, ..self.key::<T>("reduce", len) };
-        let steps =
-            self.steps(key, |selection| selection.reduce(rank, size, root, len, size_of::<T>(), commutative));
+        let key = ListKey { root, commutative, ..self.key::<T>("reduce", len)? };
+        let steps = self
+            .steps(key, |selection| selection.reduce(rank, size, root, len, size_of::<T>(), commutative))?;
         Ok(call("reduce", steps).count(len).root(root))
     }
 
@@ -302,20 +306,20 @@ impl Communicator {
     ) -> Result<Call, CommError> {
         checked(op)?;
         let commutative = op.is_commutative();
-        let key = ListKey { commutative, ..self.key::<T>("allreduce", len) };
+        let key = ListKey { commutative, ..self.key::<T>("allreduce", len)? };
         let steps = self.steps(key, |selection| {
             selection.allreduce(self.rank(), self.size(), len, size_of::<T>(), commutative)
-        });
+        })?;
         Ok(call("allreduce", steps).count(len))
     }
 
     pub(super) fn scan_call<T: Plain>(&self, len: usize, op: &impl Operation<T>) -> Result<Call, CommError> {
         checked(op)?;
         let commutative = op.is_commutative();
-        let key = ListKey { commutative, ..self.key::<T>("scan", len) };
+        let key = ListKey { commutative, ..self.key::<T>("scan", len)? };
         let steps = self.steps(key, |selection| {
             selection.scan(self.rank(), self.size(), len, size_of::<T>(), commutative)
-        });
+        })?;
         Ok(call("scan", steps).count(len))
     }
 
@@ -326,10 +330,10 @@ impl Communicator {
     ) -> Result<Call, CommError> {
         checked(op)?;
         let commutative = op.is_commutative();
-        let key = ListKey { commutative, ..self.key::<T>("exscan", len) };
+        let key = ListKey { commutative, ..self.key::<T>("exscan", len)? };
         let steps = self.steps(key, |selection| {
             selection.exscan(self.rank(), self.size(), len, size_of::<T>(), commutative)
-        });
+        })?;
         Ok(call("exscan", steps).count(len))
     }
 
@@ -341,8 +345,8 @@ impl Communicator {
     ) -> Result<Call, CommError> {
         checked(op)?;
         let starts = self.starts("reduce_scatter", counts, len)?;
-        let selection = &self.core.borrow().selection;
         let commutative = op.is_commutative();
+        let selection = &self.core.read()?.selection;
         let steps = selection.reduce_scatter(self.rank(), self.size(), &starts, size_of::<T>(), commutative);
         Ok(call("reduce_scatter", steps).count(len))
     }
@@ -350,7 +354,7 @@ impl Communicator {
     pub(super) fn gather_call<T: Plain>(&self, len: usize, root: Rank) -> Result<Call, CommError> {
         self.world(root)?;
         let starts: Vec<usize> = (0..=self.size()).map(|rank| rank * len).collect();
-        let selection = &self.core.borrow().selection;
+        let selection = &self.core.read()?.selection;
         let steps = selection.gather(self.rank(), self.size(), root, &starts, size_of::<T>());
         Ok(call("gather", steps).count(len).root(root))
     }
@@ -364,7 +368,7 @@ impl Communicator {
         self.world(root)?;
         let starts = if self.rank() == root { self.parts("gatherv", counts, mine)? } else { vec![] };
         let known = (self.rank() == root).then_some(&starts[..]);
-        let selection = &self.core.borrow().selection;
+        let selection = &self.core.read()?.selection;
         let steps = selection.gatherv(self.rank(), self.size(), root, known, mine);
         Ok((call("gatherv", steps).root(root), starts))
     }
@@ -381,7 +385,7 @@ impl Communicator {
             return Err(CommError::Count(format!("scatter of {all} elements to {size} parts of {mine}")));
         }
         let starts: Vec<usize> = (0..=self.size()).map(|rank| rank * mine).collect();
-        let selection = &self.core.borrow().selection;
+        let selection = &self.core.read()?.selection;
         let steps = selection.scatter(self.rank(), self.size(), root, &starts, size_of::<T>());
         Ok(call("scatter", steps).count(mine).root(root))
     }
@@ -403,7 +407,7 @@ impl Communicator {
             }
         }
         let known = (self.rank() == root).then_some(&starts[..]);
-        let selection = &self.core.borrow().selection;
+        let selection = &self.core.read()?.selection;
         let steps = selection.scatterv(self.rank(), self.size(), root, known, mine);
         Ok((call("scatterv", steps).root(root), starts))
     }
@@ -414,8 +418,8 @@ impl Communicator {
             |selection: &Selection| selection.allgather(self.rank(), self.size(), &starts, size_of::<T>());
         let equal = counts.iter().all(|count| *count == counts[0]);
         let steps = match equal {
-            true => self.steps(self.key::<T>("allgather", counts[0]), make),
-            false => make(&self.core.borrow().selection).into(),
+            true => self.steps(self.key::<T>("allgather", counts[0])?, make)?,
+            false => make(&self.core.read()?.selection).into(),
         };
         Ok(call("allgather", steps).count(len))
     }
@@ -426,9 +430,9 @@ impl Communicator {
             let text = format!("alltoall of {size} ranks over buffers of {out} and {buf} elements");
             return Err(CommError::Count(text));
         }
-        let steps = self.steps(self.key::<T>("alltoall", out / size), |selection| {
+        let steps = self.steps(self.key::<T>("alltoall", out / size)?, |selection| {
             selection.alltoall(self.rank(), size, out / size, size_of::<T>())
-        });
+        })?;
         Ok(call("alltoall", steps).count(out))
     }
 
@@ -448,7 +452,7 @@ impl Communicator {
                 "alltoallv of {to} elements to itself, {from} from itself"
             )));
         }
-        let steps = self.core.borrow().selection.alltoallv(rank, size, &sends, &receives);
+        let steps = self.core.read()?.selection.alltoallv(rank, size, &sends, &receives);
         let (sent, received) = (sends[rank]..sends[rank + 1], receives[rank]..receives[rank + 1]);
         Ok((call("alltoallv", steps), sent, received))
     }
@@ -479,7 +483,7 @@ impl Communicator {
         buf: &mut [T],
         op: Option<&dyn Operation<T>>,
     ) -> Result<(), CommError> {
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         self.current(core)?;
         core.enter_collective()?;
         core.driver.enter(call.name, self.shared.context, None);

@@ -153,7 +153,7 @@ impl<T: Plain> Plan<T> {
     /// As [`Communicator::exchange`]; the buffers are too short ([`CommError::Count`]).
     pub fn run(&self, out: &[T], buf: &mut [T]) -> Result<(), CommError> {
         self.fits(out.len(), buf.len())?;
-        let core = &mut *self.comm.core.borrow_mut();
+        let core = &mut *self.comm.core.enter()?;
         self.comm.enter(core)?;
         core.driver.enter("exchange", self.comm.shared.context, None);
         let mut memory = Memory::of(bytemuck::cast_slice(out), bytemuck::cast_slice_mut(buf));
@@ -168,7 +168,7 @@ impl<T: Plain> Plan<T> {
     /// As [`Plan::run`]; later ones are returned by [`PlanRequest::wait`].
     pub fn start(&self, out: Vec<T>, buf: Vec<T>) -> Result<PlanRequest<T>, CommError> {
         self.fits(out.len(), buf.len())?;
-        let core = &mut *self.comm.core.borrow_mut();
+        let core = &mut *self.comm.core.enter()?;
         self.comm.enter(core)?;
         let (out, buf) = (Some(Box::new(out) as _), Some(Box::new(buf) as _));
         let id = core.driver.start(self.list(), out, buf, None, &mut Memory::none())?;
@@ -193,7 +193,7 @@ impl<T: Plain> PlanRequest<T> {
     /// # Errors
     /// A failure, a message of another length, or a repair has come between.
     pub fn wait(mut self) -> Result<(Vec<T>, Vec<T>), CommError> {
-        let core = &mut *self.comm.core.borrow_mut();
+        let core = &mut *self.comm.core.enter()?;
         let now = core.generation();
         let id = match self.id.take() {
             Some(id) if now == self.generation => id,
@@ -210,7 +210,7 @@ impl<T: Plain> PlanRequest<T> {
     /// # Errors
     /// As [`PlanRequest::wait`].
     pub fn is_done(&self) -> Result<bool, CommError> {
-        let core = &mut *self.comm.core.borrow_mut();
+        let core = &mut *self.comm.core.enter()?;
         core.driver.look()?;
         Ok(self.id.is_none_or(|id| core.driver.is_done(id)))
     }
@@ -218,7 +218,7 @@ impl<T: Plain> PlanRequest<T> {
 
 impl<T: Plain> Drop for PlanRequest<T> {
     fn drop(&mut self) {
-        if let (Some(id), Ok(mut core)) = (self.id, self.comm.core.try_borrow_mut())
+        if let (Some(id), Some(mut core)) = (self.id, self.comm.core.tidy())
             && core.generation() == self.generation
         {
             core.driver.detach_activity(id);

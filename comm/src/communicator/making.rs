@@ -61,23 +61,21 @@ impl Communicator {
     /// One that is revoked with this one.
     fn derived(&self, group: Group, context: u32) -> Self {
         let made = self.made(group, context);
-        self.core.borrow_mut().driver.derived(context, self.shared.context);
+        self.core.set(|core| core.driver.derived(context, self.shared.context));
         made
     }
 
     pub(super) fn made(&self, group: Group, context: u32) -> Self {
         let world_rank = self.members().world[self.rank()];
-        let mut core = self.core.borrow_mut();
-        core.driver.open_context(context);
-        let scope = Scope::Chosen(core.generation());
-        drop(core);
+        self.core.set(|core| core.driver.open_context(context));
+        let scope = Scope::Chosen(self.core.peek().generation());
         Self::over(self.core.clone(), group, world_rank, context, scope)
     }
 
     /// A context that no rank of this communicator has used in this generation: one above the highest of all.
     fn agree_context(&self) -> Result<u32, CommError> {
-        let mut next = [self.core.borrow_mut().next_context()];
+        let mut next = [self.core.enter()?.next_context()];
         self.allreduce(&mut next, Op::Max)?;
-        self.core.borrow_mut().use_context(next[0])
+        self.core.enter()?.use_context(next[0])
     }
 }

@@ -51,7 +51,7 @@ impl Communicator {
         mode: Mode,
     ) -> Result<(), CommError> {
         let to = self.world(dest)?;
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         self.enter(core)?;
         core.driver.enter(call, self.shared.context, Some(tag));
         let mut memory = Memory::of(bytes, &mut []);
@@ -66,7 +66,7 @@ impl Communicator {
     /// As [`Communicator::send`]; [`CommError::Buffer`]: copies of earlier ones have not left and take too much room.
     pub fn bsend<T: Plain>(&self, buf: &[T], dest: Rank, tag: Tag) -> Result<(), CommError> {
         let to = self.world(dest)?;
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         self.enter(core)?;
         let wanted = size_of_val(buf);
         core.reserve_buffer(wanted)?;
@@ -118,7 +118,7 @@ impl Communicator {
         tag: TagSel,
     ) -> Result<Status, CommError> {
         let pattern = self.pattern(source, tag)?;
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         self.enter(core)?;
         let hint = source_of(&pattern);
         core.driver.enter("recv", self.shared.context, pattern.tag);
@@ -141,7 +141,7 @@ impl Communicator {
         tag: Tag,
     ) -> Result<Status, CommError> {
         let (to, pattern) = (self.world(dest)?, self.pattern(source.into(), tag.into())?);
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         self.enter(core)?;
         let hint = source_of(&pattern);
         core.driver.enter("sendrecv", self.shared.context, Some(tag));
@@ -199,7 +199,7 @@ impl Communicator {
         mode: Mode,
     ) -> Result<Request<T>, CommError> {
         let to = self.world(dest)?;
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         self.enter(core)?;
         let (place, memory) = (Place::Owned(Box::new(buf)), &mut Memory::none());
         let op = core.driver.send(to, self.shared.context, tag, place, mode, Urgency::Soon, memory)?;
@@ -217,7 +217,7 @@ impl Communicator {
         tag: impl Into<TagSel>,
     ) -> Result<Request<T>, CommError> {
         let pattern = self.pattern(source.into(), tag.into())?;
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         self.enter(core)?;
         let op = core.driver.receive(pattern, Place::Owned(Box::new(buf)), &mut Memory::none())?;
         Ok(self.request(core, source_of(&pattern), op))
@@ -230,7 +230,7 @@ impl Communicator {
     /// A failure, or `source` does not exist.
     pub fn probe(&self, source: impl Into<Source>, tag: impl Into<TagSel>) -> Result<Status, CommError> {
         let pattern = self.pattern(source.into(), tag.into())?;
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         self.enter(core)?;
         core.driver.enter("probe", self.shared.context, pattern.tag);
         Ok(self.members().found(core.driver.probe_wait(&pattern)?))
@@ -246,7 +246,7 @@ impl Communicator {
         tag: impl Into<TagSel>,
     ) -> Result<Option<Status>, CommError> {
         let pattern = self.pattern(source.into(), tag.into())?;
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         self.enter(core)?;
         Ok(core.driver.probe(&pattern)?.map(|envelope| self.members().found(envelope)))
     }
@@ -257,7 +257,7 @@ impl Communicator {
     /// As [`Communicator::probe`].
     pub fn mprobe(&self, source: impl Into<Source>, tag: impl Into<TagSel>) -> Result<Message, CommError> {
         let pattern = self.pattern(source.into(), tag.into())?;
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         self.enter(core)?;
         core.driver.enter("mprobe", self.shared.context, pattern.tag);
         core.driver.probe_wait(&pattern)?;
@@ -274,7 +274,7 @@ impl Communicator {
         tag: impl Into<TagSel>,
     ) -> Result<Option<Message>, CommError> {
         let pattern = self.pattern(source.into(), tag.into())?;
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         self.enter(core)?;
         core.driver.look()?;
         Ok(self.claimed(core, &pattern))
@@ -331,7 +331,7 @@ impl Message {
     /// A failure; [`CommError::Truncated`] (receive it again with more room); [`CommError::Expired`]: a repair has
     /// come between, or it was received already.
     pub fn recv<T: Plain>(&mut self, buf: &mut [T]) -> Result<Status, CommError> {
-        let core = &mut *self.comm.core.borrow_mut();
+        let core = &mut *self.comm.core.enter()?;
         self.comm.enter(core)?;
         core.driver.check()?;
         let now = core.generation();
@@ -357,7 +357,7 @@ impl Message {
 
 impl Drop for Message {
     fn drop(&mut self) {
-        if let (Some(bounce), Ok(mut core)) = (self.bounce, self.comm.core.try_borrow_mut())
+        if let (Some(bounce), Some(mut core)) = (self.bounce, self.comm.core.tidy())
             && core.generation() == self.generation
         {
             core.driver.drop_claimed(bounce);

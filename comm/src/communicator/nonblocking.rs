@@ -17,7 +17,7 @@ impl Communicator {
     /// # Errors
     /// A failure; later ones are returned by [`CollectiveRequest::wait`].
     pub fn ibarrier(&self) -> Result<CollectiveRequest<u8>, CommError> {
-        self.begin(self.barrier_call(), vec![], vec![], None)
+        self.begin(self.barrier_call()?, vec![], vec![], None)
     }
 
     /// Starts a [`Communicator::bcast`] (`MPI_Ibcast`).
@@ -212,7 +212,7 @@ impl Communicator {
         buf: Vec<T>,
         combine: Option<Box<Combine<'static>>>,
     ) -> Result<CollectiveRequest<T>, CommError> {
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         self.current(core)?;
         core.enter_collective()?;
         let check = self.begin_check::<T>(core, &call)?;
@@ -249,7 +249,7 @@ impl<T: Plain> CollectiveRequest<T> {
     /// # Errors
     /// A failure, arguments of the ranks that do not agree, or a repair has come between.
     pub fn wait(mut self) -> Result<Vec<T>, CommError> {
-        let core = &mut *self.comm.core.borrow_mut();
+        let core = &mut *self.comm.core.enter()?;
         let id = self.current(core)?;
         core.driver.enter(self.name, self.comm.shared.context, None);
         if let Some(check) = self.check.take() {
@@ -267,7 +267,7 @@ impl<T: Plain> CollectiveRequest<T> {
     /// # Errors
     /// As [`CollectiveRequest::wait`].
     pub fn is_done(&mut self) -> Result<bool, CommError> {
-        self.comm.core.borrow_mut().driver.look()?;
+        self.comm.core.enter()?.driver.look()?;
         Pending::is_done(self)
     }
 
@@ -286,7 +286,7 @@ impl<T: Plain> Pending for CollectiveRequest<T> {
     }
 
     fn is_done(&mut self) -> Result<bool, CommError> {
-        let core = &mut *self.comm.core.borrow_mut();
+        let core = &mut *self.comm.core.enter()?;
         let id = self.current(core)?;
         if let Some(check) = self.check.take_if(|check| core.driver.is_done(check.id)) {
             self.comm.verdict(core, check)?;
@@ -305,7 +305,7 @@ impl<T: Plain> crate::Completion for CollectiveRequest<T> {
 
 impl<T: Plain> Drop for CollectiveRequest<T> {
     fn drop(&mut self) {
-        let Ok(mut core) = self.comm.core.try_borrow_mut() else { return };
+        let Some(mut core) = self.comm.core.tidy() else { return };
         if core.generation() == self.generation {
             for id in self.id.into_iter().chain(self.check.as_ref().map(|check| check.id)) {
                 core.driver.detach_activity(id);

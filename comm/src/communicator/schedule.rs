@@ -53,7 +53,7 @@ impl Communicator {
         input: &[u8],
         buffer: &mut [u8],
     ) -> Result<(), CommError> {
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         let list = self.schedule_list(core, schedule, (input.len(), buffer.len()))?;
         core.driver.enter(list.name, self.shared.context, None);
         let mut memory = Memory::of(input, buffer);
@@ -72,7 +72,7 @@ impl Communicator {
         input: Vec<u8>,
         buffer: Vec<u8>,
     ) -> Result<PlanRequest<u8>, CommError> {
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         let list = self.schedule_list(core, schedule, (input.len(), buffer.len()))?;
         let (input, buffer) = (Some(Box::new(input) as _), Some(Box::new(buffer) as _));
         let id = core.driver.start(list, input, buffer, None, &mut Memory::none())?;

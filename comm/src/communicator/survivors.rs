@@ -16,7 +16,7 @@ impl Communicator {
     /// # Errors
     /// The communicator is of an older generation, or the job has ended.
     pub fn revoke(&self) -> Result<(), CommError> {
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         if let Err(error @ (CommError::Stale { .. } | CommError::Ended { .. })) = self.current(core) {
             return Err(error);
         }
@@ -29,28 +29,26 @@ impl Communicator {
 
     /// Whether the communicator has been revoked, as far as this rank knows.
     pub fn is_revoked(&self) -> bool {
-        let core = &mut *self.core.borrow_mut();
-        // An interruption is no reason not to look; the end of the job is told by the next call.
-        let _ = core.driver.check();
-        core.driver.is_revoked(self.shared.context)
+        self.core.set(Core::look_at_news);
+        self.core.peek().driver.is_revoked(self.shared.context)
     }
 
     /// Ranks of this communicator that are known to have failed in this generation, ascending; not collective, and
     /// others may know more or less (`MPIX_Comm_get_failed`).
     pub fn failed_ranks(&self) -> Vec<Rank> {
-        let core = &mut *self.core.borrow_mut();
-        let _ = core.driver.check();
+        self.core.set(Core::look_at_news);
         let members = self.members();
-        core.driver.failed_of(&members.world).into_iter().map(|rank| members.local(rank)).collect()
+        let failed = self.core.peek().driver.failed_of(&members.world);
+        failed.into_iter().map(|rank| members.local(rank)).collect()
     }
 
     /// Acknowledges all failures that [`Communicator::failed_ranks`] would give, and gives them: receives from anybody no
     /// longer end because of them, and agreements no longer report them as unacknowledged (`MPIX_Comm_ack_failed`).
     pub fn ack_failed(&self) -> Vec<Rank> {
         let failed = self.failed_ranks();
-        let core = &mut *self.core.borrow_mut();
         let members = self.members();
-        core.driver.acknowledge(&failed.iter().map(|rank| members.world[*rank]).collect::<Vec<_>>());
+        let world: Vec<Rank> = failed.iter().map(|rank| members.world[*rank]).collect();
+        self.core.set(|core| core.driver.acknowledge(&world));
         failed
     }
 
@@ -65,14 +63,14 @@ impl Communicator {
     /// # Errors
     /// The communicator is of an older generation, or the job has ended; never a failure.
     pub fn agree(&self, flags: u64) -> Result<Agreement, CommError> {
-        let number = self.next_agreement();
+        let number = self.next_agreement()?;
         let mut all = [flags];
         let alone = self.size() == 1;
         match if alone { Ok(()) } else { self.allreduce(&mut all, Op::BitAnd) } {
             Ok(()) => {
                 let agreement = Agreement { flags: all[0], ..Agreement::default() };
                 let verdict = Verdict { agreement: agreement.clone(), context: 0 };
-                self.core.borrow_mut().driver.agreed_here(self.circle(), number, verdict);
+                self.core.enter()?.driver.agreed_here(self.circle(), number, verdict);
                 Ok(agreement)
             }
             Err(error) if error.is_failure() || matches!(error, CommError::Revoked { .. }) => {
@@ -88,25 +86,25 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::agree`].
     pub fn shrink(&self) -> Result<Self, CommError> {
-        let context = self.core.borrow_mut().next_context();
-        let verdict = self.decide(self.next_agreement(), u64::MAX, context)?;
-        let context = self.core.borrow_mut().use_context(verdict.context)?;
+        let context = self.core.enter()?.next_context();
+        let verdict = self.decide(self.next_agreement()?, u64::MAX, context)?;
+        let context = self.core.enter()?.use_context(verdict.context)?;
         let failed = verdict.agreement.failed;
         let left = self.members().world.iter().copied().filter(|rank| !failed.contains(rank)).collect();
         Ok(self.made(Group::new(left).expect("ranks differ"), context))
     }
 
-    fn next_agreement(&self) -> u32 {
-        let now = self.core.borrow().generation();
+    fn next_agreement(&self) -> Result<u32, CommError> {
+        let now = self.core.read()?.generation();
         let (generation, last) = self.shared.agreements.get();
         let number = if generation == now { last + 1 } else { 1 };
         self.shared.agreements.set((now, number));
-        number
+        Ok(number)
     }
 
     /// The launcher decides.
     fn decide(&self, number: u32, flags: u64, context: u32) -> Result<Verdict, CommError> {
-        let core = &mut *self.core.borrow_mut();
+        let core = &mut *self.core.enter()?;
         core.enter()?;
         if let Err(error @ CommError::Stale { .. }) = self.current(core) {
             return Err(error);

@@ -34,6 +34,8 @@ use crate::wire::handshake::Opening;
 
 /// Longest sleep of a thread that rests.
 const REST: Duration = Duration::from_secs(3600);
+/// Exit status of a process that has panicked, as Rust has it.
+const STATUS_OF_A_PANIC: i32 = 101;
 /// How long the caller is given to end itself after the job has ended before the process is ended for it.
 const GRACE: Duration = Duration::from_millis(300);
 
@@ -137,6 +139,7 @@ impl ServiceThread {
             .spawn(move || {
                 let held = lifeline.and_then(|number| lifeline::hold(&number));
                 held.iter().for_each(|held| plane.shared.alarm.heed(held.flag()));
+                let _fate = SharedFate;
                 plane.run();
             })
             .map_err(|error| format!("no thread for the service: {}", limits::explain(&error)))?;
@@ -377,7 +380,18 @@ impl Plane {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the job is over, or this failure was asked for")]
+/// A panic of the service thread, in the program's hook perhaps, is one of the process: nobody would answer for it any more.
+struct SharedFate;
+
+impl Drop for SharedFate {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            exit(STATUS_OF_A_PANIC);
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the job is over, or the process has failed")]
 fn exit(code: i32) -> ! {
     std::process::exit(code)
 }

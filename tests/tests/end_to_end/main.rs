@@ -28,6 +28,7 @@ mod mpirun;
 mod network;
 mod operations;
 mod output;
+mod panics;
 mod partitions;
 mod ragged;
 mod random_kills;

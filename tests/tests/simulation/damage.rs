@@ -1,10 +1,12 @@
 //! Memory that was damaged behind the back of the protocol: it is found by its hash and counts as lost, so that a
 //! wrong answer is never built from it.
 
-use ft_checkpoint::checkpointer::{DAMAGED_BLOCK, DAMAGED_SHARD, ROTS};
+use std::time::Duration;
+
+use ft_checkpoint::checkpointer::{DAMAGED_BLOCK, DAMAGED_ON_THE_WAY, DAMAGED_SHARD, ROTS};
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{Field, Flow, Interval, Part, Program, Protect, ProtectError, Protection, Walk};
-use ft_comm::sim::{self, Config};
+use ft_comm::sim::{self, Config, Faults};
 use ft_comm::{CommError, World, planted};
 
 use super::checker;
@@ -212,4 +214,116 @@ fn a_scrub_mends_what_a_later_loss_needs() {
         // Nobody needs the bits of a redundant block beyond the chunks of the lost.
         assert!(if scrub { refused == 0 } else { refused > 20 }, "scrub {scrub}: {refused} refused");
     }
+}
+
+/// The recurrence, in which a bit of a redundant block of every checkpoint flips on its way to one rank, before its checksum is taken.
+struct OnTheWay {
+    rank: usize,
+    at: u64,
+}
+
+impl Program for OnTheWay {
+    type State = Numbers;
+    type Error = CommError;
+
+    fn init(&mut self, world: &World) -> Result<Numbers, CommError> {
+        let flips = world.rank() == self.rank && world.generation() == 0;
+        planted::plant_at(if flips { DAMAGED_ON_THE_WAY } else { "" }, self.at);
+        Recurrence.init(world)
+    }
+
+    fn step(&mut self, state: &mut Numbers, world: &World, number: u64) -> Result<Flow, CommError> {
+        Recurrence.step(state, world, number)
+    }
+
+    fn output(&mut self, state: &mut Numbers, world: &World) -> Result<Vec<u8>, CommError> {
+        Recurrence.output(state, world)
+    }
+}
+
+/// Nobody can see the damage before a shard is rebuilt from it. As long as another block is whole, the answer is right.
+#[test]
+fn redundancy_that_was_damaged_on_its_way_costs_nothing_while_another_block_is_whole() {
+    for scheme in ["rs:2+2", "neighbor:2", "rs:1+3"] {
+        let mut found = 0;
+        for at in 0..60u64 {
+            let rank = at as usize % 3;
+            let protection = Protection::new(scheme.parse().expect("a scheme"), Interval::Steps(3));
+            let kills = vec!["3@step=9".parse().expect("a spec")];
+            let outcome = sim::run(Config { kills, ..Config::calm(RANKS) }, |world| {
+                let mut program = OnTheWay { rank, at: at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20 };
+                ft_checkpoint::run(world, protection.clone(), &mut program)
+                    .map(|_| ())
+                    .map_err(|error| error.to_string())
+            });
+            let (code, message) = checker::status(&outcome).expect("it ended");
+            assert_eq!(code, 0, "{scheme}, rank {rank}, {at}: {message}");
+            let reports = checker::outputs(&outcome).unwrap();
+            let reports: Vec<_> = reports.iter().map(|bytes| RankReport::read(bytes).unwrap()).collect();
+            let answers: Vec<_> = reports.iter().map(|report| report.output.clone()).collect();
+            assert_eq!(answers, answer(RANKS), "{scheme}, rank {rank}, {at}");
+            found += reports[rank].stats.damaged;
+        }
+        // Other bits are of blocks, or of their ends, that nobody needs.
+        assert!(found > 0, "{scheme}: never found");
+    }
+}
+
+/// With one redundant block there is nothing to put in its place, and the job says so.
+#[test]
+fn redundancy_that_was_damaged_on_its_way_gets_into_no_answer() {
+    let (mut right, mut refused) = (0, 0);
+    for at in 0..60u64 {
+        let protection = Protection::new("xor".parse().expect("a scheme"), Interval::Steps(3));
+        let kills = vec!["3@step=9".parse().expect("a spec")];
+        let outcome = sim::run(Config { kills, ..Config::calm(RANKS) }, |world| {
+            ft_checkpoint::run(
+                world,
+                protection.clone(),
+                &mut OnTheWay { rank: at as usize % 3, at: at * 37 },
+            )
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+        });
+        let (code, message) = checker::status(&outcome).expect("it ended");
+        if code == 0 {
+            let read = |bytes: &Vec<u8>| RankReport::read(bytes).unwrap().output;
+            let answers: Vec<_> = checker::outputs(&outcome).unwrap().iter().map(read).collect();
+            assert_eq!(answers, answer(RANKS), "{at}");
+            right += 1;
+        } else {
+            assert_eq!(code, 3, "{at}: {message}");
+            assert!(message.starts_with("the state of rank 3 cannot be rebuilt"), "{at}: {message}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 0, "{right} right, {refused} refused");
+}
+
+/// Ranks die at any moment, in the restore that tries other blocks, too: the answer is right, or the job says that there is none.
+#[test]
+fn deaths_in_a_restore_that_tries_other_blocks_do_no_harm() {
+    let (mut right, mut refused) = (0, 0);
+    for seed in super::seeds(300) {
+        let protection = Protection::new("rs:2+2".parse().expect("a scheme"), Interval::Steps(2));
+        let faults = Faults { together_max: 1, ..Faults::kills(3, Duration::from_millis(30)) };
+        let outcome = sim::run(Config { faults, ..Config::rough(seed, RANKS) }, |world| {
+            let mut program = OnTheWay { rank: seed as usize % RANKS, at: seed * 37 };
+            ft_checkpoint::run(world, protection.clone(), &mut program)
+                .map(|_| ())
+                .map_err(|error| error.to_string())
+        });
+        let (code, message) = checker::status(&outcome).unwrap_or_else(|text| panic!("seed {seed}: {text}"));
+        if code == 0 {
+            let read = |bytes: &Vec<u8>| RankReport::read(bytes).unwrap().output;
+            let answers: Vec<_> = checker::outputs(&outcome).unwrap().iter().map(read).collect();
+            assert_eq!(answers, answer(RANKS), "seed {seed}");
+            right += 1;
+        } else {
+            assert_eq!(code, 3, "seed {seed}: {message}");
+            refused += 1;
+        }
+    }
+    println!("{right} right, {refused} refused");
+    assert!(right > refused, "{right} right, {refused} refused");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ft_checkpoint::checkpointer::KEEPS_OLD_LAYOUT;
+use ft_checkpoint::checkpointer::{DAMAGED_ON_THE_WAY, KEEPS_OLD_LAYOUT};
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{Flow, Interval, Program, Protect, Protection, Redistribute, Redistribution, Share};
 use ft_comm::proto::arbiter::Event as ArbiterEvent;
@@ -204,4 +204,25 @@ fn a_link_that_breaks_while_a_new_layout_is_committed_costs_nothing() {
 #[test]
 fn planted_ranks_that_differ_in_the_layout_are_caught() {
     finds(KEEPS_OLD_LAYOUT, |seed| check_link(seed, KEEPS_OLD_LAYOUT));
+}
+
+/// Nobody can see the damage before a state is decoded from it; another block takes its place.
+#[test]
+fn a_bit_that_flipped_on_its_way_into_redundancy_is_made_up_for() {
+    for at in 0..60u64 {
+        let protection = Protection::new("rs:2+2".parse().expect("a scheme"), Interval::Steps(3));
+        let kills = vec!["3@step=9".parse().expect("a spec")];
+        let config = Config { kills, on_failure: OnFailure::Shrink, ..Config::calm(4) };
+        let outcome = sim::run(config, |world| {
+            let flips = world.rank() == at as usize % 3;
+            planted::plant_at(if flips { DAMAGED_ON_THE_WAY } else { "" }, at * 37);
+            ft_checkpoint::run(world, protection.clone(), &mut Recurrence)
+                .map(|_| ())
+                .map_err(|error| error.to_string())
+        });
+        let (code, message) = checker::status(&outcome).expect("it ended");
+        assert_eq!(code, 0, "{at}: {message}");
+        let outputs = checker::outputs(&outcome).expect("it is done");
+        assert!(outputs.len() == 3 && outputs.iter().all(|bytes| is_right(bytes)), "{at}");
+    }
 }

@@ -1,0 +1,131 @@
+//! The door to the core: every call of a rank goes through it, one at a time.
+//!
+//! Calls run code of the program: operations of reductions, computations of schedules. If that panics and the program catches
+//! the panic around its call, step lists and operations are left in the middle, with memory that was lent for that call only. So
+//! a panic that unwinds through the door closes it for good: later calls are refused, and the first of them ends the
+//! job. A panic that is not caught ends the process, which is a failure like any other.
+
+use std::cell::{Ref, RefCell, RefMut};
+use std::ops::{Deref, DerefMut};
+use std::rc::Rc;
+use std::thread::panicking;
+
+use super::Core;
+use crate::error::CommError;
+
+const NESTED: &str = "code that a call of this rank runs makes a call itself";
+
+/// See the module; clones lead to the same core.
+#[derive(Clone)]
+pub(crate) struct Door(Rc<RefCell<Core>>);
+
+impl Door {
+    pub(crate) fn to(core: Core) -> Self {
+        Self(Rc::new(RefCell::new(core)))
+    }
+
+    /// For a call.
+    ///
+    /// # Errors
+    /// [`CommError::Nested`], [`CommError::Panicked`].
+    pub(crate) fn enter(&self) -> Result<Inside<'_>, CommError> {
+        let mut inside = self.open().ok_or(CommError::Nested)?;
+        inside.refuse_if_torn()?;
+        Ok(inside)
+    }
+
+    /// To tidy up behind a call; not where that is of no use any more.
+    pub(crate) fn tidy(&self) -> Option<Inside<'_>> {
+        self.open().filter(|inside| !inside.is_torn())
+    }
+
+    /// For a setting, which is of no use where the door is closed.
+    ///
+    /// # Panics
+    /// Within a call.
+    pub(crate) fn set(&self, set: impl FnOnce(&mut Core)) {
+        let mut inside = self.open().expect(NESTED);
+        if !inside.is_torn() {
+            set(&mut inside);
+        }
+    }
+
+    /// Whatever has happened; not within a call.
+    pub(crate) fn open(&self) -> Option<Inside<'_>> {
+        let core = self.0.try_borrow_mut().ok()?;
+        Some(Inside { core, unwinds: panicking() })
+    }
+
+    /// For a look.
+    ///
+    /// # Errors
+    /// [`CommError::Nested`].
+    pub(crate) fn read(&self) -> Result<Ref<'_, Core>, CommError> {
+        self.0.try_borrow().map_err(|_| CommError::Nested)
+    }
+
+    /// The same, where no error can be told.
+    ///
+    /// # Panics
+    /// Within a call.
+    pub(crate) fn peek(&self) -> Ref<'_, Core> {
+        self.0.try_borrow().expect(NESTED)
+    }
+
+    /// See [`crate::Communicator::guard`].
+    pub(crate) fn guard(&self) -> Result<Guard, CommError> {
+        self.enter()?;
+        Ok(Guard { door: self.clone(), unwinds: panicking() })
+    }
+}
+
+/// A call under way.
+pub(crate) struct Inside<'a> {
+    core: RefMut<'a, Core>,
+    /// It was made by a destructor while a panic unwinds already.
+    unwinds: bool,
+}
+
+impl Deref for Inside<'_> {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl DerefMut for Inside<'_> {
+    fn deref_mut(&mut self) -> &mut Core {
+        &mut self.core
+    }
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        if panicking() && !self.unwinds {
+            self.core.tear();
+        }
+    }
+}
+
+/// A call of a layer above, which consists of several of this crate and runs code of the program between them: a panic that unwinds
+/// while it lives does what one in a call does.
+#[must_use = "it guards as long as it lives"]
+pub struct Guard {
+    door: Door,
+    unwinds: bool,
+}
+
+impl std::fmt::Debug for Guard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Guard").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if panicking() && !self.unwinds {
+            self.door.open().into_iter().for_each(|mut inside| inside.tear());
+        }
+    }
+}
