@@ -60,7 +60,7 @@ impl Client {
 #[derive(Debug)]
 pub(super) enum Server {
     Near(handshake::Server),
-    Far(noise::Server),
+    Far(Box<noise::Server>),
 }
 
 impl Server {
@@ -77,7 +77,7 @@ impl Server {
     pub(super) fn new(credentials: &Credentials, me: PeerId, hello: &[u8]) -> Result<Self, HandshakeError> {
         let Credentials { key, secret } = credentials;
         if hello.starts_with(&MAGIC_SEALED) {
-            return noise::Server::new(key, me, *secret, hello).map(Self::Far);
+            return noise::Server::new(key, me, *secret, hello).map(|server| Self::Far(Box::new(server)));
         }
         let hello = hello.try_into().map_err(|_| HandshakeError::Stranger)?;
         handshake::Server::new(key, me, hello, nonce()).map(Self::Near)
