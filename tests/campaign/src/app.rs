@@ -52,6 +52,21 @@ impl App {
         random.weighed(&APPS)
     }
 
+    /// One whose ranks have much to say to each other.
+    pub(crate) fn choose_talker(random: &mut Random) -> Self {
+        loop {
+            let app = Self::choose(random);
+            if matches!(app.name, "cg" | "heat" | "ring" | "simulator") {
+                return app;
+            }
+        }
+    }
+
+    /// A small system of equations.
+    pub(crate) fn small() -> Self {
+        APPS[0].1
+    }
+
     pub(crate) fn is_own(&self) -> bool {
         self.name == OWN
     }

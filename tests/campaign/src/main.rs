@@ -2,6 +2,7 @@
 //!
 //! A run is chosen by a seed and its number; only its timing is not. `--only` repeats one.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,11 +12,15 @@ use clap::Parser;
 mod app;
 mod case;
 mod clock;
+mod denied;
 mod doors;
 mod kills;
+mod limits;
+mod network;
 mod processes;
 mod programs;
 mod random;
+mod reference;
 mod run;
 mod strike;
 mod summary;
@@ -23,7 +28,10 @@ mod verdict;
 mod workers;
 
 use kills::Kills;
+use limits::Limits;
+use network::Network;
 use programs::Programs;
+use summary::Summary;
 use workers::{Plan, work};
 
 /// Runs random jobs, strikes them from outside, and says which have broken a promise
@@ -48,9 +56,21 @@ struct Args {
     /// This ftrun, with its examples beside it (default: build it)
     #[arg(long, value_name = "PATH")]
     ftrun: Option<PathBuf>,
+    /// Strike the network between three hosts instead
+    #[arg(long, conflicts_with = "limits")]
+    network: bool,
+    /// Give jobs less of the system instead: files, memory, calls; each once
+    #[arg(long)]
+    limits: bool,
 }
 
 fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if let [first, rest @ ..] = &arguments[..]
+        && first == denied::AS_DENIED
+    {
+        return denied::run(rest);
+    }
     match campaign(&Args::parse()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
@@ -64,13 +84,28 @@ fn main() -> ExitCode {
 /// Whether all was as it should be.
 fn campaign(args: &Args) -> Result<bool, String> {
     let programs = Programs::new(args.ftrun.clone())?;
-    let plan = Plan {
-        runs: args.runs.unwrap_or(if args.only.is_some() { 1 } else { 1000 }),
+    let all = if args.only.is_some() { 1 } else { 1000 };
+    let mut plan = Plan {
+        runs: args.runs.unwrap_or(all),
         only: args.only,
         until: args.seconds.map(Duration::from_secs),
         at_a_time: args.jobs.max(1),
     };
-    let summary = work(plan, &Kills::new(&programs, args.seed))?;
+    let summary: Summary = if args.network {
+        match Network::new(&programs, args.seed) {
+            Ok(network) => work(plan, &network)?,
+            Err(why) => {
+                println!("skipped: {why}");
+                return Ok(true);
+            }
+        }
+    } else if args.limits {
+        let limits = Limits::new(&programs);
+        plan.runs = args.runs.or(args.only.map(|_| 1)).unwrap_or(limits.runs());
+        work(plan, &limits)?
+    } else {
+        work(plan, &Kills::new(&programs, args.seed))?
+    };
     println!("{summary}");
     Ok(summary.findings == 0)
 }

@@ -14,7 +14,7 @@ const EXEC: &str = "shift; exec sh -c \"exec $*\"";
 #[derive(Debug)]
 pub(crate) struct Programs {
     pub(crate) ftrun: PathBuf,
-    pub(crate) folder: TempDir,
+    all: TempDir,
 }
 
 impl Programs {
@@ -26,11 +26,16 @@ impl Programs {
         if !example.is_file() {
             return Err(format!("there is no {}", example.display()));
         }
-        let folder = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
-        script(&folder.path().join("exec"), EXEC)?;
+        let all = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
+        script(&all.path().join("exec"), EXEC)?;
         // It says more than a pipe holds before it begins.
-        script(&folder.path().join("own"), &format!("seq 1 20000\nexec '{}'", example.display()))?;
-        Ok(Self { ftrun, folder })
+        script(&all.path().join("own"), &format!("seq 1 20000\nexec '{}'", example.display()))?;
+        Ok(Self { ftrun, all })
+    }
+
+    /// A folder for one run, beside the scripts.
+    pub(crate) fn folder(&self) -> Result<TempDir, String> {
+        tempfile::tempdir_in(self.all.path()).map_err(|error| format!("a temporary folder: {error}"))
     }
 }
 

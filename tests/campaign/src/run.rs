@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ const AFTERLIFE: Duration = Duration::from_secs(6);
 /// What is to be run.
 pub(crate) struct Order<'a> {
     pub(crate) command: Command,
+    /// What its processes are known by.
     pub(crate) mark: String,
     pub(crate) stdout: Stream,
     pub(crate) stderr: Stream,
@@ -37,6 +39,23 @@ pub(crate) struct Order<'a> {
     /// A job that is not over by then hangs.
     pub(crate) deadline: Duration,
     pub(crate) random: Random,
+}
+
+impl Order<'_> {
+    /// Nothing is done to it.
+    pub(crate) fn undisturbed(command: Command) -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        Self {
+            command,
+            mark: format!("{}.{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)),
+            stdout: Stream::Read,
+            stderr: Stream::Read,
+            strikes: &[],
+            usual: Duration::ZERO,
+            deadline: Duration::MAX,
+            random: Random::of_run(0, 0),
+        }
+    }
 }
 
 /// What came of it.
@@ -53,6 +72,14 @@ pub(crate) struct Outcome {
     pub(crate) hang: Option<String>,
     /// Processes and sockets that were left.
     pub(crate) left: Vec<String>,
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "  status {} after {:.3} s", self.status, self.elapsed.as_secs_f64())?;
+        writeln!(f, "  stdout: {}", shortened(self.stdout.trim_end()))?;
+        write!(f, "  stderr:\n{}", shortened(self.stderr.trim_end()))
+    }
 }
 
 enum News {
@@ -423,4 +450,15 @@ pub(crate) fn command(ftrun: &Path, folder: &Path, arguments: &str) -> Command {
     command.args(["-c", "ulimit -S -n 1024; exec \"$0\" \"$@\""]).arg(ftrun).current_dir(folder);
     command.args(arguments.split_whitespace());
     command
+}
+
+/// The beginning and the end of a text.
+fn shortened(text: &str) -> String {
+    const ENDS: usize = 3000;
+    if text.len() < 2 * ENDS {
+        return text.to_owned();
+    }
+    let start = text.floor_char_boundary(ENDS);
+    let end = text.ceil_char_boundary(text.len() - ENDS);
+    format!("{} [...] {}", &text[..start], &text[end..])
 }

@@ -1,47 +1,17 @@
 //! What a job may come to after what was done to it, and what it has come to.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
-use std::time::Duration;
+use std::collections::BTreeSet;
 
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::case::{Case, Mode, Stream};
+use crate::reference::{Files, Reference};
 use crate::run::Outcome;
-use crate::strike::{Deed, Who};
+use crate::strike::{Deed, Event, Who};
 
-/// How an undisturbed run of the same program ended.
-#[derive(Debug)]
-pub(crate) struct Reference {
-    pub(crate) elapsed: Duration,
-    pub(crate) answer: Vec<(&'static str, Value)>,
-    /// Lines of a program of one's own, each once.
-    pub(crate) lines: BTreeSet<String>,
-    pub(crate) files: Files,
-}
-
-/// Files by their names.
-pub(crate) type Files = BTreeMap<String, Vec<u8>>;
-
-/// All files below a folder.
-pub(crate) fn files(folder: &Path) -> std::io::Result<Files> {
-    let mut found = Files::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
-        for entry in std::fs::read_dir(&next)? {
-            let entry = entry?;
-            let path = entry.path();
-            if entry.file_type()?.is_dir() {
-                folders.push(path);
-            } else {
-                let name = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
-                found.insert(name, std::fs::read(&path)?);
-            }
-        }
-    }
-    Ok(found)
-}
+/// How long a rank tries to reach its launcher, with some time to spare, in milliseconds.
+const OPEN_MS: f64 = 2500.0;
 
 /// What the strikes that have met somebody can explain.
 struct Expected {
@@ -50,13 +20,16 @@ struct Expected {
     /// Ranks may be lost.
     losses: bool,
     killed: bool,
+    /// All ranks were killed.
+    all: bool,
     strangers: bool,
 }
 
 fn expected(case: &Case, outcome: &Outcome) -> Expected {
     let Case { timeout_ms, hosts, .. } = *case;
-    let (mut lost, mut hit_hosts, mut all) = (0usize, 0usize, false);
-    let mut expected = Expected { statuses: BTreeSet::new(), losses: false, killed: false, strangers: false };
+    let (mut lost, mut hit_hosts) = (0usize, 0usize);
+    let mut expected =
+        Expected { statuses: BTreeSet::new(), losses: false, killed: false, all: false, strangers: false };
     for (position, _, met) in &outcome.struck {
         match case.strikes[*position].deed {
             Deed::Strangers { .. } => expected.strangers = true,
@@ -68,6 +41,11 @@ fn expected(case: &Case, outcome: &Outcome) -> Expected {
                 // Ranks bear silence for ten timeouts.
                 Signal::STOP | Signal::TSTP => {
                     debug_assert!(resume.is_some_and(|ms| ms < 10.0 * timeout_ms));
+                    // Nobody waits as long for a launcher who was never heard.
+                    let began = outcome.stderr.contains(Event::Joined.words()) || case.app.is_own();
+                    if !began && resume.is_some_and(|ms| ms > OPEN_MS) {
+                        expected.statuses.insert(1);
+                    }
                 }
                 _ => _ = expected.statuses.insert(128 + signal.as_raw()),
             },
@@ -77,7 +55,7 @@ fn expected(case: &Case, outcome: &Outcome) -> Expected {
                 expected.losses = true;
                 match who {
                     Who::Ranks(_) => lost += met,
-                    Who::AllRanks => all = true,
+                    Who::AllRanks => expected.all = true,
                     // It has the rank of one that is lost already.
                     Who::Newest => {}
                     Who::Agent => {
@@ -89,7 +67,7 @@ fn expected(case: &Case, outcome: &Outcome) -> Expected {
             }
         }
     }
-    let beyond = (all && case.scheme.tolerance < usize::MAX)
+    let beyond = (expected.all && case.scheme.tolerance < usize::MAX)
         || lost > case.scheme.tolerance
         // What is left of the scheme after ranks have closed up, or where replacements are, is less.
         || (lost > 1 && case.mode == Mode::Shrink)
@@ -166,8 +144,8 @@ fn check_files(
                 say("file differs", format!("{name} differs ({} bytes, not {})", bytes.len(), right.len()));
             }
             None if expected.killed && name.ends_with(".part") => {}
-            // A job that fails leaves its checkpoints on the disk.
-            None if status != 0
+            // A job that fails leaves its checkpoints on the disk, and so does one whose ranks are killed when they are done.
+            None if (status != 0 || expected.all)
                 && case.scheme.name.starts_with("disk")
                 && name.starts_with("checkpoints") => {}
             None => say("file left", format!("{name} is left")),
