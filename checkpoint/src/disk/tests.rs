@@ -325,7 +325,7 @@ fn all_ranks_remove_the_files_at_one_time() {
         let disks = open(&dir);
         (1..=4).for_each(|epoch| checkpoint(&disks, epoch));
         std::thread::scope(|scope| {
-            let ranks: Vec<_> = disks.iter().map(|disk| scope.spawn(|| disk.remove())).collect();
+            let ranks: Vec<_> = disks.iter().map(|disk| scope.spawn(move || disk.remove())).collect();
             ranks.into_iter().for_each(|rank| rank.join().unwrap().unwrap());
         });
         assert!(!dir.path().join("job").exists());

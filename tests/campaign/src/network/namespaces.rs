@@ -2,7 +2,7 @@
 //!
 //! Each host knows the others by addresses behind the router, which takes packets for any of them as its own
 //! (a local route for all that comes from a host). A listener there needs no address of its own but a port: that is
-//! what the narrow range of ports of each host is for. Nothing of it has a name outside, and all of it goes with
+//! what the narrow range of ports of each host is for; so that it suffices no port rests after its use. Nothing of it has a name outside, and all of it goes with
 //! the processes that hold the namespaces.
 
 use std::fs::File;
@@ -99,6 +99,7 @@ impl Namespaces {
                 "ip address add {}/24 dev out
                  ip link set out up
                  ip route add default via 10.78.{number}.1
+                 echo 0 >/proc/sys/net/ipv4/tcp_max_tw_buckets
                  echo '{} {}' >/proc/sys/net/ipv4/ip_local_port_range",
                 address(number),
                 PORTS.start,
