@@ -8,8 +8,8 @@
 //!
 //! Each rank keeps its own copies in memory as with the other schemes, and rolls back from them. Instead of giving
 //! blocks to others it writes its shard to a file, all ranks at the same time; whoever has lost its memory reads that
-//! file back. Everything is checked against checksums. When the job ends well, rank 0 removes DIR/JOB; when it
-//! fails or is killed, the files stay, and no later job reads them.
+//! file back. Everything is checked against checksums. When the job ends well, DIR/JOB is removed, by every rank,
+//! since any of them may be killed then; when it fails or is killed, the files stay, and no later job reads them.
 //!
 //! # Why one committed checkpoint is always whole
 //!
@@ -157,8 +157,9 @@ impl Disk {
         if epoch == 0 { self.sets.remove(CONSTANT) } else { Ok(()) }
     }
 
-    /// Removes everything of this job; on rank 0, when all ranks have agreed that the job is done.
+    /// Removes everything of this job when all ranks have agreed that it is done. Each of them does, at the same time:
+    /// what one has removed is no error of another, and it is gone when one of them lives long enough.
     pub(crate) fn remove(&self) -> Result<(), DiskError> {
-        if self.rank > 0 { Ok(()) } else { self.sets.remove_all() }
+        self.sets.remove_all()
     }
 }

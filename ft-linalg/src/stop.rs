@@ -51,9 +51,11 @@ impl StopCriteria {
     /// between the two residuals, which rounding opens, may be as large as the tolerance.
     pub fn confirm(&self, reason: StopReason, true_norm: f64, b_norm: f64) -> StopReason {
         match reason {
-            // Not a number is no answer either.
-            StopReason::Converged { iterations } if !(true_norm <= 2.0 * self.allowed(b_norm)) => {
-                StopReason::Drifted { iterations, relative_residual: relative(true_norm, b_norm) }
+            StopReason::Converged { iterations } => {
+                // Not a number is no answer either.
+                let is_answer = true_norm <= 2.0 * self.allowed(b_norm);
+                let relative_residual = relative(true_norm, b_norm);
+                if is_answer { reason } else { StopReason::Drifted { iterations, relative_residual } }
             }
             other => other,
         }

@@ -47,6 +47,7 @@ const CRATES: &[Crate] = &[
         ],
     },
     Crate { name: "ft-tests", dir: "tests", may_use: ALL_LIBRARIES },
+    Crate { name: "ft-campaign", dir: "tests/campaign", may_use: &[] },
 ];
 
 const ALL_LIBRARIES: &[&str] =

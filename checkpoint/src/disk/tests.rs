@@ -306,3 +306,28 @@ fn sets_of_which_none_is_whole_are_no_start_from_init() {
     fs::remove_dir_all(&root).unwrap();
     assert_eq!(replaced(&world, &scheme, true), Ok((Restored::Nothing, Numbers::default())));
 }
+
+#[test]
+fn the_end_needs_no_certain_rank() {
+    for last in 0..RANKS {
+        let dir = tempdir().unwrap();
+        let disks = open(&dir);
+        checkpoint(&disks, 1);
+        disks[last].remove().unwrap();
+        assert!(!dir.path().join("job").exists(), "rank {last} is the only one that is left");
+    }
+}
+
+#[test]
+fn all_ranks_remove_the_files_at_one_time() {
+    for _ in 0..20 {
+        let dir = tempdir().unwrap();
+        let disks = open(&dir);
+        (1..=4).for_each(|epoch| checkpoint(&disks, epoch));
+        std::thread::scope(|scope| {
+            let ranks: Vec<_> = disks.iter().map(|disk| scope.spawn(move || disk.remove())).collect();
+            ranks.into_iter().for_each(|rank| rank.join().unwrap().unwrap());
+        });
+        assert!(!dir.path().join("job").exists());
+    }
+}

@@ -126,10 +126,10 @@ fn nothing_behind_a_changed_byte_is_believed() {
     one.send(&[IoSlice::new(b"later")]).unwrap();
     // On the way one bit of the second record changes.
     let mut wire = vec![0; 1000];
-    let count = (&*two.socket()).read(&mut wire).unwrap();
+    let count = two.socket().read(&mut wire).unwrap();
     wire.truncate(count);
     wire[count / 2] ^= 1;
-    (&*one.socket()).write_all(&wire).unwrap();
+    one.socket().write_all(&wire).unwrap();
     assert_eq!(receive(&mut two, 100).unwrap(), b"right");
     assert!(two.holds_back(), "that the link is broken");
     for _ in 0..2 {

@@ -1,0 +1,215 @@
+//! What a job may come to after what was done to it, and what it has come to.
+
+use std::collections::BTreeSet;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::case::{Case, Mode, Stream};
+use crate::reference::{Files, Reference};
+use crate::run::Outcome;
+use crate::strike::{Deed, Event, Who};
+
+/// How long a rank tries to reach its launcher, with some time to spare, in milliseconds.
+const OPEN_MS: f64 = 2500.0;
+
+/// What the strikes that have met somebody can explain.
+struct Expected {
+    /// Exit statuses.
+    statuses: BTreeSet<i32>,
+    /// Ranks may be lost.
+    losses: bool,
+    killed: bool,
+    /// All ranks were killed.
+    all: bool,
+    strangers: bool,
+}
+
+fn expected(case: &Case, outcome: &Outcome) -> Expected {
+    let Case { timeout_ms, hosts, .. } = *case;
+    let (mut lost, mut hit_hosts) = (0usize, 0usize);
+    let mut expected =
+        Expected { statuses: BTreeSet::new(), losses: false, killed: false, all: false, strangers: false };
+    for (position, _, met) in &outcome.struck {
+        match case.strikes[*position].deed {
+            Deed::Strangers { .. } => expected.strangers = true,
+            Deed::Signal { who: Who::Launcher, signal, resume } => match signal {
+                Signal::KILL => {
+                    expected.killed = true;
+                    expected.statuses.insert(128 + signal.as_raw());
+                }
+                // Ranks bear silence for ten timeouts.
+                Signal::STOP | Signal::TSTP => {
+                    debug_assert!(resume.is_some_and(|ms| ms < 10.0 * timeout_ms));
+                    // Nobody waits as long for a launcher who was never heard.
+                    let began = outcome.stderr.contains(Event::Joined.words()) || case.app.is_own();
+                    if !began && resume.is_some_and(|ms| ms > OPEN_MS) {
+                        expected.statuses.insert(1);
+                    }
+                }
+                _ => _ = expected.statuses.insert(128 + signal.as_raw()),
+            },
+            // Not long enough to count as lost.
+            Deed::Signal { resume: Some(ms), signal: Signal::STOP, .. } if ms < timeout_ms / 2.0 => {}
+            Deed::Signal { who, .. } => {
+                expected.losses = true;
+                match who {
+                    Who::Ranks(_) => lost += met,
+                    Who::AllRanks => expected.all = true,
+                    // It has the rank of one that is lost already.
+                    Who::Newest => {}
+                    Who::Agent => {
+                        hit_hosts += met;
+                        lost += hosts.map_or(0, |(_, slots)| slots * met);
+                    }
+                    Who::Launcher => {}
+                }
+            }
+        }
+    }
+    let beyond = (expected.all && case.scheme.tolerance < usize::MAX)
+        || lost > case.scheme.tolerance
+        // What is left of the scheme after ranks have closed up, or where replacements are, is less.
+        || (lost > 1 && case.mode == Mode::Shrink)
+        || (hit_hosts > 0 && lost > hosts.map_or(0, |(_, slots)| slots));
+    let statuses = &mut expected.statuses;
+    let unread = matches!(case.stdout, Stream::Closed | Stream::Full);
+    statuses.insert(i32::from(unread));
+    // Nobody hears why.
+    if matches!(case.stderr, Stream::Closed | Stream::Full) {
+        statuses.insert(1);
+    }
+    if expected.losses && beyond {
+        statuses.insert(3);
+    }
+    if expected.losses && (case.mode == Mode::Abort || hosts.is_some_and(|(all, _)| hit_hosts >= all)) {
+        statuses.insert(1);
+    }
+    // A program of one's own prints nothing more when its ranks are at work.
+    if case.app.is_own() && unread {
+        statuses.insert(0);
+    }
+    expected
+}
+
+/// What is wrong, each with a word for its kind.
+pub(crate) fn findings(
+    case: &Case,
+    outcome: &Outcome,
+    reference: &Reference,
+    found: &Files,
+) -> Vec<(&'static str, String)> {
+    let mut wrong = Vec::new();
+    let mut say = |kind: &'static str, text: String| wrong.push((kind, text));
+    if let Some(hang) = &outcome.hang {
+        say("hang", hang.clone());
+        return wrong;
+    }
+    let expected = expected(case, outcome);
+    let status = outcome.status;
+    if !expected.statuses.contains(&status) {
+        say("exit status", format!("status {status}, not one of {:?}", expected.statuses));
+    }
+    if outcome.stderr.contains("panicked") || status == 101 {
+        say("panic", "a panic".to_owned());
+    }
+    if !outcome.left.is_empty() {
+        say("left behind", format!("left behind: {}", outcome.left.join("\n    ")));
+    }
+    let told = outcome.stderr.lines().any(|line| line.starts_with("ftrun: "));
+    if status != 0 && !expected.killed && !told && case.stderr == Stream::Read {
+        say("silent", format!("status {status} without a word"));
+    }
+    check_files(case, status, &expected, reference, found, &mut say);
+    match case.app.is_own() {
+        true => check_lines(case, status, outcome, reference, &mut say),
+        false => check_report(case, status, &expected, outcome, reference, &mut say),
+    }
+    wrong
+}
+
+/// Every file is whole, none is there that should not be, and after success none is missing.
+fn check_files(
+    case: &Case,
+    status: i32,
+    expected: &Expected,
+    reference: &Reference,
+    found: &Files,
+    say: &mut impl FnMut(&'static str, String),
+) {
+    for (name, bytes) in found {
+        match reference.files.get(name) {
+            Some(right) if right == bytes => {}
+            Some(right) => {
+                say("file differs", format!("{name} differs ({} bytes, not {})", bytes.len(), right.len()));
+            }
+            None if expected.killed && name.ends_with(".part") => {}
+            // A job that fails leaves its checkpoints on the disk, and so does one whose ranks are killed when they are done.
+            None if (status != 0 || expected.all)
+                && case.scheme.name.starts_with("disk")
+                && name.starts_with("checkpoints") => {}
+            None => say("file left", format!("{name} is left")),
+        }
+    }
+    let done = status == 0 || (status == 1 && matches!(case.stdout, Stream::Closed | Stream::Full));
+    let missing = reference.files.keys().filter(|name| done && !found.contains_key(*name));
+    for name in missing {
+        say("file missing", format!("{name} is missing"));
+    }
+}
+
+/// Lines are whole, and none is missing.
+fn check_lines(
+    case: &Case,
+    status: i32,
+    outcome: &Outcome,
+    reference: &Reference,
+    say: &mut impl FnMut(&'static str, String),
+) {
+    let lines: BTreeSet<String> = outcome.stdout.lines().map(str::to_owned).collect();
+    let strange: Vec<&String> = lines.difference(&reference.lines).collect();
+    // The last line of a process that is killed may be a part of one.
+    if status == 0 && outcome.struck.is_empty() && !strange.is_empty() {
+        say("output", format!("lines that nobody wrote: {strange:?}"));
+    }
+    if status == 0
+        && matches!(case.stdout, Stream::Read | Stream::Paused(_))
+        && !reference.lines.is_subset(&lines)
+    {
+        say("output", "lines are missing".to_owned());
+    }
+}
+
+fn check_report(
+    case: &Case,
+    status: i32,
+    expected: &Expected,
+    outcome: &Outcome,
+    reference: &Reference,
+    say: &mut impl FnMut(&'static str, String),
+) {
+    if status > 100 || matches!(case.stdout, Stream::Closed | Stream::Full) {
+        return;
+    }
+    let Ok(report) = serde_json::from_str::<Value>(&outcome.stdout) else {
+        return say("report", format!("no report: {:?}", outcome.stdout));
+    };
+    if report["status"] != status {
+        say("report", format!("the report has status {}", report["status"]));
+    }
+    let answer = case.app.answer(&report["result"]);
+    if status == 0 && answer != reference.answer {
+        say("wrong answer", format!("{answer:?}, not {:?}", reference.answer));
+    }
+    let failures = report["failures"].as_array().map_or(0, Vec::len);
+    if failures > 0 && !expected.losses {
+        say("loss without cause", format!("{} failures, but nobody was struck", failures));
+    }
+    if failures > 0 && case.mode == Mode::Abort && status == 0 {
+        say("exit status", "status 0 after a failure, though --on-failure is abort".to_owned());
+    }
+    let strangers = report["strangers_refused"].as_u64().unwrap_or(0);
+    if strangers > 0 && !expected.strangers {
+        say("strangers", format!("{strangers} strangers refused, but none came"));
+    }
+}
