@@ -124,7 +124,7 @@ impl Advise {
                 refused = error.is_usage();
                 error.to_string()
             })?;
-            print(&self.shown(&advice))
+            print(self.shown(&advice))
         });
         if refused { ExitCode::from(2) } else { status }
     }

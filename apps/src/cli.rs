@@ -208,6 +208,14 @@ pub(crate) struct Options {
     pub(crate) quiet: bool,
 }
 
+/// What `-x` has named.
+pub(crate) struct Exports<'a> {
+    /// Variables and their values.
+    pub(crate) given: Vec<(String, String)>,
+    /// Names of variables that are not there.
+    pub(crate) unset: Vec<&'a str>,
+}
+
 impl Options {
     /// Ranks that compute; at least one.
     pub(crate) fn ranks(&self) -> usize {
@@ -234,7 +242,7 @@ impl Options {
     ///
     /// # Errors
     /// A value is not UTF-8.
-    pub(crate) fn exports(&self) -> Result<(Vec<(String, String)>, Vec<&str>), String> {
+    pub(crate) fn exports(&self) -> Result<Exports<'_>, String> {
         let (mut given, mut unset) = (vec![], vec![]);
         for Variable { name, value } in &self.export {
             match value.clone().map_or_else(|| std::env::var(name), Ok) {
@@ -245,7 +253,7 @@ impl Options {
                 }
             }
         }
-        Ok((given, unset))
+        Ok(Exports { given, unset })
     }
 
     /// Goes to the folder of the ranks, which they inherit; `program` and what else was named from here is found from there.

@@ -14,7 +14,7 @@ use ft_comm::proto::arbiter::{self, Config, Event, Mtbf};
 use ft_comm::transport::Congestion;
 use ft_comm::{CHECK, COLLECTIVES, HOSTS, TIMELINE, WATCHDOG};
 
-use crate::cli::{Checkpoints, Invocation, OnFailure, Options, Program};
+use crate::cli::{Checkpoints, Exports, Invocation, OnFailure, Options, Program};
 use crate::progress::{Display, PROGRESS, is_watched};
 use crate::report::{Ordered, Report};
 use crate::say;
@@ -91,7 +91,7 @@ fn try_run(
     let kills: Vec<String> = specs.iter().map(ToString::to_string).collect();
     let cuts: Vec<String> = options.cut.iter().map(ToString::to_string).collect();
 
-    let (environment, unset) = options.exports().map_err(usage)?;
+    let Exports { given: environment, unset } = options.exports().map_err(usage)?;
     for name in unset.into_iter().filter(|_| !options.quiet) {
         say::complain(format_args!("-x {name}: there is no such variable, so ranks get none"));
     }

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     fn shard() -> Vec<u8> {
-        (0..1000u32).map(|at| (at * at >> 3) as u8).collect()
+        (0..1000u32).map(|at| ((at * at) >> 3) as u8).collect()
     }
 
     /// Chunks of 300 bytes, the last one shorter.
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(candidates.room(), vec![0; 1000]);
         assert!(candidates.add(shard()));
         assert_eq!(candidates.found(), Some(&shard()[..]));
-        let mut empty = Candidates::new(vec![0..0], crc64_nvme(&[]));
+        let mut empty = Candidates::new(std::iter::once(0..0).collect(), crc64_nvme(&[]));
         assert!(empty.add(vec![]));
     }
 

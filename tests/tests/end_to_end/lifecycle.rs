@@ -199,9 +199,9 @@ fn too_little_memory_for_a_rank_is_named() {
             break;
         }
         let report = outcome.report();
-        let is_named = |part: &&str| report.message().contains(*part);
+        let is_named = |part: &str| report.message().contains(part);
         assert!(
-            ["failed to map", "memory allocation", "ulimit"].iter().any(|part| is_named(&part)),
+            ["failed to map", "memory allocation", "ulimit"].iter().any(|part| is_named(part)),
             "{outcome}"
         );
         named += u32::from(report.message().contains(&format!("address space {kib} KiB (ulimit -v)")));

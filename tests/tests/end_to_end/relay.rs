@@ -16,52 +16,46 @@ read -r version key manner peer launcher name
 echo "$launcher" >"$0.launcher"
 echo "$version $key $manner $peer 127.0.0.1:$RELAY $name" | exec sh -c "$*""#;
 
-/// What is done to the bytes of a direction, by how many have passed.
-type Change = fn(&mut Vec<u8>, usize);
+/// What becomes of bytes of a direction, by how many have passed.
+type Change = fn(Vec<u8>, usize) -> Vec<u8>;
 
 /// Bytes of the handshake, roughly: what follows is sealed by its keys.
 const HANDSHAKE: usize = 200;
 
-fn flip(bytes: &mut Vec<u8>, passed: usize) {
-    if passed > HANDSHAKE
-        && let Some(byte) = bytes.last_mut()
-    {
-        *byte ^= 4;
-    }
+fn flip(mut bytes: Vec<u8>, passed: usize) -> Vec<u8> {
+    let last = bytes.len() - 1;
+    bytes[last] ^= if passed > HANDSHAKE { 4 } else { 0 };
+    bytes
 }
 
-fn flip_at_once(bytes: &mut Vec<u8>, passed: usize) {
-    if passed == 0 {
-        bytes[30] ^= 1;
-    }
+fn flip_at_once(mut bytes: Vec<u8>, passed: usize) -> Vec<u8> {
+    bytes[0] ^= u8::from(passed == 0);
+    bytes
 }
 
-fn drop_some(bytes: &mut Vec<u8>, passed: usize) {
-    if passed > HANDSHAKE {
-        bytes.truncate(bytes.len() / 2);
-    }
+fn drop_some(mut bytes: Vec<u8>, passed: usize) -> Vec<u8> {
+    bytes.truncate(if passed > HANDSHAKE { bytes.len() / 2 } else { bytes.len() });
+    bytes
 }
 
-fn repeat(bytes: &mut Vec<u8>, passed: usize) {
-    if passed > HANDSHAKE {
-        bytes.extend_from_within(..);
-    }
+fn repeat(bytes: Vec<u8>, passed: usize) -> Vec<u8> {
+    bytes.repeat(if passed > HANDSHAKE { 2 } else { 1 })
 }
 
-fn reorder(bytes: &mut Vec<u8>, passed: usize) {
-    if passed > HANDSHAKE {
-        bytes.rotate_left(1);
-    }
+fn reorder(mut bytes: Vec<u8>, passed: usize) -> Vec<u8> {
+    bytes.rotate_left(usize::from(passed > HANDSHAKE));
+    bytes
 }
 
-fn nothing(_: &mut Vec<u8>, _: usize) {}
+fn nothing(bytes: Vec<u8>, _: usize) -> Vec<u8> {
+    bytes
+}
 
 /// Passes bytes on until one side has had enough.
 fn pass(mut from: TcpStream, mut to: TcpStream, change: Change) {
     let (mut buffer, mut passed) = (vec![0; 64 << 10], 0);
     while let Ok(count @ 1..) = from.read(&mut buffer) {
-        let mut bytes = buffer[..count].to_vec();
-        change(&mut bytes, passed);
+        let bytes = change(buffer[..count].to_vec(), passed);
         passed += count;
         if to.write_all(&bytes).is_err() {
             break;
