@@ -84,7 +84,8 @@ fn parts() -> impl Iterator<Item = Command> {
 }
 
 fn whole() -> Command {
-    AnyProgram::command().subcommands(parts())
+    // A subcommand is the program.
+    AnyProgram::command().subcommand_negates_reqs(true).subcommands(parts())
 }
 
 /// Reads the word of a page, and what stands behind it.

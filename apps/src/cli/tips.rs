@@ -14,7 +14,8 @@ use crate::app::BUNDLED;
 pub(super) fn on(error: &clap::Error) -> String {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
-        Some(ContextValue::Strings(texts)) => texts.first().map(String::as_str),
+        // The best comes last.
+        Some(ContextValue::Strings(texts)) => texts.last().map(String::as_str),
         _ => None,
     };
     if let (ErrorKind::UnknownArgument, Some(option)) = (error.kind(), text(ContextKind::InvalidArg))

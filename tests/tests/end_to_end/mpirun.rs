@@ -29,15 +29,16 @@ fn ranks_know_where_they_stand() {
 fn a_replacement_stands_where_the_lost_rank_stood_and_a_spare_nowhere() {
     let script = "echo ${RANK-none} of ${WORLD_SIZE-none}, here ${LOCAL_RANK-none}; exec \"$0\"";
     let ranks = ["0 of 4, here 0", "1 of 4, here 1", "2 of 4, here 2", "3 of 4, here 3"];
-    let run = |options: &str| {
-        let run = shell(&format!("-n 4 {options}"), script).arg(example("resilient"));
-        // Whoever has started the launcher may be a rank of another job.
-        run.variable("RANK", "77").variable("LOCAL_RANK", "7").finish().expect(0)
-    };
-    let outcome = run("--kill 2@step=45");
+    let outcome = shell("-n 4 --kill 2@step=45", script).arg(example("resilient")).finish().expect(0);
     assert_eq!(sorted(&outcome), [&ranks[..3], &ranks[2..]].concat(), "{outcome}");
-    let outcome = run("--spares 1");
-    assert_eq!(sorted(&outcome), [&ranks[..], &["none of none, here none"]].concat(), "{outcome}");
+
+    // Whoever has started the launcher may be a rank of another job.
+    let run = shell("-n 4 -v --spares 1", script).arg(example("waiting")).open_stdin();
+    let mut running = run.variable("RANK", "77").variable("LOCAL_RANK", "7").start();
+    running.await_text("1 of 1 spares are ready");
+    running.await_text("[spare] none of none, here none\n");
+    running.end_stdin();
+    running.finish().expect(0);
 }
 
 #[test]
