@@ -34,6 +34,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
+use rustix::process::{Resource, getrlimit};
 use rustix::thread::{ClockId, futex};
 
 /// Environment of a process that the launcher starts: the number of the open file to be given to [`hold`].
@@ -120,6 +121,10 @@ impl Lifeline {
     /// # Errors
     /// The operating system has no such memory.
     pub(crate) fn new() -> io::Result<(Self, OwnedFd)> {
+        // The system kills who makes a file longer than it may be.
+        if getrlimit(Resource::Fsize).current.is_some_and(|most| most < PAGE_BYTES as u64) {
+            return Err(rustix::io::Errno::FBIG.into());
+        }
         let file = rustix::fs::memfd_create(NAME, MemfdFlags::ALLOW_SEALING)?;
         rustix::fs::ftruncate(&file, PAGE_BYTES as u64)?;
         rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW)?;

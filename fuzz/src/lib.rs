@@ -69,6 +69,8 @@ impl Recording {
             interval_s: f64::from(self.interval_us) * 1e-6,
             samples: self.samples.into(),
             traces: &traces,
+            delay_s: f64::from(self.interval_us) * 1e-5,
+            facts: &[],
         })
     }
 }

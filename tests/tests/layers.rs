@@ -58,7 +58,7 @@ const COMM_LAYERS: &[&[&str]] = &[
     &["rank", "error", "main_error", "time", "plain", "layout", "group", "topology", "fault", "planted"],
     &["wire"],
     &["proto", "collective"],
-    &["transport", "reduction", "binding", "lifeline", "limits"],
+    &["transport", "reduction", "binding", "inherited", "lifeline", "limits"],
     &["driver", "service"],
     &["core"],
     &["communicator", "world", "request"],
@@ -181,7 +181,7 @@ fn unsafe_code_is_where_a_measurement_demands_it() {
             }
         });
     }
-    assert_eq!(found, ["encoders/src/kernel/simd.rs", "comm/src/lifeline.rs"].map(Path::new));
+    assert_eq!(found, ["encoders/src/kernel/simd.rs", "comm/src/inherited.rs", "comm/src/lifeline.rs"].map(Path::new));
 }
 
 #[test]

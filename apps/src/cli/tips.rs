@@ -28,7 +28,20 @@ pub(super) fn on(error: &clap::Error) -> String {
     }
     let similar = [ContextKind::SuggestedArg, ContextKind::SuggestedValue, ContextKind::SuggestedSubcommand];
     let similar = similar.into_iter().find_map(text);
-    similar.map_or(HINT.to_owned(), |similar| format!("Tip: did you mean '{similar}'? {HINT}"))
+    let wrong = [ContextKind::InvalidArg, ContextKind::InvalidValue, ContextKind::InvalidSubcommand];
+    let wrong = wrong.into_iter().find_map(text).unwrap_or_default();
+    match similar.filter(|similar| is_slip(wrong, similar)) {
+        Some(similar) => format!("Tip: did you mean '{similar}'? {HINT}"),
+        None => HINT.to_owned(),
+    }
+}
+
+/// Whether somebody may have meant `right` who has written `wrong`: they begin alike. What is alike otherwise, by the measure of
+/// clap, is often as different as `--dry-run` and `--parity-ranks`.
+fn is_slip(wrong: &str, right: &str) -> bool {
+    let letters = |word: &str| word.trim_start_matches('-').to_lowercase().chars().take(2).collect::<String>();
+    let (wrong, right) = (letters(wrong), letters(right));
+    wrong.chars().zip(right.chars()).any(|(a, b)| a == b)
 }
 
 /// Whether a command has this option.

@@ -244,7 +244,7 @@ mod tests {
         one.predict(&[], 2.5);
         let text = |summary: &Summary| summary.lines().join("\n");
         assert!(
-            text(&one).contains("0 of 1 shot ran once and in one piece, 0 time steps done again"),
+            text(&one).contains("0 of 0 shots ran once and in one piece, 0 time steps done again"),
             "{}",
             text(&one)
         );

@@ -11,11 +11,14 @@ use super::address::Target;
 use super::channel::Channel;
 use super::opening::{Client, Credentials};
 use super::{LinkError, timespec};
+use crate::rank::PeerId;
 use crate::time::{Clock, Time};
 use crate::wire::handshake::Opening;
 
 /// Longest time to open a link.
 pub(super) const OPEN_TIMEOUT: Duration = Duration::from_secs(3);
+/// The same to the launcher, which may be stopped or busy for a while; when it is gone, so is its socket.
+const LAUNCHER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to wait before a second attempt, twice as long before each that follows, and before the last.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LAST_PAUSE: Duration = Duration::from_millis(128);
@@ -55,7 +58,8 @@ pub fn connect(
     wake: Option<&OwnedFd>,
     clock: &Clock,
 ) -> Result<Channel, LinkError> {
-    let until = clock.now().after(OPEN_TIMEOUT);
+    let patience = if opening.to == PeerId::LAUNCHER { LAUNCHER_TIMEOUT } else { OPEN_TIMEOUT };
+    let until = clock.now().after(patience);
     let mut pause = FIRST_PAUSE;
     loop {
         match attempt(credentials, opening, target, wake, clock, until) {
@@ -106,7 +110,7 @@ fn attempt(
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 let left = until.since(clock.now());
                 if left.is_zero() {
-                    return Err(down(format!("no answer to the handshake in {OPEN_TIMEOUT:?}")).into());
+                    return Err(down("no answer to the handshake in time").into());
                 }
                 await_news(Some(&socket), wake, left)?;
             }
