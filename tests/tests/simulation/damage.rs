@@ -206,7 +206,9 @@ fn a_scrub_mends_what_a_later_loss_needs() {
                 let reports: Vec<_> = reports.iter().map(|bytes| RankReport::read(bytes).unwrap()).collect();
                 let answers: Vec<_> = reports.iter().map(|report| report.output.clone()).collect();
                 assert_eq!(answers, answer(RANKS), "{at}");
-                assert_eq!(reports[1].stats.damaged, u64::from(scrub), "{at}");
+                // Without a scrub a restore finds it, if it comes upon it.
+                let damaged = reports[1].stats.damaged;
+                assert!(if scrub { damaged == 1 } else { damaged <= 1 }, "{at}: {damaged}");
             }
             assert!(code == 0 || code == 3, "bit {at}, scrub {scrub}: {message}");
             refused += u64::from(code == 3);
