@@ -135,6 +135,10 @@ fn try_run(
         _ => failed(error),
     })?;
     display.finish();
+    // Ranks tidy up when they leave; one that is killed after the end may have been the last.
+    if let (0, Scheme::Disk { dir }) = (ending.code, &scheme) {
+        let _ = std::fs::remove_dir_all(dir.join(&ending.job));
+    }
 
     let ordered = Ordered {
         app: match &invocation.program {

@@ -181,7 +181,10 @@ fn unsafe_code_is_where_a_measurement_demands_it() {
             }
         });
     }
-    assert_eq!(found, ["encoders/src/kernel/simd.rs", "comm/src/inherited.rs", "comm/src/lifeline.rs"].map(Path::new));
+    assert_eq!(
+        found,
+        ["encoders/src/kernel/simd.rs", "comm/src/inherited.rs", "comm/src/lifeline.rs"].map(Path::new)
+    );
 }
 
 #[test]

@@ -39,7 +39,8 @@ pub(super) fn on(error: &clap::Error) -> String {
 /// Whether somebody may have meant `right` who has written `wrong`: they begin alike. What is alike otherwise, by the measure of
 /// clap, is often as different as `--dry-run` and `--parity-ranks`.
 fn is_slip(wrong: &str, right: &str) -> bool {
-    let letters = |word: &str| word.trim_start_matches('-').to_lowercase().chars().take(2).collect::<String>();
+    let letters =
+        |word: &str| word.trim_start_matches('-').to_lowercase().chars().take(2).collect::<String>();
     let (wrong, right) = (letters(wrong), letters(right));
     wrong.chars().zip(right.chars()).any(|(a, b)| a == b)
 }

@@ -17,7 +17,7 @@ use crate::rank::{PeerId, Rank};
 use crate::time::{Clock, Time};
 use crate::transport::{Accepted, Credentials, Doorman, timespec};
 use crate::wire::control::ToRank;
-use crate::wire::handshake::JobKey;
+use crate::wire::handshake::{JobKey, hex};
 
 mod agent;
 mod cluster;
@@ -84,6 +84,7 @@ pub fn launch(
 }
 
 struct Launcher {
+    job: String,
     order: Order,
     clock: Clock,
     arbiter: Arbiter,
@@ -126,6 +127,7 @@ impl Launcher {
         let doorman = Doorman::listen(credentials.clone(), PeerId::LAUNCHER, &reach.listen(), true)?;
         let clock = Clock::start();
         Ok(Self {
+            job: hex(&credentials.key.job),
             fleet: Fleet::new(&order, &credentials, &doorman, &reach, clock.now())?,
             arbiter: Arbiter::new(order.config.clone(), clock.now()),
             ledger: Ledger::new(order.config.kills.clone(), order.config.cuts.clone()),
@@ -173,6 +175,7 @@ impl Launcher {
                 self.report(report);
             }
             return Some(Ending {
+                job: self.job.clone(),
                 code: farewell.code,
                 message: farewell.message,
                 outputs: std::mem::take(&mut self.outputs),

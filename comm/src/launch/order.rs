@@ -50,6 +50,8 @@ pub struct Order {
 /// How a job ended.
 #[derive(Debug)]
 pub struct Ending {
+    /// The identity of the job, as its ranks know it by [`World::job`](crate::World::job).
+    pub job: String,
     /// Exit status.
     pub code: i32,
     /// Cause, empty if all went well.

@@ -215,9 +215,9 @@ impl Doorman {
     /// Closes the oldest newcomer; if there is none, the oldest of those who are known. False if nobody is unproven.
     fn evict(&mut self) -> bool {
         let places = if self.known.len() > KNOWN_MAX { &mut self.known } else { &mut self.newcomers };
-        let oldest = places.pop_front().or_else(|| self.known.pop_front());
-        oldest.iter().for_each(|_| self.refused += 1);
-        oldest.is_some()
+        let Some(oldest) = places.pop_front().or_else(|| self.known.pop_front()) else { return false };
+        self.note(oldest.given_up());
+        true
     }
 
     fn advance(&mut self, now: Time, mut pending: Pending, proved: &mut Vec<Accepted>) {
@@ -225,7 +225,7 @@ impl Doorman {
             Ok(Some((opening, sealed))) => {
                 proved.push(Accepted { opening, channel: Channel::new(pending.stream, sealed) });
             }
-            Ok(None) if now > pending.until => self.note(End::Refused),
+            Ok(None) if now > pending.until => self.note(pending.given_up()),
             Ok(None) if pending.known.is_some() => self.known.push_back(pending),
             Ok(None) => self.newcomers.push_back(pending),
             Err(end) => self.note(end),
@@ -254,6 +254,11 @@ enum End {
 }
 
 impl Pending {
+    /// How it counts when it is waited for no longer. Who has said what takes the key is of the job, but stopped or dead.
+    fn given_up(&self) -> End {
+        if self.known.is_some() { End::LeftOff } else { End::Refused }
+    }
+
     /// Goes on as far as it can; who it is and what seals the link, when it is open.
     fn advance(&mut self, credentials: &Credentials, me: PeerId) -> Result<Option<Proved>, End> {
         loop {

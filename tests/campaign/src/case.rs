@@ -66,7 +66,7 @@ pub(crate) struct Case {
     pub(crate) hosts: Option<(usize, usize)>,
     pub(crate) spares: usize,
     /// The other options.
-    options: String,
+    pub(crate) options: String,
     pub(crate) stdout: Stream,
     pub(crate) stderr: Stream,
     pub(crate) strikes: Vec<Strike>,

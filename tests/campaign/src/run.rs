@@ -416,7 +416,12 @@ impl Run<'_> {
             // Whoever ends in order has ended its processes; one that was killed leaves that to the kernel and to leases.
             let killed = self.status.and_then(|status| status.signal()).is_some();
             let until = self.clock.now() + if killed { AFTERLIFE } else { Duration::ZERO };
-            while killed && self.clock.now() < until && !processes::marked(&self.order.mark).is_empty() {
+            // A process that dies loses its mark before its sockets.
+            let rests = || {
+                !processes::marked(&self.order.mark).is_empty()
+                    || self.doors.iter().any(|door| doors::is_there(door))
+            };
+            while killed && self.clock.now() < until && rests() {
                 let (_never, pausing) = channel::<()>();
                 let _ = pausing.recv_timeout(Duration::from_millis(20));
             }

@@ -82,7 +82,8 @@ fn a_rank_that_fails_again_and_again_ends_the_job() {
         assert_eq!(outcome.report().answer(), poisson_answer().answer(), "{outcome}");
         let outcome = run(options, survived + 1).limit(SECONDS).finish().expect(1);
         let report = outcome.report();
-        let times = if survived == 0 { "once".to_owned() } else { format!("{} times in a row", survived + 1) };
+        let times =
+            if survived == 0 { "once".to_owned() } else { format!("{} times in a row", survived + 1) };
         assert!(report.message().contains(&format!("rank 1 failed {times}")), "{outcome}");
         assert!(report.message().contains(&format!("--max-restarts is {survived}")), "{outcome}");
     }
