@@ -417,10 +417,8 @@ impl Run<'_> {
             let killed = self.status.and_then(|status| status.signal()).is_some();
             let until = self.clock.now() + if killed { AFTERLIFE } else { Duration::ZERO };
             // A process that dies loses its mark before its sockets.
-            let rests = || {
-                !processes::marked(&self.order.mark).is_empty()
-                    || self.doors.iter().any(|door| doors::is_there(door))
-            };
+            let rests =
+                || !processes::marked(&self.order.mark).is_empty() || self.doors.iter().any(doors::is_there);
             while killed && self.clock.now() < until && rests() {
                 let (_never, pausing) = channel::<()>();
                 let _ = pausing.recv_timeout(Duration::from_millis(20));
