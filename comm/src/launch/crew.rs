@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Error, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,9 @@ use crate::time::Clock;
 use crate::transport::timespec;
 use crate::wire::agent::{Share, Standing};
 use crate::wire::handshake::JobKey;
+
+/// Where nothing comes from.
+const NULL: &str = "/dev/null";
 
 /// What every process of the job runs.
 #[derive(Debug)]
@@ -96,7 +99,7 @@ impl Crew {
             vigil: Vigil::new()?,
             guardian: Some(Guardian::start(guardian)?),
             child: bell(&[signal_hook::consts::SIGCHLD])?,
-            null: File::open("/dev/null")?,
+            null: File::open(NULL).map_err(|error| Error::new(error.kind(), format!("{NULL}: {error}")))?,
         })
     }
 

@@ -15,7 +15,7 @@ use crate::limits;
 use crate::proto::arbiter::{Arbiter, Effect, Event, Exit};
 use crate::rank::{PeerId, Rank};
 use crate::time::{Clock, Time};
-use crate::transport::{Accepted, Credentials, Doorman, timespec};
+use crate::transport::{Accepted, Credentials, Doorman, is_shortage, timespec};
 use crate::wire::control::ToRank;
 use crate::wire::handshake::{JobKey, hex};
 
@@ -293,12 +293,18 @@ impl Launcher {
                 self.controls.insert(opening.from, Control::new(channel));
             }
         }
-        if self.doorman.ran_out_of_files() && !std::mem::replace(&mut self.ran_out, true) {
-            let line = format!(
-                "too many open files, about four for each rank of a host; new connections wait; limit here: {}\n",
-                limits::of_files()
-            );
-            self.output.note("launcher", line.as_bytes());
+        match self.doorman.trouble() {
+            Some(error) if !is_shortage(&error) => {
+                self.refused = self.refused.take().or(Some(LaunchError::Connections(error)));
+            }
+            Some(_) if !std::mem::replace(&mut self.ran_out, true) => {
+                let line = format!(
+                    "too many open files, about four for each rank of a host; new connections wait; limit here: {}\n",
+                    limits::of_files()
+                );
+                self.output.note("launcher", line.as_bytes());
+            }
+            _ => {}
         }
     }
 

@@ -93,6 +93,9 @@ pub enum LaunchError {
         /// What came of it.
         why: String,
     },
+    /// The operating system lets nobody come to the launcher.
+    #[error("the launcher cannot take connections: {0}")]
+    Connections(std::io::Error),
     /// The operating system refuses something that the launcher needs.
     #[error("cannot set up the job: {}", limits::explain(.0))]
     System(#[from] std::io::Error),

@@ -32,7 +32,7 @@ const KNOWN_MAX: usize = 1024;
 pub(super) const HANDSHAKE_SECONDS: u64 = 5;
 /// Connections that are taken from one socket before others have their turn.
 const TURN: usize = 256;
-/// How long nobody is let in after the process has run out of files.
+/// How long nobody is let in after connections could not be taken.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A connection whose other side has proved that it belongs to the job.
@@ -66,9 +66,9 @@ pub struct Doorman {
     known: VecDeque<Pending>,
     refused: u64,
     left_off: u64,
-    /// The process has no files left; until then nobody is let in.
+    /// Connections cannot be taken; until then nobody is let in.
     closed_until: Option<Time>,
-    ran_out: bool,
+    trouble: Option<std::io::Error>,
 }
 
 impl Doorman {
@@ -98,7 +98,7 @@ impl Doorman {
             refused: 0,
             left_off: 0,
             closed_until: None,
-            ran_out: false,
+            trouble: None,
         })
     }
 
@@ -146,9 +146,9 @@ impl Doorman {
         self.refused
     }
 
-    /// Whether the process has run out of files since the last call, so that connections had to wait.
-    pub fn ran_out_of_files(&mut self) -> bool {
-        std::mem::take(&mut self.ran_out)
+    /// Why connections could not be taken since the last call, so that they had to wait.
+    pub fn trouble(&mut self) -> Option<std::io::Error> {
+        self.trouble.take()
     }
 
     fn note(&mut self, end: End) {
@@ -186,14 +186,15 @@ impl Doorman {
                 match listener.accept() {
                     Ok((stream, from)) => self.welcome(now, stream, &from, &mut proved),
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                    Err(error) if is_shortage(&error) => {
-                        self.ran_out = true;
-                        if !self.evict() {
+                    Err(error) if has_left(&error) => {}
+                    Err(error) => {
+                        let is_shortage = is_shortage(&error);
+                        self.trouble = Some(error);
+                        if !(is_shortage && self.evict()) {
                             self.closed_until = Some(now.after(PAUSE));
                             break;
                         }
                     }
-                    Err(_) => {} // that one has left
                 }
             }
         }
@@ -238,8 +239,23 @@ fn is_own(stream: &Socket) -> bool {
     rustix::net::sockopt::socket_peercred(stream).is_ok_and(|theirs| theirs.uid == rustix::process::geteuid())
 }
 
+/// Whether a connection ended before it was taken (accept(2), which reports errors of the network as well).
+fn has_left(error: &std::io::Error) -> bool {
+    let ends = [
+        Errno::CONNABORTED,
+        Errno::INTR,
+        Errno::PROTO,
+        Errno::NETDOWN,
+        Errno::NETUNREACH,
+        Errno::HOSTDOWN,
+        Errno::HOSTUNREACH,
+        Errno::NONET,
+    ];
+    ends.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
 /// Whether a connection could not be taken because this process, or the system, has too many files.
-fn is_shortage(error: &std::io::Error) -> bool {
+pub(crate) fn is_shortage(error: &std::io::Error) -> bool {
     let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
     shortages.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }

@@ -25,6 +25,7 @@ mod probe;
 mod seal;
 pub mod sockets;
 
+pub(crate) use accept::is_shortage;
 pub use accept::{Accepted, Doorman};
 pub use address::{Address, AddressError, Target};
 pub use channel::Channel;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{Error, Write};
 use std::net::SocketAddr;
 use std::process::Stdio;
 use std::time::Duration;
@@ -77,10 +77,12 @@ impl Fleet {
         // Ranks here inherit what this process has; others have to be told.
         let congestion = std::env::var(ENV_CONGESTION).map(|value| (ENV_CONGESTION.to_owned(), value));
         let there = environment.iter().cloned().chain(congestion).collect();
+        let gone = |error: Error| Error::new(error.kind(), format!("the working folder: {error}"));
+        let folder = std::env::current_dir().map_err(gone)?;
         let site = Site {
             program: bytes(&order.program),
             args: order.args.iter().map(bytes).collect(),
-            folder: bytes(std::env::current_dir()?),
+            folder: bytes(folder),
             environment: there,
             heartbeat_ms: config.interval.as_millis() as u64,
             timeout_ms: config.timeout.as_millis() as u64,
