@@ -25,9 +25,9 @@ use namespaces::{HOSTS, Namespaces};
 use relay::Relay;
 
 /// Silence after which somebody is lost, in milliseconds.
-const TIMEOUT_MS: u32 = 500;
+const TIMEOUT_MS: u32 = 800;
 /// Longest that a job may take beside its work: agents have 10 s to arrive, links break twice, leases end.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// See the module.
 pub(crate) struct Network<'a> {
