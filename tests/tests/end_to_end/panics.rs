@@ -14,7 +14,9 @@ fn a_panic_that_is_caught_in_a_reduction_ends_the_job() {
             assert!(outcome.stderr.contains("rank 1 has caught a panic"), "{outcome}");
             assert!(!outcome.stderr.contains("sums"), "{outcome}");
             let message = outcome.report().message().to_owned();
-            assert!(message.contains("rank 1: a panic that was caught"), "{outcome}");
+            // Another rank that leaves because its link broke may have the first word.
+            let causes = ["rank 1: a panic that was caught", " left the job before all"];
+            assert!(causes.iter().any(|cause| message.contains(cause)), "{outcome}");
             outcome.expect(1);
         }
     }
