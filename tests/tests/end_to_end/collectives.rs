@@ -104,7 +104,7 @@ fn the_model_is_held_against_the_clock() {
     let results: Value = serde_json::from_str(&outcome.stdout).unwrap();
     let fitted = &results["fitted"];
     for name in ["overhead_s", "byte_s", "reduce_byte_s"] {
-        assert!(fitted["machine"][name].as_f64().unwrap() > 0.0, "{name}: {fitted}");
+        assert!(fitted["machine"][name].as_f64().unwrap() >= 0.0, "{name}: {fitted}");
     }
     let checks = fitted["checks"].as_array().unwrap();
     assert_eq!(checks.len(), results["cases"].as_array().unwrap().len());
