@@ -15,7 +15,7 @@
 use snow::{Builder, HandshakeState};
 
 use super::channel::Sealed;
-use super::seal::{FRAME_BYTES, Half, Suite};
+use super::seal::{FRAME_BYTES, HEAD_BYTES, Half, Suite};
 use crate::rank::PeerId;
 use crate::wire::handshake::{HandshakeError, JobKey, MAGIC_SEALED, Opening, PREFIX_BYTES, Versions};
 
@@ -96,7 +96,7 @@ impl Client {
         let suite = agree(self.secret, theirs)?;
         let (ours, theirs) = self.state.dangerously_get_raw_split();
         let mut sealer = Half::new(suite, &ours);
-        let mut proof = vec![0; 4];
+        let mut proof = vec![0; HEAD_BYTES];
         sealer.seal(&mut proof).expect("it is the first record");
         Ok((proof, Sealed::new(sealer, Half::new(suite, &theirs))))
     }
