@@ -5,9 +5,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use ft_comm::{CommError, Custom, Op, World};
+use ft_comm::{Custom, MainError, Op, World};
 
-fn main() -> Result<(), CommError> {
+fn main() -> Result<(), MainError> {
     let elements: usize = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(2000);
     let mut world = World::init()?;
     let (comm, rank) = (world.comm(), world.rank());
@@ -23,5 +23,5 @@ fn main() -> Result<(), CommError> {
     let mut ones = vec![1u64; elements];
     comm.allreduce(&mut ones, Op::Sum)?;
     println!("rank {rank} has {} wrong sums", ones.iter().filter(|one| **one != world.size() as u64).count());
-    world.finalize(vec![])
+    Ok(world.finalize(vec![])?)
 }
