@@ -110,7 +110,7 @@ fn try_run(
         environment,
         agent: crate::AS_AGENT,
         guardian: crate::AS_GUARDIAN,
-        config: config(options, specs, &layout, &selection, &cluster),
+        config: config(options, specs, &layout, &selection, &cluster, app.is_some()),
         cluster,
         output_to_stderr: options.json,
         tag_output: options.tag_output || options.verbose,
@@ -267,6 +267,7 @@ fn config(
     layout: &Layout,
     selection: &Selection,
     cluster: &Cluster,
+    joins: bool,
 ) -> Config {
     let mut settings = vec![("scheme".into(), layout.scheme().to_string())];
     settings.extend(options.interval_settings());
@@ -299,6 +300,7 @@ fn config(
             OnFailure::Abort => arbiter::OnFailure::Abort,
         },
         spares: options.spares,
+        joins,
         max_restarts: u32::try_from(options.max_restarts).unwrap_or(u32::MAX),
         interval: options.heartbeat_interval(),
         timeout: options.heartbeat_timeout(),

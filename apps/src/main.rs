@@ -71,7 +71,8 @@ fn as_agent() -> ExitCode {
 
 /// One rank of a job: a bundled app in this process, or another program in its place.
 fn as_rank(mut argv: Vec<OsString>) -> ExitCode {
-    if ft_comm::launch::die_with_launcher().is_err() {
+    if let Err(why) = ft_comm::launch::die_with_launcher() {
+        say::as_rank(why);
         return ExitCode::FAILURE;
     }
     argv.remove(1);

@@ -5,22 +5,33 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use ft_checkpoint::{Program, Protection};
-use ft_comm::World;
 use ft_comm::time::{Clock, Time};
+use ft_comm::{CommError, World};
 
 use crate::progress::PROGRESS;
+use crate::say;
 
 /// How often progress is reported.
 const REPORT_EVERY: Duration = Duration::from_millis(50);
 
 /// Runs one rank of `program` in the resilient loop.
 pub(crate) fn run(program: &mut impl Program) -> ExitCode {
-    let outcome = World::init().map_err(|error| error.to_string()).and_then(|world| {
-        let protection = Protection::from_launcher(&world).map_err(|error| error.to_string())?;
-        ft_checkpoint::run(world, protection, program).map_err(|error| error.to_string())
-    });
-    // The launcher has the cause and prints it once.
-    if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let world = match World::init() {
+        Ok(world) => world,
+        Err(error) => {
+            // The launcher says why a rank could not join in the words of that rank.
+            if matches!(error, CommError::Join(_)) {
+                say::as_rank(error);
+            }
+            return ExitCode::FAILURE;
+        }
+    };
+    // From now on the launcher has the cause and prints it once.
+    let Ok(protection) = Protection::from_launcher(&world) else { return ExitCode::FAILURE };
+    match ft_checkpoint::run(world, protection, program) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
 }
 
 /// The number that `--seed` gave to the job.

@@ -33,6 +33,11 @@ pub(crate) fn complain(text: impl Display) {
     let _ = writeln!(std::io::stderr(), "{}", wrong(text));
 }
 
+/// Says the same as a rank, whose lines the launcher tells from its own.
+pub(crate) fn as_rank(text: impl Display) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
 /// Prints to standard output.
 ///
 /// # Errors

@@ -463,7 +463,7 @@ impl Driver {
         // A program that only ever looks waits as well.
         self.looks = self.looks.wrapping_add(1);
         if self.looks.is_multiple_of(LOOKS_BETWEEN_DOUBTS) {
-            self.ask_if_in_doubt(Hint::Any);
+            self.ask_if_in_doubt(Hint::Any)?;
         }
         self.progress(Duration::ZERO, &mut Memory::none()).map(|_| ())
     }
@@ -496,7 +496,7 @@ impl Driver {
             let Patience { spins, yields } = self.patience;
             turns = turns.wrapping_add(1);
             if idle >= spins.saturating_add(yields) || turns % LOOKS_BETWEEN_WATCHES == 0 {
-                self.ask_if_in_doubt(hint);
+                self.ask_if_in_doubt(hint)?;
             }
             // The awaited link alone is cheap to look at; every so often all of them are.
             let moved = match self.hinted(hint) {
@@ -536,8 +536,9 @@ impl Driver {
         }
     }
 
-    /// Before a sleep: asks whether the awaited ranks are in reach, if they have been awaited for long.
-    fn ask_if_in_doubt(&mut self, hint: Hint) {
+    /// Before a sleep, if ranks have been awaited for long: asks whether they are in reach, and gives up those of whose messages
+    /// something was lost.
+    fn ask_if_in_doubt(&mut self, hint: Hint) -> Result<(), CommError> {
         if !self.rests && self.doubt.look(self.service.now(&self.clock)) {
             let mut ranks = match self.awaited_by(hint) {
                 Awaited::Ranks(ranks) => ranks,
@@ -546,12 +547,16 @@ impl Driver {
             ranks.extend(self.endpoint.busy());
             ranks.retain(|rank| *rank != self.me && !self.endpoint.is_lost(*rank));
             let ranks = self.doubt.choose(ranks).into_iter();
-            self.service.ask(Question {
-                generation: self.generation(),
-                awaited: ranks.map(|rank| (rank, self.membership.seats[rank].peer)).collect(),
-                goes_on: self.mode == MessageMode::Continue,
-            });
+            let awaited: Vec<_> = ranks.map(|rank| (rank, self.membership.seats[rank].peer)).collect();
+            for (rank, peer) in &awaited {
+                if self.transport.misses(*peer) {
+                    self.lost(*rank, "bytes that it had sent were lost on the way")?;
+                }
+            }
+            let goes_on = self.mode == MessageMode::Continue;
+            self.service.ask(Question { generation: self.generation(), awaited, goes_on });
         }
+        Ok(())
     }
 
     /// The link on which something from the awaited rank came last.

@@ -55,6 +55,7 @@ fn config() -> Config {
         on_failure: OnFailure::Rebuild,
         spares: 0,
         cuts: vec![],
+        joins: true,
         max_restarts: 3,
         interval: Duration::from_millis(100),
         timeout: Duration::from_secs(1),

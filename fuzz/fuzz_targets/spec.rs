@@ -35,7 +35,7 @@ fn read<T: FromStr<Err: Display> + Display + PartialEq + Debug>(text: &str) -> O
 fuzz_target!(|text: &str| {
     if let Some(address) = read::<Address>(text) {
         // Whoever is on the same host and whoever is not has a way to it.
-        ["local", "elsewhere"].map(|from| address.nearest(from));
+        let _ = ["local", "elsewhere"].map(|from| address.nearest(from));
     }
     if let Some(kill) = read::<KillSpec>(text) {
         let exist = kill.ranks.iter().all(|rank| *rank < RANKS);

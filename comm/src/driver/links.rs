@@ -15,6 +15,8 @@ use super::memory::Memory;
 const STAGING_BYTES: usize = 64 << 10;
 /// Pieces of memory that one call sends from.
 const BATCH_PIECES: usize = 128;
+/// Why a link is of no use over which this came.
+const NONSENSE: &str = "what came over it is no message";
 /// Bytes of messages of several small pieces that are packed for one call.
 const PACKED_BYTES: usize = 64 << 10;
 
@@ -89,7 +91,7 @@ impl Driver {
                     self.transport.wait(&[], std::time::Duration::ZERO, &mut self.ready);
                     self.check()?;
                 }
-                Err(LinkError::Down(_)) => self.lost(rank)?,
+                Err(LinkError::Down(why)) => self.lost(rank, &why)?,
             }
         }
     }
@@ -111,7 +113,10 @@ impl Driver {
             let mut packing = std::mem::take(&mut self.packing);
             let sent = self.send_batch(rank, link, memory, &mut packing);
             self.packing = packing;
-            let Ok((sent, offered)) = sent else { return self.lost(rank) };
+            let (sent, offered) = match sent {
+                Ok(sent) => sent,
+                Err(error) => return self.lost(rank, error.why()),
+            };
             self.moves += u64::from(sent > 0);
             let mut left = self.left[rank] + sent;
             while let Some(bytes) = self.first_frame(rank).filter(|bytes| left >= *bytes) {
@@ -218,7 +223,7 @@ impl Driver {
                         return Ok(true); // the socket is empty; asking again costs a call
                     }
                 }
-                Err(_) => return self.lost(rank).map(|()| moved),
+                Err(error) => return self.lost(rank, error.why()).map(|()| moved),
             }
         }
     }
@@ -246,9 +251,9 @@ impl Driver {
             }
             let staged = &inbound.staging[inbound.start..inbound.end];
             let Some(bytes) = staged.first_chunk::<HEADER_BYTES>() else { return Ok(()) };
-            let Ok(header) = Header::decode(bytes) else { return self.lost(rank) };
+            let Ok(header) = Header::decode(bytes) else { return self.lost(rank, NONSENSE) };
             inbound.start += HEADER_BYTES;
-            let Ok(landing) = self.endpoint.arrived(rank, &header) else { return self.lost(rank) };
+            let Ok(landing) = self.endpoint.arrived(rank, &header) else { return self.lost(rank, NONSENSE) };
             if let Landing::Bounce(bounce) = landing {
                 self.stock.bounces.insert(bounce, vec![0; self.endpoint.bounce_bytes(bounce)]);
             }

@@ -66,9 +66,9 @@ impl Driver {
         }
     }
 
-    /// The link to `rank` is of no use: its process is gone, or the link is cut. An error unless the program goes on;
+    /// The link to `rank` is of no use, and this is what was seen of it: its process is gone, or the link is cut. An error unless the program goes on;
     /// then what needs that rank waits for the word of the launcher, which declares somebody lost.
-    pub(super) fn lost(&mut self, rank: Rank) -> Result<(), CommError> {
+    pub(super) fn lost(&mut self, rank: Rank, why: &str) -> Result<(), CommError> {
         let generation = self.generation();
         if self.leaving {
             return Err(CommError::PeerFailed { ranks: vec![rank], generation });
@@ -82,7 +82,7 @@ impl Driver {
             State::Running => self.interrupt(),
             _ => return Err(self.failure()),
         }
-        self.submit(ToArbiter::Suspect { generation, rank, goes_on });
+        self.submit(ToArbiter::Suspect { generation, rank, goes_on, why: why.to_owned() });
         if goes_on { Ok(()) } else { Err(self.failure()) }
     }
 

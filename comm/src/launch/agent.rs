@@ -81,7 +81,7 @@ pub fn agent(guardian: &str) -> Result<(), String> {
     let opening = Opening { from: invitation.peer, to: PeerId::LAUNCHER, generation: 0 };
     let target = Target { socket: invitation.launcher.into(), is_far: true };
     let channel = connect(&invitation.credentials, opening, &target, None, &clock)
-        .map_err(|error| format!("cannot reach the launcher at {}: {error}", invitation.launcher))?;
+        .map_err(|error| format!("cannot reach the launcher at {}: {}", invitation.launcher, error.why()))?;
     let io = |error: std::io::Error| error.to_string();
     let ours = channel.socket().local_addr().map_err(io)?.as_socket().map(|address| address.ip());
     let host = invitation.host.rsplit('@').next().and_then(|host| host.parse().ok());
@@ -231,6 +231,9 @@ impl Agent {
         self.crew.pump(&deaths, holds, &mut |peer, error, lines| {
             link.send(&FromAgent::Output { peer, error, lines });
         });
+        if let Some(error) = self.crew.trouble() {
+            self.link.send(&FromAgent::Refused { why: error.to_string() });
+        }
         for death in deaths {
             self.link.send(&match death {
                 Death::Dying(peer, exit) => FromAgent::Dying { peer, ended: ended(exit) },

@@ -69,6 +69,8 @@ pub(super) struct Crew {
     guardian: Option<Guardian>,
     /// Rung when a child has ended.
     child: UnixStream,
+    /// Why processes cannot be looked after, if that was not told yet.
+    trouble: Option<Error>,
     /// `/dev/null`, opened once: between a death and the resumption no file is opened.
     null: File,
 }
@@ -99,6 +101,7 @@ impl Crew {
             vigil: Vigil::new()?,
             guardian: Some(Guardian::start(guardian)?),
             child: bell(&[signal_hook::consts::SIGCHLD])?,
+            trouble: None,
             null: File::open(NULL).map_err(|error| Error::new(error.kind(), format!("{NULL}: {error}")))?,
         })
     }
@@ -164,18 +167,30 @@ impl Crew {
     }
 
     /// Sends a signal to a process and its children.
-    pub(super) fn signal(&self, peer: PeerId, signal: Signal) {
-        self.processes.get(&peer).into_iter().for_each(|process| process.signal(signal));
+    pub(super) fn signal(&mut self, peer: PeerId, signal: Signal) {
+        let result = self.processes.get(&peer).map_or(Ok(()), |process| process.signal(signal));
+        self.note(result);
     }
 
-    pub(super) fn signal_all(&self, signal: Signal) {
-        self.processes.values().for_each(|process| process.signal(signal));
+    pub(super) fn signal_all(&mut self, signal: Signal) {
+        let results: Vec<_> = self.processes.values().map(|process| process.signal(signal)).collect();
+        results.into_iter().for_each(|result| self.note(result));
     }
 
-    /// Ends all processes and waits for them.
+    fn note(&mut self, result: std::io::Result<()>) {
+        self.trouble = self.trouble.take().or(result.err());
+    }
+
+    /// Why processes of this host cannot be looked after, if something has come up since the last call.
+    pub(super) fn trouble(&mut self) -> Option<Error> {
+        self.trouble.take()
+    }
+
+    /// Ends all processes and waits for them. Those to which it may send no signal die with this process.
     pub(super) fn kill_all(&mut self) {
-        self.signal_all(Signal::KILL);
-        self.processes.drain().for_each(|(_, process)| process.wait());
+        let killed: Vec<bool> = self.processes.values().map(|p| p.signal(Signal::KILL).is_ok()).collect();
+        let dying = self.processes.drain().zip(killed).filter(|(_, killed)| *killed);
+        dying.for_each(|((_, process), _)| process.wait());
     }
 
     pub(super) fn has(&self, peer: PeerId) -> bool {
@@ -218,9 +233,16 @@ impl Crew {
         let dying = |peer| Some(Death::Dying(peer, self.processes.get(&peer)?.ending()?));
         let mut deaths: Vec<Death> = self.vigil.dead().into_iter().filter_map(dying).collect();
         if rang(&self.child) {
-            let ended = self.processes.iter_mut().filter_map(|(peer, p)| Some((*peer, p.ended()?)));
-            let ended: Vec<(PeerId, Exit)> = ended.collect();
-            for (peer, exit) in ended {
+            let ended: Vec<_> = self.processes.iter_mut().map(|(peer, p)| (*peer, p.ended())).collect();
+            for (peer, ended) in ended {
+                let exit = match ended {
+                    Ok(Some(exit)) => exit,
+                    Ok(None) => continue,
+                    Err(error) => {
+                        self.note(Err(error));
+                        continue;
+                    }
+                };
                 self.processes.remove(&peer);
                 self.vigil.forget(peer);
                 deaths.push(Death::Gone(peer, exit));

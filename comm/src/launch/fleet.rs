@@ -224,7 +224,7 @@ impl Fleet {
     }
 
     /// Kills what this host has of the job, commands that have started agents included.
-    pub(super) fn kill_here(&self) {
+    pub(super) fn kill_here(&mut self) {
         self.crew.signal_all(Signal::KILL);
     }
 

@@ -119,6 +119,7 @@ struct Farewell {
 
 impl Launcher {
     fn new(order: Order, console: &Console) -> Result<Self, LaunchError> {
+        let signals = Signals::new()?; // before there is anything that a signal could leave behind
         let mut key = JobKey { job: [0; 16], key: [0; 32] };
         let random = getrandom::fill(&mut key.job).and_then(|()| getrandom::fill(&mut key.key));
         random.map_err(|error| std::io::Error::other(error.to_string()))?;
@@ -136,7 +137,7 @@ impl Launcher {
             order,
             clock,
             doorman,
-            signals: Signals::new()?,
+            signals,
             controls: HashMap::new(),
             broken: HashMap::new(),
             outputs: vec![],

@@ -96,6 +96,9 @@ pub enum LaunchError {
     /// The operating system lets nobody come to the launcher.
     #[error("the launcher cannot take connections: {0}")]
     Connections(std::io::Error),
+    /// The operating system does not let the launcher signal its processes or wait for them.
+    #[error("the launcher cannot look after its processes: {0}")]
+    Processes(std::io::Error),
     /// The operating system refuses something that the launcher needs.
     #[error("cannot set up the job: {}", limits::explain(.0))]
     System(#[from] std::io::Error),

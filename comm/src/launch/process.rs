@@ -6,11 +6,13 @@
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::Error;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 
 use super::standing;
@@ -80,21 +82,33 @@ impl Process {
     }
 
     /// Sends a signal to the process and its children. It was not reaped yet, so its number is its own.
-    pub(super) fn signal(&self, signal: Signal) {
-        self.pid().into_iter().for_each(|pid| {
-            let _ = rustix::process::kill_process_group(pid, signal);
-        });
+    ///
+    /// # Errors
+    /// The operating system does not permit it.
+    pub(super) fn signal(&self, signal: Signal) -> std::io::Result<()> {
+        let Some(pid) = self.pid() else { return Ok(()) };
+        match rustix::process::kill_process_group(pid, signal) {
+            Ok(()) | Err(Errno::SRCH) => Ok(()),
+            Err(error) => Err(named("a signal to a process", error)),
+        }
     }
 
     /// How it ended, if it has.
-    pub(super) fn ended(&mut self) -> Option<Exit> {
+    ///
+    /// # Errors
+    /// The operating system does not tell.
+    pub(super) fn ended(&mut self) -> std::io::Result<Option<Exit>> {
         // While it is not reaped its number, and so its group, is its own: children that it leaves behind go too.
-        let pid = self.pid()?;
+        let Some(pid) = self.pid() else { return Ok(None) };
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        rustix::process::waitid(WaitId::Pid(pid), look).ok()??;
-        self.signal(Signal::KILL);
-        let status = self.child.try_wait().ok()??;
-        exit_of(status)
+        match rustix::process::waitid(WaitId::Pid(pid), look) {
+            Ok(Some(_)) => {}
+            Ok(None) | Err(Errno::INTR) => return Ok(None),
+            Err(error) => return Err(named(WAITING, error)),
+        }
+        let _ = self.signal(Signal::KILL); // nobody may be left
+        let waited = self.child.try_wait();
+        Ok(waited.map_err(|error| named(WAITING, error))?.and_then(exit_of))
     }
 
     /// How it ends, while it is dying: known before its memory has been given back.
@@ -110,8 +124,18 @@ impl Process {
     }
 
     pub(super) fn wait(mut self) {
-        let _ = self.child.wait();
+        // One of both calls may be denied.
+        if let (Err(_), Some(pid)) = (self.child.wait(), self.pid()) {
+            let _ = rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
+        }
     }
+}
+
+const WAITING: &str = "waiting for a process";
+
+fn named(what: &str, error: impl Into<Error>) -> Error {
+    let error = error.into();
+    Error::new(error.kind(), format!("{what}: {error}"))
 }
 
 fn exit_of(status: ExitStatus) -> Option<Exit> {
@@ -149,7 +173,7 @@ pub(super) fn end_orphans() -> bool {
 pub fn die_with_launcher() -> Result<(), String> {
     let launcher = std::env::var(ENV_PARENT).ok().and_then(|number| number.parse::<u32>().ok());
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|error| error.to_string())?;
+        .map_err(|error| format!("cannot bind its life to that of the launcher: {error}"))?;
     let parent = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get().unsigned_abs());
     if parent.is_some() && parent == launcher { Ok(()) } else { Err("the launcher is gone".into()) }
 }
@@ -166,7 +190,7 @@ mod tests {
             let pid = started.process.pid().unwrap();
             rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
             let mut process = started.process;
-            (process.ending(), process.ended())
+            (process.ending(), process.ended().unwrap())
         };
         assert_eq!(run("exit 7"), (Some(Exit::Status(7)), Some(Exit::Status(7))));
         assert_eq!(run("kill -9 $$"), (Some(Exit::Signal(9)), Some(Exit::Signal(9))));

@@ -45,6 +45,7 @@ mod job;
 mod losses;
 mod pool;
 mod random;
+mod suspicion;
 mod words;
 
 pub use crate::rank::OnFailure;
@@ -55,6 +56,7 @@ pub use job::{Config, Effect, Event, Exit};
 use pool::Pool;
 pub use random::Mtbf;
 use random::RandomKills;
+use suspicion::{Accusation, Breaks, because};
 use words::Words;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,9 +117,9 @@ pub struct Arbiter {
     /// Repairs in a row that replaced nobody.
     empty_repairs: u32,
     /// Which pairs of ranks said since then that the link between them broke, and how often.
-    broken: BTreeMap<(Rank, Rank), u32>,
-    /// Ranks whose links to others broke while these go on: to whom first, and when they are lost for that.
-    accused: BTreeMap<Rank, (Rank, Time)>,
+    broken: BTreeMap<(Rank, Rank), Breaks>,
+    /// Ranks whose links to others broke while these go on: to whom first.
+    accused: BTreeMap<Rank, Accusation>,
     detector: Detector,
     births: Births,
     beat_due: Time,
@@ -166,7 +168,7 @@ impl Arbiter {
             effects: chairs.iter().enumerate().map(start).collect(),
             next_peer: u32::try_from(config.total + 1).expect("ranks are few"),
             detector: Detector::new(config.timeout, now),
-            births: Births::new(config.timeout, now),
+            births: Births::new(config.timeout, config.joins, now),
             random: config.mtbf.clone().map(RandomKills::new),
             pool: Pool::new(config.spares),
             agreements: Agreements::default(),
@@ -310,11 +312,11 @@ impl Arbiter {
                     self.decide(now);
                 }
             }
-            ToArbiter::Suspect { generation, rank: other, goes_on } => {
+            ToArbiter::Suspect { generation, rank: other, goes_on, why } => {
                 if current(generation) && goes_on {
-                    self.accuse(now, rank, other);
+                    self.accuse(now, rank, other, &why);
                 } else if current(generation) {
-                    *self.broken.entry((rank.min(other), rank.max(other))).or_default() += 1;
+                    self.broken.entry((rank.min(other), rank.max(other))).or_default().again(&why);
                     self.interrupt();
                 }
             }
@@ -515,7 +517,7 @@ impl Arbiter {
     pub fn poll_timeout(&self) -> Time {
         let random = self.random.as_ref().and_then(RandomKills::due);
         let watch = self.watch.as_ref().and_then(Watch::poll_timeout);
-        let accused = self.accused.values().map(|(_, due)| *due);
+        let accused = self.accused.values().map(|accusation| accusation.due);
         random.into_iter().chain(watch).chain(self.pool.due()).chain(accused).fold(self.beat_due, Time::min)
     }
 
@@ -556,8 +558,9 @@ impl Arbiter {
         let origins = failed.iter().map(|rank| self.chairs[*rank].origin).collect();
         if self.generation.is_some() && failed.is_empty() {
             self.empty_repairs += 1;
-            if let Some((rank, others)) = self.cut_off() {
-                let cause = format!("its links to {} broke again and again", list("rank", &others));
+            if let Some((rank, others, why)) = self.cut_off() {
+                let cause =
+                    format!("its links to {} broke again and again{}", list("rank", &others), because(why));
                 self.forgive();
                 return self.fail(now, rank, cause, false);
             }

@@ -1,6 +1,7 @@
 //! Questions to peers that this rank has awaited for long: silence on a data link proves nothing, as its peer may be
 //! computing, but its service thread answers whatever the program does. Who does not answer within the heartbeat timeout
-//! is gone or cut off. Without a long wait nothing is asked, and nothing is sent.
+//! is gone or cut off. The answer says as well how much has been sent, so that the caller knows if something of it was lost on the
+//! way. Without a long wait nothing is asked, and nothing is sent.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,8 +12,11 @@ use super::Question;
 use crate::proto::detector::Detector;
 use crate::rank::{Membership, PeerId, Rank};
 use crate::time::Time;
-use crate::transport::{Address, Credentials, Cuts, Probe};
+use crate::transport::{Accounts, Address, Credentials, Cuts, Probe};
 use crate::wire::control::ToArbiter;
+
+/// Why a peer is suspected.
+const SILENT: &str = "no sign of life";
 
 #[derive(Debug)]
 struct Open {
@@ -28,6 +32,7 @@ pub(super) struct Questions {
     me: PeerId,
     host: String,
     cuts: Cuts,
+    accounts: Accounts,
     membership: Option<Membership>,
     open: BTreeMap<PeerId, Open>,
     /// Watches those who have not answered yet.
@@ -35,10 +40,17 @@ pub(super) struct Questions {
 }
 
 impl Questions {
-    /// Of process `me`, whose host has this label; `cuts` says whom it cannot reach.
-    pub(super) fn new(credentials: Credentials, me: PeerId, host: String, cuts: Cuts) -> Self {
+    /// Of process `me`, whose host has this label; `cuts` says whom it cannot reach. What the others say to have sent is noted in
+    /// `accounts`.
+    pub(super) fn new(
+        credentials: Credentials,
+        me: PeerId,
+        host: String,
+        cuts: Cuts,
+        accounts: Accounts,
+    ) -> Self {
         let silent = Detector::new(Duration::MAX, Time(0));
-        Self { credentials, me, host, cuts, membership: None, open: BTreeMap::new(), silent }
+        Self { credentials, me, host, cuts, accounts, membership: None, open: BTreeMap::new(), silent }
     }
 
     /// How long an answer may take.
@@ -81,20 +93,21 @@ impl Questions {
 
     /// Moves every question on; gives what is to be said of those who did not answer.
     pub(super) fn tick(&mut self, now: Time) -> Vec<ToArbiter> {
-        let Self { open, silent, cuts, .. } = self;
-        open.retain(|peer, asked| {
-            let answered = cuts.is_open(now, *peer) && asked.probe.advance();
-            if answered {
-                silent.forget(*peer);
-            }
-            !answered
-        });
         let generation = self.membership.as_ref().map_or(0, |membership| membership.generation);
+        let Self { open, silent, cuts, accounts, .. } = self;
+        open.retain(|peer, asked| {
+            let sent = if cuts.is_open(now, *peer) { asked.probe.advance() } else { None };
+            if let Some(sent) = sent {
+                silent.forget(*peer);
+                accounts.claims(generation, *peer, sent);
+            }
+            sent.is_none()
+        });
         let mut suspects = vec![];
         for peer in self.silent.suspects(now) {
             self.silent.forget(peer);
             if let Some(Open { rank, goes_on, .. }) = self.open.remove(&peer) {
-                suspects.push(ToArbiter::Suspect { generation, rank, goes_on });
+                suspects.push(ToArbiter::Suspect { generation, rank, goes_on, why: SILENT.to_owned() });
             }
         }
         suspects

@@ -26,8 +26,8 @@ use crate::rank::PeerId;
 use crate::time::Clock;
 use crate::transport::sockets::SocketTransport;
 use crate::transport::{
-    Accepted, Address, Channel, Credentials, Cuts, Doorman, FaultyTransport, LinkOptions, Transport, connect,
-    timespec,
+    Accepted, Accounts, Address, Channel, Credentials, Cuts, Doorman, FaultyTransport, LinkOptions,
+    Transport, connect, timespec,
 };
 use crate::wire::control::{ToArbiter, ToRank, decode, encode};
 use crate::wire::handshake::Opening;
@@ -94,20 +94,23 @@ impl ServiceThread {
         let opening = Opening { from: me, to: PeerId::LAUNCHER, generation: 0 };
         let target = launcher.nearest(&options.host).ok_or("the launcher does not listen for other hosts")?;
         let control = connect(credentials, opening, &target, None, &clock)
-            .map_err(|error| format!("no launcher at {launcher}: {error}"))?;
+            .map_err(|error| format!("cannot reach the launcher at {launcher}: {}", error.why()))?;
         let io = |error: std::io::Error| error.to_string();
         let eventfd = || rustix::event::eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
         let wake_caller = Arc::new(eventfd().map_err(|error| io(error.into()))?);
         let wake_service = eventfd().map_err(|error| io(error.into()))?;
-        let doorman = Doorman::listen_for_links(credentials.clone(), me, &options).map_err(io)?;
+        let accounts = Accounts::default();
+        let doorman = Doorman::listen_for_links(credentials.clone(), me, &options, accounts.clone());
+        let doorman = doorman.map_err(io)?;
         let address = doorman.address(&options.host).map_err(io)?.to_string();
         let (links, inbox) = unbounded();
         let (outbox, submitted) = unbounded();
         let (questions, asked) = unbounded();
         let cuts = Cuts::default();
         let host = options.host.clone();
-        let transport =
-            SocketTransport::new(credentials.clone(), me, options, inbox, wake_caller.clone()).map_err(io)?;
+        let (ring, known) = (wake_caller.clone(), accounts.clone());
+        let transport = SocketTransport::new(credentials.clone(), me, options, inbox, ring, known);
+        let transport = transport.map_err(io)?;
         let shared = Arc::new(Shared {
             news: Mutex::new(VecDeque::new()),
             has_news: AtomicBool::new(false),
@@ -128,7 +131,7 @@ impl ServiceThread {
             links,
             submitted,
             asked,
-            questions: Questions::new(credentials.clone(), me, host, cuts.clone()),
+            questions: Questions::new(credentials.clone(), me, host, cuts.clone(), accounts),
             cuts: cuts.clone(),
             incoming: Vec::new(),
             outgoing: Vec::new(),

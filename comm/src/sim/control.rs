@@ -161,7 +161,11 @@ impl Kernel {
         for (rank, to) in question.awaited.iter().copied() {
             self.at(
                 due,
-                Happening::Answer { from, to, suspect: ToArbiter::Suspect { generation, rank, goes_on } },
+                Happening::Answer {
+                    from,
+                    to,
+                    suspect: ToArbiter::Suspect { generation, rank, goes_on, why: String::new() },
+                },
             );
         }
     }

@@ -139,6 +139,7 @@ impl Kernel {
             total: config.ranks + config.parity,
             on_failure: config.on_failure,
             spares: config.spares,
+            joins: false,
             max_restarts: config.restarts_max,
             interval: config.interval,
             timeout: config.timeout,

@@ -16,6 +16,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use socket2::{SockAddr, Socket, Type};
 
+use super::accounts::Accounts;
 use super::address::{Address, abstract_socket};
 use super::channel::Channel;
 use super::opening::{Credentials, Server};
@@ -58,6 +59,8 @@ struct Pending {
 pub struct Doorman {
     credentials: Credentials,
     me: PeerId,
+    /// Who asks is told how much was sent to him.
+    accounts: Accounts,
     tcp: Vec<Socket>,
     /// The socket for processes of the same host, and its name.
     unix: Option<(Socket, String)>,
@@ -91,6 +94,7 @@ impl Doorman {
         Ok(Self {
             credentials,
             me,
+            accounts: Accounts::default(),
             tcp,
             unix,
             newcomers: VecDeque::new(),
@@ -103,7 +107,7 @@ impl Doorman {
     }
 
     /// Listens for data links as `options` say: at a Unix socket unless TCP is to carry all, and over TCP if other hosts
-    /// are to reach this process.
+    /// are to reach this process. What went over them is in `accounts`.
     ///
     /// # Errors
     /// The operating system refuses a socket.
@@ -111,9 +115,11 @@ impl Doorman {
         credentials: Credentials,
         me: PeerId,
         options: &LinkOptions,
+        accounts: Accounts,
     ) -> std::io::Result<Self> {
         let at: Vec<IpAddr> = options.listen.into_iter().collect();
-        Self::listen(credentials, me, &at, options.carrier != Carrier::Tcp)
+        let doorman = Self::listen(credentials, me, &at, options.carrier != Carrier::Tcp)?;
+        Ok(Self { accounts, ..doorman })
     }
 
     /// Where others connect to over TCP, in the order of the addresses it was told to listen at.
@@ -141,7 +147,8 @@ impl Doorman {
     }
 
     /// Of these the ones that cannot be of this job. Its own processes begin as they should, and leave when they wanted a sign
-    /// of life only, have no use for the link any more, or die; so does a stranger who says nothing and leaves.
+    /// of life only, have no use for the link any more, or die; so does a stranger who says nothing and leaves, or, at the Unix socket,
+    /// says nothing at all.
     pub fn refused_strangers(&self) -> u64 {
         self.refused
     }
@@ -202,9 +209,15 @@ impl Doorman {
     }
 
     fn welcome(&mut self, now: Time, stream: Socket, from: &SockAddr, proved: &mut Vec<Accepted>) {
-        let fits = if from.is_unix() { is_own(&stream) } else { stream.set_tcp_nodelay(true).is_ok() };
-        if !fits || stream.set_nonblocking(true).is_err() {
-            return self.note(End::Refused);
+        let fits = if from.is_unix() { is_own(&stream) } else { stream.set_tcp_nodelay(true).map(|()| true) };
+        match fits.and_then(|fits| stream.set_nonblocking(true).map(|()| fits)) {
+            Ok(true) => {}
+            Ok(false) => return self.note(End::Refused),
+            Err(error) => {
+                // A connection that has ended meanwhile has no options.
+                self.trouble = Some(error).filter(is_denied).or(self.trouble.take());
+                return self.note(End::LeftOff);
+            }
         }
         let until = now.after(Duration::from_secs(HANDSHAKE_SECONDS));
         self.advance(now, Pending { stream, heard: Vec::new(), known: None, until }, proved);
@@ -222,7 +235,7 @@ impl Doorman {
     }
 
     fn advance(&mut self, now: Time, mut pending: Pending, proved: &mut Vec<Accepted>) {
-        match pending.advance(&self.credentials, self.me) {
+        match pending.advance(&self.credentials, self.me, &self.accounts) {
             Ok(Some((opening, sealed))) => {
                 proved.push(Accepted { opening, channel: Channel::new(pending.stream, sealed) });
             }
@@ -235,8 +248,14 @@ impl Doorman {
 }
 
 /// Whether the process behind a Unix socket is one of this user.
-fn is_own(stream: &Socket) -> bool {
-    rustix::net::sockopt::socket_peercred(stream).is_ok_and(|theirs| theirs.uid == rustix::process::geteuid())
+fn is_own(stream: &Socket) -> std::io::Result<bool> {
+    Ok(rustix::net::sockopt::socket_peercred(stream)?.uid == rustix::process::geteuid())
+}
+
+/// Whether the operating system does not let this process do what it needs for any connection.
+fn is_denied(error: &std::io::Error) -> bool {
+    let denials = [Errno::PERM, Errno::ACCESS, Errno::NOSYS];
+    denials.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 /// Whether a connection ended before it was taken (accept(2), which reports errors of the network as well).
@@ -270,13 +289,20 @@ enum End {
 }
 
 impl Pending {
-    /// How it counts when it is waited for no longer. Who has said what takes the key is of the job, but stopped or dead.
+    /// How it counts when it is waited for no longer. Who has said what takes the key is of the job, but stopped or dead; so may
+    /// be a process of this user that has said nothing yet.
     fn given_up(&self) -> End {
-        if self.known.is_some() { End::LeftOff } else { End::Refused }
+        let is_near = || self.stream.local_addr().is_ok_and(|address| address.is_unix());
+        if self.known.is_some() || self.heard.is_empty() && is_near() { End::LeftOff } else { End::Refused }
     }
 
     /// Goes on as far as it can; who it is and what seals the link, when it is open.
-    fn advance(&mut self, credentials: &Credentials, me: PeerId) -> Result<Option<Proved>, End> {
+    fn advance(
+        &mut self,
+        credentials: &Credentials,
+        me: PeerId,
+        accounts: &Accounts,
+    ) -> Result<Option<Proved>, End> {
         loop {
             // Exactly the handshake is read: what follows it belongs to the link.
             let due = match &self.known {
@@ -302,7 +328,8 @@ impl Pending {
             }
             match self.known.take() {
                 None => {
-                    let server = Server::new(credentials, me, &self.heard).map_err(|_| End::Refused)?;
+                    let server =
+                        Server::new(credentials, me, &self.heard, accounts).map_err(|_| End::Refused)?;
                     // So few bytes always fit into the empty buffer of a new socket.
                     self.stream.write_all(&server.reply()).map_err(|_| End::LeftOff)?;
                     self.known = Some(server);

@@ -4,12 +4,15 @@ use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{self, SendAncillaryBuffer, SendFlags};
 use socket2::Socket;
 
 use super::seal::{FRAME_BYTES, HEAD_BYTES, Half, TEXT_MAX, is_whole};
+use super::timespec;
 
 /// Bytes that are read from a socket at a time: a few records.
 const INCOMING_BYTES: usize = 4 * (TEXT_MAX + FRAME_BYTES);
@@ -25,6 +28,18 @@ impl Channel {
     /// A socket of which the handshake is over.
     pub(super) fn new(socket: Socket, sealed: Option<Box<Sealed>>) -> Self {
         Self { socket, sealed }
+    }
+
+    /// Whether it goes to another host.
+    pub(super) fn is_far(&self) -> bool {
+        self.sealed.is_some()
+    }
+
+    /// Whether something has come that was not received, or the end.
+    pub(super) fn has_come(&self) -> bool {
+        let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
+        let polled = rustix::event::poll(&mut fds, Some(&timespec(Duration::ZERO)));
+        self.holds_back() || polled != Ok(0)
     }
 
     pub(crate) fn socket(&self) -> &Socket {

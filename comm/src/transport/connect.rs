@@ -9,7 +9,7 @@ use socket2::{SockAddr, Socket, TcpKeepalive, Type};
 
 use super::address::Target;
 use super::channel::Channel;
-use super::opening::{Client, Credentials};
+use super::opening::{Answered, Client, Credentials};
 use super::{LinkError, timespec};
 use crate::rank::PeerId;
 use crate::time::{Clock, Time};
@@ -63,8 +63,8 @@ pub fn connect(
     let mut pause = FIRST_PAUSE;
     loop {
         match attempt(credentials, opening, target, wake, clock, until) {
-            // A place at a port where many strangers knock may be lost before it was used.
-            Err(Refusal::Closed) if !target.socket.is_unix() && pause <= LAST_PAUSE => {
+            // A place at a door where many strangers knock may be lost before it was used.
+            Err(Refusal::Closed) if pause <= LAST_PAUSE => {
                 await_news(None, wake, pause)?;
                 pause *= 2;
             }
@@ -117,7 +117,7 @@ fn attempt(
             Err(error) => return Err(closed(error)),
         }
     }
-    let (proof, sealed) = client.reply(&reply).map_err(down)?;
+    let Answered { proof, sealed, .. } = client.reply(&reply).map_err(down)?;
     socket.write_all(&proof).map_err(down)?;
     Ok(Channel::new(socket, sealed))
 }

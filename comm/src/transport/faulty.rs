@@ -225,6 +225,10 @@ impl<T: Transport> Transport for FaultyTransport<T> {
         self.inner.close(link);
     }
 
+    fn misses(&mut self, peer: PeerId) -> bool {
+        self.inner.misses(peer)
+    }
+
     fn patience(&self, ranks: usize) -> Patience {
         self.inner.patience(ranks)
     }

@@ -9,6 +9,7 @@ use rustix::event::Timespec;
 use crate::rank::{Generation, PeerId};
 
 mod accept;
+mod accounts;
 mod address;
 mod channel;
 mod congestion;
@@ -27,6 +28,7 @@ pub mod sockets;
 
 pub(crate) use accept::is_shortage;
 pub use accept::{Accepted, Doorman};
+pub use accounts::Accounts;
 pub use address::{Address, AddressError, Target};
 pub use channel::Channel;
 pub use congestion::{Congestion, ENV_CONGESTION};
@@ -58,6 +60,16 @@ pub enum LinkError {
     /// News for the caller arrived before the link was open; look at it first.
     #[error("interrupted by news")]
     Interrupted,
+}
+
+impl LinkError {
+    /// The cause alone.
+    pub(crate) fn why(&self) -> &str {
+        match self {
+            Self::Down(why) => why,
+            Self::Interrupted => "interrupted by news",
+        }
+    }
 }
 
 /// Links to peers. Used by one thread, the caller's; accepted links come from the service thread.
@@ -114,6 +126,12 @@ pub trait Transport {
 
     /// Closes one link.
     fn close(&mut self, link: LinkId);
+
+    /// Whether something that `peer` sent was lost on the way: by its own word it had sent more before the last call than has come,
+    /// and nothing has come since. Asked once in a heartbeat timeout, of peers that are awaited.
+    fn misses(&mut self, _peer: PeerId) -> bool {
+        false
+    }
 
     /// How a blocked caller of a job of `ranks` ranks waits.
     fn patience(&self, ranks: usize) -> Patience {

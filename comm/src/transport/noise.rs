@@ -4,13 +4,14 @@
 //! ```text
 //! client                                                                   server
 //!   prefix, e, sealed (from, to, generation, versions, suites)  ->
-//!   <-  e, sealed (versions, suites)
+//!   <-  e, sealed (versions, suites, bytes sent)
 //!   the first record, empty  ->                                             the link is open
 //! ```
 //!
 //! Only who knows the job key can say any of it. Both sides say what they speak inside what is sealed and take the best
 //! that both know, so nobody between them can talk them into less. The empty record shows that the client lives: its first
-//! message could be an old one.
+//! message could be an old one. How many bytes the server has sent to the client over links that are open already is for those
+//! who only ask ([`super::accounts`]).
 
 use snow::{Builder, HandshakeState};
 
@@ -25,10 +26,12 @@ const PURPOSE: &str = "ft-comm 2026-11 links between hosts";
 
 const KEY_BYTES: usize = 32;
 const TAG_BYTES: usize = 16;
-/// What the server says: versions and suites.
-const ANSWER_BYTES: usize = 4 + 1;
+/// What both sides say of themselves: versions and suites.
+const OFFER_BYTES: usize = 4 + 1;
 /// What the client says.
-const WISH_BYTES: usize = Opening::BYTES + ANSWER_BYTES;
+const WISH_BYTES: usize = Opening::BYTES + OFFER_BYTES;
+/// What the server says.
+const ANSWER_BYTES: usize = OFFER_BYTES + 8;
 
 /// Bytes of the client's first message.
 pub(super) const HELLO_BYTES: usize = PREFIX_BYTES + KEY_BYTES + WISH_BYTES + TAG_BYTES;
@@ -49,13 +52,13 @@ fn state(key: &JobKey, is_client: bool) -> Box<HandshakeState> {
     Box::new(state.expect("the pattern needs nothing else"))
 }
 
-fn answer(secret: bool) -> [u8; ANSWER_BYTES] {
+fn offer(secret: bool) -> [u8; OFFER_BYTES] {
     let [a, b, c, d] = Versions::OURS.to_bytes();
     [a, b, c, d, Suite::offered(secret)]
 }
 
 /// The suite that both sides take.
-fn agree(secret: bool, theirs: [u8; ANSWER_BYTES]) -> Result<Suite, HandshakeError> {
+fn agree(secret: bool, theirs: [u8; OFFER_BYTES]) -> Result<Suite, HandshakeError> {
     let [a, b, c, d, suites] = theirs;
     Versions::OURS.agree(Versions::from_bytes([a, b, c, d]))?;
     Suite::best(Suite::offered(secret), suites).ok_or(HandshakeError::Secrecy)
@@ -73,7 +76,7 @@ impl Client {
     /// Starts a handshake; `secret` says whether nobody is to read what will be sent.
     pub(super) fn new(key: &JobKey, opening: Opening, secret: bool) -> Self {
         let mut state = state(key, true);
-        let wish = [&opening.to_bytes()[..], &answer(secret)].concat();
+        let wish = [&opening.to_bytes()[..], &offer(secret)].concat();
         let mut hello = prefix(key);
         hello.resize(HELLO_BYTES, 0);
         state
@@ -86,19 +89,21 @@ impl Client {
         &self.hello
     }
 
-    /// Checks the server's answer; gives the proof to send, and what seals and opens all that follows.
-    pub(super) fn reply(mut self, reply: &[u8]) -> Result<(Vec<u8>, Sealed), HandshakeError> {
-        let mut theirs = [0; ANSWER_BYTES];
-        let read = self.state.read_message(reply, &mut theirs);
+    /// Checks the server's answer; gives the proof to send, what seals and opens all that follows, and what the server has sent.
+    pub(super) fn reply(mut self, reply: &[u8]) -> Result<(Vec<u8>, Sealed, u64), HandshakeError> {
+        let mut answer = [0; ANSWER_BYTES];
+        let read = self.state.read_message(reply, &mut answer);
         if read != Ok(ANSWER_BYTES) {
             return Err(HandshakeError::WrongKey);
         }
-        let suite = agree(self.secret, theirs)?;
+        let (theirs, sent) = answer.split_first_chunk().expect("the length is fixed");
+        let sent = u64::from_le_bytes(sent.try_into().expect("the length is fixed"));
+        let suite = agree(self.secret, *theirs)?;
         let (ours, theirs) = self.state.dangerously_get_raw_split();
         let mut sealer = Half::new(suite, &ours);
         let mut proof = vec![0; HEAD_BYTES];
         sealer.seal(&mut proof).expect("it is the first record");
-        Ok((proof, Sealed::new(sealer, Half::new(suite, &theirs))))
+        Ok((proof, Sealed::new(sealer, Half::new(suite, &theirs)), sent))
     }
 }
 
@@ -112,7 +117,14 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn new(key: &JobKey, me: PeerId, secret: bool, hello: &[u8]) -> Result<Self, HandshakeError> {
+    /// Reads the hello; `sent` says how many bytes this process has sent to the client.
+    pub(super) fn new(
+        key: &JobKey,
+        me: PeerId,
+        secret: bool,
+        hello: &[u8],
+        sent: impl FnOnce(&Opening) -> u64,
+    ) -> Result<Self, HandshakeError> {
         key.judge(hello)?;
         let mut state = state(key, false);
         let mut wish = [0; WISH_BYTES];
@@ -126,7 +138,8 @@ impl Server {
             return Err(HandshakeError::WrongPeer);
         }
         let mut reply = vec![0; REPLY_BYTES];
-        state.write_message(&answer(secret), &mut reply).expect("it is the server's turn, and there is room");
+        let answer = [&offer(secret)[..], &sent(&opening).to_le_bytes()].concat();
+        state.write_message(&answer, &mut reply).expect("it is the server's turn, and there is room");
         let suite = agree(secret, theirs.try_into().expect("the length is fixed"));
         let halves = suite.map(|suite| {
             let (theirs, ours) = state.dangerously_get_raw_split();
@@ -160,19 +173,21 @@ mod tests {
     }
 
     fn server(hello: &[u8]) -> Result<Server, HandshakeError> {
-        Server::new(&key(7), PeerId(3), true, hello)
+        Server::new(&key(7), PeerId(3), true, hello, |_| 0)
     }
 
     #[test]
     fn both_sides_agree_and_nothing_is_to_be_read_on_the_way() {
         for secret in [true, false] {
             let client = Client::new(&key(7), OPENING, secret);
-            let server = Server::new(&key(7), PeerId(3), secret, client.hello()).unwrap();
+            let sent = |opening: &Opening| u64::from(opening.generation) << 40;
+            let server = Server::new(&key(7), PeerId(3), secret, client.hello(), sent).unwrap();
             let heard = [client.hello(), server.reply()].concat();
             for part in [&key(7).key[..8], &OPENING.to_bytes()[..]] {
                 assert!(!heard.windows(part.len()).any(|window| window == part));
             }
-            let (mut proof, _) = client.reply(server.reply()).unwrap();
+            let (mut proof, _, sent) = client.reply(server.reply()).unwrap();
+            assert_eq!(sent, 4 << 40);
             assert_eq!(server.proof(&mut proof).unwrap().0, OPENING);
         }
     }
@@ -184,7 +199,7 @@ mod tests {
         let other = JobKey { job: [2; 16], ..key(7) };
         assert_eq!(server(&hello(&other)).unwrap_err(), HandshakeError::OtherJob);
         assert_eq!(server(&hello(&key(6))).unwrap_err(), HandshakeError::WrongKey);
-        let elsewhere = Server::new(&key(7), PeerId(4), true, &hello(&key(7)));
+        let elsewhere = Server::new(&key(7), PeerId(4), true, &hello(&key(7)), |_| 0);
         assert_eq!(elsewhere.unwrap_err(), HandshakeError::WrongPeer);
     }
 
@@ -205,7 +220,7 @@ mod tests {
         for at in 0..PROOF_BYTES {
             let client = Client::new(&key(7), OPENING, true);
             let server = server(client.hello()).unwrap();
-            let (mut proof, _) = client.reply(server.reply()).unwrap();
+            let (mut proof, ..) = client.reply(server.reply()).unwrap();
             proof[at] ^= 1;
             assert!(server.proof(&mut proof).is_err(), "proof, byte {at}");
         }
@@ -216,7 +231,7 @@ mod tests {
         let client = Client::new(&key(7), OPENING, true);
         let hello = client.hello().to_vec();
         let first = server(&hello).unwrap();
-        let (mut proof, _) = client.reply(first.reply()).unwrap();
+        let (mut proof, ..) = client.reply(first.reply()).unwrap();
         assert_eq!(server(&hello).unwrap().proof(&mut proof.clone()).unwrap_err(), HandshakeError::WrongKey);
         assert!(first.proof(&mut proof).is_ok());
     }

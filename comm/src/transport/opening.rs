@@ -1,6 +1,7 @@
 //! The two handshakes that open links as one: within a host ([`crate::wire::handshake`]) and between hosts ([`super::noise`]).
 
 use super::accept::nonce;
+use super::accounts::Accounts;
 use super::channel::Sealed;
 use super::noise;
 use crate::rank::PeerId;
@@ -44,16 +45,29 @@ impl Client {
         }
     }
 
-    /// Checks the server's answer, of [`Client::reply_bytes`]; gives the proof to send, and what seals all that follows between hosts.
-    pub(super) fn reply(self, reply: &[u8]) -> Result<(Vec<u8>, Option<Box<Sealed>>), HandshakeError> {
+    /// Checks the server's answer, of [`Client::reply_bytes`].
+    pub(super) fn reply(self, reply: &[u8]) -> Result<Answered, HandshakeError> {
         match self {
             Self::Near(client) => {
                 let reply = reply.try_into().map_err(|_| HandshakeError::Stranger)?;
-                Ok((client.reply(reply)?.to_vec(), None))
+                Ok(Answered { proof: client.reply(reply)?.to_vec(), sealed: None, sent: 0 })
             }
-            Self::Far(client) => client.reply(reply).map(|(proof, sealed)| (proof, Some(Box::new(sealed)))),
+            Self::Far(client) => {
+                let (proof, sealed, sent) = client.reply(reply)?;
+                Ok(Answered { proof, sealed: Some(Box::new(sealed)), sent })
+            }
         }
     }
+}
+
+/// What a client has after the server's answer.
+pub(super) struct Answered {
+    /// What it is to send, so that the link is open.
+    pub(super) proof: Vec<u8>,
+    /// What seals all that follows between hosts.
+    pub(super) sealed: Option<Box<Sealed>>,
+    /// Bytes that the server has sent to this process over links between hosts ([`super::accounts`]).
+    pub(super) sent: u64,
 }
 
 /// The server's side, once the hello has arrived.
@@ -74,10 +88,17 @@ impl Server {
     }
 
     /// Reads the client's hello, of [`Server::hello_bytes`].
-    pub(super) fn new(credentials: &Credentials, me: PeerId, hello: &[u8]) -> Result<Self, HandshakeError> {
+    pub(super) fn new(
+        credentials: &Credentials,
+        me: PeerId,
+        hello: &[u8],
+        accounts: &Accounts,
+    ) -> Result<Self, HandshakeError> {
         let Credentials { key, secret } = credentials;
         if hello.starts_with(&MAGIC_SEALED) {
-            return noise::Server::new(key, me, *secret, hello).map(|server| Self::Far(Box::new(server)));
+            let sent = |opening: &Opening| accounts.sent(opening.generation, opening.from);
+            let server = noise::Server::new(key, me, *secret, hello, sent)?;
+            return Ok(Self::Far(Box::new(server)));
         }
         let hello = hello.try_into().map_err(|_| HandshakeError::Stranger)?;
         handshake::Server::new(key, me, hello, nonce()).map(Self::Near)

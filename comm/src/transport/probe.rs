@@ -1,4 +1,4 @@
-//! A question to another process: does it live, and is it in reach? Asked by the first half of a handshake over a
+//! A question to another process: does it live, is it in reach, and how much has it sent? Asked by the first half of a handshake over a
 //! connection of its own, which its service thread answers whatever its program does. Never blocks.
 
 use std::io::{ErrorKind, Read, Write};
@@ -44,20 +44,21 @@ impl Probe {
         Self { credentials: credentials.clone(), opening, target, connection: None }
     }
 
-    /// Moves on as far as it goes; true when the other process has answered.
-    pub fn advance(&mut self) -> bool {
+    /// Moves on as far as it goes. When the other process has answered: how many bytes it has sent to this one over links
+    /// between hosts.
+    pub fn advance(&mut self) -> Option<u64> {
         let connection = match self.connection.take() {
             Some(connection) => Ok(connection),
             None => self.connect(),
         };
         // Whoever refuses, leaves or answers wrongly is asked again.
-        let Ok(Some((connection, is_whole))) = connection.and_then(Connection::advance) else { return false };
+        let Ok(Some((connection, is_whole))) = connection.and_then(Connection::advance) else { return None };
         if !is_whole {
             self.connection = Some(connection);
-            return false;
+            return None;
         }
         // Only who has the key of the job counts.
-        connection.client.reply(&connection.reply).is_ok()
+        connection.client.reply(&connection.reply).ok().map(|answered| answered.sent)
     }
 
     fn connect(&self) -> std::io::Result<Connection> {

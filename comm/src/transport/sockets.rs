@@ -13,6 +13,7 @@ use crossbeam_channel::Receiver;
 use rustix::event::{PollFd, PollFlags, epoll};
 use socket2::{SockAddr, Socket};
 
+use super::accounts::{Account, Accounts};
 use super::address::Target;
 use super::channel::Channel;
 use super::connect::{connect, down, tune};
@@ -30,6 +31,8 @@ const WAKE: u64 = u64::MAX;
 #[derive(Debug)]
 struct Link {
     channel: Channel,
+    /// With the peer at its other end, if that is on another host.
+    account: Option<Arc<Account>>,
     /// The process at its other end, if its memory may be in reach.
     neighbor: Option<Neighbor>,
     /// The caller waits until something can be sent.
@@ -50,6 +53,7 @@ pub struct SocketTransport {
     /// Where the peers of this generation are reached.
     peers: HashMap<PeerId, Target>,
     links: BTreeMap<LinkId, Link>,
+    accounts: Accounts,
     next: u64,
     inbox: Receiver<Accepted>,
     /// Accepted links of this generation.
@@ -75,7 +79,7 @@ impl std::fmt::Debug for SocketTransport {
 
 impl SocketTransport {
     /// A transport without links; `inbox` brings accepted ones, `wake` becomes readable when it or the news
-    /// has something.
+    /// has something. It keeps the `accounts` of what is sent and received.
     ///
     /// # Errors
     /// The operating system refuses.
@@ -85,6 +89,7 @@ impl SocketTransport {
         options: LinkOptions,
         inbox: Receiver<Accepted>,
         wake: Arc<OwnedFd>,
+        accounts: Accounts,
     ) -> std::io::Result<Self> {
         admit_siblings();
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -98,6 +103,7 @@ impl SocketTransport {
             generation: None,
             peers: HashMap::new(),
             links: BTreeMap::new(),
+            accounts,
             next: 0,
             inbox,
             arrived: VecDeque::new(),
@@ -110,7 +116,7 @@ impl SocketTransport {
         })
     }
 
-    fn add(&mut self, channel: Channel) -> Result<LinkId, LinkError> {
+    fn add(&mut self, peer: PeerId, channel: Channel) -> Result<LinkId, LinkError> {
         let socket = channel.socket();
         if is_loopback_tcp(socket) {
             self.options.congestion.apply(socket);
@@ -121,7 +127,8 @@ impl SocketTransport {
             .map_err(down)?;
         let reads = self.options.carrier == Carrier::Auto;
         let neighbor = Neighbor::of(socket).filter(|_| reads);
-        self.links.insert(link, Link { channel, neighbor, writing: false, armed: false });
+        let account = channel.is_far().then(|| self.accounts.of(peer));
+        self.links.insert(link, Link { channel, account, neighbor, writing: false, armed: false });
         self.events.clear();
         self.events.reserve(self.links.len() + 1);
         Ok(link)
@@ -173,6 +180,7 @@ fn is_loopback_tcp(socket: &Socket) -> bool {
 impl Transport for SocketTransport {
     fn change(&mut self, generation: Generation, peers: &[(PeerId, String)]) {
         self.generation = Some(generation);
+        self.accounts.begin(generation);
         self.links.clear(); // closing a socket takes it out of the epoll set
         self.writing.clear();
         let nearest = |(peer, address): &(PeerId, String)| {
@@ -188,7 +196,7 @@ impl Transport for SocketTransport {
         let target = self.peers.get(&peer).ok_or_else(|| down("unknown peer"))?;
         let opening = Opening { from: self.me, to: peer, generation };
         let channel = connect(&self.credentials, opening, target, Some(&self.wake), &self.clock)?;
-        self.add(channel)
+        self.add(peer, channel)
     }
 
     fn accepted(&mut self) -> Option<(PeerId, LinkId)> {
@@ -202,7 +210,7 @@ impl Transport for SocketTransport {
         while let Some(Accepted { opening, channel }) = self.arrived.pop_front() {
             if self.peers.contains_key(&opening.from)
                 && tune(channel.socket()).is_ok()
-                && let Ok(link) = self.add(channel)
+                && let Ok(link) = self.add(opening.from, channel)
             {
                 return Some((opening.from, link));
             }
@@ -212,7 +220,9 @@ impl Transport for SocketTransport {
 
     fn send(&mut self, link: LinkId, pieces: &[IoSlice<'_>]) -> Result<usize, LinkError> {
         let entry = self.links.get_mut(&link).ok_or_else(|| down("closed"))?;
-        entry.channel.send(pieces).map_err(down)
+        let count = entry.channel.send(pieces).map_err(down)?;
+        entry.account.iter().for_each(|account| account.sends(count));
+        Ok(count)
     }
 
     fn receive(&mut self, link: LinkId, pieces: &mut [IoSliceMut<'_>]) -> Result<usize, LinkError> {
@@ -220,6 +230,9 @@ impl Transport for SocketTransport {
         let received = entry.channel.receive(pieces).map_err(down);
         if entry.channel.holds_back() {
             self.full.insert(link);
+        }
+        if let (Ok(count), Some(account)) = (&received, &entry.account) {
+            account.receives(*count);
         }
         received
     }
@@ -269,6 +282,13 @@ impl Transport for SocketTransport {
 
     fn close(&mut self, link: LinkId) {
         self.links.remove(&link);
+    }
+
+    fn misses(&mut self, peer: PeerId) -> bool {
+        let account = self.accounts.of(peer);
+        let is_short = account.is_short();
+        let of_peer = |link: &&Link| link.account.as_ref().is_some_and(|a| Arc::ptr_eq(a, &account));
+        is_short && !self.links.values().filter(of_peer).any(|link| link.channel.has_come())
     }
 
     fn patience(&self, ranks: usize) -> Patience {

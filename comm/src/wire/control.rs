@@ -53,6 +53,8 @@ pub enum ToArbiter {
         rank: Rank,
         /// This rank does not stop for a repair that would renew it.
         goes_on: bool,
+        /// What was seen of it, in words.
+        why: String,
     },
     /// A word in an agreement of a communicator of which a member has failed, or was asked for.
     Agree {

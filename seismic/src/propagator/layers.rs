@@ -1,6 +1,7 @@
 //! What the absorbing layers add to a time step: see [`crate::boundary`] for the equations.
 
 use std::array::from_fn;
+use std::ops::Range;
 
 use pulp::Simd;
 
@@ -42,7 +43,7 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
             let [up, down] = beside_strip::<S, R>(&self.field.current[start - REACH..]);
             let psi = &mut self.field.psi_z[(2 * ix + side) * PADDED_STRIP + REACH..];
             let psi = strip_mut::<S>(psi);
-            for i in 0..STRIP / S::F32_LANES {
+            for i in outermost::<S>(side, LAYER) {
                 let slope = difference(simd, &self.first, |k| (up[k][i], down[k][i]));
                 psi[i] = simd.add_f32s(simd.mul_f32s(b[i], psi[i]), simd.mul_f32s(a[i], slope));
             }
@@ -121,7 +122,7 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
             let factor = strip::<S>(&self.factor[start..]);
             let zeta = strip_mut::<S>(&mut zeta_z[(2 * ix + side) * STRIP..]);
             let next = strip_mut::<S>(&mut previous[start..]);
-            for i in 0..STRIP / S::F32_LANES {
+            for i in outermost::<S>(side, LAYER + R) {
                 let slope = difference(simd, &self.first, |k| (psi_up[k][i], psi_down[k][i]));
                 let curvature = curvature(simd, centre, u[i], &second, |k| (up[k][i], down[k][i]));
                 let stretched = simd.add_f32s(curvature, slope);
@@ -130,6 +131,14 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
             }
         }
     }
+}
+
+/// The vectors of a strip with its `points` outermost points: at its front (side 0) or at its end. On the others there is nothing
+/// to add.
+#[inline(always)]
+fn outermost<S: Simd>(side: usize, points: usize) -> Range<usize> {
+    let (all, count) = (STRIP / S::F32_LANES, points.div_ceil(S::F32_LANES));
+    if side == 0 { 0..count } else { all - count..all }
 }
 
 /// The columns of a layer at distances of 1 to `R` before and after the one at `column`; zeros where it has none.

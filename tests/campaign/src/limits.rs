@@ -158,7 +158,10 @@ impl Work for Limits<'_> {
             findings.push(("wrong answer", format!("{answer:?}, not {:?}", reference.answer)));
         } else if outcome.status != 0 {
             let causes = limit.causes();
-            let named = |line: &str| causes.iter().any(|cause| line.contains(cause));
+            // What the loader cannot do before the program begins it says itself.
+            let is_loader = outcome.status == 127;
+            let loader = is_loader.then_some("error while loading shared libraries");
+            let named = |line: &str| causes.iter().chain(&loader).any(|cause| line.contains(cause));
             if !outcome.stderr.lines().any(named) {
                 findings.push(("cause not named", format!("no line has one of {causes:?}")));
             }

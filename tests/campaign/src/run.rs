@@ -63,6 +63,8 @@ impl Order<'_> {
 pub(crate) struct Outcome {
     /// As a shell has it: 128 and the number of a signal.
     pub(crate) status: i32,
+    /// A signal has ended it that it had not asked for yet, or cannot.
+    pub(crate) was_killed: bool,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) elapsed: Duration,
@@ -208,6 +210,7 @@ pub(crate) fn run(mut order: Order<'_>) -> std::io::Result<Outcome> {
     let left = run.look_for_rest(hang.is_some());
     let status = run.status.unwrap_or_default();
     Ok(Outcome {
+        was_killed: status.signal().is_some(),
         status: status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(-1),
         stdout: String::from_utf8_lossy(&run.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&run.stderr).into_owned(),

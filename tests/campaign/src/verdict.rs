@@ -84,6 +84,10 @@ fn expected(case: &Case, outcome: &Outcome) -> Expected {
     if expected.losses && beyond {
         statuses.insert(3);
     }
+    // An agent that is struck before it has come is a host that cannot be used.
+    if hit_hosts > 0 && outcome.stderr.contains("cannot start anything on host") {
+        statuses.insert(2);
+    }
     if expected.losses && (case.mode == Mode::Abort || hosts.is_some_and(|(all, _)| hit_hosts >= all)) {
         statuses.insert(1);
     }
@@ -118,7 +122,9 @@ pub(crate) fn findings(
     if !outcome.left.is_empty() {
         say("left behind", format!("left behind: {}", outcome.left.join("\n    ")));
     }
-    let told = outcome.stderr.lines().any(|line| line.starts_with("ftrun: "));
+    // Who is struck before it has begun ends as any program does.
+    let has_begun = !outcome.was_killed || !outcome.stderr.is_empty();
+    let told = !has_begun || outcome.stderr.lines().any(|line| line.starts_with("ftrun: "));
     if status != 0 && !expected.killed && !told && case.stderr == Stream::Read {
         say("silent", format!("status {status} without a word"));
     }
@@ -153,7 +159,10 @@ fn check_files(
             None => say("file left", format!("{name} is left")),
         }
     }
-    let done = status == 0 || (status == 1 && matches!(case.stdout, Stream::Closed | Stream::Full));
+    // A loss is the end of the job as well, and has the same status, where it is to be aborted.
+    let aborted = expected.losses && case.mode == Mode::Abort;
+    let unread = status == 1 && matches!(case.stdout, Stream::Closed | Stream::Full);
+    let done = status == 0 || unread && !aborted;
     let missing = reference.files.keys().filter(|name| done && !found.contains_key(*name));
     for name in missing {
         say("file missing", format!("{name} is missing"));
@@ -190,7 +199,8 @@ fn check_report(
     reference: &Reference,
     say: &mut impl FnMut(&'static str, String),
 ) {
-    if status > 100 || matches!(case.stdout, Stream::Closed | Stream::Full) {
+    // What could not begin has no report.
+    if status > 100 || status == 2 || matches!(case.stdout, Stream::Closed | Stream::Full) {
         return;
     }
     let Ok(report) = serde_json::from_str::<Value>(&outcome.stdout) else {

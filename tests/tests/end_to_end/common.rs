@@ -36,7 +36,19 @@ pub(crate) fn built() -> &'static Path {
         let output = Command::new(cargo)
             .args(["build", "--quiet", "--bins", "--examples", "--profile", profile, "--target-dir"])
             .arg(folder.parent().unwrap())
-            .args(["-p", "ft-apps", "-p", "ft-comm", "-p", "ft-checkpoint", "-p", "ft-linalg"])
+            // With this package the libraries are those that the tests of all packages have built.
+            .args([
+                "-p",
+                "ft-apps",
+                "-p",
+                "ft-comm",
+                "-p",
+                "ft-checkpoint",
+                "-p",
+                "ft-linalg",
+                "-p",
+                "ft-tests",
+            ])
             .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap())
             .output()
             .expect("cargo can be started");

@@ -81,8 +81,9 @@ fn several_at_once_and_one_after_the_other() {
         &["0,3@collective=12"][..],
         &["0,1,2,3@at=iallreduce:1"],
         &["1,2@at=plan:1", "0@at=ialltoallv:1"],
-        // Again while the survivors make their communicators again.
-        &["2@collective=20", "1@collective=24", "3@at=ibarrier:1", "0@at=exchange:1"],
+        // Again while the survivors make their communicators again. (Nobody comes to the exchange before all are past `ialltoallv`: the
+        // barrier is in between.)
+        &["2@collective=20", "1@collective=24", "3@at=ialltoallv:1", "0@at=exchange:1"],
         &["4@at=iscan:1", "0@repair=1/reconnect", "3@repair=2/agree"],
     ] {
         let kills: Vec<String> = kills.iter().map(|kill| (*kill).to_owned()).collect();

@@ -52,6 +52,8 @@ impl Fleet {
             }
         }
         self.look_for_silence(now, &mut reports);
+        let trouble = self.crew.trouble().map(|error| Report::Refused(LaunchError::Processes(error)));
+        reports.extend(trouble);
         reports
     }
 

@@ -3,8 +3,8 @@
 //! Nothing is heard of them, so silence says nothing; but a process that hangs before it has joined would hold up all the
 //! others for ever. How long a start takes depends on the program, the file system and the machine, and the others have
 //! shown that: a process is overdue after [`MOST`] times the longest that any of the job has taken, or a heartbeat timeout, or
-//! [`LEAST`], whichever is longest. As long as nobody has joined, nobody is waited for: the program may have
-//! nothing to do with the library.
+//! [`LEAST`], whichever is longest. As long as nobody has joined, nobody is waited for, unless the program is known to join: any
+//! other may have nothing to do with the library.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,14 +22,16 @@ pub(super) struct Births {
     /// The heartbeat timeout.
     timeout: Duration,
     started: BTreeMap<PeerId, Time>,
-    /// The longest start so far; none if there was none.
+    /// The longest start so far; none as long as it is not known whether there will be any.
     slowest: Option<Duration>,
     asked: Time,
 }
 
 impl Births {
-    pub(super) fn new(timeout: Duration, now: Time) -> Self {
-        Self { timeout, started: BTreeMap::new(), slowest: None, asked: now }
+    /// `joins`: the program is known to join the job.
+    pub(super) fn new(timeout: Duration, joins: bool, now: Time) -> Self {
+        let slowest = joins.then_some(Duration::ZERO);
+        Self { timeout, started: BTreeMap::new(), slowest, asked: now }
     }
 
     /// A process runs from now on.
@@ -83,7 +85,7 @@ mod tests {
 
     #[test]
     fn nobody_is_late_before_anybody_has_come() {
-        let mut births = Births::new(LEAST, at(0));
+        let mut births = Births::new(LEAST, false, at(0));
         births.started(PeerId(1), at(0));
         births.started(PeerId(2), at(0));
         assert_eq!(late(&mut births, 0..1000), []);
@@ -94,9 +96,17 @@ mod tests {
     }
 
     #[test]
+    fn who_is_known_to_join_is_late_though_nobody_has_come() {
+        let mut births = Births::new(LEAST, true, at(0));
+        births.started(PeerId(1), at(0));
+        assert_eq!(late(&mut births, 0..10), []);
+        assert_eq!(late(&mut births, 10..12), [PeerId(1)]);
+    }
+
+    #[test]
     fn a_quick_start_makes_nobody_impatient() {
         for timeout in [LEAST / 10, LEAST, LEAST * 3] {
-            let mut births = Births::new(timeout, at(0));
+            let mut births = Births::new(timeout, false, at(0));
             births.started(PeerId(1), at(0));
             births.started(PeerId(2), at(0));
             births.started(PeerId(3), at(0));
@@ -112,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_watcher_that_was_away_counts_afresh() {
-        let mut births = Births::new(LEAST, at(0));
+        let mut births = Births::new(LEAST, false, at(0));
         births.started(PeerId(1), at(0));
         births.started(PeerId(2), at(0));
         births.joined(PeerId(1), at(0));

@@ -27,6 +27,8 @@ pub struct Config {
     pub interval: Duration,
     /// Silence after which a process counts as lost.
     pub timeout: Duration,
+    /// The program is known to join the job: it is waited for from its start. Any other may have nothing to do with the library.
+    pub joins: bool,
     /// Options for the layers above, and the patience of the watchdog ([`WATCHDOG`]).
     pub settings: Vec<(String, String)>,
     /// Failures to inject.

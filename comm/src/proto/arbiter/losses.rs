@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
+use super::suspicion::{Accusation, because};
 use super::{Arbiter, Chair, Effect, Event, Exit, Loss, OnFailure, Phase, Words};
 use crate::error::list;
 use crate::rank::{PeerId, Rank};
@@ -166,13 +167,13 @@ impl Arbiter {
     }
 
     /// When new links between living ranks broke as well: the rank that most such pairs have in common, and the others of
-    /// these pairs. Of several it is one that has not been replaced for that, of these the highest. A network can be cut
+    /// these pairs, with the reason for one of them. Of several it is one that has not been replaced for that, of these the highest. A network can be cut
     /// between two hosts that both reach the launcher; one of them has to go, and its replacement may be elsewhere.
-    pub(super) fn cut_off(&self) -> Option<(Rank, Vec<Rank>)> {
+    pub(super) fn cut_off(&self) -> Option<(Rank, Vec<Rank>, &str)> {
         if self.empty_repairs < BREAKS {
             return None; // it may have been chance
         }
-        let pairs = || self.broken.iter().filter(|(_, times)| **times >= BREAKS).map(|(pair, _)| *pair);
+        let pairs = || self.broken.iter().filter(|(_, broken)| broken.times >= BREAKS).map(|(pair, _)| *pair);
         let others = |rank: Rank| -> Vec<Rank> {
             pairs()
                 .filter(|(a, b)| *a == rank || *b == rank)
@@ -182,7 +183,9 @@ impl Arbiter {
         let worst = pairs().flat_map(|(a, b)| [a, b]);
         let worst =
             worst.max_by_key(|rank| (others(*rank).len(), Reverse(self.chairs[*rank].failures), *rank))?;
-        Some((worst, others(worst)))
+        let of_worst = self.broken.iter().filter(|((a, b), _)| *a == worst || *b == worst);
+        let why = of_worst.map(|(_, broken)| broken.why()).find(|why| !why.is_empty());
+        Some((worst, others(worst), why.unwrap_or_default()))
     }
 
     /// A rank is lost; `confirmed` if its end is certain.
@@ -198,7 +201,7 @@ impl Arbiter {
         chair.failures += 1;
         let failures = chair.failures;
         let generation = self.generation.filter(|_| member);
-        self.accused.retain(|other, (by, _)| *other != rank && *by != rank);
+        self.accused.retain(|other, accusation| *other != rank && accusation.by != rank);
         self.record(Event::Lost { rank: origin, cause: cause.clone(), generation });
         if !confirmed {
             self.put_to_death(now, lost);
@@ -244,24 +247,24 @@ impl Arbiter {
 
     /// The link of `rank` to `other` broke, and `rank` goes on without a repair that would renew it. Unless one of them
     /// turns out to be dead, `other` counts as lost after a while: for two that cannot speak one is too many.
-    pub(super) fn accuse(&mut self, now: Time, rank: Rank, other: Rank) {
+    pub(super) fn accuse(&mut self, now: Time, rank: Rank, other: Rank, why: &str) {
         let both = [rank, other].into_iter();
         let living =
             both.clone().all(|rank| matches!(self.chairs.get(rank), Some(c) if c.phase == Phase::Member));
         if living && !both.clone().any(|rank| self.accused.contains_key(&rank)) {
-            self.accused.insert(other, (rank, now.after(self.config.interval)));
+            self.accused.insert(other, Accusation::new(rank, now.after(self.config.interval), why));
         }
     }
 
     /// Ranks that were accused, and nobody else was lost meanwhile that would explain it.
     pub(super) fn judge(&mut self, now: Time) {
-        let due = self.accused.iter().filter(|(_, (_, due))| *due <= now);
-        let due: Vec<(Rank, Rank)> = due.map(|(rank, (by, _))| (*rank, *by)).collect();
-        for (rank, by) in due {
-            let still = self.accused.remove(&rank).is_some() && self.chairs[rank].phase == Phase::Member;
-            if still && !self.finished {
+        let due = self.accused.iter().filter(|(_, accusation)| accusation.due <= now);
+        let due: Vec<Rank> = due.map(|(rank, _)| *rank).collect();
+        for rank in due {
+            let Some(Accusation { by, why, .. }) = self.accused.remove(&rank) else { continue };
+            if self.chairs[rank].phase == Phase::Member && !self.finished {
                 let by = self.chairs[by].origin;
-                self.fail(now, rank, format!("its link to rank {by} broke"), false);
+                self.fail(now, rank, format!("its link to rank {by} broke{}", because(&why)), false);
             }
         }
     }

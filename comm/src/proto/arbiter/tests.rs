@@ -116,6 +116,7 @@ fn config(total: usize) -> Config {
         total,
         on_failure: OnFailure::Rebuild,
         spares: 0,
+        joins: false,
         max_restarts: 3,
         interval: TIMEOUT / 10,
         timeout: TIMEOUT,

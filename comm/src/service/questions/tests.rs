@@ -38,10 +38,12 @@ impl Bench {
             waiting: Waiting::Auto,
             congestion: Congestion::default(),
         };
-        let doorman = Doorman::listen_for_links(credentials(theirs), OTHER, &options).unwrap();
+        let doorman = Doorman::listen_for_links(credentials(theirs), OTHER, &options, Accounts::default());
+        let doorman = doorman.unwrap();
         let address = doorman.address("here").unwrap().to_string();
         let cuts = Cuts::default();
-        let mut questions = Questions::new(credentials(1), ME, "here".into(), cuts.clone());
+        let mut questions =
+            Questions::new(credentials(1), ME, "here".into(), cuts.clone(), Accounts::default());
         questions.allow(at(0), TIMEOUT);
         let seat = |peer, address| Seat { peer, incarnation: 0, address };
         let seats = vec![seat(ME, String::new()), seat(OTHER, address)];
@@ -83,7 +85,12 @@ fn who_answers_is_not_suspected() {
 
 #[test]
 fn who_does_not_answer_in_time_is_suspected_once() {
-    let suspect = |ms| Some((ms, vec![ToArbiter::Suspect { generation: 3, rank: 1, goes_on: false }]));
+    let suspect = |ms| {
+        Some((
+            ms,
+            vec![ToArbiter::Suspect { generation: 3, rank: 1, goes_on: false, why: SILENT.to_owned() }],
+        ))
+    };
     // Cut off: not even the question gets there.
     let mut bench = Bench::new(Carrier::Auto, 1);
     bench.cuts.cut(at(0), &[OTHER], None);

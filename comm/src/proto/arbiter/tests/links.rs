@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_broken_link_interrupts_all_and_is_repaired_without_a_loss() {
     let mut job = Job::running(3);
-    job.says(0, ToArbiter::Suspect { generation: 0, rank: 2, goes_on: false });
+    job.says(0, ToArbiter::Suspect { generation: 0, rank: 2, goes_on: false, why: String::new() });
     assert_eq!(told(&job.take()).len(), 3);
     (0..3).for_each(|rank| job.ready(rank, 0, 0));
     let all = decided(&job.take());
@@ -17,11 +17,12 @@ fn a_rank_whose_links_never_hold_is_replaced() {
     let mut job = Job::running(4);
     for generation in 0..2 {
         // All lose their links to rank 1, who names one of them; and once two others by chance.
-        job.says(0, ToArbiter::Suspect { generation, rank: 1, goes_on: false });
-        job.says(2, ToArbiter::Suspect { generation, rank: 1, goes_on: false });
-        job.says(1, ToArbiter::Suspect { generation, rank: 0, goes_on: false });
+        job.says(0, ToArbiter::Suspect { generation, rank: 1, goes_on: false, why: String::new() });
+        job.says(2, ToArbiter::Suspect { generation, rank: 1, goes_on: false, why: String::new() });
+        let why = "connection refused".to_owned();
+        job.says(1, ToArbiter::Suspect { generation, rank: 0, goes_on: false, why });
         if generation == 1 {
-            job.says(3, ToArbiter::Suspect { generation, rank: 2, goes_on: false });
+            job.says(3, ToArbiter::Suspect { generation, rank: 2, goes_on: false, why: String::new() });
         }
         assert_eq!(started(&job.take()), [], "it may be chance");
         (0..4).for_each(|rank| job.ready(rank, generation, 0));
@@ -35,7 +36,7 @@ fn a_rank_whose_links_never_hold_is_replaced() {
     };
     assert_eq!(
         effects.iter().find_map(lost).as_deref(),
-        Some("its links to ranks 0 and 2 broke again and again")
+        Some("its links to ranks 0 and 2 broke again and again: connection refused")
     );
     job.join(1);
     let all = decided(&job.take());
@@ -47,7 +48,7 @@ fn of_two_ranks_without_a_link_one_after_the_other_is_replaced_but_not_for_ever(
     let mut job = Job::running(2);
     let mut generation = 0;
     while job.ended().is_none() {
-        job.says(0, ToArbiter::Suspect { generation, rank: 1, goes_on: false });
+        job.says(0, ToArbiter::Suspect { generation, rank: 1, goes_on: false, why: String::new() });
         (0..2).for_each(|rank| job.ready(rank, generation, 0));
         if let Some((&rank, loss)) = job.arbiter.failed.first_key_value() {
             let old = loss.peer;

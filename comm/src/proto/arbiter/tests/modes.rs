@@ -104,7 +104,7 @@ fn who_goes_on_is_done_whatever_becomes_of_the_others() {
 #[test]
 fn of_two_that_cannot_speak_and_go_on_one_is_lost() {
     let mut job = job(OnFailure::Blank, 3);
-    let accuse = |rank| ToArbiter::Suspect { generation: 0, rank, goes_on: true };
+    let accuse = |rank| ToArbiter::Suspect { generation: 0, rank, goes_on: true, why: String::new() };
     // Rank 2 dies, which explains that its link broke: nobody else is lost.
     job.says(0, accuse(2));
     job.dies(2);
