@@ -136,20 +136,23 @@ impl Lifeline {
         self.0.word().load(Ordering::Acquire) & DIED != 0
     }
 
+    /// Does what the kernel does when the process dies.
+    #[cfg(test)]
+    pub(crate) fn cut(&self) {
+        self.0.word().fetch_or(DIED, Ordering::Release);
+        let _ = futex::wake(self.0.word(), futex::Flags::empty(), 1);
+    }
+
     /// Tells the process that generations below `failed` have failed.
     pub(crate) fn raise(&self, failed: u64) {
         self.0.failed().fetch_max(failed, Ordering::Release);
     }
 
-    /// Whether nothing will happen to it any more.
-    fn is_done(&self) -> bool {
-        self.is_cut() || self.0.word().load(Ordering::Acquire) == GIVEN_BACK
-    }
-
-    /// What to wait for.
+    /// What to wait for; none if nothing will happen to it any more. That of a line that was cut has come already.
     fn wait(&self) -> Option<futex::Wait> {
         let word = self.0.word();
-        (!self.is_done()).then(|| waiter(word, word.load(Ordering::Acquire)))
+        let value = word.load(Ordering::Acquire);
+        (value != GIVEN_BACK).then(|| waiter(word, value & !DIED))
     }
 }
 
@@ -161,8 +164,8 @@ fn waiter(word: &AtomicU32, value: u32) -> futex::Wait {
     wait
 }
 
-/// Waits until something happens to one of `lines`, fewer than [`WAIT_MOST`], or `bell` has another value than `heard`.
-/// May return without a reason.
+/// Waits until something happens to one of `lines`, fewer than [`WAIT_MOST`], or `bell` has another value than `heard`;
+/// not at all if one was cut before. May return without a reason.
 ///
 /// # Errors
 /// The kernel cannot do this.

@@ -25,15 +25,15 @@ struct Members {
 }
 
 impl Members {
-    /// These have died: if a member is among them, the generation has failed.
-    fn mourn(&self, dead: &[PeerId]) {
-        if self.lines.iter().any(|(peer, _)| dead.contains(peer)) {
+    /// If a member has died, the generation has failed.
+    fn mourn(&self) {
+        if self.lines.iter().any(|(_, line)| line.is_cut()) {
             self.lines.iter().for_each(|(_, line)| line.raise(self.failed));
         }
     }
 }
 
-/// What a thread of the watch shares with the launcher.
+/// What a thread of the watch shares with the launcher. Neither holds two of the locks at once.
 #[derive(Debug, Default)]
 struct Shift {
     lines: Mutex<Vec<(PeerId, Arc<Lifeline>)>>,
@@ -70,11 +70,11 @@ impl Vigil {
     }
 
     /// Watches `peer` by its lifeline. Without a thread for it the death is noticed later, by other signs.
-    pub(super) fn watch(&mut self, peer: PeerId, line: Lifeline) {
+    pub(super) fn watch(&mut self, peer: PeerId, line: impl Into<Arc<Lifeline>>) {
         let free = self.shifts.iter().find(|shift| lock(&shift.lines).len() < SHARE).cloned();
         let shift = free.or_else(|| self.begin_shift().ok());
         if let Some(shift) = shift {
-            lock(&shift.lines).push((peer, Arc::new(line)));
+            lock(&shift.lines).push((peer, line.into()));
             lifeline::ring(&shift.changed);
         }
     }
@@ -82,11 +82,14 @@ impl Vigil {
     /// From now on the death of one of `peers` is the failure of `generation`.
     pub(super) fn begin(&self, generation: Generation, peers: impl Fn(PeerId) -> bool) {
         let failed = u64::from(generation) + 1;
-        let mut members = lock(&self.members);
-        if members.failed != failed {
-            let watched = self.shifts.iter().flat_map(|shift| lock(&shift.lines).clone());
-            *members = Members { failed, lines: watched.filter(|(peer, _)| peers(*peer)).collect() };
+        if lock(&self.members).failed == failed {
+            return;
         }
+        let watched = self.shifts.iter().flat_map(|shift| lock(&shift.lines).clone());
+        let lines = watched.filter(|(peer, _)| peers(*peer)).collect();
+        let mut members = lock(&self.members);
+        *members = Members { failed, lines };
+        members.mourn(); // who died meanwhile was mourned with those of before
     }
 
     fn begin_shift(&mut self) -> std::io::Result<Arc<Shift>> {
@@ -134,19 +137,17 @@ impl Shift {
     fn keep(&self, bell: &OwnedFd) {
         while !self.over.load(Ordering::Acquire) {
             let heard = self.changed.load(Ordering::Acquire);
+            let mut cut = vec![];
             let lines: Vec<(PeerId, Arc<Lifeline>)> = {
                 let mut lines = lock(&self.lines);
-                let (cut, whole) = lines.drain(..).partition(|(_, line)| line.is_cut());
-                *lines = whole;
-                let cut: Vec<PeerId> =
-                    cut.into_iter().map(|(peer, _): (PeerId, Arc<Lifeline>)| peer).collect();
-                if !cut.is_empty() {
-                    lock(&self.members).mourn(&cut);
-                    lock(&self.dead).extend(cut);
-                    let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
-                }
+                cut.extend(lines.extract_if(.., |(_, line)| line.is_cut()).map(|(peer, _)| peer));
                 lines.clone()
             };
+            if !cut.is_empty() {
+                lock(&self.members).mourn();
+                lock(&self.dead).extend(cut);
+                let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
+            }
             if lifeline::wait(&self.changed, heard, lines.iter().map(|(_, line)| &**line)).is_err() {
                 return; // this kernel cannot; other signs remain
             }
@@ -211,6 +212,34 @@ mod tests {
         drop(end);
         survivor.join().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(9));
+    }
+
+    #[test]
+    fn deaths_while_a_generation_begins_stop_nobody() {
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for round in 0..50 {
+                let mut vigil = Vigil::new().unwrap();
+                let lines: Vec<Arc<Lifeline>> =
+                    (0..100).map(|_| Arc::new(Lifeline::new().unwrap().0)).collect();
+                for (peer, line) in (1..).zip(&lines) {
+                    vigil.watch(PeerId(peer), line.clone());
+                }
+                let mut generation = 100 * round;
+                for line in &lines {
+                    line.cut();
+                    generation += 1;
+                    vigil.begin(generation, |_| true);
+                }
+                let mut dead = 0;
+                while dead < lines.len() {
+                    assert!(poll(&mut [PollFd::new(&vigil.bell, PollFlags::IN)], None).is_ok());
+                    dead += vigil.dead().len();
+                }
+            }
+            done.send(()).unwrap();
+        });
+        is_done.recv_timeout(std::time::Duration::from_secs(120)).expect("nobody waits for a lock for ever");
     }
 
     #[test]
