@@ -335,7 +335,7 @@ impl Pending {
                     self.known = Some(server);
                     self.heard.clear();
                 }
-                Some(server) => return server.proof(&mut self.heard).map(Some).map_err(|_| End::Refused),
+                Some(server) => return server.proof(&self.heard).map(Some).map_err(|_| End::Refused),
             }
         }
     }

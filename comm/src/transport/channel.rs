@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{self, SendAncillaryBuffer, SendFlags};
 use socket2::Socket;
 
-use super::seal::{FRAME_BYTES, HEAD_BYTES, Half, TEXT_MAX, is_whole};
+use super::seal::{Broken, FRAME_BYTES, Half, TEXT_MAX, text_length};
 use super::timespec;
 
 /// Bytes that are read from a socket at a time: a few records.
@@ -109,20 +109,49 @@ fn take(socket: &Socket, pieces: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
     }
 }
 
+/// The text of the next record: `pieces` without their first `skip` bytes, as far as there is room. It stays where it lies if that is one
+/// piece, and is `gathered` from several. Its last byte is never the first one of a longer piece: that byte is owed, and whoever
+/// has not begun a message may yet think better of it.
+fn next_text<'a>(pieces: &'a [IoSlice<'_>], mut skip: usize, gathered: &'a mut Vec<u8>) -> &'a [u8] {
+    gathered.clear();
+    for (at, piece) in pieces.iter().enumerate() {
+        let rest = &piece[skip.min(piece.len())..];
+        let is_begun = skip > 0;
+        skip = skip.saturating_sub(piece.len());
+        let room = TEXT_MAX - gathered.len();
+        let is_alone = rest.len() >= room || pieces[at + 1..].iter().all(|piece| piece.is_empty());
+        let count = rest.len().min(room);
+        if gathered.is_empty() && is_alone {
+            return &rest[..count];
+        }
+        if count == 1 && rest.len() > 1 && !is_begun {
+            break;
+        }
+        gathered.extend_from_slice(&rest[..count]);
+        if gathered.len() == TEXT_MAX {
+            break;
+        }
+    }
+    gathered
+}
+
 /// Both directions of a link between hosts, at one of its ends.
 pub(super) struct Sealed {
     sealer: Half,
     opener: Half,
-    /// A record, and how much of it has left.
-    outgoing: Vec<u8>,
-    left: usize,
+    /// Text of a record that lay in several pieces.
+    gathered: Vec<u8>,
+    /// A record, and what of it has not left.
+    outgoing: Box<[u8]>,
+    leaving: Range<usize>,
     /// The last byte of the record that is leaving was not said to have gone. So whoever sends comes again until it has left, and
     /// nothing lies here that nobody would send.
     owes: bool,
     incoming: Box<[u8]>,
     /// What has come and was not opened.
     raw: Range<usize>,
-    /// What was opened and not handed out.
+    /// What was opened and not handed out: nobody offered room for all of a record.
+    opened: Box<[u8]>,
     text: Range<usize>,
     /// A record did not open.
     broken: bool,
@@ -139,26 +168,28 @@ impl Sealed {
         Self {
             sealer,
             opener,
-            outgoing: Vec::new(),
-            left: 0,
+            gathered: Vec::new(),
+            outgoing: Box::default(),
+            leaving: 0..0,
             owes: false,
             incoming: Box::default(),
             raw: 0..0,
+            opened: Box::default(),
             text: 0..0,
             broken: false,
         }
     }
 
     fn holds_back(&self) -> bool {
-        !self.text.is_empty() || self.broken || is_whole(&self.incoming[self.raw.clone()])
+        !self.text.is_empty() || self.broken || text_length(&self.incoming[self.raw.clone()]) != Ok(None)
     }
 
     /// Whether nothing of a record is left to be sent.
     fn flush(&mut self, socket: &Socket) -> io::Result<bool> {
-        while self.left < self.outgoing.len() {
-            match offer(socket, &[IoSlice::new(&self.outgoing[self.left..])])? {
+        while !self.leaving.is_empty() {
+            match offer(socket, &[IoSlice::new(&self.outgoing[self.leaving.clone()])])? {
                 0 => return Ok(false),
-                count => self.left += count,
+                count => self.leaving.start += count,
             }
         }
         Ok(true)
@@ -170,12 +201,10 @@ impl Sealed {
         }
         let mut gone = usize::from(std::mem::take(&mut self.owes));
         loop {
-            let count = self.gather(pieces, gone);
+            let count = self.seal(pieces, gone)?;
             if count == 0 {
                 return Ok(gone);
             }
-            self.sealer.seal(&mut self.outgoing)?;
-            self.left = 0;
             if !self.flush(socket)? {
                 self.owes = true;
                 return Ok(gone + count - 1);
@@ -184,27 +213,17 @@ impl Sealed {
         }
     }
 
-    /// The text of the next record: `pieces` without their first `skip` bytes, as far as there is room. Its last byte is never the first one of
-    /// a longer piece: that byte is owed, and whoever has not begun a message may yet think better of it.
-    fn gather(&mut self, pieces: &[IoSlice<'_>], skip: usize) -> usize {
-        self.outgoing.clear();
-        self.outgoing.resize(HEAD_BYTES, 0);
-        let (mut skip, mut room) = (skip, TEXT_MAX);
-        for piece in pieces {
-            let rest = &piece[skip.min(piece.len())..];
-            let is_begun = skip > 0;
-            skip = skip.saturating_sub(piece.len());
-            let count = rest.len().min(room);
-            if count == 1 && rest.len() > 1 && !is_begun {
-                break;
-            }
-            self.outgoing.extend_from_slice(&rest[..count]);
-            room -= count;
-            if room == 0 {
-                break;
-            }
+    /// Makes the next record, of `pieces` without their first `skip` bytes; how much of them is in it.
+    fn seal(&mut self, pieces: &[IoSlice<'_>], skip: usize) -> Result<usize, Broken> {
+        let text = next_text(pieces, skip, &mut self.gathered);
+        if text.is_empty() {
+            return Ok(0);
         }
-        self.outgoing.len() - HEAD_BYTES
+        if self.outgoing.is_empty() {
+            self.outgoing = vec![0; TEXT_MAX + FRAME_BYTES].into_boxed_slice();
+        }
+        self.leaving = 0..self.sealer.seal(text, &mut self.outgoing)?;
+        Ok(text.len())
     }
 
     fn receive(&mut self, socket: &Socket, pieces: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
@@ -213,28 +232,28 @@ impl Sealed {
         let Some(mut into) = pieces.next() else { return Ok(0) };
         let mut is_drained = false;
         loop {
-            while !self.text.is_empty() {
-                let count = self.text.len().min(into.len());
-                let (front, rest) = into.split_at_mut(count);
-                front.copy_from_slice(&self.incoming[self.text.start..self.text.start + count]);
-                self.text.start += count;
-                done += count;
-                into = if rest.is_empty() {
-                    match pieces.next() {
-                        Some(piece) => piece,
-                        None => return Ok(done),
-                    }
-                } else {
-                    rest
-                };
-            }
-            match self.opener.open(&mut self.incoming[self.raw.clone()]) {
-                Ok(Some((text, length))) => {
-                    self.text = self.raw.start + text.start..self.raw.start + text.end;
-                    self.raw.start += length;
+            let count = match self.hand_out(into) {
+                Ok(count) => count,
+                // What came before is used first.
+                Err(_) if done > 0 => {
+                    self.broken = true;
+                    return Ok(done);
                 }
-                Ok(None) if is_drained => return Ok(done),
-                Ok(None) => {
+                Err(broken) => return Err(broken.into()),
+            };
+            match count {
+                Some(count) => {
+                    done += count;
+                    into = &mut into[count..];
+                    if into.is_empty() {
+                        into = match pieces.next() {
+                            Some(piece) => piece,
+                            None => return Ok(done),
+                        };
+                    }
+                }
+                None if is_drained => return Ok(done),
+                None => {
                     let room = self.room();
                     match take(socket, &mut [IoSliceMut::new(&mut self.incoming[self.raw.end..])]) {
                         Ok(count) => {
@@ -246,14 +265,36 @@ impl Sealed {
                         Err(error) => return Err(error),
                     }
                 }
-                // What came before is used first.
-                Err(_) if done > 0 => {
-                    self.broken = true;
-                    return Ok(done);
-                }
-                Err(broken) => return Err(broken.into()),
             }
         }
+    }
+
+    /// Writes text to the front of `into`, of one record at most; how much. None if there is none yet. A record for which there is room
+    /// opens where it belongs.
+    fn hand_out(&mut self, into: &mut [u8]) -> Result<Option<usize>, Broken> {
+        if self.text.is_empty() {
+            let Some(length) = text_length(&self.incoming[self.raw.clone()])? else { return Ok(None) };
+            let record = &self.incoming[self.raw.start..][..FRAME_BYTES + length];
+            let place = match into.get_mut(..length) {
+                Some(place) => place,
+                None => {
+                    if self.opened.is_empty() {
+                        self.opened = vec![0; TEXT_MAX].into_boxed_slice();
+                    }
+                    self.text = 0..length;
+                    &mut self.opened[..length]
+                }
+            };
+            self.opener.open(record, place).inspect_err(|_| self.text = 0..0)?;
+            self.raw.start += FRAME_BYTES + length;
+            if self.text.is_empty() {
+                return Ok(Some(length));
+            }
+        }
+        let count = self.text.len().min(into.len());
+        into[..count].copy_from_slice(&self.opened[self.text.start..][..count]);
+        self.text.start += count;
+        Ok(Some(count))
     }
 
     /// Makes room behind what has come, for a whole record at least; how much.

@@ -16,7 +16,7 @@
 use snow::{Builder, HandshakeState};
 
 use super::channel::Sealed;
-use super::seal::{FRAME_BYTES, HEAD_BYTES, Half, Suite};
+use super::seal::{FRAME_BYTES, Half, Suite};
 use crate::rank::PeerId;
 use crate::wire::handshake::{HandshakeError, JobKey, MAGIC_SEALED, Opening, PREFIX_BYTES, Versions};
 
@@ -101,8 +101,8 @@ impl Client {
         let suite = agree(self.secret, *theirs)?;
         let (ours, theirs) = self.state.dangerously_get_raw_split();
         let mut sealer = Half::new(suite, &ours);
-        let mut proof = vec![0; HEAD_BYTES];
-        sealer.seal(&mut proof).expect("it is the first record");
+        let mut proof = vec![0; PROOF_BYTES];
+        sealer.seal(&[], &mut proof).expect("it is the first record");
         Ok((proof, Sealed::new(sealer, Half::new(suite, &theirs)), sent))
     }
 }
@@ -153,11 +153,11 @@ impl Server {
     }
 
     /// Checks the client's proof; the link is open.
-    pub(super) fn proof(self, proof: &mut [u8]) -> Result<(Opening, Sealed), HandshakeError> {
+    pub(super) fn proof(self, proof: &[u8]) -> Result<(Opening, Sealed), HandshakeError> {
         let (sealer, mut opener) = self.halves?;
-        match opener.open(proof) {
-            Ok(Some((text, _))) if text.is_empty() => Ok((self.opening, Sealed::new(sealer, opener))),
-            _ => Err(HandshakeError::WrongKey),
+        match opener.open(proof, &mut []) {
+            Ok(()) => Ok((self.opening, Sealed::new(sealer, opener))),
+            Err(_) => Err(HandshakeError::WrongKey),
         }
     }
 }
@@ -186,9 +186,9 @@ mod tests {
             for part in [&key(7).key[..8], &OPENING.to_bytes()[..]] {
                 assert!(!heard.windows(part.len()).any(|window| window == part));
             }
-            let (mut proof, _, sent) = client.reply(server.reply()).unwrap();
+            let (proof, _, sent) = client.reply(server.reply()).unwrap();
             assert_eq!(sent, 4 << 40);
-            assert_eq!(server.proof(&mut proof).unwrap().0, OPENING);
+            assert_eq!(server.proof(&proof).unwrap().0, OPENING);
         }
     }
 
@@ -222,7 +222,7 @@ mod tests {
             let server = server(client.hello()).unwrap();
             let (mut proof, ..) = client.reply(server.reply()).unwrap();
             proof[at] ^= 1;
-            assert!(server.proof(&mut proof).is_err(), "proof, byte {at}");
+            assert!(server.proof(&proof).is_err(), "proof, byte {at}");
         }
     }
 
@@ -231,9 +231,9 @@ mod tests {
         let client = Client::new(&key(7), OPENING, true);
         let hello = client.hello().to_vec();
         let first = server(&hello).unwrap();
-        let (mut proof, ..) = client.reply(first.reply()).unwrap();
-        assert_eq!(server(&hello).unwrap().proof(&mut proof.clone()).unwrap_err(), HandshakeError::WrongKey);
-        assert!(first.proof(&mut proof).is_ok());
+        let (proof, ..) = client.reply(first.reply()).unwrap();
+        assert_eq!(server(&hello).unwrap().proof(&proof).unwrap_err(), HandshakeError::WrongKey);
+        assert!(first.proof(&proof).is_ok());
     }
 
     #[test]
@@ -241,6 +241,6 @@ mod tests {
         let client = Client::new(&key(7), OPENING, false);
         let server = server(client.hello()).unwrap();
         assert_eq!(client.reply(server.reply()).unwrap_err(), HandshakeError::Secrecy);
-        assert_eq!(server.proof(&mut [0; PROOF_BYTES]).unwrap_err(), HandshakeError::Secrecy);
+        assert_eq!(server.proof(&[0; PROOF_BYTES]).unwrap_err(), HandshakeError::Secrecy);
     }
 }

@@ -120,7 +120,7 @@ impl Server {
     }
 
     /// Checks the client's proof, of [`Server::proof_bytes`]; the link is open.
-    pub(super) fn proof(self, proof: &mut [u8]) -> Result<(Opening, Option<Box<Sealed>>), HandshakeError> {
+    pub(super) fn proof(self, proof: &[u8]) -> Result<(Opening, Option<Box<Sealed>>), HandshakeError> {
         match self {
             Self::Near(server) => {
                 let proof = (&*proof).try_into().map_err(|_| HandshakeError::Stranger)?;

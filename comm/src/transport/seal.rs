@@ -6,14 +6,13 @@
 //!
 //! The length counts text and tag, and is authenticated with them. Each direction has a key of its own, and the number of a
 //! record is its nonce: one that is changed, left out, repeated or comes out of its turn does not open, and then the link is
-//! of no use any more. (AES-GCM: NIST SP 800-38D; ChaCha20-Poly1305: RFC 8439; both by the crate `ring`.)
+//! of no use any more. (AES-GCM: NIST SP 800-38D; ChaCha20-Poly1305: RFC 8439; both by the crate `aws-lc-rs`.)
 
-use std::ops::Range;
+use aws_lc_rs::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
-use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
-
-/// Most bytes of text in a record: they stay in the cache while they are sealed and sent.
-pub(super) const TEXT_MAX: usize = 64 << 10;
+/// Most bytes of text in a record: they stay in the cache while they are sealed and sent, and a record is one segment of
+/// TCP on the loopback (65,463 bytes at least), not one and a small one.
+pub(super) const TEXT_MAX: usize = 127 << 9;
 /// Bytes before the text.
 pub(super) const HEAD_BYTES: usize = 4;
 /// Bytes behind it.
@@ -74,10 +73,15 @@ fn has_aes() -> bool {
     return false;
 }
 
-/// Whether all of a record is at the front of `bytes`.
-pub(super) fn is_whole(bytes: &[u8]) -> bool {
-    let head = bytes.first_chunk::<HEAD_BYTES>();
-    head.is_some_and(|head| bytes.len() - HEAD_BYTES >= u32::from_le_bytes(*head) as usize)
+/// How much text is in the record at the front of `bytes`. None if the record has not all come yet.
+///
+/// # Errors
+/// There is no record of that length.
+pub(super) fn text_length(bytes: &[u8]) -> Result<Option<usize>, Broken> {
+    let Some(head) = bytes.first_chunk::<HEAD_BYTES>() else { return Ok(None) };
+    let text = (u32::from_le_bytes(*head) as usize).checked_sub(TAG_BYTES);
+    let text = text.filter(|text| *text <= TEXT_MAX).ok_or(Broken)?;
+    Ok((bytes.len() >= FRAME_BYTES + text).then_some(text))
 }
 
 /// One direction of a link, at one of its ends.
@@ -104,40 +108,41 @@ impl Half {
         Ok(Nonce::assume_unique_for_key(nonce))
     }
 
-    /// Makes a record of `record`, which has room for the length and then the text.
-    pub(super) fn seal(&mut self, record: &mut Vec<u8>) -> Result<(), Broken> {
-        let length = u32::try_from(record.len() - HEAD_BYTES + TAG_BYTES).map_err(|_| Broken)?;
-        let head = length.to_le_bytes();
-        record[..HEAD_BYTES].copy_from_slice(&head);
+    /// Writes the record of `text` to the front of `record`; how long it is.
+    pub(super) fn seal(&mut self, text: &[u8], record: &mut [u8]) -> Result<usize, Broken> {
+        let (head, rest) = record.split_first_chunk_mut::<HEAD_BYTES>().ok_or(Broken)?;
+        let (cipher, rest) = rest.split_at_mut_checked(text.len()).ok_or(Broken)?;
+        let tag = rest.get_mut(..TAG_BYTES).ok_or(Broken)?;
+        *head = u32::try_from(text.len() + TAG_BYTES).map_err(|_| Broken)?.to_le_bytes();
         let nonce = self.nonce()?;
-        let tag = match self.suite {
-            Suite::Open => self.key.seal_in_place_separate_tag(nonce, Aad::from(&record[..]), &mut []),
-            _ => self.key.seal_in_place_separate_tag(nonce, Aad::from(head), &mut record[HEAD_BYTES..]),
+        let sealed = match self.suite {
+            Suite::Open => {
+                cipher.copy_from_slice(text);
+                let told = &record[..HEAD_BYTES + text.len()];
+                self.key.seal_in_place_separate_tag(nonce, Aad::from(told), &mut []).map(|sealed| {
+                    record[HEAD_BYTES + text.len()..][..TAG_BYTES].copy_from_slice(sealed.as_ref());
+                })
+            }
+            _ => self.key.seal_out_of_place_scatter(nonce, Aad::from(*head), text, cipher, &[], tag),
         };
-        record.extend_from_slice(tag.map_err(|_| Broken)?.as_ref());
-        Ok(())
+        sealed.map_err(|_| Broken)?;
+        Ok(FRAME_BYTES + text.len())
     }
 
-    /// Opens the record at the front of `bytes`, in place: where its text is, and how long the record is. None if it has not all
-    /// come yet.
-    pub(super) fn open(&mut self, bytes: &mut [u8]) -> Result<Option<(Range<usize>, usize)>, Broken> {
-        let Some(head) = bytes.first_chunk::<HEAD_BYTES>().copied() else { return Ok(None) };
-        let length = u32::from_le_bytes(head) as usize;
-        if !(TAG_BYTES..=TEXT_MAX + TAG_BYTES).contains(&length) {
-            return Err(Broken);
-        }
-        let Some(record) = bytes.get_mut(..HEAD_BYTES + length) else { return Ok(None) };
+    /// Opens a whole record into `text`, which has the length of its text ([`text_length`]). If it does not open, `text` has any bytes.
+    pub(super) fn open(&mut self, record: &[u8], text: &mut [u8]) -> Result<(), Broken> {
+        let (told, tag) = record.split_at_checked(HEAD_BYTES + text.len()).ok_or(Broken)?;
+        let (head, cipher) = told.split_at(HEAD_BYTES);
         let nonce = self.nonce()?;
-        let end = HEAD_BYTES + length - TAG_BYTES;
-        let opened = match self.suite {
+        match self.suite {
             Suite::Open => {
-                let (told, tag) = record.split_at_mut(end);
-                self.key.open_in_place(nonce, Aad::from(told), tag).map(drop)
+                let mut tag: [u8; TAG_BYTES] = tag.try_into().map_err(|_| Broken)?;
+                text.copy_from_slice(cipher);
+                self.key.open_in_place(nonce, Aad::from(told), &mut tag).map(drop)
             }
-            _ => self.key.open_in_place(nonce, Aad::from(head), &mut record[HEAD_BYTES..]).map(drop),
-        };
-        opened.map_err(|_| Broken)?;
-        Ok(Some((HEAD_BYTES..end, HEAD_BYTES + length)))
+            _ => self.key.open_separate_gather(nonce, Aad::from(head), cipher, tag, text),
+        }
+        .map_err(|_| Broken)
     }
 }
 
@@ -147,16 +152,15 @@ mod tests {
     use proptest::prelude::*;
 
     fn record(half: &mut Half, text: &[u8]) -> Vec<u8> {
-        let mut record = [&[0; HEAD_BYTES], text].concat();
-        half.seal(&mut record).unwrap();
+        let mut record = vec![0; FRAME_BYTES + text.len()];
+        assert_eq!(half.seal(text, &mut record), Ok(record.len()));
         record
     }
 
     fn text(half: &mut Half, record: &[u8]) -> Result<Vec<u8>, Broken> {
-        let mut record = record.to_vec();
-        let (text, length) = half.open(&mut record)?.expect("it is whole");
-        assert_eq!(length, record.len());
-        Ok(record[text].to_vec())
+        let mut text = vec![0; text_length(record)?.expect("it is whole")];
+        half.open(record, &mut text)?;
+        Ok(text)
     }
 
     fn pair(suite: Suite) -> (Half, Half) {
@@ -182,12 +186,11 @@ mod tests {
         let (mut ours, mut theirs) = pair(Suite::Aes);
         let whole = record(&mut ours, b"text");
         for length in 0..whole.len() {
-            assert_eq!(theirs.open(&mut whole.clone()[..length]), Ok(None));
+            assert_eq!(text_length(&whole[..length]), Ok(None));
         }
         assert_eq!(text(&mut theirs, &whole).unwrap(), b"text");
         for length in [0, TAG_BYTES - 1, TEXT_MAX + TAG_BYTES + 1, u32::MAX as usize] {
-            let mut head = (length as u32).to_le_bytes();
-            assert_eq!(theirs.open(&mut head), Err(Broken), "{length}");
+            assert_eq!(text_length(&(length as u32).to_le_bytes()), Err(Broken), "{length}");
         }
         assert_eq!(record(&mut ours, &[0; TEXT_MAX]).len(), TEXT_MAX + FRAME_BYTES);
     }
@@ -197,7 +200,7 @@ mod tests {
         let mut half = Half::new(Suite::ChaCha, &[7; 32]);
         half.next = u64::MAX - 1;
         record(&mut half, b"the last one");
-        assert_eq!(half.seal(&mut vec![0; HEAD_BYTES]), Err(Broken));
+        assert_eq!(half.seal(b"", &mut [0; FRAME_BYTES]), Err(Broken));
     }
 
     #[test]
@@ -220,8 +223,13 @@ mod tests {
                 let at = at % record.len();
                 record[at] ^= 1 << bit;
                 // A length that was changed may only make the other side wait for more.
-                let opened = theirs.open(&mut record);
-                prop_assert!(opened == Err(Broken) || at < HEAD_BYTES && opened == Ok(None));
+                let mut text = vec![];
+                let opened = text_length(&record).and_then(|length| {
+                    let Some(length) = length else { return Ok(false) };
+                    text.resize(length, 0);
+                    theirs.open(&record[..FRAME_BYTES + length], &mut text).map(|()| true)
+                });
+                prop_assert!(opened == Err(Broken) || at < HEAD_BYTES && opened == Ok(false));
             }
         }
     }
