@@ -6,7 +6,7 @@ use crate::case::Case;
 use crate::programs::Programs;
 use crate::random::Random;
 use crate::reference::{self, References};
-use crate::run::{self, Order};
+use crate::run::{self, Order, Struck};
 use crate::verdict;
 use crate::workers::{Judged, Work};
 
@@ -55,12 +55,9 @@ impl Work for Kills<'_> {
         ];
         labels.extend(case.kinds().into_iter().map(|kind| ("strike", kind.to_owned())));
         let mut account = case.to_string();
-        for (position, at, met) in &outcome.struck {
-            account += &format!(
-                "  struck {met} after {:.1} ms: {}\n",
-                at.as_secs_f64() * 1e3,
-                case.strikes[*position]
-            );
+        for Struck { position, at, met, whom } in &outcome.struck {
+            let (ms, strike) = (at.as_secs_f64() * 1e3, case.strikes[*position]);
+            account += &format!("  struck {met} after {ms:.1} ms {whom:?}: {strike}\n");
         }
         account += &outcome.to_string();
         Ok(Judged { labels, status: outcome.status, findings, account })

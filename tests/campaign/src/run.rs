@@ -58,6 +58,18 @@ impl Order<'_> {
     }
 }
 
+/// A strike that met somebody.
+#[derive(Clone, Debug)]
+pub(crate) struct Struck {
+    /// Which.
+    pub(crate) position: usize,
+    pub(crate) at: Duration,
+    /// How many.
+    pub(crate) met: usize,
+    /// Who, if they are processes that the launcher has started.
+    pub(crate) whom: Vec<Kind>,
+}
+
 /// What came of it.
 #[derive(Debug)]
 pub(crate) struct Outcome {
@@ -68,8 +80,8 @@ pub(crate) struct Outcome {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) elapsed: Duration,
-    /// The strikes that met somebody, by position, when, and how many.
-    pub(crate) struck: Vec<(usize, Duration, usize)>,
+    /// The strikes that met somebody.
+    pub(crate) struck: Vec<Struck>,
     /// Where it hung.
     pub(crate) hang: Option<String>,
     /// Processes and sockets that were left.
@@ -164,7 +176,7 @@ struct Run<'a> {
     pending: Vec<Pending>,
     /// Who goes on, and when.
     resumes: Vec<(Duration, Who, Vec<Pid>)>,
-    struck: Vec<(usize, Duration, usize)>,
+    struck: Vec<Struck>,
     /// The last process that had been started when the last strike came.
     last: usize,
     doors: Vec<Door>,
@@ -293,9 +305,9 @@ impl Run<'_> {
             pending.into_iter().partition(|pending| pending.due.is_some_and(|due| due <= now));
         self.pending = later;
         for Pending { position, strike, .. } in due {
-            let met = self.carry_out(&strike);
+            let (met, whom) = self.carry_out(&strike);
             if met > 0 {
-                self.struck.push((position, self.clock.now(), met));
+                self.struck.push(Struck { position, at: self.clock.now(), met, whom });
             }
         }
     }
@@ -318,10 +330,10 @@ impl Run<'_> {
         }
     }
 
-    /// How many it has met.
-    fn carry_out(&mut self, strike: &Strike) -> usize {
+    /// How many it has met, and whom.
+    fn carry_out(&mut self, strike: &Strike) -> (usize, Vec<Kind>) {
         if self.status.is_some() {
-            return 0;
+            return (0, vec![]);
         }
         self.family.look();
         let met = self.meet(strike);
@@ -329,12 +341,12 @@ impl Run<'_> {
         met
     }
 
-    fn meet(&mut self, strike: &Strike) -> usize {
+    fn meet(&mut self, strike: &Strike) -> (usize, Vec<Kind>) {
         match strike.deed {
             Deed::Strangers { manner, count } => {
                 self.learn_doors();
                 self.crowds.push(Crowd::gather(self.doors.clone(), manner, count, self.order.random.clone()));
-                self.doors.len()
+                (self.doors.len(), vec![])
             }
             Deed::Signal { who, signal, resume } => {
                 if self.doors.is_empty() {
@@ -349,10 +361,13 @@ impl Run<'_> {
                 }
                 let living = self.family.living();
                 let victims = living.iter().filter(|process| victims.contains(&process.pid));
-                met.extend(victims.filter(|process| process.signal(signal)).map(|process| process.pid));
+                let victims = victims.filter(|process| process.signal(signal));
+                let (pids, whom): (Vec<Pid>, Vec<Kind>) =
+                    victims.map(|process| (process.pid, process.kind)).unzip();
+                met.extend(pids);
                 let count = met.len();
                 self.resumes.extend(resume_at.map(|at| (at, who, met)));
-                count
+                (count, whom)
             }
         }
     }

@@ -79,6 +79,11 @@ impl Strike {
         Self { when, deed: Deed::Signal { who, signal: Signal::STOP, resume } }
     }
 
+    /// Whether it stops processes.
+    pub(crate) fn stops(&self) -> bool {
+        matches!(self.deed, Deed::Signal { signal: Signal::STOP, .. })
+    }
+
     /// Under what name it is counted.
     pub(crate) fn kind(&self) -> &'static str {
         let newborn = matches!(self.when, When::Newborn(_));
