@@ -6,6 +6,7 @@ use rustix::process::Signal;
 
 use crate::app::App;
 use crate::doors::Manner;
+use crate::processes::Kind;
 use crate::random::Random;
 use crate::strike::{Deed, Event, Strike, When, Who};
 
@@ -73,6 +74,12 @@ pub(crate) struct Case {
 }
 
 impl Case {
+    /// Whether this is a process that no other had to be lost for.
+    pub(crate) fn is_first(&self, kind: Kind) -> bool {
+        let parity = if self.options.contains("--parity-ranks") { self.scheme.tolerance } else { 0 };
+        matches!(kind, Kind::Rank(number) if number <= self.ranks + parity)
+    }
+
     pub(crate) fn new(seed: u64, number: u64) -> Self {
         let mut random = Random::of_run(seed, number);
         let app = App::choose(&mut random);

@@ -32,7 +32,7 @@ fn expected(case: &Case, outcome: &Outcome) -> Expected {
     let mut expected =
         Expected { statuses: BTreeSet::new(), losses: false, killed: false, all: false, strangers: 0 };
     let is_tcp = hosts.is_some() || case.options.contains("--transport tcp");
-    for Struck { position, met, .. } in &outcome.struck {
+    for Struck { position, met, whom, .. } in &outcome.struck {
         match case.strikes[*position].deed {
             Deed::Strangers { .. } => expected.strangers = u64::MAX,
             Deed::Signal { who: Who::Launcher, signal, resume } => match signal {
@@ -62,8 +62,8 @@ fn expected(case: &Case, outcome: &Outcome) -> Expected {
                 match who {
                     Who::Ranks(_) => lost += met,
                     Who::AllRanks => expected.all = true,
-                    // It has the rank of one that is lost already.
-                    Who::Newest => {}
+                    // It has the rank of one that is lost already, unless the other was killed before this one's rank was born.
+                    Who::Newest => lost += whom.iter().filter(|kind| case.is_first(**kind)).count(),
                     Who::Agent => {
                         hit_hosts += met;
                         lost += hosts.map_or(0, |(_, slots)| slots * met);
