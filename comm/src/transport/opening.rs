@@ -123,7 +123,7 @@ impl Server {
     pub(super) fn proof(self, proof: &[u8]) -> Result<(Opening, Option<Box<Sealed>>), HandshakeError> {
         match self {
             Self::Near(server) => {
-                let proof = (&*proof).try_into().map_err(|_| HandshakeError::Stranger)?;
+                let proof = proof.try_into().map_err(|_| HandshakeError::Stranger)?;
                 Ok((server.proof(proof)?, None))
             }
             Self::Far(server) => {
