@@ -143,6 +143,12 @@ impl Lifeline {
         let _ = futex::wake(self.0.word(), futex::Flags::empty(), 1);
     }
 
+    /// What the process was told.
+    #[cfg(test)]
+    pub(crate) fn raised(&self) -> u64 {
+        self.0.failed().load(Ordering::Acquire)
+    }
+
     /// Tells the process that generations below `failed` have failed.
     pub(crate) fn raise(&self, failed: u64) {
         self.0.failed().fetch_max(failed, Ordering::Release);

@@ -4,6 +4,7 @@
 //! launcher's `poll`; more processes get more threads. Before that it raises the alarm of the other members itself: they hear of
 //! it while the launcher still waits for a core.
 
+use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,6 +37,7 @@ impl Members {
 /// What a thread of the watch shares with the launcher. Neither holds two of the locks at once.
 #[derive(Debug, Default)]
 struct Shift {
+    /// Of all that have not been forgotten, the dead too: a generation that begins with one of them has failed.
     lines: Mutex<Vec<(PeerId, Arc<Lifeline>)>>,
     members: Arc<Mutex<Members>>,
     /// Rung when `lines` has changed.
@@ -89,7 +91,7 @@ impl Vigil {
         let lines = watched.filter(|(peer, _)| peers(*peer)).collect();
         let mut members = lock(&self.members);
         *members = Members { failed, lines };
-        members.mourn(); // who died meanwhile was mourned with those of before
+        members.mourn();
     }
 
     fn begin_shift(&mut self) -> std::io::Result<Arc<Shift>> {
@@ -114,7 +116,7 @@ impl Vigil {
         }
     }
 
-    /// Who has died since the last call. They are not watched any more.
+    /// Who has died since the last call.
     pub(super) fn dead(&mut self) -> Vec<PeerId> {
         let mut rang = [0; 8];
         if rustix::io::read(&*self.bell, &mut rang).is_err() {
@@ -135,20 +137,19 @@ impl Drop for Vigil {
 
 impl Shift {
     fn keep(&self, bell: &OwnedFd) {
+        let mut told = HashSet::new();
         while !self.over.load(Ordering::Acquire) {
             let heard = self.changed.load(Ordering::Acquire);
-            let mut cut = vec![];
-            let lines: Vec<(PeerId, Arc<Lifeline>)> = {
-                let mut lines = lock(&self.lines);
-                cut.extend(lines.extract_if(.., |(_, line)| line.is_cut()).map(|(peer, _)| peer));
-                lines.clone()
-            };
-            if !cut.is_empty() {
+            let lines = lock(&self.lines).clone();
+            let (cut, whole): (Vec<_>, Vec<_>) = lines.into_iter().partition(|(_, line)| line.is_cut());
+            let news: Vec<PeerId> =
+                cut.into_iter().map(|(peer, _)| peer).filter(|peer| told.insert(*peer)).collect();
+            if !news.is_empty() {
                 lock(&self.members).mourn();
-                lock(&self.dead).extend(cut);
+                lock(&self.dead).extend(news);
                 let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
             }
-            if lifeline::wait(&self.changed, heard, lines.iter().map(|(_, line)| &**line)).is_err() {
+            if lifeline::wait(&self.changed, heard, whole.iter().map(|(_, line)| &**line)).is_err() {
                 return; // this kernel cannot; other signs remain
             }
         }
@@ -212,6 +213,26 @@ mod tests {
         drop(end);
         survivor.join().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(9));
+    }
+
+    #[test]
+    fn a_generation_that_begins_with_a_dead_member_has_failed() {
+        let mut vigil = Vigil::new().unwrap();
+        let [dead, alive, other] = std::array::from_fn(|_| Arc::new(Lifeline::new().unwrap().0));
+        for (peer, line) in (1..).zip([&dead, &alive, &other]) {
+            vigil.watch(PeerId(peer), line.clone());
+        }
+        dead.cut();
+        while vigil.dead().is_empty() {
+            assert!(poll(&mut [PollFd::new(&vigil.bell, PollFlags::IN)], None).is_ok());
+        }
+        vigil.begin(4, |peer| peer.0 == 3);
+        assert_eq!(other.raised(), 0, "the dead one is no member");
+        vigil.begin(5, |peer| peer.0 < 3);
+        assert_eq!((alive.raised(), other.raised()), (6, 0));
+        vigil.forget(PeerId(1));
+        vigil.begin(6, |peer| peer.0 < 3);
+        assert_eq!(alive.raised(), 6, "the dead one is forgotten");
     }
 
     #[test]
