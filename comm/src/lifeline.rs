@@ -32,10 +32,12 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use nix::sys::resource::Resource;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
-use rustix::process::{Resource, getrlimit};
 use rustix::thread::{ClockId, futex};
+
+use crate::limits;
 
 /// Environment of a process that the launcher starts: the number of the open file to be given to [`hold`].
 pub(crate) const ENV_LIFELINE: &str = "FTRUN_LIFELINE";
@@ -122,7 +124,7 @@ impl Lifeline {
     /// The operating system has no such memory.
     pub(crate) fn new() -> io::Result<(Self, OwnedFd)> {
         // The system kills who makes a file longer than it may be.
-        if getrlimit(Resource::Fsize).current.is_some_and(|most| most < PAGE_BYTES as u64) {
+        if limits::of(Resource::RLIMIT_FSIZE).is_some_and(|most| most < PAGE_BYTES as u64) {
             return Err(rustix::io::Errno::FBIG.into());
         }
         let file = rustix::fs::memfd_create(NAME, MemfdFlags::ALLOW_SEALING)?;

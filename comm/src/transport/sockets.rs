@@ -277,7 +277,7 @@ impl Transport for SocketTransport {
     }
 
     fn relax(&mut self) {
-        rustix::thread::sched_yield();
+        std::thread::yield_now();
     }
 
     fn close(&mut self, link: LinkId) {

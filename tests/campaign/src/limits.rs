@@ -39,7 +39,7 @@ const LIMITS: &[Limit] = &[
     Limit::Shell("100 MiB of addresses", "ulimit -v 102400", MEMORY),
     Limit::Shell("60 MiB of addresses", "ulimit -v 61440", MEMORY),
     Limit::Shell("30 MiB of addresses", "ulimit -v 30720", MEMORY),
-    Limit::Shell("15 MiB of addresses", "ulimit -v 15360", MEMORY),
+    Limit::Shell("20 MiB of addresses", "ulimit -v 20480", MEMORY),
     Limit::Shell("100 MiB of data", "ulimit -d 102400", MEMORY),
     Limit::Shell("30 MiB of data", "ulimit -d 30720", MEMORY),
     Limit::Shell("10 MiB of data", "ulimit -d 10240", MEMORY),
