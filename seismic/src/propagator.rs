@@ -2,7 +2,7 @@
 //!
 //! `u_tt = v^2 (u_xx + u_zz + s(t) delta(x - x_s))` by central differences, of second order in time and 2 to 16 in
 //! space, in f32. The model is surrounded by absorbing layers of 20 points, with the velocities at its edges, so that
-//! every point of it is physical. They send back at most -60 dB at orders from 4, -50 dB at order 2. There is no free
+//! every point of it is physical; up to 31 rows of them lie between the model and the layer below it. They send back at most -60 dB at orders from 4, -50 dB at order 2. There is no free
 //! surface.
 //!
 //! Results are the same bits on every processor: vectors of any width do the same additions and multiplications in
@@ -22,7 +22,7 @@ mod vectors;
 
 use pulp::Arch;
 
-use crate::boundary::{Damping, LAYER, PADDED_STRIP, STRIP};
+use crate::boundary::{Damping, GAP, LAYER, STRIP};
 use crate::check::{CheckError, check_stability, velocity_range};
 use crate::stencil::{first_derivative, radius, second_derivative};
 use crate::{Model, Node};
@@ -34,6 +34,8 @@ use kernel::{Step, Weights};
 #[derive(Clone, Debug)]
 pub struct Propagator {
     grid: Grid,
+    /// Points of the model in x and z.
+    model: [usize; 2],
     /// `v^2 dt^2 / h^2` at every point, laid out as the fields are; 0 outside the grid.
     factor: Aligned,
     weights: Weights,
@@ -101,8 +103,8 @@ impl Propagator {
         }
         let weights = Weights::new(&second_derivative(order)?, &first_derivative(order)?);
         let damping = Damping::new(model.spacing, v_min, v_max, dt);
-        let zeros = vec![0.0; grid.run];
-        Ok(Self { grid, factor, weights, damping, zeros })
+        let zeros = vec![0.0; grid.nz];
+        Ok(Self { grid, model: [model.nx, model.nz], factor, weights, damping, zeros })
     }
 
     /// The field before a shot: zero everywhere.
@@ -116,9 +118,9 @@ impl Propagator {
         field.parts().map(|part| part.len()) == self.lengths()
     }
 
-    /// Points of the grid, the absorbing layers included: what a step computes.
+    /// Points of the model and of the absorbing layers around it. A step computes up to 31 more in each column.
     pub fn points(&self) -> usize {
-        self.grid.nx * self.grid.nz
+        self.model.map(|points| points + 2 * LAYER).iter().product()
     }
 
     /// One time step: `u(t + dt) = 2 u(t) - u(t - dt) + v^2 dt^2 (laplacian u(t) + amplitude delta(x - source))`.
@@ -156,15 +158,15 @@ impl Propagator {
 
     /// Where a node of the model is in the fields.
     fn index(&self, node: Node) -> usize {
-        let (nx, nz) = (self.grid.nx - 2 * LAYER, self.grid.nz - 2 * LAYER);
+        let [nx, nz] = self.model;
         assert!(node.ix < nx && node.iz < nz, "{node:?} is outside the model of {nx} x {nz} points");
         self.grid.column(node.ix + LAYER) + node.iz + LAYER
     }
 
     /// Lengths of [`Wavefield::parts`].
     fn lengths(&self) -> [usize; 6] {
-        let Grid { nx, run, len, .. } = self.grid;
-        [len, len, 2 * LAYER * run, 2 * LAYER * run, nx * 2 * PADDED_STRIP, nx * 2 * STRIP]
+        let Grid { nx, nz, len, .. } = self.grid;
+        [len, len, 2 * LAYER * nz, 2 * LAYER * nz, GAP + nx * 2 * (STRIP + GAP), nx * 2 * STRIP]
     }
 }
 

@@ -7,16 +7,16 @@ const PAGE: usize = 1024;
 
 /// Columns of depth, one after the other, each followed by zeros; columns of zeros at both ends. So every stencil has
 /// something to read, and what it reads outside is 0.
+///
+/// A column is lengthened to a multiple of [`LANES`], so that both of its ends fall between vectors.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
     /// Columns, absorbing layers included.
     pub(super) nx: usize,
-    /// Points of a column, absorbing layers included.
+    /// Points of a column, absorbing layers and what lengthens it included: a multiple of [`LANES`].
     pub(super) nz: usize,
     /// Reach of the stencil.
     pub(super) radius: usize,
-    /// Points of a column that are computed: `nz`, rounded up. Those beyond `nz` stay 0.
-    pub(super) run: usize,
     /// Distance of columns.
     pub(super) stride: usize,
     /// Floats of a field.
@@ -24,13 +24,14 @@ pub(super) struct Grid {
 }
 
 impl Grid {
+    /// For columns of at least `nz` points.
     pub(super) fn new(nx: usize, nz: usize, radius: usize) -> Self {
-        let run = nz.next_multiple_of(LANES);
-        let mut stride = (run + radius).next_multiple_of(LANES);
+        let nz = nz.next_multiple_of(LANES);
+        let mut stride = (nz + radius).next_multiple_of(LANES);
         if stride.is_multiple_of(PAGE) {
             stride += LANES;
         }
-        Self { nx, nz, radius, run, stride, len: (nx + 2 * radius) * stride }
+        Self { nx, nz, radius, stride, len: (nx + 2 * radius) * stride }
     }
 
     /// Index of the topmost point of a column.

@@ -9,9 +9,9 @@ use std::array::from_fn;
 use pulp::{Simd, WithSimd};
 
 use super::grid::Grid;
-use super::vectors::{beside, vectors, vectors_mut};
+use super::vectors::{beside, each, vectors, vectors_mut};
 use super::{Propagator, Wavefield};
-use crate::boundary::{Damping, REACH};
+use crate::boundary::{Damping, REACH, STRIP, Strip};
 
 /// Vectors of a column that are computed together. There are more neighbours than registers for their addresses; this
 /// loads those half as often.
@@ -58,18 +58,19 @@ impl<const R: usize> WithSimd for Step<'_, R> {
             grid,
             factor,
             centre: weights.centre,
-            second: from_fn(|k| simd.splat_f32s(weights.second[k])),
-            first: from_fn(|k| simd.splat_f32s(weights.first[k])),
+            second: each(|k| simd.splat_f32s(weights.second[k])),
+            first: each(|k| simd.splat_f32s(weights.first[k])),
             damping,
             zeros,
             field: self.field,
+            curvature_z: [Strip::ZERO; 2],
         };
         pass.layer_slopes_x();
         for ix in 0..grid.nx {
-            pass.layer_slopes_z(ix);
+            pass.derivatives_z(ix);
             pass.interior(ix);
+            pass.strips(ix);
             pass.absorb_x(ix);
-            pass.absorb_z(ix);
         }
     }
 }
@@ -85,25 +86,28 @@ pub(super) struct Pass<'a, S: Simd, const R: usize> {
     pub(super) damping: &'a Damping,
     pub(super) zeros: &'a [f32],
     pub(super) field: &'a mut Wavefield,
+    /// The second derivative along the column in its two strips, times `h^2`.
+    pub(super) curvature_z: [Strip; 2],
 }
 
 impl<S: Simd, const R: usize> Pass<'_, S, R> {
-    /// The plain scheme in a column.
+    /// The plain scheme in a column, between its strips.
     #[inline(always)]
     fn interior(&mut self, ix: usize) {
         let (simd, second) = (self.simd, self.second);
-        let (start, run, stride) = (self.grid.column(ix), self.grid.run, self.grid.stride);
-        let n = run / S::F32_LANES;
+        let (start, stride) = (self.grid.column(ix) + STRIP, self.grid.stride);
+        let n = (self.grid.nz - 2 * STRIP) / S::F32_LANES;
         let Wavefield { current, previous, .. } = &mut *self.field;
         let u = blocks(vectors::<S>(current, start, n));
-        let [up, down] = beside::<S, R>(current, start, 1, n).map(|side| side.map(blocks));
-        let [west, east] = beside::<S, R>(current, start, stride, n).map(|side| side.map(blocks));
+        let [up, down] = beside::<S, R>(current, start, 1, n);
+        let [up, down]: [[_; R]; 2] = [each(|k| blocks(up[k])), each(|k| blocks(down[k]))];
+        let [west, east] = beside::<S, R>(current, start, stride, n);
+        let [west, east]: [[_; R]; 2] = [each(|k| blocks(west[k])), each(|k| blocks(east[k]))];
         let factor = blocks(vectors::<S>(self.factor, start, n));
         let next = vectors_mut::<S>(previous, start, n).as_chunks_mut::<BLOCK>().0;
         let centre = simd.splat_f32s(2.0 * self.centre);
-        let quantum = simd.splat_f32s(QUANTUM);
         for i in 0..n / BLOCK {
-            let mut laplacian: [S::f32s; BLOCK] = from_fn(|j| simd.mul_f32s(centre, u[i][j]));
+            let mut laplacian: [S::f32s; BLOCK] = each(|j| simd.mul_f32s(centre, u[i][j]));
             for k in 0..R {
                 for j in 0..BLOCK {
                     let x = simd.add_f32s(west[k][i][j], east[k][i][j]);
@@ -112,12 +116,25 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
                 }
             }
             for j in 0..BLOCK {
-                let drift = simd.sub_f32s(simd.add_f32s(u[i][j], u[i][j]), next[i][j]);
-                let value = simd.add_f32s(drift, simd.mul_f32s(factor[i][j], laplacian[j]));
-                next[i][j] = simd.sub_f32s(simd.add_f32s(value, quantum), quantum);
+                next[i][j] = advance(simd, u[i][j], next[i][j], factor[i][j], laplacian[j]);
             }
         }
     }
+}
+
+/// `2 u - before + factor laplacian`: a point's next value.
+#[inline(always)]
+pub(super) fn advance<S: Simd>(
+    simd: S,
+    u: S::f32s,
+    before: S::f32s,
+    factor: S::f32s,
+    laplacian: S::f32s,
+) -> S::f32s {
+    let quantum = simd.splat_f32s(QUANTUM);
+    let drift = simd.sub_f32s(simd.add_f32s(u, u), before);
+    let value = simd.add_f32s(drift, simd.mul_f32s(factor, laplacian));
+    simd.sub_f32s(simd.add_f32s(value, quantum), quantum)
 }
 
 /// Vectors in blocks; [`Grid`] sees to it that none are left over.

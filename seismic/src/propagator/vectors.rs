@@ -1,10 +1,8 @@
 //! Slices of fields as vectors, and sums over the neighbours of a point.
 
-use std::array::from_fn;
-
 use pulp::Simd;
 
-use crate::boundary::{PADDED_STRIP, REACH, STRIP};
+use crate::boundary::{REACH, STRIP};
 
 /// `sum_k weights[k] (after - before)`, the pair at distance `k + 1`.
 #[inline(always)]
@@ -53,6 +51,16 @@ pub(super) fn vectors_mut<S: Simd>(values: &mut [f32], start: usize, n: usize) -
     &mut S::as_mut_simd_f32s(&mut values[start..][..n * S::F32_LANES]).0[..n]
 }
 
+/// As [`std::array::from_fn`], which would not be inlined into code for one instruction set.
+#[inline(always)]
+pub(super) fn each<T: Copy, const N: usize>(at: impl Fn(usize) -> T) -> [T; N] {
+    let mut all = [at(0); N];
+    for (k, one) in all.iter_mut().enumerate().skip(1) {
+        *one = at(k);
+    }
+    all
+}
+
 /// The vectors of a strip.
 #[inline(always)]
 pub(super) fn strip<S: Simd>(values: &[f32]) -> &[S::f32s] {
@@ -68,8 +76,8 @@ pub(super) fn strip_mut<S: Simd>(values: &mut [f32]) -> &mut [S::f32s] {
 /// The vectors at distances of 1 to `R` before and after a strip that has [`REACH`] values on both sides.
 #[inline(always)]
 pub(super) fn beside_strip<S: Simd, const R: usize>(padded: &[f32]) -> [[&[S::f32s]; R]; 2] {
-    let padded = &padded[..PADDED_STRIP];
-    [from_fn(|k| strip::<S>(&padded[REACH - k - 1..])), from_fn(|k| strip::<S>(&padded[REACH + k + 1..]))]
+    let padded = &padded[..STRIP + 2 * REACH];
+    [each(|k| strip::<S>(&padded[REACH - k - 1..])), each(|k| strip::<S>(&padded[REACH + k + 1..]))]
 }
 
 /// `n` vectors at distances of 1 to `R` times `distance` before and after `start`.
@@ -81,7 +89,7 @@ pub(super) fn beside<S: Simd, const R: usize>(
     n: usize,
 ) -> [[&[S::f32s]; R]; 2] {
     [
-        from_fn(|k| vectors::<S>(values, start - (k + 1) * distance, n)),
-        from_fn(|k| vectors::<S>(values, start + (k + 1) * distance, n)),
+        each(|k| vectors::<S>(values, start - (k + 1) * distance, n)),
+        each(|k| vectors::<S>(values, start + (k + 1) * distance, n)),
     ]
 }
