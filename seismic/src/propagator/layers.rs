@@ -5,7 +5,9 @@ use pulp::Simd;
 use super::Wavefield;
 use super::grid::Grid;
 use super::kernel::{Pass, advance};
-use super::vectors::{beside, beside_strip, curvature, difference, each, strip, strip_mut, vectors, vectors_mut};
+use super::vectors::{
+    beside, beside_strip, curvature, difference, each, strip, strip_mut, vectors, vectors_mut,
+};
 use crate::boundary::{GAP, LAYER, REACH, STRIP};
 
 impl<S: Simd, const R: usize> Pass<'_, S, R> {
