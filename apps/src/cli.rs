@@ -7,6 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::num::{IntErrorKind, ParseIntError};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -419,7 +420,7 @@ fn positive_time(text: &str) -> Result<Duration, String> {
 struct AnyProgram {
     #[command(flatten)]
     options: Options,
-    /// A bundled app, or a path; what follows a path belongs to that program
+    /// A bundled app, or another program: a file or a name in $PATH; what follows that belongs to it
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, value_hint = ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 }
@@ -603,7 +604,7 @@ const BENCH_HINT: &str = "See 'ftrun bench --help'.";
 
 const HINT: &str = "See 'ftrun --help'.";
 
-/// The path of a program that is not bundled. One without a `/` is a file here, never one from `$PATH`.
+/// The path of a program that is not bundled. One without a `/` is a file here, or else what a shell would find in `$PATH`.
 fn own_program(name: &OsStr) -> Result<PathBuf, Stop> {
     let path = Path::new(name);
     if name.as_encoded_bytes().contains(&b'/') {
@@ -612,13 +613,25 @@ fn own_program(name: &OsStr) -> Result<PathBuf, Stop> {
     if path.is_file() {
         return Ok(Path::new(".").join(path));
     }
+    if let Some(found) = in_path(name) {
+        return Ok(found);
+    }
     let apps: Vec<&str> = BUNDLED.iter().map(|app| app.name).collect();
     let complaint = format!(
-        "'{}' is neither a bundled app nor a file; bundled apps: {}",
+        "'{}' is neither a bundled app nor a file here or in $PATH; bundled apps: {}",
         path.display(),
         apps.join(", ")
     );
     Err(Stop::usage(&complaint, &tips::on_program(name)))
+}
+
+/// Where a shell would find it.
+fn in_path(name: &OsStr) -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    let is_program = |path: &Path| {
+        path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| is_program(path))
 }
 
 /// Shortens what clap says to its first line, and a hint.
@@ -772,8 +785,8 @@ mod tests {
             ("ftrun", "ftrun: the following required arguments were not provided: <PROGRAM>..."),
             (
                 "ftrun foo -n 3",
-                "ftrun: 'foo' is neither a bundled app nor a file; bundled apps: cg, pi, ep, seismic, heat, simulator, \
-                 collective, ring, load, collective-times",
+                "ftrun: 'foo' is neither a bundled app nor a file here or in $PATH; bundled apps: cg, pi, ep, seismic, heat, \
+                 simulator, collective, ring, load, collective-times",
             ),
             ("ftrun -n 0 cg --poisson 4", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
             ("ftrun cg --poisson 4 -n 0", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),

@@ -1,8 +1,6 @@
 //! What helps somebody whose command line is wrong.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -53,21 +51,9 @@ fn has(command: &Command, option: &str) -> bool {
 
 /// What to write in place of the name of a program that is not there.
 pub(super) fn on_program(name: &OsStr) -> String {
-    if let Some(path) = in_path(name) {
-        return format!("Tip: programs are named by their path: '{}'.", path.display());
-    }
     let names = BUNDLED.iter().map(|app| app.name).chain([BENCH, ADVISE, PICTURE]);
     let command = Command::new("ftrun").subcommands(names.map(Command::new));
     let argv: [OsString; 2] = ["ftrun".into(), name.to_owned()];
     let error = command.try_get_matches_from(argv).err();
     error.map_or(HINT.to_owned(), |error| on(&error))
-}
-
-/// Where a shell would find it.
-fn in_path(name: &OsStr) -> Option<PathBuf> {
-    let folders = std::env::var_os("PATH")?;
-    let is_program = |path: &Path| {
-        path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
-    };
-    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| is_program(path))
 }

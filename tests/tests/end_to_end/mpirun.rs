@@ -52,6 +52,21 @@ fn variables_are_given_to_ranks() {
 }
 
 #[test]
+fn programs_are_found_as_a_shell_finds_them() {
+    let outcome = Run::ftrun("-np 2 printenv RANK").finish().expect(0);
+    assert_eq!(sorted(&outcome), ["0", "1"], "{outcome}");
+
+    // A file here comes first, whatever is of that name elsewhere.
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/bin/echo", folder.path().join("printenv")).unwrap();
+    let start = "cd $0 && exec $1 -np 2 printenv RANK";
+    let run =
+        Run::program(Path::new("/bin/sh"), "-c").arg(start).arg(folder.path()).arg(built().join("ftrun"));
+    let outcome = run.finish().expect(0);
+    assert_eq!(sorted(&outcome), ["RANK"; 2], "{outcome}");
+}
+
+#[test]
 fn ranks_work_in_the_folder_that_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);

@@ -87,7 +87,6 @@ fn tips_that_help() {
         ),
         ("cgg --poisson 4", "'cgg' is neither a bundled app nor a file", "Tip: did you mean 'cg'?"),
         ("bnech", "'bnech' is neither a bundled app nor a file", "Tip: did you mean 'bench'?"),
-        ("cat", "'cat' is neither a bundled app nor a file", "Tip: programs are named by their path: '/"),
         ("man no-such-app", "'no-such-app' is neither a bundled app nor a tool", ""),
         ("completions", "the following required arguments were not provided: <SHELL>", ""),
     ] {
