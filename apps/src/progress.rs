@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ft_comm::launch::{Console, Stream};
 use ft_comm::list;
-use ft_comm::proto::arbiter::Event;
 use ft_comm::time::Time;
+use ft_proto::arbiter::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
 use crate::report::count;

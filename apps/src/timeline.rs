@@ -4,9 +4,9 @@ use std::path::Path;
 
 use ft_checkpoint::resilient::activity;
 use ft_comm::Rank;
-use ft_comm::proto::arbiter::Event;
 use ft_comm::time::Time;
 use ft_figures::{Kind, Mark, Row, Span, Timeline};
+use ft_proto::arbiter::Event;
 
 /// Collects what happens to each rank.
 #[derive(Debug)]

@@ -7,9 +7,9 @@
 
 use std::num::NonZero;
 
-use ft_comm::planted;
 use ft_comm::time::Clock;
 use ft_comm::{Communicator, World};
+use ft_proto::planted;
 
 use crate::disk::Disk;
 use crate::error::CheckpointError;

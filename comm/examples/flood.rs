@@ -2,8 +2,8 @@
 //!
 //! `ftrun -n 8 target/release/examples/flood`
 
-use ft_comm::proto::endpoint::CREDIT_BYTES;
 use ft_comm::{MainError, Source, World};
+use ft_proto::endpoint::CREDIT_BYTES;
 
 /// Bytes of each message: below those that are announced before they are sent.
 const LENGTH: usize = 200_000;

@@ -11,7 +11,7 @@ use std::str::FromStr;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::rank::Rank;
+use ft_proto::rank::Rank;
 
 /// Environment: the cores of a rank, as numbers with commas; not set if it is not bound.
 pub const ENV_CORES: &str = "FTRUN_CORES";

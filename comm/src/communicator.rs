@@ -3,16 +3,16 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::collective::Step;
 use crate::core::{Core, Door, Guard, Lasting};
 use crate::driver::{Extent, Memory, Place, Urgency};
-use crate::error::CommError;
-use crate::group::Group;
-use crate::plain::Plain;
-use crate::proto::endpoint::{Mode, OpId, Outcome};
-use crate::proto::matching::{Envelope, Pattern};
-use crate::rank::{Generation, Rank, Source, Status, Tag, TagSel};
 use crate::request::Request;
+use ft_proto::collective::Step;
+use ft_proto::endpoint::{Mode, OpId, Outcome};
+use ft_proto::error::CommError;
+use ft_proto::group::Group;
+use ft_proto::matching::{Envelope, Pattern};
+use ft_proto::plain::Plain;
+use ft_proto::rank::{Generation, Rank, Source, Status, Tag, TagSel};
 
 mod checking;
 mod collectives;

@@ -2,14 +2,14 @@
 
 use std::rc::{Rc, Weak};
 
-use crate::collective::Selection;
 use crate::driver::Driver;
-use crate::error::CommError;
-use crate::fault::Faults;
-use crate::proto::endpoint::{CONTEXT_DYNAMIC, OpId};
-use crate::proto::member::News;
-use crate::rank::{Generation, Membership, Rank};
-use crate::wire::control::ToArbiter;
+use ft_proto::collective::Selection;
+use ft_proto::endpoint::{CONTEXT_DYNAMIC, OpId};
+use ft_proto::error::CommError;
+use ft_proto::fault::Faults;
+use ft_proto::member::News;
+use ft_proto::rank::{Generation, Membership, Rank};
+use ft_proto::wire::control::ToArbiter;
 
 mod door;
 

@@ -8,16 +8,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use crate::error::CommError;
-use crate::proto::endpoint::{CONTEXT_DYNAMIC, Endpoint, OpId};
-use crate::proto::member::News;
-use crate::rank::{Generation, Membership, MessageMode, PeerId, Rank, Seat, Tag};
 use crate::service::alarm::Alarm;
 use crate::service::{Question, Service};
 use crate::time::Clock;
 use crate::transport::{LinkId, Patience, Transport};
-use crate::wire::control::{ToArbiter, Verdict};
-use crate::wire::wait::Awaited;
+use ft_proto::endpoint::{CONTEXT_DYNAMIC, Endpoint, OpId};
+use ft_proto::error::CommError;
+use ft_proto::member::News;
+use ft_proto::rank::{Generation, Membership, MessageMode, PeerId, Rank, Seat, Tag};
+use ft_proto::wire::control::{ToArbiter, Verdict};
+use ft_proto::wire::wait::Awaited;
 
 mod activity;
 mod agreement;

@@ -18,33 +18,20 @@
 //! ```
 
 pub mod binding;
-pub mod collective;
-pub mod fault;
 pub mod launch;
-#[doc(hidden)]
-pub mod planted;
-pub mod proto;
 pub mod service;
 pub mod sim;
 pub mod time;
 pub mod transport;
-pub mod wire;
 
 mod communicator;
 mod core;
 mod driver;
-mod error;
-mod group;
 mod inherited;
-mod layout;
 mod lifeline;
 mod limits;
 mod main_error;
-mod plain;
-mod rank;
-mod reduction;
 mod request;
-mod topology;
 mod world;
 
 pub use crate::core::{BUFFERED_BYTES_MAX, Guard};
@@ -52,19 +39,22 @@ pub use communicator::{
     Cartesian, CollectiveRequest, Communicator, Message, Part, Piece, Plan, PlanRequest, Schedule,
 };
 pub use driver::Spaces;
-pub use error::{CommError, list};
-pub use group::{Comparison, Group, GroupError};
-pub use layout::{Layout, LayoutError};
-pub use main_error::MainError;
-pub use plain::Plain;
-pub use proto::endpoint::EAGER_BYTES_MAX;
-pub use proto::watch::WATCHDOG;
-pub use rank::{
+pub use ft_proto::endpoint::EAGER_BYTES_MAX;
+pub use ft_proto::error::{CommError, list};
+pub use ft_proto::group::{Comparison, Group, GroupError};
+pub use ft_proto::layout::{Layout, LayoutError};
+pub use ft_proto::plain::Plain;
+pub use ft_proto::rank::{
     Agreement, Generation, Membership, MessageMode, OnFailure, PeerId, Rank, Seat, Source, Status, Tag,
     TagSel,
 };
-pub use reduction::{Custom, LocatedF32, LocatedF64, LocatedI32, LocatedI64, Op, Operation, Reduce};
+pub use ft_proto::reduction::{
+    Custom, LocatedF32, LocatedF64, LocatedI32, LocatedI64, Op, Operation, Reduce,
+};
+pub use ft_proto::topology::{Graph, Grid, Sub, TopologyError, dims_create};
+pub use ft_proto::watch::WATCHDOG;
+pub use ft_proto::{collective, fault};
+pub use main_error::MainError;
 pub use request::{Completion, Request, test_any, test_some, wait_all, wait_any, wait_some};
 pub use service::alarm::Alarm;
-pub use topology::{Graph, Grid, Sub, TopologyError, dims_create};
 pub use world::{CHECK, COLLECTIVES, ENV_KEY, ENV_LAUNCHER, ENV_PEER, HOSTS, Repair, TIMELINE, World};

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use crate::communicator::Members;
 use crate::core::{Core, Door};
 use crate::driver::{Buffer, Memory, Place};
-use crate::error::CommError;
-use crate::plain::Plain;
-use crate::proto::endpoint::{OpId, Outcome};
-use crate::rank::{Generation, Rank, Status};
+use ft_proto::endpoint::{OpId, Outcome};
+use ft_proto::error::CommError;
+use ft_proto::plain::Plain;
+use ft_proto::rank::{Generation, Rank, Status};
 
 /// A send or receive under way (`MPI_Request`). It owns its buffer and gives it back when it is waited for.
 ///

@@ -3,26 +3,26 @@
 use std::time::Duration;
 
 use crate::binding::{ENV_CORES, bind};
-use crate::collective::Selection;
 use crate::communicator::{Communicator, Scope};
 use crate::core::{Core, Door};
 use crate::driver::Driver;
-use crate::error::CommError;
-use crate::fault::Faults;
 use crate::inherited;
 use crate::lifeline::ENV_LIFELINE;
-use crate::proto::member::News;
-use crate::proto::watch::{self, WATCHDOG};
-use crate::rank::{Generation, Membership, MessageMode, OnFailure, PeerId, Rank};
 use crate::service::Service;
 use crate::service::alarm::Alarm;
 use crate::service::alone::Alone;
 use crate::service::thread::ServiceThread;
 use crate::transport::null::NullTransport;
 use crate::transport::{Address, Credentials, ENV_LINK_FAULTS, ENV_PLAIN, LinkOptions, Transport};
-use crate::wire::control::{ToArbiter, Welcome};
-use crate::wire::handshake::{JobKey, hex};
-use crate::wire::wait::CONTEXT_COMPUTE;
+use ft_proto::collective::Selection;
+use ft_proto::error::CommError;
+use ft_proto::fault::Faults;
+use ft_proto::member::News;
+use ft_proto::rank::{Generation, Membership, MessageMode, OnFailure, PeerId, Rank};
+use ft_proto::watch::{self, WATCHDOG};
+use ft_proto::wire::control::{ToArbiter, Welcome};
+use ft_proto::wire::handshake::{JobKey, hex};
+use ft_proto::wire::wait::CONTEXT_COMPUTE;
 
 /// Environment of a process that the launcher starts: where the launcher listens, as an
 /// [`Address`](crate::transport::Address) is written.

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use ft_comm::PeerId;
 use ft_comm::WATCHDOG;
-use ft_comm::proto::arbiter::{Arbiter, Config, OnFailure};
-use ft_comm::proto::member::Member;
 use ft_comm::time::Time;
-use ft_comm::wire::agent::{FromAgent, ToAgent};
-use ft_comm::wire::control::{CONTROL_BYTES_MAX, ToArbiter, ToRank, decode, encode};
+use ft_proto::arbiter::{Arbiter, Config, OnFailure};
+use ft_proto::member::Member;
+use ft_proto::wire::agent::{FromAgent, ToAgent};
+use ft_proto::wire::control::{CONTROL_BYTES_MAX, ToArbiter, ToRank, decode, encode};
 use libfuzzer_sys::fuzz_target;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -5,11 +5,11 @@
 use std::collections::HashMap;
 
 use arbitrary::{Arbitrary, Unstructured};
-use ft_comm::proto::endpoint::{
+use ft_proto::endpoint::{
     BounceId, CREDIT_BYTES, ENVELOPES_MAX, Endpoint, Landing, MESSAGE_COST, Mode, Offer, OpId, Outcome,
 };
-use ft_comm::proto::matching::Pattern;
-use ft_comm::wire::header::{HEADER_BYTES, Header, HeaderError, Kind};
+use ft_proto::matching::Pattern;
+use ft_proto::wire::header::{HEADER_BYTES, Header, HeaderError, Kind};
 use libfuzzer_sys::fuzz_target;
 
 /// Ranks of the job; the endpoint is that of the first, the others are hostile.

@@ -5,7 +5,7 @@
 
 use arbitrary::Arbitrary;
 use ft_comm::PeerId;
-use ft_comm::wire::handshake::{
+use ft_proto::wire::handshake::{
     Client, HELLO_BYTES, JobKey, Opening, PREFIX_BYTES, PROOF_BYTES, REPLY_BYTES, Server, Versions,
 };
 use libfuzzer_sys::fuzz_target;
@@ -63,10 +63,7 @@ fuzz_target!(|input: Input<'_>| {
     }
     let hello = changed(client.hello(), &input.hello);
     let Ok(server) = Server::new(&ours, PeerId(input.me), &hello, [5; 32]) else {
-        assert!(
-            hello != *client.hello() || input.me != to || !input.same_key,
-            "an honest client is refused"
-        );
+        assert!(hello != *client.hello() || input.me != to || !input.same_key, "an honest client is refused");
         return;
     };
     let reply = changed(&server.reply(), &input.reply);

@@ -1,8 +1,8 @@
 //! Going back to a checkpoint after a repair: what is lost or damaged is rebuilt, and everybody's state is that of then.
 
-#[cfg(feature = "planted-bugs")]
-use ft_comm::planted;
 use ft_comm::{CommError, Rank, Repair, World};
+#[cfg(feature = "planted-bugs")]
+use ft_proto::planted;
 
 use super::{Checkpointer, METAS, Restored};
 #[cfg(feature = "planted-bugs")]

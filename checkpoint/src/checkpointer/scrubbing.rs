@@ -7,7 +7,7 @@
 use crc_fast::{CrcAlgorithm, Digest};
 use ft_comm::Rank;
 #[cfg(feature = "planted-bugs")]
-use ft_comm::planted;
+use ft_proto::planted;
 
 use super::Checkpointer;
 use crate::error::CheckpointError;

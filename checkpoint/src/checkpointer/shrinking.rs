@@ -1,6 +1,7 @@
 //! Restoring a checkpoint on fewer ranks than it was taken on: survivors decode the states of the lost ranks.
 
-use ft_comm::{Rank, Repair, World, planted};
+use ft_comm::{Rank, Repair, World};
+use ft_proto::planted;
 
 use super::Checkpointer;
 use crate::candidates::Candidates;

@@ -9,9 +9,9 @@ use std::num::NonZero;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ft_comm::planted;
 use ft_comm::time::Time;
 use ft_comm::{CollectiveRequest, CommError, Op, PlanRequest, Rank, World};
+use ft_proto::planted;
 
 use super::{COMMITS_EARLY, Checkpointer};
 use crate::build;

@@ -3,8 +3,8 @@
 
 use super::collectives::Call;
 use super::*;
-use crate::collective::allgather_dissemination;
 use crate::driver::ActivityId;
+use ft_proto::collective::allgather_dissemination;
 
 /// The calls that can be told apart.
 const CALLS: [&str; 14] = [

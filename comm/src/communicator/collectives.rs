@@ -3,9 +3,9 @@
 //! of the job only.
 
 use super::*;
-use crate::collective::{Order, Selection};
 use crate::driver::{SCRATCH_ALIGN, StepList};
-use crate::reduction::Operation;
+use ft_proto::collective::{Order, Selection};
+use ft_proto::reduction::Operation;
 
 /// What one rank does in a collective call, before it is known whether the call waits.
 pub(super) struct Call {

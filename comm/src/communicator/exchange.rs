@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::messages::extent;
 use super::*;
 use crate::driver::{ActivityId, Message as StepMessage, StepList};
-use crate::layout::Layout;
+use ft_proto::layout::Layout;
 
 /// A message of an exchange: a part of a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Communicator {
         }
         for Part { peer, tag, range } in sends {
             self.world(*peer)?;
-            steps.push(Step::send(*peer, crate::collective::Part::input(range.clone())));
+            steps.push(Step::send(*peer, ft_proto::collective::Part::input(range.clone())));
             messages.push(StepMessage { tag: *tag, layout: None });
         }
         let end = |parts: &[Part]| parts.iter().map(|part| part.range.end).max().unwrap_or(0);
@@ -105,7 +105,7 @@ impl Communicator {
             };
             steps.push(match received {
                 true => Step::recv(*peer, range),
-                false => Step::send(*peer, crate::collective::Part::input(range)),
+                false => Step::send(*peer, ft_proto::collective::Part::input(range)),
             });
             messages.push(StepMessage { tag: *tag, layout });
         }

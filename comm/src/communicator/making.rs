@@ -2,7 +2,7 @@
 //! which keeps its messages apart from all others, is agreed among them.
 
 use super::*;
-use crate::reduction::Op;
+use ft_proto::reduction::Op;
 
 /// Colour of a rank that [`Communicator::split`] leaves out.
 const NO_COLOUR: u64 = u64::MAX;

@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use super::*;
-use crate::layout::Layout;
-use crate::proto::endpoint::BounceId;
+use ft_proto::endpoint::BounceId;
+use ft_proto::layout::Layout;
 
 impl Communicator {
     /// Sends `buf` to `dest` (`MPI_Send`): returns when the buffer may be changed.

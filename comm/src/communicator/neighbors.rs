@@ -2,8 +2,8 @@
 
 use super::exchange::{Part, Plan};
 use super::*;
-use crate::collective::neighbor_linear;
-use crate::topology::{Graph, Grid};
+use ft_proto::collective::neighbor_linear;
+use ft_proto::topology::{Graph, Grid};
 
 /// Tag of messages that go up in a dimension is twice the dimension, of those that go down one more.
 const UP: u32 = 0;

@@ -6,10 +6,10 @@ use std::marker::PhantomData;
 use super::checking::Check;
 use super::collectives::Call;
 use super::*;
-use crate::collective::Order;
 use crate::driver::{ActivityId, Combine};
-use crate::reduction::Operation;
 use crate::request::pending::{Pending, Process};
+use ft_proto::collective::Order;
+use ft_proto::reduction::Operation;
 
 impl Communicator {
     /// Starts a [`Communicator::barrier`] (`MPI_Ibarrier`).

@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 
 use super::exchange::PlanRequest;
 use super::*;
-use crate::collective::{Space, hazard};
 use crate::driver::{Apply, Spaces, StepList};
+use ft_proto::collective::{Space, hazard};
 
 /// What one rank does in an exchange of bytes that all ranks of a communicator take part in; ranks with nothing to do have an
 /// empty one.

@@ -3,9 +3,9 @@
 //! `_shrink`. They belong to message mode [`crate::MessageMode::Continue`].
 
 use super::*;
-use crate::rank::Agreement;
-use crate::reduction::Op;
-use crate::wire::control::{Circle, ToArbiter, Verdict, Word};
+use ft_proto::rank::Agreement;
+use ft_proto::reduction::Op;
+use ft_proto::wire::control::{Circle, ToArbiter, Verdict, Word};
 
 impl Communicator {
     /// Ends all calls on this communicator at all ranks with [`CommError::Revoked`], those under way and those to come, so

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::thread::panicking;
 
 use super::Core;
-use crate::error::CommError;
+use ft_proto::error::CommError;
 
 const NESTED: &str = "code that a call of this rank runs makes a call itself";
 

@@ -5,15 +5,15 @@
 
 use std::rc::Rc;
 
-use crate::collective::{Order, Part, Space, Step, hazard};
-use crate::error::CommError;
-use crate::proto::endpoint::{Mode, OpId, Outcome};
-use crate::proto::matching::Pattern;
-use crate::rank::{Rank, Tag};
+use ft_proto::collective::{Order, Part, Space, Step, hazard};
+use ft_proto::endpoint::{Mode, OpId, Outcome};
+use ft_proto::error::CommError;
+use ft_proto::matching::Pattern;
+use ft_proto::rank::{Rank, Tag};
 
 use super::memory::{ActivityId, Apply, Buffer, Combine, Extent, Memory, Place};
 use super::{Driver, Urgency};
-use crate::layout::Layout;
+use ft_proto::layout::Layout;
 
 /// What an exchange says of each of its steps beyond the step itself.
 #[derive(Clone, Debug)]

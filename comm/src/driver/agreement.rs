@@ -1,8 +1,8 @@
 //! Agreements that outlive failures, made by the launcher.
 
 use super::{Driver, Memory, NAP, State};
-use crate::error::CommError;
-use crate::wire::control::{Circle, ToArbiter, Verdict, Word};
+use ft_proto::error::CommError;
+use ft_proto::wire::control::{Circle, ToArbiter, Verdict, Word};
 
 impl Driver {
     /// An agreement of the communicator with this context is over here without the launcher's help.
@@ -36,7 +36,7 @@ impl Driver {
     }
 
     /// Ranks that the program has acknowledged as failed.
-    pub(crate) fn acknowledged(&self) -> Vec<crate::rank::Rank> {
+    pub(crate) fn acknowledged(&self) -> Vec<ft_proto::rank::Rank> {
         self.acknowledged.iter().copied().collect()
     }
 }

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use crate::rank::Rank;
 use crate::time::Time;
+use ft_proto::rank::Rank;
 
 /// Most ranks that are asked at a time; the others have their turn later.
 const ASKED_MAX: usize = 16;

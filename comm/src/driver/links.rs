@@ -2,11 +2,11 @@
 
 use std::io::{IoSlice, IoSliceMut};
 
-use crate::error::CommError;
-use crate::proto::endpoint::Landing;
-use crate::rank::Rank;
 use crate::transport::{LinkError, LinkId};
-use crate::wire::header::{HEADER_BYTES, Header};
+use ft_proto::endpoint::Landing;
+use ft_proto::error::CommError;
+use ft_proto::rank::Rank;
+use ft_proto::wire::header::{HEADER_BYTES, Header};
 
 use super::Driver;
 use super::memory::Memory;

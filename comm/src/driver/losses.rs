@@ -3,12 +3,12 @@
 use std::rc::Rc;
 
 use super::{Driver, Memory, State};
-use crate::error::CommError;
-use crate::proto::endpoint::{Landing, Outcome};
-use crate::proto::matching::Pattern;
-use crate::rank::{MessageMode, Rank};
 use crate::transport::LinkId;
-use crate::wire::control::ToArbiter;
+use ft_proto::endpoint::{Landing, Outcome};
+use ft_proto::error::CommError;
+use ft_proto::matching::Pattern;
+use ft_proto::rank::{MessageMode, Rank};
+use ft_proto::wire::control::ToArbiter;
 
 impl Driver {
     pub(crate) fn set_mode(&mut self, mode: MessageMode) {

@@ -6,10 +6,10 @@ use std::rc::Rc;
 
 use slotmap::{SecondaryMap, SlotMap, new_key_type};
 
-use crate::collective::{Order, Part, Space};
-use crate::layout::Layout;
-use crate::plain::Plain;
-use crate::proto::endpoint::{BounceId, Landing, OpId};
+use ft_proto::collective::{Order, Part, Space};
+use ft_proto::endpoint::{BounceId, Landing, OpId};
+use ft_proto::layout::Layout;
+use ft_proto::plain::Plain;
 
 /// Bytes that arrive for a reduction before they are combined with what is there, while they are in the cache.
 const FOLD_BYTES: usize = 128 << 10;

@@ -1,10 +1,10 @@
 //! Sends, receives and probes: what calls ask of the endpoint, and the memory that goes with it.
 
 use super::{ActivityId, Driver, GATHER_BYTES, Hint, Memory, Place, Urgency};
-use crate::error::CommError;
-use crate::proto::endpoint::{BounceId, Landing, Mode, OpId, Outcome};
-use crate::proto::matching::{Envelope, Pattern};
-use crate::rank::Rank;
+use ft_proto::endpoint::{BounceId, Landing, Mode, OpId, Outcome};
+use ft_proto::error::CommError;
+use ft_proto::matching::{Envelope, Pattern};
+use ft_proto::rank::Rank;
 
 impl Driver {
     /// Starts a send.

@@ -1,14 +1,14 @@
-//! Messages that are read from the memory of their sender; see [`crate::proto::endpoint`].
+//! Messages that are read from the memory of their sender; see [`ft_proto::endpoint`].
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use super::Driver;
 use super::memory::{Memory, Place};
-use crate::error::CommError;
-use crate::planted;
-use crate::proto::endpoint::{Fetch, Landing, Offer};
-use crate::rank::Rank;
 use crate::transport::LinkId;
+use ft_proto::endpoint::{Fetch, Landing, Offer};
+use ft_proto::error::CommError;
+use ft_proto::planted;
+use ft_proto::rank::Rank;
 
 /// Pieces of a message that are shorter are read together, and copied to their places.
 const PIECE_BYTES_MIN: usize = 64 << 10;

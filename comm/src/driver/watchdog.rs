@@ -1,12 +1,12 @@
 //! The rank's side of the watchdog: notices that a call waits long, and says so once. What the launcher makes of it
-//! is [`crate::proto::watch`].
+//! is [`ft_proto::watch`].
 
 use std::time::Duration;
 
-use crate::rank::Tag;
 use crate::time::Time;
-use crate::wire::control::ToArbiter;
-use crate::wire::wait::{Awaited, Wait};
+use ft_proto::rank::Tag;
+use ft_proto::wire::control::ToArbiter;
+use ft_proto::wire::wait::{Awaited, Wait};
 
 /// What a call waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,14 +21,14 @@ use super::control::Control;
 use super::crew::{Crew, Death, Task};
 use super::invitation::Invitation;
 use crate::limits;
-use crate::proto::arbiter::Exit;
-use crate::proto::detector::Detector;
-use crate::proto::member::LEASE_TIMEOUTS;
-use crate::rank::PeerId;
 use crate::time::{Clock, Time};
 use crate::transport::{Address, ENV_HOST, ENV_LISTEN, HOST_OF_LAUNCHER, Target, connect, timespec};
-use crate::wire::agent::{Ended, FromAgent, Site, ToAgent};
-use crate::wire::handshake::Opening;
+use ft_proto::arbiter::Exit;
+use ft_proto::detector::Detector;
+use ft_proto::member::LEASE_TIMEOUTS;
+use ft_proto::rank::PeerId;
+use ft_proto::wire::agent::{Ended, FromAgent, Site, ToAgent};
+use ft_proto::wire::handshake::Opening;
 
 /// Longest invitation in bytes.
 const INVITATION_MAX: u64 = 1024;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::transport::Channel;
-use crate::wire::control::{decode, encode};
+use ft_proto::wire::control::{decode, encode};
 
 #[derive(Debug)]
 pub(super) struct Control {

@@ -22,12 +22,12 @@ use super::vigil::Vigil;
 use crate::binding::{self, Binding, ENV_CORES};
 use crate::inherited;
 use crate::lifeline::{ENV_LIFELINE, Lifeline};
-use crate::proto::arbiter::Exit;
-use crate::rank::{Generation, PeerId};
 use crate::time::Clock;
 use crate::transport::timespec;
-use crate::wire::agent::{Share, Standing};
-use crate::wire::handshake::JobKey;
+use ft_proto::arbiter::Exit;
+use ft_proto::rank::{Generation, PeerId};
+use ft_proto::wire::agent::{Share, Standing};
+use ft_proto::wire::handshake::JobKey;
 
 /// Where nothing comes from.
 const NULL: &str = "/dev/null";

@@ -17,11 +17,11 @@ use super::control::Control;
 use super::crew::{Crew, Task};
 use super::remote::Remote;
 use crate::binding::Binding;
-use crate::proto::detector::Detector;
-use crate::rank::{Membership, PeerId, Rank};
 use crate::time::Time;
 use crate::transport::Channel;
-use crate::wire::agent::{INPUT_WINDOW, Share, Standing, ToAgent};
+use ft_proto::detector::Detector;
+use ft_proto::rank::{Membership, PeerId, Rank};
+use ft_proto::wire::agent::{INPUT_WINDOW, Share, Standing, ToAgent};
 
 mod inflow;
 mod news;

@@ -13,7 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::time::{Clock, Time};
 use crate::transport::timespec;
-use crate::wire::handshake::hex;
+use ft_proto::wire::handshake::hex;
 
 /// Environment of every process that is started for a job: the mark of the launcher or the agent that has started it.
 pub(super) const ENV_MARK: &str = "FTRUN_MARK";

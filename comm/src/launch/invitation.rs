@@ -3,9 +3,9 @@
 
 use std::net::SocketAddr;
 
-use crate::rank::PeerId;
 use crate::transport::{Credentials, is_label};
-use crate::wire::handshake::JobKey;
+use ft_proto::rank::PeerId;
+use ft_proto::wire::handshake::JobKey;
 
 /// Version of what launcher and agents say to each other.
 const VERSION: &str = concat!("ftrun-agent-", env!("CARGO_PKG_VERSION"));

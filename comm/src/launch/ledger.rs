@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::fault::{CutSpec, KillSpec};
-use crate::proto::arbiter::Event;
-use crate::rank::{Generation, Rank};
 use crate::time::Time;
+use ft_proto::arbiter::Event;
+use ft_proto::fault::{CutSpec, KillSpec};
+use ft_proto::rank::{Generation, Rank};
 
 /// Ranks that were lost together, and what it took to go on.
 #[derive(Clone, Debug, PartialEq)]

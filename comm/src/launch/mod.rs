@@ -2,7 +2,7 @@
 //! and leaves nothing behind.
 //!
 //! Everything happens in one thread around one `poll`, which waits for nothing else: what is printed is written by others
-//! (`console.rs`). Decisions are those of the arbiter ([`crate::proto::arbiter`]), which this module only carries out. Processes are started on this host or, by
+//! (`console.rs`). Decisions are those of the arbiter ([`ft_proto::arbiter`]), which this module only carries out. Processes are started on this host or, by
 //! agents, on others; which of both is known behind one door (`fleet.rs`).
 
 use std::collections::HashMap;
@@ -12,12 +12,12 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
 use crate::limits;
-use crate::proto::arbiter::{Arbiter, Effect, Event, Exit};
-use crate::rank::{PeerId, Rank};
 use crate::time::{Clock, Time};
 use crate::transport::{Accepted, Credentials, Doorman, is_shortage, timespec};
-use crate::wire::control::ToRank;
-use crate::wire::handshake::{JobKey, hex};
+use ft_proto::arbiter::{Arbiter, Effect, Event, Exit};
+use ft_proto::rank::{PeerId, Rank};
+use ft_proto::wire::control::ToRank;
+use ft_proto::wire::handshake::{JobKey, hex};
 
 mod agent;
 mod cluster;

@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::cluster::Cluster;
 use super::ledger::Failure;
 use crate::binding::Binding;
-use crate::fault::SlowSpec;
 use crate::limits;
-use crate::proto::arbiter::Config;
 use crate::transport::{Carrier, Waiting};
+use ft_proto::arbiter::Config;
+use ft_proto::fault::SlowSpec;
 
 /// What is to be launched.
 #[derive(Debug)]

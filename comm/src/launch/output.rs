@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::os::fd::BorrowedFd;
 
 use super::console::{Console, Stream};
-use crate::rank::{PeerId, Rank};
+use ft_proto::rank::{PeerId, Rank};
 
 #[derive(Debug)]
 pub(super) struct Output {

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{ChildStderr, ChildStdout};
 
-use crate::rank::PeerId;
+use ft_proto::rank::PeerId;
 
 /// A line that is longer than this is forwarded in pieces.
 const LINE_BYTES_MAX: usize = 64 << 10;

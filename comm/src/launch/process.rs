@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 
 use super::standing;
-use crate::proto::arbiter::Exit;
+use ft_proto::arbiter::Exit;
 
 /// Environment of every process that is started here: the number of the process that has started it.
 const ENV_PARENT: &str = "FTRUN_PARENT";

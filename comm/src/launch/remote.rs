@@ -6,10 +6,10 @@ use std::path::Path;
 
 use super::control::Control;
 use super::order::LaunchError;
-use crate::rank::PeerId;
 use crate::time::Time;
 use crate::transport::Channel;
-use crate::wire::agent::{FromAgent, ToAgent};
+use ft_proto::rank::PeerId;
+use ft_proto::wire::agent::{FromAgent, ToAgent};
 
 #[derive(Debug)]
 pub(super) struct Remote {

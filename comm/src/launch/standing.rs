@@ -1,7 +1,7 @@
 //! Where a process stands in its job, as scripts and programs that know nothing of this library read it: in the variables that
 //! Open MPI, MPICH and PyTorch have for it.
 
-use crate::wire::agent::Standing;
+use ft_proto::wire::agent::Standing;
 
 /// Rank, ranks that compute, rank among those of the host.
 const RANKS: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "RANK", "PMI_RANK"];

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::event::EventfdFlags;
 
 use crate::lifeline::{self, Lifeline, WAIT_MOST};
-use crate::rank::{Generation, PeerId};
+use ft_proto::rank::{Generation, PeerId};
 
 /// Processes that one thread watches.
 const SHARE: usize = WAIT_MOST - 1;

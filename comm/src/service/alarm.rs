@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::lifeline::Flag;
-use crate::proto::member::News;
-use crate::rank::{Generation, Rank};
+use ft_proto::member::News;
+use ft_proto::rank::{Generation, Rank};
 
 type Hook = Box<dyn FnMut(&[Rank]) + Send>;
 

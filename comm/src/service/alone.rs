@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 use super::Service;
 use super::alarm::Alarm;
 use super::verdicts::Verdicts;
-use crate::proto::member::News;
-use crate::rank::{Agreement, Generation, Membership, OnFailure, PeerId, Seat};
-use crate::wire::control::{ToArbiter, Verdict, Welcome, Word};
+use ft_proto::member::News;
+use ft_proto::rank::{Agreement, Generation, Membership, OnFailure, PeerId, Seat};
+use ft_proto::wire::control::{ToArbiter, Verdict, Welcome, Word};
 
 /// See the module.
 #[derive(Debug)]

@@ -1,11 +1,11 @@
 //! The caller's door to the second plane: what a rank says to the launcher and learns from it, while its
 //! program computes or is blocked.
 
-use crate::proto::member::News;
-use crate::rank::{Generation, PeerId, Rank};
 use crate::time::{Clock, Time};
-use crate::wire::control::ToArbiter;
 use alarm::Alarm;
+use ft_proto::member::News;
+use ft_proto::rank::{Generation, PeerId, Rank};
+use ft_proto::wire::control::ToArbiter;
 use verdicts::Verdicts;
 
 pub mod alarm;

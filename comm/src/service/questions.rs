@@ -9,11 +9,11 @@ use std::time::Duration;
 use rustix::event::PollFd;
 
 use super::Question;
-use crate::proto::detector::Detector;
-use crate::rank::{Membership, PeerId, Rank};
 use crate::time::Time;
 use crate::transport::{Accounts, Address, Credentials, Cuts, Probe};
-use crate::wire::control::ToArbiter;
+use ft_proto::detector::Detector;
+use ft_proto::rank::{Membership, PeerId, Rank};
+use ft_proto::wire::control::ToArbiter;
 
 /// Why a peer is suspected.
 const SILENT: &str = "no sign of life";

@@ -18,19 +18,19 @@ use super::alarm::Alarm;
 use super::questions::Questions;
 use super::verdicts::Verdicts;
 use super::{Question, Service};
-use crate::fault::{LinkSpecError, SlowSpec};
 use crate::lifeline;
 use crate::limits;
-use crate::proto::member::{Member, News};
-use crate::rank::PeerId;
 use crate::time::Clock;
 use crate::transport::sockets::SocketTransport;
 use crate::transport::{
     Accepted, Accounts, Address, Channel, Credentials, Cuts, Doorman, FaultyTransport, LinkOptions,
     Transport, connect, timespec,
 };
-use crate::wire::control::{ToArbiter, ToRank, decode, encode};
-use crate::wire::handshake::Opening;
+use ft_proto::fault::{LinkSpecError, SlowSpec};
+use ft_proto::member::{Member, News};
+use ft_proto::rank::PeerId;
+use ft_proto::wire::control::{ToArbiter, ToRank, decode, encode};
+use ft_proto::wire::handshake::Opening;
 
 /// Longest sleep of a thread that rests.
 const REST: Duration = Duration::from_secs(3600);

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::rank::Generation;
-use crate::wire::control::{Circle, ToArbiter, Verdict, Word};
+use ft_proto::rank::Generation;
+use ft_proto::wire::control::{Circle, ToArbiter, Verdict, Word};
 
 /// The last agreement of each communicator, and whether somebody has asked for one that was not over here. Clones share
 /// it: one is the caller's, one the service's. No lock is held for longer than it takes to look something up.
@@ -62,7 +62,7 @@ fn word(generation: Generation, of: Circle, number: u32, verdict: Verdict) -> To
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rank::Agreement;
+    use ft_proto::rank::Agreement;
 
     fn of(context: u32) -> Circle {
         Circle { context, first: 0 }

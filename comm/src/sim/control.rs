@@ -9,11 +9,11 @@ use super::kernel::{Happening, Kernel};
 use super::net::Way;
 use super::process::{Process, Up};
 use super::{Event, Seen};
-use crate::proto::arbiter::{Effect, Event as ArbiterEvent, Exit};
-use crate::proto::member::News;
-use crate::rank::{Membership, PeerId, Rank};
 use crate::service::Question;
-use crate::wire::control::{ToArbiter, ToRank};
+use ft_proto::arbiter::{Effect, Event as ArbiterEvent, Exit};
+use ft_proto::member::News;
+use ft_proto::rank::{Membership, PeerId, Rank};
+use ft_proto::wire::control::{ToArbiter, ToRank};
 
 /// How long the launcher waits for the operating system's word on a broken control link.
 const CAUSE: Duration = Duration::from_millis(20);

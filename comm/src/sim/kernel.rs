@@ -16,10 +16,10 @@ use super::net::{Conn, ConnId, Cut};
 use super::process::{Blocked, Life, Process};
 use super::schedule::{Blow, Fault, Trigger};
 use super::{Config, Ending, Event, Seen};
-use crate::proto::arbiter::{self, Arbiter, Exit};
-use crate::rank::PeerId;
 use crate::time::Time;
-use crate::wire::control::ToArbiter;
+use ft_proto::arbiter::{self, Arbiter, Exit};
+use ft_proto::rank::PeerId;
+use ft_proto::wire::control::ToArbiter;
 
 /// Time that a process is given to end itself after the job has ended.
 const GRACE: Duration = Duration::from_millis(300);
@@ -386,7 +386,7 @@ impl Kernel {
             return process.deferred.push(Happening::Start(peer));
         }
         process.life = Life::Running;
-        process.member = crate::proto::member::Member::new(now);
+        process.member = ft_proto::member::Member::new(now);
         process.up_due = now;
         process.down_due = now;
         if self.arbiter.connected(now, peer) {

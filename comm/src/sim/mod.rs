@@ -35,13 +35,13 @@ use service::SimService;
 use transport::{Killed, Place, SimTransport, address};
 
 use crate::communicator::Communicator;
-use crate::error::CommError;
-use crate::fault::KillSpec;
-use crate::planted;
-use crate::proto::arbiter::{Event as ArbiterEvent, OnFailure};
-use crate::rank::{Membership, PeerId, Rank};
 use crate::time::Time;
 use crate::world::World;
+use ft_proto::arbiter::{Event as ArbiterEvent, OnFailure};
+use ft_proto::error::CommError;
+use ft_proto::fault::KillSpec;
+use ft_proto::planted;
+use ft_proto::rank::{Membership, PeerId, Rank};
 
 /// What is to be simulated.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ pub struct Config {
     pub events_max: u64,
     /// Print all that happens.
     pub trace: bool,
-    /// A defect to run with ([`crate::planted`]), if this build has them.
+    /// A defect to run with ([`ft_proto::planted`]), if this build has them.
     #[doc(hidden)]
     pub bug: &'static str,
 }

@@ -12,9 +12,9 @@ use rand::RngExt;
 
 use super::kernel::{Happening, Kernel};
 use super::process::{Blocked, Knock, Opened};
-use crate::rank::PeerId;
 use crate::time::Time;
 use crate::transport::{LinkError, LinkId};
+use ft_proto::rank::PeerId;
 
 /// How the network behaves.
 #[derive(Clone, Debug)]

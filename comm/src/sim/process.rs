@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar};
 
 use super::net::ConnId;
-use crate::proto::arbiter::Exit;
-use crate::proto::member::{Member, News};
-use crate::rank::{Generation, Membership, PeerId, Rank};
 use crate::service::alarm::Alarm;
 use crate::service::verdicts::Verdicts;
 use crate::time::Time;
 use crate::transport::{LinkError, LinkId};
-use crate::wire::control::{ToArbiter, ToRank};
+use ft_proto::arbiter::Exit;
+use ft_proto::member::{Member, News};
+use ft_proto::rank::{Generation, Membership, PeerId, Rank};
+use ft_proto::wire::control::{ToArbiter, ToRank};
 
 use super::kernel::Happening;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rand::{Rng, RngExt};
 
-use crate::rank::Rank;
+use ft_proto::rank::Rank;
 
 /// When a failure strikes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! The rank's end of the simulated control plane.
 
 use super::transport::Place;
-use crate::proto::member::News;
 use crate::service::alarm::Alarm;
 use crate::service::verdicts::Verdicts;
 use crate::service::{Question, Service};
 use crate::time::{Clock, Time};
-use crate::wire::control::ToArbiter;
+use ft_proto::member::News;
+use ft_proto::wire::control::ToArbiter;
 
 /// See the module.
 pub(super) struct SimService(pub(super) Place);

@@ -3,8 +3,8 @@
 use super::*;
 use crate::EAGER_BYTES_MAX;
 use crate::communicator::Part;
-use crate::rank::{Source, TagSel};
-use crate::reduction::Op;
+use ft_proto::rank::{Source, TagSel};
+use ft_proto::reduction::Op;
 
 fn ended(code: i32) -> Ending {
     Ending::Ended { code, message: String::new() }

@@ -9,9 +9,9 @@ use rand::RngExt;
 
 use super::kernel::{Handle, Holder, Kernel};
 use super::process::{Blocked, Opened};
-use crate::planted;
-use crate::rank::{Generation, PeerId};
 use crate::transport::{LinkError, LinkId, Neighbor, Patience, Transport};
+use ft_proto::planted;
+use ft_proto::rank::{Generation, PeerId};
 
 /// What the thread of a killed process unwinds with.
 #[derive(Debug)]

@@ -21,9 +21,9 @@ use super::address::{Address, abstract_socket};
 use super::channel::Channel;
 use super::opening::{Credentials, Server};
 use super::options::{Carrier, LinkOptions};
-use crate::rank::PeerId;
 use crate::time::Time;
-use crate::wire::handshake::{Opening, hex};
+use ft_proto::rank::PeerId;
+use ft_proto::wire::handshake::{Opening, hex};
 
 /// Connections at one time that have not said the first message.
 pub(super) const NEWCOMERS_MAX: usize = 64;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::rank::{Generation, PeerId};
+use ft_proto::rank::{Generation, PeerId};
 
 /// Bytes between this process and a peer on another host, over all links of a generation.
 #[derive(Debug, Default)]

@@ -11,9 +11,9 @@ use super::address::Target;
 use super::channel::Channel;
 use super::opening::{Answered, Client, Credentials};
 use super::{LinkError, timespec};
-use crate::rank::PeerId;
 use crate::time::{Clock, Time};
-use crate::wire::handshake::Opening;
+use ft_proto::rank::PeerId;
+use ft_proto::wire::handshake::Opening;
 
 /// Longest time to open a link.
 pub(super) const OPEN_TIMEOUT: Duration = Duration::from_secs(3);

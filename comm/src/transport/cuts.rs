@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::rank::PeerId;
 use crate::time::Time;
+use ft_proto::rank::PeerId;
 
 /// See the module. Clones see the same cuts.
 #[derive(Clone, Debug, Default)]

@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use super::connect::{OPEN_TIMEOUT, down};
 use super::{Cuts, LinkError, LinkId, Patience, Transport};
-use crate::fault::SlowSpec;
-use crate::rank::{Generation, PeerId};
 use crate::time::Time;
+use ft_proto::fault::SlowSpec;
+use ft_proto::rank::{Generation, PeerId};
 
 /// Environment: the slow links, as [`SlowSpec`] writes them, with blanks between them. There, but perhaps empty, if
 /// links are to be cut or slow.

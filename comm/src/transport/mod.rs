@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::event::Timespec;
 
-use crate::rank::{Generation, PeerId};
+use ft_proto::rank::{Generation, PeerId};
 
 mod accept;
 mod accounts;

@@ -17,8 +17,8 @@ use snow::{Builder, HandshakeState};
 
 use super::channel::Sealed;
 use super::seal::{FRAME_BYTES, Half, Suite};
-use crate::rank::PeerId;
-use crate::wire::handshake::{HandshakeError, JobKey, MAGIC_SEALED, Opening, PREFIX_BYTES, Versions};
+use ft_proto::rank::PeerId;
+use ft_proto::wire::handshake::{HandshakeError, JobKey, MAGIC_SEALED, Opening, PREFIX_BYTES, Versions};
 
 const PATTERN: &str = "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s";
 /// What the key of the job is used for here.

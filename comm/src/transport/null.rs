@@ -4,7 +4,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::time::Duration;
 
 use super::{LinkError, LinkId, Transport};
-use crate::rank::{Generation, PeerId};
+use ft_proto::rank::{Generation, PeerId};
 
 /// See the module.
 #[derive(Debug, Default)]

@@ -1,11 +1,11 @@
-//! The two handshakes that open links as one: within a host ([`crate::wire::handshake`]) and between hosts ([`super::noise`]).
+//! The two handshakes that open links as one: within a host ([`ft_proto::wire::handshake`]) and between hosts ([`super::noise`]).
 
 use super::accept::nonce;
 use super::accounts::Accounts;
 use super::channel::Sealed;
 use super::noise;
-use crate::rank::PeerId;
-use crate::wire::handshake::{self, HandshakeError, JobKey, MAGIC_SEALED, Opening, PREFIX_BYTES};
+use ft_proto::rank::PeerId;
+use ft_proto::wire::handshake::{self, HandshakeError, JobKey, MAGIC_SEALED, Opening, PREFIX_BYTES};
 
 /// What a process of the job opens and accepts links with.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use socket2::{Socket, Type};
 
 use super::address::Target;
 use super::opening::{Client, Credentials};
-use crate::rank::{Generation, PeerId};
-use crate::wire::handshake::Opening;
+use ft_proto::rank::{Generation, PeerId};
+use ft_proto::wire::handshake::Opening;
 
 /// See the module. A connection that fails is tried again by the next [`Probe::advance`].
 #[derive(Debug)]

@@ -22,9 +22,9 @@ use super::opening::Credentials;
 use super::options::{Carrier, LinkOptions};
 use super::{Accepted, Address, LinkError, LinkId, Patience, Transport, timespec};
 use crate::binding::cores;
-use crate::rank::{Generation, PeerId};
 use crate::time::Clock;
-use crate::wire::handshake::Opening;
+use ft_proto::rank::{Generation, PeerId};
+use ft_proto::wire::handshake::Opening;
 
 const WAKE: u64 = u64::MAX;
 

@@ -1,6 +1,6 @@
 //! Messages that are many, long or scattered.
 
-use ft_comm::proto::endpoint::CREDIT_BYTES;
+use ft_proto::endpoint::CREDIT_BYTES;
 
 use crate::common::{Outcome, Run, example};
 

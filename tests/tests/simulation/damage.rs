@@ -7,7 +7,8 @@ use ft_checkpoint::checkpointer::{DAMAGED_BLOCK, DAMAGED_ON_THE_WAY, DAMAGED_SHA
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{Field, Flow, Interval, Part, Program, Protect, ProtectError, Protection, Walk};
 use ft_comm::sim::{self, Config, Faults};
-use ft_comm::{CommError, World, planted};
+use ft_comm::{CommError, World};
+use ft_proto::planted;
 
 use super::checker;
 use super::commit::{Numbers, Recurrence, answer};

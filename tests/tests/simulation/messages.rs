@@ -4,9 +4,8 @@
 mod program;
 
 use ft_comm::sim::{self, Config};
-use ft_comm::{
-    CommError, Communicator, EAGER_BYTES_MAX, Rank, Request, Source, Status, TagSel, World, planted,
-};
+use ft_comm::{CommError, Communicator, EAGER_BYTES_MAX, Rank, Request, Source, Status, TagSel, World};
+use ft_proto::planted;
 
 use self::program::{Action, Message, Wanted, generate, shuffle};
 use super::{Choices, Course, checker, finds, for_all, seeds};

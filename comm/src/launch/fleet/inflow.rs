@@ -5,8 +5,8 @@ use std::io::{PipeReader, Read};
 use std::os::fd::OwnedFd;
 
 use super::{Door, Fleet};
-use crate::rank::PeerId;
-use crate::wire::agent::{INPUT_WINDOW, ToAgent};
+use ft_proto::rank::PeerId;
+use ft_proto::wire::agent::{INPUT_WINDOW, ToAgent};
 
 /// Standard input on its way to a process on another host.
 #[derive(Debug)]

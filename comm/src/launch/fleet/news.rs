@@ -7,10 +7,10 @@ use super::{Door, Fleet};
 use crate::launch::cluster::Cluster;
 use crate::launch::crew::Death;
 use crate::launch::order::LaunchError;
-use crate::proto::arbiter::Exit;
-use crate::rank::PeerId;
 use crate::time::Time;
-use crate::wire::agent::{Ended, FromAgent, ToAgent};
+use ft_proto::arbiter::Exit;
+use ft_proto::rank::PeerId;
+use ft_proto::wire::agent::{Ended, FromAgent, ToAgent};
 
 /// What has happened to processes.
 #[derive(Debug)]

@@ -13,14 +13,14 @@ use crate::launch::invitation::Invitation;
 use crate::launch::order::{LaunchError, Order};
 use crate::launch::reach::Reach;
 use crate::launch::remote::{Remote, command};
-use crate::proto::detector::Detector;
-use crate::rank::PeerId;
 use crate::time::Time;
 use crate::transport::{
     Credentials, Doorman, ENV_CONGESTION, ENV_HOST, ENV_LINK_FAULTS, ENV_LISTEN, ENV_PLAIN, ENV_TRANSPORT,
     ENV_WAIT, HOST_OF_LAUNCHER,
 };
-use crate::wire::agent::{Site, ToAgent};
+use ft_proto::detector::Detector;
+use ft_proto::rank::PeerId;
+use ft_proto::wire::agent::{Site, ToAgent};
 
 /// Longest time until an agent that is started has come to the launcher.
 pub(super) const AGENT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,9 +1,9 @@
 use rustix::event::PollFlags;
 
 use super::*;
-use crate::rank::Seat;
 use crate::transport::{Carrier, Congestion, Doorman, LinkOptions, Waiting, timespec};
-use crate::wire::handshake::JobKey;
+use ft_proto::rank::Seat;
+use ft_proto::wire::handshake::JobKey;
 
 const ME: PeerId = PeerId(1);
 const OTHER: PeerId = PeerId(2);

@@ -11,7 +11,7 @@ use super::super::opening::Client;
 use super::super::options::Carrier;
 use super::super::{Congestion, Doorman, Probe, Waiting, noise};
 use super::*;
-use crate::wire::handshake::{HELLO_BYTES, JobKey, PROOF_BYTES, REPLY_BYTES};
+use ft_proto::wire::handshake::{HELLO_BYTES, JobKey, PROOF_BYTES, REPLY_BYTES};
 
 const KEY: JobKey = JobKey { job: [1; 16], key: [2; 32] };
 

@@ -2,7 +2,7 @@
 //! and when their communicator is revoked.
 
 use super::{BounceId, BounceState, Endpoint, Op, OpId, Outcome};
-use crate::proto::matching::Pattern;
+use crate::matching::Pattern;
 use crate::rank::Rank;
 
 impl Endpoint {
@@ -76,7 +76,7 @@ impl Endpoint {
     /// The communicator with this context was revoked: its receives that nothing has matched end.
     pub fn revoke(&mut self, context: u32) {
         let doomed = self.matching.withdraw(|pattern| pattern.context == context);
-        let of = |envelope: &crate::proto::matching::Envelope| envelope.context == context;
+        let of = |envelope: &crate::matching::Envelope| envelope.context == context;
         let asked = self.peers.iter_mut().flat_map(|peer| peer.asked.values_mut());
         let asked = asked.filter(|(_, envelope)| of(envelope)).filter_map(|(op, _)| op.take());
         let doomed: Vec<OpId> = doomed.into_iter().chain(asked).collect();

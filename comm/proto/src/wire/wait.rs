@@ -8,7 +8,7 @@ use crate::error::list;
 use crate::rank::Rank;
 
 /// Context of the communicator of the ranks that compute; its collectives use the next number.
-pub(crate) const CONTEXT_COMPUTE: u32 = 2;
+pub const CONTEXT_COMPUTE: u32 = 2;
 /// Characters of a call's name that are shown.
 const NAME_CHARS_MAX: usize = 32;
 /// Awaited ranks that are shown.

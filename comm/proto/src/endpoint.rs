@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use slotmap::{SlotMap, new_key_type};
 
-use super::matching::{Envelope, Matching, Pattern};
+use crate::matching::{Envelope, Matching, Pattern};
 use crate::planted;
 use crate::rank::{Generation, Rank};
 use crate::wire::header::{HEADER_BYTES, Header, Kind};

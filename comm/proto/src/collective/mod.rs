@@ -27,7 +27,7 @@ mod fold;
 pub mod gather_binomial;
 pub mod gather_linear;
 mod halving;
-pub(crate) mod hazard;
+pub mod hazard;
 pub mod model;
 pub mod neighbor_linear;
 pub mod reduce_binomial;

@@ -22,19 +22,19 @@
 //! *Electorate.* Silence is no proof of death. The survivors may go on only if they are at least half of the
 //! members whose death is not confirmed by the operating system; else the decision waits for confirmations.
 //! A process that was declared lost is killed, and its links belong to an old generation: if it lives behind
-//! a partition, nobody listens to it, and its lease ([`super::member`]) runs out. When that is past, its end
+//! a partition, nobody listens to it, and its lease ([`crate::member`]) runs out. When that is past, its end
 //! counts as confirmed: the job does not wait for ever for a host that never answers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::detector::Detector;
-use super::member::LEASE_TIMEOUTS;
-use super::watch::{self, WATCHDOG, Watch};
+use crate::detector::Detector;
 use crate::error::list;
 use crate::fault::{CutSpec, How, When};
+use crate::member::LEASE_TIMEOUTS;
 use crate::planted;
 use crate::rank::{Generation, Membership, PeerId, Rank, Seat};
 use crate::time::Time;
+use crate::watch::{self, WATCHDOG, Watch};
 use crate::wire::control::{ToArbiter, ToRank, Welcome};
 
 mod agreements;

@@ -1,4 +1,4 @@
-//! The rank's side of the membership protocol; the launcher's side is [`super::arbiter`].
+//! The rank's side of the membership protocol; the launcher's side is [`crate::arbiter`].
 //!
 //! A member passes on what its rank has to say, sends heartbeats, and turns what the launcher says into news
 //! for the rank. It holds a lease: a rank that has heard nothing from the launcher for
@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::detector::Detector;
+use crate::detector::Detector;
 use crate::planted;
 use crate::rank::{Generation, Membership, PeerId, Rank};
 use crate::time::Time;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::fault::{CutSpec, KillSpec};
-#[cfg(doc)]
-use crate::proto::watch::WATCHDOG;
 use crate::rank::{Generation, OnFailure, PeerId, Rank};
+#[cfg(doc)]
+use crate::watch::WATCHDOG;
 use crate::wire::control::ToRank;
 
 use super::Mtbf;

@@ -5,7 +5,7 @@ use std::slice::from_ref;
 use super::{Part, Step};
 
 /// What a step reads and sends from; what it changes.
-pub(crate) fn parts(step: &Step) -> (&[Part], &[Part]) {
+pub fn parts(step: &Step) -> (&[Part], &[Part]) {
     match step {
         Step::Send { part, .. } => (from_ref(part), &[]),
         Step::Recv { part, .. } | Step::RecvReduce { part, .. } => (&[], from_ref(part)),
@@ -22,7 +22,7 @@ fn changed<'a>(part: &Part, mut under_way: impl Iterator<Item = &'a Step>) -> bo
 }
 
 /// Whether `part` is read by one of `under_way`.
-pub(crate) fn read<'a>(part: &Part, mut under_way: impl Iterator<Item = &'a Step>) -> bool {
+pub fn read<'a>(part: &Part, mut under_way: impl Iterator<Item = &'a Step>) -> bool {
     under_way.any(|step| parts(step).0.iter().any(|other| other.overlaps(part)))
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn read<'a>(part: &Part, mut under_way: impl Iterator<Item = &'a Step
 /// A part leaves for one rank after the other, so that the first of them has it early and can pass it on. A
 /// [`Step::RecvReduce`] of a part that is still being sent starts nevertheless, as its message is received aside; it is
 /// the change that waits ([`read`]). So two ranks can exchange a part and reduce into it.
-pub(crate) fn must_wait<'a>(step: &Step, under_way: impl Iterator<Item = &'a Step> + Clone) -> bool {
+pub fn must_wait<'a>(step: &Step, under_way: impl Iterator<Item = &'a Step> + Clone) -> bool {
     if matches!(step, Step::Fence) {
         return receives(under_way);
     }

@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 
 use super::{About, Endpoint, OpId, Outcome};
-use crate::proto::matching::Envelope;
+use crate::matching::Envelope;
 use crate::rank::Rank;
 use crate::wire::header::{Header, Kind};
 
