@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::process::ExitCode;
 
 use ft_comm::fault::KillSpec;
-use ft_comm::launch::Ending;
+use ft_launch::Ending;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

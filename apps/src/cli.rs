@@ -18,8 +18,8 @@ use clap::error::ErrorKind;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use ft_comm::binding::Binding;
 use ft_comm::fault::{self, CutSpec, KillSpec, SlowSpec};
-use ft_comm::launch::HostList;
 use ft_comm::transport::{Carrier, Waiting};
+use ft_launch::HostList;
 
 use crate::advise::Advise;
 use crate::app::{AnyApp, App, BUNDLED, Bundled};

@@ -9,9 +9,9 @@ use std::time::Duration;
 use ft_checkpoint::{Layout, LayoutError, Scheme, SchemeError};
 use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
-use ft_comm::launch::{Cluster, Console, ConsoleError, LaunchError, Order, Stream, launch};
 use ft_comm::transport::Congestion;
 use ft_comm::{CHECK, COLLECTIVES, HOSTS, TIMELINE, WATCHDOG};
+use ft_launch::{Cluster, Console, ConsoleError, LaunchError, Order, Stream, launch};
 use ft_proto::arbiter::{self, Config, Event, Mtbf};
 
 use crate::cli::{Checkpoints, Exports, Invocation, OnFailure, Options, Program};

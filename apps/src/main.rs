@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         [_, flag, ..] if flag == AS_RANK => as_rank(argv),
         [_, flag] if flag == AS_AGENT => as_agent(),
         [_, flag, mark] if flag == AS_GUARDIAN => {
-            ft_comm::launch::guard(&mark.to_string_lossy());
+            ft_launch::guard(&mark.to_string_lossy());
             ExitCode::SUCCESS
         }
         _ => match cli::parse(&argv) {
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
 
 /// Starts ranks on this host for the launcher on another one.
 fn as_agent() -> ExitCode {
-    match ft_comm::launch::agent(AS_GUARDIAN) {
+    match ft_launch::agent(AS_GUARDIAN) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say::complain(error);
@@ -71,7 +71,7 @@ fn as_agent() -> ExitCode {
 
 /// One rank of a job: a bundled app in this process, or another program in its place.
 fn as_rank(mut argv: Vec<OsString>) -> ExitCode {
-    if let Err(why) = ft_comm::launch::die_with_launcher() {
+    if let Err(why) = ft_launch::die_with_launcher() {
         say::as_rank(why);
         return ExitCode::FAILURE;
     }

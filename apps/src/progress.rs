@@ -4,9 +4,9 @@
 use std::io::{IsTerminal, Result};
 use std::time::Duration;
 
-use ft_comm::launch::{Console, Stream};
 use ft_comm::list;
 use ft_comm::time::Time;
+use ft_launch::{Console, Stream};
 use ft_proto::arbiter::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 

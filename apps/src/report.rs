@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{CheckpointSeconds, IntervalReport, Layout, Stats};
-use ft_comm::launch::Ending;
 use ft_comm::list;
+use ft_launch::Ending;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ft_comm::launch::Ending;
+use ft_launch::Ending;
 
 use crate::app::App;
 use crate::cli::Options;

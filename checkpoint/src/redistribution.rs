@@ -380,7 +380,7 @@ impl<'a> Redistribution<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ft_comm::sim;
+    use ft_sim as sim;
 
     /// Cuts `count` indices into `ranks` ranges.
     fn cuts(count: usize, ranks: usize) -> Vec<Range<usize>> {

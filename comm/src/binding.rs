@@ -71,7 +71,7 @@ pub fn text(cores: &[usize]) -> String {
 
 /// Binds a process, or none for the calling thread, to the cores that `text` names. Where the system refuses, it runs on
 /// as before. Of a process it is the main thread, and the threads that it starts later.
-pub(crate) fn bind(process: Option<Pid>, text: &str) {
+pub fn bind(process: Option<Pid>, text: &str) {
     let mut set = CpuSet::new();
     for core in text.split(',').filter_map(|core| core.parse().ok()).filter(|core| *core < CpuSet::MAX_CPU) {
         set.set(core);

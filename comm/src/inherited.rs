@@ -19,7 +19,7 @@ use rustix::pipe::PipeFlags;
 ///
 /// # Errors
 /// The operating system refuses a pipe.
-pub(crate) fn hand_down(secret: &[u8]) -> io::Result<OwnedFd> {
+pub fn hand_down(secret: &[u8]) -> io::Result<OwnedFd> {
     let (pipe, end) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     // It is far shorter than what a pipe holds.
     rustix::io::write(&end, secret)?;
@@ -28,7 +28,7 @@ pub(crate) fn hand_down(secret: &[u8]) -> io::Result<OwnedFd> {
 }
 
 /// The secret of `length` bytes in the pipe of this number, which is closed then. None if there is no such pipe.
-pub(crate) fn take(number: &str, length: usize) -> Option<Vec<u8>> {
+pub fn take(number: &str, length: usize) -> Option<Vec<u8>> {
     let number: i32 = number.parse().ok().filter(|number| *number > 2)?;
     // SAFETY: it is only asked what it is; if it is not open, the system says so.
     let unknown = unsafe { BorrowedFd::borrow_raw(number) };

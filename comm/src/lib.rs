@@ -18,18 +18,16 @@
 //! ```
 
 pub mod binding;
-pub mod launch;
+pub mod inherited;
+pub mod lifeline;
+pub mod limits;
 pub mod service;
-pub mod sim;
 pub mod time;
 pub mod transport;
 
 mod communicator;
 mod core;
 mod driver;
-mod inherited;
-mod lifeline;
-mod limits;
 mod main_error;
 mod request;
 mod world;

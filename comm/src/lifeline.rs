@@ -40,7 +40,7 @@ use rustix::thread::{ClockId, futex};
 use crate::limits;
 
 /// Environment of a process that the launcher starts: the number of the open file to be given to [`hold`].
-pub(crate) const ENV_LIFELINE: &str = "FTRUN_LIFELINE";
+pub const ENV_LIFELINE: &str = "FTRUN_LIFELINE";
 
 /// Name of the files, for those who look into `/proc`.
 const NAME: &str = "ftrun-lifeline";
@@ -52,7 +52,7 @@ const DIED: u32 = 0x4000_0000;
 /// No thread has this number: the lifeline was given back.
 const GIVEN_BACK: u32 = 0x3fff_ffff;
 /// Most words that one call waits for (`FUTEX_WAITV_MAX`).
-pub(crate) const WAIT_MOST: usize = 128;
+pub const WAIT_MOST: usize = 128;
 
 /// A link of a robust list (`struct robust_list`).
 #[repr(C)]
@@ -115,14 +115,14 @@ impl Drop for Page {
 
 /// The launcher's end.
 #[derive(Debug)]
-pub(crate) struct Lifeline(Page);
+pub struct Lifeline(Page);
 
 impl Lifeline {
     /// A new one, and the file to be inherited by the process that is started next; close it then.
     ///
     /// # Errors
     /// The operating system has no such memory.
-    pub(crate) fn new() -> io::Result<(Self, OwnedFd)> {
+    pub fn new() -> io::Result<(Self, OwnedFd)> {
         // The system kills who makes a file longer than it may be.
         if limits::of(Resource::RLIMIT_FSIZE).is_some_and(|most| most < PAGE_BYTES as u64) {
             return Err(rustix::io::Errno::FBIG.into());
@@ -134,25 +134,24 @@ impl Lifeline {
     }
 
     /// Whether the process has died while it held the lifeline.
-    pub(crate) fn is_cut(&self) -> bool {
+    pub fn is_cut(&self) -> bool {
         self.0.word().load(Ordering::Acquire) & DIED != 0
     }
 
     /// Does what the kernel does when the process dies.
-    #[cfg(test)]
-    pub(crate) fn cut(&self) {
+    #[doc(hidden)]
+    pub fn cut(&self) {
         self.0.word().fetch_or(DIED, Ordering::Release);
         let _ = futex::wake(self.0.word(), futex::Flags::empty(), 1);
     }
 
     /// What the process was told.
-    #[cfg(test)]
-    pub(crate) fn raised(&self) -> u64 {
+    pub fn raised(&self) -> u64 {
         self.0.failed().load(Ordering::Acquire)
     }
 
     /// Tells the process that generations below `failed` have failed.
-    pub(crate) fn raise(&self, failed: u64) {
+    pub fn raise(&self, failed: u64) {
         self.0.failed().fetch_max(failed, Ordering::Release);
     }
 
@@ -177,11 +176,7 @@ fn waiter(word: &AtomicU32, value: u32) -> futex::Wait {
 ///
 /// # Errors
 /// The kernel cannot do this.
-pub(crate) fn wait<'a>(
-    bell: &AtomicU32,
-    heard: u32,
-    lines: impl Iterator<Item = &'a Lifeline>,
-) -> io::Result<()> {
+pub fn wait<'a>(bell: &AtomicU32, heard: u32, lines: impl Iterator<Item = &'a Lifeline>) -> io::Result<()> {
     let waits: Vec<futex::Wait> =
         std::iter::once(waiter(bell, heard)).chain(lines.filter_map(Lifeline::wait)).collect();
     match futex::waitv(&waits, futex::WaitvFlags::empty(), None, ClockId::Monotonic) {
@@ -191,13 +186,13 @@ pub(crate) fn wait<'a>(
 }
 
 /// Wakes whoever waits for `bell` ([`wait`]).
-pub(crate) fn ring(bell: &AtomicU32) {
+pub fn ring(bell: &AtomicU32) {
     bell.fetch_add(1, Ordering::Release);
     let _ = futex::wake(bell, futex::Flags::empty(), 1);
 }
 
 /// The process's end. The kernel cuts the line when the process dies; dropped, the line is given back.
-pub(crate) struct Held {
+pub struct Held {
     page: Arc<Page>,
     head: *mut Head,
     /// What the C library had registered for this thread.
@@ -208,24 +203,24 @@ pub(crate) struct Held {
 
 impl Held {
     /// What the launcher says in the page; on any thread, and for as long as it is wanted.
-    pub(crate) fn flag(&self) -> Flag {
+    pub fn flag(&self) -> Flag {
         Flag(self.page.clone())
     }
 }
 
 /// The launcher's word on failures, to be read by who computes.
 #[derive(Debug)]
-pub(crate) struct Flag(Arc<Page>);
+pub struct Flag(Arc<Page>);
 
 impl Flag {
     /// One more than the newest generation that has failed; 0 if none has.
-    pub(crate) fn failed(&self) -> u64 {
+    pub fn failed(&self) -> u64 {
         self.0.failed().load(Ordering::Acquire)
     }
 }
 
 /// Takes the lifeline that the launcher handed down, for the calling thread. None if there is none.
-pub(crate) fn hold(number: &str) -> Option<Held> {
+pub fn hold(number: &str) -> Option<Held> {
     let number: i32 = number.parse().ok()?;
     // The number may mean something else by now, in a child that inherited the environment.
     let link = std::fs::read_link(format!("/proc/self/fd/{number}")).ok()?;

@@ -14,7 +14,7 @@ static MEMORY: [(Resource, &str, &str, u64); 3] = [
 static FILES: [(Resource, &str, &str, u64); 1] = [(Resource::RLIMIT_NOFILE, "open files", "(ulimit -n)", 1)];
 
 /// The error and, if one of the limits of this process may be its cause, these limits.
-pub(crate) fn explain(error: &Error) -> String {
+pub fn explain(error: &Error) -> String {
     let suspects = match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::AGAIN | Errno::NOMEM) => &MEMORY[..],
         Some(Errno::MFILE) => &FILES[..],
@@ -25,25 +25,25 @@ pub(crate) fn explain(error: &Error) -> String {
 }
 
 /// The limit of memory that processes started from here inherit; empty if there is none.
-pub(crate) fn of_memory() -> String {
+pub fn of_memory() -> String {
     in_force(&MEMORY[..2], of)
 }
 
 /// The limit of open files; empty if there is none.
-pub(crate) fn of_files() -> String {
+pub fn of_files() -> String {
     in_force(&FILES, of)
 }
 
 /// Lets this process and those that it starts have as many open files as the system allows them: a launcher has about four
 /// for each rank of its host.
-pub(crate) fn raise_open_files() {
+pub fn raise_open_files() {
     // If it cannot be had, what there is has to do.
     let _ = getrlimit(Resource::RLIMIT_NOFILE)
         .and_then(|(_, hard)| setrlimit(Resource::RLIMIT_NOFILE, hard, hard));
 }
 
 /// How much of something this process may have; none if that is as much as it likes, or the operating system does not tell.
-pub(crate) fn of(resource: Resource) -> Option<u64> {
+pub fn of(resource: Resource) -> Option<u64> {
     getrlimit(resource).ok().map(|(soft, _)| soft).filter(|soft| *soft != RLIM_INFINITY)
 }
 

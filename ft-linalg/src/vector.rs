@@ -186,7 +186,7 @@ impl DistVector {
 #[cfg(test)]
 mod tests {
     use ft_checkpoint::{Part, Share, load, save};
-    use ft_comm::sim;
+    use ft_sim as sim;
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use ft_comm::launch::{Cluster, Host, HostList};
 use ft_fuzz::{BUFFERS, within};
+use ft_launch::{Cluster, Host, HostList};
 use libfuzzer_sys::fuzz_target;
 
 /// Ranks that are placed.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ft_checkpoint::{RestoreSeconds, Stats};
-use ft_comm::launch::Failure;
 use ft_comm::list;
+use ft_launch::Failure;
 use serde::Serialize;
 
 use super::count;

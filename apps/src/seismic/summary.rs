@@ -2,7 +2,7 @@
 
 use ft_checkpoint::Worker;
 use ft_checkpoint::bag::{Bag, Outcome, Run};
-use ft_comm::launch::Failure;
+use ft_launch::Failure;
 use ft_seismic::Model;
 use ft_seismic::geometry::Survey;
 use serde::{Deserialize, Serialize};

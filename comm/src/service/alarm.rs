@@ -57,7 +57,7 @@ impl Alarm {
 
     /// Passes `news` on: the hook is called first, the alarm is raised last, so that whoever sees it finds the rest done, unless
     /// the launcher was faster.
-    pub(crate) fn pass_on(&self, news: News, tell: impl FnOnce(News)) {
+    pub fn pass_on(&self, news: News, tell: impl FnOnce(News)) {
         let failed = match &news {
             News::Failed { generation, ranks } => {
                 let mut listener = self.0.listener.lock().unwrap_or_else(PoisonError::into_inner);

@@ -41,7 +41,7 @@ impl Verdicts {
     }
 
     /// Somebody asks for agreement `number`; gives the answer if there is one.
-    pub(crate) fn asked(&self, of: Circle, number: u32) -> Option<ToArbiter> {
+    pub fn asked(&self, of: Circle, number: u32) -> Option<ToArbiter> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let generation = known.generation;
         let last = known.by_circle.entry(of).or_default();

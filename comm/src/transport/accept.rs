@@ -274,7 +274,7 @@ fn has_left(error: &std::io::Error) -> bool {
 }
 
 /// Whether a connection could not be taken because this process, or the system, has too many files.
-pub(crate) fn is_shortage(error: &std::io::Error) -> bool {
+pub fn is_shortage(error: &std::io::Error) -> bool {
     let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
     shortages.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
@@ -354,7 +354,7 @@ fn listener(address: &SockAddr) -> std::io::Result<Socket> {
 }
 
 /// Fresh random bytes.
-pub(crate) fn nonce() -> [u8; 32] {
+pub(super) fn nonce() -> [u8; 32] {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).expect("the operating system has random numbers");
     bytes

@@ -42,7 +42,8 @@ impl Channel {
         self.holds_back() || polled != Ok(0)
     }
 
-    pub(crate) fn socket(&self) -> &Socket {
+    /// The socket, to poll it.
+    pub fn socket(&self) -> &Socket {
         &self.socket
     }
 
@@ -56,7 +57,7 @@ impl Channel {
     ///
     /// # Errors
     /// The link is of no use any more.
-    pub(crate) fn send(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub fn send(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         match &mut self.sealed {
             None => offer(&self.socket, pieces),
             Some(sealed) => sealed.send(&self.socket, pieces),
@@ -67,7 +68,7 @@ impl Channel {
     ///
     /// # Errors
     /// The other side has closed it ([`io::ErrorKind::UnexpectedEof`]), or it is of no use any more.
-    pub(crate) fn receive(&mut self, pieces: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    pub fn receive(&mut self, pieces: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         match &mut self.sealed {
             None => take(&self.socket, pieces),
             Some(sealed) => sealed.receive(&self.socket, pieces),

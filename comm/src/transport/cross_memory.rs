@@ -16,11 +16,11 @@ use socket2::Socket;
 
 /// A process whose memory may be in reach.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Neighbor(Pid);
+pub struct Neighbor(Pid);
 
 impl Neighbor {
     /// This process.
-    pub(crate) fn myself() -> Self {
+    pub fn myself() -> Self {
         Self(Pid::this())
     }
 
@@ -35,7 +35,7 @@ impl Neighbor {
     }
 
     /// Fills `into` with its memory from the address `from` on.
-    pub(crate) fn read(self, from: u64, into: &mut [u8]) -> bool {
+    pub fn read(self, from: u64, into: &mut [u8]) -> bool {
         let mut done = 0;
         while done < into.len() {
             let Ok(base) = usize::try_from(from.saturating_add(done as u64)) else { return false };

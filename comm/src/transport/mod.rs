@@ -26,18 +26,18 @@ mod probe;
 mod seal;
 pub mod sockets;
 
-pub(crate) use accept::is_shortage;
+pub use accept::is_shortage;
 pub use accept::{Accepted, Doorman};
 pub use accounts::Accounts;
 pub use address::{Address, AddressError, Target};
 pub use channel::Channel;
 pub use congestion::{Congestion, ENV_CONGESTION};
 pub use connect::connect;
-pub(crate) use cross_memory::Neighbor;
+pub use cross_memory::Neighbor;
 pub use cuts::Cuts;
 pub use faulty::{ENV_LINK_FAULTS, FaultyTransport, PIECE_BYTES};
 pub use opening::Credentials;
-pub(crate) use options::is_label;
+pub use options::is_label;
 pub use options::{
     Carrier, ENV_HOST, ENV_LISTEN, ENV_PLAIN, ENV_TRANSPORT, ENV_WAIT, HOST_OF_LAUNCHER, LinkOptions,
 };
@@ -64,7 +64,7 @@ pub enum LinkError {
 
 impl LinkError {
     /// The cause alone.
-    pub(crate) fn why(&self) -> &str {
+    pub fn why(&self) -> &str {
         match self {
             Self::Down(why) => why,
             Self::Interrupted => "interrupted by news",
@@ -139,6 +139,7 @@ pub trait Transport {
     }
 }
 
-pub(crate) fn timespec(span: Duration) -> Timespec {
+/// A span as system calls take it; one that is too long for them is cut.
+pub fn timespec(span: Duration) -> Timespec {
     Timespec { tv_sec: span.as_secs().min(1 << 30) as i64, tv_nsec: i64::from(span.subsec_nanos()) }
 }

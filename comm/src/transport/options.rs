@@ -99,7 +99,7 @@ impl LinkOptions {
 }
 
 /// Whether `text` can be the label of a host: a word of visible ASCII characters.
-pub(crate) fn is_label(text: &str) -> bool {
+pub fn is_label(text: &str) -> bool {
     (1..=LABEL_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 

@@ -9,7 +9,7 @@ use ft_linalg::{CsrRows, DistMatrix, Partition, matrix_market::Coordinates};
 ///
 /// The one place where these tests depend on how ranks are started.
 pub(crate) fn on_ranks<R: Send>(size: usize, rank_main: impl Fn(&Communicator) -> R + Sync) -> Vec<R> {
-    ft_comm::sim::ranks(size, rank_main)
+    ft_sim::ranks(size, rank_main)
 }
 
 /// A matrix of the data folder (`FT_DATA`, else `shared/data` beside the repository); `None`, with a word why, where

@@ -8,8 +8,8 @@ use std::time::Duration;
 use ft_checkpoint::bag::Outcome as RunOutcome;
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{Bag, Flow, Interval, Program, Protect, Protection, RestorePolicy, Worker};
-use ft_comm::sim::{self, Config, Faults};
 use ft_comm::{CommError, OnFailure, Rank, World};
+use ft_sim::{self as sim, Config, Faults};
 
 use super::commit::of_either_kind;
 use super::{Choices, Course, checker, for_seeds};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ft_comm::sim::{Ending, Event, SimOutcome};
 use ft_comm::{Generation, Membership};
 use ft_proto::arbiter::Event as ArbiterEvent;
+use ft_sim::{Ending, Event, SimOutcome};
 
 use super::Course;
 

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use ft_comm::sim::{self, Config, Faults, SimOutcome};
 use ft_comm::{
     CollectiveRequest, CommError, Communicator, Layout, LocatedI64, Op, Piece, Plan, World, wait_any,
 };
+use ft_sim::{self as sim, Config, Faults, SimOutcome};
 
 use super::operation::{Call, KINDS};
 use super::problem::{BREACH, Problem, demand};

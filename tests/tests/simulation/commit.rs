@@ -8,9 +8,9 @@ use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{
     Checkpoints, Field, Flow, Interval, Layout, Part, Program, Protect, Protection, Scheme, Walk, choose,
 };
-use ft_comm::sim::{self, Blow, Config, Fault, Faults, SimOutcome, Trigger};
 use ft_comm::{CommError, Op, World};
 use ft_proto::arbiter::Event as ArbiterEvent;
+use ft_sim::{self as sim, Blow, Config, Fault, Faults, SimOutcome, Trigger};
 
 use super::{Choices, Course, checker, finds, for_seeds};
 

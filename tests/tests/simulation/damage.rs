@@ -6,9 +6,9 @@ use std::time::Duration;
 use ft_checkpoint::checkpointer::{DAMAGED_BLOCK, DAMAGED_ON_THE_WAY, DAMAGED_SHARD, ROTS};
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{Field, Flow, Interval, Part, Program, Protect, ProtectError, Protection, Walk};
-use ft_comm::sim::{self, Config, Faults};
 use ft_comm::{CommError, World};
 use ft_proto::planted;
+use ft_sim::{self as sim, Config, Faults};
 
 use super::checker;
 use super::commit::{Numbers, Recurrence, answer};

@@ -3,9 +3,9 @@
 
 mod program;
 
-use ft_comm::sim::{self, Config};
 use ft_comm::{CommError, Communicator, EAGER_BYTES_MAX, Rank, Request, Source, Status, TagSel, World};
 use ft_proto::planted;
+use ft_sim::{self as sim, Config};
 
 use self::program::{Action, Message, Wanted, generate, shuffle};
 use super::{Choices, Course, checker, finds, for_all, seeds};

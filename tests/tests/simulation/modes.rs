@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use ft_comm::sim::{self, Config, Faults, SimOutcome};
 use ft_comm::{Agreement, CommError, Communicator, MessageMode, OnFailure, Op, PeerId, Rank, Source, World};
 use ft_proto::arbiter::Event as ArbiterEvent;
+use ft_sim::{self as sim, Config, Faults, SimOutcome};
 
 use super::problem::{BREACH, Problem, demand};
 use super::{Choices, Course, checker, for_seeds};

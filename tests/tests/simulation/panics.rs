@@ -7,8 +7,8 @@ use std::panic::{self, AssertUnwindSafe};
 use ft_checkpoint::checkpointer::Checkpointer;
 use ft_checkpoint::{Part, Protect, ProtectError, Walk};
 use ft_comm::collective::{Part as Bytes, Space, Step};
-use ft_comm::sim::{self, Config, Ending, SimOutcome};
 use ft_comm::{CommError, Communicator, Custom, Op, Schedule, World};
+use ft_sim::{self as sim, Config, Ending, SimOutcome};
 
 const RANKS: usize = 3;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use ft_comm::sim::{self, Blow, Config, Fault, Trigger};
 use ft_comm::{CommError, EAGER_BYTES_MAX, Source, TagSel, World};
 use ft_proto::planted;
+use ft_sim::{self as sim, Blow, Config, Fault, Trigger};
 
 use super::problem::{BREACH, Problem, demand};
 use super::{Choices, Course, checker, finds, for_seeds};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use ft_comm::sim::{self, Blow, Config, Fault, Faults, SimOutcome, Trigger};
 use ft_comm::{CommError, EAGER_BYTES_MAX, Op, Request, Source, World};
 use ft_proto::arbiter::Event;
 use ft_proto::planted;
+use ft_sim::{self as sim, Blow, Config, Fault, Faults, SimOutcome, Trigger};
 
 use super::problem::{BREACH, Problem, demand};
 use super::{Choices, Course, checker, finds, for_seeds};

@@ -13,10 +13,10 @@ use std::thread;
 use std::time::Duration;
 
 use ft_checkpoint::{Interval, Protection};
-use ft_comm::sim::{self, Blow, Config, Fault, SimOutcome, Trigger};
 use ft_comm::time::Time;
 use ft_comm::{OnFailure, Rank};
 use ft_proto::arbiter::Event as ArbiterEvent;
+use ft_sim::{self as sim, Blow, Config, Fault, SimOutcome, Trigger};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::row::rows;

@@ -5,10 +5,10 @@ use std::time::Duration;
 use ft_checkpoint::checkpointer::{DAMAGED_ON_THE_WAY, KEEPS_OLD_LAYOUT};
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{Flow, Interval, Program, Protect, Protection, Redistribute, Redistribution, Share};
-use ft_comm::sim::{self, Blow, Config, Fault, Faults, Trigger};
 use ft_comm::{CommError, OnFailure, Op, World};
 use ft_proto::arbiter::Event as ArbiterEvent;
 use ft_proto::planted;
+use ft_sim::{self as sim, Blow, Config, Fault, Faults, Trigger};
 
 use super::commit::of_either_kind;
 use super::{Choices, Course, checker, finds, for_seeds};

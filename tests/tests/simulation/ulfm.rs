@@ -1,7 +1,7 @@
 //! What the suites of ULFM (ulfm-testing) and of MPICH (test/mpi/ft) demand of survivors, by the names that they have there.
 
-use ft_comm::sim::{self, Config, Ending};
 use ft_comm::{CommError, Communicator, MessageMode, OnFailure, Op, Source, World};
+use ft_sim::{self as sim, Config, Ending};
 
 const RANKS: usize = 4;
 /// It dies.

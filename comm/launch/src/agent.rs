@@ -1,0 +1,289 @@
+//! An agent: the process that starts ranks on another host, for the launcher.
+//!
+//! It decides nothing. What it is told it carries out with the same code as the launcher ([`super::crew`]), and what happens
+//! to the processes it says at once. When its link to the launcher ends, or has been silent for as long as a rank would
+//! bear it, it ends all processes and itself; when it dies in any other way, the kernel kills the ranks.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
+use std::io::{BufRead, ErrorKind, Read, Write};
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::process::ChildStdin;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
+
+use super::control::Control;
+use super::crew::{Crew, Death, Task};
+use super::invitation::Invitation;
+use ft_comm::limits;
+use ft_comm::time::{Clock, Time};
+use ft_comm::transport::{Address, ENV_HOST, ENV_LISTEN, HOST_OF_LAUNCHER, Target, connect, timespec};
+use ft_proto::arbiter::Exit;
+use ft_proto::detector::Detector;
+use ft_proto::member::LEASE_TIMEOUTS;
+use ft_proto::rank::PeerId;
+use ft_proto::wire::agent::{Ended, FromAgent, Site, ToAgent};
+use ft_proto::wire::handshake::Opening;
+
+/// Longest invitation in bytes.
+const INVITATION_MAX: u64 = 1024;
+/// Bytes that wait for the launcher to take them; with more, what ranks print stays in their pipes.
+const BACKLOG_MAX: usize = 1 << 20;
+/// How long the agent waits for what it has to do.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Standard input of a process.
+#[derive(Debug)]
+struct Input {
+    /// None when it has ended, or the process has closed it.
+    pipe: Option<ChildStdin>,
+    queue: VecDeque<u8>,
+    ends: bool,
+}
+
+struct Agent {
+    invitation: Invitation,
+    listen: IpAddr,
+    link: Control,
+    crew: Crew,
+    clock: Clock,
+    /// None until the launcher has told it.
+    task: Option<Task>,
+    inputs: HashMap<PeerId, Input>,
+    lease: Detector,
+    interval: Duration,
+    beat_due: Time,
+    /// What processes print stays in their pipes: nobody reads it.
+    holds: bool,
+    /// The launcher has stopped all ranks and will stop itself: its silence is no sign.
+    paused: bool,
+    over: bool,
+}
+
+/// Makes this process the agent of a launcher, which has started it on another host with
+/// [`Order::agent`](super::Order::agent) and invites it on standard input. Returns when the job is over or the launcher
+/// is gone; nothing that it has started is left then. `guardian` is as in [`Order`](super::Order).
+///
+/// # Errors
+/// There is no launcher, or it cannot be reached from here.
+pub fn agent(guardian: &str) -> Result<(), String> {
+    limits::raise_open_files();
+    let mut line = String::new();
+    let stdin = std::io::stdin().lock();
+    stdin.take(INVITATION_MAX).read_line(&mut line).map_err(|error| format!("standard input: {error}"))?;
+    let invitation = Invitation::from_text(&line)?;
+    let clock = Clock::start();
+    let opening = Opening { from: invitation.peer, to: PeerId::LAUNCHER, generation: 0 };
+    let target = Target { socket: invitation.launcher.into(), is_far: true };
+    let channel = connect(&invitation.credentials, opening, &target, None, &clock)
+        .map_err(|error| format!("cannot reach the launcher at {}: {}", invitation.launcher, error.why()))?;
+    let io = |error: std::io::Error| error.to_string();
+    let ours = channel.socket().local_addr().map_err(io)?.as_socket().map(|address| address.ip());
+    let host = invitation.host.rsplit('@').next().and_then(|host| host.parse().ok());
+    let listen = host.or(ours).ok_or("the link to the launcher has no address")?;
+    let mut lease = Detector::new(PATIENCE, clock.now());
+    lease.heard(PeerId::LAUNCHER, clock.now());
+    let mut agent = Agent {
+        listen,
+        link: Control::new(channel),
+        crew: Crew::new(guardian).map_err(io)?,
+        task: None,
+        inputs: HashMap::new(),
+        lease,
+        interval: Duration::from_millis(100),
+        beat_due: clock.now(),
+        holds: false,
+        paused: false,
+        over: false,
+        invitation,
+        clock,
+    };
+    while agent.turn() {}
+    agent.end();
+    Ok(())
+}
+
+impl Agent {
+    /// False when it is to end.
+    fn turn(&mut self) -> bool {
+        self.wait();
+        let now = self.clock.now();
+        let mut messages: Vec<ToAgent> = Vec::new();
+        let open = self.link.receive(|message| messages.push(message)).is_ok();
+        if !messages.is_empty() || self.paused {
+            self.lease.heard(PeerId::LAUNCHER, now);
+        }
+        messages.into_iter().for_each(|message| self.handle(message));
+        self.feed();
+        self.report();
+        if now >= self.beat_due {
+            self.beat_due = now.after(self.interval);
+            self.link.send(&FromAgent::Beat);
+        }
+        self.link.flush();
+        open && !self.over && self.lease.suspects(now).is_empty()
+    }
+
+    fn wait(&self) {
+        let mut fds = vec![self.link.poll()];
+        fds.extend(self.crew.fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        if !self.holds() {
+            fds.extend(self.crew.pipes().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        }
+        let blocked = self.inputs.values().filter(|input| !input.queue.is_empty());
+        let blocked = blocked.filter_map(|input| input.pipe.as_ref());
+        fds.extend(blocked.map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::OUT)));
+        let left = self.beat_due.since(self.clock.now());
+        let _ = rustix::event::poll(&mut fds, Some(&timespec(left)));
+    }
+
+    fn handle(&mut self, message: ToAgent) {
+        match message {
+            ToAgent::Site(site) => self.settle(site),
+            ToAgent::Beat => {}
+            ToAgent::Start { peer, reads, share, standing } => {
+                let Some(task) = &self.task else { return };
+                match self.crew.start(peer, task, reads, share, standing) {
+                    Ok(pipe) => {
+                        // One that would block the agent is of no use.
+                        let pipe = pipe.filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok());
+                        self.inputs.insert(peer, Input { pipe, queue: VecDeque::new(), ends: false });
+                    }
+                    Err(error) => {
+                        let why = limits::explain(&error);
+                        self.link.send(&FromAgent::NotStarted { peer, why });
+                    }
+                }
+            }
+            ToAgent::Bind { peer, share } => self.crew.bind(peer, share),
+            ToAgent::Signal { to, signal } => {
+                let Some(signal) = Signal::from_named_raw(signal) else { return };
+                match to {
+                    Some(peer) => self.crew.signal(peer, signal),
+                    None => {
+                        self.crew.signal_all(signal);
+                        self.paused = signal == Signal::STOP;
+                    }
+                }
+            }
+            ToAgent::Input { peer, bytes } => {
+                if let Some(input) = self.inputs.get_mut(&peer) {
+                    input.ends |= bytes.is_empty();
+                    input.queue.extend(bytes);
+                }
+            }
+            ToAgent::Hold { holds } => self.holds = holds,
+            ToAgent::End => self.over = true,
+        }
+    }
+
+    /// Whether nobody takes what processes print.
+    fn holds(&self) -> bool {
+        self.holds || self.link.waiting() >= BACKLOG_MAX
+    }
+
+    fn settle(&mut self, site: Site) {
+        let folder = PathBuf::from(OsString::from_vec(site.folder));
+        if let Err(error) = std::env::set_current_dir(&folder) {
+            let why = format!("it has no folder {}: {error}", folder.display());
+            return self.link.send(&FromAgent::Refused { why });
+        }
+        let Ok(launcher) = Address::new(HOST_OF_LAUNCHER, Some(self.invitation.launcher), None) else {
+            return;
+        };
+        let mut environment = site.environment;
+        environment.extend([
+            (ft_comm::ENV_LAUNCHER.to_owned(), launcher.to_string()),
+            (ENV_HOST.to_owned(), self.invitation.host.clone()),
+            (ENV_LISTEN.to_owned(), self.listen.to_string()),
+        ]);
+        self.task = Some(Task {
+            program: OsString::from_vec(site.program).into(),
+            args: site.args.into_iter().map(OsString::from_vec).collect(),
+            environment,
+            key: self.invitation.credentials.key.clone(),
+        });
+        self.interval = Duration::from_millis(site.heartbeat_ms.max(1));
+        let timeout = Duration::from_millis(site.timeout_ms.max(1));
+        self.lease = Detector::new(timeout * LEASE_TIMEOUTS, self.clock.now());
+        self.lease.heard(PeerId::LAUNCHER, self.clock.now());
+    }
+
+    /// Hands standard input to processes as far as they take it.
+    fn feed(&mut self) {
+        for (peer, input) in &mut self.inputs {
+            let taken = input.feed();
+            if taken > 0 {
+                self.link.send(&FromAgent::Taken { peer: *peer, bytes: taken });
+            }
+        }
+    }
+
+    /// Says what has happened to the processes: what they have printed, then who has died.
+    fn report(&mut self) {
+        let deaths = self.crew.deaths();
+        let (holds, link) = (self.holds(), &mut self.link);
+        self.crew.pump(&deaths, holds, &mut |peer, error, lines| {
+            link.send(&FromAgent::Output { peer, error, lines });
+        });
+        if let Some(error) = self.crew.trouble() {
+            self.link.send(&FromAgent::Refused { why: error.to_string() });
+        }
+        for death in deaths {
+            self.link.send(&match death {
+                Death::Dying(peer, exit) => FromAgent::Dying { peer, ended: ended(exit) },
+                Death::Gone(peer, exit) => {
+                    self.inputs.remove(&peer);
+                    FromAgent::Gone { peer, ended: ended(exit) }
+                }
+            });
+        }
+    }
+
+    fn end(&mut self) {
+        self.crew.kill_all();
+        let link = &mut self.link;
+        self.crew.finish(&mut |peer, error, lines| link.send(&FromAgent::Output { peer, error, lines }));
+        self.link.flush();
+        self.crew.end_orphans();
+    }
+}
+
+impl Input {
+    /// Bytes that the process has taken, or that nobody will take.
+    fn feed(&mut self) -> u32 {
+        let mut taken = 0;
+        while !self.queue.is_empty() {
+            let (front, _) = self.queue.as_slices();
+            let result = match &mut self.pipe {
+                Some(pipe) => pipe.write(front),
+                None => Ok(front.len()),
+            };
+            match result {
+                Ok(count) => {
+                    self.queue.drain(..count);
+                    taken += count as u32;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return taken,
+                Err(_) => self.pipe = None,
+            }
+        }
+        if self.ends {
+            self.pipe = None;
+        }
+        taken
+    }
+}
+
+fn ended(exit: Exit) -> Ended {
+    match exit {
+        Exit::Status(status) => Ended::Status(status),
+        Exit::Signal(signal) => Ended::Signal(signal),
+    }
+}

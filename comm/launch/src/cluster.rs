@@ -1,0 +1,305 @@
+//! The hosts of a job, as people write them, and which rank goes where.
+//!
+//! Two ways of writing are known: names with commas (`--hosts a,b,c:4`) and files with a host a line, as Open MPI
+//! (`name slots=4`) and MPICH (`name:4`) have them. A host that is named again has its slots added.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use ft_comm::transport::{HOST_OF_LAUNCHER, is_label};
+
+/// Most slots of one host.
+const SLOTS_MAX: usize = 1 << 16;
+
+/// The command that starts a program on another host, if no other is named.
+const EXEC: &str = "ssh";
+
+/// A host that processes can be started on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Its name, as it was given; it tells hosts apart.
+    pub name: String,
+    /// How many ranks it is given before the next host gets some; at least 1.
+    pub slots: usize,
+}
+
+/// Hosts, at least one, each once, in the order in which they were named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostList(Vec<Host>);
+
+/// A text names no hosts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HostError {
+    /// Nothing is named.
+    #[error("no host is named")]
+    Empty,
+    /// Not a name and perhaps slots.
+    #[error("'{0}' is no host: write NAME or NAME:SLOTS")]
+    Host(String),
+    /// A number of slots that is none.
+    #[error("'{text}' is no number of slots: write 1 to {SLOTS_MAX}")]
+    Slots {
+        /// What stands there.
+        text: String,
+    },
+    /// A word of a line that is not understood.
+    #[error("'{0}' is not understood: write NAME, NAME:SLOTS or NAME slots=SLOTS")]
+    Word(String),
+    /// A line of a file.
+    #[error("line {number}: {error}")]
+    Line {
+        /// Its number, from 1.
+        number: usize,
+        /// What is wrong.
+        error: Box<HostError>,
+    },
+}
+
+impl HostList {
+    /// Reads a file's text: a host a line, `name`, `name:4` or `name slots=4`; `#` begins a comment.
+    ///
+    /// # Errors
+    /// It names no host, or a line makes no sense.
+    pub fn from_lines(text: &str) -> Result<Self, HostError> {
+        let hosts = text.lines().zip(1..).filter_map(|(line, number)| {
+            let in_line = |error| HostError::Line { number, error: Box::new(error) };
+            host_of_line(line).map_err(in_line).transpose()
+        });
+        let hosts: Self = hosts.collect::<Result<_, _>>()?;
+        if hosts.0.is_empty() { Err(HostError::Empty) } else { Ok(hosts) }
+    }
+
+    /// All slots.
+    pub fn slots(&self) -> usize {
+        self.0.iter().map(|host| host.slots).sum()
+    }
+}
+
+impl FromIterator<Host> for HostList {
+    fn from_iter<I: IntoIterator<Item = Host>>(hosts: I) -> Self {
+        let (mut list, mut places) = (Vec::<Host>::new(), HashMap::new());
+        for host in hosts {
+            match places.entry(host.name.clone()) {
+                Entry::Occupied(place) => {
+                    let known: &mut Host = &mut list[*place.get()];
+                    known.slots = (known.slots + host.slots).min(SLOTS_MAX);
+                }
+                Entry::Vacant(place) => {
+                    place.insert(list.len());
+                    list.push(host);
+                }
+            }
+        }
+        Self(list)
+    }
+}
+
+impl FromStr for HostList {
+    type Err = HostError;
+
+    /// Reads names with commas in between, each with its slots behind a colon if it has more than one.
+    fn from_str(text: &str) -> Result<Self, HostError> {
+        if text.trim().is_empty() {
+            return Err(HostError::Empty);
+        }
+        text.split(',').map(|host| host_of(host.trim())).collect()
+    }
+}
+
+/// The host of a line of a file, unless it is blank or a comment.
+fn host_of_line(line: &str) -> Result<Option<Host>, HostError> {
+    let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
+    let Some(host) = words.next() else { return Ok(None) };
+    let mut host = host_of(host)?;
+    for word in words {
+        let slots = word.strip_prefix("slots=").ok_or_else(|| HostError::Word(word.to_owned()))?;
+        host.slots = slots_of(slots)?;
+    }
+    Ok(Some(host))
+}
+
+/// `NAME`, `NAME:SLOTS`, `[IPV6]` or `[IPV6]:SLOTS`.
+fn host_of(text: &str) -> Result<Host, HostError> {
+    let wrong = || HostError::Host(text.to_owned());
+    let (name, rest) = match text.strip_prefix('[') {
+        Some(text) => text.split_once(']').ok_or_else(wrong)?,
+        None => text.split_at(text.find(':').unwrap_or(text.len())),
+    };
+    // A name goes to a command as an argument: it must not look like an option, nor like several words to a shell.
+    let fits = |c: char| c.is_ascii_alphanumeric() || ".-_@%:".contains(c);
+    if !is_label(name) || name.starts_with('-') || !name.chars().all(fits) {
+        return Err(wrong());
+    }
+    let slots = match rest.strip_prefix(':') {
+        Some(slots) if !slots.contains(':') => slots_of(slots)?,
+        None if rest.is_empty() => 1,
+        _ => return Err(wrong()),
+    };
+    Ok(Host { name: name.to_owned(), slots })
+}
+
+fn slots_of(text: &str) -> Result<usize, HostError> {
+    let slots = text.parse().ok().filter(|slots| (1..=SLOTS_MAX).contains(slots));
+    slots.ok_or_else(|| HostError::Slots { text: text.to_owned() })
+}
+
+/// Where the processes of a job are started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// The hosts. The one called [`HOST_OF_LAUNCHER`], if there is one, is this one.
+    hosts: Vec<Host>,
+    /// The command that starts a program on another host: `EXEC HOST COMMAND...`.
+    exec: PathBuf,
+}
+
+impl Cluster {
+    /// This host alone.
+    pub fn here() -> Self {
+        Self { hosts: vec![Host { name: HOST_OF_LAUNCHER.to_owned(), slots: 1 }], exec: EXEC.into() }
+    }
+
+    /// These hosts. Programs are started on others by `exec`, or by `ssh`; if `exec` is named it is used for all of
+    /// them, else this host is known by its names and needs none.
+    pub fn new(list: &HostList, exec: Option<PathBuf>) -> Self {
+        let own = own_names();
+        let hosts = list.0.iter().map(|host| {
+            let here = exec.is_none() && own.iter().any(|name| name.eq_ignore_ascii_case(&host.name));
+            let name = if here { HOST_OF_LAUNCHER } else { &host.name };
+            Host { name: name.to_owned(), slots: host.slots }
+        });
+        Self { hosts: hosts.collect::<HostList>().0, exec: exec.unwrap_or_else(|| EXEC.into()) }
+    }
+
+    /// The hosts.
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    pub(super) fn exec(&self) -> &PathBuf {
+        &self.exec
+    }
+
+    /// The host of each of `ranks` ranks, by position: the slots of the first host are filled, then those of the next;
+    /// when all are full it starts again.
+    pub fn place(&self, ranks: usize) -> Vec<usize> {
+        let slots = self.hosts.iter().enumerate();
+        let round: Vec<usize> =
+            slots.flat_map(|(at, host)| std::iter::repeat_n(at, host.slots)).take(ranks).collect();
+        round.iter().copied().cycle().take(ranks).collect()
+    }
+}
+
+/// What this host is called.
+fn own_names() -> Vec<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    let short = name.split('.').next().unwrap_or_default();
+    let names = ["localhost", "127.0.0.1", "::1", name, short];
+    names.into_iter().filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pairs(list: &HostList) -> Vec<(&str, usize)> {
+        list.0.iter().map(|host| (host.name.as_str(), host.slots)).collect()
+    }
+
+    #[test]
+    fn names_with_commas() {
+        let list: HostList = "a,b.example.org:3, me@c ,[fe80::1%eth0]:2,10.0.0.7,a:4".parse().unwrap();
+        let expected = [("a", 5), ("b.example.org", 3), ("me@c", 1), ("fe80::1%eth0", 2), ("10.0.0.7", 1)];
+        assert_eq!(pairs(&list), expected);
+        assert_eq!(list.slots(), 12);
+    }
+
+    #[test]
+    fn files_of_both_kinds() {
+        let text = "# the front end is not used\n\nnode1 slots=4 # Open MPI\nnode2:2\t\n  node3\nnode1\n";
+        assert_eq!(pairs(&HostList::from_lines(text).unwrap()), [("node1", 5), ("node2", 2), ("node3", 1)]);
+    }
+
+    /// As many as a file of some MiB can name: each is looked up, not looked for.
+    #[test]
+    fn many_hosts_are_read_at_once() {
+        let text: String = (0..400_000).map(|number| format!("n{}\n", number % 300_000)).collect();
+        let list = HostList::from_lines(&text).unwrap();
+        assert_eq!((list.0.len(), list.slots()), (300_000, 400_000));
+        assert_eq!(pairs(&list)[..2], [("n0", 2), ("n1", 2)]);
+        assert_eq!(Cluster::new(&list, Some("exec".into())).place(2), [0, 0]);
+    }
+
+    #[test]
+    fn what_names_no_hosts_is_refused() {
+        for (text, complaint) in [
+            ("", "no host is named"),
+            (" ", "no host is named"),
+            ("a,", "'' is no host: write NAME or NAME:SLOTS"),
+            ("a,,b", "'' is no host: write NAME or NAME:SLOTS"),
+            ("a b", "'a b' is no host: write NAME or NAME:SLOTS"),
+            ("-oProxyCommand=x", "'-oProxyCommand=x' is no host: write NAME or NAME:SLOTS"),
+            ("a;b", "'a;b' is no host: write NAME or NAME:SLOTS"),
+            ("$(b)", "'$(b)' is no host: write NAME or NAME:SLOTS"),
+            ("a:1:2", "'a:1:2' is no host: write NAME or NAME:SLOTS"),
+            ("[::1", "'[::1' is no host: write NAME or NAME:SLOTS"),
+            ("[::1]2", "'[::1]2' is no host: write NAME or NAME:SLOTS"),
+            (":2", "':2' is no host: write NAME or NAME:SLOTS"),
+            ("a:", "'' is no number of slots: write 1 to 65536"),
+            ("a:0", "'0' is no number of slots: write 1 to 65536"),
+            ("a:-1", "'-1' is no number of slots: write 1 to 65536"),
+            ("a:65537", "'65537' is no number of slots: write 1 to 65536"),
+        ] {
+            assert_eq!(text.parse::<HostList>().unwrap_err().to_string(), complaint, "{text:?}");
+        }
+        for (text, complaint) in [
+            ("# nothing\n\n", "no host is named"),
+            ("a\nb slot=2", "line 2: 'slot=2' is not understood: write NAME, NAME:SLOTS or NAME slots=SLOTS"),
+            ("a slots=", "line 1: '' is no number of slots: write 1 to 65536"),
+            ("a slots=0", "line 1: '0' is no number of slots: write 1 to 65536"),
+            ("a,b", "line 1: 'a,b' is no host: write NAME or NAME:SLOTS"),
+        ] {
+            assert_eq!(HostList::from_lines(text).unwrap_err().to_string(), complaint, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn slots_are_filled_one_host_after_the_other_and_then_again() {
+        let cluster = |text: &str| Cluster::new(&text.parse().unwrap(), Some("exec".into()));
+        assert_eq!(cluster("a:2,b:2").place(4), [0, 0, 1, 1]);
+        assert_eq!(cluster("a:2,b").place(7), [0, 0, 1, 0, 0, 1, 0]);
+        assert_eq!(cluster("a,b,c").place(5), [0, 1, 2, 0, 1]);
+        assert_eq!(cluster("a:9,b").place(3), [0, 0, 0]);
+        assert_eq!(Cluster::here().place(3), [0, 0, 0]);
+        assert_eq!(Cluster::here().place(0), [0; 0]);
+    }
+
+    #[test]
+    fn this_host_is_known_unless_a_command_is_named() {
+        let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        let list: HostList = format!("localhost:2,b,{},127.0.0.2", own.trim()).parse().unwrap();
+        let names = |cluster: &Cluster| -> Vec<(String, usize)> {
+            cluster.hosts().iter().map(|host| (host.name.clone(), host.slots)).collect()
+        };
+        let known = names(&Cluster::new(&list, None));
+        assert_eq!(known, [("local".into(), 3), ("b".into(), 1), ("127.0.0.2".into(), 1)]);
+        assert_eq!(names(&Cluster::new(&list, Some("rsh".into()))).len(), 4);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_refused_or_names_hosts_that_can_be_given_to_a_command(
+            text in "[-a.:,\\[\\]@ 0-9=#\n]{0,24}|\\PC{0,12}"
+        ) {
+            for list in [text.parse::<HostList>(), HostList::from_lines(&text)].into_iter().flatten() {
+                prop_assert!(!list.0.is_empty() && list.slots() >= list.0.len());
+                for host in &list.0 {
+                    prop_assert!(!host.name.starts_with('-') && !host.name.contains([' ', ';', '$', '\'', '"']));
+                }
+            }
+        }
+    }
+}

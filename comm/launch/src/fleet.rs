@@ -1,0 +1,279 @@
+//! The one door through which processes are started: on this host, or by agents on others.
+//!
+//! What happens to the processes comes out of it as reports, wherever they run. A host whose agent is gone or silent is
+//! lost with all its processes; new ones are started on the hosts that are left, on those with the fewest processes
+//! first.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::ChildStdin;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
+
+use super::cluster::Cluster;
+use super::control::Control;
+use super::crew::{Crew, Task};
+use super::remote::Remote;
+use ft_comm::binding::Binding;
+use ft_comm::time::Time;
+use ft_comm::transport::Channel;
+use ft_proto::detector::Detector;
+use ft_proto::rank::{Membership, PeerId, Rank};
+use ft_proto::wire::agent::{INPUT_WINDOW, Share, Standing, ToAgent};
+
+mod inflow;
+mod news;
+mod opening;
+
+use inflow::Inflow;
+pub(super) use news::Report;
+
+#[derive(Debug)]
+enum Door {
+    Here,
+    Agent(Box<Remote>),
+    /// The agent, whose command may still be there, is gone.
+    Lost(PeerId),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Fleet {
+    crew: Crew,
+    task: Task,
+    cluster: Cluster,
+    doors: Vec<Door>,
+    /// The host of each rank at the start.
+    placement: Vec<usize>,
+    /// By rank the host where it is now, and its number among the ranks there.
+    seats: Vec<(usize, u32)>,
+    /// Ranks that compute.
+    size: usize,
+    binding: Binding,
+    /// Where processes run.
+    homes: HashMap<PeerId, usize>,
+    /// Those that were started since [`Fleet::begun`] was called.
+    begun: Vec<PeerId>,
+    /// Standard input of the spares of this host.
+    inputs: HashMap<PeerId, ChildStdin>,
+    inflow: Option<Inflow>,
+    /// What processes print stays in their pipes: nobody reads it.
+    holds: bool,
+    detector: Detector,
+    interval: Duration,
+    timeout: Duration,
+    beat_due: Time,
+}
+
+impl Fleet {
+    /// An agent has proved that it belongs to the job; the channel comes back if it was no agent.
+    pub(super) fn connected(&mut self, now: Time, peer: PeerId, channel: Channel) -> Option<Channel> {
+        match self.remotes().find(|remote| remote.peer == peer && !remote.is_connected()) {
+            Some(remote) => remote.connected(channel),
+            None => return Some(channel),
+        }
+        // Now it hears what it is to start.
+        let there = self.homes.iter().filter(|(_, at)| PeerId(u32::MAX - **at as u32) == peer);
+        self.begun.extend(there.map(|(peer, _)| *peer));
+        self.detector.heard(peer, now);
+        None
+    }
+
+    fn remotes(&mut self) -> impl Iterator<Item = &mut Remote> {
+        self.doors.iter_mut().filter_map(|door| match door {
+            Door::Agent(remote) => Some(&mut **remote),
+            Door::Here | Door::Lost(_) => None,
+        })
+    }
+
+    fn remote(&mut self, at: usize) -> Option<&mut Remote> {
+        match self.doors.get_mut(at) {
+            Some(Door::Agent(remote)) => Some(remote),
+            _ => None,
+        }
+    }
+
+    /// The host for a new process: that of the rank at the start, else the one with the fewest processes. None if no host
+    /// is left.
+    fn home_for(&self, rank: Option<Rank>) -> Option<usize> {
+        let is_open = |at: &usize| !matches!(self.doors[*at], Door::Lost(_));
+        let first = rank.map(|rank| self.placement[rank]).filter(is_open);
+        let processes = |at: &usize| self.homes.values().filter(|home| *home == at).count();
+        first.or_else(|| (0..self.doors.len()).filter(is_open).min_by_key(processes))
+    }
+
+    /// The cores of a rank, if it is bound: on its first host only, and on none that is this machine by another name.
+    fn share(&self, rank: Rank, at: usize) -> Option<Share> {
+        let host = &self.cluster.hosts()[at].name;
+        let is_alias = host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        if self.binding == Binding::None || self.placement[rank] != at || is_alias {
+            return None;
+        }
+        let count = |ranks: &[usize]| ranks.iter().filter(|home| **home == at).count() as u32;
+        Some(Share { index: count(&self.placement[..rank]), count: count(&self.placement) })
+    }
+
+    /// Where a rank stands that has come to host `at`: there it gets the lowest number that no other rank has, but keeps the
+    /// one that it had there already.
+    fn standing(&mut self, rank: Rank, at: usize) -> Standing {
+        if self.seats[rank].0 != at {
+            let is_free = |number: &u32| !self.seats.contains(&(at, *number));
+            let local = (0..).find(is_free).expect("ranks are few");
+            self.seats[rank] = (at, local);
+        }
+        Standing { rank: rank as u32, size: self.size as u32, local: self.seats[rank].1 }
+    }
+
+    /// Starts the process of a rank, or a spare; gives the pipe that is rank 0's standard input. On another host a failure
+    /// is reported later; if no host is left nothing happens.
+    ///
+    /// # Errors
+    /// The operating system refuses.
+    pub(super) fn start(&mut self, peer: PeerId, rank: Option<Rank>) -> std::io::Result<Option<OwnedFd>> {
+        let Some(at) = self.home_for(rank) else { return Ok(None) };
+        let share = rank.and_then(|rank| self.share(rank, at));
+        // A spare may become rank 0.
+        let reads = rank.is_none_or(|rank| rank == 0);
+        let standing = rank.map(|rank| self.standing(rank, at));
+        let stdin = match &mut self.doors[at] {
+            Door::Agent(remote) => {
+                remote.send(ToAgent::Start { peer, reads, share, standing });
+                if rank == Some(0) { Some(self.inflow(peer, at)?) } else { None }
+            }
+            _ => match self.crew.start(peer, &self.task, reads, share, standing)? {
+                Some(stdin) if rank.is_none() => {
+                    self.inputs.insert(peer, stdin);
+                    None
+                }
+                stdin => stdin.map(OwnedFd::from),
+            },
+        };
+        self.homes.insert(peer, at);
+        if !matches!(&self.doors[at], Door::Agent(remote) if !remote.is_connected()) {
+            self.begun.push(peer);
+        }
+        Ok(stdin)
+    }
+
+    /// Processes that were started since the last call; on another host not before its agent has come.
+    pub(super) fn begun(&mut self) -> Vec<PeerId> {
+        std::mem::take(&mut self.begun)
+    }
+
+    /// A generation begins: on this host its members are told at once when one of them dies, and before anybody else is.
+    pub(super) fn begin(&self, membership: &Membership) {
+        let is_member = |peer| membership.seats.iter().any(|seat| seat.peer == peer);
+        self.crew.begin_generation(membership.generation, is_member);
+    }
+
+    /// A spare takes a rank; gives the pipe that is rank 0's standard input.
+    pub(super) fn seat(&mut self, peer: PeerId, rank: Rank) -> Option<OwnedFd> {
+        let at = *self.homes.get(&peer)?;
+        let share = self.share(rank, at);
+        self.standing(rank, at);
+        let input = self.inputs.remove(&peer);
+        let Some(remote) = self.remote(at) else {
+            share.into_iter().for_each(|share| self.crew.bind(peer, share));
+            return input.filter(|_| rank == 0).map(OwnedFd::from);
+        };
+        share.into_iter().for_each(|share| remote.send(ToAgent::Bind { peer, share }));
+        if rank == 0 {
+            return self.inflow(peer, at).ok();
+        }
+        remote.send(ToAgent::Input { peer, bytes: vec![] });
+        None
+    }
+
+    /// Sends a signal to a process and its children.
+    pub(super) fn signal(&mut self, peer: PeerId, signal: Signal) {
+        let Some(at) = self.homes.get(&peer).copied() else { return };
+        match &mut self.doors[at] {
+            Door::Here => self.crew.signal(peer, signal),
+            Door::Agent(remote) => remote.send(ToAgent::Signal { to: Some(peer), signal: signal.as_raw() }),
+            Door::Lost(_) => {}
+        }
+    }
+
+    /// Sends a signal to all processes of the job, but not to agents.
+    pub(super) fn signal_all(&mut self, signal: Signal) {
+        for (peer, at) in &self.homes {
+            if matches!(self.doors[*at], Door::Here) {
+                self.crew.signal(*peer, signal);
+            }
+        }
+        self.remotes().for_each(|remote| remote.send(ToAgent::Signal { to: None, signal: signal.as_raw() }));
+        self.flush();
+    }
+
+    /// Whether no process of the job is left.
+    pub(super) fn is_empty(&self) -> bool {
+        self.homes.is_empty()
+    }
+
+    /// Tells the agents that the job is over; true when all have gone.
+    pub(super) fn dismiss(&mut self) -> bool {
+        self.remotes().for_each(Remote::dismiss);
+        self.flush();
+        self.doors.iter().all(|door| match door {
+            Door::Here => true,
+            Door::Agent(remote) => remote.link().is_none() && !self.crew.has(remote.peer),
+            Door::Lost(peer) => !self.crew.has(*peer),
+        })
+    }
+
+    /// Kills what this host has of the job, commands that have started agents included.
+    pub(super) fn kill_here(&mut self) {
+        self.crew.signal_all(Signal::KILL);
+    }
+
+    /// The same, and waits; then no descendant of this process is left.
+    pub(super) fn end(&mut self) {
+        self.doors.clear(); // agents whose link ends end themselves
+        self.crew.kill_all();
+        self.crew.end_orphans();
+    }
+
+    /// Hands what is to be sent to the operating system.
+    pub(super) fn flush(&mut self) {
+        self.remotes().for_each(Remote::flush);
+    }
+
+    /// Whether what processes print, on any host, is to stay in their pipes.
+    pub(super) fn hold(&mut self, holds: bool) {
+        if std::mem::replace(&mut self.holds, holds) != holds {
+            self.remotes().for_each(|remote| remote.send(ToAgent::Hold { holds }));
+            self.flush();
+        }
+    }
+
+    /// What to wait for.
+    pub(super) fn fds<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
+        let readable = |fd: BorrowedFd<'a>| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        fds.extend(self.crew.fds().map(readable));
+        fds.extend(self.crew.pipes().filter(|_| !self.holds).map(readable));
+        let inflow = self.inflow.iter().filter(|inflow| inflow.under_way < INPUT_WINDOW);
+        fds.extend(inflow.map(|inflow| readable(inflow.pipe.as_fd())));
+        for door in &self.doors {
+            if let Door::Agent(remote) = door {
+                fds.extend(remote.link().map(Control::poll));
+            }
+        }
+    }
+
+    /// When [`Fleet::serve`] is due.
+    pub(super) fn poll_timeout(&self) -> Time {
+        let late = self.doors.iter().filter_map(|door| match door {
+            Door::Agent(remote) if !remote.is_connected() => Some(remote.until),
+            _ => None,
+        });
+        let beat = self.doors.iter().any(|door| matches!(door, Door::Agent(_))).then_some(self.beat_due);
+        late.chain(beat).fold(Time(u64::MAX), Time::min)
+    }
+
+    /// Whether there is a host on which processes can be started.
+    pub(super) fn has_a_host(&self) -> bool {
+        self.home_for(None).is_some()
+    }
+}

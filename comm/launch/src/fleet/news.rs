@@ -1,0 +1,185 @@
+//! What happens to processes and hosts, wherever it happens.
+
+use rustix::process::Signal;
+
+use super::opening::AGENT_TIMEOUT;
+use super::{Door, Fleet};
+use crate::cluster::Cluster;
+use crate::crew::Death;
+use crate::order::LaunchError;
+use ft_comm::time::Time;
+use ft_proto::arbiter::Exit;
+use ft_proto::rank::PeerId;
+use ft_proto::wire::agent::{Ended, FromAgent, ToAgent};
+
+/// What has happened to processes.
+#[derive(Debug)]
+pub(crate) enum Report {
+    /// A process is dying, or has ended.
+    Death(Death),
+    /// A process has printed lines.
+    Said { peer: PeerId, error: bool, lines: Vec<u8> },
+    /// The command that starts an agent has printed lines.
+    Noted { host: String, lines: Vec<u8> },
+    /// A process could not be started on another host.
+    NotStarted { peer: PeerId, why: String },
+    /// A host is lost, and with it these processes.
+    Lost { cause: String, peers: Vec<PeerId> },
+    /// An agent did not come, or cannot do what it is there for.
+    Refused(LaunchError),
+}
+
+impl Fleet {
+    /// What has happened since the last call, in order.
+    pub(crate) fn serve(&mut self, now: Time) -> Vec<Report> {
+        let mut reports = Vec::new();
+        let deaths = self.crew.deaths();
+        self.pump(&deaths, &mut reports); // what a process has said last comes before its end
+        for death in deaths {
+            self.died(death, &mut reports);
+        }
+        self.feed();
+        for at in 0..self.doors.len() {
+            let Some(remote) = self.remote(at) else { continue };
+            let peer = remote.peer;
+            let (messages, open) = remote.receive();
+            if !messages.is_empty() {
+                self.detector.heard(peer, now);
+            }
+            reports.extend(messages.into_iter().filter_map(|message| self.heard(at, message)));
+            if let Err(error) = open {
+                reports.extend(self.lose(at, &format!("the link to its agent broke: {error}")));
+            }
+        }
+        self.look_for_silence(now, &mut reports);
+        let trouble = self.crew.trouble().map(|error| Report::Refused(LaunchError::Processes(error)));
+        reports.extend(trouble);
+        reports
+    }
+
+    fn pump(&mut self, deaths: &[Death], reports: &mut Vec<Report>) {
+        let Self { crew, cluster, .. } = self;
+        crew.pump(deaths, self.holds, &mut |peer, error, lines| {
+            reports.push(said(cluster, peer, error, lines))
+        });
+    }
+
+    /// What is left of what was printed here; lines that never ended end here.
+    pub(crate) fn finish(&mut self) -> Vec<Report> {
+        let mut reports = Vec::new();
+        let Self { crew, cluster, .. } = self;
+        crew.finish(&mut |peer, error, lines| reports.push(said(cluster, peer, error, lines)));
+        reports
+    }
+
+    fn died(&mut self, death: Death, reports: &mut Vec<Report>) {
+        if let Death::Gone(peer, exit) = death {
+            if let Some(remote) = self.remotes().find(|remote| remote.peer == peer) {
+                if !remote.is_connected() && !remote.is_dismissed() {
+                    let why = match exit {
+                        Exit::Status(status) => {
+                            format!("the command ended with status {status} and left no agent")
+                        }
+                        Exit::Signal(signal) => format!("the command was killed by signal {signal}"),
+                    };
+                    reports.push(Report::Refused(remote.refused(&why)));
+                }
+                return;
+            }
+            self.homes.remove(&peer);
+            self.inputs.remove(&peer);
+        }
+        reports.push(Report::Death(death));
+    }
+
+    /// What an agent has said.
+    fn heard(&mut self, at: usize, message: FromAgent) -> Option<Report> {
+        let runs_there = |fleet: &Self, peer: PeerId| fleet.homes.get(&peer) == Some(&at);
+        match message {
+            FromAgent::Beat => None,
+            FromAgent::Refused { why } => self.remote(at).map(|remote| Report::Refused(remote.refused(&why))),
+            FromAgent::NotStarted { peer, why } => {
+                let runs = runs_there(self, peer);
+                self.forget(peer, at);
+                let why = format!("{why} (on host {})", self.cluster.hosts()[at].name);
+                runs.then_some(Report::NotStarted { peer, why })
+            }
+            FromAgent::Dying { peer, ended } => {
+                runs_there(self, peer).then(|| Report::Death(Death::Dying(peer, exit(ended))))
+            }
+            FromAgent::Gone { peer, ended } => {
+                let runs = runs_there(self, peer);
+                self.forget(peer, at);
+                runs.then(|| Report::Death(Death::Gone(peer, exit(ended))))
+            }
+            FromAgent::Output { peer, error, lines } => Some(Report::Said { peer, error, lines }),
+            FromAgent::Taken { peer, bytes } => {
+                if let Some(inflow) = self.inflow.as_mut().filter(|inflow| inflow.peer == peer) {
+                    inflow.under_way = inflow.under_way.saturating_sub(bytes as usize);
+                }
+                None
+            }
+        }
+    }
+
+    fn forget(&mut self, peer: PeerId, at: usize) {
+        if self.homes.get(&peer) == Some(&at) {
+            self.homes.remove(&peer);
+            self.inflow = self.inflow.take().filter(|inflow| inflow.peer != peer);
+        }
+    }
+
+    fn look_for_silence(&mut self, now: Time, reports: &mut Vec<Report>) {
+        for peer in self.detector.suspects(now) {
+            let at = (u32::MAX - peer.0) as usize;
+            reports
+                .extend(self.lose(at, &format!("its agent is silent for {} s", self.timeout.as_secs_f64())));
+        }
+        for remote in self.remotes() {
+            if !remote.is_connected() && now >= remote.until {
+                let seconds = AGENT_TIMEOUT.as_secs();
+                reports
+                    .push(Report::Refused(remote.refused(&format!("no agent has come within {seconds} s"))));
+            }
+        }
+        if now >= self.beat_due {
+            self.beat_due = now.after(self.interval);
+            self.remotes()
+                .filter(|remote| remote.is_connected())
+                .for_each(|remote| remote.send(ToAgent::Beat));
+        }
+        self.flush();
+    }
+
+    /// A host is lost, unless its agent has left because it was told to.
+    fn lose(&mut self, at: usize, cause: &str) -> Option<Report> {
+        let remote = self.remote(at)?;
+        let (peer, left) = (remote.peer, remote.is_dismissed());
+        self.doors[at] = Door::Lost(peer);
+        self.detector.forget(peer);
+        if !left {
+            self.crew.signal(peer, Signal::KILL); // the command
+        }
+        let mut peers: Vec<PeerId> =
+            self.homes.iter().filter(|(_, home)| **home == at).map(|(peer, _)| *peer).collect();
+        peers.sort_unstable();
+        peers.iter().for_each(|peer| self.forget(*peer, at));
+        let host = &self.cluster.hosts()[at].name;
+        (!left).then(|| Report::Lost { cause: format!("host {host} is gone: {cause}"), peers })
+    }
+}
+
+/// Who has said something: a process of the job, or the command that starts an agent.
+fn said(cluster: &Cluster, peer: PeerId, error: bool, lines: Vec<u8>) -> Report {
+    match cluster.hosts().get((u32::MAX - peer.0) as usize) {
+        Some(host) => Report::Noted { host: host.name.clone(), lines },
+        None => Report::Said { peer, error, lines },
+    }
+}
+
+fn exit(ended: Ended) -> Exit {
+    match ended {
+        Ended::Status(status) => Exit::Status(status),
+        Ended::Signal(signal) => Exit::Signal(signal),
+    }
+}

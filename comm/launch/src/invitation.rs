@@ -1,0 +1,110 @@
+//! What an agent is told on its standard input: with it comes the key of the job, which no command line, no file and no
+//! environment of the command that starts it has in it.
+
+use std::net::SocketAddr;
+
+use ft_comm::transport::{Credentials, is_label};
+use ft_proto::rank::PeerId;
+use ft_proto::wire::handshake::JobKey;
+
+/// Version of what launcher and agents say to each other.
+const VERSION: &str = concat!("ftrun-agent-", env!("CARGO_PKG_VERSION"));
+
+/// How it says that nobody is to read what is sent between hosts.
+const SECRET: &str = "secret";
+/// How it says the opposite.
+const PLAIN: &str = "plain";
+
+/// See the module. As text: one line of words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Invitation {
+    pub(super) credentials: Credentials,
+    /// The number of the agent.
+    pub(super) peer: PeerId,
+    /// Where the launcher listens, as seen from the agent's host.
+    pub(super) launcher: SocketAddr,
+    /// The name of the host.
+    pub(super) host: String,
+}
+
+impl Invitation {
+    pub(super) fn to_text(&self) -> String {
+        let Credentials { key, secret } = &self.credentials;
+        let manner = if *secret { SECRET } else { PLAIN };
+        format!("{VERSION} {} {manner} {} {} {}\n", key.to_text(), self.peer.0, self.launcher, self.host)
+    }
+
+    /// # Errors
+    /// The line is none, or of another version.
+    pub(super) fn from_text(line: &str) -> Result<Self, String> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [VERSION, key, manner @ (SECRET | PLAIN), peer, launcher, host] => {
+                let key = JobKey::from_text(key);
+                let invitation = || {
+                    Some(Self {
+                        credentials: Credentials { key: key?, secret: manner == SECRET },
+                        peer: PeerId(peer.parse().ok()?),
+                        launcher: launcher.parse().ok()?,
+                        host: is_label(host).then(|| host.to_owned())?,
+                    })
+                };
+                invitation().ok_or_else(|| "the launcher's invitation cannot be read".to_owned())
+            }
+            [VERSION, ..] => Err("the launcher's invitation cannot be read".to_owned()),
+            [other, ..] if other.starts_with("ftrun-agent-") => {
+                Err(format!("the launcher speaks {other}, this host has {VERSION}"))
+            }
+            _ => Err("no launcher has invited this process on its standard input".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let invitation = Invitation {
+            credentials: Credentials { key: JobKey { job: [3; 16], key: [0xab; 32] }, secret: true },
+            peer: PeerId(u32::MAX),
+            launcher: "[::1]:4000".parse().unwrap(),
+            host: "me@there".into(),
+        };
+        let text = invitation.to_text();
+        assert_eq!(Invitation::from_text(&text), Ok(invitation.clone()));
+        let credentials = Credentials { secret: false, ..invitation.credentials.clone() };
+        let plain = Invitation { credentials, ..invitation };
+        assert_eq!(Invitation::from_text(&plain.to_text()), Ok(plain));
+        for (text, complaint) in [
+            ("", "no launcher has invited this process on its standard input"),
+            ("hello\n", "no launcher has invited this process on its standard input"),
+            (&text.replace("4000", "port"), "the launcher's invitation cannot be read"),
+            (&text.replace("abab", "ab"), "the launcher's invitation cannot be read"),
+            (&text.replace("secret", "open"), "the launcher's invitation cannot be read"),
+            (VERSION, "the launcher's invitation cannot be read"),
+            (
+                &text.replacen(VERSION, "ftrun-agent-9999", 1),
+                "the launcher speaks ftrun-agent-9999, this host has",
+            ),
+        ] {
+            let error = Invitation::from_text(text).unwrap_err();
+            assert!(error.starts_with(complaint), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_refused_or_is_written_as_the_same(
+            key in "[0-9a-fA-F]{96}|\\PC{0,96}", peer in "[0-9]{1,11}",
+            launcher in "[0-9]{1,3}(\\.[0-9]{1,3}){3}:[0-9]{1,6}|\\[[0-9a-f:]{2,9}\\]:[0-9]{1,5}|\\PC{0,9}",
+            host in "[!-~]{1,20}|\\PC{0,9}",
+        ) {
+            if let Ok(invitation) = Invitation::from_text(&format!("{VERSION} {key} {peer} {launcher} {host}")) {
+                prop_assert_eq!(Invitation::from_text(&invitation.to_text()), Ok(invitation));
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The account of failures and repairs, for reports.
+
+use std::time::Duration;
+
+use ft_comm::time::Time;
+use ft_proto::arbiter::Event;
+use ft_proto::fault::{CutSpec, KillSpec};
+use ft_proto::rank::{Generation, Rank};
+
+/// Ranks that were lost together, and what it took to go on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// The ranks.
+    pub ranks: Vec<Rank>,
+    /// The point of the injected failure, or how the loss was noticed.
+    pub point: String,
+    /// From the kill to its notice, for injected failures.
+    pub detect: Option<Duration>,
+    /// From the notice to the next generation: agreement, and replacements if there are any.
+    pub repair: Option<Duration>,
+    /// From the notice to the moment when the last survivor had stopped using the old generation; part of `repair`.
+    pub agree: Option<Duration>,
+    /// From the notice to the moment when the last replacement had joined; part of `repair`. None if nobody was replaced.
+    pub respawn: Option<Duration>,
+    /// Ranks that somebody holds after the repair, by their numbers at the start of the job; none if it did not end.
+    pub held: Option<Vec<Rank>>,
+    /// The generation that the repair starts.
+    pub generation: Option<Generation>,
+    /// From the next generation to the moment when all ranks work again.
+    pub restore: Option<Duration>,
+    /// Steps that had to be done again.
+    pub steps_lost: u64,
+}
+
+impl Failure {
+    /// Whether the others went on without the lost ranks.
+    pub fn is_final(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| !self.ranks.iter().any(|rank| held.contains(rank)))
+    }
+}
+
+/// An injected failure.
+#[derive(Debug)]
+enum Strike {
+    /// By its position on the command line.
+    Spec(usize),
+    /// A cut, by its position among those.
+    Cut(usize),
+    /// A random kill of this rank.
+    Random(Rank),
+}
+
+/// A failure that has struck. It costs a rank once: what happens to the replacement has another cause.
+#[derive(Debug)]
+struct Struck {
+    strike: Strike,
+    at: Time,
+    /// Ranks that it has cost.
+    lost: Vec<Rank>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    ranks: Vec<Rank>,
+    point: String,
+    struck: Option<Time>,
+    lost: Time,
+    agreed: Option<Time>,
+    respawned: Option<Time>,
+    decided: Option<Time>,
+    generation: Option<Generation>,
+    held: Option<Vec<Rank>>,
+    resumed: Option<Time>,
+    steps_lost: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Ledger {
+    kills: Vec<KillSpec>,
+    cuts: Vec<CutSpec>,
+    struck: Vec<Struck>,
+    entries: Vec<Entry>,
+}
+
+impl Ledger {
+    pub(super) fn new(kills: Vec<KillSpec>, cuts: Vec<CutSpec>) -> Self {
+        Self { kills, cuts, struck: vec![], entries: vec![] }
+    }
+
+    pub(super) fn record(&mut self, now: Time, event: &Event) {
+        match event {
+            Event::Struck { spec } => self.strike(now, Strike::Spec(*spec)),
+            Event::Cut { spec } => self.strike(now, Strike::Cut(*spec)),
+            Event::RandomKill { rank } => self.strike(now, Strike::Random(*rank)),
+            Event::Lost { rank, cause, .. } => {
+                let (kills, cuts) = (&self.kills, &self.cuts);
+                let struck = self.struck.iter_mut().rev().find(|struck| {
+                    let names = match struck.strike {
+                        Strike::Spec(spec) => kills[spec].ranks.contains(rank),
+                        Strike::Cut(cut) => cuts[cut].ranks().any(|named| named == *rank),
+                        Strike::Random(victim) => victim == *rank,
+                    };
+                    names && !struck.lost.contains(rank)
+                });
+                let point = match struck.as_ref().map(|struck| &struck.strike) {
+                    Some(Strike::Spec(spec)) => kills[*spec].point.to_string(),
+                    Some(Strike::Cut(cut)) => cuts[*cut].point.to_string(),
+                    Some(Strike::Random(_)) => "random".into(),
+                    None => cause.clone(),
+                };
+                let struck = struck.map(|struck| {
+                    struck.lost.push(*rank);
+                    struck.at
+                });
+                match self.entries.iter_mut().find(|entry| entry.decided.is_none()) {
+                    Some(entry) => {
+                        if !entry.ranks.contains(rank) {
+                            entry.ranks.push(*rank);
+                            entry.ranks.sort_unstable();
+                        }
+                        if !entry.point.split(", ").any(|known| known == point) {
+                            entry.point = format!("{}, {point}", entry.point);
+                        }
+                    }
+                    None => self.entries.push(Entry {
+                        ranks: vec![*rank],
+                        point,
+                        struck,
+                        lost: now,
+                        agreed: None,
+                        respawned: None,
+                        decided: None,
+                        generation: None,
+                        held: None,
+                        resumed: None,
+                        steps_lost: 0,
+                    }),
+                }
+            }
+            // The last time counts: another loss makes a repair start again.
+            Event::Agreed => self.open().for_each(|entry| entry.agreed = Some(now)),
+            Event::Respawned => self.open().for_each(|entry| entry.respawned = Some(now)),
+            Event::Decided { generation, held, .. } => {
+                for entry in self.open() {
+                    (entry.decided, entry.generation) = (Some(now), Some(*generation));
+                    entry.held = Some(held.clone());
+                    if !entry.ranks.iter().any(|rank| held.contains(rank)) {
+                        entry.respawned = None;
+                    }
+                    // At the start of the job there is nothing to restore.
+                    if *generation == 0 {
+                        entry.resumed = Some(now);
+                    }
+                }
+            }
+            Event::Resumed { steps_lost, .. } => {
+                for entry in self.entries.iter_mut().filter(|e| e.decided.is_some() && e.resumed.is_none()) {
+                    (entry.resumed, entry.steps_lost) = (Some(now), *steps_lost);
+                }
+            }
+            Event::Marked { .. }
+            | Event::Progress { .. }
+            | Event::Activity { .. }
+            | Event::Spares { .. }
+            | Event::Stalled { .. }
+            | Event::Refused { .. }
+            | Event::Finished { .. } => {}
+        }
+    }
+
+    fn strike(&mut self, now: Time, strike: Strike) {
+        self.struck.push(Struck { strike, at: now, lost: vec![] });
+    }
+
+    /// Entries whose repair is under way.
+    fn open(&mut self) -> impl Iterator<Item = &mut Entry> {
+        self.entries.iter_mut().filter(|entry| entry.decided.is_none())
+    }
+
+    pub(super) fn failures(&self) -> Vec<Failure> {
+        let failure = |entry: &Entry| Failure {
+            ranks: entry.ranks.clone(),
+            point: entry.point.clone(),
+            detect: entry.struck.map(|struck| entry.lost.since(struck)),
+            repair: entry.decided.map(|decided| decided.since(entry.lost)),
+            agree: entry.agreed.map(|agreed| agreed.since(entry.lost)),
+            respawn: entry.respawned.map(|respawned| respawned.since(entry.lost)),
+            generation: entry.generation,
+            held: entry.held.clone(),
+            restore: entry.resumed.zip(entry.decided).map(|(resumed, decided)| resumed.since(decided)),
+            steps_lost: entry.steps_lost,
+        };
+        self.entries.iter().map(failure).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_a_failure_into_its_phases() {
+        let mut ledger = Ledger::new(vec!["2@step=4".parse().unwrap()], vec![]);
+        let lost = |rank| Event::Lost { rank, cause: "killed by signal 9".into(), generation: Some(0) };
+        ledger.record(Time(10), &Event::Struck { spec: 0 });
+        ledger.record(Time(15), &lost(2));
+        ledger.record(Time(17), &lost(1));
+        ledger.record(Time(21), &Event::Agreed);
+        ledger.record(Time(29), &Event::Respawned);
+        ledger.record(Time(30), &Event::Decided { generation: 1, failed: vec![1, 2], held: vec![0, 1, 2] });
+        ledger.record(Time(50), &Event::Resumed { generation: 1, steps_lost: 3 });
+        let [failure] = &ledger.failures()[..] else { panic!() };
+        assert_eq!(failure.ranks, [1, 2]);
+        assert_eq!(failure.point, "step=4, killed by signal 9");
+        let nanos = |span: Option<Duration>| span.unwrap().as_nanos();
+        assert_eq!((nanos(failure.detect), nanos(failure.repair), nanos(failure.restore)), (5, 15, 20));
+        assert_eq!((nanos(failure.agree), nanos(failure.respawn)), (6, 14));
+        assert_eq!((failure.generation, failure.steps_lost), (Some(1), 3));
+        assert!(!failure.is_final());
+    }
+
+    #[test]
+    fn whom_nobody_replaces_is_lost_for_good() {
+        let mut ledger = Ledger::new(vec![], vec![]);
+        let lost = Event::Lost { rank: 2, cause: "killed by signal 9".into(), generation: Some(0) };
+        ledger.record(Time(10), &lost);
+        let [failure] = &ledger.failures()[..] else { panic!() };
+        assert!(!failure.is_final() && failure.repair.is_none());
+        ledger.record(Time(12), &Event::Agreed);
+        ledger.record(Time(12), &Event::Respawned);
+        ledger.record(Time(13), &Event::Decided { generation: 1, failed: vec![2], held: vec![0, 1, 3] });
+        let [failure] = &ledger.failures()[..] else { panic!() };
+        assert!(failure.is_final() && failure.respawn.is_none());
+        assert_eq!(failure.repair, Some(Duration::from_nanos(3)));
+    }
+
+    #[test]
+    fn a_failure_costs_a_rank_once() {
+        let mut ledger = Ledger::new(vec!["1,2@step=4".parse().unwrap()], vec![]);
+        let mut now = 0;
+        let mut lose = |event: Event, ranks: &[Rank], cause: &str| {
+            now += 10;
+            ledger.record(Time(now), &event);
+            for rank in ranks {
+                let lost = Event::Lost { rank: *rank, cause: cause.into(), generation: Some(0) };
+                ledger.record(Time(now + 5), &lost);
+            }
+            let failed = ranks.to_vec();
+            let held = vec![0, 1, 2];
+            ledger.record(Time(now + 7), &Event::Decided { generation: 1, failed, held });
+        };
+        lose(Event::Struck { spec: 0 }, &[1, 2], "killed by signal 9");
+        lose(Event::RandomKill { rank: 2 }, &[2], "killed by signal 9");
+        lose(Event::Agreed, &[2], "silent for 1 s");
+        lose(Event::Agreed, &[1], "silent for 1 s");
+        let told: Vec<_> = ledger.failures().into_iter().map(|f| (f.point, f.detect.is_some())).collect();
+        let silent = || ("silent for 1 s".to_owned(), false);
+        assert_eq!(told, [("step=4".into(), true), ("random".into(), true), silent(), silent()]);
+    }
+}

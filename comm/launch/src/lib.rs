@@ -1,0 +1,415 @@
+//! The launcher: starts the ranks of a job, arbitrates its membership, forwards output, input and signals,
+//! and leaves nothing behind.
+//!
+//! Everything happens in one thread around one `poll`, which waits for nothing else: what is printed is written by others
+//! (`console.rs`). Decisions are those of the arbiter ([`ft_proto::arbiter`]), which this module only carries out. Processes are started on this host or, by
+//! agents, on others; which of both is known behind one door (`fleet.rs`).
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::Signal;
+
+use ft_comm::limits;
+use ft_comm::time::{Clock, Time};
+use ft_comm::transport::{Accepted, Credentials, Doorman, is_shortage, timespec};
+use ft_proto::arbiter::{Arbiter, Effect, Event, Exit};
+use ft_proto::rank::{PeerId, Rank};
+use ft_proto::wire::control::ToRank;
+use ft_proto::wire::handshake::{JobKey, hex};
+
+mod agent;
+mod cluster;
+mod console;
+mod control;
+mod crew;
+mod fleet;
+mod guardian;
+mod invitation;
+mod ledger;
+mod order;
+mod output;
+mod pipes;
+mod process;
+mod reach;
+mod remote;
+mod signals;
+mod standing;
+mod stdin;
+mod vigil;
+
+pub use agent::agent;
+pub use cluster::{Cluster, Host, HostError, HostList};
+pub use console::{Console, ConsoleError, Stream};
+use control::Control;
+use crew::Death;
+use fleet::{Fleet, Report};
+pub use guardian::guard;
+pub use ledger::Failure;
+use ledger::Ledger;
+pub use order::{Ending, LaunchError, Order};
+pub use process::die_with_launcher;
+use reach::Reach;
+use signals::Signals;
+
+/// How long processes are given to end by themselves when the job is over.
+const GRACE: Duration = Duration::from_millis(500);
+/// How long a broken control link waits for the operating system's word on why.
+const CAUSE: Duration = Duration::from_millis(20);
+/// Exit status of a process that could not be started, as shells have it.
+const NOT_STARTED: i32 = 127;
+/// Exit status of a job that took too long, as the command `timeout` has it.
+const OUT_OF_TIME: i32 = 124;
+
+/// Launches a job and returns when it has ended and no process of it is left. What ranks print goes to `console`, which may
+/// not have written all of it then ([`Console::finish`]).
+///
+/// The calling process is the launcher and belongs to the job: it adopts orphans among its descendants, and
+/// every child that it has when the job has ended is killed.
+///
+/// # Errors
+/// The job could not be launched; no process is left then either.
+pub fn launch(
+    order: Order,
+    console: &Console,
+    observer: &mut dyn FnMut(&Event, Time),
+) -> Result<Ending, LaunchError> {
+    limits::raise_open_files();
+    let mut launcher = Launcher::new(order, console)?;
+    let result = launcher.run(observer);
+    // Whatever happened, nothing is left behind.
+    launcher.fleet.end();
+    result
+}
+
+struct Launcher {
+    job: String,
+    order: Order,
+    clock: Clock,
+    arbiter: Arbiter,
+    doorman: Doorman,
+    signals: Signals,
+    fleet: Fleet,
+    controls: HashMap<PeerId, Control>,
+    /// Control links that broke, and when to stop waiting for the exit of their process.
+    broken: HashMap<PeerId, Time>,
+    output: output::Output,
+    stdin: stdin::Forwarder,
+    ledger: Ledger,
+    outputs: Vec<Vec<u8>>,
+    /// Connections of strangers.
+    refused_by_ranks: u64,
+    /// It was said that there are no files left.
+    ran_out: bool,
+    ending: Option<Farewell>,
+    /// Why the job could not be launched.
+    refused: Option<LaunchError>,
+}
+
+/// The job is over, but not all of its processes have ended.
+struct Farewell {
+    code: i32,
+    message: String,
+    /// When patience ends.
+    until: Time,
+    /// Processes were told to go with a signal that nobody survives.
+    killed: bool,
+}
+
+impl Launcher {
+    fn new(order: Order, console: &Console) -> Result<Self, LaunchError> {
+        let signals = Signals::new()?; // before there is anything that a signal could leave behind
+        let mut key = JobKey { job: [0; 16], key: [0; 32] };
+        let random = getrandom::fill(&mut key.job).and_then(|()| getrandom::fill(&mut key.key));
+        random.map_err(|error| std::io::Error::other(error.to_string()))?;
+        let credentials = Credentials { key, secret: !order.plain };
+        let reach = Reach::new(&order.cluster)?;
+        let doorman = Doorman::listen(credentials.clone(), PeerId::LAUNCHER, &reach.listen(), true)?;
+        let clock = Clock::start();
+        Ok(Self {
+            job: hex(&credentials.key.job),
+            fleet: Fleet::new(&order, &credentials, &doorman, &reach, clock.now())?,
+            arbiter: Arbiter::new(order.config.clone(), clock.now()),
+            ledger: Ledger::new(order.config.kills.clone(), order.config.cuts.clone()),
+            output: output::Output::new(console.clone(), order.output_to_stderr, order.tag_output),
+            stdin: stdin::Forwarder::default(),
+            order,
+            clock,
+            doorman,
+            signals,
+            controls: HashMap::new(),
+            broken: HashMap::new(),
+            outputs: vec![],
+            refused_by_ranks: 0,
+            ran_out: false,
+            ending: None,
+            refused: None,
+        })
+    }
+
+    fn run(&mut self, observer: &mut dyn FnMut(&Event, Time)) -> Result<Ending, LaunchError> {
+        loop {
+            self.carry_out(observer)?;
+            if let Some(ending) = self.ended() {
+                return Ok(ending);
+            }
+            self.wait();
+            self.listen();
+            self.look_after_processes();
+            if let Some(error) = self.refused.take() {
+                return Err(error);
+            }
+            self.hear();
+            self.heed_signals();
+            self.heed_limit();
+            self.arbiter.tick(self.clock.now());
+        }
+    }
+
+    /// How the job has ended, when nothing of it is left.
+    fn ended(&mut self) -> Option<Ending> {
+        let farewell = self.ending.as_mut()?;
+        if self.fleet.is_empty() && self.fleet.dismiss() {
+            let farewell = self.ending.take()?;
+            for report in self.fleet.finish() {
+                self.report(report);
+            }
+            return Some(Ending {
+                job: self.job.clone(),
+                code: farewell.code,
+                message: farewell.message,
+                outputs: std::mem::take(&mut self.outputs),
+                failures: self.ledger.failures(),
+                unfired: self.arbiter.unfired(),
+                spares_used: self.arbiter.spares_used(),
+                postponed: self.arbiter.postponed(),
+                strangers: self.doorman.refused_strangers() + self.refused_by_ranks,
+                elapsed: self.clock.now().since(Time(0)),
+            });
+        }
+        let now = self.clock.now();
+        if now >= farewell.until {
+            farewell.until = now.after(GRACE);
+            // An agent that does not even see to the end of its ranks goes next.
+            if std::mem::replace(&mut farewell.killed, true) {
+                self.fleet.kill_here();
+            }
+            self.fleet.signal_all(Signal::KILL);
+        }
+        None
+    }
+
+    fn carry_out(&mut self, observer: &mut dyn FnMut(&Event, Time)) -> Result<(), LaunchError> {
+        while let Some(effect) = self.arbiter.poll_effect() {
+            let now = self.clock.now();
+            match effect {
+                Effect::Send { to, message } => {
+                    if let ToRank::Decided(membership) = &message {
+                        self.fleet.begin(membership);
+                    }
+                    if let Some(control) = self.controls.get_mut(&to) {
+                        control.send(&message);
+                    }
+                }
+                Effect::Start { rank, peer, incarnation: _ } => self.start(peer, Some(rank))?,
+                Effect::Spare(peer) => self.start(peer, None)?,
+                Effect::Seat { peer, rank, incarnation: _ } => {
+                    self.output.seat(peer, rank);
+                    let stdin = self.fleet.seat(peer, rank);
+                    stdin.into_iter().for_each(|stdin| self.stdin.forward_to(stdin));
+                }
+                Effect::Kill(peer) => self.fleet.signal(peer, Signal::KILL),
+                Effect::Stop(peer) => self.fleet.signal(peer, Signal::STOP),
+                Effect::Record(event) => {
+                    self.ledger.record(now, &event);
+                    observer(&event, now);
+                    match event {
+                        Event::Finished { outputs } => self.outputs = outputs,
+                        Event::Refused { count } => self.refused_by_ranks += count,
+                        _ => {}
+                    }
+                }
+                Effect::End { code, message } => {
+                    self.output.job_is_over();
+                    self.ending = Some(Farewell { code, message, until: now.after(GRACE), killed: false });
+                }
+            }
+        }
+        for peer in self.fleet.begun() {
+            self.arbiter.started(self.clock.now(), peer);
+        }
+        for control in self.controls.values_mut() {
+            control.flush();
+        }
+        self.fleet.flush();
+        Ok(())
+    }
+
+    /// Starts the process of a rank, or a spare.
+    fn start(&mut self, peer: PeerId, rank: Option<Rank>) -> Result<(), LaunchError> {
+        rank.into_iter().for_each(|rank| self.output.seat(peer, rank));
+        match self.fleet.start(peer, rank) {
+            Ok(stdin) => stdin.into_iter().for_each(|stdin| self.stdin.forward_to(stdin)),
+            Err(error) => return self.not_started(peer, limits::explain(&error)),
+        }
+        Ok(())
+    }
+
+    /// A process could not be started: at the beginning that is the end of the job, later a failure of its rank.
+    fn not_started(&mut self, peer: PeerId, why: String) -> Result<(), LaunchError> {
+        if peer.0 as usize <= self.order.config.total {
+            return Err(LaunchError::Start { program: self.order.program.clone(), why });
+        }
+        self.arbiter.exited(self.clock.now(), peer, Exit::Status(NOT_STARTED));
+        Ok(())
+    }
+
+    fn wait(&mut self) {
+        let now = self.clock.now();
+        let mut until = self.arbiter.poll_timeout().min(self.fleet.poll_timeout());
+        until = self.broken.values().copied().fold(until, Time::min);
+        until = self.limit().into_iter().fold(until, Time::min);
+        if let Some(farewell) = &self.ending {
+            until = until.min(farewell.until).min(now.after(Duration::from_millis(50)));
+        }
+        let mut fds: Vec<PollFd<'_>> = Vec::new();
+        let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        let relief = self.output.relief();
+        self.fleet.hold(relief.is_some());
+        fds.extend(relief.map(readable));
+        fds.extend(self.signals.fds().map(readable));
+        fds.extend(self.doorman.fds().map(readable));
+        self.fleet.fds(&mut fds);
+        fds.extend(self.controls.values().map(Control::poll));
+        let _ = rustix::event::poll(&mut fds, Some(&timespec(until.since(now))));
+    }
+
+    /// New connections.
+    fn listen(&mut self) {
+        let now = self.clock.now();
+        for Accepted { opening, channel } in self.doorman.serve(now) {
+            let Some(channel) = self.fleet.connected(now, opening.from, channel) else { continue };
+            if self.arbiter.connected(now, opening.from) {
+                self.controls.insert(opening.from, Control::new(channel));
+            }
+        }
+        match self.doorman.trouble() {
+            Some(error) if !is_shortage(&error) => {
+                self.refused = self.refused.take().or(Some(LaunchError::Connections(error)));
+            }
+            Some(_) if !std::mem::replace(&mut self.ran_out, true) => {
+                let line = format!(
+                    "too many open files, about four for each rank of a host; new connections wait; limit here: {}\n",
+                    limits::of_files()
+                );
+                self.output.note("launcher", line.as_bytes());
+            }
+            _ => {}
+        }
+    }
+
+    /// What ranks have to say.
+    fn hear(&mut self) {
+        let now = self.clock.now();
+        let mut lost = Vec::new();
+        for (peer, control) in &mut self.controls {
+            let heard = control.receive(|message| self.arbiter.handle(now, *peer, message));
+            if heard.is_err() {
+                lost.push(*peer);
+            }
+        }
+        for peer in lost {
+            self.controls.remove(&peer);
+            self.broken.insert(peer, now.after(CAUSE));
+        }
+        let overdue: Vec<PeerId> =
+            self.broken.iter().filter(|(_, at)| **at <= now).map(|(p, _)| *p).collect();
+        for peer in overdue {
+            self.broken.remove(&peer);
+            self.arbiter.disconnected(now, peer);
+        }
+    }
+
+    /// What has happened to processes, here and elsewhere.
+    fn look_after_processes(&mut self) {
+        for report in self.fleet.serve(self.clock.now()) {
+            self.report(report);
+        }
+    }
+
+    fn report(&mut self, report: Report) {
+        match report {
+            Report::Said { peer, error, lines } => {
+                if error {
+                    self.arbiter.said(peer, &lines);
+                }
+                self.output.print(peer, error, &lines);
+            }
+            Report::Noted { host, lines } => self.output.note(&host, &lines),
+            Report::Death(Death::Dying(peer, exit) | Death::Gone(peer, exit)) => {
+                self.last_words(peer);
+                self.name_limits(peer);
+                self.arbiter.exited(self.clock.now(), peer, exit);
+            }
+            Report::NotStarted { peer, why } => {
+                let result = self.not_started(peer, why);
+                self.refused = self.refused.take().or(result.err());
+            }
+            Report::Lost { cause, peers } => {
+                peers.iter().for_each(|peer| self.last_words(*peer));
+                match self.fleet.has_a_host() {
+                    true => self.arbiter.host_lost(self.clock.now(), &peers, &cause),
+                    false => self.arbiter.end(1, format!("no host is left: {cause}")),
+                }
+            }
+            Report::Refused(error) => self.refused = self.refused.take().or(Some(error)),
+        }
+    }
+
+    /// A process of this host that could not even join may have run short of memory.
+    fn name_limits(&mut self, peer: PeerId) {
+        let limits = limits::of_memory();
+        if !limits.is_empty() && self.order.cluster.hosts().len() == 1 {
+            self.arbiter.said(peer, format!("limits here: {limits}").as_bytes());
+        }
+    }
+
+    /// What a process said last comes before its end.
+    fn last_words(&mut self, peer: PeerId) {
+        if let Some(mut control) = self.controls.remove(&peer) {
+            let _ = control.receive(|message| self.arbiter.handle(self.clock.now(), peer, message));
+        }
+        self.broken.remove(&peer);
+    }
+
+    /// When the job is to be over, if it is not yet.
+    fn limit(&self) -> Option<Time> {
+        self.order.limit.filter(|_| self.ending.is_none()).map(|limit| Time(0).after(limit))
+    }
+
+    fn heed_limit(&mut self) {
+        if let (Some(at), Some(limit)) = (self.limit(), self.order.limit)
+            && at <= self.clock.now()
+        {
+            self.arbiter.end(OUT_OF_TIME, format!("not done after {} s (--timeout)", limit.as_secs_f64()));
+        }
+    }
+
+    fn heed_signals(&mut self) {
+        for signal in self.signals.to_end() {
+            self.fleet.signal_all(signal);
+            let name = match signal {
+                Signal::INT => "interrupted (SIGINT)",
+                Signal::TERM => "terminated (SIGTERM)",
+                _ => "hung up (SIGHUP)",
+            };
+            self.arbiter.end(128 + signal.as_raw(), name.into());
+        }
+        if self.signals.to_stop() {
+            self.fleet.signal_all(Signal::STOP);
+            let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+            self.fleet.signal_all(Signal::CONT);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What is to be launched, and how it ended.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::cluster::Cluster;
+use super::ledger::Failure;
+use ft_comm::binding::Binding;
+use ft_comm::limits;
+use ft_comm::transport::{Carrier, Waiting};
+use ft_proto::arbiter::Config;
+use ft_proto::fault::SlowSpec;
+
+/// What is to be launched.
+#[derive(Debug)]
+pub struct Order {
+    /// The program of every rank; on other hosts it is where it is on this one.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// The one argument with which the same program calls [`agent`](super::agent), on other hosts: a plain word.
+    pub agent: &'static str,
+    /// The first argument with which it calls [`guard`](super::guard), with the second; likewise.
+    pub guardian: &'static str,
+    /// What all of them find in their environment beside what the launcher has there, on other hosts too.
+    pub environment: Vec<(String, String)>,
+    /// Where the ranks run.
+    pub cluster: Cluster,
+    /// The job.
+    pub config: Config,
+    /// Standard output of the ranks goes to standard error, as the launcher's own is kept for a report.
+    pub output_to_stderr: bool,
+    /// Each line of output is prefixed with its rank.
+    pub tag_output: bool,
+    /// What carries the links between ranks.
+    pub carrier: Carrier,
+    /// What is sent between hosts may be read on the way; it is authenticated all the same.
+    pub plain: bool,
+    /// How blocked callers wait.
+    pub waiting: Waiting,
+    /// Whether ranks are bound to cores.
+    pub binding: Binding,
+    /// Links that are slow.
+    pub slow: Vec<SlowSpec>,
+    /// How long the job may take; then it is ended.
+    pub limit: Option<Duration>,
+}
+
+/// How a job ended.
+#[derive(Debug)]
+pub struct Ending {
+    /// The identity of the job, as its ranks know it by [`World::job`](ft_comm::World::job).
+    pub job: String,
+    /// Exit status.
+    pub code: i32,
+    /// Cause, empty if all went well.
+    pub message: String,
+    /// What the ranks reported when they were done, by rank; empty if the job did not get there.
+    pub outputs: Vec<Vec<u8>>,
+    /// Failures and repairs.
+    pub failures: Vec<Failure>,
+    /// Positions of injected failures that did not fire, kills before cuts.
+    pub unfired: Vec<usize>,
+    /// Spares that have taken a rank.
+    pub spares_used: u32,
+    /// Random kills that had to wait until redundancy was whole again.
+    pub postponed: u32,
+    /// Connections of strangers that were refused, by the launcher and by ranks.
+    pub strangers: u64,
+    /// Wall time.
+    pub elapsed: Duration,
+}
+
+/// The job could not be launched.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// A program could not be started.
+    #[error("cannot start {}: {why}", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// Why, and on which host if it is another one.
+        why: String,
+    },
+    /// Nothing can be started on a host.
+    #[error("cannot start anything on host {host}: {why} (command: {command})")]
+    Host {
+        /// The host.
+        host: String,
+        /// The command that was to start an agent there.
+        command: String,
+        /// What came of it.
+        why: String,
+    },
+    /// The operating system lets nobody come to the launcher.
+    #[error("the launcher cannot take connections: {0}")]
+    Connections(std::io::Error),
+    /// The operating system does not let the launcher signal its processes or wait for them.
+    #[error("the launcher cannot look after its processes: {0}")]
+    Processes(std::io::Error),
+    /// The operating system refuses something that the launcher needs.
+    #[error("cannot set up the job: {}", limits::explain(.0))]
+    System(#[from] std::io::Error),
+}

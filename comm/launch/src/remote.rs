@@ -1,0 +1,123 @@
+//! The launcher's end of an agent on another host.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use super::control::Control;
+use super::order::LaunchError;
+use ft_comm::time::Time;
+use ft_comm::transport::Channel;
+use ft_proto::rank::PeerId;
+use ft_proto::wire::agent::{FromAgent, ToAgent};
+
+#[derive(Debug)]
+pub(super) struct Remote {
+    /// The number of the agent.
+    pub(super) peer: PeerId,
+    host: String,
+    command: String,
+    /// When it has to be there.
+    pub(super) until: Time,
+    link: Option<Control>,
+    /// What it is to be told when it is there.
+    early: Vec<ToAgent>,
+    /// It was told that the job is over.
+    dismissed: bool,
+}
+
+impl Remote {
+    pub(super) fn new(peer: PeerId, host: String, command: String, until: Time) -> Self {
+        Self { peer, host, command, until, link: None, early: vec![], dismissed: false }
+    }
+
+    /// It has proved that it belongs to the job.
+    pub(super) fn connected(&mut self, channel: Channel) {
+        let mut link = Control::new(channel);
+        self.early.drain(..).for_each(|message| link.send(&message));
+        self.link = Some(link);
+    }
+
+    pub(super) fn is_connected(&self) -> bool {
+        self.link.is_some()
+    }
+
+    pub(super) fn send(&mut self, message: ToAgent) {
+        match &mut self.link {
+            Some(link) => link.send(&message),
+            None => self.early.push(message),
+        }
+    }
+
+    pub(super) fn dismiss(&mut self) {
+        if !std::mem::replace(&mut self.dismissed, true) {
+            self.send(ToAgent::End);
+        }
+    }
+
+    pub(super) fn is_dismissed(&self) -> bool {
+        self.dismissed
+    }
+
+    pub(super) fn flush(&mut self) {
+        self.link.iter_mut().for_each(Control::flush);
+    }
+
+    pub(super) fn link(&self) -> Option<&Control> {
+        self.link.as_ref()
+    }
+
+    /// What it has said, and how its link ended if it did.
+    pub(super) fn receive(&mut self) -> (Vec<FromAgent>, std::io::Result<()>) {
+        let mut messages = Vec::new();
+        let open = self.link.as_mut().map(|link| link.receive(|message| messages.push(message)));
+        (messages, open.unwrap_or(Ok(())))
+    }
+
+    /// It did not come, or cannot do what it is there for.
+    pub(super) fn refused(&self, why: &str) -> LaunchError {
+        LaunchError::Host { host: self.host.clone(), command: self.command.clone(), why: why.into() }
+    }
+}
+
+/// The words after the host with which `program` becomes an agent there. `ssh` joins them with blanks and gives the line
+/// to a shell; words that a shell would take as something else are quoted, others are left as they are, so that a
+/// command that runs them without a shell may be used too.
+pub(super) fn command(program: &Path, agent: &str) -> [OsString; 2] {
+    let bytes = program.as_os_str().as_bytes();
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+,@%:=".contains(byte) || *byte >= 0x80;
+    let program = match bytes.iter().all(plain) && !bytes.is_empty() {
+        true => program.as_os_str().to_owned(),
+        false => {
+            let mut quoted = b"'".to_vec();
+            for byte in bytes {
+                if *byte == b'\'' { quoted.extend_from_slice(b"'\\''") } else { quoted.push(*byte) }
+            }
+            quoted.push(b'\'');
+            std::ffi::OsStr::from_bytes(&quoted).to_owned()
+        }
+    };
+    [program, agent.into()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn words_survive_a_shell_that_gets_them_joined() {
+        for program in
+            ["/usr/bin/ftrun", "/a b/it's \"here\" $HOME `x` \\ ;&|<>(){}[]*?!~#", "/ä/ftrun", "/new\nline"]
+        {
+            let [word, agent] = command(Path::new(program), "--as-agent");
+            let mut line = OsString::from("printf '%s|%s' ");
+            line.push(&word);
+            line.push(" ");
+            line.push(&agent);
+            let output = Command::new("/bin/sh").arg("-c").arg(&line).output().unwrap();
+            assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{program}|--as-agent"));
+        }
+        assert_eq!(command(Path::new("/usr/bin/ftrun"), "--as-agent")[0], "/usr/bin/ftrun");
+    }
+}

@@ -1,0 +1,319 @@
+//! The simulator: a whole job in one process and in virtual time, as a function of a seed.
+//!
+//! The real [`World`], collectives, endpoint, member and arbiter run, and whatever is built on them; only the
+//! wire, the processes and the clock are simulated. Every incarnation of a rank is a thread, but exactly one of
+//! them runs at a time (`kernel.rs`), and it is the kernel that says which. Messages are late, come in pieces
+//! and overtake those of other links (`net.rs`); processes are killed, stopped and cut off (`schedule.rs`) at
+//! any call that they make. Two runs with one seed are the same, so a failure is found once and replayed as
+//! often as it takes. Set `FT_SIM_TRACE` to see all that happens.
+//!
+//! A job that makes no progress is no test that hangs: [`Ending::Hung`] says who waits for what.
+//!
+//! What is not simulated: sockets, handshakes and strangers ([`ft_comm::transport::sockets`] and the tests on real
+//! processes have those), the time that computing takes, and memory orderings between a caller and its service
+//! thread.
+
+mod control;
+mod kernel;
+mod net;
+mod process;
+mod schedule;
+mod service;
+#[cfg(test)]
+mod tests;
+mod transport;
+
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use kernel::{Holder, Kernel, Shared};
+pub use net::Network;
+pub use schedule::{Blow, Fault, Faults, Trigger};
+use service::SimService;
+use transport::{Killed, Place, SimTransport, address};
+
+use ft_comm::Communicator;
+use ft_comm::World;
+use ft_comm::time::Time;
+use ft_proto::arbiter::{Event as ArbiterEvent, OnFailure};
+use ft_proto::error::CommError;
+use ft_proto::fault::KillSpec;
+use ft_proto::planted;
+use ft_proto::rank::{Membership, PeerId, Rank};
+
+/// What is to be simulated.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Everything that is left to chance follows from it.
+    pub seed: u64,
+    /// Ranks that compute.
+    pub ranks: usize,
+    /// Dedicated parity ranks.
+    pub parity: usize,
+    /// Failures to inject, as on the command line.
+    pub kills: Vec<KillSpec>,
+    /// Options of the launcher for the layers above.
+    pub settings: Vec<(String, String)>,
+    /// What goes wrong without being asked for.
+    pub faults: Faults,
+    /// How the network behaves.
+    pub network: Network,
+    /// What happens when a rank is lost.
+    pub on_failure: OnFailure,
+    /// Processes that are started ahead to take the ranks of lost ones.
+    pub spares: usize,
+    /// How often the same rank may fail in a row without progress in between.
+    pub restarts_max: u32,
+    /// Heartbeat interval.
+    pub interval: Duration,
+    /// Silence after which a process counts as lost.
+    pub timeout: Duration,
+    /// Virtual time after which the job counts as hung.
+    pub time_max: Duration,
+    /// Number of events after which the job counts as hung.
+    pub events_max: u64,
+    /// Print all that happens.
+    pub trace: bool,
+    /// A defect to run with ([`ft_proto::planted`]), if this build has them.
+    #[doc(hidden)]
+    pub bug: &'static str,
+}
+
+impl Config {
+    /// A job without failures on a good network.
+    pub fn calm(ranks: usize) -> Self {
+        Self {
+            seed: 0,
+            ranks,
+            parity: 0,
+            kills: vec![],
+            settings: vec![],
+            faults: Faults::default(),
+            network: Network::calm(),
+            on_failure: OnFailure::Rebuild,
+            spares: 0,
+            restarts_max: 3,
+            interval: Duration::from_millis(100),
+            timeout: Duration::from_secs(1),
+            time_max: Duration::from_secs(3600),
+            events_max: u64::MAX,
+            trace: std::env::var_os("FT_SIM_TRACE").is_some(),
+            bug: "",
+        }
+    }
+
+    /// A job on a bad network, without failures yet; they are noticed soon.
+    pub fn rough(seed: u64, ranks: usize) -> Self {
+        Self {
+            seed,
+            network: Network { near: seed.is_multiple_of(2), ..Network::rough() },
+            restarts_max: 12,
+            interval: Duration::from_millis(20),
+            timeout: Duration::from_millis(200),
+            time_max: Duration::from_secs(60),
+            events_max: 2_000_000,
+            ..Self::calm(ranks)
+        }
+    }
+}
+
+/// How a simulated job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By the word of its launcher.
+    Ended {
+        /// Exit status.
+        code: i32,
+        /// Cause, empty if all went well.
+        message: String,
+    },
+    /// It made no progress, or some process did not end; who waits for what.
+    Hung(String),
+}
+
+/// A process saw a generation start: it has returned from [`World::repair`] or from joining.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// When.
+    pub at: Time,
+    /// Which process.
+    pub peer: PeerId,
+    /// Its rank.
+    pub rank: Rank,
+    /// How often the rank had been replaced.
+    pub incarnation: u32,
+    /// What it was given.
+    pub membership: Membership,
+}
+
+/// Something that happened to the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The launcher recorded it.
+    Launcher(ArbiterEvent),
+}
+
+/// A process whose program returned.
+#[derive(Clone, Debug)]
+pub struct Finished<R> {
+    /// Which process.
+    pub peer: PeerId,
+    /// Its rank.
+    pub rank: Rank,
+    /// How often the rank had been replaced.
+    pub incarnation: u32,
+    /// What the program returned, or why the process could not join.
+    pub result: Result<R, CommError>,
+}
+
+/// What came out of a simulation.
+#[derive(Clone, Debug)]
+pub struct SimOutcome<R> {
+    /// How the job ended.
+    pub ending: Ending,
+    /// The processes whose programs returned, in the order in which they did.
+    pub finished: Vec<Finished<R>>,
+    /// Every return from a repair or from joining, in order.
+    pub history: Vec<Seen>,
+    /// What happened, in order.
+    pub events: Vec<(Time, Event)>,
+    /// Virtual time at the end.
+    pub elapsed: Duration,
+    /// Number of simulated events.
+    pub happened: u64,
+    /// A hash of all simulated events; equal for two runs with one seed.
+    pub trace: u64,
+    /// Positions of the injected failures that did not fire.
+    pub unfired: Vec<usize>,
+}
+
+impl<R> SimOutcome<R> {
+    /// The result of the last incarnation of `rank`, if it returned.
+    pub fn result(&self, rank: Rank) -> Option<&R> {
+        let of_rank = |finished: &&Finished<R>| finished.rank == rank;
+        self.finished.iter().filter(of_rank).max_by_key(|f| f.incarnation)?.result.as_ref().ok()
+    }
+}
+
+struct Run<R> {
+    shared: Arc<Shared>,
+    finished: Mutex<Vec<Finished<R>>>,
+    panicked: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+/// Simulates a job of which every process runs `program`, and returns when it has ended.
+///
+/// # Panics
+/// If `program` panics; the seed is printed.
+pub fn run<R: Send>(config: Config, program: impl Fn(World) -> R + Sync) -> SimOutcome<R> {
+    let (seed, bug) = (config.seed, config.bug);
+    planted::plant(bug);
+    let shared = Arc::new(Shared { kernel: Mutex::new(Kernel::new(config)), main: Condvar::new() });
+    let run = Run { shared: shared.clone(), finished: Mutex::new(vec![]), panicked: Mutex::new(None) };
+    std::thread::scope(|scope| {
+        let mut kernel = shared.lock();
+        loop {
+            kernel = shared.pass(kernel, Holder::Main, &shared.main);
+            if let Some(peer) = kernel.starting.take() {
+                let process = kernel.process(peer).expect("it was ordered");
+                let place = Place { shared: shared.clone(), peer, turn: process.turn.clone() };
+                let (rank, incarnation) = (process.rank, process.incarnation);
+                kernel.wake_now(peer);
+                let (run, program) = (&run, &program);
+                std::thread::Builder::new()
+                    .name(format!("rank {rank}.{incarnation}"))
+                    .spawn_scoped(scope, move || {
+                        planted::plant(bug);
+                        main_of_rank(run, place, rank, incarnation, program);
+                    })
+                    .expect("the operating system gives a thread");
+            } else if kernel.over {
+                break;
+            }
+        }
+        // Threads that are left, behind a cut or in a hung job, unwind one by one.
+        for peer in kernel.peers() {
+            if kernel.process(peer).is_some_and(|process| process.thread) {
+                let process = kernel.process_mut(peer).expect("just seen");
+                process.life = process::Life::Dead;
+                process.blocked = None;
+                kernel.holder = Holder::Process(peer);
+                shared.signal(&kernel);
+                kernel = shared.await_turn(kernel, Holder::Main, &shared.main);
+            }
+        }
+    });
+    planted::plant("");
+    if let Some(panic) = run.panicked.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        eprintln!("the simulation of seed {seed} failed");
+        panic::resume_unwind(panic);
+    }
+    let kernel = shared.lock();
+    SimOutcome {
+        ending: kernel.ending.clone().unwrap_or_else(|| Ending::Hung("it stopped".into())),
+        finished: run.finished.into_inner().unwrap_or_else(PoisonError::into_inner),
+        history: kernel.seen.clone(),
+        events: kernel.events.clone(),
+        elapsed: kernel.now.since(Time(0)),
+        happened: kernel.happened,
+        trace: kernel.trace,
+        unfired: kernel.arbiter.unfired(),
+    }
+}
+
+fn main_of_rank<R>(
+    run: &Run<R>,
+    place: Place,
+    rank: Rank,
+    incarnation: u32,
+    program: &(impl Fn(World) -> R + Sync),
+) {
+    let shared = &run.shared;
+    let kernel = shared.await_turn(shared.lock(), Holder::Process(place.peer), &place.turn);
+    let alive = kernel.process(place.peer).is_some_and(process::Process::alive);
+    drop(kernel);
+    let peer = place.peer;
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+        if !alive {
+            return None;
+        }
+        let (transport, service) = (SimTransport(place.clone()), SimService(place.clone()));
+        let world = World::join(Box::new(transport), Box::new(service), address(place.peer));
+        Some(world.map(program))
+    }));
+    let mut kernel = shared.lock();
+    match outcome {
+        Ok(None) => {}
+        Ok(Some(result)) => {
+            let mut finished = run.finished.lock().unwrap_or_else(PoisonError::into_inner);
+            finished.push(Finished { peer, rank, incarnation, result });
+        }
+        Err(payload) if payload.is::<Killed>() => {}
+        Err(payload) => {
+            run.panicked.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
+            kernel.over = true;
+        }
+    }
+    kernel.thread_ended(peer);
+    shared.release(&mut kernel);
+}
+
+/// Runs `rank_main` on `size` ranks of a job without failures; gives what they return, by rank.
+///
+/// For tests of what is built on communicators: every run is the same.
+///
+/// # Panics
+/// If `rank_main` panics, or waits for a message that nobody sends.
+pub fn ranks<R: Send>(size: usize, rank_main: impl Fn(&Communicator) -> R + Sync) -> Vec<R> {
+    let outcome = run(Config::calm(size), |mut world| {
+        let result = rank_main(world.comm());
+        world.finalize(Vec::new()).expect("nobody fails");
+        result
+    });
+    assert_eq!(outcome.ending, Ending::Ended { code: 0, message: String::new() });
+    let mut finished = outcome.finished;
+    finished.sort_by_key(|finished| finished.rank);
+    finished.into_iter().map(|finished| finished.result.expect("nobody fails")).collect()
+}

@@ -1,0 +1,176 @@
+//! One simulated process: an incarnation of a rank, with its thread, its side of the control plane, and its
+//! links.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Condvar};
+
+use super::net::ConnId;
+use ft_comm::service::alarm::Alarm;
+use ft_comm::service::verdicts::Verdicts;
+use ft_comm::time::Time;
+use ft_comm::transport::{LinkError, LinkId};
+use ft_proto::arbiter::Exit;
+use ft_proto::member::{Member, News};
+use ft_proto::rank::{Generation, Membership, PeerId, Rank};
+use ft_proto::wire::control::{ToArbiter, ToRank};
+
+use super::kernel::Happening;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    /// Ordered, but not there yet.
+    Ordered,
+    Running,
+    Dead,
+}
+
+/// What a thread without the baton waits for.
+#[derive(Clone, Debug)]
+pub(super) enum Blocked {
+    /// For its links, the news, or a timeout.
+    Wait { writing: Vec<LinkId> },
+    /// For the news, or a timeout.
+    Idle,
+    /// For a link to open.
+    Open,
+    /// For nothing but its turn.
+    Turn,
+}
+
+/// How an attempt to open a link ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Opened {
+    Link(LinkId),
+    Refused,
+}
+
+impl Opened {
+    pub(super) fn result(opened: Option<Self>, interrupted: bool) -> Result<LinkId, LinkError> {
+        match opened {
+            Some(Self::Link(link)) => Ok(link),
+            Some(Self::Refused) => Err(LinkError::Down("refused".into())),
+            None if interrupted => Err(LinkError::Interrupted),
+            None => Err(LinkError::Down("no answer".into())),
+        }
+    }
+}
+
+/// A link that another process has opened.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Knock {
+    pub(super) from: PeerId,
+    pub(super) generation: Generation,
+    pub(super) conn: ConnId,
+}
+
+/// What a process says to the launcher, its end included.
+#[derive(Debug)]
+pub(super) enum Up {
+    Message(ToArbiter),
+    /// The launcher finds the control link broken.
+    Broken,
+    /// The operating system's word.
+    Exit(Exit),
+}
+
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) rank: Rank,
+    pub(super) incarnation: u32,
+    pub(super) life: Life,
+    /// Its thread has been started and has not ended.
+    pub(super) thread: bool,
+    /// Wakes its thread.
+    pub(super) turn: Arc<Condvar>,
+    /// Stopped as by SIGSTOP.
+    pub(super) stopped: bool,
+    /// What happened while it was stopped.
+    pub(super) deferred: Vec<Happening>,
+    pub(super) calls: u64,
+    pub(super) blocked: Option<Blocked>,
+    /// Number of the current wait; older ones are over.
+    pub(super) token: u64,
+
+    pub(super) member: Member,
+    pub(super) connected: bool,
+    pub(super) up: VecDeque<Up>,
+    pub(super) up_due: Time,
+    pub(super) down: VecDeque<ToRank>,
+    pub(super) down_due: Time,
+    pub(super) news: VecDeque<News>,
+    pub(super) alarm: Alarm,
+    pub(super) verdicts: Verdicts,
+    /// News or an accepted link came since the last look, as an eventfd counts.
+    pub(super) wake: bool,
+    pub(super) closed: bool,
+    /// The membership that was taken last from the news.
+    pub(super) decided: Option<Membership>,
+
+    pub(super) generation: Option<Generation>,
+    pub(super) addresses: BTreeMap<PeerId, PeerId>,
+    pub(super) links: BTreeMap<LinkId, (ConnId, usize)>,
+    pub(super) next_link: u64,
+    pub(super) inbox: Vec<Knock>,
+    pub(super) opened: Option<Opened>,
+}
+
+impl Process {
+    /// The rank of a spare.
+    pub(super) const NO_RANK: Rank = Rank::MAX;
+
+    pub(super) fn new(rank: Rank, incarnation: u32) -> Self {
+        Self {
+            rank,
+            incarnation,
+            life: Life::Ordered,
+            thread: false,
+            turn: Arc::default(),
+            stopped: false,
+            deferred: vec![],
+            calls: 0,
+            blocked: None,
+            token: 0,
+            member: Member::new(Time(0)),
+            connected: false,
+            up: VecDeque::new(),
+            up_due: Time(0),
+            down: VecDeque::new(),
+            down_due: Time(0),
+            news: VecDeque::new(),
+            alarm: Alarm::default(),
+            verdicts: Verdicts::default(),
+            wake: false,
+            closed: false,
+            decided: None,
+            generation: None,
+            addresses: BTreeMap::new(),
+            links: BTreeMap::new(),
+            next_link: 0,
+            inbox: vec![],
+            opened: None,
+        }
+    }
+
+    pub(super) fn alive(&self) -> bool {
+        self.life == Life::Running
+    }
+
+    /// One line on what it does, for people.
+    pub(super) fn status(&self) -> String {
+        let Self { rank, incarnation, generation, calls, .. } = self;
+        let doing = match &self.blocked {
+            _ if self.stopped => "is stopped".to_owned(),
+            Some(Blocked::Wait { writing }) if writing.is_empty() => "waits for links or news".to_owned(),
+            Some(Blocked::Wait { writing }) => format!("waits to write to {} links", writing.len()),
+            Some(Blocked::Idle) => "waits for news".to_owned(),
+            Some(Blocked::Open) => "opens a link".to_owned(),
+            Some(Blocked::Turn) | None => "runs".to_owned(),
+        };
+        let generation =
+            generation.map_or("no generation".to_owned(), |number| format!("generation {number}"));
+        let (links, news) = (self.links.len(), self.news.len());
+        format!(
+            "rank {rank}.{incarnation} {doing} in {generation}, {links} links, {news} news, {calls} calls"
+        )
+    }
+}

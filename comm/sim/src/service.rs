@@ -1,0 +1,54 @@
+//! The rank's end of the simulated control plane.
+
+use super::transport::Place;
+use ft_comm::service::alarm::Alarm;
+use ft_comm::service::verdicts::Verdicts;
+use ft_comm::service::{Question, Service};
+use ft_comm::time::{Clock, Time};
+use ft_proto::member::News;
+use ft_proto::wire::control::ToArbiter;
+
+/// See the module.
+pub(super) struct SimService(pub(super) Place);
+
+impl Service for SimService {
+    fn submit(&self, message: ToArbiter) {
+        self.0.enter().submit(self.0.peer, message);
+    }
+
+    fn ask(&self, question: Question) {
+        self.0.enter().ask(self.0.peer, &question);
+    }
+
+    fn now(&self, _: &Clock) -> Time {
+        self.0.shared.lock().now
+    }
+
+    fn has_news(&self) -> bool {
+        self.0.enter().process(self.0.peer).is_some_and(|process| !process.news.is_empty())
+    }
+
+    fn take_news(&self) -> Option<News> {
+        let mut kernel = self.0.enter();
+        let news = kernel.process_mut(self.0.peer)?.news.pop_front()?;
+        kernel.taken(self.0.peer, &news);
+        Some(news)
+    }
+
+    fn alarm(&self) -> Alarm {
+        let kernel = self.0.enter();
+        kernel.process(self.0.peer).map_or_else(Alarm::default, |process| process.alarm.clone())
+    }
+
+    fn verdicts(&self) -> Verdicts {
+        let kernel = self.0.enter();
+        kernel.process(self.0.peer).map_or_else(Verdicts::default, |process| process.verdicts.clone())
+    }
+
+    fn close(&mut self) {
+        let mut kernel = self.0.enter();
+        if let Some(process) = kernel.process_mut(self.0.peer) {
+            process.closed = true;
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The rank's end of the simulated network.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::sync::{Condvar, MutexGuard};
+use std::time::Duration;
+use std::{panic, sync::Arc};
+
+use rand::RngExt;
+
+use super::kernel::{Handle, Holder, Kernel};
+use super::process::{Blocked, Opened};
+use ft_comm::transport::{LinkError, LinkId, Neighbor, Patience, Transport};
+use ft_proto::planted;
+use ft_proto::rank::{Generation, PeerId};
+
+/// What the thread of a killed process unwinds with.
+#[derive(Debug)]
+pub(super) struct Killed;
+
+/// A process, as its thread sees the kernel.
+#[derive(Clone)]
+pub(super) struct Place {
+    pub(super) shared: Handle,
+    pub(super) peer: PeerId,
+    pub(super) turn: Arc<Condvar>,
+}
+
+impl Place {
+    /// Every call begins here: the process may be killed in it, and others may run first.
+    pub(super) fn enter(&self) -> MutexGuard<'_, Kernel> {
+        let mut kernel = self.shared.lock();
+        if std::thread::panicking() {
+            return kernel;
+        }
+        if kernel.call(self.peer) {
+            drop(kernel);
+            panic::resume_unwind(Box::new(Killed));
+        }
+        let preemptions = kernel.config.network.preemptions.min(1000);
+        if preemptions > 0 && kernel.random.random_ratio(preemptions, 1000) {
+            return self.give_way(kernel);
+        }
+        kernel
+    }
+
+    /// Lets others run.
+    pub(super) fn give_way<'a>(&'a self, mut kernel: MutexGuard<'a, Kernel>) -> MutexGuard<'a, Kernel> {
+        kernel.wake_now(self.peer);
+        self.pass(kernel)
+    }
+
+    /// Gives the baton on; returns when it is back, or not at all if the process is killed meanwhile.
+    pub(super) fn pass<'a>(&'a self, kernel: MutexGuard<'a, Kernel>) -> MutexGuard<'a, Kernel> {
+        let kernel = self.shared.pass(kernel, Holder::Process(self.peer), &self.turn);
+        if !kernel.process(self.peer).is_some_and(super::process::Process::alive) {
+            drop(kernel);
+            panic::resume_unwind(Box::new(Killed));
+        }
+        kernel
+    }
+}
+
+/// The address of a process.
+pub(super) fn address(peer: PeerId) -> String {
+    format!("simulated:{}", peer.0)
+}
+
+fn parse(address: &str) -> Option<PeerId> {
+    address.strip_prefix("simulated:")?.parse().ok().map(PeerId)
+}
+
+/// See the module.
+pub(super) struct SimTransport(pub(super) Place);
+
+impl Transport for SimTransport {
+    fn change(&mut self, generation: Generation, peers: &[(PeerId, String)]) {
+        let mut kernel = self.0.enter();
+        let me = self.0.peer;
+        let Some(process) = kernel.process_mut(me) else { return };
+        process.generation = Some(generation);
+        process.addresses = peers.iter().filter_map(|(peer, at)| Some((*peer, parse(at)?))).collect();
+        if planted::has(planted::TAKES_OLD_FRAMES) {
+            process.links.clear(); // and they stay open
+        }
+        let old: Vec<LinkId> = process.links.keys().copied().collect();
+        old.into_iter().for_each(|link| kernel.close_link(me, link));
+        kernel.returned(me);
+    }
+
+    fn open(&mut self, peer: PeerId) -> Result<LinkId, LinkError> {
+        let mut kernel = self.0.enter();
+        let me = self.0.peer;
+        let Some(process) = kernel.process_mut(me) else { return Err(LinkError::Interrupted) };
+        if process.generation.is_none() {
+            return Err(LinkError::Down("no generation has started".into()));
+        }
+        if process.wake {
+            return Err(LinkError::Interrupted);
+        }
+        process.opened = None;
+        let Some(target) = process.addresses.get(&peer).copied() else {
+            return Err(LinkError::Down("unknown peer".into()));
+        };
+        kernel.open_begin(me, target);
+        let mut kernel = self.0.pass(kernel);
+        let process = kernel.process_mut(me).expect("it runs");
+        Opened::result(process.opened.take(), process.wake)
+    }
+
+    fn accepted(&mut self) -> Option<(PeerId, LinkId)> {
+        let mut kernel = self.0.enter();
+        let me = self.0.peer;
+        loop {
+            let process = kernel.process_mut(me)?;
+            let generation = process.generation?;
+            // Links of an older generation are dropped, those of a later one wait.
+            let takes_old = planted::has(planted::TAKES_OLD_FRAMES);
+            let old = process.inbox.iter().position(|knock| knock.generation < generation && !takes_old);
+            if let Some(old) = old {
+                let knock = process.inbox.remove(old);
+                kernel.note(|| format!("process {} drops a link of generation {}", me.0, knock.generation));
+                kernel.close_end(knock.conn, 1);
+                continue;
+            }
+            let at = process.inbox.iter().position(|knock| knock.generation <= generation)?;
+            let knock = process.inbox.remove(at);
+            if process.addresses.contains_key(&knock.from) {
+                return Some((knock.from, kernel.adopt(me, knock.conn, 1)));
+            }
+            kernel.close_end(knock.conn, 1);
+        }
+    }
+
+    fn send(&mut self, link: LinkId, pieces: &[IoSlice<'_>]) -> Result<usize, LinkError> {
+        self.0.enter().send(self.0.peer, link, pieces)
+    }
+
+    fn receive(&mut self, link: LinkId, pieces: &mut [IoSliceMut<'_>]) -> Result<usize, LinkError> {
+        self.0.enter().receive(self.0.peer, link, pieces)
+    }
+
+    fn is_near(&self, _link: LinkId) -> bool {
+        self.0.shared.lock().config.network.near
+    }
+
+    fn read(&mut self, link: LinkId, from: u64, into: &mut [u8]) -> bool {
+        // All processes are threads of this one. What is freed when one dies is out of reach from then on.
+        let kernel = self.0.enter();
+        kernel.is_open(self.0.peer, link) && Neighbor::myself().read(from, into)
+    }
+
+    fn wait(&mut self, writing: &[LinkId], timeout: Duration, ready: &mut Vec<LinkId>) {
+        let mut kernel = self.0.enter();
+        let me = self.0.peer;
+        if timeout.is_zero() {
+            kernel.wake_now(me);
+        } else {
+            kernel.block(me, Blocked::Wait { writing: writing.to_vec() }, Some(timeout));
+            kernel.stir(me);
+        }
+        let mut kernel = self.0.pass(kernel);
+        let kernel = &mut *kernel;
+        let process = kernel.process_mut(me).expect("it runs");
+        process.wake = false;
+        let process = kernel.process(me).expect("it runs");
+        let readable =
+            |(id, side): &(super::net::ConnId, usize)| kernel.conns.get(id).is_none_or(|c| c.readable(*side));
+        ready.extend(process.links.iter().filter(|(_, place)| readable(place)).map(|(link, _)| *link));
+    }
+
+    fn idle(&mut self, timeout: Duration) {
+        let mut kernel = self.0.enter();
+        let me = self.0.peer;
+        kernel.block(me, Blocked::Idle, Some(timeout));
+        kernel.stir(me);
+        let mut kernel = self.0.pass(kernel);
+        kernel.process_mut(me).expect("it runs").wake = false;
+    }
+
+    fn relax(&mut self) {
+        let kernel = self.0.enter();
+        drop(self.0.give_way(kernel));
+    }
+
+    fn close(&mut self, link: LinkId) {
+        self.0.enter().close_link(self.0.peer, link);
+    }
+
+    fn patience(&self, _ranks: usize) -> Patience {
+        // All ways to wait, however many cores this machine has.
+        let seed = self.0.shared.lock().config.seed;
+        match seed % 3 {
+            0 => Patience { spins: 0, yields: 0 },
+            1 => Patience { spins: 0, yields: 3 },
+            _ => Patience { spins: 20, yields: 2 },
+        }
+    }
+}
