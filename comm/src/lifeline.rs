@@ -15,7 +15,7 @@
 //! # Safety
 //!
 //! What the `unsafe` here rests on:
-//! - A [`Page`] is one mapping of its own, of [`PAGE_BYTES`], until it is dropped; nobody else unmaps it. The word in it is
+//! - A `Page` is one mapping of its own, of `PAGE_BYTES`, until it is dropped; nobody else unmaps it. The word in it is
 //!   only touched as an atomic, by both processes, and so is the number behind it.
 //! - The head of the robust list and the page stay where they are while they are registered: [`Held`] keeps both, cannot
 //!   leave the thread that made it, and puts the old list of the thread back before it frees them.

@@ -22,7 +22,7 @@ pub enum CommError {
         /// The generation of the link.
         generation: Generation,
     },
-    /// The communicator was revoked by one of its ranks ([`crate::Communicator::revoke`]): agree on it, shrink it, or
+    /// The communicator was revoked by one of its ranks (`Communicator::revoke`): agree on it, shrink it, or
     /// leave it.
     #[error("the communicator was revoked in generation {generation}")]
     Revoked {

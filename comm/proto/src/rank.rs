@@ -104,14 +104,14 @@ pub enum MessageMode {
     Continue,
 }
 
-/// What the living members of a communicator have agreed on ([`crate::Communicator::agree`]); the same for all of them.
+/// What the living members of a communicator have agreed on (`Communicator::agree`); the same for all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agreement {
     /// Bitwise AND of what they gave.
     pub flags: u64,
     /// Members that are known to have failed, by their ranks in the world, ascending.
     pub failed: Vec<Rank>,
-    /// Those of them that some member has not acknowledged ([`crate::Communicator::ack_failed`]).
+    /// Those of them that some member has not acknowledged (`Communicator::ack_failed`).
     pub unacknowledged: Vec<Rank>,
 }
 

@@ -123,7 +123,7 @@ pub enum Step {
         /// Which operand comes first.
         order: Order,
     },
-    /// The caller's own computation on all three memories, in a [`Schedule`](crate::Schedule).
+    /// The caller's own computation on all three memories, in a `Schedule`.
     Apply {
         /// Which one it is.
         number: usize,
