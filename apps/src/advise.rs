@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
-use ft_benches::advice::{self, Advice, AdviceOrder, losses_survived, schemes_for};
-use ft_benches::harness::interruptible;
-use ft_benches::recovery::Progress;
+use ft_tools::advice::{self, Advice, AdviceOrder, losses_survived, schemes_for};
+use ft_tools::harness::interruptible;
+use ft_tools::recovery::Progress;
 use indicatif::ProgressBar;
 
 use crate::bench;

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use ft_benches::recovery::{self, FRESH_DISK, Order, Progress, Results, UNPROTECTED};
 use ft_checkpoint::{Layout, Scheme};
+use ft_tools::recovery::{self, FRESH_DISK, Order, Progress, Results, UNPROTECTED};
 use indicatif::ProgressBar;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 

@@ -10,12 +10,12 @@ mod links;
 use std::process::ExitCode;
 
 use clap::Args;
-use ft_benches::collectives::{fits, is_offered};
-use ft_benches::messages::batches::more;
 use ft_checkpoint::{Flow, Program};
 use ft_comm::collective::{Operation, Selection};
 use ft_comm::time::Clock;
 use ft_comm::{CommError, Communicator, Op, World};
+use ft_tools::collectives::{fits, is_offered};
+use ft_tools::harness::more;
 use serde::{Deserialize, Serialize};
 
 use self::calls::Call;

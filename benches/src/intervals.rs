@@ -10,7 +10,7 @@ use ft_checkpoint::IntervalReport;
 use ft_checkpoint::interval::Costs;
 use serde::Deserialize;
 
-use crate::harness::{Children, HarnessError};
+use ft_tools::harness::{Children, HarnessError};
 
 /// What to run.
 #[derive(Clone, Debug)]

@@ -3,13 +3,10 @@
 //!
 //! `README.md` says how to run them and what the numbers mean.
 
-pub mod advice;
 pub mod checkpoints;
 pub mod codes;
-pub mod collectives;
-pub mod harness;
 pub mod intervals;
 pub mod messages;
-pub mod recovery;
+mod mpi;
 pub mod sockets;
 pub mod ulfm;

@@ -26,7 +26,11 @@ const CRATES: &[(&str, &[&str])] = &[
     ("ft-seismic", &[]),
     ("ft-montecarlo", &[]),
     ("ft-figures", &[]),
-    ("ft-benches", &["ft-encoders", "ft-comm", "ft-checkpoint", "ft-seismic", "ft-montecarlo", "ft-figures"]),
+    ("ft-tools", &["ft-comm", "ft-checkpoint", "ft-figures"]),
+    (
+        "ft-benches",
+        &["ft-tools", "ft-encoders", "ft-comm", "ft-checkpoint", "ft-seismic", "ft-montecarlo", "ft-figures"],
+    ),
     (
         "ft-apps",
         &[
@@ -38,7 +42,7 @@ const CRATES: &[(&str, &[&str])] = &[
             "ft-seismic",
             "ft-montecarlo",
             "ft-figures",
-            "ft-benches",
+            "ft-tools",
         ],
     ),
     ("ft-tests", &[]),

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::Args;
-use ft_benches::collectives::{self, Order, Results};
 use ft_comm::transport::Carrier;
+use ft_tools::collectives::{self, Order, Results};
 use indicatif::ProgressBar;
 
 use super::{print, require_all_writable, write};

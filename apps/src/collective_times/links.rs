@@ -7,7 +7,7 @@ use ft_comm::time::Clock;
 use ft_comm::{CommError, Communicator, Op, Operation as _};
 use serde::{Deserialize, Serialize};
 
-use ft_benches::collectives::{LONG_BYTES, SHORT_BYTES};
+use ft_tools::collectives::{LONG_BYTES, SHORT_BYTES};
 
 /// Short messages in a row.
 const BURST: usize = 64;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use ft_benches::checkpoints::{Order, Row, Sizes, run};
-use ft_benches::harness::{Files, interruptible};
+use ft_tools::harness::{Files, interruptible};
 
 /// Compares checkpoints with their floor and with files, alternated in one session
 #[derive(Debug, Parser)]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use ft_benches::codes::{Cell, Order, run};
-use ft_benches::harness::{Files, interruptible};
+use ft_tools::harness::{Files, interruptible};
 
 /// Compares the erasure codes with Intel's ISA-L, alternated in one session
 #[derive(Debug, Parser)]

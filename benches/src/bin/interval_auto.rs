@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use ft_benches::harness::interruptible;
 use ft_benches::intervals::{HEADER, Order, Round, round};
-use ft_benches::recovery::Spread;
+use ft_tools::harness::interruptible;
+use ft_tools::recovery::Spread;
 
 /// Overhead of random failures with '--interval auto' beside undisturbed runs, and what the model says of it
 #[derive(Debug, Parser)]

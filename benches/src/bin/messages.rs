@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use ft_benches::harness::{Files, interruptible};
 use ft_benches::messages::test::Selection;
 use ft_benches::messages::{Order, run};
+use ft_tools::harness::{Files, interruptible};
 
 /// Compares the messages of ft-comm with raw sockets, MPICH and Open MPI, alternated in one session
 #[derive(Debug, Parser)]

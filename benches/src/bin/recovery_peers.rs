@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use ft_benches::harness::{Files, interruptible};
 use ft_benches::ulfm::{Order, Row, run};
+use ft_tools::harness::{Files, interruptible};
 
 /// Compares the recovery from killed ranks with ULFM of Open MPI 5, alternated in one session
 #[derive(Debug, Parser)]

@@ -7,9 +7,9 @@ use std::process::Command;
 use serde::Deserialize;
 
 use super::scheme::Scheme;
-use crate::harness::{AS_ROOT, Mpi};
-use crate::recovery::Spread;
+use crate::mpi::{AS_ROOT, Mpi};
 use crate::sockets::Sockets;
+use ft_tools::recovery::Spread;
 
 /// A checkpoint of all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::job::{Job, PEER, Setup, Sizes, Took};
 use super::row::Row;
-use crate::harness::{Children, HarnessError, Mpi, Ticks, disturbance, there};
-use crate::recovery::{FreshFolder, Machine, filesystem};
+use crate::mpi::{Mpi, there};
+use ft_tools::harness::{Children, HarnessError, Ticks, disturbance};
+use ft_tools::recovery::{FreshFolder, Machine, filesystem};
 
 /// How often a job is run until it can be counted.
 const TRIES: usize = 3;

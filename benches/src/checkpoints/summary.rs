@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::job::Job;
 use super::row::{Kind, Row};
 use super::session::{Results, Sample};
-use crate::harness::{Confidence, Middle, Page, machine_line, shown};
+use ft_tools::harness::{Confidence, Middle, Page, machine_line, shown};
 
 /// A row beside the figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -174,7 +174,7 @@ mod tests {
     use super::super::job::Took;
     use super::super::session::tests::SIZES;
     use super::*;
-    use crate::recovery::Machine;
+    use ft_tools::recovery::Machine;
 
     fn results() -> Results {
         let rows = Row::choose(&["floor-4-unix-xor", "file-4-unix-xor", "held-4", "rebuild-4"]).unwrap();

@@ -5,8 +5,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::cell::{Cell, Work};
-use crate::harness::{Children, HarnessError, Ticks, disturbance, there};
-use crate::recovery::{FreshFolder, Machine};
+use crate::mpi::there;
+use ft_tools::harness::{Children, HarnessError, Ticks, disturbance};
+use ft_tools::recovery::{FreshFolder, Machine};
 
 const PEER: &str = "isal_codes";
 /// Longest time to compile or to measure a cell.

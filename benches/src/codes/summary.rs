@@ -4,7 +4,7 @@ use ft_figures::Table;
 
 use super::cell::{Cell, Work};
 use super::session::{Addition, Pair, Results};
-use crate::harness::{Middle, Page, machine_line};
+use ft_tools::harness::{Middle, Page, machine_line};
 
 /// The lowest ratio of the speed of adding a large buffer to that of copying it.
 const XOR_BAR: f64 = 0.95;
@@ -149,7 +149,7 @@ fn met(ratio: f64, bar: f64) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::Machine;
+    use ft_tools::recovery::Machine;
 
     #[test]
     fn ratios_are_those_of_speeds() {

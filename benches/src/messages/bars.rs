@@ -2,7 +2,7 @@
 
 use super::plan::{START, START_RANKS};
 use super::test::{COLLECTIVES, Operation, Test};
-use crate::recovery::bytes;
+use ft_tools::recovery::bytes;
 
 /// Which of its transports has to reach it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

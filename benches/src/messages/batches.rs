@@ -4,6 +4,7 @@
 //! rank. First their number is raised until a batch fills its share of the time; that also warms up.
 
 use ft_comm::time::Clock;
+use ft_tools::harness::more;
 
 use super::measured::Measured;
 use super::test::Test;
@@ -14,8 +15,6 @@ pub const BATCHES: usize = 21;
 const FEWEST: usize = 5;
 /// Too long: so many times the time that was meant.
 const PATIENCE: f64 = 3.0;
-/// Iterations of a batch at most.
-const LIMIT: usize = 1 << 20;
 
 /// What a rank needs of the others to time something together.
 pub trait Ranks {
@@ -72,17 +71,6 @@ pub fn measure<R: Ranks>(
     Ok(summarize(test, ranks.size(), each_s, iterations))
 }
 
-/// A better number of iterations than these, which took `each_s` each, for a batch of `share_s`; none if they do.
-pub fn more(iterations: usize, each_s: f64, share_s: f64) -> Option<usize> {
-    if each_s * iterations as f64 > share_s / 2.0 {
-        return None;
-    }
-    // One batch may have been lucky or not, so the steps are small.
-    let wanted = (share_s / each_s.max(1e-9)) as usize;
-    let next = wanted.min(4 * iterations).min(LIMIT);
-    (next > iterations).then_some(next)
-}
-
 fn summarize(test: Test, ranks: usize, mut each_s: Vec<f64>, iterations: usize) -> Measured {
     each_s.sort_by(f64::total_cmp);
     let batches = each_s.len();
@@ -119,16 +107,6 @@ mod tests {
         near(exchange.value, 1e-6 / 11e-6);
         near(exchange.p10, 1e-6 / 18e-6);
         near(exchange.p90, 1e-6 / 3e-6);
-    }
-
-    #[test]
-    fn iterations_grow_until_a_batch_is_long_enough() {
-        assert_eq!(more(1, 1e-6, 1e-3), Some(4));
-        assert_eq!(more(256, 1e-6, 1e-3), Some(1000));
-        assert_eq!(more(1000, 1e-6, 1e-3), None);
-        assert_eq!(more(1, 0.6e-3, 1e-3), None, "one is more than half");
-        assert_eq!(more(LIMIT, 1e-12, 1.0), None);
-        assert_eq!(more(1, 0.0, 1e-3), Some(4), "a clock that stands");
     }
 
     struct Alone(usize);

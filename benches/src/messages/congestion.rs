@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::harness::HarnessError;
+use ft_tools::harness::HarnessError;
 
 const FOLDER: &str = "/proc/sys/net/ipv4";
 const CURRENT: &str = "tcp_congestion_control";
@@ -76,7 +76,7 @@ fn read(folder: &Path, file: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::FreshFolder;
+    use ft_tools::recovery::FreshFolder;
 
     #[test]
     fn what_was_before_comes_back() {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use super::congestion;
 use super::plan::{Order, Run, Task};
 use super::side::{SIDES, Side};
-use crate::harness::{AS_ROOT, Children, HarnessError, Mpi, there};
+use crate::mpi::{AS_ROOT, Mpi, there};
+use ft_tools::harness::{Children, HarnessError};
 
 /// Programs of MPI, with the names that they have while they are measured.
 const SOURCES: [(&str, &str); 2] = [

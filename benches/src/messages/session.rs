@@ -10,8 +10,8 @@ use super::plan::{Order, Run, START, Task, runs};
 use super::side::Side;
 use super::summary::{Reading, Summary};
 use super::test::Operation;
-use crate::harness::{Children, HarnessError, Ticks, disturbance};
-use crate::recovery::{Machine, Spread};
+use ft_tools::harness::{Children, HarnessError, Ticks, disturbance};
+use ft_tools::recovery::{Machine, Spread};
 
 /// Starts of each side in one round when the start itself is timed; their median is one process start.
 const STARTS: usize = 5;

@@ -6,7 +6,7 @@ use super::bars::{Bar, Ours, Rival};
 use super::session::Sample;
 use super::side::Side;
 use super::test::{Operation, Test};
-use crate::harness::Middle;
+use ft_tools::harness::Middle;
 
 /// Medians of everything.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,7 +6,7 @@ use super::bars::{Bar, name};
 use super::measured::COLUMNS;
 use super::session::{Results, Sample};
 use super::summary::Reading;
-use crate::harness::{Page, machine_line, shown};
+use ft_tools::harness::{Page, machine_line, shown};
 
 impl Results {
     /// Tables for a terminal.
@@ -94,7 +94,7 @@ mod tests {
     use super::super::summary::tests::sample;
     use super::super::test::{Operation, Test};
     use super::*;
-    use crate::recovery::Machine;
+    use ft_tools::recovery::Machine;
 
     fn results() -> Results {
         let latency = Test { operation: Operation::Latency, bytes: 8 };

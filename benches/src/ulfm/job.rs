@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::harness::{AS_ROOT, Mpi};
+use crate::mpi::{AS_ROOT, Mpi};
 
 /// Who recovers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,8 +11,9 @@ use super::plan::{Order, Run, runs};
 use super::report;
 use super::row::Row;
 use super::summary::Summary;
-use crate::harness::{Children, HarnessError, Mpi, Parting, Ticks, disturbance, there};
-use crate::recovery::Machine;
+use crate::mpi::{Mpi, there};
+use ft_tools::harness::{Children, HarnessError, Parting, Ticks, disturbance};
+use ft_tools::recovery::Machine;
 
 /// How often a job is run until it can be counted.
 const TRIES: usize = 3;

@@ -7,7 +7,7 @@ use super::figure::Figure;
 use super::job::{Job, Side};
 use super::row::Row;
 use super::session::Sample;
-use crate::harness::{Middle, Parting};
+use ft_tools::harness::{Middle, Parting};
 
 /// How the launcher of Open MPI ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

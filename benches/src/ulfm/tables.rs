@@ -5,7 +5,7 @@ use ft_figures::Table;
 use super::row::Row;
 use super::session::{Results, Sample};
 use super::summary::Reading;
-use crate::harness::{Page, Parting, machine_line, shown};
+use ft_tools::harness::{Page, Parting, machine_line, shown};
 
 /// Where a side has nothing to compare.
 const NOT_AVAILABLE: &str = "not available";
@@ -96,7 +96,7 @@ mod tests {
     use super::super::summary::Summary;
     use super::super::summary::tests::sample;
     use super::*;
-    use crate::recovery::Machine;
+    use ft_tools::recovery::Machine;
 
     fn results() -> Results {
         let samples = vec![

@@ -23,8 +23,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use ft_benches::checkpoints::{Scheme, now_ns, spans};
-use ft_benches::harness::Middle;
 use ft_benches::sockets::{Mesh, Sockets, Wait, Wires, start};
+use ft_tools::harness::Middle;
 
 use self::exchange::Member;
 

@@ -12,60 +12,60 @@ use super::order::{EVERY, KILL_AT, Kind, Order, Run, STEP_MS};
 /// The part of the report that is used here.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Report {
-    pub(crate) elapsed_s: f64,
-    pub(crate) result: LoadResult,
-    pub(crate) checkpoints: Checkpoints,
-    pub(crate) failures: Vec<Failure>,
-    pub(crate) kills_postponed: u64,
+    pub elapsed_s: f64,
+    pub result: LoadResult,
+    pub checkpoints: Checkpoints,
+    pub failures: Vec<Failure>,
+    pub kills_postponed: u64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct LoadResult {
-    pub(crate) seconds: f64,
-    pub(crate) step_seconds: f64,
-    pub(crate) vm_hwm_bytes: u64,
-    pub(crate) answer_hash: String,
+    pub seconds: f64,
+    pub step_seconds: f64,
+    pub vm_hwm_bytes: u64,
+    pub answer_hash: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Checkpoints {
-    pub(crate) committed: u64,
-    pub(crate) bytes_protected: u64,
-    pub(crate) bytes_sent: u64,
-    pub(crate) seconds: f64,
-    pub(crate) phases: Phases,
-    pub(crate) memory_overhead: f64,
+    pub committed: u64,
+    pub bytes_protected: u64,
+    pub bytes_sent: u64,
+    pub seconds: f64,
+    pub phases: Phases,
+    pub memory_overhead: f64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Phases {
-    pub(crate) copy: f64,
-    pub(crate) encode: f64,
-    pub(crate) exchange: f64,
-    pub(crate) commit: f64,
+    pub copy: f64,
+    pub encode: f64,
+    pub exchange: f64,
+    pub commit: f64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Failure {
-    pub(crate) detect_s: Option<f64>,
-    pub(crate) repair_s: Option<f64>,
-    pub(crate) agree_s: Option<f64>,
-    pub(crate) respawn_s: Option<f64>,
-    pub(crate) restore_s: Option<f64>,
-    pub(crate) restore: Option<Restore>,
-    pub(crate) steps_lost: u64,
+    pub detect_s: Option<f64>,
+    pub repair_s: Option<f64>,
+    pub agree_s: Option<f64>,
+    pub respawn_s: Option<f64>,
+    pub restore_s: Option<f64>,
+    pub restore: Option<Restore>,
+    pub steps_lost: u64,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Restore {
-    pub(crate) plan: f64,
-    pub(crate) rebuild: f64,
-    pub(crate) reprotect: f64,
-    pub(crate) load: f64,
+    pub plan: f64,
+    pub rebuild: f64,
+    pub reprotect: f64,
+    pub load: f64,
 }
 
 /// Runs a job; gives its report and the seconds that the process took on the clock of this one.
-pub(crate) fn run(order: &Order, run: &Run, scheme: &str) -> Result<(Report, f64), BenchError> {
+pub(super) fn run(order: &Order, run: &Run, scheme: &str) -> Result<(Report, f64), BenchError> {
     let args = arguments(order, run, scheme);
     let words: Vec<String> = args.iter().map(|arg| arg.display().to_string()).collect();
     let command = format!("{} {}", order.program.display(), words.join(" "));
@@ -106,7 +106,7 @@ fn arguments(order: &Order, run: &Run, scheme: &str) -> Vec<OsString> {
 }
 
 /// The first line that `ftrun` says for itself, or else the first.
-pub(crate) fn complaint(stderr: &[u8]) -> String {
+pub fn complaint(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let own = text.lines().find_map(|line| line.strip_prefix("ftrun: "));
     own.or_else(|| text.lines().find(|line| !line.is_empty())).unwrap_or("it said nothing").to_owned()

@@ -9,7 +9,7 @@ const FOREIGN: f64 = 0.06;
 
 /// Clock ticks since the start of the machine and of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Ticks {
+pub struct Ticks {
     /// In which a core did something.
     busy: u64,
     /// Of all cores.
@@ -19,7 +19,8 @@ pub(crate) struct Ticks {
 }
 
 impl Ticks {
-    pub(crate) fn now() -> Self {
+    /// As the system has counted them; zeros where it does not say.
+    pub fn now() -> Self {
         let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
         Self::of(&read("/proc/stat"), &read("/proc/self/stat"))
     }
@@ -39,7 +40,7 @@ impl Ticks {
     }
 
     /// The part of all cores that others had from then on until now.
-    pub(crate) fn foreign_until(self, now: Self) -> f64 {
+    pub fn foreign_until(self, now: Self) -> f64 {
         let own = now.own.saturating_sub(self.own);
         let foreign = now.busy.saturating_sub(self.busy).saturating_sub(own);
         foreign as f64 / now.all.saturating_sub(self.all).max(1) as f64
@@ -47,7 +48,7 @@ impl Ticks {
 }
 
 /// Whether other processes had a part in figures, given the part that they had in each.
-pub(crate) fn disturbance(foreign: impl Iterator<Item = f64> + Clone) -> Option<String> {
+pub fn disturbance(foreign: impl Iterator<Item = f64> + Clone) -> Option<String> {
     let disturbed = foreign.clone().filter(|&part| part > FOREIGN).count();
     let most = foreign.clone().fold(0.0, f64::max);
     (disturbed > 0).then(|| {

@@ -5,24 +5,24 @@ use ft_figures::Table;
 use crate::recovery::Machine;
 
 /// What a comparison has to say.
-pub(crate) struct Page<'a> {
+pub struct Page<'a> {
     /// What was done, and where.
-    pub(crate) head: Vec<String>,
+    pub head: Vec<String>,
     /// With their titles.
-    pub(crate) tables: Vec<(&'static str, Table)>,
+    pub tables: Vec<(&'static str, Table)>,
     /// What a reader has to know.
-    pub(crate) remarks: &'a [String],
+    pub remarks: &'a [String],
 }
 
 impl Page<'_> {
     /// For a terminal.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let tables = self.tables.iter().map(|(title, table)| format!("\n{title}\n\n{}", lines(table)));
         self.head.join("\n") + "\n" + &tables.collect::<String>() + &self.remarks()
     }
 
     /// The same in Markdown.
-    pub(crate) fn markdown(&self) -> String {
+    pub fn markdown(&self) -> String {
         let tables = self.tables.iter().map(|(title, table)| format!("\n## {title}\n\n{}", markdown(table)));
         self.head.join("  \n") + "\n" + &tables.collect::<String>() + &self.remarks()
     }
@@ -33,7 +33,7 @@ impl Page<'_> {
 }
 
 /// Where it was measured.
-pub(crate) fn machine_line(machine: &Machine) -> String {
+pub fn machine_line(machine: &Machine) -> String {
     let load = machine.load_averages.map(|load| format!("{load:.2}")).join(", ");
     format!(
         "{} cores, {}, Linux {}, load averages {load} at the start",

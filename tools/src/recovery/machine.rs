@@ -47,14 +47,14 @@ impl Machine {
 }
 
 /// Load averages over 1, 5 and 15 minutes.
-pub(crate) fn load_averages() -> [f64; 3] {
+pub(super) fn load_averages() -> [f64; 3] {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let mut numbers = text.split_whitespace().filter_map(|number| number.parse().ok());
     [(); 3].map(|()| numbers.next().unwrap_or(0.0))
 }
 
 /// Type of the filesystem that a path lies on, such as `ext4`.
-pub(crate) fn filesystem(path: &Path) -> String {
+pub fn filesystem(path: &Path) -> String {
     // Of a folder that is not there yet, the one above counts.
     let there = path.ancestors().find_map(|path| path.canonicalize().ok()).unwrap_or_else(|| "/".into());
     filesystem_in(&fs::read_to_string("/proc/mounts").unwrap_or_default(), &there)
@@ -85,7 +85,7 @@ pub struct Disk {
 
 impl Disk {
     /// Whether its files lie in memory.
-    pub(crate) fn is_memory(&self) -> bool {
+    pub fn is_memory(&self) -> bool {
         matches!(&*self.filesystem, "tmpfs" | "ramfs")
     }
 }
@@ -103,15 +103,19 @@ impl fmt::Display for Disk {
 
 /// A folder that is removed with all that is in it when it is dropped.
 #[derive(Debug)]
-pub(crate) struct FreshFolder(PathBuf);
+pub struct FreshFolder(PathBuf);
 
 impl FreshFolder {
-    pub(crate) fn new() -> Result<Self, BenchError> {
+    /// Among the temporary files of this machine.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn new() -> Result<Self, BenchError> {
         Self::within(&std::env::temp_dir())
     }
 
     /// In a folder that is there.
-    pub(crate) fn within(parent: &Path) -> Result<Self, BenchError> {
+    pub fn within(parent: &Path) -> Result<Self, BenchError> {
         let made = (0..100).find_map(|number| {
             let folder = parent.join(format!("ftrun-bench-{}-{number}", std::process::id()));
             match fs::create_dir(&folder) {
@@ -124,7 +128,8 @@ impl FreshFolder {
         made.unwrap_or_else(|| Err(BenchError::Folder { folder: parent.to_owned(), cause: taken() }))
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         &self.0
     }
 }

@@ -3,10 +3,10 @@
 use super::stats::Spread;
 
 /// A blank at which no line is broken.
-pub(crate) const NO_BREAK: &str = "\u{a0}";
+pub const NO_BREAK: &str = "\u{a0}";
 
 /// Bytes with the largest unit that divides them.
-pub(crate) fn bytes(number: u64) -> String {
+pub fn bytes(number: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let fits = units.into_iter().find(|(unit, _)| number > 0 && number.is_multiple_of(*unit));
     let (unit, name) = fits.unwrap_or((1, "B"));
@@ -14,7 +14,7 @@ pub(crate) fn bytes(number: u64) -> String {
 }
 
 /// Three significant digits, all of those before the point.
-pub(crate) fn short(number: f64) -> String {
+pub fn short(number: f64) -> String {
     if number == 0.0 || !number.is_finite() {
         return "0".to_owned();
     }
@@ -23,22 +23,22 @@ pub(crate) fn short(number: f64) -> String {
 }
 
 /// Seconds as milliseconds.
-pub(crate) fn ms(seconds: f64) -> String {
+pub fn ms(seconds: f64) -> String {
     short(seconds * 1e3)
 }
 
 /// Bytes as MiB.
-pub(crate) fn mib(bytes: f64) -> String {
+pub fn mib(bytes: f64) -> String {
     short(bytes / f64::from(1 << 20))
 }
 
 /// Quartiles, as `show` writes numbers.
-pub(crate) fn quartiles(spread: &Spread, show: fn(f64) -> String) -> String {
+pub(super) fn quartiles(spread: &Spread, show: fn(f64) -> String) -> String {
     format!("{}{NO_BREAK}..{NO_BREAK}{}", show(spread.low), show(spread.high))
 }
 
 /// A span of time with its unit.
-pub(crate) fn span(seconds: f64) -> String {
+pub fn span(seconds: f64) -> String {
     let units = [(86_400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s")];
     let (unit, name) = units.into_iter().find(|(unit, _)| seconds >= *unit).unwrap_or((1e-3, "ms"));
     let number = short(seconds / unit);
@@ -48,7 +48,7 @@ pub(crate) fn span(seconds: f64) -> String {
 }
 
 /// A share as per cent.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{:.1}{NO_BREAK}%", share * 100.0)
 }
 

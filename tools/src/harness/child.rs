@@ -20,13 +20,13 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// What a program did.
 #[derive(Debug)]
-pub(crate) struct Ended {
-    pub(crate) output: String,
-    pub(crate) complaints: String,
-    pub(crate) status: ExitStatus,
+pub struct Ended {
+    pub output: String,
+    pub complaints: String,
+    pub status: ExitStatus,
     /// From the start of the process to its end.
-    pub(crate) wall_s: f64,
-    pub(crate) parting: Parting,
+    pub wall_s: f64,
+    pub parting: Parting,
 }
 
 /// How a program ended that has already done what it was for.
@@ -41,16 +41,17 @@ pub enum Parting {
 }
 
 /// Runs programs, one after the other.
-pub(crate) struct Children<'a> {
+pub struct Children<'a> {
     /// Whether orphans among their descendants come to this process, which then ends all its children.
-    pub(crate) adopts: bool,
-    pub(crate) is_interrupted: &'a dyn Fn() -> bool,
+    pub adopts: bool,
+    /// Whether the user wants an end.
+    pub is_interrupted: &'a dyn Fn() -> bool,
 }
 
 impl<'a> Children<'a> {
     /// The calling process becomes the parent of what children leave behind: the launchers of MPI put ranks into
     /// sessions and groups of their own, where no signal to a group finds them.
-    pub(crate) fn adopting(is_interrupted: &'a dyn Fn() -> bool) -> Self {
+    pub fn adopting(is_interrupted: &'a dyn Fn() -> bool) -> Self {
         let adopts = rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok();
         Self { adopts, is_interrupted }
     }
@@ -59,7 +60,7 @@ impl<'a> Children<'a> {
     ///
     /// # Errors
     /// It cannot be started, fails, or takes longer than `limit`; or somebody wants all to end.
-    pub(crate) fn run(&self, command: Command, limit: Duration) -> Result<Ended, HarnessError> {
+    pub fn run(&self, command: Command, limit: Duration) -> Result<Ended, HarnessError> {
         self.run_until(command, limit, &|| false, GRACE)
     }
 
@@ -68,7 +69,7 @@ impl<'a> Children<'a> {
     ///
     /// # Errors
     /// As [`Children::run`], before it is done.
-    pub(crate) fn run_until(
+    pub fn run_until(
         &self,
         mut command: Command,
         limit: Duration,

@@ -41,7 +41,7 @@ impl fmt::Display for Middle {
 }
 
 /// Nothing where there is no figure.
-pub(crate) fn shown(middle: Option<Middle>) -> String {
+pub fn shown(middle: Option<Middle>) -> String {
     middle.map_or_else(String::new, |middle| middle.to_string())
 }
 

@@ -13,7 +13,7 @@ use super::units::{bytes, mib, ms, percent, quartiles, short, span};
 const MTBFS_S: [f64; 4] = [60.0, 600.0, 3600.0, 86_400.0];
 
 /// Times without failures, and what a checkpoint moves and keeps.
-pub(crate) fn costs(summaries: &[Summary]) -> Table {
+pub(super) fn costs(summaries: &[Summary]) -> Table {
     let header = [
         "state",
         "scheme",
@@ -45,7 +45,7 @@ pub(crate) fn costs(summaries: &[Summary]) -> Table {
 }
 
 /// One checkpoint by phase.
-pub(crate) fn checkpoints(summaries: &[Summary]) -> Table {
+pub(super) fn checkpoints(summaries: &[Summary]) -> Table {
     let header: Vec<&str> =
         ["state", "scheme", "checkpoint [ms]", "quartiles"].into_iter().chain(CHECKPOINT_PHASES).collect();
     table(
@@ -60,7 +60,7 @@ pub(crate) fn checkpoints(summaries: &[Summary]) -> Table {
 }
 
 /// One recovery by phase.
-pub(crate) fn recoveries(summaries: &[Summary]) -> Table {
+pub(super) fn recoveries(summaries: &[Summary]) -> Table {
     let header: Vec<&str> = ["state", "scheme", "kill\u{a0}to resumed [ms]", "quartiles"]
         .into_iter()
         .chain(RECOVERY_PHASES)
@@ -79,7 +79,7 @@ pub(crate) fn recoveries(summaries: &[Summary]) -> Table {
 }
 
 /// The best interval and the efficiency, for some mean times between failures.
-pub(crate) fn intervals(summaries: &[Summary]) -> Table {
+pub(super) fn intervals(summaries: &[Summary]) -> Table {
     let header: Vec<String> = ["state".to_owned(), "scheme".to_owned()]
         .into_iter()
         .chain(
@@ -104,7 +104,7 @@ pub(crate) fn intervals(summaries: &[Summary]) -> Table {
 }
 
 /// The model against runs with random failures.
-pub(crate) fn trials(trials: &[Trial]) -> Table {
+pub(super) fn trials(trials: &[Trial]) -> Table {
     let header = [
         "state",
         "scheme",
@@ -138,12 +138,12 @@ fn protected(summaries: &[Summary]) -> impl Iterator<Item = (&Summary, &Protecte
     summaries.iter().filter_map(|summary| Some((summary, summary.protected.as_ref()?)))
 }
 
-pub(crate) fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Table {
+pub(super) fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Table {
     Table { header: header.iter().map(|&name| name.to_owned()).collect(), rows: rows.collect() }
 }
 
 /// A table for a terminal: words of headers stand one below the other, numbers at the right.
-pub(crate) fn text(table: &Table) -> String {
+pub fn text(table: &Table) -> String {
     let heads: Vec<Vec<&str>> = table.header.iter().map(|name| name.split(' ').collect()).collect();
     let height = heads.iter().map(Vec::len).max().unwrap_or(0);
     // Padded above, so that the last words stand over the numbers.

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::child::Children;
-use super::error::HarnessError;
-use crate::recovery::FreshFolder;
+use ft_tools::harness::{Children, HarnessError};
+use ft_tools::recovery::FreshFolder;
 
 /// Longest time to compile one of them.
 const COMPILE_LIMIT: Duration = Duration::from_secs(120);
