@@ -185,11 +185,13 @@ fn flushed(console: &Console, status: i32) -> i32 {
     match console.finish() {
         Ok(()) => status,
         Err(error @ ConsoleError::Lost { .. }) => {
-            console.say(say::wrong(error));
-            let _ = console.finish(); // if nobody listens, the status still tells
+            console.say_last(say::wrong(error)); // if nobody listens, the status still tells
             status.max(1)
         }
-        Err(ConsoleError::Interrupted(signal)) => 128 + signal,
+        Err(error @ ConsoleError::Interrupted(signal)) => {
+            console.say_last(say::wrong(error));
+            128 + signal.as_raw()
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 
 use super::GRACE;
-use super::signals::Signals;
+use super::signals::{Signals, what_it_did};
 use ft_comm::time::Clock;
 use ft_comm::transport::timespec;
 
@@ -55,8 +55,8 @@ pub enum ConsoleError {
         error: Error,
     },
     /// The reader paused, and a signal has ended the wait for it.
-    #[error("what was printed is not all read: ended by signal {0}")]
-    Interrupted(i32),
+    #[error("what was printed is not all read: {}", what_it_did(*.0))]
+    Interrupted(Signal),
 }
 
 /// See the module. Clones are the same console.
@@ -140,7 +140,7 @@ impl Console {
     /// # Errors
     /// Something was not written. What is said afterwards may still be.
     pub fn finish(&self) -> std::result::Result<(), ConsoleError> {
-        let interrupted = |signal: &Signal| ConsoleError::Interrupted(signal.as_raw());
+        let interrupted = |signal: &Signal| ConsoleError::Interrupted(*signal);
         let clock = Clock::start();
         let hurry = self.signals.to_end();
         let _ = self.signals.to_stop(); // the job was stopped, and has gone on since
@@ -167,6 +167,21 @@ impl Console {
         }
         let mut lost = [&self.output, &self.error].into_iter().flat_map(|lane| lane.why_lost());
         lost.next().map_or(Ok(()), |(stream, error)| Err(ConsoleError::Lost { stream, error }))
+    }
+
+    /// Prints a last line to standard error, and waits for whoever reads it, though not for long.
+    pub fn say_last(&self, line: impl std::fmt::Display) {
+        self.say(line);
+        let clock = Clock::start();
+        while self.error.lock().waiting > 0 {
+            let left = GRACE.saturating_sub(clock.now().since(ft_comm::time::Time(0)));
+            if left.is_zero() {
+                break;
+            }
+            let mut moved = [PollFd::new(&self.moved, PollFlags::IN)];
+            let _ = rustix::event::poll(&mut moved, Some(&timespec(left)));
+            let _ = rustix::io::read(&self.moved, &mut [0; 8]);
+        }
     }
 }
 

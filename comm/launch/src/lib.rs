@@ -399,12 +399,7 @@ impl Launcher {
     fn heed_signals(&mut self) {
         for signal in self.signals.to_end() {
             self.fleet.signal_all(signal);
-            let name = match signal {
-                Signal::INT => "interrupted (SIGINT)",
-                Signal::TERM => "terminated (SIGTERM)",
-                _ => "hung up (SIGHUP)",
-            };
-            self.arbiter.end(128 + signal.as_raw(), name.into());
+            self.arbiter.end(128 + signal.as_raw(), signals::what_it_did(signal).into());
         }
         if self.signals.to_stop() {
             self.fleet.signal_all(Signal::STOP);

@@ -42,6 +42,15 @@ impl Signals {
     }
 }
 
+/// What a signal to end has done to a job.
+pub(super) fn what_it_did(signal: Signal) -> &'static str {
+    match signal {
+        Signal::INT => "interrupted (SIGINT)",
+        Signal::TERM => "terminated (SIGTERM)",
+        _ => "hung up (SIGHUP)",
+    }
+}
+
 /// Whether this process was started with the signal ignored.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

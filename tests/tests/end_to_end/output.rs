@@ -61,7 +61,9 @@ fn a_rank_is_replaced_while_the_reader_pauses() {
 
 #[test]
 fn a_signal_ends_the_wait_for_a_reader() {
-    for (signal, status) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+    for (signal, status, word) in
+        [(Signal::INT, 130, "interrupted (SIGINT)"), (Signal::TERM, 143, "terminated (SIGTERM)")]
+    {
         let script = "yes 0123456789 | head -c 300000; echo printed >&2";
         let mut running = Run::ftrun("-n 1 /bin/sh -c").arg(script).held_stdout().start();
         running.await_text("printed");
@@ -74,6 +76,8 @@ fn a_signal_ends_the_wait_for_a_reader() {
         running.read_stdout();
         let outcome = running.finish().expect(status);
         assert!(outcome.stdout.starts_with(LINE));
+        let told = format!("ftrun: what was printed is not all read: {word}\n");
+        assert!(outcome.stderr.ends_with(&told), "{outcome}");
     }
 }
 
