@@ -2,11 +2,8 @@
 //!
 //! Ubuntu Light is part of the program, so that a picture has the same pixels on every machine.
 
-use std::sync::{Arc, OnceLock};
-
-use resvg::usvg::{Node, Options, Tree, fontdb};
-
-use crate::svg::escape;
+use tiny_skia::{Path, PathBuilder};
+use ttf_parser::{Face, OutlineBuilder};
 
 /// Families by falling preference; viewers of an SVG have at least the last.
 pub(crate) const FAMILY: &str = "Ubuntu, 'DejaVu Sans', Helvetica, Arial, sans-serif";
@@ -20,27 +17,79 @@ pub(crate) const TITLE: f64 = 16.0;
 /// A viewer without Ubuntu takes a wider font: room is left for it.
 const SLACK: f64 = 1.08;
 
-/// How an SVG is read: with the embedded font, and no other.
-pub(crate) fn options() -> Options<'static> {
-    static FONTS: OnceLock<Arc<fontdb::Database>> = OnceLock::new();
-    let fonts = FONTS.get_or_init(|| {
-        let mut fonts = fontdb::Database::new();
-        fonts.load_font_source(fontdb::Source::Binary(Arc::new(epaint_default_fonts::UBUNTU_LIGHT)));
-        Arc::new(fonts)
-    });
-    Options { fontdb: Arc::clone(fonts), ..Options::default() }
+/// The shape of a text.
+pub(crate) struct Outline {
+    /// Its letters, from (0, 0) on the base line to the right, y downwards; none if there is nothing to see.
+    pub(crate) path: Option<Path>,
+    /// From the start of the first letter to the end of the last.
+    pub(crate) width: f64,
 }
 
-/// Room in px that `text` of `size` px takes in a line. About 50 µs.
+impl Outline {
+    /// The outline of `text` of `size` px. Letters stand side by side: the font is drawn without kerning.
+    pub(crate) fn of(text: &str, size: f64) -> Self {
+        let face = face();
+        let scale = (size / f64::from(face.units_per_em())) as f32;
+        let mut letters = Letters { path: PathBuilder::new(), scale, at: 0.0 };
+        for letter in text.chars() {
+            // What the font lacks is the sign for that, as in any viewer.
+            let glyph = face.glyph_index(letter).unwrap_or_default();
+            face.outline_glyph(glyph, &mut letters);
+            letters.at += scale * f32::from(face.glyph_hor_advance(glyph).unwrap_or(0));
+        }
+        Self { width: f64::from(letters.at), path: letters.path.finish() }
+    }
+}
+
+fn face() -> Face<'static> {
+    Face::parse(epaint_default_fonts::UBUNTU_LIGHT, 0).expect("a font that the tests read")
+}
+
+/// Letters in px, the next one at `at`.
+struct Letters {
+    path: PathBuilder,
+    scale: f32,
+    at: f32,
+}
+
+impl Letters {
+    fn place(&self, x: f32, y: f32) -> (f32, f32) {
+        (self.at + self.scale * x, -self.scale * y)
+    }
+}
+
+impl OutlineBuilder for Letters {
+    fn move_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.place(x, y);
+        self.path.move_to(x, y);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.place(x, y);
+        self.path.line_to(x, y);
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        let ((x1, y1), (x, y)) = (self.place(x1, y1), self.place(x, y));
+        self.path.quad_to(x1, y1, x, y);
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        let ((x1, y1), (x2, y2), (x, y)) = (self.place(x1, y1), self.place(x2, y2), self.place(x, y));
+        self.path.cubic_to(x1, y1, x2, y2, x, y);
+    }
+
+    fn close(&mut self) {
+        self.path.close();
+    }
+}
+
+/// Room in px that `text` of `size` px takes in a line.
 pub(crate) fn room(text: &str, size: f64) -> f64 {
-    // Measured by the rasteriser itself, so that no second reading of the font can disagree with it.
-    let drawing = format!(
-        r#"<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><text font-family="{FAMILY}" font-size="{size}">{}</text></svg>"#,
-        escape(text)
-    );
-    let Ok(tree) = Tree::from_str(&drawing, &options()) else { return 0.0 };
-    let texts = tree.root().children().iter();
-    SLACK * texts.map(|node: &Node| f64::from(node.bounding_box().width())).sum::<f64>()
+    let face = face();
+    let advance =
+        |letter| f64::from(face.glyph_hor_advance(face.glyph_index(letter).unwrap_or_default()).unwrap_or(0));
+    SLACK * text.chars().map(advance).sum::<f64>() * size / f64::from(face.units_per_em())
 }
 
 /// `text`, its end replaced by an ellipsis where it is wider than `width` px.

@@ -45,6 +45,7 @@ mod font;
 mod frame;
 mod legend;
 mod page;
+mod paint;
 mod picture;
 mod svg;
 mod symbol;

@@ -4,26 +4,35 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use resvg::tiny_skia::{Pixmap, Transform};
-use resvg::usvg::Tree;
-
 use crate::FigureError;
-use crate::font;
+use crate::colour::GROUND;
+use crate::paint::{Shape, paint};
+use crate::svg::Area;
 
 /// Pixels of the PNG per px of the drawing, so that text is crisp on paper and on dense screens.
 const DENSITY: u32 = 2;
 
 /// A drawing. Equal data give equal bytes, of the SVG and of the PNG.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Picture {
     svg: String,
+    shapes: Vec<Shape>,
     width: u32,
     height: u32,
 }
 
+/// Equal drawings look the same.
+impl PartialEq for Picture {
+    fn eq(&self, other: &Self) -> bool {
+        self.svg == other.svg
+    }
+}
+
+impl Eq for Picture {}
+
 impl Picture {
-    pub(crate) fn new(svg: String, width: u32, height: u32) -> Self {
-        Self { svg, width, height }
+    pub(crate) fn new(svg: String, shapes: Vec<Shape>, width: u32, height: u32) -> Self {
+        Self { svg, shapes, width, height }
     }
 
     /// The drawing as an SVG element. It has no ids and no XML declaration, so that it can stand in an HTML page
@@ -50,11 +59,9 @@ impl Picture {
     /// [`FigureError::Raster`] when the drawing is too large for memory.
     pub fn png(&self) -> Result<Vec<u8>, FigureError> {
         let failed = |what: String| FigureError::Raster { width: self.width, height: self.height, what };
-        let tree = Tree::from_str(&self.svg, &font::options()).map_err(|error| failed(error.to_string()))?;
-        let mut pixels = Pixmap::new(self.width * DENSITY, self.height * DENSITY)
+        let ground = Area::new(0.0, 0.0, self.width.into(), self.height.into());
+        let pixels = paint(&self.shapes, ground, GROUND, DENSITY)
             .ok_or_else(|| failed("it is too large".to_owned()))?;
-        let scale = Transform::from_scale(DENSITY as f32, DENSITY as f32);
-        resvg::render(&tree, scale, &mut pixels.as_mut());
         // The ground is opaque, so alpha is 255 everywhere and says nothing.
         let rgb: Vec<u8> = pixels.data().chunks_exact(4).flat_map(|pixel| &pixel[..3]).copied().collect();
         encode(&rgb, pixels.width(), pixels.height()).map_err(|error| failed(error.to_string()))

@@ -1,11 +1,16 @@
-//! Writes SVG: escaped text, finite numbers of two decimals, and no ids, which would collide in one page.
+//! A drawing in the making: as SVG (escaped text, finite numbers of two decimals, and no ids, which would collide in one page), and
+//! as the shapes that a PNG is painted of.
 
 use std::fmt::Write as _;
 
 use crate::base64;
 use crate::colour::{GROUND, INK};
 use crate::font::{FAMILY, LABEL, room};
+use crate::paint::Shape;
 use crate::picture::Picture;
+
+/// Base lines are so much of the size of a text below its middle.
+pub(crate) const MIDDLE: f64 = 0.35;
 
 /// A rectangle in px, y downwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -31,7 +36,7 @@ impl Area {
 }
 
 /// Which part of a text is at the given point.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Anchor {
     Start,
     Middle,
@@ -60,6 +65,8 @@ pub(crate) enum Paint<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Path {
     d: String,
+    /// The same as points, each line with whether it is closed.
+    lines: Vec<(Vec<(f64, f64)>, bool)>,
     /// Where it is, as written: steps from there are shorter to write than places, and rounding does not add up.
     at: (f64, f64),
 }
@@ -80,7 +87,12 @@ impl Path {
         let Some((&first, rest)) = points.split_first() else { return };
         self.at = (hundredths(first.0), hundredths(first.1));
         let _ = write!(self.d, "M{} {}", num(self.at.0), num(self.at.1));
-        rest.iter().for_each(|&point| self.step_to(point));
+        let mut line = vec![self.at];
+        for &point in rest {
+            self.step_to(point);
+            line.push(self.at);
+        }
+        self.lines.push((line, closed));
         if closed {
             self.d.push('Z');
         }
@@ -101,12 +113,14 @@ fn hundredths(value: f64) -> f64 {
 #[derive(Debug, Default)]
 pub(crate) struct Svg {
     body: String,
+    shapes: Vec<Shape>,
 }
 
 impl Svg {
     pub(crate) fn rect(&mut self, area: Area, fill: &str) {
         let (x, y, width, height) = (num(area.x), num(area.y), num(area.width), num(area.height));
         self.put(format_args!(r#"<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{fill}"/>"#));
+        self.shapes.push(Shape::rect(area, fill));
     }
 
     /// The border of `area`, one px wide.
@@ -128,6 +142,17 @@ impl Svg {
             return;
         }
         let d = &path.d;
+        let lines = || path.lines.clone();
+        if let Paint::Fill(fill) | Paint::Both { fill, .. } = paint {
+            self.shapes.push(Shape::Fill { lines: lines(), colour: fill.to_owned() });
+        }
+        if let Some((stroke, width)) = match paint {
+            Paint::Fill(_) => None,
+            Paint::Stroke(stroke, width) => Some((stroke, width)),
+            Paint::Both { stroke, .. } => Some((stroke, 1.0)),
+        } {
+            self.shapes.push(Shape::Stroke { lines: lines(), colour: stroke.to_owned(), width });
+        }
         match paint {
             Paint::Fill(fill) => self.put(format_args!(r#"<path d="{d}" fill="{fill}"/>"#)),
             Paint::Stroke(stroke, width) => self.put(format_args!(
@@ -146,10 +171,22 @@ impl Svg {
     }
 
     /// Text of `size` px whose middle line is at `y`.
-    pub(crate) fn text(&mut self, (x, y): (f64, f64), anchor: Anchor, size: f64, fill: &str, text: &str) {
+    pub(crate) fn text(&mut self, at: (f64, f64), anchor: Anchor, size: f64, fill: &str, text: &str) {
+        self.shapes.push(Shape::Text {
+            at,
+            anchor,
+            size,
+            colour: fill.to_owned(),
+            text: text.to_owned(),
+            upright: false,
+        });
+        self.write_text(at, anchor, size, fill, text);
+    }
+
+    fn write_text(&mut self, (x, y): (f64, f64), anchor: Anchor, size: f64, fill: &str, text: &str) {
         // The middle of digits and capitals is a third of the size above the base line; viewers disagree about
         // the attribute that would say so.
-        let (x, y) = (num(x), num(y + 0.35 * size));
+        let (x, y) = (num(x), num(y + MIDDLE * size));
         let (anchor, size, text) = (anchor.name(), num(size), escape(text));
         self.put(format_args!(
             r#"<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}" fill="{fill}">{text}</text>"#
@@ -169,10 +206,34 @@ impl Svg {
     }
 
     /// Text that reads upwards and is centred at the point.
-    pub(crate) fn upright(&mut self, (x, y): (f64, f64), size: f64, text: &str) {
-        let (x, y) = (num(x), num(y));
+    pub(crate) fn upright(&mut self, at: (f64, f64), size: f64, text: &str) {
+        let (x, y) = (num(at.0), num(at.1));
         self.open(format_args!(r#"transform="translate({x} {y}) rotate(-90)""#));
-        self.text((0.0, 0.0), Anchor::Middle, size, INK, text);
+        self.write_text((0.0, 0.0), Anchor::Middle, size, INK, text);
+        self.close();
+        let (anchor, colour, text) = (Anchor::Middle, INK.to_owned(), text.to_owned());
+        self.shapes.push(Shape::Text { at, anchor, size, colour, text, upright: true });
+    }
+
+    /// Pieces of a band of `height` px around `middle`, each from one place to another to the right of `left`, layer above layer: the
+    /// pieces of a colour take few bytes.
+    pub(crate) fn band(
+        &mut self,
+        (left, middle): (f64, f64),
+        height: f64,
+        layers: &[(&str, Vec<(f64, f64)>)],
+    ) {
+        let (x, y, thick) = (num(left), num(middle), num(height));
+        self.open(format_args!(r#"transform="translate({x} {y})" fill="none" stroke-width="{thick}""#));
+        for (colour, pieces) in layers.iter().filter(|(_, pieces)| !pieces.is_empty()) {
+            let piece = |&(from, to): &(f64, f64)| format!("M{} 0h{}", num(from), num(to - from));
+            let d: String = pieces.iter().map(piece).collect();
+            self.put(format_args!(r#"<path d="{d}" stroke="{colour}"/>"#));
+            for (from, to) in pieces {
+                let area = Area::new(left + from, middle - height / 2.0, to - from, height);
+                self.shapes.push(Shape::rect(area, colour));
+            }
+        }
         self.close();
     }
 
@@ -183,6 +244,7 @@ impl Svg {
         self.put(format_args!(
             r#"<image x="{x}" y="{y}" width="{width}" height="{height}" preserveAspectRatio="none" href="data:image/png;base64,{data}"/>"#
         ));
+        self.shapes.push(Shape::Image { area, png: png.to_owned() });
     }
 
     /// Starts a group with the given attributes; [`Svg::close`] ends it.
@@ -199,8 +261,7 @@ impl Svg {
         self.put(format_args!("<title>{}</title>", escape(text)));
     }
 
-    /// Writes an element as it is.
-    pub(crate) fn put(&mut self, element: std::fmt::Arguments<'_>) {
+    fn put(&mut self, element: std::fmt::Arguments<'_>) {
         // Writing to a string cannot fail.
         let _ = writeln!(self.body, "{element}");
     }
@@ -216,7 +277,7 @@ impl Svg {
              <rect width=\"{width}\" height=\"{height}\" fill=\"{GROUND}\"/>\n{}</svg>\n",
             self.body
         );
-        Picture::new(svg, width, height)
+        Picture::new(svg, self.shapes, width, height)
     }
 }
 

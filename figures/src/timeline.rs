@@ -6,7 +6,7 @@ use crate::font::{LABEL, fit};
 use crate::frame::{MARGIN, WIDTH, axis_below, bottom_room, grid_across, head, left_room, no_data};
 use crate::legend::{Entry, Sample};
 use crate::picture::Picture;
-use crate::svg::{Anchor, Area, Svg, num};
+use crate::svg::{Anchor, Area, Svg};
 use crate::symbol::Symbol;
 use runs::Run;
 
@@ -199,24 +199,12 @@ fn unit(end_s: f64) -> (&'static str, f64) {
 fn draw_row(svg: &mut Svg, runs: &[Run], (left, middle): (f64, f64), height: f64) {
     let time = |kind: Kind| -> f64 { runs.iter().filter(|run| run.kind == kind).map(Run::width).sum() };
     let Some(below) = Kind::ALL.into_iter().max_by(|&a, &b| time(a).total_cmp(&time(b))) else { return };
-    svg.open(format_args!(
-        r#"transform="translate({} {})" fill="none" stroke-width="{}""#,
-        num(left),
-        num(middle),
-        num(height)
-    ));
     let pieces = runs.chunk_by(|a, b| b.from - a.to < 1e-6);
-    let pieces = pieces.map(|piece| (piece[0].from, piece[piece.len() - 1].to));
-    strokes(svg, below, pieces);
-    for kind in Kind::ALL.into_iter().filter(|&kind| kind != below) {
-        strokes(svg, kind, runs.iter().filter(|run| run.kind == kind).map(|run| (run.from, run.to)));
-    }
-    svg.close();
-}
-
-fn strokes(svg: &mut Svg, kind: Kind, pieces: impl Iterator<Item = (f64, f64)>) {
-    let d: String = pieces.map(|(from, to)| format!("M{} 0h{}", num(from), num(to - from))).collect();
-    if !d.is_empty() {
-        svg.put(format_args!(r#"<path d="{d}" stroke="{}"/>"#, kind.colour()));
-    }
+    let whole = pieces.map(|piece| (piece[0].from, piece[piece.len() - 1].to)).collect();
+    let others = Kind::ALL.into_iter().filter(|&kind| kind != below).map(|kind| {
+        let runs = runs.iter().filter(|run| run.kind == kind);
+        (kind.colour(), runs.map(|run| (run.from, run.to)).collect())
+    });
+    let layers: Vec<_> = std::iter::once((below.colour(), whole)).chain(others).collect();
+    svg.band((left, middle), height, &layers);
 }

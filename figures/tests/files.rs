@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use ft_figures::{FigureError, Picture, Section, Table, Timeline, check_path, html_page};
-use resvg::usvg::roxmltree::{Document, ParsingOptions};
+use roxmltree::{Document, ParsingOptions};
 
 fn picture() -> Picture {
     Timeline { title: "<&\">".to_owned(), ..Timeline::default() }.draw()

@@ -4,7 +4,7 @@ mod common;
 
 use common::{density, every_kind};
 use ft_figures::{AxisRange, Density, Picture, Scale};
-use resvg::usvg::roxmltree::Document;
+use roxmltree::Document;
 
 struct Pixels {
     rgb: Vec<u8>,

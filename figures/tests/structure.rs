@@ -2,34 +2,58 @@
 
 mod common;
 
-use std::sync::Arc;
-
 use common::{BAD, density, every_kind, timeline, wiggle};
 use ft_figures::{
     ChartAxis, Density, GroupedBars, Hue, Kind, LineChart, Picture, Row, Scale, Series, Spacing, Span,
     StackedBars, StackedRow, Timeline,
 };
 use proptest::prelude::*;
-use resvg::usvg::{self, fontdb, roxmltree::Document};
+use roxmltree::{Document, Node};
+use ttf_parser::Face;
 
 const HOSTILE: &str = "<&\">'</svg><script>]]>\u{0}\u{b}\u{ffff}";
 
 /// What becomes of [`HOSTILE`] where XML has no room for a character.
 const SHOWN: &str = "<&\">'</svg><script>]]>   ";
 
-fn read(picture: &Picture) -> usvg::Tree {
-    let mut fonts = fontdb::Database::new();
-    fonts.load_font_data(epaint_default_fonts::UBUNTU_LIGHT.to_vec());
-    let options = usvg::Options { fontdb: Arc::new(fonts), ..usvg::Options::default() };
-    usvg::Tree::from_str(picture.svg(), &options).unwrap()
+fn number(node: Node<'_, '_>, name: &str) -> f64 {
+    node.attribute(name).unwrap().parse().unwrap()
+}
+
+/// Left, top, right and bottom of a text, as a viewer with the font of the PNG shows it.
+fn place(text: Node<'_, '_>) -> [f64; 4] {
+    let face = Face::parse(epaint_default_fonts::UBUNTU_LIGHT, 0).unwrap();
+    let size = number(text, "font-size");
+    let px = size / f64::from(face.units_per_em());
+    let letters = text.text().unwrap_or_default().chars();
+    let width: f64 = letters
+        .map(|letter| {
+            px * f64::from(face.glyph_hor_advance(face.glyph_index(letter).unwrap_or_default()).unwrap())
+        })
+        .sum();
+    let start = match text.attribute("text-anchor").unwrap() {
+        "start" => 0.0,
+        "middle" => -width / 2.0,
+        _ => -width,
+    };
+    let (x, y) = (number(text, "x") + start, number(text, "y"));
+    let (above, below) = (px * f64::from(face.ascender()), -px * f64::from(face.descender()));
+    let Some(turn) = text.parent().and_then(|group| group.attribute("transform")) else {
+        return [x, y - above, x + width, y + below];
+    };
+    let (at, rotation) = turn.strip_prefix("translate(").unwrap().split_once(')').unwrap();
+    assert_eq!(rotation, " rotate(-90)");
+    let (across, down) = at.split_once(' ').unwrap();
+    let (across, down): (f64, f64) = (across.parse().unwrap(), down.parse().unwrap());
+    [across + y - above, down - x - width, across + y + below, down - x]
 }
 
 /// Panics unless the SVG is well formed, of the size it says, without ids, and its numbers are numbers.
 fn check(kind: &str, picture: &Picture) {
-    let tree = read(picture);
-    let size = (picture.width() as f32, picture.height() as f32);
-    assert_eq!((tree.size().width(), tree.size().height()), size, "{kind}");
     let document = Document::parse(picture.svg()).unwrap();
+    let (root, [width, height]) = (document.root_element(), [picture.width(), picture.height()]);
+    assert_eq!([number(root, "width"), number(root, "height")], [width, height].map(f64::from), "{kind}");
+    assert_eq!(root.attribute("viewBox"), Some(&*format!("0 0 {width} {height}")), "{kind}");
     for node in document.descendants() {
         for attribute in node.attributes().filter(|attribute| attribute.name() != "href") {
             let (name, value) = (attribute.name(), attribute.value());
@@ -110,26 +134,17 @@ fn no_text_reaches_over_the_border() {
                 and then goes on and on until nobody reads it any more, which is a pity";
     for text in ["time [s]", long, &long.replace(' ', "_")] {
         for (kind, picture) in every_kind(text, &[]) {
-            let tree = read(&picture);
-            let inside = tree.size().to_rect(0.0, 0.0).unwrap();
-            let mut groups = vec![tree.root()];
+            let document = Document::parse(picture.svg()).unwrap();
+            let texts = document.descendants().filter(|node| node.tag_name().name() == "text");
             let mut seen = 0;
-            while let Some(group) = groups.pop() {
-                for node in group.children() {
-                    match node {
-                        usvg::Node::Group(group) => groups.push(group),
-                        usvg::Node::Text(text) => {
-                            seen += 1;
-                            let at = text.abs_bounding_box();
-                            let within = at.left() >= 0.0
-                                && at.top() >= 0.0
-                                && at.right() <= inside.right()
-                                && at.bottom() <= inside.bottom();
-                            assert!(within, "{kind}: {at:?} of {:?}", text.chunks()[0].text());
-                        }
-                        _ => {}
-                    }
-                }
+            for text in texts {
+                seen += 1;
+                let [left, top, right, bottom] = place(text);
+                let within = left >= 0.0
+                    && top >= 0.0
+                    && right <= f64::from(picture.width())
+                    && bottom <= f64::from(picture.height());
+                assert!(within, "{kind}: {:?} of {:?}", [left, top, right, bottom], text.text());
             }
             assert!(seen > 5, "{kind}: {seen} texts");
         }
