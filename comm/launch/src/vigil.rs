@@ -183,8 +183,9 @@ mod tests {
             vigil.watch(PeerId(peer), Lifeline::new().unwrap().0);
         }
         let (line, file) = Lifeline::new().unwrap();
+        let (_, module) = module_path!().split_once("::").unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "launch::vigil::tests::holds_and_dies_if_it_is_told_to"])
+            .args(["--exact", &format!("{module}::holds_and_dies_if_it_is_told_to")])
             .env(ENV_LIFELINE, file.as_raw_fd().to_string())
             .stdout(std::process::Stdio::null())
             .spawn()
