@@ -2,8 +2,11 @@
 //!
 //! Ubuntu Light is part of the program, so that a picture has the same pixels on every machine.
 
+use skrifa::instance::{LocationRef, Size};
+use skrifa::metrics::GlyphMetrics;
+use skrifa::outline::{DrawSettings, OutlinePen};
+use skrifa::{FontRef, GlyphId, MetadataProvider};
 use tiny_skia::{Path, PathBuilder};
-use ttf_parser::{Face, OutlineBuilder};
 
 /// Families by falling preference; viewers of an SVG have at least the last.
 pub(crate) const FAMILY: &str = "Ubuntu, 'DejaVu Sans', Helvetica, Arial, sans-serif";
@@ -28,55 +31,53 @@ pub(crate) struct Outline {
 impl Outline {
     /// The outline of `text` of `size` px. Letters stand side by side: the font is drawn without kerning.
     pub(crate) fn of(text: &str, size: f64) -> Self {
-        let face = face();
-        let scale = (size / f64::from(face.units_per_em())) as f32;
-        let mut letters = Letters { path: PathBuilder::new(), scale, at: 0.0 };
+        let (font, advances) = font(size);
+        let (glyphs, of_size) = (font.outline_glyphs(), Size::new(size as f32));
+        let mut letters = Letters { path: PathBuilder::new(), at: 0.0 };
         for letter in text.chars() {
-            // What the font lacks is the sign for that, as in any viewer.
-            let glyph = face.glyph_index(letter).unwrap_or_default();
-            face.outline_glyph(glyph, &mut letters);
-            letters.at += scale * f32::from(face.glyph_hor_advance(glyph).unwrap_or(0));
+            let glyph = glyph(&font, letter);
+            if let Some(outline) = glyphs.get(glyph) {
+                // One that cannot be drawn is left out.
+                let _ = outline.draw(DrawSettings::unhinted(of_size, LocationRef::default()), &mut letters);
+            }
+            letters.at += advances.advance_width(glyph).unwrap_or(0.0);
         }
         Self { width: f64::from(letters.at), path: letters.path.finish() }
     }
 }
 
-fn face() -> Face<'static> {
-    Face::parse(epaint_default_fonts::UBUNTU_LIGHT, 0).expect("a font that the tests read")
+fn font(size: f64) -> (FontRef<'static>, GlyphMetrics<'static>) {
+    let font = FontRef::new(epaint_default_fonts::UBUNTU_LIGHT).expect("a font that the tests read");
+    let advances = font.glyph_metrics(Size::new(size as f32), LocationRef::default());
+    (font, advances)
+}
+
+/// What the font lacks is the sign for that, as in any viewer.
+fn glyph(font: &FontRef<'_>, letter: char) -> GlyphId {
+    font.charmap().map(letter).unwrap_or_default()
 }
 
 /// Letters in px, the next one at `at`.
 struct Letters {
     path: PathBuilder,
-    scale: f32,
     at: f32,
 }
 
-impl Letters {
-    fn place(&self, x: f32, y: f32) -> (f32, f32) {
-        (self.at + self.scale * x, -self.scale * y)
-    }
-}
-
-impl OutlineBuilder for Letters {
+impl OutlinePen for Letters {
     fn move_to(&mut self, x: f32, y: f32) {
-        let (x, y) = self.place(x, y);
-        self.path.move_to(x, y);
+        self.path.move_to(self.at + x, -y);
     }
 
     fn line_to(&mut self, x: f32, y: f32) {
-        let (x, y) = self.place(x, y);
-        self.path.line_to(x, y);
+        self.path.line_to(self.at + x, -y);
     }
 
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        let ((x1, y1), (x, y)) = (self.place(x1, y1), self.place(x, y));
-        self.path.quad_to(x1, y1, x, y);
+        self.path.quad_to(self.at + x1, -y1, self.at + x, -y);
     }
 
     fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
-        let ((x1, y1), (x2, y2), (x, y)) = (self.place(x1, y1), self.place(x2, y2), self.place(x, y));
-        self.path.cubic_to(x1, y1, x2, y2, x, y);
+        self.path.cubic_to(self.at + x1, -y1, self.at + x2, -y2, self.at + x, -y);
     }
 
     fn close(&mut self) {
@@ -86,10 +87,9 @@ impl OutlineBuilder for Letters {
 
 /// Room in px that `text` of `size` px takes in a line.
 pub(crate) fn room(text: &str, size: f64) -> f64 {
-    let face = face();
-    let advance =
-        |letter| f64::from(face.glyph_hor_advance(face.glyph_index(letter).unwrap_or_default()).unwrap_or(0));
-    SLACK * text.chars().map(advance).sum::<f64>() * size / f64::from(face.units_per_em())
+    let (font, advances) = font(size);
+    let advance = |letter| f64::from(advances.advance_width(glyph(&font, letter)).unwrap_or(0.0));
+    SLACK * text.chars().map(advance).sum::<f64>()
 }
 
 /// `text`, its end replaced by an ellipsis where it is wider than `width` px.

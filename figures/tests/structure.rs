@@ -9,7 +9,8 @@ use ft_figures::{
 };
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
-use ttf_parser::Face;
+use skrifa::instance::{LocationRef, Size};
+use skrifa::{FontRef, MetadataProvider};
 
 const HOSTILE: &str = "<&\">'</svg><script>]]>\u{0}\u{b}\u{ffff}";
 
@@ -22,22 +23,20 @@ fn number(node: Node<'_, '_>, name: &str) -> f64 {
 
 /// Left, top, right and bottom of a text, as a viewer with the font of the PNG shows it.
 fn place(text: Node<'_, '_>) -> [f64; 4] {
-    let face = Face::parse(epaint_default_fonts::UBUNTU_LIGHT, 0).unwrap();
-    let size = number(text, "font-size");
-    let px = size / f64::from(face.units_per_em());
+    let font = FontRef::new(epaint_default_fonts::UBUNTU_LIGHT).unwrap();
+    let size = Size::new(number(text, "font-size") as f32);
+    let advances = font.glyph_metrics(size, LocationRef::default());
     let letters = text.text().unwrap_or_default().chars();
-    let width: f64 = letters
-        .map(|letter| {
-            px * f64::from(face.glyph_hor_advance(face.glyph_index(letter).unwrap_or_default()).unwrap())
-        })
-        .sum();
+    let glyphs = letters.map(|letter| font.charmap().map(letter).unwrap_or_default());
+    let width = glyphs.map(|glyph| f64::from(advances.advance_width(glyph).unwrap())).sum::<f64>();
     let start = match text.attribute("text-anchor").unwrap() {
         "start" => 0.0,
         "middle" => -width / 2.0,
         _ => -width,
     };
     let (x, y) = (number(text, "x") + start, number(text, "y"));
-    let (above, below) = (px * f64::from(face.ascender()), -px * f64::from(face.descender()));
+    let lines = font.metrics(size, LocationRef::default());
+    let (above, below) = (f64::from(lines.ascent), -f64::from(lines.descent));
     let Some(turn) = text.parent().and_then(|group| group.attribute("transform")) else {
         return [x, y - above, x + width, y + below];
     };
