@@ -56,3 +56,8 @@ pub use main_error::MainError;
 pub use request::{Completion, Request, test_any, test_some, wait_all, wait_any, wait_some};
 pub use service::alarm::Alarm;
 pub use world::{CHECK, COLLECTIVES, ENV_KEY, ENV_LAUNCHER, ENV_PEER, HOSTS, Repair, TIMELINE, World};
+
+/// What stands in the handbook is a program.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/messages.md")]
+struct Messages;

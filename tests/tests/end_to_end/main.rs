@@ -14,6 +14,7 @@ mod common;
 mod conformance;
 mod disk;
 mod examples;
+mod handbook;
 mod hosts;
 mod intervals;
 mod invariant9;
