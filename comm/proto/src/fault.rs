@@ -112,13 +112,13 @@ pub struct Point {
 /// One failure to inject: these ranks, at this point, in this way.
 ///
 /// ```
-/// use ft_comm::fault::{How, KillSpec, When};
+/// use ft_proto::fault::{How, KillSpec, When};
 /// let spec: KillSpec = "1,2@step=40:hang".parse()?;
 /// assert_eq!(spec.ranks, [1, 2]);
 /// assert_eq!(spec.point.when, When::Number(40));
 /// assert_eq!(spec.how, How::Hang);
 /// assert_eq!(spec.to_string(), "1,2@step=40:hang");
-/// # Ok::<(), ft_comm::fault::SpecError>(())
+/// # Ok::<(), ft_proto::fault::SpecError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KillSpec {

@@ -87,19 +87,21 @@ impl<T: Reduce> Operation<T> for Op {
 
 /// An operation of the program's own (`MPI_Op_create`).
 ///
-/// ```
-/// use ft_comm::{Custom, World};
+/// `comm.allreduce(&mut values, Custom::commutative(gcd))` leaves on all ranks what `gcd` makes of the values of all:
 ///
-/// let world = World::init()?;
+/// ```
+/// use ft_proto::collective::Order;
+/// use ft_proto::reduction::{Custom, Operation};
+///
 /// let gcd = Custom::commutative(|mut a: u64, mut b: u64| {
 ///     while b != 0 {
 ///         (a, b) = (b, a % b);
 ///     }
 ///     a
 /// });
-/// let mut all = [12u64, 18];
-/// world.comm().allreduce(&mut all, gcd)?;
-/// # Ok::<(), ft_comm::CommError>(())
+/// let mut mine = [12, 18];
+/// gcd.combine(&mut mine, &[8, 27], Order::MineFirst);
+/// assert_eq!(mine, [4, 9]);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Custom<F> {

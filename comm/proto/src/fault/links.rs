@@ -40,12 +40,12 @@ impl Far {
 /// is held back and arrives when the cut heals, as a transport that sends again would have it.
 ///
 /// ```
-/// use ft_comm::fault::{CutSpec, Far};
+/// use ft_proto::fault::{CutSpec, Far};
 /// let cut: CutSpec = "0,1-2@step=40:0.3".parse()?;
 /// assert_eq!((&cut.near[..], &cut.far), (&[0, 1][..], &Far::Ranks(vec![2])));
 /// assert_eq!(cut.seconds, Some(0.3));
 /// assert_eq!("3-launcher@init".parse::<CutSpec>()?.far, Far::Launcher);
-/// # Ok::<(), ft_comm::fault::LinkSpecError>(())
+/// # Ok::<(), ft_proto::fault::LinkSpecError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct CutSpec {
@@ -132,11 +132,11 @@ impl FromStr for CutSpec {
 /// Links that take FACTOR times as long as the links of a good network within a host: 20 µs, and 0.5 ns a byte.
 ///
 /// ```
-/// use ft_comm::fault::SlowSpec;
+/// use ft_proto::fault::SlowSpec;
 /// let slow: SlowSpec = "0-1,2:100".parse()?;
 /// assert_eq!((&slow.near[..], &slow.far[..], slow.factor), (&[0][..], &[1, 2][..], 100.0));
 /// assert_eq!((slow.concerns(2, 0), slow.concerns(1, 2)), (true, false));
-/// # Ok::<(), ft_comm::fault::LinkSpecError>(())
+/// # Ok::<(), ft_proto::fault::LinkSpecError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct SlowSpec {

@@ -22,14 +22,14 @@ const NAME_CHARS_MAX: usize = 40;
 /// `#` begins a comment, and a line `name: TEXT` names the table.
 ///
 /// ```
-/// # use ft_comm::collective::Selection;
+/// # use ft_proto::collective::Selection;
 /// let table = Selection::parse(
 ///     "name: mine
 ///      allreduce   ranks<=4   bytes<=8192   recursive-doubling
 ///      allreduce   *          *             ring   # long ones",
 /// )?;
 /// assert!(table.identity().starts_with("mine-"));
-/// # Ok::<(), ft_comm::collective::SelectionError>(())
+/// # Ok::<(), ft_proto::collective::SelectionError>(())
 /// ```
 ///
 /// All ranks of a job must have the same table: its methods choose from what all of them know, so that all choose
