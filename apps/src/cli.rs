@@ -4,11 +4,10 @@
 //! own; so for a bundled app both sides are read together as one. What follows the path of any other program belongs
 //! to that program, whatever it looks like.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::num::{IntErrorKind, ParseIntError};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 use std::time::Duration;
@@ -30,6 +29,7 @@ use crate::text_file::read_text;
 
 mod mpirun;
 mod pages;
+mod program;
 mod tips;
 
 use mpirun::Variable;
@@ -572,7 +572,7 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Asked, Stop> {
         let (options, app) = (bundled.parse)(bundled, &argv).map_err(stop)?;
         Invocation { options, program: Program::App(bundled, app) }
     } else {
-        let path = own_program(name)?;
+        let path = program::own_program(name)?;
         Invocation { options: any.options, program: Program::Own { path, args: own_args.to_vec() } }
     };
     invocation.options.check().map_err(|complaint| Stop::usage(&complaint, HINT))?;
@@ -604,36 +604,6 @@ const BENCH_HINT: &str = "See 'ftrun bench --help'.";
 
 const HINT: &str = "See 'ftrun --help'.";
 
-/// The path of a program that is not bundled. One without a `/` is a file here, or else what a shell would find in `$PATH`.
-fn own_program(name: &OsStr) -> Result<PathBuf, Stop> {
-    let path = Path::new(name);
-    if name.as_encoded_bytes().contains(&b'/') {
-        return Ok(path.to_owned());
-    }
-    if path.is_file() {
-        return Ok(Path::new(".").join(path));
-    }
-    if let Some(found) = in_path(name) {
-        return Ok(found);
-    }
-    let apps: Vec<&str> = BUNDLED.iter().map(|app| app.name).collect();
-    let complaint = format!(
-        "'{}' is neither a bundled app nor a file here or in $PATH; bundled apps: {}",
-        path.display(),
-        apps.join(", ")
-    );
-    Err(Stop::usage(&complaint, &tips::on_program(name)))
-}
-
-/// Where a shell would find it.
-fn in_path(name: &OsStr) -> Option<PathBuf> {
-    let folders = std::env::var_os("PATH")?;
-    let is_program = |path: &Path| {
-        path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
-    };
-    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| is_program(path))
-}
-
 /// Shortens what clap says to its first line, and a hint.
 fn stop(error: clap::Error) -> Stop {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
@@ -654,6 +624,8 @@ fn stop(error: clap::Error) -> Stop {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn asked(line: &str) -> Result<Asked, Stop> {

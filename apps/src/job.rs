@@ -185,7 +185,8 @@ fn flushed(console: &Console, status: i32) -> i32 {
     match console.finish() {
         Ok(()) => status,
         Err(error @ ConsoleError::Lost { .. }) => {
-            console.say_last(say::wrong(error)); // if nobody listens, the status still tells
+            console.say(say::wrong(error));
+            let _ = console.finish(); // if nobody listens, the status still tells
             status.max(1)
         }
         Err(error @ ConsoleError::Interrupted(signal)) => {

@@ -84,7 +84,11 @@ const WORLD: &[&str] = &[
 
 /// Where nothing of [`WORLD`] is used, nor of what else is named: in all modules of a crate, or in some.
 const PURE: &[(&str, &[&str], &[&str])] = &[
-    ("comm/proto", &[], &["std::fs", "std::io"]),
+    (
+        "comm/proto",
+        &[],
+        &["std::fs", "std::io", "crossbeam_channel", "libc", "nix", "rustix", "signal_hook", "socket2"],
+    ),
     ("encoders", &[], &["std::fs", "std::io"]),
     ("montecarlo", &[], &["std::fs", "std::io"]),
     ("seismic", &[], &[]),
