@@ -234,6 +234,9 @@ impl Agent {
         if let Some(error) = self.crew.trouble() {
             self.link.send(&FromAgent::Refused { why: error.to_string() });
         }
+        for (peer, is_stopped) in self.crew.stops() {
+            self.link.send(&FromAgent::Stopped { peer, is_stopped });
+        }
         for death in deaths {
             self.link.send(&match death {
                 Death::Dying(peer, exit) => FromAgent::Dying { peer, ended: ended(exit) },

@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use super::GRACE;
 use super::guardian::{ENV_MARK, Guardian};
 use super::pipes::{Lines, Pipes, Turn};
-use super::process::{self, Process, Started};
+use super::process::{self, Change, Process, Started};
 use super::standing;
 use super::vigil::Vigil;
 use ft_comm::binding::{self, Binding, ENV_CORES};
@@ -71,6 +71,8 @@ pub(super) struct Crew {
     child: UnixStream,
     /// Why processes cannot be looked after, if that was not told yet.
     trouble: Option<Error>,
+    /// Who was stopped or goes on, if that was not told yet.
+    stops: Vec<(PeerId, bool)>,
     /// `/dev/null`, opened once: between a death and the resumption no file is opened.
     null: File,
 }
@@ -102,6 +104,7 @@ impl Crew {
             guardian: Some(Guardian::start(guardian)?),
             child: bell(&[signal_hook::consts::SIGCHLD])?,
             trouble: None,
+            stops: vec![],
             null: File::open(NULL).map_err(|error| Error::new(error.kind(), format!("{NULL}: {error}")))?,
         })
     }
@@ -233,11 +236,15 @@ impl Crew {
         let dying = |peer| Some(Death::Dying(peer, self.processes.get(&peer)?.ending()?));
         let mut deaths: Vec<Death> = self.vigil.dead().into_iter().filter_map(dying).collect();
         if rang(&self.child) {
-            let ended: Vec<_> = self.processes.iter_mut().map(|(peer, p)| (*peer, p.ended())).collect();
-            for (peer, ended) in ended {
-                let exit = match ended {
-                    Ok(Some(exit)) => exit,
+            let changes: Vec<_> = self.processes.iter_mut().map(|(peer, p)| (*peer, p.change())).collect();
+            for (peer, change) in changes {
+                let exit = match change {
+                    Ok(Some(Change::Ended(exit))) => exit,
                     Ok(None) => continue,
+                    Ok(Some(change)) => {
+                        self.stops.push((peer, change == Change::Stopped));
+                        continue;
+                    }
                     Err(error) => {
                         self.note(Err(error));
                         continue;
@@ -249,6 +256,11 @@ impl Crew {
             }
         }
         deaths
+    }
+
+    /// Who was stopped (true) or goes on, as far as [`Crew::deaths`] has come across it.
+    pub(super) fn stops(&mut self) -> Vec<(PeerId, bool)> {
+        std::mem::take(&mut self.stops)
     }
 
     /// Waits, not for long, until no descendant of this process is left.

@@ -352,6 +352,9 @@ impl Launcher {
                 self.name_limits(peer);
                 self.arbiter.exited(self.clock.now(), peer, exit);
             }
+            Report::Stopped { peer, is_stopped } => {
+                self.arbiter.stopped(self.clock.now(), peer, is_stopped);
+            }
             Report::NotStarted { peer, why } => {
                 let result = self.not_started(peer, why);
                 self.refused = self.refused.take().or(result.err());

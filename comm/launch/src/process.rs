@@ -39,8 +39,21 @@ fn tunables(given: Option<String>) -> String {
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
+    /// It was stopped when it was last asked for its state.
+    stopped: bool,
     /// `/proc/PID/stat`, where the status of a dying process can be read before it can be waited for.
     stat: Option<File>,
+}
+
+/// What a process does now that it did not do before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Nothing: a signal has stopped it.
+    Stopped,
+    /// A signal has ended its stop.
+    GoesOn,
+    /// It has ended and was waited for.
+    Ended(Exit),
 }
 
 pub(super) struct Started {
@@ -73,7 +86,12 @@ pub(super) fn start(
     rustix::io::ioctl_fionbio(&stdout, true)?;
     rustix::io::ioctl_fionbio(&stderr, true)?;
     let stat = File::open(format!("/proc/{}/stat", child.id())).ok();
-    Ok(Started { stdin: child.stdin.take(), process: Process { child, stat }, stdout, stderr })
+    Ok(Started {
+        stdin: child.stdin.take(),
+        process: Process { child, stopped: false, stat },
+        stdout,
+        stderr,
+    })
 }
 
 impl Process {
@@ -93,22 +111,28 @@ impl Process {
         }
     }
 
-    /// How it ended, if it has.
+    /// What has become of it, if that is something else than when it was last asked.
     ///
     /// # Errors
     /// The operating system does not tell.
-    pub(super) fn ended(&mut self) -> std::io::Result<Option<Exit>> {
+    pub(super) fn change(&mut self) -> std::io::Result<Option<Change>> {
         // While it is not reaped its number, and so its group, is its own: children that it leaves behind go too.
         let Some(pid) = self.pid() else { return Ok(None) };
-        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        match rustix::process::waitid(WaitId::Pid(pid), look) {
-            Ok(Some(_)) => {}
-            Ok(None) | Err(Errno::INTR) => return Ok(None),
+        let kinds = WaitIdOptions::EXITED | WaitIdOptions::STOPPED;
+        let look = kinds | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let stopped = match rustix::process::waitid(WaitId::Pid(pid), look) {
+            Ok(Some(state)) if !state.stopped() => None,
+            Ok(state) => Some(state.is_some()),
+            Err(Errno::INTR) => return Ok(None),
             Err(error) => return Err(named(WAITING, error)),
+        };
+        if let Some(stopped) = stopped {
+            let is_new = std::mem::replace(&mut self.stopped, stopped) != stopped;
+            return Ok(is_new.then_some(if stopped { Change::Stopped } else { Change::GoesOn }));
         }
         let _ = self.signal(Signal::KILL); // nobody may be left
         let waited = self.child.try_wait();
-        Ok(waited.map_err(|error| named(WAITING, error))?.and_then(exit_of))
+        Ok(waited.map_err(|error| named(WAITING, error))?.and_then(exit_of).map(Change::Ended))
     }
 
     /// How it ends, while it is dying: known before its memory has been given back.
@@ -190,10 +214,30 @@ mod tests {
             let pid = started.process.pid().unwrap();
             rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
             let mut process = started.process;
-            (process.ending(), process.ended().unwrap())
+            (process.ending(), process.change().unwrap())
         };
-        assert_eq!(run("exit 7"), (Some(Exit::Status(7)), Some(Exit::Status(7))));
-        assert_eq!(run("kill -9 $$"), (Some(Exit::Signal(9)), Some(Exit::Signal(9))));
+        let both = |exit| (Some(exit), Some(Change::Ended(exit)));
+        assert_eq!(run("exit 7"), both(Exit::Status(7)));
+        assert_eq!(run("kill -9 $$"), both(Exit::Signal(9)));
+    }
+
+    #[test]
+    fn a_stop_is_told_once_and_so_is_its_end() {
+        let args = ["-c", "kill -STOP $$; exec sleep 1000"].map(OsString::from);
+        let mut process = start(Path::new("/bin/sh"), &args, &[], Stdio::null()).unwrap().process;
+        let pid = process.pid().unwrap();
+        let wait_for = |state: WaitIdOptions| {
+            rustix::process::waitid(WaitId::Pid(pid), state | WaitIdOptions::NOWAIT).unwrap();
+        };
+        wait_for(WaitIdOptions::STOPPED);
+        assert_eq!(process.change().unwrap(), Some(Change::Stopped));
+        assert_eq!(process.change().unwrap(), None);
+        process.signal(Signal::CONT).unwrap();
+        assert_eq!(process.change().unwrap(), Some(Change::GoesOn));
+        assert_eq!(process.change().unwrap(), None);
+        process.signal(Signal::KILL).unwrap();
+        wait_for(WaitIdOptions::EXITED);
+        assert_eq!(process.change().unwrap(), Some(Change::Ended(Exit::Signal(9))));
     }
 
     #[test]

@@ -245,6 +245,11 @@ impl Arbiter {
         self.births.started(peer, now);
     }
 
+    /// A process was stopped by a signal, or goes on.
+    pub fn stopped(&mut self, now: Time, peer: PeerId, is_stopped: bool) {
+        self.births.stopped(peer, is_stopped, now);
+    }
+
     /// A process has opened its control link and proved that it belongs to the job; false if nobody waits for
     /// it (any more).
     pub fn connected(&mut self, now: Time, peer: PeerId) -> bool {
@@ -479,8 +484,9 @@ impl Arbiter {
         if self.failed.values_mut().filter(expired).map(|loss| loss.confirmed = true).count() > 0 {
             self.decide(now);
         }
-        let (overdue, patience) = self.births.overdue(now);
-        overdue.into_iter().for_each(|peer| self.never_came(now, peer, patience));
+        for (peer, cause) in self.births.overdue(now) {
+            self.never_came(now, peer, cause);
+        }
         self.judge(now);
         for peer in self.detector.suspects(now) {
             match self.rank_of(peer) {

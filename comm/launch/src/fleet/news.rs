@@ -17,6 +17,8 @@ use ft_proto::wire::agent::{Ended, FromAgent, ToAgent};
 pub(crate) enum Report {
     /// A process is dying, or has ended.
     Death(Death),
+    /// A process was stopped by a signal, or goes on.
+    Stopped { peer: PeerId, is_stopped: bool },
     /// A process has printed lines.
     Said { peer: PeerId, error: bool, lines: Vec<u8> },
     /// The command that starts an agent has printed lines.
@@ -35,6 +37,8 @@ impl Fleet {
         let mut reports = Vec::new();
         let deaths = self.crew.deaths();
         self.pump(&deaths, &mut reports); // what a process has said last comes before its end
+        let stops = self.crew.stops().into_iter();
+        reports.extend(stops.map(|(peer, is_stopped)| Report::Stopped { peer, is_stopped }));
         for death in deaths {
             self.died(death, &mut reports);
         }
@@ -111,6 +115,9 @@ impl Fleet {
                 let runs = runs_there(self, peer);
                 self.forget(peer, at);
                 runs.then(|| Report::Death(Death::Gone(peer, exit(ended))))
+            }
+            FromAgent::Stopped { peer, is_stopped } => {
+                runs_there(self, peer).then_some(Report::Stopped { peer, is_stopped })
             }
             FromAgent::Output { peer, error, lines } => Some(Report::Said { peer, error, lines }),
             FromAgent::Taken { peer, bytes } => {

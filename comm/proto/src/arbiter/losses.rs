@@ -133,8 +133,7 @@ impl Arbiter {
     }
 
     /// A process has not joined in time: it hangs.
-    pub(super) fn never_came(&mut self, now: Time, peer: PeerId, patience: Duration) {
-        let cause = format!("it had not joined the job {} s after its start", patience.as_secs_f64());
+    pub(super) fn never_came(&mut self, now: Time, peer: PeerId, cause: String) {
         match self.rank_of(peer) {
             Some(rank) if !self.over => self.fail(now, rank, cause, false),
             Some(_) => {}

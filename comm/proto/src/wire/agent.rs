@@ -149,6 +149,13 @@ pub enum FromAgent {
         /// So many bytes of it.
         bytes: u32,
     },
+    /// A process was stopped by a signal, or goes on.
+    Stopped {
+        /// Which.
+        peer: PeerId,
+        /// It is stopped now.
+        is_stopped: bool,
+    },
 }
 
 #[cfg(test)]
