@@ -45,6 +45,7 @@ mod job;
 mod losses;
 mod pool;
 mod random;
+mod stops;
 mod suspicion;
 mod words;
 
@@ -56,6 +57,7 @@ pub use job::{Config, Effect, Event, Exit};
 use pool::Pool;
 pub use random::Mtbf;
 use random::RandomKills;
+use stops::Stops;
 use suspicion::{Accusation, Breaks, because};
 use words::Words;
 
@@ -122,6 +124,7 @@ pub struct Arbiter {
     accused: BTreeMap<Rank, Accusation>,
     detector: Detector,
     births: Births,
+    stops: Stops,
     beat_due: Time,
     fired: BTreeSet<usize>,
     cuts: Cuts,
@@ -169,6 +172,7 @@ impl Arbiter {
             next_peer: u32::try_from(config.total + 1).expect("ranks are few"),
             detector: Detector::new(config.timeout, now),
             births: Births::new(config.timeout, config.joins, now),
+            stops: Stops::new(config.timeout, now),
             random: config.mtbf.clone().map(RandomKills::new),
             pool: Pool::new(config.spares),
             agreements: Agreements::default(),
@@ -247,7 +251,7 @@ impl Arbiter {
 
     /// A process was stopped by a signal, or goes on.
     pub fn stopped(&mut self, now: Time, peer: PeerId, is_stopped: bool) {
-        self.births.stopped(peer, is_stopped, now);
+        self.stops.stopped(peer, is_stopped, now);
     }
 
     /// A process has opened its control link and proved that it belongs to the job; false if nobody waits for
@@ -484,8 +488,11 @@ impl Arbiter {
         if self.failed.values_mut().filter(expired).map(|loss| loss.confirmed = true).count() > 0 {
             self.decide(now);
         }
-        for (peer, cause) in self.births.overdue(now) {
-            self.never_came(now, peer, cause);
+        let (overdue, patience) = self.births.overdue(now);
+        let cause = format!("it had not joined the job {} s after its start", patience.as_secs_f64());
+        overdue.into_iter().for_each(|peer| self.never_came(now, peer, cause.clone()));
+        for peer in self.stops.overdue(now) {
+            self.stopped_for_long(now, peer);
         }
         self.judge(now);
         for peer in self.detector.suspects(now) {

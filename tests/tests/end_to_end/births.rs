@@ -55,6 +55,20 @@ fn those_that_are_all_stopped_at_their_start_are_replaced() {
     }
 }
 
+/// Its link was closed in order, so nothing is heard of it any more.
+#[test]
+fn one_that_is_stopped_when_all_is_done_does_not_hold_up_the_job() {
+    let script = format!(
+        "{}; status=$?; if [ $FTRUN_PEER = 2 ]; then kill -STOP $$; fi; exit $status",
+        example("resilient").display()
+    );
+    let outcome = Run::ftrun("-n 2 -v --json /bin/sh -c").arg(script).limit(60).finish().expect(0);
+    assert!(
+        outcome.report().message().contains("rank 1 was killed by signal 9 after all ranks were done"),
+        "{outcome}"
+    );
+}
+
 /// Nobody waits for programs that have nothing to do with the library.
 #[test]
 fn programs_that_never_join_may_take_their_time() {

@@ -23,6 +23,7 @@ impl Arbiter {
     pub fn exited(&mut self, now: Time, peer: PeerId, exit: Exit) {
         let dying = self.dying.remove(&peer);
         self.births.forget(peer);
+        self.stops.forget(peer);
         let cause = match exit {
             Exit::Status(code) => format!("exited with status {code} without goodbye"),
             Exit::Signal(signal) => format!("killed by signal {signal}"),
@@ -142,6 +143,24 @@ impl Arbiter {
                 self.effects.push_back(Effect::Kill(peer));
             }
         }
+    }
+
+    /// A process was stopped by a signal, and that for too long if nothing is to be heard of it: before it has joined, or when all
+    /// are done and it has closed its link.
+    pub(super) fn stopped_for_long(&mut self, now: Time, peer: PeerId) {
+        if self.births.awaits(peer) {
+            let seconds = self.stops.most().as_secs_f64();
+            self.never_came(
+                now,
+                peer,
+                format!("it was stopped for {seconds} s before it had joined the job"),
+            );
+        } else if self.finished && self.rank_of(peer).is_some_and(|rank| !self.chairs[rank].connected) {
+            self.effects.push_back(Effect::Kill(peer));
+        } else {
+            return; // its heartbeat says so
+        }
+        self.stops.forget(peer);
     }
 
     /// All are done, but the end of this process cannot be seen behind a cut link: after its lease it is past.

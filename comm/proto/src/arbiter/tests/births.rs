@@ -120,6 +120,44 @@ fn a_spare_that_does_not_come_is_put_to_death_and_another_is_started() {
 }
 
 #[test]
+fn one_that_is_stopped_before_anybody_has_joined_is_replaced() {
+    let mut job = Job::new(2);
+    start_all(&mut job);
+    job.arbiter.stopped(job.now, PeerId(1), true);
+    job.arbiter.stopped(job.now, PeerId(2), true);
+    job.pass(PATIENCE - LITTLE, &[]);
+    job.arbiter.stopped(job.now, PeerId(2), false);
+    job.pass(LITTLE * 2, &[]);
+    let effects = job.take();
+    assert_eq!(started(&effects), [(0, 1)]);
+    assert_eq!(lost(&effects), [(0, "it was stopped for 10 s before it had joined the job")]);
+}
+
+#[test]
+fn one_that_is_stopped_between_its_last_word_and_its_end_is_put_to_death() {
+    let mut job = running();
+    job.arbiter.stopped(job.now, PeerId(1), true);
+    job.pass(PATIENCE * 2, &[]);
+    assert!(!job.take().contains(&Effect::Kill(PeerId(1))), "it beats all the same, or its silence is seen");
+    job.arbiter.stopped(job.now, PeerId(1), false);
+    job.done(0, 0);
+    job.done(1, 0);
+    for rank in [0, 1] {
+        job.says(rank, ToArbiter::Goodbye { code: None, message: String::new() });
+        job.arbiter.disconnected(job.now, job.peer(rank));
+    }
+    job.exits(PeerId(1), Exit::Status(0));
+    job.arbiter.stopped(job.now, PeerId(2), true);
+    job.pass(PATIENCE - LITTLE, &[]);
+    assert!(!job.take().contains(&Effect::Kill(PeerId(2))));
+    job.pass(LITTLE * 2, &[]);
+    let effects = job.take();
+    assert_eq!(effects.iter().filter(|effect| **effect == Effect::Kill(PeerId(2))).count(), 1);
+    job.exits(PeerId(2), Exit::Signal(9));
+    assert_eq!(job.ended().map(|(code, _)| code), Some(0), "it had done all");
+}
+
+#[test]
 fn who_has_died_is_not_late() {
     let mut job = Job::new(2);
     start_all(&mut job);
