@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crate::core::{Core, Door, Guard, Lasting};
-use crate::driver::{Extent, Memory, Place, Urgency};
+use crate::driver::{Extent, Letter, Memory, Place, Urgency};
 use crate::request::Request;
 use ft_proto::collective::Step;
 use ft_proto::endpoint::{Mode, OpId, Outcome};
@@ -189,7 +189,6 @@ impl Drop for Shared {
             && core.generation() == born
         {
             core.driver.close_context(self.context);
-            core.driver.strike_off(self.context);
         }
     }
 }
@@ -217,7 +216,7 @@ impl Communicator {
 
     fn over(core: Door, group: Group, world_rank: Rank, context: u32, scope: Scope) -> Self {
         let members = Rc::new(Members::new(group, world_rank));
-        core.set(|core| core.driver.enrol(context, members.world.clone()));
+        core.set(|core| core.driver.failures.enrol(context, members.world.clone()));
         let shared = Rc::new(Shared {
             core: core.clone(),
             members: RefCell::new(members),
@@ -292,7 +291,7 @@ impl Communicator {
                 core.driver.check()?;
                 Err(CommError::Stale { made, now: core.generation() })
             }
-            _ if core.driver.is_revoked(self.shared.context) => {
+            _ if core.driver.failures.is_revoked(self.shared.context) => {
                 core.driver.check()?;
                 Err(CommError::Revoked { generation: core.generation() })
             }

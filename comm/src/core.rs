@@ -107,7 +107,7 @@ impl Core {
         } else if !is_done && self.state != State::GivenUp {
             self.driver.submit(ToArbiter::Goodbye { code: None, message: String::new() });
         }
-        self.driver.close();
+        self.driver.service.close();
     }
 
     /// A generation has begun in which ranks may have other numbers.
@@ -120,7 +120,7 @@ impl Core {
         self.lasting.retain(|shared| shared.strong_count() > 0);
         for shared in self.lasting.iter().filter_map(Weak::upgrade) {
             let (context, world) = shared.renumber(compute, total, me);
-            self.driver.enrol(context, world);
+            self.driver.failures.enrol(context, world);
         }
     }
 
@@ -159,7 +159,7 @@ impl Core {
                 self.driver.look()?;
             }
             let driver = &self.driver;
-            self.buffered.retain(|(op, _)| driver.holds(*op));
+            self.buffered.retain(|(op, _)| driver.engine.holds(*op));
             let free = limit - self.buffered.iter().map(|(_, bytes)| bytes).sum::<usize>();
             if wanted <= free {
                 return Ok(());
@@ -194,7 +194,7 @@ impl Core {
         phase: Option<&str>,
     ) -> Result<(), CommError> {
         match self.faults.reached(name, number, phase) {
-            Some(spec) if self.driver.has_cut(spec) => Ok(()),
+            Some(spec) if self.driver.told.has_cut(spec) => Ok(()),
             Some(spec) => {
                 self.driver.submit(ToArbiter::Reached { spec });
                 // A rank that is not to die goes on when the cut has struck.

@@ -60,9 +60,9 @@ impl<T: Plain> Request<T> {
         let core = self.core.clone();
         let core = &mut *core.enter()?;
         let op = self.current(core)?;
-        core.driver.enter("wait", 0, None);
+        core.driver.waiting.enter("wait", 0, None);
         let finished = core.driver.wait(op, self.hint, &mut Memory::none());
-        self.op = self.op.filter(|op| core.driver.holds(*op));
+        self.op = self.op.filter(|op| core.driver.engine.holds(*op));
         let (outcome, place) = finished?;
         self.op = None;
         self.unpack(outcome, place)
@@ -78,7 +78,7 @@ impl<T: Plain> Request<T> {
         let core = &mut *core.enter()?;
         let op = self.current(core)?;
         core.driver.look()?;
-        match core.driver.finish(op) {
+        match core.driver.engine.finish(op) {
             Some(finished) => {
                 self.op = None;
                 let (outcome, place) = finished?;
@@ -97,7 +97,7 @@ impl<T: Plain> Request<T> {
         let core = self.core.clone();
         let core = &mut *core.enter()?;
         let op = self.current(core)?;
-        match core.driver.cancel(op) {
+        match core.driver.engine.cancel(op) {
             Some(Some(Place::Owned(buffer))) => {
                 self.op = None;
                 Ok(Ok(own(Some(buffer))))
@@ -122,7 +122,7 @@ impl<T: Plain> Drop for Request<T> {
         if let (Some(op), Some(mut core)) = (self.op, self.core.tidy())
             && core.generation() == self.generation
         {
-            core.driver.detach(op);
+            core.driver.engine.detach(op);
         }
     }
 }
@@ -166,7 +166,7 @@ pub(crate) mod pending {
         /// Waits until something has moved.
         pub(crate) fn wait(&self) -> Result<(), CommError> {
             let core = &mut *self.0.enter()?;
-            core.driver.enter("wait", 0, None);
+            core.driver.waiting.enter("wait", 0, None);
             core.driver.await_change()
         }
     }
@@ -179,7 +179,7 @@ impl<T: Plain> pending::Pending for Request<T> {
 
     fn is_done(&mut self) -> Result<bool, CommError> {
         let core = self.core.enter()?;
-        Ok(core.driver.is_finished(self.current(&core)?))
+        Ok(core.driver.engine.is_finished(self.current(&core)?))
     }
 }
 

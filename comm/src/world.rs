@@ -133,9 +133,9 @@ impl World {
         driver.seat(welcome.rank, welcome.compute, welcome.total);
         let setting =
             |name: &str| welcome.settings.iter().find(|(key, _)| key == name).map(|(_, value)| value);
-        driver.doubt_after(Duration::from_millis(welcome.timeout_ms));
-        driver.watch(setting(WATCHDOG).and_then(|value| watch::patience(value)));
-        driver.enter("init", 0, None);
+        driver.waiting.doubt_after(Duration::from_millis(welcome.timeout_ms));
+        driver.waiting.watch(setting(WATCHDOG).and_then(|value| watch::patience(value)));
+        driver.waiting.enter("init", 0, None);
         let faults = Faults::new(welcome.rank, welcome.kills.clone());
         let mut core = Core::new(driver, faults);
         core.checks_calls = setting(CHECK).is_some();
@@ -293,7 +293,7 @@ impl World {
         self.fault_point("repair", number, Some("agree"))?;
         let mut core = self.core.enter()?;
         core.armed_step = None;
-        core.driver.enter("repair", 0, None);
+        core.driver.waiting.enter("repair", 0, None);
         core.driver.submit(ToArbiter::Ready { generation, report });
         drop(core);
         let repair = self.next_generation()?;
@@ -353,7 +353,7 @@ impl World {
 
     /// Says whether a failure is known while this rank computes and makes no call.
     pub fn alarm(&self) -> Alarm {
-        self.core.peek().driver.alarm()
+        self.core.peek().driver.service.alarm()
     }
 
     /// Calls `hook` with all ranks lost so far in this generation whenever that becomes more, at once and whatever the
@@ -372,13 +372,13 @@ impl World {
 
     /// Bytes that this rank has given to sends so far.
     pub fn bytes_sent(&self) -> u64 {
-        self.core.peek().driver.bytes_sent
+        self.core.peek().driver.engine.traffic().0
     }
 
     /// Bytes of messages that this rank has read from the memory of their senders so far, of the same host: long messages
     /// are, unless the kernel forbids it or `ftrun --transport` says otherwise.
     pub fn bytes_read(&self) -> u64 {
-        self.core.peek().driver.bytes_read
+        self.core.peek().driver.engine.traffic().1
     }
 
     /// Leaves the job together with all other ranks (`MPI_Finalize`). `output` goes to the launcher.
@@ -390,8 +390,8 @@ impl World {
         let core = &mut *self.core.enter()?;
         core.enter()?;
         core.driver.check()?;
-        core.driver.enter("finalize", 0, None);
-        let (generation, ranks) = (core.generation(), core.driver.news_of_failures());
+        core.driver.waiting.enter("finalize", 0, None);
+        let (generation, ranks) = (core.generation(), core.driver.failures.news());
         let goes_on = core.driver.mode() == MessageMode::Continue;
         let repairs = !matches!(self.welcome.on_failure, OnFailure::Shrink | OnFailure::Blank);
         if repairs && !ranks.is_empty() {

@@ -3,7 +3,7 @@
 
 use super::collectives::Call;
 use super::*;
-use crate::driver::ActivityId;
+use crate::driver::{ActivityId, Own};
 use ft_proto::collective::allgather_dissemination;
 
 /// The calls that can be told apart.
@@ -62,7 +62,7 @@ impl Communicator {
         let steps = allgather_dissemination(self.rank(), self.size(), &starts);
         let list = self.list::<u64>(core.generation(), "check", steps.into());
         let buffer = Some(Box::new(all) as _);
-        let id = core.driver.start(list, None, buffer, None, &mut Memory::none())?;
+        let id = core.driver.start(list, Own { buffer, ..Own::default() }, &mut Memory::none())?;
         Ok(Some(Check { id }))
     }
 

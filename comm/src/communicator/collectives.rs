@@ -3,7 +3,7 @@
 //! of the job only.
 
 use super::*;
-use crate::driver::{SCRATCH_ALIGN, StepList};
+use crate::driver::{Own, SCRATCH_ALIGN, StepList};
 use ft_proto::collective::{Order, Selection};
 use ft_proto::reduction::Operation;
 
@@ -486,7 +486,7 @@ impl Communicator {
         let core = &mut *self.core.enter()?;
         self.current(core)?;
         core.enter_collective()?;
-        core.driver.enter(call.name, self.shared.context, None);
+        core.driver.waiting.enter(call.name, self.shared.context, None);
         self.check_call::<T>(core, &call)?;
         let list = self.list::<T>(core.generation(), call.name, call.steps);
         let combine = |into: &mut [u8], from: &[u8], order: Order| {
@@ -499,7 +499,7 @@ impl Communicator {
             write: bytemuck::cast_slice_mut(buf),
             combine: op.is_some().then_some(&combine),
         };
-        let id = core.driver.start(list, None, None, None, &mut memory)?;
+        let id = core.driver.start(list, Own::default(), &mut memory)?;
         core.driver.wait_activity(id, &mut memory)?;
         core.driver.finish_activity(id).map(|_| ())
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::messages::extent;
 use super::*;
-use crate::driver::{ActivityId, Message as StepMessage, StepList};
+use crate::driver::{ActivityId, Message as StepMessage, Own, StepList};
 use ft_proto::layout::Layout;
 
 /// A message of an exchange: a part of a buffer.
@@ -155,9 +155,9 @@ impl<T: Plain> Plan<T> {
         self.fits(out.len(), buf.len())?;
         let core = &mut *self.comm.core.enter()?;
         self.comm.enter(core)?;
-        core.driver.enter("exchange", self.comm.shared.context, None);
+        core.driver.waiting.enter("exchange", self.comm.shared.context, None);
         let mut memory = Memory::of(bytemuck::cast_slice(out), bytemuck::cast_slice_mut(buf));
-        let id = core.driver.start(self.list(), None, None, None, &mut memory)?;
+        let id = core.driver.start(self.list(), Own::default(), &mut memory)?;
         core.driver.wait_activity(id, &mut memory)?;
         core.driver.finish_activity(id).map(|_| ())
     }
@@ -170,8 +170,8 @@ impl<T: Plain> Plan<T> {
         self.fits(out.len(), buf.len())?;
         let core = &mut *self.comm.core.enter()?;
         self.comm.enter(core)?;
-        let (out, buf) = (Some(Box::new(out) as _), Some(Box::new(buf) as _));
-        let id = core.driver.start(self.list(), out, buf, None, &mut Memory::none())?;
+        let own = Own { input: Some(Box::new(out)), buffer: Some(Box::new(buf)), combine: None };
+        let id = core.driver.start(self.list(), own, &mut Memory::none())?;
         let generation = core.generation();
         Ok(PlanRequest { comm: self.comm.clone(), generation, id: Some(id), element: PhantomData })
     }
@@ -199,7 +199,7 @@ impl<T: Plain> PlanRequest<T> {
             Some(id) if now == self.generation => id,
             _ => return Err(CommError::Expired { started: self.generation, now }),
         };
-        core.driver.enter("exchange", self.comm.shared.context, None);
+        core.driver.waiting.enter("exchange", self.comm.shared.context, None);
         core.driver.wait_activity(id, &mut Memory::none())?;
         let (out, buf) = core.driver.finish_activity(id)?;
         Ok((crate::request::own(out), crate::request::own(buf)))
@@ -212,7 +212,7 @@ impl<T: Plain> PlanRequest<T> {
     pub fn is_done(&self) -> Result<bool, CommError> {
         let core = &mut *self.comm.core.enter()?;
         core.driver.look()?;
-        Ok(self.id.is_none_or(|id| core.driver.is_done(id)))
+        Ok(self.id.is_none_or(|id| core.driver.lists.is_done(id)))
     }
 }
 

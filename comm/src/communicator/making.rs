@@ -67,7 +67,7 @@ impl Communicator {
 
     pub(super) fn made(&self, group: Group, context: u32) -> Self {
         let world_rank = self.members().world[self.rank()];
-        self.core.set(|core| core.driver.open_context(context));
+        self.core.set(|core| core.driver.engine.open_context(context));
         let scope = Scope::Chosen(self.core.peek().generation());
         Self::over(self.core.clone(), group, world_rank, context, scope)
     }

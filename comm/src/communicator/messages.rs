@@ -41,6 +41,11 @@ impl Communicator {
         self.send_from("send", bytemuck::cast_slice(buf), extent, dest, tag, Mode::Standard)
     }
 
+    /// A message of this communicator to world rank `to`.
+    fn letter(&self, to: Rank, tag: Tag, mode: Mode, urgency: Urgency) -> Letter {
+        Letter { to, context: self.shared.context, tag, mode, urgency }
+    }
+
     fn send_from(
         &self,
         call: &'static str,
@@ -53,10 +58,10 @@ impl Communicator {
         let to = self.world(dest)?;
         let core = &mut *self.core.enter()?;
         self.enter(core)?;
-        core.driver.enter(call, self.shared.context, Some(tag));
+        core.driver.waiting.enter(call, self.shared.context, Some(tag));
         let mut memory = Memory::of(bytes, &mut []);
-        let (context, place) = (self.shared.context, Place::Read(extent));
-        let op = core.driver.send(to, context, tag, place, mode, Urgency::Now, &mut memory)?;
+        let letter = self.letter(to, tag, mode, Urgency::Now);
+        let op = core.driver.send(letter, Place::Read(extent), &mut memory)?;
         core.driver.wait(op, Some(to), &mut memory).map(|_| ())
     }
 
@@ -71,10 +76,10 @@ impl Communicator {
         let wanted = size_of_val(buf);
         core.reserve_buffer(wanted)?;
         let place = Place::Owned(Box::new(buf.to_vec()));
-        let (context, memory) = (self.shared.context, &mut Memory::none());
-        let op = core.driver.send(to, context, tag, place, Mode::Standard, Urgency::Soon, memory)?;
+        let letter = self.letter(to, tag, Mode::Standard, Urgency::Soon);
+        let op = core.driver.send(letter, place, &mut Memory::none())?;
         core.buffered.push((op, wanted));
-        core.driver.detach(op);
+        core.driver.engine.detach(op);
         Ok(())
     }
 
@@ -121,7 +126,7 @@ impl Communicator {
         let core = &mut *self.core.enter()?;
         self.enter(core)?;
         let hint = source_of(&pattern);
-        core.driver.enter("recv", self.shared.context, pattern.tag);
+        core.driver.waiting.enter("recv", self.shared.context, pattern.tag);
         let mut memory = Memory::of(&[], bytes);
         let op = core.driver.receive(pattern, Place::Write(extent), &mut memory)?;
         let (outcome, _) = core.driver.wait(op, hint, &mut memory)?;
@@ -144,16 +149,16 @@ impl Communicator {
         let core = &mut *self.core.enter()?;
         self.enter(core)?;
         let hint = source_of(&pattern);
-        core.driver.enter("sendrecv", self.shared.context, Some(tag));
+        core.driver.waiting.enter("sendrecv", self.shared.context, Some(tag));
         let (read, write) = (bytemuck::cast_slice(out), bytemuck::cast_slice_mut(buf));
         let (sent, room) = (all(read), all(write));
         let mut memory = Memory::of(read, write);
         let receive = core.driver.receive(pattern, Place::Write(room), &mut memory)?;
-        let (context, place) = (self.shared.context, Place::Read(sent));
-        let send = core.driver.send(to, context, tag, place, Mode::Standard, Urgency::Now, &mut memory)?;
+        let letter = self.letter(to, tag, Mode::Standard, Urgency::Now);
+        let send = core.driver.send(letter, Place::Read(sent), &mut memory)?;
         let received = core.driver.wait(receive, hint, &mut memory);
         if received.is_err() {
-            core.driver.abandon(send, &mut memory);
+            core.driver.engine.abandon(send, &mut memory);
         }
         let (outcome, _) = received?;
         core.driver.wait(send, Some(to), &mut memory)?;
@@ -201,8 +206,8 @@ impl Communicator {
         let to = self.world(dest)?;
         let core = &mut *self.core.enter()?;
         self.enter(core)?;
-        let (place, memory) = (Place::Owned(Box::new(buf)), &mut Memory::none());
-        let op = core.driver.send(to, self.shared.context, tag, place, mode, Urgency::Soon, memory)?;
+        let letter = self.letter(to, tag, mode, Urgency::Soon);
+        let op = core.driver.send(letter, Place::Owned(Box::new(buf)), &mut Memory::none())?;
         Ok(self.request(core, Some(to), op))
     }
 
@@ -232,7 +237,7 @@ impl Communicator {
         let pattern = self.pattern(source.into(), tag.into())?;
         let core = &mut *self.core.enter()?;
         self.enter(core)?;
-        core.driver.enter("probe", self.shared.context, pattern.tag);
+        core.driver.waiting.enter("probe", self.shared.context, pattern.tag);
         Ok(self.members().found(core.driver.probe_wait(&pattern)?))
     }
 
@@ -259,7 +264,7 @@ impl Communicator {
         let pattern = self.pattern(source.into(), tag.into())?;
         let core = &mut *self.core.enter()?;
         self.enter(core)?;
-        core.driver.enter("mprobe", self.shared.context, pattern.tag);
+        core.driver.waiting.enter("mprobe", self.shared.context, pattern.tag);
         core.driver.probe_wait(&pattern)?;
         Ok(self.claimed(core, &pattern).expect("it was just there"))
     }
@@ -281,7 +286,7 @@ impl Communicator {
     }
 
     fn claimed(&self, core: &mut Core, pattern: &Pattern) -> Option<Message> {
-        let (bounce, envelope) = core.driver.claim(pattern)?;
+        let (bounce, envelope) = core.driver.engine.claim(pattern)?;
         let generation = core.generation();
         Some(Message { comm: self.clone(), generation, bounce: Some(bounce), envelope })
     }
@@ -346,7 +351,7 @@ impl Message {
             _ => return Err(CommError::Expired { started: self.generation, now }),
         };
         let from = self.envelope.source as Rank;
-        core.driver.enter("mrecv", self.envelope.context, Some(self.envelope.tag));
+        core.driver.waiting.enter("mrecv", self.envelope.context, Some(self.envelope.tag));
         let mut memory = Memory::of(&[], bytes);
         let place = Place::Write(Extent::Range(0..length));
         let op = core.driver.receive_claimed(bounce, place, &mut memory)?;
@@ -360,7 +365,7 @@ impl Drop for Message {
         if let (Some(bounce), Some(mut core)) = (self.bounce, self.comm.core.tidy())
             && core.generation() == self.generation
         {
-            core.driver.drop_claimed(bounce);
+            core.driver.engine.drop_claimed(bounce);
         }
     }
 }

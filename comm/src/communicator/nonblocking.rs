@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use super::checking::Check;
 use super::collectives::Call;
 use super::*;
-use crate::driver::{ActivityId, Combine};
+use crate::driver::{ActivityId, Combine, Own};
 use crate::request::pending::{Pending, Process};
 use ft_proto::collective::Order;
 use ft_proto::reduction::Operation;
@@ -219,7 +219,7 @@ impl Communicator {
         let (name, generation) = (call.name, core.generation());
         let list = self.list::<T>(generation, name, call.steps);
         let (input, buf) = (Some(Box::new(input) as _), Some(Box::new(buf) as _));
-        let id = core.driver.start(list, input, buf, combine, &mut Memory::none())?;
+        let id = core.driver.start(list, Own { input, buffer: buf, combine }, &mut Memory::none())?;
         let comm = self.clone();
         Ok(CollectiveRequest { comm, name, generation, check, id: Some(id), element: PhantomData })
     }
@@ -251,7 +251,7 @@ impl<T: Plain> CollectiveRequest<T> {
     pub fn wait(mut self) -> Result<Vec<T>, CommError> {
         let core = &mut *self.comm.core.enter()?;
         let id = self.current(core)?;
-        core.driver.enter(self.name, self.comm.shared.context, None);
+        core.driver.waiting.enter(self.name, self.comm.shared.context, None);
         if let Some(check) = self.check.take() {
             core.driver.wait_activity(check.id, &mut Memory::none())?;
             self.comm.verdict(core, check)?;
@@ -288,10 +288,10 @@ impl<T: Plain> Pending for CollectiveRequest<T> {
     fn is_done(&mut self) -> Result<bool, CommError> {
         let core = &mut *self.comm.core.enter()?;
         let id = self.current(core)?;
-        if let Some(check) = self.check.take_if(|check| core.driver.is_done(check.id)) {
+        if let Some(check) = self.check.take_if(|check| core.driver.lists.is_done(check.id)) {
             self.comm.verdict(core, check)?;
         }
-        Ok(self.check.is_none() && core.driver.is_done(id))
+        Ok(self.check.is_none() && core.driver.lists.is_done(id))
     }
 }
 

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use super::exchange::PlanRequest;
 use super::*;
-use crate::driver::{Apply, Spaces, StepList};
+use crate::driver::{Apply, Own, Spaces, StepList};
 use ft_proto::collective::{Space, hazard};
 
 /// What one rank does in an exchange of bytes that all ranks of a communicator take part in; ranks with nothing to do have an
@@ -55,9 +55,9 @@ impl Communicator {
     ) -> Result<(), CommError> {
         let core = &mut *self.core.enter()?;
         let list = self.schedule_list(core, schedule, (input.len(), buffer.len()))?;
-        core.driver.enter(list.name, self.shared.context, None);
+        core.driver.waiting.enter(list.name, self.shared.context, None);
         let mut memory = Memory::of(input, buffer);
-        let id = core.driver.start(list, None, None, None, &mut memory)?;
+        let id = core.driver.start(list, Own::default(), &mut memory)?;
         core.driver.wait_activity(id, &mut memory)?;
         core.driver.finish_activity(id).map(|_| ())
     }
@@ -75,7 +75,7 @@ impl Communicator {
         let core = &mut *self.core.enter()?;
         let list = self.schedule_list(core, schedule, (input.len(), buffer.len()))?;
         let (input, buffer) = (Some(Box::new(input) as _), Some(Box::new(buffer) as _));
-        let id = core.driver.start(list, input, buffer, None, &mut Memory::none())?;
+        let id = core.driver.start(list, Own { input, buffer, combine: None }, &mut Memory::none())?;
         let generation = core.generation();
         Ok(PlanRequest { comm: self.clone(), generation, id: Some(id), element: PhantomData })
     }

@@ -30,7 +30,7 @@ impl Communicator {
     /// Whether the communicator has been revoked, as far as this rank knows.
     pub fn is_revoked(&self) -> bool {
         self.core.set(Core::look_at_news);
-        self.core.peek().driver.is_revoked(self.shared.context)
+        self.core.peek().driver.failures.is_revoked(self.shared.context)
     }
 
     /// Ranks of this communicator that are known to have failed in this generation, ascending; not collective, and
@@ -38,7 +38,7 @@ impl Communicator {
     pub fn failed_ranks(&self) -> Vec<Rank> {
         self.core.set(Core::look_at_news);
         let members = self.members();
-        let failed = self.core.peek().driver.failed_of(&members.world);
+        let failed = self.core.peek().driver.failures.of(&members.world);
         failed.into_iter().map(|rank| members.local(rank)).collect()
     }
 
@@ -48,7 +48,7 @@ impl Communicator {
         let failed = self.failed_ranks();
         let members = self.members();
         let world: Vec<Rank> = failed.iter().map(|rank| members.world[*rank]).collect();
-        self.core.set(|core| core.driver.acknowledge(&world));
+        self.core.set(|core| core.driver.failures.acknowledge(&world));
         failed
     }
 
@@ -109,9 +109,9 @@ impl Communicator {
         if let Err(error @ CommError::Stale { .. }) = self.current(core) {
             return Err(error);
         }
-        core.driver.enter("agree", self.shared.context, None);
+        core.driver.waiting.enter("agree", self.shared.context, None);
         let members = self.members().world.to_vec();
-        let word = Word::Gives { members, flags, context, acknowledged: core.driver.acknowledged() };
+        let word = Word::Gives { members, flags, context, acknowledged: core.driver.failures.acknowledged() };
         core.driver.agree(self.circle(), number, word)
     }
 

@@ -1,41 +1,51 @@
-//! Bytes between links and memory: frames leave as many at a time as a link takes, payloads land where they belong.
+//! The links to the other ranks of a generation: which one frames to a rank leave on, and what has come over each and was
+//! not used yet.
 
-use std::io::{IoSlice, IoSliceMut};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-use crate::transport::{LinkError, LinkId};
+use crate::transport::{LinkError, LinkId, Transport};
 use ft_proto::endpoint::Landing;
-use ft_proto::error::CommError;
-use ft_proto::rank::Rank;
-use ft_proto::wire::header::{HEADER_BYTES, Header};
-
-use super::Driver;
-use super::memory::Memory;
+use ft_proto::rank::{Membership, PeerId, Rank};
+use ft_proto::wire::header::Header;
 
 /// Bytes that are read ahead from a link, so that many small messages cost one read.
 const STAGING_BYTES: usize = 64 << 10;
-/// Pieces of memory that one call sends from.
-const BATCH_PIECES: usize = 128;
-/// Why a link is of no use over which this came.
-const NONSENSE: &str = "what came over it is no message";
-/// Bytes of messages of several small pieces that are packed for one call.
-const PACKED_BYTES: usize = 64 << 10;
+
+/// What leads to one rank.
+#[derive(Debug)]
+struct Line {
+    peer: PeerId,
+    /// The link on which frames leave; it never changes within a generation.
+    outbound: Option<LinkId>,
+    /// The link on which something came last. Two ranks that open a link at the same time have two, each of which
+    /// carries frames one way.
+    heard: Option<LinkId>,
+    /// Bytes of the first frame that have left already.
+    left: usize,
+    /// The look at all links after which something left last.
+    begun: u64,
+    /// No link is to lead there any more, although the rank may live.
+    shut: bool,
+}
 
 /// What has come over a link and was not used yet.
 pub(super) struct Inbound {
     pub(super) rank: Rank,
     pub(super) staging: Box<[u8]>,
-    start: usize,
-    end: usize,
+    pub(super) start: usize,
+    pub(super) end: usize,
     pub(super) body: Option<Body>,
 }
 
+/// A payload that is coming.
 pub(super) struct Body {
-    header: Header,
+    pub(super) header: Header,
     pub(super) landing: Landing,
     /// Bytes at its front that nobody needs.
-    skip: usize,
-    done: usize,
-    length: usize,
+    pub(super) skip: usize,
+    pub(super) done: usize,
+    pub(super) length: usize,
 }
 
 impl Inbound {
@@ -45,7 +55,7 @@ impl Inbound {
     }
 
     /// Moves what is staged to the front.
-    fn compact(&mut self) {
+    pub(super) fn compact(&mut self) {
         if self.start > 0 {
             self.staging.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
@@ -53,225 +63,231 @@ impl Inbound {
     }
 }
 
-impl Driver {
-    pub(super) fn accept(&mut self) {
-        while let Some((peer, link)) = self.transport.accepted() {
-            match self.membership.seats.iter().position(|seat| seat.peer == peer) {
-                Some(rank) => self.adopt(rank, link),
+/// See the module. A link is open here if and only if it is among `inbound`.
+pub(super) struct Links {
+    pub(super) transport: Box<dyn Transport>,
+    lines: Vec<Line>,
+    inbound: BTreeMap<LinkId, Inbound>,
+    /// Staging memory that no link uses.
+    spare: Vec<Box<[u8]>>,
+    /// The links that the last wait has found something on.
+    ready: Vec<LinkId>,
+    /// Counts the looks at all links.
+    looks: u64,
+}
+
+impl Links {
+    pub(super) fn new(transport: Box<dyn Transport>) -> Self {
+        Self { transport, lines: vec![], inbound: BTreeMap::new(), spare: vec![], ready: vec![], looks: 1 }
+    }
+
+    /// A generation begins: there are no links, and to its holes there will be none.
+    pub(super) fn begin(&mut self, membership: &Membership) {
+        let seats = &membership.seats;
+        let peers: Vec<(PeerId, String)> = seats.iter().map(|s| (s.peer, s.address.clone())).collect();
+        self.transport.change(membership.generation, &peers);
+        let inbound = std::mem::take(&mut self.inbound);
+        self.spare.extend(inbound.into_values().map(|inbound| inbound.staging));
+        let line = |(peer, _)| Line { peer, outbound: None, heard: None, left: 0, begun: 0, shut: false };
+        self.lines = peers.into_iter().map(line).collect();
+        membership.holes.iter().for_each(|rank| self.lines[*rank].shut = true);
+    }
+
+    /// The next link that another rank has opened.
+    pub(super) fn accepted(&mut self) -> Option<(Rank, LinkId)> {
+        loop {
+            let (peer, link) = self.transport.accepted()?;
+            match self.lines.iter().position(|line| line.peer == peer && !line.shut) {
+                Some(rank) => return Some((rank, self.adopt(rank, link))),
                 None => self.transport.close(link),
             }
         }
     }
 
-    fn adopt(&mut self, rank: Rank, link: LinkId) {
-        if self.cut[rank] || self.endpoint.is_lost(rank) {
-            return self.transport.close(link);
-        }
+    /// Opens a link to a rank to which none leads.
+    ///
+    /// # Errors
+    /// See [`Transport::open`].
+    pub(super) fn open(&mut self, rank: Rank) -> Result<LinkId, LinkError> {
+        let link = self.transport.open(self.lines[rank].peer)?;
+        Ok(self.adopt(rank, link))
+    }
+
+    fn adopt(&mut self, rank: Rank, link: LinkId) -> LinkId {
         self.inbound.insert(link, Inbound::new(rank, self.spare.pop()));
-        self.outbound[rank].get_or_insert(link);
-        self.greet(rank, link);
+        self.lines[rank].outbound.get_or_insert(link);
+        link
     }
 
-    /// The link on which frames to `rank` leave; none if there is to be none any more.
-    fn link_to(&mut self, rank: Rank) -> Result<Option<LinkId>, CommError> {
-        loop {
-            if self.cut[rank] || self.endpoint.is_lost(rank) {
-                return Ok(None);
-            }
-            if self.outbound[rank].is_none() {
-                self.accept();
-            }
-            if let Some(link) = self.outbound[rank] {
-                return Ok(Some(link));
-            }
-            match self.transport.open(self.membership.seats[rank].peer) {
-                Ok(link) => self.adopt(rank, link),
-                Err(LinkError::Interrupted) => {
-                    self.ready.clear();
-                    self.transport.wait(&[], std::time::Duration::ZERO, &mut self.ready);
-                    self.check()?;
-                }
-                Err(LinkError::Down(why)) => self.lost(rank, &why)?,
-            }
-        }
+    /// The link on which frames to `rank` leave, if there is one.
+    pub(super) fn outbound(&self, rank: Rank) -> Option<LinkId> {
+        self.lines[rank].outbound
     }
 
-    pub(super) fn flush_all(&mut self, memory: &Memory<'_>) -> Result<(), CommError> {
-        let mut at = 0;
-        // A rank whose frames have all left is not listed any more.
-        while let Some(&rank) = self.endpoint.busy().get(at) {
-            self.flush(rank, memory)?;
-            at += usize::from(self.endpoint.busy().get(at) == Some(&rank));
-        }
-        Ok(())
+    /// The link on which something from `rank` came last.
+    pub(super) fn heard(&self, rank: Rank) -> Option<LinkId> {
+        self.lines.get(rank)?.heard
     }
 
-    /// Sends frames to `rank` until its link takes no more.
-    pub(super) fn flush(&mut self, rank: Rank, memory: &Memory<'_>) -> Result<(), CommError> {
-        while !self.endpoint.frames(rank).is_empty() {
-            let Some(link) = self.link_to(rank)? else { return Ok(()) };
-            let mut packing = std::mem::take(&mut self.packing);
-            let sent = self.send_batch(rank, link, memory, &mut packing);
-            self.packing = packing;
-            let (sent, offered) = match sent {
-                Ok(sent) => sent,
-                Err(error) => return self.lost(rank, error.why()),
-            };
-            self.moves += u64::from(sent > 0);
-            let mut left = self.left[rank] + sent;
-            while let Some(bytes) = self.first_frame(rank).filter(|bytes| left >= *bytes) {
-                left -= bytes;
-                self.endpoint.left(rank);
-            }
-            self.left[rank] = left;
-            if sent < offered {
-                return Ok(()); // the socket is full
-            }
-        }
-        Ok(())
+    /// A link to `rank` on which its process can be asked for.
+    pub(super) fn any(&self, rank: Rank) -> Option<LinkId> {
+        self.heard(rank).or(self.outbound(rank))
     }
 
-    /// Bytes of the first frame to a rank.
-    fn first_frame(&self, rank: Rank) -> Option<usize> {
-        self.endpoint.frames(rank).front().map(|frame| HEADER_BYTES + frame.length)
+    /// Bytes of the first frame to `rank` that have left already.
+    pub(super) fn left(&self, rank: Rank) -> usize {
+        self.lines[rank].left
     }
 
-    /// Gives the link as many bytes of frames as one call takes; how many went and how many were there.
-    fn send_batch(
-        &mut self,
-        rank: Rank,
-        link: LinkId,
-        memory: &Memory<'_>,
-        packing: &mut Vec<u8>,
-    ) -> Result<(usize, usize), LinkError> {
-        let mut pieces = [IoSlice::new(&[]); BATCH_PIECES];
-        let mut count = 0;
-        let mut packed = None;
-        for (at, frame) in self.endpoint.frames(rank).iter().enumerate() {
-            if count + 2 > BATCH_PIECES {
-                break;
-            }
-            let skip = if at == 0 { self.left[rank] } else { 0 };
-            let offset = skip.saturating_sub(HEADER_BYTES);
-            let body = match frame.body {
-                Some(op) if frame.length > offset => match self.stock.contiguous(op, memory) {
-                    Some(bytes) => &bytes[offset..],
-                    // A message of many pieces leaves alone, a packed lump at a time.
-                    None if at == 0 => {
-                        self.stock.pack(op, offset, memory, packing, PACKED_BYTES);
-                        packed = Some(skip);
-                        break;
-                    }
-                    None => break,
-                },
-                _ => &[],
-            };
-            for piece in [&frame.header[skip.min(HEADER_BYTES)..], body] {
-                if !piece.is_empty() {
-                    pieces[count] = IoSlice::new(piece);
-                    count += 1;
-                }
-            }
-        }
-        if let Some(skip) = packed
-            && let Some(frame) = self.endpoint.frames(rank).front()
-        {
-            pieces[0] = IoSlice::new(&frame.header[skip.min(HEADER_BYTES)..]);
-            pieces[1] = IoSlice::new(packing);
-            count = 2;
-        }
-        let offered = pieces[..count].iter().map(|piece| piece.len()).sum();
-        self.transport.send(link, &pieces[..count]).map(|sent| (sent, offered))
+    pub(super) fn set_left(&mut self, rank: Rank, bytes: usize) {
+        self.lines[rank].left = bytes;
     }
 
-    /// Receives from `link` until nothing more is there; true if something came.
-    pub(super) fn drain(&mut self, link: LinkId, memory: &mut Memory<'_>) -> Result<bool, CommError> {
-        let mut moved = false;
-        loop {
-            let Some(inbound) = self.inbound.get_mut(&link) else { return Ok(moved) };
-            let rank = inbound.rank;
-            inbound.compact();
-            let (end, mut straight, mut whole) = (inbound.end, None, true);
-            // What is staged comes before what is on the link.
-            if let Some(body) = &inbound.body
-                && end == 0
-                && body.done >= body.skip
-            {
-                straight = self.stock.direct(body.landing, body.done, body.length, memory);
-                whole = straight.as_ref().is_none_or(|bytes| bytes.len() == body.length - body.done);
-            }
-            let direct = straight.as_ref().map_or(0, |bytes| bytes.len());
-            let staging: &mut [u8] = if whole { &mut inbound.staging[end..] } else { &mut [] };
-            let wanted = direct + staging.len();
-            let mut pieces = [IoSliceMut::new(straight.unwrap_or_default()), IoSliceMut::new(staging)];
-            let pieces = if direct == 0 { &mut pieces[1..] } else { &mut pieces[..] };
-            match self.transport.receive(link, pieces) {
-                Ok(0) => return Ok(moved),
-                Ok(count) => {
-                    moved = true;
-                    self.moves += 1;
-                    self.heard[rank] = Some(link);
-                    inbound.end += count.saturating_sub(direct);
-                    if let Some(body) = &mut inbound.body
-                        && direct > 0
-                    {
-                        body.done += count.min(direct);
-                        self.stock.landed(body.landing, count.min(direct), memory);
-                    }
-                    self.digest(link, memory)?;
-                    if count < wanted {
-                        return Ok(true); // the socket is empty; asking again costs a call
-                    }
-                }
-                Err(error) => return self.lost(rank, error.why()).map(|()| moved),
-            }
-        }
+    /// All links are looked at now.
+    pub(super) fn looked(&mut self) {
+        self.looks += 1;
     }
 
-    /// Uses what is in the staging buffer of `link`, and finishes a body that is complete.
-    fn digest(&mut self, link: LinkId, memory: &mut Memory<'_>) -> Result<(), CommError> {
-        loop {
-            let Some(inbound) = self.inbound.get_mut(&link) else { return Ok(()) };
-            let rank = inbound.rank;
-            if let Some(body) = &mut inbound.body {
-                let staged = &inbound.staging[inbound.start..inbound.end];
-                let count = staged.len().min(body.length - body.done);
-                if count > 0 {
-                    let known = body.skip.saturating_sub(body.done).min(count);
-                    self.stock.put(body.landing, body.done + known, &staged[known..count], memory);
-                    body.done += count;
-                    inbound.start += count;
-                }
-                if body.done < body.length {
-                    return Ok(());
-                }
-                let Body { header, landing, .. } = inbound.body.take().expect("just seen");
-                self.complete(rank, &header, landing, memory);
-                continue;
-            }
-            let staged = &inbound.staging[inbound.start..inbound.end];
-            let Some(bytes) = staged.first_chunk::<HEADER_BYTES>() else { return Ok(()) };
-            let Ok(header) = Header::decode(bytes) else { return self.lost(rank, NONSENSE) };
-            inbound.start += HEADER_BYTES;
-            let Ok(landing) = self.endpoint.arrived(rank, &header) else { return self.lost(rank, NONSENSE) };
-            if let Landing::Bounce(bounce) = landing {
-                self.stock.bounces.insert(bounce, vec![0; self.endpoint.bounce_bytes(bounce)]);
-            }
-            let (length, skip) = (header.body_bytes() as usize, self.stock.skipped(landing));
-            inbound.body = Some(Body { header, landing, skip, done: 0, length });
-            self.read_all(memory)?;
-        }
+    /// Something leaves to `rank`; true if it is the first since all links were looked at.
+    pub(super) fn begins(&mut self, rank: Rank) -> bool {
+        std::mem::replace(&mut self.lines[rank].begun, self.looks) != self.looks
     }
 
-    /// A payload is where it belongs.
-    fn complete(&mut self, rank: Rank, header: &Header, landing: Landing, memory: &mut Memory<'_>) {
-        let claim = self.endpoint.landed(rank, header, landing);
-        if let Landing::Bounce(bounce) = landing {
-            match claim {
-                Some(op) => self.take(op, bounce, memory),
-                None if !self.endpoint.is_kept(bounce) => drop(self.stock.bounces.remove(bounce)),
-                None => {}
-            }
+    /// What can receive from a link, and what has come over it, if it is open.
+    pub(super) fn with_transport(&mut self, link: LinkId) -> Option<(&mut dyn Transport, &mut Inbound)> {
+        Some((&mut *self.transport, self.inbound.get_mut(&link)?))
+    }
+
+    /// What has come over a link, if it is open.
+    pub(super) fn inbound(&mut self, link: LinkId) -> Option<&mut Inbound> {
+        self.inbound.get_mut(&link)
+    }
+
+    /// Something came over a link of `rank`.
+    pub(super) fn hear(&mut self, rank: Rank, link: LinkId) {
+        self.lines[rank].heard = Some(link);
+    }
+
+    /// Waits until something can be received, one of `writing` takes more, or there is news; gives the links with something to
+    /// receive, which [`Links::done_with`] takes back.
+    pub(super) fn wait(&mut self, writing: &[LinkId], sleep: Duration) -> Vec<LinkId> {
+        let mut ready = std::mem::take(&mut self.ready);
+        ready.clear();
+        self.transport.wait(writing, sleep, &mut ready);
+        ready
+    }
+
+    pub(super) fn done_with(&mut self, ready: Vec<LinkId>) {
+        self.ready = ready;
+    }
+
+    pub(super) fn is_shut(&self, rank: Rank) -> bool {
+        self.lines[rank].shut
+    }
+
+    /// No link leads to `rank` any more. Gives the payloads that were coming from it.
+    pub(super) fn shut(&mut self, rank: Rank) -> Vec<Landing> {
+        let links: Vec<LinkId> =
+            self.inbound.iter().filter(|(_, inbound)| inbound.rank == rank).map(|(link, _)| *link).collect();
+        let mut torn = vec![];
+        for link in links {
+            self.transport.close(link);
+            let Some(inbound) = self.inbound.remove(&link) else { continue };
+            torn.extend(inbound.body.map(|body| body.landing));
+            self.spare.push(inbound.staging);
         }
+        let line = &mut self.lines[rank];
+        *line = Line { outbound: None, heard: None, left: 0, shut: true, ..*line };
+        torn
+    }
+
+    /// Whether something that `rank` has sent was lost on the way.
+    pub(super) fn misses(&mut self, rank: Rank) -> bool {
+        self.transport.misses(self.lines[rank].peer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wires::{Wires, membership, wires};
+    use super::*;
+
+    /// The links of rank 0 of three ranks, of which rank 2 is a hole.
+    fn links() -> (Links, Wires) {
+        let wires = wires(3, 100).remove(0);
+        let mut links = Links::new(Box::new(wires.clone()));
+        links.begin(&membership(3, &[2]));
+        (links, wires)
+    }
+
+    #[test]
+    fn strangers_and_holes_have_no_links() {
+        let (mut links, wires) = links();
+        [9, 3, 2].into_iter().for_each(|peer| wires.is_called_by(peer));
+        assert_eq!(links.accepted(), Some((1, LinkId(2))));
+        assert_eq!(links.accepted(), None);
+        assert_eq!(wires.closed(), [(1, 9), (1, 3)]);
+        assert_eq!((links.outbound(1), links.outbound(2), links.is_shut(2)), (Some(LinkId(2)), None, true));
+    }
+
+    #[test]
+    fn frames_stay_on_the_first_link_and_answers_are_looked_for_on_the_last() {
+        let (mut links, wires) = links();
+        assert_eq!(links.any(1), None);
+        assert_eq!(links.open(1), Ok(LinkId(2)));
+        assert_eq!(
+            (links.outbound(1), links.heard(1), links.any(1)),
+            (Some(LinkId(2)), None, Some(LinkId(2)))
+        );
+        wires.is_called_by(2);
+        links.accepted();
+        links.hear(1, LinkId(7));
+        assert_eq!(
+            (links.outbound(1), links.heard(1), links.any(1)),
+            (Some(LinkId(2)), Some(LinkId(7)), Some(LinkId(7)))
+        );
+    }
+
+    #[test]
+    fn a_rank_that_is_shut_out_stays_out_until_the_next_generation() {
+        let (mut links, wires) = links();
+        links.open(1).unwrap();
+        links.set_left(1, 5);
+        let landing = Landing::Sink;
+        let header = Header::decode(&sample()).unwrap();
+        links.inbound(LinkId(2)).unwrap().body = Some(Body { header, landing, skip: 0, done: 0, length: 9 });
+        assert_eq!(links.shut(1), [landing]);
+        assert_eq!(links.shut(1), []);
+        assert_eq!((links.outbound(1), links.left(1), links.is_shut(1)), (None, 0, true));
+        assert!(links.inbound(LinkId(2)).is_none());
+        wires.is_called_by(2);
+        assert_eq!(links.accepted(), None);
+        assert_eq!(wires.closed(), [(1, 2), (1, 2)]);
+        links.begin(&membership(3, &[]));
+        assert!(!links.is_shut(1) && !links.is_shut(2));
+    }
+
+    fn sample() -> [u8; ft_proto::wire::header::HEADER_BYTES] {
+        let mut endpoint = ft_proto::endpoint::Endpoint::new(1, 3, 3);
+        let mode = ft_proto::endpoint::Mode::Standard;
+        endpoint.send(0, 0, 0, 9, mode, None);
+        endpoint.frames(0)[0].header
+    }
+
+    #[test]
+    fn the_first_send_after_a_look_is_the_first_to_its_rank() {
+        let (mut links, _) = links();
+        assert!(links.begins(1) && !links.begins(1) && links.begins(0));
+        links.looked();
+        assert!(links.begins(1) && !links.begins(1));
+    }
+
+    #[test]
+    fn what_is_staged_moves_to_the_front() {
+        let mut inbound = Inbound::new(1, None);
+        inbound.staging[3..6].copy_from_slice(b"abc");
+        (inbound.start, inbound.end) = (3, 6);
+        inbound.compact();
+        assert_eq!((inbound.start, inbound.end, &inbound.staging[..3]), (0, 3, &b"abc"[..]));
     }
 }

@@ -66,6 +66,9 @@ pub(crate) trait Buffer {
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
+/// Input and buffer that a step list owned.
+pub(crate) type Buffers = (Option<Box<dyn Buffer>>, Option<Box<dyn Buffer>>);
+
 impl<T: Plain> Buffer for Vec<T> {
     fn bytes(&self) -> &[u8] {
         bytemuck::cast_slice(self)
@@ -523,6 +526,30 @@ impl Stock {
         apply(number, Spaces { input, buffer, scratch: scratch.bytes_mut() });
     }
 
+    /// What `from` has goes to `to`, both in memory of a step list, copied, or combined in an order.
+    pub(crate) fn local(
+        &mut self,
+        id: ActivityId,
+        from: &Part,
+        to: &Part,
+        element: usize,
+        order: Option<Order>,
+        memory: &mut Memory<'_>,
+    ) {
+        let mut aside = self.scratch(0);
+        if let Some(spaces) = self.spaces.get_mut(id) {
+            spaces.local(from, to, element, order, memory, &mut aside);
+        }
+        self.put_back(aside);
+    }
+
+    /// A step list is gone; gives its own input and buffer.
+    pub(crate) fn take_spaces(&mut self, id: ActivityId) -> Buffers {
+        let Some(spaces) = self.spaces.remove(id) else { return (None, None) };
+        self.put_back(spaces.scratch);
+        (spaces.input, spaces.buffer)
+    }
+
     /// Nothing is under way any more.
     pub(crate) fn clear(&mut self) {
         self.places.clear();
@@ -541,3 +568,6 @@ impl Stock {
         self.spaces.insert(ListMemory { input, buffer, scratch, combine })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,11 @@
 //! Messages that are read from the memory of their sender; see [`ft_proto::endpoint`].
 
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{Ordering, fence};
 
-use super::Driver;
-use super::memory::{Memory, Place};
+use super::super::memory::{Memory, Place};
+use super::Engine;
 use crate::transport::LinkId;
 use ft_proto::endpoint::{Fetch, Landing, Offer};
-use ft_proto::error::CommError;
 use ft_proto::planted;
 use ft_proto::rank::Rank;
 
@@ -16,44 +15,11 @@ const PIECE_BYTES_MIN: usize = 64 << 10;
 /// A shorter message is not worth a reading, even where it has to wait for its receive.
 const OFFERED_BYTES_MIN: usize = 16 << 10;
 
-/// A word that others read before they trust what they have read of this process's memory.
-pub(super) struct Seal {
-    word: Box<AtomicU64>,
-    /// Something was offered under it.
-    is_used: bool,
-}
-
-impl Seal {
-    pub(super) fn new() -> Self {
-        let mut bytes = [0; 8];
-        // Without chance it is a counter from 0, which only makes it easier to guess.
-        let _ = getrandom::fill(&mut bytes);
-        Self { word: Box::new(AtomicU64::new(u64::from_le_bytes(bytes))), is_used: false }
-    }
-
-    fn at(&self) -> u64 {
-        self.word.as_ptr() as u64
-    }
-
-    fn value(&self) -> u64 {
-        self.word.load(Ordering::Relaxed)
-    }
-
-    /// What was offered is to be trusted no more; before its memory changes.
-    pub(super) fn change(&mut self) {
-        if std::mem::take(&mut self.is_used) {
-            self.word.fetch_add(1, Ordering::SeqCst);
-            fence(Ordering::SeqCst);
-        }
-    }
-}
-
-impl Driver {
+impl Engine {
     /// A link to `rank` is open.
     pub(super) fn greet(&mut self, rank: Rank, link: LinkId) {
-        if self.transport.is_near(link) {
-            self.seal.is_used = true;
-            self.endpoint.greet(rank, self.seal.at(), self.seal.value());
+        if self.links.transport.is_near(link) {
+            self.endpoint.greet(rank, self.seal.at(), self.seal.offer());
         }
     }
 
@@ -63,13 +29,12 @@ impl Driver {
             return None;
         }
         let bytes = self.stock.in_one_piece(place, memory)?;
-        self.seal.is_used = true;
-        Some(Offer { place: bytes.as_ptr() as u64, seal: self.seal.value() })
+        Some(Offer { place: bytes.as_ptr() as u64, seal: self.seal.offer() })
     }
 
     /// Answers greetings, and reads what receives have matched. Receipts leave at once: this rank may compute for long now, and
     /// their receivers wait.
-    pub(super) fn read_all(&mut self, memory: &mut Memory<'_>) -> Result<(), CommError> {
+    pub(super) fn read_all(&mut self, memory: &mut Memory<'_>) {
         while let Some(greeting) = self.endpoint.next_greeting() {
             if self.word(greeting.from, greeting.seal_at) == Some(greeting.seal) {
                 self.endpoint.can_read(greeting);
@@ -79,19 +44,14 @@ impl Driver {
             let is_whole = self.read(&fetch, memory);
             self.moves += 1;
             self.endpoint.fetched(fetch, is_whole);
-            self.flush(fetch.from, memory)?;
+            self.flush(fetch.from, memory);
         }
-        Ok(())
-    }
-
-    fn link_from(&self, rank: Rank) -> Option<LinkId> {
-        self.heard[rank].or(self.outbound[rank])
     }
 
     /// A word in the memory of `rank`.
     fn word(&mut self, rank: Rank, at: u64) -> Option<u64> {
-        let (link, mut bytes) = (self.link_from(rank)?, [0; 8]);
-        self.transport.read(link, at, &mut bytes).then(|| u64::from_ne_bytes(bytes))
+        let (link, mut bytes) = (self.links.any(rank)?, [0; 8]);
+        self.links.transport.read(link, at, &mut bytes).then(|| u64::from_ne_bytes(bytes))
     }
 
     /// Reads a message into the memory of its receive, piece by piece; true if all of it can be trusted.
@@ -103,14 +63,14 @@ impl Driver {
                 return false;
             };
             done += count;
-            self.bytes_read += count as u64;
+            self.read += count as u64;
         }
         true
     }
 
     /// Reads what comes after `done` bytes, and how much it is, if that can be trusted.
     fn read_piece(&mut self, fetch: &Fetch, done: usize, memory: &mut Memory<'_>) -> Option<usize> {
-        let link = self.link_from(fetch.from)?;
+        let link = self.links.any(fetch.from)?;
         let (from, left) = (fetch.offer.place.saturating_add(done as u64), fetch.length - done);
         let landing = Landing::Op(fetch.op);
         let straight = self.stock.direct(landing, done, fetch.length, memory);
@@ -121,7 +81,7 @@ impl Driver {
             &mut self.packing
         });
         let count = into.len();
-        let is_read = self.transport.read(link, from, into);
+        let is_read = self.links.transport.read(link, from, into);
         fence(Ordering::SeqCst);
         let is_good = is_read && self.word(fetch.from, fetch.seal_at) == Some(fetch.offer.seal);
         if !is_good && !planted::has(planted::IGNORES_SEAL) {

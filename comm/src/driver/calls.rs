@@ -1,0 +1,146 @@
+//! What calls of the program ask for: each looks at the news, has its owner do it, and settles what came of it.
+
+use super::engine::{Finished, Letter};
+use super::lists::{Own, StepList};
+use super::memory::Buffers;
+use super::waiting::Hint;
+use super::{ActivityId, Driver, Memory, Place};
+use ft_proto::endpoint::{BounceId, OpId, Outcome};
+use ft_proto::error::CommError;
+use ft_proto::matching::{Envelope, Pattern};
+use ft_proto::rank::Rank;
+use ft_proto::wire::control::{Circle, ToArbiter, Verdict, Word};
+
+impl Driver {
+    /// Starts a send.
+    pub(crate) fn send(
+        &mut self,
+        letter: Letter,
+        place: Place,
+        memory: &mut Memory<'_>,
+    ) -> Result<OpId, CommError> {
+        self.check()?;
+        let op = self.engine.send(letter, place, memory);
+        self.settle(memory)?;
+        Ok(op)
+    }
+
+    /// Posts a receive; a message that has arrived already is taken at once.
+    pub(crate) fn receive(
+        &mut self,
+        pattern: Pattern,
+        place: Place,
+        memory: &mut Memory<'_>,
+    ) -> Result<OpId, CommError> {
+        self.check()?;
+        let op = self.engine.receive(pattern, place, self.failures.missing_sender(&pattern), memory);
+        self.settle(memory)?;
+        Ok(op)
+    }
+
+    /// Starts the receive of a message that was claimed.
+    pub(crate) fn receive_claimed(
+        &mut self,
+        bounce: BounceId,
+        place: Place,
+        memory: &mut Memory<'_>,
+    ) -> Result<OpId, CommError> {
+        self.check()?;
+        let op = self.engine.receive_claimed(bounce, place, memory);
+        self.settle(memory)?;
+        Ok(op)
+    }
+
+    /// The first message that `pattern` accepts, after a look at the links.
+    pub(crate) fn probe(&mut self, pattern: &Pattern) -> Result<Option<Envelope>, CommError> {
+        self.look()?;
+        Ok(self.engine.endpoint.probe(pattern))
+    }
+
+    /// Waits for a message that `pattern` accepts.
+    pub(crate) fn probe_wait(&mut self, pattern: &Pattern) -> Result<Envelope, CommError> {
+        let hint = pattern.source.map(|source| source as Rank);
+        self.wait_until(&mut Memory::none(), hint.into(), |driver| {
+            let engine = &driver.engine;
+            let found = engine.endpoint.probe(pattern).map(Ok);
+            let broken = || {
+                let named = engine.endpoint.failed_source(pattern);
+                let gone = named.or_else(|| driver.failures.missing_sender(pattern)).map(Outcome::Failed);
+                let revoked = driver.failures.is_revoked(pattern.context).then_some(Outcome::Revoked);
+                gone.or(revoked).and_then(|outcome| engine.well(outcome).err()).map(Err)
+            };
+            found.or_else(broken)
+        })?
+    }
+
+    /// Waits until `op` is finished; gives its outcome and its memory back.
+    pub(crate) fn wait(&mut self, op: OpId, hint: Option<Rank>, memory: &mut Memory<'_>) -> Finished {
+        self.wait_until(memory, hint.into(), |driver| driver.engine.finish(op))?
+    }
+
+    /// Waits until something has moved; for operations that own their memory.
+    pub(crate) fn await_change(&mut self) -> Result<(), CommError> {
+        let before = self.engine.moves;
+        let memory = &mut Memory::none();
+        // Another call may have sent or received what a step list waited for.
+        self.lists.advance(&mut self.engine, memory);
+        self.settle(memory)?;
+        self.wait_until(memory, Hint::Any, |driver| (driver.engine.moves != before).then_some(()))
+    }
+
+    /// Starts a step list. Memory that it does not own is lent by every call until [`Driver::wait_activity`] returns.
+    pub(crate) fn start(
+        &mut self,
+        list: StepList,
+        own: Own,
+        memory: &mut Memory<'_>,
+    ) -> Result<ActivityId, CommError> {
+        self.check()?;
+        let generation = self.generation();
+        if self.failures.is_revoked(list.context & !1) {
+            return Err(CommError::Revoked { generation });
+        }
+        let ranks = if list.is_collective() { self.failures.of(&list.world) } else { vec![] };
+        if !ranks.is_empty() {
+            return Err(CommError::PeerFailed { ranks, generation });
+        }
+        let id = self.lists.start(&mut self.engine, list, own, memory);
+        self.settle(memory)?;
+        Ok(id)
+    }
+
+    /// Waits until a step list is done.
+    pub(crate) fn wait_activity(&mut self, id: ActivityId, memory: &mut Memory<'_>) -> Result<(), CommError> {
+        self.wait_until(memory, Hint::Activity(id), |driver| driver.lists.is_done(id).then_some(()))
+    }
+
+    /// Takes a step list that is done; gives its own input and buffer back.
+    pub(crate) fn finish_activity(&mut self, id: ActivityId) -> Result<Buffers, CommError> {
+        self.lists.finish(&mut self.engine, id)
+    }
+
+    /// Nobody waits for a step list any more; it goes on behind the program's back.
+    pub(crate) fn detach_activity(&mut self, id: ActivityId) {
+        self.lists.detach(&mut self.engine, id);
+    }
+
+    /// The communicator with this context is gone (`MPI_Comm_free`).
+    pub(crate) fn close_context(&mut self, context: u32) {
+        self.lists.close_context(&mut self.engine, context);
+        self.failures.strike_off(context);
+    }
+
+    /// An agreement of the communicator with this context is over here without the launcher's help.
+    pub(crate) fn agreed_here(&mut self, of: Circle, number: u32, verdict: Verdict) {
+        let message = self.service.verdicts().over(of, number, verdict);
+        message.into_iter().for_each(|message| self.submit(message));
+    }
+
+    /// Gives this rank's word to the launcher and waits for the outcome. Works while calls are interrupted; what is under
+    /// way on links goes on, if it can.
+    pub(crate) fn agree(&mut self, of: Circle, number: u32, word: Word) -> Result<Verdict, CommError> {
+        let generation = self.generation();
+        self.submit(ToArbiter::Agree { generation, of, number, word });
+        self.await_word(true, |driver, _| driver.told.verdict(of.context, number))
+    }
+}

@@ -1,0 +1,365 @@
+//! The engine of messages: one rank's [`Endpoint`], the links that its frames take, and the memory that they come from and
+//! go to. It says nothing to anybody and waits for nobody: what goes wrong with a link it keeps until it is asked
+//! ([`Engine::broken`]).
+
+use std::time::Duration;
+
+use ft_proto::endpoint::{BounceId, Endpoint, Landing, Mode, OpId, Outcome};
+use ft_proto::error::CommError;
+use ft_proto::matching::{Envelope, Pattern};
+use ft_proto::rank::{Generation, Membership, Rank, Tag};
+
+use super::links::Links;
+use super::memory::{Memory, Place, Stock};
+use super::seal::Seal;
+use crate::transport::{LinkId, Transport};
+
+mod reading;
+mod transfer;
+
+/// Bytes of small messages that are gathered before they leave together.
+const GATHER_BYTES: usize = 16 << 10;
+/// Frames that are gathered at most.
+const GATHER_FRAMES: usize = 64;
+
+/// When the frames of a send leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// At once.
+    Now,
+    /// At once if it is the first to its rank since the links were last looked at; what follows it is gathered until
+    /// the next look, or until there is much of it.
+    Soon,
+}
+
+/// Whom a message is for, what its receive matches it by, and how it leaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Letter {
+    pub(crate) to: Rank,
+    pub(crate) context: u32,
+    pub(crate) tag: Tag,
+    pub(crate) mode: Mode,
+    pub(crate) urgency: Urgency,
+}
+
+/// How an operation ended, and its memory if it had some of its own.
+pub(crate) type Finished = Result<(Outcome, Option<Place>), CommError>;
+
+/// See the module. Operations of the endpoint have places in the stock under the same number.
+pub(crate) struct Engine {
+    pub(super) me: Rank,
+    pub(super) endpoint: Endpoint,
+    pub(super) links: Links,
+    /// Changed before memory that others were offered; so it comes before that memory here.
+    pub(super) seal: Seal,
+    pub(super) stock: Stock,
+    /// Operations that nobody waits for any more; their memory is freed when they are finished.
+    detached: Vec<OpId>,
+    packing: Vec<u8>,
+    /// Links that are of no use: to which ranks, and what was seen of them.
+    broken: Vec<(Rank, String)>,
+    /// News came while a link was being opened: frames that need it have not left.
+    interrupted: bool,
+    /// Counts what has come or gone over links, and what step lists have made of it.
+    pub(super) moves: u64,
+    sent: u64,
+    read: u64,
+}
+
+impl Engine {
+    pub(super) fn new(transport: Box<dyn Transport>, me: Rank) -> Self {
+        Self {
+            me,
+            endpoint: Endpoint::new(me, 0, 0),
+            links: Links::new(transport),
+            stock: Stock::default(),
+            seal: Seal::new(),
+            detached: vec![],
+            packing: vec![],
+            broken: vec![],
+            interrupted: false,
+            moves: 0,
+            sent: 0,
+            read: 0,
+        }
+    }
+
+    /// Starts the generation of `membership`, in which this is rank `me`, with new links and nothing under way.
+    pub(super) fn begin(&mut self, me: Rank, membership: &Membership) {
+        self.seal.change();
+        self.me = me;
+        self.links.begin(membership);
+        self.endpoint = Endpoint::new(me, membership.seats.len(), membership.generation);
+        membership.holes.iter().for_each(|rank| drop(self.endpoint.lose(*rank)));
+        self.stock.clear();
+        self.detached.clear();
+        self.broken.clear();
+        self.interrupted = false;
+    }
+
+    fn generation(&self) -> Generation {
+        self.endpoint.generation()
+    }
+
+    /// Bytes that were sent, and those that were read from the memory of others.
+    pub(crate) fn traffic(&self) -> (u64, u64) {
+        (self.sent, self.read)
+    }
+
+    /// Links that have broken since the last call: to which ranks, and what was seen of them.
+    pub(super) fn broken(&mut self) -> Vec<(Rank, String)> {
+        std::mem::take(&mut self.broken)
+    }
+
+    pub(super) fn breaks(&mut self, rank: Rank, why: &str) {
+        if self.broken.iter().all(|(other, _)| *other != rank) {
+            self.broken.push((rank, why.to_owned()));
+        }
+    }
+
+    pub(super) fn has_broken(&self) -> bool {
+        !self.broken.is_empty()
+    }
+
+    /// Whether frames have not left, since the last call, because there is news; and then looks at it no more.
+    pub(super) fn was_interrupted(&mut self) -> bool {
+        let was = std::mem::take(&mut self.interrupted);
+        if was {
+            let ready = self.links.wait(&[], Duration::ZERO);
+            self.links.done_with(ready);
+        }
+        was
+    }
+
+    /// Starts a send.
+    pub(super) fn send(&mut self, letter: Letter, place: Place, memory: &mut Memory<'_>) -> OpId {
+        let Letter { to, context, tag, mode, urgency } = letter;
+        let length = self.stock.len(&place);
+        self.sent += length as u64;
+        if to == self.me {
+            return self.send_to_self(context, tag, place, memory);
+        }
+        let offer = self.offer(&place, length, memory);
+        let op = self.endpoint.send(to, context, tag, length as u64, mode, offer);
+        self.stock.places.insert(op, place);
+        let leaves = match urgency {
+            Urgency::Now => true,
+            Urgency::Soon => self.links.begins(to) || self.is_much(to),
+        };
+        if leaves {
+            self.flush(to, memory);
+        }
+        op
+    }
+
+    /// Whether the frames to a rank are worth a call of their own.
+    fn is_much(&self, to: Rank) -> bool {
+        let frames = self.endpoint.frames(to);
+        frames.len() >= GATHER_FRAMES
+            || frames.iter().map(|frame| frame.length).sum::<usize>() >= GATHER_BYTES
+    }
+
+    fn send_to_self(&mut self, context: u32, tag: u32, place: Place, memory: &mut Memory<'_>) -> OpId {
+        let op = self.endpoint.finished_send();
+        self.stock.places.insert(op, place);
+        let bytes = self.stock.copy(op, memory);
+        let landing = self.endpoint.local(context, tag, bytes.len() as u64);
+        match landing {
+            Landing::Op(receive) => {
+                let source = u32::try_from(self.me).expect("ranks are few");
+                let length = bytes.len() as u64;
+                let envelope = Envelope { context, source, tag, length };
+                self.stock.put(landing, 0, &bytes, memory);
+                self.endpoint.local_landed(receive, envelope);
+            }
+            Landing::Bounce(bounce) => {
+                self.stock.bounces.insert(bounce, bytes);
+                let claimed = self.endpoint.bounce_landed(bounce);
+                debug_assert!(claimed.is_none(), "nobody can claim in between");
+            }
+            Landing::Nowhere | Landing::Sink => {}
+        }
+        op
+    }
+
+    /// Posts a receive, which ends at once if it needs `missing`; a message that has arrived already is taken at once.
+    pub(super) fn receive(
+        &mut self,
+        pattern: Pattern,
+        place: Place,
+        missing: Option<Rank>,
+        memory: &mut Memory<'_>,
+    ) -> OpId {
+        let (op, bounce) = self.endpoint.receive(pattern, self.stock.len(&place));
+        if let (None, Some(rank)) = (bounce, missing) {
+            self.endpoint.cancel_for(op, rank);
+        }
+        self.place(op, place, bounce, memory)
+    }
+
+    /// Starts the receive of a message that was claimed.
+    pub(super) fn receive_claimed(
+        &mut self,
+        bounce: BounceId,
+        place: Place,
+        memory: &mut Memory<'_>,
+    ) -> OpId {
+        let (op, here) = self.endpoint.receive_claimed(bounce);
+        self.place(op, place, here, memory)
+    }
+
+    fn place(&mut self, op: OpId, place: Place, bounce: Option<BounceId>, memory: &mut Memory<'_>) -> OpId {
+        self.stock.places.insert(op, place);
+        if let Some(bounce) = bounce {
+            self.take(op, bounce, memory);
+        }
+        self.read_all(memory);
+        op
+    }
+
+    fn take(&mut self, op: OpId, bounce: BounceId, memory: &mut Memory<'_>) {
+        let bytes = self.stock.bounces.remove(bounce).unwrap_or_default();
+        self.stock.put(Landing::Op(op), 0, &bytes, memory);
+        self.endpoint.taken(op, bounce);
+    }
+
+    /// Takes a message that was probed out of the queue, so that no other receive gets it.
+    pub(crate) fn claim(&mut self, pattern: &Pattern) -> Option<(BounceId, Envelope)> {
+        self.endpoint.claim_message(pattern)
+    }
+
+    /// Nobody will receive a message that was claimed.
+    pub(crate) fn drop_claimed(&mut self, bounce: BounceId) {
+        if self.endpoint.drop_claimed(bounce) {
+            self.stock.bounces.remove(bounce);
+        }
+    }
+
+    /// A communicator with this context and the next one exists from now on.
+    pub(crate) fn open_context(&mut self, context: u32) {
+        self.endpoint.open_context(context);
+        self.endpoint.open_context(context + 1);
+    }
+
+    /// It is gone: what it held is given back.
+    pub(super) fn close_context(&mut self, context: u32) {
+        for bounce in [context, context + 1].into_iter().flat_map(|c| self.endpoint.close_context(c)) {
+            self.stock.bounces.remove(bounce);
+        }
+    }
+
+    /// Whether `op` still has memory here.
+    pub(crate) fn holds(&self, op: OpId) -> bool {
+        self.stock.places.contains_key(op)
+    }
+
+    /// Whether `op` is finished; no look at the links.
+    pub(crate) fn is_finished(&self, op: OpId) -> bool {
+        self.endpoint.is_finished(op)
+    }
+
+    /// The outcome of `op` if it is finished.
+    pub(crate) fn finish(&mut self, op: OpId) -> Option<Finished> {
+        let outcome = self.endpoint.finish(op)?;
+        let place = self.stock.forget(op);
+        Some(self.well(outcome).map(|outcome| (outcome, place)))
+    }
+
+    /// The error of an operation that did not end well.
+    pub(super) fn well(&self, outcome: Outcome) -> Result<Outcome, CommError> {
+        let generation = self.generation();
+        match outcome {
+            Outcome::Failed(rank) => Err(CommError::PeerFailed { ranks: vec![rank], generation }),
+            Outcome::Revoked => Err(CommError::Revoked { generation }),
+            Outcome::Done(_) | Outcome::Truncated { .. } => Ok(outcome),
+        }
+    }
+
+    /// Withdraws a receive that nothing has matched; none if a message is on its way into it.
+    pub(crate) fn cancel(&mut self, op: OpId) -> Option<Option<Place>> {
+        self.endpoint.cancel(op).then(|| self.stock.forget(op))
+    }
+
+    /// Nobody waits for `op` any more: a receive that nothing has matched is withdrawn, other operations
+    /// finish behind the program's back.
+    pub(crate) fn detach(&mut self, op: OpId) {
+        if self.endpoint.cancel(op) || self.endpoint.finish(op).is_some() {
+            self.stock.forget(op);
+        } else if self.stock.places.contains_key(op) {
+            self.detached.push(op);
+        }
+    }
+
+    /// As [`Engine::detach`] for an operation on lent memory, which it must not touch any more: what is still to be
+    /// sent is copied, what is still to come is dropped.
+    pub(crate) fn abandon(&mut self, op: OpId, memory: &mut Memory<'_>) {
+        if self.endpoint.is_send(op) {
+            self.seal.change();
+            let copy = self.stock.copy(op, memory);
+            self.stock.places.insert(op, Place::Owned(Box::new(copy)));
+        } else if let Some(place) = self.stock.places.get(op) {
+            let gone = Place::Gone(self.stock.len(place));
+            self.stock.forget(op);
+            self.stock.places.insert(op, gone);
+        }
+        self.detach(op);
+    }
+
+    /// Frees what detached operations have finished with.
+    pub(super) fn sweep(&mut self) {
+        if !self.detached.is_empty() {
+            let detached = std::mem::take(&mut self.detached);
+            detached.into_iter().for_each(|op| self.detach(op));
+        }
+    }
+
+    /// No link leads to `rank` any more: receives whose payload was coming from it end.
+    pub(super) fn shut(&mut self, rank: Rank) {
+        for landing in self.links.shut(rank) {
+            if let Landing::Op(op) = landing {
+                self.endpoint.break_off(op, Outcome::Failed(rank));
+            }
+        }
+    }
+
+    /// `rank` has failed: what needs it ends, and so do receives from anybody of these contexts.
+    pub(super) fn bury(&mut self, rank: Rank, contexts: &[u32]) {
+        self.shut(rank);
+        for bounce in self.endpoint.lose(rank) {
+            self.stock.bounces.remove(bounce);
+        }
+        contexts.iter().for_each(|context| self.endpoint.lose_wildcards(*context, rank));
+        self.moves += 1;
+    }
+
+    /// The communicator with this context and the next one was revoked.
+    pub(super) fn revoke(&mut self, context: u32) {
+        self.seal.change();
+        self.endpoint.revoke(context);
+        self.endpoint.revoke(context + 1);
+        self.moves += 1;
+    }
+
+    /// Takes in links that others have opened.
+    pub(super) fn accept(&mut self) {
+        while let Some((rank, link)) = self.links.accepted() {
+            self.greet(rank, link);
+        }
+    }
+
+    /// Waits until links take or give something, at most so long, and takes what they give; true if there was something.
+    pub(super) fn wait(&mut self, sleep: Duration, memory: &mut Memory<'_>) -> bool {
+        let blocked: Vec<LinkId> =
+            self.endpoint.busy().iter().filter_map(|rank| self.links.outbound(*rank)).collect();
+        let ready = self.links.wait(&blocked, sleep);
+        let mut moved = false;
+        for link in &ready {
+            moved |= self.drain(*link, memory);
+        }
+        self.links.done_with(ready);
+        moved
+    }
+}
+
+#[cfg(test)]
+mod tests;

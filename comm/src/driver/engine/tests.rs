@@ -1,0 +1,195 @@
+use super::super::memory::Extent;
+use super::super::wires::{Wires, engines};
+use super::*;
+use ft_proto::endpoint::EAGER_BYTES_MAX;
+use ft_proto::layout::Layout;
+use std::rc::Rc;
+
+fn letter(to: Rank, tag: Tag) -> Letter {
+    Letter { to, context: 0, tag, mode: Mode::Standard, urgency: Urgency::Now }
+}
+
+fn from(source: Rank, tag: Tag) -> Pattern {
+    Pattern { context: 0, source: Some(source as u32), tag: Some(tag) }
+}
+
+fn owned(bytes: &[u8]) -> Place {
+    Place::Owned(Box::new(bytes.to_vec()))
+}
+
+fn numbers(count: usize) -> Vec<u8> {
+    (0..count).map(|at| (at % 251) as u8).collect()
+}
+
+/// Lets all go on, so many times.
+fn turn(engines: &mut [Engine], times: usize) {
+    for _ in 0..times {
+        for engine in &mut *engines {
+            engine.accept();
+            engine.flush_all(&Memory::none());
+            engine.wait(Duration::ZERO, &mut Memory::none());
+        }
+    }
+}
+
+/// Starts a receive of so many bytes.
+fn receive(engine: &mut Engine, source: Rank, tag: Tag, room: usize) -> OpId {
+    engine.receive(from(source, tag), owned(&vec![0; room]), None, &mut Memory::none())
+}
+
+/// The bytes of a receive that has ended.
+fn bytes(engine: &mut Engine, op: OpId) -> Vec<u8> {
+    match engine.finish(op).expect("it has ended").expect("it has ended well") {
+        (Outcome::Done(_), Some(Place::Owned(buffer))) => buffer.bytes().to_vec(),
+        _ => panic!("not done"),
+    }
+}
+
+#[test]
+fn messages_of_any_length_arrive_however_few_bytes_a_link_takes() {
+    for most in [1, 7, 100, 1 << 20] {
+        let (mut engines, _) = engines(2, most);
+        let lengths = [0, 1, 100, 5000, if most > 7 { EAGER_BYTES_MAX + 1 } else { 0 }];
+        let receives: Vec<OpId> =
+            (0..).zip(lengths).map(|(tag, length)| receive(&mut engines[1], 0, tag, length)).collect();
+        for (tag, length) in (0..).zip(lengths) {
+            let op = engines[0].send(letter(1, tag), owned(&numbers(length)), &mut Memory::none());
+            engines[0].detach(op);
+        }
+        turn(&mut engines, 2 * (EAGER_BYTES_MAX + 10_000) / most + 10);
+        for (op, length) in receives.into_iter().zip(lengths) {
+            assert_eq!(bytes(&mut engines[1], op), numbers(length), "{length} bytes, {most} at a time");
+        }
+        engines[0].sweep();
+        assert!(engines[0].stock.places.is_empty(), "the memory of sends is freed");
+        assert_eq!(engines[0].traffic().0, lengths.iter().sum::<usize>() as u64);
+    }
+}
+
+#[test]
+fn pieces_of_memory_go_where_their_layout_says() {
+    let (mut engines, _) = engines(2, 11);
+    let layout = Rc::new(Layout::strided(10, 30, 7, 31).unwrap());
+    let (source, mut target) = (numbers(1000), vec![0; 1000]);
+    let extent = |layout: &Rc<Layout>| Extent::Layout(layout.clone());
+    let send = engines[0].send(letter(1, 5), Place::Read(extent(&layout)), &mut Memory::of(&source, &mut []));
+    let place = Place::Write(extent(&layout));
+    let receive = engines[1].receive(from(0, 5), place, None, &mut Memory::of(&[], &mut target));
+    for _ in 0..200 {
+        engines[0].flush_all(&Memory::of(&source, &mut []));
+        engines[1].accept();
+        engines[1].wait(Duration::ZERO, &mut Memory::of(&[], &mut target));
+    }
+    assert!(engines[0].is_finished(send) && engines[1].is_finished(receive));
+    for (at, (got, sent)) in target.iter().zip(&source).enumerate() {
+        let is_in = layout.iter().any(|piece| piece.contains(&at));
+        assert_eq!(*got, if is_in { *sent } else { 0 }, "byte {at}");
+    }
+}
+
+#[test]
+fn a_send_that_is_abandoned_sends_what_was_there() {
+    let (mut engines, _) = engines(2, 64);
+    let source = numbers(5000);
+    let send =
+        engines[0].send(letter(1, 1), Place::Read(Extent::Range(0..5000)), &mut Memory::of(&source, &mut []));
+    assert!(!engines[0].is_finished(send));
+    engines[0].abandon(send, &mut Memory::of(&source, &mut []));
+    drop(source);
+    let op = receive(&mut engines[1], 0, 1, 5000);
+    turn(&mut engines, 1000);
+    assert_eq!(bytes(&mut engines[1], op), numbers(5000));
+}
+
+#[test]
+fn gathered_messages_leave_at_the_next_look() {
+    let (mut engines, net) = engines(2, 1 << 20);
+    let soon = |tag| Letter { urgency: Urgency::Soon, ..letter(1, tag) };
+    let first = engines[0].send(soon(1), owned(b"a"), &mut Memory::none());
+    let second = engines[0].send(soon(2), owned(b"b"), &mut Memory::none());
+    assert!(engines[0].is_finished(first), "the first leaves at once");
+    assert!(!engines[0].is_finished(second), "what follows is gathered");
+    engines[0].links.looked();
+    let third = engines[0].send(soon(3), owned(b"c"), &mut Memory::none());
+    assert!(engines[0].is_finished(second) && engines[0].is_finished(third));
+    let fourth = engines[0].send(soon(4), owned(&numbers(GATHER_BYTES)), &mut Memory::none());
+    assert!(engines[0].is_finished(fourth), "much is not gathered");
+    drop(net);
+}
+
+/// What is told of broken links once something has moved.
+fn broken_after(prepare: impl Fn(&Wires, &mut [Engine])) -> Vec<Vec<(Rank, String)>> {
+    let (mut engines, net) = engines(2, 1 << 20);
+    let op = engines[0].send(letter(1, 1), owned(b"hello"), &mut Memory::none());
+    engines[0].detach(op);
+    turn(&mut engines, 2);
+    prepare(&net, &mut engines);
+    turn(&mut engines, 3);
+    engines.iter_mut().map(Engine::broken).collect()
+}
+
+#[test]
+fn a_link_that_breaks_is_told_once_and_to_the_ends_that_use_it() {
+    assert_eq!(broken_after(|_, _| ()), [vec![], vec![]]);
+    let cut = broken_after(|net, _| net.cut(0, 1));
+    assert_eq!(cut, [vec![], vec![(0, "cut".to_owned())]], "the other end has nothing to send");
+    let nonsense = broken_after(|net, _| net.inject(0, 1, &[0xff; 500]));
+    assert_eq!(nonsense, [vec![], vec![(0, "what came over it is no message".to_owned())]]);
+}
+
+#[test]
+fn who_cannot_be_reached_is_told_and_what_waits_for_it_ends_when_it_is_buried() {
+    let (mut engines, net) = engines(3, 1 << 20);
+    net.cut(0, 2);
+    let send = engines[0].send(letter(2, 1), owned(b"hello"), &mut Memory::none());
+    let named = receive(&mut engines[0], 2, 1, 5);
+    let any =
+        engines[0].receive(Pattern { source: None, ..from(2, 1) }, owned(&[0; 5]), None, &mut Memory::none());
+    assert_eq!(engines[0].broken(), [(2, "nobody is there".to_owned())]);
+    assert!(!engines[0].is_finished(send));
+    engines[0].bury(2, &[0]);
+    for op in [send, named, any] {
+        let ended = engines[0].finish(op).expect("it has ended").map(|_| ());
+        assert_eq!(ended, Err(CommError::PeerFailed { ranks: vec![2], generation: 3 }));
+    }
+    engines[0].flush_all(&Memory::none());
+    assert_eq!(engines[0].broken(), [], "no link is tried again");
+}
+
+#[test]
+fn news_while_a_link_is_opened_stops_what_needs_it_until_it_was_heard() {
+    let (mut engines, net) = engines(2, 1 << 20);
+    net.rings();
+    let send = engines[0].send(letter(1, 1), owned(b"hello"), &mut Memory::none());
+    assert!(!engines[0].is_finished(send));
+    assert!(engines[0].was_interrupted() && !engines[0].was_interrupted());
+    engines[0].flush_all(&Memory::none());
+    assert!(engines[0].is_finished(send) && !engines[0].was_interrupted());
+}
+
+#[test]
+fn a_rank_talks_to_itself() {
+    let (mut engines, _) = engines(1, 1);
+    let early = engines[0].send(letter(0, 1), owned(b"one"), &mut Memory::none());
+    let first = receive(&mut engines[0], 0, 1, 3);
+    let second = receive(&mut engines[0], 0, 2, 3);
+    let late = engines[0].send(letter(0, 2), owned(b"two"), &mut Memory::none());
+    assert!(engines[0].is_finished(early) && engines[0].is_finished(late));
+    assert_eq!(
+        (bytes(&mut engines[0], first), bytes(&mut engines[0], second)),
+        (b"one".to_vec(), b"two".to_vec())
+    );
+}
+
+#[test]
+fn what_is_claimed_and_dropped_is_freed() {
+    let (mut engines, _) = engines(2, 1 << 20);
+    let op = engines[0].send(letter(1, 1), owned(b"hello"), &mut Memory::none());
+    engines[0].detach(op);
+    turn(&mut engines, 2);
+    let (bounce, envelope) = engines[1].claim(&from(0, 1)).expect("it has come");
+    assert_eq!((envelope.length, engines[1].claim(&from(0, 1))), (5, None));
+    assert_eq!(engines[1].stock.bounces.len(), 1);
+    engines[1].drop_claimed(bounce);
+    assert!(engines[1].stock.bounces.is_empty());
+}

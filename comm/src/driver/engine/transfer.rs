@@ -1,0 +1,248 @@
+//! Bytes between links and memory: frames leave as many at a time as a link takes, payloads land where they belong.
+
+use std::io::{IoSlice, IoSliceMut};
+
+use ft_proto::endpoint::Landing;
+use ft_proto::rank::Rank;
+use ft_proto::wire::header::{HEADER_BYTES, Header};
+
+use super::super::links::Body;
+use super::super::memory::Memory;
+use super::Engine;
+use crate::transport::{LinkError, LinkId};
+
+/// Pieces of memory that one call sends from.
+const BATCH_PIECES: usize = 128;
+/// Bytes of messages of several small pieces that are packed for one call.
+const PACKED_BYTES: usize = 64 << 10;
+/// Why a link is of no use over which this came.
+const NONSENSE: &str = "what came over it is no message";
+
+/// What came over a link is no message.
+struct Nonsense;
+
+impl Engine {
+    /// The link on which frames to `rank` leave, opened if there is none yet; none if there is to be none, or cannot be one
+    /// now.
+    fn link_to(&mut self, rank: Rank) -> Option<LinkId> {
+        if self.links.is_shut(rank) {
+            return None;
+        }
+        if self.links.outbound(rank).is_none() {
+            self.accept();
+        }
+        if let Some(link) = self.links.outbound(rank) {
+            return Some(link);
+        }
+        match self.links.open(rank) {
+            Ok(link) => {
+                self.greet(rank, link);
+                return Some(link);
+            }
+            Err(LinkError::Interrupted) => self.interrupted = true,
+            Err(LinkError::Down(why)) => self.breaks(rank, &why),
+        }
+        None
+    }
+
+    /// Sends frames to all ranks until their links take no more.
+    pub(in super::super) fn flush_all(&mut self, memory: &Memory<'_>) {
+        let mut at = 0;
+        // A rank whose frames have all left is not listed any more.
+        while let Some(&rank) = self.endpoint.busy().get(at) {
+            self.flush(rank, memory);
+            at += usize::from(self.endpoint.busy().get(at) == Some(&rank));
+        }
+    }
+
+    /// Sends frames to `rank` until its link takes no more.
+    pub(in super::super) fn flush(&mut self, rank: Rank, memory: &Memory<'_>) {
+        while !self.endpoint.frames(rank).is_empty() {
+            let Some(link) = self.link_to(rank) else { return };
+            let mut packing = std::mem::take(&mut self.packing);
+            let sent = self.send_batch(rank, link, memory, &mut packing);
+            self.packing = packing;
+            let (sent, offered) = match sent {
+                Ok(sent) => sent,
+                Err(error) => return self.breaks(rank, error.why()),
+            };
+            self.moves += u64::from(sent > 0);
+            let mut left = self.links.left(rank) + sent;
+            while let Some(bytes) = self.first_frame(rank).filter(|bytes| left >= *bytes) {
+                left -= bytes;
+                self.endpoint.left(rank);
+            }
+            self.links.set_left(rank, left);
+            if sent < offered {
+                return; // the socket is full
+            }
+        }
+    }
+
+    /// Bytes of the first frame to a rank.
+    fn first_frame(&self, rank: Rank) -> Option<usize> {
+        self.endpoint.frames(rank).front().map(|frame| HEADER_BYTES + frame.length)
+    }
+
+    /// Gives the link as many bytes of frames as one call takes; how many went and how many were there.
+    fn send_batch(
+        &mut self,
+        rank: Rank,
+        link: LinkId,
+        memory: &Memory<'_>,
+        packing: &mut Vec<u8>,
+    ) -> Result<(usize, usize), LinkError> {
+        let mut pieces = [IoSlice::new(&[]); BATCH_PIECES];
+        let mut count = 0;
+        let mut packed = None;
+        for (at, frame) in self.endpoint.frames(rank).iter().enumerate() {
+            if count + 2 > BATCH_PIECES {
+                break;
+            }
+            let skip = if at == 0 { self.links.left(rank) } else { 0 };
+            let offset = skip.saturating_sub(HEADER_BYTES);
+            let body = match frame.body {
+                Some(op) if frame.length > offset => match self.stock.contiguous(op, memory) {
+                    Some(bytes) => &bytes[offset..],
+                    // A message of many pieces leaves alone, a packed lump at a time.
+                    None if at == 0 => {
+                        self.stock.pack(op, offset, memory, packing, PACKED_BYTES);
+                        packed = Some(skip);
+                        break;
+                    }
+                    None => break,
+                },
+                _ => &[],
+            };
+            for piece in [&frame.header[skip.min(HEADER_BYTES)..], body] {
+                if !piece.is_empty() {
+                    pieces[count] = IoSlice::new(piece);
+                    count += 1;
+                }
+            }
+        }
+        if let Some(skip) = packed
+            && let Some(frame) = self.endpoint.frames(rank).front()
+        {
+            pieces[0] = IoSlice::new(&frame.header[skip.min(HEADER_BYTES)..]);
+            pieces[1] = IoSlice::new(packing);
+            count = 2;
+        }
+        let offered = pieces[..count].iter().map(|piece| piece.len()).sum();
+        self.links.transport.send(link, &pieces[..count]).map(|sent| (sent, offered))
+    }
+
+    /// Receives from `link` until nothing more is there; true if something came.
+    pub(in super::super) fn drain(&mut self, link: LinkId, memory: &mut Memory<'_>) -> bool {
+        let mut moved = false;
+        while let Some((rank, received)) = self.receive_batch(link, memory) {
+            match received {
+                Ok((0, _)) => return moved,
+                Ok((count, wanted)) => {
+                    moved = true;
+                    self.moves += 1;
+                    self.links.hear(rank, link);
+                    if let Err(Nonsense) = self.digest(link, memory) {
+                        self.breaks(rank, NONSENSE);
+                        return true;
+                    }
+                    if count < wanted {
+                        return true; // the socket is empty; asking again costs a call
+                    }
+                }
+                Err(error) => {
+                    self.breaks(rank, error.why());
+                    return moved;
+                }
+            }
+        }
+        moved
+    }
+
+    /// Takes what one call gets from `link`: how many bytes came and how many there was room for. None if it is closed.
+    #[expect(clippy::type_complexity, reason = "whose link it is, and what came")]
+    fn receive_batch(
+        &mut self,
+        link: LinkId,
+        memory: &mut Memory<'_>,
+    ) -> Option<(Rank, Result<(usize, usize), LinkError>)> {
+        let Self { links, stock, .. } = self;
+        let (transport, inbound) = links.with_transport(link)?;
+        inbound.compact();
+        let (end, mut straight, mut whole) = (inbound.end, None, true);
+        // What is staged comes before what is on the link.
+        if let Some(body) = &inbound.body
+            && end == 0
+            && body.done >= body.skip
+        {
+            straight = stock.direct(body.landing, body.done, body.length, memory);
+            whole = straight.as_ref().is_none_or(|bytes| bytes.len() == body.length - body.done);
+        }
+        let direct = straight.as_ref().map_or(0, |bytes| bytes.len());
+        let staging: &mut [u8] = if whole { &mut inbound.staging[end..] } else { &mut [] };
+        let wanted = direct + staging.len();
+        let mut pieces = [IoSliceMut::new(straight.unwrap_or_default()), IoSliceMut::new(staging)];
+        let pieces = if direct == 0 { &mut pieces[1..] } else { &mut pieces[..] };
+        let received = transport.receive(link, pieces);
+        if let Ok(count) = received {
+            inbound.end += count.saturating_sub(direct);
+            if let Some(body) = &mut inbound.body
+                && direct > 0
+                && count > 0
+            {
+                body.done += count.min(direct);
+                stock.landed(body.landing, count.min(direct), memory);
+            }
+        }
+        Some((inbound.rank, received.map(|count| (count, wanted))))
+    }
+
+    /// Uses what is in the staging buffer of `link`, and finishes a body that is complete.
+    fn digest(&mut self, link: LinkId, memory: &mut Memory<'_>) -> Result<(), Nonsense> {
+        loop {
+            let Some(inbound) = self.links.inbound(link) else { return Ok(()) };
+            let rank = inbound.rank;
+            if let Some(body) = &mut inbound.body {
+                let staged = &inbound.staging[inbound.start..inbound.end];
+                let count = staged.len().min(body.length - body.done);
+                if count > 0 {
+                    let known = body.skip.saturating_sub(body.done).min(count);
+                    self.stock.put(body.landing, body.done + known, &staged[known..count], memory);
+                    body.done += count;
+                    inbound.start += count;
+                }
+                if body.done < body.length {
+                    return Ok(());
+                }
+                let Some(Body { header, landing, .. }) = inbound.body.take() else { continue };
+                self.complete(rank, &header, landing, memory);
+                continue;
+            }
+            let staged = &inbound.staging[inbound.start..inbound.end];
+            let Some(bytes) = staged.first_chunk::<HEADER_BYTES>() else { return Ok(()) };
+            let header = Header::decode(bytes).map_err(|_| Nonsense)?;
+            inbound.start += HEADER_BYTES;
+            let landing = self.endpoint.arrived(rank, &header).map_err(|_| Nonsense)?;
+            if let Landing::Bounce(bounce) = landing {
+                self.stock.bounces.insert(bounce, vec![0; self.endpoint.bounce_bytes(bounce)]);
+            }
+            let (length, skip) = (header.body_bytes() as usize, self.stock.skipped(landing));
+            if let Some(inbound) = self.links.inbound(link) {
+                inbound.body = Some(Body { header, landing, skip, done: 0, length });
+            }
+            self.read_all(memory);
+        }
+    }
+
+    /// A payload is where it belongs.
+    fn complete(&mut self, rank: Rank, header: &Header, landing: Landing, memory: &mut Memory<'_>) {
+        let claim = self.endpoint.landed(rank, header, landing);
+        if let Landing::Bounce(bounce) = landing {
+            match claim {
+                Some(op) => self.take(op, bounce, memory),
+                None if !self.endpoint.is_kept(bounce) => drop(self.stock.bounces.remove(bounce)),
+                None => {}
+            }
+        }
+    }
+}
