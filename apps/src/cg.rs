@@ -15,9 +15,9 @@ use ft_linalg::{
 use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
-use crate::cli::{at_least_one, positive};
 use crate::rank::{self, Reporter};
-use crate::report::count;
+use crate::value::{at_least_one, positive};
+use crate::words::count;
 
 /// The arguments of `cg`.
 #[derive(Debug, Clone, PartialEq, Args)]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
 use crate::rank::{self, Reporter};
-use crate::report::count;
+use crate::words::count;
 
 /// The operations, in the order in which they are done.
 const OPERATIONS: [&str; 7] = ["sum", "min", "max", "prod", "bcast", "allgather", "barrier"];

@@ -21,10 +21,11 @@ use serde::{Deserialize, Serialize};
 use self::calls::Call;
 use self::links::Links;
 use crate::app::{self, App};
-use crate::cli::{Options, positive};
+use crate::options::Options;
 use crate::rank::{self, Reporter};
-use crate::report::count;
 use crate::size;
+use crate::value::positive;
+use crate::words::count;
 
 /// Batches of each algorithm.
 const BATCHES: usize = 5;

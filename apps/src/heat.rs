@@ -12,9 +12,10 @@ use ft_figures::{AxisRange, Density, Scale};
 use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
-use crate::cli::{Options, positive};
+use crate::options::Options;
 use crate::rank::{self, Reporter};
-use crate::report::count;
+use crate::value::positive;
+use crate::words::count;
 
 mod plate;
 

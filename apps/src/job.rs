@@ -14,12 +14,20 @@ use ft_comm::{CHECK, COLLECTIVES, HOSTS, TIMELINE, WATCHDOG};
 use ft_launch::{Cluster, Console, ConsoleError, LaunchError, Order, Stream, launch};
 use ft_proto::arbiter::{self, Config, Event, Mtbf};
 
-use crate::cli::{Checkpoints, Exports, Invocation, OnFailure, Options, Program};
+use crate::invocation::{Invocation, Program};
+use crate::options::{Checkpoints, Exports, OnFailure, Options};
 use crate::progress::{Display, PROGRESS, is_watched};
 use crate::report::{Ordered, Report};
 use crate::say;
 use crate::text_file::read_text;
 use crate::timeline::Recorder;
+
+/// First argument of the processes that the launcher starts, followed by the launcher's own arguments.
+pub(crate) const AS_RANK: &str = "--as-rank";
+/// The argument of the process that starts ranks on another host.
+pub(crate) const AS_AGENT: &str = "--as-agent";
+/// First argument of the process that ends what a killed launcher or agent leaves behind, followed by how it is found.
+pub(crate) const AS_GUARDIAN: &str = "--as-guardian";
 
 /// Runs the job and reports on it.
 pub(crate) fn run(invocation: &Invocation, arguments: &[OsString]) -> ExitCode {
@@ -91,11 +99,11 @@ fn try_run(
     let kills: Vec<String> = specs.iter().map(ToString::to_string).collect();
     let cuts: Vec<String> = options.cut.iter().map(ToString::to_string).collect();
 
-    let Exports { given: environment, unset } = options.exports().map_err(usage)?;
+    let Exports { given: environment, unset } = Exports::of(&options.export).map_err(usage)?;
     for name in unset.into_iter().filter(|_| !options.quiet) {
         say::complain(format_args!("-x {name}: there is no such variable, so ranks get none"));
     }
-    let mut args: Vec<OsString> = vec![crate::AS_RANK.into()];
+    let mut args: Vec<OsString> = vec![AS_RANK.into()];
     match own {
         None => args.extend_from_slice(arguments),
         Some((path, own_args)) => {
@@ -108,8 +116,8 @@ fn try_run(
         program: std::env::current_exe().map_err(failed)?,
         args,
         environment,
-        agent: crate::AS_AGENT,
-        guardian: crate::AS_GUARDIAN,
+        agent: AS_AGENT,
+        guardian: AS_GUARDIAN,
         config: config(options, specs, &layout, &selection, &cluster, app.is_some()),
         cluster,
         output_to_stderr: options.json,
@@ -142,7 +150,7 @@ fn try_run(
 
     let ordered = Ordered {
         app: match &invocation.program {
-            Program::App(bundled, _) => bundled.name.into(),
+            Program::App(name, _) => (*name).into(),
             Program::Own { path, .. } => path.display().to_string(),
         },
         on_failure: options.on_failure,

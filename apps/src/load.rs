@@ -14,10 +14,10 @@ use ft_comm::{CommError, Op, World};
 use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
-use crate::cli::at_least_one;
 use crate::rank::{self, Reporter};
-use crate::report::count;
 use crate::size;
+use crate::value::at_least_one;
+use crate::words::count;
 
 /// The arguments of `load`.
 #[derive(Debug, Clone, PartialEq, Args)]

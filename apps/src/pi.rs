@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
 use crate::rank::{self, Rate, Reporter, seed, share_of};
-use crate::report::count;
+use crate::words::count;
 
 /// Samples a step, of all ranks together.
 const BATCH: u64 = 1 << 22;

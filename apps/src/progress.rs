@@ -10,7 +10,7 @@ use ft_launch::{Console, Stream};
 use ft_proto::arbiter::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
-use crate::report::count;
+use crate::words::count;
 
 /// Setting that tells rank 0 that somebody looks at its progress.
 pub(crate) const PROGRESS: &str = "progress";

@@ -11,9 +11,9 @@ use ft_comm::{CommError, Repair, Tag, World};
 use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
-use crate::cli::Options;
+use crate::options::Options;
 use crate::rank::Reporter;
-use crate::report::count;
+use crate::words::count;
 
 const TOKEN: Tag = 1;
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use ft_launch::Ending;
 
 use crate::app::App;
-use crate::cli::Options;
+use crate::options::Options;
 use crate::rank;
 
 mod args;

@@ -13,9 +13,9 @@ use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
-use crate::cli::Options;
+use crate::options::Options;
 use crate::rank::{self, Reporter};
-use crate::report::count;
+use crate::words::count;
 
 /// The arguments of `simulator`.
 #[derive(Debug, Clone, PartialEq, Args)]
