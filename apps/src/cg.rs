@@ -94,7 +94,11 @@ impl App for CgArgs {
     type Outcome = CgResult;
 
     fn rank(&self) -> ExitCode {
-        rank::run(&mut CgProgram { args: self.clone(), reason: None, reporter: Reporter::new() })
+        rank::run(|settings| CgProgram {
+            args: self.clone(),
+            reason: None,
+            reporter: Reporter::new(settings),
+        })
     }
 
     fn complaint(&self, result: &CgResult) -> Option<String> {

@@ -51,7 +51,11 @@ impl App for CollectiveArgs {
     type Outcome = CollectiveResult;
 
     fn rank(&self) -> ExitCode {
-        rank::run(&mut Collectives { args: self.clone(), clock: Clock::start(), reporter: Reporter::new() })
+        rank::run(|settings| Collectives {
+            args: self.clone(),
+            clock: Clock::start(),
+            reporter: Reporter::new(settings),
+        })
     }
 
     fn complaint(&self, CollectiveResult { wrong, .. }: &CollectiveResult) -> Option<String> {

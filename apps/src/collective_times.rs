@@ -79,11 +79,11 @@ impl App for CollectiveTimesArgs {
     }
 
     fn rank(&self) -> ExitCode {
-        rank::run(&mut CollectiveTimes {
+        rank::run(|settings| CollectiveTimes {
             args: self.clone(),
             clock: Clock::start(),
             times: Times::default(),
-            reporter: Reporter::new(),
+            reporter: Reporter::new(settings),
         })
     }
 

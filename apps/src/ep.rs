@@ -48,7 +48,11 @@ impl App for EpArgs {
     type Outcome = EpResult;
 
     fn rank(&self) -> ExitCode {
-        rank::run(&mut Blocks { class: self.class, reporter: Reporter::new(), rate: Rate::new() })
+        rank::run(|settings| Blocks {
+            class: self.class,
+            reporter: Reporter::new(settings),
+            rate: Rate::new(),
+        })
     }
 
     fn complaint(&self, EpResult { wrong, .. }: &EpResult) -> Option<String> {

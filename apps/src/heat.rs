@@ -70,7 +70,12 @@ impl App for HeatArgs {
     }
 
     fn rank(&self) -> ExitCode {
-        rank::run(&mut Heat { args: self.clone(), steps: 0, change: 0.0, reporter: Reporter::new() })
+        rank::run(|settings| Heat {
+            args: self.clone(),
+            steps: 0,
+            change: 0.0,
+            reporter: Reporter::new(settings),
+        })
     }
 
     fn complaint(&self, HeatResult { steps, change, plausible, .. }: &HeatResult) -> Option<String> {

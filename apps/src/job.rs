@@ -6,19 +6,19 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ft_checkpoint::{Layout, LayoutError, Scheme, SchemeError};
+use ft_checkpoint::{Layout, LayoutError, LoopSettings, Scheme, SchemeError};
 use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
 use ft_comm::transport::Congestion;
-use ft_comm::{CHECK, COLLECTIVES, HOSTS, TIMELINE, WATCHDOG};
 use ft_launch::{Cluster, Console, ConsoleError, LaunchError, Order, Stream, launch};
 use ft_proto::arbiter::{self, Config, Event, Mtbf};
 
 use crate::invocation::{Invocation, Program};
-use crate::options::{Checkpoints, Exports, OnFailure, Options};
-use crate::progress::{Display, PROGRESS, is_watched};
+use crate::options::{Exports, OnFailure, Options};
+use crate::progress::{Display, is_watched};
 use crate::report::{Ordered, Report};
 use crate::say;
+use crate::settings::AppSettings;
 use crate::text_file::read_text;
 use crate::timeline::Recorder;
 
@@ -280,27 +280,13 @@ fn config(
     cluster: &Cluster,
     joins: bool,
 ) -> Config {
-    let mut settings = vec![("scheme".into(), layout.scheme().to_string())];
-    settings.extend(options.interval_settings());
-    settings.push(("seed".into(), options.seed.to_string()));
-    if options.checkpoints == Checkpoints::Asynchronous {
-        settings.push(("checkpoints".into(), "asynchronous".into()));
-    }
-    settings.extend(options.throttle.map(|bytes| ("throttle".into(), bytes.to_string())));
-    settings.extend(options.checkpoint_memory.map(|bytes| ("checkpoint-memory".into(), bytes.to_string())));
-    settings.extend(options.scrub.then(|| ("scrub".into(), String::new())));
-    settings.extend(options.timeline.as_ref().map(|_| (TIMELINE.into(), String::new())));
-    settings.extend(options.watchdog.map(|time| (WATCHDOG.into(), time.as_secs_f64().to_string())));
-    settings.extend(options.check.then(|| (CHECK.into(), String::new())));
-    settings.extend(options.collectives.as_ref().map(|_| (COLLECTIVES.into(), selection.to_string())));
-    if cluster.hosts().len() > 1 {
-        let hosts: Vec<String> =
-            cluster.place(layout.total_ranks()).iter().map(ToString::to_string).collect();
-        settings.push((HOSTS.into(), hosts.join(",")));
-    }
-    if is_watched(options.quiet) || options.verbose {
-        settings.push((PROGRESS.into(), String::new()));
-    }
+    let table = options.collectives.as_ref().map(|_| selection.to_string());
+    let hosts = (cluster.hosts().len() > 1).then(|| cluster.place(layout.total_ranks()));
+    let app = AppSettings { seed: options.seed, progress: is_watched(options.quiet) || options.verbose };
+    let layers = [
+        (LoopSettings::LAYER, options.loop_settings(layout.scheme().clone()).write()),
+        (AppSettings::LAYER, app.write()),
+    ];
     Config {
         compute: layout.ranks(),
         total: layout.total_ranks(),
@@ -315,7 +301,8 @@ fn config(
         max_restarts: u32::try_from(options.max_restarts).unwrap_or(u32::MAX),
         interval: options.heartbeat_interval(),
         timeout: options.heartbeat_timeout(),
-        settings,
+        messages: options.message_settings(table, hosts),
+        layers: layers.into_iter().map(|(layer, settings)| (layer.to_owned(), settings)).collect(),
         kills,
         cuts: options.cut.clone(),
         mtbf: options.mtbf.map(|seconds| Mtbf {

@@ -60,12 +60,12 @@ impl App for LoadArgs {
     type Outcome = LoadResult;
 
     fn rank(&self) -> ExitCode {
-        rank::run(&mut Load {
+        rank::run(|settings| Load {
             args: self.clone(),
             clock: Clock::start(),
             began: None,
             stepping: (0, Duration::ZERO),
-            reporter: Reporter::new(),
+            reporter: Reporter::new(settings),
         })
     }
 

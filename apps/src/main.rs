@@ -27,6 +27,7 @@ mod report;
 mod ring;
 mod say;
 mod seismic;
+mod settings;
 mod simulator;
 mod size;
 mod text_file;

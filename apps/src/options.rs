@@ -4,17 +4,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use ft_checkpoint::LoopSettings;
 use ft_comm::binding::Binding;
 use ft_comm::fault::{CutSpec, KillSpec, SlowSpec};
 use ft_comm::transport::{Carrier, Waiting};
 use ft_launch::HostList;
 
+use crate::settings::AppSettings;
 use crate::size;
-use crate::value::{at_least_one, interval, one_of, positive, positive_time, up_to_1024};
+use crate::value::{Timed, at_least_one, interval, one_of, positive, positive_time, up_to_1024};
 
 mod check;
 mod exports;
 mod places;
+mod told;
 
 pub(crate) use exports::Exports;
 use exports::Variable;
@@ -38,7 +41,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "S", help = SCHEME_HELP)]
     scheme: Option<String>,
     /// Take a checkpoint every N steps
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = at_least_one)]
+    #[arg(long, value_name = "N", default_value_t = LoopSettings::EVERY as usize, value_parser = at_least_one)]
     pub(crate) every: usize,
     /// Whether the program waits until a checkpoint is committed, or for the copy of its state only
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Checkpoints::Blocking)]
@@ -55,7 +58,7 @@ pub(crate) struct Options {
     /// Take a checkpoint about every SECONDS instead, or with 'auto' as often as is best for what checkpoints are measured to
     /// take and how often the job has failed so far (Daly's optimum)
     #[arg(long, value_name = "SECONDS|auto", value_parser = interval, conflicts_with = "every")]
-    pub(crate) interval: Option<String>,
+    pub(crate) interval: Option<Timed>,
     /// Seconds between two failures of the job, as expected beforehand, for --interval auto; weighs as half a failure
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     expect_mtbf: Option<f64>,
@@ -83,7 +86,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub(crate) mtbf: Option<f64>,
     /// Where random numbers come from: victims and times of --mtbf, and those of the app
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "S", default_value_t = AppSettings::default().seed)]
     pub(crate) seed: u64,
     /// Start K processes ahead that take the ranks of lost ones without the start of a process
     #[arg(long, value_name = "K", default_value_t = 0, value_parser = up_to_1024)]
@@ -193,18 +196,6 @@ impl Options {
     /// Whether the run is only measured.
     pub(crate) fn is_trial(&self) -> bool {
         self.trial_seconds.is_some() || self.trial_steps.is_some()
-    }
-
-    /// What the ranks are told of when checkpoints are taken.
-    pub(crate) fn interval_settings(&self) -> Vec<(String, String)> {
-        let all = [
-            ("every", Some(self.every.to_string())),
-            ("interval", self.interval.clone()),
-            ("expect-mtbf", self.expect_mtbf.map(|seconds| seconds.to_string())),
-            ("trial-seconds", self.trial_seconds.map(|seconds| seconds.to_string())),
-            ("trial-steps", self.trial_steps.map(|steps| steps.to_string())),
-        ];
-        all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }
 
     /// Time between two signs of life.

@@ -12,9 +12,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
 use crate::words::count;
 
-/// Setting that tells rank 0 that somebody looks at its progress.
-pub(crate) const PROGRESS: &str = "progress";
-
 /// Between two lines in a log about how far the work is.
 const LOGGED_EVERY: Duration = Duration::from_secs(10);
 

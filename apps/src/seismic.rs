@@ -37,7 +37,7 @@ impl App for SeismicArgs {
     }
 
     fn rank(&self) -> ExitCode {
-        rank::run(&mut Modelling::new(self.clone()))
+        rank::run(|settings| Modelling::new(self.clone(), settings))
     }
 
     fn complete(&self, summary: &mut Summary, ending: &Ending) {

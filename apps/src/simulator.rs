@@ -62,7 +62,7 @@ impl App for SimulatorArgs {
     }
 
     fn rank(&self) -> ExitCode {
-        rank::run(&mut Simulator { args: self.clone(), reporter: Reporter::new() })
+        rank::run(|settings| Simulator { args: self.clone(), reporter: Reporter::new(settings) })
     }
 
     fn complaint(&self, SimulatorResult { sum, expected, .. }: &SimulatorResult) -> Option<String> {

@@ -7,7 +7,15 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 /// The interval that follows what is measured.
-pub(crate) const AUTO: &str = "auto";
+const AUTO: &str = "auto";
+
+/// An interval of time between checkpoints.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Timed {
+    Seconds(f64),
+    /// It follows what is measured.
+    Auto,
+}
 
 /// Reads a number from 0 to 1024.
 pub(crate) fn up_to_1024(text: &str) -> Result<usize, String> {
@@ -42,9 +50,11 @@ pub(crate) fn positive(text: &str) -> Result<f64, String> {
 }
 
 /// Reads seconds, or [`AUTO`].
-pub(crate) fn interval(text: &str) -> Result<String, String> {
-    let checked = if text == AUTO { Ok(()) } else { positive(text).map(|_| ()) };
-    checked.map(|()| text.to_owned()).map_err(|why| format!("{why}, or {AUTO}"))
+pub(crate) fn interval(text: &str) -> Result<Timed, String> {
+    match text {
+        AUTO => Ok(Timed::Auto),
+        _ => positive(text).map(Timed::Seconds).map_err(|why| format!("{why}, or {AUTO}")),
+    }
 }
 
 /// Reads one of a few names.

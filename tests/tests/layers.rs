@@ -54,7 +54,10 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
     (
         "comm/proto",
         &[
-            &["rank", "error", "time", "plain", "layout", "group", "topology", "fault", "planted"],
+            &[
+                "rank", "error", "time", "plain", "layout", "group", "topology", "fault", "planted",
+                "settings",
+            ],
             &["wire"],
             &["collective", "detector", "matching", "watch"],
             &["endpoint", "member", "arbiter", "reduction"],
@@ -73,7 +76,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
     (
         "apps",
         &[
-            &["number", "say", "size", "text_file", "value", "words"],
+            &["number", "say", "settings", "size", "text_file", "value", "words"],
             &["options", "progress", "timeline"],
             &["app", "rank"],
             APPS,

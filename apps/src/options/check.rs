@@ -1,7 +1,7 @@
 //! What is wrong with options that are right one by one.
 
 use super::{Checkpoints, Options};
-use crate::value::AUTO;
+use crate::value::Timed;
 
 impl Options {
     /// Says what is wrong with them that no single option can be blamed for.
@@ -13,7 +13,7 @@ impl Options {
                  living ranks would count as lost"
             ));
         }
-        if self.expect_mtbf.is_some() && self.interval.as_deref() != Some(AUTO) {
+        if self.expect_mtbf.is_some() && self.interval != Some(Timed::Auto) {
             return Err("--expect-mtbf is for --interval auto, which is not asked for".into());
         }
         if self.launcher_exec.is_some() && self.hosts.is_none() && self.hostfile.is_none() {
