@@ -11,6 +11,7 @@ mod bundled;
 mod cg;
 mod cli;
 mod collective;
+mod collective_call;
 mod collective_times;
 mod ep;
 mod heat;

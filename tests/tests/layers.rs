@@ -78,7 +78,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         &[
             &["number", "say", "settings", "size", "text_file", "value", "words"],
             &["options", "progress", "timeline"],
-            &["app", "rank"],
+            &["app", "collective_call", "rank"],
             APPS,
             &["bundled", "advise", "bench", "picture"],
             &["invocation", "report"],
