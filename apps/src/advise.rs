@@ -10,9 +10,9 @@ use ft_tools::recovery::Progress;
 use indicatif::ProgressBar;
 
 use crate::bench;
-use crate::cli::{at_least_one, positive};
 use crate::progress::{is_watched, style};
 use crate::say::print;
+use crate::value::{at_least_one, positive};
 
 /// The name of the command, and its first words.
 const NAME: &str = "ftrun advise";

@@ -1,6 +1,5 @@
-//! The bundled apps: what each of them gives to the command line, to its ranks and to the report.
+//! What a bundled app is: what it gives to its ranks, to the launcher and to the report.
 
-use std::ffi::OsString;
 use std::fmt::Debug;
 use std::process::ExitCode;
 
@@ -10,17 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cg::CgArgs;
-use crate::cli::{self, Options};
-use crate::collective::CollectiveArgs;
-use crate::collective_times::CollectiveTimesArgs;
-use crate::ep::EpArgs;
-use crate::heat::HeatArgs;
-use crate::load::LoadArgs;
-use crate::pi::PiArgs;
-use crate::ring::RingArgs;
-use crate::seismic::SeismicArgs;
-use crate::simulator::SimulatorArgs;
+use crate::options::Options;
 
 /// A bundled app: its arguments, and what it makes of them.
 pub(crate) trait App: Debug {
@@ -140,119 +129,4 @@ impl<A: App> AnyApp for A {
 
 fn read<A: App>(result: &Value) -> serde_json::Result<A::Outcome> {
     A::Outcome::deserialize(result)
-}
-
-/// Reads the command line of an app, without its name.
-type Parse = fn(&Bundled, &[OsString]) -> Result<(Options, Box<dyn AnyApp>), clap::Error>;
-
-/// An entry of the table of bundled apps.
-#[derive(Debug)]
-pub(crate) struct Bundled {
-    pub(crate) name: &'static str,
-    pub(crate) purpose: &'static str,
-    /// What stands behind the name, in the usage.
-    pub(crate) usage: &'static str,
-    pub(crate) parse: Parse,
-    /// The command line without the name.
-    pub(crate) command: fn(&Bundled) -> clap::Command,
-}
-
-/// All of them, in the order of the help.
-pub(crate) const BUNDLED: &[Bundled] = &[
-    Bundled {
-        name: "cg",
-        purpose: "Solve a sparse linear system by conjugate gradients",
-        usage: "<--matrix FILE|--poisson N|--poisson2d N>",
-        parse: cli::parse_app::<CgArgs>,
-        command: cli::app_command::<CgArgs>,
-    },
-    Bundled {
-        name: "pi",
-        purpose: "Estimate pi from random points",
-        usage: "",
-        parse: cli::parse_app::<PiArgs>,
-        command: cli::app_command::<PiArgs>,
-    },
-    Bundled {
-        name: "ep",
-        purpose: "Run the kernel EP of the NAS Parallel Benchmarks",
-        usage: "",
-        parse: cli::parse_app::<EpArgs>,
-        command: cli::app_command::<EpArgs>,
-    },
-    Bundled {
-        name: "seismic",
-        purpose: "Model the shots of a 2D acoustic survey",
-        usage: "<--model FILE|--synthetic KIND>",
-        parse: cli::parse_app::<SeismicArgs>,
-        command: cli::app_command::<SeismicArgs>,
-    },
-    Bundled {
-        name: "heat",
-        purpose: "Find the temperatures of a plate with one hot edge by Jacobi's method",
-        usage: "",
-        parse: cli::parse_app::<HeatArgs>,
-        command: cli::app_command::<HeatArgs>,
-    },
-    Bundled {
-        name: "simulator",
-        purpose: "Turn matrices end to end in a loop while random ranks are killed",
-        usage: "",
-        parse: cli::parse_app::<SimulatorArgs>,
-        command: cli::app_command::<SimulatorArgs>,
-    },
-    Bundled {
-        name: "collective",
-        purpose: "Check and time the collective operations",
-        usage: "",
-        parse: cli::parse_app::<CollectiveArgs>,
-        command: cli::app_command::<CollectiveArgs>,
-    },
-    Bundled {
-        name: "ring",
-        purpose: "Pass a token round, with repairs and restores by hand",
-        usage: "",
-        parse: cli::parse_app::<RingArgs>,
-        command: cli::app_command::<RingArgs>,
-    },
-    Bundled {
-        name: "load",
-        purpose: "Protect a state of any size through steps of any length, to measure what that costs",
-        usage: "",
-        parse: cli::parse_app::<LoadArgs>,
-        command: cli::app_command::<LoadArgs>,
-    },
-    Bundled {
-        name: "collective-times",
-        purpose: "Check and time every algorithm of the collective operations",
-        usage: "",
-        parse: cli::parse_app::<CollectiveTimesArgs>,
-        command: cli::app_command::<CollectiveTimesArgs>,
-    },
-];
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn what_cannot_be_read_is_nothing_that_is_right() {
-        for app in BUNDLED {
-            let needed: &[&str] = match app.name {
-                "cg" => &["--poisson", "4"],
-                "seismic" => &["--synthetic", "salt"],
-                _ => &[],
-            };
-            let argv: Vec<OsString> =
-                std::iter::once(app.name).chain(needed.iter().copied()).map(Into::into).collect();
-            let (_, parsed) = (app.parse)(app, &argv).unwrap();
-            for result in [Value::Null, json!({}), json!({ "pi": null })] {
-                let complaint = parsed.complaint(&result).unwrap_or_default();
-                assert!(complaint.contains("cannot be read"), "{}: {complaint}", app.name);
-                assert!(parsed.lines(&result).is_empty() && parsed.headline(&result).is_empty());
-            }
-        }
-    }
 }

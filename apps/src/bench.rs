@@ -18,10 +18,10 @@ use indicatif::ProgressBar;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use self::collectives::CollectivesArgs;
-use crate::cli::at_least_one;
 use crate::progress::{is_watched, style};
 use crate::say::{complain, print};
 use crate::size;
+use crate::value::at_least_one;
 
 /// The schemes that are compared if none are named, as far as they fit the ranks.
 const SCHEMES: [&str; 4] = ["neighbor", "xor", "rs:2+2", FRESH_DISK];

@@ -15,9 +15,9 @@ use ft_linalg::{
 use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
-use crate::cli::{at_least_one, positive};
 use crate::rank::{self, Reporter};
-use crate::report::count;
+use crate::value::{at_least_one, positive};
+use crate::words::count;
 
 /// The arguments of `cg`.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -94,7 +94,11 @@ impl App for CgArgs {
     type Outcome = CgResult;
 
     fn rank(&self) -> ExitCode {
-        rank::run(&mut CgProgram { args: self.clone(), reason: None, reporter: Reporter::new() })
+        rank::run(|settings| CgProgram {
+            args: self.clone(),
+            reason: None,
+            reporter: Reporter::new(settings),
+        })
     }
 
     fn complaint(&self, result: &CgResult) -> Option<String> {

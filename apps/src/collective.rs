@@ -1,21 +1,19 @@
-//! `collective`: every collective operation once a round, with known answers, and the time that each takes. It shows
-//! how each of them is called.
+//! `collective`: every collective operation once a round, with known answers, and the time that each takes.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use ft_checkpoint::{Flow, Program, Protect};
+use ft_comm::collective::Operation;
 use ft_comm::time::Clock;
 use ft_comm::{CommError, Communicator, Op, World};
 use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
+use crate::collective_call::Call;
 use crate::rank::{self, Reporter};
-use crate::report::count;
-
-/// The operations, in the order in which they are done.
-const OPERATIONS: [&str; 7] = ["sum", "min", "max", "prod", "bcast", "allgather", "barrier"];
+use crate::words::count;
 
 /// The arguments of `collective`.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -36,12 +34,12 @@ pub(crate) struct CollectiveResult {
     elements: u32,
     /// Wrong numbers, on all ranks together.
     wrong: u64,
-    operations: Vec<Operation>,
+    operations: Vec<Mean>,
 }
 
 /// One operation, over all rounds and ranks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Operation {
+pub(crate) struct Mean {
     name: String,
     #[serde(with = "crate::number")]
     mean_us: f64,
@@ -51,7 +49,11 @@ impl App for CollectiveArgs {
     type Outcome = CollectiveResult;
 
     fn rank(&self) -> ExitCode {
-        rank::run(&mut Collectives { args: self.clone(), clock: Clock::start(), reporter: Reporter::new() })
+        rank::run(|settings| Collectives {
+            args: self.clone(),
+            clock: Clock::start(),
+            reporter: Reporter::new(settings),
+        })
     }
 
     fn complaint(&self, CollectiveResult { wrong, .. }: &CollectiveResult) -> Option<String> {
@@ -65,7 +67,7 @@ impl App for CollectiveArgs {
     fn lines(&self, CollectiveResult { wrong, operations, .. }: &CollectiveResult) -> Vec<String> {
         let mut lines: Vec<String> = operations
             .iter()
-            .map(|Operation { name, mean_us }| format!("{name:<10}{mean_us:>10.1} us on average"))
+            .map(|Mean { name, mean_us }| format!("{name:<15}{mean_us:>10.1} us on average"))
             .collect();
         lines.push(if *wrong == 0 { "all right".into() } else { format!("{wrong} numbers wrong") });
         lines
@@ -77,26 +79,7 @@ impl App for CollectiveArgs {
 struct Account {
     wrong: u64,
     /// Seconds in each operation so far.
-    seconds: [f64; OPERATIONS.len()],
-}
-
-impl Account {
-    /// Does `operation` on what this rank brings, and books the time and the numbers that are not `right`.
-    fn book<T: PartialEq>(
-        &mut self,
-        clock: Clock,
-        name: &str,
-        mut buf: Vec<T>,
-        operation: impl FnOnce(&mut [T]) -> Result<(), CommError>,
-        right: impl Fn(u64) -> T,
-    ) -> Result<(), CommError> {
-        let started = clock.now();
-        operation(&mut buf)?;
-        let which = OPERATIONS.iter().position(|known| *known == name).expect("an operation of the table");
-        self.seconds[which] += clock.now().since(started).as_secs_f64();
-        self.wrong += (0..).zip(&buf).filter(|(i, value)| right(*i) != **value).count() as u64;
-        Ok(())
-    }
+    seconds: [f64; Operation::ALL.len()],
 }
 
 struct Collectives {
@@ -108,37 +91,16 @@ struct Collectives {
 impl Collectives {
     /// Every operation once.
     fn round(&self, account: &mut Account, comm: &Communicator, round: u64) -> Result<(), CommError> {
-        let (rank, size, elements) = (comm.rank() as u64, comm.size() as u64, u64::from(self.args.elements));
-        let numbers = |of: &dyn Fn(u64) -> u64| (0..elements).map(of).collect::<Vec<u64>>();
-        // Ranks take turns at having the least number, the greatest one and the factor, and at being the root.
-        let turn = |i: u64| (i + round + rank) % size;
-        let root = round % size;
-        let secret = |i: u64| i ^ round;
-
-        let mine = numbers(&|i| (rank + 1) * secret(i));
-        let all = size * (size + 1) / 2;
-        account.book(self.clock, "sum", mine, |buf| comm.allreduce(buf, Op::Sum), |i| all * secret(i))?;
-
-        let mine = numbers(&|i| secret(i) + turn(i));
-        account.book(self.clock, "min", mine, |buf| comm.allreduce(buf, Op::Min), secret)?;
-
-        let mine = numbers(&|i| secret(i) + turn(i));
-        let most = |i| secret(i) + size - 1;
-        account.book(self.clock, "max", mine, |buf| comm.allreduce(buf, Op::Max), most)?;
-
-        let factor = |i: u64| (i + 2) as f64;
-        let mine: Vec<f64> = (0..elements).map(|i| if turn(i) == 0 { factor(i) } else { 1.0 }).collect();
-        account.book(self.clock, "prod", mine, |buf| comm.allreduce(buf, Op::Prod), factor)?;
-
-        let mine = numbers(&|i| if rank == root { secret(i) } else { 0 });
-        account.book(self.clock, "bcast", mine, |buf| comm.bcast(buf, root as usize), secret)?;
-
-        let mine = numbers(&|i| secret(i) * size + rank);
-        let room = vec![0; mine.len() * comm.size()];
-        let gathered = |i| secret(i % elements) * size + i / elements;
-        account.book(self.clock, "allgather", room, |all| comm.allgather(&mine, all), gathered)?;
-
-        account.book(self.clock, "barrier", vec![], |_| comm.barrier(), |_| 0u8)
+        let bytes = self.args.elements as usize * 8;
+        for (operation, seconds) in Operation::ALL.into_iter().zip(&mut account.seconds) {
+            let mut call = Call::new(operation, bytes, comm, round);
+            call.fill();
+            let started = self.clock.now();
+            call.call(comm)?;
+            *seconds += self.clock.now().since(started).as_secs_f64();
+            account.wrong += call.wrong();
+        }
+        Ok(())
     }
 }
 
@@ -165,15 +127,15 @@ impl Program for Collectives {
         world.comm().allreduce(&mut wrong, Op::Sum)?;
         world.comm().allreduce(&mut seconds, Op::Sum)?;
         let calls = f64::from(self.args.rounds) * world.size() as f64;
-        let operation = |(name, seconds): (&&str, f64)| Operation {
-            name: (*name).to_owned(),
+        let mean = |(operation, seconds): (Operation, f64)| Mean {
+            name: operation.name().to_owned(),
             mean_us: seconds / calls * 1e6,
         };
         let result = CollectiveResult {
             rounds: self.args.rounds,
             elements: self.args.elements,
             wrong: wrong[0],
-            operations: OPERATIONS.iter().zip(seconds).map(operation).collect(),
+            operations: Operation::ALL.into_iter().zip(seconds).map(mean).collect(),
         };
         Ok(app::write(&result))
     }

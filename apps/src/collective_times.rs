@@ -4,7 +4,6 @@
 //! does meets all of them alike. Every other call goes through the ranks in reversed order: so each call waits for the one
 //! before, and what is timed is how long it takes, not how soon a root can begin the next.
 
-mod calls;
 mod links;
 
 use std::process::ExitCode;
@@ -18,13 +17,14 @@ use ft_tools::collectives::{fits, is_offered};
 use ft_tools::harness::more;
 use serde::{Deserialize, Serialize};
 
-use self::calls::Call;
 use self::links::Links;
 use crate::app::{self, App};
-use crate::cli::{Options, positive};
+use crate::collective_call::Call;
+use crate::options::Options;
 use crate::rank::{self, Reporter};
-use crate::report::count;
 use crate::size;
+use crate::value::positive;
+use crate::words::count;
 
 /// Batches of each algorithm.
 const BATCHES: usize = 5;
@@ -78,11 +78,11 @@ impl App for CollectiveTimesArgs {
     }
 
     fn rank(&self) -> ExitCode {
-        rank::run(&mut CollectiveTimes {
+        rank::run(|settings| CollectiveTimes {
             args: self.clone(),
             clock: Clock::start(),
             times: Times::default(),
-            reporter: Reporter::new(),
+            reporter: Reporter::new(settings),
         })
     }
 
@@ -133,7 +133,7 @@ impl CollectiveTimes {
         let comm = world.comm();
         let fitting = operation.algorithms().filter(|name| fits(operation, name, comm.size(), true));
         let mut candidates: Vec<Candidate> = fitting.map(|name| Candidate::new(operation, name)).collect();
-        let mut turns = [comm, reversed].map(|comm| (comm, Call::new(operation, bytes, comm)));
+        let mut turns = [comm, reversed].map(|comm| (comm, Call::new(operation, bytes, comm, 0)));
         let share_s = self.args.time / BATCHES as f64;
         let mut is_slow = false;
         for candidate in &mut candidates {

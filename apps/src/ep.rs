@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
 use crate::rank::{self, Rate, Reporter, share_of};
-use crate::report::count;
+use crate::words::count;
 
 /// Blocks a step, of all ranks together.
 const BATCH: u64 = 64;
@@ -48,7 +48,11 @@ impl App for EpArgs {
     type Outcome = EpResult;
 
     fn rank(&self) -> ExitCode {
-        rank::run(&mut Blocks { class: self.class, reporter: Reporter::new(), rate: Rate::new() })
+        rank::run(|settings| Blocks {
+            class: self.class,
+            reporter: Reporter::new(settings),
+            rate: Rate::new(),
+        })
     }
 
     fn complaint(&self, EpResult { wrong, .. }: &EpResult) -> Option<String> {

@@ -12,9 +12,10 @@ use ft_figures::{AxisRange, Density, Scale};
 use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
-use crate::cli::{Options, positive};
+use crate::options::Options;
 use crate::rank::{self, Reporter};
-use crate::report::count;
+use crate::value::positive;
+use crate::words::count;
 
 mod plate;
 
@@ -69,7 +70,12 @@ impl App for HeatArgs {
     }
 
     fn rank(&self) -> ExitCode {
-        rank::run(&mut Heat { args: self.clone(), steps: 0, change: 0.0, reporter: Reporter::new() })
+        rank::run(|settings| Heat {
+            args: self.clone(),
+            steps: 0,
+            change: 0.0,
+            reporter: Reporter::new(settings),
+        })
     }
 
     fn complaint(&self, HeatResult { steps, change, plausible, .. }: &HeatResult) -> Option<String> {

@@ -6,20 +6,28 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ft_checkpoint::{Layout, LayoutError, Scheme, SchemeError};
+use ft_checkpoint::{Layout, LayoutError, LoopSettings, Scheme, SchemeError};
 use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
 use ft_comm::transport::Congestion;
-use ft_comm::{CHECK, COLLECTIVES, HOSTS, TIMELINE, WATCHDOG};
 use ft_launch::{Cluster, Console, ConsoleError, LaunchError, Order, Stream, launch};
 use ft_proto::arbiter::{self, Config, Event, Mtbf};
 
-use crate::cli::{Checkpoints, Exports, Invocation, OnFailure, Options, Program};
-use crate::progress::{Display, PROGRESS, is_watched};
+use crate::invocation::{Invocation, Program};
+use crate::options::{Exports, OnFailure, Options};
+use crate::progress::{Display, is_watched};
 use crate::report::{Ordered, Report};
 use crate::say;
+use crate::settings::AppSettings;
 use crate::text_file::read_text;
 use crate::timeline::Recorder;
+
+/// First argument of the processes that the launcher starts, followed by the launcher's own arguments.
+pub(crate) const AS_RANK: &str = "--as-rank";
+/// The argument of the process that starts ranks on another host.
+pub(crate) const AS_AGENT: &str = "--as-agent";
+/// First argument of the process that ends what a killed launcher or agent leaves behind, followed by how it is found.
+pub(crate) const AS_GUARDIAN: &str = "--as-guardian";
 
 /// Runs the job and reports on it.
 pub(crate) fn run(invocation: &Invocation, arguments: &[OsString]) -> ExitCode {
@@ -91,11 +99,11 @@ fn try_run(
     let kills: Vec<String> = specs.iter().map(ToString::to_string).collect();
     let cuts: Vec<String> = options.cut.iter().map(ToString::to_string).collect();
 
-    let Exports { given: environment, unset } = options.exports().map_err(usage)?;
+    let Exports { given: environment, unset } = Exports::of(&options.export).map_err(usage)?;
     for name in unset.into_iter().filter(|_| !options.quiet) {
         say::complain(format_args!("-x {name}: there is no such variable, so ranks get none"));
     }
-    let mut args: Vec<OsString> = vec![crate::AS_RANK.into()];
+    let mut args: Vec<OsString> = vec![AS_RANK.into()];
     match own {
         None => args.extend_from_slice(arguments),
         Some((path, own_args)) => {
@@ -108,8 +116,8 @@ fn try_run(
         program: std::env::current_exe().map_err(failed)?,
         args,
         environment,
-        agent: crate::AS_AGENT,
-        guardian: crate::AS_GUARDIAN,
+        agent: AS_AGENT,
+        guardian: AS_GUARDIAN,
         config: config(options, specs, &layout, &selection, &cluster, app.is_some()),
         cluster,
         output_to_stderr: options.json,
@@ -142,7 +150,7 @@ fn try_run(
 
     let ordered = Ordered {
         app: match &invocation.program {
-            Program::App(bundled, _) => bundled.name.into(),
+            Program::App(name, _) => (*name).into(),
             Program::Own { path, .. } => path.display().to_string(),
         },
         on_failure: options.on_failure,
@@ -272,27 +280,13 @@ fn config(
     cluster: &Cluster,
     joins: bool,
 ) -> Config {
-    let mut settings = vec![("scheme".into(), layout.scheme().to_string())];
-    settings.extend(options.interval_settings());
-    settings.push(("seed".into(), options.seed.to_string()));
-    if options.checkpoints == Checkpoints::Asynchronous {
-        settings.push(("checkpoints".into(), "asynchronous".into()));
-    }
-    settings.extend(options.throttle.map(|bytes| ("throttle".into(), bytes.to_string())));
-    settings.extend(options.checkpoint_memory.map(|bytes| ("checkpoint-memory".into(), bytes.to_string())));
-    settings.extend(options.scrub.then(|| ("scrub".into(), String::new())));
-    settings.extend(options.timeline.as_ref().map(|_| (TIMELINE.into(), String::new())));
-    settings.extend(options.watchdog.map(|time| (WATCHDOG.into(), time.as_secs_f64().to_string())));
-    settings.extend(options.check.then(|| (CHECK.into(), String::new())));
-    settings.extend(options.collectives.as_ref().map(|_| (COLLECTIVES.into(), selection.to_string())));
-    if cluster.hosts().len() > 1 {
-        let hosts: Vec<String> =
-            cluster.place(layout.total_ranks()).iter().map(ToString::to_string).collect();
-        settings.push((HOSTS.into(), hosts.join(",")));
-    }
-    if is_watched(options.quiet) || options.verbose {
-        settings.push((PROGRESS.into(), String::new()));
-    }
+    let table = options.collectives.as_ref().map(|_| selection.to_string());
+    let hosts = (cluster.hosts().len() > 1).then(|| cluster.place(layout.total_ranks()));
+    let app = AppSettings { seed: options.seed, progress: is_watched(options.quiet) || options.verbose };
+    let layers = [
+        (LoopSettings::LAYER, options.loop_settings(layout.scheme().clone()).write()),
+        (AppSettings::LAYER, app.write()),
+    ];
     Config {
         compute: layout.ranks(),
         total: layout.total_ranks(),
@@ -307,7 +301,8 @@ fn config(
         max_restarts: u32::try_from(options.max_restarts).unwrap_or(u32::MAX),
         interval: options.heartbeat_interval(),
         timeout: options.heartbeat_timeout(),
-        settings,
+        messages: options.message_settings(table, hosts),
+        layers: layers.into_iter().map(|(layer, settings)| (layer.to_owned(), settings)).collect(),
         kills,
         cuts: options.cut.clone(),
         mtbf: options.mtbf.map(|seconds| Mtbf {

@@ -14,10 +14,10 @@ use ft_comm::{CommError, Op, World};
 use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
-use crate::cli::at_least_one;
 use crate::rank::{self, Reporter};
-use crate::report::count;
 use crate::size;
+use crate::value::at_least_one;
+use crate::words::count;
 
 /// The arguments of `load`.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -60,12 +60,12 @@ impl App for LoadArgs {
     type Outcome = LoadResult;
 
     fn rank(&self) -> ExitCode {
-        rank::run(&mut Load {
+        rank::run(|settings| Load {
             args: self.clone(),
             clock: Clock::start(),
             began: None,
             stepping: (0, Duration::ZERO),
-            reporter: Reporter::new(),
+            reporter: Reporter::new(settings),
         })
     }
 

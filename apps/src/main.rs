@@ -7,15 +7,19 @@ use std::process::{Command, ExitCode};
 mod advise;
 mod app;
 mod bench;
+mod bundled;
 mod cg;
 mod cli;
 mod collective;
+mod collective_call;
 mod collective_times;
 mod ep;
 mod heat;
+mod invocation;
 mod job;
 mod load;
 mod number;
+mod options;
 mod pi;
 mod picture;
 mod progress;
@@ -24,19 +28,17 @@ mod report;
 mod ring;
 mod say;
 mod seismic;
+mod settings;
 mod simulator;
 mod size;
 mod text_file;
 mod timeline;
+mod value;
+mod words;
 
-use crate::cli::{Asked, Program};
-
-/// First argument of the processes that the launcher starts, followed by the launcher's own arguments.
-const AS_RANK: &str = "--as-rank";
-/// The argument of the process that starts ranks on another host.
-const AS_AGENT: &str = "--as-agent";
-/// First argument of the process that ends what a killed launcher or agent leaves behind, followed by how it is found.
-const AS_GUARDIAN: &str = "--as-guardian";
+use crate::cli::Asked;
+use crate::invocation::Program;
+use crate::job::{AS_AGENT, AS_GUARDIAN, AS_RANK};
 
 fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();

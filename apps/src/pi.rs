@@ -11,8 +11,8 @@ use ft_montecarlo::{Estimate, hits};
 use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
-use crate::rank::{self, Rate, Reporter, seed, share_of};
-use crate::report::count;
+use crate::rank::{self, Rate, Reporter, share_of};
+use crate::words::count;
 
 /// Samples a step, of all ranks together.
 const BATCH: u64 = 1 << 22;
@@ -47,7 +47,12 @@ impl App for PiArgs {
     type Outcome = PiResult;
 
     fn rank(&self) -> ExitCode {
-        rank::run(&mut Sampling { args: self.clone(), reporter: Reporter::new(), rate: Rate::new() })
+        rank::run(|settings| Sampling {
+            args: self.clone(),
+            seed: settings.seed,
+            reporter: Reporter::new(settings),
+            rate: Rate::new(),
+        })
     }
 
     fn complaint(&self, PiResult { samples, pi, deviation, .. }: &PiResult) -> Option<String> {
@@ -83,6 +88,7 @@ struct Counted {
 
 struct Sampling {
     args: PiArgs,
+    seed: u64,
     reporter: Reporter,
     rate: Rate,
 }
@@ -103,7 +109,7 @@ impl Program for Sampling {
 
     fn step(&mut self, counted: &mut Counted, world: &World, _: u64) -> Result<Flow, CommError> {
         let batch = counted.samples..self.args.samples.min(counted.samples + BATCH);
-        let mut found = [hits(seed(world), share_of(&batch, world.rank(), world.size()))];
+        let mut found = [hits(self.seed, share_of(&batch, world.rank(), world.size()))];
         world.comm().allreduce(&mut found, Op::Sum)?;
         let before = counted.samples;
         (counted.samples, counted.hits) = (batch.end, counted.hits + found[0]);

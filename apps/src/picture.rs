@@ -7,9 +7,9 @@ use clap::Parser;
 use ft_seismic::gather::read_gather;
 use ft_seismic::load::{ModelOptions, Unit, read_model};
 
-use crate::cli::positive;
 use crate::say::complain;
 use crate::seismic::{pictures, shape};
+use crate::value::positive;
 
 /// Draw a shot gather (SEG-Y, .su) or a velocity model (raw float32, .npy)
 #[derive(Debug, Parser)]

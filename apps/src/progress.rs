@@ -10,10 +10,7 @@ use ft_launch::{Console, Stream};
 use ft_proto::arbiter::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
-use crate::report::count;
-
-/// Setting that tells rank 0 that somebody looks at its progress.
-pub(crate) const PROGRESS: &str = "progress";
+use crate::words::count;
 
 /// Between two lines in a log about how far the work is.
 const LOGGED_EVERY: Duration = Duration::from_secs(10);

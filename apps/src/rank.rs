@@ -4,18 +4,18 @@ use std::ops::Range;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ft_checkpoint::{Program, Protection};
+use ft_checkpoint::{CheckpointError, Program, Protection};
 use ft_comm::time::{Clock, Time};
 use ft_comm::{CommError, World};
 
-use crate::progress::PROGRESS;
 use crate::say;
+use crate::settings::AppSettings;
 
 /// How often progress is reported.
 const REPORT_EVERY: Duration = Duration::from_millis(50);
 
-/// Runs one rank of `program` in the resilient loop.
-pub(crate) fn run(program: &mut impl Program) -> ExitCode {
+/// Runs one rank of a program in the resilient loop; `program` makes it once the rank has joined.
+pub(crate) fn run<P: Program>(program: impl FnOnce(AppSettings) -> P) -> ExitCode {
     let world = match World::init() {
         Ok(world) => world,
         Err(error) => {
@@ -27,35 +27,38 @@ pub(crate) fn run(program: &mut impl Program) -> ExitCode {
         }
     };
     // From now on the launcher has the cause and prints it once.
-    let Ok(protection) = Protection::from_launcher(&world) else { return ExitCode::FAILURE };
-    match ft_checkpoint::run(world, protection, program) {
+    let Ok((settings, protection)) = told(&world) else { return ExitCode::FAILURE };
+    match ft_checkpoint::run(world, protection, &mut program(settings)) {
         Ok(_) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-/// The number that `--seed` gave to the job.
-pub(crate) fn seed(world: &World) -> u64 {
-    world.setting("seed").and_then(|seed| seed.parse().ok()).unwrap_or(1)
+/// What the launcher has told this rank. The job ends if that makes no sense.
+pub(crate) fn told(world: &World) -> Result<(AppSettings, Protection), CheckpointError> {
+    let settings = AppSettings::from_launcher(world).map_err(CheckpointError::from);
+    let told = settings.and_then(|settings| Ok((settings, Protection::from_launcher(world)?)));
+    told.inspect_err(|error| _ = world.abort(2, error.to_string()))
 }
 
 /// Tells the terminal how far the work is, not too often, and only if somebody looks.
 #[derive(Debug)]
 pub(crate) struct Reporter {
+    is_watched: bool,
     clock: Clock,
     last: Option<Time>,
 }
 
 impl Reporter {
-    pub(crate) fn new() -> Self {
-        Self { clock: Clock::start(), last: None }
+    pub(crate) fn new(settings: AppSettings) -> Self {
+        Self { is_watched: settings.progress, clock: Clock::start(), last: None }
     }
 
     /// `line` gives the share of the work that is done, if it can be said, and what to say; on rank 0.
     pub(crate) fn say(&mut self, world: &World, line: impl FnOnce() -> (Option<f64>, String)) {
         let now = self.clock.now();
         if world.rank() == 0
-            && world.setting(PROGRESS).is_some()
+            && self.is_watched
             && self.last.is_none_or(|last| now.since(last) >= REPORT_EVERY)
         {
             self.last = Some(now);

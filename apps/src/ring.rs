@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use ft_checkpoint::resilient::{RankReport, activity};
-use ft_checkpoint::{CheckpointError, Checkpointer, Protect, Protection, Restored};
+use ft_checkpoint::{CheckpointError, Checkpointer, Protect, Restored};
 use ft_comm::{CommError, Repair, Tag, World};
 use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
-use crate::cli::Options;
-use crate::rank::Reporter;
-use crate::report::count;
+use crate::options::Options;
+use crate::rank::{self, Reporter};
+use crate::words::count;
 
 const TOKEN: Tag = 1;
 
@@ -89,15 +89,15 @@ struct Ring {
 
 impl Ring {
     fn new(world: World, args: &RingArgs) -> Result<Self, CheckpointError> {
-        let protection = Protection::from_launcher(&world);
-        let checkpointer = protection.and_then(|protection| Checkpointer::new(&world, protection.scheme));
+        let (settings, protection) = rank::told(&world)?;
+        let checkpointer = Checkpointer::new(&world, protection.scheme);
         Ok(Self {
             checkpointer: checkpointer.inspect_err(|error| _ = world.abort(2, error.to_string()))?,
             world,
             token: Token::default(),
             rounds: args.rounds.into(),
             every: args.checkpoint_rounds.into(),
-            reporter: Reporter::new(),
+            reporter: Reporter::new(settings),
         })
     }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use ft_launch::Ending;
 
 use crate::app::App;
-use crate::cli::Options;
+use crate::options::Options;
 use crate::rank;
 
 mod args;
@@ -37,7 +37,7 @@ impl App for SeismicArgs {
     }
 
     fn rank(&self) -> ExitCode {
-        rank::run(&mut Modelling::new(self.clone()))
+        rank::run(|settings| Modelling::new(self.clone(), settings))
     }
 
     fn complete(&self, summary: &mut Summary, ending: &Ending) {

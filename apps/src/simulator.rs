@@ -13,9 +13,9 @@ use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
-use crate::cli::Options;
+use crate::options::Options;
 use crate::rank::{self, Reporter};
-use crate::report::count;
+use crate::words::count;
 
 /// The arguments of `simulator`.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -62,7 +62,7 @@ impl App for SimulatorArgs {
     }
 
     fn rank(&self) -> ExitCode {
-        rank::run(&mut Simulator { args: self.clone(), reporter: Reporter::new() })
+        rank::run(|settings| Simulator { args: self.clone(), reporter: Reporter::new(settings) })
     }
 
     fn complaint(&self, SimulatorResult { sum, expected, .. }: &SimulatorResult) -> Option<String> {

@@ -346,6 +346,9 @@ pub enum CheckpointError {
     /// The name of a scheme cannot be read.
     #[error(transparent)]
     Scheme(#[from] SchemeError),
+    /// The launcher was told what this program cannot do.
+    #[error(transparent)]
+    Setting(#[from] ft_comm::settings::SettingError),
     /// The number of dedicated parity ranks does not fit the scheme.
     #[error("{dedicated} dedicated parity ranks do not fit {scheme}")]
     ParityRanks {

@@ -39,11 +39,13 @@ pub mod interval;
 pub mod layout;
 mod pace;
 mod placement;
+mod protection;
 pub mod protocol;
 pub mod redistribution;
 pub mod region;
 pub mod resilient;
 pub mod scheme;
+mod settings;
 pub mod stats;
 pub mod store;
 mod trial;
@@ -61,15 +63,18 @@ pub use error::{
 pub use ft_comm::MainError;
 pub use layout::{CodeSpec, Group, Layout, Stripe};
 pub use pace::{Interval, IntervalReport};
+pub use protection::{Checkpoints, Protection};
 pub use protocol::{Choice, Event, Ledger, Report, State, choose};
 pub use redistribution::{Redistribute, Redistribution};
 pub use region::{Field, Part, Protect, Walk, fingerprint, load, save, save_into, size};
 #[doc(hidden)]
 pub use region::{describe_once, describe_plainly};
-pub use resilient::{Checkpoints, Flow, Program, Protection, RestorePolicy, RunError, run};
+pub use resilient::{Flow, Program, RestorePolicy, RunError, run};
 pub use scheme::Scheme;
+pub use settings::LoopSettings;
 pub use stats::{CheckpointSeconds, RestoreSeconds, Stats};
 pub use store::{ShardMeta, Slot, Store};
+pub use trial::Trial;
 pub use worker::Worker;
 
 #[doc(hidden)]

@@ -12,7 +12,6 @@
 //! step does not depend on it.
 
 use std::error::Error;
-use std::num::NonZero;
 
 use ft_comm::time::{Clock, Time};
 use ft_comm::{CommError, Communicator, Membership, OnFailure, Rank, World};
@@ -21,8 +20,10 @@ use serde::{Deserialize, Serialize};
 use crate::checkpointer::{Checkpointer, Restored, Share};
 use crate::error::{CheckpointError, ProtectError};
 use crate::pace::{Interval, IntervalReport, Pace};
+use crate::protection::{Checkpoints, Protection};
 use crate::region::{Field, Part, Protect, Walk};
 use crate::scheme::Scheme;
+use crate::settings::LoopSettings;
 use crate::stats::Stats;
 use crate::trial::Trial;
 
@@ -62,75 +63,6 @@ pub enum RestorePolicy {
     /// Only the replacements; survivors keep their live state, and [`Program::reconcile`] settles the differences:
     /// for bags of tasks.
     LostOnly,
-}
-
-/// How a program is protected.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Protection {
-    /// Where the redundancy lies.
-    pub scheme: Scheme,
-    /// How often checkpoints are taken.
-    pub interval: Interval,
-    /// Whether the program waits for them.
-    pub checkpoints: Checkpoints,
-    /// Bytes of a rank's state that an asynchronous checkpoint encodes a second, at most.
-    pub throttle: Option<NonZero<u64>>,
-    /// Whether ranks look for damage in what they hold, behind the computation.
-    pub scrub: bool,
-    /// Bytes that checkpoints may keep on a rank, at most.
-    pub memory: Option<NonZero<u64>>,
-}
-
-impl Protection {
-    /// Blocking checkpoints with this scheme and interval, and no scrub.
-    pub fn new(scheme: Scheme, interval: Interval) -> Self {
-        Self {
-            scheme,
-            interval,
-            checkpoints: Checkpoints::Blocking,
-            throttle: None,
-            scrub: false,
-            memory: None,
-        }
-    }
-}
-
-/// Whether a program waits for a checkpoint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Checkpoints {
-    /// Until it is committed.
-    #[default]
-    Blocking,
-    /// For the copy only; the rest is done in the calls of the steps that follow. The next checkpoint waits for the last one.
-    Asynchronous,
-}
-
-impl Protection {
-    /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--expect-mtbf`, `--checkpoints`, `--throttle`, `--scrub`,
-    /// `--checkpoint-memory`); without
-    /// it, or with one rank, nothing is protected.
-    ///
-    /// # Errors
-    /// The launcher was told what this version does not know.
-    pub fn from_launcher(world: &World) -> Result<Self, CheckpointError> {
-        let scheme = world.setting("scheme").unwrap_or("none").parse()?;
-        let number = |name: &str| world.setting(name).and_then(|text| text.parse::<f64>().ok());
-        let interval = match number("interval") {
-            Some(seconds) => Interval::Seconds(seconds),
-            None if world.setting("interval") == Some("auto") => {
-                Interval::Auto { mtbf: number("expect-mtbf") }
-            }
-            None => Interval::Steps(number("every").map_or(10, |steps| steps as u64)),
-        };
-        let checkpoints = match world.setting("checkpoints") {
-            Some("asynchronous") => Checkpoints::Asynchronous,
-            _ => Checkpoints::Blocking,
-        };
-        let bytes = |name: &str| world.setting(name).and_then(|text| text.parse().ok());
-        let (throttle, memory) = (bytes("throttle"), bytes("checkpoint-memory"));
-        let scrub = world.setting("scrub").is_some();
-        Ok(Self { scheme, interval, checkpoints, throttle, scrub, memory })
-    }
 }
 
 /// What runs in the resilient loop. All calls are collective over the ranks that compute; dedicated parity ranks
@@ -271,15 +203,10 @@ pub fn run<P: Program>(
     protection: Protection,
     program: &mut P,
 ) -> Result<Option<P::State>, RunError<P::Error>> {
-    let refused = refusal::<P>(&world, &protection).map_or(Ok(()), |text| Err(CheckpointError::Unfit(text)));
-    let checkpointer = refused.and_then(|()| Checkpointer::new(&world, protection.scheme.clone()));
-    let checkpointer = match checkpointer {
-        Ok(mut checkpointer) => {
-            checkpointer.set_throttle(protection.throttle);
-            checkpointer.set_scrub(protection.scrub);
-            checkpointer.set_memory_limit(protection.memory);
-            checkpointer
-        }
+    let told = LoopSettings::from_launcher(&world).map_err(CheckpointError::from);
+    let ready = told.and_then(|told| Ok((checkpointer::<P>(&world, &protection)?, told.trial)));
+    let (checkpointer, trial) = match ready {
+        Ok(ready) => ready,
         Err(error) => {
             world.abort(2, error.to_string());
             return Err(RunError::Checkpoint(error));
@@ -293,7 +220,7 @@ pub fn run<P: Program>(
         program,
         live: false,
         reached: 0,
-        trial: None,
+        trial,
         over: false,
         pace: Pace::default(),
         due: 0,
@@ -301,7 +228,6 @@ pub fn run<P: Program>(
         counted: Time(0),
         last: (0, Time(0)),
     };
-    session.trial = Trial::from_launcher(&session.world);
     let mut state = Stepped { step: 0, state: P::State::default() };
     let mut restoring = session.world.membership();
     loop {
@@ -317,6 +243,18 @@ pub fn run<P: Program>(
         };
         restoring = session.recover(problem)?;
     }
+}
+
+/// What takes the checkpoints of a program.
+fn checkpointer<P: Program>(world: &World, protection: &Protection) -> Result<Checkpointer, CheckpointError> {
+    if let Some(text) = refusal::<P>(world, protection) {
+        return Err(CheckpointError::Unfit(text));
+    }
+    let mut checkpointer = Checkpointer::new(world, protection.scheme.clone())?;
+    checkpointer.set_throttle(protection.throttle);
+    checkpointer.set_scrub(protection.scrub);
+    checkpointer.set_memory_limit(protection.memory);
+    Ok(checkpointer)
 }
 
 /// Why the program cannot run with the repair mode of the job.
@@ -386,7 +324,7 @@ struct Session<'a, P: Program> {
     /// The last step that was done before the failures which are not yet survived: a restore that one of them cuts short may
     /// have taken the state back already.
     reached: u64,
-    trial: Option<Trial>,
+    trial: Trial,
     /// The trial is.
     over: bool,
     /// The step after which the next checkpoint is due, unless it is counted from the first step.
@@ -577,10 +515,10 @@ impl<P: Program> Session<'_, P> {
 
     /// Rank 0 tells the others what it has learned, how many steps it is to the next checkpoint, and whether a trial is over.
     fn agree_pace(&mut self, step: u64) -> Result<(), CommError> {
-        if !self.is_paced() && self.trial.is_none() {
+        if !self.is_paced() && !self.trial.is_wanted() {
             return Ok(());
         }
-        self.over = self.trial.is_some_and(|trial| trial.is_over(self.pace.elapsed(), step));
+        self.over = self.trial.is_over(self.pace.elapsed(), step);
         let mut word = [0; Pace::WORDS + 2];
         let (flags, pace) = word.split_at_mut(2);
         flags.copy_from_slice(&[self.due, u64::from(self.over)]);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::core::{Core, Door, Guard, Lasting};
 use crate::driver::{Extent, Letter, Memory, Place, Urgency};
 use crate::request::Request;
-use ft_proto::collective::Step;
+use ft_proto::collective::{self, Step};
 use ft_proto::endpoint::{Mode, OpId, Outcome};
 use ft_proto::error::CommError;
 use ft_proto::group::Group;
@@ -171,7 +171,7 @@ pub(crate) enum Scope {
 /// What a step list depends on beside the communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ListKey {
-    name: &'static str,
+    operation: collective::Operation,
     len: usize,
     root: Rank,
     element: usize,

@@ -19,7 +19,9 @@ use ft_proto::error::CommError;
 use ft_proto::fault::Faults;
 use ft_proto::member::News;
 use ft_proto::rank::{Generation, Membership, MessageMode, OnFailure, PeerId, Rank};
-use ft_proto::watch::{self, WATCHDOG};
+#[cfg(doc)]
+use ft_proto::settings::MessageSettings;
+use ft_proto::settings::Settings;
 use ft_proto::wire::control::{ToArbiter, Welcome};
 use ft_proto::wire::handshake::{JobKey, hex};
 use ft_proto::wire::wait::CONTEXT_COMPUTE;
@@ -32,18 +34,6 @@ pub const ENV_LAUNCHER: &str = "FTRUN_LAUNCHER";
 pub const ENV_KEY: &str = "FTRUN_KEY";
 /// Environment: number of the process.
 pub const ENV_PEER: &str = "FTRUN_PEER";
-
-/// Setting: somebody wants to know what each rank does when.
-pub const TIMELINE: &str = "timeline";
-
-/// Setting: collective calls are checked before they run, so that a mismatch is an error that names both sides.
-pub const CHECK: &str = "check";
-
-/// Setting: the table of collective algorithms, as [`Selection`] writes it.
-pub const COLLECTIVES: &str = "collectives";
-
-/// Setting: the host of each rank at the start of the job, as [`World::hosts`] reads it.
-pub const HOSTS: &str = "hosts";
 
 /// Context of the communicator of all ranks.
 const CONTEXT_ALL: u32 = 4;
@@ -131,17 +121,18 @@ impl World {
             _ => None,
         })?;
         driver.seat(welcome.rank, welcome.compute, welcome.total);
-        let setting =
-            |name: &str| welcome.settings.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+        let settings = &welcome.messages;
+        settings.validate(welcome.total).map_err(|error| CommError::Join(error.to_string()))?;
         driver.waiting.doubt_after(Duration::from_millis(welcome.timeout_ms));
-        driver.waiting.watch(setting(WATCHDOG).and_then(|value| watch::patience(value)));
+        driver.waiting.watch(settings.watchdog);
         driver.waiting.enter("init", 0, None);
         let faults = Faults::new(welcome.rank, welcome.kills.clone());
         let mut core = Core::new(driver, faults);
-        core.checks_calls = setting(CHECK).is_some();
-        if let Some(table) = setting(COLLECTIVES) {
+        core.checks_calls = settings.check;
+        if let Some(table) = &settings.collectives {
             let table = Selection::parse(table);
-            core.selection = table.map_err(|error| CommError::Join(format!("{COLLECTIVES}: {error}")))?;
+            core.selection =
+                table.map_err(|error| CommError::Join(format!("setting collectives: {error}")))?;
         }
         let core = Door::to(core);
         let world = Self {
@@ -252,9 +243,9 @@ impl World {
         Communicator::of_world(self.core.clone(), Scope::All, CONTEXT_LIBRARIES + 2 * layer)
     }
 
-    /// An option of the launcher for the layers above, by name.
-    pub fn setting(&self, name: &str) -> Option<&str> {
-        self.welcome.settings.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    /// What the launcher was told for a layer above messages. Empty without a launcher, and if it knows no such layer.
+    pub fn settings(&self, layer: &str) -> Settings {
+        self.welcome.layers.get(layer).cloned().unwrap_or_default()
     }
 
     /// The host on which each rank was started first, as numbers that tell hosts apart: the same on all ranks and after
@@ -264,7 +255,7 @@ impl World {
     }
 
     fn hosts_of(&self, core: &Core) -> Option<Vec<usize>> {
-        let hosts = hosts(&self.welcome)?;
+        let hosts = self.welcome.messages.hosts.as_ref()?;
         core.origins.iter().map(|origin| hosts.get(*origin).copied()).collect()
     }
 
@@ -320,9 +311,9 @@ impl World {
     }
 
     /// Says what this rank does from now on, for the timeline of the job; costs nothing unless somebody wants one
-    /// ([`TIMELINE`] among the settings).
+    /// ([`MessageSettings::timeline`]).
     pub fn activity(&self, name: &str) {
-        if self.setting(TIMELINE).is_some() {
+        if self.welcome.messages.timeline {
             self.core.peek().driver.submit(ToArbiter::Activity { name: name.into() });
         }
     }
@@ -418,9 +409,4 @@ impl Drop for World {
     fn drop(&mut self) {
         self.core.open().into_iter().for_each(|mut core| core.leave(self.finalized));
     }
-}
-
-fn hosts(welcome: &Welcome) -> Option<Vec<usize>> {
-    let (_, hosts) = welcome.settings.iter().find(|(name, _)| name == HOSTS)?;
-    hosts.split(',').map(|host| host.parse().ok()).collect()
 }

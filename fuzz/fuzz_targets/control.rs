@@ -4,10 +4,11 @@
 
 #![no_main]
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ft_comm::PeerId;
-use ft_comm::WATCHDOG;
+use ft_comm::settings::MessageSettings;
 use ft_comm::time::Time;
 use ft_proto::arbiter::{Arbiter, Config, OnFailure};
 use ft_proto::member::Member;
@@ -59,7 +60,8 @@ fn config() -> Config {
         max_restarts: 3,
         interval: Duration::from_millis(100),
         timeout: Duration::from_secs(1),
-        settings: vec![(WATCHDOG.into(), "0.3".into())],
+        messages: MessageSettings { watchdog: Some(Duration::from_millis(300)), ..MessageSettings::default() },
+        layers: BTreeMap::new(),
         kills: vec![],
         mtbf: None,
     }

@@ -54,7 +54,10 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
     (
         "comm/proto",
         &[
-            &["rank", "error", "time", "plain", "layout", "group", "topology", "fault", "planted"],
+            &[
+                "rank", "error", "time", "plain", "layout", "group", "topology", "fault", "planted",
+                "settings",
+            ],
             &["wire"],
             &["collective", "detector", "matching", "watch"],
             &["endpoint", "member", "arbiter", "reduction"],
@@ -70,7 +73,24 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
             &["communicator", "world", "request"],
         ],
     ),
+    (
+        "apps",
+        &[
+            &["number", "say", "settings", "size", "text_file", "value", "words"],
+            &["options", "progress", "timeline"],
+            &["app", "collective_call", "rank"],
+            APPS,
+            &["bundled", "advise", "bench", "picture"],
+            &["invocation", "report"],
+            &["job"],
+            &["cli"],
+        ],
+    ),
 ];
+
+/// The bundled apps, a module each. They know nothing of each other.
+const APPS: &[&str] =
+    &["cg", "collective", "collective_times", "ep", "heat", "load", "pi", "ring", "seismic", "simulator"];
 
 /// Whoever uses these meets the world: the clock, other threads and processes, networks.
 const WORLD: &[&str] = &[
@@ -123,6 +143,18 @@ fn crates_depend_downwards() {
 fn modules_depend_downwards() {
     for (dir, layers) in LAYERS {
         assert_eq!(too_high(layers, &read_crate(dir)), [""; 0], "in {dir}");
+    }
+}
+
+#[test]
+fn bundled_apps_do_not_know_each_other() {
+    for module in read_crate("apps") {
+        let own = module.path.first().map_or("", String::as_str);
+        let others: Vec<&str> = APPS.iter().copied().filter(|app| *app != own).collect();
+        let uses =
+            |path: &&Vec<String>| matches!(words(path)[..], ["crate", used, ..] if others.contains(&used));
+        let found = module.uses.iter().find(uses);
+        assert!(!APPS.contains(&own) || found.is_none(), "{own} uses {found:?}");
     }
 }
 
@@ -248,14 +280,16 @@ struct Module {
 /// The modules of a crate, its root first, without those for tests.
 fn read_crate(dir: &str) -> Vec<Module> {
     let mut modules = Vec::new();
-    read_module(&root().join(dir).join("src/lib.rs"), &[], &mut modules);
+    let roots = ["lib.rs", "main.rs"].map(|file| root().join(dir).join("src").join(file));
+    let root = roots.iter().find(|file| file.is_file()).expect("a crate has a root");
+    read_module(root, &[], &mut modules);
     modules
 }
 
 fn read_module(file: &Path, path: &[String], modules: &mut Vec<Module>) {
     let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let stem = file.file_stem().unwrap();
-    let folder = if stem == "lib" || stem == "mod" {
+    let folder = if stem == "lib" || stem == "main" || stem == "mod" {
         file.parent().unwrap().to_owned()
     } else {
         file.with_extension("")

@@ -32,6 +32,8 @@ mod repair;
 mod row;
 #[path = "simulation/scenarios.rs"]
 mod scenarios;
+#[path = "simulation/settings.rs"]
+mod settings;
 #[path = "simulation/shrink.rs"]
 mod shrink;
 #[path = "../../comm/examples/scenario/survival.rs"]

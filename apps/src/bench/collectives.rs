@@ -11,8 +11,8 @@ use ft_tools::collectives::{self, Order, Results};
 use indicatif::ProgressBar;
 
 use super::{print, require_all_writable, write};
-use crate::cli::{at_least_one, one_of, positive};
 use crate::progress::{is_watched, style};
+use crate::value::{at_least_one, one_of, positive};
 
 /// Numbers of ranks if none are named: for a table, and for the model.
 const RANKS: [usize; 3] = [2, 4, 8];

@@ -7,17 +7,14 @@ use clap::{Command, CommandFactory, Parser};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use super::{AnyProgram, HINT, Stop, WithBench, read};
+use super::commands::{self, AnyProgram, WithBench, read};
+use super::stop::Stop;
+use super::tips::HINT;
+use super::tools::{COMPLETIONS, MANUAL, purpose};
 use crate::advise::Advise;
-use crate::app::BUNDLED;
+use crate::bundled::BUNDLED;
 use crate::picture::Picture;
 use crate::say;
-
-/// The words that stand for pages, and what they print.
-pub(super) const WORDS: [(&str, &str); 2] = [
-    (Completions::WORD, "Print what makes a shell complete command lines of ftrun"),
-    (Manual::WORD, "Print the manual page of ftrun, or of an app or a tool"),
-];
 
 /// A page to print.
 #[derive(Debug)]
@@ -25,8 +22,8 @@ pub(crate) struct Page(Vec<u8>);
 
 /// The arguments of `completions`.
 #[derive(Debug, Parser)]
-#[command(name = Completions::WORD, bin_name = "ftrun completions", about = WORDS[0].1)]
-pub(super) struct Completions {
+#[command(name = COMPLETIONS, bin_name = "ftrun completions", about = purpose(COMPLETIONS))]
+struct Completions {
     /// The shell; bash reads the page by: source <(ftrun completions bash)
     #[arg(value_name = "SHELL")]
     shell: Shell,
@@ -34,17 +31,15 @@ pub(super) struct Completions {
 
 /// The arguments of `man`.
 #[derive(Debug, Parser)]
-#[command(name = Manual::WORD, bin_name = "ftrun man", about = WORDS[1].1)]
-pub(super) struct Manual {
+#[command(name = MANUAL, bin_name = "ftrun man", about = purpose(MANUAL))]
+struct Manual {
     /// An app or a tool; to read a page: ftrun man | man -l -
     #[arg(value_name = "NAME")]
     name: Option<String>,
 }
 
 impl Completions {
-    pub(super) const WORD: &str = "completions";
-
-    pub(super) fn page(&self) -> Page {
+    fn page(&self) -> Page {
         let mut bytes = vec![];
         clap_complete::generate(self.shell, &mut whole(), "ftrun", &mut bytes);
         Page(bytes)
@@ -52,11 +47,9 @@ impl Completions {
 }
 
 impl Manual {
-    pub(super) const WORD: &str = "man";
-
     /// # Errors
     /// There is no such page.
-    pub(super) fn page(&self) -> Result<Page, String> {
+    fn page(&self) -> Result<Page, String> {
         let command = match &self.name {
             None => AnyProgram::command(),
             Some(name) => parts()
@@ -80,7 +73,7 @@ impl Page {
 fn parts() -> impl Iterator<Item = Command> {
     let tools = [WithBench::command(), Advise::command(), Picture::command()];
     let pages = [Completions::command(), Manual::command()];
-    BUNDLED.iter().map(|app| (app.command)(app)).chain(tools).chain(pages)
+    BUNDLED.iter().map(commands::of_app).chain(tools).chain(pages)
 }
 
 fn whole() -> Command {
@@ -90,7 +83,7 @@ fn whole() -> Command {
 
 /// Reads the word of a page, and what stands behind it.
 pub(super) fn parse(argv: &[OsString]) -> Result<Page, Stop> {
-    if argv.first().is_some_and(|word| word == Completions::WORD) {
+    if argv.first().is_some_and(|word| word == COMPLETIONS) {
         return Ok(read::<Completions>(argv)?.page());
     }
     read::<Manual>(argv)?.page().map_err(|complaint| Stop::usage(&complaint, HINT))

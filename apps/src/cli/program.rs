@@ -4,8 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{Stop, tips};
-use crate::app::BUNDLED;
+use super::stop::Stop;
+use super::tips;
+use crate::bundled::BUNDLED;
 
 /// The path of a program that is not bundled. One without a `/` is a file here, or else what a shell would find in `$PATH`.
 pub(super) fn own_program(name: &OsStr) -> Result<PathBuf, Stop> {

@@ -5,8 +5,12 @@ use std::ffi::{OsStr, OsString};
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::{ADVISE, BENCH, HINT, PICTURE};
-use crate::app::BUNDLED;
+use super::commands;
+use super::tools::{ADVISE, BENCH, PICTURE};
+use crate::bundled::BUNDLED;
+
+/// Where everything stands.
+pub(super) const HINT: &str = "See 'ftrun --help'.";
 
 /// What to try in place of what `error` complains of.
 pub(super) fn on(error: &clap::Error) -> String {
@@ -17,7 +21,7 @@ pub(super) fn on(error: &clap::Error) -> String {
         _ => None,
     };
     if let (ErrorKind::UnknownArgument, Some(option)) = (error.kind(), text(ContextKind::InvalidArg))
-        && let Some(app) = BUNDLED.iter().find(|app| has(&(app.command)(app), option))
+        && let Some(app) = BUNDLED.iter().find(|app| has(&commands::of_app(app), option))
     {
         return format!(
             "Tip: '{option}' is an option of '{0}' and stands behind that word; see 'ftrun {0} --help'.",

@@ -7,7 +7,7 @@ use ft_comm::list;
 use ft_launch::Failure;
 use serde::Serialize;
 
-use super::count;
+use crate::words::count;
 
 /// Most failures that people are told of one by one.
 const SHOWN: usize = 10;

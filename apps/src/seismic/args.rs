@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args};
 use ft_seismic::load::Unit;
 use ft_seismic::synthetic::Synthetic;
 
-use crate::cli::{at_least_one, positive};
+use crate::value::{at_least_one, positive};
 
 /// The arguments of `seismic`; lengths in metres, times in seconds unless the name says otherwise.
 #[derive(Clone, Debug, Args)]

@@ -22,6 +22,7 @@ use super::setup::{Setup, Steps};
 use super::summary::{self, Measured, Summary};
 use crate::app;
 use crate::rank::{Rate, Reporter};
+use crate::settings::AppSettings;
 
 /// How often a rank looks for failures while it computes.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -106,11 +107,11 @@ pub(super) struct Modelling {
 }
 
 impl Modelling {
-    pub(super) fn new(args: SeismicArgs) -> Self {
+    pub(super) fn new(args: SeismicArgs, settings: AppSettings) -> Self {
         Self {
             args,
             propagator: None,
-            reporter: Reporter::new(),
+            reporter: Reporter::new(settings),
             rate: Rate::new(),
             clock: Clock::start(),
             looked: Time(0),

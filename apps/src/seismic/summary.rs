@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::setup::Steps;
 use crate::rank::Rate;
-use crate::report::count;
+use crate::words::count;
 
 /// What ranks have spent on modelling.
 #[derive(Clone, Copy, Debug, Default)]

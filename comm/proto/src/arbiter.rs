@@ -34,7 +34,7 @@ use crate::member::LEASE_TIMEOUTS;
 use crate::planted;
 use crate::rank::{Generation, Membership, PeerId, Rank, Seat};
 use crate::time::Time;
-use crate::watch::{self, WATCHDOG, Watch};
+use crate::watch::Watch;
 use crate::wire::control::{ToArbiter, ToRank, Welcome};
 
 mod agreements;
@@ -164,8 +164,6 @@ impl Arbiter {
             silent: None,
         };
         let chairs: Vec<Chair> = (0..config.total).map(chair).collect();
-        let watchdog = config.settings.iter().find(|(name, _)| name == WATCHDOG);
-        let watchdog = watchdog.and_then(|(_, value)| watch::patience(value));
         let start = |(rank, chair): (usize, &Chair)| Effect::Start { rank, peer: chair.peer, incarnation: 0 };
         Self {
             effects: chairs.iter().enumerate().map(start).collect(),
@@ -176,7 +174,7 @@ impl Arbiter {
             random: config.mtbf.clone().map(RandomKills::new),
             pool: Pool::new(config.spares),
             agreements: Agreements::default(),
-            watch: watchdog.map(|patience| Watch::new(patience, config.total)),
+            watch: config.messages.watchdog.map(|patience| Watch::new(patience, config.total)),
             config,
             generation: None,
             chairs,
@@ -292,7 +290,8 @@ impl Arbiter {
             heartbeat_ms: self.config.interval.as_millis() as u64,
             timeout_ms: self.config.timeout.as_millis() as u64,
             on_failure: self.config.on_failure,
-            settings: self.config.settings.clone(),
+            messages: self.config.messages.clone(),
+            layers: self.config.layers.clone(),
             kills,
         };
         self.send(peer, ToRank::Welcome(welcome));

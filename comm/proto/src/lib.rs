@@ -28,6 +28,7 @@ pub mod plain;
 pub mod planted;
 pub mod rank;
 pub mod reduction;
+pub mod settings;
 pub mod time;
 pub mod topology;
 pub mod watch;

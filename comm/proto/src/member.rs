@@ -202,8 +202,11 @@ fn lease(timeout: Duration, now: Time) -> Detector {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::rank::OnFailure;
+    use crate::settings::MessageSettings;
 
     fn at(ms: u64) -> Time {
         Time(ms * 1_000_000)
@@ -222,7 +225,8 @@ mod tests {
                 heartbeat_ms: 100,
                 timeout_ms: 1000,
                 on_failure: OnFailure::Rebuild,
-                settings: vec![],
+                messages: MessageSettings::default(),
+                layers: BTreeMap::new(),
                 kills: vec![],
             }),
         );

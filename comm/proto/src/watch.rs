@@ -14,15 +14,6 @@ use crate::rank::Rank;
 use crate::time::Time;
 use crate::wire::wait::{Awaited, Wait};
 
-/// Setting: seconds that a call may wait before its rank says so.
-pub const WATCHDOG: &str = "watchdog";
-
-/// Reads the value of [`WATCHDOG`]; none if it is no time above zero.
-pub fn patience(setting: &str) -> Option<Duration> {
-    let seconds: f64 = setting.parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok().filter(|patience| !patience.is_zero())
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Doing {
     /// It computes, or its calls return in time.

@@ -24,6 +24,7 @@ mod tests;
 mod transport;
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -42,6 +43,7 @@ use ft_proto::error::CommError;
 use ft_proto::fault::KillSpec;
 use ft_proto::planted;
 use ft_proto::rank::{Membership, PeerId, Rank};
+use ft_proto::settings::{MessageSettings, Settings};
 
 /// What is to be simulated.
 #[derive(Clone, Debug)]
@@ -54,8 +56,10 @@ pub struct Config {
     pub parity: usize,
     /// Failures to inject, as on the command line.
     pub kills: Vec<KillSpec>,
-    /// Options of the launcher for the layers above.
-    pub settings: Vec<(String, String)>,
+    /// What ranks are told that is about messages.
+    pub messages: MessageSettings,
+    /// What they are told for layers above, by the name of the layer.
+    pub layers: BTreeMap<String, Settings>,
     /// What goes wrong without being asked for.
     pub faults: Faults,
     /// How the network behaves.
@@ -89,7 +93,8 @@ impl Config {
             ranks,
             parity: 0,
             kills: vec![],
-            settings: vec![],
+            messages: MessageSettings::default(),
+            layers: BTreeMap::new(),
             faults: Faults::default(),
             network: Network::calm(),
             on_failure: OnFailure::Rebuild,

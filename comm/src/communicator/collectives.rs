@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::driver::{Own, SCRATCH_ALIGN, StepList};
-use ft_proto::collective::{Order, Selection};
+use ft_proto::collective::{Operation as Kind, Order, Shape, equal_starts, gather_linear, scatter_linear};
 use ft_proto::reduction::Operation;
 
 /// What one rank does in a collective call, before it is known whether the call waits.
@@ -248,17 +248,26 @@ impl Communicator {
 
     // ---- what the blocking and the non-blocking calls share ----
 
-    /// The step list for `key`, which `make` makes if it is not one of the last.
-    fn steps(
-        &self,
-        key: ListKey,
-        make: impl FnOnce(&Selection) -> Vec<Step>,
-    ) -> Result<Rc<[Step]>, CommError> {
+    /// What all calls on elements of this type have in common.
+    fn shape<T: Plain>(&self) -> Shape<'static> {
+        Shape { element_bytes: size_of::<T>(), ..Shape::new(self.rank(), self.size()) }
+    }
+
+    /// The step list of a call, from the table of the job.
+    fn steps(&self, operation: Kind, shape: &Shape<'_>) -> Result<Vec<Step>, CommError> {
+        Ok(self.core.read()?.selection.steps(operation, shape))
+    }
+
+    /// The same, kept for a program that repeats itself. Parts, if the call has any, are all of `shape.len` elements.
+    fn kept_steps(&self, operation: Kind, shape: &Shape<'_>) -> Result<Rc<[Step]>, CommError> {
+        let Shape { len, root, element_bytes: element, commutative, .. } = *shape;
+        let table = self.core.read()?.tables;
+        let key = ListKey { operation, len, root, element, commutative, table };
         let lists = &mut *self.shared.lists.borrow_mut();
         if let Some((_, steps)) = lists.iter().find(|(known, _)| *known == key) {
             return Ok(steps.clone());
         }
-        let steps: Rc<[Step]> = make(&self.core.read()?.selection).into();
+        let steps: Rc<[Step]> = self.steps(operation, shape)?.into();
         if lists.len() == LISTS_MAX {
             lists.remove(0);
         }
@@ -266,22 +275,14 @@ impl Communicator {
         Ok(steps)
     }
 
-    fn key<T: Plain>(&self, name: &'static str, len: usize) -> Result<ListKey, CommError> {
-        let table = self.core.read()?.tables;
-        Ok(ListKey { name, len, root: 0, element: size_of::<T>(), commutative: true, table })
-    }
-
     pub(super) fn barrier_call(&self) -> Result<Call, CommError> {
-        let key = self.key::<u8>("barrier", 0)?;
-        Ok(call("barrier", self.steps(key, |selection| selection.barrier(self.rank(), self.size()))?))
+        Ok(call("barrier", self.kept_steps(Kind::Barrier, &self.shape::<u8>())?))
     }
 
     pub(super) fn bcast_call<T: Plain>(&self, len: usize, root: Rank) -> Result<Call, CommError> {
         self.world(root)?;
-        let key = ListKey { root, ..self.key::<T>("bcast", len)? };
-        let steps = self
-            .steps(key, |selection| selection.bcast(self.rank(), self.size(), root, len, size_of::<T>()))?;
-        Ok(call("bcast", steps).count(len).root(root))
+        let shape = Shape { root, len, ..self.shape::<T>() };
+        Ok(call("bcast", self.kept_steps(Kind::Bcast, &shape)?).count(len).root(root))
     }
 
     pub(super) fn reduce_call<T: Plain>(
@@ -292,11 +293,8 @@ impl Communicator {
     ) -> Result<Call, CommError> {
         self.world(root)?;
         checked(op)?;
-        let (rank, size, commutative) = (self.rank(), self.size(), op.is_commutative());
-        let key = ListKey { root, commutative, ..self.key::<T>("reduce", len)? };
-        let steps = self
-            .steps(key, |selection| selection.reduce(rank, size, root, len, size_of::<T>(), commutative))?;
-        Ok(call("reduce", steps).count(len).root(root))
+        let shape = Shape { root, len, commutative: op.is_commutative(), ..self.shape::<T>() };
+        Ok(call("reduce", self.kept_steps(Kind::Reduce, &shape)?).count(len).root(root))
     }
 
     pub(super) fn allreduce_call<T: Plain>(
@@ -305,22 +303,14 @@ impl Communicator {
         op: &impl Operation<T>,
     ) -> Result<Call, CommError> {
         checked(op)?;
-        let commutative = op.is_commutative();
-        let key = ListKey { commutative, ..self.key::<T>("allreduce", len)? };
-        let steps = self.steps(key, |selection| {
-            selection.allreduce(self.rank(), self.size(), len, size_of::<T>(), commutative)
-        })?;
-        Ok(call("allreduce", steps).count(len))
+        let shape = Shape { len, commutative: op.is_commutative(), ..self.shape::<T>() };
+        Ok(call("allreduce", self.kept_steps(Kind::Allreduce, &shape)?).count(len))
     }
 
     pub(super) fn scan_call<T: Plain>(&self, len: usize, op: &impl Operation<T>) -> Result<Call, CommError> {
         checked(op)?;
-        let commutative = op.is_commutative();
-        let key = ListKey { commutative, ..self.key::<T>("scan", len)? };
-        let steps = self.steps(key, |selection| {
-            selection.scan(self.rank(), self.size(), len, size_of::<T>(), commutative)
-        })?;
-        Ok(call("scan", steps).count(len))
+        let shape = Shape { len, commutative: op.is_commutative(), ..self.shape::<T>() };
+        Ok(call("scan", self.kept_steps(Kind::Scan, &shape)?).count(len))
     }
 
     pub(super) fn exscan_call<T: Plain>(
@@ -329,12 +319,8 @@ impl Communicator {
         op: &impl Operation<T>,
     ) -> Result<Call, CommError> {
         checked(op)?;
-        let commutative = op.is_commutative();
-        let key = ListKey { commutative, ..self.key::<T>("exscan", len)? };
-        let steps = self.steps(key, |selection| {
-            selection.exscan(self.rank(), self.size(), len, size_of::<T>(), commutative)
-        })?;
-        Ok(call("exscan", steps).count(len))
+        let shape = Shape { len, commutative: op.is_commutative(), ..self.shape::<T>() };
+        Ok(call("exscan", self.kept_steps(Kind::Exscan, &shape)?).count(len))
     }
 
     pub(super) fn reduce_scatter_call<T: Plain>(
@@ -345,18 +331,15 @@ impl Communicator {
     ) -> Result<Call, CommError> {
         checked(op)?;
         let starts = self.starts("reduce_scatter", counts, len)?;
-        let commutative = op.is_commutative();
-        let selection = &self.core.read()?.selection;
-        let steps = selection.reduce_scatter(self.rank(), self.size(), &starts, size_of::<T>(), commutative);
-        Ok(call("reduce_scatter", steps).count(len))
+        let shape = Shape { starts: &starts, commutative: op.is_commutative(), ..self.shape::<T>() };
+        Ok(call("reduce_scatter", self.steps(Kind::ReduceScatter, &shape)?).count(len))
     }
 
     pub(super) fn gather_call<T: Plain>(&self, len: usize, root: Rank) -> Result<Call, CommError> {
         self.world(root)?;
-        let starts: Vec<usize> = (0..=self.size()).map(|rank| rank * len).collect();
-        let selection = &self.core.read()?.selection;
-        let steps = selection.gather(self.rank(), self.size(), root, &starts, size_of::<T>());
-        Ok(call("gather", steps).count(len).root(root))
+        let starts = equal_starts(self.size(), len);
+        let shape = Shape { root, len, starts: &starts, ..self.shape::<T>() };
+        Ok(call("gather", self.steps(Kind::Gather, &shape)?).count(len).root(root))
     }
 
     pub(super) fn gatherv_call(
@@ -367,9 +350,8 @@ impl Communicator {
     ) -> Result<(Call, Vec<usize>), CommError> {
         self.world(root)?;
         let starts = if self.rank() == root { self.parts("gatherv", counts, mine)? } else { vec![] };
-        let known = (self.rank() == root).then_some(&starts[..]);
-        let selection = &self.core.read()?.selection;
-        let steps = selection.gatherv(self.rank(), self.size(), root, known, mine);
+        // Only the root knows where the parts start, so there is no choice.
+        let steps = gather_linear(self.rank(), self.size(), root, mine, &starts);
         Ok((call("gatherv", steps).root(root), starts))
     }
 
@@ -384,10 +366,9 @@ impl Communicator {
             let size = self.size();
             return Err(CommError::Count(format!("scatter of {all} elements to {size} parts of {mine}")));
         }
-        let starts: Vec<usize> = (0..=self.size()).map(|rank| rank * mine).collect();
-        let selection = &self.core.read()?.selection;
-        let steps = selection.scatter(self.rank(), self.size(), root, &starts, size_of::<T>());
-        Ok(call("scatter", steps).count(mine).root(root))
+        let starts = equal_starts(self.size(), mine);
+        let shape = Shape { root, len: mine, starts: &starts, ..self.shape::<T>() };
+        Ok(call("scatter", self.steps(Kind::Scatter, &shape)?).count(mine).root(root))
     }
 
     pub(super) fn scatterv_call(
@@ -406,20 +387,17 @@ impl Communicator {
                 return Err(CommError::Count(text));
             }
         }
-        let known = (self.rank() == root).then_some(&starts[..]);
-        let selection = &self.core.read()?.selection;
-        let steps = selection.scatterv(self.rank(), self.size(), root, known, mine);
+        // As with gatherv.
+        let steps = scatter_linear(self.rank(), self.size(), root, mine, &starts);
         Ok((call("scatterv", steps).root(root), starts))
     }
 
     pub(super) fn allgatherv_call<T: Plain>(&self, len: usize, counts: &[usize]) -> Result<Call, CommError> {
         let starts = self.starts("allgatherv", counts, len)?;
-        let make =
-            |selection: &Selection| selection.allgather(self.rank(), self.size(), &starts, size_of::<T>());
-        let equal = counts.iter().all(|count| *count == counts[0]);
-        let steps = match equal {
-            true => self.steps(self.key::<T>("allgather", counts[0])?, make)?,
-            false => make(&self.core.read()?.selection).into(),
+        let shape = Shape { len: counts[0], starts: &starts, ..self.shape::<T>() };
+        let steps = match counts.iter().all(|count| *count == counts[0]) {
+            true => self.kept_steps(Kind::Allgather, &shape)?,
+            false => self.steps(Kind::Allgather, &shape)?.into(),
         };
         Ok(call("allgather", steps).count(len))
     }
@@ -430,10 +408,9 @@ impl Communicator {
             let text = format!("alltoall of {size} ranks over buffers of {out} and {buf} elements");
             return Err(CommError::Count(text));
         }
-        let steps = self.steps(self.key::<T>("alltoall", out / size)?, |selection| {
-            selection.alltoall(self.rank(), size, out / size, size_of::<T>())
-        })?;
-        Ok(call("alltoall", steps).count(out))
+        let starts = equal_starts(size, out / size);
+        let shape = Shape { len: out / size, starts: &starts, recv_starts: &starts, ..self.shape::<T>() };
+        Ok(call("alltoall", self.kept_steps(Kind::Alltoall, &shape)?).count(out))
     }
 
     pub(super) fn alltoallv_call(
@@ -452,7 +429,8 @@ impl Communicator {
                 "alltoallv of {to} elements to itself, {from} from itself"
             )));
         }
-        let steps = self.core.read()?.selection.alltoallv(rank, size, &sends, &receives);
+        let shape = Shape { starts: &sends, recv_starts: &receives, ..Shape::new(rank, size) };
+        let steps = self.steps(Kind::Alltoallv, &shape)?;
         let (sent, received) = (sends[rank]..sends[rank + 1], receives[rank]..receives[rank + 1]);
         Ok((call("alltoallv", steps), sent, received))
     }

@@ -2,13 +2,14 @@
 //! arbiter.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::Service;
 use super::alarm::Alarm;
 use super::verdicts::Verdicts;
 use ft_proto::member::News;
 use ft_proto::rank::{Agreement, Generation, Membership, OnFailure, PeerId, Seat};
+use ft_proto::settings::MessageSettings;
 use ft_proto::wire::control::{ToArbiter, Verdict, Welcome, Word};
 
 /// See the module.
@@ -38,7 +39,8 @@ impl Default for Alone {
             heartbeat_ms: 100,
             timeout_ms: 1000,
             on_failure: OnFailure::Rebuild,
-            settings: vec![],
+            messages: MessageSettings::default(),
+            layers: BTreeMap::new(),
             kills: vec![],
         };
         Self(RefCell::new(VecDeque::from([News::Welcome(welcome)])))

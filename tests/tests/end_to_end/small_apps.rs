@@ -173,7 +173,7 @@ fn collective() {
             result(&format!("-n 4 {options} collective --rounds 60 --elements 100"), expected);
         assert_eq!(result["wrong"], 0, "{outcome}");
         let operations = result["operations"].as_array().unwrap();
-        assert_eq!(operations.len(), 7, "{outcome}");
+        assert_eq!(operations.len(), 12, "{outcome}");
         assert!(operations.iter().all(|operation| operation["mean_us"].as_f64().unwrap() > 0.0), "{outcome}");
     }
     // Short and long messages take other ways.

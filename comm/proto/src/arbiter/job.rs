@@ -1,11 +1,11 @@
 //! What the arbiter is told and what it wants done: the order of a job, effects and events.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::fault::{CutSpec, KillSpec};
 use crate::rank::{Generation, OnFailure, PeerId, Rank};
-#[cfg(doc)]
-use crate::watch::WATCHDOG;
+use crate::settings::{MessageSettings, Settings};
 use crate::wire::control::ToRank;
 
 use super::Mtbf;
@@ -29,8 +29,10 @@ pub struct Config {
     pub timeout: Duration,
     /// The program is known to join the job: it is waited for from its start. Any other may have nothing to do with the library.
     pub joins: bool,
-    /// Options for the layers above, and the patience of the watchdog ([`WATCHDOG`]).
-    pub settings: Vec<(String, String)>,
+    /// What ranks are told that is about messages.
+    pub messages: MessageSettings,
+    /// What they are told for layers above, by the name of the layer.
+    pub layers: BTreeMap<String, Settings>,
     /// Failures to inject.
     pub kills: Vec<KillSpec>,
     /// Links to cut.

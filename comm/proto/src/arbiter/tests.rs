@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::fault::KillSpec;
+use crate::settings::MessageSettings;
 
 mod births;
 mod cuts;
@@ -120,7 +121,8 @@ fn config(total: usize) -> Config {
         max_restarts: 3,
         interval: TIMEOUT / 10,
         timeout: TIMEOUT,
-        settings: vec![],
+        messages: MessageSettings::default(),
+        layers: BTreeMap::new(),
         kills: vec![],
         cuts: vec![],
         mtbf: None,
@@ -597,8 +599,9 @@ fn the_watchdog_hears_all_ranks_and_forgets_with_a_generation() {
         let awaited = Awaited::Ranks(vec![rank]);
         ToArbiter::Waiting(Wait { call: "recv".into(), context: 2, tag: None, awaited, millis: 300 })
     };
-    let settings = vec![(WATCHDOG.to_owned(), "0.3".to_owned())];
-    let mut job = Job::with(Config { settings, ..config(2) });
+    let watchdog = Some(Duration::from_millis(300));
+    let messages = MessageSettings { watchdog, ..MessageSettings::default() };
+    let mut job = Job::with(Config { messages, ..config(2) });
     job.join_all();
     job.says(0, wait(1));
     job.says(1, wait(0));

@@ -141,11 +141,3 @@ fn what_cannot_be_is_ignored() {
     let text = account(&mut watch, at(100));
     assert!(text.contains("rank 0 waits in recv for rank 1, tag 1, since 1.1 s"), "{text}");
 }
-
-#[test]
-fn patience_is_a_time_above_zero() {
-    assert_eq!(patience("0.3"), Some(Duration::from_millis(300)));
-    for bad in ["", "0", "-1", "1e-12", "nan", "inf", "1e300", "soon"] {
-        assert_eq!(patience(bad), None, "{bad}");
-    }
-}

@@ -1,10 +1,13 @@
 //! Messages between a rank's service thread and the launcher: length-prefixed postcard.
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::KillSpec;
 use crate::rank::{Agreement, Generation, Membership, OnFailure, PeerId, Rank};
+use crate::settings::{MessageSettings, Settings};
 use crate::wire::wait::Wait;
 
 /// Longest control message in bytes; a longer one is a protocol error.
@@ -29,8 +32,10 @@ pub struct Welcome {
     pub timeout_ms: u64,
     /// What happens when a rank is lost.
     pub on_failure: OnFailure,
-    /// Options of the command line that layers above read by name.
-    pub settings: Vec<(String, String)>,
+    /// What the launcher was told that is about messages.
+    pub messages: MessageSettings,
+    /// What it was told that layers above read, by the name of the layer.
+    pub layers: BTreeMap<String, Settings>,
     /// Failures to inject that have not fired yet, by their position on the command line.
     pub kills: Vec<(usize, KillSpec)>,
 }

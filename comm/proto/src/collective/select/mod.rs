@@ -2,7 +2,6 @@
 
 mod algorithm;
 mod builtin;
-mod calls;
 mod line;
 mod operation;
 mod pipeline;

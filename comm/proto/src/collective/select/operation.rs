@@ -6,29 +6,31 @@ use std::fmt;
 /// and the exchange with neighbors, have none: they are always linear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// `MPI_Barrier`.
+    /// `MPI_Barrier`: no memory.
     Barrier,
-    /// `MPI_Bcast`.
+    /// `MPI_Bcast` of the root's buffer.
     Bcast,
-    /// `MPI_Reduce`.
+    /// `MPI_Reduce` of buffers, in place; those of ranks other than the root are unspecified afterwards.
     Reduce,
-    /// `MPI_Allreduce`.
+    /// `MPI_Allreduce` of buffers, in place.
     Allreduce,
-    /// `MPI_Scan`.
+    /// `MPI_Scan` of buffers, in place.
     Scan,
-    /// `MPI_Exscan`.
+    /// `MPI_Exscan` of buffers, in place; that of rank 0 is left as it is.
     Exscan,
-    /// `MPI_Reduce_scatter`.
+    /// `MPI_Reduce_scatter` of buffers, in place: afterwards a rank's own part is reduced, and the others are unspecified.
     ReduceScatter,
-    /// `MPI_Gather`.
+    /// `MPI_Gather`, or `MPI_Gatherv` where all ranks know all lengths: from inputs into the root's buffer, where the root's own part is
+    /// there already.
     Gather,
-    /// `MPI_Scatter`.
+    /// `MPI_Scatter`, or `MPI_Scatterv` where all ranks know all lengths: from the root's input into the front of the buffers of the
+    /// others; the root's own part is not moved.
     Scatter,
-    /// `MPI_Allgather`, `MPI_Allgatherv`.
+    /// `MPI_Allgather`, `MPI_Allgatherv`: each rank's part of all buffers, in place.
     Allgather,
-    /// `MPI_Alltoall`.
+    /// `MPI_Alltoall` from inputs into buffers; the part of a rank for itself is not moved.
     Alltoall,
-    /// `MPI_Alltoallv`.
+    /// `MPI_Alltoallv` from inputs into buffers; the part of a rank for itself is not moved.
     Alltoallv,
 }
 

@@ -1,0 +1,302 @@
+//! Command lines and what is made of them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use clap::CommandFactory as _;
+use ft_comm::transport::{Carrier, Waiting};
+
+use super::stop::USAGE;
+use super::*;
+use crate::bundled::BUNDLED;
+use crate::options::OnFailure;
+
+fn asked(line: &str) -> Result<Asked, Stop> {
+    parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
+}
+
+fn good(line: &str) -> Invocation {
+    match asked(line) {
+        Ok(Asked::Job(invocation)) => *invocation,
+        Ok(other) => panic!("{line}: {other:?}"),
+        Err(stop) => panic!("{line}: {}", stop.text),
+    }
+}
+
+/// The options of a job with `cg`, and its own as they print.
+fn cg(line: &str) -> (Options, String) {
+    match good(line) {
+        Invocation { options, program: Program::App("cg", args) } => (options, format!("{args:?}")),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The first line of the complaint.
+fn refused(line: &str) -> String {
+    let stop = asked(line).expect_err(line);
+    assert_eq!(stop.status, USAGE, "{line}");
+    format!("ftrun: {}", stop.text.lines().next().unwrap_or_default())
+}
+
+/// The hint that follows it.
+fn tip(line: &str) -> String {
+    asked(line).expect_err(line).text.lines().last().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn the_commands_are_sound() {
+    AnyProgram::command().debug_assert();
+    WithBench::command().debug_assert();
+    Picture::command().debug_assert();
+    for app in BUNDLED {
+        let stop = asked(&format!("ftrun {} --help", app.name)).expect_err("help");
+        assert!(stop.status == 0 && stop.text.contains(app.purpose), "{}: {}", app.name, stop.text);
+    }
+}
+
+#[test]
+fn a_bundled_app_has_defaults() {
+    let (options, args) = cg("ftrun -n 4 cg --poisson 8");
+    assert_eq!((options.ranks(), options.parity_ranks, options.scheme()), (4, 0, "xor"));
+    assert_eq!((options.every, options.on_failure, options.max_restarts), (10, OnFailure::Rebuild, 3));
+    assert_eq!(options.heartbeat_interval(), Duration::from_millis(100));
+    assert_eq!(options.heartbeat_timeout(), Duration::from_millis(1000));
+    let (options_of_100, _) = cg("ftrun -n 4 --heartbeat-timeout 100 cg --poisson 8");
+    assert_eq!(options_of_100.heartbeat_interval(), Duration::from_millis(25));
+    assert!(options.kill.is_empty() && !options.json && !options.verbose && !options.quiet);
+    let expected = "CgArgs { matrix: None, poisson: Some(8), poisson2d: None, rhs: Solution, tol: 1e-8, \
+                    max_iter: 10000, precond: None }";
+    assert_eq!(args, expected);
+    assert_eq!((options.transport, options.wait), (Carrier::Auto, Waiting::Auto));
+    assert_eq!(cg("ftrun -n 1 cg --poisson 8").0.scheme(), "none");
+    assert!(cg("ftrun cg --poisson 8").0.ranks() >= 1);
+}
+
+#[test]
+fn a_bundled_app_takes_the_options_on_both_sides() {
+    let (options, args) = cg("ftrun -n 4 --kill 1@init cg --poisson2d 64 --kill 2@step=40 --json --every 5");
+    assert_eq!((options.ranks(), options.every, options.json), (4, 5, true));
+    let kills: Vec<String> = options.kill.iter().map(ToString::to_string).collect();
+    assert_eq!(kills, ["1@init", "2@step=40"]);
+    assert!(args.contains("poisson2d: Some(64)"), "{args}");
+    let (options, args) = cg("ftrun -v -- cg --matrix a.mtx --rhs b.mtx --precond jacobi -n3");
+    assert_eq!((options.ranks(), options.verbose), (3, true));
+    let (options, _) = cg("ftrun --wait sleep cg --poisson 8 --transport tcp");
+    assert_eq!((options.transport, options.wait), (Carrier::Tcp, Waiting::Sleep));
+    for line in [
+        "ftrun --check --collectives a.table cg --poisson 8",
+        "ftrun cg --collectives a.table --poisson 8 --check",
+    ] {
+        let (options, _) = cg(line);
+        assert_eq!((options.collectives.as_deref(), options.check), (Some(Path::new("a.table")), true));
+    }
+    for part in ["matrix: Some(\"a.mtx\")", "rhs: File(\"b.mtx\")", "precond: Jacobi"] {
+        assert!(args.contains(part), "{args}");
+    }
+}
+
+#[test]
+fn there_are_as_many_ranks_as_slots() {
+    assert_eq!(cg("ftrun --hosts a:3,b cg --poisson 8").0.ranks(), 4);
+    assert_eq!(cg("ftrun --hosts a:3,b cg --poisson 8 -n 2").0.ranks(), 2);
+    // The ranks read the same line where there is no such file.
+    let (options, _) = cg("ftrun --hostfile /no/such/file --launcher-exec rsh cg --poisson 8");
+    let complaint = options.with_hostfile().unwrap_err();
+    assert_eq!(complaint, "--hostfile: cannot read /no/such/file: No such file or directory (os error 2)");
+}
+
+#[test]
+fn what_follows_a_path_belongs_to_that_program() {
+    for line in
+        ["ftrun -n 2 ./mine --kill x -n 9 -- cg --json", "ftrun -n 2 -- ./mine --kill x -n 9 -- cg --json"]
+    {
+        let Invocation { options, program: Program::Own { path, args } } = good(line) else {
+            panic!("{line}")
+        };
+        assert_eq!(path, Path::new("./mine"));
+        assert_eq!(args, ["--kill", "x", "-n", "9", "--", "cg", "--json"]);
+        assert_eq!((options.ranks(), options.kill.len(), options.json), (2, 0, false));
+    }
+}
+
+#[test]
+fn a_file_without_a_slash_is_the_one_here() {
+    // Tests run in the directory of their crate.
+    let Program::Own { path, args } = good("ftrun Cargo.toml").program else { panic!("not bundled") };
+    assert_eq!((path.as_path(), args.len()), (Path::new("./Cargo.toml"), 0));
+}
+
+#[test]
+fn complaints_are_one_line() {
+    for (line, expected) in [
+        ("ftrun", "ftrun: the following required arguments were not provided: <PROGRAM>..."),
+        (
+            "ftrun foo -n 3",
+            "ftrun: 'foo' is neither a bundled app nor a file here or in $PATH; bundled apps: cg, pi, ep, seismic, heat, \
+             simulator, collective, ring, load, collective-times",
+        ),
+        ("ftrun -n 0 cg --poisson 4", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
+        ("ftrun cg --poisson 4 -n 0", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
+        ("ftrun --every 0 ./x", "ftrun: invalid value '0' for '--every <N>': must be at least 1"),
+        ("ftrun -n 2 --poisson 4 cg", "ftrun: unexpected argument '--poisson' found"),
+        ("ftrun --rank 4 cg", "ftrun: unexpected argument '--rank' found"),
+        (
+            "ftrun cg",
+            "ftrun: the following required arguments were not provided: \
+             <--matrix <FILE>|--poisson <N>|--poisson2d <N>>",
+        ),
+        (
+            "ftrun cg --matrix a --poisson 4",
+            "ftrun: the argument '--matrix <FILE>' cannot be used with '--poisson <N>'",
+        ),
+        (
+            "ftrun cg --poisson 4 --poisson2d 4",
+            "ftrun: the argument '--poisson <N>' cannot be used with '--poisson2d <N>'",
+        ),
+        ("ftrun -n 2 cg --poisson 4 -n 3", "ftrun: the argument '--ranks <N>' cannot be used multiple times"),
+        ("ftrun cg --poisson 4 extra", "ftrun: unexpected argument 'extra' found"),
+        (
+            "ftrun cg --poisson 4 --tol 0",
+            "ftrun: invalid value '0' for '--tol <TOL>': must be a number above 0",
+        ),
+        (
+            "ftrun --watchdog 0 ./x",
+            "ftrun: invalid value '0' for '--watchdog <SECONDS>': must be a number above 0",
+        ),
+        (
+            "ftrun cg --poisson 4 --watchdog 1e-12",
+            "ftrun: invalid value '1e-12' for '--watchdog <SECONDS>': must be a number above 0",
+        ),
+        ("ftrun -v -q ./x", "ftrun: the argument '--verbose' cannot be used with '--quiet'"),
+        (
+            "ftrun --kill 1@stop=3 ./x",
+            "ftrun: invalid value '1@stop=3' for '--kill <SPEC>': there is no point 'stop'",
+        ),
+        (
+            "ftrun --hosts a,:2 ./x",
+            "ftrun: invalid value 'a,:2' for '--hosts <HOSTS>': ':2' is no host: write NAME or NAME:SLOTS",
+        ),
+        (
+            "ftrun --hosts a --hostfile b ./x",
+            "ftrun: the argument '--hosts <HOSTS>' cannot be used with '--hostfile <FILE>'",
+        ),
+        (
+            "ftrun --launcher-exec rsh ./x",
+            "ftrun: --launcher-exec starts things on hosts: name some with --hosts or --hostfile",
+        ),
+        (
+            "ftrun --hosts a,b:2 --kill 3@step=1 ./x",
+            "ftrun: --kill 3@step=1: rank 3 does not exist, ranks are 0 to 2",
+        ),
+        ("ftrun -n 4 --kill 9@step=1 ./x", "ftrun: --kill 9@step=1: rank 9 does not exist, ranks are 0 to 3"),
+        (
+            "ftrun load --state 9",
+            "ftrun: invalid value '9' for '--state <SIZE>': must be a multiple of 8 bytes",
+        ),
+        (
+            "ftrun -n 4 bench recovery",
+            "ftrun: '-n' stands before 'bench', which is no job and takes options behind its name only",
+        ),
+        ("ftrun bench recovery -n 4 --kill 1@step=3", "ftrun: unexpected argument '--kill' found"),
+        ("ftrun bench collectives --ranks 4,2", "ftrun: --ranks: 2 does not follow 4; name rising numbers"),
+        ("ftrun bench collectives --ranks 1,2", "ftrun: --ranks: 1 rank has nobody to talk to"),
+        (
+            "ftrun bench collectives --time 0",
+            "ftrun: invalid value '0' for '--time <S>': must be a number above 0",
+        ),
+        (
+            "ftrun bench collectives --model --output a",
+            "ftrun: the argument '--model' cannot be used with '--output <TABLE>'",
+        ),
+        (
+            "ftrun bench collectives --output /no/such/folder/a",
+            "ftrun: --output: cannot write /no/such/folder/a: No such file or directory (os error 2)",
+        ),
+        (
+            "ftrun --throttle 1MiB ./x",
+            "ftrun: --throttle is for --checkpoints asynchronous: nobody waits for a slower checkpoint",
+        ),
+        ("ftrun --checkpoints never ./x", "ftrun: invalid value 'never' for '--checkpoints <HOW>'"),
+        ("ftrun --transport udp ./x", "ftrun: invalid value 'udp' for '--transport <T>'"),
+        ("ftrun cg --poisson 4 --wait nap", "ftrun: invalid value 'nap' for '--wait <W>'"),
+        ("ftrun bench", "ftrun: 'ftrun bench' requires a subcommand but one was not provided"),
+        ("ftrun bench speed", "ftrun: unrecognized subcommand 'speed'"),
+        (
+            "ftrun bench recovery -n 2 --schemes neighbor,rs:2+2",
+            "ftrun: --schemes rs:2+2: rs:2+2 needs 4 ranks a group, there are 2",
+        ),
+        (
+            "ftrun bench recovery --schemes xor,none",
+            "ftrun: --schemes none: runs without protection are part of every measurement",
+        ),
+        ("ftrun bench recovery --state 1MiB,8,1024KiB", "ftrun: --state: 1048576 bytes are named twice"),
+        ("ftrun bench recovery --schemes xor,xor", "ftrun: --schemes xor: named twice"),
+        (
+            "ftrun bench recovery --csv /no/such/folder/a.csv",
+            "ftrun: --csv: cannot write /no/such/folder/a.csv: No such file or directory (os error 2)",
+        ),
+        (
+            "ftrun --heartbeat-timeout 100 --heartbeat-interval 34 ./x",
+            "ftrun: --heartbeat-timeout 100 is less than three times --heartbeat-interval 34: living ranks would count \
+             as lost",
+        ),
+        (
+            "ftrun --cut 0-0@init ./x",
+            "ftrun: invalid value '0-0@init' for '--cut <CUT>': rank 0 is on both sides",
+        ),
+        (
+            "ftrun -n 4 --cut 0-launcher@init --cut 0-9@init ./x",
+            "ftrun: --cut 0-9@init: rank 9 does not exist, ranks are 0 to 3",
+        ),
+        (
+            "ftrun --slow 0-1:0.1 ./x",
+            "ftrun: invalid value '0-1:0.1' for '--slow <SLOW>': links are slow by a factor from 1 on, not '0.1'",
+        ),
+        ("ftrun -n 2 --slow 0-2:3 ./x", "ftrun: --slow 0-2:3: rank 2 does not exist, ranks are 0 to 1"),
+    ] {
+        assert_eq!(refused(line), expected, "{line}");
+    }
+}
+
+#[test]
+fn tips_lead_somewhere() {
+    assert_eq!(tip("ftrun --dry-run ./x"), HINT);
+    assert_eq!(tip("ftrun --rank 4 cg"), format!("Tip: did you mean '--ranks'? {HINT}"));
+    assert_eq!(tip("ftrun cgg"), format!("Tip: did you mean 'cg'? {HINT}"));
+    assert_eq!(
+        tip("ftrun --poisson 4 cg"),
+        "Tip: '--poisson' is an option of 'cg' and stands behind that word; see 'ftrun cg --help'."
+    );
+}
+
+#[test]
+fn words_of_mpirun_are_known() {
+    let (options, _) =
+        cg("ftrun -np 4 -H a:2,b:2 -x A=1 -x B -wdir /tmp -timeout 2.5 cg --poisson 8 --tag-output");
+    assert_eq!((options.ranks(), options.tag_output, options.export.len()), (4, true, 2));
+    assert_eq!(options.wdir.as_deref(), Some(Path::new("/tmp")));
+    assert_eq!(options.timeout, Some(Duration::from_millis(2500)));
+    // What belongs to a program stays as it is.
+    let Program::Own { args, .. } = good("ftrun -np 2 ./mine -np 3 -wdir").program else {
+        panic!("not bundled")
+    };
+    assert_eq!(args, ["-np", "3", "-wdir"]);
+}
+
+#[test]
+fn help_and_version_are_no_complaints() {
+    for (line, part) in [
+        ("ftrun --help", "Bundled apps"),
+        ("ftrun -h", "--heartbeat-timeout"),
+        ("ftrun --version", "ftrun 0"),
+        ("ftrun cg --help", "--poisson2d"),
+        ("ftrun -n 4 cg --help", "--kill"),
+        ("ftrun --help", "bench recovery    What"),
+        ("ftrun bench --help", "recovery"),
+        ("ftrun bench recovery --help", "--schemes"),
+        ("ftrun bench collectives --help", "--model"),
+    ] {
+        let stop = asked(line).expect_err(line);
+        assert!(stop.status == 0 && stop.text.contains(part), "{line}: {}", stop.text);
+    }
+}

@@ -1,0 +1,25 @@
+//! A job, as somebody has ordered it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::app::AnyApp;
+use crate::options::Options;
+
+/// A job to run.
+#[derive(Debug)]
+pub(crate) struct Invocation {
+    /// How to run it.
+    pub(crate) options: Options,
+    /// What to run.
+    pub(crate) program: Program,
+}
+
+/// What the ranks run.
+#[derive(Debug)]
+pub(crate) enum Program {
+    /// A bundled app, by its name.
+    App(&'static str, Box<dyn AnyApp>),
+    /// A program of the user's.
+    Own { path: PathBuf, args: Vec<OsString> },
+}

@@ -1,0 +1,211 @@
+//! The options of a job, as values. They know of no app, and of no command line but how each of them is written.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use ft_checkpoint::LoopSettings;
+use ft_comm::binding::Binding;
+use ft_comm::fault::{CutSpec, KillSpec, SlowSpec};
+use ft_comm::transport::{Carrier, Waiting};
+use ft_launch::HostList;
+
+use crate::settings::AppSettings;
+use crate::size;
+use crate::value::{Timed, at_least_one, interval, one_of, positive, positive_time, up_to_1024};
+
+mod check;
+mod exports;
+mod places;
+mod told;
+
+pub(crate) use exports::Exports;
+use exports::Variable;
+
+const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP], rs:K+M or disk:DIR (default: xor; none for one rank)";
+
+const HOSTS_HELP: &str =
+    "Run on these hosts: NAME[:SLOTS],... (default: this one); ranks fill the slots of one after the other";
+
+/// The options of a job.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Options of the job")]
+pub(crate) struct Options {
+    /// Ranks that compute (default: the slots of the hosts, or the cores of this machine)
+    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = at_least_one)]
+    ranks: Option<usize>,
+    /// Dedicated parity ranks per parity group; 0 rotates the parity among the ranks
+    #[arg(long, value_name = "M", default_value_t = 0)]
+    pub(crate) parity_ranks: usize,
+    // Not a doc comment: rustdoc would take the brackets for links.
+    #[arg(long, value_name = "S", help = SCHEME_HELP)]
+    scheme: Option<String>,
+    /// Take a checkpoint every N steps
+    #[arg(long, value_name = "N", default_value_t = LoopSettings::EVERY as usize, value_parser = at_least_one)]
+    pub(crate) every: usize,
+    /// Whether the program waits until a checkpoint is committed, or for the copy of its state only
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Checkpoints::Blocking)]
+    pub(crate) checkpoints: Checkpoints,
+    /// Let an asynchronous checkpoint encode at most SIZE of a rank's state a second, such as 200MiB
+    #[arg(long, value_name = "SIZE", value_parser = size::of_words)]
+    pub(crate) throttle: Option<u64>,
+    /// Refuse checkpoints that keep more than SIZE of memory on a rank, beside its state
+    #[arg(long, value_name = "SIZE", value_parser = size::of_words)]
+    pub(crate) checkpoint_memory: Option<u64>,
+    /// Let ranks look for damage in what they hold of the last checkpoint, behind the computation, and mend it with the next one
+    #[arg(long)]
+    pub(crate) scrub: bool,
+    /// Take a checkpoint about every SECONDS instead, or with 'auto' as often as is best for what checkpoints are measured to
+    /// take and how often the job has failed so far (Daly's optimum)
+    #[arg(long, value_name = "SECONDS|auto", value_parser = interval, conflicts_with = "every")]
+    pub(crate) interval: Option<Timed>,
+    /// Seconds between two failures of the job, as expected beforehand, for --interval auto; weighs as half a failure
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    expect_mtbf: Option<f64>,
+    /// End with the first checkpoint after so many seconds, without an answer
+    #[arg(long, hide = true, value_name = "SECONDS", value_parser = positive)]
+    trial_seconds: Option<f64>,
+    /// End with the first checkpoint after so many steps, without an answer
+    #[arg(long, hide = true, value_name = "N", value_parser = at_least_one)]
+    trial_steps: Option<usize>,
+    /// What happens when ranks are lost
+    #[arg(long, value_name = "M", value_enum, default_value_t = OnFailure::Rebuild)]
+    pub(crate) on_failure: OnFailure,
+    /// Inject a failure, such as 2@step=40; may be repeated
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) kill: Vec<KillSpec>,
+    /// Cut links between two sides, such as 0,1-2@step=40:0.5 for half a second or 3-launcher@time=2 for ever: nothing
+    /// passes, and nobody is told; may be repeated
+    #[arg(long, value_name = "CUT")]
+    pub(crate) cut: Vec<CutSpec>,
+    /// Slow links down, such as 0-1:100: each piece of up to 64 KiB leaves (FACTOR - 1) times 20 us + 0.5 ns a byte late;
+    /// may be repeated
+    #[arg(long, value_name = "SLOW")]
+    pub(crate) slow: Vec<SlowSpec>,
+    /// Kill a random rank again and again, at this mean time between failures; waits while redundancy is not whole
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    pub(crate) mtbf: Option<f64>,
+    /// Where random numbers come from: victims and times of --mtbf, and those of the app
+    #[arg(long, value_name = "S", default_value_t = AppSettings::default().seed)]
+    pub(crate) seed: u64,
+    /// Start K processes ahead that take the ranks of lost ones without the start of a process
+    #[arg(long, value_name = "K", default_value_t = 0, value_parser = up_to_1024)]
+    pub(crate) spares: usize,
+    /// Give up when the same rank fails more than R times without a checkpoint in between
+    #[arg(long, value_name = "R", default_value_t = 3)]
+    pub(crate) max_restarts: usize,
+    /// Milliseconds between two signs of life (default: 100, or a quarter of the timeout if that is less)
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    heartbeat_interval: Option<u64>,
+    /// Milliseconds of silence after which a rank counts as lost; three intervals or more
+    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    heartbeat_timeout: u64,
+    // Not a doc comment: rustdoc would take the brackets for links.
+    #[arg(long, value_name = "HOSTS", help = HOSTS_HELP, conflicts_with = "hostfile")]
+    pub(crate) hosts: Option<HostList>,
+    /// The same from a file with a host a line: name slots=N, name:N or name; # begins a comment
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hostfile: Option<PathBuf>,
+    /// Start things on hosts, on all of them, by this command: PATH HOST COMMAND... (default: ssh, but not for this host)
+    #[arg(long, value_name = "PATH")]
+    pub(crate) launcher_exec: Option<PathBuf>,
+    /// What carries messages: auto (Unix sockets between ranks of one host, TCP between hosts; long messages within a host are
+    /// read from the memory of their sender), unix (as auto, but no memory is read) or tcp
+    #[arg(long, value_name = "T", value_parser = one_of::<Carrier>(&Carrier::NAMES), default_value_t)]
+    pub(crate) transport: Carrier,
+    /// Let everybody on the way read what is sent between hosts; it is authenticated all the same
+    #[arg(long)]
+    pub(crate) plain: bool,
+    /// How ranks wait for messages: spin (a core for every rank), yield (more ranks than cores), sleep (least power), or auto
+    #[arg(long, value_name = "W", value_parser = one_of::<Waiting>(&Waiting::NAMES), default_value_t)]
+    pub(crate) wait: Waiting,
+    /// Bind each rank to a share of the cores: auto (if there is a core for every rank) or none
+    #[arg(long, value_name = "B", value_parser = one_of::<Binding>(&Binding::NAMES), default_value_t)]
+    pub(crate) bind: Binding,
+    /// Choose collective algorithms by this table, as 'ftrun bench collectives' writes it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) collectives: Option<PathBuf>,
+    /// Check before each collective call that all ranks make the same one
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Say which ranks wait in which calls, and for whom, when some have waited this long
+    #[arg(long, value_name = "SECONDS", value_parser = positive_time)]
+    pub(crate) watchdog: Option<Duration>,
+    /// Print one JSON report on stdout at the end; everything else goes to stderr
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Draw who computed, took checkpoints, died and was rebuilt, when
+    #[arg(long, value_name = "FILE.svg|.png")]
+    pub(crate) timeline: Option<PathBuf>,
+    /// Give ranks a variable of the environment, on other hosts too: with the value that it has here, or another one; may be repeated
+    #[arg(short = 'x', value_name = "VAR[=VALUE]")]
+    pub(crate) export: Vec<Variable>,
+    /// Let ranks work in this folder; the path of the program is looked up before, from here
+    #[arg(long, value_name = "DIR")]
+    pub(crate) wdir: Option<PathBuf>,
+    /// End the job after so many seconds, with status 124
+    #[arg(long, value_name = "SECONDS", value_parser = positive_time)]
+    pub(crate) timeout: Option<Duration>,
+    /// Put its rank before each line that a rank prints
+    #[arg(long)]
+    pub(crate) tag_output: bool,
+    /// Say what happens as it happens, and how far the work is every ten seconds; implies --tag-output
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    /// Say only what went wrong
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// Whether the program waits for a checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Checkpoints {
+    /// Until it is committed
+    Blocking,
+    /// For the copy of its state; the rest is done in the calls of the steps that follow
+    Asynchronous,
+}
+
+/// What to do when ranks are lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnFailure {
+    /// Replacements take the ranks of the lost, and their data is rebuilt
+    Rebuild,
+    /// The others close up, share the work of the lost, and go on with fewer ranks
+    Shrink,
+    /// Ranks stay as they are, and nobody holds those of the lost; for programs that can do with holes
+    Blank,
+    /// The job ends
+    Abort,
+}
+
+impl Options {
+    /// Ranks that compute; at least one.
+    pub(crate) fn ranks(&self) -> usize {
+        let slots = || self.hosts.as_ref().map(HostList::slots);
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.ranks.or_else(slots).unwrap_or_else(cores)
+    }
+
+    /// The scheme as given, or the default for this number of ranks.
+    pub(crate) fn scheme(&self) -> &str {
+        let default = if self.ranks() == 1 { "none" } else { "xor" };
+        self.scheme.as_deref().unwrap_or(default)
+    }
+
+    /// Whether the run is only measured.
+    pub(crate) fn is_trial(&self) -> bool {
+        self.trial_seconds.is_some() || self.trial_steps.is_some()
+    }
+
+    /// Time between two signs of life.
+    pub(crate) fn heartbeat_interval(&self) -> Duration {
+        let default = || (self.heartbeat_timeout / 4).clamp(1, 100);
+        Duration::from_millis(self.heartbeat_interval.unwrap_or_else(default))
+    }
+
+    /// Silence after which a rank counts as lost; at least three intervals.
+    pub(crate) fn heartbeat_timeout(&self) -> Duration {
+        Duration::from_millis(self.heartbeat_timeout)
+    }
+}

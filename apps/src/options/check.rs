@@ -1,0 +1,39 @@
+//! What is wrong with options that are right one by one.
+
+use super::{Checkpoints, Options};
+use crate::value::Timed;
+
+impl Options {
+    /// Says what is wrong with them that no single option can be blamed for.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let (interval, timeout) = (self.heartbeat_interval().as_millis(), self.heartbeat_timeout);
+        if u128::from(timeout) < 3 * interval {
+            return Err(format!(
+                "--heartbeat-timeout {timeout} is less than three times --heartbeat-interval {interval}: \
+                 living ranks would count as lost"
+            ));
+        }
+        if self.expect_mtbf.is_some() && self.interval != Some(Timed::Auto) {
+            return Err("--expect-mtbf is for --interval auto, which is not asked for".into());
+        }
+        if self.launcher_exec.is_some() && self.hosts.is_none() && self.hostfile.is_none() {
+            return Err("--launcher-exec starts things on hosts: name some with --hosts or --hostfile".into());
+        }
+        if self.throttle.is_some() && self.checkpoints == Checkpoints::Blocking {
+            return Err(
+                "--throttle is for --checkpoints asynchronous: nobody waits for a slower checkpoint".into()
+            );
+        }
+        // With parity ranks the size of the job depends on the number of groups, with a host file on what is in it; the
+        // launcher checks then.
+        let is_known = self.parity_ranks == 0 && self.hostfile.is_none();
+        if is_known { self.check_ranks(self.ranks()) } else { Ok(()) }
+    }
+
+    /// Whether all ranks that are to fail exist in a job of this size.
+    pub(crate) fn check_ranks(&self, total: usize) -> Result<(), String> {
+        self.kill.iter().try_for_each(|spec| spec.validate(total)).map_err(|error| error.to_string())?;
+        self.cut.iter().try_for_each(|spec| spec.validate(total)).map_err(|error| error.to_string())?;
+        self.slow.iter().try_for_each(|spec| spec.validate(total)).map_err(|error| error.to_string())
+    }
+}

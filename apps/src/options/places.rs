@@ -1,0 +1,40 @@
+//! Where a job runs: the hosts that a file names, and the folder of its ranks.
+
+use std::path::PathBuf;
+
+use ft_launch::HostList;
+
+use super::Options;
+use crate::text_file::read_text;
+
+impl Options {
+    /// The same with the host file read, which only the launcher may do: other hosts need not have it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or names no hosts.
+    pub(crate) fn with_hostfile(&self) -> Result<Self, String> {
+        let Some(file) = &self.hostfile else { return Ok(self.clone()) };
+        let text = read_text(file)
+            .map_err(|error| format!("--hostfile: cannot read {}: {error}", file.display()))?;
+        let hosts =
+            HostList::from_lines(&text).map_err(|error| format!("--hostfile {}: {error}", file.display()))?;
+        let options = Self { hosts: Some(hosts), hostfile: None, ..self.clone() };
+        options.check().map(|()| options)
+    }
+
+    /// Goes to the folder of the ranks, which they inherit; `program` and what else was named from here is found from there.
+    ///
+    /// # Errors
+    /// There is no such folder.
+    pub(crate) fn move_to_folder(&mut self, program: Option<&mut PathBuf>) -> Result<(), String> {
+        let Some(folder) = &self.wdir else { return Ok(()) };
+        let refused = |error: std::io::Error| format!("--wdir: cannot work in {}: {error}", folder.display());
+        // A command without a `/` is looked for as a shell would.
+        let is_path = |path: &&mut PathBuf| path.as_os_str().as_encoded_bytes().contains(&b'/');
+        let exec = self.launcher_exec.as_mut().filter(is_path);
+        for path in [program, exec, self.timeline.as_mut()].into_iter().flatten() {
+            *path = std::path::absolute(&path).map_err(refused)?;
+        }
+        std::env::set_current_dir(folder).map_err(refused)
+    }
+}

@@ -1,0 +1,49 @@
+//! What ranks are told of the options: the settings of each layer.
+
+use std::num::NonZero;
+
+use ft_checkpoint::{Checkpoints, Interval, LoopSettings, Protection, Scheme, Trial};
+use ft_comm::settings::MessageSettings;
+
+use super::Options;
+use crate::value::Timed;
+
+impl Options {
+    /// What the resilient loop is told, with the scheme as the launcher has read it.
+    pub(crate) fn loop_settings(&self, scheme: Scheme) -> LoopSettings {
+        let interval = match self.interval {
+            Some(Timed::Seconds(seconds)) => Interval::Seconds(seconds),
+            Some(Timed::Auto) => Interval::Auto { mtbf: self.expect_mtbf },
+            None => Interval::Steps(self.every as u64),
+        };
+        let protection = Protection {
+            scheme,
+            interval,
+            checkpoints: match self.checkpoints {
+                super::Checkpoints::Blocking => Checkpoints::Blocking,
+                super::Checkpoints::Asynchronous => Checkpoints::Asynchronous,
+            },
+            throttle: self.throttle.and_then(NonZero::new),
+            scrub: self.scrub,
+            memory: self.checkpoint_memory.and_then(NonZero::new),
+        };
+        let trial = Trial { seconds: self.trial_seconds, steps: self.trial_steps.map(|steps| steps as u64) };
+        LoopSettings { protection, trial }
+    }
+
+    /// What is about messages, with the table of collective algorithms if it is not the builtin one, and the host of each rank if
+    /// there are several.
+    pub(crate) fn message_settings(
+        &self,
+        collectives: Option<String>,
+        hosts: Option<Vec<usize>>,
+    ) -> MessageSettings {
+        MessageSettings {
+            watchdog: self.watchdog,
+            check: self.check,
+            timeline: self.timeline.is_some(),
+            collectives,
+            hosts,
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! How a program is protected, as a value.
+
+use std::num::NonZero;
+
+use crate::pace::Interval;
+use crate::scheme::Scheme;
+
+/// How a program is protected.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Protection {
+    /// Where the redundancy lies.
+    pub scheme: Scheme,
+    /// How often checkpoints are taken.
+    pub interval: Interval,
+    /// Whether the program waits for them.
+    pub checkpoints: Checkpoints,
+    /// Bytes of a rank's state that an asynchronous checkpoint encodes a second, at most.
+    pub throttle: Option<NonZero<u64>>,
+    /// Whether ranks look for damage in what they hold, behind the computation.
+    pub scrub: bool,
+    /// Bytes that checkpoints may keep on a rank, at most.
+    pub memory: Option<NonZero<u64>>,
+}
+
+impl Protection {
+    /// Blocking checkpoints with this scheme and interval, and no scrub.
+    pub fn new(scheme: Scheme, interval: Interval) -> Self {
+        Self {
+            scheme,
+            interval,
+            checkpoints: Checkpoints::Blocking,
+            throttle: None,
+            scrub: false,
+            memory: None,
+        }
+    }
+}
+
+/// Whether a program waits for a checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checkpoints {
+    /// Until it is committed.
+    #[default]
+    Blocking,
+    /// For the copy only; the rest is done in the calls of the steps that follow. The next checkpoint waits for the last one.
+    Asynchronous,
+}

@@ -1,0 +1,212 @@
+//! What a launcher tells the resilient loop: a value on both sides, text on the way. Names and defaults stand here and
+//! nowhere else.
+
+use std::num::NonZero;
+use std::str::FromStr;
+
+use ft_comm::World;
+use ft_comm::settings::{SettingError, Settings};
+
+use crate::error::CheckpointError;
+use crate::pace::Interval;
+use crate::protection::{Checkpoints, Protection};
+use crate::scheme::Scheme;
+use crate::trial::Trial;
+
+/// What a launcher tells the resilient loop. The default is what a program without a launcher does: nothing is protected.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoopSettings {
+    /// How the program is protected.
+    pub protection: Protection,
+    /// When a run is over that is only measured; never if it is not.
+    pub trial: Trial,
+}
+
+impl LoopSettings {
+    /// The name of the loop among the layers that have settings.
+    pub const LAYER: &str = "loop";
+
+    /// Steps between two checkpoints, if nothing else is asked for.
+    pub const EVERY: u64 = 10;
+
+    /// The settings as a launcher hands them on.
+    pub fn write(&self) -> Settings {
+        let Self { protection, trial: Trial { seconds, steps } } = self;
+        let Protection { scheme, interval, checkpoints, throttle, scrub, memory } = protection;
+        let mut settings = Settings::default();
+        settings.set("scheme", scheme);
+        match interval {
+            Interval::Steps(steps) => settings.set("every", steps),
+            Interval::Seconds(seconds) => settings.set("interval", seconds),
+            Interval::Auto { mtbf } => {
+                settings.set("interval", AUTO);
+                settings.set_some("expect-mtbf", *mtbf);
+            }
+        }
+        settings.set("checkpoints", checkpoints.name());
+        settings.set_some("throttle", *throttle);
+        settings.set("scrub", scrub);
+        settings.set_some("checkpoint-memory", *memory);
+        settings.set_some("trial-seconds", *seconds);
+        settings.set_some("trial-steps", *steps);
+        settings
+    }
+
+    /// Reads what a launcher has handed on.
+    ///
+    /// # Errors
+    /// [`SettingError`] with the name of a setting that is unknown, or whose value cannot be read.
+    pub fn read(mut settings: Settings) -> Result<Self, SettingError> {
+        let default = Protection::default();
+        let read = Self {
+            protection: Protection {
+                scheme: settings.take("scheme")?.unwrap_or(default.scheme),
+                interval: interval(&mut settings)?.unwrap_or(default.interval),
+                checkpoints: settings.take("checkpoints")?.unwrap_or(default.checkpoints),
+                throttle: settings.take("throttle")?,
+                scrub: settings.take("scrub")?.unwrap_or(default.scrub),
+                memory: settings.take("checkpoint-memory")?,
+            },
+            trial: Trial {
+                seconds: positive(&mut settings, "trial-seconds")?,
+                steps: settings.take::<NonZero<u64>>("trial-steps")?.map(NonZero::get),
+            },
+        };
+        settings.end().map(|()| read)
+    }
+
+    /// The settings of the job of `world`.
+    ///
+    /// # Errors
+    /// See [`LoopSettings::read`].
+    pub fn from_launcher(world: &World) -> Result<Self, SettingError> {
+        Self::read(world.settings(Self::LAYER))
+    }
+}
+
+/// The word for an interval that follows what is measured.
+const AUTO: &str = "auto";
+
+/// Reads how often checkpoints are taken; none if that is not set.
+fn interval(settings: &mut Settings) -> Result<Option<Interval>, SettingError> {
+    if let Some(steps) = settings.take::<NonZero<u64>>("every")? {
+        return Ok(Some(Interval::Steps(steps.get())));
+    }
+    let Some(text) = settings.take::<String>("interval")? else { return Ok(None) };
+    if text == AUTO {
+        return Ok(Some(Interval::Auto { mtbf: positive(settings, "expect-mtbf")? }));
+    }
+    above_0("interval", &text).map(|seconds| Some(Interval::Seconds(seconds)))
+}
+
+/// Takes out a number above 0, if it is set.
+fn positive(settings: &mut Settings, name: &str) -> Result<Option<f64>, SettingError> {
+    settings.take::<String>(name)?.map(|text| above_0(name, &text)).transpose()
+}
+
+fn above_0(name: &str, text: &str) -> Result<f64, SettingError> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| SettingError::value(name, text, "must be a number above 0"))
+}
+
+impl Protection {
+    /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--expect-mtbf`, `--checkpoints`, `--throttle`, `--scrub`,
+    /// `--checkpoint-memory`); without
+    /// it, or with one rank, nothing is protected.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Setting`]: the launcher was told what this version does not know, or what makes no sense.
+    pub fn from_launcher(world: &World) -> Result<Self, CheckpointError> {
+        Ok(LoopSettings::from_launcher(world)?.protection)
+    }
+}
+
+impl Default for Protection {
+    /// No redundancy, and blocking checkpoints after every [`LoopSettings::EVERY`] steps.
+    fn default() -> Self {
+        Self::new(Scheme::None, Interval::Steps(LoopSettings::EVERY))
+    }
+}
+
+impl Checkpoints {
+    const ALL: [Self; 2] = [Self::Blocking, Self::Asynchronous];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Blocking => "blocking",
+            Self::Asynchronous => "asynchronous",
+        }
+    }
+}
+
+impl FromStr for Checkpoints {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = Self::ALL.into_iter().find(|known| known.name() == text);
+        known.ok_or("must be blocking or asynchronous")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(settings: &[(&str, &str)]) -> Result<LoopSettings, String> {
+        let mut text = Settings::default();
+        settings.iter().for_each(|(name, value)| text.set(name, value));
+        LoopSettings::read(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        assert_eq!(LoopSettings::read(LoopSettings::default().write()), Ok(LoopSettings::default()));
+        let intervals = [
+            Interval::Steps(7),
+            Interval::Seconds(0.1),
+            Interval::Auto { mtbf: None },
+            Interval::Auto { mtbf: Some(1e6 / 3.0) },
+        ];
+        for (interval, checkpoints) in intervals.into_iter().zip(Checkpoints::ALL.into_iter().cycle()) {
+            let protection = Protection {
+                scheme: Scheme::Disk { dir: "/a b/c".into() },
+                interval,
+                checkpoints,
+                throttle: NonZero::new(8),
+                scrub: true,
+                memory: NonZero::new(1 << 40),
+            };
+            let settings = LoopSettings { protection, trial: Trial { seconds: Some(0.5), steps: Some(3) } };
+            assert_eq!(LoopSettings::read(settings.write()), Ok(settings));
+        }
+    }
+
+    #[test]
+    fn nothing_set_is_the_default() {
+        assert_eq!(read(&[]), Ok(LoopSettings::default()));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_by_name() {
+        for (name, value, why) in [
+            ("scheme", "raid:5", "unknown scheme"),
+            ("every", "0", "number would be zero"),
+            ("every", "-3", "invalid digit"),
+            ("interval", "now", "must be a number above 0"),
+            ("interval", "inf", "must be a number above 0"),
+            ("checkpoints", "never", "must be blocking or asynchronous"),
+            ("throttle", "0", "number would be zero"),
+            ("scrub", "maybe", "was not `true` or `false`"),
+            ("checkpoint-memory", "1GiB", "invalid digit"),
+            ("trial-seconds", "NaN", "must be a number above 0"),
+            ("trial-steps", "0", "number would be zero"),
+        ] {
+            let error = read(&[(name, value)]).unwrap_err();
+            assert!(error.starts_with(&format!("setting {name}: '{value}'")), "{error}");
+            assert!(error.contains(why), "{error}");
+        }
+        let error = read(&[("interval", "auto"), ("expect-mtbf", "-1")]).unwrap_err();
+        assert!(error.starts_with("setting expect-mtbf: '-1'"), "{error}");
+        assert!(read(&[("evry", "3")]).unwrap_err().contains("no setting 'evry'"));
+    }
+}
