@@ -5,6 +5,7 @@
 
 pub mod checkpoints;
 pub mod codes;
+pub mod comparison;
 pub mod intervals;
 pub mod messages;
 mod mpi;

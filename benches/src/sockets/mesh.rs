@@ -1,5 +1,6 @@
 //! One rank's sockets, one to each other rank.
 
+use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -16,6 +17,16 @@ pub enum Sockets {
     Tcp,
     /// Unix stream sockets
     Unix,
+}
+
+/// As the command line has it.
+impl fmt::Display for Sockets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "tcp",
+            Self::Unix => "unix",
+        })
+    }
 }
 
 /// How a process waits.

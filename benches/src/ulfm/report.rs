@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::figure::Figure;
 use super::job::Job;
+use super::sides::Figures;
 
 /// The part of the report that is used here.
 #[derive(Debug, Deserialize)]
@@ -34,7 +34,7 @@ struct Failure {
 ///
 /// # Errors
 /// The answer is wrong, or it was another failure than the one that was ordered.
-pub(super) fn figures(output: &str, job: &Job) -> Result<Vec<(Figure, f64)>, String> {
+pub(super) fn figures(output: &str, job: &Job) -> Result<Figures, String> {
     let report: Report =
         serde_json::from_str(output.trim()).map_err(|error| format!("this is no report: {error}"))?;
     if report.status != 0 || report.result.wrong_words != 0 {
@@ -57,10 +57,10 @@ pub(super) fn figures(output: &str, job: &Job) -> Result<Vec<(Figure, f64)>, Str
     let noticed = part("detect_s", failure.detect_s)?;
     let repaired = noticed + part("repair_s", failure.repair_s)?;
     Ok(vec![
-        (Figure::Noticed, noticed),
-        (Figure::Known, noticed + part("agree_s", failure.agree_s)?),
-        (Figure::Repaired, repaired),
-        (Figure::Resumed, repaired + part("restore_s", failure.restore_s)?),
+        ("noticed", noticed),
+        ("known", noticed + part("agree_s", failure.agree_s)?),
+        ("repaired", repaired),
+        ("resumed", repaired + part("restore_s", failure.restore_s)?),
     ])
 }
 
@@ -82,12 +82,7 @@ mod tests {
 
     #[test]
     fn parts_are_added_from_the_kill_on() {
-        let expected = [
-            (Figure::Noticed, 0.25),
-            (Figure::Known, 0.75),
-            (Figure::Repaired, 1.25),
-            (Figure::Resumed, 3.25),
-        ];
+        let expected = [("noticed", 0.25), ("known", 0.75), ("repaired", 1.25), ("resumed", 3.25)];
         assert_eq!(figures(&format!("{}\n", report()), &FRESH).unwrap(), expected);
     }
 
