@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use ft_checkpoint::IntervalReport;
 use ft_checkpoint::interval::Costs;
-use serde::Deserialize;
+use serde_json::Value;
 
+use crate::launched::{Failure, Launched};
 use ft_tools::harness::{Children, HarnessError};
 
 /// What to run.
@@ -107,36 +107,6 @@ pub const HEADER: &str = "\
 done again [s] | overhead | model | ratio | overhead, steps alike | ratio, steps alike |\n\
 |---|---|---|---|---|---|---|---|---|---|---|---|---|---|";
 
-#[derive(Deserialize)]
-struct Report {
-    elapsed_s: f64,
-    result: Answer,
-    checkpoints: Checkpoints,
-    failures: Vec<Failure>,
-}
-
-#[derive(Deserialize)]
-struct Answer {
-    answer_hash: String,
-    /// How many there were and the mean length of all of them, those that were done again included; of `load`.
-    steps: Option<u64>,
-    step_seconds: Option<f64>,
-}
-
-#[derive(Deserialize)]
-struct Checkpoints {
-    committed: u64,
-    interval: Option<IntervalReport>,
-}
-
-#[derive(Deserialize)]
-struct Failure {
-    detect_s: Option<f64>,
-    repair_s: Option<f64>,
-    restore_s: Option<f64>,
-    steps_lost: u64,
-}
-
 /// Most seconds of one run.
 const LIMIT: Duration = Duration::from_secs(3600);
 
@@ -157,13 +127,14 @@ pub fn round(order: &Order, number: u64, is_interrupted: &dyn Fn() -> bool) -> R
         (job(order, &plain, &children)?, job(order, &struck, &children)?)
     };
     let output = |why: String| HarnessError::Output { command: struck.clone(), why };
-    if undisturbed.result.answer_hash != disturbed.result.answer_hash {
+    let answer = |job: &Launched| job.result["answer_hash"].clone();
+    if answer(&undisturbed) == Value::Null || answer(&undisturbed) != answer(&disturbed) {
         return Err(output("its answer is not that of the undisturbed run".into()));
     }
     judge(&undisturbed, &disturbed).ok_or_else(|| output("it does not run in the resilient loop".into()))
 }
 
-fn judge(undisturbed: &Report, disturbed: &Report) -> Option<Round> {
+fn judge(undisturbed: &Launched, disturbed: &Launched) -> Option<Round> {
     let interval = disturbed.checkpoints.interval.as_ref()?;
     let failures = &disturbed.failures;
     let recovery_s = |failure: &Failure| {
@@ -171,7 +142,8 @@ fn judge(undisturbed: &Report, disturbed: &Report) -> Option<Round> {
         parts.into_iter().flatten().sum::<f64>()
     };
     let steps_lost: u64 = failures.iter().map(|failure| failure.steps_lost).sum();
-    let work_s = |report: &Report| Some(report.result.steps? as f64 * report.result.step_seconds?);
+    // Steps, and the mean length of all of them, those that were done again included; `load` reports both.
+    let work_s = |job: &Launched| Some(job.result["steps"].as_f64()? * job.result["step_seconds"].as_f64()?);
     let alike_s = || Some(undisturbed.elapsed_s - work_s(undisturbed)? + work_s(disturbed)?);
     Some(Round {
         undisturbed_s: undisturbed.elapsed_s,
@@ -187,28 +159,40 @@ fn judge(undisturbed: &Report, disturbed: &Report) -> Option<Round> {
     })
 }
 
-fn job(order: &Order, options: &str, children: &Children<'_>) -> Result<Report, HarnessError> {
+fn job(order: &Order, options: &str, children: &Children<'_>) -> Result<Launched, HarnessError> {
     let mut command = Command::new(&order.ftrun);
     command.args(["--json", "-n", &order.ranks.to_string()]).args(options.split(' ')).args(&order.command);
     let ended = children.run(command, LIMIT)?;
-    serde_json::from_str(&ended.output)
-        .map_err(|error| HarnessError::Output { command: options.to_owned(), why: error.to_string() })
+    Launched::read(&ended.output).map_err(|why| HarnessError::Output { command: options.to_owned(), why })
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn a_round_by_hand() {
-        let read = |text: &str| serde_json::from_str::<Report>(text).unwrap();
-        let plain = r#"{"elapsed_s":10.0,"result":{"answer_hash":"a","steps":90,"step_seconds":0.1},"failures":[],"checkpoints":{"committed":1,"interval":null}}"#;
-        let struck = r#"{"elapsed_s":18.0,"result":{"answer_hash":"a","steps":90,"step_seconds":0.11},
-            "failures":[{"detect_s":0.25,"repair_s":0.5,"restore_s":0.25,"steps_lost":3},
-                        {"detect_s":null,"repair_s":0.5,"restore_s":0.5,"steps_lost":1}],
-            "checkpoints":{"committed":6,"interval":{"chosen":"auto","steps":20,"work_s":2.0,"step_s":0.1,"checkpoint_s":0.5,
-                "failures":2,"mtbf_s":7.2,"optimum_s":2.1,"steps_done":100}}}"#;
-        let round = judge(&read(plain), &read(struck)).unwrap();
+        let read = |elapsed_s: f64, step_seconds: f64, failures: Value, checkpoints: Value| {
+            let report = json!({
+                "status": 0, "message": "", "elapsed_s": elapsed_s, "spares_used": 0, "unfired": [],
+                "result": {"answer_hash": "a", "steps": 90, "step_seconds": step_seconds},
+                "failures": failures, "checkpoints": checkpoints,
+            });
+            Launched::read(&report.to_string()).unwrap()
+        };
+        let failures = json!([
+            {"ranks": [1], "detect_s": 0.25, "repair_s": 0.5, "restore_s": 0.25, "steps_lost": 3},
+            {"ranks": [2], "detect_s": null, "repair_s": 0.5, "restore_s": 0.5, "steps_lost": 1},
+        ]);
+        let interval = json!({
+            "chosen": "auto", "steps": 20, "work_s": 2.0, "step_s": 0.1, "checkpoint_s": 0.5,
+            "failures": 2, "mtbf_s": 7.2, "optimum_s": 2.1, "steps_done": 100,
+        });
+        let plain = read(10.0, 0.1, json!([]), json!({"committed": 1, "interval": null}));
+        let struck = read(18.0, 0.11, failures, json!({"committed": 6, "interval": interval}));
+        let round = judge(&plain, &struck).unwrap();
         assert_eq!((round.recovery_s, round.failures), (1.0, 2));
         assert!((round.again_s - 0.4).abs() < 1e-9);
         // 5 checkpoints of 0.5 s, 2 failures of 1 + 2.5 / 2 s: 7 s more.
@@ -216,6 +200,6 @@ mod tests {
         assert!((round.ratio() - 0.8 / 0.7).abs() < 1e-9);
         // 1 s outside of the steps, 9.9 s in them.
         assert!((round.measured_alike().unwrap() - (18.0 / 10.9 - 1.0)).abs() < 1e-9);
-        assert!(judge(&read(plain), &read(plain)).is_none());
+        assert!(judge(&plain, &plain).is_none());
     }
 }

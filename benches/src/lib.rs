@@ -7,6 +7,7 @@ pub mod checkpoints;
 pub mod codes;
 pub mod comparison;
 pub mod intervals;
+mod launched;
 pub mod messages;
 mod mpi;
 pub mod sockets;

@@ -1,5 +1,6 @@
 //! One program that is started.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -101,75 +102,73 @@ impl Setup {
     /// # Panics
     /// It is MPI-IO and there is no MPI.
     pub(super) fn command(&self, job: Job, steps: u64) -> Command {
-        let Sizes { mib, repeats, solver_ranks, interval_s, .. } = self.sizes;
+        let Sizes { mib, repeats, .. } = self.sizes;
         let size = format!("--mib {mib} --repeats {repeats}");
-        let redundant = |scheme: Scheme, ranks| scheme.options(ranks).expect("it has redundancy in memory");
         match job {
             Job::Floor(Cell { scheme, ranks, sockets }) => {
-                let words = format!(
-                    "--json --scheme {scheme} --ranks {ranks} --sockets {sockets} {size} --congestion"
-                );
-                with(self.program("checkpoint_floor", &words), |command| command.arg(&self.congestion))
+                let words =
+                    format!("--scheme {scheme} --ranks {ranks} --sockets {sockets} {size} --congestion");
+                self.floor(&words, self.congestion.as_ref())
             }
             Job::File(ranks) => {
-                let words = format!("--json --scheme file --ranks {ranks} {size} --folder");
-                with(self.program("checkpoint_floor", &words), |command| command.arg(&self.folder))
+                self.floor(&format!("--scheme file --ranks {ranks} {size} --folder"), self.folder.as_ref())
             }
-            Job::Ours(Cell { scheme, ranks, sockets }) | Job::Held(Cell { scheme, ranks, sockets }) => {
-                let transport = if sockets == Sockets::Tcp { " --transport tcp" } else { "" };
-                let ftrun = self.program("ftrun", &(redundant(scheme, ranks) + transport));
-                let is_held = matches!(job, Job::Held(_));
-                self.example(ftrun, "checkpoint", &size, is_held)
-            }
-            Job::Shared(ranks) => {
-                let mpi = self.mpi.as_ref().expect("MPI-IO is planned where it is");
-                let mut command = Command::new(mpi.bin("mpiexec"));
-                command.envs(AS_ROOT).args([
-                    "--oversubscribe",
-                    "--bind-to",
-                    "none",
-                    "-n",
-                    &ranks.to_string(),
-                ]);
-                command.arg(mpi.program(PEER)).arg(self.folder.join("shared"));
-                with(command, |command| command.args([mib, repeats].map(|number| number.to_string())))
-            }
+            Job::Ours(cell) => self.checkpoint(cell, &size),
+            Job::Held(cell) => self.checkpoint(cell, &(size + " --asynchronous")),
+            Job::Shared(ranks) => self.shared(ranks),
             Job::Rebuild(ranks) => {
-                let (scheme, load) =
-                    (redundant(Scheme::Xor, ranks), format!("load --state {mib}MiB --steps 12 --step-ms 0"));
-                self.program(
-                    "ftrun",
-                    &format!("--json --quiet {scheme} --every 4 --spares 1 --kill {KILL} {load}"),
-                )
+                let scheme = redundant(Scheme::Xor, ranks);
+                let load = format!("load --state {mib}MiB --steps 12 --step-ms 0");
+                self.ftrun(&format!("--json --quiet {scheme} --every 4 --spares 1 --kill {KILL} {load}"))
             }
-            Job::Solver { protected } => {
-                let scheme = if protected { "xor" } else { "none" };
-                let words =
-                    format!("--json --quiet -n {solver_ranks} --scheme {scheme} --interval {interval_s}");
-                self.example(
-                    self.program("ftrun", &words),
-                    "solver",
-                    &format!("--mib {mib} --steps {steps}"),
-                    protected,
-                )
-            }
+            Job::Solver { protected } => self.solver(protected, steps),
         }
     }
 
-    fn program(&self, name: &str, words: &str) -> Command {
-        with(Command::new(self.programs.join(name)), |command| command.args(words.split(' ')))
+    /// The program without a protocol; `last` is the value of the last option.
+    fn floor(&self, words: &str, last: &OsStr) -> Command {
+        let mut command = Command::new(self.programs.join("checkpoint_floor"));
+        command.arg("--json").args(words.split(' ')).arg(last);
+        command
     }
 
-    /// A program under the launcher.
-    fn example(&self, mut ftrun: Command, name: &str, words: &str, is_asynchronous: bool) -> Command {
-        ftrun.arg(self.programs.join("examples").join(name)).args(words.split(' '));
-        with(ftrun, |command| command.args(is_asynchronous.then_some("--asynchronous")))
+    fn ftrun(&self, words: &str) -> Command {
+        let mut command = Command::new(self.programs.join("ftrun"));
+        command.args(words.split(' '));
+        command
+    }
+
+    /// A program under the launcher: the words of this, the program, its own words.
+    fn example(&self, launcher: &str, name: &str, words: &str) -> Command {
+        let mut command = self.ftrun(launcher);
+        command.arg(self.programs.join("examples").join(name)).args(words.split(' '));
+        command
+    }
+
+    fn checkpoint(&self, Cell { scheme, ranks, sockets }: Cell, words: &str) -> Command {
+        let transport = if sockets == Sockets::Tcp { " --transport tcp" } else { "" };
+        self.example(&(redundant(scheme, ranks) + transport), "checkpoint", words)
+    }
+
+    fn shared(&self, ranks: usize) -> Command {
+        let mpi = self.mpi.as_ref().expect("MPI-IO is planned where it is");
+        let words = format!("--oversubscribe --bind-to none -n {ranks}");
+        let mut command = Command::new(mpi.bin("mpiexec"));
+        command.envs(AS_ROOT).args(words.split(' ')).arg(mpi.program(PEER)).arg(self.folder.join("shared"));
+        command.args([self.sizes.mib, self.sizes.repeats].map(|number| number.to_string()));
+        command
+    }
+
+    fn solver(&self, protected: bool, steps: u64) -> Command {
+        let Sizes { mib, solver_ranks, interval_s, .. } = self.sizes;
+        let (scheme, how) = if protected { ("xor", " --asynchronous") } else { ("none", "") };
+        let launcher = format!("--json --quiet -n {solver_ranks} --scheme {scheme} --interval {interval_s}");
+        self.example(&launcher, "solver", &format!("--mib {mib} --steps {steps}{how}"))
     }
 }
 
-fn with(mut command: Command, add: impl FnOnce(&mut Command) -> &mut Command) -> Command {
-    add(&mut command);
-    command
+fn redundant(scheme: Scheme, ranks: usize) -> String {
+    scheme.options(ranks).expect("it has redundancy in memory")
 }
 
 #[cfg(test)]
@@ -190,44 +189,33 @@ mod tests {
     }
 
     #[test]
-    fn commands() {
+    fn commands_of_checkpoints() {
         let cell = |scheme, sockets| Cell { scheme, ranks: 4, sockets };
         let size = "--mib 64 --repeats 3";
-        for (job, due) in [
-            (
-                Job::Floor(cell(Scheme::RsDedicated, Sockets::Tcp)),
-                format!("p/checkpoint_floor --json --scheme rs-dedicated --ranks 4 --sockets tcp {size} --congestion cubic"),
-            ),
-            (
-                Job::Ours(cell(Scheme::Rs, Sockets::Tcp)),
-                format!("p/ftrun -n 4 --scheme rs:2+2 --transport tcp p/examples/checkpoint {size}"),
-            ),
-            (
-                Job::Held(cell(Scheme::Xor, Sockets::Unix)),
-                format!("p/ftrun -n 4 --scheme xor:4 p/examples/checkpoint {size} --asynchronous"),
-            ),
-            (Job::File(8), format!("p/checkpoint_floor --json --scheme file --ranks 8 {size} --folder d")),
-            (
-                Job::Rebuild(8),
-                "p/ftrun --json --quiet -n 8 --scheme xor:8 --every 4 --spares 1 --kill 2@step=10 load --state 64MiB \
-                 --steps 12 --step-ms 0"
-                    .to_owned(),
-            ),
-            (
-                Job::Solver { protected: false },
-                "p/ftrun --json --quiet -n 4 --scheme none --interval 2 p/examples/solver --mib 64 --steps 70".to_owned(),
-            ),
-        ] {
-            assert_eq!(line(job), due);
-        }
-        let protected = line(Job::Solver { protected: true });
-        assert!(
-            protected.contains(" --scheme xor ") && protected.ends_with(" --asynchronous"),
-            "{protected}"
-        );
+        let floor = Job::Floor(cell(Scheme::RsDedicated, Sockets::Tcp));
+        let words = "--scheme rs-dedicated --ranks 4 --sockets tcp";
+        assert_eq!(line(floor), format!("p/checkpoint_floor --json {words} {size} --congestion cubic"));
+        let file = format!("p/checkpoint_floor --json --scheme file --ranks 8 {size} --folder d");
+        assert_eq!(line(Job::File(8)), file);
+        let ours = format!("p/ftrun -n 4 --scheme rs:2+2 --transport tcp p/examples/checkpoint {size}");
+        assert_eq!(line(Job::Ours(cell(Scheme::Rs, Sockets::Tcp))), ours);
+        let held = format!("p/ftrun -n 4 --scheme xor:4 p/examples/checkpoint {size} --asynchronous");
+        assert_eq!(line(Job::Held(cell(Scheme::Xor, Sockets::Unix))), held);
         let shared = line(Job::Shared(8));
         assert!(shared.starts_with("/mpi/bin/mpiexec --oversubscribe --bind-to none -n 8 "), "{shared}");
         assert!(shared.ends_with("/mpi_checkpoint d/shared 64 3"), "{shared}");
+    }
+
+    #[test]
+    fn commands_of_all_else() {
+        let ftrun = "p/ftrun --json --quiet -n";
+        let load = "load --state 64MiB --steps 12 --step-ms 0";
+        let rebuild = format!("{ftrun} 8 --scheme xor:8 --every 4 --spares 1 --kill {KILL} {load}");
+        assert_eq!(line(Job::Rebuild(8)), rebuild);
+        let solver = "--interval 2 p/examples/solver --mib 64 --steps 70";
+        assert_eq!(line(Job::Solver { protected: false }), format!("{ftrun} 4 --scheme none {solver}"));
+        let protected = format!("{ftrun} 4 --scheme xor {solver} --asynchronous");
+        assert_eq!(line(Job::Solver { protected: true }), protected);
         assert!(KILL.starts_with(&VICTIM.to_string()));
     }
 }

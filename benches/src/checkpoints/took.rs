@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::job::{Job, VICTIM};
+use crate::launched::{Launched, Restore, part};
 use ft_tools::recovery::Spread;
 
 /// What a program took, in seconds, and where the time went.
@@ -23,8 +24,8 @@ impl Took {
     /// It says something else, or has done something else than was ordered.
     pub(super) fn read(job: Job, output: &str) -> Result<Self, String> {
         match job {
-            Job::Rebuild(_) => Report::of(output)?.rebuild(),
-            Job::Solver { .. } => Report::of(output)?.solver(),
+            Job::Rebuild(_) => rebuild(&Launched::read(output)?),
+            Job::Solver { .. } => solver(&Launched::read(output)?),
             _ => Timed::of(output)?.took(),
         }
     }
@@ -63,80 +64,28 @@ impl Timed {
     }
 }
 
-/// The part of the report of `ftrun` that is used here.
-#[derive(Debug, Deserialize)]
-struct Report {
-    status: i32,
-    message: String,
-    result: serde_json::Value,
-    checkpoints: Checkpoints,
-    failures: Vec<Failure>,
-    spares_used: usize,
+fn rebuild(job: &Launched) -> Result<Took, String> {
+    let failure = job.ordered(&[VICTIM], 1)?;
+    let seconds = part("restore_s", failure.restore_s)?;
+    let Restore { plan, rebuild, reprotect, load } = failure.restore.ok_or("it was not restored from")?;
+    // At the rank where each took longest: who waits for the one that rebuilds does so in its load.
+    let parts = vec![("plan", plan), ("rebuild", rebuild), ("reprotect", reprotect), ("load", load)];
+    Ok(Took { seconds, parts, answer: None })
 }
 
-#[derive(Debug, Deserialize)]
-struct Checkpoints {
-    committed: u64,
-}
-
-#[derive(Debug, Deserialize)]
-struct Failure {
-    ranks: Vec<usize>,
-    restore_s: Option<f64>,
-    restore: Option<Restore>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Restore {
-    plan: f64,
-    rebuild: f64,
-    reprotect: f64,
-    load: f64,
-}
-
-impl Report {
-    fn of(output: &str) -> Result<Self, String> {
-        let report: Self =
-            serde_json::from_str(output.trim()).map_err(|error| format!("this is no report: {error}"))?;
-        match report.status {
-            0 => Ok(report),
-            status => Err(format!("status {status}: {}", report.message)),
-        }
-    }
-
-    fn rebuild(self) -> Result<Took, String> {
-        if self.spares_used != 1 {
-            return Err(format!("{} spares were ready instead of 1", self.spares_used));
-        }
-        let [Failure { ranks, restore_s: Some(all), restore: Some(restore) }] = &self.failures[..] else {
-            let count = self.failures.len();
-            return Err(format!("{count} failures, or it was not restored from, instead of one"));
-        };
-        if ranks != &[VICTIM] {
-            return Err(format!("ranks {ranks:?} were lost instead of {VICTIM}"));
-        }
-        if self.result["wrong_words"] != 0 {
-            return Err(format!("{} words are wrong", self.result["wrong_words"]));
-        }
-        let Restore { plan, rebuild, reprotect, load } = *restore;
-        // At the rank where each took longest: who waits for the one that rebuilds does so in its load.
-        let parts = vec![("plan", plan), ("rebuild", rebuild), ("reprotect", reprotect), ("load", load)];
-        Ok(Took { seconds: *all, parts, answer: None })
-    }
-
-    fn solver(self) -> Result<Took, String> {
-        let seconds = self.result["seconds"].as_f64().ok_or("there is no time in the result")?;
-        let answer = self.result["answer"].as_str().ok_or("there is no answer in the result")?.to_owned();
-        let parts = vec![("checkpoints", self.checkpoints.committed as f64)];
-        Ok(Took { seconds, parts, answer: Some(answer) })
-    }
+fn solver(job: &Launched) -> Result<Took, String> {
+    let seconds = job.result["seconds"].as_f64().ok_or("there is no time in the result")?;
+    let answer = job.result["answer"].as_str().ok_or("there is no answer in the result")?.to_owned();
+    let parts = vec![("checkpoints", job.checkpoints.committed as f64)];
+    Ok(Took { seconds, parts, answer: Some(answer) })
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
+    use crate::launched::tests::{report, report_with};
 
     #[test]
     fn times_are_medians() {
@@ -149,33 +98,12 @@ mod tests {
         assert!(Took::read(job, "{\"ranks\":1}").unwrap_err().contains("has no times: missing field"));
     }
 
-    fn report() -> Value {
-        json!({
-            "status": 0, "message": "", "spares_used": 1, "checkpoints": {"committed": 3},
-            "result": {"wrong_words": 0, "seconds": 10.5, "answer": "3f"},
-            "failures": [{"ranks": [2], "restore_s": 5.0,
-                "restore": {"generation": 1, "plan": 0.5, "rebuild": 1.0, "reprotect": 2.0, "load": 0.25}}],
-        })
-    }
-
     #[test]
-    fn a_rebuild_is_what_was_ordered() {
+    fn a_rebuild_is_the_restore_of_the_rank_that_was_lost() {
         let job = Job::Rebuild(4);
-        let took = Took::read(job, &report().to_string()).unwrap();
-        assert_eq!((took.seconds, took.parts[1]), (5.0, ("rebuild", 1.0)));
-        let refused = |pointer: &str, value: Value| {
-            let mut report = report();
-            *report.pointer_mut(pointer).unwrap() = value;
-            Took::read(job, &report.to_string()).unwrap_err()
-        };
-        assert_eq!(refused("/status", json!(3)), "status 3: ");
-        assert_eq!(refused("/spares_used", json!(0)), "0 spares were ready instead of 1");
-        assert_eq!(refused("/failures/0/ranks", json!([1])), "ranks [1] were lost instead of 2");
-        assert_eq!(refused("/result/wrong_words", json!(9)), "9 words are wrong");
-        assert!(refused("/failures", json!([])).starts_with("0 failures, "));
-        assert!(
-            refused("/failures/0/restore", Value::Null).starts_with("1 failures, or it was not restored")
-        );
+        let took = Took::read(job, &report_with("/spares_used", json!(1))).unwrap();
+        assert_eq!((took.seconds, took.parts[1]), (2.0, ("rebuild", 1.0)));
+        assert_eq!(Took::read(job, &report().to_string()).unwrap_err(), "0 spares were ready instead of 1");
     }
 
     #[test]

@@ -36,28 +36,24 @@ impl<J: Copy + Ord + fmt::Display> Rounds<J> {
         mut measure: impl FnMut(J) -> Result<T, HarnessError>,
     ) -> Result<(Samples<J, T>, Vec<String>), HarnessError> {
         let turns = self.turns();
+        let (tries, ends) = match self.failures {
+            Failures::End => (1, true),
+            Failures::AreSaid { after } => (after, false),
+        };
         let (mut samples, mut remarks) = (Vec::new(), Vec::new());
         for (done, &(round, job)) in turns.iter().enumerate() {
             watch.progress(done, turns.len(), &format!("round {}, {job}", round + 1));
-            let mut tries = 0;
-            loop {
+            for _ in 0..tries {
                 let before = Ticks::now();
-                let outcome = measure(job);
-                let foreign = before.foreign_until(Ticks::now());
-                match (outcome, self.failures) {
-                    (Ok(took), _) => samples.push(Sample { round, job, took, foreign }),
-                    (Err(error @ HarnessError::Interrupted), _) | (Err(error), Failures::End) => {
-                        return Err(error);
+                match measure(job) {
+                    Ok(took) => {
+                        let foreign = before.foreign_until(Ticks::now());
+                        samples.push(Sample { round, job, took, foreign });
+                        break;
                     }
-                    (Err(error), Failures::AreSaid { after }) => {
-                        remarks.push(format!("Not counted: round {}, {job}: {error}", round + 1));
-                        tries += 1;
-                        if tries < after {
-                            continue;
-                        }
-                    }
+                    Err(error) if ends || matches!(error, HarnessError::Interrupted) => return Err(error),
+                    Err(error) => remarks.push(format!("Not counted: round {}, {job}: {error}", round + 1)),
                 }
-                break;
             }
         }
         remarks.extend(disturbance(samples.iter().map(|sample| sample.foreign)));
