@@ -6,12 +6,13 @@
 //! the first survivor has seen the alarm (it is raised for all at once, so it was up for all by then), until each has seen it, which with
 //! more ranks than cores waits for its turn first, and until its service thread has called the hook of [`World::on_failure`].
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ft_comm::{CommError, World};
+use ft_comm::{Alarm, CommError, World};
 use rustix::process::{Signal, getpid, kill_process};
 
 fn main() -> ExitCode {
@@ -66,15 +67,7 @@ fn measure(mut world: World) -> Result<(), CommError> {
         };
         // Rank 0 has the account and is spared.
         let victim = 1 + round as usize % (size - 1);
-        let begun = now();
-        while !alarm.is_raised() {
-            if rank == victim && now() > begun + 50_000_000 {
-                std::fs::write(&died, now().to_string()).expect("the folder for temporary files is writable");
-                kill_process(getpid(), Signal::KILL).expect("one may kill oneself");
-            }
-            std::hint::black_box(round);
-        }
-        let noticed = now();
+        let noticed = compute(&alarm, (rank == victim).then_some(&died));
         let killed =
             std::fs::read_to_string(&died).ok().and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
         world.repair(0)?;
@@ -83,19 +76,32 @@ fn measure(mut world: World) -> Result<(), CommError> {
     }
     if rank == 0 {
         let _ = std::fs::remove_file(&died);
-        let deaths = deaths();
-        println!(
-            "{size} ranks, {deaths} deaths, {} survivors; ms: least, median, 95 of 100, most",
-            seen.len()
-        );
-        for (what, mut times) in [("first seen", first), ("seen", seen), ("hook called", hooks)] {
-            times.sort_unstable();
-            let last = times.len() - 1;
-            let [least, median, many, most] =
-                [0, last / 2, last * 95 / 100, last].map(|at| times[at] as f64 * 1e-6);
-            let late = times.iter().filter(|time| **time > 10_000_000).count();
-            println!("{what}: {least:.3} {median:.3} {many:.3} {most:.3}, {late} above 10 ms");
+        let (deaths, survivors) = (deaths(), seen.len());
+        println!("{size} ranks, {deaths} deaths, {survivors} survivors; ms: least, median, 95 of 100, most");
+        for (what, times) in [("first seen", first), ("seen", seen), ("hook called", hooks)] {
+            say(what, times);
         }
     }
     world.finalize(vec![])
+}
+
+/// Computes until the alarm; a rank that is to die writes down when it does. Returns when the alarm was seen.
+fn compute(alarm: &Alarm, dies: Option<&PathBuf>) -> u64 {
+    let begun = now();
+    while !alarm.is_raised() {
+        if let Some(died) = dies.filter(|_| now() > begun + 50_000_000) {
+            std::fs::write(died, now().to_string()).expect("the folder for temporary files is writable");
+            kill_process(getpid(), Signal::KILL).expect("one may kill oneself");
+        }
+        std::hint::black_box(begun);
+    }
+    now()
+}
+
+fn say(what: &str, mut times: Vec<u64>) {
+    times.sort_unstable();
+    let last = times.len() - 1;
+    let [least, median, many, most] = [0, last / 2, last * 95 / 100, last].map(|at| times[at] as f64 * 1e-6);
+    let late = times.iter().filter(|time| **time > 10_000_000).count();
+    println!("{what}: {least:.3} {median:.3} {many:.3} {most:.3}, {late} above 10 ms");
 }

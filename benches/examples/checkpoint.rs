@@ -14,6 +14,7 @@ use serde_json::json;
 
 /// Numbers that a rank tells of each checkpoint: start, end, and the phases.
 const NUMBERS: usize = 6;
+type Numbers = [u64; NUMBERS];
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -68,24 +69,32 @@ fn main() -> Result<(), MainError> {
         }
     }
     if let Some(all) = world.everyone().gather(&mine, 0)? {
-        let ranks: Vec<&[[u64; NUMBERS]]> = all.chunks(mine.len()).map(|rank| rank.as_chunks().0).collect();
-        let times = ranks.iter().map(|rank| rank.iter().map(|numbers| [numbers[0], numbers[1]]).collect());
-        let longest = |at: usize| -> Vec<f64> {
-            let of_rank = |number: usize| ranks.iter().map(move |rank| rank[number][at]).max();
-            (0..options.repeats).map(|number| of_rank(number).unwrap_or(0) as f64 * 1e-9).collect()
-        };
+        let ranks: Vec<&[Numbers]> = all.chunks(mine.len()).map(|rank| rank.as_chunks().0).collect();
         println!(
             "{}",
             json!({
-                "scheme": scheme.to_string(), "ranks": world.size(), "mib": options.mib,
-                "seconds": spans(&times.collect::<Vec<_>>()),
-                "copy": longest(2), "encode": longest(3), "exchange": longest(4), "commit": longest(5),
+                "scheme": scheme.to_string(), "ranks": world.size(), "mib": options.mib, "seconds": seconds(&ranks),
+                "copy": longest(&ranks, 2), "encode": longest(&ranks, 3), "exchange": longest(&ranks, 4),
+                "commit": longest(&ranks, 5),
             })
         );
     }
     world.finalize(Vec::new())?;
     checkpointer.remove_files()?;
     Ok(())
+}
+
+/// Of each checkpoint, from the first start to the last end.
+fn seconds(ranks: &[&[Numbers]]) -> Vec<f64> {
+    let times = ranks.iter().map(|rank| rank.iter().map(|numbers| [numbers[0], numbers[1]]).collect());
+    spans(&times.collect::<Vec<_>>())
+}
+
+/// The seconds of a phase, at the rank where it took longest.
+fn longest(ranks: &[&[Numbers]], phase: usize) -> Vec<f64> {
+    let checkpoints = ranks.iter().map(|rank| rank.len()).min().unwrap_or(0);
+    let most = |number: usize| ranks.iter().map(|rank| rank[number][phase]).max();
+    (0..checkpoints).map(|number| most(number).unwrap_or(0) as f64 * 1e-9).collect()
 }
 
 /// What each word grows by: 2^64 divided by the golden ratio, which leaves no byte as it was for long.

@@ -142,11 +142,22 @@ fn one_way(comm: &Communicator, window: &mut Vec<Vec<u8>>) -> Result<(), CommErr
     }
 }
 
+/// The known contents of bytes that come from a rank, and of numbers.
+fn byte(from: usize, at: usize) -> u8 {
+    (at * 7 + from * 3 + 1) as u8
+}
+
+fn filled(from: usize, length: usize) -> Vec<u8> {
+    (0..length).map(|at| byte(from, at)).collect()
+}
+
+fn number(from: usize, at: usize) -> f64 {
+    (from + 1 + at % 5) as f64
+}
+
 /// One iteration with known contents.
 fn check(comm: &Communicator, test: Test, buffers: &mut Buffers) -> Result<(), CommError> {
     let (rank, size, bytes) = (comm.rank(), comm.size(), test.bytes);
-    let byte = |from: usize, at: usize| (at * 7 + from * 3 + 1) as u8;
-    let filled = |from: usize, length: usize| -> Vec<u8> { (0..length).map(|at| byte(from, at)).collect() };
     buffers.out = filled(rank, buffers.out.len());
     buffers.window.iter_mut().enumerate().for_each(|(at, message)| *message = filled(rank + at, bytes));
     // A broadcast begins at rank 0.
@@ -154,12 +165,19 @@ fn check(comm: &Communicator, test: Test, buffers: &mut Buffers) -> Result<(), C
     if (test.operation, rank) == (Operation::Bcast, 0) {
         buffers.buf = filled(0, bytes);
     }
-    let number = |from: usize, at: usize| (from + 1 + at % 5) as f64;
     buffers.numbers = (0..bytes / 8).map(|at| number(rank, at)).collect();
     iterate(comm, test, buffers, 1)?;
 
-    let Buffers { buf, numbers, window, .. } = &mut *buffers;
-    let as_expected = match test.operation {
+    assert!(is_right(test, rank, size, buffers), "{test}: rank {rank} has another answer");
+    // Sums of sums would not stay finite.
+    buffers.numbers.fill(0.0);
+    Ok(())
+}
+
+/// Whether the buffers hold what an iteration with known contents leaves there.
+fn is_right(test: Test, rank: usize, size: usize, buffers: &Buffers) -> bool {
+    let (Buffers { buf, numbers, window, .. }, bytes) = (buffers, test.bytes);
+    match test.operation {
         Operation::Latency | Operation::PingPong | Operation::Bcast => *buf == filled(0, bytes),
         Operation::Exchange => *buf == filled(1 - rank, bytes),
         Operation::OneWay | Operation::Rate => {
@@ -179,9 +197,5 @@ fn check(comm: &Communicator, test: Test, buffers: &mut Buffers) -> Result<(), C
             buf.chunks_exact(bytes).enumerate().all(|(from, part)| *part == filled(from, bytes))
         }
         _ => true,
-    };
-    assert!(as_expected, "{test}: rank {rank} has another answer");
-    // Sums of sums would not stay finite.
-    numbers.fill(0.0);
-    Ok(())
+    }
 }

@@ -99,6 +99,26 @@ fn median_and_bound(mut values: Vec<f64>) -> (f64, f64) {
     ((values[(count - 1) / 2] + values[count / 2]) / 2.0, values[at])
 }
 
+/// Batches with protection and batches without, in turns: their times, and how often the service slept without and with.
+fn pair(
+    world: &World,
+    number: usize,
+    sleeps: &mut [u64; 2],
+    mut batch: impl FnMut() -> Result<f64, CommError>,
+) -> Result<[Vec<f64>; 2], CommError> {
+    let (mut these, mut those) = (vec![], vec![]);
+    for turn in 0..2 * BATCHES {
+        // The one that comes first takes turns as well.
+        let protected = (turn + number).is_multiple_of(2);
+        protect(world, protected)?;
+        let before = service_sleeps();
+        let seconds = batch()?;
+        sleeps[usize::from(protected)] += service_sleeps() - before;
+        if protected { &mut these } else { &mut those }.push(seconds);
+    }
+    Ok([these, those])
+}
+
 fn measure(mut world: World) -> Result<(), CommError> {
     let (pairs, batch_ms) = (option("--pairs").unwrap_or(30), option("--batch-ms").unwrap_or(50));
     let comm = world.comm().clone();
@@ -112,19 +132,11 @@ fn measure(mut world: World) -> Result<(), CommError> {
         comm.bcast(&mut count, 0)?;
         batch(&comm, &mut buf, all, count[0])?;
         let (mut with, mut without, mut sleeps) = (vec![], vec![], [0; 2]);
-        for pair in 0..pairs {
-            let (mut these, mut those) = (vec![], vec![]);
-            for turn in 0..2 * BATCHES {
-                // The one that comes first takes turns as well.
-                let protected = (turn + pair) % 2 == 0;
-                protect(&world, protected)?;
-                let before = service_sleeps();
-                let seconds = batch(&comm, &mut buf, all, count[0])?;
-                sleeps[usize::from(protected)] += service_sleeps() - before;
-                if protected { &mut these } else { &mut those }.push(seconds);
-            }
-            with.push(median_and_bound(these).0);
-            without.push(median_and_bound(those).0);
+        for number in 0..pairs {
+            let times = pair(&world, number, &mut sleeps, || batch(&comm, &mut buf, all, count[0]))?;
+            let [these, those] = times.map(|times| median_and_bound(times).0);
+            with.push(these);
+            without.push(those);
         }
         protect(&world, true)?;
         if comm.rank() == 0 {

@@ -5,7 +5,9 @@
 
 pub mod checkpoints;
 pub mod codes;
+pub mod comparison;
 pub mod intervals;
+mod launched;
 pub mod messages;
 mod mpi;
 pub mod sockets;

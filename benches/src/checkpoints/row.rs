@@ -1,129 +1,93 @@
-//! What is held against what.
+//! What is held against what, and how much it may take.
 
-use std::fmt;
-
-use super::job::{Cell, Job, name};
+use super::job::{Cell, Job};
 use super::scheme::{IN_MEMORY, Scheme};
+use crate::comparison::Bar;
 use crate::sockets::Sockets;
-
-/// The limit of a ratio.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Bar {
-    /// Ours over theirs.
-    AtMost(f64),
-    /// Theirs over ours.
-    AtLeast(f64),
-}
-
-impl Bar {
-    /// Whether a ratio keeps it.
-    pub fn is_met(self, ratio: f64) -> bool {
-        match self {
-            Self::AtMost(most) => ratio <= most,
-            Self::AtLeast(least) => ratio >= least,
-        }
-    }
-}
-
-impl fmt::Display for Bar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::AtMost(most) => write!(f, "<= {most}"),
-            Self::AtLeast(least) => write!(f, ">= {least}"),
-        }
-    }
-}
-
-/// The table that a row is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A checkpoint over what sockets and codes take.
-    Floor,
-    /// A file a rank over a checkpoint.
-    File,
-    /// A shared file over a checkpoint.
-    Shared,
-    /// All else.
-    Other,
-}
 
 /// One line: the time of a job over that of another.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub(super) struct Row {
     /// What it is called on the command line.
-    pub name: String,
+    pub(super) name: String,
     /// What it is called in the table.
-    pub title: String,
-    /// Its table.
-    pub kind: Kind,
+    pub(super) title: String,
+    /// The place of its table in [`TABLES`].
+    pub(super) table: usize,
     /// The job whose time is divided,
-    pub above: Job,
+    pub(super) above: Job,
     /// and by whose.
-    pub below: Job,
+    pub(super) below: Job,
     /// The limit of the ratio.
-    pub bar: Bar,
+    pub(super) bar: Bar,
 }
+
+/// Titles of the tables, and the names of their columns.
+pub(super) const TABLES: [(&str, [&str; 4]); 4] = [
+    ("A checkpoint over its floor", ["checkpoint", "ours", "floor", "ours / floor"]),
+    ("A file a rank over a checkpoint", ["checkpoint", "files", "ours", "files / ours"]),
+    ("A shared file over a checkpoint", ["checkpoint", "file", "ours", "file / ours"]),
+    ("All else", ["what", "above", "below", "above / below"]),
+];
 
 /// Bars against the floor, and of all else that is held against something which does no more than it must.
 const NEAR: Bar = Bar::AtMost(1.3);
 /// Bars of the slowed solver.
 const SLOWED: Bar = Bar::AtMost(1.1);
 
-impl Row {
-    fn new(kind: Kind, name: String, title: String, (above, below): (Job, Job), bar: Bar) -> Self {
-        Self { name, title, kind, above, below, bar }
-    }
+/// What rows of the first tables begin with, the jobs of a cell that they hold against each other, and their bars over Unix sockets and
+/// over TCP.
+type Group = (&'static str, fn(Cell) -> [Job; 2], [Bar; 2]);
+const GROUPS: [Group; 3] = [
+    ("floor", |cell| [Job::Ours(cell), Job::Floor(cell)], [NEAR, NEAR]),
+    ("file", |cell| [Job::File(cell.ranks), Job::Ours(cell)], [Bar::AtLeast(1.8), Bar::AtLeast(1.4)]),
+    ("shared", |cell| [Job::Shared(cell.ranks), Job::Ours(cell)], [Bar::AtLeast(3.0), Bar::AtLeast(2.5)]),
+];
 
+impl Row {
     /// All, in their order.
     fn all() -> Vec<Self> {
+        let groups = GROUPS.into_iter().enumerate().flat_map(|(table, group)| Self::of_group(table, group));
+        groups.chain(Self::others()).collect()
+    }
+
+    fn of_group(table: usize, (word, jobs, [unix, tcp]): Group) -> Vec<Self> {
         let mut rows = Vec::new();
-        let cells = [4, 8].into_iter().flat_map(|ranks| {
-            let of = move |sockets| IN_MEMORY.map(|scheme| Cell { scheme, ranks, sockets });
-            [Sockets::Unix, Sockets::Tcp].into_iter().flat_map(of)
-        });
-        let cells: Vec<Cell> = cells.collect();
-        let named = |kind: &str, Cell { scheme, ranks, sockets }: Cell| {
-            format!("{kind}-{ranks}-{}-{scheme}", name(sockets))
+        for ranks in [4, 8] {
+            for (sockets, bar) in [(Sockets::Unix, unix), (Sockets::Tcp, tcp)] {
+                rows.extend(IN_MEMORY.map(|scheme| {
+                    let cell = Cell { scheme, ranks, sockets };
+                    let [above, below] = jobs(cell);
+                    let name = format!("{word}-{ranks}-{sockets}-{scheme}");
+                    Self { name, title: cell.to_string(), table, above, below, bar }
+                }));
+            }
+        }
+        rows
+    }
+
+    fn others() -> Vec<Self> {
+        let mut rows = Vec::new();
+        let mut other = |name: String, title: String, [above, below]: [Job; 2], bar| {
+            rows.push(Self { name, title, table: GROUPS.len(), above, below, bar });
         };
-        let mut each = |kind, word: &str, of: &dyn Fn(Cell) -> (Job, Job, Bar)| {
-            rows.extend(cells.iter().map(|&cell| {
-                let (above, below, bar) = of(cell);
-                Self::new(kind, named(word, cell), cell.to_string(), (above, below), bar)
-            }));
-        };
-        each(Kind::Floor, "floor", &|cell| (Job::Ours(cell), Job::Floor(cell), NEAR));
-        let faster = |tcp, unix, sockets| Bar::AtLeast(if sockets == Sockets::Tcp { tcp } else { unix });
-        each(Kind::File, "file", &|cell| {
-            (Job::File(cell.ranks), Job::Ours(cell), faster(1.4, 1.8, cell.sockets))
-        });
-        each(Kind::Shared, "shared", &|cell| {
-            (Job::Shared(cell.ranks), Job::Ours(cell), faster(2.5, 3.0, cell.sockets))
-        });
         let cell = |scheme, ranks, sockets| Cell { scheme, ranks, sockets };
-        let mut other = |name: String, title: String, jobs, bar| {
-            rows.push(Self::new(Kind::Other, name, title, jobs, bar));
-        };
         for (rs, xor) in [(Scheme::Rs, Scheme::Xor), (Scheme::RsDedicated, Scheme::XorDedicated)] {
-            for sockets in [Sockets::Unix, Sockets::Tcp] {
-                let wire = name(sockets);
-                let jobs = (Job::Ours(cell(rs, 8, sockets)), Job::Ours(cell(xor, 8, sockets)));
-                other(
-                    format!("codes-8-{wire}-{rs}"),
-                    format!("{rs} over {xor}, 8 ranks, {wire}"),
-                    jobs,
-                    NEAR,
-                );
+            for wire in [Sockets::Unix, Sockets::Tcp] {
+                let jobs = [rs, xor].map(|scheme| Job::Ours(cell(scheme, 8, wire)));
+                let title = format!("{rs} over {xor}, 8 ranks, {wire}");
+                other(format!("codes-8-{wire}-{rs}"), title, jobs, NEAR);
             }
         }
         for ranks in [4, 8] {
             let of = |scheme| cell(scheme, ranks, Sockets::Unix);
             let title = format!("held by an asynchronous checkpoint over the copy alone, {ranks} ranks");
-            let jobs = (Job::Held(of(Scheme::Xor)), Job::Floor(of(Scheme::Copy)));
+            let jobs = [Job::Held(of(Scheme::Xor)), Job::Floor(of(Scheme::Copy))];
             other(format!("held-{ranks}"), title, jobs, NEAR);
             let title = format!("rebuild of one rank over a checkpoint, xor, {ranks} ranks");
-            other(format!("rebuild-{ranks}"), title, (Job::Rebuild(ranks), Job::Ours(of(Scheme::Xor))), NEAR);
+            other(format!("rebuild-{ranks}"), title, [Job::Rebuild(ranks), Job::Ours(of(Scheme::Xor))], NEAR);
         }
-        let jobs = (Job::Solver { protected: true }, Job::Solver { protected: false });
+        let jobs = [true, false].map(|protected| Job::Solver { protected });
         other("solver".into(), "solver with checkpoints by the clock over one without".into(), jobs, SLOWED);
         rows
     }
@@ -132,7 +96,7 @@ impl Row {
     ///
     /// # Errors
     /// There is no such row.
-    pub fn choose(names: &[impl AsRef<str>]) -> Result<Vec<Self>, String> {
+    pub(super) fn choose(names: &[impl AsRef<str>]) -> Result<Vec<Self>, String> {
         let all = Self::all();
         let is_whole = |name: &str| all.iter().any(|row| row.name == name);
         let is_meant = |row: &Self, name: &str| {
@@ -174,10 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_say_which_side_is_good() {
-        assert!(Bar::AtMost(1.3).is_met(1.3) && !Bar::AtMost(1.3).is_met(1.31));
-        assert!(Bar::AtLeast(2.5).is_met(2.5) && !Bar::AtLeast(2.5).is_met(2.49));
-        assert_eq!([Bar::AtMost(1.3), Bar::AtLeast(3.0)].map(|bar| bar.to_string()), ["<= 1.3", ">= 3"]);
+    fn files_are_to_be_slower_and_nothing_else() {
         for row in Row::all() {
             let is_disk = matches!(row.above, Job::File(_) | Job::Shared(_));
             assert_eq!(is_disk, matches!(row.bar, Bar::AtLeast(_)), "{}", row.name);

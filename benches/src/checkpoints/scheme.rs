@@ -24,7 +24,7 @@ pub enum Scheme {
 }
 
 /// Those with redundancy in the memory of others.
-pub const IN_MEMORY: [Scheme; 5] =
+pub(super) const IN_MEMORY: [Scheme; 5] =
     [Scheme::Neighbor, Scheme::Xor, Scheme::Rs, Scheme::XorDedicated, Scheme::RsDedicated];
 
 impl Scheme {
@@ -50,18 +50,18 @@ impl Scheme {
     }
 
     /// The options of `ftrun` for it, with so many ranks that compute; none without redundancy in memory.
-    pub(crate) fn options(self, ranks: usize) -> Option<Vec<String>> {
+    pub(super) fn options(self, ranks: usize) -> Option<String> {
         let (data, redundant) = self.code(ranks)?;
         let scheme = match self {
             Self::Neighbor => "neighbor".to_owned(),
             Self::Xor | Self::XorDedicated => format!("xor:{}", data + redundant),
             _ => format!("rs:{data}+{redundant}"),
         };
-        let mut options = vec!["-n".to_owned(), ranks.to_string(), "--scheme".to_owned(), scheme];
-        if self.parity_ranks() > 0 {
-            options.extend(["--parity-ranks".to_owned(), self.parity_ranks().to_string()]);
-        }
-        Some(options)
+        let parity = match self.parity_ranks() {
+            0 => String::new(),
+            count => format!(" --parity-ranks {count}"),
+        };
+        Some(format!("-n {ranks} --scheme {scheme}{parity}"))
     }
 
     /// As the command line has it.
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn options_of_the_launcher() {
-        let line = |scheme: Scheme| scheme.options(8).map(|words| words.join(" "));
+        let line = |scheme: Scheme| scheme.options(8);
         assert_eq!(line(Scheme::Copy), None);
         assert_eq!(line(Scheme::Neighbor).unwrap(), "-n 8 --scheme neighbor");
         assert_eq!(line(Scheme::Xor).unwrap(), "-n 8 --scheme xor:8");

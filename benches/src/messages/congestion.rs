@@ -12,18 +12,18 @@ const AVAILABLE: &str = "tcp_available_congestion_control";
 
 /// The default of new sockets is another one until this is dropped.
 #[derive(Debug)]
-pub struct Congestion {
+pub(super) struct Congestion {
     folder: PathBuf,
     before: String,
 }
 
 /// The default of new sockets; empty where it cannot be read.
-pub(crate) fn current() -> String {
+pub(super) fn current() -> String {
     read(Path::new(FOLDER), CURRENT)
 }
 
 /// Whether sockets may ask for it.
-pub(crate) fn is_available(name: &str) -> bool {
+pub(super) fn is_available(name: &str) -> bool {
     read(Path::new(FOLDER), AVAILABLE).split(' ').any(|available| available == name)
 }
 
@@ -32,7 +32,7 @@ impl Congestion {
     ///
     /// # Errors
     /// The kernel does not have it, or this process may not.
-    pub fn switch(name: &str) -> Result<Self, HarnessError> {
+    pub(super) fn switch(name: &str) -> Result<Self, HarnessError> {
         Self::switch_in(Path::new(FOLDER), name)
     }
 

@@ -25,7 +25,7 @@ pub struct Measured {
 }
 
 /// Columns of the line.
-pub(crate) const COLUMNS: &str = "test,ranks,bytes,value,unit,p10,p90,batches,iterations";
+pub(super) const COLUMNS: &str = "test,ranks,bytes,value,unit,p10,p90,batches,iterations";
 
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,7 +69,7 @@ impl FromStr for Measured {
 ///
 /// # Errors
 /// A line of another kind, or another test than those that were `due`, in their order.
-pub(crate) fn parse(output: &str, ranks: usize, due: &[Test]) -> Result<Vec<Measured>, String> {
+pub(super) fn parse(output: &str, ranks: usize, due: &[Test]) -> Result<Vec<Measured>, String> {
     let lines = output.lines().map(str::trim).filter(|line| !line.is_empty());
     let all: Vec<Measured> = lines.map(str::parse).collect::<Result<_, _>>()?;
     if let Some(other) = all.iter().find(|measured| measured.ranks != ranks) {

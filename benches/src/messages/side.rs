@@ -3,8 +3,8 @@
 use std::fmt;
 
 /// A way to send messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Side {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Side {
     /// Sockets alone, TCP under the congestion control of the system.
     RawTcp,
     /// The same under the congestion control that `ft-comm` asks for, where that is another.
@@ -26,38 +26,38 @@ pub enum Side {
     OpenMpiShared,
 }
 
-/// All of them.
-pub(crate) const SIDES: [Side; 9] = [
-    Side::RawTcp,
-    Side::RawTcpLikeComm,
-    Side::RawUnix,
-    Side::CommTcp,
-    Side::Comm,
-    Side::Mpich,
-    Side::MpichShared,
-    Side::OpenMpi,
-    Side::OpenMpiShared,
+/// All of them, with the names that tables and the CSV have for them.
+pub(super) const SIDES: [(Side, &str); 9] = [
+    (Side::RawTcp, "raw tcp"),
+    (Side::RawTcpLikeComm, "raw tcp like comm"),
+    (Side::RawUnix, "raw unix"),
+    (Side::CommTcp, "comm tcp"),
+    (Side::Comm, "comm"),
+    (Side::Mpich, "mpich tcp"),
+    (Side::MpichShared, "mpich shm"),
+    (Side::OpenMpi, "openmpi tcp"),
+    (Side::OpenMpiShared, "openmpi shm"),
 ];
 
 impl Side {
     /// Whether it is sockets alone.
-    pub fn is_raw(self) -> bool {
+    pub(super) fn is_raw(self) -> bool {
         matches!(self, Self::RawTcp | Self::RawTcpLikeComm | Self::RawUnix)
     }
 }
 
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::RawTcp => "raw tcp",
-            Self::RawTcpLikeComm => "raw tcp like comm",
-            Self::RawUnix => "raw unix",
-            Self::CommTcp => "comm tcp",
-            Self::Comm => "comm",
-            Self::Mpich => "mpich tcp",
-            Self::MpichShared => "mpich shm",
-            Self::OpenMpi => "openmpi tcp",
-            Self::OpenMpiShared => "openmpi shm",
-        })
+        f.write_str(SIDES[*self as usize].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_the_order_of_the_sides() {
+        assert!(SIDES.iter().enumerate().all(|(at, (side, _))| *side as usize == at));
     }
 }

@@ -1,5 +1,6 @@
 //! One rank's sockets, one to each other rank.
 
+use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -16,6 +17,16 @@ pub enum Sockets {
     Tcp,
     /// Unix stream sockets
     Unix,
+}
+
+/// As the command line has it.
+impl fmt::Display for Sockets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "tcp",
+            Self::Unix => "unix",
+        })
+    }
 }
 
 /// How a process waits.
@@ -82,20 +93,7 @@ impl Mesh {
         if all.len() != size {
             return Err(io::Error::other(format!("{} addresses for {size} ranks", all.len())));
         }
-
-        let mut links: Vec<Option<Socket>> = (0..size).map(|_| None).collect();
-        for lower in 0..rank {
-            let link = socket(wires)?;
-            link.connect(&address(wires.sockets, &all[lower])?)?;
-            (&link).write_all(&[u8::try_from(rank).map_err(io::Error::other)?])?;
-            links[lower] = Some(link);
-        }
-        for _ in rank + 1..size {
-            let (link, _) = listener.accept()?;
-            let mut higher = [0];
-            (&link).read_exact(&mut higher)?;
-            links[usize::from(higher[0])] = Some(link);
-        }
+        let links = connect(wires, rank, &listener, &all)?;
         for link in links.iter().flatten() {
             link.set_nonblocking(true)?;
             match (wires.sockets, wires.buffer_bytes) {
@@ -188,6 +186,29 @@ impl Mesh {
         }
         Ok(())
     }
+}
+
+/// A link to each other rank; lower ones are connected to where they listen.
+fn connect(
+    wires: &Wires<'_>,
+    rank: usize,
+    listener: &Socket,
+    all: &[String],
+) -> io::Result<Vec<Option<Socket>>> {
+    let mut links: Vec<Option<Socket>> = all.iter().map(|_| None).collect();
+    for lower in 0..rank {
+        let link = socket(wires)?;
+        link.connect(&address(wires.sockets, &all[lower])?)?;
+        (&link).write_all(&[u8::try_from(rank).map_err(io::Error::other)?])?;
+        links[lower] = Some(link);
+    }
+    for _ in rank + 1..all.len() {
+        let (link, _) = listener.accept()?;
+        let mut higher = [0];
+        (&link).read_exact(&mut higher)?;
+        links[usize::from(higher[0])] = Some(link);
+    }
+    Ok(links)
 }
 
 fn none_yet(error: io::Error) -> io::Result<usize> {

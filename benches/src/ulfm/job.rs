@@ -8,7 +8,7 @@ use crate::mpi::{AS_ROOT, Mpi};
 
 /// Who recovers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Side {
+pub(super) enum Side {
     /// `ftrun load`.
     Ours,
     /// `ulfm_recovery` with Open MPI.
@@ -26,7 +26,7 @@ impl fmt::Display for Side {
 
 /// What a job does about its dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Task {
+pub(super) enum Task {
     /// Other processes take their ranks, with their state.
     Rebuild,
     /// The survivors go on among themselves.
@@ -35,19 +35,43 @@ pub enum Task {
     Agree,
 }
 
+/// The word that both the program of the other side and the CSV have for it.
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rebuild => "rebuild",
+            Self::Shrink => "shrink",
+            Self::Agree => "agree",
+        })
+    }
+}
+
 /// A job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Job {
+pub(super) struct Job {
     /// What it does.
-    pub task: Task,
+    pub(super) task: Task,
     /// Its size.
-    pub ranks: usize,
+    pub(super) ranks: usize,
     /// State of each rank.
-    pub mib: usize,
-    /// Ranks that are killed in the same step: at most two, which are no neighbours.
-    pub lost: usize,
+    pub(super) mib: usize,
+    /// Ranks that are killed in the same step: at most two, which are no neighbors.
+    pub(super) lost: usize,
     /// Processes that wait for a rank; ours only.
-    pub spares: usize,
+    pub(super) spares: usize,
+}
+
+/// A job of one side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Start {
+    pub(super) side: Side,
+    pub(super) job: Job,
+}
+
+impl fmt::Display for Start {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.side, self.job)
+    }
 }
 
 /// Program of the other side.
@@ -66,7 +90,7 @@ const STEP: [&str; 4] = ["--slice", "64KiB", "--step-ms", "0"];
 
 impl Job {
     /// Ranks that are killed, in order.
-    pub fn victims(&self) -> &'static [usize] {
+    pub(super) fn victims(&self) -> &'static [usize] {
         &VICTIMS[..self.lost]
     }
 
@@ -106,12 +130,7 @@ impl Job {
         command.envs(file.parent().map(|folder| ("TMPDIR", folder)));
         command.args(["--with-ft", "ulfm", "--oversubscribe", "--mca", "btl", "self,tcp"]);
         command.args(["-n", &self.ranks.to_string()]).arg(mpi.program(PEER)).arg(file);
-        let mode = match self.task {
-            Task::Rebuild => "rebuild",
-            Task::Shrink => "shrink",
-            Task::Agree => "agree",
-        };
-        command.arg(mode);
+        command.arg(self.task.to_string());
         if self.task != Task::Agree {
             command.args([self.mib, steps, EVERY, kill_at].map(|number| number.to_string()));
             command.args(self.victims().iter().map(ToString::to_string));
@@ -124,16 +143,11 @@ impl Job {
 impl fmt::Display for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { task, ranks, mib, lost, spares } = self;
-        let name = match task {
-            Task::Rebuild => "rebuild",
-            Task::Shrink => "shrink",
-            Task::Agree => return write!(f, "agree, {ranks} ranks"),
-        };
-        write!(f, "{name}, {ranks} ranks x {mib} MiB, {lost} lost")?;
-        match spares {
-            0 => Ok(()),
-            _ => write!(f, ", {spares} spare"),
+        match task {
+            Task::Agree => return write!(f, "{task}, {ranks} ranks"),
+            _ => write!(f, "{task}, {ranks} ranks x {mib} MiB, {lost} lost")?,
         }
+        if *spares > 0 { write!(f, ", {spares} spare") } else { Ok(()) }
     }
 }
 

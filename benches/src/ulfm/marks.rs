@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use super::figure::Figure;
 use super::job::{Job, Task};
+use super::sides::Figures;
 
 /// What the ranks of one job have said: each word has its value for each rank that said it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,7 +56,7 @@ impl Marks {
     /// # Errors
     /// The answer is not the one that is `due`, or the account has a gap: it was another failure than the one that was
     /// ordered.
-    pub(super) fn figures(&self, job: &Job, due: &str) -> Result<Vec<(Figure, f64)>, String> {
+    pub(super) fn figures(&self, job: &Job, due: &str) -> Result<Figures, String> {
         let answer = self.answer(job)?;
         if answer != due {
             return Err(format!("the answer is {answer} instead of {due}"));
@@ -65,22 +65,17 @@ impl Marks {
         let survivors: Vec<usize> = (0..job.ranks).filter(|rank| !job.victims().contains(rank)).collect();
         if job.task == Task::Agree {
             let of_first = |what| self.last(what, &everyone);
-            return Ok(vec![
-                (Figure::Agree, of_first("agree")?),
-                (Figure::Allreduce, of_first("allreduce")?),
-            ]);
+            return Ok(vec![("agree", of_first("agree")?), ("allreduce", of_first("allreduce")?)]);
         }
         let killed = self.last("killed", job.victims())?;
         let since = |what, of: &[usize]| self.last(what, of).map(|time| time - killed);
-        let mut figures = vec![
-            (Figure::Known, since("known", &survivors)?),
-            (Figure::Shrunk, since("shrunk", &survivors)?),
-        ];
+        let mut figures =
+            vec![("known", since("known", &survivors)?), ("shrunk", since("shrunk", &survivors)?)];
         if job.task == Task::Rebuild {
-            figures.push((Figure::Repaired, since("merged", &everyone)?));
-            figures.push((Figure::Whole, since("whole", &everyone)?));
+            figures.push(("repaired", since("merged", &everyone)?));
+            figures.push(("whole", since("whole", &everyone)?));
         }
-        figures.push((Figure::Resumed, since("resumed", &everyone)?));
+        figures.push(("resumed", since("resumed", &everyone)?));
         match figures.iter().find(|(_, seconds)| *seconds <= 0.0) {
             Some((figure, _)) => Err(format!("'{figure}' is before the kill")),
             None => Ok(figures),
@@ -140,7 +135,7 @@ mod tests {
         text
     }
 
-    fn figures(text: &str, job: &Job) -> Result<Vec<(Figure, f64)>, String> {
+    fn figures(text: &str, job: &Job) -> Result<Figures, String> {
         text.parse::<Marks>()?.figures(job, "00ab")
     }
 
@@ -150,11 +145,11 @@ mod tests {
         let expected = |killed: f64| {
             let since = |seconds: f64| seconds + late(7.0) - late(killed);
             vec![
-                (Figure::Known, since(0.5)),
-                (Figure::Shrunk, since(1.0)),
-                (Figure::Repaired, since(2.0)),
-                (Figure::Whole, since(3.0)),
-                (Figure::Resumed, since(4.0)),
+                ("known", since(0.5)),
+                ("shrunk", since(1.0)),
+                ("repaired", since(2.0)),
+                ("whole", since(3.0)),
+                ("resumed", since(4.0)),
             ]
         };
         assert_eq!(figures(&rebuilt(&[2]), &FRESH).unwrap(), expected(2.0));
@@ -191,8 +186,8 @@ mod tests {
             all.lines().filter(|line| !line.starts_with("merged") && !line.starts_with("whole")).collect();
         let text = text.into_iter().filter(kept).collect::<Vec<_>>().join("\n");
         let figures = figures(&text, &SHRINK).unwrap();
-        let names: Vec<Figure> = figures.iter().map(|(figure, _)| *figure).collect();
-        assert_eq!(names, [Figure::Known, Figure::Shrunk, Figure::Resumed]);
+        let names: Vec<&str> = figures.iter().map(|(figure, _)| *figure).collect();
+        assert_eq!(names, ["known", "shrunk", "resumed"]);
         let marks: Marks = text.parse().unwrap();
         assert!(marks.are_complete(&SHRINK) && !marks.are_complete(&FRESH));
     }
@@ -203,6 +198,6 @@ mod tests {
         let lines =
             |what: &str, at: f64| -> String { (0..8).map(|rank| format!("{what},{rank},{at}\n")).collect() };
         let text = lines("agree", 0.25) + &lines("allreduce", 0.125) + &answers;
-        assert_eq!(figures(&text, &AGREE).unwrap(), [(Figure::Agree, 0.25), (Figure::Allreduce, 0.125)]);
+        assert_eq!(figures(&text, &AGREE).unwrap(), [("agree", 0.25), ("allreduce", 0.125)]);
     }
 }

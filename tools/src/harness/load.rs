@@ -47,13 +47,13 @@ impl Ticks {
     }
 }
 
-/// Whether other processes had a part in figures, given the part that they had in each.
+/// Whether other processes had a part in what was measured, given the part that they had during each start of a program.
 pub fn disturbance(foreign: impl Iterator<Item = f64> + Clone) -> Option<String> {
     let disturbed = foreign.clone().filter(|&part| part > FOREIGN).count();
     let most = foreign.clone().fold(0.0, f64::max);
     (disturbed > 0).then(|| {
         format!(
-            "Other processes had more than {} of the cores while {disturbed} of {} figures were measured, {} at most: \
+            "Other processes had more than {} of the cores during {disturbed} of {} starts, {} at most: \
              whoever spins suffers most, so repeat it on a quiet machine.",
             percent(FOREIGN),
             foreign.count(),
@@ -70,7 +70,7 @@ mod tests {
     fn disturbed_figures_are_counted() {
         assert_eq!(disturbance([0.0, 0.0].into_iter()), None);
         let said = disturbance([0.0, 0.25].into_iter()).unwrap();
-        assert!(said.contains("while 1 of 2 figures were measured, 25.0\u{a0}% at most"), "{said}");
+        assert!(said.contains("during 1 of 2 starts, 25.0\u{a0}% at most"), "{said}");
     }
 
     #[test]

@@ -101,11 +101,10 @@ impl Options {
         if !times.iter().all(of_all) {
             return Err(io::Error::other("a rank has not told all its times"));
         }
-        let sockets = format!("{sockets:?}").to_lowercase();
         if self.json {
             let scheme = scheme.name();
             let line = serde_json::json!({
-                "scheme": scheme, "ranks": ranks, "mib": mib, "sockets": sockets, "seconds": seconds,
+                "scheme": scheme, "ranks": ranks, "mib": mib, "sockets": sockets.to_string(), "seconds": seconds,
             });
             println!("{line}");
         } else {
