@@ -3,22 +3,54 @@
 use std::fs;
 use std::path::Path;
 
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
 use crate::common::{Outcome, Run, built};
+use crate::hosts::LIKE_SSH;
 
 fn text(file: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     fs::read_to_string(root.join(file)).unwrap()
 }
 
+/// The blocks of a page that are of this kind.
+fn blocks(page: &str, kind: &str) -> Vec<String> {
+    let parts = page.split("\n```").skip(1).step_by(2);
+    parts.filter_map(|part| part.strip_prefix(kind)?.strip_prefix('\n')).map(str::to_owned).collect()
+}
+
+/// What stands behind the word `ftrun` of the commands of a page, each in one line.
+fn commands(page: &str) -> Vec<String> {
+    let all = ["sh", "text"].into_iter().flat_map(|kind| blocks(page, kind)).collect::<Vec<_>>().join("\n");
+    let all = all.replace("\\\n", " ");
+    let lines = all.lines().map(|line| line.strip_prefix("$ ").unwrap_or(line));
+    lines
+        .filter_map(|line| line.strip_prefix("ftrun "))
+        .filter(|line| !line.starts_with(' '))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// A folder in which the commands of the handbook find what they name.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("target/release")).unwrap();
+    symlink(built().join("examples"), folder.path().join("target/release/examples")).unwrap();
+    folder
+}
+
+/// What stands behind the word `ftrun` of a command, to be run in this folder.
+fn in_folder(folder: &TempDir, arguments: &str) -> Run {
+    let script = format!("cd \"$0\" && exec \"$1\" {arguments}");
+    Run::program(Path::new("/bin/sh"), "-c").arg(script).arg(folder.path()).arg(built().join("ftrun"))
+}
+
 /// Runs what stands behind the word `ftrun` of a command, in a folder of its own.
 fn run(arguments: &str) -> Outcome {
-    let folder = tempfile::tempdir().unwrap();
-    let script = format!("cd \"$0\" && exec \"$1\" {arguments}");
-    Run::program(Path::new("/bin/sh"), "-c")
-        .arg(script)
-        .arg(folder.path())
-        .arg(built().join("ftrun"))
-        .finish()
+    in_folder(&folder(), arguments).finish()
 }
 
 #[test]
@@ -52,4 +84,147 @@ fn getting_started() {
     // What the page says of the last one with the scheme that is the default.
     let outcome = run("-n 4 cg --poisson 48 --kill 1,3@step=20").expect(3);
     assert!(outcome.stderr.trim_end().ends_with("rs:2+2 would have survived this"), "{outcome}");
+}
+
+/// The program that a page has is this example, which is run here; so whoever follows the page has a program that works.
+fn program(page: &str, example: &str) {
+    let code = blocks(&text(page), "rust").remove(0) + "\n";
+    let example = text(example);
+    let from_file = example.split_once("\n\n").unwrap().1;
+    assert_eq!(code, from_file, "the program of {page} is not its example");
+}
+
+#[test]
+fn the_program_of_the_front_page() {
+    program("README.md", "checkpoint/examples/sum.rs");
+    let sums = ["", "--scheme rs:2+2 --kill 1,3@step=40"]
+        .map(|options| run(&format!("-n 4 {options} target/release/examples/sum")).expect(0).stdout);
+    assert_eq!(sums[0].lines().count(), 4);
+    let sorted = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(sorted(&sums[0]), sorted(&sums[1]));
+}
+
+#[test]
+fn the_program_with_messages() {
+    program("docs/messages.md", "comm/examples/halo.rs");
+    run("-n 4 target/release/examples/halo").expect(0);
+}
+
+#[test]
+fn the_program_that_solves_a_file() {
+    program("docs/solvers.md", "ft-linalg/examples/matrix_market.rs");
+    let page = text("docs/solvers.md");
+    let folder = folder();
+    fs::write(folder.path().join("small.mtx"), blocks(&page, "text").remove(0)).unwrap();
+    let command = commands(&page).remove(0);
+    let [lost, calm] = [command.clone(), command.replace("--kill 2@step=2 ", "")]
+        .map(|command| in_folder(&folder, &command).finish().expect(0));
+    assert!(calm.stdout.contains("x = [2.000000, 3.000000, 3.000000, 2.000000]"), "{calm}");
+    assert_eq!((&lost.stdout, lost.stderr.contains("rank 2")), (&calm.stdout, true), "{lost}");
+}
+
+/// A model as `numpy.save` writes it: 60 x 40 points of 2 km/s.
+fn model() -> Vec<u8> {
+    let mut header = "{'descr': '<f4', 'fortran_order': False, 'shape': (60, 40), }".to_owned();
+    header += &" ".repeat(117 - header.len());
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
+    bytes.extend(header.as_bytes());
+    (0..60 * 40).for_each(|_| bytes.extend(2000.0_f32.to_le_bytes()));
+    bytes
+}
+
+#[test]
+fn a_survey_with_random_failures() {
+    let [command] = &commands(&text("docs/apps.md"))[..] else { panic!("there is one") };
+    let folder = folder();
+    fs::write(folder.path().join("vp.npy"), model()).unwrap();
+    in_folder(&folder, command).finish().expect(0);
+    let gathers = fs::read_dir(folder.path().join("gathers")).unwrap().map(|file| file.unwrap().path());
+    let count =
+        gathers.filter(|path| path.extension().is_some_and(|kind| kind == "sgy" || kind == "segy")).count();
+    assert_eq!(count, 24);
+    assert!(fs::read(folder.path().join("run.png")).unwrap().starts_with(b"\x89PNG"));
+}
+
+#[test]
+fn ranks_that_are_not_replaced_and_ranks_that_stand_still() {
+    let page = commands(&text("docs/failures.md"));
+    let [shrink, stuck] = &page[..] else { panic!("{page:?}") };
+    let outcome = run(shrink).expect(0);
+    assert!(outcome.stdout.contains("6 of 8 ranks are left"), "{outcome}");
+    let folder = folder();
+    let mut running = in_folder(&folder, stuck).start();
+    running.await_text("rank 0 waits for rank 1, which waits for rank 0");
+    running.signal(Signal::INT);
+    running.finish().expect(130);
+}
+
+#[test]
+fn survivors_that_go_on_by_themselves() {
+    let [command] = &commands(&text("docs/ulfm.md"))[..] else { panic!("there is one") };
+    let outcome = run(command).expect(0);
+    assert!(outcome.stdout.contains("of 5 has done"), "{outcome}");
+}
+
+/// The hosts of the page are addresses of this one, a script stands for `ssh`, and the system is a smaller one.
+#[test]
+fn several_hosts() {
+    let [command] = &commands(&text("docs/hosts.md"))[..] else { panic!("there is one") };
+    let folder = folder();
+    let script = folder.path().join("like-ssh");
+    fs::write(&script, format!("#!/bin/sh\n{LIKE_SSH}\n")).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let here = (1..=4)
+        .fold(command.clone(), |text, n| text.replace(&format!("node{n}"), &format!("127.0.0.{}", n + 1)));
+    assert_ne!(here, *command);
+    let here = here.replace("--poisson 96", "--poisson 24");
+    let outcome =
+        in_folder(&folder, &format!("--launcher-exec {} {here}", script.display())).finish().expect(0);
+    assert!(outcome.stdout.contains("answer "), "{outcome}");
+}
+
+#[test]
+fn a_timeline_and_advice() {
+    let [command] = &commands(&text("docs/measuring.md"))[..] else { panic!("there is one") };
+    let folder = folder();
+    in_folder(&folder, command).finish().expect(0);
+    assert!(fs::read(folder.path().join("run.png")).unwrap().starts_with(b"\x89PNG"));
+    let [advise] = &commands(&text("docs/schemes.md"))[..] else { panic!("there is one") };
+    let quick = advise.replace("advise ", "advise --seconds 0.3 ").replace("--poisson 96", "--poisson 24");
+    let outcome = run(&quick).expect(0);
+    for scheme in ["none", "neighbor:1", "xor", "rs:2+2", "disk"] {
+        assert!(outcome.stdout.contains(&format!("  {scheme} ")), "{scheme}: {outcome}");
+    }
+}
+
+/// No page has a command that the tests above do not know of.
+#[test]
+fn every_command_is_run() {
+    let counts = [
+        ("docs/apps.md", 1),
+        ("docs/failures.md", 2),
+        ("docs/getting-started.md", 0), // its commands have a folder before `ftrun`
+        ("docs/hosts.md", 1),
+        ("docs/how-it-works.md", 0),
+        ("docs/measuring.md", 1),
+        ("docs/messages.md", 0),
+        ("docs/mpirun.md", 0),
+        ("docs/programs.md", 0),
+        ("docs/schemes.md", 1),
+        ("docs/solvers.md", 1),
+        ("docs/speed.md", 0),
+        ("docs/ulfm.md", 1),
+    ];
+    let summary = text("docs/SUMMARY.md");
+    let pages: Vec<String> = summary
+        .lines()
+        .filter_map(|line| Some(format!("docs/{}", line.split_once("](")?.1.split_once(')')?.0)))
+        .collect();
+    for page in &pages {
+        let known = counts.iter().find(|(name, _)| name == page).map(|(_, count)| *count);
+        assert_eq!(Some(commands(&text(page)).len()), known, "{page}");
+    }
+    assert_eq!(pages.len(), counts.len());
 }
