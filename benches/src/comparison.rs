@@ -1,8 +1,8 @@
 //! The engine of all programs that measure ours beside a peer.
 //!
-//! A program says which jobs are held against each other ([`Rounds::cases`]), how one is started and what it took, and
-//! which rows a reader gets. The engine starts the jobs in turns, round by round, keeps what each took as [`Samples`], and knows
-//! medians, [`Ratio`]s, [`Bar`]s, tables, CSV and pages.
+//! A program says which jobs are held against each other (`Rounds::cases`), how one is started and what it took, and
+//! which rows a reader gets. The engine starts the jobs in turns, round by round, keeps what each took as `Samples`, and knows
+//! medians, `Ratio`s, `Bar`s, tables, CSV and pages.
 
 mod bar;
 mod command;

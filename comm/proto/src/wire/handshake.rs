@@ -408,11 +408,9 @@ mod tests {
         let server = Server::new(&key(7), PeerId(3), client.hello(), [9; 32]).unwrap();
         let server = server.speaking(versions(40, 41));
         let error = client.reply(&server.reply()).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .starts_with("the other side speaks version 40 to 41 of the protocol, this one 3")
-        );
+        let (said, ours) = (error.to_string(), Versions::OURS);
+        let expected = format!("the other side speaks version 40 to 41 of the protocol, this one {ours}:");
+        assert!(said.starts_with(&expected), "{said}");
     }
 
     #[test]
