@@ -61,11 +61,12 @@ impl Births {
         self.slowest.map(|slowest| slowest.max(self.timeout).max(LEAST) * MOST)
     }
 
-    /// Who should have joined by now, and how long that should have taken at most. Call it often: a watcher that was stopped
-    /// itself for half a heartbeat timeout begins to count afresh.
+    /// Who should have joined by now, and how long that should have taken at most. Call it often: time in which the watcher was
+    /// stopped or starved itself, half a heartbeat timeout or more, does not count.
     pub(super) fn overdue(&mut self, now: Time) -> (Vec<PeerId>, Duration) {
-        if now.since(self.asked) > self.timeout / 2 {
-            self.started.values_mut().for_each(|started| *started = now);
+        let away = now.since(self.asked);
+        if away > self.timeout / 2 {
+            self.started.values_mut().for_each(|started| *started = started.after(away).min(now));
         }
         self.asked = now;
         let Some(patience) = self.patience() else { return (vec![], Duration::ZERO) };
@@ -126,7 +127,19 @@ mod tests {
     }
 
     #[test]
-    fn a_watcher_that_was_away_counts_afresh() {
+    fn a_watcher_that_is_away_again_and_again_counts_the_time_between() {
+        let mut births = Births::new(LEAST, true, at(0));
+        births.started(PeerId(1), at(0));
+        // In every ten seconds it is away for four.
+        let asked = (0..30).flat_map(|ten| late(&mut births, 10 * ten..10 * ten + 6)).count();
+        assert!(asked > 0, "it is late after twenty seconds");
+        let mut births = Births::new(LEAST, true, at(0));
+        births.started(PeerId(1), at(0));
+        assert_eq!((late(&mut births, 0..6), late(&mut births, 10..13)), (vec![], vec![]));
+    }
+
+    #[test]
+    fn time_in_which_the_watcher_was_away_does_not_count() {
         let mut births = Births::new(LEAST, false, at(0));
         births.started(PeerId(1), at(0));
         births.started(PeerId(2), at(0));

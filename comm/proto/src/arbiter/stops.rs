@@ -44,11 +44,12 @@ impl Stops {
         self.timeout.max(LEAST) * MOST
     }
 
-    /// Who has been stopped for too long. Call it often: a watcher that was stopped itself for half a heartbeat timeout begins to
-    /// count afresh.
+    /// Who has been stopped for too long. Call it often: time in which the watcher was stopped or starved itself, half a heartbeat
+    /// timeout or more, does not count.
     pub(super) fn overdue(&mut self, now: Time) -> Vec<PeerId> {
-        if now.since(self.asked) > self.timeout / 2 {
-            self.since.values_mut().for_each(|since| *since = now);
+        let away = now.since(self.asked);
+        if away > self.timeout / 2 {
+            self.since.values_mut().for_each(|since| *since = since.after(away).min(now));
         }
         self.asked = now;
         let most = self.most();
@@ -85,7 +86,15 @@ mod tests {
     }
 
     #[test]
-    fn a_watcher_that_was_stopped_with_the_others_counts_afresh() {
+    fn a_watcher_that_is_starved_again_and_again_counts_the_time_between() {
+        let mut stops = Stops::new(LEAST, at(0));
+        stops.stopped(PeerId(1), true, at(0));
+        assert_eq!((late(&mut stops, 0..6), late(&mut stops, 10..13)), (vec![], vec![]));
+        assert_eq!(late(&mut stops, 20..26), [PeerId(1)]);
+    }
+
+    #[test]
+    fn time_in_which_the_watcher_was_stopped_with_the_others_does_not_count() {
         let mut stops = Stops::new(LEAST, at(0));
         stops.stopped(PeerId(1), true, at(0));
         assert_eq!(stops.overdue(at(100)), []);
