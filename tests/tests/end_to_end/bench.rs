@@ -85,8 +85,9 @@ fn check_csv(csv: &Csv, all_s: f64) {
         let work_s = number("step_s") * number("steps");
         assert!(work_s >= 0.01 * number("steps"), "{row:?}");
         let checkpoints_s = csv.sum(row, &["copy_s", "encode_s", "exchange_s", "commit_s"]);
-        // The phases are those of the slowest rank each; with two ranks, twice the whole at most.
-        assert!((0.99..2.01).contains(&(checkpoints_s / number("checkpoint_s"))), "{row:?}");
+        // The phases are those of the slowest rank each, and go on while the program is between two calls.
+        assert!(checkpoints_s >= 0.99 * number("checkpoint_s"), "{row:?}");
+        assert!(checkpoints_s < 2.0 * number("wall_s"), "{row:?}");
         assert!(number("checkpoint_s") < number("wall_s"), "{row:?}");
         let recovery_s = csv.sum(row, &["detect_s", "repair_s", "restore_s"]);
         assert!(recovery_s < number("wall_s"), "{row:?}");
