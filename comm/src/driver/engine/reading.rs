@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use super::super::memory::{Memory, Place};
 use super::Engine;
+use crate::driver::memory::{Memory, Place};
 use crate::transport::LinkId;
 use ft_proto::endpoint::{Fetch, Landing, Offer};
 use ft_proto::planted;

@@ -6,9 +6,9 @@ use ft_proto::endpoint::Landing;
 use ft_proto::rank::Rank;
 use ft_proto::wire::header::{HEADER_BYTES, Header};
 
-use super::super::links::Body;
-use super::super::memory::Memory;
 use super::Engine;
+use crate::driver::links::Body;
+use crate::driver::memory::Memory;
 use crate::transport::{LinkError, LinkId};
 
 /// Pieces of memory that one call sends from.
@@ -46,7 +46,7 @@ impl Engine {
     }
 
     /// Sends frames to all ranks until their links take no more.
-    pub(in super::super) fn flush_all(&mut self, memory: &Memory<'_>) {
+    pub(in crate::driver) fn flush_all(&mut self, memory: &Memory<'_>) {
         let mut at = 0;
         // A rank whose frames have all left is not listed any more.
         while let Some(&rank) = self.endpoint.busy().get(at) {
@@ -56,7 +56,7 @@ impl Engine {
     }
 
     /// Sends frames to `rank` until its link takes no more.
-    pub(in super::super) fn flush(&mut self, rank: Rank, memory: &Memory<'_>) {
+    pub(in crate::driver) fn flush(&mut self, rank: Rank, memory: &Memory<'_>) {
         while !self.endpoint.frames(rank).is_empty() {
             let Some(link) = self.link_to(rank) else { return };
             let mut packing = std::mem::take(&mut self.packing);
@@ -133,7 +133,7 @@ impl Engine {
     }
 
     /// Receives from `link` until nothing more is there; true if something came.
-    pub(in super::super) fn drain(&mut self, link: LinkId, memory: &mut Memory<'_>) -> bool {
+    pub(in crate::driver) fn drain(&mut self, link: LinkId, memory: &mut Memory<'_>) -> bool {
         let mut moved = false;
         while let Some((rank, received)) = self.receive_batch(link, memory) {
             match received {
