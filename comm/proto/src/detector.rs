@@ -1,48 +1,40 @@
 //! Which of the watched processes have fallen silent.
 //!
 //! A process that has sent nothing for the timeout is suspected. The watcher itself may have been stopped or
-//! starved meanwhile, and then the silence is its own: if it was not asked for half the timeout, it discards
-//! its evidence and starts to count afresh.
+//! starved meanwhile, half the timeout or longer, and then the silence of that time is its own and does not count.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::rank::PeerId;
 use crate::time::Time;
+use crate::waits::Waits;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Detector {
     timeout: Duration,
-    heard: BTreeMap<PeerId, Time>,
-    asked: Time,
+    silent: Waits,
 }
 
 impl Detector {
     /// Suspects whoever is silent for `timeout`.
     pub fn new(timeout: Duration, now: Time) -> Self {
-        Self { timeout, heard: BTreeMap::new(), asked: now }
+        Self { timeout, silent: Waits::new(timeout / 2, now) }
     }
 
     /// `peer` gave a sign of life; it is watched from now on.
     pub fn heard(&mut self, peer: PeerId, now: Time) {
-        self.heard.insert(peer, now);
+        self.silent.begin(peer, now);
     }
 
     /// `peer` is not watched any more.
     pub fn forget(&mut self, peer: PeerId) {
-        self.heard.remove(&peer);
+        self.silent.end(peer);
     }
 
     /// Who has been silent for the timeout. Call it at least every quarter of the timeout.
     pub fn suspects(&mut self, now: Time) -> Vec<PeerId> {
-        let starved = now.since(self.asked) > self.timeout / 2;
-        self.asked = now;
-        if starved {
-            self.heard.values_mut().for_each(|heard| *heard = now);
-        }
-        let silent = |(peer, heard): (&PeerId, &Time)| (now.since(*heard) > self.timeout).then_some(*peer);
-        self.heard.iter().filter_map(silent).collect()
+        self.silent.longer_than(self.timeout, now)
     }
 }
 
@@ -76,5 +68,15 @@ mod tests {
         assert_eq!(detector.suspects(at(5400)), []);
         assert_eq!(detector.suspects(at(5800)), []);
         assert_eq!(detector.suspects(at(6100)), [PeerId(1)]);
+    }
+
+    #[test]
+    fn a_watcher_that_is_starved_in_every_timeout_notices_all_the_same() {
+        let mut detector = Detector::new(Duration::from_millis(1000), at(0));
+        detector.heard(PeerId(1), at(0));
+        // It runs for 0.8 s and is away for 0.6 s, again and again.
+        let asked = (0..10).flat_map(|turn| (0..=8).map(move |tenth| at(turn * 1400 + tenth * 100)));
+        let suspected = asked.into_iter().any(|now| detector.suspects(now) == [PeerId(1)]);
+        assert!(suspected);
     }
 }

@@ -31,5 +31,6 @@ pub mod reduction;
 pub mod settings;
 pub mod time;
 pub mod topology;
+mod waits;
 pub mod watch;
 pub mod wire;

@@ -6,11 +6,11 @@
 //! [`LEAST`], whichever is longest. As long as nobody has joined, nobody is waited for, unless the program is known to join: any
 //! other may have nothing to do with the library.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::rank::PeerId;
 use crate::time::Time;
+use crate::waits::Waits;
 
 /// See the module.
 pub(super) const MOST: u32 = 10;
@@ -21,39 +21,38 @@ pub(super) const LEAST: Duration = Duration::from_secs(1);
 pub(super) struct Births {
     /// The heartbeat timeout.
     timeout: Duration,
-    started: BTreeMap<PeerId, Time>,
+    starting: Waits,
     /// The longest start so far; none as long as it is not known whether there will be any.
     slowest: Option<Duration>,
-    asked: Time,
 }
 
 impl Births {
     /// `joins`: the program is known to join the job.
     pub(super) fn new(timeout: Duration, joins: bool, now: Time) -> Self {
         let slowest = joins.then_some(Duration::ZERO);
-        Self { timeout, started: BTreeMap::new(), slowest, asked: now }
+        Self { timeout, starting: Waits::new(timeout / 2, now), slowest }
     }
 
     /// A process runs from now on.
     pub(super) fn started(&mut self, peer: PeerId, now: Time) {
-        self.started.insert(peer, now);
+        self.starting.begin(peer, now);
     }
 
     /// It takes part.
     pub(super) fn joined(&mut self, peer: PeerId, now: Time) {
-        if let Some(started) = self.started.remove(&peer) {
+        if let Some(started) = self.starting.end(peer) {
             self.slowest = self.slowest.max(Some(now.since(started)));
         }
     }
 
     /// Whether it is waited for.
     pub(super) fn awaits(&self, peer: PeerId) -> bool {
-        self.started.contains_key(&peer)
+        self.starting.contains(peer)
     }
 
     /// It is not waited for any more.
     pub(super) fn forget(&mut self, peer: PeerId) {
-        self.started.remove(&peer);
+        self.starting.end(peer);
     }
 
     /// How long a start may take; none as long as that is not to be said.
@@ -61,17 +60,12 @@ impl Births {
         self.slowest.map(|slowest| slowest.max(self.timeout).max(LEAST) * MOST)
     }
 
-    /// Who should have joined by now, and how long that should have taken at most. Call it often: time in which the watcher was
-    /// stopped or starved itself, half a heartbeat timeout or more, does not count.
+    /// Who should have joined by now, and how long that should have taken at most. Call it at least every quarter of the heartbeat
+    /// timeout.
     pub(super) fn overdue(&mut self, now: Time) -> (Vec<PeerId>, Duration) {
-        let away = now.since(self.asked);
-        if away > self.timeout / 2 {
-            self.started.values_mut().for_each(|started| *started = started.after(away).min(now));
-        }
-        self.asked = now;
-        let Some(patience) = self.patience() else { return (vec![], Duration::ZERO) };
-        let late = |(peer, started): (&PeerId, &Time)| (now.since(*started) > patience).then_some(*peer);
-        (self.started.iter().filter_map(late).collect(), patience)
+        let patience = self.patience();
+        let late = self.starting.longer_than(patience.unwrap_or(Duration::MAX), now);
+        (late, patience.unwrap_or(Duration::ZERO))
     }
 }
 

@@ -4,39 +4,37 @@
 //! since all are done, nothing is heard anyway, and how long it may take only its program knows: it would hold up the job for
 //! ever. It is lost after [`MOST`] times the heartbeat timeout or [`LEAST`] of that.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::births::{LEAST, MOST};
 use crate::rank::PeerId;
 use crate::time::Time;
+use crate::waits::Waits;
 
 #[derive(Debug)]
 pub(super) struct Stops {
     /// The heartbeat timeout.
     timeout: Duration,
-    /// Since when they are stopped.
-    since: BTreeMap<PeerId, Time>,
-    asked: Time,
+    stopped: Waits,
 }
 
 impl Stops {
     /// Nobody is stopped.
     pub(super) fn new(timeout: Duration, now: Time) -> Self {
-        Self { timeout, since: BTreeMap::new(), asked: now }
+        Self { timeout, stopped: Waits::new(timeout / 2, now) }
     }
 
     /// A process is stopped, or goes on.
     pub(super) fn stopped(&mut self, peer: PeerId, is_stopped: bool, now: Time) {
         match is_stopped {
-            true => drop(self.since.insert(peer, now)),
+            true => self.stopped.begin(peer, now),
             false => self.forget(peer),
         }
     }
 
     /// It has ended.
     pub(super) fn forget(&mut self, peer: PeerId) {
-        self.since.remove(&peer);
+        self.stopped.end(peer);
     }
 
     /// How long a stop may be.
@@ -44,17 +42,9 @@ impl Stops {
         self.timeout.max(LEAST) * MOST
     }
 
-    /// Who has been stopped for too long. Call it often: time in which the watcher was stopped or starved itself, half a heartbeat
-    /// timeout or more, does not count.
+    /// Who has been stopped for too long. Call it at least every quarter of the heartbeat timeout.
     pub(super) fn overdue(&mut self, now: Time) -> Vec<PeerId> {
-        let away = now.since(self.asked);
-        if away > self.timeout / 2 {
-            self.since.values_mut().for_each(|since| *since = since.after(away).min(now));
-        }
-        self.asked = now;
-        let most = self.most();
-        let late = |(peer, since): (&PeerId, &Time)| (now.since(*since) > most).then_some(*peer);
-        self.since.iter().filter_map(late).collect()
+        self.stopped.longer_than(self.most(), now)
     }
 }
 
