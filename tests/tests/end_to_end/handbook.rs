@@ -9,7 +9,6 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::common::{Outcome, Run, built};
-use crate::hosts::LIKE_SSH;
 
 fn text(file: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -168,13 +167,14 @@ fn survivors_that_go_on_by_themselves() {
     assert!(outcome.stdout.contains("of 5 has done"), "{outcome}");
 }
 
-/// The hosts of the page are addresses of this one, a script stands for `ssh`, and the system is a smaller one.
+/// The hosts of the page are addresses of this one, the script of the page stands for `ssh`, and the system is a smaller one.
 #[test]
 fn several_hosts() {
-    let [command] = &commands(&text("docs/hosts.md"))[..] else { panic!("there is one") };
+    let page = text("docs/hosts.md");
+    let [command] = &commands(&page)[..] else { panic!("there is one") };
     let folder = folder();
     let script = folder.path().join("like-ssh");
-    fs::write(&script, format!("#!/bin/sh\n{LIKE_SSH}\n")).unwrap();
+    fs::write(&script, blocks(&page, "text").remove(1) + "\n").unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let here = (1..=4)
         .fold(command.clone(), |text, n| text.replace(&format!("node{n}"), &format!("127.0.0.{}", n + 1)));
