@@ -4,8 +4,6 @@
 //! does meets all of them alike. Every other call goes through the ranks in reversed order: so each call waits for the one
 //! before, and what is timed is how long it takes, not how soon a root can begin the next.
 
-mod links;
-
 use std::process::ExitCode;
 
 use clap::Args;
@@ -17,10 +15,8 @@ use ft_tools::collectives::{fits, is_offered};
 use ft_tools::harness::more;
 use serde::{Deserialize, Serialize};
 
-use self::links::Links;
 use crate::app::{self, App};
 use crate::collective_call::Call;
-use crate::options::Options;
 use crate::rank::{self, Reporter};
 use crate::size;
 use crate::value::positive;
@@ -41,16 +37,12 @@ pub(crate) struct CollectiveTimesArgs {
     /// About how long each algorithm is timed with each size
     #[arg(long, value_name = "SECONDS", default_value_t = 0.03, value_parser = positive)]
     time: f64,
-    /// Time messages between ranks 0 and 1 and a reduction in memory instead
-    #[arg(long)]
-    links: bool,
 }
 
 /// What `collective-times` reports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Times {
     timings: Vec<Timing>,
-    links: Option<Links>,
     /// Wrong numbers, on all ranks together.
     wrong: u64,
 }
@@ -70,13 +62,6 @@ pub(crate) struct Timing {
 impl App for CollectiveTimesArgs {
     type Outcome = Times;
 
-    fn check(&self, options: &Options) -> Result<(), String> {
-        match self.links && options.ranks() < 2 {
-            true => Err("--links times messages between two ranks: at least -n 2".into()),
-            false => Ok(()),
-        }
-    }
-
     fn rank(&self) -> ExitCode {
         rank::run(|settings| CollectiveTimes {
             args: self.clone(),
@@ -90,11 +75,11 @@ impl App for CollectiveTimesArgs {
         (*wrong > 0).then(|| format!("collective operations gave {}", count(*wrong, "wrong number")))
     }
 
-    fn lines(&self, Times { timings, links, .. }: &Times) -> Vec<String> {
+    fn lines(&self, Times { timings, .. }: &Times) -> Vec<String> {
         let timing = |Timing { operation, bytes, algorithm, seconds, .. }: &Timing| {
             format!("{operation:<15}{bytes:>9} B  {algorithm:<20}{:>12.1} us", seconds * 1e6)
         };
-        timings.iter().map(timing).chain(links.iter().flat_map(Links::lines)).collect()
+        timings.iter().map(timing).collect()
     }
 }
 
@@ -197,10 +182,6 @@ impl Program for CollectiveTimes {
 
     fn step(&mut self, _: &mut (), world: &World, _: u64) -> Result<Flow, CommError> {
         self.times = Times::default();
-        if self.args.links {
-            self.times.links = Links::measure(world.comm(), self.clock, self.args.time)?;
-            return Ok(Flow::Done);
-        }
         let sizes: Vec<usize> =
             self.args.sizes.iter().map(|&bytes| usize::try_from(bytes).unwrap_or(usize::MAX)).collect();
         let Some(reversed) = world.comm().split(Some(0), -(world.rank() as i64))? else {

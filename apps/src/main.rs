@@ -1,4 +1,17 @@
 //! `ftrun`: starts a program as the ranks of a job and sees it through failures.
+//!
+//! `ftrun --help` has its options, and the handbook in `docs/` says how it is used. For a program of your own:
+//!
+//! | crate | what it has |
+//! |---|---|
+//! | [`ft_checkpoint`] | a state that is protected, and the loop that survives failures: begin here |
+//! | [`ft_comm`] | messages between ranks, collectives, repair |
+//! | [`ft_linalg`] | distributed matrices and vectors, and solvers that survive failures |
+//! | [`ft_proto`] | the protocols under `ft_comm`, as values |
+//! | [`ft_launch`] | the launcher, for programs that start jobs themselves |
+//! | [`ft_tools`] | what `ftrun bench` and `ftrun advise` measure |
+//! | [`ft_seismic`], [`ft_montecarlo`] | numerics of the bundled apps |
+//! | [`ft_figures`] | charts, timelines and fields as SVG and PNG |
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;

@@ -27,7 +27,7 @@ pub(crate) struct Picture {
     /// Where to, .png or .svg (default: beside the file, as .png)
     #[arg(short, long, value_name = "PICTURE")]
     out: Option<PathBuf>,
-    /// Draw traces as wiggles rather than colours
+    /// Draw traces as wiggles rather than colors
     #[arg(long, conflicts_with = "model")]
     wiggle: bool,
     /// Take a SEG-Y or .su file for a velocity model

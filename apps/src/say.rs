@@ -1,4 +1,4 @@
-//! What this program itself says to people: in colours on a terminal, unless `NO_COLOR` or `CLICOLOR=0` says otherwise. An end of
+//! What this program itself says to people: in colors on a terminal, unless `NO_COLOR` or `CLICOLOR=0` says otherwise. An end of
 //! a stream is an error, and never a panic. While a job runs, its console prints.
 
 use std::fmt::Display;

@@ -17,7 +17,7 @@ mod setup;
 mod summary;
 
 pub(crate) use args::{SeismicArgs, shape};
-use program::Modelling;
+use program::Modeling;
 use setup::Setup;
 use summary::Summary;
 
@@ -37,7 +37,7 @@ impl App for SeismicArgs {
     }
 
     fn rank(&self) -> ExitCode {
-        rank::run(|settings| Modelling::new(self.clone(), settings))
+        rank::run(|settings| Modeling::new(self.clone(), settings))
     }
 
     fn complete(&self, summary: &mut Summary, ending: &Ending) {

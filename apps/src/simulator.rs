@@ -74,9 +74,9 @@ impl App for SimulatorArgs {
     }
 
     fn lines(&self, SimulatorResult { sum, expected, .. }: &SimulatorResult) -> Vec<String> {
-        let judgement =
+        let judgment =
             if sum == expected { "as it must be".into() } else { format!("it must be {expected}") };
-        vec![format!("sum of the first elements {sum}, {judgement}")]
+        vec![format!("sum of the first elements {sum}, {judgment}")]
     }
 }
 

@@ -30,7 +30,7 @@ struct Options {
     asynchronous: bool,
 }
 
-/// The rows of a rank between one row of each neighbour, or of the boundary.
+/// The rows of a rank between one row of each neighbor, or of the boundary.
 #[derive(Default, Protect)]
 struct Plate {
     points: Vec<f64>,
@@ -61,7 +61,7 @@ impl Program for Solver {
         exchange(&mut plate.points, world)?;
         self.next.resize(plate.points.len(), 0.0);
         plate.change = sweep(&plate.points, &mut self.next);
-        // The outer rows stay: they are the boundary, or come from a neighbour.
+        // The outer rows stay: they are the boundary, or come from a neighbor.
         let inner = COLUMNS..plate.points.len() - COLUMNS;
         plate.points[inner.clone()].copy_from_slice(&self.next[inner]);
         let mut all = [plate.change];

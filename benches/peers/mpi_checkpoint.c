@@ -1,4 +1,4 @@
-/* A checkpoint in one shared file by MPI-IO: every rank writes its part, together, and the file is synchronised.
+/* A checkpoint in one shared file by MPI-IO: every rank writes its part, together, and the file is synchronized.
  *
  *     mpicc -O3 mpi_checkpoint.c -o mpi_checkpoint
  *     mpiexec -n 8 ./mpi_checkpoint FILE MIB REPEATS

@@ -8,7 +8,7 @@
  * Each rank has MIB of state; an iteration changes a slice of it by an allreduce. Every so many iterations a rank keeps a
  * copy of its state and sends one to the next rank. The victims kill themselves in iteration KILL_AT. The others hear of it
  * from the allreduce, revoke, shrink and, in `rebuild`, start as many processes as are gone, give them the old ranks,
- * bring state and copies back, and do again what was done since the last copy. No two victims may be neighbours.
+ * bring state and copies back, and do again what was done since the last copy. No two victims may be neighbors.
  *
  * Appends lines `WHAT,RANK,VALUE` to FILE, which is there for the dead and for those that hang in MPI_Finalize: killed,
  * known, shrunk, merged, whole and resumed are seconds of CLOCK_MONOTONIC, answer is a hash over all states (in `shrink` the

@@ -176,7 +176,7 @@ impl From<CommError> for Trouble {
     }
 }
 
-/// A rank and its neighbours.
+/// A rank and its neighbors.
 struct Place<'a> {
     comm: &'a Communicator,
     rank: Rank,
@@ -282,7 +282,7 @@ impl<'a> Place<'a> {
         let (long, short) = (finished(long)?, finished(short)?);
         let [first, second] = floats.map(finished);
         let (first, second) = (first?, second?);
-        // From one and the same neighbour they come in order.
+        // From one and the same neighbor they come in order.
         let (from_left, from_right) =
             if left != right && first.0 == right { (second, first) } else { (first, second) };
         for request in sent {

@@ -1,5 +1,5 @@
 //! A soak: a ring of ranks that exchanges elements in random layouts, of random lengths, for a time. Every byte is checked
-//! against what the neighbour's numbers say.
+//! against what the neighbor's numbers say.
 //!
 //! `ftrun -n 8 target/release/examples/derived --seconds 600 --seed 1`
 
@@ -79,11 +79,11 @@ fn as_long(of: &Layout, numbers: &mut Numbers) -> Layout {
     Layout::indexed(blocks).expect("it is small")
 }
 
-/// What a rank does in a round, as it and its neighbours know it.
+/// What a rank does in a round, as it and its neighbors know it.
 struct Deal<T> {
     out: Vec<T>,
     sent: Layout,
-    /// Where its right neighbour wants it.
+    /// Where its right neighbor wants it.
     received: Layout,
 }
 

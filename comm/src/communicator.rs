@@ -61,7 +61,7 @@ pub use schedule::Schedule;
 /// let (rank, size) = (comm.rank(), comm.size());
 /// let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
 ///
-/// // A sum goes on while the last column of a matrix of 3 rows and 4 columns goes to the right neighbour's first.
+/// // A sum goes on while the last column of a matrix of 3 rows and 4 columns goes to the right neighbor's first.
 /// let sum = comm.iallreduce(vec![rank as u64], Op::Sum)?;
 /// let column = |at| Layout::strided(at, 3, 1, 4).expect("it is small");
 /// let out = Piece { peer: right, tag: 0, layout: column(3) };
@@ -73,7 +73,7 @@ pub use schedule::Schedule;
 /// assert_eq!(sum.wait()?, [(0..size as u64).sum()]);
 ///
 /// // The ranks of equal parity have messages of their own.
-/// let half = comm.split(Some(rank as u32 % 2), 0)?.expect("it has a colour");
+/// let half = comm.split(Some(rank as u32 % 2), 0)?.expect("it has a color");
 /// let mut first = [rank];
 /// half.bcast(&mut first, 0)?;
 /// assert_eq!(first, [rank % 2]);
@@ -242,7 +242,7 @@ impl Communicator {
     }
 
     /// For a layer above whose calls consist of several of this crate and run code of the program between them, as
-    /// serialisers: a panic that unwinds while the guard lives, and is caught, leaves this rank as one within a call does
+    /// serializers: a panic that unwinds while the guard lives, and is caught, leaves this rank as one within a call does
     /// ([`CommError::Panicked`]), so that the other ranks do not wait for the rest for ever.
     ///
     /// # Errors

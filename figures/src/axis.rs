@@ -1,4 +1,4 @@
-//! From values to places along an axis, and the round values that are labelled.
+//! From values to places along an axis, and the round values that are labeled.
 //!
 //! Ticks are multiples of 1, 2 or 5 times a power of ten (P. S. Heckbert, Nice numbers for graph labels, Graphics
 //! Gems, 1990). A logarithmic axis has ticks at 1, 2, 5, 10, ..., or at powers of ten, or, when all values are
@@ -51,7 +51,7 @@ pub struct AxisRange {
     pub title: String,
 }
 
-/// A labelled place.
+/// A labeled place.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tick {
     pub(crate) value: f64,

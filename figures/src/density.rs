@@ -1,7 +1,7 @@
-//! Variable density: the values of a two-dimensional array as colours.
+//! Variable density: the values of a two-dimensional array as colors.
 
 use crate::axis::{Along, Axis, AxisRange};
-use crate::colour::{FRAME, Rgb, diverging, hex, sequential};
+use crate::color::{FRAME, Rgb, diverging, hex, sequential};
 use crate::field::{Field, has_data, size_at};
 use crate::font::{AXIS_TITLE, LABEL, fit, room};
 use crate::frame::{MARGIN, WIDTH, no_data};
@@ -12,7 +12,7 @@ use crate::symbol::Symbol;
 
 mod raster;
 
-/// Width of the colour bar in px, and its distance from the plot.
+/// Width of the color bar in px, and its distance from the plot.
 const BAR: f64 = 14.0;
 const BAR_GAP: f64 = 14.0;
 const BAR_STEPS: usize = 128;
@@ -25,7 +25,7 @@ pub struct Density<'a> {
     /// Title of the picture.
     pub title: String,
     /// `nx * nz` values; that of `ix` across and `iz` down is at `ix * nz + iz`. Those that are not finite are
-    /// grey.
+    /// gray.
     pub values: &'a [f32],
     /// Values across.
     pub nx: usize,
@@ -35,18 +35,18 @@ pub struct Density<'a> {
     pub x: AxisRange,
     /// What the array spans down, from the upper border of the picture to the lower one.
     pub z: AxisRange,
-    /// How values become colours.
+    /// How values become colors.
     pub scale: Scale,
-    /// What the values are, with the unit, for the colour bar: `velocity [m/s]`.
+    /// What the values are, with the unit, for the color bar: `velocity [m/s]`.
     pub bar_title: String,
     /// Sources and receivers.
     pub markers: Vec<Marker>,
 }
 
-/// How values become colours.
+/// How values become colors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// Blue below zero, white, red above. Colours are full at the size that `percentile` (0 to 100) percent of
+    /// Blue below zero, white, red above. Colors are full at the size that `percentile` (0 to 100) percent of
     /// the values do not exceed.
     Symmetric {
         /// 99 shows weak events next to strong ones; 100 cuts nothing off.
@@ -102,13 +102,13 @@ impl Density<'_> {
         if !has_data(self.values, self.nx, self.nz) {
             return no_data(&self.title);
         }
-        let colours = Colours::of(self.values, self.scale);
+        let colors = Colors::of(self.values, self.scale);
         let grid = raster::Grid { values: self.values, nx: self.nx, nz: self.nz };
-        let Ok(image) = raster::png(&raster::fitted(grid), &colours) else { return no_data(&self.title) };
+        let Ok(image) = raster::png(&raster::fitted(grid), &colors) else { return no_data(&self.title) };
 
         let mut svg = Svg::default();
         // The labels of the bar do not depend on where it is, but for its height: those of the lowest fit all.
-        let labels = colours.axis(180.0);
+        let labels = colors.axis(180.0);
         let widest = labels.ticks.iter().map(|tick| room(&tick.label, LABEL)).fold(0.0, f64::max) + 6.0;
         let right = BAR_GAP + BAR + 8.0 + widest + AXIS_TITLE + 8.0 + MARGIN;
         let entries = self.legend();
@@ -117,7 +117,7 @@ impl Density<'_> {
         svg.image(field.area, &image);
         self.draw_markers(&mut svg, &field);
         let height = field.finish(&mut svg);
-        self.draw_bar(&mut svg, field.area, &colours);
+        self.draw_bar(&mut svg, field.area, &colors);
         svg.finish(&self.title, WIDTH, height)
     }
 
@@ -149,16 +149,16 @@ impl Density<'_> {
         places(MarkerKind::Source).for_each(|place| symbol.draw(svg, place, 6.5, fill, stroke));
     }
 
-    fn draw_bar(&self, svg: &mut Svg, plot: Area, colours: &Colours) {
+    fn draw_bar(&self, svg: &mut Svg, plot: Area, colors: &Colors) {
         let bar = Area::new(plot.right() + BAR_GAP, plot.y, BAR, plot.height);
         for step in 0..BAR_STEPS {
             // Each reaches to the bottom under the next ones, so that no seams show.
             let down = bar.height * step as f64 / BAR_STEPS as f64;
-            let colour = colours.map(1.0 - (step as f64 + 0.5) / BAR_STEPS as f64);
-            svg.rect(Area { y: bar.y + down, height: bar.height - down, ..bar }, &hex(colour));
+            let color = colors.map(1.0 - (step as f64 + 0.5) / BAR_STEPS as f64);
+            svg.rect(Area { y: bar.y + down, height: bar.height - down, ..bar }, &hex(color));
         }
         svg.border(bar, FRAME);
-        let axis = colours.axis(bar.height);
+        let axis = colors.axis(bar.height);
         for tick in &axis.ticks {
             if let Some(at) = axis.at(tick.value) {
                 let y = bar.bottom() - at * bar.height;
@@ -172,15 +172,15 @@ impl Density<'_> {
     }
 }
 
-/// The colours of values between two bounds.
+/// The colors of values between two bounds.
 #[derive(Clone, Copy, Debug)]
-struct Colours {
+struct Colors {
     low: f64,
     high: f64,
     scale: Scale,
 }
 
-impl Colours {
+impl Colors {
     fn of(values: &[f32], scale: Scale) -> Self {
         let (low, high) = match scale {
             Scale::Symmetric { percentile } => {

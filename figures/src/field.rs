@@ -1,7 +1,7 @@
 //! What pictures of a two-dimensional array have in common: its axes, x to the right and z downwards.
 
 use crate::axis::{Along, Axis, AxisRange};
-use crate::colour::FRAME;
+use crate::color::FRAME;
 use crate::frame::{self, MARGIN, Upright, WIDTH, axis_below, axis_left, head, left_room};
 use crate::legend::Entry;
 use crate::svg::{Area, Svg};
@@ -71,7 +71,7 @@ pub(crate) fn size_at(values: &[f32], percentile: f64) -> f64 {
     f64::from(*sizes.select_nth_unstable_by(at, f32::total_cmp).1)
 }
 
-/// Room to the right of a plot without a colour bar.
+/// Room to the right of a plot without a color bar.
 pub(crate) const RIGHT: f64 = 2.0 * MARGIN;
 
 #[cfg(test)]

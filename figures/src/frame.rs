@@ -1,7 +1,7 @@
 //! What surrounds a plot: title and legend above it, ticks and titles of the axes, lines of the grid.
 
 use crate::axis::Axis;
-use crate::colour::{FAINT, FRAME, GRID, INK};
+use crate::color::{FAINT, FRAME, GRID, INK};
 use crate::font::{AXIS_TITLE, LABEL, TITLE, fit, room, wrap};
 use crate::legend::{self, Entry};
 use crate::picture::Picture;
@@ -44,10 +44,10 @@ pub(crate) fn bottom_room(title: &str) -> f64 {
 
 /// Lines across `area` at the ticks of a horizontal axis, faint ones first.
 pub(crate) fn grid_across(svg: &mut Svg, area: Area, axis: &Axis) {
-    let mut line = |value, colour| {
+    let mut line = |value, color| {
         if let Some(at) = axis.at(value) {
             let x = area.x + at * area.width;
-            svg.line((x, area.y), (x, area.bottom()), colour, 1.0);
+            svg.line((x, area.y), (x, area.bottom()), color, 1.0);
         }
     };
     axis.faint.iter().for_each(|&value| line(value, FAINT));
@@ -56,10 +56,10 @@ pub(crate) fn grid_across(svg: &mut Svg, area: Area, axis: &Axis) {
 
 /// Lines along `area` at the ticks of an upright axis that rises.
 pub(crate) fn grid_along(svg: &mut Svg, area: Area, axis: &Axis) {
-    let mut line = |value, colour| {
+    let mut line = |value, color| {
         if let Some(at) = axis.at(value) {
             let y = area.bottom() - at * area.height;
-            svg.line((area.x, y), (area.right(), y), colour, 1.0);
+            svg.line((area.x, y), (area.right(), y), color, 1.0);
         }
     };
     axis.faint.iter().for_each(|&value| line(value, FAINT));

@@ -1,4 +1,4 @@
-//! What colours and shapes mean, in as many lines as it takes.
+//! What colors and shapes mean, in as many lines as it takes.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ const BETWEEN: f64 = 14.0;
 #[derive(Clone, Debug)]
 pub(crate) enum Sample {
     Block { fill: Cow<'static, str> },
-    Line { colour: &'static str, symbol: Symbol },
+    Line { color: &'static str, symbol: Symbol },
     Symbol { symbol: Symbol, fill: &'static str, stroke: &'static str },
 }
 
@@ -44,13 +44,13 @@ pub(crate) fn draw(svg: &mut Svg, entries: &[Entry], x: f64, y: f64, width: f64)
 }
 
 fn sample(svg: &mut Svg, sample: &Sample, left: f64, middle: f64) {
-    let centre = (left + SAMPLE / 2.0, middle);
+    let center = (left + SAMPLE / 2.0, middle);
     match sample {
         Sample::Block { fill } => svg.rect(Area::new(left + 2.0, middle - 6.0, SAMPLE - 4.0, 12.0), fill),
-        Sample::Line { colour, symbol } => {
-            svg.line((left, middle), (left + SAMPLE, middle), colour, 1.8);
-            symbol.draw(svg, centre, 3.6, colour, colour);
+        Sample::Line { color, symbol } => {
+            svg.line((left, middle), (left + SAMPLE, middle), color, 1.8);
+            symbol.draw(svg, center, 3.6, color, color);
         }
-        Sample::Symbol { symbol, fill, stroke } => symbol.draw(svg, centre, 5.0, fill, stroke),
+        Sample::Symbol { symbol, fill, stroke } => symbol.draw(svg, center, 5.0, fill, stroke),
     }
 }

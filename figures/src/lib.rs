@@ -25,19 +25,19 @@
 //! | [`GroupedBars`] | the same few things compared in several groups |
 //! | [`StackedBars`] | times by phase |
 //! | [`Timeline`] | what every rank did and when |
-//! | [`Density`] | wave fields, gathers and velocity models as colours |
+//! | [`Density`] | wave fields, gathers and velocity models as colors |
 //! | [`Wiggle`] | seismic sections as traces |
 //! | [`html_page`] | all of these with words and tables in one page |
 //!
 //! Values that are not finite are left out, and a picture without data says so: nothing here panics or fails but
 //! for making and saving a PNG.
 //!
-//! The font is Ubuntu Light, Copyright 2011 Canonical Ltd., under the Ubuntu Font Licence 1.0.
+//! The font is Ubuntu Light, Copyright 2011 Canonical Ltd., under the Ubuntu Font License 1.0.
 
 mod axis;
 mod base64;
 mod chart;
-mod colour;
+mod color;
 mod density;
 mod error;
 mod field;

@@ -8,40 +8,40 @@ use tiny_skia::{
 use crate::font::Outline;
 use crate::svg::{Anchor, Area, MIDDLE};
 
-/// What is painted, in px of the drawing; colours are `#rrggbb`.
+/// What is painted, in px of the drawing; colors are `#rrggbb`.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
     /// The inside of closed lines.
-    Fill { lines: Vec<(Vec<(f64, f64)>, bool)>, colour: String },
+    Fill { lines: Vec<(Vec<(f64, f64)>, bool)>, color: String },
     /// Lines, each with whether it is closed.
-    Stroke { lines: Vec<(Vec<(f64, f64)>, bool)>, colour: String, width: f64 },
+    Stroke { lines: Vec<(Vec<(f64, f64)>, bool)>, color: String, width: f64 },
     /// A text whose middle line is at a point, from left to right or upwards.
-    Text { at: (f64, f64), anchor: Anchor, size: f64, colour: String, text: String, upright: bool },
+    Text { at: (f64, f64), anchor: Anchor, size: f64, color: String, text: String, upright: bool },
     /// A PNG stretched over an area.
     Image { area: Area, png: Vec<u8> },
 }
 
 impl Shape {
-    pub(crate) fn rect(area: Area, colour: &str) -> Self {
+    pub(crate) fn rect(area: Area, color: &str) -> Self {
         let (x, y, right, bottom) = (area.x, area.y, area.right(), area.bottom());
         let corners = vec![(x, y), (right, y), (right, bottom), (x, bottom)];
-        Self::Fill { lines: vec![(corners, true)], colour: colour.to_owned() }
+        Self::Fill { lines: vec![(corners, true)], color: color.to_owned() }
     }
 
     /// Paints it with so many pixels per px.
     fn paint(&self, pixels: &mut Pixmap, density: f32) {
         let scale = Transform::from_scale(density, density);
         match self {
-            Self::Fill { lines, colour } => {
+            Self::Fill { lines, color } => {
                 let Some(path) = path(lines) else { return };
-                pixels.fill_path(&path, &ink(colour), FillRule::Winding, scale, None);
+                pixels.fill_path(&path, &ink(color), FillRule::Winding, scale, None);
             }
-            Self::Stroke { lines, colour, width } => {
+            Self::Stroke { lines, color, width } => {
                 let Some(path) = path(lines) else { return };
                 let stroke = Stroke { width: *width as f32, line_join: LineJoin::Round, ..Stroke::default() };
-                pixels.stroke_path(&path, &ink(colour), &stroke, scale, None);
+                pixels.stroke_path(&path, &ink(color), &stroke, scale, None);
             }
-            Self::Text { at, anchor, size, colour, text, upright } => {
+            Self::Text { at, anchor, size, color, text, upright } => {
                 let outline = Outline::of(text, *size);
                 let start = match anchor {
                     Anchor::Start => 0.0,
@@ -56,7 +56,7 @@ impl Shape {
                 };
                 let (x, y) = if *upright { (0.0, 0.0) } else { *at };
                 let placed = turned.pre_translate((x + start) as f32, (y + MIDDLE * size) as f32);
-                pixels.fill_path(&path, &ink(colour), FillRule::Winding, placed, None);
+                pixels.fill_path(&path, &ink(color), FillRule::Winding, placed, None);
             }
             Self::Image { area, png } => {
                 let Ok(image) = Pixmap::decode_png(png) else { return };
@@ -67,10 +67,10 @@ impl Shape {
 }
 
 /// All shapes, one above the other, on nothing; none when there is no memory for so many pixels.
-pub(crate) fn paint(shapes: &[Shape], ground: Area, colour: &str, density: u32) -> Option<Pixmap> {
+pub(crate) fn paint(shapes: &[Shape], ground: Area, color: &str, density: u32) -> Option<Pixmap> {
     let pixels = |length: f64| (length as u32).checked_mul(density);
     let mut pixmap = Pixmap::new(pixels(ground.width)?, pixels(ground.height)?)?;
-    Shape::rect(ground, colour).paint(&mut pixmap, density as f32);
+    Shape::rect(ground, color).paint(&mut pixmap, density as f32);
     shapes.iter().for_each(|shape| shape.paint(&mut pixmap, density as f32));
     Some(pixmap)
 }
@@ -100,9 +100,9 @@ fn path(lines: &[(Vec<(f64, f64)>, bool)]) -> Option<Path> {
     path.finish()
 }
 
-fn ink(colour: &str) -> Paint<'static> {
+fn ink(color: &str) -> Paint<'static> {
     let channel =
-        |at: usize| colour.get(at..at + 2).and_then(|text| u8::from_str_radix(text, 16).ok()).unwrap_or(0);
+        |at: usize| color.get(at..at + 2).and_then(|text| u8::from_str_radix(text, 16).ok()).unwrap_or(0);
     let mut paint = Paint::default();
     paint.set_color_rgba8(channel(1), channel(3), channel(5), 255);
     paint

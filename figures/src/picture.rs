@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::FigureError;
-use crate::colour::GROUND;
+use crate::color::GROUND;
 use crate::paint::{Shape, paint};
 use crate::svg::Area;
 

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use crate::base64;
-use crate::colour::{GROUND, INK};
+use crate::color::{GROUND, INK};
 use crate::font::{FAMILY, LABEL, room};
 use crate::paint::Shape;
 use crate::picture::Picture;
@@ -144,14 +144,14 @@ impl Svg {
         let d = &path.d;
         let lines = || path.lines.clone();
         if let Paint::Fill(fill) | Paint::Both { fill, .. } = paint {
-            self.shapes.push(Shape::Fill { lines: lines(), colour: fill.to_owned() });
+            self.shapes.push(Shape::Fill { lines: lines(), color: fill.to_owned() });
         }
         if let Some((stroke, width)) = match paint {
             Paint::Fill(_) => None,
             Paint::Stroke(stroke, width) => Some((stroke, width)),
             Paint::Both { stroke, .. } => Some((stroke, 1.0)),
         } {
-            self.shapes.push(Shape::Stroke { lines: lines(), colour: stroke.to_owned(), width });
+            self.shapes.push(Shape::Stroke { lines: lines(), color: stroke.to_owned(), width });
         }
         match paint {
             Paint::Fill(fill) => self.put(format_args!(r#"<path d="{d}" fill="{fill}"/>"#)),
@@ -176,7 +176,7 @@ impl Svg {
             at,
             anchor,
             size,
-            colour: fill.to_owned(),
+            color: fill.to_owned(),
             text: text.to_owned(),
             upright: false,
         });
@@ -205,18 +205,18 @@ impl Svg {
         self.text((x, y), anchor, size, INK, text);
     }
 
-    /// Text that reads upwards and is centred at the point.
+    /// Text that reads upwards and is centered at the point.
     pub(crate) fn upright(&mut self, at: (f64, f64), size: f64, text: &str) {
         let (x, y) = (num(at.0), num(at.1));
         self.open(format_args!(r#"transform="translate({x} {y}) rotate(-90)""#));
         self.write_text((0.0, 0.0), Anchor::Middle, size, INK, text);
         self.close();
-        let (anchor, colour, text) = (Anchor::Middle, INK.to_owned(), text.to_owned());
-        self.shapes.push(Shape::Text { at, anchor, size, colour, text, upright: true });
+        let (anchor, color, text) = (Anchor::Middle, INK.to_owned(), text.to_owned());
+        self.shapes.push(Shape::Text { at, anchor, size, color, text, upright: true });
     }
 
     /// Pieces of a band of `height` px around `middle`, each from one place to another to the right of `left`, layer above layer: the
-    /// pieces of a colour take few bytes.
+    /// pieces of a color take few bytes.
     pub(crate) fn band(
         &mut self,
         (left, middle): (f64, f64),
@@ -225,13 +225,13 @@ impl Svg {
     ) {
         let (x, y, thick) = (num(left), num(middle), num(height));
         self.open(format_args!(r#"transform="translate({x} {y})" fill="none" stroke-width="{thick}""#));
-        for (colour, pieces) in layers.iter().filter(|(_, pieces)| !pieces.is_empty()) {
+        for (color, pieces) in layers.iter().filter(|(_, pieces)| !pieces.is_empty()) {
             let piece = |&(from, to): &(f64, f64)| format!("M{} 0h{}", num(from), num(to - from));
             let d: String = pieces.iter().map(piece).collect();
-            self.put(format_args!(r#"<path d="{d}" stroke="{colour}"/>"#));
+            self.put(format_args!(r#"<path d="{d}" stroke="{color}"/>"#));
             for (from, to) in pieces {
                 let area = Area::new(left + from, middle - height / 2.0, to - from, height);
-                self.shapes.push(Shape::rect(area, colour));
+                self.shapes.push(Shape::rect(area, color));
             }
         }
         self.close();

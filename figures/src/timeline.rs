@@ -1,7 +1,7 @@
 //! What every rank did and when: a row per rank, time to the right.
 
 use crate::axis::{Along, Axis};
-use crate::colour::{FRAME, INK};
+use crate::color::{FRAME, INK};
 use crate::font::{LABEL, fit};
 use crate::frame::{MARGIN, WIDTH, axis_below, bottom_room, grid_across, head, left_room, no_data};
 use crate::legend::{Entry, Sample};
@@ -85,7 +85,7 @@ impl Kind {
         }
     }
 
-    fn colour(self) -> &'static str {
+    fn color(self) -> &'static str {
         match self {
             Self::Computing => "#7cc0e8",
             Self::Checkpoint => "#e69f00",
@@ -157,7 +157,7 @@ impl Timeline {
     fn legend(&self, runs: &[Vec<Run>]) -> Vec<Entry> {
         let present = |kind: &Kind| runs.iter().flatten().any(|run| run.kind == *kind);
         let kinds = Kind::ALL.into_iter().filter(present).map(|kind| Entry {
-            sample: Sample::Block { fill: kind.colour().into() },
+            sample: Sample::Block { fill: kind.color().into() },
             name: kind.name().to_owned(),
         });
         let events = self.events().into_iter().enumerate().map(|(i, what)| Entry {
@@ -195,7 +195,7 @@ fn unit(end_s: f64) -> (&'static str, f64) {
 }
 
 /// Draws runs from `left` around `middle`. The kind of most time lies below the others as one piece, so that
-/// thousands of neighbours neither make the file long nor let the ground shine through where they meet.
+/// thousands of neighbors neither make the file long nor let the ground shine through where they meet.
 fn draw_row(svg: &mut Svg, runs: &[Run], (left, middle): (f64, f64), height: f64) {
     let time = |kind: Kind| -> f64 { runs.iter().filter(|run| run.kind == kind).map(Run::width).sum() };
     let Some(below) = Kind::ALL.into_iter().max_by(|&a, &b| time(a).total_cmp(&time(b))) else { return };
@@ -203,8 +203,8 @@ fn draw_row(svg: &mut Svg, runs: &[Run], (left, middle): (f64, f64), height: f64
     let whole = pieces.map(|piece| (piece[0].from, piece[piece.len() - 1].to)).collect();
     let others = Kind::ALL.into_iter().filter(|&kind| kind != below).map(|kind| {
         let runs = runs.iter().filter(|run| run.kind == kind);
-        (kind.colour(), runs.map(|run| (run.from, run.to)).collect())
+        (kind.color(), runs.map(|run| (run.from, run.to)).collect())
     });
-    let layers: Vec<_> = std::iter::once((below.colour(), whole)).chain(others).collect();
+    let layers: Vec<_> = std::iter::once((below.color(), whole)).chain(others).collect();
     svg.band((left, middle), height, &layers);
 }

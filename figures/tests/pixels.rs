@@ -22,7 +22,7 @@ impl Pixels {
         Self { rgb, width: info.width as usize, height: info.height as usize }
     }
 
-    /// Colour at a place of the drawing, in px.
+    /// Color at a place of the drawing, in px.
     fn at(&self, x: f64, y: f64) -> [u8; 3] {
         let start = 3 * ((2.0 * y) as usize * self.width + (2.0 * x) as usize);
         self.rgb[start..start + 3].try_into().unwrap()
@@ -54,7 +54,7 @@ fn png_is_the_drawing_at_twice_its_size() {
 }
 
 #[test]
-fn values_have_the_colours_of_their_places() {
+fn values_have_the_colors_of_their_places() {
     // Left: positive above negative. Right: zero above nothing. Arrays of this size are drawn as they are.
     let (nx, nz) = (302, 304);
     let value = |ix: usize, iz: usize| match (ix < nx / 2, iz < nz / 2) {
@@ -74,7 +74,7 @@ fn values_have_the_colours_of_their_places() {
     assert_near(at(0.25, 0.75), [5, 48, 125]);
     assert_near(at(0.75, 0.25), [255, 255, 255]);
     assert_near(at(0.75, 0.75), [190, 190, 190]);
-    // The colour bar: full red on top, full blue at the bottom.
+    // The color bar: full red on top, full blue at the bottom.
     let bar = |down: f64| pixels.at(x + width + 21.0, y + down * height);
     assert_near(bar(0.005), [124, 6, 31]);
     assert_near(bar(0.995), [6, 49, 126]);

@@ -150,9 +150,9 @@ fn no_text_reaches_over_the_border() {
     }
 }
 
-/// A reader who has learned a colour in one chart knows it in the next.
+/// A reader who has learned a color in one chart knows it in the next.
 #[test]
-fn a_series_has_one_colour_in_all_charts() {
+fn a_series_has_one_color_in_all_charts() {
     let (first, second) = ("#0072b2", "#d55e00");
     let series = ["a", "b"].map(|name| Series::new(name, [(1.0, 1.0), (2.0, 3.0)]));
     let lines = LineChart { series: series.into(), ..LineChart::default() }.draw();
@@ -163,7 +163,7 @@ fn a_series_has_one_colour_in_all_charts() {
     };
     let of_second = bars(Hue::Series(1));
     assert!(of_second.svg().contains(second) && !of_second.svg().contains(first));
-    let of_nobody = bars(Hue::Grey);
+    let of_nobody = bars(Hue::Gray);
     assert!(!of_nobody.svg().contains(second) && !of_nobody.svg().contains(first));
     let of_phases = bars(Hue::Phases);
     assert!(of_phases.svg().contains(second) && of_phases.svg().contains(first));

@@ -195,7 +195,7 @@ mod tests {
     use crate::Poisson;
 
     #[test]
-    fn a_chain_of_100_rows_needs_its_two_neighbours() {
+    fn a_chain_of_100_rows_needs_its_two_neighbors() {
         let grid = Poisson::new_2d(100, 1).unwrap();
         let part = Partition::new(100, 4, 1);
         assert_eq!(part.range(), 32..64);

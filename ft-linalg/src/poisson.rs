@@ -1,7 +1,7 @@
 //! Model problems: the Laplacian on a grid with zero boundary values, by the 5-point and 7-point stencils.
 //!
 //! Grid point `(i, j, k)` is row `(k ny + j) nx + i`. The matrix is symmetric positive definite; it is not scaled
-//! with the mesh width: 4 (or 6) on the diagonal, -1 for each neighbour. Each rank makes its own rows, nothing is
+//! with the mesh width: 4 (or 6) on the diagonal, -1 for each neighbor. Each rank makes its own rows, nothing is
 //! communicated.
 
 use std::ops::Range;

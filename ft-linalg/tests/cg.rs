@@ -364,7 +364,7 @@ fn iterations_s1rmq4m1_jacobi() {
 }
 
 #[test]
-#[ignore = "takes minutes without optimisation; run with --release"]
+#[ignore = "takes minutes without optimization; run with --release"]
 fn iterations_poisson_128() {
     on_ranks(2, |comm| {
         let a = poisson(&Poisson::new_3d(128, 128, 128).unwrap(), comm);

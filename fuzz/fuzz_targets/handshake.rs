@@ -45,7 +45,7 @@ fuzz_target!(|input: Input<'_>| {
         if input.reply[32..36] == versions {
             assert_eq!(client.reply(&input.reply).is_ok(), honest.reply() == input.reply);
         }
-        // The judgement by the first bytes refuses nobody who would be let in.
+        // The judgment by the first bytes refuses nobody who would be let in.
         let server = Server::new(&ours, PeerId(input.me), &input.hello, [5; 32]);
         let is_judged = (0..=HELLO_BYTES).all(|length| ours.judge(&input.hello[..length]).is_ok());
         assert!(server.is_err() || is_judged);

@@ -21,7 +21,7 @@ pub use record::{SAMPLES_MAX, WriteError, check_delay, check_sampling};
 pub struct Gather<'a> {
     /// Where source and receivers were.
     pub shot: &'a Shot,
-    /// Distance of neighbouring grid points in metres.
+    /// Distance of neighboring grid points in metres.
     pub spacing: f64,
     /// Sampling interval in seconds.
     pub interval_s: f64,

@@ -85,7 +85,7 @@ pub struct Geometry {
     pub receiver_first_m: Option<f64>,
     /// Fixed-spread: x that no receiver is beyond. Default: the right end of the model.
     pub receiver_last_m: Option<f64>,
-    /// Distance of neighbouring receivers. Default: that of the grid.
+    /// Distance of neighboring receivers. Default: that of the grid.
     pub receiver_spacing_m: Option<f64>,
     /// Towed-streamer: from the source to the first receiver. Default: 4 points of the grid.
     pub near_offset_m: Option<f64>,

@@ -1,4 +1,4 @@
-//! Seismic modelling in two dimensions: the acoustic wave equation in a velocity model, shot by shot.
+//! Seismic modeling in two dimensions: the acoustic wave equation in a velocity model, shot by shot.
 //!
 //! Pure numerics and formats: nothing here knows of ranks, messages or failures.
 

@@ -43,7 +43,7 @@ pub(crate) const VELOCITY_MAX: f32 = 15_000.0;
 pub struct ModelOptions {
     /// Points along the surface and in depth. Needed for raw files; others have to agree with it.
     pub shape: Option<(usize, usize)>,
-    /// Distance of neighbouring points in metres. Needed except where the positions in SEG-Y or SU trace headers
+    /// Distance of neighboring points in metres. Needed except where the positions in SEG-Y or SU trace headers
     /// (CDP x in byte 181, else source x in byte 73) are evenly spaced; overrides these.
     pub spacing: Option<f64>,
     /// Unit of the velocities in the file.

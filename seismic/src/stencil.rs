@@ -1,7 +1,7 @@
 //! Central differences on a regular grid, of any even order up to [`ORDER_MAX`].
 //!
 //! The weights are those of Fornberg, "Generation of finite difference formulas on arbitrarily spaced grids",
-//! Math. Comp. 51 (1988), in the closed form that they have on a centred regular grid.
+//! Math. Comp. 51 (1988), in the closed form that they have on a centered regular grid.
 
 use thiserror::Error;
 
@@ -33,8 +33,8 @@ pub fn radius(order: usize) -> Result<usize, OrderError> {
 pub fn second_derivative(order: usize) -> Result<Vec<f64>, OrderError> {
     let slopes = first_derivative(order)?;
     let sides: Vec<f64> = (1..).zip(slopes).map(|(k, slope)| 2.0 * slope / f64::from(k)).collect();
-    let centre = -2.0 * sides.iter().sum::<f64>();
-    Ok([centre].into_iter().chain(sides).collect())
+    let center = -2.0 * sides.iter().sum::<f64>();
+    Ok([center].into_iter().chain(sides).collect())
 }
 
 /// Weights `d` of the first derivative: `u'(x) h = sum_k d[k - 1] (u(x + k h) - u(x - k h))`, with an error of

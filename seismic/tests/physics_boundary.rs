@@ -16,7 +16,7 @@ fn reflection_levels_db(order: usize, f0_hz: f64) -> [f32; 3] {
     let uniform = |n: usize| Model { nx: n, nz: n, spacing: 10.0, velocity: vec![2000.0; n * n] };
     let (dt, steps) = (0.0015, 500);
     let wavelet = ricker(f0_hz, dt, steps);
-    // 1500 m are travelled until the end: the small model's outermost points are heard twice over, the large one's not.
+    // 1500 m are traveled until the end: the small model's outermost points are heard twice over, the large one's not.
     let margin = 75;
     let [small, large] = [81, 81 + 2 * margin].map(|n| Propagator::new(&uniform(n), order, dt).unwrap());
     let traces = |(propagator, first): (&Propagator, usize)| {

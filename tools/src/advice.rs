@@ -7,12 +7,12 @@
 
 mod error;
 mod job;
-mod judgement;
+mod judgment;
 mod order;
 mod session;
 mod tables;
 
 pub use self::error::AdviceError;
-pub use self::judgement::{Advice, Candidate, Outlook};
+pub use self::judgment::{Advice, Candidate, Outlook};
 pub use self::order::{AdviceOrder, losses_survived, schemes_for};
 pub use self::session::advise;

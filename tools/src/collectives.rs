@@ -1,34 +1,26 @@
-//! Which algorithm of a collective operation is the fastest, by ranks and bytes, and what a simple model says of many
-//! more ranks.
+//! Which algorithm of a collective operation is the fastest, by ranks and bytes.
 //!
 //! Jobs of `ftrun collective-times` are run as child processes and their reports are read. Within a job the algorithms of
 //! an operation take turns; each round starts a job for every number of ranks.
 //!
-//! - *The table*: `ranges` takes the fewest ranges of bytes in which one algorithm is nowhere slower than the fastest by
-//!   more than the spread of the rounds; `table` writes it down for `ftrun --collectives`.
-//! - *The model*: [`fit()`] makes a machine of a few measurements of messages; `prediction` asks the cost formulas of the
-//!   algorithms.
+//! The table: `ranges` takes the fewest ranges of bytes in which one algorithm is nowhere slower than the fastest by
+//! more than the spread of the rounds; `table` writes it down for `ftrun --collectives`.
 
 mod child;
 mod choice;
 mod csv;
-mod fit;
 mod measured;
 mod order;
 mod page;
-mod prediction;
 mod ranges;
 mod results;
 mod session;
 mod table;
 mod tables;
-mod work;
 
 pub use self::choice::Choice;
-pub use self::fit::{LONG_BYTES, Links, SHORT_BYTES, fit};
 pub use self::measured::{Case, Sample};
 pub use self::order::{Order, fits, is_offered};
-pub use self::prediction::{Checked, Predicted, Prediction};
-pub use self::results::{Fitted, Results};
+pub use self::results::Results;
 pub use self::session::run;
 pub use crate::recovery::BenchError;

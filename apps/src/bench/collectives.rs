@@ -14,15 +14,11 @@ use super::{print, require_all_writable, write};
 use crate::progress::{is_watched, style};
 use crate::value::{at_least_one, one_of, positive};
 
-/// Numbers of ranks if none are named: for a table, and for the model.
-const RANKS: [usize; 3] = [2, 4, 8];
-const MODEL_RANKS: [usize; 4] = [2, 4, 8, 16];
-
 /// The arguments of `bench collectives`.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub(crate) struct CollectivesArgs {
-    /// Numbers of ranks (default: 2,4,8; with --model 2,4,8,16)
-    #[arg(short = 'n', long, value_name = "N,...", value_delimiter = ',', value_parser = at_least_one)]
+    /// Numbers of ranks
+    #[arg(short = 'n', long, value_name = "N,...", value_delimiter = ',', value_parser = at_least_one, default_value = "2,4,8")]
     ranks: Vec<usize>,
     /// Seconds for each algorithm with each size in each round, about
     #[arg(long, value_name = "S", default_value_t = 0.02, value_parser = positive)]
@@ -33,9 +29,6 @@ pub(crate) struct CollectivesArgs {
     /// What carries messages, as for jobs
     #[arg(long, value_name = "T", value_parser = one_of::<Carrier>(&Carrier::NAMES), default_value_t)]
     transport: Carrier,
-    /// Hold a model against the clock and ask it for up to 4096 ranks, instead of making a table
-    #[arg(long, conflicts_with = "output")]
-    model: bool,
     /// Write the table of the fastest algorithms, for 'ftrun --collectives'
     #[arg(short, long, value_name = "TABLE")]
     output: Option<PathBuf>,
@@ -62,14 +55,12 @@ impl CollectivesArgs {
     }
 
     fn order(&self) -> std::io::Result<Order> {
-        let default = if self.model { &MODEL_RANKS[..] } else { &RANKS };
         Ok(Order {
             program: std::env::current_exe()?,
-            ranks: if self.ranks.is_empty() { default.to_vec() } else { self.ranks.clone() },
+            ranks: self.ranks.clone(),
             time_s: self.time,
             rounds: self.rounds,
             transport: self.transport.to_string(),
-            model: self.model,
         })
     }
 
@@ -100,10 +91,10 @@ impl CollectivesArgs {
             true => serde_json::to_string(results).expect("results can be written") + "\n",
             false => results.text(),
         };
-        match (&self.output, table) {
-            (Some(file), Some(table)) => write(file, table)?,
-            (None, Some(table)) if !self.json => printed += &format!("\n{table}"),
-            _ => {}
+        match &self.output {
+            Some(file) => write(file, table)?,
+            None if !self.json => printed += &format!("\n{table}"),
+            None => {}
         }
         self.csv.iter().try_for_each(|file| write(file, results.csv()))?;
         self.html.iter().try_for_each(|file| write(file, results.html()))?;

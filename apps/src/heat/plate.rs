@@ -83,7 +83,7 @@ impl Plate {
         comm.exchange(&self.here, &sends, &mut self.halo, &recvs)
     }
 
-    /// One step of Jacobi's method: each temperature becomes the mean of its four neighbours. Gives the largest change.
+    /// One step of Jacobi's method: each temperature becomes the mean of its four neighbors. Gives the largest change.
     pub(super) fn relax(&mut self) -> f64 {
         let mut change: f64 = 0.0;
         let rows = with_halo(&self.halo, &self.here, self.side);
@@ -185,9 +185,9 @@ mod tests {
         }
     }
 
-    /// Four plates, each with another hot edge, add up to one that is hot all over; so in the centre each has a quarter.
+    /// Four plates, each with another hot edge, add up to one that is hot all over; so in the center each has a quarter.
     #[test]
-    fn the_centre_is_a_quarter_of_the_hot_edge() {
+    fn the_center_is_a_quarter_of_the_hot_edge() {
         let world = World::init().unwrap();
         let (plate, change) = relaxed(9, 500, world.comm());
         assert!(change < 1e-12 && (plate.here[4 * 9 + 4] - 0.25).abs() < 1e-10);

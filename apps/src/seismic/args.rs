@@ -95,7 +95,7 @@ pub(crate) struct SeismicArgs {
     /// Draw the model with the survey, and each gather
     #[arg(long, requires = "out")]
     pub(super) pictures: bool,
-    /// Draw gathers as wiggles rather than colours
+    /// Draw gathers as wiggles rather than colors
     #[arg(long, requires = "pictures")]
     pub(super) wiggle: bool,
     /// Protect the wave fields too: a lost shot goes on in the middle

@@ -11,7 +11,7 @@ use super::args::SeismicArgs;
 use super::gathers;
 use super::setup::Setup;
 
-/// Share of the samples, in percent, whose colours are not cut off.
+/// Share of the samples, in percent, whose colors are not cut off.
 const PERCENTILE: f64 = 98.5;
 
 /// `model.png`, and a picture beside each gather.

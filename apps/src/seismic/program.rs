@@ -94,7 +94,7 @@ impl Protect for State {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Modelling {
+pub(super) struct Modeling {
     args: SeismicArgs,
     propagator: Option<Propagator>,
     reporter: Reporter,
@@ -106,7 +106,7 @@ pub(super) struct Modelling {
     measured: Measured,
 }
 
-impl Modelling {
+impl Modeling {
     pub(super) fn new(args: SeismicArgs, settings: AppSettings) -> Self {
         Self {
             args,
@@ -226,7 +226,7 @@ fn require_finite(shot: &Shot, traces: &[f32], steps: &Steps) -> Result<(), Seis
     Err(SeismicError::NotFinite { shot: shot.number, receiver: at / steps.samples + 1, at_s })
 }
 
-impl Program for Modelling {
+impl Program for Modeling {
     type State = State;
     type Error = SeismicError;
     const RESTORE: RestorePolicy = RestorePolicy::LostOnly;

@@ -11,7 +11,7 @@ use super::setup::Steps;
 use crate::rank::Rate;
 use crate::words::count;
 
-/// What ranks have spent on modelling.
+/// What ranks have spent on modeling.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Measured {
     pub(super) seconds: f64,

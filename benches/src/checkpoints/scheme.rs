@@ -19,7 +19,7 @@ pub enum Scheme {
     XorDedicated,
     /// Reed-Solomon of all ranks at two ranks of their own
     RsDedicated,
-    /// A file for each rank, synchronised
+    /// A file for each rank, synchronized
     File,
 }
 

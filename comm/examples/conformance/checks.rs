@@ -508,8 +508,8 @@ pub(crate) fn communicators(comm: &Communicator) -> Result<(), CommError> {
     }
     comm.barrier()?;
     // Halves in reversed order.
-    let colour = (rank % 2) as u32;
-    let half = comm.split(Some(colour), -(rank as i64))?.expect("it has a colour");
+    let color = (rank % 2) as u32;
+    let half = comm.split(Some(color), -(rank as i64))?.expect("it has a color");
     let members: Vec<usize> = (0..size).rev().filter(|other| other % 2 == rank % 2).collect();
     assert_eq!((half.size(), half.group().ranks()), (members.len(), &members[..]));
     let mut first = [rank as u64];
@@ -551,7 +551,7 @@ fn grid(comm: &Communicator) -> Result<(), CommError> {
     assert_eq!(cartesian.shift(0, 1), (Some(other), Some(other)));
     let (west, east) = cartesian.shift(1, 1);
     assert_eq!((west.is_none(), east.is_none()), (coords[1] == 0, coords[1] == columns - 1));
-    // Both neighbours in the ring of two are one rank: what goes up comes from below.
+    // Both neighbors in the ring of two are one rank: what goes up comes from below.
     let at = |k: usize| Layout::contiguous(k..k + 1);
     let plan = cartesian.plan_faces::<u32>(&[at(0), at(1), at(2), at(3)], &[at(0), at(1), at(2), at(3)])?;
     let face = |of: usize, k: usize| (of * 10 + k) as u32;

@@ -25,7 +25,7 @@ impl Made {
     fn new(comm: &Communicator) -> Result<Self, CommError> {
         let (rank, size) = (comm.rank(), comm.size());
         let copy = comm.dup()?;
-        let half = comm.split(Some((rank % 2) as u32), 0)?.expect("it has a colour");
+        let half = comm.split(Some((rank % 2) as u32), 0)?.expect("it has a color");
         let every = |stride| Layout::strided(0, PIECES, 1, stride).expect("it is small");
         let piece = |peer, stride| Piece { peer, tag: 5, layout: every(stride) };
         let plan = copy.plan(&[piece((rank + 1) % size, 2)], &[piece((rank + size - 1) % size, 3)])?;

@@ -1,4 +1,4 @@
-//! Virtual topologies: who is whose neighbour (MPI 4.1, chapter 8, "Virtual topologies for MPI processes").
+//! Virtual topologies: who is whose neighbor (MPI 4.1, chapter 8, "Virtual topologies for MPI processes").
 //!
 //! Values of this process, without messages: [`Grid`] is known to all ranks as a whole, of a [`Graph`] each rank
 //! knows its own edges. [`dims_create`] finds a good shape for a grid.

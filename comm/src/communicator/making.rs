@@ -4,8 +4,8 @@
 use super::*;
 use ft_proto::reduction::Op;
 
-/// Colour of a rank that [`Communicator::split`] leaves out.
-const NO_COLOUR: u64 = u64::MAX;
+/// Color of a rank that [`Communicator::split`] leaves out.
+const NO_COLOR: u64 = u64::MAX;
 
 impl Communicator {
     /// A communicator of the same ranks with a context of its own (`MPI_Comm_dup`), for a library that must not meet
@@ -18,17 +18,17 @@ impl Communicator {
         Ok(self.derived(self.members().group.clone(), context))
     }
 
-    /// Communicators of the ranks with equal `colour`, in the order of their `key`, of equal keys in that of their ranks
-    /// (`MPI_Comm_split`). A rank without a colour (`MPI_UNDEFINED`) is in none.
+    /// Communicators of the ranks with equal `color`, in the order of their `key`, of equal keys in that of their ranks
+    /// (`MPI_Comm_split`). A rank without a color (`MPI_UNDEFINED`) is in none.
     ///
     /// # Errors
     /// A failure.
-    pub fn split(&self, colour: Option<u32>, key: i64) -> Result<Option<Self>, CommError> {
+    pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Self>, CommError> {
         let context = self.agree_context()?;
-        let mine = [colour.map_or(NO_COLOUR, u64::from), key as u64];
+        let mine = [color.map_or(NO_COLOR, u64::from), key as u64];
         let mut all = vec![0u64; 2 * self.size()];
         self.allgather(&mine, &mut all)?;
-        if colour.is_none() {
+        if color.is_none() {
             return Ok(None);
         }
         let mut chosen: Vec<(i64, Rank)> = all

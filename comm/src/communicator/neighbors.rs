@@ -1,4 +1,4 @@
-//! Exchanges with the neighbours in a topology (MPI 4.1, section 8.6): grids and graphs.
+//! Exchanges with the neighbors in a topology (MPI 4.1, section 8.6): grids and graphs.
 
 use super::exchange::{Part, Plan};
 use super::*;
@@ -113,7 +113,7 @@ impl Communicator {
         }
         if recvs.iter().any(|part| part.range.end > buf.len()) {
             let (sources, len) = (recvs.len(), buf.len());
-            return Err(CommError::Count(format!("{sources} parts of neighbours into {len} elements")));
+            return Err(CommError::Count(format!("{sources} parts of neighbors into {len} elements")));
         }
         let edges =
             |parts: &[Part]| -> Vec<_> { parts.iter().map(|part| (part.peer, part.range.clone())).collect() };
@@ -158,12 +158,12 @@ impl Cartesian {
     /// A failure, or `keep` has not one value for each dimension.
     pub fn sub(&self, keep: &[bool]) -> Result<Self, CommError> {
         let sub = self.grid.sub(keep).map_err(|error| CommError::Count(error.to_string()))?;
-        let (colour, key) = (sub.colours[self.comm.rank()], sub.keys[self.comm.rank()]);
-        let comm = self.comm.split(Some(colour as u32), key as i64)?.expect("it has a colour");
+        let (color, key) = (sub.colors[self.comm.rank()], sub.keys[self.comm.rank()]);
+        let comm = self.comm.split(Some(color as u32), key as i64)?.expect("it has a color");
         Ok(Self { comm, grid: sub.grid })
     }
 
-    /// Plans the exchange of the faces of a block with the neighbours in all dimensions: `sends[2 d]` goes down in
+    /// Plans the exchange of the faces of a block with the neighbors in all dimensions: `sends[2 d]` goes down in
     /// dimension `d`, `sends[2 d + 1]` up, and `recvs[2 d]` comes from below, `recvs[2 d + 1]` from above. Beyond an open
     /// border nothing is sent or received.
     ///
@@ -181,7 +181,7 @@ impl Cartesian {
         }
         let (mut out, mut into) = (vec![], vec![]);
         for dimension in 0..self.grid.dimensions() {
-            // With two ranks in a ring both neighbours are one, and only the direction tells the messages apart.
+            // With two ranks in a ring both neighbors are one, and only the direction tells the messages apart.
             let (below, above) = self.shift(dimension, 1);
             let tag = |direction: u32| 2 * dimension as u32 + direction;
             let mut add = |peer: Option<Rank>, sent: u32, received: u32, face: usize| {

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use super::*;
 
 impl Communicator {
-    /// Sends any value (it travels serialised; plain data is faster by [`Communicator::send`]).
+    /// Sends any value (it travels serialized; plain data is faster by [`Communicator::send`]).
     ///
     /// # Errors
     /// As [`Communicator::send`], or the value cannot be written ([`CommError::Value`]).

@@ -2,7 +2,7 @@
 
 use super::short;
 use crate::axis::{Along, Axis, Spacing, usable};
-use crate::colour::{FRAME, series};
+use crate::color::{FRAME, series};
 use crate::font::{LABEL, fit, room};
 use crate::frame::{
     MARGIN, Upright, WIDTH, axis_left, bottom_room, grid_along, head, left_room, no_data, title_below,
@@ -32,7 +32,7 @@ pub struct GroupedBars {
     pub series: Vec<BarSeries>,
 }
 
-/// The bars of one colour.
+/// The bars of one color.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BarSeries {
     /// Name in the legend.

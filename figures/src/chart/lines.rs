@@ -1,7 +1,7 @@
 //! Lines through points, one line per series.
 
 use crate::axis::{Along, Axis, ChartAxis, usable};
-use crate::colour::{FRAME, series};
+use crate::color::{FRAME, series};
 use crate::frame::{
     MARGIN, Upright, WIDTH, axis_below, axis_left, bottom_room, grid_across, grid_along, head, left_room,
     no_data,
@@ -39,7 +39,7 @@ pub struct Series {
     pub name: String,
     /// Its points in the order in which they are joined.
     pub points: Vec<Point>,
-    /// Points beside the line, in its colour: what was measured where the line is a model. If there are any in a chart, only
+    /// Points beside the line, in its color: what was measured where the line is a model. If there are any in a chart, only
     /// these have symbols.
     pub dots: Vec<Point>,
 }
@@ -108,7 +108,7 @@ impl LineChart {
 
     fn legend(&self) -> Vec<Entry> {
         let entry = |(i, line): (usize, &Series)| Entry {
-            sample: Sample::Line { colour: series(i), symbol: Symbol::numbered(i) },
+            sample: Sample::Line { color: series(i), symbol: Symbol::numbered(i) },
             name: line.name.clone(),
         };
         self.series.iter().enumerate().map(entry).collect()

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::short;
 use crate::axis::{Along, Axis, Spacing, usable};
-use crate::colour::{FRAME, GREY, series, shade};
+use crate::color::{FRAME, GREY, series, shade};
 use crate::font::{LABEL, fit, room};
 use crate::frame::{MARGIN, WIDTH, axis_below, bottom_room, grid_across, head, left_room, no_data};
 use crate::legend::{Entry, Sample};
@@ -38,28 +38,28 @@ pub struct StackedRow {
     pub label: String,
     /// One value per phase. What is missing, negative or not finite counts as zero.
     pub values: Vec<f64>,
-    /// What its colours say.
+    /// What its colors say.
     pub hue: Hue,
 }
 
-/// What the colours of a bar say.
+/// What the colors of a bar say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hue {
-    /// Which phase a part is: each has a colour of its own.
+    /// Which phase a part is: each has a color of its own.
     #[default]
     Phases,
-    /// Whose bar it is: shades of the colour that the series of this number has in other charts.
+    /// Whose bar it is: shades of the color that the series of this number has in other charts.
     Series(usize),
-    /// That it is nobody's: shades of grey.
-    Grey,
+    /// That it is nobody's: shades of gray.
+    Gray,
 }
 
 impl Hue {
-    fn colour(self, phase: usize, phases: usize) -> Cow<'static, str> {
+    fn color(self, phase: usize, phases: usize) -> Cow<'static, str> {
         match self {
             Self::Phases => series(phase).into(),
             Self::Series(number) => shade(series(number), phase, phases).into(),
-            Self::Grey => shade(GREY, phase, phases).into(),
+            Self::Gray => shade(GREY, phase, phases).into(),
         }
     }
 }
@@ -113,18 +113,18 @@ impl StackedBars {
             let to = place(sum);
             let width = if to - from > 3.0 * GAP { to - from - GAP } else { to - from };
             if width > 0.0 {
-                svg.rect(Area { x: from, width, ..strip }, &row.hue.colour(phase, self.phases.len()));
+                svg.rect(Area { x: from, width, ..strip }, &row.hue.color(phase, self.phases.len()));
             }
             from = to;
         }
         svg.value((from + 6.0, strip.y + BAR / 2.0), Anchor::Start, LABEL, &short(sum));
     }
 
-    /// Where rows differ in their colours, the shades alone tell the phases.
+    /// Where rows differ in their colors, the shades alone tell the phases.
     fn legend(&self) -> Vec<Entry> {
-        let hue = if self.rows.iter().all(|row| row.hue == Hue::Phases) { Hue::Phases } else { Hue::Grey };
+        let hue = if self.rows.iter().all(|row| row.hue == Hue::Phases) { Hue::Phases } else { Hue::Gray };
         let entry = |(i, name): (usize, &String)| Entry {
-            sample: Sample::Block { fill: hue.colour(i, self.phases.len()) },
+            sample: Sample::Block { fill: hue.color(i, self.phases.len()) },
             name: name.clone(),
         };
         self.phases.iter().enumerate().map(entry).collect()

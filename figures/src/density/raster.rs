@@ -1,13 +1,13 @@
 //! From an array to an image of about as many pixels as are looked at.
 
-use super::Colours;
-use crate::colour::NOTHING;
+use super::Colors;
+use crate::color::NOTHING;
 
 /// More pixels than this, across or down, are not looked at.
 const MOST: usize = 1200;
 /// With less than this, values are interpolated.
 const LEAST: usize = 300;
-/// Colours of the palette; one more stands for no value.
+/// Colors of the palette; one more stands for no value.
 const LEVELS: u8 = 255;
 
 /// Values of a two-dimensional array, that of (ix, iz) at `ix * nz + iz`.
@@ -73,9 +73,9 @@ fn enlarged(raster: &Raster) -> Raster {
     let (width, height) = (raster.width * across, raster.height * down);
     let mut values = Vec::with_capacity(width * height);
     for row in 0..height {
-        let (upper, lower, below) = neighbours(row, down, raster.height);
+        let (upper, lower, below) = neighbors(row, down, raster.height);
         for column in 0..width {
-            let (left, right, beside) = neighbours(column, across, raster.width);
+            let (left, right, beside) = neighbors(column, across, raster.width);
             let line = |row: usize| {
                 let of = |column: usize| raster.values[row * raster.width + column];
                 blend(of(left), of(right), beside)
@@ -87,8 +87,8 @@ fn enlarged(raster: &Raster) -> Raster {
 }
 
 /// The values on both sides of pixel `i`, where each has `factor` pixels, and how near the second one is. The
-/// value is at the centre of its pixels.
-fn neighbours(i: usize, factor: usize, n: usize) -> (usize, usize, f32) {
+/// value is at the center of its pixels.
+fn neighbors(i: usize, factor: usize, n: usize) -> (usize, usize, f32) {
     let at = ((i as f64 + 0.5) / factor as f64 - 0.5).clamp(0.0, (n - 1) as f64);
     let low = (at as usize).min(n - 1);
     (low, (low + 1).min(n - 1), (at - low as f64) as f32)
@@ -102,13 +102,13 @@ fn blend(a: f32, b: f32, share: f32) -> f32 {
     if share < 0.5 { a } else { b }
 }
 
-/// The image with the colours as its palette. O(pixels).
-pub(super) fn png(raster: &Raster, colours: &Colours) -> Result<Vec<u8>, png::EncodingError> {
+/// The image with the colors as its palette. O(pixels).
+pub(super) fn png(raster: &Raster, colors: &Colors) -> Result<Vec<u8>, png::EncodingError> {
     let level = |&value: &f32| {
-        if value.is_finite() { (colours.at(value) * f64::from(LEVELS - 1)).round() as u8 } else { LEVELS }
+        if value.is_finite() { (colors.at(value) * f64::from(LEVELS - 1)).round() as u8 } else { LEVELS }
     };
     let levels: Vec<u8> = raster.values.iter().map(level).collect();
-    let shades = (0..LEVELS).map(|level| colours.map(f64::from(level) / f64::from(LEVELS - 1)));
+    let shades = (0..LEVELS).map(|level| colors.map(f64::from(level) / f64::from(LEVELS - 1)));
     let palette: Vec<u8> = shades.chain([NOTHING]).flatten().collect();
 
     let mut bytes = Vec::new();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn small_arrays_are_interpolated_between_centres() {
+    fn small_arrays_are_interpolated_between_centers() {
         let raster = enlarged(&Raster { values: vec![0.0, 1.0], width: 2, height: 1 });
         assert_eq!((raster.width, raster.height), (300, 300));
         assert_eq!((raster.values[0], raster.values[74], raster.values[225]), (0.0, 0.0, 1.0));

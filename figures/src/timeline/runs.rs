@@ -36,7 +36,7 @@ pub(super) fn of(spans: &[Span], end_s: f64, width: f64) -> Vec<Run> {
     if runs.iter().all(|run| run.width() >= NARROW) { runs } else { in_cells(&runs, width) }
 }
 
-/// Neighbours of one kind become one run.
+/// Neighbors of one kind become one run.
 fn joined(runs: Vec<Run>) -> Vec<Run> {
     let mut joined: Vec<Run> = Vec::new();
     for run in runs {

@@ -62,7 +62,7 @@ fn stacked(text: &str, bad: &[f64]) -> StackedBars {
         title: text.to_owned(),
         value_title: text.to_owned(),
         phases: vec![text.to_owned(); 8],
-        rows: [Hue::Phases, Hue::Series(9), Hue::Grey].map(row).into(),
+        rows: [Hue::Phases, Hue::Series(9), Hue::Gray].map(row).into(),
     }
 }
 

@@ -98,7 +98,7 @@ impl TraceReader {
         Self::new(source, ByteOrder::Big, format, header.samples, header.interval_us, first)
     }
 
-    /// Reads the header of the first trace of a Seismic Unix file and recognises its byte order.
+    /// Reads the header of the first trace of a Seismic Unix file and recognizes its byte order.
     pub(crate) fn su(mut source: Source) -> Result<Self, TraceError> {
         let first = first_header(&mut source)?;
         let order = su::byte_order(&first, source.length());

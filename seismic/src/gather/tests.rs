@@ -83,7 +83,7 @@ fn binary_header_fields_stand_at_their_bytes() {
 }
 
 #[test]
-fn su_of_the_other_byte_order_is_recognised() {
+fn su_of_the_other_byte_order_is_recognized() {
     let mut bytes = su();
     for trace in bytes.chunks_exact_mut(256) {
         let header = trace[..240].try_into().unwrap();

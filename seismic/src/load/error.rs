@@ -133,7 +133,7 @@ pub enum ModelErrorKind {
         count: usize,
         /// Number of all values.
         points: usize,
-        /// Unit of the file, as given or recognised.
+        /// Unit of the file, as given or recognized.
         unit: &'static str,
     },
 }

@@ -26,7 +26,7 @@ impl Grid {
     }
 }
 
-/// The distance of neighbours, where it is positive and everywhere the same to 1 %.
+/// The distance of neighbors, where it is positive and everywhere the same to 1 %.
 fn even_step(positions: &[f64]) -> Option<f64> {
     let (first, last) = (positions.first()?, positions.last()?);
     let step = (last - first) / (positions.len() - 1) as f64;

@@ -67,7 +67,7 @@ fn raw_files_whatever_their_name_plain_or_gzip() {
 }
 
 #[test]
-fn the_unit_is_recognised_or_given() {
+fn the_unit_is_recognized_or_given() {
     let files = Files::new();
     let read = |values: &[f32], unit| {
         let options = ModelOptions { unit, ..shaped(1, 2) };

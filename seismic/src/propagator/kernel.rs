@@ -13,7 +13,7 @@ use super::vectors::{beside, each, vectors, vectors_mut};
 use super::{Propagator, Wavefield};
 use crate::boundary::{Damping, REACH, STRIP, Strip};
 
-/// Vectors of a column that are computed together. There are more neighbours than registers for their addresses; this
+/// Vectors of a column that are computed together. There are more neighbors than registers for their addresses; this
 /// loads those half as often.
 const BLOCK: usize = 2;
 
@@ -25,7 +25,7 @@ const QUANTUM: f32 = 1.0 / (1_u128 << 72) as f32;
 #[derive(Clone, Debug)]
 pub(super) struct Weights {
     /// Of the second derivative at the point itself.
-    pub(super) centre: f32,
+    pub(super) center: f32,
     second: [f32; REACH],
     first: [f32; REACH],
 }
@@ -34,7 +34,7 @@ impl Weights {
     pub(super) fn new(second: &[f64], first: &[f64]) -> Self {
         let at = |weights: &[f64], k: usize| weights.get(k).map_or(0.0, |&weight| weight as f32);
         Self {
-            centre: second[0] as f32,
+            center: second[0] as f32,
             second: from_fn(|k| at(&second[1..], k)),
             first: from_fn(|k| at(first, k)),
         }
@@ -57,7 +57,7 @@ impl<const R: usize> WithSimd for Step<'_, R> {
             simd,
             grid,
             factor,
-            centre: weights.centre,
+            center: weights.center,
             second: each(|k| simd.splat_f32s(weights.second[k])),
             first: each(|k| simd.splat_f32s(weights.first[k])),
             damping,
@@ -80,7 +80,7 @@ pub(super) struct Pass<'a, S: Simd, const R: usize> {
     pub(super) simd: S,
     pub(super) grid: &'a Grid,
     pub(super) factor: &'a [f32],
-    pub(super) centre: f32,
+    pub(super) center: f32,
     pub(super) second: [S::f32s; R],
     pub(super) first: [S::f32s; R],
     pub(super) damping: &'a Damping,
@@ -105,9 +105,9 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
         let [west, east]: [[_; R]; 2] = [each(|k| blocks(west[k])), each(|k| blocks(east[k]))];
         let factor = blocks(vectors::<S>(self.factor, start, n));
         let next = vectors_mut::<S>(previous, start, n).as_chunks_mut::<BLOCK>().0;
-        let centre = simd.splat_f32s(2.0 * self.centre);
+        let center = simd.splat_f32s(2.0 * self.center);
         for i in 0..n / BLOCK {
-            let mut laplacian: [S::f32s; BLOCK] = each(|j| simd.mul_f32s(centre, u[i][j]));
+            let mut laplacian: [S::f32s; BLOCK] = each(|j| simd.mul_f32s(center, u[i][j]));
             for k in 0..R {
                 for j in 0..BLOCK {
                     let x = simd.add_f32s(west[k][i][j], east[k][i][j]);

@@ -35,7 +35,7 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
     #[inline(always)]
     pub(super) fn derivatives_z(&mut self, ix: usize) {
         let (simd, second) = (self.simd, self.second);
-        let centre = simd.splat_f32s(self.centre);
+        let center = simd.splat_f32s(self.center);
         for side in 0..2 {
             let a = strip::<S>(&self.damping.gain[side].0);
             let b = strip::<S>(&self.damping.decay[side].0);
@@ -47,7 +47,7 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
             for i in 0..STRIP / S::F32_LANES {
                 let slope = difference(simd, &self.first, |k| (up[k][i], down[k][i]));
                 psi[i] = simd.add_f32s(simd.mul_f32s(b[i], psi[i]), simd.mul_f32s(a[i], slope));
-                along[i] = curvature(simd, centre, u[i], &second, |k| (up[k][i], down[k][i]));
+                along[i] = curvature(simd, center, u[i], &second, |k| (up[k][i], down[k][i]));
             }
         }
     }
@@ -81,10 +81,10 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
         let factor = vectors::<S>(self.factor, start, n);
         let zeta = vectors_mut::<S>(zeta_x, (side * LAYER + ix - first) * nz, n);
         let next = vectors_mut::<S>(previous, start, n);
-        let centre = simd.splat_f32s(self.centre);
+        let center = simd.splat_f32s(self.center);
         for i in 0..n {
             let slope = difference(simd, &self.first, |k| (psi_west[k][i], psi_east[k][i]));
-            let curvature = curvature(simd, centre, u[i], &second, |k| (west[k][i], east[k][i]));
+            let curvature = curvature(simd, center, u[i], &second, |k| (west[k][i], east[k][i]));
             let stretched = simd.add_f32s(curvature, slope);
             zeta[i] = simd.add_f32s(simd.mul_f32s(b, zeta[i]), simd.mul_f32s(a, stretched));
             next[i] = simd.add_f32s(next[i], simd.mul_f32s(factor[i], simd.add_f32s(slope, zeta[i])));
@@ -112,7 +112,7 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
     #[inline(always)]
     pub(super) fn strips(&mut self, ix: usize) {
         let (simd, second) = (self.simd, self.second);
-        let centre = simd.splat_f32s(self.centre);
+        let center = simd.splat_f32s(self.center);
         let Grid { nz, stride, .. } = *self.grid;
         let Wavefield { current, previous, psi_z, zeta_z, .. } = &mut *self.field;
         for side in 0..2 {
@@ -130,7 +130,7 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
                 let slope = difference(simd, &self.first, |k| (psi_up[k][i], psi_down[k][i]));
                 let stretched = simd.add_f32s(along[i], slope);
                 zeta[i] = simd.add_f32s(simd.mul_f32s(b[i], zeta[i]), simd.mul_f32s(a[i], stretched));
-                let across = curvature(simd, centre, u[i], &second, |k| (west[k][i], east[k][i]));
+                let across = curvature(simd, center, u[i], &second, |k| (west[k][i], east[k][i]));
                 let laplacian = simd.add_f32s(across, simd.add_f32s(stretched, zeta[i]));
                 next[i] = advance(simd, u[i], next[i], factor[i], laplacian);
             }

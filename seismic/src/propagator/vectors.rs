@@ -1,4 +1,4 @@
-//! Slices of fields as vectors, and sums over the neighbours of a point.
+//! Slices of fields as vectors, and sums over the neighbors of a point.
 
 use pulp::Simd;
 
@@ -22,16 +22,16 @@ pub(super) fn difference<S: Simd, const R: usize>(
     sum
 }
 
-/// `centre u + sum_k weights[k] (before + after)`, the pair at distance `k + 1`.
+/// `center u + sum_k weights[k] (before + after)`, the pair at distance `k + 1`.
 #[inline(always)]
 pub(super) fn curvature<S: Simd, const R: usize>(
     simd: S,
-    centre: S::f32s,
+    center: S::f32s,
     u: S::f32s,
     weights: &[S::f32s; R],
     pair: impl Fn(usize) -> (S::f32s, S::f32s),
 ) -> S::f32s {
-    let mut sum = simd.mul_f32s(centre, u);
+    let mut sum = simd.mul_f32s(center, u);
     for (k, &weight) in weights.iter().enumerate() {
         let (before, after) = pair(k);
         sum = simd.add_f32s(sum, simd.mul_f32s(weight, simd.add_f32s(before, after)));

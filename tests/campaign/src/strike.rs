@@ -17,7 +17,7 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// How it is recognised.
+    /// How it is recognized.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Joined => "all ranks have joined",

@@ -93,26 +93,3 @@ fn the_table_that_is_measured_is_one_that_can_be_used() {
     let run = Run::ftrun("-n 2 --json pi --collectives").arg(&other).finish().expect(0);
     assert_ne!(run.report().0["selection"], report.0["selection"]);
 }
-
-#[test]
-fn the_model_is_held_against_the_clock() {
-    let folder = tempfile::tempdir().unwrap();
-    let html = folder.path().join("a.html");
-    let run =
-        Run::ftrun("bench collectives --model --ranks 2,4 --time 0.001 --rounds 1 --json --html").arg(&html);
-    let outcome = run.limit(120).finish().expect(0);
-    let results: Value = serde_json::from_str(&outcome.stdout).unwrap();
-    let fitted = &results["fitted"];
-    for name in ["overhead_s", "byte_s", "reduce_byte_s"] {
-        assert!(fitted["machine"][name].as_f64().unwrap() >= 0.0, "{name}: {fitted}");
-    }
-    let checks = fitted["checks"].as_array().unwrap();
-    assert_eq!(checks.len(), results["cases"].as_array().unwrap().len());
-    assert!(checks.iter().all(|check| check["ratio"].as_f64().unwrap() > 0.0), "{checks:?}");
-    let most = |points: &Value| points["points"].as_array().unwrap().last().unwrap()["ranks"].clone();
-    assert!(fitted["predictions"].as_array().unwrap().iter().all(|of| most(of) == 4096));
-    let page = std::fs::read_to_string(&html).unwrap();
-    // Eleven operations with three sizes, and the barrier.
-    assert_eq!(page.matches("<svg").count(), 34);
-    assert!(results["table"].is_null() && !page.contains("NaN"));
-}

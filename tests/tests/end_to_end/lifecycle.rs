@@ -173,14 +173,14 @@ fn a_rank_that_dies_after_the_agreed_end_is_named() {
 #[test]
 fn a_rank_that_fails_before_it_joins_says_why() {
     for (end, cause) in [
-        ("exit 4", "rank 0 exited with status 4 before it joined the job: no licence; good bye"),
+        ("exit 4", "rank 0 exited with status 4 before it joined the job: no license; good bye"),
         (
             "kill -9 $$",
-            "failed 4 times in a row without progress in between (last: killed by signal 9: no licence; good bye)",
+            "failed 4 times in a row without progress in between (last: killed by signal 9: no license; good bye)",
         ),
     ] {
         let script = format!(
-            "if [ $FTRUN_PEER != 2 ]; then echo no licence >&2; echo >&2; echo good bye >&2; {end}; fi"
+            "if [ $FTRUN_PEER != 2 ]; then echo no license >&2; echo >&2; echo good bye >&2; {end}; fi"
         );
         let script = format!("{script}; exec {}", example("ring").display());
         let outcome = Run::ftrun("-n 2 --json /bin/sh -c").arg(script).finish();

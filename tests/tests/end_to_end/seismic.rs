@@ -200,7 +200,7 @@ fn bad_input_is_said_once_and_nothing_is_written() {
     let mut velocities = [2000.0; 1200];
     velocities[77] = f32::NAN;
     let nan = file("nan.bin", &floats(&velocities));
-    let toml = file("bad.toml", b"shots = 3\ncolour = 1\n");
+    let toml = file("bad.toml", b"shots = 3\ncolor = 1\n");
     let out = folder.path().join("out").display().to_string();
     for (arguments, parts) in [
         ("seismic".to_owned(), &["--model", "--synthetic"][..]),
@@ -214,7 +214,7 @@ fn bad_input_is_said_once_and_nothing_is_written() {
         (format!("seismic --model {good} --shape 40x30 --spacing 10 --receiver-last 900"), &["900", "390"]),
         (format!("seismic --model {good} --shape 40x30 --spacing 10 --source-depth 300"), &["300", "290"]),
         (format!("seismic --model {nan} --shape 40x30 --spacing 10"), &["NaN", "ix 2, iz 17"]),
-        (format!("seismic --synthetic salt --geometry {toml}"), &["bad.toml", "line 2", "colour"]),
+        (format!("seismic --synthetic salt --geometry {toml}"), &["bad.toml", "line 2", "color"]),
         ("seismic --synthetic sand".into(), &["sand", "salt"]),
         ("seismic --synthetic salt --out /proc/nothing/here".into(), &["/proc/nothing/here"]),
         ("seismic --synthetic salt --time 200".into(), &["samples"]),

@@ -122,12 +122,12 @@ fn pages_are_printed() {
 }
 
 #[test]
-fn colours_are_for_those_who_see_them() {
+fn colors_are_for_those_who_see_them() {
     let wrong = || Run::ftrun("-n 0 ./x");
-    let is_coloured = |outcome: Outcome| outcome.expect(2).stderr.contains("\u{1b}[");
-    assert!(!is_coloured(wrong().finish()));
-    assert!(is_coloured(wrong().variable("CLICOLOR_FORCE", "1").finish()));
-    assert!(!is_coloured(wrong().variable("CLICOLOR_FORCE", "1").variable("NO_COLOR", "1").finish()));
+    let is_colored = |outcome: Outcome| outcome.expect(2).stderr.contains("\u{1b}[");
+    assert!(!is_colored(wrong().finish()));
+    assert!(is_colored(wrong().variable("CLICOLOR_FORCE", "1").finish()));
+    assert!(!is_colored(wrong().variable("CLICOLOR_FORCE", "1").variable("NO_COLOR", "1").finish()));
     let help = Run::ftrun("--help").variable("CLICOLOR_FORCE", "1").finish().expect(0);
     assert!(help.stdout.contains("\u{1b}["), "{help}");
 }

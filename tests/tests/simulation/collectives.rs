@@ -28,10 +28,10 @@ struct Made {
 impl Made {
     fn new(comm: &Communicator, choices: &mut Choices) -> Result<Self, CommError> {
         let copy = comm.dup()?;
-        let (colours, turned) = (1 + choices.below(3), choices.below(2) == 0);
+        let (colors, turned) = (1 + choices.below(3), choices.below(2) == 0);
         let (rank, size) = (comm.rank() as u64, comm.size());
         let key = if turned { -(rank as i64) } else { 0 };
-        let part = copy.split(Some((rank % colours) as u32), key)?.expect("it has a colour");
+        let part = copy.split(Some((rank % colors) as u32), key)?.expect("it has a color");
         let every = |stride| Layout::strided(0, PIECES, 1, stride).expect("it is small");
         let piece = |peer: usize, stride| Piece { peer: peer % size, tag: 5, layout: every(stride) };
         let plan = copy.plan(&[piece(comm.rank() + 1, 2)], &[piece(comm.rank() + size - 1, 3)])?;

@@ -125,7 +125,7 @@ fn barrier_bcast_reduce_gather_scatter_err_returns() {
 fn nbccoll_err_insulation() {
     let pairs = |world: &World| world.comm().split(Some(u32::from(world.rank() >= 2)), 0);
     on_survivors(true, pairs, |world, pair: Option<Communicator>| {
-        let (comm, pair) = (world.comm(), pair.expect("it has a colour"));
+        let (comm, pair) = (world.comm(), pair.expect("it has a color"));
         let all = comm.ibarrier();
         for _ in 0..20 {
             let sum = pair.iallreduce(vec![1u64], Op::Sum).and_then(|sum| sum.wait());
@@ -206,7 +206,7 @@ fn revoke_reaches_what_was_made_of_it() {
         false,
         |world| {
             let copy = world.comm().dup()?;
-            let half = copy.split(Some(world.rank() as u32 % 2), 0)?.expect("it has a colour");
+            let half = copy.split(Some(world.rank() as u32 % 2), 0)?.expect("it has a color");
             Ok((copy, half))
         },
         |world, (copy, half)| {
@@ -257,7 +257,7 @@ fn revshrinkkill() {
 fn disjoint_communicators_do_not_meet() {
     let half = |world: &World| world.comm().split(Some(world.rank() as u32 % 2), 0);
     on_survivors(false, half, |world, half: Option<Communicator>| {
-        let half = half.expect("it has a colour");
+        let half = half.expect("it has a color");
         world.comm().barrier()?;
         let odd = world.rank() % 2 == 1;
         if odd {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::error::AdviceError;
 use super::job::{self, Purpose, Seen};
-use super::judgement::{Advice, judge};
+use super::judgment::{Advice, judge};
 use super::order::AdviceOrder;
 use crate::harness::{Children, HarnessError};
 use crate::recovery::{FRESH_DISK, FreshFolder, Progress};

@@ -2,7 +2,7 @@
 
 use ft_figures::Table;
 
-use super::judgement::{Advice, Candidate, Outlook};
+use super::judgment::{Advice, Candidate, Outlook};
 use super::order::is_disk;
 use crate::recovery::{NO_BREAK, mib, ms, span, table_text};
 

@@ -4,8 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use super::fit::Links;
-use super::order::Order;
+use super::order::{Order, SIZES};
 use crate::recovery::{BenchError, complaint};
 
 /// The part of the report that is used here.
@@ -18,7 +17,6 @@ struct Report {
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Times {
     pub(crate) timings: Vec<Timing>,
-    pub(crate) links: Option<Links>,
 }
 
 /// One algorithm with one size.
@@ -31,8 +29,8 @@ pub(crate) struct Timing {
     pub(crate) calls: usize,
 }
 
-/// Runs a job that times collectives; without ranks, one that times messages.
-pub(crate) fn run(order: &Order, ranks: Option<usize>) -> Result<Times, BenchError> {
+/// Runs a job that times collectives on so many ranks.
+pub(crate) fn run(order: &Order, ranks: usize) -> Result<Times, BenchError> {
     let args = arguments(order, ranks);
     let command = format!("{} {args}", order.program.display());
     let output = Command::new(&order.program)
@@ -48,15 +46,12 @@ pub(crate) fn run(order: &Order, ranks: Option<usize>) -> Result<Times, BenchErr
     report.map(|report| report.result).map_err(|error| BenchError::Report { command, why: error.to_string() })
 }
 
-fn arguments(order: &Order, ranks: Option<usize>) -> String {
+fn arguments(order: &Order, ranks: usize) -> String {
     let Order { time_s, transport, .. } = order;
-    let common = |ranks: usize| {
-        format!("--json -n {ranks} --scheme none --transport {transport} collective-times --time {time_s}")
-    };
-    let sizes: Vec<String> = order.sizes().iter().map(usize::to_string).collect();
-    ranks.map_or_else(
-        || common(2) + " --links",
-        |ranks| format!("{} --sizes {}", common(ranks), sizes.join(",")),
+    let sizes: Vec<String> = SIZES.iter().map(usize::to_string).collect();
+    format!(
+        "--json -n {ranks} --scheme none --transport {transport} collective-times --time {time_s} --sizes {}",
+        sizes.join(",")
     )
 }
 
@@ -72,11 +67,11 @@ mod tests {
             time_s: 0.5,
             rounds: 1,
             transport: "tcp".into(),
-            model: true,
         };
-        let start = "--transport tcp collective-times --time 0.5";
-        assert_eq!(arguments(&order, None), format!("--json -n 2 --scheme none {start} --links"));
-        let expected = format!("--json -n 4 --scheme none {start} --sizes 8,16384,1048576");
-        assert_eq!(arguments(&order, Some(4)), expected);
+        let arguments = arguments(&order, 4);
+        let sizes = arguments.strip_prefix(
+            "--json -n 4 --scheme none --transport tcp collective-times --time 0.5 --sizes 8,64,",
+        );
+        assert!(sizes.is_some_and(|sizes| sizes.ends_with(",4194304")), "{arguments}");
     }
 }

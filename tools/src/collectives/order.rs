@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use ft_comm::collective::{Operation, Shape, equal_starts, steps};
 
 /// Sizes that a table is made of, in bytes.
-const SIZES: [usize; 10] = [8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
-/// Sizes that the model is held against.
-pub(crate) const MODEL_SIZES: [usize; 3] = [8, 16 << 10, 1 << 20];
+pub(crate) const SIZES: [usize; 10] =
+    [8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
 /// Bytes that all ranks together get from others in one call, at most, where each of them has a part for each.
 const TRAFFIC: usize = 64 << 20;
 
@@ -24,15 +23,6 @@ pub struct Order {
     pub rounds: usize,
     /// `--transport` of the jobs.
     pub transport: String,
-    /// Hold the model against the clock instead of making a table.
-    pub model: bool,
-}
-
-impl Order {
-    /// Sizes in bytes, rising.
-    pub fn sizes(&self) -> &'static [usize] {
-        if self.model { &MODEL_SIZES } else { &SIZES }
-    }
 }
 
 /// Whether an operation is timed with this many ranks and bytes: not where it moves so much that it says nothing new.

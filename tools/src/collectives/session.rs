@@ -9,13 +9,11 @@ use rand_pcg::Pcg64;
 
 use super::child;
 use super::choice::choices;
-use super::fit::{Links, fit};
 use super::measured::{Sample, cases};
 use super::order::Order;
-use super::prediction::{checks, predictions};
-use super::results::{Fitted, Results};
+use super::results::Results;
 use super::table::table;
-use crate::recovery::{BenchError, Machine, Spread};
+use crate::recovery::{BenchError, Machine};
 
 /// Measures all that is ordered. `progress` hears of each job before it begins (jobs done, jobs in all, what is next), and
 /// can end it all.
@@ -28,19 +26,17 @@ pub fn run(
     progress: &mut dyn FnMut(usize, usize, &str) -> ControlFlow<()>,
 ) -> Result<Results, BenchError> {
     let machine = Machine::here();
-    let (mut samples, mut links) = (Vec::new(), Vec::new());
+    let mut samples = Vec::new();
     let jobs = jobs(order);
     for (done, &(round, ranks)) in jobs.iter().enumerate() {
-        let what = ranks.map_or_else(|| "messages".to_owned(), |ranks| format!("{ranks} ranks"));
-        if progress(done, jobs.len(), &what).is_break() {
+        if progress(done, jobs.len(), &format!("{ranks} ranks")).is_break() {
             return Err(BenchError::Interrupted);
         }
         let times = child::run(order, ranks)?;
-        links.extend(times.links);
         samples.extend(times.timings.into_iter().filter_map(|timing| {
             Some(Sample {
                 round,
-                ranks: ranks?,
+                ranks,
                 operation: Operation::named(&timing.operation)?,
                 bytes: timing.bytes,
                 algorithm: timing.algorithm,
@@ -50,40 +46,25 @@ pub fn run(
         }));
     }
     let cases = cases(&samples);
-    let fitted = order.model.then(|| {
-        let short_s = Spread::of(links.iter().map(|links| links.short_s));
-        let links = Links::middle(&links);
-        let fitted = fit(&links, machine.cores);
-        let (checks, predictions) = (checks(&cases, &fitted), predictions(&fitted));
-        Fitted { links, short_s, machine: fitted.into(), checks, predictions }
-    });
-    let table = (!order.model).then(|| table(&machine_name(&machine, &order.transport), &cases));
+    let table = table(&machine_name(&machine, &order.transport), &cases);
     Ok(Results {
         machine,
         transport: order.transport.clone(),
         rounds: order.rounds,
         time_s: order.time_s,
         ranks: order.ranks.clone(),
-        choices: table.as_ref().map_or(vec![], |table| choices(table, &cases)),
+        choices: choices(&table, &cases),
         table,
-        fitted,
         cases,
         samples,
     })
 }
 
-/// Round and number of ranks of each job, in another order in each round; no ranks: messages are timed.
-fn jobs(order: &Order) -> Vec<(usize, Option<usize>)> {
+/// Round and number of ranks of each job, in another order in each round.
+fn jobs(order: &Order) -> Vec<(usize, usize)> {
     let mut random = Pcg64::seed_from_u64(1);
     let round = |round: usize| {
-        let messages = order.model.then_some(None);
-        let mut jobs: Vec<_> = order
-            .ranks
-            .iter()
-            .map(|&ranks| Some(ranks))
-            .chain(messages)
-            .map(|ranks| (round, ranks))
-            .collect();
+        let mut jobs: Vec<_> = order.ranks.iter().map(|&ranks| (round, ranks)).collect();
         jobs.shuffle(&mut random);
         jobs
     };
@@ -112,23 +93,18 @@ mod tests {
 
     #[test]
     fn every_round_has_every_job() {
-        let mut order = Order {
+        let order = Order {
             program: "ftrun".into(),
             ranks: vec![2, 4, 8],
             time_s: 1.0,
             rounds: 4,
             transport: "auto".into(),
-            model: true,
         };
         let mut all = jobs(&order);
-        assert_eq!(
-            all.iter().map(|job| job.0).collect::<Vec<_>>(),
-            [0; 4].into_iter().chain([1; 4]).chain([2; 4]).chain([3; 4]).collect::<Vec<_>>()
-        );
+        assert!(all.chunks(3).enumerate().all(|(round, jobs)| jobs.iter().all(|job| job.0 == round)));
         all.sort_unstable();
-        assert!(all.chunks(4).all(|jobs| jobs.iter().map(|job| job.1).eq([None, Some(2), Some(4), Some(8)])));
-        order.model = false;
-        assert_eq!(jobs(&order).len(), 12);
+        assert_eq!(all.len(), 12);
+        assert!(all.chunks(3).all(|jobs| jobs.iter().map(|job| job.1).eq([2, 4, 8])));
     }
 
     #[test]

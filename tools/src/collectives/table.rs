@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_merged() {
+    fn neighbors_are_merged() {
         let all = cases(
             Operation::Reduce,
             &[

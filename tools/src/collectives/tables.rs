@@ -3,8 +3,6 @@
 use ft_figures::Table;
 
 use super::choice::Choice;
-use super::prediction::{Checked, Predicted, Prediction};
-use super::results::Parameters;
 use crate::recovery::{bytes, short};
 
 /// A time with its unit.
@@ -34,60 +32,6 @@ pub(crate) fn choices(choices: &[Choice]) -> Table {
         &["operation", "algorithm", "ranks", "bytes", "time", "gain", "instead of"],
         choices.iter().map(row),
     )
-}
-
-/// The numbers of the model.
-pub(crate) fn machine(machine: &Parameters) -> Table {
-    let Parameters { latency_s, overhead_s, byte_s, reduce_byte_s, cores } = *machine;
-    let speed = |byte_s: f64| format!("{}\u{a0}GB/s", short(1e-9 / byte_s));
-    let rows = [
-        ("latency", "L", time(latency_s)),
-        ("overhead a side", "o", time(overhead_s)),
-        ("bandwidth", "1/G", speed(byte_s)),
-        ("reduction", "1/R", speed(reduce_byte_s)),
-        ("cores", "", cores.to_string()),
-    ];
-    table(
-        &["", "", ""],
-        rows.map(|(name, letter, value)| vec![name.into(), letter.into(), value]).into_iter(),
-    )
-}
-
-/// Measured beside predicted.
-pub(crate) fn checks(checks: &[Checked]) -> Table {
-    let row = |check: &Checked| {
-        vec![
-            check.operation.to_string(),
-            check.algorithm.clone(),
-            bytes(check.bytes as u64),
-            check.ranks.to_string(),
-            time(check.measured_s),
-            time(check.predicted_s),
-            format!("{:.2}", check.ratio),
-        ]
-    };
-    table(
-        &["operation", "algorithm", "bytes", "ranks", "measured", "predicted", "measured /\u{a0}predicted"],
-        checks.iter().map(row),
-    )
-}
-
-/// Predicted times, one column for each number of ranks.
-pub(crate) fn predictions(all: &[Prediction], seconds: fn(&Predicted) -> f64) -> Table {
-    let ranks: Vec<usize> =
-        all.first().map_or(vec![], |first| first.points.iter().map(|point| point.ranks).collect());
-    let names: Vec<String> = ranks.iter().map(usize::to_string).collect();
-    let header: Vec<&str> =
-        ["operation", "algorithm", "bytes"].into_iter().chain(names.iter().map(String::as_str)).collect();
-    let row = |of: &Prediction| {
-        let start = [of.operation.to_string(), of.algorithm.clone(), bytes(of.bytes as u64)];
-        let cell = |ranks: &usize| {
-            let point = of.points.iter().find(|point| point.ranks == *ranks);
-            point.map_or(String::new(), |point| time(seconds(point)))
-        };
-        start.into_iter().chain(ranks.iter().map(cell)).collect()
-    };
-    table(&header, all.iter().map(row))
 }
 
 fn table(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> Table {

@@ -132,9 +132,9 @@ fn head(results: &Results) -> Shown {
     Shown { paragraphs, ..Shown::new("How it was measured", &[], None, None) }
 }
 
-/// The number of a scheme's colour, the same in all charts; none without protection.
+/// The number of a scheme's color, the same in all charts; none without protection.
 fn hue(results: &Results, scheme: &str) -> Hue {
-    results.schemes.iter().position(|known| known == scheme).map_or(Hue::Grey, Hue::Series)
+    results.schemes.iter().position(|known| known == scheme).map_or(Hue::Gray, Hue::Series)
 }
 
 /// The schemes of one size of the state that protect it.
@@ -210,7 +210,7 @@ fn memory(results: &Results, state: u64) -> Picture {
 }
 
 fn efficiency(results: &Results, state: u64) -> Picture {
-    // One series a scheme, whatever was measured, so that colours are those of the other charts.
+    // One series a scheme, whatever was measured, so that colors are those of the other charts.
     let series = |scheme: &String| {
         let curves =
             results.curves.iter().filter(|curve| (&curve.scheme, curve.state_bytes) == (scheme, state));
@@ -286,7 +286,7 @@ mod tests {
 
     /// A scheme is one series, whether it was measured, foretold or both.
     #[test]
-    fn one_colour_a_scheme() {
+    fn one_color_a_scheme() {
         let run = |scheme| [measurement(scheme, Kind::Plain), measurement(scheme, Kind::Kill { victim: 0 })];
         let mut results = results([run("xor"), run("disk")].concat());
         let trial = |scheme: &str| Trial {
@@ -309,7 +309,7 @@ mod tests {
             assert!(picture.svg().contains(first) && picture.svg().contains(second));
             assert!(!picture.svg().contains(third));
         }
-        assert_eq!((hue(&results, "xor"), hue(&results, UNPROTECTED)), (Hue::Series(0), Hue::Grey));
+        assert_eq!((hue(&results, "xor"), hue(&results, UNPROTECTED)), (Hue::Series(0), Hue::Gray));
     }
 
     /// Whatever was measured, nothing too.

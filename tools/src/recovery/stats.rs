@@ -16,7 +16,7 @@ pub struct Spread {
 impl Spread {
     /// Of any numbers that are finite; all zero when there are none.
     ///
-    /// Quantiles lie between neighbours in proportion (definition 7 of Hyndman and Fan, Sample quantiles in statistical
+    /// Quantiles lie between neighbors in proportion (definition 7 of Hyndman and Fan, Sample quantiles in statistical
     /// packages, The American Statistician 50(4), 1996).
     pub fn of(numbers: impl IntoIterator<Item = f64>) -> Self {
         let mut sorted: Vec<f64> = numbers.into_iter().filter(|number| number.is_finite()).collect();

@@ -10,7 +10,7 @@
 //!   them all computes the redundant blocks of the stripe in one pass, keeps the first, and forwards the second.
 //! - `xor-dedicated`, `rs-dedicated`: partial sums of a segment go from rank to rank, and from the last one to the ranks that keep
 //!   them; a segment leaves while the next one arrives.
-//! - `file`: no redundancy but a file, synchronised, renamed, and its folder synchronised, in the folder that `--folder` names.
+//! - `file`: no redundancy but a file, synchronized, renamed, and its folder synchronized, in the folder that `--folder` names.
 
 mod exchange;
 mod file;

@@ -8,7 +8,7 @@ use crate::rank::Rank;
 /// All buffers of `len` elements become the reduction of all buffers, with the same bits everywhere. Keeps the order of
 /// ranks.
 ///
-/// With `p` the largest power of two up to `size`, neighbours fold in pairs to `p` first, and those that stood aside get
+/// With `p` the largest power of two up to `size`, neighbors fold in pairs to `p` first, and those that stood aside get
 /// the result at the end.
 ///
 /// Cost: `log2 p` rounds of `len` elements each way; two messages more if `size` is no power of two.

@@ -20,15 +20,15 @@ pub fn alltoall_bruck(rank: Rank, size: usize, len: usize) -> Vec<Step> {
     let mut arrivals = size / 2;
     let mut bit = 1;
     while bit < size {
-        let travelling: Vec<usize> = (0..size).filter(|d| d & bit != 0).collect();
-        let count = travelling.len();
-        for (index, &d) in travelling.iter().enumerate() {
+        let traveling: Vec<usize> = (0..size).filter(|d| d & bit != 0).collect();
+        let count = traveling.len();
+        for (index, &d) in traveling.iter().enumerate() {
             steps.push(Step::copy(places[d].clone(), Part::scratch(slot(index))));
         }
         steps.push(Step::send((rank + bit) % size, Part::scratch(0..count * len)));
         let arrived = Part::scratch(arrivals * len..(arrivals + count) * len);
         steps.push(Step::recv((rank + size - bit) % size, arrived));
-        for (index, &d) in travelling.iter().enumerate() {
+        for (index, &d) in traveling.iter().enumerate() {
             places[d] = Part::scratch(slot(arrivals + index));
             let there = d < 2 * bit;
             if there {
@@ -44,7 +44,7 @@ pub fn alltoall_bruck(rank: Rank, size: usize, len: usize) -> Vec<Step> {
 /// Cost with parts of `bytes` bytes.
 pub fn cost(size: usize, bytes: f64) -> Cost {
     let rounds = size.next_power_of_two().ilog2();
-    let travelling: u32 = (0..size).map(usize::count_ones).sum();
-    let (travelling, unpacked) = (f64::from(travelling) * bytes, (size - 1) as f64 * bytes);
-    Cost { rounds: rounds.into(), bytes: travelling, reduced: travelling + unpacked }
+    let traveling: u32 = (0..size).map(usize::count_ones).sum();
+    let (traveling, unpacked) = (f64::from(traveling) * bytes, (size - 1) as f64 * bytes);
+    Cost { rounds: rounds.into(), bytes: traveling, reduced: traveling + unpacked }
 }

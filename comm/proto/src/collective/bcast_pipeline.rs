@@ -1,7 +1,7 @@
 //! Broadcast down a chain, in segments that follow each other (J. Watts, R. van de Geijn, A pipelined broadcast for
 //! multidimensional meshes, Parallel Processing Letters 5(2), 1995).
 
-use super::{Cost, Machine, Step};
+use super::{Cost, Step};
 use crate::rank::Rank;
 
 /// All ranks get the `len` elements of `root`, in messages of `segment` elements.
@@ -32,12 +32,4 @@ pub fn cost(size: usize, bytes: f64, segment: f64) -> Cost {
     }
     let rounds = (size - 2) as f64 + (bytes / segment).ceil();
     Cost { rounds, bytes: bytes + (size - 2) as f64 * segment.min(bytes), reduced: 0.0 }
-}
-
-/// Bytes of the segment with the least time by formula for `bytes` bytes: shorter ones fill the chain sooner, longer ones
-/// are fewer.
-pub fn best_segment(size: usize, bytes: f64, machine: &Machine) -> f64 {
-    let message_s = machine.latency_s + 2.0 * machine.overhead_s;
-    let filling = size.saturating_sub(2) as f64 * machine.byte_s;
-    if filling > 0.0 { (bytes * message_s / filling).sqrt().min(bytes) } else { bytes }
 }

@@ -6,8 +6,8 @@ use std::ops::Range;
 use super::{Order, Step};
 use crate::rank::Rank;
 
-/// With `p` the largest power of two up to the size, the first `2 (size - p)` ranks are pairs of neighbours: one rank of
-/// a pair gives its buffer to the other and then stands aside. The others have an *index* in `0..p`. Neighbours fold, so
+/// With `p` the largest power of two up to the size, the first `2 (size - p)` ranks are pairs of neighbors: one rank of
+/// a pair gives its buffer to the other and then stands aside. The others have an *index* in `0..p`. Neighbors fold, so
 /// indices are in the order of what they stand for.
 pub(super) struct Fold {
     /// Number of indices: the largest power of two up to the size.

@@ -18,8 +18,8 @@ pub(super) struct Halving {
     pub(super) sent: Range<usize>,
 }
 
-/// The exchanges of one index with `len` elements. As neighbours meet first, what a rank holds is the reduction of
-/// neighbouring ranks, in their order; its block of the result is the one whose number has the bits of the index in
+/// The exchanges of one index with `len` elements. As neighbors meet first, what a rank holds is the reduction of
+/// neighboring ranks, in their order; its block of the result is the one whose number has the bits of the index in
 /// reverse.
 pub(super) fn halvings(fold: &Fold, index: usize, len: usize) -> Vec<Halving> {
     let element = |block: usize| block * len / fold.power;

@@ -2,7 +2,7 @@
 //! one rank; one executor (`Communicator`) runs them, and is the only place that meets failures.
 //!
 //! Each algorithm is a module with the function of its name and a function `cost`, which says what it costs by
-//! formula; [`model`] turns costs, or step lists, into times.
+//! formula. Tests hold the formulas against a clock for step lists.
 
 pub mod allgather_dissemination;
 pub mod allgather_recursive_doubling;
@@ -28,7 +28,6 @@ pub mod gather_binomial;
 pub mod gather_linear;
 mod halving;
 pub mod hazard;
-pub mod model;
 pub mod neighbor_linear;
 pub mod reduce_binomial;
 pub mod reduce_scatter_gather;
@@ -63,7 +62,6 @@ pub use exscan_linear::exscan_linear;
 pub use exscan_recursive_doubling::exscan_recursive_doubling;
 pub use gather_binomial::gather_binomial;
 pub use gather_linear::gather_linear;
-pub use model::Machine;
 pub use neighbor_linear::neighbor_linear;
 pub use reduce_binomial::reduce_binomial;
 pub use reduce_scatter_gather::reduce_scatter_gather;

@@ -7,7 +7,7 @@ use crate::rank::Rank;
 /// The root's buffer becomes the reduction of all buffers of `len` elements; those of other ranks are unspecified
 /// afterwards. Keeps the order of ranks.
 ///
-/// The tree ends at rank 0, so that neighbours meet first; another root gets the result from there.
+/// The tree ends at rank 0, so that neighbors meet first; another root gets the result from there.
 ///
 /// Cost: `ceil(log2 size)` rounds of `len` elements, one more if the root is not rank 0.
 pub fn reduce_binomial(rank: Rank, size: usize, root: Rank, len: usize) -> Vec<Step> {

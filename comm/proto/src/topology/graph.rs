@@ -1,12 +1,12 @@
-//! Neighbours by list.
+//! Neighbors by list.
 
 use super::TopologyError;
 use crate::rank::Rank;
 
 /// The edges of one rank in a directed graph (`MPI_Dist_graph_create_adjacent`): whom it hears and whom it tells.
 ///
-/// The order is that of the neighbours in neighbourhood collectives. A rank may be its own neighbour, and the same
-/// neighbour several times. An edge is known to both its ends: for each time that a rank names another as a
+/// The order is that of the neighbors in neighborhood collectives. A rank may be its own neighbor, and the same
+/// neighbor several times. An edge is known to both its ends: for each time that a rank names another as a
 /// destination, that one names it as a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_exist_and_keep_their_order() {
+    fn neighbors_exist_and_keep_their_order() {
         let graph = Graph::new(4, vec![3, 0, 0], vec![2, 1]).unwrap();
         assert_eq!((graph.sources(), graph.destinations()), (&[3, 0, 0][..], &[2, 1][..]));
         let out = |rank| Err(TopologyError::RankOutOfRange { rank, size: 4 });

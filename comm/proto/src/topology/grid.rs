@@ -4,7 +4,7 @@ use super::TopologyError;
 use crate::rank::Rank;
 
 /// Ranks in a grid of any number of dimensions (`MPI_Cart_create`), numbered in row-major order: the last
-/// coordinate is the fastest. A dimension may be periodic, so that its ends are neighbours.
+/// coordinate is the fastest. A dimension may be periodic, so that its ends are neighbors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
     dims: Vec<Dimension>,
@@ -23,7 +23,7 @@ pub struct Sub {
     /// Each of the parts.
     pub grid: Grid,
     /// Which part each rank of the whole is in.
-    pub colours: Vec<usize>,
+    pub colors: Vec<usize>,
     /// Which rank of its part each rank of the whole is.
     pub keys: Vec<Rank>,
 }
@@ -119,7 +119,7 @@ impl Grid {
         (moved(-by), moved(by))
     }
 
-    /// The neighbours of `rank` in the order of neighbourhood collectives: for each dimension the one before,
+    /// The neighbors of `rank` in the order of neighborhood collectives: for each dimension the one before,
     /// then the one behind (MPI 4.1, section 8.6).
     ///
     /// # Panics
@@ -148,9 +148,9 @@ impl Grid {
             let coords = self.coords(rank).into_iter().zip(keep).filter(|(_, keep)| **keep == wanted);
             grid.dims.iter().zip(coords).fold(0, |place, (dimension, (at, _))| place * dimension.length + at)
         };
-        let colours = (0..self.size).map(|rank| place(&others, rank, false)).collect();
+        let colors = (0..self.size).map(|rank| place(&others, rank, false)).collect();
         let keys = (0..self.size).map(|rank| place(&kept, rank, true)).collect();
-        Ok(Sub { grid: kept, colours, keys })
+        Ok(Sub { grid: kept, colors, keys })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The formulas against the clock.
 
+use super::clock::{Machine, critical_s};
 use super::*;
-use crate::collective::model::predict;
 
 type List = fn(Rank, usize, usize) -> Vec<Step>;
 type Formula = fn(usize, f64) -> Cost;
@@ -72,8 +72,8 @@ const ALL: [(&str, List, Formula, usize); 18] = [
 /// Rounds, bytes and bytes reduced as the clock has them, each on a machine where nothing else takes time.
 fn measured(list: impl Fn(Rank, usize, usize) -> Vec<Step>, size: usize, len: usize) -> Cost {
     let lists: Vec<Vec<Step>> = (0..size).map(|rank| list(rank, size, len)).collect();
-    let free = Machine { latency_s: 0.0, overhead_s: 0.0, byte_s: 0.0, reduce_byte_s: 0.0, cores: size };
-    let time = |machine| predict(&lists, 1, &machine).critical_s;
+    let free = Machine { latency_s: 0.0, overhead_s: 0.0, byte_s: 0.0, reduce_byte_s: 0.0 };
+    let time = |machine| critical_s(&lists, 1, &machine);
     Cost {
         rounds: time(Machine { overhead_s: 0.5, ..free }),
         bytes: time(Machine { byte_s: 1.0, ..free }),
@@ -107,30 +107,13 @@ fn formulas_are_bounds_for_all_sizes() {
             assert!(all, "{name} of {size}: {clock:?} by the clock, {formula:?} by formula");
 
             // On the way of most rounds there need not be most bytes, and latencies may overlap.
-            let all =
-                Machine { latency_s: 20.0, overhead_s: 3.0, byte_s: 1.0, reduce_byte_s: 0.25, cores: size };
+            let all = Machine { latency_s: 20.0, overhead_s: 3.0, byte_s: 1.0, reduce_byte_s: 0.25 };
             let lists: Vec<Vec<Step>> = (0..size).map(|rank| list(rank, size, len)).collect();
-            let (clock, formula) = (predict(&lists, 1, &all).critical_s, formula.seconds(&all));
+            let (clock, formula) = (critical_s(&lists, 1, &all), all.seconds(&formula));
             assert!(
                 clock <= formula * (1.0 + 1e-12),
                 "{name} of {size}: {clock} s by the clock, {formula} s by formula"
             );
-        }
-    }
-}
-
-#[test]
-fn no_segment_is_better_than_the_best() {
-    let machine =
-        Machine { latency_s: 20e-6, overhead_s: 3e-6, byte_s: 1e-9, reduce_byte_s: 1e-10, cores: 64 };
-    for (size, bytes) in [(2, 1e3), (3, 1e6), (8, 8e6), (64, 1e8), (64, 10.0)] {
-        let best = bcast_pipeline::best_segment(size, bytes, &machine);
-        let time = |segment: f64| bcast_pipeline::cost(size, bytes, segment).seconds(&machine);
-        // The number of segments is whole.
-        let slack = 1.0 + 2.0 * best / bytes;
-        for factor in [0.1, 0.5, 0.8, 1.25, 2.0, 10.0] {
-            let other = (best * factor).min(bytes);
-            assert!(time(best) <= time(other) * slack, "{size} ranks, {bytes} bytes: {best}, not {other}");
         }
     }
 }

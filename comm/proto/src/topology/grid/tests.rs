@@ -103,7 +103,7 @@ proptest! {
         for one in 0..grid.size() {
             prop_assert_eq!(sub.grid.coords(sub.keys[one]), pick(one, true));
             for two in 0..grid.size() {
-                prop_assert_eq!(sub.colours[one] == sub.colours[two], pick(one, false) == pick(two, false));
+                prop_assert_eq!(sub.colors[one] == sub.colors[two], pick(one, false) == pick(two, false));
             }
         }
         let kept: Vec<bool> = grid.periodic().zip(&keep).filter(|(_, keep)| **keep).map(|(p, _)| p).collect();

@@ -1,4 +1,4 @@
-//! How long step lists take: a clock for all ranks, and the formula.
+//! How long step lists take: a clock for all ranks, against which the formulas of costs are held.
 //!
 //! The machine is that of LogGP (D. Culler et al., LogP: Towards a realistic model of parallel computation, PPoPP 1993;
 //! A. Alexandrov, M. Ionescu, K. Schauser, C. Scheiman, LogGP: Incorporating long messages into the LogP model, SPAA
@@ -9,75 +9,30 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use super::hazard::{must_wait, read};
-use super::{Cost, Step};
+use crate::collective::hazard::{must_wait, read};
+use crate::collective::{Cost, Step};
 use crate::rank::Rank;
 
 /// What messages cost between any two ranks, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Machine {
+pub(super) struct Machine {
     /// From when the first byte leaves to when it comes in (`L`).
-    pub latency_s: f64,
+    pub(super) latency_s: f64,
     /// CPU time of one message on each of its sides (`o`).
-    pub overhead_s: f64,
+    pub(super) overhead_s: f64,
     /// Per byte sent (`G`); a rank sends one byte at a time and receives one at a time.
-    pub byte_s: f64,
+    pub(super) byte_s: f64,
     /// CPU time per byte reduced or copied in memory.
-    pub reduce_byte_s: f64,
-    /// Cores that the ranks of one host share.
-    pub cores: usize,
+    pub(super) reduce_byte_s: f64,
 }
 
-impl Cost {
-    /// Time of the critical path, with as many cores as ranks: `rounds (L + 2 o) + bytes G + reduced R`.
-    pub fn seconds(&self, machine: &Machine) -> f64 {
-        self.rounds * (machine.latency_s + 2.0 * machine.overhead_s)
-            + self.bytes * machine.byte_s
-            + self.reduced * machine.reduce_byte_s
+impl Machine {
+    /// Time of the critical path by formula: `rounds (L + 2 o) + bytes G + reduced R`.
+    pub(super) fn seconds(&self, cost: &Cost) -> f64 {
+        cost.rounds * (self.latency_s + 2.0 * self.overhead_s)
+            + cost.bytes * self.byte_s
+            + cost.reduced * self.reduce_byte_s
     }
-}
-
-/// What all ranks do together, whichever is first.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Work {
-    /// Messages sent.
-    pub messages: f64,
-    /// Bytes sent.
-    pub bytes: f64,
-    /// Bytes reduced or copied in memory.
-    pub reduced: f64,
-}
-
-impl Work {
-    /// Counts the steps of all ranks, with elements of `element` bytes. Linear in the number of steps; lists are needed
-    /// one at a time.
-    pub fn of(steps: impl IntoIterator<Item = Step>, element: usize) -> Self {
-        let mut work = Self::default();
-        for step in steps {
-            let (sent, reduced) = bytes(&step, element);
-            work.messages += f64::from(matches!(step, Step::Send { .. }));
-            work.bytes += sent;
-            work.reduced += reduced;
-        }
-        work
-    }
-
-    /// CPU time of all ranks together. Between ranks of one host it is the CPU that moves the bytes.
-    pub fn seconds(&self, machine: &Machine) -> f64 {
-        self.messages * 2.0 * machine.overhead_s
-            + self.bytes * machine.byte_s
-            + self.reduced * machine.reduce_byte_s
-    }
-}
-
-/// Time of an algorithm on `size` ranks of one host: that of the critical path; with more ranks than cores no less than
-/// all the work takes on all cores.
-pub fn seconds(cost: &Cost, work: &Work, size: usize, machine: &Machine) -> f64 {
-    shared(cost.seconds(machine), work, size, machine)
-}
-
-fn shared(critical: f64, work: &Work, size: usize, machine: &Machine) -> f64 {
-    if size <= machine.cores { critical } else { critical.max(work.seconds(machine) / machine.cores as f64) }
 }
 
 /// Bytes that a step sends; bytes that it reduces or copies.
@@ -92,23 +47,7 @@ fn bytes(step: &Step, element: usize) -> (f64, f64) {
     }
 }
 
-/// What the clock says of the step lists of all ranks.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Prediction {
-    /// When the last rank is done, with as many cores as ranks.
-    pub critical_s: f64,
-    /// What all ranks do together.
-    pub work: Work,
-}
-
-impl Prediction {
-    /// Time on `size` ranks of one host, as [`seconds`].
-    pub fn seconds(&self, size: usize, machine: &Machine) -> f64 {
-        shared(self.critical_s, &self.work, size, machine)
-    }
-}
-
-/// Runs the lists of all ranks against the clock; all begin at once, with elements of `element` bytes.
+/// When the last rank is done with its list. All begin at once, with elements of `element` bytes.
 ///
 /// A send takes `o` of the CPU, then the rank's way out for `G` a byte, and is done; `L` later the message begins to come
 /// in, and takes the way in for `G` a byte from then on, or from when its receive has been posted; then it takes `o` of the
@@ -118,7 +57,7 @@ impl Prediction {
 ///
 /// # Panics
 /// The lists do not come to an end.
-pub fn predict(lists: &[Vec<Step>], element: usize, machine: &Machine) -> Prediction {
+pub(super) fn critical_s(lists: &[Vec<Step>], element: usize, machine: &Machine) -> f64 {
     let mut clock = Clock {
         machine,
         element,
@@ -132,8 +71,7 @@ pub fn predict(lists: &[Vec<Step>], element: usize, machine: &Machine) -> Predic
         clock.happen(time, what);
     }
     assert!(clock.ranks.iter().all(Progress::is_done), "the lists do not come to an end");
-    let critical_s = clock.ranks.iter().map(|rank| rank.last).fold(0.0, f64::max);
-    Prediction { critical_s, work: Work::of(lists.iter().flatten().cloned(), element) }
+    clock.ranks.iter().map(|rank| rank.last).fold(0.0, f64::max)
 }
 
 /// Where a rank is, and until when its CPU and its ways out and in are taken.
@@ -315,4 +253,63 @@ impl Clock<'_> {
             }
         }
     }
+}
+
+const MACHINE: Machine = Machine { latency_s: 100.0, overhead_s: 10.0, byte_s: 1.0, reduce_byte_s: 0.25 };
+
+fn critical(lists: &[Vec<Step>]) -> f64 {
+    critical_s(lists, 1, &MACHINE)
+}
+
+#[test]
+fn there_and_back_takes_two_messages() {
+    let lists =
+        [vec![Step::send(1, 0..8), Step::recv(1, 0..8)], vec![Step::recv(0, 0..8), Step::send(0, 0..8)]];
+    assert_eq!(critical(&lists), 2.0 * (10.0 + 100.0 + 8.0 + 10.0));
+}
+
+#[test]
+fn a_rank_takes_one_message_at_a_time() {
+    let root = vec![Step::recv(1, 0..20), Step::recv(2, 20..40)];
+    let lists = [root, vec![Step::send(0, 0..20)], vec![Step::send(0, 0..20)]];
+    assert_eq!(critical(&lists), 10.0 + 100.0 + 20.0 + 20.0 + 10.0);
+}
+
+#[test]
+fn messages_of_one_sender_overlap_in_flight_only() {
+    let to_both = |second: std::ops::Range<usize>| {
+        vec![
+            vec![Step::send(1, 0..8), Step::send(2, second)],
+            vec![Step::recv(0, 0..8)],
+            vec![Step::recv(0, 0..8)],
+        ]
+    };
+    // The second one has its overhead while the bytes of the first leave.
+    assert_eq!(critical(&to_both(8..16)), 10.0 + 10.0 + 8.0 + 100.0 + 10.0);
+    // The same part leaves for one rank after the other.
+    assert_eq!(critical(&to_both(0..8)), 10.0 + 8.0 + 10.0 + 8.0 + 100.0 + 10.0);
+}
+
+#[test]
+fn hazards_fences_and_reductions_take_their_time() {
+    // The copy waits for the receive, the reduction for the copy, and the fence keeps the last message back.
+    let first = vec![
+        Step::recv(1, 0..8),
+        Step::copy(0..8, super::Part::scratch(0..8)),
+        Step::reduce(super::Part::scratch(0..4), 0..4, super::Order::MineFirst),
+        Step::recv(1, 0..0),
+        Step::Fence,
+        Step::send(1, 0..0),
+    ];
+    let second = vec![Step::send(0, 0..8), Step::send(0, 0..0), Step::recv(0, 0..0)];
+    let here = 10.0 + 100.0 + 8.0 + 10.0;
+    let worked = here + 2.0 + 1.0;
+    // The second message is there already and costs its overhead.
+    assert_eq!(critical(&[first, second]), worked + 10.0 + 10.0 + 100.0 + 10.0);
+}
+
+#[test]
+#[should_panic(expected = "do not come to an end")]
+fn a_deadlock_has_no_time() {
+    critical(&[vec![Step::recv(1, 0..0)], vec![Step::recv(0, 0..0)]]);
 }

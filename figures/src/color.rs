@@ -1,7 +1,7 @@
-//! Colours: of series, told apart by colour-blind eyes too, and of values.
+//! Colors: of series, told apart by color-blind eyes too, and of values.
 //!
 //! Series: M. Okabe and K. Ito, Color universal design, 2008. Sequential values: nine points of viridis by
-//! S. van der Walt and N. Smith (matplotlib, 2015), between which colours are interpolated.
+//! S. van der Walt and N. Smith (matplotlib, 2015), between which colors are interpolated.
 
 /// Text.
 pub(crate) const INK: &str = "#222222";
@@ -22,20 +22,20 @@ pub(crate) type Rgb = [u8; 3];
 const SERIES: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#f0e442"];
 
-/// Colour of series number `i`; after eight they start again.
+/// Color of series number `i`; after eight they start again.
 pub(crate) fn series(i: usize) -> &'static str {
     SERIES[i % SERIES.len()]
 }
 
 /// Of what belongs to no series.
 pub(crate) const GREY: &str = "#666666";
-/// How much of a colour is left in its palest shade.
+/// How much of a color is left in its palest shade.
 const PALEST: f64 = 0.18;
 
-/// Shade number `part` of `parts` of a colour, `#rrggbb`: the first is the colour itself, each further one is paler.
-pub(crate) fn shade(colour: &str, part: usize, parts: usize) -> String {
+/// Shade number `part` of `parts` of a color, `#rrggbb`: the first is the color itself, each further one is paler.
+pub(crate) fn shade(color: &str, part: usize, parts: usize) -> String {
     let white = part as f64 / parts.saturating_sub(1).max(1) as f64 * (1.0 - PALEST);
-    let channel = |at: usize| u8::from_str_radix(&colour[at..at + 2], 16).unwrap_or(0);
+    let channel = |at: usize| u8::from_str_radix(&color[at..at + 2], 16).unwrap_or(0);
     hex(between(&[[1, 3, 5].map(channel), [255; 3]], white))
 }
 
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn shades_begin_with_the_colour_and_get_paler() {
+    fn shades_begin_with_the_color_and_get_paler() {
         assert_eq!(shade("#0072b2", 0, 6), "#0072b2");
         assert_eq!(shade("#0072b2", 5, 6), "#d1e6f1");
         assert_eq!(shade("#000000", 1, 2), "#d1d1d1");
