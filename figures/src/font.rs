@@ -2,11 +2,8 @@
 //!
 //! Ubuntu Light is part of the program, so that a picture has the same pixels on every machine.
 
-use skrifa::instance::{LocationRef, Size};
-use skrifa::metrics::GlyphMetrics;
-use skrifa::outline::{DrawSettings, OutlinePen};
-use skrifa::{FontRef, GlyphId, MetadataProvider};
 use tiny_skia::{Path, PathBuilder};
+use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
 /// Families by falling preference; viewers of an SVG have at least the last.
 pub(crate) const FAMILY: &str = "Ubuntu, 'DejaVu Sans', Helvetica, Arial, sans-serif";
@@ -31,53 +28,69 @@ pub(crate) struct Outline {
 impl Outline {
     /// The outline of `text` of `size` px. Letters stand side by side: the font is drawn without kerning.
     pub(crate) fn of(text: &str, size: f64) -> Self {
-        let (font, advances) = font(size);
-        let (glyphs, of_size) = (font.outline_glyphs(), Size::new(size as f32));
-        let mut letters = Letters { path: PathBuilder::new(), at: 0.0 };
+        let (font, scale) = font(size);
+        let mut letters = Letters { path: PathBuilder::new(), at: 0.0, scale };
         for letter in text.chars() {
             let glyph = glyph(&font, letter);
-            if let Some(outline) = glyphs.get(glyph) {
-                // One that cannot be drawn is left out.
-                let _ = outline.draw(DrawSettings::unhinted(of_size, LocationRef::default()), &mut letters);
-            }
-            letters.at += advances.advance_width(glyph).unwrap_or(0.0);
+            // A blank has no outline.
+            let _ = font.outline_glyph(glyph, &mut letters);
+            letters.at += advance(&font, glyph) * scale;
         }
         Self { width: f64::from(letters.at), path: letters.path.finish() }
     }
 }
 
-fn font(size: f64) -> (FontRef<'static>, GlyphMetrics<'static>) {
-    let font = FontRef::new(epaint_default_fonts::UBUNTU_LIGHT).expect("a font that the tests read");
-    let advances = font.glyph_metrics(Size::new(size as f32), LocationRef::default());
-    (font, advances)
+/// The font, and px for a unit of it.
+fn font(size: f64) -> (Face<'static>, f32) {
+    let font = Face::parse(epaint_default_fonts::UBUNTU_LIGHT, 0).expect("a font that the tests read");
+    let scale = size as f32 / f32::from(font.units_per_em());
+    (font, scale)
+}
+
+/// From one letter to the next, in units of the font.
+fn advance(font: &Face<'_>, glyph: GlyphId) -> f32 {
+    font.glyph_hor_advance(glyph).map_or(0.0, f32::from)
 }
 
 /// What the font lacks is the sign for that, as in any viewer.
-fn glyph(font: &FontRef<'_>, letter: char) -> GlyphId {
-    font.charmap().map(letter).unwrap_or_default()
+fn glyph(font: &Face<'_>, letter: char) -> GlyphId {
+    font.glyph_index(letter).unwrap_or_default()
 }
 
 /// Letters in px, the next one at `at`.
 struct Letters {
     path: PathBuilder,
     at: f32,
+    /// Px for a unit of the font.
+    scale: f32,
 }
 
-impl OutlinePen for Letters {
+impl Letters {
+    /// Where a point of the letter is; units of a font go upwards.
+    fn place(&self, x: f32, y: f32) -> (f32, f32) {
+        (self.at + self.scale * x, -self.scale * y)
+    }
+}
+
+impl OutlineBuilder for Letters {
     fn move_to(&mut self, x: f32, y: f32) {
-        self.path.move_to(self.at + x, -y);
+        let (x, y) = self.place(x, y);
+        self.path.move_to(x, y);
     }
 
     fn line_to(&mut self, x: f32, y: f32) {
-        self.path.line_to(self.at + x, -y);
+        let (x, y) = self.place(x, y);
+        self.path.line_to(x, y);
     }
 
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        self.path.quad_to(self.at + x1, -y1, self.at + x, -y);
+        let ((x1, y1), (x, y)) = (self.place(x1, y1), self.place(x, y));
+        self.path.quad_to(x1, y1, x, y);
     }
 
     fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
-        self.path.cubic_to(self.at + x1, -y1, self.at + x2, -y2, self.at + x, -y);
+        let ((x1, y1), (x2, y2), (x, y)) = (self.place(x1, y1), self.place(x2, y2), self.place(x, y));
+        self.path.cubic_to(x1, y1, x2, y2, x, y);
     }
 
     fn close(&mut self) {
@@ -87,8 +100,8 @@ impl OutlinePen for Letters {
 
 /// Room in px that `text` of `size` px takes in a line.
 pub(crate) fn room(text: &str, size: f64) -> f64 {
-    let (font, advances) = font(size);
-    let advance = |letter| f64::from(advances.advance_width(glyph(&font, letter)).unwrap_or(0.0));
+    let (font, scale) = font(size);
+    let advance = |letter| f64::from(advance(&font, glyph(&font, letter)) * scale);
     SLACK * text.chars().map(advance).sum::<f64>()
 }
 

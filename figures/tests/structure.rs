@@ -9,8 +9,7 @@ use ft_figures::{
 };
 use proptest::prelude::*;
 use roxmltree::{Document, Node};
-use skrifa::instance::{LocationRef, Size};
-use skrifa::{FontRef, MetadataProvider};
+use ttf_parser::Face;
 
 const HOSTILE: &str = "<&\">'</svg><script>]]>\u{0}\u{b}\u{ffff}";
 
@@ -23,20 +22,18 @@ fn number(node: Node<'_, '_>, name: &str) -> f64 {
 
 /// Left, top, right and bottom of a text, as a viewer with the font of the PNG shows it.
 fn place(text: Node<'_, '_>) -> [f64; 4] {
-    let font = FontRef::new(epaint_default_fonts::UBUNTU_LIGHT).unwrap();
-    let size = Size::new(number(text, "font-size") as f32);
-    let advances = font.glyph_metrics(size, LocationRef::default());
+    let font = Face::parse(epaint_default_fonts::UBUNTU_LIGHT, 0).unwrap();
+    let scale = number(text, "font-size") / f64::from(font.units_per_em());
     let letters = text.text().unwrap_or_default().chars();
-    let glyphs = letters.map(|letter| font.charmap().map(letter).unwrap_or_default());
-    let width = glyphs.map(|glyph| f64::from(advances.advance_width(glyph).unwrap())).sum::<f64>();
+    let glyphs = letters.map(|letter| font.glyph_index(letter).unwrap_or_default());
+    let width = scale * glyphs.map(|glyph| f64::from(font.glyph_hor_advance(glyph).unwrap())).sum::<f64>();
     let start = match text.attribute("text-anchor").unwrap() {
         "start" => 0.0,
         "middle" => -width / 2.0,
         _ => -width,
     };
     let (x, y) = (number(text, "x") + start, number(text, "y"));
-    let lines = font.metrics(size, LocationRef::default());
-    let (above, below) = (f64::from(lines.ascent), -f64::from(lines.descent));
+    let (above, below) = (scale * f64::from(font.ascender()), -scale * f64::from(font.descender()));
     let Some(turn) = text.parent().and_then(|group| group.attribute("transform")) else {
         return [x, y - above, x + width, y + below];
     };
