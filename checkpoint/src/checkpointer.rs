@@ -32,8 +32,6 @@ use staging::{Phase, Staging};
 
 /// The library layer of the communicator for checkpoints.
 const LAYER: u32 = 0;
-/// Tag of metadata for members that are rebuilt; stripes count from 0.
-const METAS: u32 = u32::MAX;
 
 /// A defect to plant: a rank commits before the vote.
 #[doc(hidden)]
@@ -115,15 +113,16 @@ impl Checkpointer {
             _ => None,
         };
         let layout = layout(scheme.clone(), world.size(), dedicated, world.hosts().as_deref())?;
+        let (comm, clock) = (world.library(LAYER), Clock::start());
         Ok(Self {
-            comm: world.library(LAYER),
             scheme,
             shape: layout.shape(),
-            current: Placement::new(world, layout, 1)?,
+            current: Placement::new(&comm, clock, layout, 1)?,
+            comm,
             next: None,
             disk,
             ledger: if world.generation() == 0 { Ledger::new(1) } else { Ledger::replacement(1) },
-            clock: Clock::start(),
+            clock,
             staging: None,
             throttle: None,
             memory_limit: None,

@@ -9,7 +9,8 @@
 //!   source, each adds its own, and the last one passes them to where they belong. Each member sends and receives as much as
 //!   there is wanted, whatever their number.
 //!
-//! Blocks that are plain copies go straight to where they belong.
+//! Blocks that are plain copies go straight to where they belong. A member is where the rank is that speaks for it; where one rank
+//! speaks for several, what goes from one of them to another is copied.
 //!
 //! Messages between two members are received in the order in which they are sent, so both sides generate them in the same order:
 //! by segment, and for each by stripe. A member that waits for a segment waits for members that are not further than it is in that
@@ -73,6 +74,12 @@ impl Recipe {
         self.steps.iter().map(sent).sum()
     }
 
+    fn copy(&mut self, from: Part, to: Part) {
+        if !to.is_empty() {
+            self.steps.push(Step::copy(from, to));
+        }
+    }
+
     fn work(&mut self, work: Work) {
         let (reads, changes) = (work.reads(), work.targets.clone());
         self.steps.push(Step::Apply { number: self.works.len(), reads, changes });
@@ -119,6 +126,11 @@ impl<'a> View<'a> {
 
     fn rank(&self, member: usize) -> usize {
         self.group.members[member]
+    }
+
+    /// Whether this rank speaks for `member`.
+    fn is_here(&self, member: usize) -> bool {
+        self.rank(member) == self.rank(self.me)
     }
 
     /// Where in its shard the chunk of a member is.
@@ -288,7 +300,7 @@ struct Chain {
 
 struct Source {
     member: usize,
-    /// Where the block is at that member, if it is this one.
+    /// Where the block is, if it is that of this member.
     place: Part,
     len: usize,
     /// What it is multiplied by for each target.
@@ -297,7 +309,7 @@ struct Source {
 
 struct Target {
     member: usize,
-    /// Where it goes at that member, if it is this one.
+    /// Where it goes in the buffer, if it goes here.
     place: Range<usize>,
     len: usize,
     /// Its checksum is to be taken.
@@ -322,6 +334,60 @@ impl Chain {
             sources: stripe.data.iter().enumerate().map(source).collect(),
             targets: stripe.parity.iter().map(target).collect(),
         }
+    }
+
+    /// What is wanted of the blocks of stripe `index` that are not `present`, data first; none if that is nothing.
+    fn of_missing(
+        view: View<'_>,
+        index: usize,
+        present: &[bool],
+        wanted: Wanted,
+        room: &impl Fn(usize) -> usize,
+        block: &impl Fn(usize) -> Range<usize>,
+    ) -> Result<Option<Self>, CheckpointError> {
+        let stripe = &view.group.stripes[index];
+        let holders = stripe.data.iter().map(|(member, _)| *member).chain(stripe.parity.iter().copied());
+        let holders: Vec<usize> = holders.collect();
+        let is_data = |position: usize| position < stripe.data.len();
+        let missing =
+            |position: &usize| !present[*position] && is_data(*position) == (wanted == Wanted::Shards);
+        let missing: Vec<usize> = (0..holders.len()).filter(missing).collect();
+        let plans = missing.iter().map(|position| view.code.plan(present, *position));
+        let plans = plans.collect::<Result<Vec<Plan>, _>>()?;
+        let len = |position: usize| match stripe.data.get(position) {
+            Some(data) => view.chunk(*data).len(),
+            None => view.group.block_len(index, view.lens),
+        };
+        let weight = |plan: &Plan, position: usize| {
+            plan.sources().find(|(source, _)| *source == position).map_or(0, |(_, weight)| weight)
+        };
+        let source = |position: usize| {
+            let weights: Rc<[u8]> = plans.iter().map(|plan| weight(plan, position)).collect();
+            let place = match stripe.data.get(position) {
+                _ if weights.iter().all(|weight| *weight == 0) => return None,
+                Some(data) => part(Space::Input, view.chunk(*data)),
+                None if holders[position] == view.me => part(Space::Buffer, block(index)),
+                None => part(Space::Buffer, 0..0),
+            };
+            Some(Source { member: holders[position], place, len: len(position), weights })
+        };
+        let target = |position: &usize| {
+            let member = holders[*position];
+            let place = match stripe.data.get(*position) {
+                _ if !view.is_here(member) => 0..0,
+                Some(data) => {
+                    let (chunk, room) = (view.chunk(*data), room(member));
+                    room + chunk.start..room + chunk.end
+                }
+                None => block(index),
+            };
+            // The checksum of a copy is that of its original.
+            let is_digested = !is_data(*position) && view.group.copied(index).is_none();
+            Target { member, place, len: len(*position), is_digested }
+        };
+        let sources = (0..holders.len()).filter_map(source).collect();
+        let targets: Vec<Target> = missing.iter().map(target).collect();
+        Ok((!targets.is_empty()).then_some(Self { stripe: index, sources, targets }))
     }
 }
 
@@ -350,12 +416,12 @@ pub(crate) fn rebuilding(
         let holders = stripe.data.iter().map(|(member, _)| member).chain(&stripe.parity);
         Some(holders.map(|member| !lost[*member]).collect())
     };
-    chained(view, present, wanted, Space::Buffer, block)
+    chained(view, present, wanted, |_| 0, block)
 }
 
-/// Makes the shards that are missing again in [`Space::Buffer`], by the `choice`-th selection of redundant blocks of each
-/// stripe; a stripe that has fewer is left out. A member with a shard has that in [`Space::Input`] and its redundancy in
-/// [`Space::Buffer`], one without has its redundancy in [`Space::Input`].
+/// Makes the shards that are missing again by the `choice`-th selection of redundant blocks of each stripe; a stripe that has fewer is
+/// left out. A shard comes to the rank that speaks for its member, in [`Space::Buffer`] from `room` on. That of this member is
+/// in [`Space::Input`], its redundancy in [`Space::Buffer`], where `block` says.
 ///
 /// # Errors
 /// The group cannot be decoded.
@@ -364,65 +430,29 @@ pub(crate) fn trying(
     missing: Missing<'_>,
     choice: usize,
     block: impl Fn(usize) -> Range<usize>,
+    room: impl Fn(usize) -> usize,
 ) -> Result<Recipe, CheckpointError> {
     let present = |index: usize| missing.present(&view.group.stripes[index], choice);
-    let blocks = if missing.shards[view.me] { Space::Input } else { Space::Buffer };
-    chained(view, present, Wanted::Shards, blocks, block)
+    chained(view, present, Wanted::Shards, room, block)
 }
 
-/// Makes what is wanted of each stripe for which `present` says which of its blocks there are. Redundant blocks of this member are
-/// in the space `blocks`.
+/// Makes what is wanted of each stripe for which `present` says which of its blocks there are. The shard of a member that comes here
+/// begins at its `room`.
 fn chained(
     view: View<'_>,
     present: impl Fn(usize) -> Option<Vec<bool>>,
     wanted: Wanted,
-    blocks: Space,
+    room: impl Fn(usize) -> usize,
     block: impl Fn(usize) -> Range<usize>,
 ) -> Result<Recipe, CheckpointError> {
     let mut chains = vec![];
-    for (index, stripe) in view.group.stripes.iter().enumerate() {
-        let Some(present) = present(index) else { continue };
-        let holders = stripe.data.iter().map(|(member, _)| *member).chain(stripe.parity.iter().copied());
-        let holders: Vec<usize> = holders.collect();
-        let is_data = |position: usize| position < stripe.data.len();
-        let missing =
-            |position: &usize| !present[*position] && is_data(*position) == (wanted == Wanted::Shards);
-        let missing: Vec<usize> = (0..holders.len()).filter(missing).collect();
-        let plans = missing.iter().map(|position| view.code.plan(&present, *position));
-        let plans = plans.collect::<Result<Vec<Plan>, _>>()?;
-        let place = |position: usize| match stripe.data.get(position) {
-            Some(data) => part(Space::Input, view.chunk(*data)),
-            None if holders[position] == view.me => part(blocks, block(index)),
-            None => part(blocks, 0..0),
-        };
-        let len = |position: usize| match stripe.data.get(position) {
-            Some(data) => view.chunk(*data).len(),
-            None => view.group.block_len(index, view.lens),
-        };
-        let weight = |plan: &Plan, position: usize| {
-            plan.sources().find(|(source, _)| *source == position).map_or(0, |(_, weight)| weight)
-        };
-        let sources = (0..holders.len())
-            .map(|position| {
-                let weights: Rc<[u8]> = plans.iter().map(|plan| weight(plan, position)).collect();
-                Source { member: holders[position], place: place(position), len: len(position), weights }
-            })
-            .filter(|source| source.weights.iter().any(|weight| *weight != 0))
-            .collect();
-        let target = |position: &usize| Target {
-            member: holders[*position],
-            place: if holders[*position] == view.me { place(*position).range } else { 0..0 },
-            len: len(*position),
-            // The checksum of a copy is that of its original.
-            is_digested: !is_data(*position) && view.group.copied(index).is_none(),
-        };
-        if !missing.is_empty() {
-            chains.push(Chain { stripe: index, sources, targets: missing.iter().map(target).collect() });
+    for index in 0..view.group.stripes.len() {
+        if let Some(present) = present(index) {
+            chains.extend(Chain::of_missing(view, index, &present, wanted, &room, &block)?);
         }
     }
     let mut recipe = Recipe::default();
-    let bytes = view.segment;
-    run_chains(view, &chains, bytes, 0..view.segments(), &mut recipe);
+    run_chains(view, &chains, view.segment, 0..view.segments(), &mut recipe);
     Ok(recipe)
 }
 
@@ -473,10 +503,24 @@ impl Link<'_> {
         if let Some(before) = self.position(view.me).and_then(|position| position.checked_sub(1)) {
             recipe.recv(view.rank(self.chain.sources[before].member), self.all_sums());
         }
-        let last = self.chain.sources.last().expect("nothing comes of nothing");
-        for target in self.chain.targets.iter().filter(|target| target.member == view.me) {
-            let due = segment(&target.place, self.at, self.end);
-            recipe.recv(view.rank(last.member), part(Space::Buffer, due));
+        let last = self.chain.sources.last().expect("nothing comes of nothing").member;
+        for target in
+            self.chain.targets.iter().filter(|target| last != view.me && view.is_here(target.member))
+        {
+            recipe.recv(view.rank(last), self.place(target));
+        }
+    }
+
+    /// Where the segment of a target that goes here belongs.
+    fn place(&self, target: &Target) -> Part {
+        part(Space::Buffer, segment(&target.place, self.at, self.end))
+    }
+
+    /// Gives a target its segment, which has been computed here.
+    fn deliver(&self, view: View<'_>, target: &Target, bytes: Part, recipe: &mut Recipe) {
+        match view.is_here(target.member) {
+            true => recipe.copy(bytes, self.place(target)),
+            false => recipe.send(view.rank(target.member), bytes),
         }
     }
 
@@ -486,10 +530,8 @@ impl Link<'_> {
         let source = &self.chain.sources[position];
         let mine = part(source.place.space, segment(&source.place.range, self.at, self.end));
         if self.is_copy() {
-            for target in &self.chain.targets {
-                recipe.send(view.rank(target.member), mine.clone());
-            }
-            return;
+            let targets = self.chain.targets.iter();
+            return targets.for_each(|target| self.deliver(view, target, mine.clone(), recipe));
         }
         if let (0, [1], Some(next)) = (position, &*source.weights, self.chain.sources.get(1))
             && mine.len() == self.due(0)
@@ -502,20 +544,18 @@ impl Link<'_> {
         match self.chain.sources.get(position + 1) {
             Some(next) => recipe.send(view.rank(next.member), self.all_sums()),
             None => {
-                for (target, sum) in self.chain.targets.iter().zip(self.sums()) {
-                    recipe.send(view.rank(target.member), sum);
-                }
+                let targets = self.chain.targets.iter().zip(self.sums());
+                targets.for_each(|(target, sum)| self.deliver(view, target, sum, recipe));
             }
         }
     }
 
     /// At a target: digests what has come.
     fn complete(&self, view: View<'_>, recipe: &mut Recipe) {
-        let mine = |target: &&Target| target.member == view.me && target.is_digested;
-        for target in self.chain.targets.iter().filter(mine) {
-            let due = segment(&target.place, self.at, self.end);
+        let mine = |target: &&Target| view.is_here(target.member) && target.is_digested;
+        for due in self.chain.targets.iter().filter(mine).map(|target| self.place(target)) {
             if !due.is_empty() {
-                recipe.work(Work::digest(self.chain.stripe, part(Space::Buffer, due)));
+                recipe.work(Work::digest(self.chain.stripe, due));
             }
         }
     }
@@ -524,8 +564,8 @@ impl Link<'_> {
 fn run_chains(view: View<'_>, chains: &[Chain], bytes: usize, segments: Range<usize>, recipe: &mut Recipe) {
     let width = chains.iter().map(|chain| chain.targets.len()).max().unwrap_or(0) * bytes;
     let takes_part = |chain: &Chain| {
-        let targets = chain.targets.iter().map(|target| target.member);
-        chain.sources.iter().map(|source| source.member).chain(targets).any(|member| member == view.me)
+        chain.sources.iter().any(|source| source.member == view.me)
+            || chain.targets.iter().any(|target| view.is_here(target.member))
     };
     let mut links: Vec<Link<'_>> = vec![];
     for now in segments {

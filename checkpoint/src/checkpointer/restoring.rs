@@ -4,17 +4,17 @@ use ft_comm::{CommError, Rank, Repair, World};
 #[cfg(feature = "planted-bugs")]
 use ft_proto::planted;
 
-use super::{Checkpointer, METAS, Restored};
+use super::{Checkpointer, Restored};
 #[cfg(feature = "planted-bugs")]
 use super::{DAMAGED_BLOCK, DAMAGED_SHARD};
 use crate::build;
 use crate::error::CheckpointError;
-use crate::exchange::{Circle, Rebuilt};
+use crate::exchange::Rebuilt;
 use crate::placement::Placement;
 use crate::protocol::{Event, Report, choose};
 use crate::region::{Part, Protect, load_with_crc};
 use crate::stats::RestoreSeconds;
-use crate::store::{ShardMeta, Slot};
+use crate::store::Slot;
 
 impl Checkpointer {
     /// After a repair: chooses the newest checkpoint that is whole from the reports of all ranks, rebuilds
@@ -112,13 +112,6 @@ impl Checkpointer {
         build::check::<S>(slot.members(), own, self.comm.rank())
     }
 
-    /// Checks all that this rank has of `epoch`; costs one pass over it.
-    pub(super) fn verify(&self, epoch: u32) -> bool {
-        let store = &self.current.store;
-        let variable = store.variable(epoch);
-        store.constant().verify().is_ok() && variable.epoch() == epoch && variable.verify().is_ok()
-    }
-
     /// Loads `state` from the shards of this rank and checks these on the way; false if they are damaged, and so perhaps the
     /// state. Where the rank `was_here` before the failure its state has the constant part, and most of the rest perhaps.
     fn load<S: Protect>(
@@ -149,7 +142,7 @@ impl Checkpointer {
     fn rebuild(&mut self, epoch: u32, lost: &[usize], whole: bool) -> Result<Rebuilt, CheckpointError> {
         let mut spent = Rebuilt::default();
         let Placement { store, home, .. } = &mut self.current;
-        let Some((group, code, me)) = &*home else {
+        let Some(circle) = home else {
             if let (Some(disk), false) = (&self.disk, whole) {
                 let started = self.clock.now();
                 disk.read_back(epoch, store)?;
@@ -157,31 +150,15 @@ impl Checkpointer {
             }
             return Ok(spent);
         };
-        let gone: Vec<bool> = group.members.iter().map(|rank| lost.contains(rank)).collect();
-        let circle = Circle { comm: &self.comm, group, code: &**code, me: *me, clock: self.clock };
-        // The first whole member tells the lost ones what there was.
-        let teller = gone.iter().position(|gone| !gone).expect("decodable groups have a whole member");
-        let mut bytes = vec![0; 2 * group.computing * ShardMeta::BYTES];
-        if *me == teller {
-            let metas = store.constant().members().iter().chain(store.variable(epoch).members());
-            bytes = metas.flat_map(|meta| meta.to_bytes()).collect();
-            for target in (0..gone.len()).filter(|member| gone[*member]) {
-                self.comm.send(&bytes, group.members[target], METAS)?;
-            }
-        } else if !whole {
-            self.comm.recv(&mut bytes, group.members[teller], METAS)?;
-        }
-        let told: Vec<ShardMeta> = ShardMeta::read_all(&bytes).collect();
-        for constant in [true, false] {
-            let slot = if constant { store.constant_mut() } else { store.variable_mut(epoch) };
-            let metas = if whole {
-                slot.members().to_vec()
-            } else {
+        let gone: Vec<bool> = circle.group.members.iter().map(|rank| lost.contains(rank)).collect();
+        let held: Vec<bool> = gone.iter().map(|gone| !gone).collect();
+        let metas = circle.share_metas(store, epoch, &held)?;
+        for (part, metas) in [Part::Constant, Part::Variable].into_iter().zip(&metas) {
+            let slot = store.slot_mut(part, epoch);
+            if !whole {
                 slot.begin(epoch);
-                let half = if constant { 0 } else { group.computing };
-                told[half..half + group.computing].to_vec()
-            };
-            spent += circle.rebuild(slot, &metas, &gone)?;
+            }
+            spent += circle.rebuild(slot, metas, &gone)?;
         }
         Ok(spent)
     }

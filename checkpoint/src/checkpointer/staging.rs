@@ -284,7 +284,7 @@ impl Checkpointer {
         }
         let Placement { store, home, .. } = self.next.as_mut().unwrap_or(&mut self.current);
         let slot = store.slot_mut(part, staging.epoch);
-        let Some((group, code, me)) = home else {
+        let Some(circle) = home else {
             let own = staging.meta(self.comm.rank(), part);
             if round.number == 0 {
                 if let Some(disk) = &self.disk {
@@ -294,8 +294,8 @@ impl Checkpointer {
             }
             return Ok(None);
         };
-        let circle = Circle { comm: &self.comm, group, code: &**code, me: *me, clock: self.clock };
-        circle.start_encoding(slot, &staging.metas_of(group, part), &staging.account, round).map(Some)
+        let metas = staging.metas_of(&circle.group, part);
+        circle.start_encoding(slot, &metas, &staging.account, round).map(Some)
     }
 
     fn finish_encoding(
@@ -306,7 +306,7 @@ impl Checkpointer {
         staging: &Staging,
     ) -> Result<(), CheckpointError> {
         let Placement { store, home, .. } = self.next.as_mut().unwrap_or(&mut self.current);
-        let (Some(request), Some((group, ..))) = (request, home) else { return Ok(()) };
+        let (Some(request), Some(Circle { group, .. })) = (request, home) else { return Ok(()) };
         let slot = store.slot_mut(part, staging.epoch);
         slot.put_back(request.wait()?);
         if is_last {
