@@ -50,8 +50,6 @@ mod tests;
 
 use std::path::Path;
 
-use ft_comm::{Communicator, Op};
-
 pub use self::error::DiskError;
 use self::sets::{CONSTANT, Sets};
 use crate::error::CheckpointError;
@@ -93,42 +91,16 @@ impl Disk {
         old.try_for_each(|old| self.sets.remove(old))
     }
 
-    /// Chooses the newest whole set when no rank knows of any checkpoint, and reads it into `store`. Collective.
-    ///
-    /// # Errors
-    /// There are sets and none of them is whole: something has been committed and is lost.
-    pub(crate) fn newest(
-        &self,
-        comm: &Communicator,
-        store: &mut Store,
-    ) -> Result<Option<u32>, CheckpointError> {
-        // Rank 0 proposes, so that all try the same; 0 is the end of its list.
-        let candidates = if self.rank == 0 { self.candidates()? } else { Vec::new() };
-        let sets = candidates.len();
-        let mut candidates = candidates.into_iter();
-        loop {
-            let next = candidates.next();
-            if next.is_none() && sets > 0 {
-                return Err(DiskError::NoneWhole { path: self.sets.root().to_owned(), sets }.into());
-            }
-            let mut epoch = [next.unwrap_or(0)];
-            comm.bcast(&mut epoch, 0)?;
-            if epoch[0] == 0 {
-                return Ok(None);
-            }
-            let mut whole = [u8::from(self.read_back(epoch[0], store).is_ok())];
-            comm.allreduce(&mut whole, Op::Min)?;
-            if whole[0] == 1 {
-                return Ok(Some(epoch[0]));
-            }
-        }
-    }
-
     /// Epochs with a manifest, newest first.
-    fn candidates(&self) -> Result<Vec<u32>, DiskError> {
+    pub(crate) fn candidates(&self) -> Result<Vec<u32>, DiskError> {
         let mut epochs = self.sets.epochs()?;
         epochs.retain(|epoch| self.sets.manifest_path(*epoch).exists());
         Ok(epochs)
+    }
+
+    /// Of so many sets none is whole: something has been committed and is lost.
+    pub(crate) fn none_whole(&self, sets: usize) -> DiskError {
+        DiskError::NoneWhole { path: self.sets.root().to_owned(), sets }
     }
 
     /// Reads this rank's shards of `epoch` into `store`, as far as they are not whole in there.

@@ -1,16 +1,16 @@
 //! Going back to a checkpoint after a repair: what is lost or damaged is rebuilt, and everybody's state is that of then.
 
-use ft_comm::{CommError, Rank, Repair, World};
+use ft_comm::{Rank, Repair, World};
 #[cfg(feature = "planted-bugs")]
 use ft_proto::planted;
 
+use super::trying::all;
 use super::{Checkpointer, Restored};
 #[cfg(feature = "planted-bugs")]
 use super::{DAMAGED_BLOCK, DAMAGED_SHARD};
 use crate::build;
 use crate::error::CheckpointError;
 use crate::exchange::Rebuilt;
-use crate::placement::Placement;
 use crate::protocol::{Event, Report, choose};
 use crate::region::{Part, Protect, load_with_crc};
 use crate::stats::RestoreSeconds;
@@ -37,13 +37,11 @@ impl Checkpointer {
         self.ledger.apply(Event::Interrupted)?;
         let choice = choose(&repair.reports);
         let nobody_knows = repair.reports.iter().all(|report| Report::from(*report).knows_nothing());
-        let chosen = match &self.disk {
-            Some(disk) if nobody_knows => disk.newest(&self.comm, &mut self.current.store)?,
-            _ => choice.epoch,
+        let chosen = match nobody_knows {
+            true => self.keeper.newest(&mut self.current.store)?,
+            false => choice.epoch,
         };
-        if let Some(disk) = &self.disk {
-            disk.give_up_after(chosen.unwrap_or(0))?;
-        }
+        self.keeper.give_up_after(chosen.unwrap_or(0))?;
         let Some(epoch) = chosen else {
             // Somebody has committed, but all who held that checkpoint may be gone.
             if repair.marked && nobody_knows {
@@ -64,19 +62,19 @@ impl Checkpointer {
         point("exchange")?;
         let mut rebuilt = match lost.is_empty() {
             true => Rebuilt::default(),
-            false => self.rebuild(epoch, &lost, holds)?,
+            false => self.keeper.rebuild(&mut self.current, epoch, &lost)?,
         };
         let mut rebuilding = self.clock.now().since(exchanging);
         point("verify")?;
         // Nothing was checked so far. What is rebuilt from a damaged block is damaged, and so found here: all in one pass.
         let mut is_sound = self.load(epoch, holds, state.as_deref_mut())?;
-        if self.all(is_sound)?.contains(&false) {
+        if all(&self.comm, is_sound)?.contains(&false) {
             let trying = self.clock.now();
             self.rebuild_otherwise(epoch, &choice.holders)?;
             let spent = self.clock.now().since(trying);
             (rebuilt.shards, rebuilding) = (rebuilt.shards + spent, rebuilding + spent);
             is_sound = is_sound || self.load(epoch, holds, state)?;
-            let sound = self.all(is_sound)?;
+            let sound = all(&self.comm, is_sound)?;
             let ranks: Vec<Rank> = (0..sound.len()).filter(|rank| !sound[*rank]).collect();
             if !ranks.is_empty() {
                 return Err(CheckpointError::Unsound { ranks });
@@ -93,17 +91,6 @@ impl Checkpointer {
             load: self.clock.now().since(planned).saturating_sub(rebuilding).as_secs_f64(),
         });
         Ok(Restored::Epoch(epoch))
-    }
-
-    /// What every rank says.
-    pub(super) fn all(&self, mine: bool) -> Result<Vec<bool>, CommError> {
-        Ok(self.say(u8::from(mine))?.into_iter().map(|flag| flag == 1).collect())
-    }
-
-    pub(super) fn say(&self, mine: u8) -> Result<Vec<u8>, CommError> {
-        let mut all = vec![0; self.comm.size()];
-        self.comm.allgather(&[mine], &mut all)?;
-        Ok(all)
     }
 
     /// Whether the slot is of this build, and the shard of this rank, if it has one, that of such a state.
@@ -137,29 +124,5 @@ impl Checkpointer {
             }
         }
         Ok(true)
-    }
-
-    fn rebuild(&mut self, epoch: u32, lost: &[usize], whole: bool) -> Result<Rebuilt, CheckpointError> {
-        let mut spent = Rebuilt::default();
-        let Placement { store, home, .. } = &mut self.current;
-        let Some(circle) = home else {
-            if let (Some(disk), false) = (&self.disk, whole) {
-                let started = self.clock.now();
-                disk.read_back(epoch, store)?;
-                spent.shards = self.clock.now().since(started);
-            }
-            return Ok(spent);
-        };
-        let gone: Vec<bool> = circle.group.members.iter().map(|rank| lost.contains(rank)).collect();
-        let held: Vec<bool> = gone.iter().map(|gone| !gone).collect();
-        let metas = circle.share_metas(store, epoch, &held)?;
-        for (part, metas) in [Part::Constant, Part::Variable].into_iter().zip(&metas) {
-            let slot = store.slot_mut(part, epoch);
-            if !whole {
-                slot.begin(epoch);
-            }
-            spent += circle.rebuild(slot, metas, &gone)?;
-        }
-        Ok(spent)
     }
 }

@@ -98,7 +98,7 @@ impl Checkpointer {
         let Placement { store, home, .. } = &mut self.current;
         let Some(circle) = home else { return Ok(()) };
         let gone: Vec<bool> = circle.group.members.iter().map(|rank| damaged.contains(rank)).collect();
-        for part in [Part::Constant, Part::Variable] {
+        for part in Part::BOTH {
             let slot: &mut Slot = store.slot_mut(part, epoch);
             let metas: Vec<ShardMeta> = slot.members().to_vec();
             circle.rebuild(slot, &metas, &gone)?;

@@ -4,7 +4,7 @@ use ft_comm::{Rank, Repair, World};
 use ft_proto::planted;
 
 use super::Checkpointer;
-use super::trying::Holdings;
+use super::trying::{Holdings, say};
 use crate::error::CheckpointError;
 use crate::placement::{Placement, degraded, reduced};
 use crate::protocol::{Event, choose};
@@ -96,7 +96,7 @@ impl Checkpointer {
 
     /// Both parts of the shards of all homes that this rank speaks for, its own first; `holders` are the ranks that hold `epoch`.
     fn find_shares(&mut self, epoch: u32, holders: &[bool]) -> Result<Vec<Shards>, CheckpointError> {
-        let said = self.say(self.look_at_all(epoch))?;
+        let said = say(&self.comm, self.look_at_all(epoch))?;
         let tenants = &self.current.tenants;
         let holdings = Holdings {
             held: tenants.iter().map(|tenant| tenant.is_some_and(|rank| holders[rank])).collect(),
@@ -105,11 +105,11 @@ impl Checkpointer {
         let (Some(circle), Some(home)) =
             (self.current.circle_of_speakers(&holdings.held), self.current.home.clone())
         else {
-            return Err(self.beyond_help(&holdings));
+            return Err(self.current.beyond_help(&holdings));
         };
         let held: Vec<bool> = home.group.members.iter().map(|home| holdings.held[*home]).collect();
         let metas = circle.share_metas(&self.current.store, epoch, &held)?;
-        let found = self.find_shards(epoch, &circle, &holdings, &metas)?;
+        let found = self.current.find_shards(epoch, &circle, &holdings, &metas)?;
         let own = [self.current.store.constant(), self.current.store.variable(epoch)];
         let share = |member: usize| {
             let part = |at: usize| {

@@ -16,9 +16,8 @@ use ft_proto::planted;
 use super::{COMMITS_EARLY, Checkpointer};
 use crate::build;
 use crate::error::CheckpointError;
-use crate::exchange::{Account, Circle, Round};
+use crate::exchange::{Account, Round};
 use crate::layout::Group;
-use crate::placement::Placement;
 use crate::protocol::{Event, State};
 use crate::region::{Part, Protect, save_with_crc};
 use crate::scheme::Scheme;
@@ -32,7 +31,8 @@ const ROUND_BYTES: u64 = 64 << 10;
 
 /// A checkpoint under way.
 pub(super) struct Staging {
-    epoch: u32,
+    pub(super) epoch: u32,
+    rank: Rank,
     /// It holds the constant part too.
     first: bool,
     /// Whether this rank could write its state down, and there is memory for the redundancy of its group.
@@ -40,8 +40,8 @@ pub(super) struct Staging {
     /// There is none: nothing is encoded in this group.
     is_over_limit: bool,
     /// Of all ranks, both parts.
-    metas: Vec<[ShardMeta; 2]>,
-    account: Rc<RefCell<Account>>,
+    pub(super) metas: Vec<[ShardMeta; 2]>,
+    pub(super) account: Rc<RefCell<Account>>,
     started: Time,
     copied_at: Time,
     exchanged_at: Time,
@@ -52,6 +52,11 @@ pub(super) struct Staging {
 impl Staging {
     fn meta(&self, rank: Rank, part: Part) -> ShardMeta {
         self.metas[rank][usize::from(part == Part::Variable)]
+    }
+
+    /// Of this rank.
+    pub(super) fn own(&self, part: Part) -> ShardMeta {
+        self.meta(self.rank, part)
     }
 
     /// Bytes of the longest part of a state, of any rank.
@@ -132,6 +137,7 @@ impl Checkpointer {
         let (metas, account) = (vec![], Rc::default());
         let staging = Staging {
             epoch,
+            rank: self.comm.rank(),
             first,
             copied,
             is_over_limit: false,
@@ -143,7 +149,7 @@ impl Checkpointer {
             held,
         };
         self.staging = Some((phase, staging));
-        if self.disk.is_some() { self.wait(world) } else { Ok(()) }
+        if self.keeper.is_blocking() { self.wait(world) } else { Ok(()) }
     }
 
     /// Starts what can be started of a checkpoint under way; to be called now and then, on all ranks but at any time. Gives whether
@@ -236,14 +242,7 @@ impl Checkpointer {
                         staging.copied?;
                         return Err(CheckpointError::Refused { epoch });
                     }
-                    if let Some(disk) = &self.disk {
-                        disk.complete(epoch, &staging.metas)?;
-                    }
-                    reach(world, epoch, "commit")?;
-                    if self.disk.is_some() {
-                        // Rank 0 has made the set complete.
-                        self.comm.bcast(&mut [0u8], 0)?;
-                    }
+                    self.keeper.complete(&staging, &|| reach(world, epoch, "commit"))?;
                     Phase::Committing
                 }
                 Phase::Committing => {
@@ -272,7 +271,7 @@ impl Checkpointer {
         self.throttle.map_or(0.0, |throttle| staging.longest() as f64 / throttle.get() as f64)
     }
 
-    /// Starts to encode one part over the group. Without a group there is only the own copy, in memory and perhaps on disk.
+    /// Starts to give one part away, where there is memory for it.
     fn start_encoding(
         &mut self,
         part: Part,
@@ -282,20 +281,8 @@ impl Checkpointer {
         if staging.is_over_limit {
             return Ok(None);
         }
-        let Placement { store, home, .. } = self.next.as_mut().unwrap_or(&mut self.current);
-        let slot = store.slot_mut(part, staging.epoch);
-        let Some(circle) = home else {
-            let own = staging.meta(self.comm.rank(), part);
-            if round.number == 0 {
-                if let Some(disk) = &self.disk {
-                    disk.stage((part == Part::Variable).then_some(staging.epoch), own, slot.shard())?;
-                }
-                slot.seal(&[own])?;
-            }
-            return Ok(None);
-        };
-        let metas = staging.metas_of(&circle.group, part);
-        circle.start_encoding(slot, &metas, &staging.account, round).map(Some)
+        let place = self.next.as_mut().unwrap_or(&mut self.current);
+        self.keeper.start(place, part, staging, round)
     }
 
     fn finish_encoding(
@@ -305,21 +292,9 @@ impl Checkpointer {
         request: Option<PlanRequest<u8>>,
         staging: &Staging,
     ) -> Result<(), CheckpointError> {
-        let Placement { store, home, .. } = self.next.as_mut().unwrap_or(&mut self.current);
-        let (Some(request), Some(Circle { group, .. })) = (request, home) else { return Ok(()) };
-        let slot = store.slot_mut(part, staging.epoch);
-        slot.put_back(request.wait()?);
-        if is_last {
-            let sealing = self.clock.now();
-            let mut account = staging.account.borrow_mut();
-            account.seal(slot, group, &staging.metas_of(group, part))?;
-            account.computing += self.clock.now().since(sealing);
-            #[cfg(feature = "planted-bugs")]
-            if planted::has(super::DAMAGED_ON_THE_WAY) {
-                slot.damage_unseen(planted::place());
-            }
-        }
-        Ok(())
+        let Some(request) = request else { return Ok(()) };
+        let place = self.next.as_mut().unwrap_or(&mut self.current);
+        self.keeper.finish(place, part, staging, is_last, request)
     }
 
     fn start_vote(

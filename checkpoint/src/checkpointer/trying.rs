@@ -5,7 +5,7 @@
 //! held: a bit that flips on the way there is seen only when a shard is rebuilt from it. So whose shard is not sound says so, and all ways
 //! to compute it are tried, whatever the blocks look like. When all shards are right, redundancy is made again from them.
 
-use ft_comm::Rank;
+use ft_comm::{CommError, Communicator, Rank};
 
 use super::Checkpointer;
 use crate::candidates::Candidates;
@@ -17,7 +17,6 @@ use crate::placement::Placement;
 use crate::region::Part;
 use crate::store::ShardMeta;
 
-const PARTS: [Part; 2] = [Part::Constant, Part::Variable];
 /// What a rank says of its memory, in bits: its shards are sound, each part; its blocks are what they were when they came.
 const SOUND: [u8; 2] = [1, 2];
 const BLOCKS: u8 = 4;
@@ -42,6 +41,11 @@ impl Holdings {
         (shards, group.members.iter().map(|home| !self.held[*home]).collect())
     }
 
+    /// Whether the shards of a home are sound.
+    pub(super) fn is_sound(&self, home: Rank) -> bool {
+        SOUND.iter().all(|bit| self.said[home] & bit != 0)
+    }
+
     /// Homes that are lost, or have anything that is damaged as far as can be seen.
     fn damaged(&self) -> Vec<Rank> {
         let all = SOUND[0] | SOUND[1] | BLOCKS;
@@ -54,26 +58,11 @@ impl Checkpointer {
     pub(super) fn rebuild_otherwise(&mut self, epoch: u32, held: &[bool]) -> Result<(), CheckpointError> {
         let me = self.comm.rank();
         let mine = self.look_at_all(epoch);
-        let holdings = Holdings { held: held.to_vec(), said: self.say(mine)? };
+        let holdings = Holdings { held: held.to_vec(), said: say(&self.comm, mine)? };
         if held[me] && holdings.damaged().contains(&me) {
             self.stats.damaged += 1;
         }
-        if let Some(disk) = &self.disk {
-            let is_sound = SOUND.iter().all(|bit| mine & bit != 0);
-            return if is_sound { Ok(()) } else { disk.read_back(epoch, &mut self.current.store) };
-        }
-        let Some(circle) = self.current.home.clone() else { return Err(self.beyond_help(&holdings)) };
-        let slots = [self.current.store.constant(), self.current.store.variable(epoch)];
-        let metas = slots.map(|slot| slot.members().to_vec());
-        let found = self.find_shards(epoch, &circle, &holdings, &metas)?;
-        let mut had_damage = false;
-        for (part, found) in PARTS.into_iter().zip(&found) {
-            let slot = self.current.store.slot_mut(part, epoch);
-            if let Some(shard) = found.iter().find_map(|(_, candidates)| candidates.found()) {
-                slot.memory_mut().0.copy_from_slice(shard);
-            }
-            had_damage |= circle.encode_again(slot)?;
-        }
+        let had_damage = self.keeper.rebuild_otherwise(&mut self.current, epoch, &holdings)?;
         self.stats.damaged += u64::from(had_damage && held[me] && !holdings.damaged().contains(&me));
         Ok(())
     }
@@ -85,10 +74,12 @@ impl Checkpointer {
         let blocks = slots.iter().all(|slot| slot.verify_blocks().is_ok());
         sound.fold(if blocks { BLOCKS } else { 0 }, |said, (_, bit)| said | bit)
     }
+}
 
+impl Placement {
     /// How many selections of redundant blocks are to be tried; none if something cannot be decoded. The same on all ranks.
     fn choices(&self, holdings: &Holdings) -> Option<usize> {
-        let groups = self.current.layout.groups.iter();
+        let groups = self.layout.groups.iter();
         let of = |(group, part): (&Group, usize)| {
             let (shards, blocks) = holdings.of(group, part);
             Missing { shards: &shards, blocks: &blocks }.choices(group)
@@ -106,7 +97,7 @@ impl Checkpointer {
         holdings: &Holdings,
         metas: &[Vec<ShardMeta>; 2],
     ) -> Result<Found, CheckpointError> {
-        let Placement { home: Some(Circle { group, .. }), .. } = &self.current else {
+        let Some(Circle { group, .. }) = &self.home else {
             return Err(self.beyond_help(holdings));
         };
         let missing = [0, 1].map(|part| holdings.of(group, part));
@@ -120,13 +111,13 @@ impl Checkpointer {
         let choices = self.choices(holdings);
         for choice in 0..choices.unwrap_or(0) {
             let mut fits = true;
-            for (at, part) in PARTS.into_iter().enumerate() {
+            for (at, part) in Part::BOTH.into_iter().enumerate() {
                 let (shards, blocks) = &missing[at];
-                let slot = self.current.store.slot_mut(part, epoch);
+                let slot = self.store.slot_mut(part, epoch);
                 let missing = Missing { shards, blocks };
                 fits &= circle.try_choice(slot, &metas[at], missing, choice, &mut found[at])?;
             }
-            if self.all(fits)?.iter().all(|fits| *fits) {
+            if all(&circle.comm, fits)?.iter().all(|fits| *fits) {
                 return Ok(found);
             }
         }
@@ -138,10 +129,22 @@ impl Checkpointer {
 
     /// Why shards cannot be found.
     pub(super) fn beyond_help(&self, holdings: &Holdings) -> CheckpointError {
-        let unsound = |home: &Rank| SOUND.iter().any(|bit| holdings.said[*home] & bit == 0);
-        match self.current.layout.survives(&holdings.damaged()) {
+        let unsound = |home: &Rank| !holdings.is_sound(*home);
+        match self.layout.survives(&holdings.damaged()) {
             Err(beyond) => beyond.into(),
             Ok(()) => CheckpointError::Unsound { ranks: (0..holdings.said.len()).filter(unsound).collect() },
         }
     }
+}
+
+/// Whether each rank says yes.
+pub(super) fn all(comm: &Communicator, mine: bool) -> Result<Vec<bool>, CommError> {
+    Ok(say(comm, u8::from(mine))?.into_iter().map(|flag| flag == 1).collect())
+}
+
+/// What every rank says.
+pub(super) fn say(comm: &Communicator, mine: u8) -> Result<Vec<u8>, CommError> {
+    let mut all = vec![0; comm.size()];
+    comm.allgather(&[mine], &mut all)?;
+    Ok(all)
 }
