@@ -1,5 +1,7 @@
 //! Going back to a checkpoint after a repair: what is lost or damaged is rebuilt, and everybody's state is that of then.
 
+use std::time::Duration;
+
 use ft_comm::{Rank, Repair, World};
 #[cfg(feature = "planted-bugs")]
 use ft_proto::planted;
@@ -36,17 +38,7 @@ impl Checkpointer {
         point("plan")?;
         self.ledger.apply(Event::Interrupted)?;
         let choice = choose(&repair.reports);
-        let nobody_knows = repair.reports.iter().all(|report| Report::from(*report).knows_nothing());
-        let chosen = match nobody_knows {
-            true => self.keeper.newest(&mut self.current.store)?,
-            false => choice.epoch,
-        };
-        self.keeper.give_up_after(chosen.unwrap_or(0))?;
-        let Some(epoch) = chosen else {
-            // Somebody has committed, but all who held that checkpoint may be gone.
-            if repair.marked && nobody_knows {
-                self.current.layout.survives(&(0..self.comm.size()).collect::<Vec<_>>())?;
-            }
+        let Some(epoch) = self.choose_epoch(repair, choice.epoch)? else {
             self.ledger.apply(Event::Restored(0))?;
             return Ok(Restored::Nothing);
         };
@@ -54,9 +46,8 @@ impl Checkpointer {
         if planted::has(DAMAGED_SHARD) || planted::has(DAMAGED_BLOCK) {
             self.current.store.variable_mut(epoch).damage(planted::has(DAMAGED_BLOCK), planted::place());
         }
-        let (holds, planned) = (choice.holders[world.rank()], self.clock.now());
+        let planned = self.clock.now();
         let lost: Vec<Rank> = (0..world.total()).filter(|rank| !choice.holders[*rank]).collect();
-        let mut state = state;
         self.current.layout.survives(&lost)?;
         let exchanging = self.clock.now();
         point("exchange")?;
@@ -66,20 +57,8 @@ impl Checkpointer {
         };
         let mut rebuilding = self.clock.now().since(exchanging);
         point("verify")?;
-        // Nothing was checked so far. What is rebuilt from a damaged block is damaged, and so found here: all in one pass.
-        let mut is_sound = self.load(epoch, holds, state.as_deref_mut())?;
-        if all(&self.comm, is_sound)?.contains(&false) {
-            let trying = self.clock.now();
-            self.rebuild_otherwise(epoch, &choice.holders)?;
-            let spent = self.clock.now().since(trying);
-            (rebuilt.shards, rebuilding) = (rebuilt.shards + spent, rebuilding + spent);
-            is_sound = is_sound || self.load(epoch, holds, state)?;
-            let sound = all(&self.comm, is_sound)?;
-            let ranks: Vec<Rank> = (0..sound.len()).filter(|rank| !sound[*rank]).collect();
-            if !ranks.is_empty() {
-                return Err(CheckpointError::Unsound { ranks });
-            }
-        }
+        let trying = self.load_sound(epoch, &choice.holders, state)?;
+        (rebuilt.shards, rebuilding) = (rebuilt.shards + trying, rebuilding + trying);
         self.ledger.apply(Event::Restored(epoch))?;
         self.current.first = None;
         self.stats.committed = epoch;
@@ -91,6 +70,44 @@ impl Checkpointer {
             load: self.clock.now().since(planned).saturating_sub(rebuilding).as_secs_f64(),
         });
         Ok(Restored::Epoch(epoch))
+    }
+
+    /// The epoch to go back to, `known` by reports; none: to the start. Later ones are given up.
+    fn choose_epoch(&mut self, repair: &Repair, known: Option<u32>) -> Result<Option<u32>, CheckpointError> {
+        let nobody_knows = repair.reports.iter().all(|report| Report::from(*report).knows_nothing());
+        let chosen = match nobody_knows {
+            true => self.keeper.newest(&mut self.current.store)?,
+            false => known,
+        };
+        self.keeper.give_up_after(chosen.unwrap_or(0))?;
+        // Somebody has committed, but all who held that checkpoint may be gone.
+        if chosen.is_none() && repair.marked && nobody_knows {
+            self.current.layout.survives(&(0..self.comm.size()).collect::<Vec<_>>())?;
+        }
+        Ok(chosen)
+    }
+
+    /// Loads `state`; if damage is found, makes right what can be, and loads it again. Gives the time that this took. `held` says
+    /// which ranks held `epoch` before the restore.
+    fn load_sound<S: Protect>(
+        &mut self,
+        epoch: u32,
+        held: &[bool],
+        mut state: Option<&mut S>,
+    ) -> Result<Duration, CheckpointError> {
+        let holds = held[self.comm.rank()];
+        // Nothing was checked so far. What is rebuilt from a damaged block is damaged, and so found here: all in one pass.
+        let is_sound = self.load(epoch, holds, state.as_deref_mut())?;
+        if !all(&self.comm, is_sound)?.contains(&false) {
+            return Ok(Duration::ZERO);
+        }
+        let started = self.clock.now();
+        self.rebuild_otherwise(epoch, held)?;
+        let spent = self.clock.now().since(started);
+        let is_sound = is_sound || self.load(epoch, holds, state)?;
+        let sound = all(&self.comm, is_sound)?;
+        let ranks: Vec<Rank> = (0..sound.len()).filter(|rank| !sound[*rank]).collect();
+        if ranks.is_empty() { Ok(spent) } else { Err(CheckpointError::Unsound { ranks }) }
     }
 
     /// Whether the slot is of this build, and the shard of this rank, if it has one, that of such a state.

@@ -10,7 +10,7 @@ use ft_comm::{CommError, Communicator, Rank};
 use super::Checkpointer;
 use crate::candidates::Candidates;
 use crate::coding::choices::Missing;
-use crate::error::{CheckpointError, StoreError};
+use crate::error::CheckpointError;
 use crate::exchange::Circle;
 use crate::layout::Group;
 use crate::placement::Placement;
@@ -101,13 +101,7 @@ impl Placement {
             return Err(self.beyond_help(holdings));
         };
         let missing = [0, 1].map(|part| holdings.of(group, part));
-        let mut found = [vec![], vec![]];
-        for ((found, metas), (shards, _)) in found.iter_mut().zip(metas).zip(&missing) {
-            for member in (0..group.computing).filter(|member| shards[*member] && circle.is_here(*member)) {
-                let meta = metas.get(member).ok_or(StoreError::NotSealed)?;
-                found.push((member, circle.candidates(*meta)));
-            }
-        }
+        let mut found = [circle.wanted(&metas[0], &missing[0].0)?, circle.wanted(&metas[1], &missing[1].0)?];
         let choices = self.choices(holdings);
         for choice in 0..choices.unwrap_or(0) {
             let mut fits = true;

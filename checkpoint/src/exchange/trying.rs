@@ -8,14 +8,23 @@ use super::{Account, Circle, lens, places, schedule};
 use crate::candidates::Candidates;
 use crate::coding::choices::Missing;
 use crate::coding::{encoding, trying};
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, StoreError};
 use crate::store::{ShardMeta, Slot};
 
 impl Circle {
-    /// What the shards of members may be of which this is known.
-    pub(crate) fn candidates(&self, meta: ShardMeta) -> Candidates {
-        let chunk = |at: usize| self.group.chunk_range(meta.len as usize, at);
-        Candidates::new((0..self.group.chunks).map(chunk).collect(), meta.crc)
+    /// The members whose shards are missing and come here, and what these may be.
+    pub(crate) fn wanted(
+        &self,
+        metas: &[ShardMeta],
+        missing: &[bool],
+    ) -> Result<Vec<(usize, Candidates)>, CheckpointError> {
+        let here = (0..self.group.computing).filter(|member| missing[*member] && self.is_here(*member));
+        let candidates = |member: usize| {
+            let meta = metas.get(member).ok_or(StoreError::NotSealed)?;
+            let chunk = |at: usize| self.group.chunk_range(meta.len as usize, at);
+            Ok((member, Candidates::new((0..self.group.chunks).map(chunk).collect(), meta.crc)))
+        };
+        here.map(candidates).collect()
     }
 
     /// Computes the missing shards by the `choice`-th selection of redundant blocks, each where its member is spoken for: there
