@@ -102,9 +102,9 @@ impl Checkpointer {
             held: tenants.iter().map(|tenant| tenant.is_some_and(|rank| holders[rank])).collect(),
             said: tenants.iter().map(|tenant| tenant.map_or(0, |rank| said[rank])).collect(),
         };
-        let (Some(circle), Some(home)) =
-            (self.current.circle_of_speakers(&holdings.held), self.current.home.clone())
-        else {
+        let (circle, choices) =
+            (self.current.circle_of_speakers(&holdings.held), self.current.choices(&holdings));
+        let (Some(circle), Some(home), Some(_)) = (circle, self.current.home.clone(), choices) else {
             return Err(self.current.beyond_help(&holdings));
         };
         let held: Vec<bool> = home.group.members.iter().map(|home| holdings.held[*home]).collect();

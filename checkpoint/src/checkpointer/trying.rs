@@ -78,7 +78,7 @@ impl Checkpointer {
 
 impl Placement {
     /// How many selections of redundant blocks are to be tried; none if something cannot be decoded. The same on all ranks.
-    fn choices(&self, holdings: &Holdings) -> Option<usize> {
+    pub(super) fn choices(&self, holdings: &Holdings) -> Option<usize> {
         let groups = self.layout.groups.iter();
         let of = |(group, part): (&Group, usize)| {
             let (shards, blocks) = holdings.of(group, part);
