@@ -20,20 +20,20 @@ use crate::scheme::Scheme;
 use crate::stats::Stats;
 
 mod budget;
+mod keeper;
 mod restoring;
 mod scrubbing;
 mod shrinking;
 mod staging;
 mod trying;
 
+use keeper::{Blocks, Files, Keeper};
 use scrubbing::Scrub;
 pub use shrinking::Share;
 use staging::{Phase, Staging};
 
 /// The library layer of the communicator for checkpoints.
 const LAYER: u32 = 0;
-/// Tag of metadata for members that are rebuilt; stripes count from 0.
-const METAS: u32 = u32::MAX;
 
 /// A defect to plant: a rank commits before the vote.
 #[doc(hidden)]
@@ -80,7 +80,7 @@ pub struct Checkpointer {
     current: Placement,
     /// Where the next checkpoint goes, after ranks have closed up; the current one stays until it is committed.
     next: Option<Placement>,
-    disk: Option<Disk>,
+    keeper: Box<dyn Keeper>,
     ledger: Ledger,
     clock: Clock,
     /// The checkpoint under way.
@@ -110,20 +110,24 @@ impl Checkpointer {
     /// The scheme does not fit the world, or its directory cannot be used.
     pub fn new(world: &World, scheme: Scheme) -> Result<Self, CheckpointError> {
         let dedicated = world.total() - world.size();
-        let disk = match &scheme {
-            Scheme::Disk { dir } if dedicated == 0 => Some(Disk::open(dir, world.job(), world.rank())?),
-            _ => None,
-        };
         let layout = layout(scheme.clone(), world.size(), dedicated, world.hosts().as_deref())?;
+        let (comm, clock) = (world.library(LAYER), Clock::start());
+        let keeper: Box<dyn Keeper> = match &scheme {
+            Scheme::Disk { dir } => {
+                let disk = Disk::open(dir, world.job(), world.rank())?;
+                Box::new(Files { disk, comm: comm.clone(), clock })
+            }
+            _ => Box::new(Blocks),
+        };
         Ok(Self {
-            comm: world.library(LAYER),
             scheme,
             shape: layout.shape(),
-            current: Placement::new(world, layout, 1)?,
+            current: Placement::new(&comm, clock, layout, 1)?,
+            comm,
             next: None,
-            disk,
+            keeper,
             ledger: if world.generation() == 0 { Ledger::new(1) } else { Ledger::replacement(1) },
-            clock: Clock::start(),
+            clock,
             staging: None,
             throttle: None,
             memory_limit: None,
@@ -161,7 +165,7 @@ impl Checkpointer {
     /// # Errors
     /// Something cannot be removed. Nobody will read it.
     pub fn remove_files(&self) -> Result<(), CheckpointError> {
-        Ok(self.disk.as_ref().map_or(Ok(()), Disk::remove)?)
+        self.keeper.remove()
     }
 
     /// A failure was noticed; gives the value for `World::repair`. A checkpoint under way is given up.

@@ -3,33 +3,37 @@
 //!
 //! Two patterns, both in segments that stay in the cache, so that no member ever holds more than its own:
 //!
-//! - *At the owner* ([`encoding`] with rotated parity): each chunk goes to the first holder of parity of its stripe, which
+//! - *At the owner* ([`owner`]; [`encoding`] with rotated parity): each chunk goes to the first holder of parity of its stripe, which
 //!   computes all `m` blocks and passes `m - 1` of them on. Each member sends its shard once, and `m - 1` blocks.
-//! - *A chain* ([`encoding`] with dedicated parity ranks, [`rebuilding`]): a partial sum for each wanted block goes from source to
+//! - *A chain* ([`chain`]; [`encoding`] with dedicated parity ranks, [`rebuilding`], [`trying`]): a partial sum for each wanted block goes from source to
 //!   source, each adds its own, and the last one passes them to where they belong. Each member sends and receives as much as
 //!   there is wanted, whatever their number.
 //!
-//! Blocks that are plain copies go straight to where they belong.
+//! Blocks that are plain copies go straight to where they belong. A member is where the rank is that speaks for it; where one rank
+//! speaks for several, what goes from one of them to another is copied.
 //!
 //! Messages between two members are received in the order in which they are sent, so both sides generate them in the same order:
 //! by segment, and for each by stripe. A member that waits for a segment waits for members that are not further than it is in that
 //! order; so nobody waits in a circle.
 
 use std::ops::Range;
-use std::rc::Rc;
 
 use ft_comm::collective::{Part, Space, Step};
-use ft_encoders::{Code, Plan};
+use ft_encoders::Code;
 
 use crate::error::CheckpointError;
 use crate::layout::Group;
 
+mod chain;
 pub(crate) mod choices;
+mod owner;
 #[cfg(test)]
 mod tests;
 mod work;
 
+use chain::{Chain, run_chains};
 use choices::Missing;
+use owner::at_the_owner;
 pub(crate) use work::{Digests, Work, perform};
 
 /// Bytes of all sources of a segment together: a few of them fit into the caches.
@@ -39,13 +43,6 @@ const SOURCES_BYTES: usize = 4 << 20;
 const SEGMENT_BYTES: usize = 512 << 10;
 /// Bytes of a segment at least: less is not worth a message.
 const SEGMENT_BYTES_MIN: usize = 64 << 10;
-/// Segments of its sources that an owner receives at a time; more were not faster.
-const RECEIVED: usize = 2;
-/// Segments of a chain that a member is ready to receive beyond the one that it works on: with more ranks than cores a chain of two
-/// or three waits for the scheduler.
-const AHEAD: usize = 4;
-/// Segments of a chain that a member may have in hand, received or not yet sent.
-const RING: usize = 2 * AHEAD;
 
 /// The steps of one member, and what its [`Step::Apply`]s do, by their numbers.
 #[derive(Debug, Default)]
@@ -71,6 +68,12 @@ impl Recipe {
     pub(crate) fn bytes_sent(&self) -> u64 {
         let sent = |step: &Step| if let Step::Send { part, .. } = step { part.len() as u64 } else { 0 };
         self.steps.iter().map(sent).sum()
+    }
+
+    fn copy(&mut self, from: Part, to: Part) {
+        if !to.is_empty() {
+            self.steps.push(Step::copy(from, to));
+        }
     }
 
     fn work(&mut self, work: Work) {
@@ -119,6 +122,11 @@ impl<'a> View<'a> {
 
     fn rank(&self, member: usize) -> usize {
         self.group.members[member]
+    }
+
+    /// Whether this rank speaks for `member`.
+    fn is_here(&self, member: usize) -> bool {
+        self.rank(member) == self.rank(self.me)
     }
 
     /// Where in its shard the chunk of a member is.
@@ -193,138 +201,6 @@ fn copies(
     }
 }
 
-/// See the module.
-fn at_the_owner(
-    view: View<'_>,
-    block: &impl Fn(usize) -> Range<usize>,
-    segments: Range<usize>,
-    recipe: &mut Recipe,
-) {
-    let View { group, me, .. } = view;
-    let (bytes, size) = (view.segment, group.members.len());
-    let computed: Vec<usize> = (0..group.stripes.len()).filter(|stripe| !view.is_copied(*stripe)).collect();
-    let owned: Vec<usize> =
-        computed.iter().copied().filter(|stripe| group.stripes[*stripe].parity[0] == me).collect();
-    // Room for the segments of the sources, and of the blocks to be passed on, of each stripe that is owned; all that for each
-    // segment under way.
-    let room = |stripe: usize| group.stripes[stripe].data.len() + group.stripes[stripe].parity.len() - 1;
-    let width: usize = owned.iter().map(|stripe| room(*stripe)).sum();
-    let place = |segment: usize, stripe: usize, at: usize| {
-        let before: usize = owned.iter().take_while(|other| **other < stripe).map(|other| room(*other)).sum();
-        let start = ((segment % RECEIVED) * width + before + at) * bytes;
-        move |len: usize| part(Space::Scratch, start..start + len)
-    };
-    let weights: Vec<Rc<[u8]>> = owned
-        .iter()
-        .map(|stripe| {
-            let (k, m) = (group.stripes[*stripe].data.len(), group.stripes[*stripe].parity.len());
-            (0..m).flat_map(|j| (0..k).map(move |i| view.code.weight(j, i))).collect()
-        })
-        .collect();
-
-    for now in segments.start..segments.end + RECEIVED - 1 {
-        let (at, end) = (now * bytes, (now + 1) * bytes);
-        if now < segments.end {
-            for distance in 1..size {
-                let (to, from) = ((me + distance) % size, (me + size - distance) % size);
-                for stripe in computed.iter().map(|index| &group.stripes[*index]) {
-                    let mine =
-                        stripe.data.iter().filter(|(member, _)| *member == me && stripe.parity[0] == to);
-                    for data in mine {
-                        let due = segment(&view.chunk(*data), at, end);
-                        recipe.send(view.rank(to), part(Space::Input, due));
-                    }
-                }
-                for index in &owned {
-                    let sources = group.stripes[*index].data.iter().enumerate();
-                    for (i, data) in sources.filter(|(_, (member, _))| *member == from) {
-                        let due = segment(&view.chunk(*data), at, end).len();
-                        recipe.recv(view.rank(from), place(now, *index, i)(due));
-                    }
-                }
-            }
-        }
-        // The segment before has had time to come.
-        let Some(before) = now.checked_sub(RECEIVED - 1).filter(|before| segments.contains(before)) else {
-            continue;
-        };
-        let (at, end) = (before * bytes, (before + 1) * bytes);
-        for (index, weights) in owned.iter().zip(&weights) {
-            let stripe = &group.stripes[*index];
-            let own = segment(&block(*index), at, end);
-            let len = own.len();
-            if len == 0 {
-                continue;
-            }
-            let source = |(i, data): (usize, &(usize, usize))| {
-                place(before, *index, i)(segment(&view.chunk(*data), at, end).len())
-            };
-            let sources = stripe.data.iter().enumerate().map(source).collect();
-            let on = |j: usize| place(before, *index, stripe.data.len() + j - 1)(len);
-            let own = part(Space::Buffer, own);
-            let targets = std::iter::once(own.clone()).chain((1..stripe.parity.len()).map(on)).collect();
-            let digest = Some((*index, own));
-            recipe.work(Work { sources, targets, weights: weights.clone(), adds: false, digest });
-            for (j, holder) in stripe.parity.iter().enumerate().skip(1) {
-                recipe.send(view.rank(*holder), on(j));
-            }
-        }
-        for index in &computed {
-            let stripe = &group.stripes[*index];
-            if stripe.parity[1..].contains(&me) {
-                let due = segment(&block(*index), at, end);
-                recipe.recv(view.rank(stripe.parity[0]), part(Space::Buffer, due));
-            }
-        }
-    }
-}
-
-/// One stripe of which blocks are wanted.
-struct Chain {
-    stripe: usize,
-    sources: Vec<Source>,
-    targets: Vec<Target>,
-}
-
-struct Source {
-    member: usize,
-    /// Where the block is at that member, if it is this one.
-    place: Part,
-    len: usize,
-    /// What it is multiplied by for each target.
-    weights: Rc<[u8]>,
-}
-
-struct Target {
-    member: usize,
-    /// Where it goes at that member, if it is this one.
-    place: Range<usize>,
-    len: usize,
-    /// Its checksum is to be taken.
-    is_digested: bool,
-}
-
-impl Chain {
-    fn of_parity(view: View<'_>, index: usize, block: &impl Fn(usize) -> Range<usize>) -> Self {
-        let stripe = &view.group.stripes[index];
-        let len = view.group.block_len(index, view.lens);
-        let source = |(i, data): (usize, &(usize, usize))| {
-            let chunk = view.chunk(*data);
-            let weights = (0..stripe.parity.len()).map(|j| view.code.weight(j, i)).collect();
-            Source { member: data.0, len: chunk.len(), place: part(Space::Input, chunk), weights }
-        };
-        let target = |holder: &usize| {
-            let place = if *holder == view.me { block(index) } else { 0..0 };
-            Target { member: *holder, place, len, is_digested: true }
-        };
-        Self {
-            stripe: index,
-            sources: stripe.data.iter().enumerate().map(source).collect(),
-            targets: stripe.parity.iter().map(target).collect(),
-        }
-    }
-}
-
 /// Which of the blocks of lost members are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
@@ -350,12 +226,12 @@ pub(crate) fn rebuilding(
         let holders = stripe.data.iter().map(|(member, _)| member).chain(&stripe.parity);
         Some(holders.map(|member| !lost[*member]).collect())
     };
-    chained(view, present, wanted, Space::Buffer, block)
+    chained(view, present, wanted, |_| 0, block)
 }
 
-/// Makes the shards that are missing again in [`Space::Buffer`], by the `choice`-th selection of redundant blocks of each
-/// stripe; a stripe that has fewer is left out. A member with a shard has that in [`Space::Input`] and its redundancy in
-/// [`Space::Buffer`], one without has its redundancy in [`Space::Input`].
+/// Makes the shards that are missing again by the `choice`-th selection of redundant blocks of each stripe; a stripe that has fewer is
+/// left out. A shard comes to the rank that speaks for its member, in [`Space::Buffer`] from `room` on. That of this member is
+/// in [`Space::Input`], its redundancy in [`Space::Buffer`], where `block` says.
 ///
 /// # Errors
 /// The group cannot be decoded.
@@ -364,182 +240,28 @@ pub(crate) fn trying(
     missing: Missing<'_>,
     choice: usize,
     block: impl Fn(usize) -> Range<usize>,
+    room: impl Fn(usize) -> usize,
 ) -> Result<Recipe, CheckpointError> {
     let present = |index: usize| missing.present(&view.group.stripes[index], choice);
-    let blocks = if missing.shards[view.me] { Space::Input } else { Space::Buffer };
-    chained(view, present, Wanted::Shards, blocks, block)
+    chained(view, present, Wanted::Shards, room, block)
 }
 
-/// Makes what is wanted of each stripe for which `present` says which of its blocks there are. Redundant blocks of this member are
-/// in the space `blocks`.
+/// Makes what is wanted of each stripe for which `present` says which of its blocks there are. The shard of a member that comes here
+/// begins at its `room`.
 fn chained(
     view: View<'_>,
     present: impl Fn(usize) -> Option<Vec<bool>>,
     wanted: Wanted,
-    blocks: Space,
+    room: impl Fn(usize) -> usize,
     block: impl Fn(usize) -> Range<usize>,
 ) -> Result<Recipe, CheckpointError> {
     let mut chains = vec![];
-    for (index, stripe) in view.group.stripes.iter().enumerate() {
-        let Some(present) = present(index) else { continue };
-        let holders = stripe.data.iter().map(|(member, _)| *member).chain(stripe.parity.iter().copied());
-        let holders: Vec<usize> = holders.collect();
-        let is_data = |position: usize| position < stripe.data.len();
-        let missing =
-            |position: &usize| !present[*position] && is_data(*position) == (wanted == Wanted::Shards);
-        let missing: Vec<usize> = (0..holders.len()).filter(missing).collect();
-        let plans = missing.iter().map(|position| view.code.plan(&present, *position));
-        let plans = plans.collect::<Result<Vec<Plan>, _>>()?;
-        let place = |position: usize| match stripe.data.get(position) {
-            Some(data) => part(Space::Input, view.chunk(*data)),
-            None if holders[position] == view.me => part(blocks, block(index)),
-            None => part(blocks, 0..0),
-        };
-        let len = |position: usize| match stripe.data.get(position) {
-            Some(data) => view.chunk(*data).len(),
-            None => view.group.block_len(index, view.lens),
-        };
-        let weight = |plan: &Plan, position: usize| {
-            plan.sources().find(|(source, _)| *source == position).map_or(0, |(_, weight)| weight)
-        };
-        let sources = (0..holders.len())
-            .map(|position| {
-                let weights: Rc<[u8]> = plans.iter().map(|plan| weight(plan, position)).collect();
-                Source { member: holders[position], place: place(position), len: len(position), weights }
-            })
-            .filter(|source| source.weights.iter().any(|weight| *weight != 0))
-            .collect();
-        let target = |position: &usize| Target {
-            member: holders[*position],
-            place: if holders[*position] == view.me { place(*position).range } else { 0..0 },
-            len: len(*position),
-            // The checksum of a copy is that of its original.
-            is_digested: !is_data(*position) && view.group.copied(index).is_none(),
-        };
-        if !missing.is_empty() {
-            chains.push(Chain { stripe: index, sources, targets: missing.iter().map(target).collect() });
+    for index in 0..view.group.stripes.len() {
+        if let Some(present) = present(index) {
+            chains.extend(Chain::of_missing(view, index, &present, wanted, &room, &block)?);
         }
     }
     let mut recipe = Recipe::default();
-    let bytes = view.segment;
-    run_chains(view, &chains, bytes, 0..view.segments(), &mut recipe);
+    run_chains(view, &chains, view.segment, 0..view.segments(), &mut recipe);
     Ok(recipe)
-}
-
-/// What a member does of one segment of one chain.
-struct Link<'a> {
-    chain: &'a Chain,
-    at: usize,
-    end: usize,
-    /// Where in the scratch its partial sums are.
-    sums: usize,
-}
-
-impl Link<'_> {
-    /// Bytes of the segment of target `j`.
-    fn due(&self, j: usize) -> usize {
-        segment(&(0..self.chain.targets[j].len), self.at, self.end).len()
-    }
-
-    /// The partial sums, one after the other.
-    fn sums(&self) -> Vec<Part> {
-        let mut start = self.sums;
-        let next = |j: usize| {
-            let piece = start..start + self.due(j);
-            start = piece.end;
-            part(Space::Scratch, piece)
-        };
-        (0..self.chain.targets.len()).map(next).collect()
-    }
-
-    fn all_sums(&self) -> Part {
-        let due: usize = (0..self.chain.targets.len()).map(|j| self.due(j)).sum();
-        part(Space::Scratch, self.sums..self.sums + due)
-    }
-
-    /// The only source has what is wanted as it is.
-    fn is_copy(&self) -> bool {
-        let Chain { sources, targets, .. } = self.chain;
-        let is_whole = |source: &Source| targets.iter().all(|target| target.len == source.len);
-        matches!(&sources[..], [one] if one.weights.iter().all(|weight| *weight == 1) && is_whole(one))
-    }
-
-    fn position(&self, me: usize) -> Option<usize> {
-        self.chain.sources.iter().position(|source| source.member == me)
-    }
-
-    /// What comes before the computation.
-    fn receive(&self, view: View<'_>, recipe: &mut Recipe) {
-        if let Some(before) = self.position(view.me).and_then(|position| position.checked_sub(1)) {
-            recipe.recv(view.rank(self.chain.sources[before].member), self.all_sums());
-        }
-        let last = self.chain.sources.last().expect("nothing comes of nothing");
-        for target in self.chain.targets.iter().filter(|target| target.member == view.me) {
-            let due = segment(&target.place, self.at, self.end);
-            recipe.recv(view.rank(last.member), part(Space::Buffer, due));
-        }
-    }
-
-    /// The computation, and what follows it.
-    fn proceed(&self, view: View<'_>, recipe: &mut Recipe) {
-        let Some(position) = self.position(view.me) else { return };
-        let source = &self.chain.sources[position];
-        let mine = part(source.place.space, segment(&source.place.range, self.at, self.end));
-        if self.is_copy() {
-            for target in &self.chain.targets {
-                recipe.send(view.rank(target.member), mine.clone());
-            }
-            return;
-        }
-        if let (0, [1], Some(next)) = (position, &*source.weights, self.chain.sources.get(1))
-            && mine.len() == self.due(0)
-        {
-            return recipe.send(view.rank(next.member), mine); // the sum so far is what is there
-        }
-        let (sources, targets) = (vec![mine], self.sums());
-        let weights = source.weights.clone();
-        recipe.work(Work { sources, targets, weights, adds: position > 0, digest: None });
-        match self.chain.sources.get(position + 1) {
-            Some(next) => recipe.send(view.rank(next.member), self.all_sums()),
-            None => {
-                for (target, sum) in self.chain.targets.iter().zip(self.sums()) {
-                    recipe.send(view.rank(target.member), sum);
-                }
-            }
-        }
-    }
-
-    /// At a target: digests what has come.
-    fn complete(&self, view: View<'_>, recipe: &mut Recipe) {
-        let mine = |target: &&Target| target.member == view.me && target.is_digested;
-        for target in self.chain.targets.iter().filter(mine) {
-            let due = segment(&target.place, self.at, self.end);
-            if !due.is_empty() {
-                recipe.work(Work::digest(self.chain.stripe, part(Space::Buffer, due)));
-            }
-        }
-    }
-}
-
-fn run_chains(view: View<'_>, chains: &[Chain], bytes: usize, segments: Range<usize>, recipe: &mut Recipe) {
-    let width = chains.iter().map(|chain| chain.targets.len()).max().unwrap_or(0) * bytes;
-    let takes_part = |chain: &Chain| {
-        let targets = chain.targets.iter().map(|target| target.member);
-        chain.sources.iter().map(|source| source.member).chain(targets).any(|member| member == view.me)
-    };
-    let mut links: Vec<Link<'_>> = vec![];
-    for now in segments {
-        for chain in chains.iter().filter(|chain| takes_part(chain)) {
-            let sums = links.len() % RING * width;
-            links.push(Link { chain, at: now * bytes, end: (now + 1) * bytes, sums });
-        }
-    }
-    links.iter().take(AHEAD).for_each(|link| link.receive(view, recipe));
-    for (index, link) in links.iter().enumerate() {
-        if let Some(next) = links.get(index + AHEAD) {
-            next.receive(view, recipe);
-        }
-        link.proceed(view, recipe);
-        link.complete(view, recipe);
-    }
 }

@@ -13,19 +13,24 @@
 //!
 //! # Why one committed checkpoint is always whole
 //!
-//! A set of files counts when it has a manifest. In checkpoint `e`:
+//! A set of files is whole when it has a manifest and every file is what that says. In checkpoint `e`:
 //!
-//! 1. Every rank writes its shard, and votes yes when the bytes are on the disk.
-//! 2. When all have voted yes, rank 0 writes the manifest, and *then* tells the others. Nobody commits `e` before: once
-//!    anybody has, set `e` is complete, and stays so however many die, all at once too.
-//! 3. Set `e - 1` is overwritten in checkpoint `e + 1`, when a rank has heard from all the others there. Until then
-//!    rank 0 may be the only one to have committed `e`; if it dies, the survivors choose `e - 1`, and its replacement
-//!    has to read that from the disk. So there are two sets, as there are two slots in memory ([`crate::protocol`]).
+//! 1. Every rank writes its shard (`Disk::stage`), and votes yes when the bytes are on the disk. A file that cannot be
+//!    written ends the job.
+//! 2. When all have voted yes, rank 0 writes the manifest (`Disk::complete`), and *then* tells the others by a broadcast.
+//!    Nobody commits `e` before it has that: once anybody has committed `e`, set `e` is whole, and stays so however many
+//!    die, all at once too.
+//! 3. Set `e - 1` is overwritten in checkpoint `e + 1`, when a rank has heard from all the others there, and so knows that they
+//!    have committed `e`. Until then rank 0 may be the only one that has; if it dies, the survivors choose `e - 1`, and its
+//!    replacement has to read that from the disk. So there are two sets, as there are two slots in memory
+//!    ([`crate::protocol`]).
 //!
 //! If somebody survives, the reports decide as for every scheme. If nobody does, the newest set that is whole is
 //! restored; the reports of all are empty then, and the disk is all that is known. A set newer than the restored one
-//! (rank 0 has died between 2 and the news of it) is removed before the epoch is attempted again, so the files of two
-//! attempts do not mix; if they did, the manifest would tell.
+//! (rank 0 has died between 2 and the news of it) is removed before the epoch is attempted again, as nobody writes before it has
+//! heard from rank 0 that the restore is over. So the files of two attempts do not mix; if they did, the manifest would tell.
+//!
+//! `protocol/model.rs` runs this, too, and finds the breach when a rank commits before 2 or overwrites before 3.
 //!
 //! # What `fsync` gives
 //!
@@ -44,8 +49,6 @@ mod sets;
 mod tests;
 
 use std::path::Path;
-
-use ft_comm::{Communicator, Op};
 
 pub use self::error::DiskError;
 use self::sets::{CONSTANT, Sets};
@@ -88,42 +91,16 @@ impl Disk {
         old.try_for_each(|old| self.sets.remove(old))
     }
 
-    /// Chooses the newest whole set when no rank knows of any checkpoint, and reads it into `store`. Collective.
-    ///
-    /// # Errors
-    /// There are sets and none of them is whole: something has been committed and is lost.
-    pub(crate) fn newest(
-        &self,
-        comm: &Communicator,
-        store: &mut Store,
-    ) -> Result<Option<u32>, CheckpointError> {
-        // Rank 0 proposes, so that all try the same; 0 is the end of its list.
-        let candidates = if self.rank == 0 { self.candidates()? } else { Vec::new() };
-        let sets = candidates.len();
-        let mut candidates = candidates.into_iter();
-        loop {
-            let next = candidates.next();
-            if next.is_none() && sets > 0 {
-                return Err(DiskError::NoneWhole { path: self.sets.root().to_owned(), sets }.into());
-            }
-            let mut epoch = [next.unwrap_or(0)];
-            comm.bcast(&mut epoch, 0)?;
-            if epoch[0] == 0 {
-                return Ok(None);
-            }
-            let mut whole = [u8::from(self.read_back(epoch[0], store).is_ok())];
-            comm.allreduce(&mut whole, Op::Min)?;
-            if whole[0] == 1 {
-                return Ok(Some(epoch[0]));
-            }
-        }
-    }
-
     /// Epochs with a manifest, newest first.
-    fn candidates(&self) -> Result<Vec<u32>, DiskError> {
+    pub(crate) fn candidates(&self) -> Result<Vec<u32>, DiskError> {
         let mut epochs = self.sets.epochs()?;
         epochs.retain(|epoch| self.sets.manifest_path(*epoch).exists());
         Ok(epochs)
+    }
+
+    /// Of so many sets none is whole: something has been committed and is lost.
+    pub(crate) fn none_whole(&self, sets: usize) -> DiskError {
+        DiskError::NoneWhole { path: self.sets.root().to_owned(), sets }
     }
 
     /// Reads this rank's shards of `epoch` into `store`, as far as they are not whole in there.

@@ -7,31 +7,35 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ft_comm::time::Clock;
-use ft_comm::{Communicator, PlanRequest, Schedule};
+use ft_comm::{Communicator, PlanRequest, Rank, Schedule, Tag};
 use ft_encoders::{Code, Mirror, ReedSolomon, Xor};
 
 use crate::coding::{Digests, Recipe, View, Wanted, encoding, perform, rebuilding};
 use crate::error::CheckpointError;
 use crate::layout::{CodeSpec, Group};
-use crate::store::{ShardMeta, Slot};
+use crate::store::{ShardMeta, Slot, Store};
 
-mod recovering;
 mod trying;
 
+/// Tag of metadata for members that are rebuilt.
+const METAS: Tag = u32::MAX;
+
 /// The code of a group.
-pub(crate) fn code(spec: CodeSpec) -> Result<Box<dyn Code>, CheckpointError> {
+pub(crate) fn code(spec: CodeSpec) -> Result<Rc<dyn Code>, CheckpointError> {
     Ok(match spec {
-        CodeSpec::Mirror { copies } => Box::new(Mirror::new(copies)?),
-        CodeSpec::Xor { data } => Box::new(Xor::new(data)?),
-        CodeSpec::Rs { data, parity } => Box::new(ReedSolomon::new(data, parity)?),
+        CodeSpec::Mirror { copies } => Rc::new(Mirror::new(copies)?),
+        CodeSpec::Xor { data } => Rc::new(Xor::new(data)?),
+        CodeSpec::Rs { data, parity } => Rc::new(ReedSolomon::new(data, parity)?),
     })
 }
 
 /// One member's view of its group.
-pub(crate) struct Circle<'a> {
-    pub(crate) comm: &'a Communicator,
-    pub(crate) group: &'a Group,
-    pub(crate) code: &'a dyn Code,
+#[derive(Clone)]
+pub(crate) struct Circle {
+    pub(crate) comm: Communicator,
+    /// Its members are the ranks that speak for them.
+    pub(crate) group: Group,
+    pub(crate) code: Rc<dyn Code>,
     pub(crate) me: usize,
     pub(crate) clock: Clock,
 }
@@ -107,9 +111,47 @@ fn lens(metas: &[ShardMeta]) -> Vec<usize> {
     metas.iter().map(|meta| meta.len as usize).collect()
 }
 
-impl Circle<'_> {
+impl Circle {
+    /// The same group with other ranks that speak for its members, in their order.
+    pub(crate) fn spoken_for_by(&self, ranks: Vec<Rank>) -> Self {
+        Self { group: Group { members: ranks, ..self.group.clone() }, ..self.clone() }
+    }
+
+    /// Whether this rank speaks for `member`.
+    pub(crate) fn is_here(&self, member: usize) -> bool {
+        self.group.members[member] == self.group.members[self.me]
+    }
+
     fn view<'b>(&'b self, lens: &'b [usize]) -> View<'b> {
-        View::new(self.group, self.code, self.me, lens)
+        View::new(&self.group, &*self.code, self.me, lens)
+    }
+
+    /// What is known of the shards of all members at `epoch`, both parts: the first of the members that hold them tells the ranks
+    /// that speak for none of these. Collective over the group.
+    pub(crate) fn share_metas(
+        &self,
+        store: &Store,
+        epoch: u32,
+        held: &[bool],
+    ) -> Result<[Vec<ShardMeta>; 2], CheckpointError> {
+        let Group { members, computing, .. } = &self.group;
+        let here = members[self.me];
+        let holders: Vec<Rank> = (0..held.len()).filter(|at| held[*at]).map(|at| members[at]).collect();
+        let teller = *holders.first().expect("a group that can be decoded has a whole member");
+        if holders.contains(&here) {
+            let own = [store.constant().members().to_vec(), store.variable(epoch).members().to_vec()];
+            if teller == here {
+                let bytes: Vec<u8> = own.iter().flatten().flat_map(|meta| meta.to_bytes()).collect();
+                let ignorant = members.iter().filter(|rank| !holders.contains(rank));
+                ignorant.into_iter().try_for_each(|rank| self.comm.send(&bytes, *rank, METAS))?;
+            }
+            return Ok(own);
+        }
+        let mut bytes = vec![0; 2 * computing * ShardMeta::BYTES];
+        self.comm.recv(&mut bytes, teller, METAS)?;
+        let mut constant: Vec<ShardMeta> = ShardMeta::read_all(&bytes).collect();
+        let variable = constant.split_off(*computing);
+        Ok([constant, variable])
     }
 
     /// Starts to fill the redundant blocks that this member holds from the shards of all members, whose lengths are in
@@ -166,7 +208,7 @@ impl Circle<'_> {
         let (shard, redundancy) = slot.memory_mut();
         self.comm.run_schedule(&schedule(recipe, &account, self.clock), shard, redundancy)?;
         if is_lost {
-            account.borrow_mut().seal(slot, self.group, metas)?;
+            account.borrow_mut().seal(slot, &self.group, metas)?;
         }
         Ok(Rebuilt { shards: halfway.since(started), blocks: self.clock.now().since(halfway) })
     }

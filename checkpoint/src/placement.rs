@@ -4,20 +4,20 @@
 //! the ranks of the world. Where the survivors close up, homes become empty and ranks move; the layout stays until a
 //! checkpoint is committed in a new one.
 
-use ft_comm::{Membership, Rank, World};
-use ft_encoders::Code;
+use ft_comm::time::Clock;
+use ft_comm::{Communicator, Membership, Rank};
 
 use crate::error::{CheckpointError, LayoutError};
-use crate::exchange::code;
-use crate::layout::{Group, Layout};
+use crate::exchange::{Circle, code};
+use crate::layout::Layout;
 use crate::scheme::Scheme;
 use crate::store::Store;
 
 /// See the module.
 pub(crate) struct Placement {
     pub(crate) layout: Layout,
-    /// Group, code, and index in the group; none without redundancy in memory.
-    pub(crate) home: Option<(Group, Box<dyn Code>, usize)>,
+    /// The group of this rank; none without redundancy in memory.
+    pub(crate) home: Option<Circle>,
     pub(crate) store: Store,
     /// By home the rank that lives there now.
     pub(crate) tenants: Vec<Option<Rank>>,
@@ -27,20 +27,24 @@ pub(crate) struct Placement {
 
 impl Placement {
     /// A placement of all ranks of the world as they are now, of which `first` will be the first epoch.
-    pub(crate) fn new(world: &World, layout: Layout, first: u32) -> Result<Self, CheckpointError> {
-        let home = match layout.group_of(world.rank()) {
-            Some((group, member)) => {
+    pub(crate) fn new(
+        comm: &Communicator,
+        clock: Clock,
+        layout: Layout,
+        first: u32,
+    ) -> Result<Self, CheckpointError> {
+        let home = match layout.group_of(comm.rank()) {
+            Some((group, me)) => {
                 let group = layout.groups[group].clone();
-                let code = code(group.code)?;
-                Some((group, code, member))
+                Some(Circle { code: code(group.code)?, comm: comm.clone(), group, me, clock })
             }
             None => None,
         };
         Ok(Self {
-            store: Store::new(home.as_ref().map_or(0, |(_, _, member)| *member)),
+            store: Store::new(home.as_ref().map_or(0, |home| home.me)),
             layout,
             home,
-            tenants: (0..world.total()).map(Some).collect(),
+            tenants: (0..comm.size()).map(Some).collect(),
             first: Some(first),
         })
     }
@@ -57,23 +61,18 @@ impl Placement {
         self.tenants.contains(&None)
     }
 
-    /// By home who speaks for it: its tenant, or for an empty one a member of its group that lives and has `whole` data, the
-    /// members in turn. None for a home that nobody needs to speak for, as it has no data.
-    pub(crate) fn speakers(&self, lost: &[Rank]) -> Vec<Option<Rank>> {
-        let mut speakers = self.tenants.clone();
-        for group in &self.layout.groups {
-            let able: Vec<Rank> = group
-                .members
-                .iter()
-                .filter(|home| !lost.contains(home))
-                .filter_map(|home| self.tenants[*home])
-                .collect();
-            let empty = group.members[..group.computing].iter().filter(|home| self.tenants[**home].is_none());
-            for (at, home) in empty.enumerate() {
-                speakers[*home] = able.get(at % able.len().max(1)).copied();
-            }
-        }
-        speakers
+    /// The group of this rank, with the ranks that speak for its members now: for a home its tenant, and for an empty one a tenant of
+    /// another that `held` the checkpoint, these in turn. None if there is no group, or nobody who could speak.
+    pub(crate) fn circle_of_speakers(&self, held: &[bool]) -> Option<Circle> {
+        let home = self.home.as_ref()?;
+        let tenants: Vec<Option<Rank>> = home.group.members.iter().map(|home| self.tenants[*home]).collect();
+        let homes = home.group.members.iter().zip(&tenants);
+        let able: Vec<Rank> =
+            homes.filter(|(home, _)| held[**home]).filter_map(|(_, tenant)| *tenant).collect();
+        let mut next = able.iter().cycle();
+        let speaker = |tenant: Option<Rank>| tenant.or_else(|| next.next().copied());
+        let speakers: Option<Vec<Rank>> = tenants.into_iter().map(speaker).collect();
+        Some(home.spoken_for_by(speakers?))
     }
 }
 

@@ -3,38 +3,50 @@
 //! # Why one committed checkpoint is always whole
 //!
 //! A checkpoint is a two-phase commit. First every rank *stages* epoch `e`: it copies its state, and sends and
-//! receives until it holds the copy and all redundant blocks that are its to hold. Then all ranks vote, by an
-//! agreement that survives failures. A rank *commits* `e` when it learns that all have voted yes.
+//! receives until it holds the copy and all redundant blocks that are its to hold. Then all ranks vote. A rank *commits*
+//! `e` when it learns that all have voted yes.
 //!
-//! There are two slots, used by the parity of the epoch, so staging `e + 1` overwrites `e - 1`. Three rules:
+//! There are two slots, used by the parity of the epoch, so staging `e + 1` overwrites `e - 1`. Three rules, and what
+//! keeps them (`Checkpointer` means the code in `checkpointer/staging.rs`):
 //!
-//! 1. A rank votes yes for `e` only when it holds `e` whole. So once anybody has committed `e`, *everybody* holds `e`
-//!    whole, staged or committed.
-//! 2. A rank begins `e + 1` only after its own commit of `e`. So whoever holds `e - 1` no longer has committed `e`,
-//!    and by rule 1 everybody else holds `e`, too.
-//! 3. A rank writes what others send it for `e + 1` only after it has begun `e + 1` itself ([`Ledger::accepts`]):
-//!    receiving overwrites redundant blocks of `e - 1` just as copying overwrites its shard.
+//! 1. A rank votes yes for `e` only when it holds `e` whole, and commits `e` only when all have voted yes. So once anybody
+//!    has committed `e`, *everybody* holds `e` whole, staged or committed. [`Ledger::apply`] takes a commit from a rank
+//!    that has staged only; `Checkpointer` starts the vote when its exchange is done. The vote is the smallest of the
+//!    words of all, by an allreduce, and that ends on no rank before all ranks have put their words in.
+//! 2. A rank begins `e + 1` only after its own commit of `e`: [`Ledger::apply`] refuses any other [`Event::Begin`]. So
+//!    whoever holds `e - 1` no longer has committed `e`, and by rule 1 everybody else holds `e`, too.
+//! 3. A rank writes into the slot of `e + 1` only between its own [`Event::Begin`] and its vote. The copy is made
+//!    straight after `Begin`. Blocks of others come in by the steps of an exchange that this rank itself starts after that
+//!    (`Circle::start_encoding`). A block that comes earlier is not written: it waits in the link, or in memory of the
+//!    driver, until a step asks for it.
 //!
 //! After a failure the survivors compare reports and [`choose`] the newest epoch `e` that any of them has *committed*.
 //! By rule 1 every survivor holds it. If nobody has committed `e`, the newest is `e - 1`; then nobody alive has begun
 //! `e + 1`, so by rules 2 and 3 every survivor holds `e - 1` unharmed. Ranks that died took their knowledge with them,
 //! not the proof: whatever they had committed was staged by all, and one epoch less was committed by all.
 //!
-//! A rank that has staged `e` and is interrupted cannot know the outcome of the vote. It keeps `e` *and* `e - 1` and
-//! does nothing until it is told what was chosen ([`Event::Restored`]). The same holds when a restore is itself
-//! interrupted: a replacement reports nothing until it has been restored whole, a survivor reports what it had.
+//! The vote need not survive failures. When a rank dies in it, the allreduce ends well on some ranks and is interrupted
+//! on the others. A rank that is interrupted cannot know the outcome. It keeps `e` *and* `e - 1`
+//! ([`State::Interrupted`]) and does nothing until it is told what was chosen ([`Event::Restored`]). The same holds when
+//! a restore is itself interrupted: a replacement reports nothing until all ranks have said that they hold what was
+//! chosen, a survivor reports what it had.
 //!
 //! If nobody alive has committed anything, the program starts again from `init`; whatever a dead rank had committed is
 //! given up with it. That is sound only if somebody is left who knows that there is nothing better: a rank that took
 //! part from `init` on, or was restored. By rule 1 it would hold what another had committed. If all are replacements
 //! that know nothing, those who held a checkpoint may all be gone ([`Report::knows_nothing`]).
 //!
-//! An epoch that was given up (a failed vote, a failure) is attempted again under the same number. Pieces of the two
-//! attempts must not be mixed; that is for the caller, who has the generation and the order of messages to tell them
-//! apart.
+//! An epoch that was given up (a failed vote, a failure) is attempted again under the same number, and pieces of the two
+//! attempts must not be mixed. After a failure they are not, as no message is delivered in another generation than
+//! its own. After a failed vote they are not, as a rank that votes no has run its exchange to the end, too, so nothing of
+//! it is left to be received.
 //!
-//! What this module does not do: messages, the agreement, timeouts, memory. `protocol/model.rs` runs several ledgers
-//! through all interleavings of a small job with crashes anywhere, and finds the breach when a rule is switched off.
+//! Beside this, memory of a committed epoch is written only to make right what is damaged (`checkpointer/trying.rs`,
+//! `checkpointer/scrubbing.rs`), and what is damaged counts as lost.
+//!
+//! What this module does not do: messages, the vote, timeouts, memory. `protocol/model.rs` runs several ledgers, with
+//! messages, votes, memory and files as the code has them, through all interleavings of a small job with crashes
+//! anywhere. It finds the breach when one of these rules is switched off.
 
 #[cfg(test)]
 mod model;
@@ -66,9 +78,9 @@ pub enum Event {
     Begin(u32),
     /// The copy and all redundant blocks that this rank holds are complete.
     Staged(u32),
-    /// The agreement says that all ranks have staged this epoch.
+    /// All ranks have voted yes: they have staged this epoch.
     VotePassed(u32),
-    /// The agreement says that some rank could not stage this epoch, so nobody commits it; its number is used again.
+    /// Some rank has voted no, as it could not stage this epoch. Nobody commits it, and its number is used again.
     VoteFailed(u32),
     /// A call of the checkpoint failed because a rank did.
     Interrupted,
@@ -126,15 +138,6 @@ impl Ledger {
     /// Returns the epoch that [`Event::Begin`] must name; its slot is `epoch % 2`.
     pub fn next_epoch(&self) -> u32 {
         self.committed + 1
-    }
-
-    /// Says whether pieces of `epoch` that other ranks send may be written now; else they must wait.
-    pub fn accepts(&self, epoch: u32) -> bool {
-        #[cfg(test)]
-        if self.bug == model::Bug::AcceptsBeforeBegin {
-            return true;
-        }
-        self.state == State::Staging(epoch)
     }
 
     /// Returns this rank's word for the membership agreement.

@@ -65,6 +65,11 @@ pub enum Part {
     Variable,
 }
 
+impl Part {
+    /// Both of them, as they come in a checkpoint.
+    pub(crate) const BOTH: [Self; 2] = [Self::Constant, Self::Variable];
+}
+
 /// A state that can be protected; usually derived with `#[derive(Protect)]`.
 ///
 /// # Attributes of fields

@@ -15,24 +15,27 @@ use std::error::Error;
 
 use ft_comm::time::{Clock, Time};
 use ft_comm::{CommError, Communicator, Membership, OnFailure, Rank, World};
-use serde::{Deserialize, Serialize};
 
 use crate::checkpointer::{Checkpointer, Restored, Share};
 use crate::error::{CheckpointError, ProtectError};
-use crate::pace::{Interval, IntervalReport, Pace};
+use crate::pace::{Interval, Pace};
 use crate::protection::{Checkpoints, Protection};
 use crate::region::{Field, Part, Protect, Walk};
 use crate::scheme::Scheme;
 use crate::settings::LoopSettings;
-use crate::stats::Stats;
 use crate::trial::Trial;
+
+mod pacing;
+mod program;
+mod report;
+
+pub use program::{Flow, Program, RestorePolicy};
+pub use report::RankReport;
 
 /// The library layer of the communicator on which parity ranks are told what comes next.
 const LAYER: u32 = 1;
 const CHECKPOINT: u64 = 1;
 const FINISH: u64 = 2;
-/// Tag of the word of rank 0 on how many steps it is to the next checkpoint, and why.
-const PACE: u32 = 1;
 
 /// What ranks do, for the timeline of the job.
 pub mod activity {
@@ -44,113 +47,6 @@ pub mod activity {
     pub const WAITING: &str = "waiting";
     /// A restore after a failure.
     pub const REBUILDING: &str = "rebuilding";
-}
-
-/// Whether the program goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
-    /// Another step.
-    Continue,
-    /// The work is done; the same on all ranks.
-    Done,
-}
-
-/// Which ranks go back to the checkpoint after a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RestorePolicy {
-    /// All of them: for programs whose ranks depend on each other's data, as solvers.
-    Global,
-    /// Only the replacements; survivors keep their live state, and [`Program::reconcile`] settles the differences:
-    /// for bags of tasks.
-    LostOnly,
-}
-
-/// What runs in the resilient loop. All calls are collective over the ranks that compute; dedicated parity ranks
-/// make none of them.
-pub trait Program {
-    /// What is protected. A replacement starts with the default, which is overwritten.
-    type State: Protect + Default;
-    /// Errors of the program. One that is returned while a failure is known is taken for its consequence and
-    /// repaired; any other ends the job.
-    type Error: Error + From<CommError> + 'static;
-    /// Which ranks go back to the checkpoint after a failure.
-    const RESTORE: RestorePolicy = RestorePolicy::Global;
-
-    /// Makes the state at the start.
-    ///
-    /// # Errors
-    /// Any ends the job, but for failures.
-    fn init(&mut self, world: &World) -> Result<Self::State, Self::Error>;
-
-    /// Makes the derived parts of the state again, after a restore.
-    ///
-    /// # Errors
-    /// Any ends the job, but for failures.
-    fn rebuild(&mut self, state: &mut Self::State, world: &World) -> Result<(), Self::Error> {
-        let _ = (state, world);
-        Ok(())
-    }
-
-    /// Settles the differences between survivors, which have gone on since the checkpoint, and the ranks `lost`, whose
-    /// state is that of the checkpoint; after [`Program::rebuild`], and only with [`RestorePolicy::LostOnly`]. Gives the
-    /// number of steps that this rank has to do again, for reports. A failure in it calls for another one.
-    ///
-    /// # Errors
-    /// Any ends the job, but for failures.
-    fn reconcile(
-        &mut self,
-        state: &mut Self::State,
-        world: &World,
-        lost: &[Rank],
-    ) -> Result<u64, Self::Error> {
-        let _ = (state, world, lost);
-        Ok(0)
-    }
-
-    /// Whether the program can go on with fewer ranks when lost ones are not replaced ([`OnFailure::Shrink`]); one that
-    /// cannot is refused at the start.
-    const SHRINKS: bool = false;
-
-    /// Deals the state out anew over the ranks that are left; collective. `shares` are the states of a checkpoint that fell to
-    /// this rank: its own, and those of lost ranks; all together they are the states of all `before` ranks. The default
-    /// is right where all ranks have the same state; for one that derives [`Redistribute`](crate::Redistribute) this is one line.
-    /// [`Program::rebuild`] follows. With [`RestorePolicy::LostOnly`] it is not called: survivors keep their live state, and [`Program::reconcile`] sees that ranks are missing.
-    ///
-    /// # Errors
-    /// Any ends the job, but for failures.
-    fn redistribute(
-        &mut self,
-        shares: Vec<Share<Self::State>>,
-        before: usize,
-        world: &World,
-    ) -> Result<Self::State, Self::Error> {
-        let _ = (before, world);
-        Ok(shares.into_iter().next().map(|share| share.state).unwrap_or_default())
-    }
-
-    /// Does step `number`, from 1. After an error the state may be torn; it is restored. With
-    /// [`RestorePolicy::LostOnly`] it must be such that the program can go on from it, and the next number is that of
-    /// the rank that was furthest.
-    ///
-    /// # Errors
-    /// Any ends the job, but for failures.
-    fn step(&mut self, state: &mut Self::State, world: &World, number: u64) -> Result<Flow, Self::Error>;
-
-    /// What this rank reports when the work is done; opaque bytes for the launcher. It may be called again after
-    /// a failure.
-    ///
-    /// # Errors
-    /// Any ends the job, but for failures.
-    fn output(&mut self, state: &mut Self::State, world: &World) -> Result<Vec<u8>, Self::Error> {
-        let _ = (state, world);
-        Ok(Vec::new())
-    }
-
-    /// Exit status of the job for an error that ends it.
-    fn status(&self, error: &Self::Error) -> i32 {
-        let _ = error;
-        1
-    }
 }
 
 /// Why a run did not end well.
@@ -168,29 +64,6 @@ pub enum RunError<E: Error + 'static> {
     /// The run was a trial of `ftrun advise`, which has seen enough. There is no answer.
     #[error("the trial is over: this run was measured and did not go to its end")]
     Trial,
-}
-
-/// What a rank hands to the launcher when it is done.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RankReport {
-    /// What protection has cost.
-    pub stats: Stats,
-    /// What [`Program::output`] gave; empty for parity ranks, and after a trial.
-    pub output: Vec<u8>,
-    /// The interval of the loop; none without one, and for parity ranks.
-    pub interval: Option<IntervalReport>,
-}
-
-impl RankReport {
-    /// Reads the bytes that a rank gave to the launcher; `None` if they are no report.
-    pub fn read(bytes: &[u8]) -> Option<Self> {
-        postcard::from_bytes(bytes).ok()
-    }
-
-    /// The bytes to give to [`World::finalize`].
-    pub fn to_bytes(&self) -> Vec<u8> {
-        postcard::to_stdvec(self).expect("a report can be written")
-    }
 }
 
 /// Runs `program` to its end as one rank of `world`, through failures, and leaves the job together with all
@@ -212,22 +85,7 @@ pub fn run<P: Program>(
             return Err(RunError::Checkpoint(error));
         }
     };
-    let mut session = Session {
-        orders: world.library(LAYER),
-        world,
-        protection,
-        checkpointer,
-        program,
-        live: false,
-        reached: 0,
-        trial,
-        over: false,
-        pace: Pace::default(),
-        due: 0,
-        clock: Clock::start(),
-        counted: Time(0),
-        last: (0, Time(0)),
-    };
+    let mut session = Session::new(world, protection, checkpointer, program, trial);
     let mut state = Stepped { step: 0, state: P::State::default() };
     let mut restoring = session.world.membership();
     loop {
@@ -337,7 +195,32 @@ struct Session<'a, P: Program> {
     last: (u64, Time),
 }
 
-impl<P: Program> Session<'_, P> {
+impl<'a, P: Program> Session<'a, P> {
+    fn new(
+        world: World,
+        protection: Protection,
+        checkpointer: Checkpointer,
+        program: &'a mut P,
+        trial: Trial,
+    ) -> Self {
+        Self {
+            orders: world.library(LAYER),
+            world,
+            protection,
+            checkpointer,
+            program,
+            live: false,
+            reached: 0,
+            trial,
+            over: false,
+            pace: Pace::default(),
+            due: 0,
+            clock: Clock::start(),
+            counted: Time(0),
+            last: (0, Time(0)),
+        }
+    }
+
     /// Everything from the start or the last repair to the end, on a rank that computes.
     fn compute(
         &mut self,
@@ -348,15 +231,28 @@ impl<P: Program> Session<'_, P> {
         self.over = false;
         let steps_lost = self.begin(state, restoring)?;
         self.live = true;
-        if restoring.generation > 0 {
+        self.take_up(state, (restoring.generation > 0).then_some(steps_lost))?;
+        let output = self.work(state)?;
+        self.checkpointer.wait(&self.world)?;
+        self.order(FINISH, state.step)?;
+        self.finish(output, Some(state.step))
+    }
+
+    /// Before the first step: what ranks have is protected. After a repair `steps_lost` says how many steps are done again.
+    fn take_up(
+        &mut self,
+        state: &mut Stepped<P::State>,
+        steps_lost: Option<u64>,
+    ) -> Result<(), Problem<P::Error>> {
+        if steps_lost.is_some() {
             self.recall()?;
         }
         // What was laid out anew is protected before anybody works.
-        let anew = self.checkpointer.is_bare() && restoring.generation > 0;
+        let anew = self.checkpointer.is_bare() && steps_lost.is_some();
         if anew {
             self.checkpoint(state)?;
         }
-        if restoring.generation > 0 {
+        if let Some(steps_lost) = steps_lost {
             self.world.resumed(steps_lost);
         }
         self.reached = 0;
@@ -366,7 +262,11 @@ impl<P: Program> Session<'_, P> {
             true => self.count_out(state.step),
             false => self.checkpoint(state)?,
         }
-        let mut output = Vec::new();
+        Ok(())
+    }
+
+    /// Step after step, with checkpoints between them, until the work is done or a trial is over; gives the output.
+    fn work(&mut self, state: &mut Stepped<P::State>) -> Result<Vec<u8>, Problem<P::Error>> {
         while !self.over {
             let number = state.step + 1;
             self.world.step(number)?;
@@ -374,8 +274,7 @@ impl<P: Program> Session<'_, P> {
             state.step = number;
             if flow == Flow::Done {
                 self.world.activity(activity::WAITING);
-                output = self.program.output(&mut state.state, &self.world).map_err(Problem::Program)?;
-                break;
+                return self.program.output(&mut state.state, &self.world).map_err(Problem::Program);
             }
             self.checkpointer.progress(&self.world)?;
             let due = match self.protection.interval {
@@ -386,9 +285,7 @@ impl<P: Program> Session<'_, P> {
                 self.checkpoint(state)?;
             }
         }
-        self.checkpointer.wait(&self.world)?;
-        self.order(FINISH, state.step)?;
-        self.finish(output, Some(state.step))
+        Ok(Vec::new())
     }
 
     /// Makes or restores the state; gives the number of steps to be done again.
@@ -441,41 +338,49 @@ impl<P: Program> Session<'_, P> {
         state: &mut Stepped<P::State>,
         restoring: &Membership,
     ) -> Result<u64, Problem<P::Error>> {
-        let reached = self.reached;
-        let mut steps_lost = reached;
-        let goes_on = if P::RESTORE == RestorePolicy::LostOnly {
-            self.checkpointer.pass_over(restoring)?;
-            // Somebody who never began has nothing to go on with, and then nobody has got far.
-            let goes_on = self.settle(state, self.live)?.is_empty();
-            if goes_on {
-                self.program.rebuild(&mut state.state, &self.world).map_err(Problem::Program)?;
-                let again = self.program.reconcile(&mut state.state, &self.world, &[]);
-                steps_lost = again.map_err(Problem::Program)?;
-            }
-            goes_on
-        } else {
-            let before = self.checkpointer.ranks_before();
-            let shares = self.checkpointer.gather::<Stepped<P::State>>(&self.world, restoring)?;
-            if let Some(shares) = shares {
-                state.step = shares.first().map_or(0, |share| share.state.step);
-                steps_lost = reached.saturating_sub(state.step);
-                let inner =
-                    |share: Share<Stepped<P::State>>| Share { rank: share.rank, state: share.state.state };
-                let shares = shares.into_iter().map(inner).collect();
-                let dealt = self.program.redistribute(shares, before, &self.world);
-                state.state = dealt.map_err(Problem::Program)?;
-                self.program.rebuild(&mut state.state, &self.world).map_err(Problem::Program)?;
-                true
-            } else {
-                false
-            }
+        let steps_lost = match P::RESTORE {
+            RestorePolicy::Global => self.deal_out(state, restoring)?,
+            RestorePolicy::LostOnly => self.go_on_without(state, restoring)?,
         };
-        if !goes_on {
+        if steps_lost.is_none() {
             state.step = 0;
             state.state = self.program.init(&self.world).map_err(Problem::Program)?;
         }
         self.checkpointer.lay_out_anew(&self.world)?;
-        Ok(steps_lost)
+        Ok(steps_lost.unwrap_or(self.reached))
+    }
+
+    /// The states of a checkpoint are dealt out over the ranks that are left; none if nothing was committed.
+    fn deal_out(
+        &mut self,
+        state: &mut Stepped<P::State>,
+        restoring: &Membership,
+    ) -> Result<Option<u64>, Problem<P::Error>> {
+        let before = self.checkpointer.ranks_before();
+        let shares = self.checkpointer.gather::<Stepped<P::State>>(&self.world, restoring)?;
+        let Some(shares) = shares else { return Ok(None) };
+        state.step = shares.first().map_or(0, |share| share.state.step);
+        let inner = |share: Share<Stepped<P::State>>| Share { rank: share.rank, state: share.state.state };
+        let shares = shares.into_iter().map(inner).collect();
+        let dealt = self.program.redistribute(shares, before, &self.world);
+        state.state = dealt.map_err(Problem::Program)?;
+        self.program.rebuild(&mut state.state, &self.world).map_err(Problem::Program)?;
+        Ok(Some(self.reached.saturating_sub(state.step)))
+    }
+
+    /// All keep their live states; none if somebody never began: it has nothing to go on with, and then nobody has got far.
+    fn go_on_without(
+        &mut self,
+        state: &mut Stepped<P::State>,
+        restoring: &Membership,
+    ) -> Result<Option<u64>, Problem<P::Error>> {
+        self.checkpointer.pass_over(restoring)?;
+        if !self.settle(state, self.live)?.is_empty() {
+            return Ok(None);
+        }
+        self.program.rebuild(&mut state.state, &self.world).map_err(Problem::Program)?;
+        let again = self.program.reconcile(&mut state.state, &self.world, &[]);
+        again.map(Some).map_err(Problem::Program)
     }
 
     fn checkpoint(&mut self, state: &mut Stepped<P::State>) -> Result<(), Problem<P::Error>> {
@@ -494,56 +399,6 @@ impl<P: Program> Session<'_, P> {
         self.count_time();
         self.count_out(state.step);
         Ok(self.agree_pace(state.step)?)
-    }
-
-    /// Counts out the steps from `step` to the next checkpoint. It depends on the pace only.
-    fn count_out(&mut self, step: u64) {
-        self.due = step + self.pace.next(self.protection.interval);
-        self.last = (step, self.clock.now());
-    }
-
-    fn count_time(&mut self) {
-        let now = self.clock.now();
-        self.pace.elapse(now.since(self.counted).as_secs_f64());
-        self.counted = now;
-    }
-
-    /// Whether what is learned of steps, checkpoints and failures decides when the next checkpoint is taken.
-    fn is_paced(&self) -> bool {
-        !matches!(self.protection.interval, Interval::Steps(_))
-    }
-
-    /// Rank 0 tells the others what it has learned, how many steps it is to the next checkpoint, and whether a trial is over.
-    fn agree_pace(&mut self, step: u64) -> Result<(), CommError> {
-        if !self.is_paced() && !self.trial.is_wanted() {
-            return Ok(());
-        }
-        self.over = self.trial.is_over(self.pace.elapsed(), step);
-        let mut word = [0; Pace::WORDS + 2];
-        let (flags, pace) = word.split_at_mut(2);
-        flags.copy_from_slice(&[self.due, u64::from(self.over)]);
-        pace.copy_from_slice(&self.pace.to_words());
-        if self.world.rank() == 0 {
-            return (1..self.world.size()).try_for_each(|rank| self.orders.send(&word, rank, PACE));
-        }
-        self.orders.recv(&mut word, 0, PACE)?;
-        let [due, over, pace @ ..] = word;
-        (self.due, self.over, self.pace) = (due, over != 0, Pace::from_words(pace));
-        Ok(())
-    }
-
-    /// After a repair everybody goes on with what the one knows that has been there longest: rank 0 may be a new one. All
-    /// count out the same steps from it, by the same arithmetic.
-    fn recall(&mut self) -> Result<(), CommError> {
-        if !self.is_paced() {
-            return Ok(());
-        }
-        self.count_time();
-        let mut all = vec![0; Pace::WORDS * self.world.size()];
-        self.world.comm().allgather(&self.pace.to_words(), &mut all)?;
-        let (all, _) = all.as_chunks();
-        self.pace = Pace::longest(all.iter().copied().map(Pace::from_words));
-        Ok(())
     }
 
     /// The end, after so many steps of those who compute.

@@ -178,6 +178,21 @@ impl Slot {
         (&mut self.shard, &mut self.redundancy)
     }
 
+    /// Lends the shard, and the redundancy with `more` behind it, to `work`; gives what has become of `more`. The seal is not broken.
+    pub(crate) fn with_more<E>(
+        &mut self,
+        more: Vec<u8>,
+        work: impl FnOnce(&[u8], &mut [u8]) -> Result<(), E>,
+    ) -> Result<Vec<u8>, E> {
+        let (end, reserved) = (self.redundancy.len(), self.redundancy.capacity());
+        self.redundancy.reserve_exact(more.len());
+        self.redundancy.extend(more);
+        let done = work(&self.shard, &mut self.redundancy);
+        let more = self.redundancy.split_off(end);
+        self.redundancy.shrink_to(reserved);
+        done.map(|()| more)
+    }
+
     /// Takes the buffers of shard and redundancy, for an exchange under way; a sealed slot is sealed no more.
     pub(crate) fn take(&mut self) -> (Vec<u8>, Vec<u8>) {
         self.sealed = false;
@@ -498,6 +513,21 @@ mod tests {
         let own = ShardMeta::of(slot.shard());
         slot.seal(&[own, own]).expect("seal");
         assert_eq!(slot.verify(), Ok(()));
+    }
+
+    #[test]
+    fn what_is_lent_behind_the_redundancy_comes_back() {
+        let mut slot = Slot::new(1);
+        filled(&mut slot, 1, 9);
+        let (reserved, end) = (slot.bytes_reserved(), slot.memory_mut().1.len());
+        let work = |shard: &[u8], buffer: &mut [u8]| {
+            assert_eq!((shard.len(), buffer.len()), (9, end + 5));
+            buffer[end..].copy_from_slice(&shard[..5]);
+            Ok::<(), ()>(())
+        };
+        assert_eq!(slot.with_more(vec![3; 5], work), Ok((0..5).collect()));
+        assert_eq!(slot.with_more(vec![3; 5], |_, _| Err("it failed")), Err("it failed"));
+        assert_eq!((slot.bytes_reserved(), slot.verify()), (reserved, Ok(())));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::num::NonZero;
 use super::Checkpointer;
 use super::staging::Staging;
 use crate::error::CheckpointError;
+use crate::exchange::Circle;
 use crate::placement::Placement;
 use crate::region::{Part, Protect, size};
 
@@ -41,7 +42,9 @@ impl Checkpointer {
     /// them come to the same.
     pub(super) fn check_group(&self, staging: &Staging, first: bool) -> Result<(), CheckpointError> {
         let Placement { store, home, .. } = self.place();
-        let Some((group, ..)) = home.as_ref().filter(|_| self.memory_limit.is_some()) else { return Ok(()) };
+        let Some(Circle { group, .. }) = home.as_ref().filter(|_| self.memory_limit.is_some()) else {
+            return Ok(());
+        };
         let lens = |part: Part| -> Vec<usize> {
             let known = if part == Part::Constant && !first { store.constant().members() } else { &[] };
             let metas = if known.is_empty() { staging.metas_of(group, part) } else { known.to_vec() };

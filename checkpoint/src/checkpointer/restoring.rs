@@ -1,20 +1,22 @@
 //! Going back to a checkpoint after a repair: what is lost or damaged is rebuilt, and everybody's state is that of then.
 
-use ft_comm::{CommError, Rank, Repair, World};
+use std::time::Duration;
+
+use ft_comm::{Rank, Repair, World};
 #[cfg(feature = "planted-bugs")]
 use ft_proto::planted;
 
-use super::{Checkpointer, METAS, Restored};
+use super::trying::all;
+use super::{Checkpointer, Restored};
 #[cfg(feature = "planted-bugs")]
 use super::{DAMAGED_BLOCK, DAMAGED_SHARD};
 use crate::build;
 use crate::error::CheckpointError;
-use crate::exchange::{Circle, Rebuilt};
-use crate::placement::Placement;
+use crate::exchange::Rebuilt;
 use crate::protocol::{Event, Report, choose};
 use crate::region::{Part, Protect, load_with_crc};
 use crate::stats::RestoreSeconds;
-use crate::store::{ShardMeta, Slot};
+use crate::store::Slot;
 
 impl Checkpointer {
     /// After a repair: chooses the newest checkpoint that is whole from the reports of all ranks, rebuilds
@@ -36,19 +38,7 @@ impl Checkpointer {
         point("plan")?;
         self.ledger.apply(Event::Interrupted)?;
         let choice = choose(&repair.reports);
-        let nobody_knows = repair.reports.iter().all(|report| Report::from(*report).knows_nothing());
-        let chosen = match &self.disk {
-            Some(disk) if nobody_knows => disk.newest(&self.comm, &mut self.current.store)?,
-            _ => choice.epoch,
-        };
-        if let Some(disk) = &self.disk {
-            disk.give_up_after(chosen.unwrap_or(0))?;
-        }
-        let Some(epoch) = chosen else {
-            // Somebody has committed, but all who held that checkpoint may be gone.
-            if repair.marked && nobody_knows {
-                self.current.layout.survives(&(0..self.comm.size()).collect::<Vec<_>>())?;
-            }
+        let Some(epoch) = self.choose_epoch(repair, choice.epoch)? else {
             self.ledger.apply(Event::Restored(0))?;
             return Ok(Restored::Nothing);
         };
@@ -56,32 +46,19 @@ impl Checkpointer {
         if planted::has(DAMAGED_SHARD) || planted::has(DAMAGED_BLOCK) {
             self.current.store.variable_mut(epoch).damage(planted::has(DAMAGED_BLOCK), planted::place());
         }
-        let (holds, planned) = (choice.holders[world.rank()], self.clock.now());
+        let planned = self.clock.now();
         let lost: Vec<Rank> = (0..world.total()).filter(|rank| !choice.holders[*rank]).collect();
-        let mut state = state;
         self.current.layout.survives(&lost)?;
         let exchanging = self.clock.now();
         point("exchange")?;
         let mut rebuilt = match lost.is_empty() {
             true => Rebuilt::default(),
-            false => self.rebuild(epoch, &lost, holds)?,
+            false => self.keeper.rebuild(&mut self.current, epoch, &lost)?,
         };
         let mut rebuilding = self.clock.now().since(exchanging);
         point("verify")?;
-        // Nothing was checked so far. What is rebuilt from a damaged block is damaged, and so found here: all in one pass.
-        let mut is_sound = self.load(epoch, holds, state.as_deref_mut())?;
-        if self.all(is_sound)?.contains(&false) {
-            let trying = self.clock.now();
-            self.rebuild_otherwise(epoch, &choice.holders)?;
-            let spent = self.clock.now().since(trying);
-            (rebuilt.shards, rebuilding) = (rebuilt.shards + spent, rebuilding + spent);
-            is_sound = is_sound || self.load(epoch, holds, state)?;
-            let sound = self.all(is_sound)?;
-            let ranks: Vec<Rank> = (0..sound.len()).filter(|rank| !sound[*rank]).collect();
-            if !ranks.is_empty() {
-                return Err(CheckpointError::Unsound { ranks });
-            }
-        }
+        let trying = self.load_sound(epoch, &choice.holders, state)?;
+        (rebuilt.shards, rebuilding) = (rebuilt.shards + trying, rebuilding + trying);
         self.ledger.apply(Event::Restored(epoch))?;
         self.current.first = None;
         self.stats.committed = epoch;
@@ -95,28 +72,48 @@ impl Checkpointer {
         Ok(Restored::Epoch(epoch))
     }
 
-    /// What every rank says.
-    pub(super) fn all(&self, mine: bool) -> Result<Vec<bool>, CommError> {
-        Ok(self.say(u8::from(mine))?.into_iter().map(|flag| flag == 1).collect())
+    /// The epoch to go back to, `known` by reports; none: to the start. Later ones are given up.
+    fn choose_epoch(&mut self, repair: &Repair, known: Option<u32>) -> Result<Option<u32>, CheckpointError> {
+        let nobody_knows = repair.reports.iter().all(|report| Report::from(*report).knows_nothing());
+        let chosen = match nobody_knows {
+            true => self.keeper.newest(&mut self.current.store)?,
+            false => known,
+        };
+        self.keeper.give_up_after(chosen.unwrap_or(0))?;
+        // Somebody has committed, but all who held that checkpoint may be gone.
+        if chosen.is_none() && repair.marked && nobody_knows {
+            self.current.layout.survives(&(0..self.comm.size()).collect::<Vec<_>>())?;
+        }
+        Ok(chosen)
     }
 
-    pub(super) fn say(&self, mine: u8) -> Result<Vec<u8>, CommError> {
-        let mut all = vec![0; self.comm.size()];
-        self.comm.allgather(&[mine], &mut all)?;
-        Ok(all)
+    /// Loads `state`; if damage is found, makes right what can be, and loads it again. Gives the time that this took. `held` says
+    /// which ranks held `epoch` before the restore.
+    fn load_sound<S: Protect>(
+        &mut self,
+        epoch: u32,
+        held: &[bool],
+        mut state: Option<&mut S>,
+    ) -> Result<Duration, CheckpointError> {
+        let holds = held[self.comm.rank()];
+        // Nothing was checked so far. What is rebuilt from a damaged block is damaged, and so found here: all in one pass.
+        let is_sound = self.load(epoch, holds, state.as_deref_mut())?;
+        if !all(&self.comm, is_sound)?.contains(&false) {
+            return Ok(Duration::ZERO);
+        }
+        let started = self.clock.now();
+        self.rebuild_otherwise(epoch, held)?;
+        let spent = self.clock.now().since(started);
+        let is_sound = is_sound || self.load(epoch, holds, state)?;
+        let sound = all(&self.comm, is_sound)?;
+        let ranks: Vec<Rank> = (0..sound.len()).filter(|rank| !sound[*rank]).collect();
+        if ranks.is_empty() { Ok(spent) } else { Err(CheckpointError::Unsound { ranks }) }
     }
 
     /// Whether the slot is of this build, and the shard of this rank, if it has one, that of such a state.
     pub(super) fn is_of<S: Protect>(&self, slot: &Slot) -> Result<(), CheckpointError> {
         let own = slot.kind().filter(|_| !slot.shard().is_empty());
         build::check::<S>(slot.members(), own, self.comm.rank())
-    }
-
-    /// Checks all that this rank has of `epoch`; costs one pass over it.
-    pub(super) fn verify(&self, epoch: u32) -> bool {
-        let store = &self.current.store;
-        let variable = store.variable(epoch);
-        store.constant().verify().is_ok() && variable.epoch() == epoch && variable.verify().is_ok()
     }
 
     /// Loads `state` from the shards of this rank and checks these on the way; false if they are damaged, and so perhaps the
@@ -144,45 +141,5 @@ impl Checkpointer {
             }
         }
         Ok(true)
-    }
-
-    fn rebuild(&mut self, epoch: u32, lost: &[usize], whole: bool) -> Result<Rebuilt, CheckpointError> {
-        let mut spent = Rebuilt::default();
-        let Placement { store, home, .. } = &mut self.current;
-        let Some((group, code, me)) = &*home else {
-            if let (Some(disk), false) = (&self.disk, whole) {
-                let started = self.clock.now();
-                disk.read_back(epoch, store)?;
-                spent.shards = self.clock.now().since(started);
-            }
-            return Ok(spent);
-        };
-        let gone: Vec<bool> = group.members.iter().map(|rank| lost.contains(rank)).collect();
-        let circle = Circle { comm: &self.comm, group, code: &**code, me: *me, clock: self.clock };
-        // The first whole member tells the lost ones what there was.
-        let teller = gone.iter().position(|gone| !gone).expect("decodable groups have a whole member");
-        let mut bytes = vec![0; 2 * group.computing * ShardMeta::BYTES];
-        if *me == teller {
-            let metas = store.constant().members().iter().chain(store.variable(epoch).members());
-            bytes = metas.flat_map(|meta| meta.to_bytes()).collect();
-            for target in (0..gone.len()).filter(|member| gone[*member]) {
-                self.comm.send(&bytes, group.members[target], METAS)?;
-            }
-        } else if !whole {
-            self.comm.recv(&mut bytes, group.members[teller], METAS)?;
-        }
-        let told: Vec<ShardMeta> = ShardMeta::read_all(&bytes).collect();
-        for constant in [true, false] {
-            let slot = if constant { store.constant_mut() } else { store.variable_mut(epoch) };
-            let metas = if whole {
-                slot.members().to_vec()
-            } else {
-                slot.begin(epoch);
-                let half = if constant { 0 } else { group.computing };
-                told[half..half + group.computing].to_vec()
-            };
-            spent += circle.rebuild(slot, &metas, &gone)?;
-        }
-        Ok(spent)
     }
 }

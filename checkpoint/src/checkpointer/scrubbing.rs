@@ -11,7 +11,6 @@ use ft_proto::planted;
 
 use super::Checkpointer;
 use crate::error::CheckpointError;
-use crate::exchange::Circle;
 use crate::placement::Placement;
 use crate::region::Part;
 use crate::store::{ShardMeta, Slot, Store};
@@ -97,15 +96,14 @@ impl Checkpointer {
             return Ok(());
         }
         let Placement { store, home, .. } = &mut self.current;
-        let Some((group, code, me)) = &*home else { return Ok(()) };
-        let gone: Vec<bool> = group.members.iter().map(|rank| damaged.contains(rank)).collect();
-        let circle = Circle { comm: &self.comm, group, code: &**code, me: *me, clock: self.clock };
-        for part in [Part::Constant, Part::Variable] {
+        let Some(circle) = home else { return Ok(()) };
+        let gone: Vec<bool> = circle.group.members.iter().map(|rank| damaged.contains(rank)).collect();
+        for part in Part::BOTH {
             let slot: &mut Slot = store.slot_mut(part, epoch);
             let metas: Vec<ShardMeta> = slot.members().to_vec();
             circle.rebuild(slot, &metas, &gone)?;
         }
-        self.stats.damaged += u64::from(gone[*me]);
+        self.stats.damaged += u64::from(gone[circle.me]);
         self.scrub = self.scrub.as_ref().map(|_| Scrub::default());
         Ok(())
     }

@@ -16,9 +16,8 @@ use ft_proto::planted;
 use super::{COMMITS_EARLY, Checkpointer};
 use crate::build;
 use crate::error::CheckpointError;
-use crate::exchange::{Account, Circle, Round};
+use crate::exchange::{Account, Round};
 use crate::layout::Group;
-use crate::placement::Placement;
 use crate::protocol::{Event, State};
 use crate::region::{Part, Protect, save_with_crc};
 use crate::scheme::Scheme;
@@ -32,7 +31,8 @@ const ROUND_BYTES: u64 = 64 << 10;
 
 /// A checkpoint under way.
 pub(super) struct Staging {
-    epoch: u32,
+    pub(super) epoch: u32,
+    rank: Rank,
     /// It holds the constant part too.
     first: bool,
     /// Whether this rank could write its state down, and there is memory for the redundancy of its group.
@@ -40,8 +40,8 @@ pub(super) struct Staging {
     /// There is none: nothing is encoded in this group.
     is_over_limit: bool,
     /// Of all ranks, both parts.
-    metas: Vec<[ShardMeta; 2]>,
-    account: Rc<RefCell<Account>>,
+    pub(super) metas: Vec<[ShardMeta; 2]>,
+    pub(super) account: Rc<RefCell<Account>>,
     started: Time,
     copied_at: Time,
     exchanged_at: Time,
@@ -52,6 +52,11 @@ pub(super) struct Staging {
 impl Staging {
     fn meta(&self, rank: Rank, part: Part) -> ShardMeta {
         self.metas[rank][usize::from(part == Part::Variable)]
+    }
+
+    /// Of this rank.
+    pub(super) fn own(&self, part: Part) -> ShardMeta {
+        self.meta(self.rank, part)
     }
 
     /// Bytes of the longest part of a state, of any rank.
@@ -104,6 +109,38 @@ impl Checkpointer {
 
         reach(world, epoch, "copy")?;
         self.ledger.apply(Event::Begin(epoch))?;
+        let (copied, metas) = self.copy(state, epoch, first);
+        let copied_at = self.clock.now();
+        reach(world, epoch, "encode")?;
+        let mut mine = vec![u8::from(self.has_found_damage())];
+        mine.extend(metas.iter().flat_map(|meta| meta.to_bytes()));
+        let phase = Phase::Sharing(self.comm.iallgather(&mine)?);
+        let held = self.clock.now().since(started);
+        let staging = Staging {
+            epoch,
+            rank: self.comm.rank(),
+            first,
+            copied,
+            is_over_limit: false,
+            metas: vec![],
+            account: Rc::default(),
+            started,
+            copied_at,
+            exchanged_at: copied_at,
+            held,
+        };
+        self.staging = Some((phase, staging));
+        if self.keeper.is_blocking() { self.wait(world) } else { Ok(()) }
+    }
+
+    /// Copies `state` into the slots of `epoch`, its constant part for the `first` one only; whether that went well, and what was
+    /// copied of each part.
+    fn copy<S: Protect>(
+        &mut self,
+        state: &mut S,
+        epoch: u32,
+        first: bool,
+    ) -> (Result<(), CheckpointError>, [ShardMeta; 2]) {
         let (mut copied, kind) = (self.check_copies(state, first), build::kind::<S>());
         let mut copy = |part: Part, slot: &mut Slot| {
             slot.begin(epoch);
@@ -122,28 +159,7 @@ impl Checkpointer {
         let store = &mut self.place_mut().store;
         let variable = copy(Part::Variable, store.variable_mut(epoch));
         let constant = if first { copy(Part::Constant, store.constant_mut()) } else { ShardMeta::of(&[]) };
-
-        let copied_at = self.clock.now();
-        reach(world, epoch, "encode")?;
-        let mut mine = vec![u8::from(self.has_found_damage())];
-        mine.extend([constant, variable].iter().flat_map(|meta| meta.to_bytes()));
-        let phase = Phase::Sharing(self.comm.iallgather(&mine)?);
-        let held = self.clock.now().since(started);
-        let (metas, account) = (vec![], Rc::default());
-        let staging = Staging {
-            epoch,
-            first,
-            copied,
-            is_over_limit: false,
-            metas,
-            account,
-            started,
-            copied_at,
-            exchanged_at: copied_at,
-            held,
-        };
-        self.staging = Some((phase, staging));
-        if self.disk.is_some() { self.wait(world) } else { Ok(()) }
+        (copied, [constant, variable])
     }
 
     /// Starts what can be started of a checkpoint under way; to be called now and then, on all ranks but at any time. Gives whether
@@ -193,59 +209,12 @@ impl Checkpointer {
                 self.staging = Some((phase, staging));
                 return Ok(false);
             }
-            let epoch = staging.epoch;
             phase = match phase {
-                Phase::Sharing(request) => {
-                    let mut damaged = vec![];
-                    for (rank, said) in request.wait()?.chunks(1 + 2 * ShardMeta::BYTES).enumerate() {
-                        damaged.extend((said[0] != 0).then_some(rank));
-                        let metas: Vec<ShardMeta> = ShardMeta::read_all(&said[1..]).collect();
-                        staging.metas.extend_from_slice(metas.as_chunks().0);
-                    }
-                    if !damaged.is_empty() {
-                        self.mend(&damaged)?;
-                    }
-                    if let Err(error) = self.check_group(&staging, staging.first) {
-                        staging.is_over_limit = true;
-                        staging.copied = staging.copied.and(Err(error));
-                    }
-                    reach(world, epoch, "exchange")?;
-                    let part = if staging.first { Part::Constant } else { Part::Variable };
-                    let round = Round { number: 0, of: self.rounds(&staging) };
-                    Phase::Encoding(part, round, self.start_encoding(part, round, &staging)?)
+                Phase::Sharing(request) => self.shared(world, request, &mut staging)?,
+                Phase::Encoding(part, round, request) => {
+                    self.encoded(world, part, round, request, &mut staging)?
                 }
-                Phase::Encoding(part, Round { number, of }, request) => {
-                    let is_last = number + 1 == of;
-                    self.finish_encoding(part, is_last, request, &staging)?;
-                    let next = match part {
-                        _ if !is_last => Some((part, number + 1)),
-                        Part::Constant => Some((Part::Variable, 0)),
-                        Part::Variable => None,
-                    };
-                    if let Some((part, number)) = next {
-                        let round = Round { number, of };
-                        Phase::Encoding(part, round, self.start_encoding(part, round, &staging)?)
-                    } else {
-                        staging.exchanged_at = self.clock.now();
-                        Phase::Voting(self.start_vote(world, &staging)?)
-                    }
-                }
-                Phase::Voting(request) => {
-                    if request.wait()?[0] == 0 {
-                        self.ledger.apply(Event::VoteFailed(epoch))?;
-                        staging.copied?;
-                        return Err(CheckpointError::Refused { epoch });
-                    }
-                    if let Some(disk) = &self.disk {
-                        disk.complete(epoch, &staging.metas)?;
-                    }
-                    reach(world, epoch, "commit")?;
-                    if self.disk.is_some() {
-                        // Rank 0 has made the set complete.
-                        self.comm.bcast(&mut [0u8], 0)?;
-                    }
-                    Phase::Committing
-                }
+                Phase::Voting(request) => self.voted(world, request, &mut staging)?,
                 Phase::Committing => {
                     staging.held += self.clock.now().since(entered);
                     self.commit(world, &staging)?;
@@ -253,6 +222,72 @@ impl Checkpointer {
                 }
             };
         }
+    }
+
+    /// All have told of their states: damage that somebody has found is mended, and the exchange begins.
+    fn shared(
+        &mut self,
+        world: &World,
+        request: CollectiveRequest<u8>,
+        staging: &mut Staging,
+    ) -> Result<Phase, CheckpointError> {
+        let mut damaged = vec![];
+        for (rank, said) in request.wait()?.chunks(1 + 2 * ShardMeta::BYTES).enumerate() {
+            damaged.extend((said[0] != 0).then_some(rank));
+            let metas: Vec<ShardMeta> = ShardMeta::read_all(&said[1..]).collect();
+            staging.metas.extend_from_slice(metas.as_chunks().0);
+        }
+        if !damaged.is_empty() {
+            self.mend(&damaged)?;
+        }
+        if let Err(error) = self.check_group(staging, staging.first) {
+            staging.is_over_limit = true;
+            staging.copied = std::mem::replace(&mut staging.copied, Ok(())).and(Err(error));
+        }
+        reach(world, staging.epoch, "exchange")?;
+        let part = if staging.first { Part::Constant } else { Part::Variable };
+        let round = Round { number: 0, of: self.rounds(staging) };
+        Ok(Phase::Encoding(part, round, self.start_encoding(part, round, staging)?))
+    }
+
+    /// A round is over: the next one begins, the next part, or the vote.
+    fn encoded(
+        &mut self,
+        world: &World,
+        part: Part,
+        Round { number, of }: Round,
+        request: Option<PlanRequest<u8>>,
+        staging: &mut Staging,
+    ) -> Result<Phase, CheckpointError> {
+        let is_last = number + 1 == of;
+        self.finish_encoding(part, is_last, request, staging)?;
+        let (part, number) = match part {
+            _ if !is_last => (part, number + 1),
+            Part::Constant => (Part::Variable, 0),
+            Part::Variable => {
+                staging.exchanged_at = self.clock.now();
+                return Ok(Phase::Voting(self.start_vote(world, staging)?));
+            }
+        };
+        let round = Round { number, of };
+        Ok(Phase::Encoding(part, round, self.start_encoding(part, round, staging)?))
+    }
+
+    /// All have voted.
+    fn voted(
+        &mut self,
+        world: &World,
+        request: CollectiveRequest<u8>,
+        staging: &mut Staging,
+    ) -> Result<Phase, CheckpointError> {
+        let epoch = staging.epoch;
+        if request.wait()?[0] == 0 {
+            self.ledger.apply(Event::VoteFailed(epoch))?;
+            std::mem::replace(&mut staging.copied, Ok(()))?;
+            return Err(CheckpointError::Refused { epoch });
+        }
+        self.keeper.complete(staging, &|| reach(world, epoch, "commit"))?;
+        Ok(Phase::Committing)
     }
 
     /// In how many rounds the exchange is done; the same on all ranks.
@@ -272,7 +307,7 @@ impl Checkpointer {
         self.throttle.map_or(0.0, |throttle| staging.longest() as f64 / throttle.get() as f64)
     }
 
-    /// Starts to encode one part over the group. Without a group there is only the own copy, in memory and perhaps on disk.
+    /// Starts to give one part away, where there is memory for it.
     fn start_encoding(
         &mut self,
         part: Part,
@@ -282,20 +317,8 @@ impl Checkpointer {
         if staging.is_over_limit {
             return Ok(None);
         }
-        let Placement { store, home, .. } = self.next.as_mut().unwrap_or(&mut self.current);
-        let slot = store.slot_mut(part, staging.epoch);
-        let Some((group, code, me)) = home else {
-            let own = staging.meta(self.comm.rank(), part);
-            if round.number == 0 {
-                if let Some(disk) = &self.disk {
-                    disk.stage((part == Part::Variable).then_some(staging.epoch), own, slot.shard())?;
-                }
-                slot.seal(&[own])?;
-            }
-            return Ok(None);
-        };
-        let circle = Circle { comm: &self.comm, group, code: &**code, me: *me, clock: self.clock };
-        circle.start_encoding(slot, &staging.metas_of(group, part), &staging.account, round).map(Some)
+        let place = self.next.as_mut().unwrap_or(&mut self.current);
+        self.keeper.start(place, part, staging, round)
     }
 
     fn finish_encoding(
@@ -305,21 +328,9 @@ impl Checkpointer {
         request: Option<PlanRequest<u8>>,
         staging: &Staging,
     ) -> Result<(), CheckpointError> {
-        let Placement { store, home, .. } = self.next.as_mut().unwrap_or(&mut self.current);
-        let (Some(request), Some((group, ..))) = (request, home) else { return Ok(()) };
-        let slot = store.slot_mut(part, staging.epoch);
-        slot.put_back(request.wait()?);
-        if is_last {
-            let sealing = self.clock.now();
-            let mut account = staging.account.borrow_mut();
-            account.seal(slot, group, &staging.metas_of(group, part))?;
-            account.computing += self.clock.now().since(sealing);
-            #[cfg(feature = "planted-bugs")]
-            if planted::has(super::DAMAGED_ON_THE_WAY) {
-                slot.damage_unseen(planted::place());
-            }
-        }
-        Ok(())
+        let Some(request) = request else { return Ok(()) };
+        let place = self.next.as_mut().unwrap_or(&mut self.current);
+        self.keeper.finish(place, part, staging, is_last, request)
     }
 
     fn start_vote(

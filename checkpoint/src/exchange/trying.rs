@@ -11,44 +11,53 @@ use crate::coding::{encoding, trying};
 use crate::error::{CheckpointError, StoreError};
 use crate::store::{ShardMeta, Slot};
 
-impl Circle<'_> {
-    /// What this member's shard may be, of which nothing is known yet but what its owner wrote down.
-    pub(crate) fn own_candidates(&self, slot: &Slot) -> Result<Candidates, CheckpointError> {
-        let own = slot.members().get(self.me).ok_or(StoreError::NotSealed)?;
-        Ok(self.candidates(*own))
+impl Circle {
+    /// The members whose shards are missing and come here, and what these may be.
+    pub(crate) fn wanted(
+        &self,
+        metas: &[ShardMeta],
+        missing: &[bool],
+    ) -> Result<Vec<(usize, Candidates)>, CheckpointError> {
+        let here = (0..self.group.computing).filter(|member| missing[*member] && self.is_here(*member));
+        let candidates = |member: usize| {
+            let meta = metas.get(member).ok_or(StoreError::NotSealed)?;
+            let chunk = |at: usize| self.group.chunk_range(meta.len as usize, at);
+            Ok((member, Candidates::new((0..self.group.chunks).map(chunk).collect(), meta.crc)))
+        };
+        here.map(candidates).collect()
     }
 
-    /// What a shard may be of which this is known.
-    pub(crate) fn candidates(&self, meta: ShardMeta) -> Candidates {
-        let chunk = |at: usize| self.group.chunk_range(meta.len as usize, at);
-        Candidates::new((0..self.group.chunks).map(chunk).collect(), meta.crc)
-    }
-
-    /// Computes the missing shards by the `choice`-th selection of redundant blocks; gives whether that of this member, if it is
-    /// missing, is found. Nothing changes in any slot. Collective over all groups.
+    /// Computes the missing shards by the `choice`-th selection of redundant blocks, each where its member is spoken for: there
+    /// `wanted` names it. Gives whether all of `wanted` are found. Nothing changes in any slot. Collective over all groups.
     pub(crate) fn try_choice(
         &self,
         slot: &mut Slot,
+        metas: &[ShardMeta],
         missing: Missing<'_>,
         choice: usize,
-        candidates: Option<&mut Candidates>,
+        wanted: &mut [(usize, Candidates)],
     ) -> Result<bool, CheckpointError> {
-        let lens = lens(slot.members());
+        let lens = lens(metas);
         let view = self.view(&lens);
-        let recipe = trying(view, missing, choice, places(view, slot))?;
-        let schedule = schedule(recipe, &Rc::new(RefCell::new(Account::default())), self.clock);
-        let (shard, redundancy) = slot.memory_mut();
-        match candidates.filter(|_| missing.shards[self.me]) {
-            Some(candidates) => {
-                let mut room = candidates.room();
-                self.comm.run_schedule(&schedule, redundancy, &mut room)?;
-                Ok(candidates.add(room))
-            }
-            None => {
-                self.comm.run_schedule(&schedule, shard, redundancy)?;
-                Ok(true)
-            }
+        let (mut rooms, mut more) = (vec![], vec![]);
+        for (member, candidates) in &*wanted {
+            rooms.push((*member, slot.memory_mut().1.len() + more.len()));
+            more.extend(candidates.room());
         }
+        let room = |member: usize| {
+            let found = rooms.iter().find(|(other, _)| *other == member);
+            found.expect("every shard that is missing here is wanted").1
+        };
+        let recipe = trying(view, missing, choice, places(view, slot), room)?;
+        let schedule = schedule(recipe, &Rc::new(RefCell::new(Account::default())), self.clock);
+        let run = |shard: &[u8], buffer: &mut [u8]| self.comm.run_schedule(&schedule, shard, buffer);
+        let mut found = slot.with_more(more, run)?;
+        let mut fits = true;
+        for (member, candidates) in wanted {
+            let rest = found.split_off(lens[*member]);
+            fits &= candidates.add(std::mem::replace(&mut found, rest));
+        }
+        Ok(fits)
     }
 
     /// Makes all redundant blocks again from the shards, which are known to be right; gives whether one of this member's was another.
@@ -61,7 +70,7 @@ impl Circle<'_> {
         let account = Rc::new(RefCell::new(Account::default()));
         let (shard, redundancy) = slot.memory_mut();
         self.comm.run_schedule(&schedule(recipe, &account, self.clock), shard, redundancy)?;
-        account.borrow_mut().seal(slot, self.group, &metas)?;
+        account.borrow_mut().seal(slot, &self.group, &metas)?;
         Ok(slot.block_crcs() != before)
     }
 }

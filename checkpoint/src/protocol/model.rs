@@ -1,12 +1,20 @@
-//! A small job in one value: ledgers, what their memory really holds, and every step that could come next.
+//! A small job in one value: ledgers, what their memory really holds, what is under way between them, and every step that
+//! could come next.
 //!
-//! Each rank of the model copies its state, sends a block to each other rank, and stages when it has all of theirs.
-//! Messages, votes and crashes happen in any order. In *every* state reached the checker asks: if the survivors
-//! compared their reports now, would each hold all of what they choose, in one version, and not too old?
+//! Its ranks do what those of `checkpointer/staging.rs` and `checkpointer/restoring.rs` do. A rank begins an epoch, copies
+//! its state and tells the others. When all have told, it runs its exchange: it sends each other rank a block, and writes
+//! theirs. Then it votes, and knows the outcome when all votes are in. If a rank dies meanwhile, some know it, and
+//! others are interrupted. After a repair the lost are rebuilt, and then each rank goes on. On disk a rank writes a file
+//! instead of blocks, and rank 0 completes the set between vote and commit ([`files`]).
+//!
+//! Messages and crashes come in any order. In *every* state reached the checker asks: if the survivors compared their
+//! reports now, would each hold all of what they choose, in one version, and not too old?
 
-use std::collections::HashSet;
+mod files;
+mod search;
 
-use super::{Event, Ledger, State, choose};
+use self::files::Files;
+use super::{Event, Ledger, Report, State, choose};
 
 /// A rule of the protocol that is switched off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,10 +24,18 @@ pub(super) enum Bug {
     BeginsBeforeCommit,
     /// A rank commits as soon as it has staged.
     CommitsBeforeVote,
-    /// A rank writes blocks of an epoch that it has not begun.
-    AcceptsBeforeBegin,
+    /// Blocks are written where they belong as soon as their owner has made its copy, whatever is done there.
+    WritesUnasked,
+    /// Blocks that were sent before a repair are read after it.
+    ReadsOldGeneration,
+    /// A rank that votes no has not read the blocks that were sent to it.
+    LeavesBlocks,
     /// A rank takes up work after an interruption though it does not know the outcome of the vote.
     ForgetsStaged,
+    /// On disk, ranks commit before there is a manifest.
+    CommitsBeforeManifest,
+    /// On disk, a rank writes its file before it has heard from all the others.
+    OverwritesUnheard,
 }
 
 impl Bug {
@@ -48,35 +64,58 @@ struct Content {
 /// `pieces[i]` is the block of rank `i`, and at the rank's own index its shard.
 type Slot = Vec<Option<Content>>;
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Life {
+    Whole,
+    /// It has died; what takes its place has nothing yet.
+    Lost,
+    /// It has got everything again, and waits until all have.
+    Rebuilt,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Node {
-    /// False from the crash until its replacement is restored.
-    whole: bool,
+    life: Life,
     ledger: Ledger,
     slots: [Slot; 2],
+    /// It has begun the exchange of the epoch that it stages; on disk, it has written its file.
+    exchanges: bool,
     /// Counts failed votes and repairs: work after one of them is another attempt.
     attempt: u8,
 }
 
+/// What ranks have sent in this generation; that of the dead arrives, too.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Wires {
+    /// By rank the newest content that it has told the others of.
+    told: Vec<Option<Content>>,
+    /// `blocks[to][from]` is on its way.
+    blocks: Vec<Slot>,
+    /// By rank its newest vote.
+    votes: Vec<Option<(Content, bool)>>,
+    /// The newest set that rank 0 has said to be complete.
+    complete: Option<Content>,
+}
+
 /// What the model may do, and how often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Bounds {
-    pub(super) ranks: usize,
-    pub(super) epochs: u32,
-    pub(super) crashes: u8,
-    pub(super) failed_votes: u8,
+struct Bounds {
+    ranks: usize,
+    epochs: u32,
+    crashes: u8,
+    failed_votes: u8,
     /// Ranks that may be lost at the same time.
-    pub(super) tolerance: usize,
-    pub(super) bug: Bug,
+    tolerance: usize,
+    on_disk: bool,
+    bug: Bug,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Job {
+struct Job {
     nodes: Vec<Node>,
-    /// The newest content that each rank has sent to the others.
-    sent: Vec<Option<Content>>,
-    /// The outcome of the newest vote.
-    decided: Option<(Content, bool)>,
+    wires: Wires,
+    /// In place of blocks.
+    files: Option<Files>,
     /// The chosen epoch while some ranks still have to be restored to it; 0: from `init`.
     restoring: Option<u32>,
     /// The newest epoch that all ranks have committed at one time.
@@ -88,26 +127,76 @@ pub(super) struct Job {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Begin(usize),
-    Copy(usize),
-    Receive { at: usize, from: usize },
-    Stage(usize),
-    CannotStage(usize),
-    Decide,
-    Learn(usize),
+    Exchange(usize),
+    Receive {
+        at: usize,
+        from: usize,
+    },
+    Vote(usize, bool),
+    /// Rank 0 writes the manifest.
+    Complete(Content),
+    /// Rank 0 says so.
+    Tell(Content),
+    Learn(usize, bool),
     Crash(usize),
     Interrupt(usize),
     Repair,
+    /// Rank 0 removes the sets that were given up.
+    GiveUp,
+    Rebuild(usize),
     Restore(usize),
+}
+
+impl Wires {
+    fn new(ranks: usize) -> Self {
+        let nothing = vec![None; ranks];
+        let (told, votes) = (nothing.clone(), vec![None; ranks]);
+        Self { told, blocks: vec![nothing; ranks], votes, complete: None }
+    }
+
+    /// The outcome of the vote on `content`, when all votes are in.
+    fn outcome(&self, content: Content) -> Option<bool> {
+        let vote = |vote: &Option<(Content, bool)>| vote.filter(|(about, _)| *about == content);
+        self.votes.iter().map(vote).try_fold(true, |all, vote| Some(all & vote?.1))
+    }
+}
+
+impl Node {
+    /// The epoch that is being staged or voted on, in this attempt.
+    fn content(&self) -> Option<Content> {
+        match self.ledger.state() {
+            State::Staging(epoch) | State::Staged(epoch) => Some(Content { epoch, attempt: self.attempt }),
+            State::Idle | State::Interrupted(_) => None,
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        matches!(self.ledger.state(), State::Interrupted(_))
+    }
+
+    /// Whether it has nothing under way: it waits for a repair, or for a restore.
+    fn is_ready(&self) -> bool {
+        self.life != Life::Whole || self.is_interrupted()
+    }
+
+    fn slot(&self, epoch: u32) -> &Slot {
+        &self.slots[epoch as usize % 2]
+    }
+
+    fn apply(&mut self, event: Event) {
+        self.ledger.apply(event).expect("the model offers legal events only");
+    }
 }
 
 impl Job {
     fn new(bounds: &Bounds) -> Self {
         let slots = [vec![None; bounds.ranks], vec![None; bounds.ranks]];
         let ledger = Ledger { bug: bounds.bug, ..Ledger::new(1) };
+        let node = Node { life: Life::Whole, ledger, slots, exchanges: false, attempt: 0 };
         Self {
-            nodes: vec![Node { whole: true, ledger, slots, attempt: 0 }; bounds.ranks],
-            sent: vec![None; bounds.ranks],
-            decided: None,
+            nodes: vec![node; bounds.ranks],
+            wires: Wires::new(bounds.ranks),
+            files: bounds.on_disk.then(|| Files::new(bounds.ranks)),
             restoring: None,
             floor: 0,
             crashes: bounds.crashes,
@@ -117,168 +206,163 @@ impl Job {
 
     /// Whether a repair is due: some rank is lost and nothing has been chosen for it yet.
     fn broken(&self) -> bool {
-        self.restoring.is_none() && self.nodes.iter().any(|node| !node.whole)
+        self.restoring.is_none() && self.nodes.iter().any(|node| node.life != Life::Whole)
     }
 
     fn steps(&self, bounds: &Bounds) -> Vec<Step> {
         let mut steps = Vec::new();
-        let ranks = 0..self.nodes.len();
-        let lost = self.nodes.iter().filter(|node| !node.whole).count();
         for (r, node) in self.nodes.iter().enumerate() {
-            if node.whole && self.crashes > 0 && lost < bounds.tolerance {
-                steps.push(Step::Crash(r));
+            if node.life == Life::Whole {
+                self.steps_of_a_checkpoint(r, bounds, &mut steps);
             }
-            if self.restoring.is_some()
-                && (!node.whole || matches!(node.ledger.state(), State::Interrupted(_)))
-            {
-                steps.push(Step::Restore(r));
-            }
-            if !node.whole {
-                continue;
-            }
-            if self.broken() && !matches!(node.ledger.state(), State::Interrupted(_)) {
-                steps.push(Step::Interrupt(r));
-            }
-            for from in ranks.clone().filter(|from| *from != r) {
-                if let Some(content) = self.sent[from].filter(|c| c.attempt == node.attempt)
-                    && node.ledger.accepts(content.epoch)
-                    && node.slots[content.epoch as usize % 2][from] != Some(content)
-                {
-                    steps.push(Step::Receive { at: r, from });
-                }
-            }
-            match node.ledger.state() {
-                State::Staging(epoch) => {
-                    let content = Some(Content { epoch, attempt: node.attempt });
-                    let slot = &node.slots[epoch as usize % 2];
-                    if slot[r] != content {
-                        steps.push(Step::Copy(r));
-                    } else if slot.iter().all(|piece| *piece == content) {
-                        steps.push(Step::Stage(r));
-                    }
-                    let content = Content { epoch, attempt: node.attempt };
-                    if self.failed_votes > 0 && self.decided.is_none_or(|(about, _)| about != content) {
-                        steps.push(Step::CannotStage(r));
-                    }
-                }
-                State::Idle if node.ledger.next_epoch() <= bounds.epochs => steps.push(Step::Begin(r)),
-                State::Staged(epoch) if bounds.bug == Bug::BeginsBeforeCommit && epoch < bounds.epochs => {
-                    steps.push(Step::Begin(r));
-                }
-                _ => {}
-            }
-            if self.decided.is_some_and(|(about, passed)| node.waits_for(about, passed)) {
-                steps.push(Step::Learn(r));
-            }
+            self.steps_of_a_failure(r, bounds, &mut steps);
         }
-        let vote = self.vote();
-        if vote.is_some_and(|content| self.decided.is_none_or(|(about, _)| about != content)) {
-            steps.push(Step::Decide);
-        }
-        let ready = |node: &Node| !node.whole || matches!(node.ledger.state(), State::Interrupted(_));
-        if self.broken() && self.nodes.iter().all(ready) {
+        if self.broken() && self.nodes.iter().all(Node::is_ready) {
             steps.push(Step::Repair);
+        }
+        if self.has_to_give_up() {
+            steps.push(Step::GiveUp);
         }
         steps
     }
 
-    /// The content that all ranks have staged, if they have.
-    fn vote(&self) -> Option<Content> {
-        let staged = |node: &Node| match node.ledger.state() {
-            State::Staged(epoch) if node.whole => Some(Content { epoch, attempt: node.attempt }),
-            _ => None,
-        };
-        let first = staged(&self.nodes[0])?;
-        self.nodes.iter().all(|node| staged(node) == Some(first)).then_some(first)
+    /// What rank `r` can do next of `checkpointer/staging.rs`.
+    fn steps_of_a_checkpoint(&self, r: usize, bounds: &Bounds, steps: &mut Vec<Step>) {
+        let (node, told) = (&self.nodes[r], &self.wires.told);
+        match node.ledger.state() {
+            State::Idle if node.ledger.next_epoch() <= bounds.epochs => steps.push(Step::Begin(r)),
+            State::Staged(epoch) if bounds.bug == Bug::BeginsBeforeCommit && epoch < bounds.epochs => {
+                steps.push(Step::Begin(r));
+            }
+            _ => {}
+        }
+        if bounds.bug == Bug::WritesUnasked {
+            let comes = |from: &usize| {
+                let content = told[*from].filter(|_| *from != r);
+                content.is_some_and(|content| node.slot(content.epoch)[*from] != Some(content))
+            };
+            steps.extend((0..told.len()).filter(comes).map(|from| Step::Receive { at: r, from }));
+        }
+        if let Some(content) = node.content() {
+            if matches!(node.ledger.state(), State::Staging(_)) {
+                self.steps_of_an_exchange(r, content, bounds, steps);
+            }
+            self.steps_of_an_outcome(r, content, bounds, steps);
+        }
     }
 
-    fn take(&mut self, step: Step) {
-        let apply =
-            |node: &mut Node, event| node.ledger.apply(event).expect("the model offers legal events only");
-        match step {
-            Step::Begin(r) => {
-                let node = &mut self.nodes[r];
-                let epoch = match node.ledger.state() {
-                    State::Staged(epoch) => epoch + 1,
-                    _ => node.ledger.next_epoch(),
-                };
-                apply(node, Event::Begin(epoch));
-                // Torn from here on; but what was written early (a bug) is there.
-                let kept = Content { epoch, attempt: node.attempt };
-                for piece in &mut node.slots[epoch as usize % 2] {
-                    *piece = piece.filter(|content| *content == kept);
+    /// What it can do while it stages `content`: up to its vote.
+    fn steps_of_an_exchange(&self, r: usize, content: Content, bounds: &Bounds, steps: &mut Vec<Step>) {
+        let (node, Wires { told, blocks, votes, .. }) = (&self.nodes[r], &self.wires);
+        let all_told = told.iter().all(|told| *told == Some(content));
+        if !node.exchanges && (all_told || bounds.bug == Bug::OverwritesUnheard) {
+            steps.push(Step::Exchange(r));
+        }
+        let slot = node.slot(content.epoch);
+        let comes = |from: &usize| node.exchanges && slot[*from].is_none() && blocks[r][*from].is_some();
+        steps.extend((0..slot.len()).filter(comes).map(|from| Step::Receive { at: r, from }));
+        if votes[r].is_some_and(|(about, _)| about == content) {
+            return;
+        }
+        let is_done = node.exchanges && (self.files.is_some() || slot.iter().all(Option::is_some));
+        if is_done {
+            steps.push(Step::Vote(r, true));
+        }
+        if self.failed_votes > 0 && (is_done || node.exchanges && bounds.bug == Bug::LeavesBlocks) {
+            steps.push(Step::Vote(r, false));
+        }
+    }
+
+    /// What it can do when all votes on `content` are in.
+    fn steps_of_an_outcome(&self, r: usize, content: Content, bounds: &Bounds, steps: &mut Vec<Step>) {
+        let Some(passed) = self.wires.outcome(content) else { return };
+        match &self.files {
+            Some(files) if passed && self.wires.complete != Some(content) => {
+                let is_complete = files.is_complete(content);
+                if r == 0 && !is_complete {
+                    steps.push(Step::Complete(content));
+                }
+                if r == 0 && (is_complete || bounds.bug == Bug::CommitsBeforeManifest) {
+                    steps.push(Step::Tell(content));
                 }
             }
-            Step::Copy(r) => {
-                let State::Staging(epoch) = self.nodes[r].ledger.state() else {
-                    unreachable!("only while staging")
-                };
-                let content = Some(Content { epoch, attempt: self.nodes[r].attempt });
-                self.nodes[r].slots[epoch as usize % 2][r] = content;
-                self.sent[r] = content;
-            }
-            Step::Receive { at, from } => {
-                let content = self.sent[from].expect("sent");
+            _ => steps.push(Step::Learn(r, passed)),
+        }
+    }
+
+    /// What can happen to rank `r` when ranks die, and what it can do next of `checkpointer/restoring.rs`.
+    fn steps_of_a_failure(&self, r: usize, bounds: &Bounds, steps: &mut Vec<Step>) {
+        let node = &self.nodes[r];
+        let lost = self.nodes.iter().filter(|node| node.life != Life::Whole).count();
+        let may_die = match node.life {
+            Life::Whole => lost < bounds.tolerance,
+            Life::Rebuilt => true,
+            Life::Lost => false,
+        };
+        if may_die && self.crashes > 0 {
+            steps.push(Step::Crash(r));
+        }
+        if self.broken() && node.life == Life::Whole && !node.is_interrupted() {
+            steps.push(Step::Interrupt(r));
+        }
+        let all_rebuilt = self.nodes.iter().all(|node| node.life != Life::Lost);
+        if self.restoring.is_some() && node.life == Life::Lost {
+            steps.push(Step::Rebuild(r));
+        }
+        if self.restoring.is_some() && node.is_interrupted() && all_rebuilt && !self.has_to_give_up() {
+            steps.push(Step::Restore(r));
+        }
+    }
+
+    /// Rank 0 has something to remove before anybody is restored.
+    fn has_to_give_up(&self) -> bool {
+        let has_newer = |epoch| self.files.as_ref().is_some_and(|files| files.has_newer_than(epoch));
+        self.nodes.iter().all(Node::is_ready) && self.restoring.is_some_and(has_newer)
+    }
+
+    fn take(&mut self, step: Step, bug: Bug) {
+        match step {
+            Step::Begin(r) => self.begin(r),
+            Step::Exchange(r) => self.exchange(r),
+            Step::Receive { at, from } if bug == Bug::WritesUnasked => {
+                let content = self.wires.told[from].expect("told");
                 self.nodes[at].slots[content.epoch as usize % 2][from] = Some(content);
             }
-            Step::Stage(r) => {
-                let State::Staging(epoch) = self.nodes[r].ledger.state() else {
-                    unreachable!("only while staging")
-                };
-                apply(&mut self.nodes[r], Event::Staged(epoch));
+            Step::Receive { at, from } => {
+                let content = self.nodes[at].content().expect("only while staging");
+                let block = self.wires.blocks[at][from].take();
+                self.nodes[at].slots[content.epoch as usize % 2][from] = block;
             }
-            Step::CannotStage(r) => {
-                let State::Staging(epoch) = self.nodes[r].ledger.state() else {
-                    unreachable!("only while staging")
-                };
-                self.decided = Some((Content { epoch, attempt: self.nodes[r].attempt }, false));
-                self.failed_votes -= 1;
-            }
-            Step::Decide => self.decided = self.vote().map(|content| (content, true)),
-            Step::Learn(r) => {
-                let (content, passed) = self.decided.expect("decided");
-                let node = &mut self.nodes[r];
-                match passed {
-                    true => apply(node, Event::VotePassed(content.epoch)),
-                    false => apply(node, Event::VoteFailed(content.epoch)),
-                };
-                node.attempt += u8::from(!passed);
-            }
-            Step::Crash(r) => {
-                let ranks = self.nodes.len();
-                let node = &mut self.nodes[r];
-                node.whole = false;
-                node.ledger = Ledger { bug: node.ledger.bug, ..Ledger::new(1) };
-                node.slots = [vec![None; ranks], vec![None; ranks]];
-                node.attempt = 0;
-                self.sent[r] = None;
-                self.crashes -= 1;
-                self.restoring = None;
-            }
-            Step::Interrupt(r) => {
-                apply(&mut self.nodes[r], Event::Interrupted);
-            }
-            Step::Repair => {
-                self.restoring = Some(self.choice().unwrap_or(0));
-                let attempt = self.nodes.iter().map(|node| node.attempt).max().unwrap_or(0) + 1;
-                for node in &mut self.nodes {
-                    node.attempt = attempt;
+            Step::Vote(r, yes) => {
+                let content = self.nodes[r].content().expect("only while staging");
+                self.wires.votes[r] = Some((content, yes));
+                self.failed_votes -= u8::from(!yes);
+                if yes {
+                    self.nodes[r].apply(Event::Staged(content.epoch));
                 }
-                self.sent.fill(None);
-                self.decided = None;
             }
+            Step::Complete(content) => self.files.as_mut().expect("on disk").complete(content),
+            Step::Tell(content) => self.wires.complete = Some(content),
+            Step::Learn(r, passed) => {
+                let node = &mut self.nodes[r];
+                let Content { epoch, .. } = node.content().expect("voted on");
+                node.apply(if passed { Event::VotePassed(epoch) } else { Event::VoteFailed(epoch) });
+                node.attempt += u8::from(!passed);
+                node.exchanges = false;
+            }
+            Step::Crash(r) => self.crash(r),
+            Step::Interrupt(r) => self.nodes[r].apply(Event::Interrupted),
+            Step::Repair => self.repair(bug),
+            Step::GiveUp => {
+                let chosen = self.restoring.expect("a repair has chosen");
+                self.files.as_mut().expect("on disk").give_up_after(chosen);
+            }
+            Step::Rebuild(r) => self.rebuild(r),
             Step::Restore(r) => {
                 let epoch = self.restoring.expect("a repair has chosen");
-                if !self.nodes[r].whole && epoch > 0 {
-                    let holder = self.nodes.iter().position(|node| node.whole).expect("a survivor");
-                    self.nodes[r].slots[epoch as usize % 2] =
-                        self.nodes[holder].slots[epoch as usize % 2].clone();
-                }
-                self.nodes[r].whole = true;
-                apply(&mut self.nodes[r], Event::Restored(epoch));
-                let restored =
-                    |node: &Node| node.whole && !matches!(node.ledger.state(), State::Interrupted(_));
-                if self.nodes.iter().all(restored) {
+                self.nodes[r].life = Life::Whole;
+                self.nodes[r].apply(Event::Restored(epoch));
+                if !self.nodes.iter().any(Node::is_interrupted) {
                     self.restoring = None;
                 }
             }
@@ -287,36 +371,123 @@ impl Job {
         self.floor = self.floor.max(all);
     }
 
+    /// The slot is torn from here on; the own copy is made at once.
+    fn begin(&mut self, r: usize) {
+        let node = &mut self.nodes[r];
+        let epoch = match node.ledger.state() {
+            State::Staged(epoch) => epoch + 1,
+            _ => node.ledger.next_epoch(),
+        };
+        node.apply(Event::Begin(epoch));
+        node.exchanges = false;
+        let content = node.content();
+        let slot = &mut node.slots[epoch as usize % 2];
+        slot.fill(None);
+        slot[r] = content;
+        self.wires.told[r] = content;
+    }
+
+    fn exchange(&mut self, r: usize) {
+        self.nodes[r].exchanges = true;
+        let content = self.nodes[r].content().expect("only while staging");
+        match &mut self.files {
+            Some(files) => files.stage(r, content),
+            None => {
+                let others = self.wires.blocks.iter_mut().enumerate().filter(|(to, _)| *to != r);
+                others.for_each(|(_, blocks)| blocks[r] = Some(content));
+            }
+        }
+    }
+
+    fn crash(&mut self, r: usize) {
+        let (ranks, node) = (self.nodes.len(), &mut self.nodes[r]);
+        *node = Node {
+            life: Life::Lost,
+            ledger: Ledger { bug: node.ledger.bug, ..Ledger::replacement(1) },
+            slots: [vec![None; ranks], vec![None; ranks]],
+            exchanges: false,
+            attempt: 0,
+        };
+        self.crashes -= 1;
+        self.restoring = None;
+    }
+
+    /// All are ready: the next generation begins, with new links.
+    fn repair(&mut self, bug: Bug) {
+        self.restoring = Some(self.choice());
+        let attempt = self.nodes.iter().map(|node| node.attempt).max().unwrap_or(0) + 1;
+        for node in &mut self.nodes {
+            node.attempt = attempt;
+            node.exchanges = false;
+            if node.life == Life::Rebuilt {
+                node.life = Life::Lost;
+            }
+        }
+        let before = std::mem::replace(&mut self.wires, Wires::new(self.nodes.len()));
+        if bug == Bug::ReadsOldGeneration {
+            self.wires.blocks = before.blocks;
+        }
+    }
+
+    fn rebuild(&mut self, r: usize) {
+        let epoch = self.restoring.expect("a repair has chosen");
+        let held = match &self.files {
+            _ if epoch == 0 => vec![None; self.nodes.len()],
+            Some(files) => {
+                let mut slot = vec![None; self.nodes.len()];
+                slot[r] = files.whole(epoch);
+                slot
+            }
+            None => {
+                let holder = self.nodes.iter().find(|node| node.life == Life::Whole).expect("a survivor");
+                holder.slot(epoch).clone()
+            }
+        };
+        let node = &mut self.nodes[r];
+        node.slots[epoch as usize % 2] = held;
+        node.life = Life::Rebuilt;
+        node.apply(Event::Interrupted);
+    }
+
     fn reports(&self) -> Vec<u64> {
-        let report = |node: &Node| if node.whole { u64::from(node.ledger.report()) } else { 0 };
+        let report = |node: &Node| if node.life == Life::Whole { u64::from(node.ledger.report()) } else { 0 };
         self.nodes.iter().map(report).collect()
     }
 
-    fn choice(&self) -> Option<u32> {
-        choose(&self.reports()).epoch
+    /// The epoch to restore; 0: from `init`.
+    fn choice(&self) -> u32 {
+        let reports = self.reports();
+        let nobody_knows = reports.iter().all(|report| Report::from(*report).knows_nothing());
+        match &self.files {
+            Some(files) if nobody_knows => files.newest(),
+            _ => choose(&reports).epoch.unwrap_or(0),
+        }
     }
 
     /// Invariant 4, in this very state.
     fn check(&self) -> Result<(), String> {
-        let choice = choose(&self.reports());
-        let survivors = || self.nodes.iter().enumerate().filter(|(_, node)| node.whole);
-        let epoch = choice.epoch.unwrap_or(0);
+        let survivors = || self.nodes.iter().enumerate().filter(|(_, node)| node.life == Life::Whole);
+        let epoch = self.choice();
         if epoch < self.floor {
             return Err(format!("all have committed {}, {epoch} is chosen", self.floor));
         }
         if let Some((r, node)) = survivors().find(|(_, node)| node.ledger.committed > epoch) {
             return Err(format!("rank {r} has committed {}, {epoch} is chosen", node.ledger.committed));
         }
+        if let Some(files) = &self.files {
+            return self.check_files(files, epoch);
+        }
         if epoch == 0 {
             return Ok(());
         }
+        let holders = choose(&self.reports()).holders;
         let (first, node) = survivors().next().expect("somebody has committed");
-        let version = node.slots[epoch as usize % 2][first];
+        let version = node.slot(epoch)[first];
         for (r, node) in survivors() {
-            if !choice.holders[r] {
+            if !holders[r] {
                 return Err(format!("epoch {epoch} is chosen, rank {r} says it does not hold it"));
             }
-            let slot = &node.slots[epoch as usize % 2];
+            let slot = node.slot(epoch);
             if slot
                 .iter()
                 .any(|piece| *piece != version || piece.is_none_or(|content| content.epoch != epoch))
@@ -326,114 +497,25 @@ impl Job {
         }
         Ok(())
     }
-}
 
-impl Node {
-    fn waits_for(&self, about: Content, passed: bool) -> bool {
-        match self.ledger.state() {
-            State::Staged(epoch) => about == Content { epoch, attempt: self.attempt },
-            State::Staging(epoch) => !passed && about == Content { epoch, attempt: self.attempt },
-            State::Idle | State::Interrupted(_) => false,
+    /// The set of `epoch`, which is chosen now, is whole, and what survivors have in memory is the same; and should all die
+    /// now, nothing is lost that somebody has committed.
+    fn check_files(&self, files: &Files, epoch: u32) -> Result<(), String> {
+        let committed = self.nodes.iter().map(|node| node.ledger.committed).max().unwrap_or(0);
+        if files.newest() < committed {
+            return Err(format!("epoch {committed} is committed, the disk has {}", files.newest()));
         }
-    }
-}
-
-/// Visits every reachable state; returns their number and the newest epoch that all ranks have committed.
-pub(super) fn exhaust(bounds: &Bounds) -> Result<(usize, u32), String> {
-    let start = Job::new(bounds);
-    let mut seen = HashSet::from([fingerprint(&start)]);
-    let mut open = vec![start];
-    let mut newest = 0;
-    while let Some(job) = open.pop() {
-        newest = newest.max(job.floor);
-        for step in job.steps(bounds) {
-            let mut next = job.clone();
-            next.take(step);
-            next.check().map_err(|text| format!("{step:?}: {text}\n{job:#?}"))?;
-            if seen.insert(fingerprint(&next)) {
-                open.push(next);
+        if epoch == 0 {
+            return Ok(());
+        }
+        let Some(content) = files.whole(epoch) else {
+            return Err(format!("epoch {epoch} is chosen, the disk does not have it"));
+        };
+        for (r, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.life == Life::Whole) {
+            if node.slot(epoch)[r] != Some(content) {
+                return Err(format!("epoch {epoch} is chosen, rank {r} holds {:?}", node.slot(epoch)[r]));
             }
         }
-    }
-    Ok((seen.len(), newest))
-}
-
-/// 64 bits in place of the state: among 10^6 states a collision, which would hide one of them, has odds of 1 to 10^7.
-fn fingerprint(job: &Job) -> u64 {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    job.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// Takes random steps until none is left; the same seed takes the same ones.
-pub(super) fn wander(bounds: &Bounds, seed: u64) -> Result<u32, String> {
-    let mut random = seed;
-    let mut next = move || {
-        // splitmix64: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014
-        random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (random ^ random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    };
-    let mut job = Job::new(bounds);
-    loop {
-        let mut steps = job.steps(bounds);
-        if steps.len() > 1 && !next().is_multiple_of(8) {
-            // Crashes are always possible and would use up their number at once.
-            let calm: Vec<Step> = steps.iter().copied().filter(|s| !matches!(s, Step::Crash(_))).collect();
-            steps = if calm.is_empty() { steps } else { calm };
-        }
-        let Some(&step) = steps.get(next() as usize % steps.len().max(1)) else { return Ok(job.floor) };
-        job.take(step);
-        job.check().map_err(|text| format!("seed {seed}, {step:?}: {text}\n{job:#?}"))?;
-    }
-}
-
-const SMALL: Bounds =
-    Bounds { ranks: 3, epochs: 2, crashes: 1, failed_votes: 0, tolerance: 1, bug: Bug::None };
-
-#[test]
-fn every_interleaving_keeps_a_whole_checkpoint() {
-    let cases = [
-        Bounds { ranks: 2, epochs: 4, crashes: 3, failed_votes: 2, ..SMALL },
-        Bounds { ranks: 3, epochs: 3, crashes: 1, ..SMALL },
-        Bounds { ranks: 3, epochs: 3, crashes: 2, tolerance: 2, ..SMALL },
-        Bounds { ranks: 3, epochs: 3, crashes: 1, failed_votes: 1, ..SMALL },
-        Bounds { ranks: 4, epochs: 2, crashes: 1, ..SMALL },
-    ];
-    for bounds in cases {
-        let (states, newest) = exhaust(&bounds).expect("whole");
-        println!("{bounds:?}: {states} states");
-        assert_eq!(newest, bounds.epochs, "the job can always go on to its end");
-        assert!(states > 1000, "{states}");
-    }
-}
-
-#[test]
-fn random_walks_keep_a_whole_checkpoint() {
-    for seed in 0..3000 {
-        let ranks = 3 + seed as usize % 3;
-        let bounds = Bounds {
-            ranks,
-            epochs: 6,
-            crashes: 5,
-            failed_votes: 2,
-            tolerance: 1 + seed as usize % (ranks - 1),
-            ..SMALL
-        };
-        assert_eq!(wander(&bounds, seed).expect("whole"), bounds.epochs, "seed {seed} got stuck");
-    }
-}
-
-#[test]
-fn the_checks_catch_each_broken_rule() {
-    let bugs = [Bug::BeginsBeforeCommit, Bug::CommitsBeforeVote, Bug::AcceptsBeforeBegin, Bug::ForgetsStaged];
-    for bug in bugs {
-        let found = exhaust(&Bounds { bug, epochs: 3, ..SMALL }).expect_err("all interleavings find it");
-        println!("{bug:?}: {}", found.lines().next().unwrap_or_default());
-        let bounds = Bounds { bug, epochs: 6, crashes: 4, tolerance: 2, ..SMALL };
-        let found = (0..20_000).find(|seed| wander(&bounds, *seed).is_err());
-        println!("{bug:?}: found by the walk of seed {:?}", found.expect("random walks find it, too"));
+        Ok(())
     }
 }

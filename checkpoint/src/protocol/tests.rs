@@ -78,15 +78,6 @@ fn a_replacement_is_restored_to_any_epoch() {
 }
 
 #[test]
-fn only_the_epoch_being_staged_is_accepted() {
-    assert!(ledger(4, State::Staging(5)).accepts(5));
-    assert!(!ledger(4, State::Staging(5)).accepts(6));
-    for state in [State::Idle, State::Staged(5), State::Interrupted(None), State::Interrupted(Some(5))] {
-        assert!(!ledger(4, state).accepts(5), "{state:?}");
-    }
-}
-
-#[test]
 fn reports_pack_and_unpack() {
     let report = Report { session: 0xabcd, committed: 0x12_3456, staged: 0x12_3457 };
     assert_eq!(u64::from(report), 0xabcd_1234_5712_3456);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ft_checkpoint::checkpointer::{DAMAGED_ON_THE_WAY, KEEPS_OLD_LAYOUT};
+use ft_checkpoint::checkpointer::{DAMAGED_ON_THE_WAY, KEEPS_OLD_LAYOUT, ROTS};
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{Flow, Interval, Program, Protect, Protection, Redistribute, Redistribution, Share};
 use ft_comm::{CommError, OnFailure, Op, World};
@@ -226,4 +226,64 @@ fn a_bit_that_flipped_on_its_way_into_redundancy_is_made_up_for() {
         let outputs = checker::outputs(&outcome).expect("it is done");
         assert!(outputs.len() == 3 && outputs.iter().all(|bytes| is_right(bytes)), "{at}");
     }
+}
+
+/// The recurrence, in which a bit of what rank 1 holds flips in step 5.
+struct Rotting(u64);
+
+impl Program for Rotting {
+    type State = Part;
+    type Error = CommError;
+    const SHRINKS: bool = true;
+
+    fn init(&mut self, world: &World) -> Result<Part, CommError> {
+        Recurrence.init(world)
+    }
+
+    fn redistribute(
+        &mut self,
+        shares: Vec<Share<Part>>,
+        before: usize,
+        world: &World,
+    ) -> Result<Part, CommError> {
+        Recurrence.redistribute(shares, before, world)
+    }
+
+    fn step(&mut self, part: &mut Part, world: &World, number: u64) -> Result<Flow, CommError> {
+        if number == 5 && world.rank() == 1 && world.generation() == 0 {
+            planted::plant_at(ROTS, self.0);
+        }
+        Recurrence.step(part, world, number)
+    }
+
+    fn output(&mut self, part: &mut Part, world: &World) -> Result<Vec<u8>, CommError> {
+        Recurrence.output(part, world)
+    }
+}
+
+/// A rank is lost and what a survivor holds is damaged: within the tolerance both are made up for, and beyond it nothing goes on with
+/// what is wrong.
+#[test]
+fn damage_that_survivors_find_when_they_close_up_is_made_up_for() {
+    let mut refused = 0;
+    for at in 0..80u64 {
+        let scheme = ["rs:2+2", "xor"][at as usize % 2];
+        let protection = Protection::new(scheme.parse().expect("a scheme"), Interval::Steps(3));
+        let kills = vec!["3@step=6".parse().expect("a spec")];
+        let config = Config { kills, on_failure: OnFailure::Shrink, ..Config::calm(4) };
+        let outcome = sim::run(config, |world| {
+            ft_checkpoint::run(world, protection.clone(), &mut Rotting(at / 2 * 37))
+                .map(|_| ())
+                .map_err(|error| error.to_string())
+        });
+        let (code, message) = checker::status(&outcome).expect("it ended");
+        if code == 0 {
+            let outputs = checker::outputs(&outcome).expect("it is done");
+            assert!(outputs.len() == 3 && outputs.iter().all(|bytes| is_right(bytes)), "{at}");
+        } else {
+            assert_eq!((code, scheme), (3, "xor"), "{at}: {message}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 10, "{refused} refused");
 }

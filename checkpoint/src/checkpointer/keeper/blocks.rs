@@ -1,0 +1,97 @@
+//! Redundant blocks in the memory of the other ranks of a group; without a group there is nothing but the own copies.
+
+use ft_comm::{PlanRequest, Rank};
+#[cfg(feature = "planted-bugs")]
+use ft_proto::planted;
+
+use super::Keeper;
+#[cfg(feature = "planted-bugs")]
+use crate::checkpointer::DAMAGED_ON_THE_WAY;
+use crate::checkpointer::staging::Staging;
+use crate::checkpointer::trying::Holdings;
+use crate::error::CheckpointError;
+use crate::exchange::{Rebuilt, Round};
+use crate::placement::Placement;
+use crate::region::Part;
+
+/// See the module.
+pub(in crate::checkpointer) struct Blocks;
+
+impl Keeper for Blocks {
+    fn start(
+        &self,
+        place: &mut Placement,
+        part: Part,
+        staging: &Staging,
+        round: Round,
+    ) -> Result<Option<PlanRequest<u8>>, CheckpointError> {
+        let slot = place.store.slot_mut(part, staging.epoch);
+        let Some(circle) = &place.home else {
+            slot.seal(&[staging.own(part)])?;
+            return Ok(None);
+        };
+        let metas = staging.metas_of(&circle.group, part);
+        circle.start_encoding(slot, &metas, &staging.account, round).map(Some)
+    }
+
+    fn finish(
+        &self,
+        place: &mut Placement,
+        part: Part,
+        staging: &Staging,
+        is_last: bool,
+        request: PlanRequest<u8>,
+    ) -> Result<(), CheckpointError> {
+        let slot = place.store.slot_mut(part, staging.epoch);
+        slot.put_back(request.wait()?);
+        if let (Some(circle), true) = (&place.home, is_last) {
+            let sealing = circle.clock.now();
+            let mut account = staging.account.borrow_mut();
+            account.seal(slot, &circle.group, &staging.metas_of(&circle.group, part))?;
+            account.computing += circle.clock.now().since(sealing);
+            #[cfg(feature = "planted-bugs")]
+            if planted::has(DAMAGED_ON_THE_WAY) {
+                slot.damage_unseen(planted::place());
+            }
+        }
+        Ok(())
+    }
+
+    fn rebuild(&self, place: &mut Placement, epoch: u32, lost: &[Rank]) -> Result<Rebuilt, CheckpointError> {
+        let Placement { store, home, .. } = place;
+        let Some(circle) = home else { return Ok(Rebuilt::default()) };
+        let held: Vec<bool> = circle.group.members.iter().map(|rank| !lost.contains(rank)).collect();
+        let gone: Vec<bool> = held.iter().map(|held| !held).collect();
+        let metas = circle.share_metas(store, epoch, &held)?;
+        let mut spent = Rebuilt::default();
+        for (part, metas) in Part::BOTH.into_iter().zip(&metas) {
+            let slot = store.slot_mut(part, epoch);
+            if gone[circle.me] {
+                slot.begin(epoch);
+            }
+            spent += circle.rebuild(slot, metas, &gone)?;
+        }
+        Ok(spent)
+    }
+
+    fn rebuild_otherwise(
+        &self,
+        place: &mut Placement,
+        epoch: u32,
+        holdings: &Holdings,
+    ) -> Result<bool, CheckpointError> {
+        let Some(circle) = place.home.clone() else { return Err(place.beyond_help(holdings)) };
+        let slots = [place.store.constant(), place.store.variable(epoch)];
+        let metas = slots.map(|slot| slot.members().to_vec());
+        let found = place.find_shards(epoch, &circle, holdings, &metas)?;
+        let mut had_damage = false;
+        for (part, found) in Part::BOTH.into_iter().zip(&found) {
+            let slot = place.store.slot_mut(part, epoch);
+            if let Some(shard) = found.iter().find_map(|(_, candidates)| candidates.found()) {
+                slot.memory_mut().0.copy_from_slice(shard);
+            }
+            had_damage |= circle.encode_again(slot)?;
+        }
+        Ok(had_damage)
+    }
+}
