@@ -16,7 +16,7 @@ use ft_comm::time::{Clock, Time};
 use ft_comm::transport::{Accepted, Credentials, Doorman, is_shortage, timespec};
 use ft_proto::arbiter::{Arbiter, Effect, Event, Exit};
 use ft_proto::rank::{PeerId, Rank};
-use ft_proto::wire::control::ToRank;
+use ft_proto::wire::control::News;
 use ft_proto::wire::handshake::{JobKey, hex};
 
 mod agent;
@@ -205,7 +205,7 @@ impl Launcher {
             let now = self.clock.now();
             match effect {
                 Effect::Send { to, message } => {
-                    if let ToRank::Decided(membership) = &message {
+                    if let News::Decided(membership) = &message {
                         self.fleet.begin(membership);
                     }
                     if let Some(control) = self.controls.get_mut(&to) {

@@ -35,7 +35,7 @@ use crate::planted;
 use crate::rank::{Generation, Membership, PeerId, Rank, Seat};
 use crate::time::Time;
 use crate::watch::Watch;
-use crate::wire::control::{ToArbiter, ToRank, Welcome};
+use crate::wire::control::{News, ToArbiter, Welcome};
 
 mod agreements;
 mod births;
@@ -233,11 +233,11 @@ impl Arbiter {
         self.generation.is_some() && matches!(self.config.on_failure, OnFailure::Shrink | OnFailure::Blank)
     }
 
-    fn send(&mut self, to: PeerId, message: ToRank) {
+    fn send(&mut self, to: PeerId, message: News) {
         self.effects.push_back(Effect::Send { to, message });
     }
 
-    fn broadcast(&mut self, message: &ToRank) {
+    fn broadcast(&mut self, message: &News) {
         let peers: Vec<PeerId> = self.chairs.iter().filter(|c| c.connected).map(|c| c.peer).collect();
         peers.into_iter().for_each(|peer| self.send(peer, message.clone()));
     }
@@ -294,9 +294,9 @@ impl Arbiter {
             layers: self.config.layers.clone(),
             kills,
         };
-        self.send(peer, ToRank::Welcome(welcome));
+        self.send(peer, News::Welcome(welcome));
         if self.dying.contains(&peer) {
-            self.send(peer, ToRank::Die);
+            self.send(peer, News::Die);
         }
         self.tell_cuts(now, peer);
     }
@@ -338,7 +338,7 @@ impl Arbiter {
                 if current(generation) {
                     let chairs = members.into_iter().filter_map(|rank| self.chairs.get(rank));
                     let peers: Vec<PeerId> = chairs.filter(|c| c.connected).map(|c| c.peer).collect();
-                    peers.into_iter().for_each(|to| self.send(to, ToRank::Revoked { generation, context }));
+                    peers.into_iter().for_each(|to| self.send(to, News::Revoked { generation, context }));
                 }
             }
             ToArbiter::Ready { generation, report } => {
@@ -417,7 +417,7 @@ impl Arbiter {
                 }
                 How::Exit => {
                     self.dying.insert(peer);
-                    self.send(peer, ToRank::Die);
+                    self.send(peer, News::Die);
                 }
             }
         }
@@ -436,7 +436,7 @@ impl Arbiter {
         let members = self.chairs.iter().filter(|c| matches!(c.phase, Phase::Member | Phase::Ready(_)));
         let members: Vec<PeerId> = members.map(|chair| chair.peer).collect();
         for peer in members {
-            self.send(peer, ToRank::Failed { generation, ranks: ranks.clone() });
+            self.send(peer, News::Failed { generation, ranks: ranks.clone() });
         }
     }
 
@@ -450,7 +450,7 @@ impl Arbiter {
         self.finished = true;
         self.watch.iter_mut().for_each(Watch::clear);
         self.record(Event::Finished { outputs });
-        self.broadcast(&ToRank::Finalized);
+        self.broadcast(&News::Finalized);
     }
 
     /// Heartbeats, timeouts and timed failures.
@@ -472,9 +472,9 @@ impl Arbiter {
         }
         if now >= self.beat_due {
             self.beat_due = now.after(self.config.interval);
-            self.broadcast(&ToRank::Beat);
+            self.broadcast(&News::Beat);
             let spares: Vec<PeerId> = self.pool.listening().collect();
-            spares.into_iter().for_each(|peer| self.send(peer, ToRank::Beat));
+            spares.into_iter().for_each(|peer| self.send(peer, News::Beat));
         }
         for _ in 0..self.pool.missing(now, self.config.max_restarts) {
             let peer = self.number();
@@ -603,7 +603,7 @@ impl Arbiter {
         }
         let held = self.living().map(|chair| chair.origin).collect();
         self.record(Event::Decided { generation, failed: origins, held });
-        self.broadcast(&ToRank::Decided(membership));
+        self.broadcast(&News::Decided(membership));
     }
 
     /// The membership of `generation`: with [`OnFailure::Shrink`] the chairs of the lost are taken away.
@@ -639,7 +639,7 @@ impl Arbiter {
         let late: Vec<Effect> =
             late.map(|chair| chair.peer).chain(self.pool.starting()).map(Effect::Kill).collect();
         self.effects.extend(late);
-        let end = ToRank::End { code, message: message.clone() };
+        let end = News::Ended { code, message: message.clone() };
         let spares: Vec<PeerId> = self.pool.listening().collect();
         spares.into_iter().for_each(|peer| self.send(peer, end.clone()));
         self.broadcast(&end);

@@ -7,7 +7,7 @@ use super::{Arbiter, Effect, Event};
 use crate::fault::{CutSpec, Far, When};
 use crate::rank::{PeerId, Rank};
 use crate::time::Time;
-use crate::wire::control::ToRank;
+use crate::wire::control::News;
 
 /// Nothing passes between two processes.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Arbiter {
         let Some(until) = until.first() else { return };
         let millis =
             until.map(|until| u64::try_from(until.since(now).as_millis()).unwrap_or(u64::MAX).max(1));
-        self.send(peer, ToRank::Cut { spec, peers, millis });
+        self.send(peer, News::Cut { spec, peers, millis });
     }
 
     /// A process has come that could not be told before of the cuts it has to do with.
@@ -104,7 +104,7 @@ impl Arbiter {
     pub(super) fn fence(&mut self, peer: PeerId) {
         if !self.over && !self.pool.listening().any(|spare| spare == peer) {
             let message = "declared lost while nothing was heard of it; another process has its rank".into();
-            self.send(peer, ToRank::End { code: 1, message });
+            self.send(peer, News::Ended { code: 1, message });
         }
     }
 }

@@ -133,7 +133,7 @@ fn config(total: usize) -> Config {
 fn decided(effects: &[Effect]) -> Vec<(Membership, usize)> {
     let mut all: Vec<(Membership, usize)> = vec![];
     for effect in effects {
-        let Effect::Send { message: ToRank::Decided(membership), .. } = effect else { continue };
+        let Effect::Send { message: News::Decided(membership), .. } = effect else { continue };
         match all.iter_mut().find(|(known, _)| known == membership) {
             Some((_, count)) => *count += 1,
             None => all.push((membership.clone(), 1)),
@@ -153,7 +153,7 @@ fn started(effects: &[Effect]) -> Vec<(Rank, u32)> {
 /// Who was told of which losses.
 fn told(effects: &[Effect]) -> Vec<(PeerId, Vec<Rank>)> {
     let told = |effect: &Effect| match effect {
-        Effect::Send { to, message: ToRank::Failed { ranks, .. } } => Some((*to, ranks.clone())),
+        Effect::Send { to, message: News::Failed { ranks, .. } } => Some((*to, ranks.clone())),
         _ => None,
     };
     effects.iter().filter_map(told).collect()
@@ -210,7 +210,7 @@ fn the_welcome_of_a_replacement_names_the_repair_it_joins() {
     job.dies(0);
     job.join(0);
     let welcome = job.take().into_iter().find_map(|effect| match effect {
-        Effect::Send { message: ToRank::Welcome(welcome), .. } => Some(welcome),
+        Effect::Send { message: News::Welcome(welcome), .. } => Some(welcome),
         _ => None,
     });
     let welcome = welcome.expect("a welcome");
@@ -337,7 +337,7 @@ fn who_was_replaced_is_not_listened_to() {
         job.arbiter.handle(job.now, zombie, message);
     }
     job.collect();
-    let end = |e: &Effect| matches!(e, Effect::Send { to, message: ToRank::End { .. } } if *to == zombie);
+    let end = |e: &Effect| matches!(e, Effect::Send { to, message: News::Ended { .. } } if *to == zombie);
     assert!(job.take().iter().all(end), "all that it is told is to end");
     assert!(!job.arbiter.connected(job.now, zombie));
 }
@@ -348,7 +348,7 @@ fn a_goodbye_with_a_status_ends_the_job_everywhere() {
     job.says(1, ToArbiter::Goodbye { code: Some(7), message: "no such file".into() });
     assert_eq!(job.ended(), Some((7, "no such file")));
     let ends =
-        job.effects.iter().filter(|e| matches!(e, Effect::Send { message: ToRank::End { code: 7, .. }, .. }));
+        job.effects.iter().filter(|e| matches!(e, Effect::Send { message: News::Ended { code: 7, .. }, .. }));
     assert_eq!(ends.count(), 3);
     job.take();
     job.dies(0);
@@ -411,7 +411,7 @@ fn finalize_is_agreed() {
     job.done(1, 0);
     let effects = job.take();
     assert_eq!(effects[0], Effect::Record(Event::Finished { outputs: vec![vec![0], vec![1]] }));
-    let finalized = |e: &&Effect| matches!(e, Effect::Send { message: ToRank::Finalized, .. });
+    let finalized = |e: &&Effect| matches!(e, Effect::Send { message: News::Finalized, .. });
     assert_eq!(effects.iter().filter(finalized).count(), 2);
     job.exits(PeerId(1), Exit::Status(0));
     assert_eq!(job.ended(), None);
@@ -513,7 +513,7 @@ fn an_injected_kill_strikes_all_its_ranks_once() {
     job.take();
     job.join(0);
     let kills = job.take().into_iter().find_map(|effect| match effect {
-        Effect::Send { message: ToRank::Welcome(welcome), .. } => Some(welcome.kills),
+        Effect::Send { message: News::Welcome(welcome), .. } => Some(welcome.kills),
         _ => None,
     });
     assert_eq!(kills, Some(vec![]), "a spent failure is not handed out again");
@@ -529,7 +529,7 @@ fn an_injected_hang_stops_and_an_exit_asks() {
     job.says(0, ToArbiter::Reached { spec: 1 });
     let effects = job.take();
     assert!(effects.contains(&Effect::Stop(PeerId(2))));
-    assert!(effects.contains(&Effect::Send { to: PeerId(1), message: ToRank::Die }));
+    assert!(effects.contains(&Effect::Send { to: PeerId(1), message: News::Die }));
     job.exits(PeerId(1), Exit::Status(17));
     assert_eq!(started(&job.take()), [(0, 1)], "no goodbye: a failure");
 }

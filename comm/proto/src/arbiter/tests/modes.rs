@@ -122,7 +122,7 @@ fn of_two_that_cannot_speak_and_go_on_one_is_lost() {
 /// What ranks are told of agreements: to whom, flags and who has failed.
 fn verdicts(job: &mut Job) -> Vec<(PeerId, u64, Vec<Rank>, Vec<Rank>)> {
     let told = |effect: Effect| match effect {
-        Effect::Send { to, message: ToRank::Agreed { verdict, .. } } => {
+        Effect::Send { to, message: News::Agreed { verdict, .. } } => {
             let agreement = verdict.agreement;
             Some((to, agreement.flags, agreement.failed, agreement.unacknowledged))
         }
@@ -142,7 +142,7 @@ fn the_living_decide_when_all_have_spoken() {
     job.dies(1);
     job.says(0, gives(1, 0b110, vec![1]));
     let asked =
-        |effect: &Effect| matches!(effect, Effect::Send { message: ToRank::Asked { number: 1, .. }, .. });
+        |effect: &Effect| matches!(effect, Effect::Send { message: News::Asked { number: 1, .. }, .. });
     assert_eq!(job.take().iter().filter(|effect| asked(effect)).count(), 1);
     job.says(2, gives(1, 0b011, vec![]));
     let peers = [job.peer(0), job.peer(2)];
