@@ -363,7 +363,7 @@ impl Launcher {
                 peers.iter().for_each(|peer| self.last_words(*peer));
                 match self.fleet.has_a_host() {
                     true => self.arbiter.host_lost(self.clock.now(), &peers, &cause),
-                    false => self.arbiter.end(1, format!("no host is left: {cause}")),
+                    false => self.arbiter.end(self.clock.now(), 1, format!("no host is left: {cause}")),
                 }
             }
             Report::Refused(error) => self.refused = self.refused.take().or(Some(error)),
@@ -395,14 +395,15 @@ impl Launcher {
         if let (Some(at), Some(limit)) = (self.limit(), self.order.limit)
             && at <= self.clock.now()
         {
-            self.arbiter.end(OUT_OF_TIME, format!("not done after {} s (--timeout)", limit.as_secs_f64()));
+            let text = format!("not done after {} s (--timeout)", limit.as_secs_f64());
+            self.arbiter.end(self.clock.now(), OUT_OF_TIME, text);
         }
     }
 
     fn heed_signals(&mut self) {
         for signal in self.signals.to_end() {
             self.fleet.signal_all(signal);
-            self.arbiter.end(128 + signal.as_raw(), signals::what_it_did(signal).into());
+            self.arbiter.end(self.clock.now(), 128 + signal.as_raw(), signals::what_it_did(signal).into());
         }
         if self.signals.to_stop() {
             self.fleet.signal_all(Signal::STOP);

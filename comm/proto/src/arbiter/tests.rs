@@ -1,9 +1,12 @@
 //! The arbiter alone: what the launcher hears, and what it is to do then.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::*;
 use crate::fault::KillSpec;
+use crate::member::LEASE_TIMEOUTS;
+use crate::rank::{Generation, Membership, Seat};
 use crate::settings::MessageSettings;
 
 mod births;
@@ -51,7 +54,7 @@ impl Job {
     }
 
     fn peer(&self, rank: Rank) -> PeerId {
-        self.arbiter.chairs[rank].peer
+        self.arbiter.roster.chairs[rank].peer
     }
 
     fn says(&mut self, rank: Rank, message: ToArbiter) {
@@ -67,7 +70,7 @@ impl Job {
     }
 
     fn join_all(&mut self) {
-        (0..self.arbiter.chairs.len()).for_each(|rank| self.join(rank));
+        (0..self.arbiter.roster.chairs.len()).for_each(|rank| self.join(rank));
     }
 
     fn ready(&mut self, rank: Rank, generation: Generation, report: u64) {
@@ -92,9 +95,9 @@ impl Job {
         let end = self.now.after(span);
         while self.now < end {
             self.now = self.now.after(Duration::from_millis(100));
-            for rank in (0..self.arbiter.chairs.len()).filter(|rank| !silent.contains(rank)) {
+            for rank in (0..self.arbiter.roster.chairs.len()).filter(|rank| !silent.contains(rank)) {
                 let peer = self.peer(rank);
-                if self.arbiter.chairs[rank].connected {
+                if self.arbiter.roster.chairs[rank].connected {
                     self.arbiter.handle(self.now, peer, ToArbiter::Beat);
                 }
             }
@@ -582,6 +585,26 @@ fn random_kills_wait_while_a_group_has_no_tolerance_left() {
     (0..3).for_each(|rank| job.says(rank, ToArbiter::Resumed { generation: 1, steps_lost: 0 }));
     job.pass(TIMEOUT, &[]);
     assert_eq!(struck(&mut job).len(), 1, "the one that waited");
+}
+
+#[test]
+fn what_is_said_for_people_is_passed_on_and_is_a_sign_of_life() {
+    let mut job = Job::running(2);
+    let line = || "half".to_owned();
+    for _ in 0..30 {
+        job.pass(Duration::from_millis(100), &[1]);
+        job.says(1, ToArbiter::Progress { done: Some(500), line: line() });
+    }
+    job.says(1, ToArbiter::Activity { name: "step".into() });
+    job.says(1, ToArbiter::Refused { count: 2 });
+    let events = job.take().into_iter().filter_map(|effect| match effect {
+        Effect::Record(event) => Some(event),
+        _ => None,
+    });
+    let events: Vec<Event> = events.collect();
+    assert_eq!(events[29], Event::Progress { rank: 1, done: Some(500), line: line() });
+    let rest = [Event::Activity { rank: 1, name: "step".into() }, Event::Refused { count: 2 }];
+    assert_eq!(events[30..], rest, "and nobody is lost");
 }
 
 fn stalled(effects: &[Effect]) -> Vec<&str> {

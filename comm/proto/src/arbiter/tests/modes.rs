@@ -40,7 +40,7 @@ fn survivors_close_up() {
     // The last ones are done.
     job.done(0, 2);
     job.done(1, 2);
-    assert!(job.arbiter.finished);
+    assert!(job.arbiter.roster.ending.is_finished);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn who_goes_on_is_done_whatever_becomes_of_the_others() {
         let mut job = job(mode, 2);
         job.says(0, ToArbiter::Finalize { generation: 0, output: vec![], goes_on });
         job.dies(1);
-        assert_eq!(job.arbiter.finished, over, "{mode:?} {goes_on}");
+        assert_eq!(job.arbiter.roster.ending.is_finished, over, "{mode:?} {goes_on}");
     }
 }
 
@@ -116,7 +116,7 @@ fn of_two_that_cannot_speak_and_go_on_one_is_lost() {
     job.says(0, accuse(1));
     job.says(1, accuse(0));
     job.pass(TIMEOUT, &[]);
-    assert_eq!(job.arbiter.failed.keys().copied().collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(job.arbiter.roster.repair.lost(), [1, 2]);
 }
 
 /// What ranks are told of agreements: to whom, flags and who has failed.
