@@ -7,9 +7,8 @@ use ft_proto::collective::Selection;
 use ft_proto::endpoint::{CONTEXT_DYNAMIC, OpId};
 use ft_proto::error::CommError;
 use ft_proto::fault::Faults;
-use ft_proto::member::News;
 use ft_proto::rank::{Generation, Membership, Rank};
-use ft_proto::wire::control::ToArbiter;
+use ft_proto::wire::control::{News, ToArbiter};
 
 mod door;
 

@@ -14,9 +14,8 @@ use crate::service::Service;
 use crate::transport::Transport;
 use ft_proto::endpoint::CONTEXT_DYNAMIC;
 use ft_proto::error::CommError;
-use ft_proto::member::News;
 use ft_proto::rank::{Generation, Membership, MessageMode, PeerId, Rank, Seat};
-use ft_proto::wire::control::ToArbiter;
+use ft_proto::wire::control::{News, ToArbiter};
 
 mod calls;
 mod doubt;
@@ -136,17 +135,22 @@ impl Driver {
                     self.interrupt();
                 }
             }
-            News::Agreed { context, number, verdict } => {
+            News::Agreed { context, number, verdict, .. } => {
                 drop(self.told.agreed.insert(context, (number, verdict)));
             }
-            News::Revoked { context } => self.revoked(context),
+            News::Revoked { context, .. } => self.revoked(context),
             News::Ended { code, message } => {
                 self.take_back();
                 self.state = State::Ended { code, message };
             }
             News::Finalized => self.told.finalized = true,
             News::Cut { spec, .. } => self.told.cuts.push(spec),
-            News::Failed { .. } | News::Welcome(_) | News::Decided(_) | News::Asked { .. } | News::Die => {}
+            News::Failed { .. }
+            | News::Welcome(_)
+            | News::Beat
+            | News::Decided(_)
+            | News::Asked { .. }
+            | News::Die => {}
         }
     }
 

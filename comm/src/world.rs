@@ -17,12 +17,11 @@ use crate::transport::{Address, Credentials, ENV_LINK_FAULTS, ENV_PLAIN, LinkOpt
 use ft_proto::collective::Selection;
 use ft_proto::error::CommError;
 use ft_proto::fault::Faults;
-use ft_proto::member::News;
 use ft_proto::rank::{Generation, Membership, MessageMode, OnFailure, PeerId, Rank};
 #[cfg(doc)]
 use ft_proto::settings::MessageSettings;
 use ft_proto::settings::Settings;
-use ft_proto::wire::control::{ToArbiter, Welcome};
+use ft_proto::wire::control::{News, ToArbiter, Welcome};
 use ft_proto::wire::handshake::{JobKey, hex};
 use ft_proto::wire::wait::CONTEXT_COMPUTE;
 

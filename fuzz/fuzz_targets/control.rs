@@ -13,7 +13,7 @@ use ft_comm::time::Time;
 use ft_proto::arbiter::{Arbiter, Config, OnFailure};
 use ft_proto::member::Member;
 use ft_proto::wire::agent::{FromAgent, ToAgent};
-use ft_proto::wire::control::{CONTROL_BYTES_MAX, ToArbiter, ToRank, decode, encode};
+use ft_proto::wire::control::{CONTROL_BYTES_MAX, News, ToArbiter, decode, encode};
 use libfuzzer_sys::fuzz_target;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -78,7 +78,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     if to_rank & 1 == 1 {
         let mut member = Member::new(now);
-        messages(bytes, cut, |message: ToRank| {
+        messages(bytes, cut, |message: News| {
             now = now.after(Duration::from_millis(50));
             member.handle(now, message);
             member.tick(now);

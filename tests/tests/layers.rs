@@ -59,7 +59,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
                 "settings",
             ],
             &["wire"],
-            &["collective", "detector", "matching", "watch"],
+            &["collective", "detector", "matching", "waits", "watch"],
             &["endpoint", "member", "arbiter", "reduction"],
         ],
     ),

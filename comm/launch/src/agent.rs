@@ -27,7 +27,7 @@ use ft_proto::arbiter::Exit;
 use ft_proto::detector::Detector;
 use ft_proto::member::LEASE_TIMEOUTS;
 use ft_proto::rank::PeerId;
-use ft_proto::wire::agent::{Ended, FromAgent, Site, ToAgent};
+use ft_proto::wire::agent::{Ended, FromAgent, Share, Site, Standing, ToAgent};
 use ft_proto::wire::handshake::Opening;
 
 /// Longest invitation in bytes.
@@ -76,39 +76,42 @@ pub fn agent(guardian: &str) -> Result<(), String> {
     let mut line = String::new();
     let stdin = std::io::stdin().lock();
     stdin.take(INVITATION_MAX).read_line(&mut line).map_err(|error| format!("standard input: {error}"))?;
-    let invitation = Invitation::from_text(&line)?;
-    let clock = Clock::start();
-    let opening = Opening { from: invitation.peer, to: PeerId::LAUNCHER, generation: 0 };
-    let target = Target { socket: invitation.launcher.into(), is_far: true };
-    let channel = connect(&invitation.credentials, opening, &target, None, &clock)
-        .map_err(|error| format!("cannot reach the launcher at {}: {}", invitation.launcher, error.why()))?;
-    let io = |error: std::io::Error| error.to_string();
-    let ours = channel.socket().local_addr().map_err(io)?.as_socket().map(|address| address.ip());
-    let host = invitation.host.rsplit('@').next().and_then(|host| host.parse().ok());
-    let listen = host.or(ours).ok_or("the link to the launcher has no address")?;
-    let mut lease = Detector::new(PATIENCE, clock.now());
-    lease.heard(PeerId::LAUNCHER, clock.now());
-    let mut agent = Agent {
-        listen,
-        link: Control::new(channel),
-        crew: Crew::new(guardian).map_err(io)?,
-        task: None,
-        inputs: HashMap::new(),
-        lease,
-        interval: Duration::from_millis(100),
-        beat_due: clock.now(),
-        holds: false,
-        paused: false,
-        over: false,
-        invitation,
-        clock,
-    };
+    let mut agent = Agent::new(Invitation::from_text(&line)?, guardian)?;
     while agent.turn() {}
     agent.end();
     Ok(())
 }
 
 impl Agent {
+    /// One that has a link to its launcher, and nothing to do yet.
+    fn new(invitation: Invitation, guardian: &str) -> Result<Self, String> {
+        let clock = Clock::start();
+        let opening = Opening { from: invitation.peer, to: PeerId::LAUNCHER, generation: 0 };
+        let target = Target { socket: invitation.launcher.into(), is_far: true };
+        let channel = connect(&invitation.credentials, opening, &target, None, &clock).map_err(|error| {
+            format!("cannot reach the launcher at {}: {}", invitation.launcher, error.why())
+        })?;
+        let io = |error: std::io::Error| error.to_string();
+        let ours = channel.socket().local_addr().map_err(io)?.as_socket().map(|address| address.ip());
+        let host = invitation.host.rsplit('@').next().and_then(|host| host.parse().ok());
+        let listen = host.or(ours).ok_or("the link to the launcher has no address")?;
+        Ok(Self {
+            listen,
+            link: Control::new(channel),
+            crew: Crew::new(guardian).map_err(io)?,
+            task: None,
+            inputs: HashMap::new(),
+            lease: lease(PATIENCE, clock.now()),
+            interval: Duration::from_millis(100),
+            beat_due: clock.now(),
+            holds: false,
+            paused: false,
+            over: false,
+            invitation,
+            clock,
+        })
+    }
+
     /// False when it is to end.
     fn turn(&mut self) -> bool {
         self.wait();
@@ -146,30 +149,10 @@ impl Agent {
         match message {
             ToAgent::Site(site) => self.settle(site),
             ToAgent::Beat => {}
-            ToAgent::Start { peer, reads, share, standing } => {
-                let Some(task) = &self.task else { return };
-                match self.crew.start(peer, task, reads, share, standing) {
-                    Ok(pipe) => {
-                        // One that would block the agent is of no use.
-                        let pipe = pipe.filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok());
-                        self.inputs.insert(peer, Input { pipe, queue: VecDeque::new(), ends: false });
-                    }
-                    Err(error) => {
-                        let why = limits::explain(&error);
-                        self.link.send(&FromAgent::NotStarted { peer, why });
-                    }
-                }
-            }
+            ToAgent::Start { peer, reads, share, standing } => self.start(peer, reads, share, standing),
             ToAgent::Bind { peer, share } => self.crew.bind(peer, share),
             ToAgent::Signal { to, signal } => {
-                let Some(signal) = Signal::from_named_raw(signal) else { return };
-                match to {
-                    Some(peer) => self.crew.signal(peer, signal),
-                    None => {
-                        self.crew.signal_all(signal);
-                        self.paused = signal == Signal::STOP;
-                    }
-                }
+                Signal::from_named_raw(signal).into_iter().for_each(|signal| self.signal(to, signal));
             }
             ToAgent::Input { peer, bytes } => {
                 if let Some(input) = self.inputs.get_mut(&peer) {
@@ -179,6 +162,32 @@ impl Agent {
             }
             ToAgent::Hold { holds } => self.holds = holds,
             ToAgent::End => self.over = true,
+        }
+    }
+
+    fn start(&mut self, peer: PeerId, reads: bool, share: Option<Share>, standing: Option<Standing>) {
+        let Some(task) = &self.task else { return };
+        match self.crew.start(peer, task, reads, share, standing) {
+            Ok(pipe) => {
+                // One that would block the agent is of no use.
+                let pipe = pipe.filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok());
+                self.inputs.insert(peer, Input { pipe, queue: VecDeque::new(), ends: false });
+            }
+            Err(error) => {
+                let why = limits::explain(&error);
+                self.link.send(&FromAgent::NotStarted { peer, why });
+            }
+        }
+    }
+
+    /// Sends a signal to a process, or to all.
+    fn signal(&mut self, to: Option<PeerId>, signal: Signal) {
+        match to {
+            Some(peer) => self.crew.signal(peer, signal),
+            None => {
+                self.crew.signal_all(signal);
+                self.paused = signal == Signal::STOP;
+            }
         }
     }
 
@@ -210,8 +219,7 @@ impl Agent {
         });
         self.interval = Duration::from_millis(site.heartbeat_ms.max(1));
         let timeout = Duration::from_millis(site.timeout_ms.max(1));
-        self.lease = Detector::new(timeout * LEASE_TIMEOUTS, self.clock.now());
-        self.lease.heard(PeerId::LAUNCHER, self.clock.now());
+        self.lease = lease(timeout * LEASE_TIMEOUTS, self.clock.now());
     }
 
     /// Hands standard input to processes as far as they take it.
@@ -282,6 +290,13 @@ impl Input {
         }
         taken
     }
+}
+
+/// The launcher has been heard now, and is to be heard in every such time.
+fn lease(patience: Duration, now: Time) -> Detector {
+    let mut lease = Detector::new(patience, now);
+    lease.heard(PeerId::LAUNCHER, now);
+    lease
 }
 
 fn ended(exit: Exit) -> Ended {

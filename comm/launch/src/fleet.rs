@@ -16,19 +16,20 @@ use super::cluster::Cluster;
 use super::control::Control;
 use super::crew::{Crew, Task};
 use super::remote::Remote;
-use ft_comm::binding::Binding;
 use ft_comm::time::Time;
 use ft_comm::transport::Channel;
 use ft_proto::detector::Detector;
 use ft_proto::rank::{Membership, PeerId, Rank};
-use ft_proto::wire::agent::{INPUT_WINDOW, Share, Standing, ToAgent};
+use ft_proto::wire::agent::{INPUT_WINDOW, Share, ToAgent};
 
 mod inflow;
 mod news;
 mod opening;
+mod places;
 
 use inflow::Inflow;
 pub(super) use news::Report;
+use places::Places;
 
 #[derive(Debug)]
 enum Door {
@@ -45,13 +46,7 @@ pub(super) struct Fleet {
     task: Task,
     cluster: Cluster,
     doors: Vec<Door>,
-    /// The host of each rank at the start.
-    placement: Vec<usize>,
-    /// By rank the host where it is now, and its number among the ranks there.
-    seats: Vec<(usize, u32)>,
-    /// Ranks that compute.
-    size: usize,
-    binding: Binding,
+    places: Places,
     /// Where processes run.
     homes: HashMap<PeerId, usize>,
     /// Those that were started since [`Fleet::begun`] was called.
@@ -99,31 +94,16 @@ impl Fleet {
     /// is left.
     fn home_for(&self, rank: Option<Rank>) -> Option<usize> {
         let is_open = |at: &usize| !matches!(self.doors[*at], Door::Lost(_));
-        let first = rank.map(|rank| self.placement[rank]).filter(is_open);
+        let first = rank.map(|rank| self.places.first(rank)).filter(is_open);
         let processes = |at: &usize| self.homes.values().filter(|home| *home == at).count();
         first.or_else(|| (0..self.doors.len()).filter(is_open).min_by_key(processes))
     }
 
-    /// The cores of a rank, if it is bound: on its first host only, and on none that is this machine by another name.
+    /// The cores of a rank, if it is bound: on none that is this machine by another name.
     fn share(&self, rank: Rank, at: usize) -> Option<Share> {
         let host = &self.cluster.hosts()[at].name;
         let is_alias = host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
-        if self.binding == Binding::None || self.placement[rank] != at || is_alias {
-            return None;
-        }
-        let count = |ranks: &[usize]| ranks.iter().filter(|home| **home == at).count() as u32;
-        Some(Share { index: count(&self.placement[..rank]), count: count(&self.placement) })
-    }
-
-    /// Where a rank stands that has come to host `at`: there it gets the lowest number that no other rank has, but keeps the
-    /// one that it had there already.
-    fn standing(&mut self, rank: Rank, at: usize) -> Standing {
-        if self.seats[rank].0 != at {
-            let is_free = |number: &u32| !self.seats.contains(&(at, *number));
-            let local = (0..).find(is_free).expect("ranks are few");
-            self.seats[rank] = (at, local);
-        }
-        Standing { rank: rank as u32, size: self.size as u32, local: self.seats[rank].1 }
+        self.places.share(rank, at).filter(|_| !is_alias)
     }
 
     /// Starts the process of a rank, or a spare; gives the pipe that is rank 0's standard input. On another host a failure
@@ -136,7 +116,7 @@ impl Fleet {
         let share = rank.and_then(|rank| self.share(rank, at));
         // A spare may become rank 0.
         let reads = rank.is_none_or(|rank| rank == 0);
-        let standing = rank.map(|rank| self.standing(rank, at));
+        let standing = rank.map(|rank| self.places.stand(rank, at));
         let stdin = match &mut self.doors[at] {
             Door::Agent(remote) => {
                 remote.send(ToAgent::Start { peer, reads, share, standing });
@@ -172,7 +152,7 @@ impl Fleet {
     pub(super) fn seat(&mut self, peer: PeerId, rank: Rank) -> Option<OwnedFd> {
         let at = *self.homes.get(&peer)?;
         let share = self.share(rank, at);
-        self.standing(rank, at);
+        self.places.stand(rank, at);
         let input = self.inputs.remove(&peer);
         let Some(remote) = self.remote(at) else {
             share.into_iter().for_each(|share| self.crew.bind(peer, share));

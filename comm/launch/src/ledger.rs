@@ -1,4 +1,4 @@
-//! The account of failures and repairs, for reports.
+//! The account of a job, for reports: failures and repairs, what the ranks have to say at the end, who was refused.
 
 use std::time::Duration;
 
@@ -74,17 +74,48 @@ struct Entry {
     steps_lost: u64,
 }
 
+impl Entry {
+    fn new(rank: Rank, point: String, struck: Option<Time>, lost: Time) -> Self {
+        Self {
+            ranks: vec![rank],
+            point,
+            struck,
+            lost,
+            agreed: None,
+            respawned: None,
+            decided: None,
+            generation: None,
+            held: None,
+            resumed: None,
+            steps_lost: 0,
+        }
+    }
+
+    /// One more rank is lost before the repair has ended.
+    fn add(&mut self, rank: Rank, point: &str) {
+        if !self.ranks.contains(&rank) {
+            self.ranks.push(rank);
+            self.ranks.sort_unstable();
+        }
+        if !self.point.split(", ").any(|known| known == point) {
+            self.point = format!("{}, {point}", self.point);
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Ledger {
     kills: Vec<KillSpec>,
     cuts: Vec<CutSpec>,
     struck: Vec<Struck>,
     entries: Vec<Entry>,
+    outputs: Vec<Vec<u8>>,
+    refused: u64,
 }
 
 impl Ledger {
     pub(super) fn new(kills: Vec<KillSpec>, cuts: Vec<CutSpec>) -> Self {
-        Self { kills, cuts, struck: vec![], entries: vec![] }
+        Self { kills, cuts, struck: vec![], entries: vec![], outputs: vec![], refused: 0 }
     }
 
     pub(super) fn record(&mut self, now: Time, event: &Event) {
@@ -92,79 +123,23 @@ impl Ledger {
             Event::Struck { spec } => self.strike(now, Strike::Spec(*spec)),
             Event::Cut { spec } => self.strike(now, Strike::Cut(*spec)),
             Event::RandomKill { rank } => self.strike(now, Strike::Random(*rank)),
-            Event::Lost { rank, cause, .. } => {
-                let (kills, cuts) = (&self.kills, &self.cuts);
-                let struck = self.struck.iter_mut().rev().find(|struck| {
-                    let names = match struck.strike {
-                        Strike::Spec(spec) => kills[spec].ranks.contains(rank),
-                        Strike::Cut(cut) => cuts[cut].ranks().any(|named| named == *rank),
-                        Strike::Random(victim) => victim == *rank,
-                    };
-                    names && !struck.lost.contains(rank)
-                });
-                let point = match struck.as_ref().map(|struck| &struck.strike) {
-                    Some(Strike::Spec(spec)) => kills[*spec].point.to_string(),
-                    Some(Strike::Cut(cut)) => cuts[*cut].point.to_string(),
-                    Some(Strike::Random(_)) => "random".into(),
-                    None => cause.clone(),
-                };
-                let struck = struck.map(|struck| {
-                    struck.lost.push(*rank);
-                    struck.at
-                });
-                match self.entries.iter_mut().find(|entry| entry.decided.is_none()) {
-                    Some(entry) => {
-                        if !entry.ranks.contains(rank) {
-                            entry.ranks.push(*rank);
-                            entry.ranks.sort_unstable();
-                        }
-                        if !entry.point.split(", ").any(|known| known == point) {
-                            entry.point = format!("{}, {point}", entry.point);
-                        }
-                    }
-                    None => self.entries.push(Entry {
-                        ranks: vec![*rank],
-                        point,
-                        struck,
-                        lost: now,
-                        agreed: None,
-                        respawned: None,
-                        decided: None,
-                        generation: None,
-                        held: None,
-                        resumed: None,
-                        steps_lost: 0,
-                    }),
-                }
-            }
+            Event::Lost { rank, cause, .. } => self.lose(now, *rank, cause),
             // The last time counts: another loss makes a repair start again.
             Event::Agreed => self.open().for_each(|entry| entry.agreed = Some(now)),
             Event::Respawned => self.open().for_each(|entry| entry.respawned = Some(now)),
-            Event::Decided { generation, held, .. } => {
-                for entry in self.open() {
-                    (entry.decided, entry.generation) = (Some(now), Some(*generation));
-                    entry.held = Some(held.clone());
-                    if !entry.ranks.iter().any(|rank| held.contains(rank)) {
-                        entry.respawned = None;
-                    }
-                    // At the start of the job there is nothing to restore.
-                    if *generation == 0 {
-                        entry.resumed = Some(now);
-                    }
-                }
-            }
+            Event::Decided { generation, held, .. } => self.decide(now, *generation, held),
             Event::Resumed { steps_lost, .. } => {
                 for entry in self.entries.iter_mut().filter(|e| e.decided.is_some() && e.resumed.is_none()) {
                     (entry.resumed, entry.steps_lost) = (Some(now), *steps_lost);
                 }
             }
+            Event::Finished { outputs } => self.outputs.clone_from(outputs),
+            Event::Refused { count } => self.refused += count,
             Event::Marked { .. }
             | Event::Progress { .. }
             | Event::Activity { .. }
             | Event::Spares { .. }
-            | Event::Stalled { .. }
-            | Event::Refused { .. }
-            | Event::Finished { .. } => {}
+            | Event::Stalled { .. } => {}
         }
     }
 
@@ -172,9 +147,65 @@ impl Ledger {
         self.struck.push(Struck { strike, at: now, lost: vec![] });
     }
 
+    /// A rank is lost: the repair under way is its repair too, or one starts.
+    fn lose(&mut self, now: Time, rank: Rank, cause: &str) {
+        let (point, struck) = match self.blame(rank) {
+            Some((point, at)) => (point, Some(at)),
+            None => (cause.to_owned(), None),
+        };
+        match self.entries.iter_mut().find(|entry| entry.decided.is_none()) {
+            Some(entry) => entry.add(rank, &point),
+            None => self.entries.push(Entry::new(rank, point, struck, now)),
+        }
+    }
+
+    /// The injected failure that has cost this rank, if one has: its point, and when it struck.
+    fn blame(&mut self, rank: Rank) -> Option<(String, Time)> {
+        let (kills, cuts) = (&self.kills, &self.cuts);
+        let struck = self.struck.iter_mut().rev().find(|struck| {
+            let names = match struck.strike {
+                Strike::Spec(spec) => kills[spec].ranks.contains(&rank),
+                Strike::Cut(cut) => cuts[cut].ranks().any(|named| named == rank),
+                Strike::Random(victim) => victim == rank,
+            };
+            names && !struck.lost.contains(&rank)
+        })?;
+        struck.lost.push(rank);
+        let point = match struck.strike {
+            Strike::Spec(spec) => kills[spec].point.to_string(),
+            Strike::Cut(cut) => cuts[cut].point.to_string(),
+            Strike::Random(_) => "random".into(),
+        };
+        Some((point, struck.at))
+    }
+
+    fn decide(&mut self, now: Time, generation: Generation, held: &[Rank]) {
+        for entry in self.open() {
+            (entry.decided, entry.generation) = (Some(now), Some(generation));
+            entry.held = Some(held.to_vec());
+            if !entry.ranks.iter().any(|rank| held.contains(rank)) {
+                entry.respawned = None;
+            }
+            // At the start of the job there is nothing to restore.
+            if generation == 0 {
+                entry.resumed = Some(now);
+            }
+        }
+    }
+
     /// Entries whose repair is under way.
     fn open(&mut self) -> impl Iterator<Item = &mut Entry> {
         self.entries.iter_mut().filter(|entry| entry.decided.is_none())
+    }
+
+    /// Connections that ranks have refused.
+    pub(super) fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// What the ranks had to say when all were done; nothing if they were not.
+    pub(super) fn take_outputs(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.outputs)
     }
 
     pub(super) fn failures(&self) -> Vec<Failure> {

@@ -16,7 +16,7 @@ use ft_comm::time::{Clock, Time};
 use ft_comm::transport::{Accepted, Credentials, Doorman, is_shortage, timespec};
 use ft_proto::arbiter::{Arbiter, Effect, Event, Exit};
 use ft_proto::rank::{PeerId, Rank};
-use ft_proto::wire::control::ToRank;
+use ft_proto::wire::control::News;
 use ft_proto::wire::handshake::{JobKey, hex};
 
 mod agent;
@@ -97,9 +97,6 @@ struct Launcher {
     output: output::Output,
     stdin: stdin::Forwarder,
     ledger: Ledger,
-    outputs: Vec<Vec<u8>>,
-    /// Connections of strangers.
-    refused_by_ranks: u64,
     /// It was said that there are no files left.
     ran_out: bool,
     ending: Option<Farewell>,
@@ -140,8 +137,6 @@ impl Launcher {
             signals,
             controls: HashMap::new(),
             broken: HashMap::new(),
-            outputs: vec![],
-            refused_by_ranks: 0,
             ran_out: false,
             ending: None,
             refused: None,
@@ -179,12 +174,12 @@ impl Launcher {
                 job: self.job.clone(),
                 code: farewell.code,
                 message: farewell.message,
-                outputs: std::mem::take(&mut self.outputs),
+                outputs: self.ledger.take_outputs(),
                 failures: self.ledger.failures(),
                 unfired: self.arbiter.unfired(),
                 spares_used: self.arbiter.spares_used(),
                 postponed: self.arbiter.postponed(),
-                strangers: self.doorman.refused_strangers() + self.refused_by_ranks,
+                strangers: self.doorman.refused_strangers() + self.ledger.refused(),
                 elapsed: self.clock.now().since(Time(0)),
             });
         }
@@ -202,39 +197,7 @@ impl Launcher {
 
     fn carry_out(&mut self, observer: &mut dyn FnMut(&Event, Time)) -> Result<(), LaunchError> {
         while let Some(effect) = self.arbiter.poll_effect() {
-            let now = self.clock.now();
-            match effect {
-                Effect::Send { to, message } => {
-                    if let ToRank::Decided(membership) = &message {
-                        self.fleet.begin(membership);
-                    }
-                    if let Some(control) = self.controls.get_mut(&to) {
-                        control.send(&message);
-                    }
-                }
-                Effect::Start { rank, peer, incarnation: _ } => self.start(peer, Some(rank))?,
-                Effect::Spare(peer) => self.start(peer, None)?,
-                Effect::Seat { peer, rank, incarnation: _ } => {
-                    self.output.seat(peer, rank);
-                    let stdin = self.fleet.seat(peer, rank);
-                    stdin.into_iter().for_each(|stdin| self.stdin.forward_to(stdin));
-                }
-                Effect::Kill(peer) => self.fleet.signal(peer, Signal::KILL),
-                Effect::Stop(peer) => self.fleet.signal(peer, Signal::STOP),
-                Effect::Record(event) => {
-                    self.ledger.record(now, &event);
-                    observer(&event, now);
-                    match event {
-                        Event::Finished { outputs } => self.outputs = outputs,
-                        Event::Refused { count } => self.refused_by_ranks += count,
-                        _ => {}
-                    }
-                }
-                Effect::End { code, message } => {
-                    self.output.job_is_over();
-                    self.ending = Some(Farewell { code, message, until: now.after(GRACE), killed: false });
-                }
-            }
+            self.act(effect, observer)?;
         }
         for peer in self.fleet.begun() {
             self.arbiter.started(self.clock.now(), peer);
@@ -243,6 +206,38 @@ impl Launcher {
             control.flush();
         }
         self.fleet.flush();
+        Ok(())
+    }
+
+    fn act(&mut self, effect: Effect, observer: &mut dyn FnMut(&Event, Time)) -> Result<(), LaunchError> {
+        let now = self.clock.now();
+        match effect {
+            Effect::Send { to, message } => {
+                if let News::Decided(membership) = &message {
+                    self.fleet.begin(membership);
+                }
+                if let Some(control) = self.controls.get_mut(&to) {
+                    control.send(&message);
+                }
+            }
+            Effect::Start { rank, peer, incarnation: _ } => self.start(peer, Some(rank))?,
+            Effect::Spare(peer) => self.start(peer, None)?,
+            Effect::Seat { peer, rank, incarnation: _ } => {
+                self.output.seat(peer, rank);
+                let stdin = self.fleet.seat(peer, rank);
+                stdin.into_iter().for_each(|stdin| self.stdin.forward_to(stdin));
+            }
+            Effect::Kill(peer) => self.fleet.signal(peer, Signal::KILL),
+            Effect::Stop(peer) => self.fleet.signal(peer, Signal::STOP),
+            Effect::Record(event) => {
+                self.ledger.record(now, &event);
+                observer(&event, now);
+            }
+            Effect::End { code, message } => {
+                self.output.job_is_over();
+                self.ending = Some(Farewell { code, message, until: now.after(GRACE), killed: false });
+            }
+        }
         Ok(())
     }
 
@@ -363,7 +358,7 @@ impl Launcher {
                 peers.iter().for_each(|peer| self.last_words(*peer));
                 match self.fleet.has_a_host() {
                     true => self.arbiter.host_lost(self.clock.now(), &peers, &cause),
-                    false => self.arbiter.end(1, format!("no host is left: {cause}")),
+                    false => self.arbiter.end(self.clock.now(), 1, format!("no host is left: {cause}")),
                 }
             }
             Report::Refused(error) => self.refused = self.refused.take().or(Some(error)),
@@ -395,14 +390,15 @@ impl Launcher {
         if let (Some(at), Some(limit)) = (self.limit(), self.order.limit)
             && at <= self.clock.now()
         {
-            self.arbiter.end(OUT_OF_TIME, format!("not done after {} s (--timeout)", limit.as_secs_f64()));
+            let text = format!("not done after {} s (--timeout)", limit.as_secs_f64());
+            self.arbiter.end(self.clock.now(), OUT_OF_TIME, text);
         }
     }
 
     fn heed_signals(&mut self) {
         for signal in self.signals.to_end() {
             self.fleet.signal_all(signal);
-            self.arbiter.end(128 + signal.as_raw(), signals::what_it_did(signal).into());
+            self.arbiter.end(self.clock.now(), 128 + signal.as_raw(), signals::what_it_did(signal).into());
         }
         if self.signals.to_stop() {
             self.fleet.signal_all(Signal::STOP);

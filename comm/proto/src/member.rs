@@ -1,7 +1,7 @@
 //! The rank's side of the membership protocol; the launcher's side is [`crate::arbiter`].
 //!
-//! A member passes on what its rank has to say, sends heartbeats, and turns what the launcher says into news
-//! for the rank. It holds a lease: a rank that has heard nothing from the launcher for
+//! A member passes on what its rank has to say, sends heartbeats, and hands the launcher's news to the rank, but for what is about
+//! another generation than its own. It holds a lease: a rank that has heard nothing from the launcher for
 //! [`LEASE_TIMEOUTS`] heartbeat timeouts has been cut off, may have been replaced, and ends itself. The lease runs
 //! from the start, before the first word of the launcher.
 
@@ -10,69 +10,12 @@ use std::time::Duration;
 
 use crate::detector::Detector;
 use crate::planted;
-use crate::rank::{Generation, Membership, PeerId, Rank};
+use crate::rank::{Generation, PeerId};
 use crate::time::Time;
-use crate::wire::control::{Circle, ToArbiter, ToRank, Verdict, Welcome};
+use crate::wire::control::{News, ToArbiter, Welcome};
 
 /// How many heartbeat timeouts a rank goes on without a sign of life from the launcher.
 pub const LEASE_TIMEOUTS: u32 = 10;
-
-/// What a rank learns from its service thread.
-#[derive(Clone, Debug, PartialEq)]
-pub enum News {
-    /// The launcher knows this process.
-    Welcome(Welcome),
-    /// Ranks of `generation` are lost: every call is interrupted until the repair.
-    Failed {
-        /// Generation of the loss.
-        generation: Generation,
-        /// All ranks lost in it so far; empty if only links broke.
-        ranks: Vec<Rank>,
-    },
-    /// The next generation starts.
-    Decided(Membership),
-    /// Others wait for the outcome of an agreement of this generation; not for the rank but for its service.
-    Asked {
-        /// The communicator.
-        of: Circle,
-        /// Counts its agreements.
-        number: u32,
-    },
-    /// The outcome of an agreement.
-    Agreed {
-        /// Context of the communicator.
-        context: u32,
-        /// Counts its agreements.
-        number: u32,
-        /// The outcome.
-        verdict: Verdict,
-    },
-    /// Calls on the communicator with this context end.
-    Revoked {
-        /// The context.
-        context: u32,
-    },
-    /// All ranks are done.
-    Finalized,
-    /// Exit without goodbye (an injected failure).
-    Die,
-    /// Nothing is to pass from and to these processes (an injected failure).
-    Cut {
-        /// Its position on the command line.
-        spec: usize,
-        /// The processes; the launcher may be among them.
-        peers: Vec<PeerId>,
-        /// How long; without it for ever.
-        lasts: Option<Duration>,
-    },
-    /// The job is over, or this process is out of it.
-    Ended {
-        /// Exit status.
-        code: i32,
-        /// Cause.
-        message: String,
-    },
-}
 
 /// See the module.
 #[derive(Debug)]
@@ -109,49 +52,25 @@ impl Member {
     }
 
     /// The launcher has said something.
-    pub fn handle(&mut self, now: Time, message: ToRank) {
+    pub fn handle(&mut self, now: Time, news: News) {
         self.lease.heard(PeerId::LAUNCHER, now);
-        match message {
-            ToRank::Welcome(welcome) => {
-                self.interval = Duration::from_millis(welcome.heartbeat_ms);
-                self.timeout = Duration::from_millis(welcome.timeout_ms);
-                self.lease = lease(self.timeout, now);
-                (self.welcomed, self.beat_due) = (true, now);
-                self.news.push_back(News::Welcome(welcome));
-            }
-            ToRank::Beat => {}
-            ToRank::Failed { generation, ranks } => {
-                if self.generation == Some(generation) {
-                    self.news.push_back(News::Failed { generation, ranks });
-                }
-            }
-            ToRank::Decided(membership) => {
-                self.generation = Some(membership.generation);
-                self.news.push_back(News::Decided(membership));
-            }
-            ToRank::Asked { generation, of, number } => {
-                if self.generation == Some(generation) {
-                    self.news.push_back(News::Asked { of, number });
-                }
-            }
-            ToRank::Agreed { generation, context, number, verdict } => {
-                if self.generation == Some(generation) {
-                    self.news.push_back(News::Agreed { context, number, verdict });
-                }
-            }
-            ToRank::Revoked { generation, context } => {
-                if self.generation == Some(generation) {
-                    self.news.push_back(News::Revoked { context });
-                }
-            }
-            ToRank::Finalized => self.news.push_back(News::Finalized),
-            ToRank::Die => self.news.push_back(News::Die),
-            ToRank::Cut { spec, peers, millis } => {
-                let lasts = millis.map(Duration::from_millis);
-                self.news.push_back(News::Cut { spec, peers, lasts });
-            }
-            ToRank::End { code, message } => self.news.push_back(News::Ended { code, message }),
+        if news.generation().is_some_and(|of| self.generation != Some(of)) {
+            return; // it is old
         }
+        match &news {
+            News::Beat => return,
+            News::Welcome(welcome) => self.welcomed(now, welcome),
+            News::Decided(membership) => self.generation = Some(membership.generation),
+            _ => {}
+        }
+        self.news.push_back(news);
+    }
+
+    fn welcomed(&mut self, now: Time, welcome: &Welcome) {
+        self.interval = Duration::from_millis(welcome.heartbeat_ms);
+        self.timeout = Duration::from_millis(welcome.timeout_ms);
+        self.lease = lease(self.timeout, now);
+        (self.welcomed, self.beat_due) = (true, now);
     }
 
     /// The link to the launcher broke.
@@ -205,7 +124,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::rank::OnFailure;
+    use crate::rank::{Membership, OnFailure};
     use crate::settings::MessageSettings;
 
     fn at(ms: u64) -> Time {
@@ -216,7 +135,7 @@ mod tests {
         let mut member = Member::new(at(0));
         member.handle(
             at(0),
-            ToRank::Welcome(Welcome {
+            News::Welcome(Welcome {
                 rank: 0,
                 incarnation: 0,
                 compute: 2,
@@ -271,8 +190,8 @@ mod tests {
     fn news_of_another_generation_is_old() {
         let mut member = member();
         let decided = Membership { generation: 1, ..Membership::default() };
-        member.handle(at(1), ToRank::Decided(decided.clone()));
-        member.handle(at(2), ToRank::Failed { generation: 0, ranks: vec![1] });
+        member.handle(at(1), News::Decided(decided.clone()));
+        member.handle(at(2), News::Failed { generation: 0, ranks: vec![1] });
         assert_eq!(member.poll_news(), Some(News::Decided(decided)));
         assert_eq!(member.poll_news(), None);
     }

@@ -133,12 +133,7 @@ impl Watch {
             let _ = write!(text, "\n  {} {what}", list("rank", &lost));
         }
         if let Some(cycle) = self.cycle() {
-            let _ = write!(text, "\n  rank {} waits for ", cycle[0]);
-            let links: Vec<String> = match cycle[..] {
-                [_] => vec!["itself".into()],
-                _ => cycle[1..].iter().chain(&cycle[..1]).map(|rank| format!("rank {rank}")).collect(),
-            };
-            text += &links.join(", which waits for ");
+            let _ = write!(text, "\n  {}", in_words(&cycle));
         }
         text
     }
@@ -174,6 +169,15 @@ impl Watch {
         }
         None
     }
+}
+
+/// Who waits for whom in a cycle, which has at least one rank.
+fn in_words(cycle: &[Rank]) -> String {
+    let links: Vec<String> = match cycle {
+        [_] => vec!["itself".into()],
+        _ => cycle[1..].iter().chain(&cycle[..1]).map(|rank| format!("rank {rank}")).collect(),
+    };
+    format!("rank {} waits for {}", cycle[0], links.join(", which waits for "))
 }
 
 #[cfg(test)]

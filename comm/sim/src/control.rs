@@ -11,9 +11,8 @@ use super::process::{Process, Up};
 use super::{Event, Seen};
 use ft_comm::service::Question;
 use ft_proto::arbiter::{Effect, Event as ArbiterEvent, Exit};
-use ft_proto::member::News;
 use ft_proto::rank::{Membership, PeerId, Rank};
-use ft_proto::wire::control::{ToArbiter, ToRank};
+use ft_proto::wire::control::{News, ToArbiter};
 
 /// How long the launcher waits for the operating system's word on a broken control link.
 const CAUSE: Duration = Duration::from_millis(20);
@@ -67,7 +66,7 @@ impl Kernel {
         self.at(due, Happening::Start(peer));
     }
 
-    fn tell_rank(&mut self, to: PeerId, message: ToRank) {
+    fn tell_rank(&mut self, to: PeerId, message: News) {
         let latency = self.latency();
         let takes = self.travel(latency);
         let due = self.now.after(takes);
@@ -130,7 +129,7 @@ impl Kernel {
                     let code = *code;
                     self.heed(peer, code);
                 }
-                News::Asked { of, number } => {
+                News::Asked { of, number, .. } => {
                     let verdicts = self.process(peer).map(|process| process.verdicts.clone());
                     let answer = verdicts.and_then(|verdicts| verdicts.asked(*of, *number));
                     answer.into_iter().for_each(|message| self.tell_launcher(peer, message));

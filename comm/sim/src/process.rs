@@ -10,9 +10,9 @@ use ft_comm::service::verdicts::Verdicts;
 use ft_comm::time::Time;
 use ft_comm::transport::{LinkError, LinkId};
 use ft_proto::arbiter::Exit;
-use ft_proto::member::{Member, News};
+use ft_proto::member::Member;
 use ft_proto::rank::{Generation, Membership, PeerId, Rank};
-use ft_proto::wire::control::{ToArbiter, ToRank};
+use ft_proto::wire::control::{News, ToArbiter};
 
 use super::kernel::Happening;
 
@@ -95,7 +95,7 @@ pub(super) struct Process {
     pub(super) connected: bool,
     pub(super) up: VecDeque<Up>,
     pub(super) up_due: Time,
-    pub(super) down: VecDeque<ToRank>,
+    pub(super) down: VecDeque<News>,
     pub(super) down_due: Time,
     pub(super) news: VecDeque<News>,
     pub(super) alarm: Alarm,

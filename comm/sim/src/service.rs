@@ -5,8 +5,7 @@ use ft_comm::service::alarm::Alarm;
 use ft_comm::service::verdicts::Verdicts;
 use ft_comm::service::{Question, Service};
 use ft_comm::time::{Clock, Time};
-use ft_proto::member::News;
-use ft_proto::wire::control::ToArbiter;
+use ft_proto::wire::control::{News, ToArbiter};
 
 /// See the module.
 pub(super) struct SimService(pub(super) Place);

@@ -9,8 +9,8 @@ use crate::service::Question;
 use crate::time::Clock;
 use crate::transport::Patience;
 use ft_proto::error::CommError;
-use ft_proto::member::News;
 use ft_proto::rank::{MessageMode, Rank, Tag};
+use ft_proto::wire::control::News;
 use ft_proto::wire::wait::Awaited;
 
 /// A caller that never sleeps looks at the watchdog so often.

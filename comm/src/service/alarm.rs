@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::lifeline::Flag;
-use ft_proto::member::News;
 use ft_proto::rank::{Generation, Rank};
+use ft_proto::wire::control::News;
 
 type Hook = Box<dyn FnMut(&[Rank]) + Send>;
 

@@ -7,10 +7,9 @@ use std::collections::{BTreeMap, VecDeque};
 use super::Service;
 use super::alarm::Alarm;
 use super::verdicts::Verdicts;
-use ft_proto::member::News;
 use ft_proto::rank::{Agreement, Generation, Membership, OnFailure, PeerId, Seat};
 use ft_proto::settings::MessageSettings;
-use ft_proto::wire::control::{ToArbiter, Verdict, Welcome, Word};
+use ft_proto::wire::control::{News, ToArbiter, Verdict, Welcome, Word};
 
 /// See the module.
 #[derive(Debug)]
@@ -53,15 +52,18 @@ impl Service for Alone {
         match message {
             ToArbiter::Join { .. } => news.push_back(membership(0, 0)),
             ToArbiter::Ready { generation, report } => news.push_back(membership(generation + 1, report)),
-            ToArbiter::Agree { of, number, word: Word::Gives { flags, context: next, .. }, .. } => {
+            ToArbiter::Agree { generation, of, number, word: Word::Gives { flags, context: next, .. } } => {
                 let agreement = Agreement { flags, ..Agreement::default() };
                 news.push_back(News::Agreed {
+                    generation,
                     context: of.context,
                     number,
                     verdict: Verdict { agreement, context: next },
                 });
             }
-            ToArbiter::Revoke { context, .. } => news.push_back(News::Revoked { context }),
+            ToArbiter::Revoke { generation, context, .. } => {
+                news.push_back(News::Revoked { generation, context });
+            }
             ToArbiter::Finalize { .. } => news.push_back(News::Finalized),
             ToArbiter::Goodbye { code, message } => {
                 news.push_back(News::Ended { code: code.unwrap_or(1), message });

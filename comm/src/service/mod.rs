@@ -3,9 +3,8 @@
 
 use crate::time::{Clock, Time};
 use alarm::Alarm;
-use ft_proto::member::News;
 use ft_proto::rank::{Generation, PeerId, Rank};
-use ft_proto::wire::control::ToArbiter;
+use ft_proto::wire::control::{News, ToArbiter};
 use verdicts::Verdicts;
 
 pub mod alarm;

@@ -27,9 +27,9 @@ use crate::transport::{
     Transport, connect, timespec,
 };
 use ft_proto::fault::{LinkSpecError, SlowSpec};
-use ft_proto::member::{Member, News};
+use ft_proto::member::Member;
 use ft_proto::rank::PeerId;
-use ft_proto::wire::control::{ToArbiter, ToRank, decode, encode};
+use ft_proto::wire::control::{News, ToArbiter, decode, encode};
 use ft_proto::wire::handshake::Opening;
 
 /// Longest sleep of a thread that rests.
@@ -269,7 +269,7 @@ impl Plane {
                 // A spare that was not needed: it has nothing to say.
                 News::Ended { code, .. } if !self.member.is_welcomed() => exit(code),
                 News::Ended { code, .. } => ended = Some(code),
-                News::Asked { of, number } => {
+                News::Asked { of, number, .. } => {
                     let answer = self.shared.verdicts.asked(of, number);
                     answer.into_iter().for_each(|message| encode(&message, &mut self.outgoing));
                     continue;
@@ -301,7 +301,7 @@ impl Plane {
             }
             News::Decided(membership) => self.questions.enter(membership.clone()),
             News::Failed { .. } => self.questions.give_up(),
-            News::Cut { peers, lasts, .. } => self.cuts.cut(now, peers, *lasts),
+            News::Cut { peers, millis, .. } => self.cuts.cut(now, peers, millis.map(Duration::from_millis)),
             _ => {}
         }
     }
@@ -344,7 +344,7 @@ impl Plane {
                 Err(_) => return false,
             }
             loop {
-                match decode::<ToRank>(&mut self.incoming) {
+                match decode::<News>(&mut self.incoming) {
                     Ok(Some(message)) => self.member.handle(self.clock.now(), message),
                     Ok(None) => break,
                     Err(_) => return false,

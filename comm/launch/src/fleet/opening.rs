@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::process::Stdio;
 use std::time::Duration;
 
+use super::places::Places;
 use super::{Door, Fleet};
 use crate::crew::{Crew, Task};
 use crate::invitation::Invitation;
@@ -37,27 +38,31 @@ impl Fleet {
         reach: &Reach,
         now: Time,
     ) -> Result<Self, LaunchError> {
-        let mut environment = order.environment.clone();
+        let mut fleet = Self::here(order, credentials, now)?;
+        let mut environment = environment(order, credentials);
+        let (site, doors) = (site(order, &environment)?, doorman.tcp()?);
+        for (at, ip) in reach.launcher.iter().enumerate() {
+            let launcher = doors.iter().find(|door| Some(door.ip()) == *ip).copied();
+            let door = fleet.open(order, at, credentials, launcher, &site, now)?;
+            fleet.doors.push(door);
+        }
         environment.extend([
-            (ENV_TRANSPORT.into(), order.carrier.to_string()),
-            (ENV_WAIT.into(), order.waiting.to_string()),
+            (ft_comm::ENV_LAUNCHER.into(), doorman.address(HOST_OF_LAUNCHER)?.to_string()),
+            (ENV_HOST.into(), HOST_OF_LAUNCHER.to_owned()),
         ]);
-        if !credentials.secret {
-            environment.push((ENV_PLAIN.into(), String::new()));
-        }
-        if !(order.config.cuts.is_empty() && order.slow.is_empty()) {
-            let slow: Vec<String> = order.slow.iter().map(ToString::to_string).collect();
-            environment.push((ENV_LINK_FAULTS.into(), slow.join(" ")));
-        }
+        environment.extend(reach.own(order.carrier).map(|ip| (ENV_LISTEN.into(), ip.to_string())));
+        fleet.task.environment = environment;
+        Ok(fleet)
+    }
+
+    /// A fleet without doors.
+    fn here(order: &Order, credentials: &Credentials, now: Time) -> Result<Self, LaunchError> {
         let config = &order.config;
-        let mut fleet = Self {
+        Ok(Self {
             crew: Crew::new(order.guardian)?,
             cluster: order.cluster.clone(),
             doors: vec![],
-            seats: seats(&order.cluster.place(config.total)),
-            placement: order.cluster.place(config.total),
-            size: config.compute,
-            binding: order.binding,
+            places: Places::new(order.cluster.place(config.total), config.compute, order.binding),
             homes: HashMap::new(),
             begun: vec![],
             inputs: HashMap::new(),
@@ -73,33 +78,7 @@ impl Fleet {
                 environment: vec![],
                 key: credentials.key.clone(),
             },
-        };
-        // Ranks here inherit what this process has; others have to be told.
-        let congestion = std::env::var(ENV_CONGESTION).map(|value| (ENV_CONGESTION.to_owned(), value));
-        let there = environment.iter().cloned().chain(congestion).collect();
-        let gone = |error: Error| Error::new(error.kind(), format!("the working folder: {error}"));
-        let folder = std::env::current_dir().map_err(gone)?;
-        let site = Site {
-            program: bytes(&order.program),
-            args: order.args.iter().map(bytes).collect(),
-            folder: bytes(folder),
-            environment: there,
-            heartbeat_ms: config.interval.as_millis() as u64,
-            timeout_ms: config.timeout.as_millis() as u64,
-        };
-        let doors = doorman.tcp()?;
-        for (at, ip) in reach.launcher.iter().enumerate() {
-            let launcher = doors.iter().find(|door| Some(door.ip()) == *ip).copied();
-            let door = fleet.open(order, at, credentials, launcher, &site, now)?;
-            fleet.doors.push(door);
-        }
-        environment.extend([
-            (ft_comm::ENV_LAUNCHER.into(), doorman.address(HOST_OF_LAUNCHER)?.to_string()),
-            (ENV_HOST.into(), HOST_OF_LAUNCHER.to_owned()),
-        ]);
-        environment.extend(reach.own(order.carrier).map(|ip| (ENV_LISTEN.into(), ip.to_string())));
-        fleet.task.environment = environment;
-        Ok(fleet)
+        })
     }
 
     fn open(
@@ -133,10 +112,33 @@ impl Fleet {
     }
 }
 
-/// By rank its host at the start, and its number among the ranks there.
-fn seats(placement: &[usize]) -> Vec<(usize, u32)> {
-    let before = |rank: usize, at: &usize| placement[..rank].iter().filter(|other| *other == at).count();
-    placement.iter().enumerate().map(|(rank, at)| (*at, before(rank, at) as u32)).collect()
+/// What the processes of all hosts are told.
+fn environment(order: &Order, credentials: &Credentials) -> Vec<(String, String)> {
+    let mut environment = order.environment.clone();
+    environment.push((ENV_TRANSPORT.into(), order.carrier.to_string()));
+    environment.push((ENV_WAIT.into(), order.waiting.to_string()));
+    if !credentials.secret {
+        environment.push((ENV_PLAIN.into(), String::new()));
+    }
+    if !(order.config.cuts.is_empty() && order.slow.is_empty()) {
+        let slow: Vec<String> = order.slow.iter().map(ToString::to_string).collect();
+        environment.push((ENV_LINK_FAULTS.into(), slow.join(" ")));
+    }
+    environment
+}
+
+/// What agents are told. Ranks here inherit what this process has; others have to be told.
+fn site(order: &Order, environment: &[(String, String)]) -> Result<Site, LaunchError> {
+    let congestion = std::env::var(ENV_CONGESTION).map(|value| (ENV_CONGESTION.to_owned(), value));
+    let gone = |error: Error| Error::new(error.kind(), format!("the working folder: {error}"));
+    Ok(Site {
+        program: bytes(&order.program),
+        args: order.args.iter().map(bytes).collect(),
+        folder: bytes(std::env::current_dir().map_err(gone)?),
+        environment: environment.iter().cloned().chain(congestion).collect(),
+        heartbeat_ms: order.config.interval.as_millis() as u64,
+        timeout_ms: order.config.timeout.as_millis() as u64,
+    })
 }
 
 fn bytes(text: impl Into<OsString>) -> Vec<u8> {

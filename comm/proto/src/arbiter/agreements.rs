@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use crate::rank::{Agreement, Generation, Rank};
-use crate::wire::control::{Circle, ToRank, Verdict, Word};
+use crate::wire::control::{Circle, News, Verdict, Word};
 
 #[derive(Debug, Default)]
 struct Round {
@@ -52,7 +52,7 @@ impl Agreements {
         generation: Generation,
         takes_part: &[bool],
         gone: &[Rank],
-    ) -> Vec<(Rank, ToRank)> {
+    ) -> Vec<(Rank, News)> {
         let mut messages = vec![];
         let over = &mut self.over;
         self.rounds.retain(|&(of, number), round| {
@@ -61,7 +61,7 @@ impl Agreements {
             let voters: Vec<Rank> = voters.collect();
             if !std::mem::replace(&mut round.asked, true) {
                 let silent = voters.iter().filter(|rank| !round.words.contains_key(rank));
-                messages.extend(silent.map(|rank| (*rank, ToRank::Asked { generation, of, number })));
+                messages.extend(silent.map(|rank| (*rank, News::Asked { generation, of, number })));
             }
             let is_over = voters.iter().all(|rank| round.words.contains_key(rank));
             if is_over {
@@ -70,7 +70,7 @@ impl Agreements {
                 let waiting =
                     voters.into_iter().filter(|rank| matches!(round.words[rank], Word::Gives { .. }));
                 messages.extend(waiting.map(|rank| {
-                    (rank, ToRank::Agreed { generation, context, number, verdict: verdict.clone() })
+                    (rank, News::Agreed { generation, context, number, verdict: verdict.clone() })
                 }));
             }
             !is_over

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::fault::{CutSpec, KillSpec};
 use crate::rank::{Generation, OnFailure, PeerId, Rank};
 use crate::settings::{MessageSettings, Settings};
-use crate::wire::control::ToRank;
+use crate::wire::control::News;
 
 use super::Mtbf;
 
@@ -58,7 +58,7 @@ pub enum Effect {
         /// To this process, if it is connected.
         to: PeerId,
         /// The message.
-        message: ToRank,
+        message: News,
     },
     /// Start a process.
     Start {

@@ -1,47 +1,123 @@
 //! What ranks say of links to others that broke, while all of them live.
+//!
+//! A broken link starts a repair that renews it and replaces nobody. A network can be cut between two hosts that both reach the
+//! launcher: then new links break as well, again and again, and one of the ranks has to go, as its replacement may be elsewhere.
+//! Ranks that go on without a repair accuse those that they cannot reach; unless a death explains that, the accused is lost.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use crate::error::list;
 use crate::rank::Rank;
 use crate::time::Time;
 
 /// Most characters of a reason that are kept.
 const CHARS: usize = 200;
 
+/// So often the link between two living ranks may break without progress in between; then one of them is lost.
+const BREAKS: u32 = 2;
+
 /// A link between two ranks has broken.
 #[derive(Debug, Default)]
-pub(super) struct Breaks {
+struct Breaks {
     /// How often.
-    pub(super) times: u32,
-    why: String,
-}
-
-impl Breaks {
-    /// It broke once more.
-    pub(super) fn again(&mut self, why: &str) {
-        self.times += 1;
-        if !why.is_empty() {
-            self.why = plain(why);
-        }
-    }
-
+    times: u32,
     /// Why it did last.
-    pub(super) fn why(&self) -> &str {
-        &self.why
-    }
+    why: String,
 }
 
 /// The link of a rank to another broke, and both go on.
 #[derive(Debug)]
-pub(super) struct Accusation {
+struct Accusation {
     /// Who says so.
-    pub(super) by: Rank,
+    by: Rank,
     /// When the rank is lost for that.
-    pub(super) due: Time,
-    pub(super) why: String,
+    due: Time,
+    why: String,
 }
 
-impl Accusation {
-    pub(super) fn new(by: Rank, due: Time, why: &str) -> Self {
-        Self { by, due, why: plain(why) }
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Suspicion {
+    /// Repairs in a row that replaced nobody.
+    empty_repairs: u32,
+    /// Which pairs of ranks said since then that the link between them broke.
+    broken: BTreeMap<(Rank, Rank), Breaks>,
+    /// Ranks whose links to others broke while these go on: to whom first.
+    accused: BTreeMap<Rank, Accusation>,
+}
+
+impl Suspicion {
+    /// The link between two ranks broke.
+    pub(super) fn broke(&mut self, rank: Rank, other: Rank, why: &str) {
+        let breaks = self.broken.entry((rank.min(other), rank.max(other))).or_default();
+        breaks.times += 1;
+        if !why.is_empty() {
+            breaks.why = plain(why);
+        }
+    }
+
+    /// The link of `by` to `rank` broke, and `by` goes on. One accusation among the two is enough.
+    pub(super) fn accuse(&mut self, by: Rank, rank: Rank, due: Time, why: &str) {
+        if ![by, rank].iter().any(|rank| self.accused.contains_key(rank)) {
+            self.accused.insert(rank, Accusation { by, due, why: plain(why) });
+        }
+    }
+
+    /// A rank is lost: that explains why its links broke.
+    pub(super) fn explained(&mut self, rank: Rank) {
+        self.accused.retain(|accused, accusation| *accused != rank && accusation.by != rank);
+    }
+
+    /// When a rank is lost for what others say.
+    pub(super) fn due(&self) -> Option<Time> {
+        self.accused.values().map(|accusation| accusation.due).min()
+    }
+
+    /// A rank that was accused, and nobody else was lost meanwhile that would explain it; with the rank that has accused it, and
+    /// the end of a sentence that says why.
+    pub(super) fn convict(&mut self, now: Time) -> Option<(Rank, Rank, String)> {
+        let due = self.accused.iter().find(|(_, accusation)| accusation.due <= now);
+        let rank = due.map(|(rank, _)| *rank)?;
+        self.accused.remove(&rank).map(|accusation| (rank, accusation.by, because(&accusation.why)))
+    }
+
+    /// A generation starts, with new links.
+    pub(super) fn begin(&mut self) {
+        self.accused.clear();
+    }
+
+    /// A repair replaces nobody. Gives how many in a row did.
+    pub(super) fn replaces_nobody(&mut self) -> u32 {
+        self.empty_repairs += 1;
+        self.empty_repairs
+    }
+
+    /// Nothing is held against links that broke so far.
+    pub(super) fn forgive(&mut self) {
+        self.empty_repairs = 0;
+        self.broken.clear();
+    }
+
+    /// When new links between living ranks broke as well: the rank that most such pairs have in common, and why it is lost. Of
+    /// several it is one that has not been replaced for that, of these the highest; `failures` says how often a rank was.
+    pub(super) fn cut_off(&self, failures: impl Fn(Rank) -> u32) -> Option<(Rank, String)> {
+        if self.empty_repairs < BREAKS {
+            return None; // it may have been chance
+        }
+        let pairs = || self.broken.iter().filter(|(_, broken)| broken.times >= BREAKS).map(|(pair, _)| *pair);
+        let others = |rank: Rank| -> Vec<Rank> {
+            pairs()
+                .filter(|(a, b)| *a == rank || *b == rank)
+                .map(|(a, b)| if a == rank { b } else { a })
+                .collect()
+        };
+        let all = pairs().flat_map(|(a, b)| [a, b]);
+        let worst = all.max_by_key(|rank| (others(*rank).len(), Reverse(failures(*rank)), *rank))?;
+        let of_worst = self.broken.iter().filter(|((a, b), _)| *a == worst || *b == worst);
+        let why = of_worst.map(|(_, broken)| broken.why.as_str()).find(|why| !why.is_empty());
+        let (others, why) = (list("rank", &others(worst)), because(why.unwrap_or_default()));
+        Some((worst, format!("its links to {others} broke again and again{why}")))
     }
 }
 
@@ -51,6 +127,70 @@ fn plain(why: &str) -> String {
 }
 
 /// The end of a sentence that says why, if that is known.
-pub(super) fn because(why: &str) -> String {
+fn because(why: &str) -> String {
     if why.is_empty() { String::new() } else { format!(": {why}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Links of these pairs broke, and so many repairs have replaced nobody.
+    fn suspicion(pairs: &[(Rank, Rank)], repairs: u32) -> Suspicion {
+        let mut suspicion = Suspicion::default();
+        pairs.iter().for_each(|(a, b)| suspicion.broke(*a, *b, ""));
+        (0..repairs).for_each(|_| {
+            suspicion.replaces_nobody();
+        });
+        suspicion
+    }
+
+    fn cut_off(suspicion: &Suspicion, failures: [u32; 4]) -> Option<Rank> {
+        suspicion.cut_off(|rank| failures[rank]).map(|(rank, _)| rank)
+    }
+
+    #[test]
+    fn a_link_that_breaks_once_or_before_a_repair_may_be_chance() {
+        assert_eq!(cut_off(&suspicion(&[(0, 1), (1, 0)], 1), [0; 4]), None);
+        assert_eq!(cut_off(&suspicion(&[(0, 1), (1, 2)], 2), [0; 4]), None);
+        assert_eq!(cut_off(&suspicion(&[(0, 1), (1, 0)], 2), [0; 4]), Some(1));
+    }
+
+    #[test]
+    fn the_rank_that_most_pairs_share_is_lost_or_the_one_that_was_not_replaced_yet() {
+        let star = suspicion(&[(0, 1), (0, 2), (0, 3), (0, 1), (2, 0), (3, 0)], 2);
+        assert_eq!(cut_off(&star, [5, 0, 0, 0]), Some(0));
+        let pair = [(2, 3), (2, 3)];
+        assert_eq!(cut_off(&suspicion(&pair, 2), [0; 4]), Some(3));
+        assert_eq!(cut_off(&suspicion(&pair, 2), [0, 0, 0, 1]), Some(2));
+        let mut forgiven = suspicion(&pair, 2);
+        forgiven.forgive();
+        assert_eq!((cut_off(&forgiven, [0; 4]), forgiven.replaces_nobody()), (None, 1));
+    }
+
+    #[test]
+    fn reasons_are_lines_for_people() {
+        let mut suspicion = suspicion(&[(0, 1)], 2);
+        suspicion.broke(1, 0, &format!("no\u{7} route{}", "!".repeat(CHARS)));
+        suspicion.broke(1, 0, "");
+        let (_, cause) = suspicion.cut_off(|_| 0).expect("a rank");
+        assert!(cause.starts_with("its links to rank 0 broke again and again: no route!"), "{cause}");
+        assert_eq!(cause.chars().filter(|char| *char == '!').count(), CHARS - "no route".len());
+    }
+
+    #[test]
+    fn who_is_accused_is_lost_unless_a_death_explains_it() {
+        let at = |seconds: u64| Time(seconds * 1_000_000_000);
+        let mut suspicion = Suspicion::default();
+        suspicion.accuse(0, 1, at(5), "reset");
+        suspicion.accuse(1, 0, at(5), "it began");
+        suspicion.accuse(2, 3, at(4), "");
+        assert_eq!((suspicion.due(), suspicion.convict(at(3))), (Some(at(4)), None));
+        assert_eq!(suspicion.convict(at(6)), Some((1, 0, ": reset".into())));
+        suspicion.explained(2);
+        assert_eq!((suspicion.due(), suspicion.convict(at(6))), (None, None));
+        suspicion.accuse(0, 1, at(5), "");
+        suspicion.begin();
+        assert_eq!(suspicion.due(), None);
+    }
 }

@@ -1,9 +1,12 @@
 //! The arbiter alone: what the launcher hears, and what it is to do then.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::*;
 use crate::fault::KillSpec;
+use crate::member::LEASE_TIMEOUTS;
+use crate::rank::{Generation, Membership, Seat};
 use crate::settings::MessageSettings;
 
 mod births;
@@ -51,7 +54,7 @@ impl Job {
     }
 
     fn peer(&self, rank: Rank) -> PeerId {
-        self.arbiter.chairs[rank].peer
+        self.arbiter.roster.chairs[rank].peer
     }
 
     fn says(&mut self, rank: Rank, message: ToArbiter) {
@@ -67,7 +70,7 @@ impl Job {
     }
 
     fn join_all(&mut self) {
-        (0..self.arbiter.chairs.len()).for_each(|rank| self.join(rank));
+        (0..self.arbiter.roster.chairs.len()).for_each(|rank| self.join(rank));
     }
 
     fn ready(&mut self, rank: Rank, generation: Generation, report: u64) {
@@ -92,9 +95,9 @@ impl Job {
         let end = self.now.after(span);
         while self.now < end {
             self.now = self.now.after(Duration::from_millis(100));
-            for rank in (0..self.arbiter.chairs.len()).filter(|rank| !silent.contains(rank)) {
+            for rank in (0..self.arbiter.roster.chairs.len()).filter(|rank| !silent.contains(rank)) {
                 let peer = self.peer(rank);
-                if self.arbiter.chairs[rank].connected {
+                if self.arbiter.roster.chairs[rank].connected {
                     self.arbiter.handle(self.now, peer, ToArbiter::Beat);
                 }
             }
@@ -133,7 +136,7 @@ fn config(total: usize) -> Config {
 fn decided(effects: &[Effect]) -> Vec<(Membership, usize)> {
     let mut all: Vec<(Membership, usize)> = vec![];
     for effect in effects {
-        let Effect::Send { message: ToRank::Decided(membership), .. } = effect else { continue };
+        let Effect::Send { message: News::Decided(membership), .. } = effect else { continue };
         match all.iter_mut().find(|(known, _)| known == membership) {
             Some((_, count)) => *count += 1,
             None => all.push((membership.clone(), 1)),
@@ -153,7 +156,7 @@ fn started(effects: &[Effect]) -> Vec<(Rank, u32)> {
 /// Who was told of which losses.
 fn told(effects: &[Effect]) -> Vec<(PeerId, Vec<Rank>)> {
     let told = |effect: &Effect| match effect {
-        Effect::Send { to, message: ToRank::Failed { ranks, .. } } => Some((*to, ranks.clone())),
+        Effect::Send { to, message: News::Failed { ranks, .. } } => Some((*to, ranks.clone())),
         _ => None,
     };
     effects.iter().filter_map(told).collect()
@@ -210,7 +213,7 @@ fn the_welcome_of_a_replacement_names_the_repair_it_joins() {
     job.dies(0);
     job.join(0);
     let welcome = job.take().into_iter().find_map(|effect| match effect {
-        Effect::Send { message: ToRank::Welcome(welcome), .. } => Some(welcome),
+        Effect::Send { message: News::Welcome(welcome), .. } => Some(welcome),
         _ => None,
     });
     let welcome = welcome.expect("a welcome");
@@ -337,7 +340,7 @@ fn who_was_replaced_is_not_listened_to() {
         job.arbiter.handle(job.now, zombie, message);
     }
     job.collect();
-    let end = |e: &Effect| matches!(e, Effect::Send { to, message: ToRank::End { .. } } if *to == zombie);
+    let end = |e: &Effect| matches!(e, Effect::Send { to, message: News::Ended { .. } } if *to == zombie);
     assert!(job.take().iter().all(end), "all that it is told is to end");
     assert!(!job.arbiter.connected(job.now, zombie));
 }
@@ -348,7 +351,7 @@ fn a_goodbye_with_a_status_ends_the_job_everywhere() {
     job.says(1, ToArbiter::Goodbye { code: Some(7), message: "no such file".into() });
     assert_eq!(job.ended(), Some((7, "no such file")));
     let ends =
-        job.effects.iter().filter(|e| matches!(e, Effect::Send { message: ToRank::End { code: 7, .. }, .. }));
+        job.effects.iter().filter(|e| matches!(e, Effect::Send { message: News::Ended { code: 7, .. }, .. }));
     assert_eq!(ends.count(), 3);
     job.take();
     job.dies(0);
@@ -411,7 +414,7 @@ fn finalize_is_agreed() {
     job.done(1, 0);
     let effects = job.take();
     assert_eq!(effects[0], Effect::Record(Event::Finished { outputs: vec![vec![0], vec![1]] }));
-    let finalized = |e: &&Effect| matches!(e, Effect::Send { message: ToRank::Finalized, .. });
+    let finalized = |e: &&Effect| matches!(e, Effect::Send { message: News::Finalized, .. });
     assert_eq!(effects.iter().filter(finalized).count(), 2);
     job.exits(PeerId(1), Exit::Status(0));
     assert_eq!(job.ended(), None);
@@ -513,7 +516,7 @@ fn an_injected_kill_strikes_all_its_ranks_once() {
     job.take();
     job.join(0);
     let kills = job.take().into_iter().find_map(|effect| match effect {
-        Effect::Send { message: ToRank::Welcome(welcome), .. } => Some(welcome.kills),
+        Effect::Send { message: News::Welcome(welcome), .. } => Some(welcome.kills),
         _ => None,
     });
     assert_eq!(kills, Some(vec![]), "a spent failure is not handed out again");
@@ -529,7 +532,7 @@ fn an_injected_hang_stops_and_an_exit_asks() {
     job.says(0, ToArbiter::Reached { spec: 1 });
     let effects = job.take();
     assert!(effects.contains(&Effect::Stop(PeerId(2))));
-    assert!(effects.contains(&Effect::Send { to: PeerId(1), message: ToRank::Die }));
+    assert!(effects.contains(&Effect::Send { to: PeerId(1), message: News::Die }));
     job.exits(PeerId(1), Exit::Status(17));
     assert_eq!(started(&job.take()), [(0, 1)], "no goodbye: a failure");
 }
@@ -582,6 +585,26 @@ fn random_kills_wait_while_a_group_has_no_tolerance_left() {
     (0..3).for_each(|rank| job.says(rank, ToArbiter::Resumed { generation: 1, steps_lost: 0 }));
     job.pass(TIMEOUT, &[]);
     assert_eq!(struck(&mut job).len(), 1, "the one that waited");
+}
+
+#[test]
+fn what_is_said_for_people_is_passed_on_and_is_a_sign_of_life() {
+    let mut job = Job::running(2);
+    let line = || "half".to_owned();
+    for _ in 0..30 {
+        job.pass(Duration::from_millis(100), &[1]);
+        job.says(1, ToArbiter::Progress { done: Some(500), line: line() });
+    }
+    job.says(1, ToArbiter::Activity { name: "step".into() });
+    job.says(1, ToArbiter::Refused { count: 2 });
+    let events = job.take().into_iter().filter_map(|effect| match effect {
+        Effect::Record(event) => Some(event),
+        _ => None,
+    });
+    let events: Vec<Event> = events.collect();
+    assert_eq!(events[29], Event::Progress { rank: 1, done: Some(500), line: line() });
+    let rest = [Event::Activity { rank: 1, name: "step".into() }, Event::Refused { count: 2 }];
+    assert_eq!(events[30..], rest, "and nobody is lost");
 }
 
 fn stalled(effects: &[Effect]) -> Vec<&str> {

@@ -141,6 +141,30 @@ pub enum ToArbiter {
     },
 }
 
+impl ToArbiter {
+    /// The generation in which alone it means something; none if it does in all of them.
+    pub fn generation(&self) -> Option<Generation> {
+        match self {
+            Self::Suspect { generation, .. }
+            | Self::Agree { generation, .. }
+            | Self::Revoke { generation, .. }
+            | Self::Ready { generation, .. }
+            | Self::Resumed { generation, .. }
+            | Self::Finalize { generation, .. } => Some(*generation),
+            Self::Join { .. }
+            | Self::Beat
+            | Self::Mark
+            | Self::Reached { .. }
+            | Self::Activity { .. }
+            | Self::Progress { .. }
+            | Self::Waiting(_)
+            | Self::Moving
+            | Self::Goodbye { .. }
+            | Self::Refused { .. } => None,
+        }
+    }
+}
+
 /// A communicator, for those who are in none of its calls. Disjoint ones may have the same context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Circle {
@@ -177,23 +201,23 @@ pub struct Verdict {
     pub context: u32,
 }
 
-/// From the launcher to a rank.
+/// From the launcher to a rank: the news of the job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum ToRank {
-    /// First message on the link.
+pub enum News {
+    /// First message on the link: the launcher knows this process.
     Welcome(Welcome),
-    /// Alive.
+    /// Alive; for [`crate::member`] alone.
     Beat,
-    /// Ranks of this generation are lost.
+    /// Ranks of this generation are lost: every call is interrupted until the repair.
     Failed {
-        /// The generation.
+        /// Generation of the loss.
         generation: Generation,
-        /// All ranks lost in it so far.
+        /// All ranks lost in it so far; empty if only links broke.
         ranks: Vec<Rank>,
     },
-    /// The next generation.
+    /// The next generation starts.
     Decided(Membership),
-    /// Others wait for the outcome of this agreement: whoever knows it says so.
+    /// Others wait for the outcome of this agreement: whoever knows it says so. Not for the rank but for its service.
     Asked {
         /// Generation of the communicator.
         generation: Generation,
@@ -233,13 +257,32 @@ pub enum ToRank {
         /// How long, in milliseconds; without it for ever.
         millis: Option<u64>,
     },
-    /// The job is over.
-    End {
-        /// Exit status of the job.
+    /// The job is over, or this process is out of it.
+    Ended {
+        /// Exit status.
         code: i32,
-        /// Its cause.
+        /// Cause.
         message: String,
     },
+}
+
+impl News {
+    /// The generation whose members alone it concerns; none if it concerns every process.
+    pub fn generation(&self) -> Option<Generation> {
+        match self {
+            Self::Failed { generation, .. }
+            | Self::Asked { generation, .. }
+            | Self::Agreed { generation, .. }
+            | Self::Revoked { generation, .. } => Some(*generation),
+            Self::Welcome(_)
+            | Self::Beat
+            | Self::Decided(_)
+            | Self::Finalized
+            | Self::Die
+            | Self::Cut { .. }
+            | Self::Ended { .. } => None,
+        }
+    }
 }
 
 /// Why bytes on a control link are no message. The link is to be closed.
@@ -304,10 +347,41 @@ mod tests {
         assert!(pending.is_empty());
     }
 
+    /// Launcher and ranks may be of different builds: what one of them says has these bytes in all of one version.
+    #[test]
+    fn news_keeps_its_bytes() {
+        let agreement = Agreement { flags: 5, failed: vec![1], unacknowledged: vec![] };
+        let of = Circle { context: 8, first: 2 };
+        let cases: [(News, &[u8]); 9] = [
+            (News::Beat, &[1]),
+            (News::Failed { generation: 3, ranks: vec![1, 2] }, &[2, 3, 2, 1, 2]),
+            (News::Asked { generation: 3, of, number: 4 }, &[4, 3, 8, 2, 4]),
+            (
+                News::Agreed {
+                    generation: 3,
+                    context: 8,
+                    number: 4,
+                    verdict: Verdict { agreement, context: 9 },
+                },
+                &[5, 3, 8, 4, 5, 1, 1, 0, 9],
+            ),
+            (News::Revoked { generation: 3, context: 8 }, &[6, 3, 8]),
+            (News::Finalized, &[7]),
+            (News::Die, &[8]),
+            (News::Cut { spec: 1, peers: vec![PeerId(0)], millis: Some(500) }, &[9, 1, 1, 0, 1, 0xf4, 3]),
+            (News::Ended { code: 1, message: "x".into() }, &[10, 2, 1, b'x']),
+        ];
+        for (news, bytes) in cases {
+            let mut stream = Vec::new();
+            encode(&news, &mut stream);
+            assert_eq!(stream[4..], *bytes, "{news:?}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_safe(mut bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            while let Ok(Some(_)) = decode::<ToRank>(&mut bytes) {}
+            while let Ok(Some(_)) = decode::<News>(&mut bytes) {}
         }
     }
 }

@@ -18,7 +18,7 @@ fn job(total: usize, specs: &[&str]) -> Job {
 /// Who is told to let nothing pass, from and to whom, and for how long.
 fn told(effects: &[Effect]) -> Vec<(u32, Vec<u32>, Option<u64>)> {
     let cut = |effect: &Effect| match effect {
-        Effect::Send { to, message: ToRank::Cut { peers, millis, .. } } => {
+        Effect::Send { to, message: News::Cut { peers, millis, .. } } => {
             Some((to.0, peers.iter().map(|peer| peer.0).collect(), *millis))
         }
         _ => None,
@@ -55,7 +55,7 @@ fn ranks_know_the_points_of_their_cuts_behind_those_of_kills() {
         .take()
         .into_iter()
         .filter_map(|effect| match effect {
-            Effect::Send { message: ToRank::Welcome(welcome), .. } => {
+            Effect::Send { message: News::Welcome(welcome), .. } => {
                 Some(welcome.kills.into_iter().map(|(at, _)| at).collect())
             }
             _ => None,
@@ -93,7 +93,7 @@ fn who_is_cut_off_from_the_launcher_is_replaced_without_a_kill_and_told_when_it_
         // The cut is over, and it speaks.
         job.arbiter.handle(job.now, old, ToArbiter::Beat);
         job.collect();
-        let end = |effect: &Effect| matches!(effect, Effect::Send { to, message: ToRank::End { code: 1, .. } } if *to == old);
+        let end = |effect: &Effect| matches!(effect, Effect::Send { to, message: News::Ended { code: 1, .. } } if *to == old);
         assert!(job.take().iter().any(end), "{spec}");
     }
 }

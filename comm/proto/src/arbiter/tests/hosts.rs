@@ -85,3 +85,19 @@ fn an_end_in_the_middle_is_the_end() {
     assert_eq!(effects.iter().filter(|effect| matches!(effect, Effect::End { .. })).count(), 1);
     assert_eq!(effects.iter().filter(|e| matches!(e, Effect::Record(Event::Lost { .. }))).count(), 1);
 }
+
+#[test]
+fn a_generation_that_starts_between_two_losses_gives_the_others_new_numbers() {
+    let mut job = Job::with(Config { on_failure: OnFailure::Shrink, ..config(4) });
+    job.join_all();
+    job.take();
+    // All but rank 2 are ready, so its loss lets the next generation start.
+    [0, 1, 3].into_iter().for_each(|rank| job.ready(rank, 0, 0));
+    job.host_lost(&[job.peer(2), job.peer(3)]);
+    let lost = |effect: &Effect| match effect {
+        Effect::Record(Event::Lost { rank, generation, .. }) => Some((*rank, *generation)),
+        _ => None,
+    };
+    let lost: Vec<_> = job.take().iter().filter_map(lost).collect();
+    assert_eq!(lost, [(2, Some(0)), (3, Some(1))]);
+}

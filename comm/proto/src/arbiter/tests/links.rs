@@ -48,11 +48,11 @@ fn of_two_ranks_without_a_link_one_after_the_other_is_replaced_but_not_for_ever(
     let mut job = Job::running(2);
     let mut generation = 0;
     while job.ended().is_none() {
+        let peers = [job.peer(0), job.peer(1)];
         job.says(0, ToArbiter::Suspect { generation, rank: 1, goes_on: false, why: String::new() });
         (0..2).for_each(|rank| job.ready(rank, generation, 0));
-        if let Some((&rank, loss)) = job.arbiter.failed.first_key_value() {
-            let old = loss.peer;
-            job.exits(old, Exit::Signal(9));
+        if let Some(&rank) = job.arbiter.roster.repair.lost().first() {
+            job.exits(peers[rank], Exit::Signal(9));
             job.join(rank);
         }
         generation += 1;
@@ -72,4 +72,15 @@ fn repairs_for_no_reason_end_the_job() {
     }
     let (code, message) = job.ended().expect("ended");
     assert!(code == 1 && message.starts_with("repairs were asked for again and again"), "{message}");
+}
+
+#[test]
+fn a_link_to_a_rank_that_does_not_exist_is_no_reason_for_a_repair() {
+    let mut job = Job::running(2);
+    for goes_on in [false, true] {
+        job.says(0, ToArbiter::Suspect { generation: 0, rank: 2, goes_on, why: String::new() });
+    }
+    assert_eq!(job.take(), []);
+    (0..2).for_each(|generation| (0..2).for_each(|rank| job.ready(rank, generation, 0)));
+    assert_eq!(decided(&job.take()).len(), 2, "nobody is lost for it");
 }

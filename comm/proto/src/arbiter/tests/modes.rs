@@ -40,7 +40,7 @@ fn survivors_close_up() {
     // The last ones are done.
     job.done(0, 2);
     job.done(1, 2);
-    assert!(job.arbiter.finished);
+    assert!(job.arbiter.roster.ending.is_finished);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn who_goes_on_is_done_whatever_becomes_of_the_others() {
         let mut job = job(mode, 2);
         job.says(0, ToArbiter::Finalize { generation: 0, output: vec![], goes_on });
         job.dies(1);
-        assert_eq!(job.arbiter.finished, over, "{mode:?} {goes_on}");
+        assert_eq!(job.arbiter.roster.ending.is_finished, over, "{mode:?} {goes_on}");
     }
 }
 
@@ -116,13 +116,13 @@ fn of_two_that_cannot_speak_and_go_on_one_is_lost() {
     job.says(0, accuse(1));
     job.says(1, accuse(0));
     job.pass(TIMEOUT, &[]);
-    assert_eq!(job.arbiter.failed.keys().copied().collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(job.arbiter.roster.repair.lost(), [1, 2]);
 }
 
 /// What ranks are told of agreements: to whom, flags and who has failed.
 fn verdicts(job: &mut Job) -> Vec<(PeerId, u64, Vec<Rank>, Vec<Rank>)> {
     let told = |effect: Effect| match effect {
-        Effect::Send { to, message: ToRank::Agreed { verdict, .. } } => {
+        Effect::Send { to, message: News::Agreed { verdict, .. } } => {
             let agreement = verdict.agreement;
             Some((to, agreement.flags, agreement.failed, agreement.unacknowledged))
         }
@@ -142,7 +142,7 @@ fn the_living_decide_when_all_have_spoken() {
     job.dies(1);
     job.says(0, gives(1, 0b110, vec![1]));
     let asked =
-        |effect: &Effect| matches!(effect, Effect::Send { message: ToRank::Asked { number: 1, .. }, .. });
+        |effect: &Effect| matches!(effect, Effect::Send { message: News::Asked { number: 1, .. }, .. });
     assert_eq!(job.take().iter().filter(|effect| asked(effect)).count(), 1);
     job.says(2, gives(1, 0b011, vec![]));
     let peers = [job.peer(0), job.peer(2)];

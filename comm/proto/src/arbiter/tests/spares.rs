@@ -29,13 +29,13 @@ fn a_spare_takes_the_rank_of_a_lost_one_and_is_made_up_for_when_all_work() {
     assert!(job.arbiter.connected(job.now, PeerId(3)));
     assert!(!job.arbiter.connected(job.now, PeerId(3)), "once only");
     job.pass(Duration::from_secs(20), &[]);
-    let beats = |e: &&Effect| matches!(e, Effect::Send { to: PeerId(3), message: ToRank::Beat });
+    let beats = |e: &&Effect| matches!(e, Effect::Send { to: PeerId(3), message: News::Beat });
     assert!(job.take().iter().filter(beats).count() > 150, "its lease goes on");
 
     job.dies(1);
     let effects = job.take();
     assert_eq!((seated(&effects), started(&effects)), (vec![(PeerId(3), 1, 1)], vec![]));
-    let welcome = |e: &&Effect| matches!(e, Effect::Send { to: PeerId(3), message: ToRank::Welcome(w) } if w.rank == 1 && w.incarnation == 1);
+    let welcome = |e: &&Effect| matches!(e, Effect::Send { to: PeerId(3), message: News::Welcome(w) } if w.rank == 1 && w.incarnation == 1);
     assert_eq!(effects.iter().filter(welcome).count(), 1);
     job.ready(0, 0, 0);
     job.says(1, ToArbiter::Join { address: "a spare's".into() });
@@ -114,7 +114,7 @@ fn spares_end_with_the_job() {
     job.done(0, 0);
     job.exits(PeerId(1), Exit::Status(0));
     let effects = job.take();
-    let end = |e: &Effect| matches!(e, Effect::Send { to: PeerId(2), message: ToRank::End { code: 0, .. } });
+    let end = |e: &Effect| matches!(e, Effect::Send { to: PeerId(2), message: News::Ended { code: 0, .. } });
     assert!(effects.iter().any(end));
     assert!(effects.contains(&Effect::Kill(PeerId(3))), "that one does not listen yet");
 }

@@ -1,0 +1,321 @@
+//! The membership protocol: who is in the job, and when the next generation starts ([`super`] says how).
+//!
+//! The roster is told what processes say and what becomes of them; what it wants done, and what it records, lies in its outbox.
+//! What follows from the end of a process is in `losses.rs`, the end of the job in `ending.rs`.
+
+use super::agreements::Agreements;
+use super::births::Births;
+use super::chairs::{Chairs, Phase};
+use super::ending::Ending;
+use super::outbox::Outbox;
+use super::pool::Pool;
+use super::repair::Repair;
+use super::stops::Stops;
+use super::suspicion::Suspicion;
+use super::{Config, Effect, Event, OnFailure};
+use crate::detector::Detector;
+use crate::planted;
+use crate::rank::{Generation, Membership, PeerId, Rank};
+use crate::time::Time;
+use crate::wire::control::{News, ToArbiter, Welcome};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Roster {
+    pub(super) config: Config,
+    pub(super) generation: Option<Generation>,
+    pub(super) chairs: Chairs,
+    pub(super) repair: Repair,
+    pub(super) suspicion: Suspicion,
+    agreements: Agreements,
+    pub(super) pool: Pool,
+    pub(super) detector: Detector,
+    pub(super) births: Births,
+    pub(super) stops: Stops,
+    beat_due: Time,
+    /// Progress was marked: what is lost now cannot be had by starting again.
+    marked: bool,
+    pub(super) ending: Ending,
+    pub(super) out: Outbox,
+}
+
+impl Roster {
+    /// The first effects start the processes of the job.
+    pub(super) fn new(config: Config, now: Time) -> Self {
+        let chairs = Chairs::new(config.total);
+        let mut out = Outbox::default();
+        for (rank, chair) in chairs.iter().enumerate() {
+            out.push(Effect::Start { rank, peer: chair.peer, incarnation: 0 });
+        }
+        Self {
+            generation: None,
+            chairs,
+            repair: Repair::default(),
+            suspicion: Suspicion::default(),
+            agreements: Agreements::default(),
+            pool: Pool::new(config.spares),
+            detector: Detector::new(config.timeout, now),
+            births: Births::new(config.timeout, config.joins, now),
+            stops: Stops::new(config.timeout, now),
+            beat_due: now,
+            marked: false,
+            ending: Ending::default(),
+            out,
+            config,
+        }
+    }
+
+    /// Whether lost ranks are missed from the next repair on, and not replaced.
+    pub(super) fn does_without(&self) -> bool {
+        self.generation.is_some() && matches!(self.config.on_failure, OnFailure::Shrink | OnFailure::Blank)
+    }
+
+    /// A process has opened its control link; false if nobody waits for it (any more).
+    pub(super) fn connected(&mut self, now: Time, peer: PeerId) -> bool {
+        if self.ending.is_over {
+            return false;
+        }
+        match self.chairs.rank_of(peer) {
+            Some(rank) if self.chairs[rank].phase == Phase::Starting && !self.chairs[rank].connected => {
+                self.welcome(now, rank);
+                true
+            }
+            None if self.pool.connected(peer) => {
+                self.births.joined(peer, now);
+                self.out.record(self.pool.account(None));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Tells a process that has connected which rank it has.
+    pub(super) fn welcome(&mut self, now: Time, rank: Rank) {
+        let chair = &mut self.chairs[rank];
+        chair.connected = true;
+        self.detector.heard(chair.peer, now);
+        let welcome = Welcome {
+            rank,
+            incarnation: chair.incarnation,
+            compute: self.config.compute,
+            total: self.config.total,
+            joining: self.generation.map_or(0, |generation| generation + 1),
+            heartbeat_ms: self.config.interval.as_millis() as u64,
+            timeout_ms: self.config.timeout.as_millis() as u64,
+            on_failure: self.config.on_failure,
+            messages: self.config.messages.clone(),
+            layers: self.config.layers.clone(),
+            kills: vec![],
+        };
+        self.out.send(chair.peer, News::Welcome(welcome));
+    }
+
+    /// A process lives. Gives its rank, if it has one and the job is not over. One that has none any more was declared lost while
+    /// it was silent: it is told to end.
+    pub(super) fn heard(&mut self, now: Time, peer: PeerId) -> Option<Rank> {
+        if self.ending.is_over {
+            return None;
+        }
+        let Some(rank) = self.chairs.rank_of(peer) else {
+            if !self.pool.listening().any(|spare| spare == peer) {
+                let why = "declared lost while nothing was heard of it; another process has its rank";
+                self.out.send(peer, News::Ended { code: 1, message: why.into() });
+            }
+            return None;
+        };
+        self.detector.heard(peer, now);
+        self.chairs[rank].silent = None;
+        Some(rank)
+    }
+
+    /// A rank has said something.
+    pub(super) fn handle(&mut self, now: Time, rank: Rank, message: ToArbiter) {
+        if message.generation().is_some_and(|of| self.generation != Some(of)) {
+            return; // it is old
+        }
+        match message {
+            ToArbiter::Join { address } => self.join(now, rank, address),
+            ToArbiter::Suspect { rank: other, goes_on, why, .. } => {
+                self.suspect(now, rank, other, goes_on, &why);
+            }
+            ToArbiter::Agree { of, number, word, .. } => {
+                self.agreements.heard(rank, of, number, word);
+                self.settle_agreements();
+            }
+            ToArbiter::Revoke { generation, context, members } => {
+                let members = members.into_iter().filter_map(|rank| self.chairs.get(rank));
+                let members = members.filter(|chair| chair.connected).map(|chair| chair.peer);
+                self.out.broadcast(members, &News::Revoked { generation, context });
+            }
+            ToArbiter::Ready { report, .. } => self.ready(now, rank, report),
+            ToArbiter::Resumed { generation, steps_lost } => self.resumed(now, rank, generation, steps_lost),
+            ToArbiter::Mark => self.mark(rank),
+            ToArbiter::Finalize { output, goes_on, .. } => self.finalize(rank, output, goes_on),
+            ToArbiter::Goodbye { code: Some(code), message } => self.end(code, message),
+            ToArbiter::Goodbye { code: None, .. } => self.chairs[rank].leaving = true,
+            // To the roster these are signs of life.
+            ToArbiter::Beat
+            | ToArbiter::Reached { .. }
+            | ToArbiter::Activity { .. }
+            | ToArbiter::Progress { .. }
+            | ToArbiter::Waiting(_)
+            | ToArbiter::Moving
+            | ToArbiter::Refused { .. } => {}
+        }
+    }
+
+    fn join(&mut self, now: Time, rank: Rank, address: String) {
+        let chair = &mut self.chairs[rank];
+        if chair.phase == Phase::Starting {
+            (chair.address, chair.phase) = (address, Phase::Joined);
+            self.births.joined(chair.peer, now);
+            self.decide(now);
+        }
+    }
+
+    /// The link of `rank` to `other` broke. A repair renews it; if `rank` goes on without one, and neither turns out to be dead,
+    /// `other` counts as lost after a while: for two that cannot speak one is too many.
+    fn suspect(&mut self, now: Time, rank: Rank, other: Rank, goes_on: bool, why: &str) {
+        let Some(suspected) = self.chairs.get(other) else { return };
+        if !goes_on {
+            self.suspicion.broke(rank, other, why);
+            self.interrupt();
+        } else if [&self.chairs[rank], suspected].iter().all(|chair| chair.phase == Phase::Member) {
+            self.suspicion.accuse(rank, other, now.after(self.config.interval), why);
+        }
+    }
+
+    fn ready(&mut self, now: Time, rank: Rank, report: u64) {
+        if self.chairs[rank].phase == Phase::Member {
+            self.chairs[rank].phase = Phase::Ready(report);
+            self.interrupt();
+            self.settle_agreements();
+            self.decide(now);
+        }
+    }
+
+    fn resumed(&mut self, now: Time, rank: Rank, generation: Generation, steps_lost: u64) {
+        self.chairs[rank].resumed = Some(steps_lost);
+        if let Some(steps_lost) = self.chairs.all_resumed() {
+            self.pool.settled(now);
+            self.out.record(Event::Resumed { generation, steps_lost });
+        }
+    }
+
+    fn mark(&mut self, rank: Rank) {
+        self.marked = true;
+        self.out.record(Event::Marked { rank: self.chairs[rank].origin });
+        self.chairs.iter_mut().for_each(|chair| chair.failures = 0);
+        self.suspicion.forgive();
+    }
+
+    fn finalize(&mut self, rank: Rank, output: Vec<u8>, goes_on: bool) {
+        let goes_on = goes_on && self.does_without();
+        if goes_on || !self.repair.is_under_way() {
+            (self.chairs[rank].output, self.chairs[rank].goes_on) = (Some(output), goes_on);
+            self.finish();
+        }
+    }
+
+    /// Tells the members to stop using the current generation.
+    pub(super) fn interrupt(&mut self) {
+        let Some(generation) = self.generation else { return };
+        self.repair.interrupt();
+        self.pool.interrupted();
+        self.chairs.interrupt();
+        let members = self.chairs.members().map(|chair| chair.peer);
+        self.out.broadcast(members, &News::Failed { generation, ranks: self.repair.lost() });
+    }
+
+    /// What can be said of agreements under way, to whom.
+    pub(super) fn settle_agreements(&mut self) {
+        let Some(generation) = self.generation else { return };
+        let voters: Vec<bool> = self.chairs.iter().map(|chair| chair.phase == Phase::Member).collect();
+        let gone = |rank: &Rank| !self.chairs[*rank].is_held() || self.repair.has_lost(*rank);
+        let gone: Vec<Rank> = (0..self.chairs.len()).filter(gone).collect();
+        for (rank, message) in self.agreements.settle(generation, &voters, &gone) {
+            self.out.send(self.chairs[rank].peer, message);
+        }
+    }
+
+    /// Starts the next generation if everybody is ready for it.
+    pub(super) fn decide(&mut self, now: Time) {
+        if self.ending.is_over || self.ending.is_finished {
+            return;
+        }
+        self.note();
+        let failed = self.repair.lost();
+        let early = planted::has(planted::DECIDES_EARLY) && !failed.is_empty();
+        if !self.chairs.are_ready(early) || !self.repair.lets_go_on(self.chairs.survivors()) {
+            return;
+        }
+        if self.generation.is_none() || !failed.is_empty() {
+            self.suspicion.forgive();
+        } else if !self.replaces_nobody(now) {
+            return;
+        }
+        self.begin(now, failed);
+    }
+
+    /// Records how far a repair is.
+    fn note(&mut self) {
+        if self.generation.is_some() {
+            let (agreed, respawned) = (!self.chairs.any(Phase::Member), !self.chairs.any(Phase::Starting));
+            self.repair.note(agreed, respawned).for_each(|event| self.out.record(event));
+        }
+    }
+
+    /// A repair without a loss renews links. False if that has happened too often: somebody is lost for it, or the job ends.
+    fn replaces_nobody(&mut self, now: Time) -> bool {
+        let repairs = self.suspicion.replaces_nobody();
+        if let Some((rank, cause)) = self.suspicion.cut_off(|rank| self.chairs[rank].failures) {
+            self.suspicion.forgive();
+            self.fail(now, rank, cause, false);
+            return false;
+        }
+        let too_often = repairs > self.config.max_restarts;
+        if too_often {
+            let text = "repairs were asked for again and again, for no loss and without progress in between";
+            self.end(1, text.into());
+        }
+        !too_often
+    }
+
+    /// The next generation starts, without the members that `failed`.
+    fn begin(&mut self, now: Time, failed: Vec<Rank>) {
+        let origins = failed.iter().map(|rank| self.chairs[*rank].origin).collect();
+        let generation = self.generation.map_or(0, |generation| generation + 1);
+        let seats = self.chairs.begin(self.config.on_failure == OnFailure::Shrink, self.config.compute);
+        let membership = Membership { generation, failed, marked: self.marked, ..seats };
+        self.generation = Some(generation);
+        self.repair = Repair::default();
+        self.suspicion.begin();
+        self.agreements.clear();
+        self.pool.decided(now);
+        if generation == 0 {
+            self.pool.settled(now);
+        }
+        let held = self.chairs.held().map(|chair| chair.origin).collect();
+        self.out.record(Event::Decided { generation, failed: origins, held });
+        self.out.broadcast(self.chairs.listening(), &News::Decided(membership));
+    }
+
+    /// Heartbeats and timeouts.
+    pub(super) fn tick(&mut self, now: Time) {
+        if now >= self.beat_due {
+            self.beat_due = now.after(self.config.interval);
+            self.out.broadcast(self.chairs.listening().chain(self.pool.listening()), &News::Beat);
+        }
+        for _ in 0..self.pool.missing(now, self.config.max_restarts) {
+            let peer = self.chairs.number();
+            self.pool.started(peer);
+            self.out.push(Effect::Spare(peer));
+        }
+        self.look_for_losses(now);
+    }
+
+    /// When [`Roster::tick`] is due.
+    pub(super) fn poll_timeout(&self) -> Time {
+        self.pool.due().into_iter().chain(self.suspicion.due()).fold(self.beat_due, Time::min)
+    }
+}
