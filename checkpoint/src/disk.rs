@@ -37,7 +37,7 @@
 //! After `fsync` of a file its bytes survive a crash of the operating system and a loss of power, if the disk keeps
 //! what it has acknowledged. That says nothing about the file's name, which is an entry of the directory and needs the
 //! `fsync` of that. `rename` replaces a name at once for whoever looks, which is not yet for good. So each shard is
-//! written under another name, synchronised, renamed; after the vote the manifest likewise, and then the directory,
+//! written under another name, synchronized, renamed; after the vote the manifest likewise, and then the directory,
 //! once for the names of all. An entry may reach the disk earlier, so after a crash a manifest may stand beside shards
 //! that are missing: such a set is not whole, was committed by nobody, and the one before is there. None of this is
 //! needed when only processes die, since the operating system keeps what they wrote.

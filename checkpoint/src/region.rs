@@ -150,7 +150,7 @@ impl Protect for () {
 ///
 /// # Errors
 ///
-/// [`ProtectErrorKind::Serde`] if a field refuses to be serialised.
+/// [`ProtectErrorKind::Serde`] if a field refuses to be serialized.
 pub fn size<P: Protect>(state: &mut P, part: Part) -> Result<usize, ProtectError> {
     let mut walk = Size::default();
     state.walk(part, &mut walk)?;
@@ -163,7 +163,7 @@ pub fn size<P: Protect>(state: &mut P, part: Part) -> Result<usize, ProtectError
 ///
 /// # Errors
 ///
-/// [`ProtectErrorKind::Serde`] if a field refuses to be serialised; [`ProtectErrorKind::Short`] or
+/// [`ProtectErrorKind::Serde`] if a field refuses to be serialized; [`ProtectErrorKind::Short`] or
 /// [`ProtectErrorKind::Trailing`] if a hand-written walk is not the same twice. The shard is then unspecified.
 pub fn save<P: Protect>(state: &mut P, part: Part, shard: &mut Vec<u8>) -> Result<(), ProtectError> {
     save_with_crc(state, part, shard).map(|_| ())

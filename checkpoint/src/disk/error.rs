@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DiskError {
-    /// The directory cannot be made, listed or synchronised.
+    /// The directory cannot be made, listed or synchronized.
     #[error("cannot keep checkpoints in {}: {cause}", path.display())]
     Folder {
         /// The directory.

@@ -45,7 +45,7 @@ impl Label {
 }
 
 /// Writes a file under a name of this process, forces it to the disk, and gives it its name. `meta` is that of
-/// `bytes`. The name itself is on the disk when the directory is synchronised.
+/// `bytes`. The name itself is on the disk when the directory is synchronized.
 ///
 /// The file `over`, if it is there, is overwritten for it: its blocks and pages need not be freed and found anew,
 /// which takes about as long as to fill them.

@@ -33,14 +33,14 @@ enum Shape<T> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Protect)]
 #[repr(u8)]
-enum Colour {
+enum Color {
     Red = 7,
     Green = 3,
 }
 
 type Everything = (
-    (Vec<Shape<u16>>, Option<Colour>, Box<(u8, Colour)>, Pair<i64>),
-    (BTreeMap<String, Vec<f64>>, HashMap<u32, Option<bool>>, BTreeSet<Colour>, HashSet<String>),
+    (Vec<Shape<u16>>, Option<Color>, Box<(u8, Color)>, Pair<i64>),
+    (BTreeMap<String, Vec<f64>>, HashMap<u32, Option<bool>>, BTreeSet<Color>, HashSet<String>),
     (VecDeque<(u8, String)>, Result<u8, String>, Range<u64>, Duration),
 );
 
@@ -72,22 +72,22 @@ fn shape() -> impl Strategy<Value = Shape<u16>> {
     })
 }
 
-fn colour() -> impl Strategy<Value = Colour> {
-    prop_oneof![Just(Colour::Red), Just(Colour::Green)]
+fn color() -> impl Strategy<Value = Color> {
+    prop_oneof![Just(Color::Red), Just(Color::Green)]
 }
 
 fn all() -> impl Strategy<Value = All> {
     (
         (
             prop::collection::vec(shape(), 0..4),
-            prop::option::of(colour()),
-            (any::<u8>(), colour()).prop_map(Box::new),
+            prop::option::of(color()),
+            (any::<u8>(), color()).prop_map(Box::new),
             (any::<i64>(), any::<Option<i64>>()).prop_map(|(a, b)| Pair(a, b)),
         ),
         (
             prop::collection::btree_map("\\PC{0,3}", prop::collection::vec(-1.0..1.0f64, 0..3), 0..4),
             prop::collection::hash_map(any::<u32>(), any::<Option<bool>>(), 0..5),
-            prop::collection::btree_set(colour(), 0..3),
+            prop::collection::btree_set(color(), 0..3),
             prop::collection::hash_set("[a-z]{0,2}", 0..5),
         ),
         (
@@ -157,7 +157,7 @@ fn wrong_lengths_are_refused() {
     refuses_wrong_lengths(&HashMap::from([(1u32, 0.5f64), (7, 0.25)]));
     refuses_wrong_lengths(&BTreeSet::from([(1u8, 2u8), (1, 3)]));
     refuses_wrong_lengths(&HashSet::from(['a', 'z']));
-    refuses_wrong_lengths(&vec![Colour::Red, Colour::Green, Colour::Red]);
+    refuses_wrong_lengths(&vec![Color::Red, Color::Green, Color::Red]);
     refuses_wrong_lengths(&vec![Some(Box::new((1u8, true))), None]);
 }
 
@@ -165,12 +165,12 @@ fn wrong_lengths_are_refused() {
 fn golden_bytes_of_values() {
     let bytes = |index: u32, rest: &[u8]| [&index.to_ne_bytes()[..], rest].concat();
     assert_eq!(
-        saved(&mut One(Colour::Green), Part::Variable),
+        saved(&mut One(Color::Green), Part::Variable),
         bytes(1, &[]),
         "the order of the source counts"
     );
-    assert_eq!(saved(&mut Colour::Red, Part::Variable), bytes(0, &[]));
-    assert_eq!(saved(&mut Colour::Red, Part::Constant), []);
+    assert_eq!(saved(&mut Color::Red, Part::Variable), bytes(0, &[]));
+    assert_eq!(saved(&mut Color::Red, Part::Constant), []);
     let mut circle = Shape::Circle(Point { at: [0.0; 2], name: "a".into(), seen: 9 }, 0x0202u16);
     let rest = [&[0; 8][..], &1u64.to_ne_bytes(), b"a", &[2, 2]].concat();
     assert_eq!(saved(&mut circle, Part::Variable), bytes(2, &rest));

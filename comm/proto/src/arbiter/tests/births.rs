@@ -186,7 +186,7 @@ fn one_that_fails_before_it_has_joined_says_why() {
     assert_eq!(lost(&job.take()), [(1, "killed by signal 9")]);
 
     let mut job = Job::new(2);
-    job.arbiter.said(PeerId(1), b"no licence\n");
+    job.arbiter.said(PeerId(1), b"no license\n");
     job.exits(PeerId(1), Exit::Status(4));
-    assert_eq!(job.ended(), Some((4, "rank 0 exited with status 4 before it joined the job: no licence")));
+    assert_eq!(job.ended(), Some((4, "rank 0 exited with status 4 before it joined the job: no license")));
 }
