@@ -115,12 +115,13 @@ impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
         chosen
     }
 
-    /// Takes a message out of the queue, if it is there.
-    pub fn forget(&mut self, message: M)
+    /// Takes a message out of the queue; false if it was not there.
+    pub fn forget(&mut self, message: M) -> bool
     where
         M: PartialEq,
     {
-        self.arrived.retain(|(kept, _)| *kept != message);
+        let at = self.arrived.iter().position(|(kept, _)| *kept == message);
+        at.map(|at| self.arrived.remove(at)).is_some()
     }
 
     /// Takes a receive out of the queue; false if it was matched already.
