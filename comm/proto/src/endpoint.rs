@@ -212,19 +212,19 @@ impl<P> Endpoint<P> {
     /// Starts a receive of up to `room` bytes to `place`. Unless a message is here for it, it ends at once if it needs a rank that has failed:
     /// one that `pattern` names, or `missing`.
     pub fn receive(&mut self, pattern: Pattern, room: usize, missing: Option<Rank>, place: P) -> OpId {
-        let Some((bounce, envelope)) = self.matching.find(&pattern) else {
-            if let Some(rank) = self.failed_source(&pattern).or(missing) {
-                return self.start(State::Finished(Outcome::Failed(rank)), place);
+        match self.matching.take_within(&pattern, room as u64) {
+            Some(Ok((bounce, _))) => return self.receive_claimed(bounce, place),
+            Some(Err(message)) => {
+                return self.start(State::Finished(Outcome::Truncated { message, room }), place);
             }
-            let op = self.start(State::Receive { room }, place);
-            self.matching.post(op, pattern);
-            return op;
-        };
-        if envelope.length > room as u64 {
-            return self.start(State::Finished(Outcome::Truncated { message: envelope, room }), place);
+            None => {}
         }
-        self.matching.take(&pattern);
-        self.receive_claimed(bounce, place)
+        if let Some(rank) = self.failed_source(&pattern).or(missing) {
+            return self.start(State::Finished(Outcome::Failed(rank)), place);
+        }
+        let op = self.start(State::Receive { room }, place);
+        self.matching.post(op, pattern);
+        op
     }
 
     /// Takes the first message that `pattern` accepts out of the queue (`MPI_Mprobe`); it is received by
