@@ -2,11 +2,13 @@
 
 #![no_main]
 
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use arbitrary::{Arbitrary, Unstructured};
 use ft_proto::endpoint::{
-    BounceId, CREDIT_BYTES, ENVELOPES_MAX, Endpoint, Landing, MESSAGE_COST, Mode, Offer, OpId, Outcome,
+    CREDIT_BYTES, ENVELOPES_MAX, Endpoint, Landing, MESSAGE_COST, Mode, Offer, OpId, Outcome, Outgoing, Task,
 };
 use ft_proto::matching::Pattern;
 use ft_proto::wire::header::{HEADER_BYTES, Header, HeaderError, Kind};
@@ -132,6 +134,35 @@ fn play(script: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     Ok(())
 }
 
+/// Where the bytes of a message are, as the driver would have it.
+struct Place {
+    bytes: u64,
+    /// What its peer fills of the driver's memory, if it is there.
+    filled: Option<Rc<Cell<u64>>>,
+}
+
+impl Place {
+    fn of(bytes: u64) -> Self {
+        Self { bytes, filled: None }
+    }
+
+    /// Memory for a message that comes before its receive.
+    fn filling(filled: &Rc<Cell<u64>>, bytes: usize) -> Self {
+        let bytes = bytes as u64;
+        filled.set(filled.get() + bytes + MESSAGE_COST);
+        assert!(filled.get() <= CREDIT_BYTES, "one peer fills {} bytes of memory", filled.get());
+        Self { bytes, filled: Some(filled.clone()) }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(filled) = &self.filled {
+            filled.set(filled.get() - self.bytes - MESSAGE_COST);
+        }
+    }
+}
+
 /// What the driver would know of one peer.
 #[derive(Default)]
 struct Peer {
@@ -141,21 +172,19 @@ struct Peer {
     /// The payload that is arriving.
     body: Option<(Header, Landing)>,
     /// Bytes and costs of its messages in memory of the driver.
-    bounced: u64,
+    filled: Rc<Cell<u64>>,
     /// Its envelopes that were not asked for.
     announced: u32,
 }
 
 struct Game {
-    endpoint: Endpoint,
+    endpoint: Endpoint<Place>,
     peers: Vec<Peer>,
     /// Receives by their room, and sends, that are under way.
     receives: HashMap<OpId, u64>,
     sends: HashMap<OpId, u64>,
     /// All operations, in order, to pick from.
     all: Vec<OpId>,
-    /// Messages in memory of the driver, and whose they are.
-    bounces: HashMap<BounceId, (usize, u64)>,
     frames: usize,
 }
 
@@ -167,7 +196,6 @@ impl Game {
             receives: HashMap::new(),
             sends: HashMap::new(),
             all: vec![],
-            bounces: HashMap::new(),
             frames: 0,
         }
     }
@@ -197,19 +225,17 @@ impl Game {
             Deed::Lands { from } => self.lands(peer(from)),
             Deed::Receive { source, tag, room } => {
                 let room = room.bytes();
-                let (op, bounce) = self.endpoint.receive(pattern(source, tag), room as usize);
+                let op = self.endpoint.receive(pattern(source, tag), room as usize, None, Place::of(room));
                 self.all.push(op);
                 self.receives.insert(op, room);
-                if let Some(bounce) = bounce {
-                    self.taken(op, bounce);
-                }
-                self.read_all();
+                self.act_on_tasks();
             }
             Deed::Send { to, tag, length } => {
                 let length = length.bytes();
                 let mode = if tag & 4 == 0 { Mode::Standard } else { Mode::Synchronous };
                 let offer = (tag & 128 == 0).then_some(Offer { place: 1, seal: 2 });
-                let op = self.endpoint.send(peer(to), 2, u32::from(tag % 4), length, mode, offer);
+                let message = Outgoing { context: 2, tag: u32::from(tag % 4), length, mode, offer };
+                let op = self.endpoint.send(peer(to), message, Place::of(length));
                 self.all.push(op);
                 self.sends.insert(op, length);
             }
@@ -220,9 +246,9 @@ impl Game {
             Deed::Claim { source, tag, keep } => self.claim(pattern(source, tag), keep),
             Deed::Cancel { at } => {
                 let Some(&op) = self.pick(at) else { return };
-                if self.endpoint.cancel(op) {
-                    assert!(self.receives.remove(&op).is_some(), "only receives are cancelled");
-                    assert!(!self.endpoint.is_finished(op));
+                if let Some(place) = self.endpoint.cancel(op) {
+                    assert_eq!(self.receives.remove(&op), Some(place.bytes), "only receives are cancelled");
+                    assert!(!self.endpoint.holds(op));
                 }
             }
             Deed::Finish { at } => {
@@ -279,7 +305,9 @@ impl Game {
     /// As the driver does it: one payload after the other, memory when it is asked for.
     fn arrives(&mut self, from: usize, header: &Header) {
         self.lands(from);
-        let Ok(landing) = self.endpoint.arrived(from, header) else {
+        let filled = self.peers[from].filled.clone();
+        let make = |bytes| Place::filling(&filled, bytes);
+        let Ok(landing) = self.endpoint.handle_header(from, header, make) else {
             self.peers[from].closed = true;
             return;
         };
@@ -287,43 +315,48 @@ impl Game {
         assert_eq!((header.generation, header.source, header.sequence), right, "taken: {header:?}");
         let peer = &mut self.peers[from];
         peer.sequence += 1;
+        let place = self.endpoint.landing_mut(landing).map(|place| place.bytes);
         match landing {
             Landing::Nowhere => assert_eq!(header.body_bytes(), 0, "nowhere to put {header:?}"),
             Landing::Op(op) => {
-                let room = self.receives.get(&op).expect("a payload lands in a receive that is under way");
-                assert!(header.length <= *room, "{} bytes in a room of {room}", header.length);
+                assert!(self.receives.contains_key(&op), "a payload lands in a receive that is under way");
+                assert!(place.is_some_and(|room| header.length <= room), "{header:?} in a room of {place:?}");
             }
-            Landing::Bounce(bounce) => {
-                assert_eq!(self.endpoint.bounce_bytes(bounce) as u64, header.length);
-                let cost = header.length + MESSAGE_COST;
-                peer.bounced += cost;
-                assert!(peer.bounced <= CREDIT_BYTES, "one peer fills {} bytes of memory", peer.bounced);
-                assert!(self.bounces.insert(bounce, (from, cost)).is_none());
-            }
-            Landing::Sink => {}
+            Landing::Bounce(_) => assert_eq!(place, Some(header.length)),
+            Landing::Sink => assert_eq!(place, None),
         }
         if header.kind == Kind::Envelope {
             peer.announced += 1;
         }
         self.peers[from].body = Some((*header, landing));
-        self.read_all();
+        self.act_on_tasks();
         self.count_envelopes(from);
     }
 
     /// Half of what could be read is, by its address.
-    fn read_all(&mut self) {
-        while let Some(greeting) = self.endpoint.next_greeting() {
-            if greeting.seal_at % 2 == 1 {
-                self.endpoint.can_read(greeting);
+    fn act_on_tasks(&mut self) {
+        while let Some(task) = self.endpoint.poll_task() {
+            match task {
+                Task::Copy { op, from } => {
+                    let room = self.receives.get(&op).expect("it is copied for a receive that is under way");
+                    assert!(from.bytes <= *room, "{} bytes in a room of {room}", from.bytes);
+                    assert!(self.endpoint.is_finished(op));
+                }
+                Task::Answer(greeting) => {
+                    if greeting.seal_at % 2 == 1 {
+                        self.endpoint.handle_readable(greeting);
+                    }
+                }
+                Task::Fetch(fetch) => {
+                    let room =
+                        self.receives.get(&fetch.op).expect("it is read for a receive that is under way");
+                    assert!(fetch.length as u64 <= *room, "{} bytes in a room of {room}", fetch.length);
+                    let is_whole = fetch.offer.place % 2 == 1;
+                    let op = fetch.op;
+                    self.endpoint.handle_fetched(fetch, is_whole);
+                    assert_eq!(self.endpoint.is_finished(op), is_whole);
+                }
             }
-        }
-        while let Some(fetch) = self.endpoint.next_fetch() {
-            let room = self.receives.get(&fetch.op).expect("it is read for a receive that is under way");
-            assert!(fetch.length as u64 <= *room, "{} bytes in a room of {room}", fetch.length);
-            let is_whole = fetch.offer.place % 2 == 1;
-            let op = fetch.op;
-            self.endpoint.fetched(fetch, is_whole);
-            assert_eq!(self.endpoint.is_finished(op), is_whole);
         }
     }
 
@@ -338,18 +371,10 @@ impl Game {
 
     fn lands(&mut self, from: usize) {
         let Some((header, landing)) = self.peers[from].body.take() else { return };
-        let claimed = self.endpoint.landed(from, &header, landing);
-        match landing {
-            Landing::Nowhere => assert_eq!(claimed, None),
-            Landing::Op(op) => assert!(claimed.is_none() && self.endpoint.is_finished(op)),
-            Landing::Bounce(bounce) => {
-                if let Some(op) = claimed {
-                    self.taken(op, bounce);
-                } else if !self.endpoint.is_kept(bounce) {
-                    self.dropped(bounce);
-                }
-            }
-            Landing::Sink => assert_eq!(claimed, None),
+        self.endpoint.handle_payload(from, &header, landing);
+        self.act_on_tasks();
+        if let Landing::Op(op) = landing {
+            assert!(self.endpoint.is_finished(op));
         }
     }
 
@@ -358,36 +383,20 @@ impl Game {
         let Some((bounce, envelope)) = self.endpoint.claim_message(&pattern) else { return };
         assert!(pattern.accepts(&envelope));
         if keep {
-            let (op, here) = self.endpoint.receive_claimed(bounce);
+            let op = self.endpoint.receive_claimed(bounce, Place::of(envelope.length));
             self.all.push(op);
             self.receives.insert(op, envelope.length);
-            if let Some(bounce) = here {
-                self.taken(op, bounce);
-            }
-            self.read_all();
-        } else if self.endpoint.drop_claimed(bounce) {
-            self.dropped(bounce);
+            self.act_on_tasks();
+        } else {
+            self.endpoint.drop_claimed(bounce);
         }
     }
 
-    /// The memory of a message that nobody wants is free.
-    fn dropped(&mut self, bounce: BounceId) {
-        let (from, cost) = self.bounces.remove(&bounce).expect("a message in memory, once");
-        self.peers[from].bounced -= cost;
-    }
-
-    fn taken(&mut self, op: OpId, bounce: BounceId) {
-        let (from, cost) = self.bounces.remove(&bounce).expect("a message in memory, once");
-        self.peers[from].bounced -= cost;
-        let room = self.receives[&op];
-        assert!(cost - MESSAGE_COST <= room, "{} bytes in a room of {room}", cost - MESSAGE_COST);
-        self.endpoint.taken(op, bounce);
-        assert!(self.endpoint.is_finished(op));
-    }
-
     fn finish(&mut self, op: OpId) {
-        let Some(outcome) = self.endpoint.finish(op) else { return };
-        match (self.receives.remove(&op), self.sends.remove(&op), outcome) {
+        let Some((outcome, place)) = self.endpoint.finish(op) else { return };
+        let (receive, send) = (self.receives.remove(&op), self.sends.remove(&op));
+        assert_eq!(receive.or(send), Some(place.bytes), "its own place");
+        match (receive, send, outcome) {
             (Some(room), None, Outcome::Done(envelope)) => assert!(envelope.length <= room),
             (Some(room), None, Outcome::Truncated { message, .. }) => assert!(message.length > room),
             (None, Some(length), Outcome::Done(envelope)) => assert_eq!(envelope.length, length),
@@ -405,7 +414,7 @@ impl Game {
         }
         let body = frame.body;
         assert!(body.is_none_or(|op| self.sends.get(&op) == Some(&header.length)), "{header:?} of {body:?}");
-        self.endpoint.left(to);
+        self.endpoint.handle_sent(to);
         assert!(body.is_none_or(|op| self.endpoint.is_finished(op)));
     }
 

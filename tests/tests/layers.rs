@@ -56,7 +56,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         &[
             &[
                 "rank", "error", "time", "plain", "layout", "group", "topology", "fault", "planted",
-                "settings",
+                "settings", "waits",
             ],
             &["wire"],
             &["collective", "detector", "matching", "waits", "watch"],

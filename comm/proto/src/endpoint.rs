@@ -6,41 +6,44 @@
 //! hold is bounded ([`CREDIT_BYTES`] and [`ENVELOPES_MAX`] per sender), and as envelopes overtake no message
 //! and wait for no credit of the payload, no legal order of sends and receives deadlocks.
 //!
-//! The endpoint moves no payload: it says where an arriving one belongs ([`Landing`]) and which operation's
-//! memory a frame is followed by. A violation of the protocol by the other side is a value, and the link that
-//! it came from is to be closed.
+//! The endpoint moves no payload. It keeps the *place* of each operation, and of each message that came before its receive: where the bytes come
+//! from or go to, in the driver's terms (`P`), into which it does not look. Who asks for an operation gives its place, and gets it back
+//! when that is finished; meanwhile the driver finds it by the operation.
+//!
+//! What a program asks for has a plain name ([`Endpoint::send`]), what happens on links is told by `handle_*`, what the driver is to do is given by
+//! [`Endpoint::poll_task`], and what is to be sent lies in [`Endpoint::frames`], as a link may take a part of it. A violation of the protocol by
+//! the other side is a value, and the link that it came from is to be closed.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 
 use slotmap::{SlotMap, new_key_type};
 
 use crate::matching::{Envelope, Matching, Pattern};
-use crate::planted;
 use crate::rank::{Generation, Rank};
-use crate::wire::header::{HEADER_BYTES, Header, Kind};
+use crate::wire::header::Kind;
 
+mod bounced;
+mod contexts;
+mod credit;
+mod incoming;
 mod losses;
+mod peer;
 mod reading;
 
-use reading::{Announced, Nearness, Readings};
+use bounced::{Bounced, Claimed, Dropped};
+pub use contexts::CONTEXT_DYNAMIC;
+use contexts::Contexts;
+use credit::Cost;
+pub use credit::{CREDIT_BYTES, EAGER_BYTES_MAX, ENVELOPES_MAX, MESSAGE_COST};
+pub use peer::Frame;
+use peer::{About, Peer};
 pub use reading::{Fetch, Greeting, Offer};
-
-/// Longest message in bytes that is sent before its receive is posted.
-pub const EAGER_BYTES_MAX: usize = 256 << 10;
-/// Bytes of eager messages, [`MESSAGE_COST`] added to each, that one sender may have unreceived at one receiver.
-pub const CREDIT_BYTES: u64 = 4 << 20;
-/// What an eager message costs beside its length, so that the number of small ones is bounded too.
-pub const MESSAGE_COST: u64 = 256;
-/// First context of communicators that come and go; those below live as long as the job.
-pub const CONTEXT_DYNAMIC: u32 = 1 << 16;
-/// Envelopes that one sender may have unmatched at one receiver; more wait at the sender.
-pub const ENVELOPES_MAX: u32 = 1 << 16;
 
 new_key_type! {
     /// An operation of this endpoint: a send or a receive.
     pub struct OpId;
 
-    /// A message that arrived before its receive; if it was sent eagerly, it waits in memory of the driver.
+    /// A message that arrived before its receive; if it was sent eagerly, it has a place.
     pub struct BounceId;
 }
 
@@ -53,28 +56,48 @@ pub enum Mode {
     Synchronous,
 }
 
+/// A message to be sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing {
+    /// Context of the communicator.
+    pub context: u32,
+    /// Tag.
+    pub tag: u32,
+    /// Bytes.
+    pub length: u64,
+    /// When the send is finished.
+    pub mode: Mode,
+    /// Where the receiver may read it, if it can.
+    pub offer: Option<Offer>,
+}
+
 /// Where the payload behind a header belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Landing {
     /// No payload follows.
     Nowhere,
-    /// To the start of this receive's memory, which is long enough.
+    /// To the start of this receive's place, which is long enough.
     Op(OpId),
-    /// To new memory of the driver.
+    /// To the place of a message that came before its receive.
     Bounce(BounceId),
     /// Nobody wants it: it is read and dropped.
     Sink,
 }
 
-/// A frame to be sent: the header, then `length` bytes of the memory of `body`.
-#[derive(Clone, Debug)]
-pub struct Frame {
-    /// Encoded header.
-    pub header: [u8; HEADER_BYTES],
-    /// The send whose memory follows.
-    pub body: Option<OpId>,
-    /// Bytes of it.
-    pub length: usize,
+/// What the driver is to do.
+#[derive(Debug)]
+pub enum Task<P> {
+    /// Copy a whole message to the place of its receive, which counts as finished already.
+    Copy {
+        /// The receive.
+        op: OpId,
+        /// Where the message is.
+        from: P,
+    },
+    /// A rank asks whether its memory can be read; if it can, say [`Endpoint::handle_readable`].
+    Answer(Greeting),
+    /// Read a message; say [`Endpoint::handle_fetched`] then.
+    Fetch(Fetch),
 }
 
 /// What a finished receive took, or why it did not.
@@ -106,7 +129,13 @@ pub struct Violation {
 }
 
 #[derive(Debug)]
-enum Op {
+struct Op<P> {
+    state: State,
+    place: P,
+}
+
+#[derive(Debug)]
+enum State {
     /// A send that waits for credit, an ask, or the wire.
     Send(Envelope, Mode, Option<Offer>),
     /// A receive that nothing has matched, or whose message is under way.
@@ -116,130 +145,34 @@ enum Op {
     Finished(Outcome),
 }
 
-#[derive(Debug)]
-struct Bounced {
-    envelope: Envelope,
-    state: BounceState,
-}
-
-#[derive(Debug)]
-enum BounceState {
-    /// The payload is arriving; a receive may have claimed it already.
-    Arriving(Option<OpId>),
-    /// The payload is here.
-    Here,
-    /// Only announced.
-    Announced(Announced),
-    /// The payload is arriving, and nobody wants it any more.
-    Unwanted,
-}
-
-#[derive(Debug)]
-struct Peer {
-    /// Number of the next frame to it.
-    send_sequence: u64,
-    /// Number of the next frame from it.
-    receive_sequence: u64,
-    /// Eager bytes that I may still send.
-    credit: u64,
-    /// Envelopes that I may still send.
-    envelopes: u32,
-    /// Eager bytes and envelopes that it may still send, by what was given to it; it may break its word.
-    granted: u64,
-    granted_envelopes: u32,
-    /// Eager bytes and envelopes that I have not given back yet.
-    owed: u64,
-    owed_envelopes: u32,
-    out: VecDeque<Frame>,
-    /// Sends that wait for an envelope credit, in order.
-    parked: VecDeque<OpId>,
-    /// My envelopes that were not asked for yet, by their sequence.
-    offered: HashMap<u64, OpId>,
-    /// Its envelopes that I have asked for; for no receive if nobody wants them any more.
-    asked: HashMap<u64, (Option<OpId>, Envelope)>,
-    nearness: Nearness,
-    /// It is listed among the busy ones.
-    busy: bool,
-    /// It has failed.
-    gone: bool,
-}
-
-impl Peer {
-    fn new() -> Self {
-        Self {
-            send_sequence: 0,
-            receive_sequence: 0,
-            credit: CREDIT_BYTES,
-            envelopes: ENVELOPES_MAX,
-            granted: CREDIT_BYTES,
-            granted_envelopes: ENVELOPES_MAX,
-            owed: 0,
-            owed_envelopes: 0,
-            out: VecDeque::new(),
-            parked: VecDeque::new(),
-            offered: HashMap::new(),
-            asked: HashMap::new(),
-            nearness: Nearness::default(),
-            busy: false,
-            gone: false,
-        }
-    }
-}
-
 /// See the module. One endpoint serves one generation.
 #[derive(Debug)]
-pub struct Endpoint {
+pub struct Endpoint<P> {
     me: Rank,
     generation: Generation,
     peers: Vec<Peer>,
     matching: Matching<OpId, BounceId>,
-    ops: SlotMap<OpId, Op>,
-    bounced: SlotMap<BounceId, Bounced>,
-    readings: Readings,
+    ops: SlotMap<OpId, Op<P>>,
+    bounced: Bounced<P>,
+    contexts: Contexts,
+    tasks: VecDeque<Task<P>>,
     /// Ranks with frames to be sent.
     busy: Vec<Rank>,
-    /// The contexts of communicators that come and go, as far as they are open here.
-    open: HashSet<u32>,
-    /// The highest context that was ever opened here; a higher one belongs to a communicator that others have
-    /// made already and this rank is about to.
-    newest: u32,
 }
 
-/// What a frame is about.
-#[derive(Clone, Copy, Debug, Default)]
-struct About {
-    subject: u64,
-    place: u64,
-}
-
-impl About {
-    fn subject(subject: u64) -> Self {
-        Self { subject, place: 0 }
-    }
-
-    fn offer(Offer { place, seal }: Offer) -> Self {
-        Self { subject: seal, place }
-    }
-}
-
-fn cost(length: u64) -> u64 {
-    length + MESSAGE_COST
-}
-
-impl Endpoint {
+impl<P> Endpoint<P> {
     /// The endpoint of rank `me` of `size` in `generation`.
     pub fn new(me: Rank, size: usize, generation: Generation) -> Self {
         Self {
             me,
             generation,
-            peers: (0..size).map(|_| Peer::new()).collect(),
+            peers: (0..size).map(|_| Peer::default()).collect(),
             matching: Matching::default(),
             ops: SlotMap::with_key(),
-            bounced: SlotMap::with_key(),
-            readings: Readings::default(),
+            bounced: Bounced::default(),
+            contexts: Contexts::default(),
+            tasks: VecDeque::new(),
             busy: Vec::new(),
-            open: HashSet::new(),
-            newest: CONTEXT_DYNAMIC - 1,
         }
     }
 
@@ -248,100 +181,50 @@ impl Endpoint {
         self.generation
     }
 
-    /// Starts a send of `length` bytes to another rank, which may read them if there is an offer. It is finished when its last
-    /// byte has left or was read.
-    pub fn send(
-        &mut self,
-        to: Rank,
-        context: u32,
-        tag: u32,
-        length: u64,
-        mode: Mode,
-        offer: Option<Offer>,
-    ) -> OpId {
-        let source = u32::try_from(self.me).expect("ranks are few");
-        if self.peers[to].gone {
-            return self.ops.insert(Op::Finished(Outcome::Failed(to)));
+    /// Starts a send of what is in `place` to another rank.
+    pub fn send(&mut self, to: Rank, message: Outgoing, place: P) -> OpId {
+        if self.peers[to].is_gone {
+            return self.start(State::Finished(Outcome::Failed(to)), place);
         }
-        let op = self.ops.insert(Op::Send(Envelope { context, source, tag, length }, mode, offer));
+        let Outgoing { context, tag, length, mode, offer } = message;
+        let envelope = Envelope { context, source: self.source(), tag, length };
+        let op = self.start(State::Send(envelope, mode, offer), place);
         self.peers[to].parked.push_back(op);
         self.release(to);
         op
     }
 
-    /// Turns parked sends into frames, in order, as far as credit goes.
-    fn release(&mut self, to: Rank) {
-        while let Some(&op) = self.peers[to].parked.front() {
-            let Some(&Op::Send(envelope, mode, offer)) = self.ops.get(op) else {
-                unreachable!("parked sends are sends")
-            };
-            let peer = &mut self.peers[to];
-            let eager = mode == Mode::Standard
-                && envelope.length <= EAGER_BYTES_MAX as u64
-                && peer.credit >= cost(envelope.length);
-            if eager {
-                peer.credit -= cost(envelope.length);
-                peer.parked.pop_front();
-                self.frame(to, Kind::Eager, envelope, About::default(), Some(op));
-            } else if peer.envelopes > 0 {
-                peer.envelopes -= 1;
-                peer.parked.pop_front();
-                let offer = offer.filter(|_| peer.nearness.reads);
-                let about = offer.map_or(About::default(), About::offer);
-                let sequence = self.frame(to, Kind::Envelope, envelope, about, None);
-                self.peers[to].offered.insert(sequence, op);
-            } else {
-                break;
+    /// Starts a send of this rank to itself, which is finished at once: `copy` has the `length` bytes of `place`.
+    pub fn send_to_self(&mut self, context: u32, tag: u32, length: u64, place: P, copy: P) -> OpId {
+        let envelope = Envelope { context, source: self.source(), tag, length };
+        match self.claim(&envelope) {
+            Some(op) => {
+                self.end(op, Outcome::Done(envelope));
+                self.deliver(op, envelope, copy);
+            }
+            None => {
+                self.bounce(envelope, bounced::State::Here(copy));
             }
         }
+        self.start(State::Finished(Outcome::Done(envelope)), place)
     }
 
-    fn frame(&mut self, to: Rank, kind: Kind, message: Envelope, about: About, body: Option<OpId>) -> u64 {
-        let peer = &mut self.peers[to];
-        let sequence = peer.send_sequence;
-        peer.send_sequence += 1;
-        let header = Header {
-            kind,
-            generation: self.generation,
-            context: message.context,
-            source: u32::try_from(self.me).expect("ranks are few"),
-            tag: message.tag,
-            sequence,
-            length: message.length,
-            subject: about.subject,
-            place: about.place,
-        };
-        let length = usize::try_from(header.body_bytes()).expect("memory is addressable");
-        peer.out.push_back(Frame { header: header.encode(), body, length });
-        if !peer.busy {
-            peer.busy = true;
-            self.busy.push(to);
-        }
-        sequence
-    }
-
-    fn answer(&mut self, to: Rank, kind: Kind, tag: u32, about: About) {
-        let source = u32::try_from(self.me).expect("ranks are few");
-        self.frame(to, kind, Envelope { context: 0, source, tag, length: 0 }, about, None);
-    }
-
-    /// Starts a receive of up to `room` bytes. If a bounced message is given back, copy it into the memory of
-    /// the receive and call [`Endpoint::taken`].
-    pub fn receive(&mut self, pattern: Pattern, room: usize) -> (OpId, Option<BounceId>) {
-        let Some((bounce, envelope)) = self.matching.find(&pattern) else {
-            if let Some(rank) = self.failed_source(&pattern) {
-                return (self.ops.insert(Op::Finished(Outcome::Failed(rank))), None);
+    /// Starts a receive of up to `room` bytes to `place`. Unless a message is here for it, it ends at once if it needs a rank that has failed:
+    /// one that `pattern` names, or `missing`.
+    pub fn receive(&mut self, pattern: Pattern, room: usize, missing: Option<Rank>, place: P) -> OpId {
+        match self.matching.take_within(&pattern, room as u64) {
+            Some(Ok((bounce, _))) => return self.receive_claimed(bounce, place),
+            Some(Err(message)) => {
+                return self.start(State::Finished(Outcome::Truncated { message, room }), place);
             }
-            let op = self.ops.insert(Op::Receive { room });
-            self.matching.post(op, pattern);
-            return (op, None);
-        };
-        if envelope.length > room as u64 {
-            let outcome = Outcome::Truncated { message: envelope, room };
-            return (self.ops.insert(Op::Finished(outcome)), None);
+            None => {}
         }
-        self.matching.take(&pattern);
-        self.receive_claimed(bounce)
+        if let Some(rank) = self.failed_source(&pattern).or(missing) {
+            return self.start(State::Finished(Outcome::Failed(rank)), place);
+        }
+        let op = self.start(State::Receive { room }, place);
+        self.matching.post(op, pattern);
+        op
     }
 
     /// Takes the first message that `pattern` accepts out of the queue (`MPI_Mprobe`); it is received by
@@ -350,77 +233,52 @@ impl Endpoint {
         self.matching.take(pattern)
     }
 
-    /// Starts the receive of a message that was taken out of the queue; there is room for it. As
-    /// [`Endpoint::receive`].
-    pub fn receive_claimed(&mut self, bounce: BounceId) -> (OpId, Option<BounceId>) {
-        let Some(bounced) = self.bounced.get_mut(bounce) else { unreachable!("it was claimed") };
-        let envelope = bounced.envelope;
-        let op = self.ops.insert(Op::Receive { room: envelope.length as usize });
-        match &mut bounced.state {
-            BounceState::Here => return (op, Some(bounce)),
-            BounceState::Arriving(claim) => *claim = Some(op),
-            BounceState::Announced(announced) => {
-                let announced = *announced;
-                self.bounced.remove(bounce);
-                self.want(envelope, announced, Some(op));
+    /// Starts the receive of a message that was taken out of the queue, to `place`, which has room for it.
+    pub fn receive_claimed(&mut self, bounce: BounceId, place: P) -> OpId {
+        let Some((envelope, claimed)) = self.bounced.claim(bounce) else {
+            unreachable!("it was claimed, once")
+        };
+        let state = State::Receive { room: envelope.length as usize };
+        match claimed {
+            Claimed::Here(from) => {
+                let op = self.start(State::Finished(Outcome::Done(envelope)), place);
+                self.deliver(op, envelope, from);
+                op
             }
-            BounceState::Unwanted => unreachable!("nobody can claim it"),
+            Claimed::Arriving(claim) => *claim.insert(self.ops.insert(Op { state, place })),
+            Claimed::Announced(announced) => {
+                let op = self.start(state, place);
+                self.want(envelope, announced, Some(op));
+                op
+            }
+            Claimed::Lost => self.start(State::Finished(Outcome::Failed(envelope.source as Rank)), place),
         }
-        (op, None)
     }
 
-    /// Nobody will receive a message that was taken out of the queue. True if its payload is here and can be dropped
-    /// at once.
-    pub fn drop_claimed(&mut self, bounce: BounceId) -> bool {
-        let Some(bounced) = self.bounced.get_mut(bounce) else { return false };
-        let envelope = bounced.envelope;
-        match &mut bounced.state {
-            BounceState::Here => {
-                self.bounced.remove(bounce);
-                self.give_back(envelope.source as Rank, cost(envelope.length), 0);
-                return true;
+    /// Nobody will receive a message that was taken out of the queue.
+    pub fn drop_claimed(&mut self, bounce: BounceId) {
+        match self.bounced.drop(bounce) {
+            Dropped::Nothing => {}
+            Dropped::Received(envelope) => {
+                self.give_back(envelope.source as Rank, Cost::eager(envelope.length))
             }
-            state @ BounceState::Arriving(_) => *state = BounceState::Unwanted,
-            BounceState::Announced(announced) => {
-                let announced = *announced;
-                self.bounced.remove(bounce);
-                self.want(envelope, announced, None);
-            }
-            BounceState::Unwanted => {}
+            Dropped::Refused(envelope, announced) => self.want(envelope, announced, None),
         }
-        false
     }
 
     /// Messages of `context`, one of [`CONTEXT_DYNAMIC`] and above, are welcome from now on.
     pub fn open_context(&mut self, context: u32) {
-        self.open.insert(context);
-        self.newest = self.newest.max(context);
+        self.contexts.open(context);
     }
 
-    /// Nobody receives messages of `context` any more: what is queued is given up, what comes later is dropped. Gives
-    /// the payloads that can be dropped at once.
-    pub fn close_context(&mut self, context: u32) -> Vec<BounceId> {
-        self.open.remove(&context);
+    /// Nobody receives messages of `context` any more: what is queued is given up, what comes later is dropped.
+    pub fn close_context(&mut self, context: u32) {
+        self.contexts.close(context);
         let (receives, messages) = self.matching.remove_context(context);
         for op in receives {
             self.ops.remove(op);
         }
-        messages.into_iter().filter(|bounce| self.drop_claimed(*bounce)).collect()
-    }
-
-    /// Whether a message of `context` can never be received here.
-    fn is_closed(&self, context: u32) -> bool {
-        (CONTEXT_DYNAMIC..=self.newest).contains(&context) && !self.open.contains(&context)
-    }
-
-    fn ask(&mut self, envelope: Envelope, sequence: u64, op: OpId) {
-        let from = envelope.source as Rank;
-        if self.peers[from].gone {
-            return;
-        }
-        self.peers[from].asked.insert(sequence, (Some(op), envelope));
-        self.answer(from, Kind::Ask, 0, About::subject(sequence));
-        self.give_back(from, 0, 1);
+        messages.into_iter().for_each(|bounce| self.drop_claimed(bounce));
     }
 
     /// The first message that a receive with `pattern` would take.
@@ -430,246 +288,73 @@ impl Endpoint {
 
     /// Whether the operation is finished.
     pub fn is_finished(&self, op: OpId) -> bool {
-        matches!(self.ops.get(op), Some(Op::Finished(_)))
+        matches!(self.ops.get(op), Some(Op { state: State::Finished(_), .. }))
     }
 
     /// Whether it is a send that is not finished.
     pub fn is_send(&self, op: OpId) -> bool {
-        matches!(self.ops.get(op), Some(Op::Send(..)))
+        matches!(self.ops.get(op), Some(Op { state: State::Send(..), .. }))
     }
 
-    /// Takes the outcome of a finished operation; the operation is gone then.
-    pub fn finish(&mut self, op: OpId) -> Option<Outcome> {
-        if !self.is_finished(op) {
+    /// Takes the outcome of a finished operation, and its place; the operation is gone then.
+    pub fn finish(&mut self, op: OpId) -> Option<(Outcome, P)> {
+        let State::Finished(outcome) = self.ops.get(op)?.state else { return None };
+        self.ops.remove(op).map(|op| (outcome, op.place))
+    }
+
+    /// Withdraws a receive that nothing has matched, and gives its place back; none if a message is on its way into it.
+    pub fn cancel(&mut self, op: OpId) -> Option<P> {
+        let may_wait = matches!(self.ops.get(op)?.state, State::Receive { .. });
+        if !may_wait || !self.matching.cancel(op) {
             return None;
         }
-        match self.ops.remove(op) {
-            Some(Op::Finished(outcome)) => Some(outcome),
-            _ => None,
-        }
+        self.ops.remove(op).map(|op| op.place)
     }
 
-    /// Withdraws a receive that nothing has matched; false if a message is on its way into it.
-    pub fn cancel(&mut self, op: OpId) -> bool {
-        let cancelled = self.matching.cancel(op);
-        if cancelled {
-            self.ops.remove(op);
-        }
-        cancelled
+    /// Whether the operation is under way or waits to be finished.
+    pub fn holds(&self, op: OpId) -> bool {
+        self.ops.contains_key(op)
     }
 
-    /// A header came from `from`: says where its payload belongs. Call [`Endpoint::landed`] when it is there,
-    /// at once if there is none.
-    ///
-    /// # Errors
-    /// The other side broke the protocol.
-    pub fn arrived(&mut self, from: Rank, header: &Header) -> Result<Landing, Violation> {
-        let broken = |what: String| Err(Violation { rank: from, what });
-        if header.generation != self.generation && !planted::has(planted::TAKES_OLD_FRAMES) {
-            let (theirs, mine) = (header.generation, self.generation);
-            return broken(format!("a frame of generation {theirs} on a link of generation {mine}"));
-        }
-        if header.source as Rank != from {
-            return broken(format!("a frame in the name of rank {}", header.source));
-        }
-        let expected = self.peers[from].receive_sequence;
-        if header.sequence != expected {
-            return broken(format!("frame {} where {expected} was due", header.sequence));
-        }
-        self.peers[from].receive_sequence += 1;
-        let envelope = Envelope::from(header);
-        match header.kind {
-            Kind::Eager if header.length > EAGER_BYTES_MAX as u64 => {
-                broken(format!("an eager message of {} bytes", header.length))
-            }
-            Kind::Eager => {
-                let granted = &mut self.peers[from].granted;
-                let Some(rest) = granted.checked_sub(cost(header.length)) else {
-                    return broken("an eager message without credit for it".into());
-                };
-                *granted = rest;
-                Ok(if self.is_closed(header.context) { Landing::Sink } else { self.eager(envelope) })
-            }
-            Kind::Envelope => {
-                let granted = &mut self.peers[from].granted_envelopes;
-                let Some(rest) = granted.checked_sub(1) else {
-                    return broken(format!("more than {ENVELOPES_MAX} envelopes at a time"));
-                };
-                *granted = rest;
-                let announced = Announced::from(header);
-                if self.is_closed(header.context) {
-                    self.want(envelope, announced, None);
-                } else if let Some(op) = self.claim(&envelope) {
-                    self.want(envelope, announced, Some(op));
-                } else {
-                    self.bounce(envelope, BounceState::Announced(announced));
-                }
-                Ok(Landing::Nowhere)
-            }
-            Kind::Ask => match self.peers[from].offered.remove(&header.subject) {
-                Some(op) => {
-                    // An offer may have been withdrawn with its communicator; who asks for it hears of that, too.
-                    let Some(&Op::Send(message, ..)) = self.ops.get(op) else { return Ok(Landing::Nowhere) };
-                    self.frame(from, Kind::Payload, message, About::subject(header.subject), Some(op));
-                    Ok(Landing::Nowhere)
-                }
-                None => broken(format!("asks for message {}, which was not offered", header.subject)),
-            },
-            Kind::Payload => match self.peers[from].asked.remove(&header.subject) {
-                Some((_, announced)) if announced != envelope => broken(format!(
-                    "a payload for message {} is not the one that was announced",
-                    header.subject
-                )),
-                Some((Some(op), _)) => Ok(Landing::Op(op)),
-                Some((None, _)) => Ok(Landing::Sink),
-                None => broken(format!("a payload for message {}, which was not asked for", header.subject)),
-            },
-            Kind::Credit => {
-                let peer = &mut self.peers[from];
-                peer.credit = peer.credit.saturating_add(header.subject);
-                peer.envelopes = peer.envelopes.saturating_add(header.tag);
-                if peer.credit > CREDIT_BYTES || peer.envelopes > ENVELOPES_MAX {
-                    return broken("returns more credit than it was given".into());
-                }
-                self.release(from);
-                Ok(Landing::Nowhere)
-            }
-            Kind::Greeting => {
-                self.greeting_arrived(from, header);
-                Ok(Landing::Nowhere)
-            }
-            Kind::Readable => {
-                self.peers[from].nearness.reads = true;
-                Ok(Landing::Nowhere)
-            }
-            Kind::Receipt => match self.peers[from].offered.remove(&header.subject) {
-                Some(op) => {
-                    if let Some(&Op::Send(message, ..)) = self.ops.get(op) {
-                        self.finished(op, Outcome::Done(message));
-                    }
-                    Ok(Landing::Nowhere)
-                }
-                None => broken(format!("a receipt for message {}, which was not offered", header.subject)),
-            },
-        }
+    /// No operation is under way or waits to be finished, and no message waits for its receive.
+    pub fn is_idle(&self) -> bool {
+        self.ops.is_empty() && self.bounced.is_empty()
     }
 
-    /// A message of this rank to itself, as if it had come over a link.
-    pub fn local(&mut self, context: u32, tag: u32, length: u64) -> Landing {
-        let source = u32::try_from(self.me).expect("ranks are few");
-        self.eager(Envelope { context, source, tag, length })
+    /// The place of an operation.
+    pub fn place(&self, op: OpId) -> Option<&P> {
+        self.ops.get(op).map(|op| &op.place)
     }
 
-    /// The payload of a message of this rank to itself is in the memory of `op`.
-    pub fn local_landed(&mut self, op: OpId, envelope: Envelope) {
-        self.finished(op, Outcome::Done(envelope));
+    /// The place of an operation, to change it.
+    pub fn place_mut(&mut self, op: OpId) -> Option<&mut P> {
+        self.ops.get_mut(op).map(|op| &mut op.place)
     }
 
-    /// A send of this rank to itself, which is finished at once.
-    pub fn finished_send(&mut self) -> OpId {
-        let source = u32::try_from(self.me).expect("ranks are few");
-        let envelope = Envelope { context: 0, source, tag: 0, length: 0 };
-        self.ops.insert(Op::Finished(Outcome::Done(envelope)))
-    }
-
-    fn finished(&mut self, op: OpId, outcome: Outcome) {
-        if let Some(entry) = self.ops.get_mut(op) {
-            *entry = Op::Finished(outcome);
-        }
-    }
-
-    fn eager(&mut self, envelope: Envelope) -> Landing {
-        match self.claim(&envelope) {
-            Some(op) => Landing::Op(op),
-            None => Landing::Bounce(self.bounce(envelope, BounceState::Arriving(None))),
-        }
-    }
-
-    /// The posted receive that takes `envelope`. One that has no room for it is finished as truncated, and
-    /// the message stays.
-    fn claim(&mut self, envelope: &Envelope) -> Option<OpId> {
-        let op = self.matching.matched(envelope)?;
-        let Some(&Op::Receive { room }) = self.ops.get(op) else { unreachable!("posted ops are receives") };
-        if envelope.length > room as u64 {
-            self.finished(op, Outcome::Truncated { message: *envelope, room });
-            return None;
-        }
-        Some(op)
-    }
-
-    fn bounce(&mut self, envelope: Envelope, state: BounceState) -> BounceId {
-        let bounce = self.bounced.insert(Bounced { envelope, state });
-        self.matching.keep(bounce, envelope);
-        bounce
-    }
-
-    /// The payload of `header` from `from` is where [`Endpoint::arrived`] wanted it. If a receive is given
-    /// back, copy the bounced message into its memory and call [`Endpoint::taken`].
-    pub fn landed(&mut self, from: Rank, header: &Header, landing: Landing) -> Option<OpId> {
+    /// The place that a payload goes to, if there is one.
+    pub fn landing_mut(&mut self, landing: Landing) -> Option<&mut P> {
         match landing {
-            Landing::Nowhere => None,
-            Landing::Op(op) => {
-                self.finished(op, Outcome::Done(Envelope::from(header)));
-                if header.kind == Kind::Eager {
-                    self.give_back(from, cost(header.length), 0);
-                }
-                None
-            }
-            Landing::Bounce(bounce) => self.bounce_landed(bounce),
-            Landing::Sink => {
-                if header.kind == Kind::Eager {
-                    self.give_back(from, cost(header.length), 0);
-                }
-                None
-            }
+            Landing::Op(op) => self.place_mut(op),
+            Landing::Bounce(bounce) => self.bounced.place_mut(bounce),
+            Landing::Nowhere | Landing::Sink => None,
         }
     }
 
-    /// The payload of a bounced message is in the memory of the driver.
-    pub fn bounce_landed(&mut self, bounce: BounceId) -> Option<OpId> {
-        let bounced = self.bounced.get_mut(bounce)?;
-        match std::mem::replace(&mut bounced.state, BounceState::Here) {
-            BounceState::Arriving(claim) => claim,
-            BounceState::Unwanted => {
-                self.drop_claimed(bounce);
-                None
-            }
-            BounceState::Here | BounceState::Announced(_) => None,
-        }
-    }
-
-    /// The bounced message was copied into the memory of `op`.
-    pub fn taken(&mut self, op: OpId, bounce: BounceId) {
-        let Some(bounced) = self.bounced.remove(bounce) else { return };
-        self.finished(op, Outcome::Done(bounced.envelope));
-        self.give_back(bounced.envelope.source as Rank, cost(bounced.envelope.length), 0);
-    }
-
-    /// Whether the driver still has to keep the payload of a bounced message.
-    pub fn is_kept(&self, bounce: BounceId) -> bool {
-        self.bounced.contains_key(bounce)
-    }
-
-    /// Bytes of a bounced message.
-    pub fn bounce_bytes(&self, bounce: BounceId) -> usize {
-        self.bounced.get(bounce).map_or(0, |bounced| bounced.envelope.length as usize)
-    }
-
-    /// Credit goes back in lumps of a quarter, so that most messages cost no frame of their own.
-    fn give_back(&mut self, to: Rank, bytes: u64, envelopes: u32) {
-        if to == self.me || self.peers[to].gone {
-            return; // nobody counts what a rank sends to itself, nor what the dead have sent
-        }
+    /// The next frame to `to` has left entirely.
+    pub fn handle_sent(&mut self, to: Rank) {
         let peer = &mut self.peers[to];
-        peer.owed += bytes;
-        peer.owed_envelopes += envelopes;
-        if peer.owed >= CREDIT_BYTES / 4 || peer.owed_envelopes >= ENVELOPES_MAX / 4 {
-            let (bytes, envelopes) = (peer.owed, peer.owed_envelopes);
-            (peer.owed, peer.owed_envelopes) = (0, 0);
-            peer.granted += bytes;
-            peer.granted_envelopes += envelopes;
-            self.answer(to, Kind::Credit, envelopes, About::subject(bytes));
+        let Some(frame) = peer.left() else { return };
+        if peer.frames().is_empty() {
+            self.busy.retain(|rank| *rank != to);
         }
+        if let Some(op) = frame.body {
+            self.end_send(op);
+        }
+    }
+
+    /// What the driver is to do next, after any other call.
+    pub fn poll_task(&mut self) -> Option<Task<P>> {
+        self.tasks.pop_front()
     }
 
     /// Ranks with frames to be sent.
@@ -679,22 +364,120 @@ impl Endpoint {
 
     /// The frames to `to` that have not left, in order.
     pub fn frames(&self, to: Rank) -> &VecDeque<Frame> {
-        &self.peers[to].out
+        self.peers[to].frames()
     }
 
-    /// The next frame to `to` has left entirely.
-    pub fn left(&mut self, to: Rank) {
-        let peer = &mut self.peers[to];
-        let Some(frame) = peer.out.pop_front() else { return };
-        if peer.out.is_empty() {
-            peer.busy = false;
-            self.busy.retain(|rank| *rank != to);
+    /// This rank, as frames name it.
+    fn source(&self) -> u32 {
+        u32::try_from(self.me).expect("ranks are few")
+    }
+
+    fn start(&mut self, state: State, place: P) -> OpId {
+        self.ops.insert(Op { state, place })
+    }
+
+    fn end(&mut self, op: OpId, outcome: Outcome) {
+        if let Some(op) = self.ops.get_mut(op) {
+            op.state = State::Finished(outcome);
         }
-        if let Some(op) = frame.body
-            && let Some(&Op::Send(envelope, ..)) = self.ops.get(op)
+    }
+
+    /// A send has left, or was read.
+    fn end_send(&mut self, op: OpId) {
+        if let Some(Op { state, .. }) = self.ops.get_mut(op)
+            && let State::Send(message, ..) = *state
         {
-            self.finished(op, Outcome::Done(envelope));
+            *state = State::Finished(Outcome::Done(message));
         }
+    }
+
+    /// The message of a send that is not finished.
+    fn message(&self, op: OpId) -> Option<Envelope> {
+        match self.ops.get(op)?.state {
+            State::Send(message, ..) => Some(message),
+            _ => None,
+        }
+    }
+
+    /// A receive has got a whole message that waited for it.
+    fn deliver(&mut self, op: OpId, envelope: Envelope, from: P) {
+        self.tasks.push_back(Task::Copy { op, from });
+        self.give_back(envelope.source as Rank, Cost::eager(envelope.length));
+    }
+
+    /// The posted receive that takes `envelope`. One that has no room for it is finished as truncated, and
+    /// the message stays.
+    fn claim(&mut self, envelope: &Envelope) -> Option<OpId> {
+        let op = self.matching.matched(envelope)?;
+        let Some(&Op { state: State::Receive { room }, .. }) = self.ops.get(op) else {
+            unreachable!("posted ops are receives")
+        };
+        if envelope.length > room as u64 {
+            self.end(op, Outcome::Truncated { message: *envelope, room });
+            return None;
+        }
+        Some(op)
+    }
+
+    fn bounce(&mut self, envelope: Envelope, state: bounced::State<P>) -> BounceId {
+        let bounce = self.bounced.keep(envelope, state);
+        self.matching.keep(bounce, envelope);
+        bounce
+    }
+
+    /// Turns parked sends into frames, in order, as far as credit goes.
+    fn release(&mut self, to: Rank) {
+        while let Some(&op) = self.peers[to].parked.front() {
+            let Some(&Op { state: State::Send(envelope, mode, offer), .. }) = self.ops.get(op) else {
+                unreachable!("parked sends are sends")
+            };
+            let peer = &mut self.peers[to];
+            let Some(kind) = peer.pay(mode, envelope.length) else { break };
+            peer.parked.pop_front();
+            if kind == Kind::Eager {
+                self.post(to, kind, envelope, About::default(), Some(op));
+            } else {
+                let offer = offer.filter(|_| peer.nearness.reads);
+                let sequence =
+                    self.post(to, kind, envelope, offer.map_or(About::default(), About::from), None);
+                self.peers[to].offered.insert(sequence, op);
+            }
+        }
+    }
+
+    /// Queues a frame; gives its number.
+    fn post(&mut self, to: Rank, kind: Kind, message: Envelope, about: About, body: Option<OpId>) -> u64 {
+        let peer = &mut self.peers[to];
+        if peer.frames().is_empty() {
+            self.busy.push(to);
+        }
+        peer.post(kind, self.generation, message, about, body)
+    }
+
+    /// Queues a frame that is not about a message of this rank.
+    fn answer(&mut self, to: Rank, kind: Kind, tag: u32, about: About) {
+        let message = Envelope { context: 0, source: self.source(), tag, length: 0 };
+        self.post(to, kind, message, about, None);
+    }
+
+    fn give_back(&mut self, to: Rank, cost: Cost) {
+        if to == self.me || self.peers[to].is_gone {
+            return; // nobody counts what a rank sends to itself, nor what the dead have sent
+        }
+        if let Some(Cost { bytes, envelopes }) = self.peers[to].grant.receive(cost) {
+            self.answer(to, Kind::Credit, envelopes, About::subject(bytes));
+        }
+    }
+
+    /// Asks for the payload of an announced message.
+    fn ask(&mut self, envelope: Envelope, sequence: u64, op: OpId) {
+        let from = envelope.source as Rank;
+        if self.peers[from].is_gone {
+            return;
+        }
+        self.peers[from].asked.insert(sequence, (Some(op), envelope));
+        self.answer(from, Kind::Ask, 0, About::subject(sequence));
+        self.give_back(from, Cost::ENVELOPE);
     }
 }
 

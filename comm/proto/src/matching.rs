@@ -74,6 +74,15 @@ impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
         self.arrived.remove(self.first(pattern)?)
     }
 
+    /// As [`Matching::take`], unless that message is longer than `room`: it stays in the queue then, and is the error.
+    pub fn take_within(&mut self, pattern: &Pattern, room: u64) -> Option<Result<(M, Envelope), Envelope>> {
+        let at = self.first(pattern)?;
+        match self.arrived.get(at) {
+            Some((_, envelope)) if envelope.length > room => Some(Err(*envelope)),
+            _ => self.arrived.remove(at).map(Ok),
+        }
+    }
+
     fn first(&self, pattern: &Pattern) -> Option<usize> {
         let fits = |(_, envelope): &(M, Envelope)| pattern.accepts(envelope);
         if planted::has(planted::TAKES_LAST) {
@@ -115,12 +124,13 @@ impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
         chosen
     }
 
-    /// Takes a message out of the queue, if it is there.
-    pub fn forget(&mut self, message: M)
+    /// Takes a message out of the queue; false if it was not there.
+    pub fn forget(&mut self, message: M) -> bool
     where
         M: PartialEq,
     {
-        self.arrived.retain(|(kept, _)| *kept != message);
+        let at = self.arrived.iter().position(|(kept, _)| *kept == message);
+        at.map(|at| self.arrived.remove(at)).is_some()
     }
 
     /// Takes a receive out of the queue; false if it was matched already.
@@ -148,6 +158,19 @@ mod tests {
         assert_eq!(queues.take(&any).unwrap().0, 10);
         assert_eq!(queues.take(&any).unwrap().0, 11);
         assert_eq!(queues.take(&any), None);
+    }
+
+    #[test]
+    fn what_is_too_long_stays_and_nothing_overtakes_it() {
+        let mut queues = Matching::<u32, u32>::default();
+        let (long, short) = (Envelope { length: 9, ..envelope(2, 5) }, envelope(2, 5));
+        queues.keep(10, long);
+        queues.keep(11, short);
+        let any = Pattern { context: 1, source: None, tag: None };
+        assert_eq!(queues.take_within(&any, 8), Some(Err(long)));
+        assert_eq!(queues.take_within(&any, 9), Some(Ok((10, long))));
+        assert_eq!(queues.take_within(&any, 8), Some(Ok((11, short))));
+        assert_eq!(queues.take_within(&any, 8), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use ft_proto::endpoint::{BounceId, Endpoint, Landing, Mode, OpId, Outcome};
+use ft_proto::endpoint::{BounceId, Endpoint, Mode, OpId, Outcome, Outgoing, Task};
 use ft_proto::error::CommError;
 use ft_proto::matching::{Envelope, Pattern};
 use ft_proto::rank::{Generation, Membership, Rank, Tag};
@@ -45,13 +45,15 @@ pub(crate) struct Letter {
 /// How an operation ended, and its memory if it had some of its own.
 pub(crate) type Finished = Result<(Outcome, Option<Place>), CommError>;
 
-/// See the module. Operations of the endpoint have places in the stock under the same number.
+/// See the module.
 pub(crate) struct Engine {
     pub(super) me: Rank,
-    pub(super) endpoint: Endpoint,
     pub(super) links: Links,
-    /// Changed before memory that others were offered; so it comes before that memory here.
+    /// Changed before memory that others were offered, also at the end; so it comes before that memory here.
     pub(super) seal: Seal,
+    /// Has the places of all operations.
+    pub(super) endpoint: Endpoint<Place>,
+    /// What these places name.
     pub(super) stock: Stock,
     /// Operations that nobody waits for any more; their memory is freed when they are finished.
     detached: Vec<OpId>,
@@ -70,10 +72,10 @@ impl Engine {
     pub(super) fn new(transport: Box<dyn Transport>, me: Rank) -> Self {
         Self {
             me,
-            endpoint: Endpoint::new(me, 0, 0),
             links: Links::new(transport),
-            stock: Stock::default(),
             seal: Seal::new(),
+            endpoint: Endpoint::new(me, 0, 0),
+            stock: Stock::default(),
             detached: vec![],
             packing: vec![],
             broken: vec![],
@@ -90,7 +92,7 @@ impl Engine {
         self.me = me;
         self.links.begin(membership);
         self.endpoint = Endpoint::new(me, membership.seats.len(), membership.generation);
-        membership.holes.iter().for_each(|rank| drop(self.endpoint.lose(*rank)));
+        membership.holes.iter().for_each(|rank| self.endpoint.handle_loss(*rank, &[]));
         self.stock.clear();
         self.detached.clear();
         self.broken.clear();
@@ -134,14 +136,14 @@ impl Engine {
     /// Starts a send.
     pub(super) fn send(&mut self, letter: Letter, place: Place, memory: &mut Memory<'_>) -> OpId {
         let Letter { to, context, tag, mode, urgency } = letter;
-        let length = self.stock.len(&place);
+        let length = place.len();
         self.sent += length as u64;
         if to == self.me {
             return self.send_to_self(context, tag, place, memory);
         }
         let offer = self.offer(&place, length, memory);
-        let op = self.endpoint.send(to, context, tag, length as u64, mode, offer);
-        self.stock.places.insert(op, place);
+        let message = Outgoing { context, tag, length: length as u64, mode, offer };
+        let op = self.endpoint.send(to, message, place);
         let leaves = match urgency {
             Urgency::Now => true,
             Urgency::Soon => self.links.begins(to) || self.is_much(to),
@@ -160,25 +162,9 @@ impl Engine {
     }
 
     fn send_to_self(&mut self, context: u32, tag: u32, place: Place, memory: &mut Memory<'_>) -> OpId {
-        let op = self.endpoint.finished_send();
-        self.stock.places.insert(op, place);
-        let bytes = self.stock.copy(op, memory);
-        let landing = self.endpoint.local(context, tag, bytes.len() as u64);
-        match landing {
-            Landing::Op(receive) => {
-                let source = u32::try_from(self.me).expect("ranks are few");
-                let length = bytes.len() as u64;
-                let envelope = Envelope { context, source, tag, length };
-                self.stock.put(landing, 0, &bytes, memory);
-                self.endpoint.local_landed(receive, envelope);
-            }
-            Landing::Bounce(bounce) => {
-                self.stock.bounces.insert(bounce, bytes);
-                let claimed = self.endpoint.bounce_landed(bounce);
-                debug_assert!(claimed.is_none(), "nobody can claim in between");
-            }
-            Landing::Nowhere | Landing::Sink => {}
-        }
+        let copy = Place::Kept(self.stock.copy(&place, memory));
+        let op = self.endpoint.send_to_self(context, tag, copy.len() as u64, place, copy);
+        self.act(memory);
         op
     }
 
@@ -190,11 +176,9 @@ impl Engine {
         missing: Option<Rank>,
         memory: &mut Memory<'_>,
     ) -> OpId {
-        let (op, bounce) = self.endpoint.receive(pattern, self.stock.len(&place));
-        if let (None, Some(rank)) = (bounce, missing) {
-            self.endpoint.cancel_for(op, rank);
-        }
-        self.place(op, place, bounce, memory)
+        let op = self.endpoint.receive(pattern, place.len(), missing, place);
+        self.act(memory);
+        op
     }
 
     /// Starts the receive of a message that was claimed.
@@ -204,23 +188,33 @@ impl Engine {
         place: Place,
         memory: &mut Memory<'_>,
     ) -> OpId {
-        let (op, here) = self.endpoint.receive_claimed(bounce);
-        self.place(op, place, here, memory)
-    }
-
-    fn place(&mut self, op: OpId, place: Place, bounce: Option<BounceId>, memory: &mut Memory<'_>) -> OpId {
-        self.stock.places.insert(op, place);
-        if let Some(bounce) = bounce {
-            self.take(op, bounce, memory);
-        }
-        self.read_all(memory);
+        let op = self.endpoint.receive_claimed(bounce, place);
+        self.act(memory);
         op
     }
 
-    fn take(&mut self, op: OpId, bounce: BounceId, memory: &mut Memory<'_>) {
-        let bytes = self.stock.bounces.remove(bounce).unwrap_or_default();
-        self.stock.put(Landing::Op(op), 0, &bytes, memory);
-        self.endpoint.taken(op, bounce);
+    /// Does what the endpoint asks for. Receipts leave at once: this rank may compute for long now, and their receivers wait.
+    fn act(&mut self, memory: &mut Memory<'_>) {
+        while let Some(task) = self.endpoint.poll_task() {
+            match task {
+                Task::Copy { op, from } => {
+                    if let Some(place) = self.endpoint.place_mut(op) {
+                        self.stock.copy_kept(&from, place, memory);
+                    }
+                }
+                Task::Answer(greeting) => {
+                    if self.word(greeting.from, greeting.seal_at) == Some(greeting.seal) {
+                        self.endpoint.handle_readable(greeting);
+                    }
+                }
+                Task::Fetch(fetch) => {
+                    let is_whole = self.read(&fetch, memory);
+                    self.moves += 1;
+                    self.endpoint.handle_fetched(fetch, is_whole);
+                    self.flush(fetch.from, memory);
+                }
+            }
+        }
     }
 
     /// Takes a message that was probed out of the queue, so that no other receive gets it.
@@ -230,9 +224,7 @@ impl Engine {
 
     /// Nobody will receive a message that was claimed.
     pub(crate) fn drop_claimed(&mut self, bounce: BounceId) {
-        if self.endpoint.drop_claimed(bounce) {
-            self.stock.bounces.remove(bounce);
-        }
+        self.endpoint.drop_claimed(bounce);
     }
 
     /// A communicator with this context and the next one exists from now on.
@@ -243,14 +235,13 @@ impl Engine {
 
     /// It is gone: what it held is given back.
     pub(super) fn close_context(&mut self, context: u32) {
-        for bounce in [context, context + 1].into_iter().flat_map(|c| self.endpoint.close_context(c)) {
-            self.stock.bounces.remove(bounce);
-        }
+        self.endpoint.close_context(context);
+        self.endpoint.close_context(context + 1);
     }
 
     /// Whether `op` still has memory here.
     pub(crate) fn holds(&self, op: OpId) -> bool {
-        self.stock.places.contains_key(op)
+        self.endpoint.holds(op)
     }
 
     /// Whether `op` is finished; no look at the links.
@@ -260,8 +251,8 @@ impl Engine {
 
     /// The outcome of `op` if it is finished.
     pub(crate) fn finish(&mut self, op: OpId) -> Option<Finished> {
-        let outcome = self.endpoint.finish(op)?;
-        let place = self.stock.forget(op);
+        let (outcome, place) = self.endpoint.finish(op)?;
+        let place = self.stock.reclaim(place);
         Some(self.well(outcome).map(|outcome| (outcome, place)))
     }
 
@@ -277,15 +268,16 @@ impl Engine {
 
     /// Withdraws a receive that nothing has matched; none if a message is on its way into it.
     pub(crate) fn cancel(&mut self, op: OpId) -> Option<Option<Place>> {
-        self.endpoint.cancel(op).then(|| self.stock.forget(op))
+        self.endpoint.cancel(op).map(|place| self.stock.reclaim(place))
     }
 
     /// Nobody waits for `op` any more: a receive that nothing has matched is withdrawn, other operations
     /// finish behind the program's back.
     pub(crate) fn detach(&mut self, op: OpId) {
-        if self.endpoint.cancel(op) || self.endpoint.finish(op).is_some() {
-            self.stock.forget(op);
-        } else if self.stock.places.contains_key(op) {
+        let ended = self.endpoint.cancel(op).or_else(|| Some(self.endpoint.finish(op)?.1));
+        if let Some(place) = ended {
+            self.stock.reclaim(place);
+        } else if self.endpoint.holds(op) {
             self.detached.push(op);
         }
     }
@@ -293,14 +285,15 @@ impl Engine {
     /// As [`Engine::detach`] for an operation on lent memory, which it must not touch any more: what is still to be
     /// sent is copied, what is still to come is dropped.
     pub(crate) fn abandon(&mut self, op: OpId, memory: &mut Memory<'_>) {
-        if self.endpoint.is_send(op) {
-            self.seal.change();
-            let copy = self.stock.copy(op, memory);
-            self.stock.places.insert(op, Place::Owned(Box::new(copy)));
-        } else if let Some(place) = self.stock.places.get(op) {
-            let gone = Place::Gone(self.stock.len(place));
-            self.stock.forget(op);
-            self.stock.places.insert(op, gone);
+        let is_send = self.endpoint.is_send(op);
+        if let Some(place) = self.endpoint.place_mut(op) {
+            let kept = if is_send {
+                self.seal.change();
+                Place::Kept(self.stock.copy(place, memory))
+            } else {
+                Place::Gone(place.len())
+            };
+            self.stock.reclaim(std::mem::replace(place, kept));
         }
         self.detach(op);
     }
@@ -316,27 +309,22 @@ impl Engine {
     /// No link leads to `rank` any more: receives whose payload was coming from it end.
     pub(super) fn shut(&mut self, rank: Rank) {
         for landing in self.links.shut(rank) {
-            if let Landing::Op(op) = landing {
-                self.endpoint.break_off(op, Outcome::Failed(rank));
-            }
+            self.endpoint.handle_torn(rank, landing);
         }
     }
 
     /// `rank` has failed: what needs it ends, and so do receives from anybody of these contexts.
     pub(super) fn bury(&mut self, rank: Rank, contexts: &[u32]) {
         self.shut(rank);
-        for bounce in self.endpoint.lose(rank) {
-            self.stock.bounces.remove(bounce);
-        }
-        contexts.iter().for_each(|context| self.endpoint.lose_wildcards(*context, rank));
+        self.endpoint.handle_loss(rank, contexts);
         self.moves += 1;
     }
 
     /// The communicator with this context and the next one was revoked.
     pub(super) fn revoke(&mut self, context: u32) {
         self.seal.change();
-        self.endpoint.revoke(context);
-        self.endpoint.revoke(context + 1);
+        self.endpoint.handle_revocation(context);
+        self.endpoint.handle_revocation(context + 1);
         self.moves += 1;
     }
 

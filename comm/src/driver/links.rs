@@ -268,9 +268,9 @@ mod tests {
     }
 
     fn sample() -> [u8; ft_proto::wire::header::HEADER_BYTES] {
-        let mut endpoint = ft_proto::endpoint::Endpoint::new(1, 3, 3);
-        let mode = ft_proto::endpoint::Mode::Standard;
-        endpoint.send(0, 0, 0, 9, mode, None);
+        use ft_proto::endpoint::{Endpoint, Mode, Outgoing};
+        let mut endpoint = Endpoint::new(1, 3, 3);
+        endpoint.send(0, Outgoing { context: 0, tag: 0, length: 9, mode: Mode::Standard, offer: None }, ());
         endpoint.frames(0)[0].header
     }
 

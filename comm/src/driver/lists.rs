@@ -144,39 +144,32 @@ impl Running {
         let before = self.pending.len();
         let mut at = 0;
         while at < self.pending.len() {
-            let op = self.pending[at].op;
-            let step = &self.list.steps[self.pending[at].step];
-            if !engine.is_finished(op) {
+            let Pending { op, step, role, .. } = &self.pending[at];
+            let step = &self.list.steps[*step];
+            let is_sent = !matches!(role, Role::Aside(_)) || !self.sends_from(part_of(step));
+            let ended = if is_sent { engine.endpoint.finish(*op) } else { None };
+            let Some((outcome, place)) = ended else {
                 at += 1;
                 continue;
-            }
-            if let Role::Aside(_) = self.pending[at].role
-                && self.sends_from(part_of(step))
-            {
-                at += 1;
-                continue;
-            }
+            };
             let Pending { due, role, .. } = self.pending.remove(at);
-            let part = part_of(step);
-            let outcome =
-                engine.endpoint.finish(op).map_or(Ok(None), |outcome| engine.well(outcome).map(Some));
-            let error = match outcome {
-                Ok(outcome) => outcome.and_then(|outcome| wrong(outcome, step, due, self.list.name)),
+            let error = match engine.well(outcome) {
+                Ok(outcome) => wrong(outcome, step, due, self.list.name),
                 Err(error) => Some(error),
             };
             if error.is_some() {
                 self.error = error;
                 engine.moves += 1;
-                engine.stock.forget(op);
+                engine.stock.reclaim(place);
                 return true;
             }
             match role {
                 Role::Aside(order) => {
-                    let element = self.list.element;
+                    let (part, element) = (part_of(step), self.list.element);
                     let target = part.range.start * element..part.range.end * element;
-                    engine.stock.combine_aside(op, id, part.space, target, order, memory);
+                    engine.stock.combine_aside(place, id, part.space, target, order, memory);
                 }
-                Role::Send | Role::Receive => drop(engine.stock.forget(op)),
+                Role::Send | Role::Receive => drop(engine.stock.reclaim(place)),
             }
         }
         let reaped = self.pending.len() < before;
@@ -208,7 +201,7 @@ impl Running {
                 let (from, order) = (*from, *order);
                 let (place, role) = if self.sends_from(part) {
                     let length = part.len() * element;
-                    (Place::Aside(engine.stock.scratch(length), length), Role::Aside(order))
+                    (engine.stock.aside(length), Role::Aside(order))
                 } else {
                     (engine.stock.fold(id, part.space, bytes(part), element, order), Role::Receive)
                 };
@@ -227,7 +220,7 @@ impl Running {
     }
 
     fn send_step(&mut self, to: Rank, tag: Tag, place: Place, engine: &mut Engine, memory: &mut Memory<'_>) {
-        let (peer, context, due) = (self.list.world[to], self.list.context, engine.stock.len(&place));
+        let (peer, context, due) = (self.list.world[to], self.list.context, place.len());
         let letter = Letter { to: peer, context, tag, mode: Mode::Standard, urgency: Urgency::Now };
         let op = engine.send(letter, place, memory);
         self.pending.push(Pending { op, step: self.at, peer, due, role: Role::Send });
@@ -242,7 +235,7 @@ impl Running {
         engine: &mut Engine,
         memory: &mut Memory<'_>,
     ) {
-        let (peer, due) = (self.list.world[from], engine.stock.len(&place));
+        let (peer, due) = (self.list.world[from], place.len());
         let pattern = Pattern { context: self.list.context, source: Some(peer as u32), tag: Some(tag) };
         let op = engine.receive(pattern, place, None, memory);
         self.pending.push(Pending { op, step: self.at, peer, due, role });

@@ -37,6 +37,12 @@ impl Seal {
     }
 }
 
+impl Drop for Seal {
+    fn drop(&mut self) {
+        self.change();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,9 +10,9 @@
 //! same after the reading; else the payload is asked for as ever. A seal is random: a stranger that got the number of a process
 //! that has died does not have it.
 
-use std::collections::VecDeque;
-
-use super::{About, Endpoint, OpId, Outcome};
+use super::credit::Cost;
+use super::peer::About;
+use super::{Endpoint, Landing, OpId, Outcome, Task};
 use crate::matching::Envelope;
 use crate::rank::Rank;
 use crate::wire::header::{Header, Kind};
@@ -65,15 +65,8 @@ pub(super) struct Nearness {
     pub(super) seal_at: Option<u64>,
 }
 
-/// What is to be read.
-#[derive(Debug, Default)]
-pub(super) struct Readings {
-    greetings: VecDeque<Greeting>,
-    fetches: VecDeque<Fetch>,
-}
-
 /// The last word on an announced message.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Announced {
     /// Of its envelope.
     pub(super) sequence: u64,
@@ -87,68 +80,63 @@ impl From<&Header> for Announced {
     }
 }
 
-impl Endpoint {
-    /// The other rank shares this host: it is told where my seal is, once.
-    pub fn greet(&mut self, to: Rank, seal_at: u64, seal: u64) {
+impl From<Offer> for About {
+    fn from(Offer { place, seal }: Offer) -> Self {
+        Self { subject: seal, place }
+    }
+}
+
+impl<P> Endpoint<P> {
+    /// A link to `to`, which shares this host, is open: it is told where my seal is, once.
+    pub fn handle_near(&mut self, to: Rank, seal_at: u64, seal: u64) {
         if !std::mem::replace(&mut self.peers[to].nearness.greeted, true) {
             self.answer(to, Kind::Greeting, 0, About { subject: seal, place: seal_at });
         }
     }
 
-    pub(super) fn greeting_arrived(&mut self, from: Rank, header: &Header) {
+    pub(super) fn greeting_came(&mut self, from: Rank, header: &Header) -> Landing {
         let greeting = Greeting { from, seal_at: header.place, seal: header.subject };
-        self.readings.greetings.push_back(greeting);
-    }
-
-    /// The next rank that asks whether its memory can be read; if it can, say [`Endpoint::can_read`].
-    pub fn next_greeting(&mut self) -> Option<Greeting> {
-        self.readings.greetings.pop_front()
+        self.tasks.push_back(Task::Answer(greeting));
+        Landing::Nowhere
     }
 
     /// The seal was found where it should be.
-    pub fn can_read(&mut self, greeting: Greeting) {
+    pub fn handle_readable(&mut self, greeting: Greeting) {
         self.peers[greeting.from].nearness.seal_at = Some(greeting.seal_at);
         self.answer(greeting.from, Kind::Readable, 0, About::default());
+    }
+
+    pub(super) fn readable_came(&mut self, from: Rank) -> Landing {
+        self.peers[from].nearness.reads = true;
+        Landing::Nowhere
     }
 
     /// The payload of an announced message is wanted, by nobody or by this receive.
     pub(super) fn want(&mut self, envelope: Envelope, announced: Announced, op: Option<OpId>) {
         let from = envelope.source as Rank;
-        let (offer, seal_at) = (announced.offer, self.peers[from].nearness.seal_at);
-        match (op, offer, seal_at) {
+        let Announced { sequence, offer } = announced;
+        match (op, offer, self.peers[from].nearness.seal_at) {
             (Some(op), Some(offer), Some(seal_at)) => {
-                let (sequence, length) = (announced.sequence, envelope.length as usize);
-                self.readings.fetches.push_back(Fetch {
-                    op,
-                    from,
-                    length,
-                    offer,
-                    seal_at,
-                    envelope,
-                    sequence,
-                });
+                let length = envelope.length as usize;
+                let fetch = Fetch { op, from, length, offer, seal_at, envelope, sequence };
+                self.tasks.push_back(Task::Fetch(fetch));
             }
-            (Some(op), ..) => self.ask(envelope, announced.sequence, op),
-            (None, ..) => self.give_receipt(from, announced.sequence),
+            (Some(op), ..) => self.ask(envelope, sequence, op),
+            (None, ..) => self.give_receipt(from, sequence),
         }
     }
 
     fn give_receipt(&mut self, from: Rank, sequence: u64) {
-        if !self.peers[from].gone {
+        if !self.peers[from].is_gone {
             self.answer(from, Kind::Receipt, 0, About::subject(sequence));
-            self.give_back(from, 0, 1);
+            self.give_back(from, Cost::ENVELOPE);
         }
     }
 
-    /// The next message to be read; say [`Endpoint::fetched`] then.
-    pub fn next_fetch(&mut self) -> Option<Fetch> {
-        self.readings.fetches.pop_front()
-    }
-
-    /// The message is in the memory of its receive, or could not be read, and is asked for.
-    pub fn fetched(&mut self, fetch: Fetch, is_whole: bool) {
+    /// The message is in the place of its receive, or could not be read, and is asked for.
+    pub fn handle_fetched(&mut self, fetch: Fetch, is_whole: bool) {
         if is_whole {
-            self.finished(fetch.op, Outcome::Done(fetch.envelope));
+            self.end(fetch.op, Outcome::Done(fetch.envelope));
             self.give_receipt(fetch.from, fetch.sequence);
         } else {
             self.ask(fetch.envelope, fetch.sequence, fetch.op);

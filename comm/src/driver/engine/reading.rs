@@ -5,7 +5,7 @@ use std::sync::atomic::{Ordering, fence};
 use super::Engine;
 use crate::driver::memory::{Memory, Place};
 use crate::transport::LinkId;
-use ft_proto::endpoint::{Fetch, Landing, Offer};
+use ft_proto::endpoint::{Fetch, Offer};
 use ft_proto::planted;
 use ft_proto::rank::Rank;
 
@@ -19,7 +19,7 @@ impl Engine {
     /// A link to `rank` is open.
     pub(super) fn greet(&mut self, rank: Rank, link: LinkId) {
         if self.links.transport.is_near(link) {
-            self.endpoint.greet(rank, self.seal.at(), self.seal.offer());
+            self.endpoint.handle_near(rank, self.seal.at(), self.seal.offer());
         }
     }
 
@@ -32,34 +32,20 @@ impl Engine {
         Some(Offer { place: bytes.as_ptr() as u64, seal: self.seal.offer() })
     }
 
-    /// Answers greetings, and reads what receives have matched. Receipts leave at once: this rank may compute for long now, and
-    /// their receivers wait.
-    pub(super) fn read_all(&mut self, memory: &mut Memory<'_>) {
-        while let Some(greeting) = self.endpoint.next_greeting() {
-            if self.word(greeting.from, greeting.seal_at) == Some(greeting.seal) {
-                self.endpoint.can_read(greeting);
-            }
-        }
-        while let Some(fetch) = self.endpoint.next_fetch() {
-            let is_whole = self.read(&fetch, memory);
-            self.moves += 1;
-            self.endpoint.fetched(fetch, is_whole);
-            self.flush(fetch.from, memory);
-        }
-    }
-
     /// A word in the memory of `rank`.
-    fn word(&mut self, rank: Rank, at: u64) -> Option<u64> {
+    pub(super) fn word(&mut self, rank: Rank, at: u64) -> Option<u64> {
         let (link, mut bytes) = (self.links.any(rank)?, [0; 8]);
         self.links.transport.read(link, at, &mut bytes).then(|| u64::from_ne_bytes(bytes))
     }
 
     /// Reads a message into the memory of its receive, piece by piece; true if all of it can be trusted.
-    fn read(&mut self, fetch: &Fetch, memory: &mut Memory<'_>) -> bool {
+    pub(super) fn read(&mut self, fetch: &Fetch, memory: &mut Memory<'_>) -> bool {
         let mut done = 0;
         while done < fetch.length {
             let Some(count) = self.read_piece(fetch, done, memory) else {
-                self.stock.skip(fetch.op, done);
+                if let Some(place) = self.endpoint.place_mut(fetch.op) {
+                    place.skip(done);
+                }
                 return false;
             };
             done += count;
@@ -72,8 +58,8 @@ impl Engine {
     fn read_piece(&mut self, fetch: &Fetch, done: usize, memory: &mut Memory<'_>) -> Option<usize> {
         let link = self.links.any(fetch.from)?;
         let (from, left) = (fetch.offer.place.saturating_add(done as u64), fetch.length - done);
-        let landing = Landing::Op(fetch.op);
-        let straight = self.stock.direct(landing, done, fetch.length, memory);
+        let place = self.endpoint.place_mut(fetch.op);
+        let straight = place.and_then(|place| self.stock.direct(place, done, fetch.length, memory));
         let straight = straight.filter(|bytes| bytes.len() >= PIECE_BYTES_MIN.min(left));
         let is_straight = straight.is_some();
         let into = straight.unwrap_or_else(|| {
@@ -87,9 +73,11 @@ impl Engine {
         if !is_good && !planted::has(planted::IGNORES_SEAL) {
             return None;
         }
-        match is_straight {
-            true => self.stock.landed(landing, count, memory),
-            false => self.stock.put(landing, done, &self.packing[..count], memory),
+        if let Some(place) = self.endpoint.place_mut(fetch.op) {
+            match is_straight {
+                true => self.stock.landed(place, count, memory),
+                false => self.stock.put(place, done, &self.packing[..count], memory),
+            }
         }
         Some(count)
     }

@@ -61,7 +61,7 @@ fn messages_of_any_length_arrive_however_few_bytes_a_link_takes() {
             assert_eq!(bytes(&mut engines[1], op), numbers(length), "{length} bytes, {most} at a time");
         }
         engines[0].sweep();
-        assert!(engines[0].stock.places.is_empty(), "the memory of sends is freed");
+        assert!(engines[0].endpoint.is_idle(), "the memory of sends is freed");
         assert_eq!(engines[0].traffic().0, lengths.iter().sum::<usize>() as u64);
     }
 }
@@ -189,7 +189,37 @@ fn what_is_claimed_and_dropped_is_freed() {
     turn(&mut engines, 2);
     let (bounce, envelope) = engines[1].claim(&from(0, 1)).expect("it has come");
     assert_eq!((envelope.length, engines[1].claim(&from(0, 1))), (5, None));
-    assert_eq!(engines[1].stock.bounces.len(), 1);
+    assert!(!engines[1].endpoint.is_idle());
     engines[1].drop_claimed(bounce);
-    assert!(engines[1].stock.bounces.is_empty());
+    assert!(engines[1].endpoint.is_idle());
+}
+
+#[test]
+fn what_was_claimed_of_a_rank_that_fails_ends_and_nothing_is_left_of_it() {
+    let (mut engines, _) = engines(2, 1 << 20);
+    let long = numbers(EAGER_BYTES_MAX + 1);
+    for _ in 0..2 {
+        let op = engines[0].send(letter(1, 1), owned(&long), &mut Memory::none());
+        engines[0].detach(op);
+    }
+    turn(&mut engines, 2);
+    let claimed = [(); 2].map(|()| engines[1].claim(&from(0, 1)).expect("it was announced").0);
+    engines[1].bury(0, &[]);
+    let op = engines[1].receive_claimed(claimed[0], owned(&long), &mut Memory::none());
+    let ended = engines[1].finish(op).expect("it has ended").map(|_| ());
+    assert_eq!(ended, Err(CommError::PeerFailed { ranks: vec![0], generation: 3 }));
+    engines[1].drop_claimed(claimed[1]);
+    assert!(engines[1].endpoint.is_idle());
+}
+
+#[test]
+fn a_receive_whose_communicator_is_gone_holds_no_memory() {
+    let (mut engines, _) = engines(1, 1);
+    let context = ft_proto::endpoint::CONTEXT_DYNAMIC;
+    engines[0].open_context(context);
+    let pattern = Pattern { context, ..from(0, 1) };
+    let op = engines[0].receive(pattern, owned(&[0; 3]), None, &mut Memory::none());
+    assert!(engines[0].holds(op));
+    engines[0].close_context(context);
+    assert!(!engines[0].holds(op) && engines[0].endpoint.is_idle());
 }

@@ -2,13 +2,12 @@
 
 use std::io::{IoSlice, IoSliceMut};
 
-use ft_proto::endpoint::Landing;
 use ft_proto::rank::Rank;
 use ft_proto::wire::header::{HEADER_BYTES, Header};
 
 use super::Engine;
 use crate::driver::links::Body;
-use crate::driver::memory::Memory;
+use crate::driver::memory::{Memory, Place};
 use crate::transport::{LinkError, LinkId};
 
 /// Pieces of memory that one call sends from.
@@ -70,7 +69,7 @@ impl Engine {
             let mut left = self.links.left(rank) + sent;
             while let Some(bytes) = self.first_frame(rank).filter(|bytes| left >= *bytes) {
                 left -= bytes;
-                self.endpoint.left(rank);
+                self.endpoint.handle_sent(rank);
             }
             self.links.set_left(rank, left);
             if sent < offered {
@@ -101,18 +100,17 @@ impl Engine {
             }
             let skip = if at == 0 { self.links.left(rank) } else { 0 };
             let offset = skip.saturating_sub(HEADER_BYTES);
-            let body = match frame.body {
-                Some(op) if frame.length > offset => match self.stock.contiguous(op, memory) {
-                    Some(bytes) => &bytes[offset..],
-                    // A message of many pieces leaves alone, a packed lump at a time.
-                    None if at == 0 => {
-                        self.stock.pack(op, offset, memory, packing, PACKED_BYTES);
-                        packed = Some(skip);
-                        break;
-                    }
-                    None => break,
-                },
-                _ => &[],
+            let place = frame.body.filter(|_| frame.length > offset).and_then(|op| self.endpoint.place(op));
+            let body = match place.map(|place| (place, self.stock.in_one_piece(place, memory))) {
+                None => &[],
+                Some((_, Some(bytes))) => &bytes[offset..],
+                // A message of many pieces leaves alone, a packed lump at a time.
+                Some((place, None)) if at == 0 => {
+                    self.stock.pack(place, offset, memory, packing, PACKED_BYTES);
+                    packed = Some(skip);
+                    break;
+                }
+                Some((_, None)) => break,
             };
             for piece in [&frame.header[skip.min(HEADER_BYTES)..], body] {
                 if !piece.is_empty() {
@@ -166,16 +164,18 @@ impl Engine {
         link: LinkId,
         memory: &mut Memory<'_>,
     ) -> Option<(Rank, Result<(usize, usize), LinkError>)> {
-        let Self { links, stock, .. } = self;
+        let Self { links, endpoint, stock, .. } = self;
         let (transport, inbound) = links.with_transport(link)?;
         inbound.compact();
-        let (end, mut straight, mut whole) = (inbound.end, None, true);
+        let (end, mut place, mut straight, mut whole) = (inbound.end, None, None, true);
         // What is staged comes before what is on the link.
         if let Some(body) = &inbound.body
             && end == 0
             && body.done >= body.skip
         {
-            straight = stock.direct(body.landing, body.done, body.length, memory);
+            place = endpoint.landing_mut(body.landing);
+            straight =
+                place.as_deref_mut().and_then(|place| stock.direct(place, body.done, body.length, memory));
             whole = straight.as_ref().is_none_or(|bytes| bytes.len() == body.length - body.done);
         }
         let direct = straight.as_ref().map_or(0, |bytes| bytes.len());
@@ -186,12 +186,12 @@ impl Engine {
         let received = transport.receive(link, pieces);
         if let Ok(count) = received {
             inbound.end += count.saturating_sub(direct);
-            if let Some(body) = &mut inbound.body
+            if let (Some(body), Some(place)) = (&mut inbound.body, place)
                 && direct > 0
                 && count > 0
             {
                 body.done += count.min(direct);
-                stock.landed(body.landing, count.min(direct), memory);
+                stock.landed(place, count.min(direct), memory);
             }
         }
         Some((inbound.rank, received.map(|count| (count, wanted))))
@@ -207,7 +207,9 @@ impl Engine {
                 let count = staged.len().min(body.length - body.done);
                 if count > 0 {
                     let known = body.skip.saturating_sub(body.done).min(count);
-                    self.stock.put(body.landing, body.done + known, &staged[known..count], memory);
+                    if let Some(place) = self.endpoint.landing_mut(body.landing) {
+                        self.stock.put(place, body.done + known, &staged[known..count], memory);
+                    }
                     body.done += count;
                     inbound.start += count;
                 }
@@ -215,34 +217,21 @@ impl Engine {
                     return Ok(());
                 }
                 let Some(Body { header, landing, .. }) = inbound.body.take() else { continue };
-                self.complete(rank, &header, landing, memory);
+                self.endpoint.handle_payload(rank, &header, landing);
+                self.act(memory);
                 continue;
             }
             let staged = &inbound.staging[inbound.start..inbound.end];
             let Some(bytes) = staged.first_chunk::<HEADER_BYTES>() else { return Ok(()) };
             let header = Header::decode(bytes).map_err(|_| Nonsense)?;
             inbound.start += HEADER_BYTES;
-            let landing = self.endpoint.arrived(rank, &header).map_err(|_| Nonsense)?;
-            if let Landing::Bounce(bounce) = landing {
-                self.stock.bounces.insert(bounce, vec![0; self.endpoint.bounce_bytes(bounce)]);
-            }
-            let (length, skip) = (header.body_bytes() as usize, self.stock.skipped(landing));
+            let landing = self.endpoint.handle_header(rank, &header, Place::kept).map_err(|_| Nonsense)?;
+            let length = header.body_bytes() as usize;
+            let skip = self.endpoint.landing_mut(landing).map_or(0, |place| place.skipped());
             if let Some(inbound) = self.links.inbound(link) {
                 inbound.body = Some(Body { header, landing, skip, done: 0, length });
             }
-            self.read_all(memory);
-        }
-    }
-
-    /// A payload is where it belongs.
-    fn complete(&mut self, rank: Rank, header: &Header, landing: Landing, memory: &mut Memory<'_>) {
-        let claim = self.endpoint.landed(rank, header, landing);
-        if let Landing::Bounce(bounce) = landing {
-            match claim {
-                Some(op) => self.take(op, bounce, memory),
-                None if !self.endpoint.is_kept(bounce) => drop(self.stock.bounces.remove(bounce)),
-                None => {}
-            }
+            self.act(memory);
         }
     }
 }

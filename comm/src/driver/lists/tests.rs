@@ -121,9 +121,7 @@ fn a_message_of_another_length_is_an_error_and_no_other_step_is_begun() {
     let error = pair.finish(0, id).unwrap_err().to_string();
     assert!(error.contains("test got 4 bytes from rank 1, 10 were due"), "{error}");
     assert!(pair.finish(1, short).is_ok());
-    assert!(
-        pair.engines.iter().all(|engine| engine.stock.places.is_empty() && engine.stock.spaces.is_empty())
-    );
+    assert!(pair.engines.iter().all(|engine| engine.endpoint.is_idle() && engine.stock.spaces.is_empty()));
 }
 
 #[test]
@@ -137,7 +135,7 @@ fn a_list_that_is_broken_off_gives_its_memory_back() {
     pair.lists[0].release(&mut pair.engines[0], &mut Memory::none());
     assert_eq!(pair.finish(0, id), Err(error));
     pair.engines[0].sweep();
-    assert!(pair.engines[0].stock.places.is_empty() && pair.engines[0].stock.spaces.is_empty());
+    assert!(pair.engines[0].endpoint.is_idle() && pair.engines[0].stock.spaces.is_empty());
 }
 
 #[test]

@@ -1,63 +1,54 @@
 use super::*;
-use ft_proto::endpoint::Endpoint;
-use ft_proto::matching::Pattern;
 
-/// A stock in which a receive has this place.
-fn stock(place: Place) -> (Stock, OpId) {
-    let (op, _) = Endpoint::new(0, 1, 0).receive(Pattern { context: 0, source: None, tag: None }, 0);
-    let mut stock = Stock::default();
-    stock.places.insert(op, place);
-    (stock, op)
-}
-
-fn bytes(stock: &mut Stock, op: OpId) -> Vec<u8> {
-    match stock.forget(op) {
-        Some(Place::Owned(buffer)) => buffer.bytes().to_vec(),
+fn bytes(place: Place) -> Vec<u8> {
+    match place {
+        Place::Owned(buffer) => buffer.bytes().to_vec(),
         _ => panic!("it owns its memory"),
     }
 }
 
 #[test]
 fn a_payload_that_comes_in_pieces_lands_in_order() {
-    let (mut stock, op) = stock(Place::Owned(Box::new(vec![0_u8; 10])));
-    let landing = Landing::Op(op);
-    stock.put(landing, 0, &[1, 2, 3], &mut Memory::none());
-    let straight = stock.direct(landing, 3, 10, &mut Memory::none()).expect("it is in one piece").len();
+    let (mut stock, mut place) = (Stock::default(), Place::Owned(Box::new(vec![0_u8; 10])));
+    stock.put(&mut place, 0, &[1, 2, 3], &mut Memory::none());
+    let straight = stock.direct(&mut place, 3, 10, &mut Memory::none()).expect("it is in one piece").len();
     assert_eq!(straight, 7);
-    stock.put(landing, 3, &[4, 5, 6, 7, 8, 9, 10], &mut Memory::none());
-    assert_eq!(bytes(&mut stock, op), (1..=10).collect::<Vec<u8>>());
-    assert!(stock.direct(landing, 0, 10, &mut Memory::none()).is_none(), "it is gone");
+    stock.put(&mut place, 3, &[4, 5, 6, 7, 8, 9, 10], &mut Memory::none());
+    assert_eq!(bytes(place), (1..=10).collect::<Vec<u8>>());
+    let mut gone = Place::Gone(10);
+    assert!(stock.direct(&mut gone, 0, 10, &mut Memory::none()).is_none());
+    stock.put(&mut gone, 0, &[1, 2, 3], &mut Memory::none());
 }
 
 #[test]
 fn only_long_pieces_of_a_layout_are_filled_straight() {
     let (short, long) = (DIRECT_BYTES / 2, 2 * DIRECT_BYTES);
     let layout = Rc::new(Layout::indexed(vec![0..short, short + 5..short + 5 + long]).unwrap());
-    let (mut stock, op) = stock(Place::Write(Extent::Layout(layout)));
+    let (mut stock, mut place) = (Stock::default(), Place::Write(Extent::Layout(layout)));
     let mut buffer = vec![0; short + 5 + long];
     let mut room = |offset| {
         let memory = &mut Memory::of(&[], &mut buffer);
-        stock.direct(Landing::Op(op), offset, short + long, memory).map(|bytes| bytes.len())
+        stock.direct(&mut place, offset, short + long, memory).map(|bytes| bytes.len())
     };
     assert_eq!((room(0), room(short), room(short + 100)), (None, Some(long), Some(long - 100)));
-    stock.put(Landing::Op(op), short - 1, &[1, 2, 3], &mut Memory::of(&[], &mut buffer));
+    stock.put(&mut place, short - 1, &[1, 2, 3], &mut Memory::of(&[], &mut buffer));
     assert_eq!(buffer[short - 1..short + 8], [1, 0, 0, 0, 0, 0, 2, 3, 0]);
 }
 
 #[test]
 fn packed_bytes_are_those_of_the_layout_from_any_place_on() {
     let layout = Rc::new(Layout::strided(1, 5, 3, 7).unwrap());
-    let (stock, op) = stock(Place::Read(Extent::Layout(layout.clone())));
+    let (stock, place) = (Stock::default(), Place::Read(Extent::Layout(layout.clone())));
     let source: Vec<u8> = (0..100).collect();
     let memory = Memory::of(&source, &mut []);
     let whole: Vec<u8> = layout.iter().flatten().map(|at| at as u8).collect();
-    assert_eq!(stock.copy(op, &memory), whole);
+    assert_eq!(stock.copy(&place, &memory), whole);
     let mut packed = vec![9; 9];
     for (offset, most) in [(0, 100), (4, 5), (14, 100), (15, 100)] {
-        stock.pack(op, offset, &memory, &mut packed, most);
+        stock.pack(&place, offset, &memory, &mut packed, most);
         assert_eq!(packed, whole[offset..whole.len().min(offset + most)], "from {offset}, at most {most}");
     }
-    assert!(stock.contiguous(op, &memory).is_none());
+    assert!(stock.in_one_piece(&place, &memory).is_none());
 }
 
 #[test]
@@ -70,41 +61,19 @@ fn what_is_folded_is_combined_as_it_comes_whatever_pieces_it_comes_in() {
     let mut stock = Stock::default();
     let buffer = Box::new(vec![1_u8; count + 8]);
     let id = stock.spaces_with(None, Some(buffer), 0, Some(sum));
-    let place = stock.fold(id, Space::Buffer, 8..count + 8, 4, Order::MineFirst);
-    let (op, _) = Endpoint::new(0, 1, 0).receive(Pattern { context: 0, source: None, tag: None }, 0);
-    stock.places.insert(op, place);
+    let mut place = stock.fold(id, Space::Buffer, 8..count + 8, 4, Order::MineFirst);
     let payload: Vec<u8> = (0..count).map(|at| (at % 200) as u8).collect();
     let mut offset = 0;
     for length in [1, 2, 3, 1000, FOLD_BYTES + 1, count].into_iter() {
         let piece = &payload[offset..count.min(offset + length)];
-        stock.put(Landing::Op(op), offset, piece, &mut Memory::none());
+        stock.put(&mut place, offset, piece, &mut Memory::none());
         offset += piece.len();
     }
-    stock.forget(op);
+    assert!(stock.reclaim(place).is_none());
     let (_, buffer) = stock.take_spaces(id);
     let buffer = buffer.expect("it was its own");
     assert_eq!(buffer.bytes()[..8], [1; 8]);
     assert!(buffer.bytes()[8..].iter().zip(&payload).all(|(got, sent)| *got == *sent + 1));
-}
-
-#[test]
-fn scratch_is_kept_within_limits_and_the_smallest_that_fits_is_used() {
-    let mut stock = Stock::default();
-    let pieces = [1000, 64, 5000].map(|bytes| stock.scratch(bytes));
-    pieces.into_iter().for_each(|scratch| stock.put_back(scratch));
-    assert_eq!(stock.scratch(500).bytes().len(), 1024, "in whole lines of 64 bytes");
-    assert_eq!(stock.scratch(500).bytes().len(), 5056);
-    assert_eq!(stock.scratch(500).bytes().len(), 512, "the largest that is left grows");
-    for _ in 0..2 * SPARE_PIECES {
-        let scratch = Scratch(vec![Line([0; SCRATCH_ALIGN])]);
-        stock.put_back(scratch);
-    }
-    assert_eq!(stock.spare.len(), SPARE_PIECES);
-    stock.spare.clear();
-    let most = Stock::default().scratch(SPARE_BYTES);
-    stock.put_back(most);
-    stock.put_back(Scratch(vec![Line([0; SCRATCH_ALIGN])]));
-    assert_eq!(stock.spare.len(), 1, "no more bytes are kept than that");
 }
 
 #[test]

@@ -1,0 +1,55 @@
+//! Which communicators' messages can be received here: those of communicators that come and go only while they are there.
+
+use std::collections::HashSet;
+
+/// First context of communicators that come and go; those below live as long as the job.
+pub const CONTEXT_DYNAMIC: u32 = 1 << 16;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Contexts {
+    /// Those of communicators that come and go, as far as they are open here.
+    open: HashSet<u32>,
+    /// The highest that was ever opened here; a higher one belongs to a communicator that others have made already and this rank
+    /// is about to.
+    newest: u32,
+}
+
+impl Default for Contexts {
+    fn default() -> Self {
+        Self { open: HashSet::new(), newest: CONTEXT_DYNAMIC - 1 }
+    }
+}
+
+impl Contexts {
+    pub(super) fn open(&mut self, context: u32) {
+        self.open.insert(context);
+        self.newest = self.newest.max(context);
+    }
+
+    pub(super) fn close(&mut self, context: u32) {
+        self.open.remove(&context);
+    }
+
+    /// Whether a message of `context` can never be received here.
+    pub(super) fn is_closed(&self, context: u32) -> bool {
+        (CONTEXT_DYNAMIC..=self.newest).contains(&context) && !self.open.contains(&context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_there_is_closed_and_what_is_to_come_is_not() {
+        let mut contexts = Contexts::default();
+        assert!(!contexts.is_closed(0) && !contexts.is_closed(CONTEXT_DYNAMIC));
+        contexts.open(CONTEXT_DYNAMIC + 2);
+        assert!(contexts.is_closed(CONTEXT_DYNAMIC), "it was passed over, so others had it before");
+        assert!(!contexts.is_closed(CONTEXT_DYNAMIC + 2) && !contexts.is_closed(CONTEXT_DYNAMIC + 3));
+        contexts.close(CONTEXT_DYNAMIC + 2);
+        assert!(contexts.is_closed(CONTEXT_DYNAMIC + 2) && !contexts.is_closed(CONTEXT_DYNAMIC + 3));
+        assert!(!contexts.is_closed(1), "it lives as long as the job");
+    }
+}

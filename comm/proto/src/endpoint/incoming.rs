@@ -1,0 +1,149 @@
+//! What frames that come mean: each is checked, and answered.
+
+use super::bounced::{Landed, State};
+use super::credit::{Cost, EAGER_BYTES_MAX, ENVELOPES_MAX};
+use super::peer::About;
+use super::reading::Announced;
+use super::{Endpoint, Landing, Outcome, Violation};
+use crate::matching::Envelope;
+use crate::planted;
+use crate::rank::Rank;
+use crate::wire::header::{Header, Kind};
+
+impl<P> Endpoint<P> {
+    /// A header came from `from`: says where its payload belongs. If that comes before its receive, `make` makes a place for so many bytes. Say
+    /// [`Endpoint::handle_payload`] when it is there, at once if there is none.
+    ///
+    /// # Errors
+    /// The other side broke the protocol.
+    pub fn handle_header(
+        &mut self,
+        from: Rank,
+        header: &Header,
+        make: impl FnOnce(usize) -> P,
+    ) -> Result<Landing, Violation> {
+        let landing = self.check(from, header).and_then(|()| match header.kind {
+            Kind::Eager => self.eager_came(from, header, make),
+            Kind::Envelope => self.envelope_came(from, header),
+            Kind::Ask => self.ask_came(from, header),
+            Kind::Payload => self.payload_comes(from, header),
+            Kind::Credit => self.credit_came(from, header),
+            Kind::Greeting => Ok(self.greeting_came(from, header)),
+            Kind::Readable => Ok(self.readable_came(from)),
+            Kind::Receipt => self.receipt_came(from, header),
+        });
+        landing.map_err(|what| Violation { rank: from, what })
+    }
+
+    /// The payload of `header` from `from` is where [`Endpoint::handle_header`] wanted it.
+    pub fn handle_payload(&mut self, from: Rank, header: &Header, landing: Landing) {
+        match landing {
+            Landing::Nowhere | Landing::Sink => {}
+            Landing::Op(op) => self.end(op, Outcome::Done(Envelope::from(header))),
+            Landing::Bounce(bounce) => match self.bounced.landed(bounce) {
+                Landed::Kept => return, // it is not received yet
+                Landed::Claimed(op, place) => {
+                    let envelope = Envelope::from(header);
+                    self.end(op, Outcome::Done(envelope));
+                    return self.deliver(op, envelope, place);
+                }
+                Landed::Unwanted => {}
+            },
+        }
+        if header.kind == Kind::Eager {
+            self.give_back(from, Cost::eager(header.length));
+        }
+    }
+
+    /// Whether a frame belongs here and is the next one.
+    fn check(&mut self, from: Rank, header: &Header) -> Result<(), String> {
+        if header.generation != self.generation && !planted::has(planted::TAKES_OLD_FRAMES) {
+            let (theirs, mine) = (header.generation, self.generation);
+            return Err(format!("a frame of generation {theirs} on a link of generation {mine}"));
+        }
+        if header.source as Rank != from {
+            return Err(format!("a frame in the name of rank {}", header.source));
+        }
+        let counted = self.peers[from].count(header.sequence);
+        counted.map_err(|due| format!("frame {} where {due} was due", header.sequence))
+    }
+
+    fn eager_came(
+        &mut self,
+        from: Rank,
+        header: &Header,
+        make: impl FnOnce(usize) -> P,
+    ) -> Result<Landing, String> {
+        if header.length > EAGER_BYTES_MAX as u64 {
+            return Err(format!("an eager message of {} bytes", header.length));
+        }
+        if !self.peers[from].grant.pay(Cost::eager(header.length)) {
+            return Err("an eager message without credit for it".into());
+        }
+        if self.contexts.is_closed(header.context) {
+            return Ok(Landing::Sink);
+        }
+        let envelope = Envelope::from(header);
+        Ok(match self.claim(&envelope) {
+            Some(op) => Landing::Op(op),
+            None => {
+                let place = make(envelope.length as usize);
+                Landing::Bounce(self.bounce(envelope, State::Arriving(place, None)))
+            }
+        })
+    }
+
+    fn envelope_came(&mut self, from: Rank, header: &Header) -> Result<Landing, String> {
+        if !self.peers[from].grant.pay(Cost::ENVELOPE) {
+            return Err(format!("more than {ENVELOPES_MAX} envelopes at a time"));
+        }
+        let (envelope, announced) = (Envelope::from(header), Announced::from(header));
+        if self.contexts.is_closed(header.context) {
+            self.want(envelope, announced, None);
+        } else if let Some(op) = self.claim(&envelope) {
+            self.want(envelope, announced, Some(op));
+        } else {
+            self.bounce(envelope, State::Announced(announced));
+        }
+        Ok(Landing::Nowhere)
+    }
+
+    fn ask_came(&mut self, from: Rank, header: &Header) -> Result<Landing, String> {
+        let offered = self.peers[from].offered.remove(&header.subject);
+        let op =
+            offered.ok_or_else(|| format!("asks for message {}, which was not offered", header.subject))?;
+        // An offer may have been withdrawn with its communicator; who asks for it hears of that, too.
+        if let Some(message) = self.message(op) {
+            self.post(from, Kind::Payload, message, About::subject(header.subject), Some(op));
+        }
+        Ok(Landing::Nowhere)
+    }
+
+    fn payload_comes(&mut self, from: Rank, header: &Header) -> Result<Landing, String> {
+        let message = header.subject;
+        match self.peers[from].asked.remove(&message) {
+            Some((_, announced)) if announced != Envelope::from(header) => {
+                Err(format!("a payload for message {message} is not the one that was announced"))
+            }
+            Some((Some(op), _)) => Ok(Landing::Op(op)),
+            Some((None, _)) => Ok(Landing::Sink),
+            None => Err(format!("a payload for message {message}, which was not asked for")),
+        }
+    }
+
+    fn receipt_came(&mut self, from: Rank, header: &Header) -> Result<Landing, String> {
+        let offered = self.peers[from].offered.remove(&header.subject);
+        let op = offered
+            .ok_or_else(|| format!("a receipt for message {}, which was not offered", header.subject))?;
+        self.end_send(op);
+        Ok(Landing::Nowhere)
+    }
+
+    fn credit_came(&mut self, from: Rank, header: &Header) -> Result<Landing, String> {
+        if !self.peers[from].credit.refund(Cost { bytes: header.subject, envelopes: header.tag }) {
+            return Err("returns more credit than it was given".into());
+        }
+        self.release(from);
+        Ok(Landing::Nowhere)
+    }
+}
