@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -10,9 +10,10 @@ use ft_checkpoint::{Layout, LayoutError, LoopSettings, Scheme, SchemeError};
 use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
 use ft_comm::transport::Congestion;
-use ft_launch::{Cluster, Console, ConsoleError, LaunchError, Order, Stream, launch};
+use ft_launch::{Cluster, Console, ConsoleError, Ending, LaunchError, Order, Stream, launch};
 use ft_proto::arbiter::{self, Config, Event, Mtbf};
 
+use crate::app::AnyApp;
 use crate::invocation::{Invocation, Program};
 use crate::options::{Exports, OnFailure, Options};
 use crate::progress::{Display, is_watched};
@@ -69,71 +70,14 @@ fn try_run(
     arguments: &[OsString],
     console: &mut Option<Console>,
 ) -> Result<i32, Refusal> {
-    let mut options = invocation.options.with_hostfile().map_err(usage)?;
-    let (scheme, selection) = (scheme(&options).map_err(usage)?, selection(&options).map_err(usage)?);
-    let mut own = match &invocation.program {
-        Program::App(..) => None,
-        Program::Own { path, args } => {
-            require_executable(path).map_err(usage)?;
-            Some((path.clone(), args))
-        }
-    };
-    options.move_to_folder(own.as_mut().map(|(path, _)| path)).map_err(usage)?;
-    let options = &options;
-    let cluster = cluster(options).map_err(usage)?;
-    let layout = spread(&cluster, &scheme, options).map_err(usage)?;
-    options.check_ranks(layout.total_ranks()).map_err(usage)?;
-    if let Some(file) = &options.timeline {
-        ft_figures::check_path(file).map_err(usage)?;
-    }
-    // The ranks heed it; here it is checked once.
-    Congestion::from_environment().map_err(usage)?;
-    let app = match &invocation.program {
-        Program::App(_, app) => Some(&**app),
-        Program::Own { .. } => None,
-    };
-    // Only here: a rank must not look at the world outside, nor tidy it up.
-    app.map_or(Ok(()), |app| app.check(options)).map_err(usage)?;
-    let mut specs = options.kill.clone();
-    specs.extend(app.map_or(vec![], |app| app.kills(options)));
-    let kills: Vec<String> = specs.iter().map(ToString::to_string).collect();
-    let cuts: Vec<String> = options.cut.iter().map(ToString::to_string).collect();
-
-    let Exports { given: environment, unset } = Exports::of(&options.export).map_err(usage)?;
-    for name in unset.into_iter().filter(|_| !options.quiet) {
-        say::complain(format_args!("-x {name}: there is no such variable, so ranks get none"));
-    }
-    let mut args: Vec<OsString> = vec![AS_RANK.into()];
-    match own {
-        None => args.extend_from_slice(arguments),
-        Some((path, own_args)) => {
-            args.extend_from_slice(&arguments[..arguments.len() - own_args.len() - 1]);
-            args.push(path.into());
-            args.extend_from_slice(own_args);
-        }
-    }
-    let order = Order {
-        program: std::env::current_exe().map_err(failed)?,
-        args,
-        environment,
-        agent: AS_AGENT,
-        guardian: AS_GUARDIAN,
-        config: config(options, specs, &layout, &selection, &cluster, app.is_some()),
-        cluster,
-        output_to_stderr: options.json,
-        tag_output: options.tag_output || options.verbose,
-        carrier: options.transport,
-        plain: options.plain,
-        waiting: options.wait,
-        binding: options.bind,
-        slow: options.slow.clone(),
-        limit: options.timeout,
-    };
+    let prepared = Prepared::new(invocation).map_err(usage)?;
+    let order = prepared.order(arguments)?;
     let console = &*console.insert(Console::new().map_err(failed)?);
-    let on_disk = matches!(scheme, Scheme::Disk { .. });
-    let mut display =
-        Display::new(console, options.quiet, options.verbose, kills.clone(), cuts.clone(), on_disk);
-    let (mut recorder, computing) = (Recorder::new(layout.total_ranks()), layout.ranks());
+    let Prepared { options, layout, .. } = &prepared;
+    let (kills, cuts) = (prepared.kills(), prepared.cuts());
+    let on_disk = matches!(prepared.scheme, Scheme::Disk { .. });
+    let mut display = Display::new(console, options.quiet, options.verbose, kills, cuts, on_disk);
+    let mut recorder = Recorder::new(layout.total_ranks());
     let mut observe = |event: &Event, at| {
         display.show(event, at);
         recorder.note(event, at);
@@ -144,47 +88,195 @@ fn try_run(
     })?;
     display.finish();
     // Ranks tidy up when they leave; one that is killed after the end may have been the last.
-    if let (0, Scheme::Disk { dir }) = (ending.code, &scheme) {
+    if let (0, Scheme::Disk { dir }) = (ending.code, &prepared.scheme) {
         let _ = std::fs::remove_dir_all(dir.join(&ending.job));
     }
+    prepared.conclude(&ending, recorder, console).map_err(failed)
+}
 
-    let ordered = Ordered {
-        app: match &invocation.program {
-            Program::App(name, _) => (*name).into(),
-            Program::Own { path, .. } => path.display().to_string(),
-        },
-        on_failure: options.on_failure,
-        seed: options.seed,
-        kills,
-        cuts,
-        is_trial: options.is_trial(),
-        selection: selection.identity().into(),
-        layout,
-    };
-    let report = Report::new(ordered, &ending, app);
-    if options.json {
-        console.print(Stream::Output, report.json() + "\n");
-    } else if !options.quiet {
-        match app.filter(|_| !ending.outputs.is_empty()) {
-            Some(app) => console.print(Stream::Output, report.text(app)),
-            // Standard output is the program's own.
-            None => report.account().iter().for_each(|line| console.say(say::news(line))),
+/// A job of which all that could be checked beforehand was checked.
+struct Prepared<'a> {
+    invocation: &'a Invocation,
+    options: Options,
+    /// Of a program of one's own: where it is.
+    path: Option<PathBuf>,
+    scheme: Scheme,
+    selection: Selection,
+    cluster: Cluster,
+    layout: Layout,
+    /// Failures to inject, those of the app's own options too.
+    kills: Vec<KillSpec>,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(invocation: &'a Invocation) -> Result<Self, String> {
+        let mut options = invocation.options.with_hostfile()?;
+        let (scheme, selection) = (scheme(&options)?, selection(&options)?);
+        let mut path = match &invocation.program {
+            Program::App(..) => None,
+            Program::Own { path, .. } => {
+                require_executable(path)?;
+                Some(path.clone())
+            }
+        };
+        options.move_to_folder(path.as_mut())?;
+        let cluster = cluster(&options)?;
+        let layout = spread(&cluster, &scheme, &options).map_err(|error| error.to_string())?;
+        options.check_ranks(layout.total_ranks())?;
+        if let Some(file) = &options.timeline {
+            ft_figures::check_path(file).map_err(|error| error.to_string())?;
+        }
+        // The ranks heed it; here it is checked once.
+        Congestion::from_environment().map_err(|error| error.to_string())?;
+        let mut kills = options.kill.clone();
+        // Only here: a rank must not look at the world outside, nor tidy it up.
+        if let Program::App(_, app) = &invocation.program {
+            app.check(&options)?;
+            kills.extend(app.kills(&options));
+        }
+        Ok(Self { invocation, options, path, scheme, selection, cluster, layout, kills })
+    }
+
+    fn app(&self) -> Option<&dyn AnyApp> {
+        match &self.invocation.program {
+            Program::App(_, app) => Some(&**app),
+            Program::Own { .. } => None,
         }
     }
-    if !report.complaint().is_empty() {
-        console.say(say::wrong(report.complaint()));
+
+    fn kills(&self) -> Vec<String> {
+        self.kills.iter().map(ToString::to_string).collect()
     }
-    if let Some(file) = &options.timeline {
-        let title = report.title();
-        recorder.save(title, ending.elapsed.as_secs_f64(), computing, file).map_err(failed)?;
+
+    fn cuts(&self) -> Vec<String> {
+        self.options.cut.iter().map(ToString::to_string).collect()
     }
-    if let Some(app) = app {
-        app.finish(report.result()).map_err(failed)?;
+
+    /// What the launcher is to do; `arguments` are those of this process.
+    fn order(&self, arguments: &[OsString]) -> Result<Order, Refusal> {
+        let options = &self.options;
+        let exports = Exports::of(&options.export).map_err(usage)?;
+        for name in exports.unset.iter().filter(|_| !options.quiet) {
+            say::complain(format_args!("-x {name}: there is no such variable, so ranks get none"));
+        }
+        Ok(Order {
+            program: std::env::current_exe().map_err(failed)?,
+            args: self.rank_arguments(arguments),
+            environment: exports.given,
+            agent: AS_AGENT,
+            guardian: AS_GUARDIAN,
+            config: self.config(),
+            cluster: self.cluster.clone(),
+            output_to_stderr: options.json,
+            tag_output: options.tag_output || options.verbose,
+            carrier: options.transport,
+            plain: options.plain,
+            waiting: options.wait,
+            binding: options.bind,
+            slow: options.slow.clone(),
+            limit: options.timeout,
+        })
     }
-    for option in report.unfired_options() {
-        console.say(say::wrong(format_args!("{option} never fired")));
+
+    /// What a rank is started with: the arguments of this process, with the program's path as it was found.
+    fn rank_arguments(&self, arguments: &[OsString]) -> Vec<OsString> {
+        let mut args: Vec<OsString> = vec![AS_RANK.into()];
+        match (&self.invocation.program, &self.path) {
+            (Program::Own { args: own, .. }, Some(path)) => {
+                args.extend_from_slice(&arguments[..arguments.len() - own.len() - 1]);
+                args.push(path.into());
+                args.extend_from_slice(own);
+            }
+            _ => args.extend_from_slice(arguments),
+        }
+        args
     }
-    Ok(report.status())
+
+    /// Says to people, programs and files what the job has come to; gives its status.
+    fn conclude(&self, ending: &Ending, recorder: Recorder, console: &Console) -> Result<i32, String> {
+        let (options, app) = (&self.options, self.app());
+        let report = Report::new(self.ordered(), ending, app);
+        if options.json {
+            console.print(Stream::Output, report.json() + "\n");
+        } else if !options.quiet {
+            match app.filter(|_| !ending.outputs.is_empty()) {
+                Some(app) => console.print(Stream::Output, report.text(app)),
+                // Standard output is the program's own.
+                None => report.account().iter().for_each(|line| console.say(say::news(line))),
+            }
+        }
+        if !report.complaint().is_empty() {
+            console.say(say::wrong(report.complaint()));
+        }
+        if let Some(file) = &options.timeline {
+            let (elapsed_s, computing) = (ending.elapsed.as_secs_f64(), self.layout.ranks());
+            let saved = recorder.save(report.title(), elapsed_s, computing, file);
+            saved.map_err(|error| error.to_string())?;
+        }
+        if let Some(app) = app {
+            app.finish(report.result())?;
+        }
+        for option in report.unfired_options() {
+            console.say(say::wrong(format_args!("{option} never fired")));
+        }
+        Ok(report.status())
+    }
+
+    fn ordered(&self) -> Ordered {
+        Ordered {
+            app: match &self.invocation.program {
+                Program::App(name, _) => (*name).into(),
+                Program::Own { path, .. } => path.display().to_string(),
+            },
+            on_failure: self.options.on_failure,
+            seed: self.options.seed,
+            kills: self.kills(),
+            cuts: self.cuts(),
+            is_trial: self.options.is_trial(),
+            selection: self.selection.identity().into(),
+            layout: self.layout.clone(),
+        }
+    }
+
+    /// What the arbiter goes by.
+    fn config(&self) -> Config {
+        let Self { options, layout, selection, cluster, .. } = self;
+        let table = options.collectives.as_ref().map(|_| selection.to_string());
+        let hosts = (cluster.hosts().len() > 1).then(|| cluster.place(layout.total_ranks()));
+        let app = AppSettings { seed: options.seed, progress: is_watched(options.quiet) || options.verbose };
+        let layers = [
+            (LoopSettings::LAYER, options.loop_settings(layout.scheme().clone()).write()),
+            (AppSettings::LAYER, app.write()),
+        ];
+        Config {
+            compute: layout.ranks(),
+            total: layout.total_ranks(),
+            on_failure: match options.on_failure {
+                OnFailure::Rebuild => arbiter::OnFailure::Rebuild,
+                OnFailure::Shrink => arbiter::OnFailure::Shrink,
+                OnFailure::Blank => arbiter::OnFailure::Blank,
+                OnFailure::Abort => arbiter::OnFailure::Abort,
+            },
+            spares: options.spares,
+            joins: self.app().is_some(),
+            max_restarts: u32::try_from(options.max_restarts).unwrap_or(u32::MAX),
+            interval: options.heartbeat_interval(),
+            timeout: options.heartbeat_timeout(),
+            messages: options.message_settings(table, hosts),
+            layers: layers.into_iter().map(|(layer, settings)| (layer.to_owned(), settings)).collect(),
+            kills: self.kills.clone(),
+            cuts: options.cut.clone(),
+            mtbf: options.mtbf.map(|seconds| Mtbf {
+                mean: Duration::from_secs_f64(seconds),
+                seed: options.seed,
+                groups: layout
+                    .groups
+                    .iter()
+                    .map(|group| (group.members.clone(), group.tolerance()))
+                    .collect(),
+            }),
+        }
+    }
 }
 
 /// Waits for whoever reads what was printed, and gives the status to end with: lost output is a failure, whatever became of the
@@ -269,46 +361,5 @@ fn require_executable(path: &Path) -> Result<(), String> {
     match about.is_file() && about.permissions().mode() & 0o111 != 0 {
         true => Ok(()),
         false => Err(format!("cannot run {}: not an executable file", path.display())),
-    }
-}
-
-fn config(
-    options: &Options,
-    kills: Vec<KillSpec>,
-    layout: &Layout,
-    selection: &Selection,
-    cluster: &Cluster,
-    joins: bool,
-) -> Config {
-    let table = options.collectives.as_ref().map(|_| selection.to_string());
-    let hosts = (cluster.hosts().len() > 1).then(|| cluster.place(layout.total_ranks()));
-    let app = AppSettings { seed: options.seed, progress: is_watched(options.quiet) || options.verbose };
-    let layers = [
-        (LoopSettings::LAYER, options.loop_settings(layout.scheme().clone()).write()),
-        (AppSettings::LAYER, app.write()),
-    ];
-    Config {
-        compute: layout.ranks(),
-        total: layout.total_ranks(),
-        on_failure: match options.on_failure {
-            OnFailure::Rebuild => arbiter::OnFailure::Rebuild,
-            OnFailure::Shrink => arbiter::OnFailure::Shrink,
-            OnFailure::Blank => arbiter::OnFailure::Blank,
-            OnFailure::Abort => arbiter::OnFailure::Abort,
-        },
-        spares: options.spares,
-        joins,
-        max_restarts: u32::try_from(options.max_restarts).unwrap_or(u32::MAX),
-        interval: options.heartbeat_interval(),
-        timeout: options.heartbeat_timeout(),
-        messages: options.message_settings(table, hosts),
-        layers: layers.into_iter().map(|(layer, settings)| (layer.to_owned(), settings)).collect(),
-        kills,
-        cuts: options.cut.clone(),
-        mtbf: options.mtbf.map(|seconds| Mtbf {
-            mean: Duration::from_secs_f64(seconds),
-            seed: options.seed,
-            groups: layout.groups.iter().map(|group| (group.members.clone(), group.tolerance())).collect(),
-        }),
     }
 }

@@ -69,6 +69,24 @@ struct Checkpoints {
     interval: Option<IntervalReport>,
 }
 
+impl Checkpoints {
+    /// Of all ranks together.
+    fn new(stats: &Stats, reports: Vec<RankReport>) -> Self {
+        Self {
+            committed: stats.committed,
+            bytes_protected: stats.bytes_protected,
+            bytes_sent: stats.bytes_sent,
+            seconds: stats.seconds,
+            phases: stats.phases,
+            memory_overhead: stats.memory_overhead(),
+            damaged: stats.damaged,
+            state_bytes: stats.state_bytes,
+            kept_bytes: stats.kept_bytes,
+            interval: reports.into_iter().find_map(|report| report.interval),
+        }
+    }
+}
+
 /// The job as it was ordered.
 pub(crate) struct Ordered {
     pub(crate) app: String,
@@ -83,12 +101,26 @@ pub(crate) struct Ordered {
     pub(crate) selection: String,
 }
 
-impl Report {
-    pub(crate) fn new(ordered: Ordered, ending: &Ending, app: Option<&dyn AnyApp>) -> Self {
-        let reports: Vec<RankReport> =
-            ending.outputs.iter().filter_map(|bytes| RankReport::read(bytes)).collect();
-        let stats =
-            reports.iter().map(|report| report.stats.clone()).reduce(Stats::merge).unwrap_or_default();
+impl Ordered {
+    /// The injected failures at these positions: their options, and what was said there.
+    fn unfired(&self, positions: &[usize]) -> Vec<(&'static str, String)> {
+        let one = |at: &usize| match at.checked_sub(self.kills.len()) {
+            None => ("--kill", self.kills[*at].clone()),
+            Some(at) => ("--cut", self.cuts[at].clone()),
+        };
+        positions.iter().map(one).collect()
+    }
+}
+
+/// What the job has come to.
+struct Judged {
+    result: Value,
+    status: i32,
+    message: String,
+}
+
+impl Judged {
+    fn new(ordered: &Ordered, ending: &Ending, reports: &[RankReport], app: Option<&dyn AnyApp>) -> Self {
         let mut result: Value =
             reports.first().and_then(|r| serde_json::from_slice(&r.output).ok()).unwrap_or(Value::Null);
         let done = !ending.outputs.is_empty();
@@ -98,18 +130,35 @@ impl Report {
         let complaint = app.filter(|_| is_judged).and_then(|app| app.complaint(&result)).unwrap_or_default();
         // A bundled program has nothing to do once its ranks have agreed that all is done: how its processes end
         // after that says nothing about the answer.
-        let (status, message) = match ((app.is_some() || ordered.is_trial) && done, ending.code) {
-            (true, _) => (i32::from(!complaint.is_empty()), complaint),
-            (false, code) => (code, ending.message.clone()),
+        let (status, message) = match (app.is_some() || ordered.is_trial) && done {
+            true => (i32::from(!complaint.is_empty()), complaint),
+            false => (ending.code, ending.message.clone()),
         };
+        Self { result, status, message }
+    }
+}
+
+/// An exit status in words.
+fn exit(status: i32) -> &'static str {
+    match status {
+        0 => "done",
+        2 => "bad input",
+        3 => "beyond tolerance",
+        124 => "out of time",
+        _ => "failed",
+    }
+}
+
+impl Report {
+    pub(crate) fn new(ordered: Ordered, ending: &Ending, app: Option<&dyn AnyApp>) -> Self {
+        let reports: Vec<RankReport> =
+            ending.outputs.iter().filter_map(|bytes| RankReport::read(bytes)).collect();
+        let stats =
+            reports.iter().map(|report| report.stats.clone()).reduce(Stats::merge).unwrap_or_default();
+        let Judged { result, status, message } = Judged::new(&ordered, ending, &reports, app);
         let layout = &ordered.layout;
         let left = ending.failures.iter().rev().find_map(|failure| failure.held.clone());
-        let unfired = || {
-            ending.unfired.iter().map(|at| match at.checked_sub(ordered.kills.len()) {
-                None => ("--kill", &ordered.kills[*at]),
-                Some(at) => ("--cut", &ordered.cuts[at]),
-            })
-        };
+        let unfired = ordered.unfired(&ending.unfired);
         Self {
             app: ordered.app,
             ranks: layout.ranks(),
@@ -122,33 +171,16 @@ impl Report {
             seed: ordered.seed,
             elapsed_s: ending.elapsed.as_secs_f64(),
             result,
-            checkpoints: Checkpoints {
-                committed: stats.committed,
-                bytes_protected: stats.bytes_protected,
-                bytes_sent: stats.bytes_sent,
-                seconds: stats.seconds,
-                phases: stats.phases,
-                memory_overhead: stats.memory_overhead(),
-                damaged: stats.damaged,
-                state_bytes: stats.state_bytes,
-                kept_bytes: stats.kept_bytes,
-                interval: reports.into_iter().find_map(|report| report.interval),
-            },
+            checkpoints: Checkpoints::new(&stats, reports),
             failures: ending.failures.iter().map(|failure| FailureReport::new(failure, &stats)).collect(),
             left: left.filter(|left| left.len() < layout.total_ranks()),
-            unfired: unfired().map(|(_, spec)| spec.clone()).collect(),
-            unfired_options: unfired().map(|(option, spec)| format!("{option} {spec}")).collect(),
+            unfired_options: unfired.iter().map(|(option, spec)| format!("{option} {spec}")).collect(),
+            unfired: unfired.into_iter().map(|(_, spec)| spec).collect(),
             spares_used: ending.spares_used,
             kills_postponed: ending.postponed,
-            degraded: stats.degraded.clone(),
+            degraded: stats.degraded,
             selection: ordered.selection,
-            exit: match status {
-                0 => "done",
-                2 => "bad input",
-                3 => "beyond tolerance",
-                124 => "out of time",
-                _ => "failed",
-            },
+            exit: exit(status),
             status,
             message,
             strangers_refused: ending.strangers,

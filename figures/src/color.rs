@@ -28,7 +28,7 @@ pub(crate) fn series(i: usize) -> &'static str {
 }
 
 /// Of what belongs to no series.
-pub(crate) const GREY: &str = "#666666";
+pub(crate) const GRAY: &str = "#666666";
 /// How much of a color is left in its palest shade.
 const PALEST: f64 = 0.18;
 
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(shade("#0072b2", 0, 6), "#0072b2");
         assert_eq!(shade("#0072b2", 5, 6), "#d1e6f1");
         assert_eq!(shade("#000000", 1, 2), "#d1d1d1");
-        assert_eq!(shade(GREY, 0, 1), GREY);
+        assert_eq!(shade(GRAY, 0, 1), GRAY);
     }
 
     #[test]

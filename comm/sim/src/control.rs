@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use rand::RngExt;
 
-use super::kernel::{Happening, Kernel};
+use super::happening::Happening;
+use super::kernel::Kernel;
 use super::net::Way;
 use super::process::{Process, Up};
 use super::{Event, Seen};

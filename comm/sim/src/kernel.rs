@@ -6,12 +6,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
+use super::baton::Holder;
+use super::happening::{Due, Happening};
 use super::net::{Conn, ConnId, Cut};
 use super::process::{Blocked, Life, Process};
 use super::schedule::{Blow, Fault, Trigger};
@@ -19,90 +20,9 @@ use super::{Config, Ending, Event, Seen};
 use ft_comm::time::Time;
 use ft_proto::arbiter::{self, Arbiter, Exit};
 use ft_proto::rank::PeerId;
-use ft_proto::wire::control::ToArbiter;
 
 /// Time that a process is given to end itself after the job has ended.
 const GRACE: Duration = Duration::from_millis(300);
-
-/// Something that happens at a moment.
-#[derive(Clone, Debug)]
-pub(super) enum Happening {
-    /// A process starts.
-    Start(PeerId),
-    /// The wait of a process is over, or times out.
-    Turn {
-        peer: PeerId,
-        token: u64,
-    },
-    OpenArrives {
-        from: PeerId,
-        token: u64,
-        to: PeerId,
-    },
-    Arrive {
-        conn: ConnId,
-        side: usize,
-    },
-    Down {
-        conn: ConnId,
-        side: usize,
-    },
-    /// The next message of a process reaches the launcher.
-    Up(PeerId),
-    /// The next message of the launcher reaches a process.
-    ToRank(PeerId),
-    MemberTick(PeerId),
-    ArbiterTick,
-    Kill(PeerId),
-    Stop(PeerId),
-    Continue(PeerId),
-    /// A process that did not heed the end of the job is ended.
-    Grace(PeerId, i32),
-    /// The launcher ends what is left after the end of the job.
-    JobGrace,
-    Fault(usize),
-    Heal(usize),
-    NoticeCuts,
-    /// A process that was asked for a sign of life has given one by now, or none.
-    Answer {
-        from: PeerId,
-        to: PeerId,
-        /// What it says then.
-        suspect: ToArbiter,
-    },
-}
-
-#[derive(Debug)]
-struct Due {
-    at: Time,
-    number: u64,
-    what: Happening,
-}
-
-impl PartialEq for Due {
-    fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
-    }
-}
-impl Eq for Due {}
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Due {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
-    }
-}
-
-/// Who has the baton.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Holder {
-    /// The thread that called `run`.
-    Main,
-    Process(PeerId),
-}
 
 pub(super) struct Kernel {
     pub(super) config: Config,
@@ -209,7 +129,7 @@ impl Kernel {
     // ---- the baton ----
 
     /// Works off the queue until somebody gets the baton.
-    fn schedule(&mut self) {
+    pub(super) fn schedule(&mut self) {
         loop {
             if self.over || self.starting.is_some() {
                 self.holder = Holder::Main;
@@ -300,18 +220,7 @@ impl Kernel {
 
     /// Mixes what happens into the trace.
     fn mix(&mut self, what: &Happening) {
-        let (kind, peer) = match what {
-            Happening::Start(peer) => (1, peer.0),
-            Happening::Turn { peer, .. } => (2, peer.0),
-            Happening::OpenArrives { from, .. } => (3, from.0),
-            Happening::Arrive { conn, .. } => (4, conn.0 as u32),
-            Happening::Down { conn, .. } => (5, conn.0 as u32),
-            Happening::Up(peer) => (6, peer.0),
-            Happening::ToRank(peer) => (7, peer.0),
-            Happening::MemberTick(peer) => (8, peer.0),
-            Happening::Kill(peer) => (9, peer.0),
-            _ => (10, 0),
-        };
+        let (kind, peer) = what.trace();
         for value in [kind, u64::from(peer), self.now.0] {
             self.trace = (self.trace ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
         }
@@ -563,58 +472,3 @@ fn holds_newest(kernel: &Kernel, peers: Vec<PeerId>) -> Vec<PeerId> {
     };
     peers.iter().copied().filter(newest).collect()
 }
-
-/// The kernel and the thread that called `run`.
-pub(super) struct Shared {
-    pub(super) kernel: Mutex<Kernel>,
-    pub(super) main: Condvar,
-}
-
-impl Shared {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Kernel> {
-        self.kernel.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Gives the baton on, without waiting to get it again.
-    pub(super) fn release(&self, kernel: &mut Kernel) {
-        kernel.schedule();
-        self.signal(kernel);
-    }
-
-    pub(super) fn signal(&self, kernel: &Kernel) {
-        match kernel.holder {
-            Holder::Main => self.main.notify_one(),
-            Holder::Process(peer) => {
-                kernel.process(peer).into_iter().for_each(|process| process.turn.notify_one());
-            }
-        }
-    }
-
-    /// Gives the baton on and waits until it comes back to `me`.
-    pub(super) fn pass<'a>(
-        &self,
-        mut kernel: MutexGuard<'a, Kernel>,
-        me: Holder,
-        turn: &Condvar,
-    ) -> MutexGuard<'a, Kernel> {
-        kernel.schedule();
-        if kernel.holder != me {
-            self.signal(&kernel);
-        }
-        self.await_turn(kernel, me, turn)
-    }
-
-    pub(super) fn await_turn<'a>(
-        &self,
-        mut kernel: MutexGuard<'a, Kernel>,
-        me: Holder,
-        turn: &Condvar,
-    ) -> MutexGuard<'a, Kernel> {
-        while kernel.holder != me {
-            kernel = turn.wait(kernel).unwrap_or_else(PoisonError::into_inner);
-        }
-        kernel
-    }
-}
-
-pub(super) type Handle = Arc<Shared>;

@@ -13,7 +13,9 @@
 //! processes have those), the time that computing takes, and memory orderings between a caller and its service
 //! thread.
 
+mod baton;
 mod control;
+mod happening;
 mod kernel;
 mod net;
 mod process;
@@ -29,7 +31,8 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use kernel::{Holder, Kernel, Shared};
+use baton::{Holder, Shared};
+use kernel::Kernel;
 pub use net::Network;
 pub use schedule::{Blow, Fault, Faults, Trigger};
 use service::SimService;

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use rand::RngExt;
 
-use super::kernel::{Happening, Kernel};
+use super::happening::Happening;
+use super::kernel::Kernel;
 use super::process::{Blocked, Knock, Opened};
 use ft_comm::time::Time;
 use ft_comm::transport::{LinkError, LinkId};

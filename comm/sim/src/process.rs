@@ -14,7 +14,7 @@ use ft_proto::member::Member;
 use ft_proto::rank::{Generation, Membership, PeerId, Rank};
 use ft_proto::wire::control::{News, ToArbiter};
 
-use super::kernel::Happening;
+use super::happening::Happening;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {

@@ -7,7 +7,8 @@ use std::{panic, sync::Arc};
 
 use rand::RngExt;
 
-use super::kernel::{Handle, Holder, Kernel};
+use super::baton::{Handle, Holder};
+use super::kernel::Kernel;
 use super::process::{Blocked, Opened};
 use ft_comm::transport::{LinkError, LinkId, Neighbor, Patience, Transport};
 use ft_proto::planted;

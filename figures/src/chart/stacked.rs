@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::short;
 use crate::axis::{Along, Axis, Spacing, usable};
-use crate::color::{FRAME, GREY, series, shade};
+use crate::color::{FRAME, GRAY, series, shade};
 use crate::font::{LABEL, fit, room};
 use crate::frame::{MARGIN, WIDTH, axis_below, bottom_room, grid_across, head, left_room, no_data};
 use crate::legend::{Entry, Sample};
@@ -59,7 +59,7 @@ impl Hue {
         match self {
             Self::Phases => series(phase).into(),
             Self::Series(number) => shade(series(number), phase, phases).into(),
-            Self::Gray => shade(GREY, phase, phases).into(),
+            Self::Gray => shade(GRAY, phase, phases).into(),
         }
     }
 }

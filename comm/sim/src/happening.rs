@@ -1,0 +1,98 @@
+//! What can happen in a simulated job, and when it is due.
+
+use ft_comm::time::Time;
+use ft_proto::rank::PeerId;
+use ft_proto::wire::control::ToArbiter;
+
+use super::net::ConnId;
+
+/// Something that happens at a moment.
+#[derive(Clone, Debug)]
+pub(super) enum Happening {
+    /// A process starts.
+    Start(PeerId),
+    /// The wait of a process is over, or times out.
+    Turn {
+        peer: PeerId,
+        token: u64,
+    },
+    OpenArrives {
+        from: PeerId,
+        token: u64,
+        to: PeerId,
+    },
+    Arrive {
+        conn: ConnId,
+        side: usize,
+    },
+    Down {
+        conn: ConnId,
+        side: usize,
+    },
+    /// The next message of a process reaches the launcher.
+    Up(PeerId),
+    /// The next message of the launcher reaches a process.
+    ToRank(PeerId),
+    MemberTick(PeerId),
+    ArbiterTick,
+    Kill(PeerId),
+    Stop(PeerId),
+    Continue(PeerId),
+    /// A process that did not heed the end of the job is ended.
+    Grace(PeerId, i32),
+    /// The launcher ends what is left after the end of the job.
+    JobGrace,
+    Fault(usize),
+    Heal(usize),
+    NoticeCuts,
+    /// A process that was asked for a sign of life has given one by now, or none.
+    Answer {
+        from: PeerId,
+        to: PeerId,
+        /// What it says then.
+        suspect: ToArbiter,
+    },
+}
+
+impl Happening {
+    /// What the trace has of it: its kind, and whom or what it is about.
+    pub(super) fn trace(&self) -> (u64, u32) {
+        match self {
+            Self::Start(peer) => (1, peer.0),
+            Self::Turn { peer, .. } => (2, peer.0),
+            Self::OpenArrives { from, .. } => (3, from.0),
+            Self::Arrive { conn, .. } => (4, conn.0 as u32),
+            Self::Down { conn, .. } => (5, conn.0 as u32),
+            Self::Up(peer) => (6, peer.0),
+            Self::ToRank(peer) => (7, peer.0),
+            Self::MemberTick(peer) => (8, peer.0),
+            Self::Kill(peer) => (9, peer.0),
+            _ => (10, 0),
+        }
+    }
+}
+
+/// What happens next is first in the queue; at the same moment, what was put there first.
+#[derive(Debug)]
+pub(super) struct Due {
+    pub(super) at: Time,
+    pub(super) number: u64,
+    pub(super) what: Happening,
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+impl Eq for Due {}
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
