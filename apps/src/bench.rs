@@ -31,7 +31,7 @@ const SCHEMES: [&str; 4] = ["neighbor", "xor", "rs:2+2", FRESH_DISK];
 pub(crate) enum Bench {
     /// What protection costs: without failures, for a checkpoint, for a recovery, in memory, and in long runs
     Recovery(RecoveryArgs),
-    /// Which collective algorithms are the fastest here, as a table for --collectives; or a model of many more ranks
+    /// Which collective algorithms are the fastest here, as a table for --collectives
     Collectives(CollectivesArgs),
 }
 

@@ -205,10 +205,6 @@ fn complaints_are_one_line() {
             "ftrun: invalid value '0' for '--time <S>': must be a number above 0",
         ),
         (
-            "ftrun bench collectives --model --output a",
-            "ftrun: the argument '--model' cannot be used with '--output <TABLE>'",
-        ),
-        (
             "ftrun bench collectives --output /no/such/folder/a",
             "ftrun: --output: cannot write /no/such/folder/a: No such file or directory (os error 2)",
         ),
@@ -294,7 +290,7 @@ fn help_and_version_are_no_complaints() {
         ("ftrun --help", "bench recovery    What"),
         ("ftrun bench --help", "recovery"),
         ("ftrun bench recovery --help", "--schemes"),
-        ("ftrun bench collectives --help", "--model"),
+        ("ftrun bench collectives --help", "--rounds"),
     ] {
         let stop = asked(line).expect_err(line);
         assert!(stop.status == 0 && stop.text.contains(part), "{line}: {}", stop.text);
