@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
-use ft_tools::advice::{self, Advice, AdviceOrder, losses_survived, schemes_for};
+use ft_tools::advice::{self, Advice, AdviceExperiment, losses_survived, schemes_for};
 use ft_tools::harness::interruptible;
 use ft_tools::recovery::Progress;
 use indicatif::ProgressBar;
@@ -96,9 +96,9 @@ impl Advise {
         self.ranks.unwrap_or_else(cores)
     }
 
-    fn order(&self) -> std::io::Result<AdviceOrder> {
+    fn experiment(&self) -> std::io::Result<AdviceExperiment> {
         let named = (!self.schemes.is_empty()).then(|| self.schemes.clone());
-        Ok(AdviceOrder {
+        Ok(AdviceExperiment {
             ftrun: std::env::current_exe()?,
             command: self.command.clone(),
             ranks: self.ranks(),
@@ -114,11 +114,11 @@ impl Advise {
     pub(crate) fn run(&self) -> ExitCode {
         let mut refused = false;
         let status = interruptible("ftrun", |is_interrupted| {
-            let order = self.order().map_err(|error| error.to_string())?;
+            let experiment = self.experiment().map_err(|error| error.to_string())?;
             let bar = is_watched(false)
                 .then(|| ProgressBar::new(1).with_style(style("{pos} of {len} [{bar:30}] {elapsed}, {msg}")));
             let mut progress = |progress: &Progress| bar.iter().for_each(|bar| bench::show(bar, progress));
-            let advice = advice::advise(&order, is_interrupted, &mut progress);
+            let advice = advice::advise(&experiment, is_interrupted, &mut progress);
             bar.iter().for_each(ProgressBar::finish_and_clear);
             let advice = advice.map_err(|error| {
                 refused = error.is_usage();

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use ft_checkpoint::{Layout, Scheme};
-use ft_tools::recovery::{self, FRESH_DISK, Order, Progress, Results, UNPROTECTED};
+use ft_checkpoint::{GroupLayout, Scheme};
+use ft_tools::recovery::{self, Experiment, FRESH_DISK, Progress, Results, UNPROTECTED};
 use indicatif::ProgressBar;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -116,10 +116,10 @@ impl RecoveryArgs {
         require_all_writable(&[("--csv", &self.csv), ("--html", &self.html)])
     }
 
-    fn order(&self) -> std::io::Result<Order> {
+    fn experiment(&self) -> std::io::Result<Experiment> {
         let fitting = SCHEMES.into_iter().filter(|scheme| fits(scheme, self.ranks).is_ok());
         let default = || fitting.map(str::to_owned).collect();
-        Ok(Order {
+        Ok(Experiment {
             program: std::env::current_exe()?,
             ranks: self.ranks,
             states: self.state.clone(),
@@ -130,7 +130,7 @@ impl RecoveryArgs {
     }
 
     fn measure(&self, signal: &AtomicUsize) -> Result<(), String> {
-        let order = self.order().map_err(|error| error.to_string())?;
+        let experiment = self.experiment().map_err(|error| error.to_string())?;
         let bar = is_watched(false)
             .then(|| ProgressBar::new(1).with_style(style("{pos} of {len} [{bar:30}] {elapsed}, {msg}")));
         let mut progress = |progress: &Progress| {
@@ -142,7 +142,7 @@ impl RecoveryArgs {
                 _ => ControlFlow::Break(()),
             }
         };
-        let results = recovery::run(&order, &mut progress);
+        let results = recovery::run(&experiment, &mut progress);
         bar.iter().for_each(ProgressBar::finish_and_clear);
         self.write(&results.map_err(|error| error.to_string())?)
     }
@@ -177,7 +177,7 @@ pub(crate) fn show(bar: &ProgressBar, progress: &Progress) {
 fn fits(scheme: &str, ranks: usize) -> Result<(), String> {
     let text = if scheme == FRESH_DISK { "disk:." } else { scheme };
     let scheme: Scheme = text.parse().map_err(|error: ft_checkpoint::SchemeError| error.to_string())?;
-    Layout::new(scheme, ranks, 0, None).map(|_| ()).map_err(|error| error.to_string())
+    GroupLayout::new(scheme, ranks, 0, None).map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// Finds out before minutes are spent that the files of some options cannot be written.
@@ -227,7 +227,7 @@ mod tests {
             html: None,
             json: false,
         };
-        assert_eq!(args(4).order().unwrap().schemes, SCHEMES);
-        assert_eq!(args(2).order().unwrap().schemes, ["neighbor", "xor", FRESH_DISK]);
+        assert_eq!(args(4).experiment().unwrap().schemes, SCHEMES);
+        assert_eq!(args(2).experiment().unwrap().schemes, ["neighbor", "xor", FRESH_DISK]);
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use clap::{ArgGroup, Args, ValueEnum};
-use ft_checkpoint::{Flow, Program, Share};
+use ft_checkpoint::{Flow, Program, RankState};
 use ft_comm::World;
 use ft_linalg::solver::{CgJob, Solution};
 use ft_linalg::{
@@ -155,7 +155,7 @@ impl Program for CgProgram {
 
     fn redistribute(
         &mut self,
-        shares: Vec<Share<CgJob>>,
+        shares: Vec<RankState<CgJob>>,
         before: usize,
         world: &World,
     ) -> Result<CgJob, LinalgError> {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use ft_checkpoint::{Flow, Program, Share};
+use ft_checkpoint::{Flow, Program, RankState};
 use ft_comm::{CommError, Op, World};
 use ft_figures::{AxisRange, Density, Scale};
 use serde::{Deserialize, Serialize};
@@ -135,7 +135,7 @@ impl Program for Heat {
 
     fn redistribute(
         &mut self,
-        shares: Vec<Share<Plate>>,
+        shares: Vec<RankState<Plate>>,
         before: usize,
         world: &World,
     ) -> Result<Plate, CommError> {

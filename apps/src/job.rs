@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ft_checkpoint::{Layout, LayoutError, LoopSettings, Scheme, SchemeError};
+use ft_checkpoint::{GroupLayout, LayoutError, LoopSettings, Scheme, SchemeError};
 use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
 use ft_comm::transport::Congestion;
-use ft_launch::{Cluster, Console, ConsoleError, Ending, LaunchError, Order, Stream, launch};
+use ft_launch::{Cluster, Console, ConsoleError, Ending, JobSpec, LaunchError, Stream, launch};
 use ft_proto::arbiter::{self, Config, Event, Mtbf};
 
 use crate::app::AnyApp;
@@ -103,7 +103,7 @@ struct Prepared<'a> {
     scheme: Scheme,
     selection: Selection,
     cluster: Cluster,
-    layout: Layout,
+    layout: GroupLayout,
     /// Failures to inject, those of the app's own options too.
     kills: Vec<KillSpec>,
 }
@@ -153,13 +153,13 @@ impl<'a> Prepared<'a> {
     }
 
     /// What the launcher is to do; `arguments` are those of this process.
-    fn order(&self, arguments: &[OsString]) -> Result<Order, Refusal> {
+    fn order(&self, arguments: &[OsString]) -> Result<JobSpec, Refusal> {
         let options = &self.options;
         let exports = Exports::of(&options.export).map_err(usage)?;
         for name in exports.unset.iter().filter(|_| !options.quiet) {
             say::complain(format_args!("-x {name}: there is no such variable, so ranks get none"));
         }
-        Ok(Order {
+        Ok(JobSpec {
             program: std::env::current_exe().map_err(failed)?,
             args: self.rank_arguments(arguments),
             environment: exports.given,
@@ -308,9 +308,10 @@ fn cluster(options: &Options) -> Result<Cluster, String> {
 }
 
 /// Lays the groups over the hosts, and says so if that does not guard against the loss of one.
-fn spread(cluster: &Cluster, scheme: &Scheme, options: &Options) -> Result<Layout, LayoutError> {
-    let lay =
-        |hosts: Option<&[usize]>| Layout::new(scheme.clone(), options.ranks(), options.parity_ranks, hosts);
+fn spread(cluster: &Cluster, scheme: &Scheme, options: &Options) -> Result<GroupLayout, LayoutError> {
+    let lay = |hosts: Option<&[usize]>| {
+        GroupLayout::new(scheme.clone(), options.ranks(), options.parity_ranks, hosts)
+    };
     // How many ranks there are does not depend on where they are.
     let ranks = lay(None)?.total_ranks();
     if cluster.hosts().len() == 1 {

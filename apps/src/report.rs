@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{CheckpointSeconds, IntervalReport, Layout, Stats};
+use ft_checkpoint::{CheckpointSeconds, GroupLayout, IntervalReport, Stats};
 use ft_comm::list;
 use ft_launch::Ending;
 use serde::Serialize;
@@ -90,7 +90,7 @@ impl Checkpoints {
 /// The job as it was ordered.
 pub(crate) struct Ordered {
     pub(crate) app: String,
-    pub(crate) layout: Layout,
+    pub(crate) layout: GroupLayout,
     pub(crate) on_failure: OnFailure,
     pub(crate) seed: u64,
     pub(crate) kills: Vec<String>,

@@ -1,13 +1,13 @@
 //! GiB/s of encoding, of adding a shard to a redundant block, of updating it, and of rebuilding lost shards, by code and size.
 //!
 //! `encode` and `rebuild` count the bytes that are read, the `k` shards; the others those of the one shard. A rebuild makes its
-//! plan anew. Each case checks its answer before it is timed.
+//! combination anew. Each case checks its answer before it is timed.
 
 use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use ft_encoders::{Code, Mirror, Plans, ReedSolomon, Xor};
+use ft_encoders::{Code, Combinations, Mirror, ReedSolomon, Xor};
 
 /// Bytes of a shard: in the cache, past most second-level caches, and an odd one that no kernel is made for.
 const SHARD_BYTES: [usize; 3] = [1 << 16, 1 << 20, (1 << 20) + 1];
@@ -127,12 +127,13 @@ fn rebuild(criterion: &mut Criterion) {
                 // The first blocks are lost, which are data shards, the dearest to rebuild.
                 let present: Vec<bool> = (0..stripe.len()).map(|index| index >= lost).collect();
                 let mut rebuild = |stripe: &[Vec<u8>]| {
-                    let plans = (0..lost).map(|wanted| code.plan(&present, wanted));
-                    let plans: Plans = plans.collect::<Result<_, _>>().expect("within tolerance");
+                    let combinations = (0..lost).map(|wanted| code.combination(&present, wanted));
+                    let combinations: Combinations =
+                        combinations.collect::<Result<_, _>>().expect("within tolerance");
                     let sources: Vec<&[u8]> =
-                        plans.sources().iter().map(|index| &stripe[*index][..]).collect();
+                        combinations.sources().iter().map(|index| &stripe[*index][..]).collect();
                     let mut into: Vec<&mut [u8]> = made.iter_mut().map(Vec::as_mut_slice).collect();
-                    plans.rebuild(&sources, &mut into).expect("as planned");
+                    combinations.rebuild(&sources, &mut into).expect("as planned");
                 };
                 rebuild(&stripe);
                 group.throughput(Throughput::Bytes((code.data() * shard_bytes) as u64));

@@ -1,13 +1,13 @@
 //! What the codes cost on one core, in CPU time; started by `code_peers`, beside `peers/isal_codes.c`, which does the same.
 //!
 //! `codes K M KIB` prints a name and the seconds of a call, a line each: encoding `K` shards of `KIB`, and rebuilding 1 and 2 of
-//! them with a plan made anew; and a sum over the redundant blocks, so that both sides can be seen to compute the same.
+//! them with a combination made anew; and a sum over the redundant blocks, so that both sides can be seen to compute the same.
 //! `codes xor MIB` adds a buffer to another, in turns with copying one.
 
 use std::hint::black_box;
 use std::process::ExitCode;
 
-use ft_encoders::{Code, CodeError, Kernel, Plans, ReedSolomon, Xor};
+use ft_encoders::{Code, CodeError, Combinations, Kernel, ReedSolomon, Xor};
 use rustix::time::{ClockId, clock_gettime};
 
 const SAMPLES: usize = 9;
@@ -60,11 +60,13 @@ fn cell(code: &ReedSolomon, bytes: usize) -> Result<(), CodeError> {
     for lost in 1..=m.min(2) {
         let present: Vec<bool> = (0..k + m).map(|index| index >= lost).collect();
         let rebuild = || {
-            let plans: Plans =
-                (0..lost).map(|wanted| code.plan(black_box(&present), wanted)).collect::<Result<_, _>>()?;
-            let sources: Vec<&[u8]> = plans.sources().iter().map(|index| stripe[*index].bytes()).collect();
+            let combinations: Combinations = (0..lost)
+                .map(|wanted| code.combination(black_box(&present), wanted))
+                .collect::<Result<_, _>>()?;
+            let sources: Vec<&[u8]> =
+                combinations.sources().iter().map(|index| stripe[*index].bytes()).collect();
             let mut into: Vec<&mut [u8]> = made[..lost].iter_mut().map(Memory::bytes_mut).collect();
-            plans.rebuild(&sources, &mut into)
+            combinations.rebuild(&sources, &mut into)
         };
         println!("rebuild{lost} {:.9e}", seconds(rebuild)?);
         for (made, original) in made[..lost].iter().zip(&stripe) {

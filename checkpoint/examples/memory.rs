@@ -1,11 +1,11 @@
-//! The most memory that a rank has in use, beside what [`Group::kept_bytes`] says of it:
+//! The most memory that a rank has in use, beside what [`ParityGroup::kept_bytes`] says of it:
 //!
 //! `ftrun -n 4 --scheme rs:2+2 target/release/examples/memory 64`
 //!
 //! Each rank has a state of so many MiB, a quarter of it constant, and takes six checkpoints. Rank 0 prints for each rank the bytes
 //! that came on top of the state, and those that are due.
 
-use ft_checkpoint::{Checkpointer, Layout, MainError, Protect, Protection};
+use ft_checkpoint::{Checkpointer, GroupLayout, MainError, Protect, Protection};
 use ft_comm::World;
 
 #[derive(Protect)]
@@ -39,7 +39,7 @@ fn main() -> Result<(), MainError> {
             false => checkpointer.checkpoint(&world, &mut state)?,
         }
     }
-    let layout = Layout::new(protection.scheme, world.size(), world.total() - world.size(), None)?;
+    let layout = GroupLayout::new(protection.scheme, world.size(), world.total() - world.size(), None)?;
     let (group, member) = layout.group_of(world.rank()).ok_or("a scheme with groups")?;
     let group = &layout.groups[group];
     let of = |words: usize| group.kept_bytes(member, &vec![words * 8 + 8; group.computing]);

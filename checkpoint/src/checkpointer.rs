@@ -13,7 +13,7 @@ use ft_proto::planted;
 
 use crate::disk::Disk;
 use crate::error::CheckpointError;
-use crate::layout::Layout;
+use crate::layout::GroupLayout;
 use crate::placement::Placement;
 use crate::protocol::{Event, Ledger};
 use crate::scheme::Scheme;
@@ -29,7 +29,7 @@ mod trying;
 
 use keeper::{Blocks, Files, Keeper};
 use scrubbing::Scrub;
-pub use shrinking::Share;
+pub use shrinking::RankState;
 use staging::{Phase, Staging};
 
 /// The library layer of the communicator for checkpoints.
@@ -192,12 +192,12 @@ fn layout(
     ranks: usize,
     dedicated: usize,
     hosts: Option<&[usize]>,
-) -> Result<Layout, CheckpointError> {
+) -> Result<GroupLayout, CheckpointError> {
     if dedicated == 0 {
-        return Ok(Layout::new(scheme, ranks, 0, hosts)?);
+        return Ok(GroupLayout::new(scheme, ranks, 0, hosts)?);
     }
     for per_group in 1..=dedicated {
-        match Layout::new(scheme.clone(), ranks, per_group, hosts) {
+        match GroupLayout::new(scheme.clone(), ranks, per_group, hosts) {
             Ok(layout) if layout.parity_ranks() == dedicated => return Ok(layout),
             Ok(_) => {}
             Err(error) if per_group == dedicated => return Err(error.into()),

@@ -18,11 +18,11 @@
 
 use std::ops::Range;
 
-use ft_comm::collective::{Part, Space, Step};
+use ft_comm::collective::{Space, Span, Step};
 use ft_encoders::Code;
 
 use crate::error::CheckpointError;
-use crate::layout::Group;
+use crate::layout::ParityGroup;
 
 mod chain;
 pub(crate) mod choices;
@@ -52,13 +52,13 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    fn send(&mut self, to: usize, part: Part) {
+    fn send(&mut self, to: usize, part: Span) {
         if !part.is_empty() {
             self.steps.push(Step::send(to, part));
         }
     }
 
-    fn recv(&mut self, from: usize, part: Part) {
+    fn recv(&mut self, from: usize, part: Span) {
         if !part.is_empty() {
             self.steps.push(Step::recv(from, part));
         }
@@ -70,7 +70,7 @@ impl Recipe {
         self.steps.iter().map(sent).sum()
     }
 
-    fn copy(&mut self, from: Part, to: Part) {
+    fn copy(&mut self, from: Span, to: Span) {
         if !to.is_empty() {
             self.steps.push(Step::copy(from, to));
         }
@@ -86,7 +86,7 @@ impl Recipe {
 /// The view of member `me` of its group, whose members' shards have these lengths.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
-    pub(crate) group: &'a Group,
+    pub(crate) group: &'a ParityGroup,
     pub(crate) code: &'a dyn Code,
     pub(crate) me: usize,
     pub(crate) lens: &'a [usize],
@@ -94,8 +94,8 @@ pub(crate) struct View<'a> {
     segment: usize,
 }
 
-fn part(space: Space, range: Range<usize>) -> Part {
-    Part { space, range }
+fn part(space: Space, range: Range<usize>) -> Span {
+    Span { space, range }
 }
 
 /// The piece of `range` that is in segment `at..end`, counted from its start.
@@ -105,7 +105,7 @@ fn segment(range: &Range<usize>, at: usize, end: usize) -> Range<usize> {
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn new(group: &'a Group, code: &'a dyn Code, me: usize, lens: &'a [usize]) -> Self {
+    pub(crate) fn new(group: &'a ParityGroup, code: &'a dyn Code, me: usize, lens: &'a [usize]) -> Self {
         let sources = group.stripes.iter().map(|stripe| stripe.data.len()).max().unwrap_or(1).max(1);
         let segment = (SOURCES_BYTES / sources).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES);
         let view = Self { group, code, me, lens, segment };

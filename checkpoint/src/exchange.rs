@@ -12,7 +12,7 @@ use ft_encoders::{Code, Mirror, ReedSolomon, Xor};
 
 use crate::coding::{Digests, Recipe, View, Wanted, encoding, perform, rebuilding};
 use crate::error::CheckpointError;
-use crate::layout::{CodeSpec, Group};
+use crate::layout::{CodeSpec, ParityGroup};
 use crate::store::{ShardMeta, Slot, Store};
 
 mod trying;
@@ -31,10 +31,10 @@ pub(crate) fn code(spec: CodeSpec) -> Result<Rc<dyn Code>, CheckpointError> {
 
 /// One member's view of its group.
 #[derive(Clone)]
-pub(crate) struct Circle {
+pub(crate) struct GroupComm {
     pub(crate) comm: Communicator,
     /// Its members are the ranks that speak for them.
-    pub(crate) group: Group,
+    pub(crate) group: ParityGroup,
     pub(crate) code: Rc<dyn Code>,
     pub(crate) me: usize,
     pub(crate) clock: Clock,
@@ -86,7 +86,7 @@ impl Account {
     pub(crate) fn seal(
         &mut self,
         slot: &mut Slot,
-        group: &Group,
+        group: &ParityGroup,
         metas: &[ShardMeta],
     ) -> Result<(), CheckpointError> {
         let digests = std::mem::take(&mut self.digests);
@@ -111,10 +111,10 @@ fn lens(metas: &[ShardMeta]) -> Vec<usize> {
     metas.iter().map(|meta| meta.len as usize).collect()
 }
 
-impl Circle {
+impl GroupComm {
     /// The same group with other ranks that speak for its members, in their order.
     pub(crate) fn spoken_for_by(&self, ranks: Vec<Rank>) -> Self {
-        Self { group: Group { members: ranks, ..self.group.clone() }, ..self.clone() }
+        Self { group: ParityGroup { members: ranks, ..self.group.clone() }, ..self.clone() }
     }
 
     /// Whether this rank speaks for `member`.
@@ -134,7 +134,7 @@ impl Circle {
         epoch: u32,
         held: &[bool],
     ) -> Result<[Vec<ShardMeta>; 2], CheckpointError> {
-        let Group { members, computing, .. } = &self.group;
+        let ParityGroup { members, computing, .. } = &self.group;
         let here = members[self.me];
         let holders: Vec<Rank> = (0..held.len()).filter(|at| held[*at]).map(|at| members[at]).collect();
         let teller = *holders.first().expect("a group that can be decoded has a whole member");

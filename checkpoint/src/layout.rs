@@ -65,7 +65,7 @@ pub struct Stripe {
 
 /// Ranks that protect each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct ParityGroup {
     /// World ranks: those that compute, then the dedicated parity ranks. A member index counts in here.
     pub members: Vec<usize>,
     /// How many of `members` compute; the others have no shard.
@@ -78,7 +78,7 @@ pub struct Group {
     pub stripes: Vec<Stripe>,
 }
 
-impl Group {
+impl ParityGroup {
     /// Returns the losses that the group survives wherever they strike.
     pub fn tolerance(&self) -> usize {
         match self.code {
@@ -143,10 +143,10 @@ impl Group {
 
 /// The placement of a whole job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
+pub struct GroupLayout {
     /// The groups; every rank is in exactly one of them, or there are none with [`Scheme::None`] and
     /// [`Scheme::Disk`].
-    pub groups: Vec<Group>,
+    pub groups: Vec<ParityGroup>,
     /// Indices of the groups in which two blocks of some stripe lie on one host.
     pub groups_sharing_hosts: Vec<usize>,
     scheme: Scheme,
@@ -156,7 +156,7 @@ pub struct Layout {
     homes: Vec<Option<(usize, usize)>>,
 }
 
-impl Layout {
+impl GroupLayout {
     /// Lays out `ranks` ranks that compute, and `parity_ranks` dedicated parity ranks a group (0: rotated).
     ///
     /// `hosts[rank]` is any number that names the host of `rank`, given for at least the ranks that compute; parity
@@ -193,7 +193,7 @@ impl Layout {
                     }
                     let code = if xor { CodeSpec::Xor { data } } else { CodeSpec::Rs { data, parity } };
                     groups.push(if dedicated {
-                        Group {
+                        ParityGroup {
                             stripes: vec![one_stripe(computing, parity)],
                             chunks: 1,
                             members,
@@ -201,7 +201,13 @@ impl Layout {
                             code,
                         }
                     } else {
-                        Group { stripes: rotated(computing, parity), chunks: data, members, computing, code }
+                        ParityGroup {
+                            stripes: rotated(computing, parity),
+                            chunks: data,
+                            members,
+                            computing,
+                            code,
+                        }
                     });
                 }
                 groups
@@ -215,7 +221,7 @@ impl Layout {
             }
         }
         let host = |rank: usize| hosts.and_then(|hosts| hosts.get(rank));
-        let shares = |group: &Group| {
+        let shares = |group: &ParityGroup| {
             group.stripes.iter().any(|stripe| {
                 let blocks = stripe.data.iter().map(|(member, _)| member).chain(&stripe.parity);
                 let mut on: Vec<&usize> = blocks.filter_map(|&member| host(group.members[member])).collect();
@@ -297,7 +303,7 @@ impl Layout {
         Err(BeyondTolerance {
             scheme: self.groups.get(group).map_or(Scheme::None, |_| self.scheme_of(group)),
             group,
-            tolerance: self.groups.get(group).map_or(0, Group::tolerance),
+            tolerance: self.groups.get(group).map_or(0, ParityGroup::tolerance),
             suggestion: self.suggest(group, own.len(), lost),
             members,
             lost: own,
@@ -427,12 +433,12 @@ fn ring_order(ranks: usize, hosts: Option<&[usize]>) -> Vec<usize> {
     (0..fullest).flat_map(|row| sorted.iter().copied().skip(row).step_by(fullest)).collect()
 }
 
-fn ring(members: Vec<usize>, copies: usize) -> Group {
+fn ring(members: Vec<usize>, copies: usize) -> ParityGroup {
     let ranks = members.len();
     let stripe =
         |i: usize| Stripe { data: vec![(i, 0)], parity: (1..=copies).map(|c| (i + c) % ranks).collect() };
     let stripes = (0..ranks).map(stripe).collect();
-    Group { members, computing: ranks, chunks: 1, code: CodeSpec::Mirror { copies }, stripes }
+    ParityGroup { members, computing: ranks, chunks: 1, code: CodeSpec::Mirror { copies }, stripes }
 }
 
 fn one_stripe(data: usize, parity: usize) -> Stripe {

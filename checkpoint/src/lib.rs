@@ -1,7 +1,7 @@
 //! Protected state, the placement of its redundancy, and the commit protocol of in-memory checkpoints.
 //!
 //! A rank's state becomes bytes, its *shard*, by one walk over its fields ([`Protect`], [`save`], [`load`]). A
-//! [`Scheme`] and the number of ranks give a [`Layout`]: parity groups, and stripes of a code over the shards of each
+//! [`Scheme`] and the number of ranks give a [`GroupLayout`]: parity groups, and stripes of a code over the shards of each
 //! group. A [`Store`] keeps a rank's own shards and the redundant blocks that it holds for others. A [`Ledger`] says
 //! at every moment which epoch is whole and which memory may be overwritten.
 //!
@@ -52,7 +52,7 @@ mod trial;
 mod worker;
 
 pub use bag::Bag;
-pub use checkpointer::{Checkpointer, Restored, Share};
+pub use checkpointer::{Checkpointer, RankState, Restored};
 pub use disk::DiskError;
 pub use error::{
     BeyondTolerance, CheckpointError, LayoutError, LedgerError, ProtectError, ProtectErrorKind, SchemeError,
@@ -61,12 +61,12 @@ pub use error::{
 /// What `main` returns: any error, in words.
 #[doc(inline)]
 pub use ft_comm::MainError;
-pub use layout::{CodeSpec, Group, Layout, Stripe};
+pub use layout::{CodeSpec, GroupLayout, ParityGroup, Stripe};
 pub use pace::{Interval, IntervalReport};
 pub use protection::{Checkpoints, Protection};
 pub use protocol::{Choice, Event, Ledger, Report, State, choose};
 pub use redistribution::{Redistribute, Redistribution};
-pub use region::{Field, Part, Protect, Walk, fingerprint, load, save, save_into, size};
+pub use region::{Field, Protect, StatePart, Walk, fingerprint, load, save, save_into, size};
 #[doc(hidden)]
 pub use region::{describe_once, describe_plainly};
 pub use resilient::{Flow, Program, RestorePolicy, RunError, run};

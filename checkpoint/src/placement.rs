@@ -8,16 +8,16 @@ use ft_comm::time::Clock;
 use ft_comm::{Communicator, Membership, Rank};
 
 use crate::error::{CheckpointError, LayoutError};
-use crate::exchange::{Circle, code};
-use crate::layout::Layout;
+use crate::exchange::{GroupComm, code};
+use crate::layout::GroupLayout;
 use crate::scheme::Scheme;
 use crate::store::Store;
 
 /// See the module.
 pub(crate) struct Placement {
-    pub(crate) layout: Layout,
+    pub(crate) layout: GroupLayout,
     /// The group of this rank; none without redundancy in memory.
-    pub(crate) home: Option<Circle>,
+    pub(crate) home: Option<GroupComm>,
     pub(crate) store: Store,
     /// By home the rank that lives there now.
     pub(crate) tenants: Vec<Option<Rank>>,
@@ -30,13 +30,13 @@ impl Placement {
     pub(crate) fn new(
         comm: &Communicator,
         clock: Clock,
-        layout: Layout,
+        layout: GroupLayout,
         first: u32,
     ) -> Result<Self, CheckpointError> {
         let home = match layout.group_of(comm.rank()) {
             Some((group, me)) => {
                 let group = layout.groups[group].clone();
-                Some(Circle { code: code(group.code)?, comm: comm.clone(), group, me, clock })
+                Some(GroupComm { code: code(group.code)?, comm: comm.clone(), group, me, clock })
             }
             None => None,
         };
@@ -63,7 +63,7 @@ impl Placement {
 
     /// The group of this rank, with the ranks that speak for its members now: for a home its tenant, and for an empty one a tenant of
     /// another that `held` the checkpoint, these in turn. None if there is no group, or nobody who could speak.
-    pub(crate) fn circle_of_speakers(&self, held: &[bool]) -> Option<Circle> {
+    pub(crate) fn comm_of_speakers(&self, held: &[bool]) -> Option<GroupComm> {
         let home = self.home.as_ref()?;
         let tenants: Vec<Option<Rank>> = home.group.members.iter().map(|home| self.tenants[*home]).collect();
         let homes = home.group.members.iter().zip(&tenants);
@@ -78,7 +78,11 @@ impl Placement {
 
 /// The layout of `ranks` ranks that compute, for as much of `scheme` as they can have: K is lowered first, then M; copies
 /// are lowered too, and a rank that is alone has none.
-pub(crate) fn reduced(scheme: &Scheme, ranks: usize, hosts: Option<&[usize]>) -> Result<Layout, LayoutError> {
+pub(crate) fn reduced(
+    scheme: &Scheme,
+    ranks: usize,
+    hosts: Option<&[usize]>,
+) -> Result<GroupLayout, LayoutError> {
     let mut candidates = vec![scheme.clone()];
     match *scheme {
         Scheme::Xor { group: Some(_) } => candidates.push(Scheme::Xor { group: Some(ranks) }),
@@ -93,7 +97,7 @@ pub(crate) fn reduced(scheme: &Scheme, ranks: usize, hosts: Option<&[usize]>) ->
         Scheme::None | Scheme::Disk { .. } | Scheme::Xor { group: None } => {}
     }
     candidates.push(Scheme::None);
-    let layouts = candidates.into_iter().map(|scheme| Layout::new(scheme, ranks, 0, hosts));
+    let layouts = candidates.into_iter().map(|scheme| GroupLayout::new(scheme, ranks, 0, hosts));
     let mut problem = None;
     for layout in layouts {
         match layout {
@@ -105,7 +109,7 @@ pub(crate) fn reduced(scheme: &Scheme, ranks: usize, hosts: Option<&[usize]>) ->
 }
 
 /// What has become of the groups that were of the shape `before`, if anything has.
-pub(crate) fn degraded(before: &str, layout: &Layout) -> Option<String> {
+pub(crate) fn degraded(before: &str, layout: &GroupLayout) -> Option<String> {
     let (now, ranks) = (layout.shape(), layout.ranks());
     let verb = if before.contains("groups") { "are" } else { "is" };
     let noun = if ranks == 1 { "rank" } else { "ranks" };
@@ -137,7 +141,7 @@ mod tests {
     fn groups_that_have_closed_up_are_told() {
         let of = |scheme: &str, before, now| {
             let scheme: Scheme = scheme.parse().unwrap();
-            let shape = Layout::new(scheme.clone(), before, 0, None).unwrap().shape();
+            let shape = GroupLayout::new(scheme.clone(), before, 0, None).unwrap().shape();
             degraded(&shape, &reduced(&scheme, now, None).unwrap())
         };
         let told = |scheme, before, now| of(scheme, before, now).unwrap();

@@ -11,7 +11,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 pub use ft_checkpoint_derive::Redistribute;
 
-use crate::checkpointer::Share;
+use crate::checkpointer::RankState;
 use crate::error::ProtectError;
 use crate::region::{self, Field, Protect, Walk, load, save};
 
@@ -33,7 +33,7 @@ use crate::region::{self, Field, Protect, Walk, load, save};
 /// A program whose state derives this and whose blocks are equal deals it out in one line:
 ///
 /// ```
-/// use ft_checkpoint::{Flow, Program, Protect, Redistribute, Redistribution, Share};
+/// use ft_checkpoint::{Flow, Program, Protect, Redistribute, Redistribution, RankState};
 /// use ft_comm::{CommError, Op, World};
 ///
 /// #[derive(Default, Protect, Redistribute)]
@@ -55,7 +55,7 @@ use crate::region::{self, Field, Protect, Walk, load, save};
 ///
 ///     fn redistribute(
 ///         &mut self,
-///         shares: Vec<Share<Values>>,
+///         shares: Vec<RankState<Values>>,
 ///         before: usize,
 ///         world: &World,
 ///     ) -> Result<Values, CommError> {
@@ -120,7 +120,7 @@ impl<T: Plain + nalgebra::Scalar> Redistribute for nalgebra::DVector<T> {
 }
 
 /// Where each index was, and where it is to be. Old ranks are numbered as at the checkpoint; the part that an old rank
-/// had is now held by the rank that it fell to ([`crate::Share`]).
+/// had is now held by the rank that it fell to ([`crate::RankState`]).
 #[derive(Debug)]
 pub struct Redistribution<'a> {
     comm: &'a Communicator,
@@ -146,8 +146,8 @@ fn overlap(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
 struct Whole<T>(T);
 
 impl<T: Field> Protect for Whole<T> {
-    fn walk<W: Walk>(&mut self, part: region::Part, walk: &mut W) -> Result<(), ProtectError> {
-        if part == region::Part::Variable { self.0.walk(walk) } else { Ok(()) }
+    fn walk<W: Walk>(&mut self, part: region::StatePart, walk: &mut W) -> Result<(), ProtectError> {
+        if part == region::StatePart::Variable { self.0.walk(walk) } else { Ok(()) }
     }
 }
 
@@ -178,7 +178,7 @@ impl<'a> Redistribution<'a> {
     /// A failure.
     pub fn equal_blocks<S: Redistribute>(
         comm: &'a Communicator,
-        shares: &[Share<S>],
+        shares: &[RankState<S>],
         before: usize,
     ) -> Result<Self, CommError> {
         let mut extents = vec![0; before];
@@ -203,7 +203,7 @@ impl<'a> Redistribution<'a> {
     ///
     /// # Panics
     /// If `shares` are not those that this was made for, in the same order.
-    pub fn deal<S: Redistribute>(&self, shares: Vec<Share<S>>) -> Result<S, CommError> {
+    pub fn deal<S: Redistribute>(&self, shares: Vec<RankState<S>>) -> Result<S, CommError> {
         let _guard = self.comm.guard()?;
         assert!(shares.iter().map(|share| share.rank).eq(self.held.iter().copied()), "shares of other ranks");
         S::redistribute(shares.into_iter().map(|share| share.state).collect(), self)
@@ -302,16 +302,16 @@ impl<'a> Redistribution<'a> {
         let wrong = |error: ProtectError| CommError::Value { from: root, what: error.to_string() };
         let mut shards = [vec![], vec![]];
         if let (Some(value), true) = (&mut first, self.comm.rank() == root) {
-            save(value, region::Part::Constant, &mut shards[0]).map_err(wrong)?;
-            save(value, region::Part::Variable, &mut shards[1]).map_err(wrong)?;
+            save(value, region::StatePart::Constant, &mut shards[0]).map_err(wrong)?;
+            save(value, region::StatePart::Variable, &mut shards[1]).map_err(wrong)?;
         }
         let shards: [Vec<u8>; 2] = self.comm.bcast_value(Some(&shards), root)?;
         if let Some(first) = first {
             return Ok(first);
         }
         let mut value = blank();
-        load(&mut value, region::Part::Constant, &shards[0]).map_err(wrong)?;
-        load(&mut value, region::Part::Variable, &shards[1]).map_err(wrong)?;
+        load(&mut value, region::StatePart::Constant, &shards[0]).map_err(wrong)?;
+        load(&mut value, region::StatePart::Variable, &shards[1]).map_err(wrong)?;
         Ok(value)
     }
 
@@ -489,9 +489,9 @@ mod tests {
                 let share = |rank: usize| {
                     let state =
                         All { cache: vec![1], plan: Some(2), ..state(cuts(count, before)[rank].clone()) };
-                    Share { rank, state }
+                    RankState { rank, state }
                 };
-                let shares: Vec<Share<All>> = (0..before).rev().filter(falls_here).map(share).collect();
+                let shares: Vec<RankState<All>> = (0..before).rev().filter(falls_here).map(share).collect();
                 let moves = Redistribution::equal_blocks(comm, &shares, before).unwrap();
                 assert_eq!((moves.len(), moves.is_empty()), (count, count == 0));
                 assert_eq!(moves.deal(shares).unwrap(), state(cuts(count, after)[me].clone()));

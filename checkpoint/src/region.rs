@@ -14,7 +14,7 @@
 //! [`crate::store`].
 //!
 //! ```
-//! use ft_checkpoint::{Part, Protect, load, save};
+//! use ft_checkpoint::{StatePart, Protect, load, save};
 //!
 //! #[derive(Protect)]
 //! struct Cg {
@@ -28,12 +28,12 @@
 //!
 //! let mut state = Cg { b: vec![1.0; 4], x: vec![0.5; 4], iteration: 7, factor: vec![2.0] };
 //! let mut shard = Vec::new();
-//! save(&mut state, Part::Variable, &mut shard)?;
+//! save(&mut state, StatePart::Variable, &mut shard)?;
 //! assert_eq!(shard.len(), 8 + 4 * 8 + 8);
 //!
 //! state.x.clear();
 //! state.iteration = 8;
-//! load(&mut state, Part::Variable, &shard)?;
+//! load(&mut state, StatePart::Variable, &shard)?;
 //! assert_eq!((state.x, state.iteration), (vec![0.5; 4], 7));
 //! # Ok::<(), ft_checkpoint::ProtectError>(())
 //! ```
@@ -58,14 +58,14 @@ use walk::{Load, Save, Size};
 
 /// The parts of a state that are protected; `derived` fields are in neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum StatePart {
     /// Protected once, straight after `init`.
     Constant,
     /// Protected with every checkpoint.
     Variable,
 }
 
-impl Part {
+impl StatePart {
     /// Both of them, as they come in a checkpoint.
     pub(crate) const BOTH: [Self; 2] = [Self::Constant, Self::Variable];
 }
@@ -117,7 +117,7 @@ pub trait Protect {
     /// # Errors
     ///
     /// Those of `walk`, unchanged but for the name of the field.
-    fn walk<W: Walk>(&mut self, part: Part, walk: &mut W) -> Result<(), ProtectError>;
+    fn walk<W: Walk>(&mut self, part: StatePart, walk: &mut W) -> Result<(), ProtectError>;
 
     /// Adds to `text` what the bytes of such a state mean: two states with the same text can be restored from each
     /// other. The derive writes down names, types, sizes and roles of all fields; this one knows the name of the type
@@ -141,7 +141,7 @@ pub fn fingerprint<P: Protect>() -> u64 {
 
 /// The state of a rank that has nothing to protect.
 impl Protect for () {
-    fn walk<W: Walk>(&mut self, _: Part, _: &mut W) -> Result<(), ProtectError> {
+    fn walk<W: Walk>(&mut self, _: StatePart, _: &mut W) -> Result<(), ProtectError> {
         Ok(())
     }
 }
@@ -151,7 +151,7 @@ impl Protect for () {
 /// # Errors
 ///
 /// [`ProtectErrorKind::Serde`] if a field refuses to be serialized.
-pub fn size<P: Protect>(state: &mut P, part: Part) -> Result<usize, ProtectError> {
+pub fn size<P: Protect>(state: &mut P, part: StatePart) -> Result<usize, ProtectError> {
     let mut walk = Size::default();
     state.walk(part, &mut walk)?;
     Ok(walk.offset())
@@ -165,14 +165,14 @@ pub fn size<P: Protect>(state: &mut P, part: Part) -> Result<usize, ProtectError
 ///
 /// [`ProtectErrorKind::Serde`] if a field refuses to be serialized; [`ProtectErrorKind::Short`] or
 /// [`ProtectErrorKind::Trailing`] if a hand-written walk is not the same twice. The shard is then unspecified.
-pub fn save<P: Protect>(state: &mut P, part: Part, shard: &mut Vec<u8>) -> Result<(), ProtectError> {
+pub fn save<P: Protect>(state: &mut P, part: StatePart, shard: &mut Vec<u8>) -> Result<(), ProtectError> {
     save_with_crc(state, part, shard).map(|_| ())
 }
 
 /// As [`save`]; gives the checksum of the shard (CRC-64/NVME), which costs no further pass over memory.
 pub(crate) fn save_with_crc<P: Protect>(
     state: &mut P,
-    part: Part,
+    part: StatePart,
     shard: &mut Vec<u8>,
 ) -> Result<u64, ProtectError> {
     lengthen(shard, size(state, part)?);
@@ -187,7 +187,7 @@ pub(crate) fn save_with_crc<P: Protect>(
 /// # Errors
 ///
 /// Those of [`save`]; [`ProtectErrorKind::Short`] or [`ProtectErrorKind::Trailing`] if `shard` has another size.
-pub fn save_into<P: Protect>(state: &mut P, part: Part, shard: &mut [u8]) -> Result<(), ProtectError> {
+pub fn save_into<P: Protect>(state: &mut P, part: StatePart, shard: &mut [u8]) -> Result<(), ProtectError> {
     let mut walk = Save::new(shard);
     state.walk(part, &mut walk)?;
     finish(walk.offset(), walk.left())
@@ -198,7 +198,7 @@ pub fn save_into<P: Protect>(state: &mut P, part: Part, shard: &mut [u8]) -> Res
 /// # Errors
 ///
 /// Any [`ProtectErrorKind`]; `state` is then partly overwritten.
-pub fn load<P: Protect>(state: &mut P, part: Part, shard: &[u8]) -> Result<(), ProtectError> {
+pub fn load<P: Protect>(state: &mut P, part: StatePart, shard: &[u8]) -> Result<(), ProtectError> {
     load_with_crc(state, part, shard, false).1
 }
 
@@ -207,7 +207,7 @@ pub fn load<P: Protect>(state: &mut P, part: Part, shard: &[u8]) -> Result<(), P
 /// the state may be right already.
 pub(crate) fn load_with_crc<P: Protect>(
     state: &mut P,
-    part: Part,
+    part: StatePart,
     shard: &[u8],
     spares: bool,
 ) -> (u64, Result<(), ProtectError>) {

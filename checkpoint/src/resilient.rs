@@ -16,11 +16,11 @@ use std::error::Error;
 use ft_comm::time::{Clock, Time};
 use ft_comm::{CommError, Communicator, Membership, OnFailure, Rank, World};
 
-use crate::checkpointer::{Checkpointer, Restored, Share};
+use crate::checkpointer::{Checkpointer, RankState, Restored};
 use crate::error::{CheckpointError, ProtectError};
 use crate::pace::{Interval, Pace};
 use crate::protection::{Checkpoints, Protection};
-use crate::region::{Field, Part, Protect, Walk};
+use crate::region::{Field, Protect, StatePart, Walk};
 use crate::scheme::Scheme;
 use crate::settings::LoopSettings;
 use crate::trial::Trial;
@@ -141,8 +141,8 @@ struct Stepped<S> {
 }
 
 impl<S: Protect> Protect for Stepped<S> {
-    fn walk<W: Walk>(&mut self, part: Part, walk: &mut W) -> Result<(), ProtectError> {
-        if part == Part::Variable {
+    fn walk<W: Walk>(&mut self, part: StatePart, walk: &mut W) -> Result<(), ProtectError> {
+        if part == StatePart::Variable {
             Field::walk(&mut self.step, walk)?;
         }
         self.state.walk(part, walk)
@@ -360,7 +360,8 @@ impl<'a, P: Program> Session<'a, P> {
         let shares = self.checkpointer.gather::<Stepped<P::State>>(&self.world, restoring)?;
         let Some(shares) = shares else { return Ok(None) };
         state.step = shares.first().map_or(0, |share| share.state.step);
-        let inner = |share: Share<Stepped<P::State>>| Share { rank: share.rank, state: share.state.state };
+        let inner =
+            |share: RankState<Stepped<P::State>>| RankState { rank: share.rank, state: share.state.state };
         let shares = shares.into_iter().map(inner).collect();
         let dealt = self.program.redistribute(shares, before, &self.world);
         state.state = dealt.map_err(Problem::Program)?;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::error::SchemeError;
 
-/// Where the redundancy of a job comes from; [`crate::Layout`] says whether it fits a number of ranks.
+/// Where the redundancy of a job comes from; [`crate::GroupLayout`] says whether it fits a number of ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// No redundancy: ranks can roll back, none may be lost. Text: `none`.

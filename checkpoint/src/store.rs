@@ -16,7 +16,7 @@ use std::ops::Range;
 use crc_fast::crc64_nvme;
 
 use crate::error::StoreError;
-use crate::region::Part;
+use crate::region::StatePart;
 
 /// Blocks begin at multiples of this, a line of the cache.
 const BLOCK_ALIGN: usize = 64;
@@ -412,10 +412,10 @@ impl Store {
     }
 
     /// Returns the slot of a part at `epoch`, to be filled.
-    pub(crate) fn slot_mut(&mut self, part: Part, epoch: u32) -> &mut Slot {
+    pub(crate) fn slot_mut(&mut self, part: StatePart, epoch: u32) -> &mut Slot {
         match part {
-            Part::Constant => self.constant_mut(),
-            Part::Variable => self.variable_mut(epoch),
+            StatePart::Constant => self.constant_mut(),
+            StatePart::Variable => self.variable_mut(epoch),
         }
     }
 

@@ -56,24 +56,24 @@ pub const WAIT_MOST: usize = 128;
 
 /// A link of a robust list (`struct robust_list`).
 #[repr(C)]
-struct Link {
-    next: *mut Link,
+struct ListLink {
+    next: *mut ListLink,
 }
 
 /// `struct robust_list_head`.
 #[repr(C)]
 struct Head {
-    list: Link,
+    list: ListLink,
     /// From a link to its futex, in bytes.
     offset: libc::c_long,
-    pending: *mut Link,
+    pending: *mut ListLink,
 }
 
 /// What is in the shared page.
 #[repr(C)]
 struct Content {
     /// Means something in the process that holds the lifeline only.
-    link: Link,
+    link: ListLink,
     word: AtomicU32,
     /// One more than the newest generation that has failed, as far as the launcher has said so.
     failed: AtomicU64,
@@ -238,7 +238,7 @@ pub fn hold(number: &str) -> Option<Held> {
     }
     let content = page.0.as_ptr();
     let offset = std::mem::offset_of!(Content, word) as libc::c_long;
-    let head = Box::new(Head { list: Link { next: ptr::null_mut() }, offset, pending: ptr::null_mut() });
+    let head = Box::new(Head { list: ListLink { next: ptr::null_mut() }, offset, pending: ptr::null_mut() });
     let head = Box::into_raw(head);
     // SAFETY: only this process writes links, and the kernel reads them only when this thread ends.
     unsafe {

@@ -2,13 +2,13 @@
 
 use crate::kernel::Kernel;
 use crate::shape::{Shape, check_lengths};
-use crate::{CodeError, Plan};
+use crate::{CodeError, Combination};
 
 /// A linear erasure code of `k` data members and `m` redundant blocks that survives the loss of any `m` blocks.
 ///
 /// Redundant block `j` is the sum of the data shards, each multiplied by [`Code::weight`], over GF(2^8). All else follows:
 /// [`Code::encode`] makes the blocks where the shards are in one place, [`Code::accumulate`] adds one shard to one block, as
-/// a reduction across processes does it, [`Code::update`] replaces a shard, and [`Code::plan`] says how a lost block is computed.
+/// a reduction across processes does it, [`Code::update`] replaces a shard, and [`Code::combination`] says how a lost block is computed.
 pub trait Code: Send + Sync + std::fmt::Debug {
     /// `k`, the data members of a stripe.
     fn data(&self) -> usize;
@@ -89,8 +89,8 @@ pub trait Code: Send + Sync + std::fmt::Debug {
     /// # Errors
     ///
     /// When `present` has not `k + m` entries, `wanted` is none of them, or more than `m` blocks are missing.
-    fn plan(&self, present: &[bool], wanted: usize) -> Result<Plan, CodeError> {
-        Plan::new(self, present, wanted)
+    fn combination(&self, present: &[bool], wanted: usize) -> Result<Combination, CodeError> {
+        Combination::new(self, present, wanted)
     }
 }
 

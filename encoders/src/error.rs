@@ -108,20 +108,20 @@ pub enum CodeError {
         /// Redundant blocks of the code.
         redundant: usize,
     },
-    /// A plan reads and makes as many blocks as it says: the caller's mistake.
-    #[error("{given} blocks given, this plan takes {taken}")]
+    /// A combination reads and makes as many blocks as it says: the caller's mistake.
+    #[error("{given} blocks given, this combination takes {taken}")]
     WrongSourceCount {
         /// Blocks in the slice.
         given: usize,
-        /// Blocks that the plan reads or makes.
+        /// Blocks that the combination reads or makes.
         taken: usize,
     },
-    /// A plan has no such source: the caller's mistake.
-    #[error("source {at} of a plan with {sources} sources, counted from 0")]
+    /// A combination has no such source: the caller's mistake.
+    #[error("source {at} of a combination with {sources} sources, counted from 0")]
     NoSuchSource {
         /// The source asked for.
         at: usize,
-        /// Sources of the plan.
+        /// Sources of the combination.
         sources: usize,
     },
     /// A code needs at least one data member and one redundant block. Ask for another code.

@@ -3,7 +3,7 @@
 //! A *stripe* is `k` *shards*, one from each data member, and `m` *redundant blocks* computed from them.
 //! Any `m` of the `k + m` blocks may be lost. Redundant blocks are computed all at once where the shards are in one place
 //! ([`Code::encode`]), or one shard at a time, so that they never need to be ([`Code::accumulate`]). What a lost block is
-//! computed from, and how, is a [`Plan`].
+//! computed from, and how, is a [`Combination`].
 //!
 //! ```
 //! use ft_encoders::{Code, ReedSolomon};
@@ -15,14 +15,14 @@
 //!
 //! // Blocks 0, 1, 2 are data, 3 and 4 redundant; the second shard and the first redundant block are lost.
 //! let present = [true, false, true, false, true];
-//! let plan = code.plan(&present, 1)?;
-//! assert!(plan.sources().map(|(index, _)| index).eq([0, 2, 4]));
+//! let combination = code.combination(&present, 1)?;
+//! assert!(combination.sources().map(|(index, _)| index).eq([0, 2, 4]));
 //! let mut south = [0; 5];
-//! plan.rebuild(&[data[0], data[2], &q], &mut south)?;
+//! combination.rebuild(&[data[0], data[2], &q], &mut south)?;
 //! assert_eq!(&south, b"south");
 //!
 //! // One loss too many is refused.
-//! let error = code.plan(&[false, false, true, false, true], 1).unwrap_err();
+//! let error = code.combination(&[false, false, true, false, true], 1).unwrap_err();
 //! assert_eq!(error.to_string(), "3 of 5 blocks lost, this code (3+2) survives at most 2");
 //! # Ok::<(), ft_encoders::CodeError>(())
 //! ```
@@ -71,19 +71,19 @@
 //!   the bytes of [`ReedSolomon::new`] are those of its `gf_gen_cauchy1_matrix`.
 
 mod code;
+mod combination;
 mod error;
 mod field;
 mod kernel;
 mod mirror;
-mod plan;
 mod reed_solomon;
 mod shape;
 mod xor;
 
 pub use code::{Code, accumulate, combine, copy_past_caches};
+pub use combination::{Combination, Combinations};
 pub use error::CodeError;
 pub use kernel::{Kernel, KernelError};
 pub use mirror::Mirror;
-pub use plan::{Plan, Plans};
 pub use reed_solomon::ReedSolomon;
 pub use xor::Xor;

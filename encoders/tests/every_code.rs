@@ -3,7 +3,7 @@
 mod common;
 
 use common::{bytes, codes, data, recovered, redundant, stripe, without};
-use ft_encoders::{Code, CodeError, Mirror, Plans, ReedSolomon, Xor, accumulate};
+use ft_encoders::{Code, CodeError, Combinations, Mirror, ReedSolomon, Xor, accumulate};
 use proptest::prelude::*;
 
 #[test]
@@ -24,7 +24,7 @@ fn every_pattern_of_losses_is_recovered_or_refused() {
                         k + m
                     );
                     for wanted in 0..k + m {
-                        assert_eq!(code.plan(&present, wanted).unwrap_err().to_string(), text);
+                        assert_eq!(code.combination(&present, wanted).unwrap_err().to_string(), text);
                     }
                 }
             }
@@ -40,11 +40,11 @@ fn a_plan_reads_no_more_than_it_needs_and_data_first() {
             let present: Vec<bool> = (0..k + m).map(|i| lost >> i & 1 == 0).collect();
             let first: Vec<usize> = (0..k + m).filter(|i| present[*i]).take(k).collect();
             for wanted in 0..k + m {
-                let plan = code.plan(&present, wanted).unwrap();
-                let sources: Vec<usize> = plan.sources().map(|(index, _)| index).collect();
+                let combination = code.combination(&present, wanted).unwrap();
+                let sources: Vec<usize> = combination.sources().map(|(index, _)| index).collect();
                 let expected = if present[wanted] { &[wanted][..] } else { &first[..] };
                 assert_eq!(sources, expected, "{code:?}, lost {lost:#b}, wanted {wanted}");
-                assert!(plan.sources().all(|(_, weight)| weight != 0));
+                assert!(combination.sources().all(|(_, weight)| weight != 0));
             }
         }
     }
@@ -55,20 +55,20 @@ fn sources_of_a_plan_may_be_shorter_and_the_block_too() {
     for code in [ReedSolomon::new(3, 2).unwrap(), ReedSolomon::vandermonde(3, 2).unwrap()] {
         let data = [bytes(20, 1), bytes(7, 2), bytes(31, 3)];
         let blocks = redundant(&code, &data);
-        let plan = code.plan(&[true, false, true, true, true], 1).unwrap();
+        let combination = code.combination(&[true, false, true, true, true], 1).unwrap();
         let sources = [&data[0][..], &data[2], &blocks[0]];
         let (mut whole, mut beginning) = ([9; 31], [9; 7]);
-        plan.rebuild(&sources, &mut whole).unwrap();
+        combination.rebuild(&sources, &mut whole).unwrap();
         assert_eq!(whole[..7], data[1]);
         assert_eq!(whole[7..], [0; 24]);
-        plan.rebuild(&sources, &mut beginning).unwrap();
+        combination.rebuild(&sources, &mut beginning).unwrap();
         assert_eq!(beginning[..], data[1]);
 
         // Piece by piece, as bytes arrive.
         let mut pieces = [0; 31];
         for (at, source) in sources.iter().enumerate() {
             for (piece, into) in source.chunks(5).zip(pieces.chunks_mut(5)) {
-                plan.add(at, piece, into).unwrap();
+                combination.add(at, piece, into).unwrap();
             }
         }
         assert_eq!(pieces, whole);
@@ -200,10 +200,10 @@ fn wrong_arguments_are_refused_and_change_nothing() {
         let taken = data + redundant;
         for given in [0, taken - 1, taken + 1] {
             let wrong_count = CodeError::WrongShardCount { given, taken, data, redundant };
-            assert_eq!(code.plan(&vec![true; given], 0), Err(wrong_count));
+            assert_eq!(code.combination(&vec![true; given], 0), Err(wrong_count));
         }
         let no_index = CodeError::IndexOutOfRange { index: taken, data, redundant };
-        assert_eq!(code.plan(&vec![true; taken], taken), Err(no_index));
+        assert_eq!(code.combination(&vec![true; taken], taken), Err(no_index));
     }
 }
 
@@ -211,24 +211,25 @@ fn wrong_arguments_are_refused_and_change_nothing() {
 fn plans_refuse_what_they_do_not_take() {
     let code = ReedSolomon::new(4, 2).unwrap();
     let present = [true, false, true, true, true, true];
-    let plan = code.plan(&present, 1).unwrap();
+    let combination = code.combination(&present, 1).unwrap();
     let mut block = *b"block";
     for given in [0, 3, 5] {
         let wrong_count = Err(CodeError::WrongSourceCount { given, taken: 4 });
-        assert_eq!(plan.rebuild(&vec![&b"shard"[..]; given], &mut block), wrong_count);
+        assert_eq!(combination.rebuild(&vec![&b"shard"[..]; given], &mut block), wrong_count);
     }
-    assert_eq!(plan.add(4, b"", &mut block), Err(CodeError::NoSuchSource { at: 4, sources: 4 }));
+    assert_eq!(combination.add(4, b"", &mut block), Err(CodeError::NoSuchSource { at: 4, sources: 4 }));
     let too_long = CodeError::ShardTooLong { shard_bytes: 6, block_bytes: 5 };
-    assert_eq!(plan.add(0, b"shards", &mut block), Err(too_long.clone()));
+    assert_eq!(combination.add(0, b"shards", &mut block), Err(too_long.clone()));
     assert_eq!(accumulate(2, b"shards", &mut block), Err(too_long));
 
-    let plans = Plans::from_iter([plan]);
+    let combinations = Combinations::from_iter([combination]);
     let wrong_count = CodeError::WrongSourceCount { given: 3, taken: 4 };
-    assert_eq!(plans.rebuild(&[&b"shard"[..]; 3], &mut [&mut block]), Err(wrong_count));
+    assert_eq!(combinations.rebuild(&[&b"shard"[..]; 3], &mut [&mut block]), Err(wrong_count));
     let wrong_count = CodeError::WrongSourceCount { given: 2, taken: 1 };
-    assert_eq!(plans.rebuild(&[&b"shard"[..]; 4], &mut [&mut block, &mut [0; 5]]), Err(wrong_count));
+    assert_eq!(combinations.rebuild(&[&b"shard"[..]; 4], &mut [&mut block, &mut [0; 5]]), Err(wrong_count));
     assert_eq!(&block, b"block");
-    let both: Plans = [1, 1].map(|wanted| code.plan(&present, wanted).unwrap()).into_iter().collect();
+    let both: Combinations =
+        [1, 1].map(|wanted| code.combination(&present, wanted).unwrap()).into_iter().collect();
     let unequal = CodeError::UnequalLengths { index: 1, bytes: 4, first_bytes: 5 };
     assert_eq!(both.rebuild(&[&b"shard"[..]; 4], &mut [&mut block, &mut [0; 4]]), Err(unequal));
     assert_eq!(&block, b"block");
@@ -245,7 +246,7 @@ fn texts_of_errors_show_the_numbers() {
     assert_eq!(text(0, 4, &[]), "member 4 of a code (4+2) with 4 data members, counted from 0");
     assert_eq!(text(0, 0, &[0; 9]), "shard of 9 bytes is longer than its redundant block of 8");
 
-    let text = |present: &[bool], wanted| code.plan(present, wanted).unwrap_err().to_string();
+    let text = |present: &[bool], wanted| code.combination(present, wanted).unwrap_err().to_string();
     assert_eq!(text(&[false; 5], 0), "5 shards given, this code (4+2) takes 6");
     assert_eq!(text(&[false; 6], 0), "6 of 6 blocks lost, this code (4+2) survives at most 2");
     assert_eq!(text(&[true; 6], 6), "block 6 of a stripe (4+2) of 6 blocks, counted from 0");

@@ -185,7 +185,7 @@ impl DistVector {
 
 #[cfg(test)]
 mod tests {
-    use ft_checkpoint::{Part, Share, load, save};
+    use ft_checkpoint::{RankState, StatePart, load, save};
     use ft_sim as sim;
 
     use super::*;
@@ -197,7 +197,7 @@ mod tests {
         let ranges = |size| (0..size).map(|rank| Partition::new(N, size, rank).range()).collect();
         let restored = |size, rank| {
             let (mut was, mut is, mut shard) = (vector(size, rank), DistVector::default(), vec![]);
-            for part in [Part::Constant, Part::Variable] {
+            for part in [StatePart::Constant, StatePart::Variable] {
                 save(&mut was, part, &mut shard).unwrap();
                 load(&mut is, part, &shard).unwrap();
             }
@@ -206,7 +206,8 @@ mod tests {
         };
         sim::ranks(2, |comm| {
             let held: Vec<usize> = (0..3).filter(|old| old % 2 == comm.rank()).collect();
-            let shares = held.iter().map(|rank| Share { rank: *rank, state: restored(3, *rank) }).collect();
+            let shares =
+                held.iter().map(|rank| RankState { rank: *rank, state: restored(3, *rank) }).collect();
             let moves = Redistribution::new(comm, held, ranges(3), ranges(2)).unwrap();
             assert_eq!(moves.deal(shares).unwrap(), vector(2, comm.rank()));
         });

@@ -6,7 +6,7 @@
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
-use ft_checkpoint::{Layout, Scheme};
+use ft_checkpoint::{GroupLayout, Scheme};
 use ft_comm::fault::{CutSpec, KillSpec, SlowSpec};
 use ft_comm::transport::Address;
 use ft_fuzz::{BUFFERS, within};
@@ -52,7 +52,7 @@ fuzz_target!(|text: &str| {
     }
     if let Some(scheme) = read::<Scheme>(text) {
         for parity in 0..3 {
-            if let Ok(layout) = Layout::new(scheme.clone(), RANKS, parity, None) {
+            if let Ok(layout) = GroupLayout::new(scheme.clone(), RANKS, parity, None) {
                 assert_eq!((layout.ranks(), layout.scheme()), (RANKS, &scheme));
             }
         }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
-use ft_checkpoint::{Part, Protect, load, save};
+use ft_checkpoint::{StatePart, Protect, load, save};
 use ft_fuzz::{BUFFERS, within};
 use libfuzzer_sys::fuzz_target;
 use serde::{Deserialize, Serialize};
@@ -47,14 +47,14 @@ struct Other {
 
 fuzz_target!(|bytes: &[u8]| {
     let mut state = State::default();
-    if within(BUFFERS + 100 * bytes.len(), || load(&mut state, Part::Variable, bytes)).is_err() {
+    if within(BUFFERS + 100 * bytes.len(), || load(&mut state, StatePart::Variable, bytes)).is_err() {
         return;
     }
     let (mut first, mut second) = (vec![], vec![]);
-    save(&mut state, Part::Variable, &mut first).expect("a state can be saved");
+    save(&mut state, StatePart::Variable, &mut first).expect("a state can be saved");
     let mut again = State::default();
-    load(&mut again, Part::Variable, &first).expect("it was saved");
-    save(&mut again, Part::Variable, &mut second).expect("a state can be saved");
+    load(&mut again, StatePart::Variable, &first).expect("it was saved");
+    save(&mut again, StatePart::Variable, &mut second).expect("a state can be saved");
     // The order of a set is not kept, and numbers may be written in more than one way by serde.
     assert_eq!(first.len(), second.len());
     assert_eq!(format!("{:?}", state.map), format!("{:?}", again.map));

@@ -6,13 +6,13 @@
 //! the model of [`ft_checkpoint::interval`], which says what longer runs are to expect.
 
 mod error;
+mod experiment;
 mod job;
 mod judgment;
-mod order;
 mod session;
 mod tables;
 
 pub use self::error::AdviceError;
+pub use self::experiment::{AdviceExperiment, losses_survived, schemes_for};
 pub use self::judgment::{Advice, Candidate, Outlook};
-pub use self::order::{AdviceOrder, losses_survived, schemes_for};
 pub use self::session::advise;

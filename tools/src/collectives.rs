@@ -9,8 +9,8 @@
 mod child;
 mod choice;
 mod csv;
+mod experiment;
 mod measured;
-mod order;
 mod page;
 mod ranges;
 mod results;
@@ -19,8 +19,8 @@ mod table;
 mod tables;
 
 pub use self::choice::Choice;
+pub use self::experiment::{Experiment, fits, is_offered};
 pub use self::measured::{Case, Sample};
-pub use self::order::{Order, fits, is_offered};
 pub use self::results::Results;
 pub use self::session::run;
 pub use crate::recovery::BenchError;

@@ -16,10 +16,10 @@
 mod child;
 mod csv;
 mod error;
+mod experiment;
 mod forecast;
 mod machine;
 mod measurement;
-mod order;
 mod page;
 mod results;
 mod session;
@@ -32,11 +32,11 @@ mod verdict;
 
 pub use self::child::complaint;
 pub use self::error::BenchError;
+pub use self::experiment::{Experiment, FRESH_DISK, Kind};
 pub use self::forecast::Progress;
 pub use self::machine::{Disk, Machine};
 pub use self::machine::{FreshFolder, filesystem};
 pub use self::measurement::{CHECKPOINT_PHASES, Measurement, RECOVERY_PHASES};
-pub use self::order::{FRESH_DISK, Kind, Order};
 pub use self::results::{Curve, CurvePoint, Results};
 pub use self::session::run;
 pub use self::stats::Spread;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 use ft_comm::transport::Carrier;
-use ft_tools::collectives::{self, Order, Results};
+use ft_tools::collectives::{self, Experiment, Results};
 use indicatif::ProgressBar;
 
 use super::{print, require_all_writable, write};
@@ -54,8 +54,8 @@ impl CollectivesArgs {
         require_all_writable(&[("--output", &self.output), ("--csv", &self.csv), ("--html", &self.html)])
     }
 
-    fn order(&self) -> std::io::Result<Order> {
-        Ok(Order {
+    fn experiment(&self) -> std::io::Result<Experiment> {
+        Ok(Experiment {
             program: std::env::current_exe()?,
             ranks: self.ranks.clone(),
             time_s: self.time,
@@ -65,7 +65,7 @@ impl CollectivesArgs {
     }
 
     pub(super) fn measure(&self, signal: &AtomicUsize) -> Result<(), String> {
-        let order = self.order().map_err(|error| error.to_string())?;
+        let experiment = self.experiment().map_err(|error| error.to_string())?;
         let bar = is_watched(false)
             .then(|| ProgressBar::new(1).with_style(style("{pos} of {len} [{bar:30}] {elapsed}, {msg}")));
         let mut progress = |done: usize, all: usize, next: &str| {
@@ -80,7 +80,7 @@ impl CollectivesArgs {
                 _ => ControlFlow::Break(()),
             }
         };
-        let results = collectives::run(&order, &mut progress);
+        let results = collectives::run(&experiment, &mut progress);
         bar.iter().for_each(ProgressBar::finish_and_clear);
         self.write(&results.map_err(|error| error.to_string())?)
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ft_checkpoint::{Protect, Redistribute, Redistribution, Share};
+use ft_checkpoint::{Protect, RankState, Redistribute, Redistribution};
 use ft_comm::{CommError, Communicator, Part, Rank, Tag};
 
 use crate::rank::share_of;
@@ -48,7 +48,7 @@ impl Plate {
 
     /// The plate on fewer ranks, from the rows that old ranks had.
     pub(super) fn redistribute(
-        shares: Vec<Share<Self>>,
+        shares: Vec<RankState<Self>>,
         before: usize,
         side: usize,
         comm: &Communicator,

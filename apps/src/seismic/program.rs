@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use ft_checkpoint::resilient::activity;
-use ft_checkpoint::{Field, Flow, Part, Program, Protect, ProtectError, RestorePolicy, Walk, Worker};
+use ft_checkpoint::{Field, Flow, Program, Protect, ProtectError, RestorePolicy, StatePart, Walk, Worker};
 use ft_comm::time::{Clock, Time};
 use ft_comm::{CommError, Op, Rank, World};
 use ft_seismic::gather::Gather;
@@ -63,9 +63,9 @@ pub(super) struct State {
 }
 
 impl Protect for State {
-    fn walk<W: Walk>(&mut self, part: Part, walk: &mut W) -> Result<(), ProtectError> {
+    fn walk<W: Walk>(&mut self, part: StatePart, walk: &mut W) -> Result<(), ProtectError> {
         match part {
-            Part::Constant => {
+            StatePart::Constant => {
                 walk.serde(&mut self.survey)?;
                 walk.serde(&mut self.steps)?;
                 walk.serde(&mut self.protects_shots)?;
@@ -74,7 +74,7 @@ impl Protect for State {
                 Field::walk(&mut self.model.spacing, walk)?;
                 Field::walk(&mut self.model.velocity, walk)
             }
-            Part::Variable => {
+            StatePart::Variable => {
                 self.worker.walk(part, walk)?;
                 if self.protects_shots {
                     walk.serde(&mut self.shot)?;

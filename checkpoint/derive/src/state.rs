@@ -55,12 +55,12 @@ pub(crate) fn expand(input: &DeriveInput, fields: &Fields) -> Result<TokenStream
             #[allow(unused_variables)]
             fn walk<__W: ::ft_checkpoint::Walk>(
                 &mut self,
-                __part: ::ft_checkpoint::Part,
+                __part: ::ft_checkpoint::StatePart,
                 __walk: &mut __W,
             ) -> ::core::result::Result<(), ::ft_checkpoint::ProtectError> {
                 match __part {
-                    ::ft_checkpoint::Part::Constant => { #(#constant)* }
-                    ::ft_checkpoint::Part::Variable => { #(#variable)* }
+                    ::ft_checkpoint::StatePart::Constant => { #(#constant)* }
+                    ::ft_checkpoint::StatePart::Variable => { #(#variable)* }
                 }
                 ::core::result::Result::Ok(())
             }

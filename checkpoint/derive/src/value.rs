@@ -169,12 +169,12 @@ pub(crate) fn as_state(input: &DeriveInput) -> TokenStream {
         impl #impl_generics ::ft_checkpoint::Protect for #name #ty_generics #clause {
             fn walk<__W: ::ft_checkpoint::Walk>(
                 &mut self,
-                __part: ::ft_checkpoint::Part,
+                __part: ::ft_checkpoint::StatePart,
                 __walk: &mut __W,
             ) -> ::core::result::Result<(), ::ft_checkpoint::ProtectError> {
                 match __part {
-                    ::ft_checkpoint::Part::Constant => ::core::result::Result::Ok(()),
-                    ::ft_checkpoint::Part::Variable => <Self as ::ft_checkpoint::Field>::walk(self, __walk),
+                    ::ft_checkpoint::StatePart::Constant => ::core::result::Result::Ok(()),
+                    ::ft_checkpoint::StatePart::Variable => <Self as ::ft_checkpoint::Field>::walk(self, __walk),
                 }
             }
 

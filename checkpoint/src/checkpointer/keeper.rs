@@ -13,7 +13,7 @@ use super::trying::Holdings;
 use crate::error::CheckpointError;
 use crate::exchange::{Rebuilt, Round};
 use crate::placement::Placement;
-use crate::region::Part;
+use crate::region::StatePart;
 use crate::store::Store;
 
 /// See the module. All ranks make the same calls, in the same order.
@@ -28,7 +28,7 @@ pub(super) trait Keeper {
     fn start(
         &self,
         place: &mut Placement,
-        part: Part,
+        part: StatePart,
         staging: &Staging,
         round: Round,
     ) -> Result<Option<PlanRequest<u8>>, CheckpointError>;
@@ -37,7 +37,7 @@ pub(super) trait Keeper {
     fn finish(
         &self,
         place: &mut Placement,
-        part: Part,
+        part: StatePart,
         staging: &Staging,
         is_last: bool,
         request: PlanRequest<u8>,

@@ -14,7 +14,7 @@ use crate::build;
 use crate::error::CheckpointError;
 use crate::exchange::Rebuilt;
 use crate::protocol::{Event, Report, choose};
-use crate::region::{Part, Protect, load_with_crc};
+use crate::region::{Protect, StatePart, load_with_crc};
 use crate::stats::RestoreSeconds;
 use crate::store::Slot;
 
@@ -125,8 +125,10 @@ impl Checkpointer {
         mut state: Option<&mut S>,
     ) -> Result<bool, CheckpointError> {
         let store = &self.current.store;
-        for (part, slot) in [(Part::Constant, store.constant()), (Part::Variable, store.variable(epoch))] {
-            let is_due = part == Part::Variable || !was_here;
+        for (part, slot) in
+            [(StatePart::Constant, store.constant()), (StatePart::Variable, store.variable(epoch))]
+        {
+            let is_due = part == StatePart::Variable || !was_here;
             match state.as_deref_mut().filter(|_| is_due && slot.is_sealed()) {
                 Some(state) => {
                     self.is_of::<S>(slot)?;

@@ -12,7 +12,7 @@ use ft_proto::planted;
 use super::Checkpointer;
 use crate::error::CheckpointError;
 use crate::placement::Placement;
-use crate::region::Part;
+use crate::region::StatePart;
 use crate::store::{ShardMeta, Slot, Store};
 
 /// Bytes that are looked at in one call.
@@ -96,14 +96,14 @@ impl Checkpointer {
             return Ok(());
         }
         let Placement { store, home, .. } = &mut self.current;
-        let Some(circle) = home else { return Ok(()) };
-        let gone: Vec<bool> = circle.group.members.iter().map(|rank| damaged.contains(rank)).collect();
-        for part in Part::BOTH {
+        let Some(group_comm) = home else { return Ok(()) };
+        let gone: Vec<bool> = group_comm.group.members.iter().map(|rank| damaged.contains(rank)).collect();
+        for part in StatePart::BOTH {
             let slot: &mut Slot = store.slot_mut(part, epoch);
             let metas: Vec<ShardMeta> = slot.members().to_vec();
-            circle.rebuild(slot, &metas, &gone)?;
+            group_comm.rebuild(slot, &metas, &gone)?;
         }
-        self.stats.damaged += u64::from(gone[circle.me]);
+        self.stats.damaged += u64::from(gone[group_comm.me]);
         self.scrub = self.scrub.as_ref().map(|_| Scrub::default());
         Ok(())
     }

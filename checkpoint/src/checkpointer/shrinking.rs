@@ -8,11 +8,11 @@ use super::trying::{Holdings, say};
 use crate::error::CheckpointError;
 use crate::placement::{Placement, degraded, reduced};
 use crate::protocol::{Event, choose};
-use crate::region::{Part, Protect, load};
+use crate::region::{Protect, StatePart, load};
 
 /// The state that one rank had at a checkpoint.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Share<S> {
+pub struct RankState<S> {
     /// The rank, as ranks were numbered then.
     pub rank: Rank,
     /// Its state.
@@ -67,7 +67,7 @@ impl Checkpointer {
         &mut self,
         world: &World,
         repair: &Repair,
-    ) -> Result<Option<Vec<Share<S>>>, CheckpointError> {
+    ) -> Result<Option<Vec<RankState<S>>>, CheckpointError> {
         let _guard = self.comm.guard()?;
         let number = u64::from(world.generation());
         let point = |phase: &str| world.fault_point("restore", number, Some(phase));
@@ -87,9 +87,9 @@ impl Checkpointer {
         self.is_of::<S>(self.current.store.variable(epoch))?;
         let load = |(rank, [constant, variable]): Shards| {
             let mut state = S::default();
-            load(&mut state, Part::Constant, &constant)?;
-            load(&mut state, Part::Variable, &variable)?;
-            Ok(Share { rank, state })
+            load(&mut state, StatePart::Constant, &constant)?;
+            load(&mut state, StatePart::Variable, &variable)?;
+            Ok(RankState { rank, state })
         };
         shares.into_iter().map(load).collect::<Result<Vec<_>, CheckpointError>>().map(Some)
     }
@@ -102,14 +102,14 @@ impl Checkpointer {
             held: tenants.iter().map(|tenant| tenant.is_some_and(|rank| holders[rank])).collect(),
             said: tenants.iter().map(|tenant| tenant.map_or(0, |rank| said[rank])).collect(),
         };
-        let (circle, choices) =
-            (self.current.circle_of_speakers(&holdings.held), self.current.choices(&holdings));
-        let (Some(circle), Some(home), Some(_)) = (circle, self.current.home.clone(), choices) else {
+        let (group_comm, choices) =
+            (self.current.comm_of_speakers(&holdings.held), self.current.choices(&holdings));
+        let (Some(group_comm), Some(home), Some(_)) = (group_comm, self.current.home.clone(), choices) else {
             return Err(self.current.beyond_help(&holdings));
         };
         let held: Vec<bool> = home.group.members.iter().map(|home| holdings.held[*home]).collect();
-        let metas = circle.share_metas(&self.current.store, epoch, &held)?;
-        let found = self.current.find_shards(epoch, &circle, &holdings, &metas)?;
+        let metas = group_comm.share_metas(&self.current.store, epoch, &held)?;
+        let found = self.current.find_shards(epoch, &group_comm, &holdings, &metas)?;
         let own = [self.current.store.constant(), self.current.store.variable(epoch)];
         let share = |member: usize| {
             let part = |at: usize| {
@@ -119,7 +119,8 @@ impl Checkpointer {
             };
             (home.group.members[member], [part(0), part(1)])
         };
-        let others = (0..home.group.computing).filter(|member| *member != home.me && circle.is_here(*member));
+        let others =
+            (0..home.group.computing).filter(|member| *member != home.me && group_comm.is_here(*member));
         Ok(std::iter::once(home.me).chain(others).map(share).collect())
     }
 

@@ -17,9 +17,9 @@ use super::{COMMITS_EARLY, Checkpointer};
 use crate::build;
 use crate::error::CheckpointError;
 use crate::exchange::{Account, Round};
-use crate::layout::Group;
+use crate::layout::ParityGroup;
 use crate::protocol::{Event, State};
-use crate::region::{Part, Protect, save_with_crc};
+use crate::region::{Protect, StatePart, save_with_crc};
 use crate::scheme::Scheme;
 use crate::stats::CheckpointSeconds;
 use crate::store::{ShardMeta, Slot};
@@ -50,12 +50,12 @@ pub(super) struct Staging {
 }
 
 impl Staging {
-    fn meta(&self, rank: Rank, part: Part) -> ShardMeta {
-        self.metas[rank][usize::from(part == Part::Variable)]
+    fn meta(&self, rank: Rank, part: StatePart) -> ShardMeta {
+        self.metas[rank][usize::from(part == StatePart::Variable)]
     }
 
     /// Of this rank.
-    pub(super) fn own(&self, part: Part) -> ShardMeta {
+    pub(super) fn own(&self, part: StatePart) -> ShardMeta {
         self.meta(self.rank, part)
     }
 
@@ -65,7 +65,7 @@ impl Staging {
     }
 
     /// Of the members of a group that have a shard.
-    pub(super) fn metas_of(&self, group: &Group, part: Part) -> Vec<ShardMeta> {
+    pub(super) fn metas_of(&self, group: &ParityGroup, part: StatePart) -> Vec<ShardMeta> {
         group.members[..group.computing].iter().map(|rank| self.meta(*rank, part)).collect()
     }
 }
@@ -74,7 +74,7 @@ impl Staging {
 pub(super) enum Phase {
     Sharing(CollectiveRequest<u8>),
     /// Of a part of the state; no request where there is no group.
-    Encoding(Part, Round, Option<PlanRequest<u8>>),
+    Encoding(StatePart, Round, Option<PlanRequest<u8>>),
     Voting(CollectiveRequest<u8>),
     Committing,
 }
@@ -142,7 +142,7 @@ impl Checkpointer {
         first: bool,
     ) -> (Result<(), CheckpointError>, [ShardMeta; 2]) {
         let (mut copied, kind) = (self.check_copies(state, first), build::kind::<S>());
-        let mut copy = |part: Part, slot: &mut Slot| {
+        let mut copy = |part: StatePart, slot: &mut Slot| {
             slot.begin(epoch);
             let saved = match copied {
                 Ok(()) => save_with_crc(state, part, slot.shard_mut()).map_err(CheckpointError::from),
@@ -157,8 +157,9 @@ impl Checkpointer {
             }
         };
         let store = &mut self.place_mut().store;
-        let variable = copy(Part::Variable, store.variable_mut(epoch));
-        let constant = if first { copy(Part::Constant, store.constant_mut()) } else { ShardMeta::of(&[]) };
+        let variable = copy(StatePart::Variable, store.variable_mut(epoch));
+        let constant =
+            if first { copy(StatePart::Constant, store.constant_mut()) } else { ShardMeta::of(&[]) };
         (copied, [constant, variable])
     }
 
@@ -245,7 +246,7 @@ impl Checkpointer {
             staging.copied = std::mem::replace(&mut staging.copied, Ok(())).and(Err(error));
         }
         reach(world, staging.epoch, "exchange")?;
-        let part = if staging.first { Part::Constant } else { Part::Variable };
+        let part = if staging.first { StatePart::Constant } else { StatePart::Variable };
         let round = Round { number: 0, of: self.rounds(staging) };
         Ok(Phase::Encoding(part, round, self.start_encoding(part, round, staging)?))
     }
@@ -254,7 +255,7 @@ impl Checkpointer {
     fn encoded(
         &mut self,
         world: &World,
-        part: Part,
+        part: StatePart,
         Round { number, of }: Round,
         request: Option<PlanRequest<u8>>,
         staging: &mut Staging,
@@ -263,8 +264,8 @@ impl Checkpointer {
         self.finish_encoding(part, is_last, request, staging)?;
         let (part, number) = match part {
             _ if !is_last => (part, number + 1),
-            Part::Constant => (Part::Variable, 0),
-            Part::Variable => {
+            StatePart::Constant => (StatePart::Variable, 0),
+            StatePart::Variable => {
                 staging.exchanged_at = self.clock.now();
                 return Ok(Phase::Voting(self.start_vote(world, staging)?));
             }
@@ -310,7 +311,7 @@ impl Checkpointer {
     /// Starts to give one part away, where there is memory for it.
     fn start_encoding(
         &mut self,
-        part: Part,
+        part: StatePart,
         round: Round,
         staging: &Staging,
     ) -> Result<Option<PlanRequest<u8>>, CheckpointError> {
@@ -323,7 +324,7 @@ impl Checkpointer {
 
     fn finish_encoding(
         &mut self,
-        part: Part,
+        part: StatePart,
         is_last: bool,
         request: Option<PlanRequest<u8>>,
         staging: &Staging,

@@ -11,10 +11,10 @@ use super::Checkpointer;
 use crate::candidates::Candidates;
 use crate::coding::choices::Missing;
 use crate::error::CheckpointError;
-use crate::exchange::Circle;
-use crate::layout::Group;
+use crate::exchange::GroupComm;
+use crate::layout::ParityGroup;
 use crate::placement::Placement;
-use crate::region::Part;
+use crate::region::StatePart;
 use crate::store::ShardMeta;
 
 /// What a rank says of its memory, in bits: its shards are sound, each part; its blocks are what they were when they came.
@@ -34,7 +34,7 @@ pub(super) struct Holdings {
 
 impl Holdings {
     /// By member of `group` whose shards of a part and whose blocks are missing.
-    fn of(&self, group: &Group, part: usize) -> (Vec<bool>, Vec<bool>) {
+    fn of(&self, group: &ParityGroup, part: usize) -> (Vec<bool>, Vec<bool>) {
         let is_unsound = |home: &Rank| self.said[*home] & SOUND[part] == 0;
         let shards = group.members.iter().map(is_unsound).collect();
         // What was rebuilt is as doubtful as what it was rebuilt from.
@@ -80,7 +80,7 @@ impl Placement {
     /// How many selections of redundant blocks are to be tried; none if something cannot be decoded. The same on all ranks.
     pub(super) fn choices(&self, holdings: &Holdings) -> Option<usize> {
         let groups = self.layout.groups.iter();
-        let of = |(group, part): (&Group, usize)| {
+        let of = |(group, part): (&ParityGroup, usize)| {
             let (shards, blocks) = holdings.of(group, part);
             Missing { shards: &shards, blocks: &blocks }.choices(group)
         };
@@ -93,25 +93,26 @@ impl Placement {
     pub(super) fn find_shards(
         &mut self,
         epoch: u32,
-        circle: &Circle,
+        group_comm: &GroupComm,
         holdings: &Holdings,
         metas: &[Vec<ShardMeta>; 2],
     ) -> Result<Found, CheckpointError> {
-        let Some(Circle { group, .. }) = &self.home else {
+        let Some(GroupComm { group, .. }) = &self.home else {
             return Err(self.beyond_help(holdings));
         };
         let missing = [0, 1].map(|part| holdings.of(group, part));
-        let mut found = [circle.wanted(&metas[0], &missing[0].0)?, circle.wanted(&metas[1], &missing[1].0)?];
+        let mut found =
+            [group_comm.wanted(&metas[0], &missing[0].0)?, group_comm.wanted(&metas[1], &missing[1].0)?];
         let choices = self.choices(holdings);
         for choice in 0..choices.unwrap_or(0) {
             let mut fits = true;
-            for (at, part) in Part::BOTH.into_iter().enumerate() {
+            for (at, part) in StatePart::BOTH.into_iter().enumerate() {
                 let (shards, blocks) = &missing[at];
                 let slot = self.store.slot_mut(part, epoch);
                 let missing = Missing { shards, blocks };
-                fits &= circle.try_choice(slot, &metas[at], missing, choice, &mut found[at])?;
+                fits &= group_comm.try_choice(slot, &metas[at], missing, choice, &mut found[at])?;
             }
-            if all(&circle.comm, fits)?.iter().all(|fits| *fits) {
+            if all(&group_comm.comm, fits)?.iter().all(|fits| *fits) {
                 return Ok(found);
             }
         }

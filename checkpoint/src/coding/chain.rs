@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use ft_comm::collective::{Part, Space};
-use ft_encoders::Plan;
+use ft_comm::collective::{Space, Span};
+use ft_encoders::Combination;
 
 use super::{Recipe, View, Wanted, Work, part, segment};
 use crate::error::CheckpointError;
@@ -25,7 +25,7 @@ pub(super) struct Chain {
 struct Source {
     member: usize,
     /// Where the block is, if it is that of this member.
-    place: Part,
+    place: Span,
     len: usize,
     /// What it is multiplied by for each target.
     weights: Rc<[u8]>,
@@ -109,13 +109,14 @@ impl Chain {
         let missing =
             |position: &usize| !present[*position] && (*position < data) == (wanted == Wanted::Shards);
         let missing: Vec<usize> = (0..present.len()).filter(missing).collect();
-        let plans = missing.iter().map(|position| view.code.plan(present, *position));
-        let plans = plans.collect::<Result<Vec<Plan>, _>>()?;
-        let weight = |plan: &Plan, position: usize| {
-            plan.sources().find(|(source, _)| *source == position).map_or(0, |(_, weight)| weight)
+        let combinations = missing.iter().map(|position| view.code.combination(present, *position));
+        let combinations = combinations.collect::<Result<Vec<Combination>, _>>()?;
+        let weight = |combination: &Combination, position: usize| {
+            combination.sources().find(|(source, _)| *source == position).map_or(0, |(_, weight)| weight)
         };
         let source = |position: usize| {
-            let weights: Rc<[u8]> = plans.iter().map(|plan| weight(plan, position)).collect();
+            let weights: Rc<[u8]> =
+                combinations.iter().map(|combination| weight(combination, position)).collect();
             let is_used = weights.iter().any(|weight| *weight != 0);
             is_used.then(|| Source::of(view, index, position, weights, block))
         };
@@ -127,7 +128,7 @@ impl Chain {
 }
 
 /// What a member does of one segment of one chain.
-struct Link<'a> {
+struct ChainLink<'a> {
     chain: &'a Chain,
     at: usize,
     end: usize,
@@ -135,14 +136,14 @@ struct Link<'a> {
     sums: usize,
 }
 
-impl Link<'_> {
+impl ChainLink<'_> {
     /// Bytes of the segment of target `j`.
     fn due(&self, j: usize) -> usize {
         segment(&(0..self.chain.targets[j].len), self.at, self.end).len()
     }
 
     /// The partial sums, one after the other.
-    fn sums(&self) -> Vec<Part> {
+    fn sums(&self) -> Vec<Span> {
         let mut start = self.sums;
         let next = |j: usize| {
             let piece = start..start + self.due(j);
@@ -152,7 +153,7 @@ impl Link<'_> {
         (0..self.chain.targets.len()).map(next).collect()
     }
 
-    fn all_sums(&self) -> Part {
+    fn all_sums(&self) -> Span {
         let due: usize = (0..self.chain.targets.len()).map(|j| self.due(j)).sum();
         part(Space::Scratch, self.sums..self.sums + due)
     }
@@ -182,12 +183,12 @@ impl Link<'_> {
     }
 
     /// Where the segment of a target that goes here belongs.
-    fn place(&self, target: &Target) -> Part {
+    fn place(&self, target: &Target) -> Span {
         part(Space::Buffer, segment(&target.place, self.at, self.end))
     }
 
     /// Gives a target its segment, which has been computed here.
-    fn deliver(&self, view: View<'_>, target: &Target, bytes: Part, recipe: &mut Recipe) {
+    fn deliver(&self, view: View<'_>, target: &Target, bytes: Span, recipe: &mut Recipe) {
         match view.is_here(target.member) {
             true => recipe.copy(bytes, self.place(target)),
             false => recipe.send(view.rank(target.member), bytes),
@@ -244,11 +245,11 @@ pub(super) fn run_chains(
         chain.sources.iter().any(|source| source.member == view.me)
             || chain.targets.iter().any(|target| view.is_here(target.member))
     };
-    let mut links: Vec<Link<'_>> = vec![];
+    let mut links: Vec<ChainLink<'_>> = vec![];
     for now in segments {
         for chain in chains.iter().filter(|chain| takes_part(chain)) {
             let sums = links.len() % RING * width;
-            links.push(Link { chain, at: now * bytes, end: (now + 1) * bytes, sums });
+            links.push(ChainLink { chain, at: now * bytes, end: (now + 1) * bytes, sums });
         }
     }
     links.iter().take(AHEAD).for_each(|link| link.receive(view, recipe));

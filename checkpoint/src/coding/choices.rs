@@ -1,7 +1,7 @@
 //! Which redundant blocks the missing data of a stripe is computed from, where there are more than it takes: all selections, one
 //! after the other, as one of the blocks may be damaged in a way that nobody can see.
 
-use crate::layout::{Group, Stripe};
+use crate::layout::{ParityGroup, Stripe};
 
 /// More selections of a stripe are not tried.
 const CHOICES_MAX: usize = 1000;
@@ -34,7 +34,7 @@ impl Missing<'_> {
     }
 
     /// How many selections are worth a try: as many as the stripe with the most of them has. None if some stripe cannot be decoded.
-    pub(crate) fn choices(&self, group: &Group) -> Option<usize> {
+    pub(crate) fn choices(&self, group: &ParityGroup) -> Option<usize> {
         let of = |stripe: &Stripe| match self.of(stripe) {
             (0, _) => Some(0),
             (wanted, there) => Some(selections(there.len(), wanted)).filter(|count| *count > 0),
@@ -69,7 +69,7 @@ fn selection(from: &[usize], count: usize, number: usize) -> Option<Vec<usize>> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Layout;
+    use crate::layout::GroupLayout;
 
     #[test]
     fn all_selections_come_once_and_in_order() {
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn only_what_is_there_is_chosen() {
-        let layout = Layout::new("rs:2+3".parse().unwrap(), 5, 0, None).unwrap();
+        let layout = GroupLayout::new("rs:2+3".parse().unwrap(), 5, 0, None).unwrap();
         let group = &layout.groups[0];
         let (shards, blocks) = ([true, true, false, false, false], [true, false, false, false, false]);
         let missing = Missing { shards: &shards, blocks: &blocks };

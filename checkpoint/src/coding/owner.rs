@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use ft_comm::collective::{Part, Space};
+use ft_comm::collective::{Space, Span};
 
 use super::{Recipe, View, Work, part, segment};
 
@@ -66,7 +66,7 @@ impl<'a> Owner<'a> {
     }
 
     /// Where the segment of number `at` of those of a stripe has its room: there is some for each segment under way.
-    fn place(&self, segment: usize, stripe: usize, at: usize, len: usize) -> Part {
+    fn place(&self, segment: usize, stripe: usize, at: usize, len: usize) -> Span {
         let width: usize = self.owned.iter().map(|(stripe, _)| self.room(*stripe)).sum();
         let before = self.owned.iter().take_while(|(other, _)| *other < stripe);
         let before: usize = before.map(|(other, _)| self.room(*other)).sum();

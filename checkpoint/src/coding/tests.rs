@@ -6,7 +6,7 @@ use ft_comm::Spaces;
 
 use super::*;
 use crate::exchange::code;
-use crate::layout::Layout;
+use crate::layout::GroupLayout;
 use crate::scheme::Scheme;
 
 /// A member with its memories.
@@ -18,7 +18,7 @@ struct Process {
     digests: Digests,
     at: usize,
     /// Receives that are posted.
-    posted: Vec<(usize, Part)>,
+    posted: Vec<(usize, Span)>,
 }
 
 impl Process {
@@ -33,7 +33,7 @@ impl Process {
         Self { recipe, input, buffer, scratch, digests: Digests::default(), at: 0, posted: vec![] }
     }
 
-    fn bytes(&mut self, part: &Part) -> &mut [u8] {
+    fn bytes(&mut self, part: &Span) -> &mut [u8] {
         match part.space {
             Space::Input => &mut self.input[part.range.clone()],
             Space::Buffer => &mut self.buffer[part.range.clone()],
@@ -80,7 +80,7 @@ fn go_on(me: usize, process: &mut Process, channels: &mut Channels, sent: &mut [
         }
     }
     let Some(step) = process.recipe.steps.get(process.at).cloned() else { return false };
-    let waits = |part: &Part| process.posted.iter().any(|(_, other)| other.overlaps(part));
+    let waits = |part: &Span| process.posted.iter().any(|(_, other)| other.overlaps(part));
     match step {
         Step::Send { part, .. } | Step::Recv { part, .. } if waits(&part) => return false,
         Step::Send { to, part } => {
@@ -137,7 +137,7 @@ struct Whole {
 }
 
 /// Encodes the shards of a group with segments of so many bytes, in so many rounds, and checks every block.
-fn encode(group: &Group, lens: &[usize], bytes: usize, rounds: usize) -> Whole {
+fn encode(group: &ParityGroup, lens: &[usize], bytes: usize, rounds: usize) -> Whole {
     let code = code(group.code).unwrap();
     let members = group.members.len();
     let view = |me: usize| View { segment: bytes, ..View::new(group, &*code, me, lens) };
@@ -189,7 +189,7 @@ fn encode(group: &Group, lens: &[usize], bytes: usize, rounds: usize) -> Whole {
 }
 
 /// Loses these members and checks that they come back.
-fn rebuild(group: &Group, lens: &[usize], bytes: usize, whole: &Whole, lost: &[bool]) {
+fn rebuild(group: &ParityGroup, lens: &[usize], bytes: usize, whole: &Whole, lost: &[bool]) {
     let code = code(group.code).unwrap();
     let members = group.members.len();
     let view = |me: usize| View { segment: bytes, ..View::new(group, &*code, me, lens) };
@@ -221,9 +221,9 @@ fn rebuild(group: &Group, lens: &[usize], bytes: usize, whole: &Whole, lost: &[b
 }
 
 /// Every scheme that a job of so many ranks, and so many for parity alone, can have in one group.
-fn groups(ranks: usize) -> Vec<Group> {
+fn groups(ranks: usize) -> Vec<ParityGroup> {
     let of = |scheme: Scheme, parity: usize| {
-        let layout = Layout::new(scheme, ranks - parity, parity, None).ok()?;
+        let layout = GroupLayout::new(scheme, ranks - parity, parity, None).ok()?;
         layout.groups.into_iter().next()
     };
     let rs = |parity: usize| Scheme::Rs { data: ranks - parity, parity };
@@ -235,7 +235,7 @@ fn groups(ranks: usize) -> Vec<Group> {
 }
 
 /// Subsets of the members, at most as large as the group survives.
-fn losses(group: &Group) -> impl Iterator<Item = Vec<bool>> {
+fn losses(group: &ParityGroup) -> impl Iterator<Item = Vec<bool>> {
     let members = group.members.len();
     let tolerance = group.tolerance();
     (1u32..1 << members)
@@ -296,7 +296,13 @@ fn beyond_tolerance_there_is_no_recipe() {
 }
 
 /// Where the missing shards that come to rank `me` begin in its buffer, behind its redundancy.
-fn rooms(group: &Group, lens: &[usize], shards: &[bool], me: usize, mut end: usize) -> Vec<(usize, usize)> {
+fn rooms(
+    group: &ParityGroup,
+    lens: &[usize],
+    shards: &[bool],
+    me: usize,
+    mut end: usize,
+) -> Vec<(usize, usize)> {
     let here = (0..group.computing).filter(|member| shards[*member] && group.members[*member] == me);
     let room = |member: usize| {
         end += lens[member];
@@ -310,7 +316,7 @@ fn room_in(rooms: &[(usize, usize)]) -> impl Fn(usize) -> usize {
 }
 
 /// Computes the missing shards by this choice, and checks them where they come to; ranks that speak for nobody are gone.
-fn try_choice(group: &Group, lens: &[usize], whole: &Whole, missing: Missing<'_>, choice: usize) {
+fn try_choice(group: &ParityGroup, lens: &[usize], whole: &Whole, missing: Missing<'_>, choice: usize) {
     let code = code(group.code).unwrap();
     let view = |me: usize| View { segment: 192, ..View::new(group, &*code, me, lens) };
     let rooms = |me: usize| rooms(group, lens, missing.shards, me, whole.redundancy[me].len());
@@ -359,7 +365,7 @@ fn every_choice_gives_the_missing_shards() {
             let mut able = (0..lost.len()).filter(|member| !lost[*member]).cycle();
             let speaker =
                 |member: usize| if lost[member] { able.next().expect("a survivor") } else { member };
-            let closed_up = Group { members: (0..lost.len()).map(speaker).collect(), ..group.clone() };
+            let closed_up = ParityGroup { members: (0..lost.len()).map(speaker).collect(), ..group.clone() };
             let nothing = vec![false; lost.len()];
             for (group, blocks) in [(&group, &lost), (&group, &nothing), (&closed_up, &lost)] {
                 let missing = Missing { shards: &shards, blocks };

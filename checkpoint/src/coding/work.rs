@@ -5,29 +5,29 @@ use std::rc::Rc;
 
 use crc_fast::{CrcAlgorithm, Digest};
 use ft_comm::Spaces;
-use ft_comm::collective::{Part, Space};
+use ft_comm::collective::{Space, Span};
 
 /// `targets[j] (^)= XOR_i weights[j * k + i] * sources[i]` over GF(2^8), of `k` sources.
 #[derive(Debug)]
 pub(crate) struct Work {
     /// Shorter ones count as padded with zeros.
-    pub(super) sources: Vec<Part>,
+    pub(super) sources: Vec<Span>,
     /// None, or parts of the buffer and the scratch of equal or descending lengths.
-    pub(super) targets: Vec<Part>,
+    pub(super) targets: Vec<Span>,
     pub(super) weights: Rc<[u8]>,
     /// What is there is added to, else replaced.
     pub(super) adds: bool,
     /// Then this part of the block of this stripe goes into its checksum, each part once and in order.
-    pub(super) digest: Option<(usize, Part)>,
+    pub(super) digest: Option<(usize, Span)>,
 }
 
 impl Work {
-    pub(super) fn digest(stripe: usize, part: Part) -> Self {
+    pub(super) fn digest(stripe: usize, part: Span) -> Self {
         let digest = Some((stripe, part));
         Self { sources: vec![], targets: vec![], weights: Rc::default(), adds: false, digest }
     }
 
-    pub(super) fn reads(&self) -> Vec<Part> {
+    pub(super) fn reads(&self) -> Vec<Span> {
         self.sources.iter().chain(self.digest.as_ref().map(|(_, part)| part)).cloned().collect()
     }
 }
@@ -65,7 +65,7 @@ pub(crate) fn perform(work: &Work, spaces: Spaces<'_>, digests: &mut Digests) {
         let buffers = carve(&mut *buffer, ranges(Space::Buffer).collect());
         let scratches = carve(&mut *scratch, ranges(Space::Scratch).collect());
         let (mut buffers, mut scratches) = (buffers.into_iter(), scratches.into_iter());
-        let mut next = |part: &Part| match part.space {
+        let mut next = |part: &Span| match part.space {
             _ if part.is_empty() => &mut [],
             Space::Buffer => buffers.next().expect("one for each part"),
             Space::Scratch => scratches.next().expect("one for each part"),

@@ -4,14 +4,14 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::{Account, Circle, lens, places, schedule};
+use super::{Account, GroupComm, lens, places, schedule};
 use crate::candidates::Candidates;
 use crate::coding::choices::Missing;
 use crate::coding::{encoding, trying};
 use crate::error::{CheckpointError, StoreError};
 use crate::store::{ShardMeta, Slot};
 
-impl Circle {
+impl GroupComm {
     /// The members whose shards are missing and come here, and what these may be.
     pub(crate) fn wanted(
         &self,

@@ -5,18 +5,18 @@ use std::collections::BTreeSet;
 use super::*;
 use proptest::prelude::*;
 
-fn layout(scheme: &str, ranks: usize, parity_ranks: usize) -> Layout {
-    Layout::new(scheme.parse().expect("a scheme"), ranks, parity_ranks, None).expect("fits")
+fn layout(scheme: &str, ranks: usize, parity_ranks: usize) -> GroupLayout {
+    GroupLayout::new(scheme.parse().expect("a scheme"), ranks, parity_ranks, None).expect("fits")
 }
 
 fn refused(scheme: &str, ranks: usize, parity_ranks: usize) -> String {
-    Layout::new(scheme.parse().expect("a scheme"), ranks, parity_ranks, None)
+    GroupLayout::new(scheme.parse().expect("a scheme"), ranks, parity_ranks, None)
         .expect_err("must not fit")
         .to_string()
 }
 
 /// Every layout that exists for small numbers, with and without hosts.
-fn all_layouts() -> Vec<Layout> {
+fn all_layouts() -> Vec<GroupLayout> {
     let mut schemes = vec![Scheme::None, Scheme::Xor { group: None }];
     schemes.extend((1..6).map(|copies| Scheme::Neighbor { copies }));
     schemes.extend((2..12).map(|group| Scheme::Xor { group: Some(group) }));
@@ -30,8 +30,8 @@ fn all_layouts() -> Vec<Layout> {
                     _ => usize::from(dedicated),
                 };
                 let hosts: Vec<usize> = (0..ranks).map(|rank| rank / 4).collect();
-                layouts.extend(Layout::new(scheme.clone(), ranks, parity_ranks, None));
-                layouts.extend(Layout::new(scheme.clone(), ranks, parity_ranks, Some(&hosts)));
+                layouts.extend(GroupLayout::new(scheme.clone(), ranks, parity_ranks, None));
+                layouts.extend(GroupLayout::new(scheme.clone(), ranks, parity_ranks, Some(&hosts)));
             }
         }
     }
@@ -150,7 +150,7 @@ fn suggestions_would_have_survived() {
         for lost in [vec![0], vec![0, 1], vec![0, 1, 2], vec![0, total - 1], (0..total).collect()] {
             let Err(beyond) = layout.survives(&lost) else { continue };
             if let Some((scheme, parity_ranks)) = beyond.suggestion.clone() {
-                let better = Layout::new(scheme, layout.ranks(), parity_ranks, layout.hosts.as_deref());
+                let better = GroupLayout::new(scheme, layout.ranks(), parity_ranks, layout.hosts.as_deref());
                 let better = better.expect("fits");
                 assert_eq!(better.survives(&lost), Ok(()), "{beyond}");
             }
@@ -228,7 +228,7 @@ fn refusals_have_the_numbers() {
     let grown = "rs:200+50: a group of 250 data + 50 parity = 300 blocks a stripe is more than 256";
     assert_eq!(refused("rs:200+50", 300, 0), grown);
     assert!(refused("rs:18446744073709551615+2", 4, 0).contains("more than 256"));
-    let hosts = Layout::new(Scheme::None, 4, 0, Some(&[0, 1])).expect_err("too few").to_string();
+    let hosts = GroupLayout::new(Scheme::None, 4, 0, Some(&[0, 1])).expect_err("too few").to_string();
     assert_eq!(hosts, "2 hosts are given for 4 ranks");
 }
 
@@ -278,16 +278,18 @@ fn hosts_are_kept_apart_whenever_there_are_enough() {
         let hosts: Vec<usize> = (0..per_host * host_count).map(|rank| rank / per_host).collect();
         for size in 2..=hosts.len() {
             let scheme = Scheme::Xor { group: Some(size) };
-            let laid = Layout::new(scheme, hosts.len(), 0, Some(&hosts)).expect("fits");
+            let laid = GroupLayout::new(scheme, hosts.len(), 0, Some(&hosts)).expect("fits");
             let enough = laid.groups.len() >= per_host;
             assert_eq!(laid.groups_sharing_hosts.is_empty(), enough, "{hosts:?} {size}");
         }
         for copies in 1..hosts.len() {
-            let laid = Layout::new(Scheme::Neighbor { copies }, hosts.len(), 0, Some(&hosts)).expect("fits");
+            let laid =
+                GroupLayout::new(Scheme::Neighbor { copies }, hosts.len(), 0, Some(&hosts)).expect("fits");
             assert_eq!(laid.groups_sharing_hosts.is_empty(), copies < host_count, "{hosts:?} {copies}");
         }
     }
-    let laid = Layout::new(Scheme::Rs { data: 2, parity: 1 }, 4, 1, Some(&[0, 1, 0, 1, 1, 7])).expect("fits");
+    let laid =
+        GroupLayout::new(Scheme::Rs { data: 2, parity: 1 }, 4, 1, Some(&[0, 1, 0, 1, 1, 7])).expect("fits");
     assert_eq!(laid.groups[0].members, [0, 1, 4]);
 }
 

@@ -26,7 +26,7 @@ use crate::error::ProtectError;
 /// is what a load starts with, and types that hold each other in a circle need one that ends.
 ///
 /// ```
-/// use ft_checkpoint::{Field, Part, Protect, load, save};
+/// use ft_checkpoint::{Field, StatePart, Protect, load, save};
 ///
 /// #[derive(Debug, PartialEq, Field)]
 /// struct Task {
@@ -48,9 +48,9 @@ use crate::error::ProtectError;
 /// let task = Task { name: "a".into(), tries: vec![3] };
 /// let mut state = State { phases: vec![Phase::Waiting, Phase::Working { task, done: 0.5 }] };
 /// let mut shard = Vec::new();
-/// save(&mut state, Part::Variable, &mut shard)?;
+/// save(&mut state, StatePart::Variable, &mut shard)?;
 /// let mut other = State { phases: vec![] };
-/// load(&mut other, Part::Variable, &shard)?;
+/// load(&mut other, StatePart::Variable, &shard)?;
 /// assert_eq!(other, state);
 /// # Ok::<(), ft_checkpoint::ProtectError>(())
 /// ```

@@ -85,7 +85,7 @@ fn the_checksum_is_that_of_the_shard_and_loads_agree_whether_they_spare_or_not()
             last: 3,
         };
         let mut shard = vec![];
-        let crc = save_with_crc(&mut state, Part::Variable, &mut shard).unwrap();
+        let crc = save_with_crc(&mut state, StatePart::Variable, &mut shard).unwrap();
         assert_eq!(crc, crate::ShardMeta::of(&shard).crc, "{first} {second}");
         // A state that differs in places.
         let mut other = state.clone();
@@ -93,7 +93,7 @@ fn the_checksum_is_that_of_the_shard_and_loads_agree_whether_they_spare_or_not()
         other.first.iter_mut().skip(5).step_by(9000).for_each(|byte| *byte ^= 1);
         other.second.truncate(second as usize / 2);
         for (mut start, spares) in [(Long::default(), false), (other.clone(), false), (other, true)] {
-            let (seen, loaded) = load_with_crc(&mut start, Part::Variable, &shard, spares);
+            let (seen, loaded) = load_with_crc(&mut start, StatePart::Variable, &shard, spares);
             assert_eq!((seen, loaded), (crc, Ok(())));
             assert!(start == state, "{first} {second} {spares}");
         }
@@ -101,7 +101,11 @@ fn the_checksum_is_that_of_the_shard_and_loads_agree_whether_they_spare_or_not()
         for at in [0, 8, shard.len() / 2, shard.len() - 1] {
             let mut broken = shard.clone();
             broken[at] ^= 0x80;
-            assert_ne!(load_with_crc(&mut Long::default(), Part::Variable, &broken, false).0, crc, "{at}");
+            assert_ne!(
+                load_with_crc(&mut Long::default(), StatePart::Variable, &broken, false).0,
+                crc,
+                "{at}"
+            );
         }
     }
 }
@@ -207,7 +211,7 @@ prop_compose! {
     }
 }
 
-fn saved<P: Protect>(state: &mut P, part: Part) -> Vec<u8> {
+fn saved<P: Protect>(state: &mut P, part: StatePart) -> Vec<u8> {
     let mut shard = Vec::new();
     save(state, part, &mut shard).expect("save");
     assert_eq!(shard.len(), size(state, part).expect("size"));
@@ -218,14 +222,14 @@ proptest! {
     #[test]
     fn round_trip(state in arbitrary_state()) {
         let mut source = state.clone();
-        let constant = saved(&mut source, Part::Constant);
-        let variable = saved(&mut source, Part::Variable);
+        let constant = saved(&mut source, StatePart::Constant);
+        let variable = saved(&mut source, StatePart::Variable);
         prop_assert_eq!(&source, &state);
 
         let mut target = blank();
-        load(&mut target, Part::Variable, &variable).expect("load");
+        load(&mut target, StatePart::Variable, &variable).expect("load");
         prop_assert!(target.rows.is_empty() && target.inner.scale == 0.0, "constants are untouched");
-        load(&mut target, Part::Constant, &constant).expect("load");
+        load(&mut target, StatePart::Constant, &constant).expect("load");
         prop_assert!(target.cache.is_empty(), "derived fields are in no part");
         target.cache = source.cache.clone();
         prop_assert_eq!(target, source);
@@ -234,28 +238,28 @@ proptest! {
     #[test]
     fn every_truncation_is_an_error_and_so_is_every_extension(state in arbitrary_state()) {
         let mut state = state;
-        let shard = saved(&mut state, Part::Variable);
+        let shard = saved(&mut state, StatePart::Variable);
         for bytes in 0..shard.len() {
-            prop_assert!(load(&mut blank(), Part::Variable, &shard[..bytes]).is_err());
+            prop_assert!(load(&mut blank(), StatePart::Variable, &shard[..bytes]).is_err());
         }
         let long = [&shard[..], &[0]].concat();
-        let error = load(&mut blank(), Part::Variable, &long).expect_err("trailing");
+        let error = load(&mut blank(), StatePart::Variable, &long).expect_err("trailing");
         prop_assert_eq!(error.kind, ProtectErrorKind::Trailing { left: 1 });
     }
 
     #[test]
     fn random_bytes_never_panic(shard in prop::collection::vec(any::<u8>(), 0..300)) {
-        let _ = load(&mut blank(), Part::Variable, &shard);
-        let _ = load(&mut blank(), Part::Constant, &shard);
+        let _ = load(&mut blank(), StatePart::Variable, &shard);
+        let _ = load(&mut blank(), StatePart::Constant, &shard);
     }
 
     #[test]
     fn flipped_bytes_never_panic(state in arbitrary_state(), at in any::<prop::sample::Index>(), to in any::<u8>()) {
         let mut state = state;
-        let mut shard = saved(&mut state, Part::Variable);
+        let mut shard = saved(&mut state, StatePart::Variable);
         let at = at.index(shard.len());
         shard[at] = to;
-        let _ = load(&mut blank(), Part::Variable, &shard);
+        let _ = load(&mut blank(), StatePart::Variable, &shard);
     }
 }
 
@@ -269,10 +273,11 @@ struct Small {
 #[test]
 fn errors_name_field_offset_and_bytes() {
     let mut state = Small { x: vec![1.0, 2.0], inner: Inner { scale: 1.0, label: "ab".into() } };
-    let shard = saved(&mut state, Part::Variable);
+    let shard = saved(&mut state, StatePart::Variable);
     assert_eq!(shard.len(), 8 + 16 + 8 + 2);
-    let text =
-        |shard: &[u8], state: &mut Small| load(state, Part::Variable, shard).expect_err("broken").to_string();
+    let text = |shard: &[u8], state: &mut Small| {
+        load(state, StatePart::Variable, shard).expect_err("broken").to_string()
+    };
     assert_eq!(text(&shard[..20], &mut state), "field x: 16 bytes wanted, 12 left at byte 8 of the shard");
     assert_eq!(
         text(&shard[..33], &mut state),
@@ -297,7 +302,7 @@ fn a_bad_length_takes_no_memory_and_no_time() {
         #[derive(Protect)]
         struct One<T>(T);
         fn refuse<T: Field>(shard: &[u8]) {
-            let error = load(&mut One(T::blank()), Part::Variable, shard).expect_err("too long");
+            let error = load(&mut One(T::blank()), StatePart::Variable, shard).expect_err("too long");
             assert!(matches!(error.kind, ProtectErrorKind::Short { .. }), "{error}");
             assert_eq!(error.field, "0");
         }
@@ -346,34 +351,35 @@ struct Awkward<W, P, S> {
 fn awkward_names_derive() {
     let new = |a, b: &str, c| Awkward { r#type: a, part: Tuple(1, 2, Err(b.into())), walk: c };
     let mut state = new(Some(3u8), "x", vec!["s".to_owned()]);
-    let (constant, variable) = (saved(&mut state, Part::Constant), saved(&mut state, Part::Variable));
+    let (constant, variable) =
+        (saved(&mut state, StatePart::Constant), saved(&mut state, StatePart::Variable));
     let mut target = new(None, "", vec![]);
-    load(&mut target, Part::Constant, &constant).expect("load");
-    load(&mut target, Part::Variable, &variable).expect("load");
+    load(&mut target, StatePart::Constant, &constant).expect("load");
+    load(&mut target, StatePart::Variable, &variable).expect("load");
     assert_eq!(target, state);
-    assert_eq!(load(&mut target, Part::Variable, &[]).expect_err("empty").field, "type");
-    assert_eq!(load(&mut target, Part::Variable, &[0]).expect_err("short").field, "part.1");
-    let error = load(&mut target, Part::Constant, &[0]).expect_err("short");
+    assert_eq!(load(&mut target, StatePart::Variable, &[]).expect_err("empty").field, "type");
+    assert_eq!(load(&mut target, StatePart::Variable, &[0]).expect_err("short").field, "part.1");
+    let error = load(&mut target, StatePart::Constant, &[0]).expect_err("short");
     assert_eq!((error.field.as_str(), error.offset), ("walk", 1));
 }
 
 #[test]
 fn generics_tuples_and_units_derive() {
     let mut state = Generic { many: vec![1u32, 2], few: [3, 4, 5], borrowed: Some("kept") };
-    let shards = [saved(&mut state, Part::Constant), saved(&mut state, Part::Variable)];
+    let shards = [saved(&mut state, StatePart::Constant), saved(&mut state, StatePart::Variable)];
     assert_eq!([shards[0].len(), shards[1].len()], [12, 16]);
     let mut target = Generic { many: vec![], few: [0; 3], borrowed: Some("kept") };
-    load(&mut target, Part::Constant, &shards[0]).expect("load");
-    load(&mut target, Part::Variable, &shards[1]).expect("load");
+    load(&mut target, StatePart::Constant, &shards[0]).expect("load");
+    load(&mut target, StatePart::Variable, &shards[1]).expect("load");
     assert_eq!(target, state);
 
     let mut tuple = Tuple(1, -2, Err("no".into()));
-    let shard = saved(&mut tuple, Part::Variable);
+    let shard = saved(&mut tuple, StatePart::Variable);
     let mut target = Tuple(7, 0, Ok(0));
-    load(&mut target, Part::Variable, &shard).expect("load");
+    load(&mut target, StatePart::Variable, &shard).expect("load");
     assert_eq!(target, Tuple(7, -2, Err("no".into())));
 
-    assert_eq!(saved(&mut Unit, Part::Variable), saved(&mut (), Part::Constant));
+    assert_eq!(saved(&mut Unit, StatePart::Variable), saved(&mut (), StatePart::Constant));
 }
 
 #[test]
@@ -382,10 +388,10 @@ fn values_without_bytes_keep_their_number() {
     struct Empty(Vec<Nothing>, Vec<[f64; 0]>, Vec<[[u8; 2]; 2]>, [Nothing; 3], (), PhantomData<u8>);
     let mut state =
         Empty(vec![Nothing; 3], vec![[]; 2], vec![[[1, 2], [3, 4]]; 2], [Nothing; 3], (), PhantomData);
-    let shard = saved(&mut state, Part::Variable);
+    let shard = saved(&mut state, StatePart::Variable);
     assert_eq!(shard.len(), 8 + 3 + 8 + 2 + 8 + 8);
     let mut target = Empty(vec![], vec![[]; 9], vec![], [Nothing; 3], (), PhantomData);
-    load(&mut target, Part::Variable, &shard).expect("load");
+    load(&mut target, StatePart::Variable, &shard).expect("load");
     assert_eq!(target, state);
 }
 
@@ -394,24 +400,24 @@ fn golden_bytes() {
     let mut state = Small { x: vec![1.0], inner: Inner { scale: 0.5, label: "é".into() } };
     let expected =
         [&1u64.to_ne_bytes()[..], &1.0f64.to_ne_bytes(), &2u64.to_ne_bytes(), "é".as_bytes()].concat();
-    assert_eq!(saved(&mut state, Part::Variable), expected);
-    assert_eq!(saved(&mut state, Part::Constant), 0.5f32.to_ne_bytes());
+    assert_eq!(saved(&mut state, StatePart::Variable), expected);
+    assert_eq!(saved(&mut state, StatePart::Constant), 0.5f32.to_ne_bytes());
 }
 
 #[test]
 fn save_reuses_the_buffer() {
     let mut state = Small { x: vec![1.0; 100], inner: Inner { scale: 1.0, label: String::new() } };
     let mut shard = Vec::new();
-    save(&mut state, Part::Variable, &mut shard).expect("save");
+    save(&mut state, StatePart::Variable, &mut shard).expect("save");
     let (start, capacity) = (shard.as_ptr(), shard.capacity());
     state.x.truncate(3);
-    save(&mut state, Part::Variable, &mut shard).expect("save");
+    save(&mut state, StatePart::Variable, &mut shard).expect("save");
     assert_eq!((shard.as_ptr(), shard.capacity(), shard.len()), (start, capacity, 8 + 24 + 8));
 
-    let short = save_into(&mut state, Part::Variable, &mut shard[..30]).expect_err("too short");
+    let short = save_into(&mut state, StatePart::Variable, &mut shard[..30]).expect_err("too short");
     assert_eq!(short.kind, ProtectErrorKind::Short { wanted: 24, left: 22 });
     shard.push(0);
-    let long = save_into(&mut state, Part::Variable, &mut shard).expect_err("too long");
+    let long = save_into(&mut state, StatePart::Variable, &mut shard).expect_err("too long");
     assert_eq!(long.kind, ProtectErrorKind::Trailing { left: 1 });
 }
 
@@ -432,16 +438,16 @@ fn nalgebra_round_trip() {
         e: DMatrix::zeros(0, 4),
         fixed: vec![SMatrix::from_fn(|i, j| (10 * i + j) as f32); 2],
     };
-    let shard = saved(&mut state, Part::Variable);
+    let shard = saved(&mut state, StatePart::Variable);
     let mut target =
         Dense { v: DVector::zeros(1), m: DMatrix::zeros(3, 2), e: DMatrix::zeros(0, 0), fixed: vec![] };
-    load(&mut target, Part::Variable, &shard).expect("load");
+    load(&mut target, StatePart::Variable, &shard).expect("load");
     assert_eq!(target, state);
     for bytes in 0..shard.len() {
-        assert!(load(&mut target.clone(), Part::Variable, &shard[..bytes]).is_err());
+        assert!(load(&mut target.clone(), StatePart::Variable, &shard[..bytes]).is_err());
     }
     let mut broken = shard.clone();
     broken[48] = 9; // the rows of `m`
-    let error = load(&mut target, Part::Variable, &broken).expect_err("shape");
+    let error = load(&mut target, StatePart::Variable, &broken).expect_err("shape");
     assert_eq!(error.kind, ProtectErrorKind::Invalid { what: "shape of a matrix" });
 }

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use ft_comm::{CommError, Rank, World};
 
-use crate::checkpointer::Share;
+use crate::checkpointer::RankState;
 use crate::region::Protect;
 
 /// Whether the program goes on.
@@ -81,7 +81,7 @@ pub trait Program {
     /// Any ends the job, but for failures.
     fn redistribute(
         &mut self,
-        shares: Vec<Share<Self::State>>,
+        shares: Vec<RankState<Self::State>>,
         before: usize,
         world: &World,
     ) -> Result<Self::State, Self::Error> {

@@ -27,7 +27,7 @@ use ft_proto::arbiter::Exit;
 use ft_proto::detector::Detector;
 use ft_proto::member::LEASE_TIMEOUTS;
 use ft_proto::rank::PeerId;
-use ft_proto::wire::agent::{Ended, FromAgent, Share, Site, Standing, ToAgent};
+use ft_proto::wire::agent::{CoreShare, Ended, FromAgent, Site, Standing, ToAgent};
 use ft_proto::wire::handshake::Opening;
 
 /// Longest invitation in bytes.
@@ -66,8 +66,8 @@ struct Agent {
 }
 
 /// Makes this process the agent of a launcher, which has started it on another host with
-/// [`Order::agent`](super::Order::agent) and invites it on standard input. Returns when the job is over or the launcher
-/// is gone; nothing that it has started is left then. `guardian` is as in [`Order`](super::Order).
+/// [`JobSpec::agent`](super::JobSpec::agent) and invites it on standard input. Returns when the job is over or the launcher
+/// is gone; nothing that it has started is left then. `guardian` is as in [`JobSpec`](super::JobSpec).
 ///
 /// # Errors
 /// There is no launcher, or it cannot be reached from here.
@@ -165,7 +165,7 @@ impl Agent {
         }
     }
 
-    fn start(&mut self, peer: PeerId, reads: bool, share: Option<Share>, standing: Option<Standing>) {
+    fn start(&mut self, peer: PeerId, reads: bool, share: Option<CoreShare>, standing: Option<Standing>) {
         let Some(task) = &self.task else { return };
         match self.crew.start(peer, task, reads, share, standing) {
             Ok(pipe) => {

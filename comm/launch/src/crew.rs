@@ -26,7 +26,7 @@ use ft_comm::time::Clock;
 use ft_comm::transport::timespec;
 use ft_proto::arbiter::Exit;
 use ft_proto::rank::{Generation, PeerId};
-use ft_proto::wire::agent::{Share, Standing};
+use ft_proto::wire::agent::{CoreShare, Standing};
 use ft_proto::wire::handshake::JobKey;
 
 /// Where nothing comes from.
@@ -115,7 +115,7 @@ impl Crew {
         peer: PeerId,
         task: &Task,
         reads: bool,
-        share: Option<Share>,
+        share: Option<CoreShare>,
         standing: Option<Standing>,
     ) -> std::io::Result<Option<ChildStdin>> {
         let mut environment = task.environment.clone();
@@ -162,7 +162,7 @@ impl Crew {
     }
 
     /// Binds a process that runs already to its cores.
-    pub(super) fn bind(&self, peer: PeerId, share: Share) {
+    pub(super) fn bind(&self, peer: PeerId, share: CoreShare) {
         let pid = self.processes.get(&peer).and_then(Process::pid);
         if let (Some(pid), Some(cores)) = (pid, cores(share)) {
             binding::bind(Some(pid), &cores);
@@ -276,7 +276,7 @@ impl Crew {
     }
 }
 
-fn cores(share: Share) -> Option<String> {
+fn cores(share: CoreShare) -> Option<String> {
     let (index, count) = (share.index as usize, share.count as usize);
     Binding::Auto.share(index, count, &binding::cores()).map(binding::text)
 }

@@ -20,7 +20,7 @@ use ft_comm::time::Time;
 use ft_comm::transport::Channel;
 use ft_proto::detector::Detector;
 use ft_proto::rank::{Membership, PeerId, Rank};
-use ft_proto::wire::agent::{INPUT_WINDOW, Share, ToAgent};
+use ft_proto::wire::agent::{CoreShare, INPUT_WINDOW, ToAgent};
 
 mod inflow;
 mod news;
@@ -100,7 +100,7 @@ impl Fleet {
     }
 
     /// The cores of a rank, if it is bound: on none that is this machine by another name.
-    fn share(&self, rank: Rank, at: usize) -> Option<Share> {
+    fn share(&self, rank: Rank, at: usize) -> Option<CoreShare> {
         let host = &self.cluster.hosts()[at].name;
         let is_alias = host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
         self.places.share(rank, at).filter(|_| !is_alias)

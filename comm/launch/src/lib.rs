@@ -28,13 +28,13 @@ mod fleet;
 mod guardian;
 mod invitation;
 mod ledger;
-mod order;
 mod output;
 mod pipes;
 mod process;
 mod reach;
 mod remote;
 mod signals;
+mod spec;
 mod standing;
 mod stdin;
 mod vigil;
@@ -48,10 +48,10 @@ use fleet::{Fleet, Report};
 pub use guardian::guard;
 pub use ledger::Failure;
 use ledger::Ledger;
-pub use order::{Ending, LaunchError, Order};
 pub use process::die_with_launcher;
 use reach::Reach;
 use signals::Signals;
+pub use spec::{Ending, JobSpec, LaunchError};
 
 /// How long processes are given to end by themselves when the job is over.
 const GRACE: Duration = Duration::from_millis(500);
@@ -71,12 +71,12 @@ const OUT_OF_TIME: i32 = 124;
 /// # Errors
 /// The job could not be launched; no process is left then either.
 pub fn launch(
-    order: Order,
+    spec: JobSpec,
     console: &Console,
     observer: &mut dyn FnMut(&Event, Time),
 ) -> Result<Ending, LaunchError> {
     limits::raise_open_files();
-    let mut launcher = Launcher::new(order, console)?;
+    let mut launcher = Launcher::new(spec, console)?;
     let result = launcher.run(observer);
     // Whatever happened, nothing is left behind.
     launcher.fleet.end();
@@ -85,7 +85,7 @@ pub fn launch(
 
 struct Launcher {
     job: String,
-    order: Order,
+    spec: JobSpec,
     clock: Clock,
     arbiter: Arbiter,
     doorman: Doorman,
@@ -115,23 +115,23 @@ struct Farewell {
 }
 
 impl Launcher {
-    fn new(order: Order, console: &Console) -> Result<Self, LaunchError> {
+    fn new(spec: JobSpec, console: &Console) -> Result<Self, LaunchError> {
         let signals = Signals::new()?; // before there is anything that a signal could leave behind
         let mut key = JobKey { job: [0; 16], key: [0; 32] };
         let random = getrandom::fill(&mut key.job).and_then(|()| getrandom::fill(&mut key.key));
         random.map_err(|error| std::io::Error::other(error.to_string()))?;
-        let credentials = Credentials { key, secret: !order.plain };
-        let reach = Reach::new(&order.cluster)?;
+        let credentials = Credentials { key, secret: !spec.plain };
+        let reach = Reach::new(&spec.cluster)?;
         let doorman = Doorman::listen(credentials.clone(), PeerId::LAUNCHER, &reach.listen(), true)?;
         let clock = Clock::start();
         Ok(Self {
             job: hex(&credentials.key.job),
-            fleet: Fleet::new(&order, &credentials, &doorman, &reach, clock.now())?,
-            arbiter: Arbiter::new(order.config.clone(), clock.now()),
-            ledger: Ledger::new(order.config.kills.clone(), order.config.cuts.clone()),
-            output: output::Output::new(console.clone(), order.output_to_stderr, order.tag_output),
+            fleet: Fleet::new(&spec, &credentials, &doorman, &reach, clock.now())?,
+            arbiter: Arbiter::new(spec.config.clone(), clock.now()),
+            ledger: Ledger::new(spec.config.kills.clone(), spec.config.cuts.clone()),
+            output: output::Output::new(console.clone(), spec.output_to_stderr, spec.tag_output),
             stdin: stdin::Forwarder::default(),
-            order,
+            spec,
             clock,
             doorman,
             signals,
@@ -253,8 +253,8 @@ impl Launcher {
 
     /// A process could not be started: at the beginning that is the end of the job, later a failure of its rank.
     fn not_started(&mut self, peer: PeerId, why: String) -> Result<(), LaunchError> {
-        if peer.0 as usize <= self.order.config.total {
-            return Err(LaunchError::Start { program: self.order.program.clone(), why });
+        if peer.0 as usize <= self.spec.config.total {
+            return Err(LaunchError::Start { program: self.spec.program.clone(), why });
         }
         self.arbiter.exited(self.clock.now(), peer, Exit::Status(NOT_STARTED));
         Ok(())
@@ -368,7 +368,7 @@ impl Launcher {
     /// A process of this host that could not even join may have run short of memory.
     fn name_limits(&mut self, peer: PeerId) {
         let limits = limits::of_memory();
-        if !limits.is_empty() && self.order.cluster.hosts().len() == 1 {
+        if !limits.is_empty() && self.spec.cluster.hosts().len() == 1 {
             self.arbiter.said(peer, format!("limits here: {limits}").as_bytes());
         }
     }
@@ -383,11 +383,11 @@ impl Launcher {
 
     /// When the job is to be over, if it is not yet.
     fn limit(&self) -> Option<Time> {
-        self.order.limit.filter(|_| self.ending.is_none()).map(|limit| Time(0).after(limit))
+        self.spec.limit.filter(|_| self.ending.is_none()).map(|limit| Time(0).after(limit))
     }
 
     fn heed_limit(&mut self) {
-        if let (Some(at), Some(limit)) = (self.limit(), self.order.limit)
+        if let (Some(at), Some(limit)) = (self.limit(), self.spec.limit)
             && at <= self.clock.now()
         {
             let text = format!("not done after {} s (--timeout)", limit.as_secs_f64());

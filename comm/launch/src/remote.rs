@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::control::Control;
-use super::order::LaunchError;
+use super::spec::LaunchError;
 use ft_comm::time::Time;
 use ft_comm::transport::Channel;
 use ft_proto::rank::PeerId;

@@ -72,7 +72,7 @@ impl Communicator {
         }
         for Part { peer, tag, range } in sends {
             self.world(*peer)?;
-            steps.push(Step::send(*peer, ft_proto::collective::Part::input(range.clone())));
+            steps.push(Step::send(*peer, ft_proto::collective::Span::input(range.clone())));
             messages.push(StepMessage { tag: *tag, layout: None });
         }
         let end = |parts: &[Part]| parts.iter().map(|part| part.range.end).max().unwrap_or(0);
@@ -105,7 +105,7 @@ impl Communicator {
             };
             steps.push(match received {
                 true => Step::recv(*peer, range),
-                false => Step::send(*peer, ft_proto::collective::Part::input(range)),
+                false => Step::send(*peer, ft_proto::collective::Span::input(range)),
             });
             messages.push(StepMessage { tag: *tag, layout });
         }

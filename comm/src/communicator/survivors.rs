@@ -5,7 +5,7 @@
 use super::*;
 use ft_proto::rank::Agreement;
 use ft_proto::reduction::Op;
-use ft_proto::wire::control::{Circle, ToArbiter, Verdict, Word};
+use ft_proto::wire::control::{CommunicatorId, ToArbiter, Verdict, Word};
 
 impl Communicator {
     /// Ends all calls on this communicator at all ranks with [`CommError::Revoked`], those under way and those to come, so
@@ -70,7 +70,7 @@ impl Communicator {
             Ok(()) => {
                 let agreement = Agreement { flags: all[0], ..Agreement::default() };
                 let verdict = Verdict { agreement: agreement.clone(), context: 0 };
-                self.core.enter()?.driver.agreed_here(self.circle(), number, verdict);
+                self.core.enter()?.driver.agreed_here(self.id(), number, verdict);
                 Ok(agreement)
             }
             Err(error) if error.is_failure() || matches!(error, CommError::Revoked { .. }) => {
@@ -112,10 +112,10 @@ impl Communicator {
         core.driver.waiting.enter("agree", self.shared.context, None);
         let members = self.members().world.to_vec();
         let word = Word::Gives { members, flags, context, acknowledged: core.driver.failures.acknowledged() };
-        core.driver.agree(self.circle(), number, word)
+        core.driver.agree(self.id(), number, word)
     }
 
-    fn circle(&self) -> Circle {
-        Circle { context: self.shared.context, first: self.members().world[0] }
+    fn id(&self) -> CommunicatorId {
+        CommunicatorId { context: self.shared.context, first: self.members().world[0] }
     }
 }

@@ -9,7 +9,7 @@ use ft_proto::endpoint::{BounceId, OpId, Outcome};
 use ft_proto::error::CommError;
 use ft_proto::matching::{Envelope, Pattern};
 use ft_proto::rank::Rank;
-use ft_proto::wire::control::{Circle, ToArbiter, Verdict, Word};
+use ft_proto::wire::control::{CommunicatorId, ToArbiter, Verdict, Word};
 
 impl Driver {
     /// Starts a send.
@@ -131,14 +131,19 @@ impl Driver {
     }
 
     /// An agreement of the communicator with this context is over here without the launcher's help.
-    pub(crate) fn agreed_here(&mut self, of: Circle, number: u32, verdict: Verdict) {
+    pub(crate) fn agreed_here(&mut self, of: CommunicatorId, number: u32, verdict: Verdict) {
         let message = self.service.verdicts().over(of, number, verdict);
         message.into_iter().for_each(|message| self.submit(message));
     }
 
     /// Gives this rank's word to the launcher and waits for the outcome. Works while calls are interrupted; what is under
     /// way on links goes on, if it can.
-    pub(crate) fn agree(&mut self, of: Circle, number: u32, word: Word) -> Result<Verdict, CommError> {
+    pub(crate) fn agree(
+        &mut self,
+        of: CommunicatorId,
+        number: u32,
+        word: Word,
+    ) -> Result<Verdict, CommError> {
         let generation = self.generation();
         self.submit(ToArbiter::Agree { generation, of, number, word });
         self.await_word(true, |driver, _| driver.told.verdict(of.context, number))

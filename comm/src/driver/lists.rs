@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use ft_proto::collective::{Order, Part, Space, Step, hazard};
+use ft_proto::collective::{Order, Space, Span, Step, hazard};
 use ft_proto::endpoint::{Mode, OpId, Outcome};
 use ft_proto::error::CommError;
 use ft_proto::matching::Pattern;
@@ -85,7 +85,7 @@ struct Running {
     error: Option<CommError>,
 }
 
-fn part_of(step: &Step) -> &Part {
+fn part_of(step: &Step) -> &Span {
     match step {
         Step::Send { part, .. }
         | Step::Recv { part, .. }
@@ -105,7 +105,7 @@ impl Running {
         self.pending.iter().map(|pending| &self.list.steps[pending.step])
     }
 
-    fn sends_from(&self, part: &Part) -> bool {
+    fn sends_from(&self, part: &Span) -> bool {
         hazard::read(part, self.under_way())
     }
 
@@ -181,20 +181,20 @@ impl Running {
     fn start_step(&mut self, id: ActivityId, engine: &mut Engine, memory: &mut Memory<'_>) {
         let (list, step) = (&self.list, self.at);
         let element = list.element;
-        let bytes = |part: &Part| part.range.start * element..part.range.end * element;
+        let bytes = |part: &Span| part.range.start * element..part.range.end * element;
         let message = list.messages.as_ref().map(|messages| &messages[step]);
-        let extent = |part: &Part| match message {
+        let extent = |part: &Span| match message {
             Some(Message { layout: Some(layout), .. }) => Extent::Layout(layout.clone()),
             _ => Extent::Range(bytes(part)),
         };
         let tag = message.map_or(list.tag, |message| message.tag);
         match &list.steps[step] {
             Step::Send { to, part } => {
-                let (to, place) = (*to, Place::Part(id, part.space, extent(part)));
+                let (to, place) = (*to, Place::Span(id, part.space, extent(part)));
                 self.send_step(to, tag, place, engine, memory);
             }
             Step::Recv { from, part } => {
-                let (from, place) = (*from, Place::Part(id, part.space, extent(part)));
+                let (from, place) = (*from, Place::Span(id, part.space, extent(part)));
                 self.receive_step(from, tag, place, Role::Receive, engine, memory);
             }
             Step::RecvReduce { from, part, order } => {
@@ -268,7 +268,7 @@ impl Lists {
         own: Own,
         memory: &mut Memory<'_>,
     ) -> ActivityId {
-        let scratch = |part: &Part| if part.space == Space::Scratch { part.range.end } else { 0 };
+        let scratch = |part: &Span| if part.space == Space::Scratch { part.range.end } else { 0 };
         let needed = |step: &Step| {
             let (reads, changes) = hazard::parts(step);
             reads.iter().chain(changes).map(scratch).max().unwrap_or(0)

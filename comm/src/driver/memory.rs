@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use slotmap::SlotMap;
 
-use ft_proto::collective::{Order, Part, Space};
+use ft_proto::collective::{Order, Space, Span};
 use ft_proto::layout::Layout;
 use ft_proto::plain::Plain;
 
@@ -109,7 +109,7 @@ pub(crate) enum Place {
     /// The driver's own.
     Kept(Vec<u8>),
     /// In memory of a step list.
-    Part(ActivityId, Space, Extent),
+    Span(ActivityId, Space, Extent),
     /// Scratch, this many bytes: combined with its part when nothing is sent from there any more.
     Aside(Scratch, usize),
     /// Combined with a part as it comes.
@@ -127,7 +127,7 @@ impl Place {
     /// Length of a payload in this place.
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Read(extent) | Self::Write(extent) | Self::Part(_, _, extent) => extent.len(),
+            Self::Read(extent) | Self::Write(extent) | Self::Span(_, _, extent) => extent.len(),
             Self::Owned(buffer) => buffer.bytes().len(),
             Self::Kept(bytes) => bytes.len(),
             Self::Aside(_, bytes) | Self::Gone(bytes) => *bytes,
@@ -206,7 +206,7 @@ impl Stock {
         match place {
             Place::Read(extent) => extent.of(memory.read),
             Place::Write(extent) => extent.of(&*memory.write),
-            Place::Part(id, space, extent) => {
+            Place::Span(id, space, extent) => {
                 let spaces = self.spaces.get(*id).expect("a part has its step list");
                 extent.of(spaces.bytes(*space, memory))
             }
@@ -220,7 +220,7 @@ impl Stock {
     fn target<'a>(&'a mut self, place: &'a mut Place, memory: &'a mut Memory<'_>) -> Target<'a> {
         match place {
             Place::Write(extent) => extent.of_mut(&mut *memory.write),
-            Place::Part(id, space, extent) => match self.spaces.get_mut(*id) {
+            Place::Span(id, space, extent) => match self.spaces.get_mut(*id) {
                 Some(spaces) => extent.of_mut(spaces.bytes_mut(*space, memory)),
                 None => Target::Nothing,
             },
@@ -362,8 +362,8 @@ impl Stock {
     pub(crate) fn local(
         &mut self,
         id: ActivityId,
-        from: &Part,
-        to: &Part,
+        from: &Span,
+        to: &Span,
         element: usize,
         order: Option<Order>,
         memory: &mut Memory<'_>,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ft_proto::rank::Generation;
-use ft_proto::wire::control::{Circle, ToArbiter, Verdict, Word};
+use ft_proto::wire::control::{CommunicatorId, ToArbiter, Verdict, Word};
 
 /// The last agreement of each communicator, and whether somebody has asked for one that was not over here. Clones share
 /// it: one is the caller's, one the service's. No lock is held for longer than it takes to look something up.
@@ -14,7 +14,7 @@ pub struct Verdicts(Arc<Mutex<Known>>);
 #[derive(Debug, Default)]
 struct Known {
     generation: Generation,
-    by_circle: HashMap<Circle, Last>,
+    by_communicator: HashMap<CommunicatorId, Last>,
 }
 
 #[derive(Debug, Default)]
@@ -31,20 +31,20 @@ impl Verdicts {
     }
 
     /// Agreement `number` is over here, without the launcher; gives what it is to be told if somebody has asked.
-    pub(crate) fn over(&self, of: Circle, number: u32, verdict: Verdict) -> Option<ToArbiter> {
+    pub(crate) fn over(&self, of: CommunicatorId, number: u32, verdict: Verdict) -> Option<ToArbiter> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let generation = known.generation;
-        let last = known.by_circle.entry(of).or_default();
+        let last = known.by_communicator.entry(of).or_default();
         let asked = last.asked.take_if(|asked| *asked == number).is_some();
         last.over = Some((number, verdict.clone()));
         asked.then(|| word(generation, of, number, verdict))
     }
 
     /// Somebody asks for agreement `number`; gives the answer if there is one.
-    pub fn asked(&self, of: Circle, number: u32) -> Option<ToArbiter> {
+    pub fn asked(&self, of: CommunicatorId, number: u32) -> Option<ToArbiter> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let generation = known.generation;
-        let last = known.by_circle.entry(of).or_default();
+        let last = known.by_communicator.entry(of).or_default();
         match &last.over {
             Some((over, verdict)) if *over == number => Some(word(generation, of, number, verdict.clone())),
             _ => {
@@ -55,7 +55,7 @@ impl Verdicts {
     }
 }
 
-fn word(generation: Generation, of: Circle, number: u32, verdict: Verdict) -> ToArbiter {
+fn word(generation: Generation, of: CommunicatorId, number: u32, verdict: Verdict) -> ToArbiter {
     ToArbiter::Agree { generation, of, number, word: Word::Knows(verdict) }
 }
 
@@ -64,8 +64,8 @@ mod tests {
     use super::*;
     use ft_proto::rank::Agreement;
 
-    fn of(context: u32) -> Circle {
-        Circle { context, first: 0 }
+    fn of(context: u32) -> CommunicatorId {
+        CommunicatorId { context, first: 0 }
     }
 
     fn verdict(flags: u64) -> Verdict {

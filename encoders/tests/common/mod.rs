@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(unreachable_pub, reason = "a module of each test file")]
 
-use ft_encoders::{Code, Mirror, Plan, Plans, ReedSolomon, Xor};
+use ft_encoders::{Code, Combination, Combinations, Mirror, ReedSolomon, Xor};
 
 /// All codes of at most `blocks_max` blocks, data and redundant together.
 pub fn codes(blocks_max: usize) -> Vec<Box<dyn Code>> {
@@ -58,24 +58,25 @@ pub fn recovered(code: &dyn Code, damaged: &[Option<Vec<u8>>]) -> Vec<Vec<u8>> {
     let present: Vec<bool> = damaged.iter().map(Option::is_some).collect();
     let lost: Vec<usize> = (0..damaged.len()).filter(|i| !present[*i]).collect();
     let length = damaged.iter().flatten().next().map_or(0, Vec::len);
-    let block = |index: usize| damaged[index].as_deref().expect("a plan reads what is present");
+    let block = |index: usize| damaged[index].as_deref().expect("a combination reads what is present");
 
-    let plans: Vec<Plan> = lost.iter().map(|wanted| code.plan(&present, *wanted).unwrap()).collect();
-    let one_by_one: Vec<Vec<u8>> = plans
+    let combinations: Vec<Combination> =
+        lost.iter().map(|wanted| code.combination(&present, *wanted).unwrap()).collect();
+    let one_by_one: Vec<Vec<u8>> = combinations
         .iter()
-        .map(|plan| {
-            let sources: Vec<&[u8]> = plan.sources().map(|(index, _)| block(index)).collect();
+        .map(|combination| {
+            let sources: Vec<&[u8]> = combination.sources().map(|(index, _)| block(index)).collect();
             let (mut whole, mut sum) = (vec![0xee; length], vec![0; length]);
-            plan.rebuild(&sources, &mut whole).unwrap();
+            combination.rebuild(&sources, &mut whole).unwrap();
             for (at, source) in sources.iter().enumerate().rev() {
-                plan.add(at, source, &mut sum).unwrap();
+                combination.add(at, source, &mut sum).unwrap();
             }
             assert_eq!(whole, sum, "{code:?}, lost {lost:?}");
             whole
         })
         .collect();
 
-    let together: Plans = plans.into_iter().collect();
+    let together: Combinations = combinations.into_iter().collect();
     let sources: Vec<&[u8]> = together.sources().iter().map(|index| block(*index)).collect();
     let mut made = vec![vec![0xee; length]; lost.len()];
     let mut into: Vec<&mut [u8]> = made.iter_mut().map(Vec::as_mut_slice).collect();

@@ -2,7 +2,7 @@
 //! constant part of the state, the vectors of the recurrence the variable one; halo plan and preconditioner are
 //! derived. So a replacement gets its rows from the memory of others and reads no file.
 
-use ft_checkpoint::{Flow, Program, Protect, Protection, Redistribute, Redistribution, RunError, Share};
+use ft_checkpoint::{Flow, Program, Protect, Protection, RankState, Redistribute, Redistribution, RunError};
 use ft_comm::{Communicator, Op, World};
 
 use super::{CgState, Solution, Step};
@@ -101,7 +101,7 @@ impl CgJob {
     /// # Errors
     /// A failure.
     pub fn redistribute(
-        shares: Vec<Share<Self>>,
+        shares: Vec<RankState<Self>>,
         before: usize,
         comm: &Communicator,
     ) -> Result<Self, LinalgError> {
@@ -193,7 +193,7 @@ impl Program for Protected<'_> {
 
     fn redistribute(
         &mut self,
-        shares: Vec<Share<CgJob>>,
+        shares: Vec<RankState<CgJob>>,
         before: usize,
         world: &World,
     ) -> Result<CgJob, LinalgError> {

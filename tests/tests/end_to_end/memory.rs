@@ -1,4 +1,4 @@
-//! Memory in use at most beside what the documentation of `Group::kept_bytes` says.
+//! Memory in use at most beside what the documentation of `ParityGroup::kept_bytes` says.
 
 use crate::common::{Run, example};
 

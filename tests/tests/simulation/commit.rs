@@ -6,7 +6,8 @@ use std::time::Duration;
 use ft_checkpoint::checkpointer::{COMMITS_EARLY, FORGETS_STAGED};
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{
-    Checkpoints, Field, Flow, Interval, Layout, Part, Program, Protect, Protection, Scheme, Walk, choose,
+    Checkpoints, Field, Flow, GroupLayout, Interval, Program, Protect, Protection, Scheme, StatePart, Walk,
+    choose,
 };
 use ft_comm::{CommError, Op, World};
 use ft_proto::arbiter::Event as ArbiterEvent;
@@ -25,10 +26,10 @@ pub(super) struct Numbers {
 }
 
 impl Protect for Numbers {
-    fn walk<W: Walk>(&mut self, part: Part, walk: &mut W) -> Result<(), ft_checkpoint::ProtectError> {
+    fn walk<W: Walk>(&mut self, part: StatePart, walk: &mut W) -> Result<(), ft_checkpoint::ProtectError> {
         match part {
-            Part::Constant => Field::walk(&mut self.salt, walk),
-            Part::Variable => {
+            StatePart::Constant => Field::walk(&mut self.salt, walk),
+            StatePart::Variable => {
                 Field::walk(&mut self.values, walk)?;
                 Field::walk(&mut self.sum, walk)
             }
@@ -163,7 +164,7 @@ fn run(config: Config, protection: &Protection) -> Outcome {
 fn check(seed: u64, outcome: &Outcome) -> Result<Course, String> {
     let (scheme, ranks, parity) = job(seed);
     let fits = |a_group| {
-        Layout::new(scheme.clone(), ranks, a_group, None).ok().filter(|l| l.parity_ranks() == parity)
+        GroupLayout::new(scheme.clone(), ranks, a_group, None).ok().filter(|l| l.parity_ranks() == parity)
     };
     let layout = (0..=parity).find_map(fits).ok_or("the scheme does not fit")?;
     let memberships = checker::memberships(outcome)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ft_checkpoint::checkpointer::{DAMAGED_BLOCK, DAMAGED_ON_THE_WAY, DAMAGED_SHARD, ROTS};
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{Field, Flow, Interval, Part, Program, Protect, ProtectError, Protection, Walk};
+use ft_checkpoint::{Field, Flow, Interval, Program, Protect, ProtectError, Protection, StatePart, Walk};
 use ft_comm::{CommError, World};
 use ft_proto::planted;
 use ft_sim::{self as sim, Config, Faults};
@@ -87,8 +87,8 @@ struct Counter(u64);
 const OTHER_STATE: &str = "another state";
 
 impl Protect for Counter {
-    fn walk<W: Walk>(&mut self, part: Part, walk: &mut W) -> Result<(), ProtectError> {
-        if part == Part::Variable { Field::walk(&mut self.0, walk) } else { Ok(()) }
+    fn walk<W: Walk>(&mut self, part: StatePart, walk: &mut W) -> Result<(), ProtectError> {
+        if part == StatePart::Variable { Field::walk(&mut self.0, walk) } else { Ok(()) }
     }
 
     fn describe(text: &mut String) {

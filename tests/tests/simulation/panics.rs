@@ -5,8 +5,8 @@ use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 
 use ft_checkpoint::checkpointer::Checkpointer;
-use ft_checkpoint::{Part, Protect, ProtectError, Walk};
-use ft_comm::collective::{Part as Bytes, Space, Step};
+use ft_checkpoint::{Protect, ProtectError, StatePart, Walk};
+use ft_comm::collective::{Space, Span as Bytes, Step};
 use ft_comm::{CommError, Communicator, Custom, Op, Schedule, World};
 use ft_sim::{self as sim, Config, Ending, SimOutcome};
 
@@ -133,9 +133,9 @@ fn in_a_computation_of_a_schedule() {
 struct Careless(bool);
 
 impl Protect for Careless {
-    fn walk<W: Walk>(&mut self, part: Part, walk: &mut W) -> Result<(), ProtectError> {
+    fn walk<W: Walk>(&mut self, part: StatePart, walk: &mut W) -> Result<(), ProtectError> {
         assert!(!self.0, "a state that fails");
-        if part == Part::Variable { walk.bytes(&mut [1, 2, 3]) } else { Ok(()) }
+        if part == StatePart::Variable { walk.bytes(&mut [1, 2, 3]) } else { Ok(()) }
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ft_checkpoint::checkpointer::{DAMAGED_ON_THE_WAY, KEEPS_OLD_LAYOUT, ROTS};
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{Flow, Interval, Program, Protect, Protection, Redistribute, Redistribution, Share};
+use ft_checkpoint::{Flow, Interval, Program, Protect, Protection, RankState, Redistribute, Redistribution};
 use ft_comm::{CommError, OnFailure, Op, World};
 use ft_proto::arbiter::Event as ArbiterEvent;
 use ft_proto::planted;
@@ -71,7 +71,7 @@ impl Program for Recurrence {
 
     fn redistribute(
         &mut self,
-        shares: Vec<Share<Part>>,
+        shares: Vec<RankState<Part>>,
         before: usize,
         world: &World,
     ) -> Result<Part, CommError> {
@@ -242,7 +242,7 @@ impl Program for Rotting {
 
     fn redistribute(
         &mut self,
-        shares: Vec<Share<Part>>,
+        shares: Vec<RankState<Part>>,
         before: usize,
         world: &World,
     ) -> Result<Part, CommError> {

@@ -7,7 +7,7 @@ use ft_checkpoint::IntervalReport;
 use serde::Deserialize;
 
 use super::error::AdviceError;
-use super::order::AdviceOrder;
+use super::experiment::AdviceExperiment;
 use crate::harness::{Children, Parting};
 use crate::recovery::complaint;
 
@@ -67,16 +67,16 @@ pub(crate) struct Seen {
 
 /// Runs one job with a scheme as `--scheme` takes it.
 pub(crate) fn run(
-    order: &AdviceOrder,
+    experiment: &AdviceExperiment,
     scheme: &str,
     purpose: Purpose,
     longest_s: f64,
     children: &Children<'_>,
 ) -> Result<Seen, AdviceError> {
-    let args = options(order, scheme, purpose);
-    let mut command = Command::new(&order.ftrun);
-    command.args(&args).args(&order.command);
-    let words: Vec<String> = order.command.iter().map(|word| word.display().to_string()).collect();
+    let args = options(experiment, scheme, purpose);
+    let mut command = Command::new(&experiment.ftrun);
+    command.args(&args).args(&experiment.command);
+    let words: Vec<String> = experiment.command.iter().map(|word| word.display().to_string()).collect();
     let name = format!("ftrun {} {}", args.join(" "), words.join(" "));
     let limit_s = 10.0 * longest_s + PATIENCE_S;
     let limit = Duration::from_secs_f64(limit_s);
@@ -121,17 +121,17 @@ pub(crate) fn run(
 }
 
 /// The options before the program.
-pub(crate) fn options(order: &AdviceOrder, scheme: &str, purpose: Purpose) -> Vec<String> {
-    let interval_s = order.seconds / CHECKPOINTS;
+pub(crate) fn options(experiment: &AdviceExperiment, scheme: &str, purpose: Purpose) -> Vec<String> {
+    let interval_s = experiment.seconds / CHECKPOINTS;
     // A word of its own: the folder of a disk scheme may have blanks.
     let mut args: Vec<String> = ["--json", "--scheme", scheme].map(str::to_owned).into();
     let rest = match purpose {
-        Purpose::Steps => format!("--trial-seconds {}", order.seconds),
+        Purpose::Steps => format!("--trial-seconds {}", experiment.seconds),
         Purpose::Kill { steps, victim } => {
             format!("--trial-steps {steps} --kill {victim}@step={}", steps / 2 + 1)
         }
     };
-    let text = format!("-n {} --interval {interval_s} {rest}", order.ranks);
+    let text = format!("-n {} --interval {interval_s} {rest}", experiment.ranks);
     args.extend(text.split(' ').map(str::to_owned));
     args
 }
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn commands() {
-        let order = AdviceOrder {
+        let experiment = AdviceExperiment {
             ftrun: "ftrun".into(),
             command: vec![],
             ranks: 4,
@@ -152,14 +152,15 @@ mod tests {
             mtbfs_s: vec![60.0],
             survive: 1,
         };
-        let words = options(&order, "disk:/a b", Purpose::Steps);
+        let words = options(&experiment, "disk:/a b", Purpose::Steps);
         assert_eq!(words.join(" "), "--json --scheme disk:/a b -n 4 --interval 0.2 --trial-seconds 2");
         assert_eq!(words[2], "disk:/a b");
-        let kill = options(&order, "xor", Purpose::Kill { steps: 41, victim: 3 });
+        let kill = options(&experiment, "xor", Purpose::Kill { steps: 41, victim: 3 });
         let expected = "--json --scheme xor -n 4 --interval 0.2 --trial-steps 41 --kill 3@step=21";
         assert_eq!(kill.join(" "), expected);
         assert!(
-            options(&order, "xor", Purpose::Kill { steps: 1, victim: 0 }).contains(&"0@step=1".to_owned())
+            options(&experiment, "xor", Purpose::Kill { steps: 1, victim: 0 })
+                .contains(&"0@step=1".to_owned())
         );
     }
 }

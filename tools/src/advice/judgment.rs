@@ -3,8 +3,8 @@
 use ft_checkpoint::interval::Costs;
 use serde::Serialize;
 
+use super::experiment::{AdviceExperiment, is_disk, losses_survived};
 use super::job::Seen;
-use super::order::{AdviceOrder, is_disk, losses_survived};
 use crate::recovery::{Spread, percent, span};
 
 /// What one scheme costs this program.
@@ -68,8 +68,8 @@ pub struct Advice {
 const CLOSE: (f64, f64) = (1.25, 0.001);
 
 /// Puts all together: `steps` is a run without protection, `seen` has the runs of each scheme.
-pub(crate) fn judge(order: &AdviceOrder, steps: &Seen, seen: &[Vec<Seen>]) -> Advice {
-    let ranks = order.ranks as f64;
+pub(crate) fn judge(experiment: &AdviceExperiment, steps: &Seen, seen: &[Vec<Seen>]) -> Advice {
+    let ranks = experiment.ranks as f64;
     let candidate = |(scheme, runs): (&String, &Vec<Seen>)| {
         let checkpoint_s = Spread::of(runs.iter().map(|run| run.checkpoint_s));
         let recovery_s = Spread::of(runs.iter().filter_map(|run| run.recovery_s));
@@ -77,27 +77,28 @@ pub(crate) fn judge(order: &AdviceOrder, steps: &Seen, seen: &[Vec<Seen>]) -> Ad
         let kept = runs.iter().map(|run| run.kept_bytes).max().unwrap_or(0);
         Candidate {
             scheme: scheme.clone(),
-            survives: losses_survived(scheme, order.ranks).unwrap_or(0),
+            survives: losses_survived(scheme, experiment.ranks).unwrap_or(0),
             extra_bytes: kept as f64 / ranks,
             checkpoint_s,
             recovery_s,
-            outlook: order.mtbfs_s.iter().map(|mtbf_s| outlook(&costs, *mtbf_s, steps.step_s)).collect(),
+            outlook: experiment.mtbfs_s.iter().map(|mtbf_s| outlook(&costs, *mtbf_s, steps.step_s)).collect(),
         }
     };
-    let candidates: Vec<Candidate> = order.schemes.iter().zip(seen).map(candidate).collect();
-    let words: Vec<String> = order.command.iter().map(|word| word.display().to_string()).collect();
+    let candidates: Vec<Candidate> = experiment.schemes.iter().zip(seen).map(candidate).collect();
+    let words: Vec<String> = experiment.command.iter().map(|word| word.display().to_string()).collect();
     let program = words.join(" ");
-    let best = recommend(&candidates, order.survive);
-    let reason = reason(&candidates, best, order);
-    let command = best
-        .map(|best| format!("ftrun -n {} --scheme {} --interval auto {program}", order.ranks, best.scheme));
+    let best = recommend(&candidates, experiment.survive);
+    let reason = reason(&candidates, best, experiment);
+    let command = best.map(|best| {
+        format!("ftrun -n {} --scheme {} --interval auto {program}", experiment.ranks, best.scheme)
+    });
     Advice {
-        ranks: order.ranks,
+        ranks: experiment.ranks,
         steps: steps.steps,
         step_s: steps.step_s,
         state_bytes: steps.state_bytes as f64 / ranks,
         unprotected_bytes: steps.kept_bytes as f64 / ranks,
-        survive: order.survive,
+        survive: experiment.survive,
         recommended: best.map(|best| best.scheme.clone()),
         reason,
         command,
@@ -134,8 +135,8 @@ fn overhead(candidate: &Candidate) -> f64 {
     candidate.outlook.first().map_or(0.0, |outlook| outlook.overhead)
 }
 
-fn reason(candidates: &[Candidate], best: Option<&Candidate>, order: &AdviceOrder) -> String {
-    let AdviceOrder { survive, ranks, .. } = order;
+fn reason(candidates: &[Candidate], best: Option<&Candidate>, experiment: &AdviceExperiment) -> String {
+    let AdviceExperiment { survive, ranks, .. } = experiment;
     let losses =
         |count: usize| if count == 1 { "1 loss".to_owned() } else { format!("{count} losses at once") };
     let Some(best) = best else {
@@ -185,8 +186,8 @@ mod tests {
         }
     }
 
-    fn order(survive: usize) -> AdviceOrder {
-        AdviceOrder {
+    fn experiment(survive: usize) -> AdviceExperiment {
+        AdviceExperiment {
             ftrun: "ftrun".into(),
             command: vec!["cg".into(), "--poisson".into(), "64".into()],
             ranks: 4,
@@ -205,7 +206,7 @@ mod tests {
             .zip(kept)
             .map(|(one, kept)| vec![seen(9.0, kept), seen(*one, kept), seen(0.0, kept)])
             .collect();
-        judge(&order(survive), &seen(0.0, 0), &runs)
+        judge(&experiment(survive), &seen(0.0, 0), &runs)
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use ft_figures::Table;
 
+use super::experiment::is_disk;
 use super::judgment::{Advice, Candidate, Outlook};
-use super::order::is_disk;
 use crate::recovery::{NO_BREAK, mib, ms, span, table_text};
 
 impl Advice {

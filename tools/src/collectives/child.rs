@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use super::order::{Order, SIZES};
+use super::experiment::{Experiment, SIZES};
 use crate::recovery::{BenchError, complaint};
 
 /// The part of the report that is used here.
@@ -30,10 +30,10 @@ pub(crate) struct Timing {
 }
 
 /// Runs a job that times collectives on so many ranks.
-pub(crate) fn run(order: &Order, ranks: usize) -> Result<Times, BenchError> {
-    let args = arguments(order, ranks);
-    let command = format!("{} {args}", order.program.display());
-    let output = Command::new(&order.program)
+pub(crate) fn run(experiment: &Experiment, ranks: usize) -> Result<Times, BenchError> {
+    let args = arguments(experiment, ranks);
+    let command = format!("{} {args}", experiment.program.display());
+    let output = Command::new(&experiment.program)
         .args(args.split(' '))
         .stdin(Stdio::null())
         .output()
@@ -46,8 +46,8 @@ pub(crate) fn run(order: &Order, ranks: usize) -> Result<Times, BenchError> {
     report.map(|report| report.result).map_err(|error| BenchError::Report { command, why: error.to_string() })
 }
 
-fn arguments(order: &Order, ranks: usize) -> String {
-    let Order { time_s, transport, .. } = order;
+fn arguments(experiment: &Experiment, ranks: usize) -> String {
+    let Experiment { time_s, transport, .. } = experiment;
     let sizes: Vec<String> = SIZES.iter().map(usize::to_string).collect();
     format!(
         "--json -n {ranks} --scheme none --transport {transport} collective-times --time {time_s} --sizes {}",
@@ -61,14 +61,14 @@ mod tests {
 
     #[test]
     fn commands() {
-        let order = Order {
+        let experiment = Experiment {
             program: "ftrun".into(),
             ranks: vec![4],
             time_s: 0.5,
             rounds: 1,
             transport: "tcp".into(),
         };
-        let arguments = arguments(&order, 4);
+        let arguments = arguments(&experiment, 4);
         let sizes = arguments.strip_prefix(
             "--json -n 4 --scheme none --transport tcp collective-times --time 0.5 --sizes 8,64,",
         );

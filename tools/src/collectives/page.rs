@@ -9,15 +9,15 @@ use super::tables;
 
 /// The page, in HTML 5.
 pub(crate) fn page(results: &Results) -> String {
-    let mut parts = vec![Part {
+    let mut parts = vec![Chapter {
         paragraphs: [results.job(), results.place()].into_iter().chain(results.remarks()).collect(),
-        ..Part::default()
+        ..Chapter::default()
     }];
     parts.extend(measured(results));
-    parts.push(Part {
+    parts.push(Chapter {
         heading: "Choices".into(),
         table: Some(tables::choices(&results.choices)),
-        ..Part::default()
+        ..Chapter::default()
     });
     let sections: Vec<Section<'_>> = parts
         .iter()
@@ -32,7 +32,7 @@ pub(crate) fn page(results: &Results) -> String {
 }
 
 #[derive(Default)]
-struct Part {
+struct Chapter {
     heading: String,
     paragraphs: Vec<String>,
     picture: Option<Picture>,
@@ -40,7 +40,7 @@ struct Part {
 }
 
 /// A chart for each operation and number of ranks.
-fn measured(results: &Results) -> Vec<Part> {
+fn measured(results: &Results) -> Vec<Chapter> {
     let groups = results.cases.chunk_by(|a, b| (a.operation, a.ranks) == (b.operation, b.ranks));
     let mut last = None;
     let part = |cases: &[Case]| {
@@ -65,7 +65,7 @@ fn measured(results: &Results) -> Vec<Part> {
             y: ChartAxis::log("time [µs]"),
             series: operation.algorithms().map(line).filter(|line| !line.points.is_empty()).collect(),
         };
-        Some(Part { heading, picture: Some(chart.draw()), ..Part::default() })
+        Some(Chapter { heading, picture: Some(chart.draw()), ..Chapter::default() })
     };
     groups.filter_map(part).collect()
 }

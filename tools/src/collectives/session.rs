@@ -9,8 +9,8 @@ use rand_pcg::Pcg64;
 
 use super::child;
 use super::choice::choices;
+use super::experiment::Experiment;
 use super::measured::{Sample, cases};
-use super::order::Order;
 use super::results::Results;
 use super::table::table;
 use crate::recovery::{BenchError, Machine};
@@ -22,17 +22,17 @@ use crate::recovery::{BenchError, Machine};
 /// A job cannot be started, fails, gives wrong answers or reports nothing. [`BenchError::Interrupted`] when `progress`
 /// breaks.
 pub fn run(
-    order: &Order,
+    experiment: &Experiment,
     progress: &mut dyn FnMut(usize, usize, &str) -> ControlFlow<()>,
 ) -> Result<Results, BenchError> {
     let machine = Machine::here();
     let mut samples = Vec::new();
-    let jobs = jobs(order);
+    let jobs = jobs(experiment);
     for (done, &(round, ranks)) in jobs.iter().enumerate() {
         if progress(done, jobs.len(), &format!("{ranks} ranks")).is_break() {
             return Err(BenchError::Interrupted);
         }
-        let times = child::run(order, ranks)?;
+        let times = child::run(experiment, ranks)?;
         samples.extend(times.timings.into_iter().filter_map(|timing| {
             Some(Sample {
                 round,
@@ -46,13 +46,13 @@ pub fn run(
         }));
     }
     let cases = cases(&samples);
-    let table = table(&machine_name(&machine, &order.transport), &cases);
+    let table = table(&machine_name(&machine, &experiment.transport), &cases);
     Ok(Results {
         machine,
-        transport: order.transport.clone(),
-        rounds: order.rounds,
-        time_s: order.time_s,
-        ranks: order.ranks.clone(),
+        transport: experiment.transport.clone(),
+        rounds: experiment.rounds,
+        time_s: experiment.time_s,
+        ranks: experiment.ranks.clone(),
         choices: choices(&table, &cases),
         table,
         cases,
@@ -61,14 +61,14 @@ pub fn run(
 }
 
 /// Round and number of ranks of each job, in another order in each round.
-fn jobs(order: &Order) -> Vec<(usize, usize)> {
+fn jobs(experiment: &Experiment) -> Vec<(usize, usize)> {
     let mut random = Pcg64::seed_from_u64(1);
     let round = |round: usize| {
-        let mut jobs: Vec<_> = order.ranks.iter().map(|&ranks| (round, ranks)).collect();
+        let mut jobs: Vec<_> = experiment.ranks.iter().map(|&ranks| (round, ranks)).collect();
         jobs.shuffle(&mut random);
         jobs
     };
-    (0..order.rounds).flat_map(round).collect()
+    (0..experiment.rounds).flat_map(round).collect()
 }
 
 /// Name of a table: host, cores, transport.
@@ -93,14 +93,14 @@ mod tests {
 
     #[test]
     fn every_round_has_every_job() {
-        let order = Order {
+        let experiment = Experiment {
             program: "ftrun".into(),
             ranks: vec![2, 4, 8],
             time_s: 1.0,
             rounds: 4,
             transport: "auto".into(),
         };
-        let mut all = jobs(&order);
+        let mut all = jobs(&experiment);
         assert!(all.chunks(3).enumerate().all(|(round, jobs)| jobs.iter().all(|job| job.0 == round)));
         all.sort_unstable();
         assert_eq!(all.len(), 12);

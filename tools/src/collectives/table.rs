@@ -2,8 +2,8 @@
 
 use ft_comm::collective::{Operation, Selection};
 
+use super::experiment::fits;
 use super::measured::Case;
-use super::order::fits;
 use super::ranges::{best, is_good, ranges};
 
 /// Up to these bytes, this algorithm, and another for ranks or operators that it does not fit.

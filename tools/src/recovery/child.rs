@@ -7,7 +7,7 @@ use ft_comm::time::Clock;
 use serde::Deserialize;
 
 use super::error::BenchError;
-use super::order::{EVERY, KILL_AT, Kind, Order, Run, STEP_MS};
+use super::experiment::{EVERY, Experiment, KILL_AT, Kind, Run, STEP_MS};
 
 /// The part of the report that is used here.
 #[derive(Clone, Debug, Deserialize)]
@@ -65,12 +65,12 @@ pub(crate) struct Restore {
 }
 
 /// Runs a job; gives its report and the seconds that the process took on the clock of this one.
-pub(super) fn run(order: &Order, run: &Run, scheme: &str) -> Result<(Report, f64), BenchError> {
-    let args = arguments(order, run, scheme);
+pub(super) fn run(experiment: &Experiment, run: &Run, scheme: &str) -> Result<(Report, f64), BenchError> {
+    let args = arguments(experiment, run, scheme);
     let words: Vec<String> = args.iter().map(|arg| arg.display().to_string()).collect();
-    let command = format!("{} {}", order.program.display(), words.join(" "));
+    let command = format!("{} {}", experiment.program.display(), words.join(" "));
     let clock = Clock::start();
-    let output = Command::new(&order.program)
+    let output = Command::new(&experiment.program)
         .args(&args)
         .stdin(Stdio::null())
         .output()
@@ -88,8 +88,8 @@ pub(super) fn run(order: &Order, run: &Run, scheme: &str) -> Result<(Report, f64
     Ok((report, wall_s))
 }
 
-fn arguments(order: &Order, run: &Run, scheme: &str) -> Vec<OsString> {
-    let ranks = order.ranks.to_string();
+fn arguments(experiment: &Experiment, run: &Run, scheme: &str) -> Vec<OsString> {
+    let ranks = experiment.ranks.to_string();
     // A word of its own: the folder of a disk scheme may have blanks.
     let mut args: Vec<OsString> = ["--json", "-n", &ranks, "--scheme", scheme].map(OsString::from).into();
     let Run { state, steps, .. } = run;
@@ -98,7 +98,7 @@ fn arguments(order: &Order, run: &Run, scheme: &str) -> Vec<OsString> {
         Kind::Plain => format!(" --every {EVERY}"),
         Kind::Kill { victim } => format!(" --every {EVERY} --kill {victim}@step={KILL_AT}"),
         Kind::Random { mtbf_s, every } => {
-            format!(" --every {every} --mtbf {mtbf_s} --max-restarts 1000 --seed {}", order.seed)
+            format!(" --every {every} --mtbf {mtbf_s} --max-restarts 1000 --seed {}", experiment.seed)
         }
     };
     args.extend(text.split(' ').map(OsString::from));
@@ -118,11 +118,17 @@ mod tests {
 
     #[test]
     fn commands() {
-        let order =
-            Order { program: "ftrun".into(), ranks: 4, states: vec![], schemes: vec![], repeat: 1, seed: 9 };
+        let experiment = Experiment {
+            program: "ftrun".into(),
+            ranks: 4,
+            states: vec![],
+            schemes: vec![],
+            repeat: 1,
+            seed: 9,
+        };
         let line = |kind| {
             let run = Run { state: 64, scheme: 1, kind, steps: 16, repetition: 0 };
-            let args = arguments(&order, &run, "disk:/a b");
+            let args = arguments(&experiment, &run, "disk:/a b");
             assert_eq!(args[4], "disk:/a b");
             args.join(" ".as_ref()).into_string().unwrap()
         };

@@ -1,7 +1,7 @@
 //! All measurements as comma-separated values (RFC 4180), one row each; an empty cell is what does not apply.
 
+use super::experiment::{EVERY, Kind};
 use super::measurement::Measurement;
-use super::order::{EVERY, Kind};
 
 /// Name of a column, and what stands in it.
 type Column = (&'static str, fn(&Measurement) -> String);

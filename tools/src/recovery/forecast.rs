@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::order::{Kind, Order, Run};
+use super::experiment::{Experiment, Kind, Run};
 
 /// What a command can tell its user before each run.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,11 +28,11 @@ impl Forecast {
         self.seen.push((run, wall_s));
     }
 
-    pub(crate) fn left<'a>(&self, order: &Order, runs: impl Iterator<Item = &'a Run>) -> Duration {
-        Duration::from_secs_f64(runs.map(|run| self.expected_s(order, run)).sum())
+    pub(crate) fn left<'a>(&self, experiment: &Experiment, runs: impl Iterator<Item = &'a Run>) -> Duration {
+        Duration::from_secs_f64(runs.map(|run| self.expected_s(experiment, run)).sum())
     }
 
-    fn expected_s(&self, order: &Order, run: &Run) -> f64 {
+    fn expected_s(&self, experiment: &Experiment, run: &Run) -> f64 {
         // Work takes about twice as long with failures.
         if let Kind::Random { .. } = run.kind {
             let step_s = self.seen.iter().find(|(seen, _)| seen.state == run.state && seen.scheme == 0);
@@ -46,7 +46,7 @@ impl Forecast {
             let count = times.clone().count();
             (count > 0).then(|| times.sum::<f64>() / count as f64)
         };
-        let guess = run.steps as f64 * (0.02 + 3e-10 * run.state as f64 * order.ranks as f64);
+        let guess = run.steps as f64 * (0.02 + 3e-10 * run.state as f64 * experiment.ranks as f64);
         mean(true).or_else(|| mean(false)).unwrap_or(guess)
     }
 }
@@ -57,11 +57,18 @@ mod tests {
 
     #[test]
     fn what_was_seen_is_expected() {
-        let order =
-            Order { program: "ftrun".into(), ranks: 4, states: vec![], schemes: vec![], repeat: 1, seed: 0 };
+        let experiment = Experiment {
+            program: "ftrun".into(),
+            ranks: 4,
+            states: vec![],
+            schemes: vec![],
+            repeat: 1,
+            seed: 0,
+        };
         let run = |scheme| Run { state: 64, scheme, kind: Kind::Plain, steps: 40, repetition: 0 };
         let mut forecast = Forecast::default();
-        let seconds = |forecast: &Forecast, runs: &[Run]| forecast.left(&order, runs.iter()).as_secs_f64();
+        let seconds =
+            |forecast: &Forecast, runs: &[Run]| forecast.left(&experiment, runs.iter()).as_secs_f64();
         assert!(seconds(&forecast, &[run(0)]) > 0.0);
         forecast.saw(run(0), 2.0);
         forecast.saw(run(1), 3.0);

@@ -6,7 +6,7 @@ use std::{fmt, fs, io};
 use serde::Serialize;
 
 use super::error::BenchError;
-use super::order::FRESH_DISK;
+use super::experiment::FRESH_DISK;
 
 /// Where the measurements were made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::child::{Failure, Report, Restore};
-use super::order::{Kind, Run};
+use super::experiment::{Kind, Run};
 
 /// What one job has shown. Times are in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]

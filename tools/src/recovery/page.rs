@@ -96,7 +96,7 @@ const MODEL_WORDS: [&str; 2] = [
     "Work over time, when failures of the job come at random with this mean time between them (MTBF), for each scheme at its \
      own best interval between checkpoints: W of work takes M exp(R/M) (exp((t + C)/M) - 1) W/t with the interval t, \
      the median measured cost C of a checkpoint and R of a recovery, and the mean time M between failures (J. T. Daly, Future Generation Computer \
-     Systems 22(3), 2006, with its higher-order estimate of t; to first order t is sqrt(2 C M), J. W. Young, Communications \
+     Systems 22(3), 2006, with its higher-experiment estimate of t; to first experiment t is sqrt(2 C M), J. W. Young, Communications \
      of the ACM 17(9), 1974).",
     "Points beside the lines were really run, see below.",
 ];
@@ -232,8 +232,8 @@ fn efficiency(results: &Results, state: u64) -> Picture {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recovery::experiment::Kind;
     use crate::recovery::measurement::tests::measurement;
-    use crate::recovery::order::Kind;
     use crate::recovery::results::curves;
     use crate::recovery::summary::{UNPROTECTED, summaries};
     use crate::recovery::{Disk, Machine, Measurement, Trial};

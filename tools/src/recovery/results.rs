@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
+use super::experiment::{EVERY, STEP_MS, STEPS};
 use super::machine::{Disk, Machine};
 use super::measurement::Measurement;
-use super::order::{EVERY, STEP_MS, STEPS};
 use super::summary::Summary;
 use super::trial::Trial;
 use super::units::NO_BREAK;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::child;
 use super::error::BenchError;
+use super::experiment::{Experiment, FRESH_DISK, Run, runs};
 use super::forecast::{Forecast, Progress};
 use super::machine::{Disk, FreshFolder, Machine, filesystem, load_averages};
 use super::measurement::Measurement;
-use super::order::{FRESH_DISK, Order, Run, runs};
 use super::results::{Results, curves};
 use super::summary::{UNPROTECTED, summaries, warnings};
 use super::trial::{expected_trials, judge, trials};
@@ -21,28 +21,35 @@ use super::units::bytes;
 /// A job cannot be started, fails or does not do what it was told to, or jobs with equal work differ in their answer.
 /// A run with random failures that fails is a warning instead. [`BenchError::Interrupted`] when `progress` breaks.
 pub fn run(
-    order: &Order,
+    experiment: &Experiment,
     progress: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
 ) -> Result<Results, BenchError> {
     let machine = Machine::here();
-    let fresh = order.schemes.iter().any(|scheme| scheme == FRESH_DISK).then(FreshFolder::new).transpose()?;
+    let fresh =
+        experiment.schemes.iter().any(|scheme| scheme == FRESH_DISK).then(FreshFolder::new).transpose()?;
     let fresh = fresh.as_ref().map(FreshFolder::path);
-    let disks = order.schemes.iter().filter_map(|scheme| {
+    let disks = experiment.schemes.iter().filter_map(|scheme| {
         let folder = if scheme == FRESH_DISK { fresh? } else { Path::new(scheme.strip_prefix("disk:")?) };
         Some(Disk { scheme: scheme.clone(), folder: folder.to_owned(), filesystem: filesystem(folder) })
     });
     let disks: Vec<Disk> = disks.collect();
 
-    let mut session =
-        Session { order, disks: &disks, progress, forecast: Forecast::default(), measurements: Vec::new() };
-    let planned = runs(order);
+    let mut session = Session {
+        experiment,
+        disks: &disks,
+        progress,
+        forecast: Forecast::default(),
+        measurements: Vec::new(),
+    };
+    let planned = runs(experiment);
     for at in 0..planned.len() {
-        session.measure(&planned[at..], expected_trials(order))?;
+        session.measure(&planned[at..], expected_trials(experiment))?;
     }
-    let summaries = summaries(&order.states, &order.schemes, order.ranks, &session.measurements);
-    let mut said = warnings(&summaries, order.repeat);
+    let summaries =
+        summaries(&experiment.states, &experiment.schemes, experiment.ranks, &session.measurements);
+    let mut said = warnings(&summaries, experiment.repeat);
 
-    let planned = trials(order, &summaries);
+    let planned = trials(experiment, &summaries);
     let mut judged = Vec::new();
     for at in 0..planned.len() {
         match session.measure(&planned[at..], (0, Duration::ZERO)) {
@@ -56,10 +63,10 @@ pub fn run(
     Ok(Results {
         machine,
         disks,
-        ranks: order.ranks,
-        repeat: order.repeat,
-        states: order.states.clone(),
-        schemes: order.schemes.clone(),
+        ranks: experiment.ranks,
+        repeat: experiment.repeat,
+        states: experiment.states.clone(),
+        schemes: experiment.schemes.clone(),
         curves: curves(&summaries, &judged),
         summaries,
         trials: judged,
@@ -69,7 +76,7 @@ pub fn run(
 }
 
 struct Session<'a> {
-    order: &'a Order,
+    experiment: &'a Experiment,
     disks: &'a [Disk],
     progress: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
     forecast: Forecast,
@@ -81,20 +88,20 @@ impl Session<'_> {
     /// number, and how long they take.
     fn measure(&mut self, left: &[Run], later: (usize, Duration)) -> Result<(), BenchError> {
         let [run, ..] = left else { return Ok(()) };
-        let order = self.order;
+        let experiment = self.experiment;
         let scheme = match run.scheme {
             0 => UNPROTECTED,
-            at => &order.schemes[at - 1],
+            at => &experiment.schemes[at - 1],
         };
         let what = format!("{scheme} with {}{}", bytes(run.state), run.kind);
-        let time = self.forecast.left(order, left.iter()) + later.1;
+        let time = self.forecast.left(experiment, left.iter()) + later.1;
         self.tell(&what, left.len() + later.0, time)?;
 
         let load_average = load_averages()[0];
         // As `--scheme` wants it.
         let disk = self.disks.iter().find(|disk| disk.scheme == scheme);
         let text = disk.map_or(scheme.to_owned(), |disk| format!("disk:{}", disk.folder.display()));
-        let (report, wall_s) = child::run(order, run, &text)?;
+        let (report, wall_s) = child::run(experiment, run, &text)?;
         self.forecast.saw(*run, wall_s);
         let measured = Measurement::new(run, scheme, load_average, wall_s, &report);
         self.check_answer(&measured)?;

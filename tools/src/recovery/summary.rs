@@ -3,8 +3,8 @@
 use ft_checkpoint::interval::Costs;
 use serde::Serialize;
 
+use super::experiment::{Kind, is_disk};
 use super::measurement::Measurement;
-use super::order::{Kind, is_disk};
 use super::stats::{Spread, median};
 use super::units::{bytes, ms, percent};
 

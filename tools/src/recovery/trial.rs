@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::experiment::{Experiment, Kind, Run, STEPS};
 use super::measurement::Measurement;
-use super::order::{Kind, Order, Run, STEPS};
 use super::summary::Summary;
 
 /// Seconds of work in a trial for each repetition that was ordered, and at most.
@@ -44,21 +44,21 @@ pub struct Trial {
 }
 
 /// How many trials an order has, and about how long they take.
-pub(crate) fn expected_trials(order: &Order) -> (usize, Duration) {
-    let count = order.states.len().min(2) * order.schemes.len().min(2);
+pub(crate) fn expected_trials(experiment: &Experiment) -> (usize, Duration) {
+    let count = experiment.states.len().min(2) * experiment.schemes.len().min(2);
     // Work takes about twice as long with failures.
-    (count, Duration::from_secs_f64(count as f64 * work_s(order) * 2.0))
+    (count, Duration::from_secs_f64(count as f64 * work_s(experiment) * 2.0))
 }
 
-fn work_s(order: &Order) -> f64 {
-    (WORK_S * order.repeat as f64).min(WORK_S_MOST)
+fn work_s(experiment: &Experiment) -> f64 {
+    (WORK_S * experiment.repeat as f64).min(WORK_S_MOST)
 }
 
 /// The trials of an order: the smallest and the largest state, each with the first and the last scheme, at the
 /// interval of Daly.
-pub(crate) fn trials(order: &Order, summaries: &[Summary]) -> Vec<Run> {
-    let mut states = vec![order.states.iter().min().copied(), order.states.iter().max().copied()];
-    let mut schemes = vec![1, order.schemes.len()];
+pub(crate) fn trials(experiment: &Experiment, summaries: &[Summary]) -> Vec<Run> {
+    let mut states = vec![experiment.states.iter().min().copied(), experiment.states.iter().max().copied()];
+    let mut schemes = vec![1, experiment.schemes.len()];
     states.dedup();
     schemes.dedup();
     let mut runs = Vec::new();
@@ -72,7 +72,7 @@ pub(crate) fn trials(order: &Order, summaries: &[Summary]) -> Vec<Run> {
             let step_s = unprotected.loop_s.median / STEPS as f64;
             let every = (costs.daly_s(mtbf_s) / step_s).round().max(1.0) as u64;
             let kind = Kind::Random { mtbf_s, every };
-            let steps = (work_s(order) / step_s.max(1e-4)).ceil() as u64;
+            let steps = (work_s(experiment) / step_s.max(1e-4)).ceil() as u64;
             runs.push(Run { state, scheme, kind, steps, repetition: 0 });
         }
     }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn planned_and_judged() {
-        let order = Order {
+        let experiment = Experiment {
             program: "ftrun".into(),
             ranks: 4,
             states: vec![1 << 20],
@@ -130,8 +130,8 @@ mod tests {
             measurement("xor", Kind::Plain),
             measurement("xor", Kind::Kill { victim: 0 }),
         ];
-        let summaries = summaries(&order.states, &order.schemes, 4, &runs);
-        let [trial] = trials(&order, &summaries)[..] else { panic!("one trial") };
+        let summaries = summaries(&experiment.states, &experiment.schemes, 4, &runs);
+        let [trial] = trials(&experiment, &summaries)[..] else { panic!("one trial") };
         // 4 * (0.125 + 3.25) s, and 6 s of steps of 3/40 s.
         let Kind::Random { mtbf_s, every } = trial.kind else { panic!("{trial:?}") };
         assert_eq!((mtbf_s, trial.steps), (14.0, 80));

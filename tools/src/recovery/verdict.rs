@@ -2,7 +2,7 @@
 
 use ft_figures::Table;
 
-use super::order::is_disk;
+use super::experiment::is_disk;
 use super::stats::Spread;
 use super::summary::{Protected, Summary, TOO_FEW};
 use super::tables;

@@ -12,7 +12,7 @@ use crate::checkpointer::trying::Holdings;
 use crate::error::CheckpointError;
 use crate::exchange::{Rebuilt, Round};
 use crate::placement::Placement;
-use crate::region::Part;
+use crate::region::StatePart;
 
 /// See the module.
 pub(in crate::checkpointer) struct Blocks;
@@ -21,34 +21,34 @@ impl Keeper for Blocks {
     fn start(
         &self,
         place: &mut Placement,
-        part: Part,
+        part: StatePart,
         staging: &Staging,
         round: Round,
     ) -> Result<Option<PlanRequest<u8>>, CheckpointError> {
         let slot = place.store.slot_mut(part, staging.epoch);
-        let Some(circle) = &place.home else {
+        let Some(group_comm) = &place.home else {
             slot.seal(&[staging.own(part)])?;
             return Ok(None);
         };
-        let metas = staging.metas_of(&circle.group, part);
-        circle.start_encoding(slot, &metas, &staging.account, round).map(Some)
+        let metas = staging.metas_of(&group_comm.group, part);
+        group_comm.start_encoding(slot, &metas, &staging.account, round).map(Some)
     }
 
     fn finish(
         &self,
         place: &mut Placement,
-        part: Part,
+        part: StatePart,
         staging: &Staging,
         is_last: bool,
         request: PlanRequest<u8>,
     ) -> Result<(), CheckpointError> {
         let slot = place.store.slot_mut(part, staging.epoch);
         slot.put_back(request.wait()?);
-        if let (Some(circle), true) = (&place.home, is_last) {
-            let sealing = circle.clock.now();
+        if let (Some(group_comm), true) = (&place.home, is_last) {
+            let sealing = group_comm.clock.now();
             let mut account = staging.account.borrow_mut();
-            account.seal(slot, &circle.group, &staging.metas_of(&circle.group, part))?;
-            account.computing += circle.clock.now().since(sealing);
+            account.seal(slot, &group_comm.group, &staging.metas_of(&group_comm.group, part))?;
+            account.computing += group_comm.clock.now().since(sealing);
             #[cfg(feature = "planted-bugs")]
             if planted::has(DAMAGED_ON_THE_WAY) {
                 slot.damage_unseen(planted::place());
@@ -59,17 +59,17 @@ impl Keeper for Blocks {
 
     fn rebuild(&self, place: &mut Placement, epoch: u32, lost: &[Rank]) -> Result<Rebuilt, CheckpointError> {
         let Placement { store, home, .. } = place;
-        let Some(circle) = home else { return Ok(Rebuilt::default()) };
-        let held: Vec<bool> = circle.group.members.iter().map(|rank| !lost.contains(rank)).collect();
+        let Some(group_comm) = home else { return Ok(Rebuilt::default()) };
+        let held: Vec<bool> = group_comm.group.members.iter().map(|rank| !lost.contains(rank)).collect();
         let gone: Vec<bool> = held.iter().map(|held| !held).collect();
-        let metas = circle.share_metas(store, epoch, &held)?;
+        let metas = group_comm.share_metas(store, epoch, &held)?;
         let mut spent = Rebuilt::default();
-        for (part, metas) in Part::BOTH.into_iter().zip(&metas) {
+        for (part, metas) in StatePart::BOTH.into_iter().zip(&metas) {
             let slot = store.slot_mut(part, epoch);
-            if gone[circle.me] {
+            if gone[group_comm.me] {
                 slot.begin(epoch);
             }
-            spent += circle.rebuild(slot, metas, &gone)?;
+            spent += group_comm.rebuild(slot, metas, &gone)?;
         }
         Ok(spent)
     }
@@ -80,17 +80,17 @@ impl Keeper for Blocks {
         epoch: u32,
         holdings: &Holdings,
     ) -> Result<bool, CheckpointError> {
-        let Some(circle) = place.home.clone() else { return Err(place.beyond_help(holdings)) };
+        let Some(group_comm) = place.home.clone() else { return Err(place.beyond_help(holdings)) };
         let slots = [place.store.constant(), place.store.variable(epoch)];
         let metas = slots.map(|slot| slot.members().to_vec());
-        let found = place.find_shards(epoch, &circle, holdings, &metas)?;
+        let found = place.find_shards(epoch, &group_comm, holdings, &metas)?;
         let mut had_damage = false;
-        for (part, found) in Part::BOTH.into_iter().zip(&found) {
+        for (part, found) in StatePart::BOTH.into_iter().zip(&found) {
             let slot = place.store.slot_mut(part, epoch);
             if let Some(shard) = found.iter().find_map(|(_, candidates)| candidates.found()) {
                 slot.memory_mut().0.copy_from_slice(shard);
             }
-            had_damage |= circle.encode_again(slot)?;
+            had_damage |= group_comm.encode_again(slot)?;
         }
         Ok(had_damage)
     }

@@ -10,7 +10,7 @@ use crate::disk::Disk;
 use crate::error::CheckpointError;
 use crate::exchange::{Rebuilt, Round};
 use crate::placement::Placement;
-use crate::region::Part;
+use crate::region::StatePart;
 use crate::store::Store;
 
 /// See the module.
@@ -28,13 +28,13 @@ impl Keeper for Files {
     fn start(
         &self,
         place: &mut Placement,
-        part: Part,
+        part: StatePart,
         staging: &Staging,
         round: Round,
     ) -> Result<Option<PlanRequest<u8>>, CheckpointError> {
         if round.number == 0 {
             let (slot, own) = (place.store.slot_mut(part, staging.epoch), staging.own(part));
-            self.disk.stage((part == Part::Variable).then_some(staging.epoch), own, slot.shard())?;
+            self.disk.stage((part == StatePart::Variable).then_some(staging.epoch), own, slot.shard())?;
             slot.seal(&[own])?;
         }
         Ok(None)

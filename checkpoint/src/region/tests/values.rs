@@ -103,32 +103,32 @@ fn all() -> impl Strategy<Value = All> {
 proptest! {
     #[test]
     fn values_come_back_whatever_was_there_and_give_the_same_bytes_again(value in all(), other in all()) {
-        let shard = saved(&mut value.clone(), Part::Variable);
+        let shard = saved(&mut value.clone(), StatePart::Variable);
         for mut start in [All::blank(), other, value.clone()] {
-            load(&mut start, Part::Variable, &shard).expect("load");
+            load(&mut start, StatePart::Variable, &shard).expect("load");
             prop_assert_eq!(&start, &value);
-            prop_assert_eq!(&saved(&mut start, Part::Variable), &shard);
+            prop_assert_eq!(&saved(&mut start, StatePart::Variable), &shard);
         }
     }
 
     #[test]
     fn a_truncation_is_an_error_wherever_it_strikes(value in all(), other in all()) {
-        let shard = saved(&mut value.clone(), Part::Variable);
+        let shard = saved(&mut value.clone(), StatePart::Variable);
         for bytes in 0..shard.len() {
-            prop_assert!(load(&mut other.clone(), Part::Variable, &shard[..bytes]).is_err());
+            prop_assert!(load(&mut other.clone(), StatePart::Variable, &shard[..bytes]).is_err());
         }
     }
 
     #[test]
     fn no_byte_that_is_flipped_makes_a_panic(value in all(), to in any::<u8>()) {
-        let shard = saved(&mut value.clone(), Part::Variable);
+        let shard = saved(&mut value.clone(), StatePart::Variable);
         for at in 0..shard.len() {
             let mut broken = shard.clone();
             broken[at] ^= to;
             // What is loaded from such bytes is a value, if it is anything.
             let mut loaded = All::blank();
-            if load(&mut loaded, Part::Variable, &broken).is_ok() {
-                saved(&mut loaded, Part::Variable);
+            if load(&mut loaded, StatePart::Variable, &broken).is_ok() {
+                saved(&mut loaded, StatePart::Variable);
             }
         }
     }
@@ -140,12 +140,12 @@ struct One<T>(T);
 
 /// A wrong number of items at the start of a value is always noticed.
 fn refuses_wrong_lengths<T: Field + Clone + Debug>(value: &T) {
-    let shard = saved(&mut One(value.clone()), Part::Variable);
+    let shard = saved(&mut One(value.clone()), StatePart::Variable);
     let items = u64::from_ne_bytes(shard[..8].try_into().expect("a length"));
     for wrong in [0, items - 1, items + 1, 2 * items, 1 << 20, 1 << 61, u64::MAX] {
         let broken = [&wrong.to_ne_bytes()[..], &shard[8..]].concat();
-        assert!(load(&mut One(value.clone()), Part::Variable, &broken).is_err(), "{value:?} {wrong}");
-        assert!(load(&mut One(T::blank()), Part::Variable, &broken).is_err(), "{value:?} {wrong}");
+        assert!(load(&mut One(value.clone()), StatePart::Variable, &broken).is_err(), "{value:?} {wrong}");
+        assert!(load(&mut One(T::blank()), StatePart::Variable, &broken).is_err(), "{value:?} {wrong}");
     }
 }
 
@@ -165,20 +165,20 @@ fn wrong_lengths_are_refused() {
 fn golden_bytes_of_values() {
     let bytes = |index: u32, rest: &[u8]| [&index.to_ne_bytes()[..], rest].concat();
     assert_eq!(
-        saved(&mut One(Color::Green), Part::Variable),
+        saved(&mut One(Color::Green), StatePart::Variable),
         bytes(1, &[]),
         "the order of the source counts"
     );
-    assert_eq!(saved(&mut Color::Red, Part::Variable), bytes(0, &[]));
-    assert_eq!(saved(&mut Color::Red, Part::Constant), []);
+    assert_eq!(saved(&mut Color::Red, StatePart::Variable), bytes(0, &[]));
+    assert_eq!(saved(&mut Color::Red, StatePart::Constant), []);
     let mut circle = Shape::Circle(Point { at: [0.0; 2], name: "a".into(), seen: 9 }, 0x0202u16);
     let rest = [&[0; 8][..], &1u64.to_ne_bytes(), b"a", &[2, 2]].concat();
-    assert_eq!(saved(&mut circle, Part::Variable), bytes(2, &rest));
+    assert_eq!(saved(&mut circle, StatePart::Variable), bytes(2, &rest));
     // Keys in order, then values in the order of the keys.
     let expected = [&2u64.to_ne_bytes()[..], &[3, 5, 30, 50]].concat();
-    assert_eq!(saved(&mut One(HashMap::from([(5u8, 50u8), (3, 30)])), Part::Variable), expected);
-    assert_eq!(saved(&mut One(BTreeMap::from([(5u8, 50u8), (3, 30)])), Part::Variable), expected);
-    assert_eq!(saved(&mut One(Ok::<u8, u16>(4)), Part::Variable), [1, 4]);
+    assert_eq!(saved(&mut One(HashMap::from([(5u8, 50u8), (3, 30)])), StatePart::Variable), expected);
+    assert_eq!(saved(&mut One(BTreeMap::from([(5u8, 50u8), (3, 30)])), StatePart::Variable), expected);
+    assert_eq!(saved(&mut One(Ok::<u8, u16>(4)), StatePart::Variable), [1, 4]);
 }
 
 #[test]
@@ -186,22 +186,27 @@ fn maps_that_are_equal_give_equal_bytes() {
     let mut one: HashMap<u32, u8> = (0..100).map(|key| (key, 1)).collect();
     let mut two: HashMap<u32, u8> = (0..1000).rev().map(|key| (key, 1)).collect();
     two.retain(|key, _| *key < 100);
-    assert_eq!(saved(&mut One(one.clone()), Part::Variable), saved(&mut One(two), Part::Variable));
+    assert_eq!(saved(&mut One(one.clone()), StatePart::Variable), saved(&mut One(two), StatePart::Variable));
     // What is in no order, or twice, no save has written.
     for keys in [[3u8, 3], [5, 3]] {
         let broken = [&2u64.to_ne_bytes()[..], &keys, &[1, 2]].concat();
-        let error = load(&mut One(BTreeMap::<u8, u8>::new()), Part::Variable, &broken).expect_err("keys");
+        let error =
+            load(&mut One(BTreeMap::<u8, u8>::new()), StatePart::Variable, &broken).expect_err("keys");
         assert_eq!(error.kind, ProtectErrorKind::Invalid { what: "order of keys" });
     }
     one.clear();
-    load(&mut One(one), Part::Variable, &saved(&mut One(HashMap::from([(1u32, 2u8)])), Part::Variable))
-        .expect("load");
+    load(
+        &mut One(one),
+        StatePart::Variable,
+        &saved(&mut One(HashMap::from([(1u32, 2u8)])), StatePart::Variable),
+    )
+    .expect("load");
 }
 
 #[test]
 fn errors_name_variant_and_field() {
     let text = |shard: &[u8]| {
-        load(&mut One(Shape::<u16>::Nothing), Part::Variable, shard).expect_err("broken").to_string()
+        load(&mut One(Shape::<u16>::Nothing), StatePart::Variable, shard).expect_err("broken").to_string()
     };
     assert_eq!(text(&9u32.to_ne_bytes()), "field 0: not a valid variant of Shape at byte 4 of the shard");
     assert_eq!(
@@ -209,17 +214,17 @@ fn errors_name_variant_and_field() {
         "field 0.Circle.0.name: 9 bytes wanted, 0 left at byte 20 of the shard"
     );
     let nanos = [&[0; 8][..], &1_000_000_000u32.to_ne_bytes()].concat();
-    let error = load(&mut One(Duration::ZERO), Part::Variable, &nanos).expect_err("nanoseconds");
+    let error = load(&mut One(Duration::ZERO), StatePart::Variable, &nanos).expect_err("nanoseconds");
     assert_eq!(error.kind, ProtectErrorKind::Invalid { what: "duration" });
 }
 
 #[test]
 fn a_load_keeps_what_is_skipped_as_long_as_the_variant_stays() {
     let circle = |seen| Shape::Circle(Point { at: [1.0; 2], name: String::new(), seen }, 1u16);
-    let shard = saved(&mut circle(5), Part::Variable);
+    let shard = saved(&mut circle(5), StatePart::Variable);
     let (mut same, mut other) = (circle(6), Shape::Nothing);
-    load(&mut same, Part::Variable, &shard).expect("load");
-    load(&mut other, Part::Variable, &shard).expect("load");
+    load(&mut same, StatePart::Variable, &shard).expect("load");
+    load(&mut other, StatePart::Variable, &shard).expect("load");
     assert_eq!((same, other), (circle(6), circle(0)));
 }
 
@@ -237,14 +242,14 @@ fn list(length: usize) -> List {
 #[test]
 fn values_in_values_end_before_the_stack_does() {
     let mut state = One(list(DEPTH_MAX - 1));
-    let shard = saved(&mut state, Part::Variable);
+    let shard = saved(&mut state, StatePart::Variable);
     let mut loaded = One(List::End);
-    load(&mut loaded, Part::Variable, &shard).expect("as deep as can be");
+    load(&mut loaded, StatePart::Variable, &shard).expect("as deep as can be");
     assert_eq!(loaded, state);
-    let error = size(&mut One(list(DEPTH_MAX)), Part::Variable).expect_err("too deep");
+    let error = size(&mut One(list(DEPTH_MAX)), StatePart::Variable).expect_err("too deep");
     assert!(error.to_string().contains("values in values, more than 128 deep"), "{error}");
     let endless = [0, 0, 0, 0, 7].repeat(1_000_000);
-    let error = load(&mut loaded, Part::Variable, &endless).expect_err("too deep");
+    let error = load(&mut loaded, StatePart::Variable, &endless).expect_err("too deep");
     assert_eq!(error.kind, ProtectErrorKind::Deep);
 }
 
@@ -304,10 +309,10 @@ struct Cached {
 #[test]
 fn skipped_and_derived_fields_are_in_no_part_and_stay_as_they_are() {
     let mut state = Cached { x: vec![1.0], cache: vec![2.0], plan: Some(3) };
-    assert_eq!(saved(&mut state, Part::Constant), []);
-    let shard = saved(&mut state, Part::Variable);
+    assert_eq!(saved(&mut state, StatePart::Constant), []);
+    let shard = saved(&mut state, StatePart::Variable);
     assert_eq!(shard.len(), 16);
     let mut other = Cached { x: vec![], cache: vec![9.0], plan: None };
-    load(&mut other, Part::Variable, &shard).expect("load");
+    load(&mut other, StatePart::Variable, &shard).expect("load");
     assert_eq!(other, Cached { x: vec![1.0], cache: vec![9.0], plan: None });
 }

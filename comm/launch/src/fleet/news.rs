@@ -6,7 +6,7 @@ use super::opening::AGENT_TIMEOUT;
 use super::{Door, Fleet};
 use crate::cluster::Cluster;
 use crate::crew::Death;
-use crate::order::LaunchError;
+use crate::spec::LaunchError;
 use ft_comm::time::Time;
 use ft_proto::arbiter::Exit;
 use ft_proto::rank::PeerId;

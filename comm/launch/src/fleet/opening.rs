@@ -11,9 +11,9 @@ use super::places::Places;
 use super::{Door, Fleet};
 use crate::crew::{Crew, Task};
 use crate::invitation::Invitation;
-use crate::order::{LaunchError, Order};
 use crate::reach::Reach;
 use crate::remote::{Remote, command};
+use crate::spec::{JobSpec, LaunchError};
 use ft_comm::time::Time;
 use ft_comm::transport::{
     Credentials, Doorman, ENV_CONGESTION, ENV_HOST, ENV_LINK_FAULTS, ENV_LISTEN, ENV_PLAIN, ENV_TRANSPORT,
@@ -32,37 +32,37 @@ impl Fleet {
     /// # Errors
     /// An agent cannot be started.
     pub(crate) fn new(
-        order: &Order,
+        spec: &JobSpec,
         credentials: &Credentials,
         doorman: &Doorman,
         reach: &Reach,
         now: Time,
     ) -> Result<Self, LaunchError> {
-        let mut fleet = Self::here(order, credentials, now)?;
-        let mut environment = environment(order, credentials);
-        let (site, doors) = (site(order, &environment)?, doorman.tcp()?);
+        let mut fleet = Self::here(spec, credentials, now)?;
+        let mut environment = environment(spec, credentials);
+        let (site, doors) = (site(spec, &environment)?, doorman.tcp()?);
         for (at, ip) in reach.launcher.iter().enumerate() {
             let launcher = doors.iter().find(|door| Some(door.ip()) == *ip).copied();
-            let door = fleet.open(order, at, credentials, launcher, &site, now)?;
+            let door = fleet.open(spec, at, credentials, launcher, &site, now)?;
             fleet.doors.push(door);
         }
         environment.extend([
             (ft_comm::ENV_LAUNCHER.into(), doorman.address(HOST_OF_LAUNCHER)?.to_string()),
             (ENV_HOST.into(), HOST_OF_LAUNCHER.to_owned()),
         ]);
-        environment.extend(reach.own(order.carrier).map(|ip| (ENV_LISTEN.into(), ip.to_string())));
+        environment.extend(reach.own(spec.carrier).map(|ip| (ENV_LISTEN.into(), ip.to_string())));
         fleet.task.environment = environment;
         Ok(fleet)
     }
 
     /// A fleet without doors.
-    fn here(order: &Order, credentials: &Credentials, now: Time) -> Result<Self, LaunchError> {
-        let config = &order.config;
+    fn here(spec: &JobSpec, credentials: &Credentials, now: Time) -> Result<Self, LaunchError> {
+        let config = &spec.config;
         Ok(Self {
-            crew: Crew::new(order.guardian)?,
-            cluster: order.cluster.clone(),
+            crew: Crew::new(spec.guardian)?,
+            cluster: spec.cluster.clone(),
             doors: vec![],
-            places: Places::new(order.cluster.place(config.total), config.compute, order.binding),
+            places: Places::new(spec.cluster.place(config.total), config.compute, spec.binding),
             homes: HashMap::new(),
             begun: vec![],
             inputs: HashMap::new(),
@@ -73,8 +73,8 @@ impl Fleet {
             timeout: config.timeout,
             beat_due: now,
             task: Task {
-                program: order.program.clone(),
-                args: order.args.clone(),
+                program: spec.program.clone(),
+                args: spec.args.clone(),
                 environment: vec![],
                 key: credentials.key.clone(),
             },
@@ -83,7 +83,7 @@ impl Fleet {
 
     fn open(
         &mut self,
-        order: &Order,
+        spec: &JobSpec,
         at: usize,
         credentials: &Credentials,
         launcher: Option<SocketAddr>,
@@ -95,7 +95,7 @@ impl Fleet {
         // Ranks count from the other end.
         let peer = PeerId(u32::MAX - u32::try_from(at).expect("hosts are few"));
         let mut args: Vec<OsString> = vec![host.clone().into()];
-        args.extend(command(&order.program, order.agent));
+        args.extend(command(&spec.program, spec.agent));
         let exec = self.cluster.exec().clone();
         let words: Vec<String> = std::iter::once(exec.as_os_str())
             .chain(args.iter().map(|arg| &**arg))
@@ -113,31 +113,31 @@ impl Fleet {
 }
 
 /// What the processes of all hosts are told.
-fn environment(order: &Order, credentials: &Credentials) -> Vec<(String, String)> {
-    let mut environment = order.environment.clone();
-    environment.push((ENV_TRANSPORT.into(), order.carrier.to_string()));
-    environment.push((ENV_WAIT.into(), order.waiting.to_string()));
+fn environment(spec: &JobSpec, credentials: &Credentials) -> Vec<(String, String)> {
+    let mut environment = spec.environment.clone();
+    environment.push((ENV_TRANSPORT.into(), spec.carrier.to_string()));
+    environment.push((ENV_WAIT.into(), spec.waiting.to_string()));
     if !credentials.secret {
         environment.push((ENV_PLAIN.into(), String::new()));
     }
-    if !(order.config.cuts.is_empty() && order.slow.is_empty()) {
-        let slow: Vec<String> = order.slow.iter().map(ToString::to_string).collect();
+    if !(spec.config.cuts.is_empty() && spec.slow.is_empty()) {
+        let slow: Vec<String> = spec.slow.iter().map(ToString::to_string).collect();
         environment.push((ENV_LINK_FAULTS.into(), slow.join(" ")));
     }
     environment
 }
 
 /// What agents are told. Ranks here inherit what this process has; others have to be told.
-fn site(order: &Order, environment: &[(String, String)]) -> Result<Site, LaunchError> {
+fn site(spec: &JobSpec, environment: &[(String, String)]) -> Result<Site, LaunchError> {
     let congestion = std::env::var(ENV_CONGESTION).map(|value| (ENV_CONGESTION.to_owned(), value));
     let gone = |error: Error| Error::new(error.kind(), format!("the working folder: {error}"));
     Ok(Site {
-        program: bytes(&order.program),
-        args: order.args.iter().map(bytes).collect(),
+        program: bytes(&spec.program),
+        args: spec.args.iter().map(bytes).collect(),
         folder: bytes(std::env::current_dir().map_err(gone)?),
         environment: environment.iter().cloned().chain(congestion).collect(),
-        heartbeat_ms: order.config.interval.as_millis() as u64,
-        timeout_ms: order.config.timeout.as_millis() as u64,
+        heartbeat_ms: spec.config.interval.as_millis() as u64,
+        timeout_ms: spec.config.timeout.as_millis() as u64,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use ft_comm::binding::Binding;
 use ft_proto::rank::Rank;
-use ft_proto::wire::agent::{Share, Standing};
+use ft_proto::wire::agent::{CoreShare, Standing};
 
 /// See the module. Hosts have numbers.
 #[derive(Debug)]
@@ -30,12 +30,12 @@ impl Places {
     }
 
     /// The cores of a rank, if it is bound: on its first host only.
-    pub(super) fn share(&self, rank: Rank, at: usize) -> Option<Share> {
+    pub(super) fn share(&self, rank: Rank, at: usize) -> Option<CoreShare> {
         if self.binding == Binding::None || self.first[rank] != at {
             return None;
         }
         let count = |ranks: &[usize]| ranks.iter().filter(|home| **home == at).count() as u32;
-        Some(Share { index: count(&self.first[..rank]), count: count(&self.first) })
+        Some(CoreShare { index: count(&self.first[..rank]), count: count(&self.first) })
     }
 
     /// Where a rank stands that has come to host `at`: there it gets the lowest number that no other rank has, but keeps the
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn cores_are_shared_by_those_who_started_there() {
         let bound = Places::new(vec![0, 1, 0, 0], 4, Binding::Auto);
-        assert_eq!(bound.share(2, 0), Some(Share { index: 1, count: 3 }));
+        assert_eq!(bound.share(2, 0), Some(CoreShare { index: 1, count: 3 }));
         assert_eq!(bound.share(1, 0), None, "it comes from elsewhere");
         assert_eq!(Places::new(vec![0, 0], 2, Binding::None).share(1, 0), None);
     }

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use crate::rank::{Agreement, Generation, Rank};
-use crate::wire::control::{Circle, News, Verdict, Word};
+use crate::wire::control::{CommunicatorId, News, Verdict, Word};
 
 #[derive(Debug, Default)]
 struct Round {
@@ -23,9 +23,9 @@ struct Round {
 /// next already, but no further.
 #[derive(Debug, Default)]
 pub(super) struct Agreements {
-    rounds: BTreeMap<(Circle, u32), Round>,
+    rounds: BTreeMap<(CommunicatorId, u32), Round>,
     /// The last round of each communicator that is over.
-    over: BTreeMap<Circle, u32>,
+    over: BTreeMap<CommunicatorId, u32>,
 }
 
 impl Agreements {
@@ -35,7 +35,7 @@ impl Agreements {
     }
 
     /// The word of `rank` in round `number` of a communicator.
-    pub(super) fn heard(&mut self, rank: Rank, of: Circle, number: u32, word: Word) {
+    pub(super) fn heard(&mut self, rank: Rank, of: CommunicatorId, number: u32, word: Word) {
         if self.over.get(&of).is_some_and(|over| number <= *over) {
             return; // somebody else has known it
         }

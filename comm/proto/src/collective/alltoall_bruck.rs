@@ -1,7 +1,7 @@
 //! Alltoall in a logarithmic number of rounds, for short parts (Bruck, Ho, Kipnis, Upfal, Weathersby, IEEE TPDS
 //! 8(11), 1997), without its two rotations: a part is packed from where it is and unpacked to where it belongs.
 
-use super::{Cost, Part, Step};
+use super::{Cost, Span, Step};
 use crate::rank::Rank;
 
 /// Each rank's buffer gets `len` elements of each other rank's input: those at `r len` go to rank `r`, and come
@@ -15,7 +15,7 @@ use crate::rank::Rank;
 pub fn alltoall_bruck(rank: Rank, size: usize, len: usize) -> Vec<Step> {
     let slot = |index: usize| index * len..(index + 1) * len;
     // Where the part with `d` ranks to go is now.
-    let mut places: Vec<Part> = (0..size).map(|d| Part::input(slot((rank + d) % size))).collect();
+    let mut places: Vec<Span> = (0..size).map(|d| Span::input(slot((rank + d) % size))).collect();
     let mut steps = Vec::new();
     let mut arrivals = size / 2;
     let mut bit = 1;
@@ -23,13 +23,13 @@ pub fn alltoall_bruck(rank: Rank, size: usize, len: usize) -> Vec<Step> {
         let traveling: Vec<usize> = (0..size).filter(|d| d & bit != 0).collect();
         let count = traveling.len();
         for (index, &d) in traveling.iter().enumerate() {
-            steps.push(Step::copy(places[d].clone(), Part::scratch(slot(index))));
+            steps.push(Step::copy(places[d].clone(), Span::scratch(slot(index))));
         }
-        steps.push(Step::send((rank + bit) % size, Part::scratch(0..count * len)));
-        let arrived = Part::scratch(arrivals * len..(arrivals + count) * len);
+        steps.push(Step::send((rank + bit) % size, Span::scratch(0..count * len)));
+        let arrived = Span::scratch(arrivals * len..(arrivals + count) * len);
         steps.push(Step::recv((rank + size - bit) % size, arrived));
         for (index, &d) in traveling.iter().enumerate() {
-            places[d] = Part::scratch(slot(arrivals + index));
+            places[d] = Span::scratch(slot(arrivals + index));
             let there = d < 2 * bit;
             if there {
                 steps.push(Step::copy(places[d].clone(), slot((rank + size - d) % size)));

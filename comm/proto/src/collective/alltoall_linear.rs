@@ -1,6 +1,6 @@
 //! Alltoall with everything under way at once (MPI 4.1, 6.8).
 
-use super::{Cost, Part, Step};
+use super::{Cost, Span, Step};
 use crate::rank::Rank;
 
 /// Each rank's buffer gets a part of each other rank's input: `send_starts[r]..send_starts[r + 1]` goes to rank
@@ -13,7 +13,7 @@ pub fn alltoall_linear(rank: Rank, size: usize, send_starts: &[usize], recv_star
     let froms = (1..size).map(|distance| (rank + size - distance) % size);
     let recvs = froms.map(|from| Step::recv(from, recv_starts[from]..recv_starts[from + 1]));
     let tos = (1..size).map(|distance| (rank + distance) % size);
-    let sends = tos.map(|to| Step::send(to, Part::input(send_starts[to]..send_starts[to + 1])));
+    let sends = tos.map(|to| Step::send(to, Span::input(send_starts[to]..send_starts[to + 1])));
     recvs.chain(sends).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Alltoall in rounds of one partner, for long parts (Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, section 4).
 
-use super::{Cost, Part, Step};
+use super::{Cost, Span, Step};
 use crate::rank::Rank;
 
 /// Each rank's buffer gets a part of each other rank's input: `send_starts[r]..send_starts[r + 1]` goes to rank
@@ -20,7 +20,7 @@ pub fn alltoall_pairwise(rank: Rank, size: usize, send_starts: &[usize], recv_st
             steps.push(Step::Fence);
         }
         steps.push(Step::recv(from, recv_starts[from]..recv_starts[from + 1]));
-        steps.push(Step::send(to, Part::input(send_starts[to]..send_starts[to + 1])));
+        steps.push(Step::send(to, Span::input(send_starts[to]..send_starts[to + 1])));
     }
     steps
 }

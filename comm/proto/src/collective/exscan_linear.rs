@@ -1,6 +1,6 @@
 //! Exclusive scan from rank to rank: the fewest messages.
 
-use super::{Cost, Order, Part, Step};
+use super::{Cost, Order, Span, Step};
 use crate::rank::Rank;
 
 /// The buffer of rank `r > 0` becomes the reduction of the buffers of ranks `0..r`, of `len` elements; that of rank 0
@@ -8,7 +8,7 @@ use crate::rank::Rank;
 ///
 /// Cost: `size - 1` rounds of `len` elements; `size - 1` messages in all.
 pub fn exscan_linear(rank: Rank, size: usize, len: usize) -> Vec<Step> {
-    let without = Part::scratch(0..len);
+    let without = Span::scratch(0..len);
     let mut steps = Vec::new();
     if rank > 0 {
         steps.push(Step::recv(rank - 1, without.clone()));

@@ -1,7 +1,7 @@
 //! Exclusive scan by recursive doubling (W. D. Hillis, G. L. Steele, Data parallel algorithms, CACM 29(12), 1986), with
 //! the rank's own buffer left out of a second sum, as in MPICH.
 
-use super::{Cost, Order, Part, Step};
+use super::{Cost, Order, Span, Step};
 use crate::rank::Rank;
 
 /// The buffer of rank `r > 0` becomes the reduction of the buffers of ranks `0..r`, of `len` elements; that of rank 0
@@ -12,7 +12,7 @@ use crate::rank::Rank;
 ///
 /// Cost: `ceil(log2 size)` rounds of `len` elements each way, two reductions each but in the first and the last.
 pub fn exscan_recursive_doubling(rank: Rank, size: usize, len: usize) -> Vec<Step> {
-    let (without, incoming) = (Part::scratch(0..len), Part::scratch(len..2 * len));
+    let (without, incoming) = (Span::scratch(0..len), Span::scratch(len..2 * len));
     let mut steps = Vec::new();
     let mut distance = 1;
     while distance < size {

@@ -1,6 +1,6 @@
 //! Gather up a binomial tree (Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, section 4).
 
-use super::{Cost, Part, Step, tree_parts::TreeParts};
+use super::{Cost, Span, Step, tree_parts::TreeParts};
 use crate::rank::Rank;
 
 /// The root's buffer gets each other rank's input: that of rank `r` at `starts[r]..starts[r + 1]`. The root's own
@@ -23,15 +23,15 @@ pub fn gather_binomial(rank: Rank, size: usize, root: Rank, starts: &[usize]) ->
     let mine = starts[rank + 1] - starts[rank];
     let leaf = own.len() == 1;
     if !leaf {
-        steps.push(Step::copy(Part::input(0..mine), Part::scratch(0..mine)));
+        steps.push(Step::copy(Span::input(0..mine), Span::scratch(0..mine)));
     }
     // Scratch has the subtree in order of positions, without gaps.
     let at = |position: usize| tree.len(own.start..position);
     for child in tree.children(position) {
         let from = tree.rank(child.start);
-        steps.push(Step::recv(from, Part::scratch(at(child.start)..at(child.end))));
+        steps.push(Step::recv(from, Span::scratch(at(child.start)..at(child.end))));
     }
-    let part = |range| if leaf { Part::input(range) } else { Part::scratch(range) };
+    let part = |range| if leaf { Span::input(range) } else { Span::scratch(range) };
     if parent == 0 {
         let mut end = 0;
         for place in tree.places(own) {

@@ -1,6 +1,6 @@
 //! Gather, every rank straight to the root (MPI 4.1, 6.5).
 
-use super::{Cost, Part, Step};
+use super::{Cost, Span, Step};
 use crate::rank::Rank;
 
 /// The root's buffer gets the `len` elements of each other rank's input: those of rank `r` at
@@ -10,7 +10,7 @@ use crate::rank::Rank;
 /// Cost: `size - 1` messages into the root, all elements but its own.
 pub fn gather_linear(rank: Rank, size: usize, root: Rank, len: usize, starts: &[usize]) -> Vec<Step> {
     if rank != root {
-        return vec![Step::send(root, Part::input(0..len))];
+        return vec![Step::send(root, Span::input(0..len))];
     }
     let others = (0..size).filter(|&from| from != root);
     others.map(|from| Step::recv(from, starts[from]..starts[from + 1])).collect()

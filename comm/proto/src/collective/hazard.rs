@@ -2,10 +2,10 @@
 
 use std::slice::from_ref;
 
-use super::{Part, Step};
+use super::{Span, Step};
 
 /// What a step reads and sends from; what it changes.
-pub fn parts(step: &Step) -> (&[Part], &[Part]) {
+pub fn parts(step: &Step) -> (&[Span], &[Span]) {
     match step {
         Step::Send { part, .. } => (from_ref(part), &[]),
         Step::Recv { part, .. } | Step::RecvReduce { part, .. } => (&[], from_ref(part)),
@@ -17,12 +17,12 @@ pub fn parts(step: &Step) -> (&[Part], &[Part]) {
 }
 
 /// Whether `part` is changed by one of `under_way`.
-fn changed<'a>(part: &Part, mut under_way: impl Iterator<Item = &'a Step>) -> bool {
+fn changed<'a>(part: &Span, mut under_way: impl Iterator<Item = &'a Step>) -> bool {
     under_way.any(|step| parts(step).1.iter().any(|other| other.overlaps(part)))
 }
 
 /// Whether `part` is read by one of `under_way`.
-pub fn read<'a>(part: &Part, mut under_way: impl Iterator<Item = &'a Step>) -> bool {
+pub fn read<'a>(part: &Span, mut under_way: impl Iterator<Item = &'a Step>) -> bool {
     under_way.any(|step| parts(step).0.iter().any(|other| other.overlaps(part)))
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::hazard::{must_wait, read};
-use super::{Order, Part, Space, Step};
+use super::{Order, Space, Span, Step};
 use crate::rank::Rank;
 
 /// When a send is done.
@@ -52,7 +52,7 @@ impl<T: Clone> Process<T> {
         self.pending.iter().map(|(step, _)| &self.steps[*step])
     }
 
-    fn load(&self, part: &Part) -> Vec<T> {
+    fn load(&self, part: &Span) -> Vec<T> {
         let range = part.range.clone();
         match part.space {
             Space::Input => self.input[range].to_vec(),
@@ -64,7 +64,7 @@ impl<T: Clone> Process<T> {
         }
     }
 
-    fn store(&mut self, part: &Part, elements: Vec<T>) {
+    fn store(&mut self, part: &Span, elements: Vec<T>) {
         assert_eq!(part.len(), elements.len(), "both sides agree on the length of {part:?}");
         let range = part.range.clone();
         match part.space {
@@ -78,7 +78,7 @@ impl<T: Clone> Process<T> {
         }
     }
 
-    fn reduce(&mut self, part: &Part, other: &[T], order: Order, op: &impl Fn(&T, &T) -> T) {
+    fn reduce(&mut self, part: &Span, other: &[T], order: Order, op: &impl Fn(&T, &T) -> T) {
         assert_eq!(part.len(), other.len(), "both sides agree on the length of {part:?}");
         let mine = self.load(part);
         let pairs = mine.iter().zip(other);
@@ -271,7 +271,7 @@ mod rules {
     #[test]
     #[should_panic(expected = "has not been written")]
     fn scratch_is_written_before_it_is_read() {
-        add(vec![vec![Step::copy(Part::scratch(0..1), 0..1)]], &mut [vec![1]], Mode::Buffered);
+        add(vec![vec![Step::copy(Span::scratch(0..1), 0..1)]], &mut [vec![1]], Mode::Buffered);
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub use scan_recursive_doubling::scan_recursive_doubling;
 pub use scatter_binomial::scatter_binomial;
 pub use scatter_linear::scatter_linear;
 pub use select::{Operation, SELECTION, Selection, SelectionError, Shape, cost, equal_starts, steps};
-pub use step::{Order, Part, Space, Step};
+pub use step::{Order, Space, Span, Step};
 
 #[cfg(test)]
 mod interpreter;

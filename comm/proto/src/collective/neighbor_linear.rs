@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Part, Step};
+use super::{Span, Step};
 use crate::rank::Rank;
 
 /// Sends elements of the input and receives elements of the buffer, in the order of the lists. Where two ranks have
@@ -12,6 +12,6 @@ use crate::rank::Rank;
 pub fn neighbor_linear(sends: &[(Rank, Range<usize>)], recvs: &[(Rank, Range<usize>)]) -> Vec<Step> {
     // Receives first: what arrives then has its place.
     let recvs = recvs.iter().map(|(from, range)| Step::recv(*from, range.clone()));
-    let sends = sends.iter().map(|(to, range)| Step::send(*to, Part::input(range.clone())));
+    let sends = sends.iter().map(|(to, range)| Step::send(*to, Span::input(range.clone())));
     recvs.chain(sends).collect()
 }

@@ -1,7 +1,7 @@
 //! Reduce-scatter by pairwise exchange, for long vectors and operations that are not commutative (R. Thakur,
 //! R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH, IJHPCA 19(1), 2005).
 
-use super::{Cost, Order, Part, Step};
+use super::{Cost, Order, Span, Step};
 use crate::rank::Rank;
 
 /// Elements `starts[r]..starts[r + 1]` of the buffer of rank `r` become the reduction over all ranks; the other elements
@@ -12,7 +12,7 @@ use crate::rank::Rank;
 /// Cost: `size - 1` rounds; a rank sends all parts but its own, and reduces its own `size - 1` times.
 pub fn reduce_scatter_pairwise(rank: Rank, size: usize, starts: &[usize]) -> Vec<Step> {
     let part = |rank: Rank| starts[rank]..starts[rank + 1];
-    let (own, above) = (part(rank), Part::scratch(0..part(rank).len()));
+    let (own, above) = (part(rank), Span::scratch(0..part(rank).len()));
     let mut steps = Vec::new();
     for distance in 1..size {
         let to = (rank + distance) % size;

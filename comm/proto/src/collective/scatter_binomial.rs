@@ -1,6 +1,6 @@
 //! Scatter down a binomial tree (Thakur, Rabenseifner, Gropp, IJHPCA 19(1), 2005, section 4).
 
-use super::{Cost, Part, Step, tree_parts::TreeParts};
+use super::{Cost, Span, Step, tree_parts::TreeParts};
 use crate::rank::Rank;
 
 /// The buffer of each rank but the root gets its part of the root's input: that of rank `r` is
@@ -17,13 +17,13 @@ pub fn scatter_binomial(rank: Rank, size: usize, root: Rank, starts: &[usize]) -
         // The largest subtree first: it has the longest way to go.
         for child in tree.children(position).into_iter().rev() {
             let to = tree.rank(child.start);
-            steps.extend(tree.places(child).map(|place| Step::send(to, Part::input(place))));
+            steps.extend(tree.places(child).map(|place| Step::send(to, Span::input(place))));
         }
         return steps;
     };
     let mine = starts[rank + 1] - starts[rank];
     let leaf = own.len() == 1;
-    let part = |range| if leaf { Part::from(range) } else { Part::scratch(range) };
+    let part = |range| if leaf { Span::from(range) } else { Span::scratch(range) };
     // Scratch has the subtree in order of positions, without gaps.
     let at = |position: usize| tree.len(own.start..position);
     if parent == 0 {
@@ -37,10 +37,10 @@ pub fn scatter_binomial(rank: Rank, size: usize, root: Rank, starts: &[usize]) -
     }
     for child in tree.children(position).into_iter().rev() {
         let to = tree.rank(child.start);
-        steps.push(Step::send(to, Part::scratch(at(child.start)..at(child.end))));
+        steps.push(Step::send(to, Span::scratch(at(child.start)..at(child.end))));
     }
     if !leaf {
-        steps.push(Step::copy(Part::scratch(0..mine), 0..mine));
+        steps.push(Step::copy(Span::scratch(0..mine), 0..mine));
     }
     steps
 }

@@ -1,6 +1,6 @@
 //! Scatter, the root straight to every rank (MPI 4.1, 6.6).
 
-use super::{Cost, Part, Step};
+use super::{Cost, Span, Step};
 use crate::rank::Rank;
 
 /// The buffer of each rank but the root gets `len` elements of the root's input: those of rank `r` are
@@ -12,7 +12,7 @@ pub fn scatter_linear(rank: Rank, size: usize, root: Rank, len: usize, starts: &
         return vec![Step::recv(root, 0..len)];
     }
     let others = (0..size).filter(|&to| to != root);
-    others.map(|to| Step::send(to, Part::input(starts[to]..starts[to + 1]))).collect()
+    others.map(|to| Step::send(to, Span::input(starts[to]..starts[to + 1]))).collect()
 }
 
 /// Cost with parts of `bytes` bytes.

@@ -17,14 +17,14 @@ pub enum Space {
 
 /// Elements of one memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct Span {
     /// Which memory.
     pub space: Space,
     /// Elements of it.
     pub range: Range<usize>,
 }
 
-impl Part {
+impl Span {
     /// Elements of the caller's input.
     pub fn input(range: Range<usize>) -> Self {
         Self { space: Space::Input, range }
@@ -52,7 +52,7 @@ impl Part {
     }
 }
 
-impl From<Range<usize>> for Part {
+impl From<Range<usize>> for Span {
     fn from(range: Range<usize>) -> Self {
         Self { space: Space::Buffer, range }
     }
@@ -89,37 +89,37 @@ pub enum Step {
         /// Receiver.
         to: Rank,
         /// What is sent.
-        part: Part,
+        part: Span,
     },
     /// `part` = incoming.
     Recv {
         /// Sender.
         from: Rank,
         /// Where it goes; as long as what was sent.
-        part: Part,
+        part: Span,
     },
     /// `part[i] = op(part[i], incoming[i])`, or the other way round.
     RecvReduce {
         /// Sender.
         from: Rank,
         /// What is changed.
-        part: Part,
+        part: Span,
         /// Which operand comes first.
         order: Order,
     },
     /// `to = from`; the two do not overlap.
     Copy {
         /// What is read.
-        from: Part,
+        from: Span,
         /// What is changed.
-        to: Part,
+        to: Span,
     },
     /// `part[i] = op(part[i], other[i])`, or the other way round; the two do not overlap.
     Reduce {
         /// What is read.
-        other: Part,
+        other: Span,
         /// What is changed.
-        part: Part,
+        part: Span,
         /// Which operand comes first.
         order: Order,
     },
@@ -128,9 +128,9 @@ pub enum Step {
         /// Which one it is.
         number: usize,
         /// What it reads.
-        reads: Vec<Part>,
+        reads: Vec<Span>,
         /// What it changes.
-        changes: Vec<Part>,
+        changes: Vec<Span>,
     },
     /// Everything that was to be received so far has been.
     Fence,
@@ -138,27 +138,27 @@ pub enum Step {
 
 impl Step {
     /// See [`Step::Send`].
-    pub fn send(to: Rank, part: impl Into<Part>) -> Self {
+    pub fn send(to: Rank, part: impl Into<Span>) -> Self {
         Self::Send { to, part: part.into() }
     }
 
     /// See [`Step::Recv`].
-    pub fn recv(from: Rank, part: impl Into<Part>) -> Self {
+    pub fn recv(from: Rank, part: impl Into<Span>) -> Self {
         Self::Recv { from, part: part.into() }
     }
 
     /// See [`Step::RecvReduce`].
-    pub fn recv_reduce(from: Rank, part: impl Into<Part>, order: Order) -> Self {
+    pub fn recv_reduce(from: Rank, part: impl Into<Span>, order: Order) -> Self {
         Self::RecvReduce { from, part: part.into(), order }
     }
 
     /// See [`Step::Copy`].
-    pub fn copy(from: impl Into<Part>, to: impl Into<Part>) -> Self {
+    pub fn copy(from: impl Into<Span>, to: impl Into<Span>) -> Self {
         Self::Copy { from: from.into(), to: to.into() }
     }
 
     /// See [`Step::Reduce`].
-    pub fn reduce(other: impl Into<Part>, part: impl Into<Part>, order: Order) -> Self {
+    pub fn reduce(other: impl Into<Span>, part: impl Into<Span>, order: Order) -> Self {
         Self::Reduce { other: other.into(), part: part.into(), order }
     }
 }

@@ -27,7 +27,7 @@ pub struct Site {
 
 /// A share of the cores of a host: the one at `index` of `count` equal ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Share {
+pub struct CoreShare {
     /// Which.
     pub index: u32,
     /// Of how many.
@@ -68,7 +68,7 @@ pub enum ToAgent {
         /// It may get standard input.
         reads: bool,
         /// The cores that it runs on, if it is bound.
-        share: Option<Share>,
+        share: Option<CoreShare>,
         /// None for a spare.
         standing: Option<Standing>,
     },
@@ -77,7 +77,7 @@ pub enum ToAgent {
         /// The process.
         peer: PeerId,
         /// Its cores.
-        share: Share,
+        share: CoreShare,
     },
     /// Send a signal.
     Signal {
@@ -179,7 +179,7 @@ mod tests {
             ToAgent::Start {
                 peer: PeerId(7),
                 reads: true,
-                share: Some(Share { index: 1, count: 2 }),
+                share: Some(CoreShare { index: 1, count: 2 }),
                 standing: Some(Standing { rank: 5, size: 6, local: 1 }),
             },
             ToAgent::Signal { to: None, signal: 9 },

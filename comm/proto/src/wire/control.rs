@@ -66,7 +66,7 @@ pub enum ToArbiter {
         /// Generation of the communicator.
         generation: Generation,
         /// The communicator.
-        of: Circle,
+        of: CommunicatorId,
         /// Counts its agreements.
         number: u32,
         /// The word.
@@ -167,7 +167,7 @@ impl ToArbiter {
 
 /// A communicator, for those who are in none of its calls. Disjoint ones may have the same context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Circle {
+pub struct CommunicatorId {
     /// Its context.
     pub context: u32,
     /// The rank in the world of its rank 0.
@@ -222,7 +222,7 @@ pub enum News {
         /// Generation of the communicator.
         generation: Generation,
         /// The communicator.
-        of: Circle,
+        of: CommunicatorId,
         /// Counts its agreements.
         number: u32,
     },
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn news_keeps_its_bytes() {
         let agreement = Agreement { flags: 5, failed: vec![1], unacknowledged: vec![] };
-        let of = Circle { context: 8, first: 2 };
+        let of = CommunicatorId { context: 8, first: 2 };
         let cases: [(News, &[u8]); 9] = [
             (News::Beat, &[1]),
             (News::Failed { generation: 3, ranks: vec![1, 2] }, &[2, 3, 2, 1, 2]),

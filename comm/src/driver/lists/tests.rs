@@ -63,7 +63,7 @@ impl Pair {
 
 /// The step list of one of two ranks that add up what both have.
 fn allreduce(me: Rank, length: usize) -> Vec<Step> {
-    let (other, part) = (1 - me, Part::from(0..length));
+    let (other, part) = (1 - me, Span::from(0..length));
     let order = Order::of(me, other);
     vec![Step::Send { to: other, part: part.clone() }, Step::RecvReduce { from: other, part, order }]
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use slotmap::new_key_type;
 
 use super::{Buffer, FOLD_BYTES, Memory, Scratch};
-use ft_proto::collective::{Order, Part, Space};
+use ft_proto::collective::{Order, Space, Span};
 
 new_key_type! {
     /// A step list under way, with its memory.
@@ -80,14 +80,14 @@ impl ListMemory {
     /// What `from` has goes to `to`, copied, or combined in an order.
     pub(super) fn local(
         &mut self,
-        from: &Part,
-        to: &Part,
+        from: &Span,
+        to: &Span,
         element: usize,
         order: Option<Order>,
         memory: &mut Memory<'_>,
         spare: &mut Scratch,
     ) {
-        let bytes = |part: &Part| part.range.start * element..part.range.end * element;
+        let bytes = |part: &Span| part.range.start * element..part.range.end * element;
         let (source, target) = (bytes(from), bytes(to));
         match order {
             None if from.space == to.space => {

@@ -84,7 +84,7 @@ fn an_operand_in_the_same_memory_is_read_before_it_is_changed() {
     let id = stock.spaces_with(None, Some(Box::new((0..10_u8).collect::<Vec<_>>())), 4, Some(sum));
     stock.local(id, &(0..4).into(), &(2..6).into(), 1, None, &mut Memory::none());
     stock.local(id, &(0..4).into(), &(6..10).into(), 1, Some(Order::MineFirst), &mut Memory::none());
-    stock.local(id, &(0..4).into(), &Part::scratch(0..4), 1, None, &mut Memory::none());
+    stock.local(id, &(0..4).into(), &Span::scratch(0..4), 1, None, &mut Memory::none());
     let (spaces, memory) = (stock.spaces.get(id).expect("it is there"), Memory::none());
     assert_eq!(spaces.bytes(Space::Buffer, &memory), [0, 1, 0, 1, 2, 3, 6, 8, 8, 10]);
     assert_eq!(spaces.bytes(Space::Scratch, &memory)[..4], [0, 1, 0, 1]);

@@ -1,7 +1,7 @@
 //! Lost ranks that nobody replaces, and agreements of those that are left.
 
 use super::*;
-use crate::wire::control::{Circle, Word};
+use crate::wire::control::{CommunicatorId, Word};
 
 fn job(on_failure: OnFailure, total: usize) -> Job {
     let mut job = Job::with(Config { on_failure, ..config(total) });
@@ -133,7 +133,7 @@ fn verdicts(job: &mut Job) -> Vec<(PeerId, u64, Vec<Rank>, Vec<Rank>)> {
 
 fn gives(number: u32, flags: u64, acknowledged: Vec<Rank>) -> ToArbiter {
     let word = Word::Gives { members: vec![0, 1, 2], flags, context: 0, acknowledged };
-    ToArbiter::Agree { generation: 0, of: Circle { context: 8, first: 0 }, number, word }
+    ToArbiter::Agree { generation: 0, of: CommunicatorId { context: 8, first: 0 }, number, word }
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn what_one_knows_is_what_came_out() {
         2,
         ToArbiter::Agree {
             generation: 0,
-            of: Circle { context: 8, first: 0 },
+            of: CommunicatorId { context: 8, first: 0 },
             number: 1,
             word: Word::Knows(known),
         },

@@ -295,8 +295,8 @@ fn hazards_fences_and_reductions_take_their_time() {
     // The copy waits for the receive, the reduction for the copy, and the fence keeps the last message back.
     let first = vec![
         Step::recv(1, 0..8),
-        Step::copy(0..8, super::Part::scratch(0..8)),
-        Step::reduce(super::Part::scratch(0..4), 0..4, super::Order::MineFirst),
+        Step::copy(0..8, super::Span::scratch(0..8)),
+        Step::reduce(super::Span::scratch(0..4), 0..4, super::Order::MineFirst),
         Step::recv(1, 0..0),
         Step::Fence,
         Step::send(1, 0..0),

@@ -12,7 +12,7 @@ const TRAFFIC: usize = 64 << 20;
 
 /// What is measured.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Order {
+pub struct Experiment {
     /// `ftrun`.
     pub program: PathBuf,
     /// Numbers of ranks, rising.

@@ -14,7 +14,7 @@ use ft_proto::fault::SlowSpec;
 
 /// What is to be launched.
 #[derive(Debug)]
-pub struct Order {
+pub struct JobSpec {
     /// The program of every rank; on other hosts it is where it is on this one.
     pub program: PathBuf,
     /// Its arguments.

@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use ft_checkpoint::{Layout, Scheme};
+use ft_checkpoint::{GroupLayout, Scheme};
 
 use crate::recovery::FRESH_DISK;
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
-pub struct AdviceOrder {
+pub struct AdviceExperiment {
     /// The launcher.
     pub ftrun: PathBuf,
     /// The program and its arguments.
@@ -54,7 +54,7 @@ pub fn schemes_for(ranks: usize, survive: usize) -> Vec<String> {
 pub fn losses_survived(scheme: &str, ranks: usize) -> Result<usize, String> {
     let text = if scheme == FRESH_DISK { "disk:." } else { scheme };
     let scheme: Scheme = text.parse().map_err(|error: ft_checkpoint::SchemeError| error.to_string())?;
-    let layout = Layout::new(scheme.clone(), ranks, 0, None).map_err(|error| error.to_string())?;
+    let layout = GroupLayout::new(scheme.clone(), ranks, 0, None).map_err(|error| error.to_string())?;
     Ok(match scheme {
         Scheme::Disk { .. } => ranks,
         _ => layout.groups.iter().map(|group| group.tolerance()).min().unwrap_or(0),

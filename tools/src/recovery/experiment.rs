@@ -10,7 +10,7 @@ use serde::Serialize;
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct Experiment {
     /// The launcher.
     pub program: PathBuf,
     /// Ranks of each job.
@@ -88,16 +88,16 @@ pub(crate) struct Run {
 
 /// The runs without failures or with one, in their order: in each repetition everything once, shuffled, so that what
 /// else the machine does meanwhile hits all alike. The victims take turns.
-pub(crate) fn runs(order: &Order) -> Vec<Run> {
-    let mut random = Pcg64::seed_from_u64(order.seed);
+pub(crate) fn runs(experiment: &Experiment) -> Vec<Run> {
+    let mut random = Pcg64::seed_from_u64(experiment.seed);
     let mut all = Vec::new();
-    for repetition in 0..order.repeat {
+    for repetition in 0..experiment.repeat {
         let mut round = Vec::new();
-        for &state in &order.states {
-            for scheme in 0..=order.schemes.len() {
+        for &state in &experiment.states {
+            for scheme in 0..=experiment.schemes.len() {
                 round.push(Run { state, scheme, kind: Kind::Plain, steps: STEPS, repetition });
                 if scheme > 0 {
-                    let kind = Kind::Kill { victim: repetition % order.ranks };
+                    let kind = Kind::Kill { victim: repetition % experiment.ranks };
                     round.push(Run { state, scheme, kind, steps: STEPS_WITH_KILL, repetition });
                 }
             }
@@ -112,8 +112,8 @@ pub(crate) fn runs(order: &Order) -> Vec<Run> {
 mod tests {
     use super::*;
 
-    fn order(seed: u64) -> Order {
-        Order {
+    fn experiment(seed: u64) -> Experiment {
+        Experiment {
             program: "ftrun".into(),
             ranks: 4,
             states: vec![1 << 20, 64 << 20],
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn every_repetition_has_everything_once_in_another_order() {
-        let runs = runs(&order(1));
+        let runs = runs(&experiment(1));
         let rounds: Vec<&[Run]> = runs.chunks(2 * (3 + 2)).collect();
         assert_eq!(rounds.len(), 5);
         let key = |run: &Run| (run.state, run.scheme, run.kind == Kind::Plain);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn every_rank_is_a_victim_and_seeds_differ() {
-        let runs = |seed| super::runs(&order(seed));
+        let runs = |seed| super::runs(&experiment(seed));
         for rank in 0..4 {
             assert!(runs(1).iter().any(|run| run.kind == Kind::Kill { victim: rank }));
         }

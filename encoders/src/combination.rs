@@ -8,15 +8,15 @@ use crate::{Code, accumulate};
 /// Which blocks a wanted one is computed from, and what each of them is multiplied by.
 ///
 /// Blocks of a stripe are numbered `0..k` (data), then `k..k + m` (redundant). Everybody who asks the same code for the same
-/// block with the same ones present gets the same plan: data blocks first, lowest first, then redundant ones, lowest
-/// first, and none that is not needed. A plan knows no lengths and can be used for any number of stripes.
+/// block with the same ones present gets the same combination: data blocks first, lowest first, then redundant ones, lowest
+/// first, and none that is not needed. A combination knows no lengths and can be used for any number of stripes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct Combination {
     /// Indices with weights that are not 0, in ascending order.
     sources: Vec<(usize, u8)>,
 }
 
-impl Plan {
+impl Combination {
     /// Solves for `wanted`: the redundant blocks that stand in for the `e` lost data blocks are `e` equations for them,
     /// of which only one combination is needed. Costs `e^3 / 3 + e k` products.
     pub(crate) fn new<C: Code + ?Sized>(
@@ -71,20 +71,20 @@ impl Plan {
         self.sources.iter().copied()
     }
 
-    /// Computes the wanted block: `sources` in the order of [`Plan::sources`], each read once.
+    /// Computes the wanted block: `sources` in the order of [`Combination::sources`], each read once.
     ///
     /// What `into` held is replaced. Sources count as padded with zeros; an `into` that is shorter than they are gets the
     /// beginning of the block.
     ///
     /// # Errors
-    /// The number of sources is not that of the plan. Nothing is changed then.
+    /// The number of sources is not that of the combination. Nothing is changed then.
     pub fn rebuild(&self, sources: &[&[u8]], into: &mut [u8]) -> Result<(), CodeError> {
         check_count(sources.len(), self.sources.len())?;
         Kernel::current().combine(|_, i| self.sources[i].1, sources, &mut [into], false);
         Ok(())
     }
 
-    /// Adds what comes of the `at`-th source of [`Plan::sources`], `bytes`, to `into`. Starting from zeros, when every
+    /// Adds what comes of the `at`-th source of [`Combination::sources`], `bytes`, to `into`. Starting from zeros, when every
     /// source was added, in any order, `into` is the wanted block.
     ///
     /// So the sources need never be in one place, nor whole: any range of them gives that range of the block.
@@ -99,30 +99,30 @@ impl Plan {
     }
 }
 
-/// Several plans of one stripe as one: every source is read once for all of them.
+/// Several combinations of one stripe as one: every source is read once for all of them.
 ///
 /// ```
-/// # use ft_encoders::{Code, Plan, Plans, ReedSolomon};
+/// # use ft_encoders::{Code, Combination, Combinations, ReedSolomon};
 /// let code = ReedSolomon::new(4, 2)?;
 /// let present = [false, true, false, true, true, true];
-/// let plans = [0, 2].into_iter().map(|lost| code.plan(&present, lost)).collect::<Result<Plans, _>>()?;
-/// assert_eq!(plans.sources(), [1, 3, 4, 5]);
+/// let combinations = [0, 2].into_iter().map(|lost| code.combination(&present, lost)).collect::<Result<Combinations, _>>()?;
+/// assert_eq!(combinations.sources(), [1, 3, 4, 5]);
 /// # Ok::<(), ft_encoders::CodeError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plans {
+pub struct Combinations {
     sources: Vec<usize>,
-    /// One row a plan, one column a source.
+    /// One row a combination, one column a source.
     weights: Vec<Vec<u8>>,
 }
 
-impl Plans {
+impl Combinations {
     /// The blocks to be read, in ascending order.
     pub fn sources(&self) -> &[usize] {
         &self.sources
     }
 
-    /// Computes all wanted blocks, `into[i]` that of plan `i`: `sources` in the order of [`Plans::sources`].
+    /// Computes all wanted blocks, `into[i]` that of combination `i`: `sources` in the order of [`Combinations::sources`].
     ///
     /// What the blocks held is replaced. Sources count as padded with zeros; blocks that are shorter than they are get the
     /// beginning.
@@ -138,18 +138,20 @@ impl Plans {
     }
 }
 
-impl FromIterator<Plan> for Plans {
-    fn from_iter<I: IntoIterator<Item = Plan>>(plans: I) -> Self {
-        let plans: Vec<Plan> = plans.into_iter().collect();
-        let mut sources: Vec<usize> = plans.iter().flat_map(Plan::sources).map(|(index, _)| index).collect();
+impl FromIterator<Combination> for Combinations {
+    fn from_iter<I: IntoIterator<Item = Combination>>(combinations: I) -> Self {
+        let combinations: Vec<Combination> = combinations.into_iter().collect();
+        let mut sources: Vec<usize> =
+            combinations.iter().flat_map(Combination::sources).map(|(index, _)| index).collect();
         sources.sort_unstable();
         sources.dedup();
-        let row = |plan: &Plan| {
-            let weight =
-                |index: &usize| plan.sources().find(|(other, _)| other == index).map_or(0, |found| found.1);
+        let row = |combination: &Combination| {
+            let weight = |index: &usize| {
+                combination.sources().find(|(other, _)| other == index).map_or(0, |found| found.1)
+            };
             sources.iter().map(weight).collect()
         };
-        Self { weights: plans.iter().map(row).collect(), sources }
+        Self { weights: combinations.iter().map(row).collect(), sources }
     }
 }
 
@@ -188,7 +190,7 @@ mod tests {
     use crate::{Mirror, ReedSolomon, Xor};
 
     fn sources(code: &dyn Code, present: &[bool], wanted: usize) -> Vec<(usize, u8)> {
-        code.plan(present, wanted).unwrap().sources().collect()
+        code.combination(present, wanted).unwrap().sources().collect()
     }
 
     #[test]
@@ -228,9 +230,11 @@ mod tests {
     fn a_plan_for_several_reads_the_sources_of_all() {
         let code = ReedSolomon::new(3, 2).unwrap();
         let present = [true, false, true, true, false];
-        let plans: Plans = [1, 4].map(|wanted| code.plan(&present, wanted).unwrap()).into_iter().collect();
-        assert_eq!(plans.sources(), [0, 2, 3]);
-        let copy: Plans = [0, 1].map(|wanted| code.plan(&present, wanted).unwrap()).into_iter().collect();
+        let combinations: Combinations =
+            [1, 4].map(|wanted| code.combination(&present, wanted).unwrap()).into_iter().collect();
+        assert_eq!(combinations.sources(), [0, 2, 3]);
+        let copy: Combinations =
+            [0, 1].map(|wanted| code.combination(&present, wanted).unwrap()).into_iter().collect();
         assert_eq!(copy.sources(), [0, 2, 3]);
         assert_eq!(copy.weights[0], [1, 0, 0]);
     }
