@@ -52,7 +52,6 @@ use std::path::Path;
 
 pub use self::error::DiskError;
 use self::sets::{CONSTANT, Sets};
-use crate::error::CheckpointError;
 use crate::store::{ShardMeta, Slot, Store};
 
 /// The checkpoints of one job on disk, as one of its ranks sees them.
@@ -104,17 +103,17 @@ impl Disk {
     }
 
     /// Reads this rank's shards of `epoch` into `store`, as far as they are not whole in there.
-    pub(crate) fn read_back(&self, epoch: u32, store: &mut Store) -> Result<(), CheckpointError> {
+    pub(crate) fn read_back(&self, epoch: u32, store: &mut Store) -> Result<(), DiskError> {
         self.read_slot(CONSTANT, 1, store.constant_mut())?;
         self.read_slot(epoch, epoch, store.variable_mut(epoch))
     }
 
     /// The constant part counts as that of epoch 1 in memory.
-    fn read_slot(&self, set: u32, epoch: u32, slot: &mut Slot) -> Result<(), CheckpointError> {
+    fn read_slot(&self, set: u32, epoch: u32, slot: &mut Slot) -> Result<(), DiskError> {
         let manifest = self.sets.manifest(set)?;
         let Some(expected) = manifest.get(self.rank).copied() else {
             let what = format!("{} ranks, there is a rank {}", manifest.len(), self.rank);
-            return Err(DiskError::damaged(&self.sets.manifest_path(set), what).into());
+            return Err(DiskError::damaged(&self.sets.manifest_path(set), what));
         };
         if slot.epoch() == epoch && slot.members() == [expected] && slot.verify().is_ok() {
             return Ok(());

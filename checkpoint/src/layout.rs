@@ -18,13 +18,15 @@
 //! in turn. A host with no more ranks than there are groups then has at most one in each, and where it has more a
 //! collision is unavoidable: no other division does better.
 
+mod error;
+
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
 
-use crate::error::{BeyondTolerance, LayoutError};
 use crate::scheme::Scheme;
+pub use error::{BeyondTolerance, LayoutError};
 
 /// The default `xor` makes one group of up to this many ranks, and groups of at least this many above.
 const XOR_GROUP_DEFAULT: usize = 8;

@@ -54,26 +54,25 @@ mod worker;
 pub use bag::Bag;
 pub use checkpointer::{Checkpointer, RankState, Restored};
 pub use disk::DiskError;
-pub use error::{
-    BeyondTolerance, CheckpointError, LayoutError, LedgerError, ProtectError, ProtectErrorKind, SchemeError,
-    StoreError,
-};
+pub use error::CheckpointError;
 /// What `main` returns: any error, in words.
 #[doc(inline)]
 pub use ft_comm::MainError;
-pub use layout::{CodeSpec, GroupLayout, ParityGroup, Stripe};
+pub use layout::{BeyondTolerance, CodeSpec, GroupLayout, LayoutError, ParityGroup, Stripe};
 pub use pace::{Interval, IntervalReport};
 pub use protection::{Checkpoints, Protection};
-pub use protocol::{Choice, Event, Ledger, Report, State, choose};
+pub use protocol::{Choice, Event, Ledger, LedgerError, Report, State, choose};
 pub use redistribution::{Redistribute, Redistribution};
-pub use region::{Field, Protect, StatePart, Walk, fingerprint, load, save, save_into, size};
+pub use region::{
+    Field, Protect, ProtectError, ProtectErrorKind, StatePart, Walk, fingerprint, load, save, save_into, size,
+};
 #[doc(hidden)]
 pub use region::{describe_once, describe_plainly};
 pub use resilient::{Flow, Program, RestorePolicy, RunError, run};
-pub use scheme::Scheme;
+pub use scheme::{Scheme, SchemeError};
 pub use settings::LoopSettings;
 pub use stats::{CheckpointSeconds, RestoreSeconds, Stats};
-pub use store::{ShardMeta, Slot, Store};
+pub use store::{ShardMeta, Slot, Store, StoreError};
 pub use trial::Trial;
 pub use worker::Worker;
 

@@ -7,9 +7,10 @@
 use ft_comm::time::Clock;
 use ft_comm::{Communicator, Membership, Rank};
 
-use crate::error::{CheckpointError, LayoutError};
+use crate::error::CheckpointError;
 use crate::exchange::{GroupComm, code};
 use crate::layout::GroupLayout;
+use crate::layout::LayoutError;
 use crate::scheme::Scheme;
 use crate::store::Store;
 

@@ -48,12 +48,14 @@
 //! messages, votes, memory and files as the code has them, through all interleavings of a small job with crashes
 //! anywhere. It finds the breach when one of these rules is switched off.
 
+mod error;
+
 #[cfg(test)]
 mod model;
 #[cfg(test)]
 mod tests;
 
-use crate::error::LedgerError;
+pub use error::LedgerError;
 
 /// The largest epoch: a report has 24 bits for it.
 pub const EPOCH_MAX: u32 = (1 << 24) - 1;

@@ -12,7 +12,7 @@ use serde::{Serialize, de::DeserializeOwned};
 pub use ft_checkpoint_derive::Redistribute;
 
 use crate::checkpointer::RankState;
-use crate::error::ProtectError;
+use crate::region::ProtectError;
 use crate::region::{self, Field, Protect, Walk, load, save};
 
 /// What can be dealt out over fewer ranks: a part of an array, or a state of which the derive knows what each field

@@ -38,6 +38,8 @@
 //! # Ok::<(), ft_checkpoint::ProtectError>(())
 //! ```
 
+mod error;
+
 mod collections;
 mod field;
 #[cfg(feature = "nalgebra")]
@@ -52,8 +54,8 @@ pub use field::{describe_once, describe_plainly};
 pub use ft_checkpoint_derive::{Field, Protect};
 pub use walk::{DEPTH_MAX, Walk};
 
-use crate::error::{ProtectError, ProtectErrorKind};
 use crate::store::lengthen;
+pub use error::{ProtectError, ProtectErrorKind};
 use walk::{Load, Save, Size};
 
 /// The parts of a state that are protected; `derived` fields are in neither.

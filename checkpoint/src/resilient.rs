@@ -17,9 +17,10 @@ use ft_comm::time::{Clock, Time};
 use ft_comm::{CommError, Communicator, Membership, OnFailure, Rank, World};
 
 use crate::checkpointer::{Checkpointer, RankState, Restored};
-use crate::error::{CheckpointError, ProtectError};
+use crate::error::CheckpointError;
 use crate::pace::{Interval, Pace};
 use crate::protection::{Checkpoints, Protection};
+use crate::region::ProtectError;
 use crate::region::{Field, Protect, StatePart, Walk};
 use crate::scheme::Scheme;
 use crate::settings::LoopSettings;

@@ -1,10 +1,12 @@
 //! The schemes of redundancy that a user can name, as text and as values.
 
+mod error;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::error::SchemeError;
+pub use error::SchemeError;
 
 /// Where the redundancy of a job comes from; [`crate::GroupLayout`] says whether it fits a number of ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

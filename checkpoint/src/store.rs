@@ -11,12 +11,14 @@
 //! Nothing here knows what a commit is: which slot is whole, and which may be overwritten, is for
 //! [`crate::protocol`].
 
+mod error;
+
 use std::ops::Range;
 
 use crc_fast::crc64_nvme;
 
-use crate::error::StoreError;
 use crate::region::StatePart;
+pub use error::StoreError;
 
 /// Blocks begin at multiples of this, a line of the cache.
 const BLOCK_ALIGN: usize = 64;

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::store::StoreError;
+
 /// A file of a disk checkpoint cannot be written or read, or is not what was written.
 #[non_exhaustive]
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,6 +59,9 @@ pub enum DiskError {
         /// Checkpoints that have a manifest.
         sets: usize,
     },
+    /// What was read is not what it must be.
+    #[error("memory of a checkpoint: {0}")]
+    Store(#[from] StoreError),
 }
 
 impl DiskError {

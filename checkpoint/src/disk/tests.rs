@@ -41,7 +41,7 @@ fn checkpoint(disks: &[Disk], epoch: u32) {
 }
 
 /// What a fresh process of each rank reads as `epoch`.
-fn read_back(disks: &[Disk], epoch: u32) -> Result<(), CheckpointError> {
+fn read_back(disks: &[Disk], epoch: u32) -> Result<(), DiskError> {
     disks.iter().try_for_each(|disk| {
         let mut store = Store::new(0);
         disk.read_back(epoch, &mut store)?;
@@ -265,7 +265,11 @@ struct Numbers {
 }
 
 /// What the process that replaces the only one makes of the disk.
-fn replaced(world: &World, scheme: &Scheme, marked: bool) -> Result<(Restored, Numbers), CheckpointError> {
+fn replaced(
+    world: &World,
+    scheme: &Scheme,
+    marked: bool,
+) -> Result<(Restored, Numbers), crate::CheckpointError> {
     let mut state = Numbers::default();
     let mut checkpointer = Checkpointer::new(world, scheme.clone())?;
     let repair =

@@ -8,7 +8,8 @@ use super::{Account, GroupComm, lens, places, schedule};
 use crate::candidates::Candidates;
 use crate::coding::choices::Missing;
 use crate::coding::{encoding, trying};
-use crate::error::{CheckpointError, StoreError};
+use crate::error::CheckpointError;
+use crate::store::StoreError;
 use crate::store::{ShardMeta, Slot};
 
 impl GroupComm {

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, Hash};
 
+use super::ProtectError;
 use super::field::describe_many;
 use super::{Field, Walk};
-use crate::error::ProtectError;
 
 impl<T: Field> Field for VecDeque<T> {
     fn blank() -> Self {

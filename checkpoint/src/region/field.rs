@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::time::Duration;
 
+use super::ProtectError;
 use super::Walk;
-use crate::error::ProtectError;
 
 /// A value that can be protected as bytes.
 ///

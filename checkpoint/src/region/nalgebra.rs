@@ -3,8 +3,8 @@
 use bytemuck::Pod;
 use nalgebra::{DMatrix, DVector, SMatrix, Scalar};
 
+use super::ProtectError;
 use super::{Field, Walk};
-use crate::error::ProtectError;
 
 impl<T: Pod + Scalar> Field for DVector<T> {
     fn blank() -> Self {

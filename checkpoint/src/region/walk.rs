@@ -6,7 +6,7 @@ use ft_encoders::copy_past_caches;
 use postcard::ser_flavors::{Flavor, Slice};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::error::{ProtectError, ProtectErrorKind};
+use super::{ProtectError, ProtectErrorKind};
 
 /// What is done to each piece of a state; implemented by size, save and load only, so it is not for users to write.
 pub trait Walk {

@@ -2,17 +2,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use ft_proto::rank::PeerId;
-
-use super::kernel::Kernel;
-
-/// Who has the baton.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Holder {
-    /// The thread that called `run`.
-    Main,
-    Process(PeerId),
-}
+use super::kernel::{Holder, Kernel};
 
 /// The kernel and the thread that called `run`.
 pub(super) struct Shared {

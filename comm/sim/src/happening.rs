@@ -4,7 +4,8 @@ use ft_comm::time::Time;
 use ft_proto::rank::PeerId;
 use ft_proto::wire::control::ToArbiter;
 
-use super::net::ConnId;
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ConnId(pub(super) u64);
 
 /// Something that happens at a moment.
 #[derive(Clone, Debug)]

@@ -11,9 +11,8 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-use super::baton::Holder;
-use super::happening::{Due, Happening};
-use super::net::{Conn, ConnId, Cut};
+use super::happening::{ConnId, Due, Happening};
+use super::net::{Conn, Cut};
 use super::process::{Blocked, Life, Process};
 use super::schedule::{Blow, Fault, Trigger};
 use super::{Config, Ending, Event, Seen};
@@ -23,6 +22,14 @@ use ft_proto::rank::PeerId;
 
 /// Time that a process is given to end itself after the job has ended.
 const GRACE: Duration = Duration::from_millis(300);
+
+/// Who has the baton.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// The thread that called `run`.
+    Main,
+    Process(PeerId),
+}
 
 pub(super) struct Kernel {
     pub(super) config: Config,

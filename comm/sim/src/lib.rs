@@ -31,8 +31,8 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use baton::{Holder, Shared};
-use kernel::Kernel;
+use baton::Shared;
+use kernel::{Holder, Kernel};
 pub use net::Network;
 pub use schedule::{Blow, Fault, Faults, Trigger};
 use service::SimService;

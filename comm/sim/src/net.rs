@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rand::RngExt;
 
-use super::happening::Happening;
+use super::happening::{ConnId, Happening};
 use super::kernel::Kernel;
 use super::process::{Blocked, Knock, Opened};
 use ft_comm::time::Time;
@@ -67,9 +67,6 @@ impl Network {
         }
     }
 }
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ConnId(pub(super) u64);
 
 /// One end of a connection; `sent` travels from here to the other end.
 #[derive(Debug)]

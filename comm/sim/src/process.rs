@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar};
 
-use super::net::ConnId;
 use ft_comm::service::alarm::Alarm;
 use ft_comm::service::verdicts::Verdicts;
 use ft_comm::time::Time;
@@ -14,7 +13,7 @@ use ft_proto::member::Member;
 use ft_proto::rank::{Generation, Membership, PeerId, Rank};
 use ft_proto::wire::control::{News, ToArbiter};
 
-use super::happening::Happening;
+use super::happening::{ConnId, Happening};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {

@@ -7,8 +7,8 @@ use std::{panic, sync::Arc};
 
 use rand::RngExt;
 
-use super::baton::{Handle, Holder};
-use super::kernel::Kernel;
+use super::baton::Handle;
+use super::kernel::{Holder, Kernel};
 use super::process::{Blocked, Opened};
 use ft_comm::transport::{LinkError, LinkId, Neighbor, Patience, Transport};
 use ft_proto::planted;
@@ -164,8 +164,9 @@ impl Transport for SimTransport {
         let process = kernel.process_mut(me).expect("it runs");
         process.wake = false;
         let process = kernel.process(me).expect("it runs");
-        let readable =
-            |(id, side): &(super::net::ConnId, usize)| kernel.conns.get(id).is_none_or(|c| c.readable(*side));
+        let readable = |(id, side): &(super::happening::ConnId, usize)| {
+            kernel.conns.get(id).is_none_or(|c| c.readable(*side))
+        };
         ready.extend(process.links.iter().filter(|(_, place)| readable(place)).map(|(link, _)| *link));
     }
 

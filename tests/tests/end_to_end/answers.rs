@@ -85,15 +85,6 @@ fn few_points_have_a_result() {
 }
 
 #[test]
-fn what_one_rank_cannot_measure_is_refused() {
-    let outcome = Run::ftrun("-n 1 collective-times --links").finish().expect(2);
-    assert_eq!(
-        outcome.stderr, "ftrun: --links times messages between two ranks: at least -n 2\n",
-        "{outcome}"
-    );
-}
-
-#[test]
 fn a_wave_field_that_overflows_is_no_gather() {
     let folder = tempfile::tempdir().unwrap();
     let wavelet = folder.path().join("wavelet.txt");

@@ -170,7 +170,7 @@ fn golden_bytes_of_values() {
         "the order of the source counts"
     );
     assert_eq!(saved(&mut Color::Red, StatePart::Variable), bytes(0, &[]));
-    assert_eq!(saved(&mut Color::Red, StatePart::Constant), []);
+    assert_eq!(saved(&mut Color::Red, StatePart::Constant), Vec::<u8>::new());
     let mut circle = Shape::Circle(Point { at: [0.0; 2], name: "a".into(), seen: 9 }, 0x0202u16);
     let rest = [&[0; 8][..], &1u64.to_ne_bytes(), b"a", &[2, 2]].concat();
     assert_eq!(saved(&mut circle, StatePart::Variable), bytes(2, &rest));
@@ -309,7 +309,7 @@ struct Cached {
 #[test]
 fn skipped_and_derived_fields_are_in_no_part_and_stay_as_they_are() {
     let mut state = Cached { x: vec![1.0], cache: vec![2.0], plan: Some(3) };
-    assert_eq!(saved(&mut state, StatePart::Constant), []);
+    assert_eq!(saved(&mut state, StatePart::Constant), Vec::<u8>::new());
     let shard = saved(&mut state, StatePart::Variable);
     assert_eq!(shard.len(), 16);
     let mut other = Cached { x: vec![], cache: vec![9.0], plan: None };
