@@ -13,6 +13,8 @@
 //! | [`ft_seismic`], [`ft_montecarlo`] | numerics of the bundled apps |
 //! | [`ft_figures`] | charts, timelines and fields as SVG and PNG |
 
+#![forbid(unsafe_code)]
+
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};

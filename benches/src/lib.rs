@@ -3,6 +3,8 @@
 //!
 //! `README.md` says how to run them and what the numbers mean.
 
+#![forbid(unsafe_code)]
+
 pub mod checkpoints;
 pub mod codes;
 pub mod comparison;

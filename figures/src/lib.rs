@@ -34,6 +34,8 @@
 //!
 //! The font is Ubuntu Light, Copyright 2011 Canonical Ltd., under the Ubuntu Font License 1.0.
 
+#![forbid(unsafe_code)]
+
 mod axis;
 mod base64;
 mod chart;

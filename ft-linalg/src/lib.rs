@@ -22,6 +22,8 @@
 //! State structs ([`DistVector`], [`DistMatrix`], [`CgState`]) hold plain vectors and scalars, so that they can be
 //! checkpointed; what can be made again (halo plan, scratch space) is kept in parts of its own.
 
+#![forbid(unsafe_code)]
+
 pub mod csr;
 pub mod dot;
 pub mod error;

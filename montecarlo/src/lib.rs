@@ -19,6 +19,8 @@
 //! assert!((estimate.pi() - std::f64::consts::PI).abs() < 4.0 * estimate.standard_error());
 //! ```
 
+#![forbid(unsafe_code)]
+
 pub mod ep;
 mod philox;
 mod pi;

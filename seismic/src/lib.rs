@@ -2,6 +2,8 @@
 //!
 //! Pure numerics and formats: nothing here knows of ranks, messages or failures.
 
+#![forbid(unsafe_code)]
+
 mod boundary;
 pub mod check;
 pub mod gather;

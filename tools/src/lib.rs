@@ -5,6 +5,8 @@
 //! - [`advice`]: `ftrun advise`, which scheme suits a program.
 //! - [`harness`]: what these and comparisons with other libraries share.
 
+#![forbid(unsafe_code)]
+
 pub mod advice;
 pub mod collectives;
 pub mod harness;

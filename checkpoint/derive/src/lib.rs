@@ -3,6 +3,8 @@
 //!
 //! Documented where users meet them, at the traits of `ft_checkpoint` with these names.
 
+#![forbid(unsafe_code)]
+
 mod redistribute;
 mod state;
 mod value;

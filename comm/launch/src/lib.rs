@@ -5,6 +5,8 @@
 //! (`console.rs`). Decisions are those of the arbiter ([`ft_proto::arbiter`]), which this module only carries out. Processes are started on this host or, by
 //! agents, on others; which of both is known behind one door (`fleet.rs`).
 
+#![forbid(unsafe_code)]
+
 use std::collections::HashMap;
 use std::time::Duration;
 

@@ -13,6 +13,8 @@
 //! processes have those), the time that computing takes, and memory orderings between a caller and its service
 //! thread.
 
+#![forbid(unsafe_code)]
+
 mod baton;
 mod control;
 mod happening;
