@@ -7,10 +7,9 @@ use std::str::FromStr;
 use clap::{ArgGroup, Args, ValueEnum};
 use ft_checkpoint::{Flow, Program, RankState};
 use ft_comm::World;
-use ft_linalg::solver::{CgJob, Solution};
 use ft_linalg::{
-    DistMatrix, DistVector, LinalgError, Partition, Poisson, Preconditioning, Problem, Step, StopCriteria,
-    StopReason, answer_hash, matrix_market, rhs,
+    Cg, DistMatrix, DistVector, Job, LinalgError, Partition, Poisson, Problem, Solution, Solver, Step,
+    StopCriteria, StopReason, answer_hash, matrix_market, rhs,
 };
 use serde::{Deserialize, Serialize};
 
@@ -123,10 +122,10 @@ struct CgProgram {
 }
 
 impl CgProgram {
-    fn preconditioning(&self) -> Preconditioning {
+    fn precond(&self) -> ft_linalg::Precond {
         match self.args.precond {
-            Precond::None => Preconditioning::None,
-            Precond::Jacobi => Preconditioning::Jacobi,
+            Precond::None => ft_linalg::Precond::None,
+            Precond::Jacobi => ft_linalg::Precond::Jacobi,
         }
     }
 
@@ -149,20 +148,20 @@ impl CgProgram {
 }
 
 impl Program for CgProgram {
-    type State = CgJob;
+    type State = Job<Cg>;
     type Error = LinalgError;
     const SHRINKS: bool = true;
 
     fn redistribute(
         &mut self,
-        shares: Vec<RankState<CgJob>>,
+        shares: Vec<RankState<Job<Cg>>>,
         before: usize,
         world: &World,
-    ) -> Result<CgJob, LinalgError> {
-        CgJob::redistribute(shares, before, world.comm())
+    ) -> Result<Job<Cg>, LinalgError> {
+        Job::redistribute(shares, before, world.comm())
     }
 
-    fn init(&mut self, world: &World) -> Result<CgJob, LinalgError> {
+    fn init(&mut self, world: &World) -> Result<Job<Cg>, LinalgError> {
         let comm = world.comm();
         let a = self.matrix(world)?;
         let part = a.part().clone();
@@ -172,17 +171,18 @@ impl Program for CgProgram {
             Rhs::File(file) => rhs::from_file(&part, file, comm)?,
         };
         let stop = StopCriteria { rtol: self.args.tol, atol: 0.0, iterations_max: self.args.max_iter as u64 };
-        CgJob::new(stop, self.preconditioning(), Problem { a, b, x: DistVector::zeros(part) }, comm)
+        Job::new(&stop, &self.precond(), Problem { a, b, x: DistVector::zeros(part) }, comm)
     }
 
-    fn rebuild(&mut self, job: &mut CgJob, world: &World) -> Result<(), LinalgError> {
-        job.rebuild(self.preconditioning(), world.comm())
+    fn rebuild(&mut self, job: &mut Job<Cg>, world: &World) -> Result<(), LinalgError> {
+        job.rebuild(&self.precond(), world.comm())
     }
 
-    fn step(&mut self, job: &mut CgJob, world: &World, _: u64) -> Result<Flow, LinalgError> {
+    fn step(&mut self, job: &mut Job<Cg>, world: &World, _: u64) -> Result<Flow, LinalgError> {
         let step = job.step(world.comm())?;
         self.reporter.say(world, || {
-            let (iteration, residual) = (job.cg.iteration, job.cg.relative_residual());
+            let (iteration, residual) =
+                (job.solver.progress().iterations, job.solver.progress().relative_residual());
             (None, format!("iteration {iteration}, relative residual {residual:.2e}"))
         });
         Ok(match step {
@@ -194,7 +194,7 @@ impl Program for CgProgram {
         })
     }
 
-    fn output(&mut self, job: &mut CgJob, world: &World) -> Result<Vec<u8>, LinalgError> {
+    fn output(&mut self, job: &mut Job<Cg>, world: &World) -> Result<Vec<u8>, LinalgError> {
         let comm = world.comm();
         let stopped = self.reason.expect("the last step gave a reason");
         let Solution { reason, relative_residual, .. } = job.solution(stopped, comm)?;
@@ -207,7 +207,7 @@ impl Program for CgProgram {
             converged: reason.is_converged(),
             reason: reason.to_string(),
             relative_residual,
-            answer_hash: answer_hash(job.a.part(), &job.cg.x, comm)?,
+            answer_hash: answer_hash(job.a.part(), job.solver.x(), comm)?,
         };
         Ok(app::write(&result))
     }

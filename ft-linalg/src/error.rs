@@ -80,6 +80,17 @@ pub enum LinalgError {
     /// The matrix was restored from a checkpoint but its halo plan was not made again: call `DistMatrix::rebuild`.
     #[error("matrix has no halo plan, it was not rebuilt after a restore")]
     NotRebuilt,
+    /// A solver or a preconditioner needs something that the operator does not have.
+    #[error("{what} needs {needs}, which the operator does not have")]
+    Unfit {
+        /// Who needs it.
+        what: &'static str,
+        /// What it needs.
+        needs: &'static str,
+    },
+    /// A product with the transpose was asked of an operator, or of a preconditioner, that has none.
+    #[error("the operator has no product with its transpose")]
+    NoTranspose,
     /// The communicator and the partition of an object differ in size or in rank.
     #[error("object belongs to rank {part_rank} of {part_size}, the communicator is rank {rank} of {size}")]
     WrongCommunicator {

@@ -15,12 +15,13 @@
 //! | [`partition`] | who owns which row, global and local indices |
 //! | [`csr`], [`matrix_market`], [`poisson`] | rows of a sparse matrix, and where they come from |
 //! | [`halo`], [`matrix`] | entries needed from other ranks, the distributed product |
+//! | [`operator`], [`workspace`] | whatever a solver can multiply by, and the memory that calls share |
 //! | [`vector`], [`dot`], [`rhs`], [`hash`] | vectors, reproducible sums, right-hand sides, the hash of an answer |
-//! | [`precond`], [`stop`], [`solver`] | preconditioners, stopping criteria, conjugate gradients |
+//! | [`precond`], [`stop`], [`solver`] | preconditioners, stopping criteria, solvers and what protects them |
 //!
 //! Functions that take a communicator are collective: every rank calls them, in the same order.
-//! State structs ([`DistVector`], [`DistMatrix`], [`CgState`]) hold plain vectors and scalars, so that they can be
-//! checkpointed; what can be made again (halo plan, scratch space) is kept in parts of its own.
+//! State structs ([`DistVector`], [`DistMatrix`], every [`Solver`]) hold plain vectors and scalars, so that they can be
+//! checkpointed; what can be made again (halo plan, preconditioner, [`Workspace`]) is none of them.
 
 #![forbid(unsafe_code)]
 
@@ -31,6 +32,7 @@ pub mod halo;
 pub mod hash;
 pub mod matrix;
 pub mod matrix_market;
+pub mod operator;
 pub mod partition;
 pub mod poisson;
 pub mod precond;
@@ -38,14 +40,19 @@ pub mod rhs;
 pub mod solver;
 pub mod stop;
 pub mod vector;
+pub mod workspace;
 
 pub use csr::CsrRows;
 pub use error::{LinalgError, MatrixMarketError, agree};
 pub use hash::answer_hash;
 pub use matrix::DistMatrix;
+pub use operator::{LinearOperator, Sums};
 pub use partition::{Global, Local, Partition};
 pub use poisson::Poisson;
-pub use precond::{Identity, Jacobi, Preconditioner};
-pub use solver::{Cg, CgState, Preconditioning, Problem, Solution, Solved, Step};
-pub use stop::{StopCriteria, StopReason};
+pub use precond::{Identity, Jacobi, MakePreconditioner, Precond, Preconditioner};
+pub use solver::{
+    Cg, Job, Problem, Protected, Solution, Solved, Solver, Step, System, solve, solve_and_monitor,
+};
+pub use stop::{Progress, StopCriteria, StopReason};
 pub use vector::DistVector;
+pub use workspace::Workspace;
