@@ -51,12 +51,21 @@ pub enum LinalgError {
         /// What is wrong with it.
         what: &'static str,
     },
-    /// Jacobi needs every diagonal entry to be positive and finite; this is the first row where it is not.
+    /// A preconditioner needs every diagonal entry to be positive and finite; this is the first row where it is not.
     #[error("diagonal entry of row {} is {value:e}, needs to be positive and finite", .row + 1)]
     BadDiagonal {
         /// Global row.
         row: usize,
         /// Its diagonal value, 0 where nothing is stored.
+        value: f64,
+    },
+    /// A block of a preconditioner has no factors: this is the first row whose pivot cannot be divided by, or is not positive
+    /// where it needs to be.
+    #[error("pivot of row {} is {value:e}, the block around it cannot be factorised", .row + 1)]
+    BadPivot {
+        /// Global row.
+        row: usize,
+        /// Its pivot, 0 where no diagonal entry is stored.
         value: f64,
     },
     /// Two objects do not fit together. A mistake in the calling program or a file of another problem.

@@ -4,7 +4,7 @@
 
 use ft_comm::Communicator;
 
-use super::{Pointwise, Preconditioner};
+use super::{Pointwise, Preconditioner, first_of_all};
 use crate::{LinalgError, LinearOperator, Workspace};
 
 /// Division by the diagonal. Derived data: made again from the matrix rather than checkpointed.
@@ -24,14 +24,9 @@ impl Jacobi {
     pub fn new(a: &dyn LinearOperator, comm: &Communicator) -> Result<Self, LinalgError> {
         let unfit = LinalgError::Unfit { what: "jacobi", needs: "the diagonal of the operator" };
         let diagonal = a.diagonal().ok_or(unfit)?;
-        const NONE: u64 = u64::MAX;
-        let mine = first_bad(&diagonal)
-            .map_or([NONE, 0], |row| [(a.part().range().start + row) as u64, diagonal[row].to_bits()]);
-        let mut all = vec![NONE; 2 * comm.size()];
-        comm.allgather(&mine, &mut all)?;
-        // Ranks hold ascending rows, so the first rank with a bad row has the first bad row.
-        if let Some(bad) = all.chunks_exact(2).find(|bad| bad[0] != NONE) {
-            return Err(LinalgError::BadDiagonal { row: bad[0] as usize, value: f64::from_bits(bad[1]) });
+        let bad = first_bad(&diagonal).map(|row| ((a.part().range().start + row) as u64, diagonal[row]));
+        if let Some((row, value)) = first_of_all(bad, comm)? {
+            return Err(LinalgError::BadDiagonal { row, value });
         }
         Ok(Self::from_diagonal(&diagonal))
     }
@@ -42,7 +37,8 @@ impl Jacobi {
     }
 }
 
-fn first_bad(diagonal: &[f64]) -> Option<usize> {
+/// The first entry that cannot be divided by.
+pub(super) fn first_bad(diagonal: &[f64]) -> Option<usize> {
     diagonal.iter().position(|value| !(*value > 0.0 && value.is_finite() && (1.0 / value).is_finite()))
 }
 

@@ -2,13 +2,31 @@
 
 use ft_comm::Communicator;
 
-use crate::{LinalgError, LinearOperator, Workspace};
+use crate::{DistMatrix, LinalgError, LinearOperator, Workspace};
 
+mod amg;
+mod chebyshev;
+mod compact;
+mod dense;
+mod domains;
+mod fetch;
+mod ic0;
+mod ilu0;
+mod inner;
 mod jacobi;
 mod kind;
+mod ldu;
+mod schwarz;
+mod spectrum;
+mod ssor;
 
+pub use amg::{Amg, AmgOptions};
+pub use chebyshev::Chebyshev;
+pub use domains::{DOMAINS, Domains};
+pub use inner::Inner;
 pub use jacobi::Jacobi;
-pub use kind::Precond;
+pub use kind::{FORMS, Precond};
+pub use schwarz::{Schwarz, SchwarzOptions};
 
 /// `M`, as a solver sees it. Derived data: made of the operator at the start and again after a restore.
 ///
@@ -114,4 +132,31 @@ impl Preconditioner for Identity {
     fn pointwise(&self) -> Pointwise<'_> {
         Pointwise::Identity
     }
+}
+
+/// The stored matrix of `a`, for `what`.
+fn matrix_of<'a>(a: &'a dyn LinearOperator, what: &'static str) -> Result<&'a DistMatrix, LinalgError> {
+    a.matrix().ok_or(LinalgError::Unfit { what, needs: "a stored matrix" })
+}
+
+/// Makes the first bad row of all ranks, with its value, the error of all. Collective: an allgather of two numbers per
+/// rank.
+fn agree_on_pivot<T>(mine: Result<T, (u64, f64)>, comm: &Communicator) -> Result<T, LinalgError> {
+    let (good, bad) = match mine {
+        Ok(good) => (Some(good), None),
+        Err(bad) => (None, Some(bad)),
+    };
+    let first = first_of_all(bad, comm)?;
+    let pivot = |(row, value)| LinalgError::BadPivot { row, value };
+    first.map_or_else(|| Ok(good.expect("no rank has a bad row")), |bad| Err(pivot(bad)))
+}
+
+/// The row and value of the lowest rank that has one. Ranks hold ascending rows, so it is the lowest row. Collective.
+fn first_of_all(mine: Option<(u64, f64)>, comm: &Communicator) -> Result<Option<(usize, f64)>, LinalgError> {
+    const NONE: u64 = u64::MAX;
+    let mine = mine.map_or([NONE, 0], |(row, value)| [row, value.to_bits()]);
+    let mut all = vec![NONE; 2 * comm.size()];
+    comm.allgather(&mine, &mut all)?;
+    let first = all.chunks_exact(2).find(|pair| pair[0] != NONE);
+    Ok(first.map(|pair| (pair[0] as usize, f64::from_bits(pair[1]))))
 }

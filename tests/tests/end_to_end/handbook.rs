@@ -87,7 +87,12 @@ fn getting_started() {
 
 /// The program that a page has is this example, which is run here; so whoever follows the page has a program that works.
 fn program(page: &str, example: &str) {
-    let code = blocks(&text(page), "rust").remove(0) + "\n";
+    nth_program(page, 0, example);
+}
+
+/// As [`program`], for a page with several.
+fn nth_program(page: &str, nth: usize, example: &str) {
+    let code = blocks(&text(page), "rust").remove(nth) + "\n";
     let example = text(example);
     let from_file = example.split_once("\n\n").unwrap().1;
     assert_eq!(code, from_file, "the program of {page} is not its example");
@@ -119,6 +124,15 @@ fn the_program_that_solves_a_file() {
     let [lost, calm] = [command.clone(), command.replace("--kill 2@step=2 ", "")]
         .map(|command| in_folder(&folder, &command).finish().expect(0));
     assert!(calm.stdout.contains("x = [2.000000, 3.000000, 3.000000, 2.000000]"), "{calm}");
+    assert_eq!((&lost.stdout, lost.stderr.contains("rank 2")), (&calm.stdout, true), "{lost}");
+}
+
+#[test]
+fn a_preconditioner_of_ones_own() {
+    nth_program("docs/solvers.md", 1, "ft-linalg/examples/own_preconditioner.rs");
+    let [lost, calm] = ["--kill 2@step=20 ", ""]
+        .map(|kill| run(&format!("-n 4 {kill}target/release/examples/own_preconditioner")).expect(0));
+    assert!(calm.stdout.starts_with("converged after"), "{calm}");
     assert_eq!((&lost.stdout, lost.stderr.contains("rank 2")), (&calm.stdout, true), "{lost}");
 }
 
