@@ -11,6 +11,7 @@ use crate::collective_times::CollectiveTimesArgs;
 use crate::ep::EpArgs;
 use crate::heat::HeatArgs;
 use crate::load::LoadArgs;
+use crate::npb_cg::NpbCgArgs;
 use crate::pi::PiArgs;
 use crate::ring::RingArgs;
 use crate::seismic::SeismicArgs;
@@ -51,6 +52,13 @@ pub(crate) const BUNDLED: &[Bundled] = &[
         usage: "",
         options: EpArgs::augment_args,
         read: read::<EpArgs>,
+    },
+    Bundled {
+        name: "npb-cg",
+        purpose: "Run the kernel CG of the NAS Parallel Benchmarks",
+        usage: "",
+        options: NpbCgArgs::augment_args,
+        read: read::<NpbCgArgs>,
     },
     Bundled {
         name: "seismic",

@@ -27,6 +27,7 @@ mod messages;
 mod montecarlo;
 mod mpirun;
 mod network;
+mod npb_cg;
 mod operations;
 mod output;
 mod panics;
