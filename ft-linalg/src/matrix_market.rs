@@ -191,26 +191,11 @@ pub fn parse_matrix(source: impl Read) -> Result<Coordinates, MatrixMarketError>
     // Entries and the lines that they stand on, for the message about duplicates.
     let mut entries: Vec<(Entry, u64)> = Vec::with_capacity(announced.min(RESERVE_MAX) as usize);
     for found in 0..announced {
-        let Some(fields) = lines.next_fields()? else {
-            return Err(lines.error(Kind::Truncated { announced, found }));
-        };
-        let expected = if field == Field::Pattern { 2 } else { 3 };
-        let [row, col, value] = split_fields(&fields, expected).map_err(|kind| lines.error(kind))?;
-        let row = parse_index(row, "row", rows).map_err(|kind| lines.error(kind))?;
-        let col = parse_index(col, "column", cols).map_err(|kind| lines.error(kind))?;
-        let value = field.parse(value).map_err(|kind| lines.error(kind))?;
-        entries.push((Entry { row, col, value }, lines.line));
-        match symmetry {
-            Symmetry::SkewSymmetric if row == col => {
-                return Err(lines.error(Kind::SkewDiagonal { row: row + 1 }));
-            }
-            Symmetry::General => {}
-            _ if row == col => {}
-            Symmetry::Symmetric => entries.push((Entry { row: col, col: row, value }, lines.line)),
-            Symmetry::SkewSymmetric => {
-                entries.push((Entry { row: col, col: row, value: -value }, lines.line))
-            }
-        }
+        let fields = lines.announced_fields(found, announced)?;
+        let entry = field.parse_entry(&fields, rows, cols).map_err(|kind| lines.error(kind))?;
+        entries.push((entry, lines.line));
+        let mirrored = symmetry.mirrored(entry).map_err(|kind| lines.error(kind))?;
+        entries.extend(mirrored.map(|entry| (entry, lines.line)));
     }
     lines.end(announced)?;
     if rows.max(cols) > DIMENSION_SPARSE_MAX.max(16 * entries.len() as u64) {
@@ -218,16 +203,21 @@ pub fn parse_matrix(source: impl Read) -> Result<Coordinates, MatrixMarketError>
     }
 
     entries.sort_by_key(|(entry, line)| (entry.row, entry.col, *line));
-    if let Some(pair) = entries.windows(2).find(|pair| {
-        let [(first, _), (second, _)] = pair else { return false };
-        (first.row, first.col) == (second.row, second.col)
-    }) {
-        let ((entry, first_line), (_, line)) = (pair[0], pair[1]);
-        let kind = Kind::Duplicate { row: entry.row + 1, col: entry.col + 1, first_line };
-        return Err(MatrixMarketError { path: None, line, kind });
-    }
+    refuse_duplicates(&entries)?;
     let entries = entries.into_iter().map(|(entry, _)| entry).collect();
     Ok(Coordinates { rows: rows as usize, cols: cols as usize, entries })
+}
+
+/// Finds the first place that two of the sorted entries have in common.
+fn refuse_duplicates(entries: &[(Entry, u64)]) -> Result<(), MatrixMarketError> {
+    let place = |(entry, _): &(Entry, u64)| (entry.row, entry.col);
+    match entries.windows(2).find(|pair| place(&pair[0]) == place(&pair[1])) {
+        Some(&[(Entry { row, col, .. }, first_line), (_, line)]) => {
+            let kind = Kind::Duplicate { row: row + 1, col: col + 1, first_line };
+            Err(MatrixMarketError { path: None, line, kind })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Reads a vector (an array of one column) from any source of bytes, plain or gzip.
@@ -251,9 +241,7 @@ pub fn parse_vector(source: impl Read) -> Result<Vec<f64>, MatrixMarketError> {
     }
     let mut values = Vec::with_capacity(announced.min(RESERVE_MAX) as usize);
     for found in 0..announced {
-        let Some(fields) = lines.next_fields()? else {
-            return Err(lines.error(Kind::Truncated { announced, found }));
-        };
+        let fields = lines.announced_fields(found, announced)?;
         let [value, ..] = split_fields(&fields, 1).map_err(|kind| lines.error(kind))?;
         values.push(field.parse(value).map_err(|kind| lines.error(kind))?);
     }
@@ -288,6 +276,14 @@ impl Field {
             }
         }
     }
+
+    /// An entry of a matrix with so many rows and columns.
+    fn parse_entry(self, fields: &str, rows: u64, cols: u64) -> Result<Entry, Kind> {
+        let expected = if self == Self::Pattern { 2 } else { 3 };
+        let [row, col, value] = split_fields(fields, expected)?;
+        let (row, col) = (parse_index(row, "row", rows)?, parse_index(col, "column", cols)?);
+        Ok(Entry { row, col, value: self.parse(value)? })
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -295,6 +291,19 @@ enum Symmetry {
     General,
     Symmetric,
     SkewSymmetric,
+}
+
+impl Symmetry {
+    /// The entry of the other triangle that follows from one.
+    fn mirrored(self, Entry { row, col, value }: Entry) -> Result<Option<Entry>, Kind> {
+        match self {
+            Self::General => Ok(None),
+            Self::SkewSymmetric if row == col => Err(Kind::SkewDiagonal { row: row + 1 }),
+            Self::Symmetric if row == col => Ok(None),
+            Self::Symmetric => Ok(Some(Entry { row: col, col: row, value })),
+            Self::SkewSymmetric => Ok(Some(Entry { row: col, col: row, value: -value })),
+        }
+    }
 }
 
 /// The words of the first line, in lower case.
@@ -381,6 +390,11 @@ impl<'a> Lines<'a> {
                 Some(text) => return Ok(Some(text.to_owned())),
             }
         }
+    }
+
+    /// The fields of an entry, of which `found` came before and the file has announced so many.
+    fn announced_fields(&mut self, found: u64, announced: u64) -> Result<String, MatrixMarketError> {
+        self.next_fields()?.ok_or_else(|| self.error(Kind::Truncated { announced, found }))
     }
 
     fn banner(&mut self) -> Result<Banner, MatrixMarketError> {

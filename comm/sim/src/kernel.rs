@@ -18,7 +18,7 @@ use super::schedule::{Blow, Fault, Trigger};
 use super::{Config, Ending, Event, Seen};
 use ft_comm::time::Time;
 use ft_proto::arbiter::{self, Arbiter, Exit};
-use ft_proto::rank::PeerId;
+use ft_proto::rank::{PeerId, Rank};
 
 /// Time that a process is given to end itself after the job has ended.
 const GRACE: Duration = Duration::from_millis(300);
@@ -61,24 +61,9 @@ pub(super) struct Kernel {
 impl Kernel {
     pub(super) fn new(config: Config) -> Self {
         let mut random = Pcg64::seed_from_u64(config.seed);
-        let arbiter = arbiter::Config {
-            compute: config.ranks,
-            total: config.ranks + config.parity,
-            on_failure: config.on_failure,
-            spares: config.spares,
-            joins: false,
-            max_restarts: config.restarts_max,
-            interval: config.interval,
-            timeout: config.timeout,
-            messages: config.messages.clone(),
-            layers: config.layers.clone(),
-            kills: config.kills.clone(),
-            cuts: vec![],
-            mtbf: None,
-        };
         let faults = config.faults.draw(config.ranks + config.parity, &mut random);
         let mut kernel = Self {
-            arbiter: Arbiter::new(arbiter, Time(0)),
+            arbiter: arbiter(&config),
             config,
             random,
             now: Time(0),
@@ -176,30 +161,14 @@ impl Kernel {
         self.mix(&what);
         match what {
             Happening::Start(peer) => self.start(peer),
-            Happening::Turn { peer, token } => {
-                if self.is_blocked(peer, token) {
-                    let process = self.process_mut(peer).expect("it is blocked");
-                    if process.stopped {
-                        process.deferred.push(what);
-                    } else {
-                        process.blocked = None;
-                        self.holder = Holder::Process(peer);
-                    }
-                }
-            }
+            Happening::Turn { peer, token } => self.turn(peer, token),
             Happening::OpenArrives { from, token, to } => self.open_arrives(from, token, to),
             Happening::Arrive { conn, side } => self.arrive(conn, side),
             Happening::Down { conn, side } => self.down(conn, side),
             Happening::Up(peer) => self.heard_by_launcher(peer),
             Happening::ToRank(peer) => self.heard_by_rank(peer),
             Happening::MemberTick(peer) => self.member_tick(peer),
-            Happening::ArbiterTick => {
-                self.arbiter.tick(self.now);
-                if self.ending.is_none() {
-                    self.at(self.arbiter.poll_timeout().max(self.now.after(Duration::from_micros(1))), what);
-                }
-                self.carry_out();
-            }
+            Happening::ArbiterTick => self.arbiter_tick(),
             Happening::Kill(peer) => self.kill(peer),
             Happening::Stop(peer) => {
                 if let Some(process) = self.process_mut(peer) {
@@ -207,22 +176,36 @@ impl Kernel {
                 }
             }
             Happening::Continue(peer) => self.go_on(peer),
-            Happening::Grace(peer, code) => {
-                let heedless = self.process(peer).is_some_and(|p| p.alive() && !p.closed && !p.stopped);
-                if heedless {
-                    self.die(peer, Exit::Status(code));
-                }
-            }
-            Happening::JobGrace => {
-                for peer in self.peers() {
-                    self.at(self.now, Happening::Kill(peer));
-                }
-            }
+            Happening::Grace(peer, code) => self.grace(peer, code),
+            Happening::JobGrace => self.peers().for_each(|peer| self.at(self.now, Happening::Kill(peer))),
             Happening::Fault(index) => self.strike(index, None),
             Happening::Heal(index) => self.cuts[index].inside.clear(),
             Happening::NoticeCuts => self.notice_cuts(),
             Happening::Answer { from, to, suspect } => self.answer(from, to, suspect),
         }
+    }
+
+    /// A process that waits gets the baton; a stopped one, when it goes on.
+    fn turn(&mut self, peer: PeerId, token: u64) {
+        if !self.is_blocked(peer, token) {
+            return;
+        }
+        let process = self.process_mut(peer).expect("it is blocked");
+        if process.stopped {
+            process.deferred.push(Happening::Turn { peer, token });
+        } else {
+            process.blocked = None;
+            self.holder = Holder::Process(peer);
+        }
+    }
+
+    fn arbiter_tick(&mut self) {
+        self.arbiter.tick(self.now);
+        if self.ending.is_none() {
+            let due = self.arbiter.poll_timeout().max(self.now.after(Duration::from_micros(1)));
+            self.at(due, Happening::ArbiterTick);
+        }
+        self.carry_out();
     }
 
     /// Mixes what happens into the trace.
@@ -389,6 +372,13 @@ impl Kernel {
         self.at(due, Happening::Grace(peer, code));
     }
 
+    /// Who has not ended by itself is ended.
+    fn grace(&mut self, peer: PeerId, code: i32) {
+        if self.process(peer).is_some_and(|p| p.alive() && !p.closed && !p.stopped) {
+            self.die(peer, Exit::Status(code));
+        }
+    }
+
     // ---- faults ----
 
     /// Counts a call of a process to its transport or service; true if it does not survive it.
@@ -421,15 +411,9 @@ impl Kernel {
     fn strike(&mut self, index: usize, caller: Option<PeerId>) {
         let blow = self.faults[index].blow.clone();
         self.note(|| format!("{blow:?}"));
-        let holders = |kernel: &Self, ranks: &[usize]| -> Vec<PeerId> {
-            let holds = |peer: &PeerId| {
-                kernel.process(*peer).is_some_and(|p| p.life != Life::Dead && ranks.contains(&p.rank))
-            };
-            kernel.peers().filter(holds).collect()
-        };
         match blow {
             Blow::Kill(ranks) => {
-                for peer in holds_newest(self, holders(self, &ranks)) {
+                for peer in self.newest_of(&ranks) {
                     if caller == Some(peer) {
                         self.die(peer, Exit::Signal(9));
                     } else {
@@ -438,7 +422,7 @@ impl Kernel {
                 }
             }
             Blow::Pause(rank, lasts) => {
-                for peer in holds_newest(self, holders(self, &[rank])) {
+                for peer in self.newest_of(&[rank]) {
                     self.at(self.now, Happening::Stop(peer));
                     if let Some(lasts) = lasts {
                         self.at(self.now.after(lasts), Happening::Continue(peer));
@@ -446,12 +430,12 @@ impl Kernel {
                 }
             }
             Blow::Cut { ranks, from_ranks, from_launcher, lasts } => {
-                let inside = holders(self, &ranks).into_iter().collect();
+                let inside = self.holders(&ranks).collect();
                 self.cut(Cut { inside, outside: None, from_ranks, from_launcher, until: None }, lasts);
             }
             Blow::CutBetween { near, far, lasts } => {
-                let inside = holders(self, &near).into_iter().collect();
-                let outside = Some(holders(self, &far).into_iter().collect());
+                let inside = self.holders(&near).collect();
+                let outside = Some(self.holders(&far).collect());
                 let cut = Cut { inside, outside, from_ranks: true, from_launcher: false, until: None };
                 self.cut(cut, lasts);
             }
@@ -469,13 +453,40 @@ impl Kernel {
             self.at(noticed, Happening::NoticeCuts);
         }
     }
+
+    /// The processes that hold one of `ranks`, zombies behind a cut among them.
+    fn holders(&self, ranks: &[Rank]) -> impl Iterator<Item = PeerId> {
+        self.peers().filter(move |peer| {
+            self.process(*peer).is_some_and(|p| p.life != Life::Dead && ranks.contains(&p.rank))
+        })
+    }
+
+    /// The same, of several of one rank the newest.
+    fn newest_of(&self, ranks: &[Rank]) -> Vec<PeerId> {
+        let holders: Vec<PeerId> = self.holders(ranks).collect();
+        let rank = |peer: PeerId| self.process(peer).map(|process| process.rank);
+        let is_newest =
+            |peer: &PeerId| !holders.iter().any(|other| other > peer && rank(*other) == rank(*peer));
+        holders.iter().copied().filter(is_newest).collect()
+    }
 }
 
-/// Of several processes of one rank, zombies behind a cut among them, the newest.
-fn holds_newest(kernel: &Kernel, peers: Vec<PeerId>) -> Vec<PeerId> {
-    let newest = |peer: &PeerId| {
-        let rank = kernel.process(*peer).map(|process| process.rank);
-        !peers.iter().any(|other| other > peer && kernel.process(*other).map(|p| p.rank) == rank)
+/// The launcher's part, as `config` has it.
+fn arbiter(config: &Config) -> Arbiter {
+    let config = arbiter::Config {
+        compute: config.ranks,
+        total: config.ranks + config.parity,
+        on_failure: config.on_failure,
+        spares: config.spares,
+        joins: false,
+        max_restarts: config.restarts_max,
+        interval: config.interval,
+        timeout: config.timeout,
+        messages: config.messages.clone(),
+        layers: config.layers.clone(),
+        kills: config.kills.clone(),
+        cuts: vec![],
+        mtbf: None,
     };
-    peers.iter().copied().filter(newest).collect()
+    Arbiter::new(config, Time(0))
 }
