@@ -4,15 +4,13 @@
 //! itself, until something happens that gives another thread (or itself) the baton. So a run is a function of
 //! its seed and the programs, whatever the operating system does with the threads.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-use super::happening::{ConnId, Due, Happening};
-use super::net::{Conn, Cut};
+use super::happening::{Agenda, ConnId, Happening};
+use super::net::{Cut, Net};
 use super::process::{Blocked, Life, Process};
 use super::schedule::{Blow, Fault, Trigger};
 use super::{Config, Ending, Event, Seen};
@@ -35,22 +33,24 @@ pub(super) struct Kernel {
     pub(super) config: Config,
     pub(super) random: Pcg64,
     pub(super) now: Time,
-    queue: BinaryHeap<Reverse<Due>>,
-    number: u64,
+    agenda: Agenda,
     pub(super) holder: Holder,
     /// Processes whose threads are to be started, by the thread that called `run`.
     pub(super) starting: Option<PeerId>,
     /// By peer number, from 1.
     pub(super) processes: Vec<Process>,
-    pub(super) conns: BTreeMap<ConnId, Conn>,
-    pub(super) next_conn: u64,
-    /// Active cuts, and healed ones with nobody inside.
-    pub(super) cuts: Vec<Cut>,
+    pub(super) net: Net,
     pub(super) arbiter: Arbiter,
     faults: Vec<Fault>,
     losses: u32,
     pub(super) ending: Option<Ending>,
     pub(super) over: bool,
+    pub(super) record: Record,
+}
+
+/// What a run leaves behind.
+#[derive(Default)]
+pub(super) struct Record {
     pub(super) events: Vec<(Time, Event)>,
     pub(super) seen: Vec<Seen>,
     pub(super) happened: u64,
@@ -67,21 +67,15 @@ impl Kernel {
             config,
             random,
             now: Time(0),
-            queue: BinaryHeap::new(),
-            number: 0,
+            agenda: Agenda::default(),
             holder: Holder::Main,
             starting: None,
             processes: vec![],
-            conns: BTreeMap::new(),
-            next_conn: 0,
-            cuts: vec![],
+            net: Net::default(),
             losses: 0,
             ending: None,
             over: false,
-            events: vec![],
-            seen: vec![],
-            happened: 0,
-            trace: 0,
+            record: Record::default(),
             faults,
         };
         kernel.at(Time(0), Happening::ArbiterTick);
@@ -107,8 +101,7 @@ impl Kernel {
     }
 
     pub(super) fn at(&mut self, at: Time, what: Happening) {
-        self.number += 1;
-        self.queue.push(Reverse(Due { at, number: self.number, what }));
+        self.agenda.add(at, what);
     }
 
     /// Notes something in the trace of the run.
@@ -127,17 +120,17 @@ impl Kernel {
                 self.holder = Holder::Main;
                 return;
             }
-            let Some(Reverse(due)) = self.queue.pop() else {
+            let Some((at, what)) = self.agenda.next() else {
                 return self.hung("nothing is left that could happen");
             };
-            if due.at.since(Time(0)) > self.config.time_max || self.happened >= self.config.events_max {
+            if at.since(Time(0)) > self.config.time_max || self.record.happened >= self.config.events_max {
                 return self.hung("the limit of the simulation is reached");
             }
-            self.now = self.now.max(due.at);
-            self.happened += 1;
+            self.now = self.now.max(at);
+            self.record.happened += 1;
             let before = self.holder;
             self.holder = Holder::Process(PeerId::LAUNCHER);
-            self.happen(due.what);
+            self.happen(what);
             if self.holder != Holder::Process(PeerId::LAUNCHER) {
                 return;
             }
@@ -179,7 +172,7 @@ impl Kernel {
             Happening::Grace(peer, code) => self.grace(peer, code),
             Happening::JobGrace => self.peers().for_each(|peer| self.at(self.now, Happening::Kill(peer))),
             Happening::Fault(index) => self.strike(index, None),
-            Happening::Heal(index) => self.cuts[index].inside.clear(),
+            Happening::Heal(index) => self.net.cuts[index].inside.clear(),
             Happening::NoticeCuts => self.notice_cuts(),
             Happening::Answer { from, to, suspect } => self.answer(from, to, suspect),
         }
@@ -212,7 +205,8 @@ impl Kernel {
     fn mix(&mut self, what: &Happening) {
         let (kind, peer) = what.trace();
         for value in [kind, u64::from(peer), self.now.0] {
-            self.trace = (self.trace ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
+            self.record.trace =
+                (self.record.trace ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
         }
         if !matches!(what, Happening::MemberTick(_) | Happening::ArbiterTick | Happening::Turn { .. }) {
             self.note(|| format!("{what:?}"));
@@ -253,13 +247,22 @@ impl Kernel {
         let Some(process) = self.process(peer).filter(|process| process.alive()) else { return };
         let wakes = match &process.blocked {
             Some(Blocked::Wait { writing }) => {
-                let conn =
-                    |link| process.links.get(link).and_then(|(id, side)| Some((self.conns.get(id)?, *side)));
-                process.wake
-                    || process.links.keys().any(|l| conn(l).is_some_and(|(conn, side)| conn.readable(side)))
+                let conn = |link| {
+                    process
+                        .wires
+                        .links
+                        .get(link)
+                        .and_then(|(id, side)| Some((self.net.conns.get(id)?, *side)))
+                };
+                process.heard.wake
+                    || process
+                        .wires
+                        .links
+                        .keys()
+                        .any(|l| conn(l).is_some_and(|(conn, side)| conn.readable(side)))
                     || writing.iter().any(|l| conn(l).is_none_or(|(conn, side)| conn.writable(side)))
             }
-            Some(Blocked::Idle | Blocked::Open) => process.wake,
+            Some(Blocked::Idle | Blocked::Open) => process.heard.wake,
             Some(Blocked::Turn) | None => false,
         };
         if wakes {
@@ -270,7 +273,7 @@ impl Kernel {
     /// There is news or an accepted link.
     pub(super) fn ring(&mut self, peer: PeerId) {
         if let Some(process) = self.process_mut(peer) {
-            process.wake = true;
+            process.heard.wake = true;
         }
         self.stir(peer);
     }
@@ -286,11 +289,11 @@ impl Kernel {
             return process.deferred.push(Happening::Start(peer));
         }
         process.life = Life::Running;
-        process.member = ft_proto::member::Member::new(now);
-        process.up_due = now;
-        process.down_due = now;
+        process.control.member = ft_proto::member::Member::new(now);
+        process.control.up_due = now;
+        process.control.down_due = now;
         if self.arbiter.connected(now, peer) {
-            self.process_mut(peer).expect("just seen").connected = true;
+            self.process_mut(peer).expect("just seen").control.connected = true;
             self.starting = Some(peer);
             self.at(now, Happening::MemberTick(peer));
             self.process_mut(peer).expect("just seen").thread = true;
@@ -319,8 +322,8 @@ impl Kernel {
         };
         process.life = Life::Dead;
         let unwinds = process.thread && process.blocked.is_some();
-        let links: Vec<(ConnId, usize)> = std::mem::take(&mut process.links).into_values().collect();
-        let knocks = std::mem::take(&mut process.inbox);
+        let links: Vec<(ConnId, usize)> = std::mem::take(&mut process.wires.links).into_values().collect();
+        let knocks = std::mem::take(&mut process.wires.inbox);
         process.blocked = None;
         self.note(|| format!("process {} dies: {exit:?}", peer.0));
         links.into_iter().for_each(|(id, side)| self.close_end(id, side));
@@ -374,7 +377,7 @@ impl Kernel {
 
     /// Who has not ended by itself is ended.
     fn grace(&mut self, peer: PeerId, code: i32) {
-        if self.process(peer).is_some_and(|p| p.alive() && !p.closed && !p.stopped) {
+        if self.process(peer).is_some_and(|p| p.alive() && !p.heard.closed && !p.stopped) {
             self.die(peer, Exit::Status(code));
         }
     }
@@ -445,9 +448,9 @@ impl Kernel {
     fn cut(&mut self, mut cut: Cut, lasts: Option<Duration>) {
         cut.until = lasts.map(|lasts| self.now.after(lasts));
         if let Some(until) = cut.until {
-            self.at(until, Happening::Heal(self.cuts.len()));
+            self.at(until, Happening::Heal(self.net.cuts.len()));
         }
-        self.cuts.push(cut);
+        self.net.cuts.push(cut);
         if self.config.network.notices_cuts {
             let noticed = self.now.after(self.config.network.give_up);
             self.at(noticed, Happening::NoticeCuts);

@@ -239,11 +239,11 @@ pub fn run<R: Send>(config: Config, program: impl Fn(World) -> R + Sync) -> SimO
     SimOutcome {
         ending: kernel.ending.clone().unwrap_or_else(|| Ending::Hung("it stopped".into())),
         finished: run.finished.into_inner().unwrap_or_else(PoisonError::into_inner),
-        history: kernel.seen.clone(),
-        events: kernel.events.clone(),
+        history: kernel.record.seen.clone(),
+        events: kernel.record.events.clone(),
         elapsed: kernel.now.since(Time(0)),
-        happened: kernel.happened,
-        trace: kernel.trace,
+        happened: kernel.record.happened,
+        trace: kernel.record.trace,
         unfired: kernel.arbiter.unfired(),
     }
 }
