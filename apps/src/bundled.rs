@@ -69,7 +69,7 @@ pub(crate) const BUNDLED: &[Bundled] = &[
     },
     Bundled {
         name: "heat",
-        purpose: "Find the temperatures of a plate with one hot edge by Jacobi's method",
+        purpose: "Find the temperatures of a plate with one hot edge, by Jacobi's method or by implicit time steps",
         usage: "",
         options: HeatArgs::augment_args,
         read: read::<HeatArgs>,
