@@ -30,6 +30,7 @@ mod network;
 mod npb_cg;
 mod operations;
 mod output;
+mod outside;
 mod panics;
 mod partitions;
 mod ragged;
