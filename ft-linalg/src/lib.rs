@@ -13,7 +13,9 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`partition`] | who owns which row, global and local indices |
-//! | [`csr`], [`matrix_market`], [`poisson`] | rows of a sparse matrix, and where they come from |
+//! | [`csr`], [`rows`] | rows of a sparse matrix, on one rank and on all |
+//! | [`assembly`], [`matrix_market`], [`poisson`] | where they come from |
+//! | [`permutation`] | other orders of them |
 //! | [`halo`], [`matrix`] | entries needed from other ranks, the distributed product |
 //! | [`vector`], [`dot`], [`rhs`], [`hash`] | vectors, reproducible sums, right-hand sides, the hash of an answer |
 //! | [`precond`], [`stop`], [`solver`] | preconditioners, stopping criteria, conjugate gradients |
@@ -24,6 +26,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod assembly;
 pub mod csr;
 pub mod dot;
 pub mod error;
@@ -32,20 +35,26 @@ pub mod hash;
 pub mod matrix;
 pub mod matrix_market;
 pub mod partition;
+pub mod permutation;
 pub mod poisson;
 pub mod precond;
 pub mod rhs;
+pub mod rows;
 pub mod solver;
 pub mod stop;
+mod triplets;
 pub mod vector;
 
+pub use assembly::{Assembly, VectorAssembly};
 pub use csr::CsrRows;
 pub use error::{LinalgError, MatrixMarketError, agree};
 pub use hash::answer_hash;
 pub use matrix::DistMatrix;
 pub use partition::{Global, Local, Partition};
+pub use permutation::Permutation;
 pub use poisson::Poisson;
 pub use precond::{Identity, Jacobi, Preconditioner};
+pub use rows::DistRows;
 pub use solver::{Cg, CgState, Preconditioning, Problem, Solution, Solved, Step};
 pub use stop::{StopCriteria, StopReason};
 pub use vector::DistVector;
