@@ -14,10 +14,10 @@
 //! |---|---|
 //! | [`partition`] | who owns which row, global and local indices |
 //! | [`csr`], [`rows`] | rows of a sparse matrix, on one rank and on all |
-//! | [`assembly`], [`matrix_market`], [`poisson`] | where they come from |
+//! | [`assembly`], [`matrix_market`], [`poisson`], [`gallery`] | where they come from |
 //! | [`permutation`] | other orders of them |
 //! | [`halo`], [`matrix`] | entries needed from other ranks, the distributed product |
-//! | [`vector`], [`dot`], [`rhs`], [`hash`] | vectors, reproducible sums, right-hand sides, the hash of an answer |
+//! | [`vector`], [`multi_vector`], [`dot`], [`rhs`], [`hash`] | vectors, reproducible sums, right-hand sides, the hash of an answer |
 //! | [`precond`], [`stop`], [`solver`] | preconditioners, stopping criteria, conjugate gradients |
 //!
 //! Functions that take a communicator are collective: every rank calls them, in the same order.
@@ -30,10 +30,12 @@ pub mod assembly;
 pub mod csr;
 pub mod dot;
 pub mod error;
+pub mod gallery;
 pub mod halo;
 pub mod hash;
 pub mod matrix;
 pub mod matrix_market;
+pub mod multi_vector;
 pub mod partition;
 pub mod permutation;
 pub mod poisson;
@@ -50,6 +52,7 @@ pub use csr::CsrRows;
 pub use error::{LinalgError, MatrixMarketError, agree};
 pub use hash::answer_hash;
 pub use matrix::DistMatrix;
+pub use multi_vector::MultiVector;
 pub use partition::{Global, Local, Partition};
 pub use permutation::Permutation;
 pub use poisson::Poisson;
