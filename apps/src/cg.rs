@@ -132,10 +132,9 @@ impl CgProgram {
     fn matrix(&self, world: &World) -> Result<DistMatrix, LinalgError> {
         let comm = world.comm();
         if let Some(file) = &self.args.matrix {
-            let whole = matrix_market::read_matrix(file)?;
-            whole.require_square()?;
-            whole.require_symmetric()?;
-            return DistMatrix::from_coordinates(&whole, comm);
+            let rows = matrix_market::read_rows(file, comm)?;
+            rows.require_symmetric(comm)?;
+            return rows.into_matrix(comm);
         }
         let grid = match (self.args.poisson, self.args.poisson2d) {
             (Some(n), _) => Poisson::new_3d(n, n, n)?,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Args;
-use ft_checkpoint::{Flow, Program, Protect, RankState, Redistribute, Redistribution};
+use ft_checkpoint::{Flow, Program, Protect, RankState, Redistribute};
 use ft_comm::{Communicator, Op, World};
 use ft_linalg::dot::block_dot;
 use ft_linalg::solver::residual_norm;
@@ -161,13 +161,12 @@ impl Program for Power {
     fn redistribute(
         &mut self,
         shares: Vec<RankState<Iterate>>,
-        before: usize,
+        _: usize,
         world: &World,
     ) -> Result<Iterate, LinalgError> {
-        let (comm, n) = (world.comm(), self.class.size().rows);
-        let ranges = |size: usize| (0..size).map(|rank| Partition::new(n, size, rank).range()).collect();
         let held = shares.iter().map(|share| share.rank).collect();
-        Ok(Redistribution::new(comm, held, ranges(before), ranges(comm.size()))?.deal(shares)?)
+        let old = shares.first().map(|share| share.state.a.part());
+        Ok(Partition::moves(world.comm(), old, held)?.deal(shares)?)
     }
 
     fn init(&mut self, world: &World) -> Result<Iterate, LinalgError> {

@@ -2,7 +2,7 @@
 //! gradients. A step of the loop is one of their iterations, so a failure in the middle of a system costs no more of it than
 //! what was done since the last checkpoint.
 
-use ft_checkpoint::{Flow, Program, Protect, RankState, Redistribute, Redistribution};
+use ft_checkpoint::{Flow, Program, Protect, RankState, Redistribute};
 use ft_comm::{Op, World};
 use ft_linalg::{
     Cg, CsrRows, DistMatrix, Identity, LinalgError, Partition, Poisson, Solver, Step, StopCriteria, System,
@@ -88,13 +88,12 @@ impl Program for Implicit {
     fn redistribute(
         &mut self,
         shares: Vec<RankState<Stepping>>,
-        before: usize,
+        _: usize,
         world: &World,
     ) -> Result<Stepping, LinalgError> {
-        let (comm, n) = (world.comm(), self.side() * self.side());
-        let ranges = |size: usize| (0..size).map(|rank| Partition::new(n, size, rank).range()).collect();
         let held = shares.iter().map(|share| share.rank).collect();
-        Ok(Redistribution::new(comm, held, ranges(before), ranges(comm.size()))?.deal(shares)?)
+        let old = shares.first().map(|share| share.state.a.part());
+        Ok(Partition::moves(world.comm(), old, held)?.deal(shares)?)
     }
 
     fn init(&mut self, world: &World) -> Result<Stepping, LinalgError> {

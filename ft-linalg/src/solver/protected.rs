@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-use ft_checkpoint::{Flow, Program, Protect, Protection, RankState, Redistribute, Redistribution, RunError};
-use ft_comm::{Communicator, Op, World};
+use ft_checkpoint::{Flow, Program, Protect, Protection, RankState, Redistribute, RunError};
+use ft_comm::{Communicator, World};
 
 use super::{Solution, Solver, Step, System, conclude};
 use crate::stop::Progress;
@@ -109,12 +109,10 @@ impl<S: Solver, A: ProtectedOperator> Job<S, A> {
         before: usize,
         comm: &Communicator,
     ) -> Result<Self, LinalgError> {
-        // A rank to which nothing fell has the size of the system from the others.
-        let mut n = [shares.first().map_or(0, |share| share.state.a.part().n())];
-        comm.allreduce(&mut n, Op::Max)?;
-        let ranges = |size: usize| (0..size).map(|rank| Partition::new(n[0], size, rank).range()).collect();
         let held = shares.iter().map(|share| share.rank).collect();
-        Ok(Redistribution::new(comm, held, ranges(before), ranges(comm.size()))?.deal(shares)?)
+        let old = shares.first().map(|share| share.state.a.part());
+        debug_assert!(old.is_none_or(|old| old.size() == before));
+        Ok(Partition::moves(comm, old, held)?.deal(shares)?)
     }
 
     /// One iteration. Collective.
