@@ -36,6 +36,7 @@ mod random_kills;
 mod recoveries;
 mod relay;
 mod scenarios;
+mod sections;
 mod seismic;
 mod shrink;
 mod small_apps;
