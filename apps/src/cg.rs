@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use ft_checkpoint::{Flow, Program, RankState};
 use ft_comm::World;
 use ft_linalg::{
-    Cg, DistMatrix, DistVector, Job, LinalgError, Partition, Poisson, Problem, Solution, Solver, Step,
+    Cg, DistMatrix, DistVector, LinalgError, Partition, Poisson, Problem, Solution, SolveState, Solver, Step,
     StopCriteria, StopReason, answer_hash, matrix_market, rhs,
 };
 use serde::{Deserialize, Serialize};
@@ -147,20 +147,20 @@ impl CgProgram {
 }
 
 impl Program for CgProgram {
-    type State = Job<Cg>;
+    type State = SolveState<Cg>;
     type Error = LinalgError;
     const SHRINKS: bool = true;
 
     fn redistribute(
         &mut self,
-        shares: Vec<RankState<Job<Cg>>>,
+        shares: Vec<RankState<SolveState<Cg>>>,
         before: usize,
         world: &World,
-    ) -> Result<Job<Cg>, LinalgError> {
-        Job::redistribute(shares, before, world.comm())
+    ) -> Result<SolveState<Cg>, LinalgError> {
+        SolveState::redistribute(shares, before, world.comm())
     }
 
-    fn init(&mut self, world: &World) -> Result<Job<Cg>, LinalgError> {
+    fn init(&mut self, world: &World) -> Result<SolveState<Cg>, LinalgError> {
         let comm = world.comm();
         let a = self.matrix(world)?;
         let part = a.part().clone();
@@ -170,18 +170,18 @@ impl Program for CgProgram {
             Rhs::File(file) => rhs::from_file(&part, file, comm)?,
         };
         let stop = StopCriteria { rtol: self.args.tol, atol: 0.0, iterations_max: self.args.max_iter as u64 };
-        Job::new(&stop, &self.precond(), Problem { a, b, x: DistVector::zeros(part) }, comm)
+        SolveState::new(&stop, &self.precond(), Problem { a, b, x: DistVector::zeros(part) }, comm)
     }
 
-    fn rebuild(&mut self, job: &mut Job<Cg>, world: &World) -> Result<(), LinalgError> {
-        job.rebuild(&self.precond(), world.comm())
+    fn rebuild(&mut self, state: &mut SolveState<Cg>, world: &World) -> Result<(), LinalgError> {
+        state.rebuild(&self.precond(), world.comm())
     }
 
-    fn step(&mut self, job: &mut Job<Cg>, world: &World, _: u64) -> Result<Flow, LinalgError> {
-        let step = job.step(world.comm())?;
+    fn step(&mut self, state: &mut SolveState<Cg>, world: &World, _: u64) -> Result<Flow, LinalgError> {
+        let step = state.step(world.comm())?;
         self.reporter.say(world, || {
             let (iteration, residual) =
-                (job.solver.progress().iterations, job.solver.progress().relative_residual());
+                (state.solver.progress().iterations, state.solver.progress().relative_residual());
             (None, format!("iteration {iteration}, relative residual {residual:.2e}"))
         });
         Ok(match step {
@@ -193,20 +193,20 @@ impl Program for CgProgram {
         })
     }
 
-    fn output(&mut self, job: &mut Job<Cg>, world: &World) -> Result<Vec<u8>, LinalgError> {
+    fn output(&mut self, state: &mut SolveState<Cg>, world: &World) -> Result<Vec<u8>, LinalgError> {
         let comm = world.comm();
         let stopped = self.reason.expect("the last step gave a reason");
-        let Solution { reason, relative_residual, .. } = job.solution(stopped, comm)?;
-        let mut nonzeros = [job.a.rows().nnz() as u64];
+        let Solution { reason, relative_residual, .. } = state.solution(stopped, comm)?;
+        let mut nonzeros = [state.a.rows().nnz() as u64];
         comm.allreduce(&mut nonzeros, ft_comm::Op::Sum)?;
         let result = CgResult {
-            rows: job.a.part().n(),
+            rows: state.a.part().n(),
             nonzeros: nonzeros[0],
             iterations: reason.iterations(),
             converged: reason.is_converged(),
             reason: reason.to_string(),
             relative_residual,
-            answer_hash: answer_hash(job.a.part(), job.solver.x(), comm)?,
+            answer_hash: answer_hash(state.a.part(), state.solver.x(), comm)?,
         };
         Ok(app::write(&result))
     }

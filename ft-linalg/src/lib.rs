@@ -63,7 +63,7 @@ pub use poisson::Poisson;
 pub use precond::{Identity, Jacobi, MakePreconditioner, Precond, Preconditioner};
 pub use rows::DistRows;
 pub use solver::{
-    Cg, Job, Problem, Protected, Solution, Solved, Solver, Step, System, solve, solve_and_monitor,
+    Cg, Problem, Protected, Solution, SolveState, Solved, Solver, Step, System, solve, solve_and_monitor,
 };
 pub use stop::{Progress, StopCriteria, StopReason};
 pub use vector::DistVector;

@@ -38,6 +38,7 @@ mod random_kills;
 mod recoveries;
 mod relay;
 mod scenarios;
+mod sections;
 mod seismic;
 mod shrink;
 mod small_apps;
