@@ -8,8 +8,8 @@ use clap::{ArgGroup, Args};
 use ft_checkpoint::{Flow, Program, RankState};
 use ft_comm::World;
 use ft_linalg::{
-    Cg, DistMatrix, DistVector, Job, LinalgError, Partition, Poisson, Precond, Problem, Solution, Solver,
-    Step, StopCriteria, StopReason, answer_hash, matrix_market, rhs,
+    Cg, DistMatrix, DistVector, LinalgError, Partition, Poisson, Precond, Problem, Solution, SolveState, Solver, Step,
+    StopCriteria, StopReason, answer_hash, matrix_market, rhs,
 };
 use serde::{Deserialize, Serialize};
 
@@ -127,10 +127,9 @@ impl CgProgram {
     fn matrix(&self, world: &World) -> Result<DistMatrix, LinalgError> {
         let comm = world.comm();
         if let Some(file) = &self.args.matrix {
-            let whole = matrix_market::read_matrix(file)?;
-            whole.require_square()?;
-            whole.require_symmetric()?;
-            return DistMatrix::from_coordinates(&whole, comm);
+            let rows = matrix_market::read_rows(file, comm)?;
+            rows.require_symmetric(comm)?;
+            return rows.into_matrix(comm);
         }
         let grid = match (self.args.poisson, self.args.poisson2d) {
             (Some(n), _) => Poisson::new_3d(n, n, n)?,
@@ -143,20 +142,20 @@ impl CgProgram {
 }
 
 impl Program for CgProgram {
-    type State = Job<Cg>;
+    type State = SolveState<Cg>;
     type Error = LinalgError;
     const SHRINKS: bool = true;
 
     fn redistribute(
         &mut self,
-        shares: Vec<RankState<Job<Cg>>>,
+        shares: Vec<RankState<SolveState<Cg>>>,
         before: usize,
         world: &World,
-    ) -> Result<Job<Cg>, LinalgError> {
-        Job::redistribute(shares, before, world.comm())
+    ) -> Result<SolveState<Cg>, LinalgError> {
+        SolveState::redistribute(shares, before, world.comm())
     }
 
-    fn init(&mut self, world: &World) -> Result<Job<Cg>, LinalgError> {
+    fn init(&mut self, world: &World) -> Result<SolveState<Cg>, LinalgError> {
         let comm = world.comm();
         let a = self.matrix(world)?;
         let part = a.part().clone();
@@ -166,18 +165,18 @@ impl Program for CgProgram {
             Rhs::File(file) => rhs::from_file(&part, file, comm)?,
         };
         let stop = StopCriteria { rtol: self.args.tol, atol: 0.0, iterations_max: self.args.max_iter as u64 };
-        Job::new(&stop, &self.args.precond, Problem { a, b, x: DistVector::zeros(part) }, comm)
+        SolveState::new(&stop, &self.args.precond, Problem { a, b, x: DistVector::zeros(part) }, comm)
     }
 
-    fn rebuild(&mut self, job: &mut Job<Cg>, world: &World) -> Result<(), LinalgError> {
-        job.rebuild(&self.args.precond, world.comm())
+    fn rebuild(&mut self, state: &mut SolveState<Cg>, world: &World) -> Result<(), LinalgError> {
+        state.rebuild(&self.args.precond, world.comm())
     }
 
-    fn step(&mut self, job: &mut Job<Cg>, world: &World, _: u64) -> Result<Flow, LinalgError> {
-        let step = job.step(world.comm())?;
+    fn step(&mut self, state: &mut SolveState<Cg>, world: &World, _: u64) -> Result<Flow, LinalgError> {
+        let step = state.step(world.comm())?;
         self.reporter.say(world, || {
             let (iteration, residual) =
-                (job.solver.progress().iterations, job.solver.progress().relative_residual());
+                (state.solver.progress().iterations, state.solver.progress().relative_residual());
             (None, format!("iteration {iteration}, relative residual {residual:.2e}"))
         });
         Ok(match step {
@@ -189,20 +188,20 @@ impl Program for CgProgram {
         })
     }
 
-    fn output(&mut self, job: &mut Job<Cg>, world: &World) -> Result<Vec<u8>, LinalgError> {
+    fn output(&mut self, state: &mut SolveState<Cg>, world: &World) -> Result<Vec<u8>, LinalgError> {
         let comm = world.comm();
         let stopped = self.reason.expect("the last step gave a reason");
-        let Solution { reason, relative_residual, .. } = job.solution(stopped, comm)?;
-        let mut nonzeros = [job.a.rows().nnz() as u64];
+        let Solution { reason, relative_residual, .. } = state.solution(stopped, comm)?;
+        let mut nonzeros = [state.a.rows().nnz() as u64];
         comm.allreduce(&mut nonzeros, ft_comm::Op::Sum)?;
         let result = CgResult {
-            rows: job.a.part().n(),
+            rows: state.a.part().n(),
             nonzeros: nonzeros[0],
             iterations: reason.iterations(),
             converged: reason.is_converged(),
             reason: reason.to_string(),
             relative_residual,
-            answer_hash: answer_hash(job.a.part(), job.solver.x(), comm)?,
+            answer_hash: answer_hash(state.a.part(), state.solver.x(), comm)?,
         };
         Ok(app::write(&result))
     }

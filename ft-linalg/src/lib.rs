@@ -13,10 +13,12 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`partition`] | who owns which row, global and local indices |
-//! | [`csr`], [`matrix_market`], [`poisson`] | rows of a sparse matrix, and where they come from |
+//! | [`csr`], [`rows`] | rows of a sparse matrix, on one rank and on all |
+//! | [`assembly`], [`matrix_market`], [`poisson`], [`gallery`] | where they come from |
+//! | [`permutation`] | other orders of them |
 //! | [`halo`], [`matrix`] | entries needed from other ranks, the distributed product |
 //! | [`operator`], [`workspace`] | whatever a solver can multiply by, and the memory that calls share |
-//! | [`vector`], [`dot`], [`rhs`], [`hash`] | vectors, reproducible sums, right-hand sides, the hash of an answer |
+//! | [`vector`], [`multi_vector`], [`dot`], [`rhs`], [`hash`] | vectors, reproducible sums, right-hand sides, the hash of an answer |
 //! | [`precond`], [`stop`], [`solver`] | preconditioners, stopping criteria, solvers and what protects them |
 //!
 //! Functions that take a communicator are collective: every rank calls them, in the same order.
@@ -25,33 +27,43 @@
 
 #![forbid(unsafe_code)]
 
+pub mod assembly;
 pub mod csr;
 pub mod dot;
 pub mod error;
+pub mod gallery;
 pub mod halo;
 pub mod hash;
 pub mod matrix;
 pub mod matrix_market;
+pub mod multi_vector;
 pub mod operator;
 pub mod partition;
+pub mod permutation;
 pub mod poisson;
 pub mod precond;
 pub mod rhs;
+pub mod rows;
 pub mod solver;
 pub mod stop;
+mod triplets;
 pub mod vector;
 pub mod workspace;
 
+pub use assembly::{Assembly, VectorAssembly};
 pub use csr::CsrRows;
 pub use error::{LinalgError, MatrixMarketError, agree};
 pub use hash::answer_hash;
 pub use matrix::DistMatrix;
+pub use multi_vector::MultiVector;
 pub use operator::{LinearOperator, Sums};
 pub use partition::{Global, Local, Partition};
+pub use permutation::Permutation;
 pub use poisson::Poisson;
 pub use precond::{Identity, Jacobi, MakePreconditioner, Precond, Preconditioner};
+pub use rows::DistRows;
 pub use solver::{
-    Cg, Job, Problem, Protected, Solution, Solved, Solver, Step, System, solve, solve_and_monitor,
+    Cg, Problem, Protected, Solution, SolveState, Solved, Solver, Step, System, solve, solve_and_monitor,
 };
 pub use stop::{Progress, StopCriteria, StopReason};
 pub use vector::DistVector;

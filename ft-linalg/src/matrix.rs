@@ -18,6 +18,7 @@ use crate::{
     error::agree,
     halo::{Halo, HaloBuffers, HaloPlan},
     matrix_market::Coordinates,
+    partition::{block_len, weights_of_rows},
 };
 
 /// A square matrix, rows spread over the ranks. The rows are constant data; the plan is derived from them.
@@ -38,8 +39,9 @@ impl Redistribute for DistMatrix {
     }
 
     fn redistribute(parts: Vec<Self>, moves: &Redistribution<'_>) -> Result<Self, CommError> {
-        let rows = CsrRows::redistribute(parts.into_iter().map(|part| part.rows).collect(), moves)?;
-        Ok(Self { part: Partition::of(moves.comm(), moves.len()), rows, plan: None })
+        let (parts, rows) = parts.into_iter().map(|matrix| (matrix.part, matrix.rows)).unzip();
+        let (part, rows) = (Partition::redistribute(parts, moves)?, CsrRows::redistribute(rows, moves)?);
+        Ok(Self { part, rows, plan: None })
     }
 }
 
@@ -167,13 +169,16 @@ impl DistMatrix {
         Ok(matrix)
     }
 
-    /// A matrix from a list of its entries that every rank has. Collective.
+    /// A matrix from a list of its entries that every rank has, cut by nonzeros. Collective.
     ///
     /// # Errors
     /// As [`DistMatrix::new`], and [`LinalgError::NotSquare`].
     pub fn from_coordinates(entries: &Coordinates, comm: &Communicator) -> Result<Self, LinalgError> {
         let mine = entries.require_square().and_then(|n| {
-            let part = Partition::of(comm, n);
+            let mut weights = weights_of_rows(n, 0..n);
+            let len = block_len(n);
+            entries.entries().iter().for_each(|entry| weights[entry.row as usize / len] += 1);
+            let part = Partition::weighed(n, weights, comm.size(), comm.rank())?;
             let rows = entries.to_rows(part.range())?;
             Ok((part, rows))
         });

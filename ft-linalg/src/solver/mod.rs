@@ -17,7 +17,7 @@ mod cg;
 mod protected;
 
 pub use cg::Cg;
-pub use protected::{Job, Problem, Protected, ProtectedOperator, Solved};
+pub use protected::{Problem, Protected, ProtectedOperator, SolveState, Solved};
 
 /// What one iteration came to.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-use ft_checkpoint::{Flow, Program, Protect, Protection, RankState, Redistribute, Redistribution, RunError};
-use ft_comm::{Communicator, Op, World};
+use ft_checkpoint::{Flow, Program, Protect, Protection, RankState, Redistribute, RunError};
+use ft_comm::{Communicator, World};
 
 use super::{Solution, Solver, Step, System, conclude};
 use crate::stop::Progress;
@@ -43,7 +43,7 @@ pub struct Problem<A = DistMatrix> {
 /// What a protected solve holds: everything that is needed to go on anywhere. A program with a state of its own can hold one
 /// and step it.
 #[derive(Default, Protect, Redistribute)]
-pub struct Job<S, A = DistMatrix> {
+pub struct SolveState<S, A = DistMatrix> {
     /// The operator.
     #[protect(nested, distributed)]
     pub a: A,
@@ -59,14 +59,14 @@ pub struct Job<S, A = DistMatrix> {
     work: Workspace,
 }
 
-impl<S: Solver, A: ProtectedOperator> fmt::Debug for Job<S, A> {
+impl<S: Solver, A: ProtectedOperator> fmt::Debug for SolveState<S, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (part, progress) = (self.a.part(), self.solver.progress());
-        f.debug_struct("Job").field("part", part).field("progress", &progress).finish_non_exhaustive()
+        f.debug_struct("SolveState").field("part", part).field("progress", &progress).finish_non_exhaustive()
     }
 }
 
-impl<S: Solver, A: ProtectedOperator> Job<S, A> {
+impl<S: Solver, A: ProtectedOperator> SolveState<S, A> {
     /// The state before the first iteration. Collective.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl<S: Solver, A: ProtectedOperator> Job<S, A> {
         Ok(())
     }
 
-    /// The job on fewer ranks: rows and vectors are dealt out anew, and [`Job::rebuild`] is to follow. `shares` are the
+    /// The same on fewer ranks: rows and vectors are dealt out anew, and [`SolveState::rebuild`] is to follow. `shares` are the
     /// states of the old ranks that fell to this one, `before` the number of old ranks. Collective; every row is sent
     /// once. The iteration goes on with the same bits, as sums do not depend on the number of ranks.
     ///
@@ -109,12 +109,10 @@ impl<S: Solver, A: ProtectedOperator> Job<S, A> {
         before: usize,
         comm: &Communicator,
     ) -> Result<Self, LinalgError> {
-        // A rank to which nothing fell has the size of the system from the others.
-        let mut n = [shares.first().map_or(0, |share| share.state.a.part().n())];
-        comm.allreduce(&mut n, Op::Max)?;
-        let ranges = |size: usize| (0..size).map(|rank| Partition::new(n[0], size, rank).range()).collect();
         let held = shares.iter().map(|share| share.rank).collect();
-        Ok(Redistribution::new(comm, held, ranges(before), ranges(comm.size()))?.deal(shares)?)
+        let old = shares.first().map(|share| share.state.a.part());
+        debug_assert!(old.is_none_or(|old| old.size() == before));
+        Ok(Partition::moves(comm, old, held)?.deal(shares)?)
     }
 
     /// One iteration. Collective.
@@ -200,7 +198,7 @@ impl<'a, S: Solver, A: ProtectedOperator> Protected<'a, S, A> {
     /// The job has ended everywhere; with its cause.
     pub fn solve(mut self, world: World) -> Result<Option<Solved<S>>, RunError<LinalgError>> {
         let job = ft_checkpoint::run(world, self.protection.clone(), &mut self)?;
-        Ok(job.zip(self.solution).map(|(Job { a, solver, .. }, solution)| {
+        Ok(job.zip(self.solution).map(|(SolveState { a, solver, .. }, solution)| {
             let x = DistVector::from_local(a.col_part().clone(), solver.x().to_vec());
             Solved { solution, x: x.expect("the solver's vectors fit its operator"), solver }
         }))
@@ -208,30 +206,30 @@ impl<'a, S: Solver, A: ProtectedOperator> Protected<'a, S, A> {
 }
 
 impl<S: Solver, A: ProtectedOperator> Program for Protected<'_, S, A> {
-    type State = Job<S, A>;
+    type State = SolveState<S, A>;
     type Error = LinalgError;
     const SHRINKS: bool = true;
 
     fn redistribute(
         &mut self,
-        shares: Vec<RankState<Job<S, A>>>,
+        shares: Vec<RankState<SolveState<S, A>>>,
         before: usize,
         world: &World,
-    ) -> Result<Job<S, A>, LinalgError> {
-        Job::redistribute(shares, before, world.comm())
+    ) -> Result<SolveState<S, A>, LinalgError> {
+        SolveState::redistribute(shares, before, world.comm())
     }
 
-    fn init(&mut self, world: &World) -> Result<Job<S, A>, LinalgError> {
-        Job::new(&self.options, &*self.precond, (self.setup)(world)?, world.comm())
+    fn init(&mut self, world: &World) -> Result<SolveState<S, A>, LinalgError> {
+        SolveState::new(&self.options, &*self.precond, (self.setup)(world)?, world.comm())
     }
 
-    fn rebuild(&mut self, job: &mut Job<S, A>, world: &World) -> Result<(), LinalgError> {
-        job.rebuild(&*self.precond, world.comm())
+    fn rebuild(&mut self, state: &mut SolveState<S, A>, world: &World) -> Result<(), LinalgError> {
+        state.rebuild(&*self.precond, world.comm())
     }
 
-    fn step(&mut self, job: &mut Job<S, A>, world: &World, _: u64) -> Result<Flow, LinalgError> {
-        let step = job.step(world.comm())?;
-        (self.monitor)(&job.solver.progress());
+    fn step(&mut self, state: &mut SolveState<S, A>, world: &World, _: u64) -> Result<Flow, LinalgError> {
+        let step = state.step(world.comm())?;
+        (self.monitor)(&state.solver.progress());
         Ok(match step {
             Step::Continue => Flow::Continue,
             Step::Done(reason) => {
@@ -241,9 +239,9 @@ impl<S: Solver, A: ProtectedOperator> Program for Protected<'_, S, A> {
         })
     }
 
-    fn output(&mut self, job: &mut Job<S, A>, world: &World) -> Result<Vec<u8>, LinalgError> {
+    fn output(&mut self, state: &mut SolveState<S, A>, world: &World) -> Result<Vec<u8>, LinalgError> {
         let reason = self.reason.expect("the last step gave a reason");
-        self.solution = Some(job.solution(reason, world.comm())?);
+        self.solution = Some(state.solution(reason, world.comm())?);
         Ok(Vec::new())
     }
 }
