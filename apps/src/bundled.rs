@@ -10,6 +10,7 @@ use crate::collective::CollectiveArgs;
 use crate::collective_times::CollectiveTimesArgs;
 use crate::ep::EpArgs;
 use crate::heat::HeatArgs;
+use crate::hpcg::HpcgArgs;
 use crate::load::LoadArgs;
 use crate::npb_cg::NpbCgArgs;
 use crate::pi::PiArgs;
@@ -59,6 +60,13 @@ pub(crate) const BUNDLED: &[Bundled] = &[
         usage: "",
         options: NpbCgArgs::augment_args,
         read: read::<NpbCgArgs>,
+    },
+    Bundled {
+        name: "hpcg",
+        purpose: "Run conjugate gradients with multigrid, as the HPCG benchmark does",
+        usage: "",
+        options: HpcgArgs::augment_args,
+        read: read::<HpcgArgs>,
     },
     Bundled {
         name: "seismic",

@@ -30,6 +30,7 @@ mod collective_call;
 mod collective_times;
 mod ep;
 mod heat;
+mod hpcg;
 mod invocation;
 mod job;
 mod load;

@@ -154,6 +154,13 @@ impl HaloPlan {
 #[derive(Clone, Copy, Debug)]
 pub struct Halo<'a>(pub(crate) &'a [f64]);
 
+impl<'a> Halo<'a> {
+    /// The values, in the order of [`HaloPlan::cols`].
+    pub fn values(self) -> &'a [f64] {
+        self.0
+    }
+}
+
 /// Buffers of the exchange, kept between products.
 ///
 /// Nothing in here needs a checkpoint; empty buffers (`default()`) grow at the first exchange.

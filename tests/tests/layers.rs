@@ -72,7 +72,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// The bundled apps, a module each. They know nothing of each other.
-const APPS: &str = "cg collective collective_times ep heat load npb_cg pi ring seismic simulator";
+const APPS: &str = "cg collective collective_times ep heat hpcg load npb_cg pi ring seismic simulator";
 
 /// Whoever uses these meets the world: the clock, other threads and processes, networks.
 const WORLD: &str =

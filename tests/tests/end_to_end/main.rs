@@ -16,6 +16,7 @@ mod disk;
 mod examples;
 mod handbook;
 mod hosts;
+mod hpcg;
 mod intervals;
 mod invariant9;
 mod kills;
