@@ -169,7 +169,11 @@ impl Program for CgProgram {
             Rhs::Solution => rhs::from_solution(&a, &DistVector::constant(part.clone(), 1.0), comm)?,
             Rhs::File(file) => rhs::from_file(&part, file, comm)?,
         };
-        let stop = StopCriteria { rtol: self.args.tol, atol: 0.0, iterations_max: self.args.max_iter as u64 };
+        let stop = StopCriteria {
+            rtol: self.args.tol,
+            iterations_max: self.args.max_iter as u64,
+            ..StopCriteria::DEFAULT
+        };
         SolveState::new(&stop, &self.precond(), Problem { a, b, x: DistVector::zeros(part) }, comm)
     }
 

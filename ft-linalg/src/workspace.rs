@@ -79,6 +79,29 @@ impl Workspace {
         Ok(sums)
     }
 
+    /// As [`Workspace::dots`], of any number of pairs. Collective.
+    ///
+    /// # Errors
+    /// As [`Reducer::sum_many`].
+    ///
+    /// # Panics
+    /// As [`Workspace::dots`].
+    pub fn dots_many(
+        &mut self,
+        part: &Partition,
+        pairs: &[(&[f64], &[f64])],
+        comm: &Communicator,
+    ) -> Result<Vec<f64>, LinalgError> {
+        pairs.iter().for_each(|(x, y)| assert!(x.len() == part.local_len() && y.len() == x.len()));
+        let mut partials = self.take(0);
+        for rows in part.local_blocks() {
+            partials.extend(pairs.iter().map(|(x, y)| block_dot(&x[rows.clone()], &y[rows.clone()])));
+        }
+        let sums = self.reducer(part).sum_many(pairs.len(), &partials, comm);
+        self.give(partials);
+        sums
+    }
+
     fn reducer(&mut self, part: &Partition) -> &mut Reducer {
         let known = self.reducers.iter().position(|reducer| reducer.part() == part);
         let at = known.unwrap_or_else(|| {
@@ -118,6 +141,8 @@ mod tests {
             let blocks: Vec<Sums> = part.local_blocks().map(sums).collect();
             assert_eq!(work.sum(&part, &blocks, comm).unwrap(), [xy, part.blocks() as f64]);
             assert_eq!(Reducer::new(&part).dot(&x, &x, comm).unwrap(), xx);
+            assert_eq!(work.dots_many(&part, &[(&x, &x), (&x, &y)], comm).unwrap(), [xx, xy]);
+            assert_eq!(work.dots_many(&part, &[], comm).unwrap(), [0.0; 0]);
         });
     }
 }

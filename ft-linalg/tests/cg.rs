@@ -11,7 +11,7 @@ use ft_linalg::{
     stop::Quantity::{Curvature, PreconditionedResidual, Residual, RightHandSide},
 };
 
-const STOP: StopCriteria = StopCriteria { rtol: 1e-8, atol: 0.0, iterations_max: 20_000 };
+const STOP: StopCriteria = StopCriteria { iterations_max: 20_000, ..StopCriteria::DEFAULT };
 
 fn vector(comm: &Communicator, whole: &[f64]) -> DistVector {
     DistVector::from_global(Partition::of(comm, whole.len()), whole).unwrap()

@@ -13,14 +13,46 @@ use crate::{
     DistVector, LinalgError, LinearOperator, Partition, Preconditioner, StopCriteria, StopReason, Workspace,
 };
 
+mod arnoldi;
+mod bicgstab;
 mod cg;
+mod cgls;
+mod chebyshev;
+mod columns;
+mod course;
+mod fgmres;
+mod gmres;
+mod lanczos;
+mod least_squares;
+mod lobpcg;
+mod lsqr;
+mod minres;
+mod power;
 mod protected;
+mod richardson;
+mod single_reduction_cg;
+mod watch;
 
+pub use bicgstab::Bicgstab;
 pub use cg::Cg;
+pub use cgls::Cgls;
+pub use chebyshev::{Chebyshev, ChebyshevOptions};
+pub use course::{Beginning, Course, begin};
+pub use fgmres::Fgmres;
+pub use gmres::{Gmres, GmresOptions};
+pub use lanczos::{Lanczos, LanczosOptions};
+pub use lobpcg::{Lobpcg, LobpcgOptions};
+pub use lsqr::Lsqr;
+pub use minres::Minres;
+pub use power::Power;
 pub use protected::{Problem, Protected, ProtectedOperator, SolveState, Solved};
+pub use richardson::{Richardson, RichardsonOptions};
+pub use single_reduction_cg::SingleReductionCg;
+pub use watch::Watch;
 
 /// What one iteration came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
 pub enum Step {
     /// Call again.
     Continue,
@@ -78,16 +110,36 @@ pub trait Solver: Protect + Redistribute + Default {
     ) -> Result<Step, LinalgError>;
 
     /// The approximation, own rows. It is up to date at the start and once a step has said [`Step::Done`]; some methods
-    /// form it only then.
+    /// form it only then, or when told to ([`Solver::settle`]).
     fn x(&self) -> &[f64];
 
+    /// How it goes: iterations, norms, when to stop, and why it has.
+    fn course(&self) -> &Course;
+
     /// How far it has come.
-    fn progress(&self) -> Progress;
+    fn progress(&self) -> Progress {
+        self.course().progress()
+    }
 
     /// When to stop.
-    fn stop(&self) -> &StopCriteria;
+    fn stop(&self) -> &StopCriteria {
+        self.course().stop()
+    }
 
-    /// The norm, of what is at [`Solver::x`], that [`Progress::residual_norm`] follows, from scratch: `||b - A x||` unless
+    /// Brings [`Solver::x`] up to date, for one who stops the solver before it says [`Step::Done`] itself. Collective.
+    ///
+    /// # Errors
+    /// As [`Solver::step`].
+    fn settle(
+        &mut self,
+        _system: &System<'_>,
+        _comm: &Communicator,
+        _work: &mut Workspace,
+    ) -> Result<(), LinalgError> {
+        Ok(())
+    }
+
+    /// The norm, of the approximation so far, that [`Progress::residual_norm`] follows, from scratch: `||b - A x||` unless
     /// the method minimizes another. Collective.
     ///
     /// # Errors
@@ -111,27 +163,8 @@ pub struct Solution {
     pub recurred_relative_residual: f64,
     /// `||b - A x|| / ||b||`, computed from the answer.
     pub relative_residual: f64,
-}
-
-/// What `solver` has reached once a step has said [`Step::Done`] for `reason`: the residual is computed from the answer, and
-/// may deny that it has converged. Collective: one product, one reduction.
-///
-/// # Errors
-/// As [`Solver::start`].
-pub fn conclude<S: Solver>(
-    solver: &S,
-    reason: StopReason,
-    system: &System<'_>,
-    comm: &Communicator,
-    work: &mut Workspace,
-) -> Result<Solution, LinalgError> {
-    let norm = solver.true_norm(system, comm, work)?;
-    let progress = solver.progress();
-    Ok(Solution {
-        reason: solver.stop().confirm(reason, norm, progress.reference_norm),
-        recurred_relative_residual: progress.relative_residual(),
-        relative_residual: relative(norm, progress.reference_norm),
-    })
+    /// The norm that [`Progress::residual_norm`] follows, at the start and after each iteration.
+    pub history: Vec<f64>,
 }
 
 /// Solves `A x = b` from the approximation `x`, which becomes the answer. Collective.
@@ -165,14 +198,15 @@ pub fn solve_and_monitor<S: Solver>(
     let mut work = Workspace::default();
     let system = System { a, m, b: b.local() };
     let mut solver = S::start(options, &system, x.local(), comm, &mut work)?;
+    let mut watch = Watch::default();
     let reason = loop {
-        let step = solver.step(&system, comm, &mut work)?;
+        let step = watch.step(&mut solver, &system, comm, &mut work)?;
         monitor(&solver.progress());
         if let Step::Done(reason) = step {
             break reason;
         }
     };
-    let solution = conclude(&solver, reason, &system, comm, &mut work)?;
+    let solution = watch.conclude(&solver, reason, &system, comm, &mut work)?;
     *x = DistVector::from_local(a.col_part().clone(), solver.x().to_vec())?;
     Ok(solution)
 }

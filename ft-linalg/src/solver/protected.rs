@@ -7,7 +7,7 @@ use std::fmt;
 use ft_checkpoint::{Flow, Program, Protect, Protection, RankState, Redistribute, RunError};
 use ft_comm::{Communicator, World};
 
-use super::{Solution, Solver, Step, System, conclude};
+use super::{Solution, Solver, Step, System, Watch};
 use crate::stop::Progress;
 use crate::{
     DistMatrix, DistVector, LinalgError, LinearOperator, MakePreconditioner, Partition, Preconditioner,
@@ -53,6 +53,9 @@ pub struct SolveState<S, A = DistMatrix> {
     /// The solver.
     #[protect(nested, distributed)]
     pub solver: S,
+    /// What is known of its iterations so far.
+    #[protect(nested, replicated)]
+    watch: Watch,
     #[protect(derived)]
     m: Option<Box<dyn Preconditioner>>,
     #[protect(derived)]
@@ -81,7 +84,7 @@ impl<S: Solver, A: ProtectedOperator> SolveState<S, A> {
         let (m, mut work) = (precond.make(&a, comm)?, Workspace::default());
         let system = System { a: &a, m: &*m, b: b.local() };
         let solver = S::start(options, &system, x.local(), comm, &mut work)?;
-        Ok(Self { a, b: b.into_local(), solver, m: Some(m), work })
+        Ok(Self { a, b: b.into_local(), solver, watch: Watch::default(), m: Some(m), work })
     }
 
     /// Makes halo plan and preconditioner again, after a restore. Collective.
@@ -121,16 +124,18 @@ impl<S: Solver, A: ProtectedOperator> SolveState<S, A> {
     /// As [`Solver::step`]; [`LinalgError::NotRebuilt`].
     pub fn step(&mut self, comm: &Communicator) -> Result<Step, LinalgError> {
         let m = self.m.as_deref().ok_or(LinalgError::NotRebuilt)?;
-        self.solver.step(&System { a: &self.a, m, b: &self.b }, comm, &mut self.work)
+        let system = System { a: &self.a, m, b: &self.b };
+        self.watch.step(&mut self.solver, &system, comm, &mut self.work)
     }
 
     /// What has been reached, with the true residual. Collective.
     ///
     /// # Errors
-    /// As [`conclude`]; [`LinalgError::NotRebuilt`].
+    /// As [`Watch::conclude`]; [`LinalgError::NotRebuilt`].
     pub fn solution(&mut self, reason: StopReason, comm: &Communicator) -> Result<Solution, LinalgError> {
         let m = self.m.as_deref().ok_or(LinalgError::NotRebuilt)?;
-        conclude(&self.solver, reason, &System { a: &self.a, m, b: &self.b }, comm, &mut self.work)
+        let system = System { a: &self.a, m, b: &self.b };
+        self.watch.conclude(&self.solver, reason, &system, comm, &mut self.work)
     }
 }
 

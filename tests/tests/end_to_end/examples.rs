@@ -8,6 +8,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("ring", "2@step=500"),
     ("resilient", "2@step=40"),
     ("protected_solve", "2@step=20"),
+    ("own_solver", "2@step=20"),
     ("sections", "2@step=85"),
 ];
 
@@ -44,6 +45,19 @@ fn with_a_parity_rank() {
         let outcome = run.arg(example(name)).finish().expect(0);
         assert_eq!(outcome.report().failures().len(), 2, "{outcome}");
     }
+}
+
+#[test]
+fn a_solver_of_ones_own_has_the_same_bits_with_kills() {
+    let lines = |kills: &str| {
+        let outcome = Run::ftrun(&format!("-n 4 {kills}")).arg(example("own_solver")).finish().expect(0);
+        let mut lines: Vec<String> = outcome.stdout.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let calm = lines("");
+    assert_eq!(calm.iter().filter(|line| line.contains("x has the bits")).count(), 4, "{calm:?}");
+    assert_eq!(lines("--kill 1@step=7 --kill 3@step=30 --kill 0@step=31"), calm);
 }
 
 /// `hello` takes no care of failures: the job ends, and says so.
