@@ -57,7 +57,7 @@ impl Solver for Own {
         m.apply(&self.r, &mut z, comm, work)?;
         a.apply(&z, &mut t, comm, work)?;
         let [ts, tt] = work.dots(part, [(&t, &self.r), (&t, &t)], comm)?;
-        let omega = ts / tt;
+        let omega = if tt > 0.0 { ts / tt } else { 0.0 };
         axpy(omega, &z, &mut self.x);
         axpy(-omega, &t, &mut self.r);
         let [rho, rr] = work.dots(part, [(&self.shadow, &self.r), (&self.r, &self.r)], comm)?;
@@ -96,13 +96,13 @@ fn matrix(n: usize, comm: &Communicator) -> Result<DistMatrix, LinalgError> {
 fn main() -> Result<(), MainError> {
     let world = World::init()?;
     let (rank, protection) = (world.rank(), Protection::from_launcher(&world)?);
-    let solved = Protected::<Own>::new(StopCriteria::default(), protection, Precond::Jacobi, |world| {
+    let solved = Protected::<Own>::new(StopCriteria::default(), Precond::Jacobi, |world| {
         let a = matrix(2000, world.comm())?;
         let part = a.part().clone();
         let b = DistVector::from_fn(part.clone(), |row| (row.0 as f64).sin());
         Ok(Problem { a, b, x: DistVector::zeros(part) })
     })
-    .solve(world)?;
+    .solve(world, protection)?;
     if let Some(solved) = solved {
         assert!(solved.solution.reason.is_converged());
         let bits = solved.x.local().iter().fold(0, |bits: u64, x| bits.rotate_left(7) ^ x.to_bits());

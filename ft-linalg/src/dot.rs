@@ -61,6 +61,13 @@ pub fn block_partials(part: &Partition, x: &[f64], y: &[f64]) -> Vec<f64> {
     part.local_blocks().map(|rows| block_dot(&x[rows.clone()], &y[rows])).collect()
 }
 
+/// The dot product of each pair of local parts over each of this rank's blocks, block by block.
+pub(crate) fn block_dots(part: &Partition, pairs: &[(&[f64], &[f64])]) -> Vec<f64> {
+    let of =
+        |rows: Range<usize>| pairs.iter().map(move |(x, y)| block_dot(&x[rows.clone()], &y[rows.clone()]));
+    part.local_blocks().flat_map(of).collect()
+}
+
 /// A node of the tree over block indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {

@@ -65,7 +65,7 @@ pub use rows::DistRows;
 pub use solver::{
     Bicgstab, Cg, Cgls, Chebyshev, Fgmres, Gmres, Lanczos, Lobpcg, Lsqr, Minres, Power, Problem, Protected,
     Richardson, SingleReductionCg, Solution, SolveState, Solved, Solver, Step, System, solve,
-    solve_and_monitor,
+    solve_and_monitor, solve_many,
 };
 pub use stop::{Progress, StopCriteria, StopReason};
 pub use vector::DistVector;

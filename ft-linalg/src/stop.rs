@@ -194,12 +194,19 @@ pub enum StopReason {
         /// What it came out as.
         value: f64,
     },
-    /// `quantity` is infinite or not a number: overflow, or such a value in the input. `x` may be unusable.
+    /// `quantity` is infinite or not a number: overflow, in most cases. `x` may be unusable.
     Breakdown {
         /// Finished iterations.
         iterations: u64,
         /// The first such quantity that was seen.
         quantity: Quantity,
+    },
+    /// An element of a vector is infinite or not a number before the first iteration: the input has such a value.
+    NotFinite {
+        /// The vector.
+        quantity: Quantity,
+        /// The first such row of it.
+        row: usize,
     },
     /// `quantity` is 0, or nothing beside rounding, where the method has to divide by it. `x` is the last approximation.
     Vanished {
@@ -280,6 +287,7 @@ impl StopReason {
     /// Finished iterations.
     pub fn iterations(&self) -> u64 {
         match *self {
+            Self::NotFinite { .. } => 0,
             Self::Converged { iterations }
             | Self::MaxIterations { iterations }
             | Self::Indefinite { iterations, .. }
@@ -317,6 +325,11 @@ impl fmt::Display for Quantity {
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NotFinite { quantity, row } => {
+                let text = quantity.to_string();
+                let vector = text.strip_prefix("norm of ").unwrap_or(&text);
+                return write!(f, "element {} of {vector} is not finite", row + 1);
+            }
             Self::Converged { .. } => write!(f, "converged")?,
             Self::MaxIterations { .. } => write!(f, "not converged")?,
             Self::Indefinite { quantity, value, .. } => {
@@ -430,5 +443,7 @@ mod tests {
     fn texts() {
         let reason = StopReason::Indefinite { iterations: 2, quantity: Quantity::Curvature, value: -3.0 };
         assert_eq!(reason.to_string(), "matrix is not positive definite: p.Ap = -3e0 after 2 iterations");
+        let reason = StopReason::NotFinite { quantity: Quantity::RightHandSide, row: 6 };
+        assert_eq!(reason.to_string(), "element 7 of the right-hand side is not finite");
     }
 }

@@ -2,7 +2,7 @@
 
 use ft_comm::Communicator;
 
-use crate::dot::{Reducer, block_dot};
+use crate::dot::{Reducer, block_dot, block_dots};
 use crate::halo::HaloBuffers;
 use crate::{LinalgError, Partition, Sums};
 
@@ -93,13 +93,7 @@ impl Workspace {
         comm: &Communicator,
     ) -> Result<Vec<f64>, LinalgError> {
         pairs.iter().for_each(|(x, y)| assert!(x.len() == part.local_len() && y.len() == x.len()));
-        let mut partials = self.take(0);
-        for rows in part.local_blocks() {
-            partials.extend(pairs.iter().map(|(x, y)| block_dot(&x[rows.clone()], &y[rows.clone()])));
-        }
-        let sums = self.reducer(part).sum_many(pairs.len(), &partials, comm);
-        self.give(partials);
-        sums
+        self.reducer(part).sum_many(pairs.len(), &block_dots(part, pairs), comm)
     }
 
     fn reducer(&mut self, part: &Partition) -> &mut Reducer {

@@ -5,7 +5,7 @@ mod common;
 use common::{dense, on_ranks};
 use ft_checkpoint::{StatePart, load, save};
 use ft_comm::Communicator;
-use ft_linalg::solver::{Lanczos, LanczosOptions, Power, Watch};
+use ft_linalg::solver::{Lanczos, LanczosOptions, Lobpcg, LobpcgOptions, Power, Watch};
 use ft_linalg::stop::Quantity;
 use ft_linalg::{
     DistMatrix, DistVector, Identity, Partition, Poisson, Solver, Step, StopCriteria, StopReason, System,
@@ -103,6 +103,42 @@ fn lanczos_finds_both_ends() {
 }
 
 #[test]
+fn lobpcg_finds_both_ends_with_their_multiplicity() {
+    let mut exact = exact();
+    for largest in [false, true] {
+        let stop = StopCriteria { rtol: 1e-8, iterations_max: 400, ..StopCriteria::DEFAULT };
+        let options = LobpcgOptions { stop, count: 4, largest };
+        let find = |size| {
+            on_ranks(size, |comm| {
+                let a = poisson(comm);
+                let (lobpcg, reason, residual) = run::<Lobpcg>(&options, &a, comm);
+                assert!(reason.is_converged() && residual <= 2e-8, "{reason}, {residual:e}");
+                let x = DistVector::from_local(a.part().clone(), lobpcg.eigenvector(3).to_vec()).unwrap();
+                (lobpcg.eigenvalues().to_vec(), x.gather(comm).unwrap())
+            })
+        };
+        let one = find(1).remove(0);
+        for ((value, bound), exact) in one.0.iter().zip(&exact) {
+            assert!((value - exact).abs() <= bound + 1e-13, "{value} {exact} {bound:e}");
+        }
+        for size in [2, 3, 4, 7] {
+            assert!(find(size).into_iter().all(|other| other == one), "{size} ranks");
+        }
+        exact.reverse();
+    }
+    // Of a square every second eigenvalue comes twice; a block finds both.
+    on_ranks(2, |comm| {
+        let part = Partition::of(comm, 144);
+        let grid = Poisson::new_2d(12, 12).unwrap();
+        let a = DistMatrix::new(part.clone(), grid.rows(part.range()), comm).unwrap();
+        let options = LobpcgOptions { count: 3, ..LobpcgOptions::default() };
+        let (lobpcg, reason, _) = run::<Lobpcg>(&options, &a, comm);
+        let [.., (second, _), (third, _)] = lobpcg.eigenvalues() else { panic!("{lobpcg:?}") };
+        assert!(reason.is_converged() && (second - third).abs() < 1e-6, "{second} {third}");
+    });
+}
+
+#[test]
 fn what_has_no_eigenvalue_says_so() {
     on_ranks(2, |comm| {
         let reason = |a: [[f64; 2]; 2], b: [f64; 2], count| {
@@ -130,7 +166,7 @@ fn what_has_no_eigenvalue_says_so() {
         assert_eq!(lanczos, StopReason::Vanished { iterations: 1, quantity: Quantity::NextDirection });
         assert_eq!(power, StopReason::Converged { iterations: 0 });
         let [lanczos, power] = reason([[f64::NAN, 0.0], [0.0, 1.0]], [1.0, 1.0], 1);
-        let product = StopReason::Breakdown { iterations: 0, quantity: Quantity::Product };
+        let product = StopReason::NotFinite { quantity: Quantity::Product, row: 0 };
         assert_eq!([lanczos, power], [product; 2]);
     });
 }

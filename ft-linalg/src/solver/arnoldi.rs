@@ -13,14 +13,14 @@
 use ft_checkpoint::{Protect, Redistribute};
 use ft_comm::Communicator;
 
-use super::columns::Columns;
-use crate::{LinalgError, Partition, Workspace};
+use super::gram_schmidt::orthogonalize;
+use crate::{LinalgError, MultiVector, Partition, Workspace};
 
 #[derive(Clone, Debug, Default, PartialEq, Protect, Redistribute)]
 pub(super) struct Arnoldi {
     /// The orthonormal basis.
     #[protect(nested, distributed)]
-    basis: Columns,
+    basis: MultiVector,
     /// The triangular matrix, column after column.
     #[protect(replicated)]
     r: Vec<f64>,
@@ -33,9 +33,14 @@ pub(super) struct Arnoldi {
 }
 
 impl Arnoldi {
+    /// Without a direction.
+    pub(super) fn new(part: &Partition) -> Self {
+        Self { basis: MultiVector::zeros(part.clone(), 0), ..Self::default() }
+    }
+
     /// Begins with a residual of this norm.
     pub(super) fn restart(&mut self, residual: &[f64], norm: f64) {
-        *self = Self::default();
+        self.clear();
         self.basis.push(residual);
         self.basis.column_mut(0).iter_mut().for_each(|v| *v /= norm);
         self.g.push(norm);
@@ -43,7 +48,10 @@ impl Arnoldi {
 
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        self.basis.clear();
+        self.r.clear();
+        self.rotations.clear();
+        self.g.clear();
     }
 
     /// The directions so far that are part of the answer.
@@ -51,13 +59,13 @@ impl Arnoldi {
         self.rotations.len()
     }
 
-    pub(super) fn basis(&self) -> &Columns {
+    pub(super) fn basis(&self) -> &MultiVector {
         &self.basis
     }
 
     /// The vector to multiply next.
     pub(super) fn last(&self) -> &[f64] {
-        self.basis.column(self.basis.count() - 1)
+        self.basis.column(self.basis.columns() - 1)
     }
 
     /// Takes in the product `w`. Collective. The norm of the residual with one more direction; `None` if that direction is no
@@ -65,11 +73,10 @@ impl Arnoldi {
     pub(super) fn extend(
         &mut self,
         w: &mut [f64],
-        part: &Partition,
         comm: &Communicator,
         work: &mut Workspace,
     ) -> Result<Option<f64>, LinalgError> {
-        let (mut h, next) = self.basis.orthogonalize(w, part, comm, work)?;
+        let (mut h, next) = orthogonalize(&self.basis, w, comm, work)?;
         let size = h.iter().fold(next, |size, h| size.max(h.abs()));
         for (at, (c, s)) in self.rotations.iter().enumerate() {
             (h[at], h[at + 1]) = (c * h[at] + s * h[at + 1], c * h[at + 1] - s * h[at]);

@@ -87,10 +87,8 @@ impl Solver for Chebyshev {
             Some(bounds) => bounds,
             None => estimate(system, &r, comm, work)?,
         };
-        // Not a number is no bound either.
-        if !(smallest > 0.0) {
-            let _ = course.need_positive(Quantity::SmallestEigenvalue, smallest);
-        } else if !(largest >= smallest && largest.is_finite()) {
+        let is_unfit = course.need_positive(Quantity::SmallestEigenvalue, smallest).is_some();
+        if !is_unfit && (largest < smallest || !largest.is_finite()) {
             let needs = "bounds of eigenvalues, the smallest first";
             return Err(LinalgError::Unfit { what: "chebyshev", needs });
         }

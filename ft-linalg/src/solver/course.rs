@@ -1,11 +1,11 @@
 //! What all methods keep of how they go, and how they begin.
 
 use ft_checkpoint::Protect;
-use ft_comm::Communicator;
+use ft_comm::{Communicator, Op};
 
 use super::{Step, System, norm2, require, residual_of};
 use crate::stop::{Progress, Quantity};
-use crate::{LinalgError, StopCriteria, StopReason, Workspace};
+use crate::{LinalgError, Partition, StopCriteria, StopReason, Workspace};
 
 /// How a solver goes. Judged from the state alone, so that every rank says the same and a restored state says it again.
 #[derive(Clone, Debug, Default, PartialEq, Protect)]
@@ -83,6 +83,25 @@ impl Course {
         (value == 0.0).then(|| self.end(StopReason::Vanished { iterations, quantity }))
     }
 
+    /// Over if an element of `vector`, which is spread as `part`, is infinite or not a number on any rank. Collective: one
+    /// reduction, so it is asked where a sum over the vector has turned out not to be finite.
+    ///
+    /// # Errors
+    /// A failure.
+    pub fn need_finite(
+        &mut self,
+        quantity: Quantity,
+        part: &Partition,
+        vector: &[f64],
+        comm: &Communicator,
+    ) -> Result<Option<Step>, LinalgError> {
+        let here = vector.iter().position(|value| !value.is_finite());
+        let mut row = [here.map_or(usize::MAX, |at| part.range().start + at)];
+        comm.allreduce(&mut row, Op::Min)?;
+        let [row] = row;
+        Ok((row < usize::MAX).then(|| self.end(StopReason::NotFinite { quantity, row })))
+    }
+
     /// How far it has come.
     pub fn progress(&self) -> Progress {
         Progress {
@@ -132,15 +151,10 @@ pub fn begin(
     residual_of(system.a, x, b, &mut r, comm, work)?;
     let [rr] = work.dots(part, [(&r, &r)], comm)?;
     let mut course = Course::new(*stop, b_norm, rr.sqrt());
-    if !rr.is_finite() && b_norm.is_finite() {
-        let quantity = if !norm2(system.a.col_part(), x, comm)?.is_finite() {
-            Quantity::FirstApproximation
-        } else if !norm2(part, &r, comm)?.is_finite() {
-            Quantity::Product
-        } else {
-            Quantity::Residual
-        };
-        let _ = course.end(StopReason::Breakdown { iterations: 0, quantity });
+    if !(rr.is_finite() && b_norm.is_finite()) {
+        let _ = course.need_finite(Quantity::Product, part, &r, comm)?;
+        let _ = course.need_finite(Quantity::FirstApproximation, system.a.col_part(), x, comm)?;
+        let _ = course.need_finite(Quantity::RightHandSide, part, b, comm)?;
     }
     Ok(Beginning { x: x.to_vec(), r, course })
 }

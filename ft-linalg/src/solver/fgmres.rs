@@ -18,12 +18,11 @@ use ft_checkpoint::{Protect, Redistribute};
 use ft_comm::Communicator;
 
 use super::arnoldi::Arnoldi;
-use super::columns::Columns;
 use super::{
     Beginning, Course, GmresOptions, Solver, Step, System, begin, require, residual_norm, residual_of,
 };
 use crate::stop::Quantity;
-use crate::{LinalgError, StopReason, Workspace};
+use crate::{LinalgError, MultiVector, StopReason, Workspace};
 
 /// FGMRES(m).
 #[derive(Clone, Debug, Default, Protect, Redistribute)]
@@ -36,7 +35,7 @@ pub struct Fgmres {
     arnoldi: Arnoldi,
     /// The preconditioned directions.
     #[protect(nested, distributed)]
-    z: Columns,
+    z: MultiVector,
     /// Iterations of a cycle.
     #[protect(constant, replicated)]
     restart: usize,
@@ -57,7 +56,9 @@ impl Solver for Fgmres {
         work: &mut Workspace,
     ) -> Result<Self, LinalgError> {
         let Beginning { x, r, course } = begin(&options.stop, system, x, comm, work)?;
-        let mut fgmres = Self { x, course, restart: options.restart.max(1), ..Self::default() };
+        let (part, restart) = (system.a.part(), options.restart.max(1));
+        let (arnoldi, z) = (Arnoldi::new(part), MultiVector::zeros(part.clone(), 0));
+        let mut fgmres = Self { x, arnoldi, z, restart, course };
         if fgmres.course.done().is_none() {
             fgmres.arnoldi.restart(&r, fgmres.course.progress().residual_norm);
         }
@@ -78,7 +79,7 @@ impl Solver for Fgmres {
         let (mut z, mut w) = (work.take(self.x.len()), work.take(self.x.len()));
         system.m.apply(self.arnoldi.last(), &mut z, comm, work)?;
         system.a.apply(&z, &mut w, comm, work)?;
-        let norm = self.arnoldi.extend(&mut w, system.a.part(), comm, work)?;
+        let norm = self.arnoldi.extend(&mut w, comm, work)?;
         if norm.is_some() {
             self.z.push(&z);
         }

@@ -70,7 +70,8 @@ impl Solver for Gmres {
         work: &mut Workspace,
     ) -> Result<Self, LinalgError> {
         let Beginning { x, r, course } = begin(&options.stop, system, x, comm, work)?;
-        let mut gmres = Self { x, course, restart: options.restart.max(1), ..Self::default() };
+        let mut gmres =
+            Self { x, arnoldi: Arnoldi::new(system.a.part()), restart: options.restart.max(1), course };
         if gmres.course.done().is_none() {
             gmres.arnoldi.restart(&r, gmres.course.progress().residual_norm);
         }
@@ -91,7 +92,7 @@ impl Solver for Gmres {
         let (mut z, mut w) = (work.take(self.x.len()), work.take(self.x.len()));
         system.m.apply(self.arnoldi.last(), &mut z, comm, work)?;
         system.a.apply(&z, &mut w, comm, work)?;
-        let norm = self.arnoldi.extend(&mut w, system.a.part(), comm, work)?;
+        let norm = self.arnoldi.extend(&mut w, comm, work)?;
         work.give(z);
         let mut step = match norm {
             Some(norm) => self.course.advance(norm),

@@ -22,11 +22,11 @@ use ft_checkpoint::{Protect, Redistribute};
 use ft_comm::Communicator;
 use nalgebra::DMatrix;
 
-use super::columns::Columns;
+use super::gram_schmidt::orthogonalize;
 use super::{Course, Solver, Step, System, norm2, require};
 use crate::stop::Quantity;
 use crate::vector::axpy;
-use crate::{LinalgError, StopCriteria, StopReason, Workspace};
+use crate::{LinalgError, MultiVector, StopCriteria, StopReason, Workspace};
 
 /// What Lanczos leaves open.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,10 +53,10 @@ pub struct Lanczos {
     #[protect(distributed)]
     x: Vec<f64>,
     #[protect(nested, distributed)]
-    basis: Columns,
+    basis: MultiVector,
     /// The vectors that are wanted, once they are formed.
     #[protect(nested, distributed)]
-    vectors: Columns,
+    vectors: MultiVector,
     /// Diagonal of the tridiagonal matrix.
     #[protect(replicated)]
     alpha: Vec<f64>,
@@ -127,9 +127,14 @@ impl Solver for Lanczos {
         let (count, largest) = (options.count.max(1), options.largest);
         // Nothing is known yet.
         let course = Course::new(options.stop, 1.0, 1.0);
-        let mut lanczos = Self { x: vec![0.0; x.len()], count, largest, course, ..Self::default() };
+        let none = MultiVector::zeros(system.a.part().clone(), 0);
+        let (basis, vectors) = (none.clone(), none);
+        let x = vec![0.0; x.len()];
+        let mut lanczos = Self { x, basis, vectors, count, largest, course, ..Self::default() };
         let norm = norm2(system.a.part(), system.b, comm)?;
-        if lanczos.course.need_nonzero(Quantity::Start, norm).is_none() {
+        if lanczos.course.need_nonzero(Quantity::Start, norm).is_some() {
+            let _ = lanczos.course.need_finite(Quantity::Start, system.a.part(), system.b, comm)?;
+        } else {
             lanczos.basis.push(system.b);
             lanczos.basis.column_mut(0).iter_mut().for_each(|v| *v /= norm);
         }
@@ -149,11 +154,14 @@ impl Solver for Lanczos {
         }
         let mut w = work.take(self.x.len());
         system.a.apply(self.basis.column(self.alpha.len()), &mut w, comm, work)?;
-        let (taken, beta) = self.basis.orthogonalize(&mut w, system.a.part(), comm, work)?;
+        let (taken, beta) = orthogonalize(&self.basis, &mut w, comm, work)?;
         let alpha = taken.last().copied().unwrap_or(0.0);
         let iterations = self.course.progress().iterations;
         if !(alpha.is_finite() && beta.is_finite()) {
-            return Ok(self.course.end(StopReason::Breakdown { iterations, quantity: Quantity::Product }));
+            let quantity = Quantity::Product;
+            let broken = self.course.end(StopReason::Breakdown { iterations, quantity });
+            system.a.apply(self.basis.column(self.alpha.len()), &mut w, comm, work)?;
+            return Ok(self.course.need_finite(quantity, system.a.part(), &w, comm)?.unwrap_or(broken));
         }
         self.alpha.push(alpha);
         self.beta.push(beta);
@@ -205,7 +213,7 @@ impl Solver for Lanczos {
             self.basis.add_to(&s, &mut vector);
             self.vectors.push(&vector);
         }
-        if self.vectors.count() > 0 {
+        if self.vectors.columns() > 0 {
             self.x.copy_from_slice(self.vectors.column(0));
         }
         Ok(())

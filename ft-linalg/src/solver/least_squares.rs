@@ -4,7 +4,7 @@ use ft_comm::Communicator;
 
 use super::{Course, System, norm2, require, residual_of};
 use crate::stop::Quantity;
-use crate::{LinalgError, StopCriteria, StopReason, Workspace};
+use crate::{LinalgError, StopCriteria, Workspace};
 
 pub(super) struct Beginning {
     /// The first approximation; 0 if `A^T b` is.
@@ -39,16 +39,10 @@ pub(super) fn begin(
     let [ss] = work.dots(cols, [(&s, &s)], comm)?;
     let mut course = Course::new(*stop, reference, ss.sqrt());
     if !(ss.is_finite() && reference.is_finite()) {
-        let quantity = if !norm2(a.part(), b, comm)?.is_finite() {
-            Quantity::RightHandSide
-        } else if !norm2(cols, &x, comm)?.is_finite() {
-            Quantity::FirstApproximation
-        } else if !norm2(cols, &s, comm)?.is_finite() {
-            Quantity::Product
-        } else {
-            Quantity::Residual
-        };
-        let _ = course.end(StopReason::Breakdown { iterations: 0, quantity });
+        let _ = course.need_finite(Quantity::Product, cols, &s, comm)?;
+        let _ = course.need_finite(Quantity::Product, a.part(), &r, comm)?;
+        let _ = course.need_finite(Quantity::FirstApproximation, cols, &x, comm)?;
+        let _ = course.need_finite(Quantity::RightHandSide, a.part(), b, comm)?;
     }
     Ok(Beginning { x, r, s, course })
 }

@@ -11,7 +11,7 @@
 //!     X = X C_x + P
 //! ```
 //!
-//! `k` products and three reductions per iteration; the state has `4 k` vectors, as `A X` and `A P` are recurrences. Directions in which `G` is next to
+//! `k` products and two reductions per iteration; the state has `4 k` vectors, as `A X` and `A P` are recurrences. Directions in which `G` is next to
 //! singular are left out. The stopping rules look at the largest residual norm, measured by the largest modulus of an
 //! eigenvalue of `H`. Small problems are solved by every rank, from the same numbers.
 //!
@@ -23,11 +23,10 @@ use ft_checkpoint::{Protect, Redistribute};
 use ft_comm::Communicator;
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
-use super::columns::Columns;
 use super::{Course, Solver, Step, System, norm2, require};
 use crate::stop::Quantity;
 use crate::vector::axpy;
-use crate::{LinalgError, StopCriteria, StopReason, Workspace};
+use crate::{LinalgError, MultiVector, StopCriteria, StopReason, Workspace};
 
 /// What LOBPCG leaves open.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,14 +50,14 @@ impl Default for LobpcgOptions {
 #[derive(Clone, Debug, Default, Protect, Redistribute)]
 pub struct Lobpcg {
     #[protect(nested, distributed)]
-    x: Columns,
+    x: MultiVector,
     #[protect(nested, distributed)]
-    ax: Columns,
+    ax: MultiVector,
     /// Directions of the last iteration.
     #[protect(nested, distributed)]
-    p: Columns,
+    p: MultiVector,
     #[protect(nested, distributed)]
-    ap: Columns,
+    ap: MultiVector,
     /// Eigenvalues so far, and the norm of the residual of each.
     #[protect(replicated)]
     values: Vec<(f64, f64)>,
@@ -87,15 +86,15 @@ impl Lobpcg {
     /// too small, or is not finite. Collective: one reduction.
     fn project(
         &mut self,
-        w: &Columns,
-        aw: &Columns,
+        w: &MultiVector,
+        aw: &MultiVector,
         system: &System<'_>,
         comm: &Communicator,
         work: &mut Workspace,
     ) -> Result<Option<f64>, LinalgError> {
         let s: Vec<&[f64]> = self.x.iter().chain(w.iter()).chain(self.p.iter()).collect();
         let a_s: Vec<&[f64]> = self.ax.iter().chain(aw.iter()).chain(self.ap.iter()).collect();
-        let (size, count) = (s.len(), self.x.count());
+        let (size, count) = (s.len(), self.x.columns());
         let mut pairs = Vec::with_capacity(size * (size + 1));
         for row in 0..size {
             for col in row..size {
@@ -132,7 +131,7 @@ impl Lobpcg {
             columns.iter().zip(factors).for_each(|(column, factor)| axpy(*factor, column, &mut sum));
             sum
         };
-        let [mut x, mut ax, mut p, mut ap] = [(); 4].map(|()| Columns::default());
+        let [mut x, mut ax, mut p, mut ap] = [(); 4].map(|()| MultiVector::zeros(self.x.part().clone(), 0));
         let mut values = Vec::with_capacity(count);
         for &at in &order[..count] {
             let c: DVector<f64> = &basis * eigenvectors.column(at);
@@ -150,22 +149,28 @@ impl Lobpcg {
         Ok(Some(modulus))
     }
 
-    /// `A X - X Theta`, and the norm of each column. Collective: one reduction.
-    fn residuals(
-        &mut self,
-        system: &System<'_>,
-        comm: &Communicator,
-        work: &mut Workspace,
-    ) -> Result<Columns, LinalgError> {
-        let mut r = Columns::default();
+    /// `A X - X Theta`.
+    fn residuals(&self) -> MultiVector {
+        let mut r = MultiVector::zeros(self.x.part().clone(), 0);
         for (at, (value, _)) in self.values.iter().enumerate() {
             r.push(self.ax.column(at));
             axpy(-value, self.x.column(at), r.column_mut(at));
         }
+        r
+    }
+
+    /// The norm of each residual. Collective: one reduction.
+    fn measure(
+        &mut self,
+        system: &System<'_>,
+        comm: &Communicator,
+        work: &mut Workspace,
+    ) -> Result<(), LinalgError> {
+        let r = self.residuals();
         let pairs: Vec<_> = r.iter().map(|column| (column, column)).collect();
         let squares = work.dots_many(system.a.part(), &pairs, comm)?;
         self.values.iter_mut().zip(squares).for_each(|((_, norm), square)| *norm = square.sqrt());
-        Ok(r)
+        Ok(())
     }
 
     fn norm(&self) -> f64 {
@@ -174,12 +179,13 @@ impl Lobpcg {
     }
 
     fn multiply(
-        columns: &Columns,
+        columns: &MultiVector,
         system: &System<'_>,
         comm: &Communicator,
         work: &mut Workspace,
-    ) -> Result<Columns, LinalgError> {
-        let (mut products, mut y) = (Columns::default(), vec![0.0; system.b.len()]);
+    ) -> Result<MultiVector, LinalgError> {
+        let (mut products, mut y) =
+            (MultiVector::zeros(columns.part().clone(), 0), vec![0.0; system.b.len()]);
         for column in columns.iter() {
             system.a.apply(column, &mut y, comm, work)?;
             products.push(&y);
@@ -227,18 +233,21 @@ impl Solver for Lobpcg {
     fn start(
         options: &LobpcgOptions,
         system: &System<'_>,
-        x: &[f64],
+        start: &[f64],
         comm: &Communicator,
         work: &mut Workspace,
     ) -> Result<Self, LinalgError> {
-        require(system, x, comm)?;
+        require(system, start, comm)?;
         let part = system.a.part();
         let count = options.count.clamp(1, part.n().max(1));
         let course = Course::new(options.stop, 1.0, 1.0);
-        let mut lobpcg = Self { largest: options.largest, course, ..Self::default() };
+        let none = MultiVector::zeros(part.clone(), 0);
+        let [x, ax, p, ap] = [(); 4].map(|()| none.clone());
+        let mut lobpcg = Self { x, ax, p, ap, values: vec![], largest: options.largest, course };
         let norm = norm2(part, system.b, comm)?;
         lobpcg.x.push(system.b);
         if lobpcg.course.need_nonzero(Quantity::Start, norm).is_some() {
+            let _ = lobpcg.course.need_finite(Quantity::Start, part, system.b, comm)?;
             return Ok(lobpcg);
         }
         lobpcg.x.column_mut(0).iter_mut().for_each(|x| *x /= norm);
@@ -247,21 +256,25 @@ impl Solver for Lobpcg {
             lobpcg.x.push(&part.range().map(|row| random(seed(row))).collect::<Vec<f64>>());
         }
         lobpcg.ax = Self::multiply(&lobpcg.x, system, comm, work)?;
-        let none = Columns::default();
         match lobpcg.project(&none, &none, system, comm, work)? {
             Some(modulus) => {
-                lobpcg.residuals(system, comm, work)?;
+                lobpcg.measure(system, comm, work)?;
                 lobpcg.course = Course::new(options.stop, modulus, lobpcg.norm());
             }
             None => {
                 let quantity = Quantity::Product;
                 let _ = lobpcg.course.end(StopReason::Breakdown { iterations: 0, quantity });
+                for column in lobpcg.ax.iter() {
+                    if lobpcg.course.need_finite(quantity, part, column, comm)?.is_some() {
+                        break;
+                    }
+                }
             }
         }
         Ok(lobpcg)
     }
 
-    /// `k` products, three reductions.
+    /// `k` products, two reductions.
     fn step(
         &mut self,
         system: &System<'_>,
@@ -272,8 +285,8 @@ impl Solver for Lobpcg {
         if let Some(done) = self.course.done() {
             return Ok(done);
         }
-        let r = self.residuals(system, comm, work)?;
-        let (mut w, mut z) = (Columns::default(), vec![0.0; system.b.len()]);
+        let r = self.residuals();
+        let (mut w, mut z) = (MultiVector::zeros(system.a.part().clone(), 0), vec![0.0; system.b.len()]);
         for column in r.iter() {
             system.m.apply(column, &mut z, comm, work)?;
             w.push(&z);
@@ -282,7 +295,7 @@ impl Solver for Lobpcg {
         let Some(modulus) = self.project(&w, &aw, system, comm, work)? else {
             return Ok(self.fail(Quantity::NextDirection));
         };
-        self.residuals(system, comm, work)?;
+        self.measure(system, comm, work)?;
         self.course.measure_by(modulus);
         Ok(self.course.advance(self.norm()))
     }
@@ -305,7 +318,7 @@ impl Solver for Lobpcg {
     ) -> Result<f64, LinalgError> {
         let mut copy = self.clone();
         copy.ax = Self::multiply(&self.x, system, comm, work)?;
-        copy.residuals(system, comm, work)?;
+        copy.measure(system, comm, work)?;
         Ok(copy.norm())
     }
 }

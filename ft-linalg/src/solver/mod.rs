@@ -4,7 +4,7 @@
 //! bits. [`solve`] runs one to its end; [`Protected`] does so through failures; a program that protects a state of its own
 //! keeps a solver in it and calls [`Solver::step`] itself.
 
-use ft_checkpoint::{Protect, Redistribute};
+use ft_checkpoint::{Field, Protect, Redistribute};
 use ft_comm::Communicator;
 
 use crate::stop::{Progress, relative};
@@ -13,19 +13,22 @@ use crate::{
     DistVector, LinalgError, LinearOperator, Partition, Preconditioner, StopCriteria, StopReason, Workspace,
 };
 
+mod any;
 mod arnoldi;
 mod bicgstab;
 mod cg;
 mod cgls;
 mod chebyshev;
-mod columns;
 mod course;
 mod fgmres;
 mod gmres;
+mod gram_schmidt;
+mod kind;
 mod lanczos;
 mod least_squares;
 mod lobpcg;
 mod lsqr;
+mod many;
 mod minres;
 mod power;
 mod protected;
@@ -33,6 +36,7 @@ mod richardson;
 mod single_reduction_cg;
 mod watch;
 
+pub use any::{AnyOptions, AnySolver};
 pub use bicgstab::Bicgstab;
 pub use cg::Cg;
 pub use cgls::Cgls;
@@ -40,9 +44,11 @@ pub use chebyshev::{Chebyshev, ChebyshevOptions};
 pub use course::{Beginning, Course, begin};
 pub use fgmres::Fgmres;
 pub use gmres::{Gmres, GmresOptions};
+pub use kind::{Method, Task};
 pub use lanczos::{Lanczos, LanczosOptions};
 pub use lobpcg::{Lobpcg, LobpcgOptions};
 pub use lsqr::Lsqr;
+pub use many::solve_many;
 pub use minres::Minres;
 pub use power::Power;
 pub use protected::{Problem, Protected, ProtectedOperator, SolveState, Solved};
@@ -155,7 +161,7 @@ pub trait Solver: Protect + Redistribute + Default {
 }
 
 /// What a solver says when it is done.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Field)]
 pub struct Solution {
     /// Why it stopped, and after how many iterations; converged only if `relative_residual` says so too.
     pub reason: StopReason,
@@ -193,22 +199,34 @@ pub fn solve_and_monitor<S: Solver>(
     b: &DistVector,
     x: &mut DistVector,
     comm: &Communicator,
-    mut monitor: impl FnMut(&Progress),
+    monitor: impl FnMut(&Progress),
 ) -> Result<Solution, LinalgError> {
-    let mut work = Workspace::default();
     let system = System { a, m, b: b.local() };
-    let mut solver = S::start(options, &system, x.local(), comm, &mut work)?;
+    let (solution, solver): (_, S) =
+        run(options, &system, x.local(), comm, &mut Workspace::default(), monitor)?;
+    *x = DistVector::from_local(a.col_part().clone(), solver.x().to_vec())?;
+    Ok(solution)
+}
+
+/// From the first approximation to the end.
+fn run<S: Solver>(
+    options: &S::Options,
+    system: &System<'_>,
+    x: &[f64],
+    comm: &Communicator,
+    work: &mut Workspace,
+    mut monitor: impl FnMut(&Progress),
+) -> Result<(Solution, S), LinalgError> {
+    let mut solver = S::start(options, system, x, comm, work)?;
     let mut watch = Watch::default();
     let reason = loop {
-        let step = watch.step(&mut solver, &system, comm, &mut work)?;
+        let step = watch.step(&mut solver, system, comm, work)?;
         monitor(&solver.progress());
         if let Step::Done(reason) = step {
             break reason;
         }
     };
-    let solution = watch.conclude(&solver, reason, &system, comm, &mut work)?;
-    *x = DistVector::from_local(a.col_part().clone(), solver.x().to_vec())?;
-    Ok(solution)
+    Ok((watch.conclude(&solver, reason, system, comm, work)?, solver))
 }
 
 /// Checks that a system fits the communicator and itself, and that `x` fits the system.

@@ -85,6 +85,7 @@ impl Solver for Power {
         let mut power = Self { x: system.b.to_vec(), q: vec![0.0; x.len()], ..Self::default() };
         power.course = Course::new(*stop, 1.0, f64::MAX);
         if power.course.need_nonzero(Quantity::Start, norm).is_some() {
+            let _ = power.course.need_finite(Quantity::Start, system.a.part(), system.b, comm)?;
             return Ok(power);
         }
         power.x.iter_mut().for_each(|x| *x /= norm);
@@ -93,6 +94,7 @@ impl Solver for Power {
         if !power.sums[1].is_finite() {
             let quantity = Quantity::Product;
             let _ = power.course.end(StopReason::Breakdown { iterations: 0, quantity });
+            let _ = power.course.need_finite(quantity, system.a.part(), &power.q, comm)?;
         }
         Ok(power)
     }
