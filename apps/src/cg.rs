@@ -9,7 +9,7 @@ use ft_checkpoint::{Flow, Program, RankState};
 use ft_comm::World;
 use ft_linalg::{
     Cg, DistMatrix, DistVector, LinalgError, Partition, Poisson, Precond, Problem, Solution, SolveState,
-    Solver, Step, StopCriteria, StopReason, answer_hash, matrix_market, rhs,
+    Solver, Step, StopCriteria, answer_hash, matrix_market, rhs,
 };
 use serde::{Deserialize, Serialize};
 
@@ -95,11 +95,7 @@ impl App for CgArgs {
     type Outcome = CgResult;
 
     fn rank(&self) -> ExitCode {
-        rank::run(|settings| CgProgram {
-            args: self.clone(),
-            reason: None,
-            reporter: Reporter::new(settings),
-        })
+        rank::run(|settings| CgProgram { args: self.clone(), reporter: Reporter::new(settings) })
     }
 
     fn complaint(&self, result: &CgResult) -> Option<String> {
@@ -119,7 +115,6 @@ impl App for CgArgs {
 
 struct CgProgram {
     args: CgArgs,
-    reason: Option<StopReason>,
     reporter: Reporter,
 }
 
@@ -164,7 +159,11 @@ impl Program for CgProgram {
             Rhs::Solution => rhs::from_solution(&a, &DistVector::constant(part.clone(), 1.0), comm)?,
             Rhs::File(file) => rhs::from_file(&part, file, comm)?,
         };
-        let stop = StopCriteria { rtol: self.args.tol, atol: 0.0, iterations_max: self.args.max_iter as u64 };
+        let stop = StopCriteria {
+            rtol: self.args.tol,
+            iterations_max: self.args.max_iter as u64,
+            ..StopCriteria::DEFAULT
+        };
         SolveState::new(&stop, &self.args.precond, Problem { a, b, x: DistVector::zeros(part) }, comm)
     }
 
@@ -181,17 +180,14 @@ impl Program for CgProgram {
         });
         Ok(match step {
             Step::Continue => Flow::Continue,
-            Step::Done(reason) => {
-                self.reason = Some(reason);
-                Flow::Done
-            }
+            Step::Done(_) => Flow::Done,
         })
     }
 
     fn output(&mut self, state: &mut SolveState<Cg>, world: &World) -> Result<Vec<u8>, LinalgError> {
         let comm = world.comm();
-        let stopped = self.reason.expect("the last step gave a reason");
-        let Solution { reason, relative_residual, .. } = state.solution(stopped, comm)?;
+        let Solution { reason, relative_residual, .. } =
+            state.solution().expect("the last step has concluded").clone();
         let mut nonzeros = [state.a.rows().nnz() as u64];
         comm.allreduce(&mut nonzeros, ft_comm::Op::Sum)?;
         let result = CgResult {

@@ -11,7 +11,7 @@ fn main() -> Result<(), MainError> {
     let world = World::init()?;
     let (rank, protection) = (world.rank(), Protection::from_launcher(&world)?);
     let stop = StopCriteria::default();
-    let solved = Protected::<Cg>::new(stop, protection, Precond::Jacobi, |world| {
+    let solved = Protected::<Cg>::new(stop, Precond::Jacobi, |world| {
         let rows = matrix_market::read_rows(&file, world.comm())?;
         rows.require_symmetric(world.comm())?;
         let a = rows.into_matrix(world.comm())?;
@@ -19,7 +19,7 @@ fn main() -> Result<(), MainError> {
         let b = rhs::ones(&part);
         Ok(Problem { a, b, x: DistVector::zeros(part) })
     })
-    .solve(world)?;
+    .solve(world, protection)?;
     // Rows are dealt out in blocks: in a small system some ranks have none.
     if let Some(solved) = solved.filter(|solved| !solved.x.local().is_empty()) {
         let first: Vec<f64> = solved.x.local().iter().copied().take(4).collect();

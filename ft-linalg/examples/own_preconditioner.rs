@@ -45,13 +45,13 @@ fn pairs(a: &dyn LinearOperator, _: &Communicator) -> Result<Box<dyn Preconditio
 fn main() -> Result<(), MainError> {
     let world = World::init()?;
     let (rank, protection) = (world.rank(), Protection::from_launcher(&world)?);
-    let solved = Protected::<Cg>::new(StopCriteria::default(), protection, pairs, |world| {
+    let solved = Protected::<Cg>::new(StopCriteria::default(), pairs, |world| {
         let grid = Poisson::new_2d(40, 40)?;
         let part = Partition::of(world.comm(), grid.n());
         let a = DistMatrix::new(part.clone(), grid.rows(part.range()), world.comm())?;
         Ok(Problem { a, b: rhs::ones(&part), x: ft_linalg::DistVector::zeros(part) })
     })
-    .solve(world)?;
+    .solve(world, protection)?;
     if let Some(solved) = solved.filter(|_| rank == 0) {
         println!("{}", solved.solution.reason);
     }

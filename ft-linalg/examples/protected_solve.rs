@@ -12,7 +12,7 @@ fn main() -> Result<(), MainError> {
     let world = World::init()?;
     let (rank, protection) = (world.rank(), Protection::from_launcher(&world)?);
     let stop = StopCriteria::default();
-    let solved = Protected::<Cg>::new(stop, protection, Precond::Jacobi, |world| {
+    let solved = Protected::<Cg>::new(stop, Precond::Jacobi, |world| {
         let grid = Poisson::new_3d(16, 16, 16)?;
         let part = Partition::of(world.comm(), grid.n());
         let a = DistMatrix::new(part.clone(), grid.rows(part.range()), world.comm())?;
@@ -20,7 +20,7 @@ fn main() -> Result<(), MainError> {
         let b = rhs::from_solution(&a, &DistVector::constant(part.clone(), 1.0), world.comm())?;
         Ok(Problem { a, b, x: DistVector::zeros(part) })
     })
-    .solve(world)?;
+    .solve(world, protection)?;
     // Dedicated parity ranks get no answer.
     if let Some(solved) = solved {
         assert!(solved.solution.reason.is_converged());

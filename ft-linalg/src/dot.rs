@@ -61,6 +61,13 @@ pub fn block_partials(part: &Partition, x: &[f64], y: &[f64]) -> Vec<f64> {
     part.local_blocks().map(|rows| block_dot(&x[rows.clone()], &y[rows])).collect()
 }
 
+/// The dot product of each pair of local parts over each of this rank's blocks, block by block.
+pub(crate) fn block_dots(part: &Partition, pairs: &[(&[f64], &[f64])]) -> Vec<f64> {
+    let of =
+        |rows: Range<usize>| pairs.iter().map(move |(x, y)| block_dot(&x[rows.clone()], &y[rows.clone()]));
+    part.local_blocks().flat_map(of).collect()
+}
+
 /// A node of the tree over block indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
@@ -180,6 +187,43 @@ impl Reducer {
             comm.allgatherv(&mut self.values, &self.counts)?;
         }
         Ok(finish(&self.covers, &self.values, blocks))
+    }
+
+    /// As [`Reducer::sum`], with any number of sums side by side: `partials` has `width` numbers for each block. Collective, in
+    /// one message.
+    ///
+    /// # Errors
+    /// As [`Reducer::sum`].
+    pub fn sum_many(
+        &mut self,
+        width: usize,
+        partials: &[f64],
+        comm: &Communicator,
+    ) -> Result<Vec<f64>, LinalgError> {
+        self.part.require(comm)?;
+        let (blocks, mine) = (self.part.blocks(), self.part.blocks_of(self.part.rank()));
+        if partials.len() != width * mine.len() {
+            let (expected, found) = (width * mine.len(), partials.len());
+            return Err(LinalgError::Length { what: "list of partial sums", expected, found });
+        }
+        if width == 0 {
+            return Ok(Vec::new());
+        }
+        let counts: Vec<usize> = self.covers.iter().map(|nodes| width * nodes.len()).collect();
+        let mut values = vec![0.0; counts.iter().sum()];
+        let start: usize = counts[..comm.rank()].iter().sum();
+        for (node, slots) in self.covers[comm.rank()].iter().zip(values[start..].chunks_exact_mut(width)) {
+            for (sum, slot) in slots.iter_mut().enumerate() {
+                let place = |node: Node| (node.index - mine.start) * width + sum;
+                let leaf = &mut |node: Node| (node.level == 0).then(|| [partials[place(node)]]);
+                [*slot] = tree_sum(*node, blocks, leaf);
+            }
+        }
+        if comm.size() > 1 {
+            comm.allgatherv(&mut values, &counts)?;
+        }
+        let of = |sum: usize| values.iter().copied().skip(sum).step_by(width).collect::<Vec<f64>>();
+        Ok((0..width).map(|sum| finish::<1>(&self.covers, &of(sum), blocks)[0]).collect())
     }
 
     /// Dot product of two vectors. Collective, see [`Reducer::sum`]; `2 n / size` flops.

@@ -63,7 +63,9 @@ pub use poisson::Poisson;
 pub use precond::{Identity, Jacobi, MakePreconditioner, Precond, Preconditioner};
 pub use rows::DistRows;
 pub use solver::{
-    Cg, Problem, Protected, Solution, SolveState, Solved, Solver, Step, System, solve, solve_and_monitor,
+    Bicgstab, Cg, Cgls, Chebyshev, Fgmres, Gmres, Lanczos, Lobpcg, Lsqr, Minres, Power, Problem, Protected,
+    Richardson, SingleReductionCg, Solution, SolveState, Solved, Solver, Step, System, solve,
+    solve_and_monitor, solve_many,
 };
 pub use stop::{Progress, StopCriteria, StopReason};
 pub use vector::DistVector;

@@ -10,7 +10,7 @@ use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut};
 
 use crate::{
     DistVector, Global, LinalgError, Partition,
-    dot::{Node, block_dot, cover, tree_sum},
+    dot::{Reducer, block_dots},
     vector,
 };
 
@@ -35,7 +35,6 @@ use crate::{
 pub struct MultiVector {
     #[protect(nested)]
     part: Partition,
-    #[protect(constant)]
     columns: usize,
     local: Vec<f64>,
 }
@@ -123,6 +122,26 @@ impl MultiVector {
         &mut self.local[column * len..][..len]
     }
 
+    /// This rank's elements of all columns, one after the other.
+    pub fn iter(&self) -> impl Iterator<Item = &[f64]> {
+        (0..self.columns).map(|column| self.column(column))
+    }
+
+    /// Appends a column.
+    ///
+    /// # Panics
+    /// If it does not have one element for each row of this rank.
+    pub fn push(&mut self, column: &[f64]) {
+        assert_eq!(column.len(), self.part.local_len(), "length of the column");
+        self.local.extend_from_slice(column);
+        self.columns += 1;
+    }
+
+    /// Removes all columns, with their memory.
+    pub fn clear(&mut self) {
+        (self.columns, self.local) = (0, Vec::new());
+    }
+
     /// A copy of a column.
     ///
     /// # Panics
@@ -160,6 +179,19 @@ impl MultiVector {
             }
         }
         product
+    }
+
+    /// `y = y + self factors`, from the first column to the last; columns without a factor are left out. Not collective.
+    ///
+    /// # Panics
+    /// If there are more factors than columns, or not one element of `y` for each row of this rank.
+    pub fn add_to(&self, factors: &[f64], y: &mut [f64]) {
+        assert!(factors.len() <= self.columns && y.len() == self.part.local_len());
+        for rows in self.part.local_blocks() {
+            let y = &mut y[rows.clone()];
+            let columns = factors.iter().enumerate();
+            columns.for_each(|(at, factor)| vector::axpy(*factor, &self.column(at)[rows.clone()], y));
+        }
     }
 
     /// The dot products of all columns `i` of `self` with all columns `j` of `other`, at `(i, j)`. Collective: one
@@ -221,36 +253,9 @@ impl MultiVector {
     }
 }
 
-/// The dot product of each pair of local parts, with the tree of [`crate::dot`]. Collective: one allgatherv.
+/// The dot product of each pair of local parts. Collective: one allgatherv.
 fn dots(part: &Partition, pairs: &[(&[f64], &[f64])], comm: &Communicator) -> Result<Vec<f64>, LinalgError> {
-    part.require(comm)?;
-    let (blocks, mine) = (part.blocks(), part.blocks_of(part.rank()));
-    let partials: Vec<f64> = part
-        .local_blocks()
-        .flat_map(|rows| pairs.iter().map(move |(x, y)| block_dot(&x[rows.clone()], &y[rows.clone()])))
-        .collect();
-    let covers: Vec<Vec<Node>> = (0..part.size()).map(|rank| cover(&part.blocks_of(rank), blocks)).collect();
-    let counts: Vec<usize> = covers.iter().map(|nodes| pairs.len() * nodes.len()).collect();
-    let mut values = vec![0.0; counts.iter().sum()];
-    let start: usize = counts[..part.rank()].iter().sum();
-    let nodes = covers[part.rank()].iter().flat_map(|node| (0..pairs.len()).map(move |pair| (*node, pair)));
-    for ((node, pair), value) in nodes.zip(&mut values[start..]) {
-        let leaf = &mut |node: Node| {
-            (node.level == 0).then(|| [partials[(node.index - mine.start) * pairs.len() + pair]])
-        };
-        [*value] = tree_sum(node, blocks, leaf);
-    }
-    comm.allgatherv(&mut values, &counts)?;
-    let sum = |pair: usize| {
-        if blocks == 0 {
-            return 0.0;
-        }
-        let mut sent = covers.iter().flatten().zip(values[pair..].iter().step_by(pairs.len())).peekable();
-        let known = &mut |node: Node| sent.next_if(|(next, _)| **next == node).map(|(_, value)| [*value]);
-        let [sum] = tree_sum(Node::root(blocks), blocks, known);
-        sum
-    };
-    Ok((0..pairs.len()).map(sum).collect())
+    Reducer::new(part).sum_many(pairs.len(), &block_dots(part, pairs), comm)
 }
 
 #[cfg(test)]
@@ -277,6 +282,14 @@ mod tests {
             assert_eq!(a.dots(&a, comm).unwrap().as_slice(), [40.0, 780.0, 780.0, 20540.0]);
             let s = DMatrix::from_row_slice(2, 1, &[2.0, -1.0]);
             assert_eq!(a.times(&s).vector(0), DistVector::from_fn(part.clone(), |row| 2.0 - row.0 as f64));
+            let mut y = vec![1.0; part.local_len()];
+            a.add_to(&[2.0, -1.0], &mut y);
+            assert_eq!(y, part.range().map(|row| 3.0 - row as f64).collect::<Vec<_>>());
+            let mut grown = MultiVector::zeros(part.clone(), 0);
+            (0..2).for_each(|at| grown.push(a.column(at)));
+            assert_eq!(grown, a);
+            grown.clear();
+            assert_eq!(grown, MultiVector::zeros(part.clone(), 0));
             a.axpy(-1.0, &a.clone());
             assert!(a.column(0).iter().chain(a.column(1)).all(|value| *value == 0.0));
             a.column_mut(1).fill(3.0);

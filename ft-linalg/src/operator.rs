@@ -11,6 +11,9 @@ use ft_comm::Communicator;
 use crate::{DistMatrix, LinalgError, Partition, Workspace};
 
 mod stored;
+mod with_transpose;
+
+pub use with_transpose::WithTranspose;
 
 /// Sums over a block of rows, side by side, of which a call uses as many as it needs.
 pub type Sums = [f64; 4];

@@ -4,7 +4,11 @@ use std::fmt;
 
 use ft_checkpoint::Protect;
 
-/// When to stop. Norms are Euclidean, of the *unpreconditioned* residual `r = b - A x` that the recurrence carries.
+/// When to stop. Norms are Euclidean, of the *unpreconditioned* residual `r = b - A x` that the recurrence carries, unless the
+/// method minimizes another.
+///
+/// The solver judges by the first four, from its state alone. The rest needs a past, a product or a clock: whoever runs the
+/// solver judges by those ([`crate::solver::Watch`]).
 #[derive(Clone, Copy, Debug, PartialEq, Protect)]
 pub struct StopCriteria {
     /// Converged when `||r|| <= rtol ||b||`.
@@ -16,12 +20,44 @@ pub struct StopCriteria {
     /// Stop after so many iterations in any case.
     #[protect(constant)]
     pub iterations_max: u64,
+    /// Diverged when `||r|| > dtol ||b||`; infinity for never. PETSc's default is 1e5.
+    #[protect(constant)]
+    pub dtol: f64,
+    /// Compute the true residual after every so many iterations, and judge it; 0 for never. Converged when it is small
+    /// enough; drifted when the recurrence is so far from it that it can lead to no answer any more.
+    #[protect(constant)]
+    pub true_residual_every: u64,
+    /// Stagnated when the best norm of so many iterations is not below `stagnation_factor` times the best before them;
+    /// looked at once in so many iterations; 0 for never.
+    #[protect(constant)]
+    pub stagnation_window: u64,
+    /// See `stagnation_window`.
+    #[protect(constant)]
+    pub stagnation_factor: f64,
+    /// Stop after so many seconds of the slowest rank; infinity for never. Not reproducible, and any other value costs a
+    /// reduction an iteration. What a failure undoes is not counted.
+    #[protect(constant)]
+    pub seconds_max: f64,
+}
+
+impl StopCriteria {
+    /// `rtol` 1e-8, `atol` 0, 10 000 iterations, a stagnation factor of 0.9, and nothing else.
+    pub const DEFAULT: Self = Self {
+        rtol: 1e-8,
+        atol: 0.0,
+        iterations_max: 10_000,
+        dtol: f64::INFINITY,
+        true_residual_every: 0,
+        stagnation_window: 0,
+        stagnation_factor: 0.9,
+        seconds_max: f64::INFINITY,
+    };
 }
 
 impl Default for StopCriteria {
-    /// `rtol` 1e-8, `atol` 0, 10 000 iterations.
+    /// [`StopCriteria::DEFAULT`].
     fn default() -> Self {
-        Self { rtol: 1e-8, atol: 0.0, iterations_max: 10_000 }
+        Self::DEFAULT
     }
 }
 
@@ -62,7 +98,48 @@ impl StopCriteria {
                 false => StopReason::Underflow { iterations },
             });
         }
+        if b_norm > 0.0 && residual_norm > self.dtol * b_norm {
+            let relative_residual = relative(residual_norm, b_norm);
+            return Some(StopReason::Diverged { iterations, relative_residual });
+        }
         (iterations >= self.iterations_max).then_some(StopReason::MaxIterations { iterations })
+    }
+
+    /// The verdict on a recurrence that says `||r||` where the truth is `true_norm`, in the middle of a solve. A gap between
+    /// them does not close again.
+    pub fn judge_truth(
+        &self,
+        iterations: u64,
+        true_norm: f64,
+        residual_norm: f64,
+        b_norm: f64,
+    ) -> Option<StopReason> {
+        let allowed = self.allowed(b_norm);
+        if true_norm <= allowed {
+            return Some(StopReason::Converged { iterations });
+        }
+        let gap = true_norm - residual_norm;
+        let is_lost = gap > 2.0 * allowed && gap > 0.5 * true_norm;
+        let relative_residual = relative(true_norm, b_norm);
+        // Not a number is lost too.
+        (is_lost || gap.is_nan()).then_some(StopReason::Drifted { iterations, relative_residual })
+    }
+
+    /// The verdict on the norms of all iterations so far, that of the start first.
+    pub fn judge_history(&self, norms: &[f64]) -> Option<StopReason> {
+        let (iterations, window) = (norms.len().saturating_sub(1), self.stagnation_window as usize);
+        if window == 0 || iterations < window || !iterations.is_multiple_of(window) {
+            return None;
+        }
+        let best = |norms: &[f64]| norms.iter().copied().fold(f64::INFINITY, f64::min);
+        let (before, last) = norms.split_at(norms.len() - window);
+        (best(last) >= self.stagnation_factor * best(before))
+            .then_some(StopReason::Stagnated { iterations: iterations as u64 })
+    }
+
+    /// The verdict on the time it took.
+    pub fn judge_time(&self, iterations: u64, seconds: f64) -> Option<StopReason> {
+        (seconds >= self.seconds_max).then_some(StopReason::OutOfTime { iterations })
     }
 
     /// What is left of `reason` once `||b - A x||` is known: a recurrence may have converged to what is no answer. The gap
@@ -92,10 +169,9 @@ pub(crate) fn relative(residual_norm: f64, b_norm: f64) -> f64 {
 
 /// Why an iteration ended. `iterations` counts those that were finished.
 ///
-/// PETSc's names for all but the first: `DIVERGED_ITS`; `DIVERGED_INDEFINITE_MAT` and `DIVERGED_INDEFINITE_PC`;
-/// `DIVERGED_NANORINF`; the others have none there. One like `DIVERGED_DTOL` is not needed: a residual of conjugate gradients
-/// that grows without bounds ends as one of these.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// PETSc's names: `DIVERGED_ITS`; `DIVERGED_INDEFINITE_MAT` and `DIVERGED_INDEFINITE_PC`; `DIVERGED_NANORINF`;
+/// `DIVERGED_BREAKDOWN`; `DIVERGED_DTOL`. The others have none there.
+#[derive(Clone, Copy, Debug, PartialEq, Protect)]
 #[non_exhaustive]
 pub enum StopReason {
     /// The residual is small enough.
@@ -118,12 +194,43 @@ pub enum StopReason {
         /// What it came out as.
         value: f64,
     },
-    /// `quantity` is infinite or not a number: overflow, or such a value in the input. `x` may be unusable.
+    /// `quantity` is infinite or not a number: overflow, in most cases. `x` may be unusable.
     Breakdown {
         /// Finished iterations.
         iterations: u64,
         /// The first such quantity that was seen.
         quantity: Quantity,
+    },
+    /// An element of a vector is infinite or not a number before the first iteration: the input has such a value.
+    NotFinite {
+        /// The vector.
+        quantity: Quantity,
+        /// The first such row of it.
+        row: usize,
+    },
+    /// `quantity` is 0, or nothing beside rounding, where the method has to divide by it. `x` is the last approximation.
+    Vanished {
+        /// Finished iterations.
+        iterations: u64,
+        /// What it is that vanished.
+        quantity: Quantity,
+    },
+    /// The residual has grown beyond what is allowed.
+    Diverged {
+        /// Finished iterations.
+        iterations: u64,
+        /// `||r|| / ||b||`.
+        relative_residual: f64,
+    },
+    /// The residual has not become smaller for a while.
+    Stagnated {
+        /// Finished iterations.
+        iterations: u64,
+    },
+    /// The time that was given is over.
+    OutOfTime {
+        /// Finished iterations.
+        iterations: u64,
     },
     /// The tolerance is so small that squares of residuals within it underflow: nobody knows whether `x` is an answer.
     Underflow {
@@ -140,7 +247,7 @@ pub enum StopReason {
 }
 
 /// A scalar of the iteration that decides how it ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Protect)]
 #[non_exhaustive]
 pub enum Quantity {
     /// Norm of the right-hand side.
@@ -151,6 +258,24 @@ pub enum Quantity {
     Curvature,
     /// `r . z` with `z = M^-1 r`: positive if the preconditioner is positive definite.
     PreconditionedResidual,
+    /// Norm of the first approximation.
+    FirstApproximation,
+    /// Norm of `A x` with a first approximation that is finite: the matrix is not, or overflows.
+    Product,
+    /// Smallest eigenvalue, or a bound of it.
+    SmallestEigenvalue,
+    /// Norm of the vector that an eigenvalue problem starts from.
+    Start,
+    /// Norm of the next vector of a basis: the space that is searched ends here.
+    NextDirection,
+    /// Diagonal entry of the triangular matrix that a projected system is solved with: it is singular.
+    Pivot,
+    /// `r* . r` with the shadow residual `r*`.
+    Shadow,
+    /// `r* . A M^-1 p` with the shadow residual `r*`.
+    ShadowCurvature,
+    /// The factor by which a smoothing step minimizes the residual.
+    Smoothing,
 }
 
 impl StopReason {
@@ -162,11 +287,16 @@ impl StopReason {
     /// Finished iterations.
     pub fn iterations(&self) -> u64 {
         match *self {
+            Self::NotFinite { .. } => 0,
             Self::Converged { iterations }
             | Self::MaxIterations { iterations }
             | Self::Indefinite { iterations, .. }
             | Self::Breakdown { iterations, .. }
             | Self::Underflow { iterations }
+            | Self::Vanished { iterations, .. }
+            | Self::Diverged { iterations, .. }
+            | Self::Stagnated { iterations }
+            | Self::OutOfTime { iterations }
             | Self::Drifted { iterations, .. } => iterations,
         }
     }
@@ -179,6 +309,15 @@ impl fmt::Display for Quantity {
             Self::Residual => "norm of the residual",
             Self::Curvature => "p.Ap",
             Self::PreconditionedResidual => "r.z",
+            Self::FirstApproximation => "norm of the first approximation",
+            Self::Product => "norm of the product with the matrix",
+            Self::SmallestEigenvalue => "smallest eigenvalue",
+            Self::Start => "norm of the vector to start from",
+            Self::NextDirection => "norm of the next basis vector",
+            Self::Pivot => "pivot of the projected system",
+            Self::Shadow => "product of residual and shadow residual",
+            Self::ShadowCurvature => "product of direction and shadow residual",
+            Self::Smoothing => "factor of the smoothing step",
         })
     }
 }
@@ -186,6 +325,11 @@ impl fmt::Display for Quantity {
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NotFinite { quantity, row } => {
+                let text = quantity.to_string();
+                let vector = text.strip_prefix("norm of ").unwrap_or(&text);
+                return write!(f, "element {} of {vector} is not finite", row + 1);
+            }
             Self::Converged { .. } => write!(f, "converged")?,
             Self::MaxIterations { .. } => write!(f, "not converged")?,
             Self::Indefinite { quantity, value, .. } => {
@@ -194,6 +338,10 @@ impl fmt::Display for StopReason {
                 write!(f, "{whose} is not positive definite: {quantity} = {value:e}")?;
             }
             Self::Breakdown { quantity, .. } => write!(f, "{quantity} is not finite")?,
+            Self::Vanished { quantity, .. } => write!(f, "{quantity} has vanished")?,
+            Self::Diverged { .. } => write!(f, "diverged")?,
+            Self::Stagnated { .. } => write!(f, "stagnated")?,
+            Self::OutOfTime { .. } => write!(f, "out of time")?,
             Self::Underflow { .. } => write!(f, "residuals are so small that their squares underflow")?,
             Self::Drifted { .. } => write!(f, "not converged")?,
         }
@@ -205,6 +353,9 @@ impl fmt::Display for StopReason {
                 f,
                 ": the recurrence has, but rounding leaves the answer a relative residual of {relative_residual:.2e}"
             ),
+            Self::Diverged { relative_residual, .. } => {
+                write!(f, ": the relative residual is {relative_residual:.2e}")
+            }
             _ => Ok(()),
         }
     }
@@ -216,7 +367,7 @@ mod tests {
 
     #[test]
     fn criteria_in_order() {
-        let stop = StopCriteria { rtol: 0.1, atol: 0.01, iterations_max: 5 };
+        let stop = StopCriteria { rtol: 0.1, atol: 0.01, iterations_max: 5, ..StopCriteria::DEFAULT };
         assert_eq!(stop.judge(3, 1.0, 1.0), None);
         assert_eq!(stop.judge(3, 0.1, 1.0), Some(StopReason::Converged { iterations: 3 }));
         assert_eq!(stop.judge(3, 0.01, 1e-9), Some(StopReason::Converged { iterations: 3 }));
@@ -229,7 +380,7 @@ mod tests {
 
     #[test]
     fn what_underflows_has_not_converged() {
-        let stop = StopCriteria { rtol: 1e-8, atol: 0.0, iterations_max: 5 };
+        let stop = StopCriteria { rtol: 1e-8, atol: 0.0, iterations_max: 5, ..StopCriteria::DEFAULT };
         assert_eq!(stop.judge(2, 0.0, 1e-145), Some(StopReason::Converged { iterations: 2 }));
         assert_eq!(stop.judge(2, 0.0, 1e-147), Some(StopReason::Underflow { iterations: 2 }));
         assert_eq!(stop.judge(2, 0.0, 0.0), Some(StopReason::Converged { iterations: 2 }));
@@ -238,7 +389,7 @@ mod tests {
 
     #[test]
     fn only_what_has_converged_can_drift() {
-        let stop = StopCriteria { rtol: 0.1, atol: 0.0, iterations_max: 5 };
+        let stop = StopCriteria { rtol: 0.1, atol: 0.0, iterations_max: 5, ..StopCriteria::DEFAULT };
         let converged = StopReason::Converged { iterations: 3 };
         assert_eq!(stop.confirm(converged, 0.39, 2.0), converged);
         let drifted = StopReason::Drifted { iterations: 3, relative_residual: 0.5 };
@@ -249,8 +400,50 @@ mod tests {
     }
 
     #[test]
+    fn a_residual_that_grows_diverges() {
+        let stop = StopCriteria { dtol: 100.0, ..StopCriteria::DEFAULT };
+        assert_eq!(stop.judge(3, 200.0, 2.0), None);
+        let diverged = StopReason::Diverged { iterations: 3, relative_residual: 101.0 };
+        assert_eq!(stop.judge(3, 202.0, 2.0), Some(diverged));
+        assert_eq!(stop.judge(3, 202.0, 0.0), None);
+        assert_eq!(StopCriteria::DEFAULT.judge(3, 1e300, 1e-300), None);
+    }
+
+    #[test]
+    fn the_true_residual_ends_what_has_converged_or_is_lost() {
+        let stop = StopCriteria { rtol: 0.1, ..StopCriteria::DEFAULT };
+        assert_eq!(stop.judge_truth(4, 0.1, 0.2, 1.0), Some(StopReason::Converged { iterations: 4 }));
+        assert_eq!(stop.judge_truth(4, 0.31, 0.12, 1.0), None);
+        let drifted = StopReason::Drifted { iterations: 4, relative_residual: 0.35 };
+        assert_eq!(stop.judge_truth(4, 0.35, 0.12, 1.0), Some(drifted));
+        assert_eq!(stop.judge_truth(4, 100.0, 99.0, 1.0), None);
+        assert!(stop.judge_truth(4, f64::NAN, 0.2, 1.0).is_some());
+    }
+
+    #[test]
+    fn stagnation_is_a_window_without_a_better_norm() {
+        let stop = StopCriteria { stagnation_window: 2, stagnation_factor: 0.5, ..StopCriteria::DEFAULT };
+        assert_eq!(stop.judge_history(&[8.0, 4.0]), None);
+        assert_eq!(stop.judge_history(&[8.0, 9.0, 3.0]), None);
+        assert_eq!(stop.judge_history(&[8.0, 9.0, 3.0, 2.0]), None);
+        let stagnated = Some(StopReason::Stagnated { iterations: 4 });
+        assert_eq!(stop.judge_history(&[8.0, 9.0, 3.0, 2.0, 1.5]), stagnated);
+        assert_eq!(stop.judge_history(&[8.0, 9.0, 3.0, 2.0, 1.4]), None);
+        assert_eq!(StopCriteria::DEFAULT.judge_history(&[1.0; 99]), None);
+    }
+
+    #[test]
+    fn time_runs_out() {
+        let stop = StopCriteria { seconds_max: 2.0, ..StopCriteria::DEFAULT };
+        assert_eq!(stop.judge_time(7, 1.9), None);
+        assert_eq!(stop.judge_time(7, 2.0), Some(StopReason::OutOfTime { iterations: 7 }));
+    }
+
+    #[test]
     fn texts() {
         let reason = StopReason::Indefinite { iterations: 2, quantity: Quantity::Curvature, value: -3.0 };
         assert_eq!(reason.to_string(), "matrix is not positive definite: p.Ap = -3e0 after 2 iterations");
+        let reason = StopReason::NotFinite { quantity: Quantity::RightHandSide, row: 6 };
+        assert_eq!(reason.to_string(), "element 7 of the right-hand side is not finite");
     }
 }

@@ -2,7 +2,7 @@
 
 use ft_comm::Communicator;
 
-use crate::dot::{Reducer, block_dot};
+use crate::dot::{Reducer, block_dot, block_dots};
 use crate::halo::HaloBuffers;
 use crate::{LinalgError, Partition, Sums};
 
@@ -79,6 +79,23 @@ impl Workspace {
         Ok(sums)
     }
 
+    /// As [`Workspace::dots`], of any number of pairs. Collective.
+    ///
+    /// # Errors
+    /// As [`Reducer::sum_many`].
+    ///
+    /// # Panics
+    /// As [`Workspace::dots`].
+    pub fn dots_many(
+        &mut self,
+        part: &Partition,
+        pairs: &[(&[f64], &[f64])],
+        comm: &Communicator,
+    ) -> Result<Vec<f64>, LinalgError> {
+        pairs.iter().for_each(|(x, y)| assert!(x.len() == part.local_len() && y.len() == x.len()));
+        self.reducer(part).sum_many(pairs.len(), &block_dots(part, pairs), comm)
+    }
+
     fn reducer(&mut self, part: &Partition) -> &mut Reducer {
         let known = self.reducers.iter().position(|reducer| reducer.part() == part);
         let at = known.unwrap_or_else(|| {
@@ -118,6 +135,8 @@ mod tests {
             let blocks: Vec<Sums> = part.local_blocks().map(sums).collect();
             assert_eq!(work.sum(&part, &blocks, comm).unwrap(), [xy, part.blocks() as f64]);
             assert_eq!(Reducer::new(&part).dot(&x, &x, comm).unwrap(), xx);
+            assert_eq!(work.dots_many(&part, &[(&x, &x), (&x, &y)], comm).unwrap(), [xx, xy]);
+            assert_eq!(work.dots_many(&part, &[], comm).unwrap(), [0.0; 0]);
         });
     }
 }

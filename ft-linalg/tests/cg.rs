@@ -11,7 +11,7 @@ use ft_linalg::{
     stop::Quantity::{Curvature, PreconditionedResidual, Residual, RightHandSide},
 };
 
-const STOP: StopCriteria = StopCriteria { rtol: 1e-8, atol: 0.0, iterations_max: 20_000 };
+const STOP: StopCriteria = StopCriteria { iterations_max: 20_000, ..StopCriteria::DEFAULT };
 
 fn vector(comm: &Communicator, whole: &[f64]) -> DistVector {
     DistVector::from_global(Partition::of(comm, whole.len()), whole).unwrap()
@@ -165,7 +165,7 @@ fn overflow_and_nan_are_breakdowns() {
     on_ranks(2, |comm| {
         let a = dense(comm, [[4.0, 1.0], [1.0, 3.0]]);
         let (solution, _) = solve(&a, &Identity, &vector(comm, &[1.0, f64::NAN]), comm);
-        assert_eq!(solution.reason, StopReason::Breakdown { iterations: 0, quantity: RightHandSide });
+        assert_eq!(solution.reason, StopReason::NotFinite { quantity: RightHandSide, row: 1 });
         assert!(solution.relative_residual.is_nan());
         let (solution, _) = solve(&a, &Identity, &vector(comm, &[1e200, 1e200]), comm);
         assert_eq!(solution.reason, StopReason::Breakdown { iterations: 0, quantity: Residual });

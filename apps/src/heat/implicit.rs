@@ -14,7 +14,7 @@ use crate::app;
 use crate::rank::Reporter;
 
 /// How well each system is solved, and how far temperatures may be outside of those of the edges for it.
-const STOP: StopCriteria = StopCriteria { rtol: 1e-10, atol: 0.0, iterations_max: 100_000 };
+const STOP: StopCriteria = StopCriteria { rtol: 1e-10, iterations_max: 100_000, ..StopCriteria::DEFAULT };
 const SLACK: f64 = 1e-6;
 
 /// The temperatures, and the system of the time step that is under way.

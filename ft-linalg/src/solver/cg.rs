@@ -22,12 +22,12 @@
 use ft_checkpoint::{Protect, Redistribute};
 use ft_comm::Communicator;
 
-use super::{Solver, Step, System, norm2, require, residual_of};
+use super::{Beginning, Course, Solver, Step, System, begin, require};
 use crate::dot::block_dot;
 use crate::precond::Pointwise;
-use crate::stop::{Progress, Quantity};
+use crate::stop::Quantity;
 use crate::vector::{axpy, xpby};
-use crate::{LinalgError, StopCriteria, StopReason, Sums, Workspace};
+use crate::{LinalgError, StopCriteria, Sums, Workspace};
 
 /// Conjugate gradients. Vectors are local parts, one element for each own row.
 #[derive(Clone, Debug, Default, Protect, Redistribute)]
@@ -44,24 +44,15 @@ pub struct Cg {
     /// `r . z` of the preconditioned residual `z`.
     #[protect(replicated)]
     rz: f64,
-    /// `r . r`.
-    #[protect(replicated)]
-    rr: f64,
-    /// `||b||`.
-    #[protect(constant, replicated)]
-    b_norm: f64,
-    /// Finished iterations.
-    #[protect(replicated)]
-    iteration: u64,
-    /// When to stop.
+    /// Follows `||r||`.
     #[protect(nested, replicated)]
-    stop: StopCriteria,
+    course: Course,
 }
 
 impl Solver for Cg {
     type Options = StopCriteria;
 
-    /// One product, two reductions. With `b = 0` the answer is 0, and the first step says so.
+    /// One product, three reductions. With `b = 0` the answer is 0, and the first step says so.
     fn start(
         stop: &StopCriteria,
         system: &System<'_>,
@@ -69,19 +60,15 @@ impl Solver for Cg {
         comm: &Communicator,
         work: &mut Workspace,
     ) -> Result<Self, LinalgError> {
-        require(system, x, comm)?;
-        let zero = || vec![0.0; system.b.len()];
-        let b_norm = norm2(system.a.part(), system.b, comm)?;
-        let mut cg = Self { x: zero(), r: zero(), p: zero(), b_norm, stop: *stop, ..Self::default() };
-        if b_norm == 0.0 {
-            return Ok(cg);
+        let Beginning { x, r, course } = begin(stop, system, x, comm, work)?;
+        let mut cg = Self { p: vec![0.0; r.len()], x, r, rz: 0.0, course };
+        if cg.course.done().is_none() {
+            let mut z = work.take(cg.r.len());
+            [cg.rz, _] = cg.precondition(system, &mut z, comm, work)?;
+            cg.p.copy_from_slice(&z);
+            work.give(z);
+            let _ = cg.course.need_positive(Quantity::PreconditionedResidual, cg.rz);
         }
-        cg.x.copy_from_slice(x);
-        residual_of(system.a, &cg.x, system.b, &mut cg.r, comm, work)?;
-        let mut z = work.take(cg.r.len());
-        [cg.rz, cg.rr] = cg.precondition(system, &mut z, comm, work)?;
-        cg.p.copy_from_slice(&z);
-        work.give(z);
         Ok(cg)
     }
 
@@ -93,8 +80,8 @@ impl Solver for Cg {
         work: &mut Workspace,
     ) -> Result<Step, LinalgError> {
         require(system, &self.x, comm)?;
-        if let Some(reason) = self.reason_to_stop() {
-            return Ok(Step::Done(reason));
+        if let Some(done) = self.course.done() {
+            return Ok(done);
         }
         let part = system.a.part();
         let mut q = work.take(self.p.len());
@@ -105,8 +92,8 @@ impl Solver for Cg {
         let curvature = |rows: std::ops::Range<usize>, q: &[f64]| [block_dot(&p[rows], q), 0.0, 0.0, 0.0];
         system.a.apply_and_sum(p, &mut q, &curvature, &mut sums, comm, work)?;
         let [curvature] = work.sum(part, &sums, comm)?;
-        if let Some(reason) = self.not_positive(Quantity::Curvature, curvature) {
-            return Ok(Step::Done(reason));
+        if let Some(done) = self.course.need_positive(Quantity::Curvature, curvature) {
+            return Ok(done);
         }
         let alpha = self.rz / curvature;
 
@@ -134,45 +121,30 @@ impl Solver for Cg {
             _ => work.sum(part, &sums, comm)?,
         };
         let beta = rz / self.rz;
-        (self.rz, self.rr) = (rz, rr);
-        self.iteration += 1;
+        self.rz = rz;
 
         // p = z + beta p
         xpby(if pointwise == Pointwise::Identity { &self.r } else { &z }, beta, &mut self.p);
         work.give(q);
         work.give(z);
-        Ok(self.reason_to_stop().map_or(Step::Continue, Step::Done))
+        Ok(match self.course.advance(rr.sqrt()) {
+            Step::Continue => {
+                self.course.need_positive(Quantity::PreconditionedResidual, rz).unwrap_or(Step::Continue)
+            }
+            done => done,
+        })
     }
 
     fn x(&self) -> &[f64] {
         &self.x
     }
 
-    fn progress(&self) -> Progress {
-        Progress { iterations: self.iteration, residual_norm: self.rr.sqrt(), reference_norm: self.b_norm }
-    }
-
-    fn stop(&self) -> &StopCriteria {
-        &self.stop
+    fn course(&self) -> &Course {
+        &self.course
     }
 }
 
 impl Cg {
-    /// Judged from the state alone, so that every rank says the same and a restored state says it again.
-    fn reason_to_stop(&self) -> Option<StopReason> {
-        self.stop
-            .judge(self.iteration, self.rr.sqrt(), self.b_norm)
-            .or_else(|| self.not_positive(Quantity::PreconditionedResidual, self.rz))
-    }
-
-    fn not_positive(&self, quantity: Quantity, value: f64) -> Option<StopReason> {
-        let iterations = self.iteration;
-        if !value.is_finite() {
-            return Some(StopReason::Breakdown { iterations, quantity });
-        }
-        (value <= 0.0).then_some(StopReason::Indefinite { iterations, quantity, value })
-    }
-
     /// `z = M^-1 r` over all rows, then `[r.z, r.r]`.
     fn precondition(
         &self,

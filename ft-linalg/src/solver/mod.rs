@@ -4,7 +4,7 @@
 //! bits. [`solve`] runs one to its end; [`Protected`] does so through failures; a program that protects a state of its own
 //! keeps a solver in it and calls [`Solver::step`] itself.
 
-use ft_checkpoint::{Protect, Redistribute};
+use ft_checkpoint::{Field, Protect, Redistribute};
 use ft_comm::Communicator;
 
 use crate::stop::{Progress, relative};
@@ -13,14 +13,52 @@ use crate::{
     DistVector, LinalgError, LinearOperator, Partition, Preconditioner, StopCriteria, StopReason, Workspace,
 };
 
+mod any;
+mod arnoldi;
+mod bicgstab;
 mod cg;
+mod cgls;
+mod chebyshev;
+mod course;
+mod fgmres;
+mod gmres;
+mod gram_schmidt;
+mod kind;
+mod lanczos;
+mod least_squares;
+mod lobpcg;
+mod lsqr;
+mod many;
+mod minres;
+mod power;
 mod protected;
+mod richardson;
+mod single_reduction_cg;
+mod watch;
 
+pub use any::{AnyOptions, AnySolver};
+pub use bicgstab::Bicgstab;
 pub use cg::Cg;
+pub use cgls::Cgls;
+pub use chebyshev::{Chebyshev, ChebyshevOptions};
+pub use course::{Beginning, Course, begin};
+pub use fgmres::Fgmres;
+pub use gmres::{Gmres, GmresOptions};
+pub use kind::{Method, Task};
+pub use lanczos::{Lanczos, LanczosOptions};
+pub use lobpcg::{Lobpcg, LobpcgOptions};
+pub use lsqr::Lsqr;
+pub use many::solve_many;
+pub use minres::Minres;
+pub use power::Power;
 pub use protected::{Problem, Protected, ProtectedOperator, SolveState, Solved};
+pub use richardson::{Richardson, RichardsonOptions};
+pub use single_reduction_cg::SingleReductionCg;
+pub use watch::Watch;
 
 /// What one iteration came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
 pub enum Step {
     /// Call again.
     Continue,
@@ -78,16 +116,36 @@ pub trait Solver: Protect + Redistribute + Default {
     ) -> Result<Step, LinalgError>;
 
     /// The approximation, own rows. It is up to date at the start and once a step has said [`Step::Done`]; some methods
-    /// form it only then.
+    /// form it only then, or when told to ([`Solver::settle`]).
     fn x(&self) -> &[f64];
 
+    /// How it goes: iterations, norms, when to stop, and why it has.
+    fn course(&self) -> &Course;
+
     /// How far it has come.
-    fn progress(&self) -> Progress;
+    fn progress(&self) -> Progress {
+        self.course().progress()
+    }
 
     /// When to stop.
-    fn stop(&self) -> &StopCriteria;
+    fn stop(&self) -> &StopCriteria {
+        self.course().stop()
+    }
 
-    /// The norm, of what is at [`Solver::x`], that [`Progress::residual_norm`] follows, from scratch: `||b - A x||` unless
+    /// Brings [`Solver::x`] up to date, for one who stops the solver before it says [`Step::Done`] itself. Collective.
+    ///
+    /// # Errors
+    /// As [`Solver::step`].
+    fn settle(
+        &mut self,
+        _system: &System<'_>,
+        _comm: &Communicator,
+        _work: &mut Workspace,
+    ) -> Result<(), LinalgError> {
+        Ok(())
+    }
+
+    /// The norm, of the approximation so far, that [`Progress::residual_norm`] follows, from scratch: `||b - A x||` unless
     /// the method minimizes another. Collective.
     ///
     /// # Errors
@@ -103,7 +161,7 @@ pub trait Solver: Protect + Redistribute + Default {
 }
 
 /// What a solver says when it is done.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Field)]
 pub struct Solution {
     /// Why it stopped, and after how many iterations; converged only if `relative_residual` says so too.
     pub reason: StopReason,
@@ -111,27 +169,8 @@ pub struct Solution {
     pub recurred_relative_residual: f64,
     /// `||b - A x|| / ||b||`, computed from the answer.
     pub relative_residual: f64,
-}
-
-/// What `solver` has reached once a step has said [`Step::Done`] for `reason`: the residual is computed from the answer, and
-/// may deny that it has converged. Collective: one product, one reduction.
-///
-/// # Errors
-/// As [`Solver::start`].
-pub fn conclude<S: Solver>(
-    solver: &S,
-    reason: StopReason,
-    system: &System<'_>,
-    comm: &Communicator,
-    work: &mut Workspace,
-) -> Result<Solution, LinalgError> {
-    let norm = solver.true_norm(system, comm, work)?;
-    let progress = solver.progress();
-    Ok(Solution {
-        reason: solver.stop().confirm(reason, norm, progress.reference_norm),
-        recurred_relative_residual: progress.relative_residual(),
-        relative_residual: relative(norm, progress.reference_norm),
-    })
+    /// The norm that [`Progress::residual_norm`] follows, at the start and after each iteration.
+    pub history: Vec<f64>,
 }
 
 /// Solves `A x = b` from the approximation `x`, which becomes the answer. Collective.
@@ -160,21 +199,34 @@ pub fn solve_and_monitor<S: Solver>(
     b: &DistVector,
     x: &mut DistVector,
     comm: &Communicator,
-    mut monitor: impl FnMut(&Progress),
+    monitor: impl FnMut(&Progress),
 ) -> Result<Solution, LinalgError> {
-    let mut work = Workspace::default();
     let system = System { a, m, b: b.local() };
-    let mut solver = S::start(options, &system, x.local(), comm, &mut work)?;
+    let (solution, solver): (_, S) =
+        run(options, &system, x.local(), comm, &mut Workspace::default(), monitor)?;
+    *x = DistVector::from_local(a.col_part().clone(), solver.x().to_vec())?;
+    Ok(solution)
+}
+
+/// From the first approximation to the end.
+fn run<S: Solver>(
+    options: &S::Options,
+    system: &System<'_>,
+    x: &[f64],
+    comm: &Communicator,
+    work: &mut Workspace,
+    mut monitor: impl FnMut(&Progress),
+) -> Result<(Solution, S), LinalgError> {
+    let mut solver = S::start(options, system, x, comm, work)?;
+    let mut watch = Watch::default();
     let reason = loop {
-        let step = solver.step(&system, comm, &mut work)?;
+        let step = watch.step(&mut solver, system, comm, work)?;
         monitor(&solver.progress());
         if let Step::Done(reason) = step {
             break reason;
         }
     };
-    let solution = conclude(&solver, reason, &system, comm, &mut work)?;
-    *x = DistVector::from_local(a.col_part().clone(), solver.x().to_vec())?;
-    Ok(solution)
+    Ok((watch.conclude(&solver, reason, system, comm, work)?, solver))
 }
 
 /// Checks that a system fits the communicator and itself, and that `x` fits the system.

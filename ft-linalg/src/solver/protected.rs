@@ -4,14 +4,14 @@
 
 use std::fmt;
 
-use ft_checkpoint::{Flow, Program, Protect, Protection, RankState, Redistribute, RunError};
+use ft_checkpoint::{Flow, Job, Program, Protect, Protection, RankState, Redistribute, RunError};
 use ft_comm::{Communicator, World};
 
-use super::{Solution, Solver, Step, System, conclude};
+use super::{Solution, Solver, Step, System, Watch};
 use crate::stop::Progress;
 use crate::{
     DistMatrix, DistVector, LinalgError, LinearOperator, MakePreconditioner, Partition, Preconditioner,
-    StopReason, Workspace,
+    Workspace,
 };
 
 /// An operator that a protected solve can hold: what it is made of is protected, the rest is made again.
@@ -53,6 +53,12 @@ pub struct SolveState<S, A = DistMatrix> {
     /// The solver.
     #[protect(nested, distributed)]
     pub solver: S,
+    /// What is known of its iterations so far.
+    #[protect(nested, replicated)]
+    watch: Watch,
+    /// What the last step came to.
+    #[protect(replicated)]
+    solution: Option<Solution>,
     #[protect(derived)]
     m: Option<Box<dyn Preconditioner>>,
     #[protect(derived)]
@@ -81,7 +87,7 @@ impl<S: Solver, A: ProtectedOperator> SolveState<S, A> {
         let (m, mut work) = (precond.make(&a, comm)?, Workspace::default());
         let system = System { a: &a, m: &*m, b: b.local() };
         let solver = S::start(options, &system, x.local(), comm, &mut work)?;
-        Ok(Self { a, b: b.into_local(), solver, m: Some(m), work })
+        Ok(Self { a, b: b.into_local(), solver, watch: Watch::default(), solution: None, m: Some(m), work })
     }
 
     /// Makes halo plan and preconditioner again, after a restore. Collective.
@@ -115,22 +121,24 @@ impl<S: Solver, A: ProtectedOperator> SolveState<S, A> {
         Ok(Partition::moves(comm, old, held)?.deal(shares)?)
     }
 
-    /// One iteration. Collective.
+    /// One iteration; the last one is followed by a product and a reduction for the true residual. Collective.
     ///
     /// # Errors
     /// As [`Solver::step`]; [`LinalgError::NotRebuilt`].
     pub fn step(&mut self, comm: &Communicator) -> Result<Step, LinalgError> {
         let m = self.m.as_deref().ok_or(LinalgError::NotRebuilt)?;
-        self.solver.step(&System { a: &self.a, m, b: &self.b }, comm, &mut self.work)
+        let system = System { a: &self.a, m, b: &self.b };
+        let step = self.watch.step(&mut self.solver, &system, comm, &mut self.work)?;
+        if let (Step::Done(reason), None) = (step, &self.solution) {
+            let solution = self.watch.conclude(&self.solver, reason, &system, comm, &mut self.work)?;
+            self.solution = Some(solution);
+        }
+        Ok(step)
     }
 
-    /// What has been reached, with the true residual. Collective.
-    ///
-    /// # Errors
-    /// As [`conclude`]; [`LinalgError::NotRebuilt`].
-    pub fn solution(&mut self, reason: StopReason, comm: &Communicator) -> Result<Solution, LinalgError> {
-        let m = self.m.as_deref().ok_or(LinalgError::NotRebuilt)?;
-        conclude(&self.solver, reason, &System { a: &self.a, m, b: &self.b }, comm, &mut self.work)
+    /// What has been reached, once a step has said [`Step::Done`].
+    pub fn solution(&self) -> Option<&Solution> {
+        self.solution.as_ref()
     }
 }
 
@@ -148,22 +156,21 @@ pub struct Solved<S> {
 /// Makes the problem, collectively.
 type Setup<'a, A> = dyn FnMut(&World) -> Result<Problem<A>, LinalgError> + 'a;
 
-/// A solve that survives failures: a job of its own, from the collective setup of the problem to its end.
+/// A solve that survives failures, from the collective setup of the problem to its end: a job of its own
+/// ([`Protected::solve`]), or one of several runs in a job ([`Protected::solve_in`]). It is a [`Program`]: what else of a last
+/// state is wanted, such as eigenvalues, [`ft_checkpoint::Job::run`] gives.
 ///
 /// A solver of one's own is protected in the same manner: it is a [`Solver`].
 pub struct Protected<'a, S: Solver, A = DistMatrix> {
     options: S::Options,
-    protection: Protection,
     precond: Box<dyn MakePreconditioner + 'a>,
     setup: Box<Setup<'a, A>>,
     monitor: Box<dyn FnMut(&Progress) + 'a>,
-    reason: Option<StopReason>,
-    solution: Option<Solution>,
 }
 
 impl<S: Solver, A> fmt::Debug for Protected<'_, S, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Protected").field("protection", &self.protection).finish_non_exhaustive()
+        f.debug_struct("Protected").finish_non_exhaustive()
     }
 }
 
@@ -171,19 +178,10 @@ impl<'a, S: Solver, A: ProtectedOperator> Protected<'a, S, A> {
     /// A solve of what `setup` makes, collectively, with the preconditioner that `precond` makes for it.
     pub fn new(
         options: S::Options,
-        protection: Protection,
         precond: impl MakePreconditioner + 'a,
         setup: impl FnMut(&World) -> Result<Problem<A>, LinalgError> + 'a,
     ) -> Self {
-        Self {
-            options,
-            protection,
-            precond: Box::new(precond),
-            setup: Box::new(setup),
-            monitor: Box::new(|_| ()),
-            reason: None,
-            solution: None,
-        }
+        Self { options, precond: Box::new(precond), setup: Box::new(setup), monitor: Box::new(|_| ()) }
     }
 
     /// Says to `monitor`, on every rank and after each iteration, how far the solver has come. Iterations that are done again
@@ -196,12 +194,32 @@ impl<'a, S: Solver, A: ProtectedOperator> Protected<'a, S, A> {
     ///
     /// # Errors
     /// The job has ended everywhere; with its cause.
-    pub fn solve(mut self, world: World) -> Result<Option<Solved<S>>, RunError<LinalgError>> {
-        let job = ft_checkpoint::run(world, self.protection.clone(), &mut self)?;
-        Ok(job.zip(self.solution).map(|(SolveState { a, solver, .. }, solution)| {
+    pub fn solve(
+        mut self,
+        world: World,
+        protection: Protection,
+    ) -> Result<Option<Solved<S>>, RunError<LinalgError>> {
+        let state = ft_checkpoint::run(world, protection, &mut self)?;
+        Ok(state.map(|SolveState { a, solver, solution, .. }| {
             let x = DistVector::from_local(a.col_part().clone(), solver.x().to_vec());
-            Solved { solution, x: x.expect("the solver's vectors fit its operator"), solver }
+            Solved {
+                solution: solution.expect("the last step has concluded"),
+                x: x.expect("the solver's vectors fit its operator"),
+                solver,
+            }
         }))
+    }
+
+    /// Solves, through failures, as one of several protected runs of `job`; gives the answer's own rows too, to be made a
+    /// vector with the partition of the problem. Both are kept until the job ends, so that a replacement gets them.
+    ///
+    /// # Errors
+    /// The job has ended everywhere; with its cause. As [`ft_checkpoint::Job::run`].
+    pub fn solve_in(mut self, job: &mut Job) -> Result<(Solution, Vec<f64>), RunError<LinalgError>> {
+        job.run(&mut self, |state| {
+            let solution = state.solution.clone().expect("the last step has concluded");
+            (solution, state.solver.x().to_vec())
+        })
     }
 }
 
@@ -232,16 +250,7 @@ impl<S: Solver, A: ProtectedOperator> Program for Protected<'_, S, A> {
         (self.monitor)(&state.solver.progress());
         Ok(match step {
             Step::Continue => Flow::Continue,
-            Step::Done(reason) => {
-                self.reason = Some(reason);
-                Flow::Done
-            }
+            Step::Done(_) => Flow::Done,
         })
-    }
-
-    fn output(&mut self, state: &mut SolveState<S, A>, world: &World) -> Result<Vec<u8>, LinalgError> {
-        let reason = self.reason.expect("the last step gave a reason");
-        self.solution = Some(state.solution(reason, world.comm())?);
-        Ok(Vec::new())
     }
 }

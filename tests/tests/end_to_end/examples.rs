@@ -8,7 +8,9 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("ring", "2@step=500"),
     ("resilient", "2@step=40"),
     ("protected_solve", "2@step=20"),
+    ("own_solver", "2@step=20"),
     ("sections", "2@step=85"),
+    ("two_solves", "2@step=60"),
 ];
 
 #[test]
@@ -44,6 +46,51 @@ fn with_a_parity_rank() {
         let outcome = run.arg(example(name)).finish().expect(0);
         assert_eq!(outcome.report().failures().len(), 2, "{outcome}");
     }
+}
+
+#[test]
+fn a_solver_of_ones_own_has_the_same_bits_with_kills() {
+    let lines = |kills: &str| {
+        let outcome = Run::ftrun(&format!("-n 4 {kills}")).arg(example("own_solver")).finish().expect(0);
+        let mut lines: Vec<String> = outcome.stdout.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let calm = lines("");
+    assert_eq!(calm.iter().filter(|line| line.contains("x has the bits")).count(), 4, "{calm:?}");
+    assert_eq!(lines("--kill 1@step=7 --kill 3@step=30 --kill 0@step=31"), calm);
+}
+
+/// Two solves, what is collective between them, and a loop of ten, with a rank lost in every one of them.
+#[test]
+fn two_solves_and_a_loop_of_ten_have_the_same_bits_with_kills_in_each() {
+    let lines = |kills: &str| {
+        let outcome =
+            Run::ftrun(&format!("-n 4 --json {kills}")).arg(example("two_solves")).finish().expect(0);
+        let mut lines: Vec<String> =
+            outcome.stdout.lines().filter(|line| line.starts_with("rank")).map(str::to_owned).collect();
+        lines.sort();
+        (lines, outcome)
+    };
+    let (calm, _) = lines("");
+    assert_eq!(calm.len(), 4, "{calm:?}");
+    let ends: Vec<u64> = calm[0]
+        .split("after steps ")
+        .nth(1)
+        .and_then(|ends| ends.split(": ").next())
+        .map(|ends| ends.split(' ').map(|end| end.parse().expect("a step")).collect())
+        .expect("the steps at which solves end");
+    assert_eq!(ends.len(), 12, "{calm:?}");
+    let starts = std::iter::once(&0).chain(&ends);
+    let kills: Vec<String> = starts
+        .zip(&ends)
+        .enumerate()
+        .map(|(at, (start, end))| format!("--kill {}@step={}", at % 4, (start + end).div_ceil(2)))
+        .collect();
+    let (struck, outcome) = lines(&kills.join(" "));
+    assert_eq!(struck, calm, "{outcome}");
+    let report = outcome.report();
+    assert_eq!((report.unfired().len(), report.failures().len()), (0, 12), "{outcome}");
 }
 
 /// `hello` takes no care of failures: the job ends, and says so.

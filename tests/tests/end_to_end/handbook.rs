@@ -136,6 +136,17 @@ fn a_preconditioner_of_ones_own() {
     assert_eq!((&lost.stdout, lost.stderr.contains("rank 2")), (&calm.stdout, true), "{lost}");
 }
 
+/// What else the page has of programs is out of examples, which are run with the others.
+#[test]
+fn the_solvers_of_the_handbook_are_in_examples() {
+    let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
+    let blocks = blocks(&text("docs/solvers.md"), "rust");
+    for example in ["two_solves", "own_solver"] {
+        let whole = lines(&text(&format!("ft-linalg/examples/{example}.rs")));
+        assert!(blocks.iter().any(|block| whole.contains(&lines(block))), "{example}");
+    }
+}
+
 /// A model as `numpy.save` writes it: 60 x 40 points of 2 km/s.
 fn model() -> Vec<u8> {
     let mut header = "{'descr': '<f4', 'fortran_order': False, 'shape': (60, 40), }".to_owned();

@@ -1,0 +1,115 @@
+//! The Arnoldi process, and the small least-squares problem that GMRES solves with it: `min ||norm e_1 - H y||`.
+//!
+//! ```text
+//! v_1 = r / ||r||,  g = ||r|| e_1
+//! for each product w = A z:
+//!     w = w - V (V^T w), twice; h is what was taken off, and ||w|| below it
+//!     v_next = w / ||w||
+//!     rotate h by the rotations so far, and by a new one that makes its last element 0; rotate g by that
+//!     |last element of g| = the norm of the residual
+//! y = R^-1 g
+//! ```
+
+use ft_checkpoint::{Protect, Redistribute};
+use ft_comm::Communicator;
+
+use super::gram_schmidt::orthogonalize;
+use crate::{LinalgError, MultiVector, Partition, Workspace};
+
+#[derive(Clone, Debug, Default, PartialEq, Protect, Redistribute)]
+pub(super) struct Arnoldi {
+    /// The orthonormal basis.
+    #[protect(nested, distributed)]
+    basis: MultiVector,
+    /// The triangular matrix, column after column.
+    #[protect(replicated)]
+    r: Vec<f64>,
+    /// Cosine and sine of each rotation.
+    #[protect(replicated)]
+    rotations: Vec<(f64, f64)>,
+    /// The rotated right-hand side.
+    #[protect(replicated)]
+    g: Vec<f64>,
+}
+
+impl Arnoldi {
+    /// Without a direction.
+    pub(super) fn new(part: &Partition) -> Self {
+        Self { basis: MultiVector::zeros(part.clone(), 0), ..Self::default() }
+    }
+
+    /// Begins with a residual of this norm.
+    pub(super) fn restart(&mut self, residual: &[f64], norm: f64) {
+        self.clear();
+        self.basis.push(residual);
+        self.basis.column_mut(0).iter_mut().for_each(|v| *v /= norm);
+        self.g.push(norm);
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.basis.clear();
+        self.r.clear();
+        self.rotations.clear();
+        self.g.clear();
+    }
+
+    /// The directions so far that are part of the answer.
+    pub(super) fn len(&self) -> usize {
+        self.rotations.len()
+    }
+
+    pub(super) fn basis(&self) -> &MultiVector {
+        &self.basis
+    }
+
+    /// The vector to multiply next.
+    pub(super) fn last(&self) -> &[f64] {
+        self.basis.column(self.basis.columns() - 1)
+    }
+
+    /// Takes in the product `w`. Collective. The norm of the residual with one more direction; `None` if that direction is no
+    /// use, because the space ends here and holds no answer.
+    pub(super) fn extend(
+        &mut self,
+        w: &mut [f64],
+        comm: &Communicator,
+        work: &mut Workspace,
+    ) -> Result<Option<f64>, LinalgError> {
+        let (mut h, next) = orthogonalize(&self.basis, w, comm, work)?;
+        let size = h.iter().fold(next, |size, h| size.max(h.abs()));
+        for (at, (c, s)) in self.rotations.iter().enumerate() {
+            (h[at], h[at + 1]) = (c * h[at] + s * h[at + 1], c * h[at + 1] - s * h[at]);
+        }
+        let last = h.len() - 1;
+        let diagonal = h[last].hypot(next);
+        if diagonal <= 10.0 * f64::EPSILON * size {
+            return Ok(None);
+        }
+        let (c, s) = (h[last] / diagonal, next / diagonal);
+        h[last] = diagonal;
+        self.r.extend(h);
+        let g = self.g[last];
+        self.g[last] = c * g;
+        self.g.push(-s * g);
+        self.rotations.push((c, s));
+        if next > 0.0 {
+            w.iter_mut().for_each(|w| *w /= next);
+            self.basis.push(w);
+        }
+        Ok(Some((s * g).abs()))
+    }
+
+    /// How much of each direction is in the answer.
+    pub(super) fn factors(&self) -> Vec<f64> {
+        let mut y = self.g[..self.len()].to_vec();
+        for col in (0..y.len()).rev() {
+            let r = &self.r[col * (col + 1) / 2..];
+            y[col] /= r[col];
+            for row in 0..col {
+                y[row] -= r[row] * y[col];
+            }
+        }
+        y
+    }
+}
