@@ -14,7 +14,8 @@
 //! |---|---|
 //! | [`partition`] | who owns which row, global and local indices |
 //! | [`csr`], [`matrix_market`], [`poisson`] | rows of a sparse matrix, and where they come from |
-//! | [`halo`], [`matrix`] | entries needed from other ranks, the distributed product |
+//! | [`stencil`] | operators on a grid, without a matrix |
+//! | [`halo`], [`matrix`], [`format`] | entries needed from other ranks, the distributed product, how rows are stored for it |
 //! | [`vector`], [`dot`], [`rhs`], [`hash`] | vectors, reproducible sums, right-hand sides, the hash of an answer |
 //! | [`precond`], [`stop`], [`solver`] | preconditioners, stopping criteria, conjugate gradients |
 //!
@@ -27,6 +28,7 @@
 pub mod csr;
 pub mod dot;
 pub mod error;
+pub mod format;
 pub mod halo;
 pub mod hash;
 pub mod matrix;
@@ -36,16 +38,19 @@ pub mod poisson;
 pub mod precond;
 pub mod rhs;
 pub mod solver;
+pub mod stencil;
 pub mod stop;
 pub mod vector;
 
 pub use csr::CsrRows;
 pub use error::{LinalgError, MatrixMarketError, agree};
+pub use format::Format;
 pub use hash::answer_hash;
 pub use matrix::DistMatrix;
 pub use partition::{Global, Local, Partition};
 pub use poisson::Poisson;
 pub use precond::{Identity, Jacobi, Preconditioner};
 pub use solver::{Cg, CgState, Preconditioning, Problem, Solution, Solved, Step};
+pub use stencil::{DistStencil, Stencil};
 pub use stop::{StopCriteria, StopReason};
 pub use vector::DistVector;

@@ -2,11 +2,12 @@
 //!
 //! The product has two parts that a caller sees: the exchange of halo values ([`crate::halo`]), which communicates,
 //! and the sums over rows, which do not. Every row is summed one entry after the other in ascending global column,
-//! wherever the entry's vector element lives, so `y` has the same bits on any number of ranks.
+//! wherever the entry's vector element lives, so `y` has the same bits on any number of ranks, and in any [`Format`].
 //!
-//! Locally, columns are renumbered to 32 bits: an own column counts from the first own row, a halo column from the
-//! first halo value. Rows without halo columns run through one short loop; the others (boundary rows) are three
-//! such loops one after the other, halo, own, halo.
+//! The product goes block by block (the blocks of [`crate::partition`]). Columns are renumbered to 32 bits. A block that needs no
+//! halo values is *interior*: its columns count from the first own row. All columns of another one, a *boundary* block, count
+//! in what the exchange gives, where own values are copied to between those of other ranks. So a row is always one list of
+//! ascending columns of one slice, and interior blocks can be computed while messages are on their way.
 
 use std::ops::Range;
 
@@ -14,9 +15,11 @@ use ft_checkpoint::{Protect, Redistribute, Redistribution};
 use ft_comm::{CommError, Communicator};
 
 use crate::{
-    CsrRows, DistVector, Global, LinalgError, Partition,
+    CsrRows, DistVector, Format, Global, LinalgError, Partition,
+    dot::block_dot,
     error::agree,
-    halo::{Halo, HaloBuffers, HaloPlan},
+    format::{self, Entries, StencilRows, Stored},
+    halo::{Halo, HaloBuffers, HaloExchange, HaloPlan},
     matrix_market::Coordinates,
 };
 
@@ -29,6 +32,9 @@ pub struct DistMatrix {
     rows: CsrRows,
     #[protect(derived)]
     plan: Option<ProductPlan>,
+    /// The format that was asked for.
+    #[protect(derived)]
+    told: Option<Format>,
 }
 
 /// The rows; [`DistMatrix::rebuild`] is to follow.
@@ -39,61 +45,129 @@ impl Redistribute for DistMatrix {
 
     fn redistribute(parts: Vec<Self>, moves: &Redistribution<'_>) -> Result<Self, CommError> {
         let rows = CsrRows::redistribute(parts.into_iter().map(|part| part.rows).collect(), moves)?;
-        Ok(Self { part: Partition::of(moves.comm(), moves.len()), rows, plan: None })
+        Ok(Self { part: Partition::of(moves.comm(), moves.len()), rows, ..Self::default() })
     }
 }
 
 /// Everything that is made from the rows by [`DistMatrix::rebuild`] and not checkpointed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ProductPlan {
     halo: HaloPlan,
-    /// Entries of each row. The product reads these 4 bytes per row rather than the 8 of a row pointer.
-    row_nnz: Vec<u32>,
-    /// For each entry: local row of an own column, or place of a halo value.
-    cols: Vec<u32>,
-    /// Rows with halo columns, ascending.
-    boundary: Vec<BoundaryRow>,
+    format: Option<Format>,
+    /// Those of the rank's partition, ascending.
+    blocks: Vec<Block>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct BoundaryRow {
-    row: usize,
-    /// Entries of own columns; those before and after are halo columns.
-    own: Range<usize>,
+#[derive(Clone, Debug)]
+struct Block {
+    rows: Range<usize>,
+    /// The entries of its rows.
+    entries: Range<usize>,
+    /// Reads what the exchange gives, not the rank's part of the vector.
+    boundary: bool,
+    stored: Stored,
 }
+
+/// A block's rows before they have a format.
+struct Renumbered {
+    lens: Vec<u32>,
+    cols: Vec<u32>,
+}
+
+impl Renumbered {
+    fn new(rows: &CsrRows, range: &Range<usize>, own: &Range<usize>, halo: Option<&HaloPlan>) -> Self {
+        let ends = &rows.row_ptr()[range.start..=range.end];
+        let cols = rows.cols()[ends[0]..ends[range.len()]].iter();
+        Self {
+            // A row has at most as many entries as there are own and halo columns, so its count fits.
+            lens: ends.windows(2).map(|pair| (pair[1] - pair[0]) as u32).collect(),
+            cols: match halo {
+                None => cols.map(|col| (col - own.start as u64) as u32).collect(),
+                Some(halo) => cols.map(|col| halo.place(*col, own) as u32).collect(),
+            },
+        }
+    }
+
+    fn with<'a>(&'a self, vals: &'a [f64]) -> Entries<'a> {
+        Entries { lens: &self.lens, cols: &self.cols, vals }
+    }
+}
+
+/// Entries that the choice of a format measures products on, where there are as many: more than caches hold of all formats.
+const MEASURED_ENTRIES: usize = 1 << 20;
 
 impl ProductPlan {
-    /// Renumbers the columns of `rows` for the halo order of `halo`. Pure, O(nnz log halo).
+    /// Stores `rows` for the product: in `format`, or in the one that a short measurement finds to be the fastest. Not collective; O(nnz log halo).
     ///
     /// # Errors
     /// [`LinalgError::TooLarge`] when this rank has 2^32 or more rows and halo values.
-    pub fn new(part: &Partition, rows: &CsrRows, halo: HaloPlan) -> Result<Self, LinalgError> {
+    pub fn new(
+        part: &Partition,
+        rows: &CsrRows,
+        mut halo: HaloPlan,
+        format: Option<Format>,
+    ) -> Result<Self, LinalgError> {
         let own = part.range();
-        let longest = own.len() + halo.cols().len();
+        let entries = |range: &Range<usize>| rows.row_ptr()[range.start]..rows.row_ptr()[range.end];
+        let is_own = |col: &&u64| own.contains(&(**col as usize));
+        let blocks: Vec<(Range<usize>, bool)> = part
+            .local_blocks()
+            .map(|range| {
+                let boundary = !rows.cols()[entries(&range)].iter().all(|col| is_own(&col));
+                (range, boundary)
+            })
+            .collect();
+        let boundary = blocks.iter().filter(|(_, boundary)| *boundary);
+        let mut copied: Vec<u32> = boundary
+            .flat_map(|(range, _)| &rows.cols()[entries(range)])
+            .filter(is_own)
+            .map(|col| (col - own.start as u64) as u32)
+            .collect();
+        copied.sort_unstable();
+        copied.dedup();
+        let longest = own.len().saturating_add(halo.cols().len());
         if u32::try_from(longest).is_err() {
             return Err(LinalgError::TooLarge { what: "local index range", wanted: longest as u128 });
         }
-        let mut cols = Vec::with_capacity(rows.nnz());
-        let mut boundary = Vec::new();
-        for (row, (globals, _)) in rows.iter().enumerate() {
-            let first = rows.row_ptr()[row];
-            let before = globals.partition_point(|&col| (col as usize) < own.start);
-            let after = globals.partition_point(|&col| (col as usize) < own.end);
-            if before > 0 || after < globals.len() {
-                boundary.push(BoundaryRow { row, own: first + before..first + after });
-            }
-            cols.extend(globals.iter().enumerate().map(|(k, &col)| {
-                if (before..after).contains(&k) {
-                    (col - own.start as u64) as u32
-                } else {
-                    // The halo holds every column that is not own: `needed_columns` collected them.
-                    halo.cols().partition_point(|&needed| needed < col) as u32
-                }
-            }));
-        }
-        // A row has at most as many entries as there are own and halo columns, so its count fits too.
-        let row_nnz = rows.row_ptr().windows(2).map(|pair| (pair[1] - pair[0]) as u32).collect();
-        Ok(Self { halo, row_nnz, cols, boundary })
+        halo.copy(copied);
+
+        let renumbered = |(range, boundary): &(Range<usize>, bool)| {
+            Renumbered::new(rows, range, &own, boundary.then_some(&halo))
+        };
+        let vals = |range: &Range<usize>| &rows.vals()[entries(range)];
+        let format = format.unwrap_or_else(|| {
+            let every = rows.nnz().div_ceil(MEASURED_ENTRIES).max(1);
+            let sample: Vec<_> =
+                blocks.iter().step_by(every).map(|block| (block, renumbered(block))).collect();
+            // Ones: pages of zeros that nobody has written to are all the same memory.
+            let (x, received) = (vec![1.0; own.len()], vec![1.0; halo.len()]);
+            let sample = sample.iter().map(|((range, boundary), block)| {
+                (block.with(vals(range)), if *boundary { &received[..] } else { &x })
+            });
+            format::fastest(&sample.collect::<Vec<_>>())
+        });
+        let blocks = blocks.iter().map(|block| Block {
+            rows: block.0.clone(),
+            entries: entries(&block.0),
+            boundary: block.1,
+            stored: Stored::new(format, renumbered(block).with(vals(&block.0))),
+        });
+        let blocks = blocks.collect();
+        Ok(Self { halo, format: Some(format), blocks })
+    }
+
+    /// For rows that are not stored: those of each block of a partition, and whether they read what an exchange by `halo` gives.
+    pub(crate) fn of_stencil(
+        halo: HaloPlan,
+        blocks: impl Iterator<Item = (Range<usize>, bool, StencilRows)>,
+    ) -> Self {
+        let blocks = blocks.map(|(rows, boundary, stored)| Block {
+            rows,
+            entries: 0..0,
+            boundary,
+            stored: Stored::Stencil(stored),
+        });
+        Self { halo, format: None, blocks: blocks.collect() }
     }
 
     /// What the exchange before a product sends and receives.
@@ -101,57 +175,125 @@ impl ProductPlan {
         &self.halo
     }
 
-    /// Number of rows that need halo values.
-    pub fn boundary_rows(&self) -> usize {
-        self.boundary.len()
+    /// How the rows of this rank are stored; `None` where they are not, as those of a stencil.
+    pub fn format(&self) -> Option<Format> {
+        self.format
     }
 
-    /// `y = A x` for the local rows `range`; `y` has one element for each of them, `x` is the rank's whole part.
-    /// Does not communicate; `2 nnz` flops.
+    /// Number of rows in blocks that need halo values.
+    pub fn boundary_rows(&self) -> usize {
+        self.blocks.iter().filter(|block| block.boundary).map(|block| block.rows.len()).sum()
+    }
+
+    /// `y = A x` for the local rows `range`, which are those of one or several blocks; `y` has one element for each of them, `x` is
+    /// the rank's whole part. Does not communicate; `2 nnz` flops.
+    ///
+    /// # Panics
+    /// If lengths do not fit the rows and the plan, or `range` begins or ends within a block.
+    pub fn product(&self, rows: &CsrRows, range: Range<usize>, x: &[f64], halo: Halo<'_>, y: &mut [f64]) {
+        assert_eq!(y.len(), range.len(), "length of y");
+        assert_eq!(halo.0.len(), self.halo.len(), "halo of another plan");
+        let first = self.blocks.partition_point(|block| block.rows.start < range.start);
+        let last = self.blocks.partition_point(|block| block.rows.start < range.end);
+        let blocks = &self.blocks[first..last];
+        let ends = blocks.first().zip(blocks.last()).map(|(first, last)| first.rows.start..last.rows.end);
+        assert!(ends.is_none_or(|ends| ends == range), "rows {range:?} end within a block");
+        let mut rest = y;
+        for block in blocks {
+            let y;
+            (y, rest) = rest.split_at_mut(block.rows.len());
+            block.product(rows, if block.boundary { halo.0 } else { x }, y);
+        }
+        assert!(rest.is_empty(), "rows {range:?} begin within a block");
+    }
+
+    /// `y = A x` for all rows of this rank, while `exchange` brings the halo values: interior blocks first. Collective, as the exchange is.
+    ///
+    /// # Errors
+    /// [`LinalgError::Comm`]; `y` is then torn.
     ///
     /// # Panics
     /// If lengths do not fit the rows and the plan.
-    pub fn product(&self, rows: &CsrRows, range: Range<usize>, x: &[f64], halo: Halo<'_>, y: &mut [f64]) {
-        assert_eq!(y.len(), range.len(), "length of y");
-        assert_eq!(halo.0.len(), self.halo.cols().len(), "halo of another plan");
-        let first_boundary = self.boundary.partition_point(|b| b.row < range.start);
-        let last_boundary = self.boundary.partition_point(|b| b.row < range.end);
-        let (offset, mut next) = (range.start, range.start);
-        for boundary in &self.boundary[first_boundary..last_boundary] {
-            let row = boundary.row;
-            self.interior(rows, next..row, x, &mut y[next - offset..row - offset]);
-            let (start, end) = (rows.row_ptr()[row], rows.row_ptr()[row + 1]);
-            let sum = self.add(rows, start..boundary.own.start, halo.0, 0.0);
-            let sum = self.add(rows, boundary.own.clone(), x, sum);
-            y[row - offset] = self.add(rows, boundary.own.end..end, halo.0, sum);
-            next = row + 1;
-        }
-        self.interior(rows, next..range.end, x, &mut y[next - offset..]);
+    pub fn product_during(
+        &self,
+        rows: &CsrRows,
+        x: &[f64],
+        exchange: HaloExchange<'_>,
+        y: &mut [f64],
+    ) -> Result<(), LinalgError> {
+        self.during(rows, x, exchange, y, |_, _, _| ())
     }
 
-    /// Rows without halo columns.
-    fn interior(&self, rows: &CsrRows, range: Range<usize>, x: &[f64], y: &mut [f64]) {
-        let entries = rows.row_ptr()[range.start]..rows.row_ptr()[range.end];
-        // Cutting rows off the front costs one comparison per row instead of four.
-        let (mut cols, mut vals) = (&self.cols[entries.clone()], &rows.vals()[entries]);
-        for (y, &nnz) in y.iter_mut().zip(&self.row_nnz[range]) {
-            let (row_cols, row_vals);
-            (row_cols, cols) = cols.split_at(nnz as usize);
-            (row_vals, vals) = vals.split_at(nnz as usize);
-            *y = sum_row(row_cols, row_vals, x, 0.0);
+    /// As [`ProductPlan::product_during`]; `sums[i]` becomes `[w . y, y . y]` over the rows of block `i`, formed while these are in the cache.
+    ///
+    /// # Errors
+    /// As [`ProductPlan::product_during`]; `sums` are then torn too.
+    ///
+    /// # Panics
+    /// As [`ProductPlan::product_during`], and if there is not one of `w` for each row and one of `sums` for each block.
+    pub fn product_dot_during(
+        &self,
+        rows: &CsrRows,
+        x: &[f64],
+        exchange: HaloExchange<'_>,
+        w: &[f64],
+        y: &mut [f64],
+        sums: &mut [[f64; 2]],
+    ) -> Result<(), LinalgError> {
+        assert_eq!(sums.len(), self.blocks.len(), "sums of blocks");
+        self.during(rows, x, exchange, y, |at, rows, y| sums[at] = [block_dot(&w[rows], y), block_dot(y, y)])
+    }
+
+    /// As [`ProductPlan::product_dot_during`], with halo values that are there.
+    ///
+    /// # Panics
+    /// As [`ProductPlan::product_dot_during`].
+    pub fn product_dot(
+        &self,
+        rows: &CsrRows,
+        x: &[f64],
+        halo: Halo<'_>,
+        w: &[f64],
+        y: &mut [f64],
+        sums: &mut [[f64; 2]],
+    ) {
+        assert_eq!(sums.len(), self.blocks.len(), "sums of blocks");
+        for (block, sums) in self.blocks.iter().zip(sums) {
+            let y = &mut y[block.rows.clone()];
+            block.product(rows, if block.boundary { halo.0 } else { x }, y);
+            *sums = [block_dot(&w[block.rows.clone()], y), block_dot(y, y)];
         }
     }
 
-    /// `sum` plus the given entries times their elements of `x`.
-    fn add(&self, rows: &CsrRows, entries: Range<usize>, x: &[f64], sum: f64) -> f64 {
-        sum_row(&self.cols[entries.clone()], &rows.vals()[entries], x, sum)
+    /// All blocks, interior ones first; `then` is told of each one its index, rows and elements of `y`.
+    fn during(
+        &self,
+        rows: &CsrRows,
+        x: &[f64],
+        exchange: HaloExchange<'_>,
+        y: &mut [f64],
+        mut then: impl FnMut(usize, Range<usize>, &[f64]),
+    ) -> Result<(), LinalgError> {
+        let mut run = |boundary: bool, x: &[f64]| {
+            for (at, block) in self.blocks.iter().enumerate().filter(|(_, block)| block.boundary == boundary)
+            {
+                let y = &mut y[block.rows.clone()];
+                block.product(rows, x, y);
+                then(at, block.rows.clone(), y);
+            }
+        };
+        run(false, x);
+        let halo = exchange.finish()?;
+        assert_eq!(halo.0.len(), self.halo.len(), "halo of another plan");
+        run(true, halo.0);
+        Ok(())
     }
 }
 
-/// `sum` plus each value times its element of `x`, from left to right.
-#[inline(always)]
-fn sum_row(cols: &[u32], vals: &[f64], x: &[f64], sum: f64) -> f64 {
-    cols.iter().zip(vals).fold(sum, |sum, (&col, val)| sum + val * x[col as usize])
+impl Block {
+    fn product(&self, rows: &CsrRows, x: &[f64], y: &mut [f64]) {
+        self.stored.product(&rows.vals()[self.entries.clone()], x, y);
+    }
 }
 
 impl DistMatrix {
@@ -162,7 +304,7 @@ impl DistMatrix {
     /// ([`LinalgError::Length`], [`LinalgError::BadRows`], [`LinalgError::TooLarge`]; [`LinalgError::OtherRank`] on
     /// the other ranks); [`LinalgError::Comm`].
     pub fn new(part: Partition, rows: CsrRows, comm: &Communicator) -> Result<Self, LinalgError> {
-        let mut matrix = Self { part, rows, plan: None };
+        let mut matrix = Self { part, rows, ..Self::default() };
         matrix.rebuild(comm)?;
         Ok(matrix)
     }
@@ -197,8 +339,20 @@ impl DistMatrix {
         if let Err(LinalgError::Comm(error)) = halo {
             return Err(error.into());
         }
-        let plan = halo.and_then(|halo| ProductPlan::new(&self.part, &self.rows, halo));
+        let plan = halo.and_then(|halo| ProductPlan::new(&self.part, &self.rows, halo, self.told));
         self.plan = Some(agree(plan, comm)?);
+        Ok(())
+    }
+
+    /// Stores this rank's rows in `format` from now on; where that is `None`, in the one that a short measurement finds to be the fastest, as
+    /// new matrices do, and those that come out of a checkpoint. Not collective.
+    ///
+    /// # Errors
+    /// [`LinalgError::NotRebuilt`].
+    pub fn store_as(&mut self, format: Option<Format>) -> Result<(), LinalgError> {
+        let plan = self.plan.take().ok_or(LinalgError::NotRebuilt)?;
+        self.plan = Some(ProductPlan::new(&self.part, &self.rows, plan.halo, format)?);
+        self.told = format;
         Ok(())
     }
 
@@ -233,76 +387,12 @@ impl DistMatrix {
         self.part.require_len("vector", x.local().len())?;
         let plan = self.plan()?;
         let mut buffers = HaloBuffers::default();
-        let halo = buffers.exchange(plan.halo(), x.local(), comm)?;
+        let exchange = buffers.begin(plan.halo(), x.local(), comm)?;
         let mut y = DistVector::zeros(self.part.clone());
-        plan.product(&self.rows, 0..self.rows.len(), x.local(), halo, y.local_mut());
+        plan.product_during(&self.rows, x.local(), exchange, y.local_mut())?;
         Ok(y)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        Poisson,
-        halo::{by_owner, needed_columns},
-    };
-
-    /// `y = A x` as `size` ranks would form it, in one thread.
-    fn product_on(size: usize, whole: &CsrRows, x: &[f64]) -> Vec<f64> {
-        let part = |rank| Partition::new(x.len(), size, rank);
-        let slice = |range: Range<usize>| {
-            CsrRows::build(range, 0, |row, cols, vals| {
-                cols.extend(whole.row(row).0);
-                vals.extend(whole.row(row).1);
-            })
-        };
-        let needed: Vec<_> =
-            (0..size).map(|rank| needed_columns(&slice(part(rank).range()), &part(rank))).collect();
-        let mut y = Vec::new();
-        for rank in 0..size {
-            let (part, rows) = (part(rank), slice(part(rank).range()));
-            let mut requests = Vec::new();
-            for (asker, cols) in needed.iter().enumerate() {
-                let wanted = by_owner(cols, &part).into_iter().find(|(owner, _)| *owner == rank);
-                requests.extend(wanted.map(|(_, wanted)| (asker, cols[wanted].to_vec())));
-            }
-            let halo = HaloPlan::assemble(&part, needed[rank].clone(), &requests).unwrap();
-            let plan = ProductPlan::new(&part, &rows, halo).unwrap();
-            let values: Vec<f64> = needed[rank].iter().map(|&col| x[col as usize]).collect();
-            // In two pieces, as a blocked loop would.
-            let (own, cut) = (&x[part.range()], rows.len() / 3);
-            let mut mine = vec![f64::NAN; rows.len()];
-            plan.product(&rows, 0..cut, own, Halo(&values), &mut mine[..cut]);
-            plan.product(&rows, cut..rows.len(), own, Halo(&values), &mut mine[cut..]);
-            y.extend(mine);
-        }
-        y
-    }
-
-    #[test]
-    fn a_matrix_without_its_plan_says_so() {
-        let part = Partition::new(4, 1, 0);
-        let rows = Poisson::new_2d(2, 2).unwrap().rows(0..4);
-        let restored = DistMatrix { part, rows, plan: None };
-        assert!(matches!(restored.plan(), Err(LinalgError::NotRebuilt)));
-    }
-
-    #[test]
-    fn product_has_the_bits_of_the_serial_one_on_any_number_of_ranks() {
-        let x: Vec<f64> = (0..630).map(|i| 1.0 / (i as f64 + 0.3)).collect();
-        let scattered = CsrRows::build(0..630, 0, |row, cols, vals| {
-            for col in (0..630).filter(|col| col * col % 97 == row % 97 || *col == row) {
-                cols.push(col as u64);
-                vals.push(1.0 / (row + 2 * col + 1) as f64);
-            }
-        });
-        for a in [Poisson::new_3d(9, 7, 10).unwrap().rows(0..630), scattered] {
-            let mut y = vec![0.0; 630];
-            a.product_serial(&x, &mut y);
-            for size in 1..=8 {
-                assert_eq!(product_on(size, &a, &x), y, "{size} ranks");
-            }
-        }
-    }
-}
+mod tests;
