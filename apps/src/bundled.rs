@@ -11,6 +11,7 @@ use crate::collective_times::CollectiveTimesArgs;
 use crate::ep::EpArgs;
 use crate::heat::HeatArgs;
 use crate::load::LoadArgs;
+use crate::npb_cg::NpbCgArgs;
 use crate::pi::PiArgs;
 use crate::ring::RingArgs;
 use crate::seismic::SeismicArgs;
@@ -53,6 +54,13 @@ pub(crate) const BUNDLED: &[Bundled] = &[
         read: read::<EpArgs>,
     },
     Bundled {
+        name: "npb-cg",
+        purpose: "Run the kernel CG of the NAS Parallel Benchmarks",
+        usage: "",
+        options: NpbCgArgs::augment_args,
+        read: read::<NpbCgArgs>,
+    },
+    Bundled {
         name: "seismic",
         purpose: "Model the shots of a 2D acoustic survey",
         usage: "<--model FILE|--synthetic KIND>",
@@ -61,7 +69,7 @@ pub(crate) const BUNDLED: &[Bundled] = &[
     },
     Bundled {
         name: "heat",
-        purpose: "Find the temperatures of a plate with one hot edge by Jacobi's method",
+        purpose: "Find the temperatures of a plate with one hot edge, by Jacobi's method or by implicit time steps",
         usage: "",
         options: HeatArgs::augment_args,
         read: read::<HeatArgs>,

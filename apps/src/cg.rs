@@ -1,16 +1,17 @@
 //! `cg`: conjugate gradients on a sparse matrix, one iteration a step.
 
+use std::marker::PhantomData;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use ft_checkpoint::{Flow, Program, RankState};
-use ft_comm::World;
-use ft_linalg::solver::{CgJob, Solution};
+use ft_comm::{Communicator, World};
+use ft_linalg::solver::ProtectedOperator;
 use ft_linalg::{
-    DistMatrix, DistVector, LinalgError, Partition, Poisson, Preconditioning, Problem, Step, StopCriteria,
-    StopReason, answer_hash, matrix_market, rhs,
+    Cg, DistMatrix, DistStencil, DistVector, LinalgError, Partition, Poisson, Problem, Solution, SolveState,
+    Solver, Stencil, Step, StopCriteria, StopReason, answer_hash, matrix_market, rhs,
 };
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,9 @@ pub(crate) struct CgArgs {
     /// The Poisson problem on a grid of N x N points
     #[arg(long, value_name = "N", group = "system", value_parser = at_least_one)]
     pub(crate) poisson2d: Option<usize>,
+    /// Form products on the grid, without a matrix: less memory and time, the same answer to the bit
+    #[arg(long, conflicts_with = "matrix")]
+    pub(crate) matrix_free: bool,
     /// The right-hand side: a file, 'ones', or 'solution' for the one whose solution is all ones
     #[arg(long, value_name = "FILE|ones|solution", default_value = "solution")]
     pub(crate) rhs: Rhs,
@@ -94,11 +98,7 @@ impl App for CgArgs {
     type Outcome = CgResult;
 
     fn rank(&self) -> ExitCode {
-        rank::run(|settings| CgProgram {
-            args: self.clone(),
-            reason: None,
-            reporter: Reporter::new(settings),
-        })
+        if self.matrix_free { self.rank_with::<DistStencil>() } else { self.rank_with::<DistMatrix>() }
     }
 
     fn complaint(&self, result: &CgResult) -> Option<String> {
@@ -116,55 +116,95 @@ impl App for CgArgs {
     }
 }
 
-struct CgProgram {
+impl CgArgs {
+    fn rank_with<A: Operator>(&self) -> ExitCode {
+        rank::run(|settings| CgProgram {
+            args: self.clone(),
+            reason: None,
+            reporter: Reporter::new(settings),
+            operator: PhantomData::<A>,
+        })
+    }
+
+    fn grid(&self) -> Result<Poisson, LinalgError> {
+        match (self.poisson, self.poisson2d) {
+            (Some(n), _) => Poisson::new_3d(n, n, n),
+            (None, n) => Poisson::new_2d(n.unwrap_or(1), n.unwrap_or(1)),
+        }
+    }
+}
+
+/// What `cg` multiplies by. Both calls are collective.
+trait Operator: ProtectedOperator {
+    fn make(args: &CgArgs, comm: &Communicator) -> Result<Self, LinalgError>;
+
+    /// Entries of the matrix, stored or not.
+    fn nonzeros(&self, comm: &Communicator) -> Result<u64, LinalgError>;
+}
+
+impl Operator for DistMatrix {
+    fn make(args: &CgArgs, comm: &Communicator) -> Result<Self, LinalgError> {
+        if let Some(file) = &args.matrix {
+            let rows = matrix_market::read_rows(file, comm)?;
+            rows.require_symmetric(comm)?;
+            return rows.into_matrix(comm);
+        }
+        let grid = args.grid()?;
+        let part = Partition::of(comm, grid.n());
+        let rows = grid.rows(part.range());
+        Self::new(part, rows, comm)
+    }
+
+    fn nonzeros(&self, comm: &Communicator) -> Result<u64, LinalgError> {
+        let mut nonzeros = [self.rows().nnz() as u64];
+        comm.allreduce(&mut nonzeros, ft_comm::Op::Sum)?;
+        Ok(nonzeros[0])
+    }
+}
+
+impl Operator for DistStencil {
+    fn make(args: &CgArgs, comm: &Communicator) -> Result<Self, LinalgError> {
+        Self::new(Stencil::from(&args.grid()?), comm)
+    }
+
+    fn nonzeros(&self, _: &Communicator) -> Result<u64, LinalgError> {
+        Ok(self.stencil().nonzeros())
+    }
+}
+
+struct CgProgram<A> {
     args: CgArgs,
     reason: Option<StopReason>,
     reporter: Reporter,
+    operator: PhantomData<A>,
 }
 
-impl CgProgram {
-    fn preconditioning(&self) -> Preconditioning {
+impl<A> CgProgram<A> {
+    fn precond(&self) -> ft_linalg::Precond {
         match self.args.precond {
-            Precond::None => Preconditioning::None,
-            Precond::Jacobi => Preconditioning::Jacobi,
+            Precond::None => ft_linalg::Precond::None,
+            Precond::Jacobi => ft_linalg::Precond::Jacobi,
         }
-    }
-
-    fn matrix(&self, world: &World) -> Result<DistMatrix, LinalgError> {
-        let comm = world.comm();
-        if let Some(file) = &self.args.matrix {
-            let whole = matrix_market::read_matrix(file)?;
-            whole.require_square()?;
-            whole.require_symmetric()?;
-            return DistMatrix::from_coordinates(&whole, comm);
-        }
-        let grid = match (self.args.poisson, self.args.poisson2d) {
-            (Some(n), _) => Poisson::new_3d(n, n, n)?,
-            (None, n) => Poisson::new_2d(n.unwrap_or(1), n.unwrap_or(1))?,
-        };
-        let part = Partition::of(comm, grid.n());
-        let rows = grid.rows(part.range());
-        DistMatrix::new(part, rows, comm)
     }
 }
 
-impl Program for CgProgram {
-    type State = CgJob;
+impl<A: Operator> Program for CgProgram<A> {
+    type State = SolveState<Cg, A>;
     type Error = LinalgError;
     const SHRINKS: bool = true;
 
     fn redistribute(
         &mut self,
-        shares: Vec<RankState<CgJob>>,
+        shares: Vec<RankState<SolveState<Cg, A>>>,
         before: usize,
         world: &World,
-    ) -> Result<CgJob, LinalgError> {
-        CgJob::redistribute(shares, before, world.comm())
+    ) -> Result<SolveState<Cg, A>, LinalgError> {
+        SolveState::redistribute(shares, before, world.comm())
     }
 
-    fn init(&mut self, world: &World) -> Result<CgJob, LinalgError> {
+    fn init(&mut self, world: &World) -> Result<SolveState<Cg, A>, LinalgError> {
         let comm = world.comm();
-        let a = self.matrix(world)?;
+        let a = A::make(&self.args, comm)?;
         let part = a.part().clone();
         let b = match &self.args.rhs {
             Rhs::Ones => rhs::ones(&part),
@@ -172,17 +212,18 @@ impl Program for CgProgram {
             Rhs::File(file) => rhs::from_file(&part, file, comm)?,
         };
         let stop = StopCriteria { rtol: self.args.tol, atol: 0.0, iterations_max: self.args.max_iter as u64 };
-        CgJob::new(stop, self.preconditioning(), Problem { a, b, x: DistVector::zeros(part) }, comm)
+        SolveState::new(&stop, &self.precond(), Problem { a, b, x: DistVector::zeros(part) }, comm)
     }
 
-    fn rebuild(&mut self, job: &mut CgJob, world: &World) -> Result<(), LinalgError> {
-        job.rebuild(self.preconditioning(), world.comm())
+    fn rebuild(&mut self, state: &mut SolveState<Cg, A>, world: &World) -> Result<(), LinalgError> {
+        state.rebuild(&self.precond(), world.comm())
     }
 
-    fn step(&mut self, job: &mut CgJob, world: &World, _: u64) -> Result<Flow, LinalgError> {
-        let step = job.step(world.comm())?;
+    fn step(&mut self, state: &mut SolveState<Cg, A>, world: &World, _: u64) -> Result<Flow, LinalgError> {
+        let step = state.step(world.comm())?;
         self.reporter.say(world, || {
-            let (iteration, residual) = (job.cg.iteration, job.cg.relative_residual());
+            let (iteration, residual) =
+                (state.solver.progress().iterations, state.solver.progress().relative_residual());
             (None, format!("iteration {iteration}, relative residual {residual:.2e}"))
         });
         Ok(match step {
@@ -194,20 +235,18 @@ impl Program for CgProgram {
         })
     }
 
-    fn output(&mut self, job: &mut CgJob, world: &World) -> Result<Vec<u8>, LinalgError> {
+    fn output(&mut self, state: &mut SolveState<Cg, A>, world: &World) -> Result<Vec<u8>, LinalgError> {
         let comm = world.comm();
         let stopped = self.reason.expect("the last step gave a reason");
-        let Solution { reason, relative_residual, .. } = job.solution(stopped, comm)?;
-        let mut nonzeros = [job.a.rows().nnz() as u64];
-        comm.allreduce(&mut nonzeros, ft_comm::Op::Sum)?;
+        let Solution { reason, relative_residual, .. } = state.solution(stopped, comm)?;
         let result = CgResult {
-            rows: job.a.part().n(),
-            nonzeros: nonzeros[0],
+            rows: state.a.part().n(),
+            nonzeros: state.a.nonzeros(comm)?,
             iterations: reason.iterations(),
             converged: reason.is_converged(),
             reason: reason.to_string(),
             relative_residual,
-            answer_hash: answer_hash(job.a.part(), &job.cg.x, comm)?,
+            answer_hash: answer_hash(state.a.part(), state.solver.x(), comm)?,
         };
         Ok(app::write(&result))
     }

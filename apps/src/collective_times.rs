@@ -104,7 +104,21 @@ impl Candidate {
         let table = Selection::parse(&format!("{operation} * * {name}")).expect("a known algorithm");
         Self { name, table, calls: 1, batches: vec![] }
     }
+
+    fn timing(mut self, operation: Operation, bytes: usize) -> Timing {
+        self.batches.sort_by(f64::total_cmp);
+        Timing {
+            operation: operation.name().to_owned(),
+            bytes,
+            algorithm: self.name.to_owned(),
+            seconds: self.batches[self.batches.len() / 2],
+            calls: self.calls,
+        }
+    }
 }
+
+/// The same call with ranks in their order, and in the reversed one.
+type Turns<'a> = [(&'a Communicator, Call); 2];
 
 impl CollectiveTimes {
     /// Checks and times all algorithms of an operation with one size.
@@ -119,23 +133,11 @@ impl CollectiveTimes {
         let fitting = operation.algorithms().filter(|name| fits(operation, name, comm.size(), true));
         let mut candidates: Vec<Candidate> = fitting.map(|name| Candidate::new(operation, name)).collect();
         let mut turns = [comm, reversed].map(|comm| (comm, Call::new(operation, bytes, comm, 0)));
-        let share_s = self.args.time / BATCHES as f64;
         let mut is_slow = false;
         for candidate in &mut candidates {
             world.choose_algorithms(candidate.table.clone());
-            for (comm, call) in &mut turns {
-                call.fill();
-                call.call(comm)?;
-                self.times.wrong += call.wrong();
-            }
-            loop {
-                let each_s = self.batch(&mut turns, candidate.calls)?;
-                is_slow |= candidate.calls == 1 && each_s > self.args.time;
-                match more(candidate.calls, each_s, share_s) {
-                    Some(calls) => candidate.calls = calls,
-                    None => break,
-                }
-            }
+            self.check(&mut turns)?;
+            is_slow |= self.find_calls(candidate, &mut turns)?;
         }
         for _ in 0..if is_slow { FEWEST } else { BATCHES } {
             for candidate in &mut candidates {
@@ -144,21 +146,35 @@ impl CollectiveTimes {
             }
         }
         world.choose_algorithms(Selection::builtin());
-        self.times.timings.extend(candidates.into_iter().map(|mut candidate| {
-            candidate.batches.sort_by(f64::total_cmp);
-            Timing {
-                operation: operation.name().to_owned(),
-                bytes,
-                algorithm: candidate.name.to_owned(),
-                seconds: candidate.batches[candidate.batches.len() / 2],
-                calls: candidate.calls,
-            }
-        }));
+        self.times.timings.extend(candidates.into_iter().map(|candidate| candidate.timing(operation, bytes)));
         Ok(())
     }
 
+    fn check(&mut self, turns: &mut Turns<'_>) -> Result<(), CommError> {
+        for (comm, call) in turns {
+            call.fill();
+            call.call(comm)?;
+            self.times.wrong += call.wrong();
+        }
+        Ok(())
+    }
+
+    /// Finds how many calls of `candidate` make a batch. Whether a single one takes longer than all batches should.
+    fn find_calls(&self, candidate: &mut Candidate, turns: &mut Turns<'_>) -> Result<bool, CommError> {
+        let share_s = self.args.time / BATCHES as f64;
+        let mut is_slow = false;
+        loop {
+            let each_s = self.batch(turns, candidate.calls)?;
+            is_slow |= candidate.calls == 1 && each_s > self.args.time;
+            match more(candidate.calls, each_s, share_s) {
+                Some(calls) => candidate.calls = calls,
+                None => return Ok(is_slow),
+            }
+        }
+    }
+
     /// Seconds of a call, on the slowest rank; the same on all ranks, which so decide alike.
-    fn batch(&self, turns: &mut [(&Communicator, Call); 2], calls: usize) -> Result<f64, CommError> {
+    fn batch(&self, turns: &mut Turns<'_>, calls: usize) -> Result<f64, CommError> {
         let comm = turns[0].0;
         comm.barrier()?;
         let start = self.clock.now();

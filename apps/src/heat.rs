@@ -9,6 +9,7 @@ use clap::builder::RangedU64ValueParser;
 use ft_checkpoint::{Flow, Program, RankState};
 use ft_comm::{CommError, Op, World};
 use ft_figures::{AxisRange, Density, Scale};
+use ft_linalg::Workspace;
 use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
@@ -17,12 +18,22 @@ use crate::rank::{self, Reporter};
 use crate::value::positive;
 use crate::words::count;
 
+mod implicit;
 mod plate;
 
+use implicit::Implicit;
 use plate::Plate;
 
 /// Steps from one look at the largest change to the next.
 const LOOK_EVERY: u64 = 50;
+
+/// Points a side of a picture at most.
+const PICTURE_SIDE: usize = 200;
+
+/// A temperature of a picture, to 3 digits.
+fn rounded(value: f64) -> f32 {
+    ((value * 1e3).round() / 1e3) as f32
+}
 
 /// The arguments of `heat`.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -37,6 +48,10 @@ pub(crate) struct HeatArgs {
     /// Stop once no temperature changes by TOL; the hot edge has 1
     #[arg(long, value_name = "TOL", value_parser = positive)]
     tol: Option<f64>,
+    /// Take time steps of length DT, each a linear system for conjugate gradients, instead of those of Jacobi's method; with DT 1
+    /// heat spreads over about one point a step
+    #[arg(long, value_name = "DT", value_parser = positive)]
+    implicit: Option<f64>,
     /// Draw the temperatures
     #[arg(long, value_name = "FILE.svg|.png")]
     picture: Option<PathBuf>,
@@ -50,7 +65,7 @@ pub(crate) struct HeatResult {
     /// The most that a temperature changed by in the last step.
     #[serde(with = "crate::number")]
     change: f64,
-    /// The temperatures are symmetric, and fall from the hot edge on.
+    /// The temperatures are symmetric, and fall from the hot edge on; of implicit steps, they are between those of the edges.
     plausible: bool,
     answer_hash: String,
     /// Temperatures for the picture, if one is wanted, column by column.
@@ -70,6 +85,13 @@ impl App for HeatArgs {
     }
 
     fn rank(&self) -> ExitCode {
+        if let Some(dt) = self.implicit {
+            let args = self.clone();
+            return rank::run(|settings| {
+                let (reporter, work) = (Reporter::new(settings), Workspace::default());
+                Implicit { args, dt, reporter, work }
+            });
+        }
         rank::run(|settings| Heat {
             args: self.clone(),
             steps: 0,
@@ -80,7 +102,11 @@ impl App for HeatArgs {
 
     fn complaint(&self, HeatResult { steps, change, plausible, .. }: &HeatResult) -> Option<String> {
         if !plausible {
-            return Some("the temperatures are not symmetric, or do not fall from the hot edge on".into());
+            let what = match self.implicit {
+                Some(_) => "are not between those of the edges, or a system could not be solved",
+                None => "are not symmetric, or do not fall from the hot edge on",
+            };
+            return Some(format!("the temperatures {what}"));
         }
         // Not a number is no small change.
         let has_converged = self.tol.is_none_or(|tol| *change < tol);
@@ -194,7 +220,7 @@ mod tests {
 
     #[test]
     fn only_a_small_change_has_converged() {
-        let args = HeatArgs { grid: 4, steps: 9, tol: Some(0.1), picture: None };
+        let args = HeatArgs { grid: 4, steps: 9, tol: Some(0.1), implicit: None, picture: None };
         let of = |change, plausible| {
             let result = HeatResult {
                 grid: 4,

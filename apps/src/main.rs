@@ -33,6 +33,7 @@ mod heat;
 mod invocation;
 mod job;
 mod load;
+mod npb_cg;
 mod number;
 mod options;
 mod pi;

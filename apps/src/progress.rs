@@ -8,6 +8,7 @@ use ft_comm::list;
 use ft_comm::time::Time;
 use ft_launch::{Console, Stream};
 use ft_proto::arbiter::Event;
+use ft_proto::rank::Rank;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
 use crate::words::count;
@@ -110,42 +111,35 @@ impl Account {
             Event::Lost { .. } => self.failures += 1,
             _ => {}
         }
+        self.said(event)
+    }
+
+    fn said(&self, event: &Event) -> Option<String> {
+        let detail = |text: String| self.verbose.then_some(text);
         match event {
-            Event::Struck { spec } => self.verbose.then(|| format!("--kill {} strikes", self.kills[*spec])),
-            Event::Cut { spec } => self.verbose.then(|| format!("--cut {} strikes", self.cuts[*spec])),
-            Event::RandomKill { rank } => self.verbose.then(|| format!("--mtbf strikes rank {rank}")),
+            Event::Struck { spec } => detail(format!("--kill {} strikes", self.kills[*spec])),
+            Event::Cut { spec } => detail(format!("--cut {} strikes", self.cuts[*spec])),
+            Event::RandomKill { rank } => detail(format!("--mtbf strikes rank {rank}")),
             Event::Lost { rank, cause, .. } => Some(format!("rank {rank} is lost: {cause}")),
-            Event::Decided { generation: 0, .. } => self.verbose.then(|| "all ranks have joined".into()),
+            Event::Decided { generation: 0, .. } => detail("all ranks have joined".into()),
             Event::Decided { generation, failed, held } => {
-                let is_back = failed.iter().any(|rank| held.contains(rank));
-                let what = match (failed.is_empty(), is_back) {
-                    (true, _) => "links are renewed".into(),
-                    (false, true) => format!("{} back", list("rank", failed)),
-                    (false, false) => {
-                        let left = count(held.len() as u64, "rank");
-                        format!("{left} without {}", list("rank", failed))
-                    }
-                };
-                Some(format!("{what}, generation {generation} starts"))
+                Some(format!("{}, generation {generation} starts", repaired(failed, held)))
+            }
+            Event::Resumed { steps_lost: 1, .. } => {
+                Some(format!("state restored from {}, 1 step is done again", self.source))
             }
             Event::Resumed { steps_lost, .. } => {
-                let again = match steps_lost {
-                    1 => "1 step is done again".into(),
-                    steps => format!("{steps} steps are done again"),
-                };
-                Some(format!("state restored from {}, {again}", self.source))
+                Some(format!("state restored from {}, {steps_lost} steps are done again", self.source))
             }
             Event::Stalled { account } => Some(account.clone()),
-            Event::Finished { .. } => self.verbose.then(|| "all ranks are done".into()),
+            Event::Finished { .. } => detail("all ranks are done".into()),
             Event::Spares { ready, wanted, lost: None } => {
-                self.verbose.then(|| format!("{ready} of {wanted} spares are ready"))
+                detail(format!("{ready} of {wanted} spares are ready"))
             }
             Event::Spares { lost: Some(cause), .. } => Some(format!("a spare is lost: {cause}")),
-            Event::Refused { count: 1 } => {
-                self.verbose.then(|| "1 connection of a stranger is refused by a rank".into())
-            }
+            Event::Refused { count: 1 } => detail("1 connection of a stranger is refused by a rank".into()),
             Event::Refused { count } => {
-                self.verbose.then(|| format!("{count} connections of strangers are refused by a rank"))
+                detail(format!("{count} connections of strangers are refused by a rank"))
             }
             Event::Marked { .. }
             | Event::Progress { .. }
@@ -169,6 +163,17 @@ impl Account {
     fn state(&self) -> String {
         let Self { work, checkpoints, failures, .. } = self;
         format!("{work}, {}, {}", count(*checkpoints, "checkpoint"), count(*failures, "failure"))
+    }
+}
+
+/// What a repair has made of the loss of the ranks `failed`, if now somebody has the ranks `held`.
+fn repaired(failed: &[Rank], held: &[Rank]) -> String {
+    if failed.is_empty() {
+        return "links are renewed".into();
+    }
+    match failed.iter().any(|rank| held.contains(rank)) {
+        true => format!("{} back", list("rank", failed)),
+        false => format!("{} without {}", count(held.len() as u64, "rank"), list("rank", failed)),
     }
 }
 

@@ -36,53 +36,78 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
 }
 
+/// What survivors have found out, in nanoseconds.
+#[derive(Default)]
+struct Account {
+    /// Until the first of them has seen the alarm.
+    first: Vec<u64>,
+    /// Until each has.
+    seen: Vec<u64>,
+    /// Until the hook of each was called.
+    hooks: Vec<u64>,
+}
+
+impl Account {
+    /// Enters a round: of each rank, when its hook was called, and when it saw the alarm; a replacement has found out nothing.
+    fn enter(&mut self, all: &[u64]) {
+        let found = || all.chunks(2).filter(|times| times[0] > 0);
+        found().for_each(|times| _ = (self.hooks.push(times[0]), self.seen.push(times[1])));
+        self.first.extend(found().map(|times| times[1]).min());
+    }
+
+    fn say(self, ranks: usize) {
+        let (deaths, survivors) = (deaths(), self.seen.len());
+        println!("{ranks} ranks, {deaths} deaths, {survivors} survivors; ms: least, median, 95 of 100, most");
+        say("first seen", self.first);
+        say("seen", self.seen);
+        say("hook called", self.hooks);
+    }
+}
+
 fn measure(mut world: World) -> Result<(), CommError> {
     let told = Arc::new(AtomicU64::new(0));
     let copy = told.clone();
     world.on_failure(move |_| {
         let _ = copy.compare_exchange(0, now(), Ordering::AcqRel, Ordering::Acquire);
     });
-    let (rank, size, alarm) = (world.rank(), world.size(), world.alarm());
     let died = std::env::temp_dir().join(format!("alarm-{}", world.job()));
-    let (mut hooks, mut seen, mut first) = (vec![], vec![], vec![]);
-    // What this rank has found out in the round that is just over; a replacement has found out nothing.
+    let mut account = Account::default();
+    // What this rank has found out in the round that is just over.
     let mut times = [0; 2];
     loop {
-        let round = world.generation();
-        let mut all = vec![0; 2 * size];
+        let mut all = vec![0; 2 * world.size()];
         world.comm().allgather(&times, &mut all)?;
-        let found = || all.chunks(2).filter(|times| times[0] > 0);
-        found().for_each(|times| _ = (hooks.push(times[0]), seen.push(times[1])));
-        first.extend(found().map(|times| times[1]).min());
-        if round == deaths() {
+        account.enter(&all);
+        if world.generation() == deaths() {
             break;
         }
-        world.resumed(0);
-        world.mark();
-        told.store(0, Ordering::Release);
-        let computes = match world.comm().barrier() {
-            // On a busy machine the kill may come before this rank has left the barrier.
-            Err(error) if error.is_failure() => false,
-            other => other.map(|()| true)?,
-        };
-        // Rank 0 has the account and is spared.
-        let victim = 1 + round as usize % (size - 1);
-        let noticed = compute(&alarm, (rank == victim).then_some(&died));
-        let killed =
-            std::fs::read_to_string(&died).ok().and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
-        world.repair(0)?;
-        let since = |time: u64| if computes { time.saturating_sub(killed).max(1) } else { 0 };
-        times = [since(told.load(Ordering::Acquire)), since(noticed)];
+        times = round(&world, &told, &died)?;
     }
-    if rank == 0 {
+    if world.rank() == 0 {
         let _ = std::fs::remove_file(&died);
-        let (deaths, survivors) = (deaths(), seen.len());
-        println!("{size} ranks, {deaths} deaths, {survivors} survivors; ms: least, median, 95 of 100, most");
-        for (what, times) in [("first seen", first), ("seen", seen), ("hook called", hooks)] {
-            say(what, times);
-        }
+        account.say(world.size());
     }
     world.finalize(vec![])
+}
+
+/// One rank dies, and writes into the file `died` when. Gives the times from then until the hook was called, which writes
+/// down when in `told`, and until this rank has seen the alarm.
+fn round(world: &World, told: &AtomicU64, died: &PathBuf) -> Result<[u64; 2], CommError> {
+    world.resumed(0);
+    world.mark();
+    told.store(0, Ordering::Release);
+    let computes = match world.comm().barrier() {
+        // On a busy machine the kill may come before this rank has left the barrier.
+        Err(error) if error.is_failure() => false,
+        other => other.map(|()| true)?,
+    };
+    // Rank 0 has the account and is spared.
+    let victim = 1 + world.generation() as usize % (world.size() - 1);
+    let noticed = compute(&world.alarm(), (world.rank() == victim).then_some(died));
+    let killed = std::fs::read_to_string(died).ok().and_then(|text| text.parse().ok()).unwrap_or(u64::MAX);
+    world.repair(0)?;
+    let since = |time: u64| if computes { time.saturating_sub(killed).max(1) } else { 0 };
+    Ok([since(told.load(Ordering::Acquire)), since(noticed)])
 }
 
 /// Computes until the alarm; a rank that is to die writes down when it does. Returns when the alarm was seen.

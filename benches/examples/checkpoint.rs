@@ -9,7 +9,7 @@
 use clap::Parser;
 use ft_benches::checkpoints::{now_ns, spans};
 use ft_checkpoint::{CheckpointSeconds, Checkpointer, Protect, Protection};
-use ft_comm::{MainError, World};
+use ft_comm::{MainError, Rank, World};
 use serde_json::json;
 
 /// Numbers that a rank tells of each checkpoint: start, end, and the phases.
@@ -38,34 +38,30 @@ struct State {
     words: Vec<u64>,
 }
 
+impl State {
+    /// Of a rank that has `mib` of it.
+    fn new(mib: u64, rank: Rank) -> Self {
+        let seed = rank as u64 + 1;
+        Self { words: (0..mib << 17).map(|index| (index + (seed << 40)).wrapping_mul(STRIDE)).collect() }
+    }
+
+    fn change(&mut self) {
+        self.words.iter_mut().for_each(|word| *word = word.wrapping_add(STRIDE));
+    }
+}
+
 fn main() -> Result<(), MainError> {
     let options = Options::parse();
     let mut world = World::init()?;
     let scheme = Protection::from_launcher(&world)?.scheme;
     let mut checkpointer = Checkpointer::new(&world, scheme.clone())?;
-    let own = if world.is_parity() { 0 } else { options.mib << 17 };
-    let seed = world.rank() as u64 + 1;
-    let mut state =
-        State { words: (0..own).map(|index| (index + (seed << 40)).wrapping_mul(STRIDE)).collect() };
+    let mut state = State::new(if world.is_parity() { 0 } else { options.mib }, world.rank());
     let mut mine = Vec::new();
     for number in 0..options.warm + options.repeats {
-        state.words.iter_mut().for_each(|word| *word = word.wrapping_add(STRIDE));
-        let before = checkpointer.stats().phases;
-        world.everyone().barrier()?;
-        let began = now_ns();
-        // Parity ranks have no state.
-        match world.is_parity() {
-            false => checkpointer.begin(&world, &mut state)?,
-            true => checkpointer.begin(&world, &mut ())?,
-        }
-        if !options.asynchronous {
-            checkpointer.wait(&world)?;
-        }
-        let ended = now_ns();
-        checkpointer.wait(&world)?;
+        state.change();
+        let numbers = checkpoint(&world, &mut checkpointer, &mut state, options.asynchronous)?;
         if number >= options.warm {
-            mine.extend([began, ended]);
-            mine.extend(phases_ns(before, checkpointer.stats().phases));
+            mine.extend(numbers);
         }
     }
     if let Some(all) = world.everyone().gather(&mine, 0)? {
@@ -82,6 +78,30 @@ fn main() -> Result<(), MainError> {
     world.finalize(Vec::new())?;
     checkpointer.remove_files()?;
     Ok(())
+}
+
+/// Takes a checkpoint; its end is that of the call if it is `asynchronous`.
+fn checkpoint(
+    world: &World,
+    checkpointer: &mut Checkpointer,
+    state: &mut State,
+    asynchronous: bool,
+) -> Result<Numbers, MainError> {
+    let before = checkpointer.stats().phases;
+    world.everyone().barrier()?;
+    let began = now_ns();
+    // Parity ranks have no state.
+    match world.is_parity() {
+        false => checkpointer.begin(world, state)?,
+        true => checkpointer.begin(world, &mut ())?,
+    }
+    if !asynchronous {
+        checkpointer.wait(world)?;
+    }
+    let ended = now_ns();
+    checkpointer.wait(world)?;
+    let [copy, encode, exchange, commit] = phases_ns(before, checkpointer.stats().phases);
+    Ok([began, ended, copy, encode, exchange, commit])
 }
 
 /// Of each checkpoint, from the first start to the last end.

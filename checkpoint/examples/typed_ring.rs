@@ -176,6 +176,9 @@ impl From<CommError> for Trouble {
     }
 }
 
+/// The sender of a message, and its bytes.
+type Came = (Rank, Vec<u8>);
+
 /// A rank and its neighbors.
 struct Place<'a> {
     comm: &'a Communicator,
@@ -215,9 +218,9 @@ impl<'a> Place<'a> {
     }
 
     /// A step: every way to send and to receive that there is. Gives what came, by its number.
-    fn exchange(&self, step: u64) -> Result<Vec<(Rank, Vec<u8>)>, CommError> {
+    fn exchange(&self, step: u64) -> Result<Vec<Came>, CommError> {
         let Self { comm, left, right, .. } = *self;
-        let (mine, due) = (|nth| self.mine(step, nth), |nth| self.due(step, nth));
+        let mine = |nth| self.mine(step, nth);
 
         // These are under way while others come and go; floats come from both sides, in any order.
         let long = comm.irecv(vec![0u8; 1 << 17], left, BYTES)?;
@@ -232,37 +235,66 @@ impl<'a> Place<'a> {
             comm.isend(mine(2).slice::<f64>(12), right, FLOATS)?,
             comm.isend(mine(BACK).slice::<f64>(12), left, FLOATS)?,
         ];
+        let others = [self.words(step)?, self.parcel(step)?, self.column(step)?, self.probed(step)?];
 
+        let (long, short) = (finished(long)?, finished(short)?);
+        let [from_left, from_right] = self.by_side(floats.map(finished))?;
+        sent.into_iter().try_for_each(|request| request.wait().map(drop))?;
+        sent_floats.into_iter().try_for_each(|request| request.wait().map(drop))?;
+        // A message of the next step to a receive that takes any source could be earlier than one of this step.
+        comm.barrier()?;
+        Ok([vec![long, short, from_left], others.into(), vec![from_right]].concat())
+    }
+
+    /// What came from the left, and what from the right.
+    fn by_side(&self, came: [Result<Came, CommError>; 2]) -> Result<[Came; 2], CommError> {
+        let [first, second] = came;
+        let (first, second) = (first?, second?);
+        // From one and the same neighbor they come in order.
+        let is_turned = self.left != self.right && first.0 == self.right;
+        Ok(if is_turned { [second, first] } else { [first, second] })
+    }
+
+    /// Sent and received by one call.
+    fn words(&self, step: u64) -> Result<Came, CommError> {
         let mut words = vec![0u64; 1 << 12];
-        let status = comm.sendrecv(&mine(3).slice::<u64>(12), right, &mut words, Source::Any, WORDS)?;
-        let words = came(&words, status);
+        let mine = self.mine(step, 3).slice::<u64>(12);
+        let status = self.comm.sendrecv(&mine, self.right, &mut words, Source::Any, WORDS)?;
+        Ok(came(&words, status))
+    }
 
-        let mut parcel = (left, vec![]);
+    /// Written by serde.
+    fn parcel(&self, step: u64) -> Result<Came, CommError> {
+        let mut parcel = (self.left, vec![]);
         self.in_turn(
-            || comm.send_value(&mine(4).parcel(), right, PARCEL),
+            || self.comm.send_value(&self.mine(step, 4).parcel(), self.right, PARCEL),
             || {
-                let (value, status) = comm.recv_value::<Parcel>(left, TagSel::Any)?;
+                let (value, status) = self.comm.recv_value::<Parcel>(self.left, TagSel::Any)?;
                 parcel = (status.source, value.content());
                 Ok(())
             },
         )?;
+        Ok(parcel)
+    }
 
-        // The first column of a matrix arrives as the last one of another.
+    /// The first column of a matrix, which arrives as the last one of another.
+    fn column(&self, step: u64) -> Result<Came, CommError> {
         let column = |rows: usize, at: usize| {
             Layout::strided(at, rows, 1, ROW).map_err(|error| CommError::Layout(error.to_string()))
         };
-        let mut columns = (left, vec![]);
+        let mut columns = (self.left, vec![]);
         self.in_turn(
             || {
-                let content = mine(5).column();
+                let content = self.mine(step, 5).column();
                 let mut matrix = vec![0; content.len() * ROW];
                 matrix.iter_mut().step_by(ROW).zip(&content).for_each(|(to, from)| *to = *from);
-                comm.send_layout(&matrix, &column(content.len(), 0)?, right, COLUMN)
+                self.comm.send_layout(&matrix, &column(content.len(), 0)?, self.right, COLUMN)
             },
             || {
-                let rows = due(5).column().len();
+                let rows = self.due(step, 5).column().len();
                 let mut matrix = vec![0; rows * ROW];
-                let status = comm.recv_layout(&mut matrix, &column(rows, ROW - 1)?, left, COLUMN)?;
+                let layout = column(rows, ROW - 1)?;
+                let status = self.comm.recv_layout(&mut matrix, &layout, self.left, COLUMN)?;
                 let last: Vec<u32> = matrix.iter().copied().skip(ROW - 1).step_by(ROW).collect();
                 // Nothing else of the matrix was touched, or it counts as a part of the message.
                 let others = matrix.chunks(ROW).flat_map(|row| &row[..ROW - 1]).filter(|other| **other != 0);
@@ -271,40 +303,27 @@ impl<'a> Place<'a> {
                 Ok(())
             },
         )?;
+        Ok(columns)
+    }
 
-        // Nobody has said how long this one is.
-        let probed = comm.isend(mine(6).slice::<u16>(15), right, PROBED)?;
-        let mut message = comm.mprobe(Source::Any, PROBED)?;
+    /// Nobody has said how long this one is.
+    fn probed(&self, step: u64) -> Result<Came, CommError> {
+        let sent = self.comm.isend(self.mine(step, 6).slice::<u16>(15), self.right, PROBED)?;
+        let mut message = self.comm.mprobe(Source::Any, PROBED)?;
         let mut found = vec![0u16; message.status().bytes / 2];
         let status = message.recv(&mut found)?;
-        let found = came(&found, status);
-
-        let (long, short) = (finished(long)?, finished(short)?);
-        let [first, second] = floats.map(finished);
-        let (first, second) = (first?, second?);
-        // From one and the same neighbor they come in order.
-        let (from_left, from_right) =
-            if left != right && first.0 == right { (second, first) } else { (first, second) };
-        for request in sent {
-            request.wait()?;
-        }
-        for request in sent_floats {
-            request.wait()?;
-        }
-        probed.wait()?;
-        // A message of the next step to a receive that takes any source could be earlier than one of this step.
-        comm.barrier()?;
-        Ok(vec![long, short, from_left, words, parcel, columns, found, from_right])
+        sent.wait()?;
+        Ok(came(&found, status))
     }
 }
 
-/// The sender and the bytes of a message at the front of `room`.
-fn came<T: Plain>(room: &[T], status: Status) -> (Rank, Vec<u8>) {
+/// A message at the front of `room`.
+fn came<T: Plain>(room: &[T], status: Status) -> Came {
     let bytes: &[u8] = bytemuck::cast_slice(room);
     (status.source, bytes[..status.bytes.min(bytes.len())].to_vec())
 }
 
-fn finished<T: Plain>(request: Request<T>) -> Result<(Rank, Vec<u8>), CommError> {
+fn finished<T: Plain>(request: Request<T>) -> Result<Came, CommError> {
     let (room, status) = request.wait()?;
     Ok(came(&room, status))
 }

@@ -80,8 +80,19 @@ pub(crate) fn kind<S: Protect>() -> u64 {
     u64::from(identity()) << 32 | u64::from(folded(fingerprint::<S>()))
 }
 
-/// Refuses the shards of `members`, of which this rank's own has kind `own` if it has one, unless they are of this
-/// build and of such a state.
+/// Refuses the shards of `members` unless they are of this build.
+///
+/// # Errors
+/// [`CheckpointError::OtherBuild`].
+pub(crate) fn check_build(members: &[ShardMeta], rank: Rank) -> Result<(), CheckpointError> {
+    // Whoever has no shard computes redundancy for those that do.
+    match members.iter().any(|member| member.kind != 0 && member.kind >> 32 != u64::from(identity())) {
+        true => Err(CheckpointError::OtherBuild { rank }),
+        false => Ok(()),
+    }
+}
+
+/// As [`check_build`], and refuses this rank's own shard, of kind `own` if it has one, unless it is of such a state.
 ///
 /// # Errors
 /// [`CheckpointError::OtherBuild`], [`CheckpointError::OtherState`].
@@ -90,13 +101,11 @@ pub(crate) fn check<S: Protect>(
     own: Option<u64>,
     rank: Rank,
 ) -> Result<(), CheckpointError> {
-    let due = kind::<S>();
-    // Whoever has no shard computes redundancy for those that do.
-    if members.iter().any(|member| member.kind != 0 && member.kind >> 32 != due >> 32) {
-        return Err(CheckpointError::OtherBuild { rank });
-    }
+    check_build(members, rank)?;
     match own {
-        Some(own) if own != due => Err(CheckpointError::OtherState { rank, due: std::any::type_name::<S>() }),
+        Some(own) if own != kind::<S>() => {
+            Err(CheckpointError::OtherState { rank, due: std::any::type_name::<S>() })
+        }
         _ => Ok(()),
     }
 }

@@ -42,9 +42,13 @@ pub const COMMITS_EARLY: &str = "commits before the vote";
 #[doc(hidden)]
 pub const FORGETS_STAGED: &str = "forgets what it has staged";
 
-/// A defect to plant: a rank that has not heard of the first commit in a new layout stays with the old one.
+/// A defect to plant: a rank that has not heard of the first commit in a new placement stays with the old one.
 #[doc(hidden)]
 pub const KEEPS_OLD_LAYOUT: &str = "keeps the old layout";
+
+/// A defect to plant: a rank gives up the old placement for a new one before it is restored to that.
+#[doc(hidden)]
+pub const DROPS_OLD_EARLY: &str = "drops the old placement early";
 
 /// Damage to plant: a bit of the rank's own shard flips in memory before a restore.
 #[doc(hidden)]
@@ -78,8 +82,10 @@ pub struct Checkpointer {
     /// The groups at the start, in words.
     shape: String,
     current: Placement,
-    /// Where the next checkpoint goes, after ranks have closed up; the current one stays until it is committed.
+    /// Where the next checkpoint goes if it begins anew; the current one stays until it is committed.
     next: Option<Placement>,
+    /// What was the current one before a restore that is not over: if that is cut short, the next one may go back to it.
+    previous: Option<Placement>,
     keeper: Box<dyn Keeper>,
     ledger: Ledger,
     clock: Clock,
@@ -92,6 +98,8 @@ pub struct Checkpointer {
     /// How far a look for damage has come, if there is one.
     scrub: Option<Scrub>,
     stats: Stats,
+    /// Bytes of the largest state that was protected before the checkpoints began anew, and bytes kept for it.
+    before: (u64, u64),
 }
 
 impl std::fmt::Debug for Checkpointer {
@@ -125,6 +133,7 @@ impl Checkpointer {
             current: Placement::new(&comm, clock, layout, 1)?,
             comm,
             next: None,
+            previous: None,
             keeper,
             ledger: if world.generation() == 0 { Ledger::new(1) } else { Ledger::replacement(1) },
             clock,
@@ -133,6 +142,7 @@ impl Checkpointer {
             memory_limit: None,
             scrub: None,
             stats: Stats::default(),
+            before: (0, 0),
         })
     }
 
@@ -154,9 +164,61 @@ impl Checkpointer {
         self.next.as_mut().unwrap_or(&mut self.current)
     }
 
-    /// What protection has cost so far.
+    /// The next checkpoint begins anew: it has a constant part of its own, and may be of another type of state. The committed one
+    /// stays until that is committed. To be called while no checkpoint is under way; not collective, but the same on all ranks.
+    ///
+    /// # Errors
+    /// Never, unless the scheme has no code.
+    pub fn begin_anew(&mut self) -> Result<(), CheckpointError> {
+        // Where ranks have closed up the next one does already.
+        if self.has_committed() && self.next.is_none() {
+            self.before = self.largest();
+            let (layout, first) = (self.current.layout.clone(), self.ledger.next_epoch());
+            self.next = Some(Placement::new(&self.comm, self.clock, layout, first)?);
+        }
+        Ok(())
+    }
+
+    /// Bytes of the largest state so far, and bytes kept for it.
+    fn largest(&self) -> (u64, u64) {
+        let now = (self.stats.state_bytes, self.current.store.bytes_reserved() as u64);
+        if self.before.0 > now.0 { self.before } else { now }
+    }
+
+    /// After a repair: the next placement is the current one if `chosen` is its first epoch, and is given up otherwise. All ranks
+    /// hold what is chosen, and must not differ in which placement it lies in.
+    ///
+    /// Until this rank is restored it keeps the old placement, too: if all die that have committed `chosen`, the one before is chosen.
+    fn settle_placement(&mut self, chosen: Option<u32>) {
+        if let Some(previous) = self.previous.take() {
+            self.next = Some(std::mem::replace(&mut self.current, previous));
+        }
+        let is_chosen = |next: &Placement| chosen.is_some() && next.first == chosen;
+        if let Some(next) = self.next.take().filter(is_chosen)
+            && !planted::has(KEEPS_OLD_LAYOUT)
+        {
+            self.previous = Some(std::mem::replace(&mut self.current, next));
+        }
+        if planted::has(DROPS_OLD_EARLY) {
+            self.previous = None;
+        }
+    }
+
+    /// All ranks hold `epoch`, and go on from it; none: from the start.
+    fn settle(&mut self, epoch: Option<u32>) -> Result<(), CheckpointError> {
+        self.ledger.apply(Event::Restored(epoch.unwrap_or(0)))?;
+        self.previous = None;
+        if let Some(epoch) = epoch {
+            self.current.first = None;
+            self.stats.committed = epoch;
+        }
+        Ok(())
+    }
+
+    /// What protection has cost so far. The bytes of state and copies are those of the largest state if checkpoints began anew.
     pub fn stats(&self) -> Stats {
-        Stats { kept_bytes: self.current.store.bytes_reserved() as u64, ..self.stats.clone() }
+        let (state_bytes, kept_bytes) = self.largest();
+        Stats { state_bytes, kept_bytes, ..self.stats.clone() }
     }
 
     /// The job is done, as all ranks have agreed ([`World::finalize`]): what lies on a disk is of no more use, and is

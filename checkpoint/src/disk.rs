@@ -2,9 +2,11 @@
 //! no memory survives.
 //!
 //! ```text
-//! DIR/JOB/constant/rank-R    DIR/JOB/epoch-E/rank-R     the shard of rank R
-//! DIR/JOB/constant/manifest  DIR/JOB/epoch-E/manifest   lengths and checksums of all shards, by rank 0
+//! DIR/JOB/constant-E/rank-R    DIR/JOB/epoch-E/rank-R     the shard of rank R
+//! DIR/JOB/constant-E/manifest  DIR/JOB/epoch-E/manifest   lengths and checksums of all shards, by rank 0
 //! ```
+//!
+//! A checkpoint that begins anew writes a constant part too; it goes with all epochs up to the next such checkpoint.
 //!
 //! Each rank keeps its own copies in memory as with the other schemes, and rolls back from them. Instead of giving
 //! blocks to others it writes its shard to a file, all ranks at the same time; whoever has lost its memory reads that
@@ -23,7 +25,7 @@
 //! 3. Set `e - 1` is overwritten in checkpoint `e + 1`, when a rank has heard from all the others there, and so knows that they
 //!    have committed `e`. Until then rank 0 may be the only one that has; if it dies, the survivors choose `e - 1`, and its
 //!    replacement has to read that from the disk. So there are two sets, as there are two slots in memory
-//!    ([`crate::protocol`]).
+//!    ([`crate::protocol`]). The constant part of `e - 1` is removed no earlier: in checkpoint `e + 1`, if `e` has its own.
 //!
 //! If somebody survives, the reports decide as for every scheme. If nobody does, the newest set that is whole is
 //! restored; the reports of all are empty then, and the disk is all that is known. A set newer than the restored one
@@ -51,7 +53,8 @@ mod tests;
 use std::path::Path;
 
 pub use self::error::DiskError;
-use self::sets::{CONSTANT, Sets};
+use self::sets::{Set, Sets};
+use crate::region::StatePart;
 use crate::store::{ShardMeta, Slot, Store};
 
 /// The checkpoints of one job on disk, as one of its ranks sees them.
@@ -67,33 +70,62 @@ impl Disk {
         Ok(Self { sets: Sets::open(dir, job)?, rank })
     }
 
-    /// Writes this rank's shard of `epoch` (`None`: the constant part). To be called when all ranks are known to have
-    /// committed `epoch - 1`; this rank's shard of `epoch - 2` is overwritten.
-    pub(crate) fn stage(&self, epoch: Option<u32>, meta: ShardMeta, shard: &[u8]) -> Result<(), DiskError> {
-        let old = epoch.and_then(|epoch| epoch.checked_sub(2)).filter(|old| *old != CONSTANT);
-        self.sets.write_shard(epoch.unwrap_or(CONSTANT), old, self.rank, meta, shard)
+    /// Writes this rank's shard of one part of `epoch`. To be called when all ranks are known to have committed `epoch - 1`;
+    /// this rank's shard of `epoch - 2` is overwritten.
+    pub(crate) fn stage(
+        &self,
+        part: StatePart,
+        epoch: u32,
+        meta: ShardMeta,
+        shard: &[u8],
+    ) -> Result<(), DiskError> {
+        let (set, over) = match part {
+            StatePart::Constant => (Set::Constant(epoch), None),
+            StatePart::Variable => {
+                (Set::Epoch(epoch), epoch.checked_sub(2).filter(|old| *old > 0).map(Set::Epoch))
+            }
+        };
+        self.sets.write_shard(set, over, self.rank, meta, shard)
     }
 
     /// Makes the set of `epoch` complete when all ranks have staged it: on rank 0, the others have nothing to do.
-    /// `metas` are the constant and the variable part of all ranks; the constant one counts in the first epoch only.
-    pub(crate) fn complete(&self, epoch: u32, metas: &[[ShardMeta; 2]]) -> Result<(), DiskError> {
+    /// `metas` are the constant and the variable part of all ranks; the constant one counts if the epoch begins `anew`.
+    pub(crate) fn complete(&self, epoch: u32, metas: &[[ShardMeta; 2]], anew: bool) -> Result<(), DiskError> {
         if self.rank > 0 {
             return Ok(());
         }
         let part = |part: usize| metas.iter().map(|pair| pair[part]).collect::<Vec<_>>();
-        if epoch == 1 {
-            self.sets.write_manifest(CONSTANT, &part(0))?;
+        if anew {
+            self.sets.write_manifest(Set::Constant(epoch), &part(0))?;
         }
-        self.sets.write_manifest(epoch, &part(1))?;
+        self.sets.write_manifest(Set::Epoch(epoch), &part(1))?;
         // The shards in there have become those of this epoch; see `stage`.
-        let mut old = self.sets.epochs()?.into_iter().filter(|old| old + 1 < epoch);
-        old.try_for_each(|old| self.sets.remove(old))
+        let before = epoch.saturating_sub(1);
+        let base = self.constant_of(before)?;
+        let is_old = |set: &Set| match *set {
+            Set::Constant(first) => base.is_some_and(|base| first < base),
+            Set::Epoch(old) => old < before,
+        };
+        self.sets.all()?.into_iter().filter(is_old).try_for_each(|old| self.sets.remove(old))
+    }
+
+    /// The epoch whose constant part goes with `epoch`.
+    fn constant_of(&self, epoch: u32) -> Result<Option<u32>, DiskError> {
+        let first = |set: Set| match set {
+            Set::Constant(first) => (first <= epoch).then_some(first),
+            Set::Epoch(_) => None,
+        };
+        Ok(self.sets.all()?.into_iter().filter_map(first).max())
     }
 
     /// Epochs with a manifest, newest first.
     pub(crate) fn candidates(&self) -> Result<Vec<u32>, DiskError> {
-        let mut epochs = self.sets.epochs()?;
-        epochs.retain(|epoch| self.sets.manifest_path(*epoch).exists());
+        let epoch = |set: Set| match set {
+            Set::Epoch(epoch) => self.sets.manifest_path(set).exists().then_some(epoch),
+            Set::Constant(_) => None,
+        };
+        let mut epochs: Vec<u32> = self.sets.all()?.into_iter().filter_map(epoch).collect();
+        epochs.sort_unstable_by(|a, b| b.cmp(a));
         Ok(epochs)
     }
 
@@ -104,21 +136,22 @@ impl Disk {
 
     /// Reads this rank's shards of `epoch` into `store`, as far as they are not whole in there.
     pub(crate) fn read_back(&self, epoch: u32, store: &mut Store) -> Result<(), DiskError> {
-        self.read_slot(CONSTANT, 1, store.constant_mut())?;
-        self.read_slot(epoch, epoch, store.variable_mut(epoch))
+        // If there is none, that of the first epoch is missed.
+        let first = self.constant_of(epoch)?.unwrap_or(1);
+        self.read_slot(Set::Constant(first), store.constant_mut())?;
+        self.read_slot(Set::Epoch(epoch), store.variable_mut(epoch))
     }
 
-    /// The constant part counts as that of epoch 1 in memory.
-    fn read_slot(&self, set: u32, epoch: u32, slot: &mut Slot) -> Result<(), DiskError> {
+    fn read_slot(&self, set: Set, slot: &mut Slot) -> Result<(), DiskError> {
         let manifest = self.sets.manifest(set)?;
         let Some(expected) = manifest.get(self.rank).copied() else {
             let what = format!("{} ranks, there is a rank {}", manifest.len(), self.rank);
             return Err(DiskError::damaged(&self.sets.manifest_path(set), what));
         };
-        if slot.epoch() == epoch && slot.members() == [expected] && slot.verify().is_ok() {
+        if slot.epoch() == set.epoch() && slot.members() == [expected] && slot.verify().is_ok() {
             return Ok(());
         }
-        slot.begin(epoch);
+        slot.begin(set.epoch());
         self.sets.read_shard(set, self.rank, expected, slot.shard_mut())?;
         Ok(slot.seal(&[expected])?)
     }
@@ -128,9 +161,8 @@ impl Disk {
         if self.rank > 0 {
             return Ok(());
         }
-        let mut newer = self.sets.epochs()?.into_iter().filter(|newer| *newer > epoch);
-        newer.try_for_each(|newer| self.sets.remove(newer))?;
-        if epoch == 0 { self.sets.remove(CONSTANT) } else { Ok(()) }
+        let mut newer = self.sets.all()?.into_iter().filter(|newer| newer.epoch() > epoch);
+        newer.try_for_each(|newer| self.sets.remove(newer))
     }
 
     /// Removes everything of this job when all ranks have agreed that it is done. Each of them does, at the same time:

@@ -141,6 +141,26 @@ impl ParityGroup {
         };
         self.stripes.iter().map(left).try_fold(usize::MAX, |least, left| Some(least.min(left?)))
     }
+
+    /// Refuses more blocks a stripe than Reed-Solomon has elements.
+    fn require_narrow(&self, scheme: &Scheme) -> Result<(), LayoutError> {
+        match self.code {
+            CodeSpec::Rs { data, parity } if data + parity > RS_BLOCKS_MAX => {
+                Err(LayoutError::TooWide { scheme: scheme.clone(), data, parity })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether two blocks of some stripe lie on one host.
+    fn shares_hosts(&self, hosts: &[usize]) -> bool {
+        self.stripes.iter().any(|stripe| {
+            let blocks = stripe.data.iter().map(|(member, _)| member).chain(&stripe.parity);
+            let mut on: Vec<&usize> = blocks.filter_map(|&member| hosts.get(self.members[member])).collect();
+            on.sort_unstable();
+            on.windows(2).any(|pair| pair[0] == pair[1])
+        })
+    }
 }
 
 /// The placement of a whole job.
@@ -179,59 +199,16 @@ impl GroupLayout {
         let shape = Shape::new(&scheme, ranks, parity_ranks)?;
         let spread =
             hosts.map(|hosts| &hosts[..ranks]).filter(|hosts| hosts.iter().any(|host| *host != hosts[0]));
-        let groups = match shape {
-            Shape::None => Vec::new(),
-            Shape::Ring { copies } => vec![ring(ring_order(ranks, spread), copies)],
-            Shape::Groups { size, parity, dedicated, xor } => {
-                let mut groups = Vec::new();
-                for (index, mut members) in divide(ranks, size, spread).into_iter().enumerate() {
-                    let computing = members.len();
-                    if dedicated {
-                        members.extend((0..parity).map(|p| ranks + index * parity + p));
-                    }
-                    let data = members.len() - parity;
-                    if !xor && data + parity > RS_BLOCKS_MAX {
-                        return Err(LayoutError::TooWide { scheme, data, parity });
-                    }
-                    let code = if xor { CodeSpec::Xor { data } } else { CodeSpec::Rs { data, parity } };
-                    groups.push(if dedicated {
-                        ParityGroup {
-                            stripes: vec![one_stripe(computing, parity)],
-                            chunks: 1,
-                            members,
-                            computing,
-                            code,
-                        }
-                    } else {
-                        ParityGroup {
-                            stripes: rotated(computing, parity),
-                            chunks: data,
-                            members,
-                            computing,
-                            code,
-                        }
-                    });
-                }
-                groups
-            }
-        };
-
+        let groups = shape.groups(ranks, spread);
+        groups.iter().try_for_each(|group| group.require_narrow(&scheme))?;
         let mut homes = vec![None; ranks + parity_ranks * groups.len()];
         for (index, group) in groups.iter().enumerate() {
             for (member, &rank) in group.members.iter().enumerate() {
                 homes[rank] = Some((index, member));
             }
         }
-        let host = |rank: usize| hosts.and_then(|hosts| hosts.get(rank));
-        let shares = |group: &ParityGroup| {
-            group.stripes.iter().any(|stripe| {
-                let blocks = stripe.data.iter().map(|(member, _)| member).chain(&stripe.parity);
-                let mut on: Vec<&usize> = blocks.filter_map(|&member| host(group.members[member])).collect();
-                on.sort_unstable();
-                on.windows(2).any(|pair| pair[0] == pair[1])
-            })
-        };
-        let groups_sharing_hosts = (0..groups.len()).filter(|&index| shares(&groups[index])).collect();
+        let shares = |&index: &usize| hosts.is_some_and(|hosts| groups[index].shares_hosts(hosts));
+        let groups_sharing_hosts = (0..groups.len()).filter(shares).collect();
         let hosts = hosts.map(<[usize]>::to_vec);
         Ok(Self { groups, groups_sharing_hosts, scheme, ranks, parity_per_group: parity_ranks, hosts, homes })
     }
@@ -357,11 +334,19 @@ impl GroupLayout {
 enum Shape {
     None,
     Ring { copies: usize },
-    Groups { size: usize, parity: usize, dedicated: bool, xor: bool },
+    Groups(Division),
+}
+
+/// Groups of `size` ranks that compute, or more, with parity.
+struct Division {
+    size: usize,
+    parity: usize,
+    /// The parity has ranks of its own, which `size` does not count.
+    dedicated: bool,
+    xor: bool,
 }
 
 impl Shape {
-    /// `size` of the result counts what is divided into groups: dedicated parity ranks are not among it.
     fn new(scheme: &Scheme, ranks: usize, parity_ranks: usize) -> Result<Self, LayoutError> {
         let zero = |what| LayoutError::Zero { scheme: scheme.clone(), what };
         let refuse = |allows| LayoutError::ParityRanks { scheme: scheme.clone(), allows, parity_ranks };
@@ -397,7 +382,36 @@ impl Shape {
         if ranks < size {
             return Err(LayoutError::TooFew { scheme: scheme.clone(), needs: size, ranks, dedicated });
         }
-        Ok(Self::Groups { size, parity, dedicated, xor: matches!(scheme, Scheme::Xor { .. }) })
+        Ok(Self::Groups(Division { size, parity, dedicated, xor: matches!(scheme, Scheme::Xor { .. }) }))
+    }
+
+    fn groups(&self, ranks: usize, hosts: Option<&[usize]>) -> Vec<ParityGroup> {
+        match self {
+            Self::None => Vec::new(),
+            Self::Ring { copies } => vec![ring(ring_order(ranks, hosts), *copies)],
+            Self::Groups(division) => {
+                let divided = divide(ranks, division.size, hosts).into_iter().enumerate();
+                divided.map(|(index, members)| division.group(index, members, ranks)).collect()
+            }
+        }
+    }
+}
+
+impl Division {
+    /// The group with this number, of these ranks that compute. Dedicated parity ranks are numbered after all `ranks` that
+    /// do.
+    fn group(&self, index: usize, mut members: Vec<usize>, ranks: usize) -> ParityGroup {
+        let (computing, parity) = (members.len(), self.parity);
+        if self.dedicated {
+            members.extend((0..parity).map(|p| ranks + index * parity + p));
+        }
+        let data = members.len() - parity;
+        let code = if self.xor { CodeSpec::Xor { data } } else { CodeSpec::Rs { data, parity } };
+        let (chunks, stripes) = match self.dedicated {
+            true => (1, vec![one_stripe(computing, parity)]),
+            false => (data, rotated(computing, parity)),
+        };
+        ParityGroup { members, computing, chunks, code, stripes }
     }
 }
 

@@ -20,7 +20,7 @@
 //! holds twice the sum for the variable part of its state, and once for the constant part.
 //!
 //! A [`Checkpointer`] takes checkpoints and restores from them over the messages of `ft_comm`; [`run`] is the loop
-//! that does all of it for a [`Program`]. What decides is pure: layout, protocol, regions, store.
+//! that does all of it for a [`Program`], and a [`Job`] has several of them. What decides is pure: layout, protocol, regions, store.
 
 #![forbid(unsafe_code)]
 
@@ -68,7 +68,7 @@ pub use region::{
 };
 #[doc(hidden)]
 pub use region::{describe_once, describe_plainly};
-pub use resilient::{Flow, Program, RestorePolicy, RunError, run};
+pub use resilient::{Flow, Job, Program, RestorePolicy, RunError, run};
 pub use scheme::{Scheme, SchemeError};
 pub use settings::LoopSettings;
 pub use stats::{CheckpointSeconds, RestoreSeconds, Stats};

@@ -76,6 +76,11 @@ impl Pace {
         self.elapsed += seconds;
     }
 
+    /// Another program begins: what was learned of steps and checkpoints is that of the one before.
+    pub(crate) fn begin_program(&mut self) {
+        *self = Self { elapsed: self.elapsed, failures: self.failures, ..Self::default() };
+    }
+
     /// Seconds since the job began.
     pub(crate) fn elapsed(&self) -> f64 {
         self.elapsed
@@ -222,6 +227,15 @@ mod tests {
         let told = Interval::Auto { mtbf: Some(1e6) };
         assert_eq!(Pace::default().report(told, 0).mtbf_s, Some(1e6));
         assert_eq!(pace.report(Interval::Steps(3), 0).mtbf_s, None);
+    }
+
+    #[test]
+    fn another_program_has_other_steps_and_the_same_failures() {
+        let mut pace =
+            Pace { each: 1e-6, steps: 1 << 20, checkpoint: 0.5, taken: 9, elapsed: 60.0, failures: 3 };
+        pace.begin_program();
+        assert_eq!(pace, Pace { elapsed: 60.0, failures: 3, ..Pace::default() });
+        assert_eq!(pace.next(Interval::Seconds(1.0)), 1, "nothing is known of its steps");
     }
 
     #[test]

@@ -41,6 +41,13 @@
 //! its own. After a failed vote they are not, as a rank that votes no has run its exchange to the end, too, so nothing of
 //! it is left to be received.
 //!
+//! An epoch may begin anew: with another layout, as ranks have closed up, or with another constant part, as another run of the
+//! program has begun or ended. It is staged in slots of its own (`Placement`), so rule 3 holds for it whatever it writes. The slots
+//! before are dropped after the rank's own commit of it; by rule 1 everybody holds it then. After a failure a survivor takes the new
+//! slots for the current ones if their first epoch is the chosen one, and drops them otherwise. In the first case it keeps the
+//! old ones until it is restored (`Checkpointer::settle_placement`), as it does with `e - 1`: should all die that have committed
+//! `e`, the next choice is `e - 1`. In the second case nobody alive has committed what it drops, and nobody will.
+//!
 //! Beside this, memory of a committed epoch is written only to make right what is damaged (`checkpointer/trying.rs`,
 //! `checkpointer/scrubbing.rs`), and what is damaged counts as lost.
 //!

@@ -204,6 +204,15 @@ pub fn load<P: Protect>(state: &mut P, part: StatePart, shard: &[u8]) -> Result<
     load_with_crc(state, part, shard, false).1
 }
 
+/// As [`load`], from a `shard` that goes on behind what is loaded.
+pub(crate) fn load_head<P: Protect>(
+    state: &mut P,
+    part: StatePart,
+    shard: &[u8],
+) -> Result<(), ProtectError> {
+    state.walk(part, &mut Load::new(shard, false))
+}
+
 /// As [`load`], with the checksum of the shard (CRC-64/NVME), which costs no further pass over memory. Only if it is
 /// the right one does an error of the load say something about the state and not about the shard. `spares`: much of
 /// the state may be right already.

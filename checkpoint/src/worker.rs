@@ -12,8 +12,6 @@ use crate::bag::{Bag, FACT_WORDS, Fact, TaskId};
 
 /// Words that a rank says at a meeting: its number at the start, and its fact.
 const MEETING: usize = 1 + FACT_WORDS;
-/// Words that a rank says in [`Worker::reconcile`]: its number at the start, the round of its bag, its task, and its fact.
-const WORDS: usize = 3 + FACT_WORDS;
 
 /// See the module. Protected as part of the state of its program.
 #[derive(Clone, Debug, Default, PartialEq, Protect)]
@@ -110,33 +108,28 @@ impl Worker {
     /// # Errors
     /// A failure: there will be another one.
     pub fn reconcile(&mut self, comm: &Communicator, lost: &[Rank], resumes: bool) -> Result<u64, CommError> {
-        let fact = self.fact().to_words();
-        let task = self.task.map_or(0, |task| task as u64 + 1);
-        let mut words = vec![0; WORDS * comm.size()];
-        let mine = [self.me as u64, self.bag.round(), task, fact[0], fact[1], fact[2]];
-        comm.allgather(&mine, &mut words)?;
-        let said = |rank: Rank| &words[WORDS * rank..WORDS * (rank + 1)];
+        let mut words = vec![0; Said::WORDS * comm.size()];
+        let mine = Said { number: self.me, round: self.bag.round(), task: self.task, fact: self.fact() };
+        comm.allgather(&mine.to_words(), &mut words)?;
+        let said: Vec<Said> = words.chunks_exact(Said::WORDS).map(Said::from_words).collect();
         // If all were restored they come from one checkpoint and differ in nothing.
         let newest = (0..comm.size())
             .filter(|rank| lost.len() == comm.size() || !lost.contains(rank))
-            .max_by_key(|rank| (said(*rank)[1], comm.size() - rank))
+            .max_by_key(|rank| (said[*rank].round, comm.size() - rank))
             .unwrap_or(0);
         self.bag = share(&self.bag, newest, comm)?;
 
-        let number = |rank: Rank| said(rank)[0] as Rank;
         let mut facts = vec![Fact::default(); self.bag.size()];
-        (0..comm.size()).for_each(|rank| facts[number(rank)] = read_fact(&said(rank)[3..]));
-        let present: Vec<Rank> = (0..comm.size()).map(number).collect();
-        let missing: Vec<Rank> = self.bag.ranks().filter(|number| !present.contains(number)).collect();
+        said.iter().for_each(|said| facts[said.number] = said.fact);
+        let is_missing = |number: &Rank| said.iter().all(|said| said.number != *number);
+        let missing: Vec<Rank> = self.bag.ranks().filter(is_missing).collect();
         missing.into_iter().for_each(|number| self.bag.retire(number));
         let mut steps_lost = 0;
-        for (rank, number) in lost.iter().map(|rank| (*rank, number(*rank))) {
-            let task = usize::try_from(said(rank)[2]).ok().and_then(|task| task.checked_sub(1));
-            let restored = task.filter(|_| resumes).map(|task| (task, facts[number].progress));
+        for Said { number, task, fact, .. } in lost.iter().map(|rank| said[*rank]) {
+            let restored = task.filter(|_| resumes).map(|task| (task, fact.progress));
             let goes_on = restored.is_some() && self.bag.task_of(number) == task;
             let again = self.bag.lose(number, restored);
-            facts[number] =
-                Fact { done: [None; 2], progress: if goes_on { facts[number].progress } else { 0 } };
+            facts[number] = Fact { done: [None; 2], progress: if goes_on { fact.progress } else { 0 } };
             if number == self.me {
                 steps_lost = again;
                 self.done.clear();
@@ -148,6 +141,32 @@ impl Worker {
         self.bag.meet(&facts);
         self.adopt();
         Ok(steps_lost)
+    }
+}
+
+/// What a rank says in [`Worker::reconcile`].
+#[derive(Clone, Copy)]
+struct Said {
+    /// The rank, as it was numbered at the start.
+    number: Rank,
+    /// Of its bag.
+    round: u64,
+    task: Option<TaskId>,
+    fact: Fact,
+}
+
+impl Said {
+    const WORDS: usize = 3 + FACT_WORDS;
+
+    fn to_words(self) -> [u64; Self::WORDS] {
+        let task = self.task.map_or(0, |task| task as u64 + 1);
+        let fact = self.fact.to_words();
+        [self.number as u64, self.round, task, fact[0], fact[1], fact[2]]
+    }
+
+    fn from_words(words: &[u64]) -> Self {
+        let task = usize::try_from(words[2]).ok().and_then(|task| task.checked_sub(1));
+        Self { number: words[0] as Rank, round: words[1], task, fact: read_fact(&words[3..]) }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! `ftrun -n 8 target/release/examples/flood`
 
-use ft_comm::{MainError, Source, World};
+use ft_comm::{CommError, Communicator, MainError, Source, World, wait_all};
 use ft_proto::endpoint::CREDIT_BYTES;
 
 /// Bytes of each message: below those that are announced before they are sent.
@@ -18,39 +18,47 @@ fn memory_peak() -> u64 {
     kib << 10
 }
 
+/// All bytes of a message.
+fn byte(of: usize, number: usize) -> u8 {
+    (of * 31 + number) as u8
+}
+
+fn send(comm: &Communicator) -> Result<(), CommError> {
+    let sends: Vec<_> = (0..MESSAGES)
+        .map(|number| comm.isend(vec![byte(comm.rank(), number); LENGTH], 0, 1))
+        .collect::<Result<_, _>>()?;
+    // Told by another tag, all that may come before it is received has come.
+    comm.send(&[comm.rank()], 0, 2)?;
+    wait_all(sends).map(drop)
+}
+
+fn receive(comm: &Communicator) -> Result<(), CommError> {
+    let before = memory_peak();
+    for sender in 1..comm.size() {
+        comm.recv(&mut [0usize], sender, 2)?;
+    }
+    let (mut buf, mut next) = (vec![0; LENGTH], vec![0; comm.size()]);
+    let senders = comm.size() - 1;
+    for _ in 0..senders * MESSAGES {
+        let from = comm.recv(&mut buf, Source::Any, 1)?.source;
+        let is_right = buf.iter().all(|got| *got == byte(from, next[from]));
+        assert!(is_right, "message {} of rank {from}", next[from]);
+        next[from] += 1;
+    }
+    let held = memory_peak() - before;
+    let bound = senders as u64 * CREDIT_BYTES;
+    println!("{senders} senders, {held} bytes held, {bound} by credit");
+    Ok(())
+}
+
 fn main() -> Result<(), MainError> {
     let mut world = World::init()?;
-    let (rank, comm) = (world.rank(), world.comm().clone());
-    let senders = comm.size() - 1;
+    let comm = world.comm().clone();
     comm.barrier()?;
-    let before = memory_peak();
-    let byte = |of: usize, number: usize| (of * 31 + number) as u8;
-    if rank > 0 {
-        let sends: Vec<_> = (0..MESSAGES)
-            .map(|number| comm.isend(vec![byte(rank, number); LENGTH], 0, 1))
-            .collect::<Result<_, _>>()?;
-        // Told by another tag, all that may come before it is received has come.
-        comm.send(&[rank], 0, 2)?;
-        for send in sends {
-            send.wait()?;
-        }
+    if comm.rank() > 0 {
+        send(&comm)?;
     } else {
-        for sender in 1..=senders {
-            comm.recv(&mut [0usize], sender, 2)?;
-        }
-        let (mut buf, mut next) = (vec![0; LENGTH], vec![0; senders + 1]);
-        for _ in 0..senders * MESSAGES {
-            let from = comm.recv(&mut buf, Source::Any, 1)?.source;
-            assert!(
-                buf.iter().all(|got| *got == byte(from, next[from])),
-                "message {} of rank {from}",
-                next[from]
-            );
-            next[from] += 1;
-        }
-        let held = memory_peak() - before;
-        let bound = senders as u64 * CREDIT_BYTES;
-        println!("{senders} senders, {held} bytes held, {bound} by credit");
+        receive(&comm)?;
     }
     Ok(world.finalize(Vec::new())?)
 }

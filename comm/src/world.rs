@@ -74,20 +74,9 @@ impl World {
             alone.job = format!("alone-{}", std::process::id());
             return Ok(alone);
         };
-        let variable =
-            |name: &str| std::env::var(name).map_err(|_| CommError::Join(format!("{name} is not set")));
-        let bad = |name: &str| CommError::Join(format!("{name} cannot be read"));
-        let launcher: Address = launcher.parse().map_err(|_| bad(ENV_LAUNCHER))?;
-        let text = inherited::take(&variable(ENV_KEY)?, JobKey::TEXT_BYTES).ok_or_else(|| {
-            let why = format!(
-                "the key of the job, which {ENV_KEY} says is in a pipe, is not there: another process has taken it, or closed \
-                 the files that it did not know"
-            );
-            CommError::Join(why)
-        })?;
-        let key = JobKey::from_text(&String::from_utf8_lossy(&text)).ok_or_else(|| bad(ENV_KEY))?;
-        let credentials = Credentials { key, secret: std::env::var_os(ENV_PLAIN).is_none() };
-        let peer = PeerId(variable(ENV_PEER)?.parse().map_err(|_| bad(ENV_PEER))?);
+        let launcher: Address = launcher.parse().map_err(|_| unreadable(ENV_LAUNCHER))?;
+        let credentials = credentials()?;
+        let peer = PeerId(variable(ENV_PEER)?.parse().map_err(|_| unreadable(ENV_PEER))?);
         let options =
             LinkOptions::from_environment(|name| std::env::var(name).ok()).map_err(CommError::Join)?;
         let (service, transport, address) =
@@ -97,7 +86,7 @@ impl World {
             bind(None, &cores); // after the service thread has started, which is not bound
         }
         let transport: Box<dyn Transport> = match std::env::var(ENV_LINK_FAULTS) {
-            Ok(slow) => Box::new(service.spoil(transport, &slow).map_err(|_| bad(ENV_LINK_FAULTS))?),
+            Ok(slow) => Box::new(service.spoil(transport, &slow).map_err(|_| unreadable(ENV_LINK_FAULTS))?),
             Err(_) => Box::new(transport),
         };
         let mut world = Self::join(transport, Box::new(service), address)?;
@@ -119,21 +108,7 @@ impl World {
             News::Welcome(welcome) => Some(welcome.clone()),
             _ => None,
         })?;
-        driver.seat(welcome.rank, welcome.compute, welcome.total);
-        let settings = &welcome.messages;
-        settings.validate(welcome.total).map_err(|error| CommError::Join(error.to_string()))?;
-        driver.waiting.doubt_after(Duration::from_millis(welcome.timeout_ms));
-        driver.waiting.watch(settings.watchdog);
-        driver.waiting.enter("init", 0, None);
-        let faults = Faults::new(welcome.rank, welcome.kills.clone());
-        let mut core = Core::new(driver, faults);
-        core.checks_calls = settings.check;
-        if let Some(table) = &settings.collectives {
-            let table = Selection::parse(table);
-            core.selection =
-                table.map_err(|error| CommError::Join(format!("setting collectives: {error}")))?;
-        }
-        let core = Door::to(core);
+        let core = Door::to(welcomed(driver, &welcome)?);
         let world = Self {
             job: "simulated".to_owned(),
             compute: Communicator::of_world(core.clone(), Scope::Compute, CONTEXT_COMPUTE),
@@ -142,17 +117,23 @@ impl World {
             welcome,
             finalized: false,
         };
-        world.fault_point("init", 1, None)?;
-        let joining = u64::from(world.welcome.joining);
-        if joining > 0 {
-            world.fault_point("repair", joining, Some("agree"))?;
-        }
-        world.core.peek().driver.submit(ToArbiter::Join { address });
-        world.next_generation()?;
-        if joining > 0 {
-            world.fault_point("repair", u64::from(world.generation()), Some("reconnect"))?;
-        }
+        world.enter(address)?;
         Ok(world)
+    }
+
+    /// Becomes a member of the first generation, or of the next one that a repair decides.
+    fn enter(&self, address: String) -> Result<(), CommError> {
+        self.fault_point("init", 1, None)?;
+        let joining = u64::from(self.welcome.joining);
+        if joining > 0 {
+            self.fault_point("repair", joining, Some("agree"))?;
+        }
+        self.core.peek().driver.submit(ToArbiter::Join { address });
+        self.next_generation()?;
+        if joining > 0 {
+            self.fault_point("repair", u64::from(self.generation()), Some("reconnect"))?;
+        }
+        Ok(())
     }
 
     fn next_generation(&self) -> Result<Repair, CommError> {
@@ -402,6 +383,44 @@ impl World {
             Some(Ok(())) | None => CommError::Ended { code, message },
         }
     }
+}
+
+fn variable(name: &str) -> Result<String, CommError> {
+    std::env::var(name).map_err(|_| CommError::Join(format!("{name} is not set")))
+}
+
+fn unreadable(variable: &str) -> CommError {
+    CommError::Join(format!("{variable} cannot be read"))
+}
+
+/// What proves that this process belongs to the job.
+fn credentials() -> Result<Credentials, CommError> {
+    let text = inherited::take(&variable(ENV_KEY)?, JobKey::TEXT_BYTES).ok_or_else(|| {
+        let why = format!(
+            "the key of the job, which {ENV_KEY} says is in a pipe, is not there: another process has taken it, or closed \
+             the files that it did not know"
+        );
+        CommError::Join(why)
+    })?;
+    let key = JobKey::from_text(&String::from_utf8_lossy(&text)).ok_or_else(|| unreadable(ENV_KEY))?;
+    Ok(Credentials { key, secret: std::env::var_os(ENV_PLAIN).is_none() })
+}
+
+/// The core of a rank, as the launcher wants it.
+fn welcomed(mut driver: Driver, welcome: &Welcome) -> Result<Core, CommError> {
+    driver.seat(welcome.rank, welcome.compute, welcome.total);
+    let settings = &welcome.messages;
+    settings.validate(welcome.total).map_err(|error| CommError::Join(error.to_string()))?;
+    driver.waiting.doubt_after(Duration::from_millis(welcome.timeout_ms));
+    driver.waiting.watch(settings.watchdog);
+    driver.waiting.enter("init", 0, None);
+    let mut core = Core::new(driver, Faults::new(welcome.rank, welcome.kills.clone()));
+    core.checks_calls = settings.check;
+    if let Some(table) = &settings.collectives {
+        let table = Selection::parse(table);
+        core.selection = table.map_err(|error| CommError::Join(format!("setting collectives: {error}")))?;
+    }
+    Ok(core)
 }
 
 impl Drop for World {

@@ -25,18 +25,8 @@ impl Combination {
         wanted: usize,
     ) -> Result<Self, CodeError> {
         let (data, redundant) = (code.data(), code.redundant());
-        let taken = data + redundant;
-        if present.len() != taken {
-            return Err(CodeError::WrongShardCount { given: present.len(), taken, data, redundant });
-        }
-        let Some(is_present) = present.get(wanted) else {
-            return Err(CodeError::IndexOutOfRange { index: wanted, data, redundant });
-        };
-        let lost = present.iter().filter(|is_present| !**is_present).count();
-        if lost > redundant {
-            return Err(CodeError::TooManyLost { lost, data, redundant });
-        }
-        if *is_present {
+        require_solvable(code, present, wanted)?;
+        if present[wanted] {
             return Ok(Self { sources: vec![(wanted, 1)] });
         }
 
@@ -96,6 +86,22 @@ impl Combination {
             Some((_, weight)) => accumulate(*weight, bytes, into),
             None => Err(CodeError::NoSuchSource { at, sources: self.sources.len() }),
         }
+    }
+}
+
+/// Checks that there is such a block, and that no more are lost than the code survives.
+fn require_solvable<C: Code + ?Sized>(code: &C, present: &[bool], wanted: usize) -> Result<(), CodeError> {
+    let (data, redundant) = (code.data(), code.redundant());
+    let taken = data + redundant;
+    let lost = present.iter().filter(|is_present| !**is_present).count();
+    if present.len() != taken {
+        Err(CodeError::WrongShardCount { given: present.len(), taken, data, redundant })
+    } else if wanted >= taken {
+        Err(CodeError::IndexOutOfRange { index: wanted, data, redundant })
+    } else if lost > redundant {
+        Err(CodeError::TooManyLost { lost, data, redundant })
+    } else {
+        Ok(())
     }
 }
 

@@ -1,67 +1,83 @@
-//! Entries per second of the sparse product on one core, in every format and in the one that is chosen, and of the stencils that need no matrix.
+//! Entries per second of the sparse product on one core: in every format, in the one that is chosen, and of the stencils that
+//! need no matrix.
 //!
-//! Each product goes over the blocks of one rank, as that of a solver. Matrices of the data folder (`FT_DATA`, else `shared/data` beside the
-//! repository) are left out, with a word why, where they are not there.
+//! Matrices of the data folder (`FT_DATA`, else `shared/data` beside the repository) are left out, with a word why, where they
+//! are not there.
 
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use ft_linalg::halo::{Halo, HaloPlan};
-use ft_linalg::matrix::ProductPlan;
-use ft_linalg::{CsrRows, DistStencil, Format, Partition, Poisson, Stencil, matrix_market};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use ft_comm::{Communicator, World};
+use ft_linalg::gallery::Laplacian27;
+use ft_linalg::{
+    CsrRows, DistMatrix, DistStencil, Format, LinearOperator, Partition, Poisson, Stencil, Workspace,
+    matrix_market,
+};
 
 fn products(criterion: &mut Criterion) {
+    // Alone, as no launcher has started this.
+    let world = World::init().expect("a world of one rank");
+    let comm = world.comm();
     for points in [64, 128] {
         let poisson = Poisson::new_3d(points, points, points).expect("a small grid");
-        let name = format!("poisson-{points}");
-        of_matrix(criterion, &name, &poisson.rows(0..poisson.n()), Some(&Stencil::from(&poisson)));
+        let (rows, stencil) = (poisson.rows(0..poisson.n()), Stencil::from(&poisson));
+        of_matrix(criterion, &format!("poisson-{points}"), rows, Some(stencil), comm);
     }
-    let stencil = Stencil::new_27(64, 64, 64).expect("a small grid");
-    of_matrix(criterion, "27-points-64", &stencil.rows(0..stencil.n()), Some(&stencil));
+    let laplacian = Laplacian27::new(64, 64, 64).expect("a small grid");
+    let (rows, stencil) = (laplacian.rows(0..laplacian.n()), Stencil::from(&laplacian));
+    of_matrix(criterion, "27-points-64", rows, Some(stencil), comm);
     for name in ["bcsstk13", "bcsstk16", "s1rmq4m1", "1138_bus"] {
         if let Some(rows) = data_matrix(name) {
-            of_matrix(criterion, name, &rows, None);
+            of_matrix(criterion, name, rows, None, comm);
         }
     }
 }
 
-/// The product with `rows` in all formats, and without them where they are those of `stencil`; all are to give the same bits.
-fn of_matrix(criterion: &mut Criterion, name: &str, rows: &CsrRows, stencil: Option<&Stencil>) {
+/// The product with `rows` in all formats, and without them where they are those of `stencil`; all give the same bits.
+fn of_matrix(
+    criterion: &mut Criterion,
+    name: &str,
+    rows: CsrRows,
+    stencil: Option<Stencil>,
+    comm: &Communicator,
+) {
     let mut group = criterion.benchmark_group(name);
     group.throughput(Throughput::Elements(rows.nnz() as u64));
-    let part = Partition::new(rows.len(), 1, 0);
     let x: Vec<f64> = (0..rows.len()).map(|i| 1.0 / (i as f64 + 0.3)).collect();
     let mut exact = vec![0.0; rows.len()];
     rows.product_serial(&x, &mut exact);
+    let case = Case { x, exact, comm };
 
-    let mut time = |name: &str, plan: &ProductPlan| {
-        let mut y = vec![f64::NAN; rows.len()];
-        let mut product = || {
-            for block in part.local_blocks() {
-                plan.product(rows, block.clone(), black_box(&x), Halo::NONE, &mut y[block]);
-            }
-        };
-        product();
-        group.bench_function(BenchmarkId::from_parameter(name), |bencher| bencher.iter(&mut product));
-        assert!(y.iter().zip(&exact).all(|(y, exact)| y.to_bits() == exact.to_bits()), "{name}");
-    };
-    let stored = |format| {
-        let halo = HaloPlan::assemble(&part, vec![], &[]).expect("nobody asks");
-        ProductPlan::new(&part, rows, halo, format).expect("a matrix of this size")
-    };
+    let mut a = DistMatrix::new(Partition::of(comm, rows.len()), rows, comm).expect("a matrix of this size");
+    let chosen = a.plan().expect("a new matrix").format().expect("rows are stored");
+    case.time(&mut group, &format!("chosen-{chosen}"), &a);
     for format in Format::ALL {
-        time(format.name(), &stored(Some(format)));
+        a.store_as(Some(format)).expect("a new matrix");
+        case.time(&mut group, format.name(), &a);
     }
-    let chosen = stored(None);
-    let format = chosen.format().expect("rows are stored");
-    time(&format!("chosen-{format}"), &chosen);
     if let Some(stencil) = stencil {
-        let alone = ft_sim::ranks(1, |comm| DistStencil::new(stencil, comm).map(|a| a.plan().clone()));
-        time("stencil", alone.into_iter().next().expect("one rank").as_ref().expect("of one rank"));
+        case.time(&mut group, "stencil", &DistStencil::new(stencil, comm).expect("of one rank"));
     }
     group.finish();
+}
+
+struct Case<'a> {
+    x: Vec<f64>,
+    exact: Vec<f64>,
+    comm: &'a Communicator,
+}
+
+impl Case<'_> {
+    fn time(&self, group: &mut BenchmarkGroup<'_, WallTime>, name: &str, a: &dyn LinearOperator) {
+        let (mut y, mut work) = (vec![f64::NAN; self.x.len()], Workspace::default());
+        let mut product = || a.apply(black_box(&self.x), &mut y, self.comm, &mut work).expect("alone");
+        product();
+        group.bench_function(BenchmarkId::from_parameter(name), |bencher| bencher.iter(&mut product));
+        assert!(y.iter().zip(&self.exact).all(|(y, exact)| y.to_bits() == exact.to_bits()), "{name}");
+    }
 }
 
 fn data_matrix(name: &str) -> Option<CsrRows> {

@@ -4,22 +4,23 @@
 
 use ft_checkpoint::Protection;
 use ft_comm::{MainError, World};
-use ft_linalg::solver::Cg;
-use ft_linalg::{DistMatrix, DistVector, Partition, Poisson, Preconditioning, Problem, rhs};
+use ft_linalg::{
+    Cg, DistMatrix, DistVector, Partition, Poisson, Precond, Problem, Protected, StopCriteria, rhs,
+};
 
 fn main() -> Result<(), MainError> {
     let world = World::init()?;
     let (rank, protection) = (world.rank(), Protection::from_launcher(&world)?);
-    let solved = Cg::new()
-        .protect(protection, Preconditioning::Jacobi, |world| {
-            let grid = Poisson::new_3d(16, 16, 16)?;
-            let part = Partition::of(world.comm(), grid.n());
-            let a = DistMatrix::new(part.clone(), grid.rows(part.range()), world.comm())?;
-            // The right-hand side of which the solution is known: ones.
-            let b = rhs::from_solution(&a, &DistVector::constant(part.clone(), 1.0), world.comm())?;
-            Ok(Problem { a, b, x: DistVector::zeros(part) })
-        })
-        .solve(world)?;
+    let stop = StopCriteria::default();
+    let solved = Protected::<Cg>::new(stop, protection, Precond::Jacobi, |world| {
+        let grid = Poisson::new_3d(16, 16, 16)?;
+        let part = Partition::of(world.comm(), grid.n());
+        let a = DistMatrix::new(part.clone(), grid.rows(part.range()), world.comm())?;
+        // The right-hand side of which the solution is known: ones.
+        let b = rhs::from_solution(&a, &DistVector::constant(part.clone(), 1.0), world.comm())?;
+        Ok(Problem { a, b, x: DistVector::zeros(part) })
+    })
+    .solve(world)?;
     // Dedicated parity ranks get no answer.
     if let Some(solved) = solved {
         assert!(solved.solution.reason.is_converged());

@@ -7,8 +7,9 @@ use std::ops::Range;
 
 use ft_checkpoint::{Protect, Redistribute, Redistribution};
 use ft_comm::CommError;
+use nalgebra::DMatrix;
 
-use crate::{Global, LinalgError};
+use crate::{Global, LinalgError, error::EntryFault};
 
 /// Consecutive rows of a sparse matrix. Columns are global and strictly ascending within a row.
 ///
@@ -71,15 +72,40 @@ impl CsrRows {
         row_nnz: usize,
         mut row: impl FnMut(usize, &mut Vec<u64>, &mut Vec<f64>),
     ) -> Self {
-        let mut rows = Self { row_ptr: vec![0], ..Self::default() };
-        rows.row_ptr.reserve_exact(range.len());
-        rows.cols.reserve_exact(range.len() * row_nnz);
-        rows.vals.reserve_exact(range.len() * row_nnz);
+        let mut rows = Self::with_capacity(range.len(), range.len() * row_nnz);
         for i in range {
             row(i, &mut rows.cols, &mut rows.vals);
-            rows.row_ptr.push(rows.cols.len());
+            rows.end_row();
         }
         rows
+    }
+
+    /// No rows yet; memory is set aside for so many, and so many entries. For [`CsrRows::push`].
+    pub(crate) fn with_capacity(rows: usize, entries: usize) -> Self {
+        let mut row_ptr = Vec::with_capacity(rows + 1);
+        row_ptr.push(0);
+        Self { row_ptr, cols: Vec::with_capacity(entries), vals: Vec::with_capacity(entries) }
+    }
+
+    /// Appends an entry to the row that [`CsrRows::end_row`] will end; columns ascend.
+    pub(crate) fn push(&mut self, col: u64, val: f64) {
+        self.cols.push(col);
+        self.vals.push(val);
+    }
+
+    /// Ends a row.
+    pub(crate) fn end_row(&mut self) {
+        self.row_ptr.push(self.cols.len());
+    }
+
+    /// Appends the rows `range` of `other`.
+    pub(crate) fn append(&mut self, other: &Self, range: Range<usize>) {
+        for row in range {
+            let (cols, vals) = other.row(row);
+            self.cols.extend(cols);
+            self.vals.extend(vals);
+            self.end_row();
+        }
     }
 
     /// Number of rows.
@@ -132,6 +158,23 @@ impl CsrRows {
             cols.binary_search(&((first.0 + i) as u64)).map_or(0.0, |k| vals[k])
         };
         self.iter().enumerate().map(entry).collect()
+    }
+
+    /// The first entry that is no finite number. The rows are those of `first` and after it.
+    pub(crate) fn fault(&self, first: Global) -> Option<EntryFault> {
+        let entry = self.vals.iter().position(|val| !val.is_finite())?;
+        let row = self.row_ptr.partition_point(|&start| start <= entry) - 1;
+        let (row, col) = ((first.0 + row) as u64, self.cols[entry]);
+        Some(EntryFault { row, col, value: self.vals[entry], inside: true })
+    }
+
+    /// All rows with all `n_cols` columns, for small matrices.
+    pub fn to_dense(&self, n_cols: usize) -> DMatrix<f64> {
+        let mut dense = DMatrix::zeros(self.len(), n_cols);
+        for (row, (cols, vals)) in self.iter().enumerate() {
+            cols.iter().zip(vals).for_each(|(&col, val)| dense[(row, col as usize)] = *val);
+        }
+        dense
     }
 
     /// `y = A x` with all of `x` at hand: the serial reference for [`crate::matrix`]. Never tuned.

@@ -51,6 +51,48 @@ pub enum LinalgError {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// A partition was asked for that cannot be: rank `rank` would start at row `row`.
+    #[error("rank {rank} cannot start at row {}: {what}", .row + 1)]
+    BadCut {
+        /// The rank.
+        rank: Rank,
+        /// Its first row.
+        row: usize,
+        /// What cuts have to be.
+        what: &'static str,
+    },
+    /// An entry is no finite number; of all such entries, on all ranks, this one is the first by rows.
+    #[error("entry ({},{}) is {value}, needs to be finite", .row + 1, .col + 1)]
+    NotFinite {
+        /// Its row.
+        row: usize,
+        /// Its column.
+        col: usize,
+        /// Its value.
+        value: f64,
+    },
+    /// An entry is outside of the matrix; of all such entries, on all ranks, this one is the first by rows.
+    #[error("entry ({},{}) is outside of a matrix of {rows} x {cols}", .row + 1, .col + 1)]
+    OutsideMatrix {
+        /// Its row.
+        row: usize,
+        /// Its column.
+        col: usize,
+        /// Rows of the matrix.
+        rows: usize,
+        /// Columns of the matrix.
+        cols: usize,
+    },
+    /// Rows or columns were asked for, or put into an order, by an index that there is not or that was given before.
+    #[error("{what} {} was given before, or is not below {n}", .index + 1)]
+    BadSelection {
+        /// `row`, `column` or `index`.
+        what: &'static str,
+        /// The index.
+        index: usize,
+        /// How many there are.
+        n: usize,
+    },
     /// Jacobi needs every diagonal entry to be positive and finite; this is the first row where it is not.
     #[error("diagonal entry of row {} is {value:e}, needs to be positive and finite", .row + 1)]
     BadDiagonal {
@@ -80,6 +122,17 @@ pub enum LinalgError {
     /// The matrix was restored from a checkpoint but its halo plan was not made again: call `DistMatrix::rebuild`.
     #[error("matrix has no halo plan, it was not rebuilt after a restore")]
     NotRebuilt,
+    /// A solver or a preconditioner needs something that the operator does not have.
+    #[error("{what} needs {needs}, which the operator does not have")]
+    Unfit {
+        /// Who needs it.
+        what: &'static str,
+        /// What it needs.
+        needs: &'static str,
+    },
+    /// A product with the transpose was asked of an operator, or of a preconditioner, that has none.
+    #[error("the operator has no product with its transpose")]
+    NoTranspose,
     /// The communicator and the partition of an object differ in size or in rank.
     #[error("object belongs to rank {part_rank} of {part_size}, the communicator is rank {rank} of {size}")]
     WrongCommunicator {
@@ -94,13 +147,13 @@ pub enum LinalgError {
     },
 }
 
-/// Why a Matrix Market file was refused, and where.
+/// Why a Matrix Market file was refused, or could not be written, and where.
 #[derive(Debug, thiserror::Error)]
 #[error("{}{kind}", place(.path.as_deref(), *.line))]
 pub struct MatrixMarketError {
     /// The file, where there is one.
     pub path: Option<PathBuf>,
-    /// Line, counted from 1; 0 when the file could not be opened.
+    /// Line, counted from 1; 0 when the file could not be opened or written.
     pub line: u64,
     /// What is wrong.
     #[source]
@@ -125,6 +178,9 @@ pub enum MatrixMarketErrorKind {
     /// Not the kind of file that every rank can read, and that ends.
     #[error("a folder, a pipe or a device, a file is expected")]
     NoFile,
+    /// Ranks on several hosts were given one name, and it is not the same file everywhere.
+    #[error("another file than that of rank 0")]
+    Differs,
     /// The first line does not start with `%%MatrixMarket matrix`.
     #[error("banner missing, expected %%MatrixMarket matrix ...")]
     MissingBanner,
@@ -233,5 +289,39 @@ pub fn agree<T>(verdict: Result<T, LinalgError>, comm: &Communicator) -> Result<
     match refused.iter().position(|&flag| flag != 0) {
         Some(rank) => Err(LinalgError::OtherRank { rank }),
         None => Ok(value),
+    }
+}
+
+/// An entry that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct EntryFault {
+    pub(crate) row: u64,
+    pub(crate) col: u64,
+    pub(crate) value: f64,
+    /// Whether the matrix has such a place; then it is the value that is wrong.
+    pub(crate) inside: bool,
+}
+
+impl EntryFault {
+    /// Makes the first fault by rows that any rank has the error of all ranks. `rows` and `cols` are the size of the
+    /// matrix. Collective, an allgather of five words.
+    pub(crate) fn agree(
+        mine: Option<Self>,
+        rows: usize,
+        cols: usize,
+        comm: &Communicator,
+    ) -> Result<(), LinalgError> {
+        let words = mine.map_or([0; 5], |fault| {
+            [1, fault.row, fault.col, fault.value.to_bits(), u64::from(fault.inside)]
+        });
+        let mut all = vec![0; 5 * comm.size()];
+        comm.allgather(&words, &mut all)?;
+        let (all, _) = all.as_chunks::<5>();
+        let Some(first) = all.iter().filter(|words| words[0] == 1).min() else { return Ok(()) };
+        let (row, col) = (first[1] as usize, first[2] as usize);
+        Err(match first[4] {
+            0 => LinalgError::OutsideMatrix { row, col, rows, cols },
+            _ => LinalgError::NotFinite { row, col, value: f64::from_bits(first[3]) },
+        })
     }
 }

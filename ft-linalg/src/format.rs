@@ -21,15 +21,16 @@ mod stencil;
 
 use std::fmt;
 
+use ft_checkpoint::Protect;
 use ft_comm::time::Clock;
 
 use csr::Csr;
 use inodes::Inodes;
 use runs::Runs;
-pub(crate) use stencil::{Grid, StencilRows};
+pub(crate) use stencil::{Couplings, StencilRows};
 
 /// A way to store rows for the product.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Protect)]
 #[non_exhaustive]
 pub enum Format {
     /// Compressed sparse rows, one row after the other.

@@ -4,9 +4,9 @@
 //! ([`needed_columns`], [`by_owner`]) and tells the owners. The exchange then is one message to each rank that asked
 //! and one from each that was asked, without any look-up: pack, send, receive, wait.
 //!
-//! Halo values lie in ascending global column. The rank's own columns are one contiguous range; own values that are read together
-//! with halo values are copied to between those below that range and those above. So one list of places, ascending, is all
-//! that a row needs, whether its columns are of this rank or not.
+//! Halo values lie in ascending global column. The rank's own columns are one contiguous range; own values that are read
+//! together with halo values are copied to between those below that range and those above. So one list of places,
+//! ascending, is all that a row needs, whether its columns are of this rank or not.
 
 use std::mem;
 use std::ops::Range;
@@ -123,12 +123,6 @@ impl HaloPlan {
         self.cols.len() + self.copied.len()
     }
 
-    /// Global columns of the copies. `own` are the rows of this rank.
-    #[cfg(test)]
-    pub(crate) fn copied_cols(&self, own: &Range<usize>) -> impl Iterator<Item = u64> {
-        self.copied.iter().map(|row| own.start as u64 + u64::from(*row))
-    }
-
     /// The place of column `col` among the values that an exchange gives. `own` are the rows of this rank.
     ///
     /// Right for columns that are there only.
@@ -141,23 +135,14 @@ impl HaloPlan {
         if place < self.below { place } else { place + self.copied.len() }
     }
 
-    /// Makes the plan for the columns of `rows`.
+    /// Makes the plan for columns of other ranks, ascending.
     ///
     /// Collective: an allgather of `size` numbers per rank, then one message for each pair of ranks that exchange
     /// values later.
     ///
     /// # Errors
     /// [`LinalgError::Comm`], [`LinalgError::BadRows`] when ranks disagree about the partition.
-    pub fn build(part: &Partition, rows: &CsrRows, comm: &Communicator) -> Result<Self, LinalgError> {
-        Self::build_for(part, needed_columns(rows, part), comm)
-    }
-
-    /// Makes the plan for columns of other ranks, ascending. As [`HaloPlan::build`].
-    pub(crate) fn build_for(
-        part: &Partition,
-        cols: Vec<u64>,
-        comm: &Communicator,
-    ) -> Result<Self, LinalgError> {
+    pub fn build(part: &Partition, cols: Vec<u64>, comm: &Communicator) -> Result<Self, LinalgError> {
         let sources = by_owner(&cols, part);
 
         // counts[a * size + b]: how many entries rank a wants from rank b.
@@ -208,15 +193,6 @@ impl HaloPlan {
     }
 }
 
-/// What an exchange gives of one vector: halo values, and copies of own values between them. Only an exchange makes it.
-#[derive(Clone, Copy, Debug)]
-pub struct Halo<'a>(pub(crate) &'a [f64]);
-
-impl Halo<'_> {
-    /// That of a rank that needs nothing from others.
-    pub const NONE: Self = Halo(&[]);
-}
-
 /// Buffers of the exchange, kept between products.
 ///
 /// Nothing in here needs a checkpoint; empty buffers (`default()`) grow at the first exchange.
@@ -227,38 +203,17 @@ pub struct HaloBuffers {
 }
 
 impl HaloBuffers {
-    /// Gets the halo values of `x` (one element for each row of this rank).
+    /// Starts to get what the plan says of `x`, which has one element for each row of this rank and may change afterwards.
     ///
-    /// Collective over the ranks of the plan: one message to each target and one from each source, which arrives
-    /// where the product reads it. A rank without neighbors sends nothing and does not look at its links.
+    /// Collective over the ranks of the plan: one message to each target and one from each source, which arrives where the
+    /// product reads it. Short messages are under way when this returns; all messages go on when the program communicates.
+    /// A rank without neighbors sends nothing and does not look at its links.
     ///
     /// # Errors
-    /// [`LinalgError::Comm`], also when a message has another length than planned.
+    /// [`LinalgError::Comm`].
     ///
     /// # Panics
     /// If `x` is shorter than the plan's rows.
-    pub fn exchange(
-        &mut self,
-        plan: &HaloPlan,
-        x: &[f64],
-        comm: &Communicator,
-    ) -> Result<Halo<'_>, LinalgError> {
-        self.fill(plan, x);
-        if plan.has_messages() {
-            comm.exchange(&self.packed, &plan.sends, &mut self.values, &plan.recvs)?;
-        }
-        Ok(Halo(&self.values))
-    }
-
-    /// Starts what [`HaloBuffers::exchange`] does; the values are there after [`HaloExchange::finish`]. `x` may change in between.
-    ///
-    /// Collective. Short messages are under way when this returns; all messages go on when the program communicates.
-    ///
-    /// # Errors
-    /// As [`HaloBuffers::exchange`].
-    ///
-    /// # Panics
-    /// As [`HaloBuffers::exchange`].
     pub fn begin<'a>(
         &'a mut self,
         plan: &HaloPlan,
@@ -297,15 +252,16 @@ pub struct HaloExchange<'a> {
 }
 
 impl<'a> HaloExchange<'a> {
-    /// Waits until all values are there.
+    /// What the exchange gives: values of others, and copies of own ones between them, by ascending column. Waits until all
+    /// are there.
     ///
     /// # Errors
-    /// As [`HaloBuffers::exchange`].
-    pub fn finish(self) -> Result<Halo<'a>, LinalgError> {
+    /// [`LinalgError::Comm`], also when a message has another length than planned.
+    pub fn finish(self) -> Result<&'a [f64], LinalgError> {
         if let Some(request) = self.request {
             (self.buffers.packed, self.buffers.values) = request.wait()?;
         }
-        Ok(Halo(&self.buffers.values))
+        Ok(&self.buffers.values)
     }
 }
 

@@ -6,51 +6,71 @@
 //! * a sum over rows (dot product, norm, [`answer_hash`]) is formed per block, in one fixed order, and the blocks
 //!   are combined by a tree over the *block index* ([`dot`]);
 //! * a sum over a row (matrix product) runs through the row in ascending global column, whether a column is owned
-//!   or comes from another rank ([`matrix`]).
+//!   or comes from another rank ([`product`]).
 //!
 //! So 1 rank and 17 ranks give the same bits, and so does a run that was repaired on the way.
 //!
 //! | module | what is in it |
 //! |---|---|
 //! | [`partition`] | who owns which row, global and local indices |
-//! | [`csr`], [`matrix_market`], [`poisson`] | rows of a sparse matrix, and where they come from |
+//! | [`csr`], [`rows`] | rows of a sparse matrix, on one rank and on all |
+//! | [`assembly`], [`matrix_market`], [`poisson`], [`gallery`] | where they come from |
+//! | [`permutation`] | other orders of them |
+//! | [`matrix`], [`product`], [`format`], [`halo`] | the distributed matrix, its product, how rows are stored for it, entries needed from other ranks |
 //! | [`stencil`] | operators on a grid, without a matrix |
-//! | [`halo`], [`matrix`], [`format`] | entries needed from other ranks, the distributed product, how rows are stored for it |
-//! | [`vector`], [`dot`], [`rhs`], [`hash`] | vectors, reproducible sums, right-hand sides, the hash of an answer |
-//! | [`precond`], [`stop`], [`solver`] | preconditioners, stopping criteria, conjugate gradients |
+//! | [`operator`], [`workspace`] | whatever a solver can multiply by, and the memory that calls share |
+//! | [`vector`], [`multi_vector`], [`dot`], [`rhs`], [`hash`] | vectors, reproducible sums, right-hand sides, the hash of an answer |
+//! | [`precond`], [`stop`], [`solver`] | preconditioners, stopping criteria, solvers and what protects them |
 //!
 //! Functions that take a communicator are collective: every rank calls them, in the same order.
-//! State structs ([`DistVector`], [`DistMatrix`], [`CgState`]) hold plain vectors and scalars, so that they can be
-//! checkpointed; what can be made again (halo plan, scratch space) is kept in parts of its own.
+//! State structs ([`DistVector`], [`DistMatrix`], every [`Solver`]) hold plain vectors and scalars, so that they can be
+//! checkpointed; what can be made again (halo plan, preconditioner, [`Workspace`]) is none of them.
 
 #![forbid(unsafe_code)]
 
+pub mod assembly;
 pub mod csr;
 pub mod dot;
 pub mod error;
 pub mod format;
+pub mod gallery;
 pub mod halo;
 pub mod hash;
 pub mod matrix;
 pub mod matrix_market;
+pub mod multi_vector;
+pub mod operator;
 pub mod partition;
+pub mod permutation;
 pub mod poisson;
 pub mod precond;
+pub mod product;
 pub mod rhs;
+pub mod rows;
 pub mod solver;
 pub mod stencil;
 pub mod stop;
+mod triplets;
 pub mod vector;
+pub mod workspace;
 
+pub use assembly::{Assembly, VectorAssembly};
 pub use csr::CsrRows;
 pub use error::{LinalgError, MatrixMarketError, agree};
 pub use format::Format;
 pub use hash::answer_hash;
 pub use matrix::DistMatrix;
+pub use multi_vector::MultiVector;
+pub use operator::{LinearOperator, Sums};
 pub use partition::{Global, Local, Partition};
+pub use permutation::Permutation;
 pub use poisson::Poisson;
-pub use precond::{Identity, Jacobi, Preconditioner};
-pub use solver::{Cg, CgState, Preconditioning, Problem, Solution, Solved, Step};
+pub use precond::{Identity, Jacobi, MakePreconditioner, Precond, Preconditioner};
+pub use rows::DistRows;
+pub use solver::{
+    Cg, Problem, Protected, Solution, SolveState, Solved, Solver, Step, System, solve, solve_and_monitor,
+};
 pub use stencil::{DistStencil, Stencil};
-pub use stop::{StopCriteria, StopReason};
+pub use stop::{Progress, StopCriteria, StopReason};
 pub use vector::DistVector;
+pub use workspace::Workspace;

@@ -1,37 +1,42 @@
-//! Reader for Matrix Market files, plain or gzip (told by the first two bytes, not by the name).
+//! Matrix Market files, plain or gzip (told by the first two bytes, not by the name): read by all ranks together, or by
+//! one; and written.
 //!
-//! Matrices: `coordinate` with field `real`, `integer` or `pattern` (value 1) and symmetry `general`, `symmetric`
-//! or `skew-symmetric`. Vectors: `array` with field `real` or `integer`, one column. Three decisions:
+//! Matrices: `coordinate` with field `real`, `integer` or `pattern` (value 1), or `array` with `real` or `integer`;
+//! symmetry `general`, `symmetric` or `skew-symmetric`. Vectors: `array`, one column. Fields and symmetries of
+//! complex numbers are refused by name. Four decisions:
 //!
-//! * **explicit zeros are kept**: they are part of the pattern, which files of one family share;
+//! * **explicit zeros are kept**: they are part of the pattern, which files of one family share. An array has no
+//!   pattern, so its zeros are no entries;
 //! * **duplicates are refused**: whether they should be added or replaced is not said by the format, and guessing
 //!   wrong changes the problem silently. The same holds for a symmetric file that stores both triangles;
 //! * **values must be finite**: `nan` and `inf` are refused. Fortran's `1.0D+3` is read. Integers are rounded to
-//!   the nearest `f64`.
+//!   the nearest `f64`;
+//! * **who reads what**: of a plain file each rank reads an equal part of the bytes, cut at ends of lines. A gzip stream
+//!   cannot be cut: every rank inflates all of it, piece by piece, and parses every `size`-th piece. Then entries go to
+//!   the owners of their rows. No rank holds the file or the matrix, and what is wrong with a line is the error of all
+//!   ranks, the same that a single reader finds ([`read_rows`], [`read_dist_vector`]).
 //!
-//! The reader never panics, whatever the bytes, and allocates for what it has read, not for what a file announces.
-//! It is not collective: a file is read by every rank, or by one that passes the result on.
+//! The readers never panic, whatever the bytes, and allocate for what they have read, not for what a file announces.
+//! [`read_matrix`] and [`read_vector`] are not collective: what they return is whole.
 //!
 //! Source: Boisvert, Pozo, Remington: The Matrix Market exchange formats, NISTIR 5935, 1996.
 
-use std::{
-    fs::File,
-    io::{BufRead, BufReader, Cursor, Read},
-    ops::Range,
-    path::Path,
+use std::{fs::File, io::Read, ops::Range, path::Path};
+
+use crate::{
+    CsrRows, LinalgError, MatrixMarketError,
+    error::MatrixMarketErrorKind as Kind,
+    triplets::{Triplet, in_row, value},
 };
+use text::{Header, Lines, Stored};
 
-use flate2::bufread::MultiGzDecoder;
+mod parallel;
+mod text;
+mod write;
 
-use crate::{CsrRows, LinalgError, MatrixMarketError, error::MatrixMarketErrorKind as Kind};
+pub use parallel::{read_dist_vector, read_rows};
+pub use write::{write_rows, write_vector};
 
-/// Longest line that is read, in bytes. The format says 1024.
-const LINE_BYTES_MAX: u64 = 64 << 10;
-/// Most rows or columns of a matrix, whatever is in it.
-const DIMENSION_MAX: u64 = 1 << 32;
-/// Rows or columns above this number need an entry for at least every 16th of them: else a file of a few bytes
-/// could make its reader set aside gigabytes for row pointers and vectors.
-const DIMENSION_SPARSE_MAX: u64 = 1 << 24;
 /// Entries for which memory is set aside before they are read.
 const RESERVE_MAX: u64 = 1 << 16;
 
@@ -176,58 +181,20 @@ fn open(path: &Path) -> Result<File, Kind> {
 /// [`MatrixMarketError`] with the line.
 pub fn parse_matrix(source: impl Read) -> Result<Coordinates, MatrixMarketError> {
     let mut lines = Lines::new(source)?;
-    let banner = lines.banner()?;
-    let (field, symmetry) =
-        (banner.field(&[Field::Real, Field::Integer, Field::Pattern])?, banner.symmetry()?);
-    banner.format("coordinate")?;
+    let header = Header::matrix(&mut lines)?;
+    let mut entries: Vec<Triplet> = Vec::with_capacity(header.announced.min(RESERVE_MAX) as usize);
+    each(&mut lines, &header, |index, stored, line| {
+        header.spread(index, stored, line, |entry| entries.push(entry));
+    })?;
+    header.require_plausible(entries.len() as u64, lines.line)?;
 
-    let [rows, cols, announced] = lines.sizes("three integers: rows, columns, entries")?;
-    let too_many = u128::from(announced) > u128::from(rows) * u128::from(cols);
-    let not_square = symmetry != Symmetry::General && rows != cols;
-    if rows.max(cols) > DIMENSION_MAX || too_many || not_square {
-        return Err(lines.error(Kind::SizeLimit { rows, cols, entries: announced }));
+    entries.sort_unstable_by(|a, b| a[0].cmp(&b[0]).then_with(|| in_row(a, b)));
+    if let Some(pair) = entries.windows(2).find(|pair| pair[0][..2] == pair[1][..2]) {
+        return Err(duplicate(&pair[0], &pair[1]));
     }
-
-    // Entries and the lines that they stand on, for the message about duplicates.
-    let mut entries: Vec<(Entry, u64)> = Vec::with_capacity(announced.min(RESERVE_MAX) as usize);
-    for found in 0..announced {
-        let Some(fields) = lines.next_fields()? else {
-            return Err(lines.error(Kind::Truncated { announced, found }));
-        };
-        let expected = if field == Field::Pattern { 2 } else { 3 };
-        let [row, col, value] = split_fields(&fields, expected).map_err(|kind| lines.error(kind))?;
-        let row = parse_index(row, "row", rows).map_err(|kind| lines.error(kind))?;
-        let col = parse_index(col, "column", cols).map_err(|kind| lines.error(kind))?;
-        let value = field.parse(value).map_err(|kind| lines.error(kind))?;
-        entries.push((Entry { row, col, value }, lines.line));
-        match symmetry {
-            Symmetry::SkewSymmetric if row == col => {
-                return Err(lines.error(Kind::SkewDiagonal { row: row + 1 }));
-            }
-            Symmetry::General => {}
-            _ if row == col => {}
-            Symmetry::Symmetric => entries.push((Entry { row: col, col: row, value }, lines.line)),
-            Symmetry::SkewSymmetric => {
-                entries.push((Entry { row: col, col: row, value: -value }, lines.line))
-            }
-        }
-    }
-    lines.end(announced)?;
-    if rows.max(cols) > DIMENSION_SPARSE_MAX.max(16 * entries.len() as u64) {
-        return Err(lines.error(Kind::SizeLimit { rows, cols, entries: announced }));
-    }
-
-    entries.sort_by_key(|(entry, line)| (entry.row, entry.col, *line));
-    if let Some(pair) = entries.windows(2).find(|pair| {
-        let [(first, _), (second, _)] = pair else { return false };
-        (first.row, first.col) == (second.row, second.col)
-    }) {
-        let ((entry, first_line), (_, line)) = (pair[0], pair[1]);
-        let kind = Kind::Duplicate { row: entry.row + 1, col: entry.col + 1, first_line };
-        return Err(MatrixMarketError { path: None, line, kind });
-    }
-    let entries = entries.into_iter().map(|(entry, _)| entry).collect();
-    Ok(Coordinates { rows: rows as usize, cols: cols as usize, entries })
+    let entry = |entry: &Triplet| Entry { row: entry[0], col: entry[1], value: value(entry) };
+    let entries = entries.iter().map(entry).collect();
+    Ok(Coordinates { rows: header.rows as usize, cols: header.cols as usize, entries })
 }
 
 /// Reads a vector (an array of one column) from any source of bytes, plain or gzip.
@@ -236,194 +203,33 @@ pub fn parse_matrix(source: impl Read) -> Result<Coordinates, MatrixMarketError>
 /// [`MatrixMarketError`] with the line.
 pub fn parse_vector(source: impl Read) -> Result<Vec<f64>, MatrixMarketError> {
     let mut lines = Lines::new(source)?;
-    let banner = lines.banner()?;
-    banner.format("array")?;
-    let field = banner.field(&[Field::Real, Field::Integer])?;
-    if banner.symmetry()? != Symmetry::General {
-        return Err(banner.unsupported("symmetry", 4, "general"));
-    }
-    let [announced, cols] = lines.sizes("two integers: rows, columns")?;
-    if cols != 1 {
-        return Err(lines.error(Kind::NotAVector { cols }));
-    }
-    if announced > DIMENSION_MAX {
-        return Err(lines.error(Kind::SizeLimit { rows: announced, cols, entries: announced }));
-    }
-    let mut values = Vec::with_capacity(announced.min(RESERVE_MAX) as usize);
-    for found in 0..announced {
-        let Some(fields) = lines.next_fields()? else {
-            return Err(lines.error(Kind::Truncated { announced, found }));
-        };
-        let [value, ..] = split_fields(&fields, 1).map_err(|kind| lines.error(kind))?;
-        values.push(field.parse(value).map_err(|kind| lines.error(kind))?);
-    }
-    lines.end(announced)?;
+    let header = Header::vector(&mut lines)?;
+    let mut values = Vec::with_capacity(header.announced.min(RESERVE_MAX) as usize);
+    each(&mut lines, &header, |_, stored, _| values.push(stored.value))?;
     Ok(values)
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Field {
-    Real,
-    Integer,
-    Pattern,
+/// Hands over each entry with its index and line, to the end of the file.
+fn each(
+    lines: &mut Lines<'_>,
+    header: &Header,
+    mut entry: impl FnMut(u64, Stored, u64),
+) -> Result<(), MatrixMarketError> {
+    let announced = header.announced;
+    for index in 0..announced {
+        let Some(fields) = lines.next_fields()? else {
+            return Err(lines.error(Kind::Truncated { announced, found: index }));
+        };
+        let stored = header.entry(&fields).map_err(|kind| lines.error(kind))?;
+        entry(index, stored, lines.line);
+    }
+    lines.end(announced)
 }
 
-impl Field {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Real => "real",
-            Self::Integer => "integer",
-            Self::Pattern => "pattern",
-        }
-    }
-
-    fn parse(self, text: &str) -> Result<f64, Kind> {
-        let not = |expected| Kind::NotANumber { found: text.chars().take(40).collect(), expected };
-        match self {
-            Self::Pattern => Ok(1.0),
-            Self::Integer => text.parse::<i64>().map(|value| value as f64).map_err(|_| not("an integer")),
-            Self::Real => {
-                let value = text.parse::<f64>().or_else(|_| text.replace(['d', 'D'], "e").parse());
-                value.ok().filter(|value| value.is_finite()).ok_or_else(|| not("a finite number"))
-            }
-        }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Symmetry {
-    General,
-    Symmetric,
-    SkewSymmetric,
-}
-
-/// The words of the first line, in lower case.
-struct Banner {
-    words: Vec<String>,
-}
-
-impl Banner {
-    fn unsupported(&self, what: &'static str, word: usize, expected: &'static str) -> MatrixMarketError {
-        let found = self.words[word].chars().take(40).collect();
-        MatrixMarketError { path: None, line: 1, kind: Kind::Unsupported { what, found, expected } }
-    }
-
-    fn format(&self, expected: &'static str) -> Result<(), MatrixMarketError> {
-        if self.words[2] == expected { Ok(()) } else { Err(self.unsupported("format", 2, expected)) }
-    }
-
-    fn field(&self, accepted: &[Field]) -> Result<Field, MatrixMarketError> {
-        let word = if self.words[3] == "double" { "real" } else { &self.words[3] };
-        let field = accepted.iter().find(|field| field.name() == word).copied();
-        let expected = if accepted.len() == 3 { "real, integer or pattern" } else { "real or integer" };
-        field.ok_or_else(|| self.unsupported("field", 3, expected))
-    }
-
-    fn symmetry(&self) -> Result<Symmetry, MatrixMarketError> {
-        match self.words[4].as_str() {
-            "general" => Ok(Symmetry::General),
-            "symmetric" => Ok(Symmetry::Symmetric),
-            "skew-symmetric" => Ok(Symmetry::SkewSymmetric),
-            _ => Err(self.unsupported("symmetry", 4, "general, symmetric or skew-symmetric")),
-        }
-    }
-}
-
-/// Lines of the file with their numbers, after decompression.
-struct Lines<'a> {
-    source: Box<dyn BufRead + 'a>,
-    line: u64,
-    bytes: Vec<u8>,
-}
-
-impl<'a> Lines<'a> {
-    fn new(mut source: impl Read + 'a) -> Result<Self, MatrixMarketError> {
-        let mut magic = Vec::new();
-        let io = |error: std::io::Error| MatrixMarketError { path: None, line: 0, kind: error.into() };
-        source.by_ref().take(2).read_to_end(&mut magic).map_err(io)?;
-        let gzip = magic == [0x1f, 0x8b];
-        let whole = BufReader::with_capacity(64 << 10, Cursor::new(magic).chain(source));
-        let source: Box<dyn BufRead + 'a> =
-            if gzip { Box::new(BufReader::new(MultiGzDecoder::new(whole))) } else { Box::new(whole) };
-        Ok(Self { source, line: 0, bytes: Vec::new() })
-    }
-
-    fn error(&self, kind: Kind) -> MatrixMarketError {
-        MatrixMarketError { path: None, line: self.line, kind }
-    }
-
-    /// The next line as text without its end, or `None` at the end of the file.
-    fn next(&mut self) -> Result<Option<&str>, MatrixMarketError> {
-        self.line += 1;
-        self.bytes.clear();
-        let read = self.source.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut self.bytes);
-        let read = read.map_err(|error| self.error(error.into()))? as u64;
-        if read == 0 {
-            return Ok(None);
-        }
-        if read == LINE_BYTES_MAX && self.bytes.last() != Some(&b'\n') {
-            return Err(self.error(Kind::NotText));
-        }
-        match std::str::from_utf8(&self.bytes) {
-            Ok(text) => Ok(Some(text.trim())),
-            // Comments may be in any encoding.
-            Err(_) if self.bytes.first() == Some(&b'%') => Ok(Some("%")),
-            Err(_) => Err(MatrixMarketError { path: None, line: self.line, kind: Kind::NotText }),
-        }
-    }
-
-    /// The next line that is neither blank nor a comment.
-    fn next_fields(&mut self) -> Result<Option<String>, MatrixMarketError> {
-        loop {
-            match self.next()? {
-                None => return Ok(None),
-                Some(text) if text.is_empty() || text.starts_with('%') => {}
-                Some(text) => return Ok(Some(text.to_owned())),
-            }
-        }
-    }
-
-    fn banner(&mut self) -> Result<Banner, MatrixMarketError> {
-        let text = self.next()?.unwrap_or_default();
-        let words: Vec<String> = text.split_ascii_whitespace().map(str::to_ascii_lowercase).collect();
-        if words.len() != 5 || words[0] != "%%matrixmarket" || words[1] != "matrix" {
-            return Err(self.error(Kind::MissingBanner));
-        }
-        Ok(Banner { words })
-    }
-
-    fn sizes<const N: usize>(&mut self, expected: &'static str) -> Result<[u64; N], MatrixMarketError> {
-        let text = self.next_fields()?.unwrap_or_default();
-        let sizes: Option<Vec<u64>> = text.split_ascii_whitespace().map(|word| word.parse().ok()).collect();
-        sizes.and_then(|sizes| sizes.try_into().ok()).ok_or_else(|| self.error(Kind::BadSize { expected }))
-    }
-
-    fn end(&mut self, announced: u64) -> Result<(), MatrixMarketError> {
-        match self.next_fields()? {
-            None => Ok(()),
-            Some(_) => Err(self.error(Kind::TrailingData { announced })),
-        }
-    }
-}
-
-/// The fields of an entry; those above `expected` (at most 3) are empty.
-fn split_fields(text: &str, expected: usize) -> Result<[&str; 3], Kind> {
-    let mut fields = [""; 3];
-    let mut found = 0;
-    for word in text.split_ascii_whitespace() {
-        if found < expected {
-            fields[found] = word;
-        }
-        found += 1;
-    }
-    if found == expected { Ok(fields) } else { Err(Kind::FieldCount { expected, found }) }
-}
-
-/// An index of the file, counted from 0.
-fn parse_index(text: &str, what: &'static str, max: u64) -> Result<u64, Kind> {
-    let not = || Kind::NotANumber { found: text.chars().take(40).collect(), expected: "an index" };
-    let index: u64 = text.parse().map_err(|_| not())?;
-    if (1..=max).contains(&index) { Ok(index - 1) } else { Err(Kind::OutOfRange { what, index, max }) }
+/// Two entries of one place, whose keys are their lines.
+fn duplicate(first: &Triplet, second: &Triplet) -> MatrixMarketError {
+    let kind = Kind::Duplicate { row: first[0] + 1, col: first[1] + 1, first_line: first[2] };
+    MatrixMarketError { path: None, line: second[2], kind }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ft_comm::Communicator;
 
-use crate::{DistMatrix, DistVector, LinalgError, Partition, error::agree, matrix_market};
+use crate::{DistVector, LinalgError, LinearOperator, Partition, Workspace, matrix_market};
 
 /// All ones. Not collective.
 pub fn ones(part: &Partition) -> DistVector {
@@ -16,23 +16,25 @@ pub fn ones(part: &Partition) -> DistVector {
 /// `b` is rounded: the solution of the rounded system differs from `x` by about `cond(A)` units of the last place.
 ///
 /// # Errors
-/// As [`DistMatrix::multiply`].
-pub fn from_solution(a: &DistMatrix, x: &DistVector, comm: &Communicator) -> Result<DistVector, LinalgError> {
-    a.multiply(x, comm)
+/// As [`LinearOperator::apply`].
+pub fn from_solution(
+    a: &dyn LinearOperator,
+    x: &DistVector,
+    comm: &Communicator,
+) -> Result<DistVector, LinalgError> {
+    let mut b = DistVector::zeros(a.part().clone());
+    a.apply(x.local(), b.local_mut(), comm, &mut Workspace::default())?;
+    Ok(b)
 }
 
-/// A Matrix Market array of one column with `n` elements, read by every rank. Collective.
+/// A Matrix Market array of one column with `n` elements. Collective, as [`matrix_market::read_dist_vector`].
 ///
 /// # Errors
-/// On every rank when one of them cannot read it or it has another length: [`LinalgError::MatrixMarket`],
-/// [`LinalgError::Length`], [`LinalgError::OtherRank`]; [`LinalgError::Comm`].
+/// As there.
 pub fn from_file(
     part: &Partition,
     path: impl AsRef<Path>,
     comm: &Communicator,
 ) -> Result<DistVector, LinalgError> {
-    let mine = matrix_market::read_vector(path)
-        .map_err(LinalgError::from)
-        .and_then(|whole| DistVector::from_global(part.clone(), &whole));
-    agree(mine, comm)
+    matrix_market::read_dist_vector(part, path, comm)
 }

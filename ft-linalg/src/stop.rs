@@ -25,6 +25,24 @@ impl Default for StopCriteria {
     }
 }
 
+/// How far a solver has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// Finished iterations.
+    pub iterations: u64,
+    /// The norm that the stopping rule looks at, mostly `||r||`.
+    pub residual_norm: f64,
+    /// What it is measured by, mostly `||b||`.
+    pub reference_norm: f64,
+}
+
+impl Progress {
+    /// The one over the other; the norm itself where the reference is 0.
+    pub fn relative_residual(&self) -> f64 {
+        relative(self.residual_norm, self.reference_norm)
+    }
+}
+
 /// Norms below this one are those of vectors whose squares underflow.
 const NORM_MIN: f64 = 1.5e-154;
 

@@ -2,7 +2,7 @@
 
 use ft_checkpoint::{Protect, Redistribute, Redistribution};
 use ft_comm::{CommError, Communicator};
-use nalgebra::{DVectorView, DVectorViewMut};
+use nalgebra::{DVector, DVectorView, DVectorViewMut};
 
 use crate::{Global, LinalgError, Partition, dot::Reducer};
 
@@ -43,8 +43,8 @@ impl Redistribute for DistVector {
     }
 
     fn redistribute(parts: Vec<Self>, moves: &Redistribution<'_>) -> Result<Self, CommError> {
-        let local = Vec::redistribute(parts.into_iter().map(|part| part.local).collect(), moves)?;
-        Ok(Self { part: Partition::of(moves.comm(), moves.len()), local })
+        let (parts, local) = parts.into_iter().map(|vector| (vector.part, vector.local)).unzip();
+        Ok(Self { part: Partition::redistribute(parts, moves)?, local: Vec::redistribute(local, moves)? })
     }
 }
 
@@ -82,6 +82,19 @@ impl DistVector {
             return Err(LinalgError::Length { what: "vector", expected: part.n(), found: whole.len() });
         }
         Ok(Self { local: whole[part.range()].to_vec(), part })
+    }
+
+    /// From this rank's elements as a vector of nalgebra, which is not copied.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] unless there is one for each row of this rank.
+    pub fn from_nalgebra(part: Partition, local: DVector<f64>) -> Result<Self, LinalgError> {
+        Self::from_local(part, local.data.into())
+    }
+
+    /// This rank's elements as a vector of nalgebra, without a copy.
+    pub fn into_nalgebra(self) -> DVector<f64> {
+        DVector::from_vec(self.local)
     }
 
     /// How elements are spread.
@@ -246,6 +259,9 @@ mod tests {
         let v = DistVector::from_global(part.clone(), &whole).unwrap();
         assert_eq!(v, DistVector::from_fn(part.clone(), |row| row.0 as f64));
         assert_eq!(v.as_nalgebra().sum(), v.local().iter().sum::<f64>());
+        let (place, nalgebra) = (v.local().as_ptr(), v.into_nalgebra());
+        let v = DistVector::from_nalgebra(part.clone(), nalgebra).unwrap();
+        assert_eq!(v.local().as_ptr(), place);
         assert!(matches!(
             DistVector::from_global(part.clone(), &whole[1..]),
             Err(LinalgError::Length { expected: 100, found: 99, .. })

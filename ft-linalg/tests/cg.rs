@@ -3,16 +3,11 @@
 
 mod common;
 
-use std::ops::Range;
-
 use common::{data_matrix, dense, on_ranks};
 use ft_comm::Communicator;
 use ft_linalg::{
-    Cg, CgState, CsrRows, DistMatrix, DistVector, Identity, Jacobi, LinalgError, Partition, Poisson,
-    Preconditioner, Solution, Step, StopCriteria, StopReason, answer_hash,
-    precond::Coupling,
-    rhs,
-    solver::CgScratch,
+    Cg, CsrRows, DistMatrix, DistVector, Identity, Jacobi, LinalgError, Partition, Poisson, Preconditioner,
+    Solution, Solver, Step, StopCriteria, StopReason, System, Workspace, answer_hash, rhs,
     stop::Quantity::{Curvature, PreconditionedResidual, Residual, RightHandSide},
 };
 
@@ -29,7 +24,7 @@ fn solve(
     comm: &Communicator,
 ) -> (Solution, DistVector) {
     let mut x = DistVector::zeros(a.part().clone());
-    let solution = Cg::new().stop(STOP).solve(a, m, b, &mut x, comm).unwrap();
+    let solution = ft_linalg::solve::<Cg>(&STOP, a, m, b, &mut x, comm).unwrap();
     (solution, x)
 }
 
@@ -44,21 +39,23 @@ fn two_by_two_by_hand() {
     on_ranks(2, |comm| {
         let a = dense(comm, [[4.0, 1.0], [1.0, 3.0]]);
         let (b, x) = (vector(comm, &[1.0, 2.0]), vector(comm, &[2.0, 1.0]));
-        let mut state = CgState::new(STOP, &a, &Identity, &b, &x, comm).unwrap();
+        let (system, mut work) = (System { a: &a, m: &Identity, b: b.local() }, Workspace::default());
+        let mut state = Cg::start(&STOP, &system, x.local(), comm, &mut work).unwrap();
         // r = b - A x = (1, 2) - (9, 5); r.r = 73; p.Ap = 331.
-        assert_eq!((state.rz, state.rr, state.b_norm), (73.0, 73.0, 5.0_f64.sqrt()));
-        assert_eq!(state.step(&a, &Identity, comm).unwrap(), Step::Continue);
+        let progress = state.progress();
+        assert_eq!((progress.residual_norm, progress.reference_norm), (73f64.sqrt(), 5f64.sqrt()));
+        assert_eq!(state.step(&system, comm, &mut work).unwrap(), Step::Continue);
         let x: Vec<f64> = [2.0, 1.0].iter().zip([-8.0, -3.0]).map(|(x, r)| x + 73.0 / 331.0 * r).collect();
-        assert_eq!(state.x, x[a.part().range()]);
+        assert_eq!(state.x(), &x[a.part().range()]);
         let done = Step::Done(StopReason::Converged { iterations: 2 });
-        assert_eq!(state.step(&a, &Identity, comm).unwrap(), done);
-        for (x, exact) in state.x.iter().zip(&[1.0 / 11.0, 7.0 / 11.0][a.part().range()]) {
+        assert_eq!(state.step(&system, comm, &mut work).unwrap(), done);
+        for (x, exact) in state.x().iter().zip(&[1.0 / 11.0, 7.0 / 11.0][a.part().range()]) {
             assert!((x - exact).abs() <= 4.0 * f64::EPSILON, "{x} {exact}");
         }
         // Done stays done, and nothing moves.
-        let x = state.x.clone();
-        assert_eq!(state.step(&a, &Identity, comm).unwrap(), done);
-        assert_eq!(state.x, x);
+        let x = state.x().to_vec();
+        assert_eq!(state.step(&system, comm, &mut work).unwrap(), done);
+        assert_eq!(state.x(), x);
     });
 }
 
@@ -79,7 +76,8 @@ fn zero_right_hand_side_gives_zero_at_once() {
         let a = poisson(&Poisson::new_2d(10, 10).unwrap(), comm);
         let mut x = DistVector::constant(a.part().clone(), 7.0);
         let b = DistVector::zeros(a.part().clone());
-        let solution = Cg::new().solve(&a, &Identity, &b, &mut x, comm).unwrap();
+        let solution =
+            ft_linalg::solve::<Cg>(&StopCriteria::default(), &a, &Identity, &b, &mut x, comm).unwrap();
         assert_eq!(solution.reason, StopReason::Converged { iterations: 0 });
         assert_eq!((solution.relative_residual, solution.recurred_relative_residual), (0.0, 0.0));
         assert!(x.local().iter().all(|x| x.to_bits() == 0));
@@ -93,7 +91,8 @@ fn a_good_guess_needs_no_iteration() {
         let ones = rhs::ones(a.part());
         let b = rhs::from_solution(&a, &ones, comm).unwrap();
         let mut x = ones.clone();
-        let solution = Cg::new().solve(&a, &Identity, &b, &mut x, comm).unwrap();
+        let solution =
+            ft_linalg::solve::<Cg>(&StopCriteria::default(), &a, &Identity, &b, &mut x, comm).unwrap();
         assert_eq!((solution.reason, x), (StopReason::Converged { iterations: 0 }, ones));
     });
 }
@@ -128,12 +127,15 @@ fn a_bad_diagonal_is_the_same_error_on_every_rank() {
 struct Scaled(f64);
 
 impl Preconditioner for Scaled {
-    fn coupling(&self) -> Coupling {
-        Coupling::Rank
-    }
-
-    fn apply(&self, _rows: Range<usize>, r: &[f64], z: &mut [f64]) {
+    fn apply(
+        &self,
+        r: &[f64],
+        z: &mut [f64],
+        _: &Communicator,
+        _: &mut Workspace,
+    ) -> Result<(), LinalgError> {
         z.iter_mut().zip(r).for_each(|(z, r)| *z = self.0 * r);
+        Ok(())
     }
 }
 
@@ -193,7 +195,8 @@ fn what_only_the_recurrence_has_converged_to_is_no_answer() {
         let a = poisson(&Poisson::new_2d(40, 40).unwrap(), comm);
         let mut x = DistVector::zeros(a.part().clone());
         let stop = StopCriteria { rtol: 1e-17, ..STOP };
-        let solution = Cg::new().stop(stop).solve(&a, &Identity, &rhs::ones(a.part()), &mut x, comm).unwrap();
+        let solution =
+            ft_linalg::solve::<Cg>(&stop, &a, &Identity, &rhs::ones(a.part()), &mut x, comm).unwrap();
         assert!(solution.recurred_relative_residual <= 1e-17, "{solution:?}");
         let StopReason::Drifted { iterations, relative_residual } = solution.reason else {
             panic!("{solution:?}");
@@ -209,8 +212,8 @@ fn iterations_are_limited() {
         let a = poisson(&Poisson::new_2d(20, 20).unwrap(), comm);
         let mut x = DistVector::zeros(a.part().clone());
         let stop = StopCriteria { iterations_max: 3, ..STOP };
-        let cg = Cg::new().stop(stop);
-        let solution = cg.solve(&a, &Identity, &rhs::ones(a.part()), &mut x, comm).unwrap();
+        let solution =
+            ft_linalg::solve::<Cg>(&stop, &a, &Identity, &rhs::ones(a.part()), &mut x, comm).unwrap();
         assert_eq!(solution.reason, StopReason::MaxIterations { iterations: 3 });
         assert!(!solution.reason.is_converged() && x.norm2(comm).unwrap() > 0.0);
         assert!((solution.relative_residual - solution.recurred_relative_residual).abs() < 1e-12);
@@ -276,16 +279,18 @@ fn a_restored_state_goes_on_with_the_same_bits() {
     on_ranks(4, |comm| {
         let mut a = poisson(&grid, comm);
         let (b, x) = (rhs::ones(a.part()), DistVector::zeros(a.part().clone()));
-        let mut state = CgState::new(STOP, &a, &Identity, &b, &x, comm).unwrap();
+        let (system, mut work) = (System { a: &a, m: &Identity, b: b.local() }, Workspace::default());
+        let mut state = Cg::start(&STOP, &system, x.local(), comm, &mut work).unwrap();
         for _ in 0..17 {
-            assert_eq!(state.step(&a, &Identity, comm).unwrap(), Step::Continue);
+            assert_eq!(state.step(&system, comm, &mut work).unwrap(), Step::Continue);
         }
-        let mut restored = CgState { scratch: CgScratch::default(), ..state.clone() };
-        while state.step(&a, &Identity, comm).unwrap() == Step::Continue {}
+        let mut restored = state.clone();
+        while state.step(&system, comm, &mut work).unwrap() == Step::Continue {}
         a.rebuild(comm).unwrap();
-        while restored.step(&a, &Identity, comm).unwrap() == Step::Continue {}
-        assert!(state.iteration > 17);
-        assert_eq!((restored.iteration, restored.x, restored.rr), (state.iteration, state.x, state.rr));
+        let (system, mut work) = (System { a: &a, m: &Identity, b: b.local() }, Workspace::default());
+        while restored.step(&system, comm, &mut work).unwrap() == Step::Continue {}
+        assert!(state.progress().iterations > 17);
+        assert_eq!((restored.progress(), restored.x()), (state.progress(), state.x()));
     });
 }
 

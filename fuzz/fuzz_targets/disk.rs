@@ -59,6 +59,30 @@ enum How<'a> {
     Forge(&'a [u8]),
 }
 
+impl Change<'_> {
+    fn make(&self, files: &mut [(PathBuf, Vec<u8>)]) {
+        let at = usize::from(self.file) % files.len();
+        let other = match self.how {
+            How::Copy { of } => files[usize::from(of) % files.len()].1.clone(),
+            _ => vec![],
+        };
+        let bytes = &mut files[at].1;
+        match self.how {
+            How::Flip { at, by } if !bytes.is_empty() => {
+                let at = usize::from(at) % bytes.len();
+                bytes[at] ^= by;
+            }
+            How::Flip { .. } => {}
+            How::Shorten { to } => bytes.truncate(to.into()),
+            How::Append(more) => bytes.extend_from_slice(more),
+            How::Remove => bytes.clear(),
+            How::Copy { .. } => *bytes = other,
+            How::Forge(payload) if bytes.len() >= LABEL_BYTES + ShardMeta::BYTES => forge(files, at, payload),
+            How::Forge(_) => {}
+        }
+    }
+}
+
 /// A job of one rank, and the files of its checkpoints by their names.
 struct Written {
     world: World,
@@ -95,29 +119,7 @@ fn restored(written: &Written, changes: &[Change<'_>]) -> Option<(Restored, Stat
     let Written { world, files } = written;
     let mut files = files.clone();
     let mut length = 0;
-    for Change { file, how } in changes {
-        let at = usize::from(*file) % files.len();
-        let other = match how {
-            How::Copy { of } => files[usize::from(*of) % files.len()].1.clone(),
-            _ => vec![],
-        };
-        let bytes = &mut files[at].1;
-        match *how {
-            How::Flip { at, by } if !bytes.is_empty() => {
-                let at = usize::from(at) % bytes.len();
-                bytes[at] ^= by;
-            }
-            How::Flip { .. } => {}
-            How::Shorten { to } => bytes.truncate(to.into()),
-            How::Append(more) => bytes.extend_from_slice(more),
-            How::Remove => bytes.clear(),
-            How::Copy { .. } => *bytes = other,
-            How::Forge(payload) if bytes.len() >= LABEL_BYTES + ShardMeta::BYTES => {
-                forge(&mut files, at, payload)
-            }
-            How::Forge(_) => {}
-        }
-    }
+    changes.iter().for_each(|change| change.make(&mut files));
     let folder = tempfile::tempdir().expect("a folder");
     for (path, bytes) in files.iter().filter(|(_, bytes)| !bytes.is_empty()) {
         let path = folder.path().join(world.job()).join(path);

@@ -26,11 +26,7 @@ enum Deed {
     /// A peer sends a frame; again and again if `flood` is 255.
     Frame {
         from: u8,
-        kind: u8,
-        odd: Odd,
-        tag: u8,
-        length: Length,
-        subject: Subject,
+        frame: Frame,
         flood: u8,
         lands: bool,
     },
@@ -71,6 +67,51 @@ enum Deed {
     },
 }
 
+#[derive(Arbitrary, Debug)]
+struct Frame {
+    kind: u8,
+    odd: Odd,
+    tag: u8,
+    length: Length,
+    subject: Subject,
+}
+
+impl Frame {
+    const KINDS: [Kind; 8] = [
+        Kind::Eager,
+        Kind::Envelope,
+        Kind::Ask,
+        Kind::Payload,
+        Kind::Credit,
+        Kind::Greeting,
+        Kind::Readable,
+        Kind::Receipt,
+    ];
+
+    /// Of the frame that comes from there, and is due to have this number.
+    fn header(&self, from: usize, sequence: u64) -> Header {
+        let (subject, place) = self.subject.words();
+        let mut header = Header {
+            kind: Self::KINDS[usize::from(self.kind) % Self::KINDS.len()],
+            generation: GENERATION,
+            context: 2,
+            source: from as u32,
+            tag: u32::from(self.tag % 4),
+            sequence,
+            length: self.length.bytes(),
+            subject,
+            place,
+        };
+        match self.odd {
+            Odd::Nothing | Odd::NothingEither => {}
+            Odd::Generation(generation) => header.generation = generation,
+            Odd::Source(source) => header.source = source,
+            Odd::Sequence(sequence) => header.sequence = sequence,
+        }
+        header
+    }
+}
+
 /// What is wrong with a frame that is not as it should be.
 #[derive(Arbitrary, Debug, Clone, Copy, PartialEq)]
 enum Odd {
@@ -95,6 +136,17 @@ enum Subject {
     Small(u8),
     Credit(u32),
     Any(u64),
+}
+
+impl Subject {
+    /// The subject of a frame, and its place.
+    fn words(self) -> (u64, u64) {
+        match self {
+            Self::Small(small) => (small.into(), u64::from(small) % 2),
+            Self::Credit(credit) => (credit.into(), 0),
+            Self::Any(any) => (any, any),
+        }
+    }
 }
 
 impl Length {
@@ -201,105 +253,63 @@ impl Game {
     }
 
     fn act(&mut self, deed: Deed) {
-        let pattern = |source: Option<u8>, tag: Option<u8>| Pattern {
-            context: 2,
-            source: source.map(|source| u32::from(source % RANKS)),
-            tag: tag.map(|tag| u32::from(tag % 4)),
-        };
         match deed {
-            Deed::Frame { from, kind, odd, tag, length, subject, flood, lands } => {
-                let from = peer(from);
+            Deed::Frame { from, frame, flood, lands } => {
                 let times = if flood == u8::MAX { FRAMES_MAX } else { 1 };
-                for _ in 0..times {
-                    let header = self.header(from, kind, odd, tag, length, subject);
-                    if self.peers[from].closed || self.frames == FRAMES_MAX {
-                        break;
-                    }
-                    self.frames += 1;
-                    self.arrives(from, &header);
-                    if lands {
-                        self.lands(from);
-                    }
-                }
+                self.comes(peer(from), &frame, times, lands);
             }
             Deed::Lands { from } => self.lands(peer(from)),
             Deed::Receive { source, tag, room } => {
-                let room = room.bytes();
-                let op = self.endpoint.receive(pattern(source, tag), room as usize, None, Place::of(room));
+                let (pattern, room) = (pattern(source, tag), room.bytes());
+                let op = self.endpoint.receive(pattern, room as usize, None, Place::of(room));
                 self.all.push(op);
                 self.receives.insert(op, room);
                 self.act_on_tasks();
             }
-            Deed::Send { to, tag, length } => {
-                let length = length.bytes();
-                let mode = if tag & 4 == 0 { Mode::Standard } else { Mode::Synchronous };
-                let offer = (tag & 128 == 0).then_some(Offer { place: 1, seal: 2 });
-                let message = Outgoing { context: 2, tag: u32::from(tag % 4), length, mode, offer };
-                let op = self.endpoint.send(peer(to), message, Place::of(length));
-                self.all.push(op);
-                self.sends.insert(op, length);
-            }
+            Deed::Send { to, tag, length } => self.send(peer(to), tag, length.bytes()),
             Deed::Probe { source, tag } => {
                 let pattern = pattern(source, tag);
                 assert!(self.endpoint.probe(&pattern).is_none_or(|found| pattern.accepts(&found)));
             }
             Deed::Claim { source, tag, keep } => self.claim(pattern(source, tag), keep),
-            Deed::Cancel { at } => {
-                let Some(&op) = self.pick(at) else { return };
-                if let Some(place) = self.endpoint.cancel(op) {
-                    assert_eq!(self.receives.remove(&op), Some(place.bytes), "only receives are cancelled");
-                    assert!(!self.endpoint.holds(op));
-                }
-            }
-            Deed::Finish { at } => {
-                let Some(&op) = self.pick(at) else { return };
-                self.finish(op);
-            }
+            Deed::Cancel { at } => self.pick(at).into_iter().for_each(|op| self.cancel(op)),
+            Deed::Finish { at } => self.pick(at).into_iter().for_each(|op| self.finish(op)),
             Deed::Leave { to, count } => (0..count).for_each(|_| self.leave(peer(to))),
         }
     }
 
-    fn pick(&self, at: u8) -> Option<&OpId> {
-        self.all.get(usize::from(at) % self.all.len().max(1))
+    fn pick(&self, at: u8) -> Option<OpId> {
+        self.all.get(usize::from(at) % self.all.len().max(1)).copied()
     }
 
-    fn header(&self, from: usize, kind: u8, odd: Odd, tag: u8, length: Length, subject: Subject) -> Header {
-        let kinds = [
-            Kind::Eager,
-            Kind::Envelope,
-            Kind::Ask,
-            Kind::Payload,
-            Kind::Credit,
-            Kind::Greeting,
-            Kind::Readable,
-            Kind::Receipt,
-        ];
-        let mut header = Header {
-            kind: kinds[usize::from(kind) % kinds.len()],
-            generation: GENERATION,
-            context: 2,
-            source: from as u32,
-            tag: u32::from(tag % 4),
-            sequence: self.peers[from].sequence,
-            length: length.bytes(),
-            subject: match subject {
-                Subject::Small(small) => small.into(),
-                Subject::Credit(credit) => credit.into(),
-                Subject::Any(any) => any,
-            },
-            place: match subject {
-                Subject::Small(small) => u64::from(small) % 2,
-                Subject::Credit(_) => 0,
-                Subject::Any(any) => any,
-            },
-        };
-        match odd {
-            Odd::Nothing | Odd::NothingEither => {}
-            Odd::Generation(generation) => header.generation = generation,
-            Odd::Source(source) => header.source = source,
-            Odd::Sequence(sequence) => header.sequence = sequence,
+    /// A peer sends a frame so many times, if its link stays open and there have not been too many.
+    fn comes(&mut self, from: usize, frame: &Frame, times: usize, lands: bool) {
+        for _ in 0..times {
+            if self.peers[from].closed || self.frames == FRAMES_MAX {
+                return;
+            }
+            self.frames += 1;
+            self.arrives(from, &frame.header(from, self.peers[from].sequence));
+            if lands {
+                self.lands(from);
+            }
         }
-        header
+    }
+
+    fn send(&mut self, to: usize, tag: u8, length: u64) {
+        let mode = if tag & 4 == 0 { Mode::Standard } else { Mode::Synchronous };
+        let offer = (tag & 128 == 0).then_some(Offer { place: 1, seal: 2 });
+        let message = Outgoing { context: 2, tag: u32::from(tag % 4), length, mode, offer };
+        let op = self.endpoint.send(to, message, Place::of(length));
+        self.all.push(op);
+        self.sends.insert(op, length);
+    }
+
+    fn cancel(&mut self, op: OpId) {
+        if let Some(place) = self.endpoint.cancel(op) {
+            assert_eq!(self.receives.remove(&op), Some(place.bytes), "only receives are cancelled");
+            assert!(!self.endpoint.holds(op));
+        }
     }
 
     /// As the driver does it: one payload after the other, memory when it is asked for.
@@ -439,4 +449,12 @@ impl Game {
 /// One of the others.
 fn peer(number: u8) -> usize {
     usize::from(1 + number % (RANKS - 1))
+}
+
+fn pattern(source: Option<u8>, tag: Option<u8>) -> Pattern {
+    Pattern {
+        context: 2,
+        source: source.map(|source| u32::from(source % RANKS)),
+        tag: tag.map(|tag| u32::from(tag % 4)),
+    }
 }

@@ -72,7 +72,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// The bundled apps, a module each. They know nothing of each other.
-const APPS: &str = "cg collective collective_times ep heat load pi ring seismic simulator";
+const APPS: &str = "cg collective collective_times ep heat load npb_cg pi ring seismic simulator";
 
 /// Whoever uses these meets the world: the clock, other threads and processes, networks.
 const WORLD: &str =
@@ -211,8 +211,10 @@ fn read_module(file: &Path, folder: &Path, path: &[String], modules: &mut Vec<Mo
     let inner = module.files.clone();
     modules.push(module);
     for name in inner {
-        let file = folder.join(format!("{name}.rs"));
-        read_module(&file, &folder.join(&name), &[path, &[name]].concat(), modules);
+        let below = folder.join(&name);
+        let files = [folder.join(format!("{name}.rs")), below.join("mod.rs")];
+        let file = files.iter().find(|file| file.is_file()).expect("a module has a file");
+        read_module(file, &below, &[path, &[name]].concat(), modules);
     }
 }
 

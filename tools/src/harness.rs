@@ -12,6 +12,7 @@ mod middle;
 mod page;
 
 pub use self::child::Children;
+pub(crate) use self::child::Ended;
 pub use self::child::Parting;
 pub use self::confidence::Confidence;
 pub use self::error::HarnessError;

@@ -64,8 +64,8 @@ fn a_bundled_app_has_defaults() {
     let (options_of_100, _) = cg("ftrun -n 4 --heartbeat-timeout 100 cg --poisson 8");
     assert_eq!(options_of_100.heartbeat_interval(), Duration::from_millis(25));
     assert!(options.kill.is_empty() && !options.json && !options.verbose && !options.quiet);
-    let expected = "CgArgs { matrix: None, poisson: Some(8), poisson2d: None, rhs: Solution, tol: 1e-8, \
-                    max_iter: 10000, precond: None }";
+    let expected = "CgArgs { matrix: None, poisson: Some(8), poisson2d: None, matrix_free: false, rhs: Solution, \
+                    tol: 1e-8, max_iter: 10000, precond: None }";
     assert_eq!(args, expected);
     assert_eq!((options.transport, options.wait), (Carrier::Auto, Waiting::Auto));
     assert_eq!(cg("ftrun -n 1 cg --poisson 8").0.scheme(), "none");

@@ -5,6 +5,7 @@ use std::ops::Range;
 use ft_checkpoint::{Protect, RankState, Redistribute, Redistribution};
 use ft_comm::{CommError, Communicator, Part, Rank, Tag};
 
+use super::{PICTURE_SIDE, rounded};
 use crate::rank::share_of;
 
 /// Temperature of the upper edge, and of the others.
@@ -14,9 +15,6 @@ const COLD: f64 = 0.0;
 /// Tags of rows on their way to the rank above and to the one below.
 const UP: Tag = 1;
 const DOWN: Tag = 2;
-
-/// Points a side of a picture at most.
-const PICTURE_SIDE: usize = 200;
 
 /// Bytes of the hash of a row.
 const HASH_BYTES: usize = blake3::OUT_LEN;
@@ -146,7 +144,6 @@ impl Plate {
         }
         let counts: Vec<usize> = (0..comm.size()).map(|rank| points * points_of(rank).count()).collect();
         comm.allgatherv(&mut all, &counts)?;
-        let rounded = |value: f64| ((value * 1e3).round() / 1e3) as f32;
         Ok((0..points * points).map(|i| rounded(all[i % points * points + i / points])).collect())
     }
 }

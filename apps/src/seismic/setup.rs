@@ -102,19 +102,10 @@ fn geometry(args: &SeismicArgs) -> Result<Geometry, String> {
 }
 
 fn steps(args: &SeismicArgs, model: &Model) -> Result<Steps, String> {
-    let text = |error: check::CheckError| error.to_string();
     let order = args.order;
-    let longest = 1.0 / (SAMPLES_PER_PERIOD * 2.5 * args.freq);
-    let (dt, every) = match (args.dt, args.record_every) {
-        (None, None) => default_steps(check::default_dt(model, order).map_err(text)?, longest),
-        (dt, every) => {
-            let dt = dt.map_or_else(|| check::default_dt(model, order).map_err(text), |ms| Ok(ms * 1e-3))?;
-            let longest = longest.min(f64::from(INTERVALS_US[0]) / 1e6);
-            (dt, every.unwrap_or(((longest / dt + 1e-6).floor() as usize).max(1)))
-        }
-    };
-    check::check_stability(model, order, dt).map_err(text)?;
-    check::check_dispersion(model, order, args.freq).map_err(text)?;
+    let (dt, every) = intervals(args, model).map_err(|error| error.to_string())?;
+    check::check_stability(model, order, dt).map_err(|error| error.to_string())?;
+    check::check_dispersion(model, order, args.freq).map_err(|error| error.to_string())?;
     // Rounding must not cost the last step of 2 s in steps of 1 ms.
     let count = (args.time / dt + 1e-6).floor() as usize;
     if count < every {
@@ -139,6 +130,20 @@ fn steps(args: &SeismicArgs, model: &Model) -> Result<Steps, String> {
         }
     };
     Ok(Steps { order, dt, wavelet, every, samples, delay })
+}
+
+/// The time step, and how many of them make the interval of recording, as far as they are not given.
+fn intervals(args: &SeismicArgs, model: &Model) -> Result<(f64, usize), check::CheckError> {
+    let longest = 1.0 / (SAMPLES_PER_PERIOD * 2.5 * args.freq);
+    let dt = match args.dt {
+        Some(ms) => ms * 1e-3,
+        None => check::default_dt(model, args.order)?,
+    };
+    if args.dt.is_none() && args.record_every.is_none() {
+        return Ok(default_steps(dt, longest));
+    }
+    let longest = longest.min(f64::from(INTERVALS_US[0]) / 1e6);
+    Ok((dt, args.record_every.unwrap_or(((longest / dt + 1e-6).floor() as usize).max(1))))
 }
 
 /// The longest time step up to `dt_max`, and how many of them make the interval of recording: a round one up to `longest`.

@@ -160,23 +160,28 @@ impl Summary {
             count(self.shots.len() as u64, "shot"),
             count(self.steps_repeated, "time step")
         ));
+        lines.push(self.times());
+        if let Some(hash) = &self.answer_hash {
+            lines.push(format!("gathers {}", &hash[..16.min(hash.len())]));
+        }
+        lines
+    }
+
+    /// How long it took, and would have taken.
+    fn times(&self) -> String {
         let time = &self.time;
         let without = match time.predicted_s {
             _ if time.lost == 0 => String::new(),
             Some(seconds) => format!("{seconds:.2} s if nothing lost were replaced, "),
             None => "for ever if nothing lost were replaced (as many processors as there are), ".into(),
         };
-        lines.push(format!(
+        format!(
             "{:.3} s a shot, {:.2} million points a second; predicted {without}{:.2} s as it was, took {:.2} s",
             time.seconds_per_shot,
             self.points_per_second * 1e-6,
             time.predicted_replaced_s,
             time.measured_s
-        ));
-        if let Some(hash) = &self.answer_hash {
-            lines.push(format!("gathers {}", &hash[..16.min(hash.len())]));
-        }
-        lines
+        )
     }
 }
 

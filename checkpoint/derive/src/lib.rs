@@ -8,6 +8,7 @@
 mod redistribute;
 mod state;
 mod value;
+mod via;
 mod words;
 
 use proc_macro2::{Span, TokenStream, TokenTree};

@@ -3,77 +3,91 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Data, DeriveInput, Error, Result};
+use syn::{Data, DeriveInput, Error, Field, Fields, Member, Result};
 
-use crate::words::{self, Place, Role};
+use crate::via::Via;
+use crate::words::{self, Place};
 use crate::{Bounds, at, members, shown};
 
-pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
-    words::none(&input.attrs, "type")?;
-    let fields = match &input.data {
-        Data::Struct(data) => &data.fields,
-        Data::Enum(data) => {
-            let text = "Redistribute cannot be derived for an enum; one that is the same on all ranks is a field \
-                        marked #[protect(replicated)]";
-            return Err(Error::new(data.enum_token.span(), text));
-        }
-        Data::Union(data) => {
-            return Err(Error::new(data.union_token.span(), "Redistribute cannot be derived for a union"));
-        }
-    };
-    let mut bounds = Bounds::new(input);
-    let (mut lists, mut patterns, mut pushes, mut values) = (vec![], vec![], vec![], vec![]);
-    let mut extent = None;
-    for (index, (member, field)) in members(fields).enumerate() {
+/// The code for one field.
+#[derive(Default)]
+struct Dealt {
+    /// `a: __0`, or `a: _` if it is made anew.
+    pattern: TokenStream,
+    /// Makes a list for the values that all parts have of it.
+    list: TokenStream,
+    /// Adds that of one part.
+    push: TokenStream,
+    /// `a: value`, with the value out of the list.
+    value: TokenStream,
+    /// The length of what is distributed, if the field is.
+    extent: Option<TokenStream>,
+}
+
+impl Dealt {
+    fn of(index: usize, member: &Member, field: &Field, bounds: &mut Bounds<'_>) -> Result<Self> {
         let words = words::of_state(field)?;
         let (ty, list, here) = (&field.ty, format_ident!("__list_{index}"), format_ident!("__{index}"));
         let span = at(ty);
-        let (value, bound) = match (words.place, words.role, words.serde) {
-            (_, Role::Derived | Role::Skip, _) => {
-                bounds.add(ty, &quote!(::core::default::Default))?;
-                patterns.push(quote!(#member: _));
-                values.push(quote_spanned!(span=> #member: <#ty as ::core::default::Default>::default()));
-                continue;
-            }
-            (Place::Private, ..) => {
-                let name = shown(&member);
-                let text = format!(
-                    "`{name}` is private to its rank and cannot be dealt out to others: mark it #[protect(replicated)] or \
-                     #[protect(distributed)], or #[protect(derived)] if it can be made again, or write Redistribute by hand"
-                );
-                return Err(Error::new_spanned(&field.ty, text));
-            }
-            (Place::Distributed, ..) => {
-                if extent.is_none() {
-                    extent = Some(
-                        quote_spanned!(span=> <#ty as ::ft_checkpoint::Redistribute>::extent(&self.#member)),
-                    );
-                }
-                (
-                    quote_spanned!(span=> <#ty as ::ft_checkpoint::Redistribute>::redistribute(#list, __moves)?),
-                    quote!(::ft_checkpoint::Redistribute),
-                )
-            }
-            (Place::Replicated, Role::Nested, _) => (
-                quote_spanned!(span=> ::ft_checkpoint::Redistribution::replicated_state::<#ty>(__moves, #list)?),
-                quote!(::ft_checkpoint::Protect + ::core::default::Default),
+        if !words.role.is_saved() {
+            bounds.add(ty, &quote!(::core::default::Default))?;
+            let value = quote_spanned!(span=> #member: <#ty as ::core::default::Default>::default());
+            return Ok(Self { pattern: quote!(#member: _), value, ..Self::default() });
+        }
+        let via = Via::of(words);
+        let (value, bound, extent) = match words.place {
+            Place::Private => return Err(private(member, field)),
+            Place::Distributed => (
+                quote_spanned!(span=> <#ty as ::ft_checkpoint::Redistribute>::redistribute(#list, __moves)?),
+                quote!(::ft_checkpoint::Redistribute),
+                Some(quote_spanned!(span=> <#ty as ::ft_checkpoint::Redistribute>::extent(&self.#member))),
             ),
-            (Place::Replicated, _, true) => (
-                quote_spanned!(span=> ::ft_checkpoint::Redistribution::replicated_by_serde::<#ty>(__moves, #list)?),
-                quote!(::ft_checkpoint::serde::Serialize + ::ft_checkpoint::serde::de::DeserializeOwned),
-            ),
-            (Place::Replicated, _, false) => (
-                quote_spanned!(span=> ::ft_checkpoint::Redistribution::replicated::<#ty>(__moves, #list)?),
-                quote!(::ft_checkpoint::Field),
-            ),
+            Place::Replicated => (via.replicated(ty, &list), via.replicated_bound(), None),
         };
         bounds.add(ty, &bound)?;
-        lists.push(quote!(let mut #list = ::std::vec::Vec::with_capacity(__parts.len());));
-        patterns.push(quote!(#member: #here));
-        pushes.push(quote!(#list.push(#here);));
-        values.push(quote!(#member: #value));
+        Ok(Self {
+            pattern: quote!(#member: #here),
+            list: quote!(let mut #list = ::std::vec::Vec::with_capacity(__parts.len());),
+            push: quote!(#list.push(#here);),
+            value: quote!(#member: #value),
+            extent,
+        })
     }
-    let extent = extent.unwrap_or_else(|| quote!(0));
+}
+
+fn private(member: &Member, field: &Field) -> Error {
+    let name = shown(member);
+    let text = format!(
+        "`{name}` is private to its rank and cannot be dealt out to others: mark it #[protect(replicated)] or \
+         #[protect(distributed)], or #[protect(derived)] if it can be made again, or write Redistribute by hand"
+    );
+    Error::new_spanned(&field.ty, text)
+}
+
+fn fields(input: &DeriveInput) -> Result<&Fields> {
+    match &input.data {
+        Data::Struct(data) => Ok(&data.fields),
+        Data::Enum(data) => {
+            let text = "Redistribute cannot be derived for an enum; one that is the same on all ranks is a field \
+                        marked #[protect(replicated)]";
+            Err(Error::new(data.enum_token.span(), text))
+        }
+        Data::Union(data) => {
+            Err(Error::new(data.union_token.span(), "Redistribute cannot be derived for a union"))
+        }
+    }
+}
+
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    words::none(&input.attrs, "type")?;
+    let mut bounds = Bounds::new(input);
+    let dealt = members(fields(input)?).enumerate();
+    let dealt = dealt.map(|(index, (member, field))| Dealt::of(index, &member, field, &mut bounds));
+    let dealt = dealt.collect::<Result<Vec<_>>>()?;
+    let each = |part: fn(&Dealt) -> &TokenStream| dealt.iter().map(part).collect::<Vec<_>>();
+    let (patterns, values) = (each(|dealt| &dealt.pattern), each(|dealt| &dealt.value));
+    let (lists, pushes) = (each(|dealt| &dealt.list), each(|dealt| &dealt.push));
+    let extent = dealt.iter().find_map(|dealt| dealt.extent.clone()).unwrap_or_else(|| quote!(0));
     let name = &input.ident;
     let (_, ty_generics, _) = input.generics.split_for_impl();
     let (impl_generics, _, where_clause) = bounds.generics.split_for_impl();

@@ -4,52 +4,48 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::{DeriveInput, Fields, Result};
 
+use crate::via::Via;
 use crate::words::{self, Role};
 use crate::{Bounds, at, members, shown};
 
+/// The code for the fields that are saved.
+#[derive(Default)]
+struct Saved {
+    /// The walk over the constant part.
+    constant: Vec<TokenStream>,
+    /// The walk over the variable part.
+    variable: Vec<TokenStream>,
+    described: Vec<TokenStream>,
+}
+
 pub(crate) fn expand(input: &DeriveInput, fields: &Fields) -> Result<TokenStream> {
     let mut bounds = Bounds::new(input);
-    let (mut constant, mut variable, mut described) = (Vec::new(), Vec::new(), Vec::new());
+    let mut saved = Saved::default();
     for (member, field) in members(fields) {
         let words = words::of_state(field)?;
         if !words.role.is_saved() {
             continue;
         }
-        let (ty, name) = (&field.ty, shown(&member));
-        let span = at(ty);
-        let heading = format!(" {name}: {:?}{}", words.role, if words.serde { " by serde" } else { "" });
-        let (call, bound, description) = match (words.role, words.serde) {
-            (Role::Nested, _) => (
-                quote_spanned!(span=> <#ty as ::ft_checkpoint::Protect>::walk(&mut self.#member, __part, __walk)),
-                quote!(::ft_checkpoint::Protect),
-                quote!(<#ty as ::ft_checkpoint::Protect>::describe(__text);),
-            ),
-            (_, true) => (
-                quote_spanned!(span=> ::ft_checkpoint::Walk::serde::<#ty>(__walk, &mut self.#member)),
-                quote!(::ft_checkpoint::serde::Serialize + ::ft_checkpoint::serde::de::DeserializeOwned),
-                quote!(::ft_checkpoint::describe_plainly::<#ty>(__text);),
-            ),
-            (_, false) => (
-                quote_spanned!(span=> <#ty as ::ft_checkpoint::Field>::walk(&mut self.#member, __walk)),
-                quote!(::ft_checkpoint::Field),
-                quote!(<#ty as ::ft_checkpoint::Field>::describe(__text);),
-            ),
-        };
-        bounds.add(ty, &bound)?;
-        described.push(quote!(__text.push_str(#heading); #description));
-        let statement = quote!(#call.map_err(|__error| __error.in_field(#name))?;);
+        let (ty, name, via) = (&field.ty, shown(&member), Via::of(words));
+        bounds.add(ty, &via.bound())?;
+        saved.described.push(via.describe(ty, &format!(" {name}: {:?}", words.role)));
+        let statement = via.walk(ty, &quote_spanned!(at(ty)=> &mut self.#member), &name);
         if words.role != Role::Variable {
-            constant.push(statement.clone());
+            saved.constant.push(statement.clone());
         }
         if words.role != Role::Constant {
-            variable.push(statement);
+            saved.variable.push(statement);
         }
     }
+    Ok(implementation(input, &bounds, &saved))
+}
 
+fn implementation(input: &DeriveInput, bounds: &Bounds<'_>, saved: &Saved) -> TokenStream {
+    let Saved { constant, variable, described } = saved;
     let name = &input.ident;
     let (_, ty_generics, _) = input.generics.split_for_impl();
     let (impl_generics, _, where_clause) = bounds.generics.split_for_impl();
-    Ok(quote! {
+    quote! {
         #[automatically_derived]
         impl #impl_generics ::ft_checkpoint::Protect for #name #ty_generics #where_clause {
             #[allow(unused_variables)]
@@ -71,5 +67,5 @@ pub(crate) fn expand(input: &DeriveInput, fields: &Fields) -> Result<TokenStream
                 __text.push_str(" }");
             }
         }
-    })
+    }
 }

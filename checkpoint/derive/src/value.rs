@@ -1,16 +1,17 @@
 //! `Field` for enums and structs: values that are made while they are loaded.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{DataEnum, DeriveInput, Error, Fields, Ident, Result};
+use syn::{DataEnum, DeriveInput, Error, Fields, Ident, Result, Variant};
 
+use crate::via::Via;
 use crate::words;
 use crate::{Bounds, at, members, shown};
 
 /// The code for the fields of a struct or of one variant, bound to names of their own.
 struct Pieces {
-    /// `{ a: __0, b: __1 }`, without the type or variant.
+    /// `Self { a: __0, b: __1 }`, or with the variant.
     pattern: TokenStream,
     /// The same with values to be overwritten.
     blank: TokenStream,
@@ -32,33 +33,22 @@ fn pieces(variant: Option<&Ident>, fields: &Fields, bounds: &mut Bounds<'_>) -> 
             blanks.push(quote!(#member: #default));
             continue;
         }
-        let (call, blank, bound, description) = if words.serde {
-            let serde = quote!(::ft_checkpoint::serde);
-            (
-                quote_spanned!(span=> ::ft_checkpoint::Walk::serde::<#ty>(__walk, #here)),
-                default,
-                quote!(#serde::Serialize + #serde::de::DeserializeOwned + ::core::default::Default),
-                quote!(::ft_checkpoint::describe_plainly::<#ty>(__text);),
-            )
-        } else {
-            (
-                quote_spanned!(span=> <#ty as ::ft_checkpoint::Field>::walk(#here, __walk)),
-                quote_spanned!(span=> <#ty as ::ft_checkpoint::Field>::blank()),
-                quote!(::ft_checkpoint::Field),
-                quote!(<#ty as ::ft_checkpoint::Field>::describe(__text);),
-            )
+        let via = Via::of(words);
+        let (bound, blank) = match (via.bound(), words.serde) {
+            (bound, true) => (quote!(#bound + ::core::default::Default), default),
+            (bound, false) => (bound, quote_spanned!(span=> <#ty as ::ft_checkpoint::Field>::blank())),
         };
         bounds.add(ty, &bound)?;
         patterns.push(quote!(#member: #here));
         blanks.push(quote!(#member: #blank));
         let path = variant.map_or_else(|| name.clone(), |variant| format!("{variant}.{name}"));
-        walks.push(quote!(#call.map_err(|__error| __error.in_field(#path))?;));
-        let heading = format!(" {name}:{}", if words.serde { " by serde" } else { "" });
-        described.push(quote!(__text.push_str(#heading); #description));
+        walks.push(via.walk(ty, &here.to_token_stream(), &path));
+        described.push(via.describe(ty, &format!(" {name}:")));
     }
+    let path = variant.map_or_else(|| quote!(Self), |variant| quote!(Self::#variant));
     Ok(Pieces {
-        pattern: quote!({ #(#patterns),* }),
-        blank: quote!({ #(#blanks),* }),
+        pattern: quote!(#path { #(#patterns),* }),
+        blank: quote!(#path { #(#blanks),* }),
         walk: quote!(#(#walks)*),
         describe: quote!(#(#described)*),
     })
@@ -68,41 +58,39 @@ pub(crate) fn of_struct(input: &DeriveInput, fields: &Fields) -> Result<TokenStr
     let mut bounds = Bounds::new(input);
     let Pieces { pattern, blank, walk, describe } = pieces(None, fields, &mut bounds)?;
     let walk = quote! {
-        let Self #pattern = self;
+        let #pattern = self;
         ::ft_checkpoint::Walk::deeper(__walk, |__walk| {
             #walk
             ::core::result::Result::Ok(())
         })
     };
-    Ok(implementation(input, &bounds, &quote!(Self #blank), &walk, &describe))
+    Ok(implementation(input, &bounds, &blank, &walk, &describe))
 }
 
 pub(crate) fn of_enum(input: &DeriveInput, data: &DataEnum) -> Result<TokenStream> {
     let mut bounds = Bounds::new(input);
-    let (mut indices, mut blanks, mut walks, mut described) = (vec![], vec![], vec![], vec![]);
-    let mut first = None;
-    for (index, variant) in data.variants.iter().enumerate() {
+    let mut variants = vec![];
+    for variant in &data.variants {
         words::none(&variant.attrs, "variant")?;
-        let index = u32::try_from(index).expect("variants are few");
-        let (name, fields) = (&variant.ident, &variant.fields);
-        let Pieces { pattern, blank, walk, describe } = pieces(Some(name), fields, &mut bounds)?;
-        if first.is_none() && !fields.iter().any(|field| bounds.is_recursive(&field.ty)) {
-            first = Some(quote!(Self::#name #blank));
-        }
-        indices.push(quote!(Self::#name { .. } => #index,));
-        blanks.push(quote!(#index => Self::#name #blank,));
-        walks.push(quote!(Self::#name #pattern => { #walk }));
-        described.push(quote!(__text.push_str(::core::concat!(" | ", ::core::stringify!(#name))); #describe));
+        variants.push((variant, pieces(Some(&variant.ident), &variant.fields, &mut bounds)?));
     }
-    let Some(first) = first else {
-        let text = match data.variants.is_empty() {
-            true => "an enum without variants has no value to protect",
-            false => "every variant holds another value of this enum: there is none to start a load with",
-        };
-        return Err(Error::new(data.enum_token.span(), text));
-    };
-    let enum_name = &input.ident;
-    let walk = quote! {
+    let is_recursive = |variant: &Variant| variant.fields.iter().any(|field| bounds.is_recursive(&field.ty));
+    let first = variants.iter().find(|(variant, _)| !is_recursive(variant));
+    let (_, Pieces { blank, .. }) = first.ok_or_else(|| without_value(data))?;
+    let describe = variants.iter().map(|(Variant { ident, .. }, Pieces { describe, .. })| {
+        quote!(__text.push_str(::core::concat!(" | ", ::core::stringify!(#ident))); #describe)
+    });
+    let (walk, describe) = (walk_of_variants(&input.ident, &variants), quote!(#(#describe)*));
+    Ok(implementation(input, &bounds, blank, &walk, &describe))
+}
+
+/// The walk over an enum: over the index of the variant, which a load may change, then over its fields.
+fn walk_of_variants(name: &Ident, variants: &[(&Variant, Pieces)]) -> TokenStream {
+    let indexed = || (0_u32..).zip(variants);
+    let indices = indexed().map(|(index, (Variant { ident, .. }, _))| quote!(Self::#ident { .. } => #index,));
+    let blanks = indexed().map(|(index, (_, Pieces { blank, .. }))| quote!(#index => #blank,));
+    let walks = variants.iter().map(|(_, Pieces { pattern, walk, .. })| quote!(#pattern => { #walk }));
+    quote! {
         let __was: u32 = match self { #(#indices)* };
         let mut __is = __was;
         <u32 as ::ft_checkpoint::Field>::walk(&mut __is, __walk)?;
@@ -111,7 +99,7 @@ pub(crate) fn of_enum(input: &DeriveInput, data: &DataEnum) -> Result<TokenStrea
                 #(#blanks)*
                 _ => return ::core::result::Result::Err(::ft_checkpoint::Walk::invalid(
                     __walk,
-                    ::core::concat!("variant of ", ::core::stringify!(#enum_name)),
+                    ::core::concat!("variant of ", ::core::stringify!(#name)),
                 )),
             };
         }
@@ -119,8 +107,16 @@ pub(crate) fn of_enum(input: &DeriveInput, data: &DataEnum) -> Result<TokenStrea
             match self { #(#walks)* }
             ::core::result::Result::Ok(())
         })
+    }
+}
+
+/// There is no variant that a load could start with.
+fn without_value(data: &DataEnum) -> Error {
+    let text = match data.variants.is_empty() {
+        true => "an enum without variants has no value to protect",
+        false => "every variant holds another value of this enum: there is none to start a load with",
     };
-    Ok(implementation(input, &bounds, &first, &walk, &quote!(#(#described)*)))
+    Error::new(data.enum_token.span(), text)
 }
 
 fn implementation(

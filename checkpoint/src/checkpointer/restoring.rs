@@ -31,6 +31,18 @@ impl Checkpointer {
         repair: &Repair,
         state: Option<&mut S>,
     ) -> Result<Restored, CheckpointError> {
+        self.restore_where(world, repair, state, &|_| true)
+    }
+
+    /// As [`Checkpointer::restore`], but `state` is loaded only if `is_due`, asked with the constant part of this rank's shard, says
+    /// so; otherwise [`Checkpointer::load_held`] can load what is held here. Of a shard that is damaged `is_due` may say anything.
+    pub(crate) fn restore_where<S: Protect>(
+        &mut self,
+        world: &World,
+        repair: &Repair,
+        state: Option<&mut S>,
+        is_due: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Restored, CheckpointError> {
         let _guard = self.comm.guard()?;
         let started = self.clock.now();
         let number = u64::from(world.generation());
@@ -38,8 +50,10 @@ impl Checkpointer {
         point("plan")?;
         self.ledger.apply(Event::Interrupted)?;
         let choice = choose(&repair.reports);
-        let Some(epoch) = self.choose_epoch(repair, choice.epoch)? else {
-            self.ledger.apply(Event::Restored(0))?;
+        let chosen = self.choose_epoch(repair, choice.epoch)?;
+        self.settle_placement(chosen);
+        let Some(epoch) = chosen else {
+            self.settle(None)?;
             return Ok(Restored::Nothing);
         };
         #[cfg(feature = "planted-bugs")]
@@ -57,11 +71,9 @@ impl Checkpointer {
         };
         let mut rebuilding = self.clock.now().since(exchanging);
         point("verify")?;
-        let trying = self.load_sound(epoch, &choice.holders, state)?;
+        let trying = self.load_sound(epoch, &choice.holders, state, is_due)?;
         (rebuilt.shards, rebuilding) = (rebuilt.shards + trying, rebuilding + trying);
-        self.ledger.apply(Event::Restored(epoch))?;
-        self.current.first = None;
-        self.stats.committed = epoch;
+        self.settle(Some(epoch))?;
         self.stats.restores.push(RestoreSeconds {
             generation: world.generation(),
             plan: planned.since(started).as_secs_f64(),
@@ -94,20 +106,42 @@ impl Checkpointer {
         epoch: u32,
         held: &[bool],
         mut state: Option<&mut S>,
+        is_due: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Duration, CheckpointError> {
         let holds = held[self.comm.rank()];
         // Nothing was checked so far. What is rebuilt from a damaged block is damaged, and so found here: all in one pass.
-        let is_sound = self.load(epoch, holds, state.as_deref_mut())?;
+        let wanted = |checkpointer: &Self| is_due(checkpointer.current.store.constant().shard());
+        let is_wanted = wanted(self);
+        let is_sound = self.load(epoch, holds, state.as_deref_mut().filter(|_| is_wanted))?;
         if !all(&self.comm, is_sound)?.contains(&false) {
             return Ok(Duration::ZERO);
         }
         let started = self.clock.now();
         self.rebuild_otherwise(epoch, held)?;
         let spent = self.clock.now().since(started);
-        let is_sound = is_sound || self.load(epoch, holds, state)?;
+        let is_wanted = wanted(self);
+        let is_sound = is_sound || self.load(epoch, holds, state.filter(|_| is_wanted))?;
         let sound = all(&self.comm, is_sound)?;
         let ranks: Vec<Rank> = (0..sound.len()).filter(|rank| !sound[*rank]).collect();
         if ranks.is_empty() { Ok(spent) } else { Err(CheckpointError::Unsound { ranks }) }
+    }
+
+    /// Loads all of `state` from the committed checkpoint as this rank holds it. Not collective.
+    ///
+    /// # Errors
+    /// There is none, it holds another state, or it is damaged.
+    pub(crate) fn load_held<S: Protect>(&self, state: &mut S) -> Result<(), CheckpointError> {
+        let epoch = self.ledger.committed().unwrap_or(0);
+        if self.load(epoch, false, Some(state))? {
+            return Ok(());
+        }
+        let store = &self.current.store;
+        Ok(store.constant().verify_shard().and_then(|()| store.variable(epoch).verify_shard())?)
+    }
+
+    /// The constant part of the committed checkpoint, as this rank holds it.
+    pub(crate) fn constant(&self) -> &[u8] {
+        self.current.store.constant().shard()
     }
 
     /// Whether the slot is of this build, and the shard of this rank, if it has one, that of such a state.
@@ -139,7 +173,8 @@ impl Checkpointer {
                     loaded?;
                 }
                 None if slot.verify_shard().is_err() => return Ok(false),
-                None => {}
+                None if was_here => {}
+                None => build::check_build(slot.members(), self.comm.rank())?,
             }
         }
         Ok(true)

@@ -1,7 +1,6 @@
 //! Restoring a checkpoint on fewer ranks than it was taken on: survivors decode the states of the lost ranks.
 
 use ft_comm::{Rank, Repair, World};
-use ft_proto::planted;
 
 use super::Checkpointer;
 use super::trying::{Holdings, say};
@@ -26,13 +25,8 @@ impl Checkpointer {
     /// After a repair that may have renumbered ranks; to be called once after each, before anything else.
     pub fn follow(&mut self, repair: &Repair) {
         self.current.follow(repair);
-        self.next.iter_mut().for_each(|next| next.follow(repair));
-        // If somebody has committed in the new placement, all hold that, and must not differ in which one is current;
-        // otherwise all hold the old one still.
-        let chosen = choose(&repair.reports).epoch.filter(|_| !planted::has(super::KEEPS_OLD_LAYOUT));
-        if let Some(next) = self.next.take().filter(|next| chosen.is_some() && next.first == chosen) {
-            self.current = Placement { first: None, ..next };
-        }
+        self.next.iter_mut().chain(&mut self.previous).for_each(|other| other.follow(repair));
+        self.settle_placement(choose(&repair.reports).epoch);
     }
 
     /// Whether ranks are missing of those that took the last checkpoint.
@@ -51,8 +45,7 @@ impl Checkpointer {
     /// Never, unless the ledger is broken.
     pub fn pass_over(&mut self, repair: &Repair) -> Result<(), CheckpointError> {
         self.ledger.apply(Event::Interrupted)?;
-        self.ledger.apply(Event::Restored(choose(&repair.reports).epoch.unwrap_or(0)))?;
-        Ok(())
+        self.settle(choose(&repair.reports).epoch)
     }
 
     /// Chooses the newest checkpoint that is whole, and gives this rank its own state of then, and those of the lost ranks
@@ -75,15 +68,14 @@ impl Checkpointer {
         self.ledger.apply(Event::Interrupted)?;
         let choice = choose(&repair.reports);
         let Some(epoch) = choice.epoch else {
-            self.ledger.apply(Event::Restored(0))?;
+            self.settle(None)?;
             return Ok(None);
         };
         point("exchange")?;
         let shares = self.find_shares(epoch, &choice.holders)?;
         point("verify")?;
         self.comm.barrier()?;
-        self.ledger.apply(Event::Restored(epoch))?;
-        self.stats.committed = epoch;
+        self.settle(Some(epoch))?;
         self.is_of::<S>(self.current.store.variable(epoch))?;
         let load = |(rank, [constant, variable]): Shards| {
             let mut state = S::default();

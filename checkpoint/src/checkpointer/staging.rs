@@ -34,7 +34,7 @@ pub(super) struct Staging {
     pub(super) epoch: u32,
     rank: Rank,
     /// It holds the constant part too.
-    first: bool,
+    pub(super) first: bool,
     /// Whether this rank could write its state down, and there is memory for the redundancy of its group.
     copied: Result<(), CheckpointError>,
     /// There is none: nothing is encoded in this group.

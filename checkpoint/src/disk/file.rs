@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0       8         12      16    24    40       48         56     64
-//! | magic | version | epoch | who | job | length | checksum | kind | bytes ...      little endian
+//! | magic | version |  set  | who | job | length | checksum | kind | bytes ...      little endian
 //! ```
 //!
 //! Every byte of the header is compared when the file is read: what it is with what is wanted, the length with that
@@ -26,8 +26,8 @@ const HEADER_BYTES: usize = LABEL_BYTES + ShardMeta::BYTES;
 pub(super) struct Label {
     /// Identity of the job.
     pub(super) job: [u8; 16],
-    /// Epoch of the checkpoint.
-    pub(super) epoch: u32,
+    /// Number of the set.
+    pub(super) set: u32,
     /// The rank; `u64::MAX` for a manifest.
     pub(super) who: u64,
 }
@@ -37,7 +37,7 @@ impl Label {
         let mut bytes = [0; LABEL_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.epoch.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.set.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.who.to_le_bytes());
         bytes[24..].copy_from_slice(&self.job);
         bytes

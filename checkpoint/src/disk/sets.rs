@@ -8,8 +8,48 @@ use super::DiskError;
 use super::file::{self, Label};
 use crate::store::ShardMeta;
 
-/// The "epoch" of the set that holds the constant part.
-pub(super) const CONSTANT: u32 = 0;
+/// One set of files, by the epoch that wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Set {
+    /// The constant part of this epoch and those after it, up to the next that begins anew.
+    Constant(u32),
+    /// The variable part.
+    Epoch(u32),
+}
+
+impl Set {
+    /// The epoch that wrote it.
+    pub(super) fn epoch(self) -> u32 {
+        match self {
+            Self::Constant(epoch) | Self::Epoch(epoch) => epoch,
+        }
+    }
+
+    /// What its files say of themselves; an epoch has 24 bits.
+    fn number(self) -> u32 {
+        match self {
+            Self::Constant(epoch) => 1 << 31 | epoch,
+            Self::Epoch(epoch) => epoch,
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            Self::Constant(epoch) => format!("constant-{epoch}"),
+            Self::Epoch(epoch) => format!("epoch-{epoch}"),
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        let (kind, epoch) = name.split_once('-')?;
+        let epoch = epoch.parse().ok()?;
+        match kind {
+            "constant" => Some(Self::Constant(epoch)),
+            "epoch" => Some(Self::Epoch(epoch)),
+            _ => None,
+        }
+    }
+}
 
 /// Who a manifest is by.
 const MANIFEST: u64 = u64::MAX;
@@ -39,51 +79,51 @@ impl Sets {
         &self.root
     }
 
-    fn folder(&self, epoch: u32) -> PathBuf {
-        self.root.join(if epoch == CONSTANT { "constant".into() } else { format!("epoch-{epoch}") })
+    fn folder(&self, set: Set) -> PathBuf {
+        self.root.join(set.name())
     }
 
-    pub(super) fn shard_path(&self, epoch: u32, rank: usize) -> PathBuf {
-        self.folder(epoch).join(format!("rank-{rank}"))
+    pub(super) fn shard_path(&self, set: Set, rank: usize) -> PathBuf {
+        self.folder(set).join(format!("rank-{rank}"))
     }
 
-    pub(super) fn manifest_path(&self, epoch: u32) -> PathBuf {
-        self.folder(epoch).join("manifest")
+    pub(super) fn manifest_path(&self, set: Set) -> PathBuf {
+        self.folder(set).join("manifest")
     }
 
-    fn label(&self, epoch: u32, who: u64) -> Label {
-        Label { job: self.job, epoch, who }
+    fn label(&self, set: Set, who: u64) -> Label {
+        Label { job: self.job, set: set.number(), who }
     }
 
     /// Writes the shard of `rank`, in the place of that of `over`, which is lost. Its bytes are on the disk then; its
     /// name is when the manifest is.
     pub(super) fn write_shard(
         &self,
-        epoch: u32,
-        over: Option<u32>,
+        set: Set,
+        over: Option<Set>,
         rank: usize,
         meta: ShardMeta,
         shard: &[u8],
     ) -> Result<(), DiskError> {
-        make(&self.folder(epoch))?;
-        let (path, over) = (self.shard_path(epoch, rank), over.map(|over| self.shard_path(over, rank)));
-        file::write(&path, over.as_deref(), self.label(epoch, rank as u64), meta, shard)
+        make(&self.folder(set))?;
+        let (path, over) = (self.shard_path(set, rank), over.map(|over| self.shard_path(over, rank)));
+        file::write(&path, over.as_deref(), self.label(set, rank as u64), meta, shard)
     }
 
     /// Writes the manifest, after the shards of all ranks, and forces all names to the disk: from now on the set is
     /// complete.
-    pub(super) fn write_manifest(&self, epoch: u32, ranks: &[ShardMeta]) -> Result<(), DiskError> {
+    pub(super) fn write_manifest(&self, set: Set, ranks: &[ShardMeta]) -> Result<(), DiskError> {
         let bytes: Vec<u8> = ranks.iter().flat_map(|meta| meta.to_bytes()).collect();
-        let label = self.label(epoch, MANIFEST);
-        file::write(&self.manifest_path(epoch), None, label, ShardMeta::of(&bytes), &bytes)?;
-        sync(&self.folder(epoch))?;
+        let label = self.label(set, MANIFEST);
+        file::write(&self.manifest_path(set), None, label, ShardMeta::of(&bytes), &bytes)?;
+        sync(&self.folder(set))?;
         sync(&self.root)
     }
 
     /// What the shards of all ranks are.
-    pub(super) fn manifest(&self, epoch: u32) -> Result<Vec<ShardMeta>, DiskError> {
-        let (path, mut bytes) = (self.manifest_path(epoch), Vec::new());
-        if file::read(&path, self.label(epoch, MANIFEST), &mut bytes)?.kind != 0 {
+    pub(super) fn manifest(&self, set: Set) -> Result<Vec<ShardMeta>, DiskError> {
+        let (path, mut bytes) = (self.manifest_path(set), Vec::new());
+        if file::read(&path, self.label(set, MANIFEST), &mut bytes)?.kind != 0 {
             return Err(DiskError::damaged(&path, "its header says that it is the shard of a state"));
         }
         if !bytes.len().is_multiple_of(ShardMeta::BYTES) {
@@ -95,36 +135,33 @@ impl Sets {
     /// Reads the shard of `rank`, which must be the `expected` one of the manifest.
     pub(super) fn read_shard(
         &self,
-        epoch: u32,
+        set: Set,
         rank: usize,
         expected: ShardMeta,
         shard: &mut Vec<u8>,
     ) -> Result<(), DiskError> {
-        let path = self.shard_path(epoch, rank);
-        match file::read(&path, self.label(epoch, rank as u64), shard)? == expected {
+        let path = self.shard_path(set, rank);
+        match file::read(&path, self.label(set, rank as u64), shard)? == expected {
             true => Ok(()),
             false => Err(DiskError::damaged(&path, "the manifest names another length or checksum")),
         }
     }
 
-    /// Epochs of which there is a directory, newest first; the constant part is not among them.
-    pub(super) fn epochs(&self) -> Result<Vec<u32>, DiskError> {
-        let list = || -> io::Result<Vec<u32>> {
-            let mut epochs = Vec::new();
+    /// All of which there is a directory.
+    pub(super) fn all(&self) -> Result<Vec<Set>, DiskError> {
+        let list = || -> io::Result<Vec<Set>> {
+            let mut sets = Vec::new();
             for entry in fs::read_dir(&self.root)? {
-                let name = entry?.file_name();
-                let number = name.to_str().and_then(|name| name.strip_prefix("epoch-"));
-                epochs.extend(number.and_then(|number| number.parse::<u32>().ok()));
+                sets.extend(entry?.file_name().to_str().and_then(Set::from_name));
             }
-            epochs.sort_unstable_by(|a, b| b.cmp(a));
-            Ok(epochs)
+            Ok(sets)
         };
         list().map_err(DiskError::folder(&self.root))
     }
 
     /// Removes a set, if it is there: the manifest first, so that what is left when this is cut short is no set.
-    pub(super) fn remove(&self, epoch: u32) -> Result<(), DiskError> {
-        let (path, folder) = (self.manifest_path(epoch), self.folder(epoch));
+    pub(super) fn remove(&self, set: Set) -> Result<(), DiskError> {
+        let (path, folder) = (self.manifest_path(set), self.folder(set));
         gone(fs::remove_file(&path)).map_err(DiskError::remove(&path))?;
         gone(fs::remove_dir_all(&folder)).map_err(DiskError::remove(&folder))
     }

@@ -11,6 +11,8 @@ use crate::scheme::Scheme;
 use crate::{Checkpointer, Restored};
 
 const RANKS: usize = 3;
+/// The "epoch" of the constant part, for its contents.
+const CONSTANT: u32 = 0;
 
 /// The shard of `rank` at `epoch`; the epoch 0 is the constant part. Ragged, and empty for rank 1 at epoch 2.
 fn shard(epoch: u32, rank: usize) -> Vec<u8> {
@@ -28,16 +30,18 @@ fn open(dir: &TempDir) -> Vec<Disk> {
 }
 
 fn stage(disk: &Disk, epoch: u32) {
-    for part in (epoch == 1).then_some(CONSTANT).into_iter().chain([epoch]) {
-        let bytes = shard(part, disk.rank);
-        let name = (part != CONSTANT).then_some(part);
-        disk.stage(name, ShardMeta::of(&bytes), &bytes).expect("staged");
+    let write = |part, bytes: Vec<u8>| {
+        disk.stage(part, epoch, ShardMeta::of(&bytes), &bytes).expect("staged");
+    };
+    if epoch == 1 {
+        write(StatePart::Constant, shard(CONSTANT, disk.rank));
     }
+    write(StatePart::Variable, shard(epoch, disk.rank));
 }
 
 fn checkpoint(disks: &[Disk], epoch: u32) {
     disks.iter().for_each(|disk| stage(disk, epoch));
-    disks.iter().for_each(|disk| disk.complete(epoch, &metas(epoch)).expect("complete"));
+    disks.iter().for_each(|disk| disk.complete(epoch, &metas(epoch), epoch == 1).expect("complete"));
 }
 
 /// What a fresh process of each rank reads as `epoch`.
@@ -77,7 +81,7 @@ fn what_was_written_is_read() {
     checkpoint(&disks, 1);
     read_back(&disks, 1).expect("whole");
     assert_eq!(names(&path(&dir, "epoch-1")), ["manifest", "rank-0", "rank-1", "rank-2"]);
-    assert_eq!(names(&path(&dir, "constant")), ["manifest", "rank-0", "rank-1", "rank-2"]);
+    assert_eq!(names(&path(&dir, "constant-1")), ["manifest", "rank-0", "rank-1", "rank-2"]);
     checkpoint(&disks, 2);
     read_back(&disks, 2).expect("whole, the empty shard too");
 }
@@ -87,7 +91,7 @@ fn every_flipped_byte_is_noticed() {
     let dir = tempdir().unwrap();
     let disks = open(&dir);
     checkpoint(&disks, 1);
-    for name in ["epoch-1/rank-0", "epoch-1/manifest", "constant/rank-1", "constant/manifest"] {
+    for name in ["epoch-1/rank-0", "epoch-1/manifest", "constant-1/rank-1", "constant-1/manifest"] {
         let file = path(&dir, name);
         let right = fs::read(&file).unwrap();
         for at in 0..right.len() {
@@ -132,7 +136,13 @@ fn files_of_others_are_refused() {
     stage(&elsewhere, 2);
     let own = path(&dir, "epoch-2/rank-0");
     let right = fs::read(&own).unwrap();
-    let others = ["epoch-1/rank-0", "epoch-2/rank-1", "epoch-2/manifest", "../other/epoch-2/rank-0"];
+    let others = [
+        "epoch-1/rank-0",
+        "constant-1/rank-0",
+        "epoch-2/rank-1",
+        "epoch-2/manifest",
+        "../other/epoch-2/rank-0",
+    ];
     for other in others {
         fs::copy(path(&dir, other), &own).unwrap();
         let error = read_back(&disks, 2).expect_err(other).to_string();
@@ -140,7 +150,7 @@ fn files_of_others_are_refused() {
     }
     // The right name on the bytes of another attempt: only the manifest can tell.
     let (other, meta) = (b"something else", ShardMeta::of(b"something else"));
-    disks[0].sets.write_shard(2, None, 0, meta, other).unwrap();
+    disks[0].sets.write_shard(Set::Epoch(2), None, 0, meta, other).unwrap();
     let error = read_back(&disks, 2).expect_err("another attempt").to_string();
     assert!(error.ends_with("the manifest names another length or checksum"), "{error}");
     fs::write(&own, right).unwrap();
@@ -165,7 +175,7 @@ fn at_every_moment_the_sets_that_may_be_chosen_are_whole() {
         // The others must be told after rank 0 is done; before it is, the set does not count.
         for disk in disks[1..].iter().chain(&disks[..1]) {
             assert_eq!(newest(&disks), epoch - 1);
-            disk.complete(epoch, &metas(epoch)).unwrap();
+            disk.complete(epoch, &metas(epoch), epoch == 1).unwrap();
         }
         // Rank 0 may be the only one to know; if it dies, the others choose the one before.
         assert_eq!(newest(&disks), epoch);
@@ -173,7 +183,7 @@ fn at_every_moment_the_sets_that_may_be_chosen_are_whole() {
             read_back(&disks, epoch - 1).expect("the one before is whole");
         }
     }
-    assert_eq!(names(&path(&dir, "")), ["constant", "epoch-4", "epoch-5"], "two sets are kept");
+    assert_eq!(names(&path(&dir, "")), ["constant-1", "epoch-4", "epoch-5"], "two sets are kept");
     assert_eq!(names(&path(&dir, "epoch-4")), ["manifest", "rank-0", "rank-1", "rank-2"]);
 }
 
@@ -183,7 +193,7 @@ fn a_set_that_is_given_up_is_gone_before_the_next_attempt() {
     let disks = open(&dir);
     (1..=3).for_each(|epoch| checkpoint(&disks, epoch));
     disks.iter().for_each(|disk| disk.give_up_after(2).unwrap());
-    assert_eq!(names(&path(&dir, "")), ["constant", "epoch-2"]);
+    assert_eq!(names(&path(&dir, "")), ["constant-1", "epoch-2"]);
     assert_eq!(newest(&disks), 2);
     checkpoint(&disks, 3);
     assert_eq!(newest(&disks), 3);
@@ -236,12 +246,49 @@ fn a_file_that_cannot_be_written_is_named_with_its_bytes() {
     checkpoint(&disks, 1);
     fs::create_dir_all(path(&dir, "epoch-2/rank-2/full")).unwrap();
     let bytes = shard(2, 2);
-    let error = disks[2].stage(Some(2), ShardMeta::of(&bytes), &bytes).expect_err("a directory is there");
+    let error = disks[2]
+        .stage(StatePart::Variable, 2, ShardMeta::of(&bytes), &bytes)
+        .expect_err("a directory is there");
     let text = error.to_string();
     let file = path(&dir, "epoch-2/rank-2");
     let expected = format!("cannot write 2200 bytes to {}: ", file.display());
     assert!(text.starts_with(&expected) && text.contains("directory"), "{text}");
     assert_eq!(newest(&disks), 1);
+}
+
+/// Epochs 1 and 3 begin anew: whatever may be chosen has its own constant part, and no other is kept.
+#[test]
+fn a_constant_part_stays_as_long_as_epochs_that_need_it() {
+    let dir = tempdir().unwrap();
+    let disk = Disk::open(dir.path(), "job", 0).unwrap();
+    let write = |part, epoch: u32, bytes: &[u8]| {
+        disk.stage(part, epoch, ShardMeta::of(bytes), bytes).expect("staged");
+    };
+    let constant_of = |epoch| {
+        let mut store = Store::new(0);
+        disk.read_back(epoch, &mut store).map(|()| store.constant().shard().to_vec())
+    };
+    let firsts = [1, 1, 3, 3, 3];
+    for (epoch, first) in (1..).zip(firsts) {
+        let (constant, variable) = (vec![first as u8; 40], vec![epoch as u8; 30]);
+        if epoch == first {
+            write(StatePart::Constant, epoch, &constant);
+        }
+        write(StatePart::Variable, epoch, &variable);
+        let before = (epoch > 1).then(|| epoch - 1);
+        let is_of_before = |epoch: u32| {
+            assert_eq!(constant_of(epoch), Ok(vec![firsts[epoch as usize - 1] as u8; 40]), "{epoch}");
+        };
+        before.into_iter().for_each(is_of_before);
+        let metas = [[ShardMeta::of(&constant), ShardMeta::of(&variable)]];
+        disk.complete(epoch, &metas, epoch == first).unwrap();
+        before.into_iter().for_each(is_of_before);
+        assert_eq!(constant_of(epoch), Ok(constant));
+    }
+    assert_eq!(names(&path(&dir, "")), ["constant-3", "epoch-4", "epoch-5"]);
+    write(StatePart::Constant, 6, b"given up");
+    disk.give_up_after(5).unwrap();
+    assert_eq!(names(&path(&dir, "")), ["constant-3", "epoch-4", "epoch-5"]);
 }
 
 /// A job of one rank, with checkpoints 1 to 3 of two numbers, of which one is constant.
@@ -304,7 +351,7 @@ fn sets_of_which_none_is_whole_are_no_start_from_init() {
     let dir = tempdir().unwrap();
     let (world, scheme) = alone(&dir);
     let root = dir.path().join(world.job());
-    fs::remove_file(root.join("constant/rank-0")).unwrap();
+    fs::remove_file(root.join("constant-1/rank-0")).unwrap();
     let error = replaced(&world, &scheme, true).expect_err("lost").to_string();
     assert_eq!(error, format!("none of the 2 checkpoints in {} is whole", root.display()));
     fs::remove_dir_all(&root).unwrap();

@@ -333,23 +333,10 @@ impl Job {
                 let block = self.wires.blocks[at][from].take();
                 self.nodes[at].slots[content.epoch as usize % 2][from] = block;
             }
-            Step::Vote(r, yes) => {
-                let content = self.nodes[r].content().expect("only while staging");
-                self.wires.votes[r] = Some((content, yes));
-                self.failed_votes -= u8::from(!yes);
-                if yes {
-                    self.nodes[r].apply(Event::Staged(content.epoch));
-                }
-            }
+            Step::Vote(r, yes) => self.vote(r, yes),
             Step::Complete(content) => self.files.as_mut().expect("on disk").complete(content),
             Step::Tell(content) => self.wires.complete = Some(content),
-            Step::Learn(r, passed) => {
-                let node = &mut self.nodes[r];
-                let Content { epoch, .. } = node.content().expect("voted on");
-                node.apply(if passed { Event::VotePassed(epoch) } else { Event::VoteFailed(epoch) });
-                node.attempt += u8::from(!passed);
-                node.exchanges = false;
-            }
+            Step::Learn(r, passed) => self.learn(r, passed),
             Step::Crash(r) => self.crash(r),
             Step::Interrupt(r) => self.nodes[r].apply(Event::Interrupted),
             Step::Repair => self.repair(bug),
@@ -358,14 +345,7 @@ impl Job {
                 self.files.as_mut().expect("on disk").give_up_after(chosen);
             }
             Step::Rebuild(r) => self.rebuild(r),
-            Step::Restore(r) => {
-                let epoch = self.restoring.expect("a repair has chosen");
-                self.nodes[r].life = Life::Whole;
-                self.nodes[r].apply(Event::Restored(epoch));
-                if !self.nodes.iter().any(Node::is_interrupted) {
-                    self.restoring = None;
-                }
-            }
+            Step::Restore(r) => self.restore(r),
         }
         let all = self.nodes.iter().map(|node| node.ledger.committed).min().unwrap_or(0);
         self.floor = self.floor.max(all);
@@ -397,6 +377,23 @@ impl Job {
                 others.for_each(|(_, blocks)| blocks[r] = Some(content));
             }
         }
+    }
+
+    fn vote(&mut self, r: usize, yes: bool) {
+        let content = self.nodes[r].content().expect("only while staging");
+        self.wires.votes[r] = Some((content, yes));
+        self.failed_votes -= u8::from(!yes);
+        if yes {
+            self.nodes[r].apply(Event::Staged(content.epoch));
+        }
+    }
+
+    fn learn(&mut self, r: usize, passed: bool) {
+        let node = &mut self.nodes[r];
+        let Content { epoch, .. } = node.content().expect("voted on");
+        node.apply(if passed { Event::VotePassed(epoch) } else { Event::VoteFailed(epoch) });
+        node.attempt += u8::from(!passed);
+        node.exchanges = false;
     }
 
     fn crash(&mut self, r: usize) {
@@ -447,6 +444,15 @@ impl Job {
         node.slots[epoch as usize % 2] = held;
         node.life = Life::Rebuilt;
         node.apply(Event::Interrupted);
+    }
+
+    fn restore(&mut self, r: usize) {
+        let epoch = self.restoring.expect("a repair has chosen");
+        self.nodes[r].life = Life::Whole;
+        self.nodes[r].apply(Event::Restored(epoch));
+        if !self.nodes.iter().any(Node::is_interrupted) {
+            self.restoring = None;
+        }
     }
 
     fn reports(&self) -> Vec<u64> {

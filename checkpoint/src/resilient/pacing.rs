@@ -3,13 +3,13 @@
 
 use ft_comm::CommError;
 
-use super::{Program, Session};
+use super::job::Job;
 use crate::pace::{Interval, Pace};
 
 /// Tag of the word of rank 0 on how many steps it is to the next checkpoint, and why.
 const PACE: u32 = 1;
 
-impl<P: Program> Session<'_, P> {
+impl Job {
     /// Counts out the steps from `step` to the next checkpoint. It depends on the pace only.
     pub(super) fn count_out(&mut self, step: u64) {
         self.due = step + self.pace.next(self.protection.interval);

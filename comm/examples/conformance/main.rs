@@ -4,17 +4,19 @@
 //! `ftrun -n 7 target/release/examples/conformance [BYTES]`: the longest buffers of collectives have BYTES, 1 MiB if they are
 //! not given.
 
-use ft_comm::{MainError, World};
+mod collectives;
+mod communicators;
+mod messages;
 
-mod checks;
+use ft_comm::{MainError, World};
 
 fn main() -> Result<(), MainError> {
     let long = std::env::args().nth(1).map_or(1 << 20, |bytes| bytes.parse().expect("a number of bytes"));
     let mut world = World::init()?;
     let comm = world.comm().clone();
-    checks::collectives(&comm, long)?;
-    checks::messages(&comm)?;
-    checks::communicators(&comm)?;
+    collectives::check(&comm, long)?;
+    messages::check(&comm)?;
+    communicators::check(&comm)?;
     if comm.rank() == 0 {
         println!("{} ranks conform", comm.size());
     }

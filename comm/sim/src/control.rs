@@ -46,7 +46,7 @@ impl Kernel {
                     if let ArbiterEvent::Lost { .. } = event {
                         self.loss();
                     }
-                    self.events.push((self.now, Event::Launcher(event)));
+                    self.record.events.push((self.now, Event::Launcher(event)));
                 }
                 Effect::End { code, message } => {
                     self.note(|| format!("launcher: the job ends with {code} {message}"));
@@ -72,9 +72,9 @@ impl Kernel {
         let takes = self.travel(latency);
         let due = self.now.after(takes);
         let Some(process) = self.process_mut(to).filter(|process| process.alive()) else { return };
-        process.down_due = process.down_due.max(due);
-        process.down.push_back(message);
-        let due = process.down_due;
+        process.control.down_due = process.control.down_due.max(due);
+        process.control.down.push_back(message);
+        let due = process.control.down_due;
         self.at(due, Happening::ToRank(to));
     }
 
@@ -93,8 +93,8 @@ impl Kernel {
             process.deferred.push(Happening::ToRank(peer));
             return;
         }
-        let Some(message) = process.down.pop_front() else { return };
-        process.member.handle(now, message);
+        let Some(message) = process.control.down.pop_front() else { return };
+        process.control.member.handle(now, message);
         self.serve_member(peer);
     }
 
@@ -105,8 +105,8 @@ impl Kernel {
             process.deferred.push(Happening::MemberTick(peer));
             return;
         }
-        process.member.tick(now);
-        let due = process.member.poll_timeout().max(now.after(Duration::from_micros(1)));
+        process.control.member.tick(now);
+        let due = process.control.member.poll_timeout().max(now.after(Duration::from_micros(1)));
         self.at(due, Happening::MemberTick(peer));
         self.serve_member(peer);
     }
@@ -115,11 +115,11 @@ impl Kernel {
     fn serve_member(&mut self, peer: PeerId) {
         let Some(process) = self.process_mut(peer) else { return };
         let mut said = Vec::new();
-        while let Some(message) = process.member.poll_transmit() {
+        while let Some(message) = process.control.member.poll_transmit() {
             said.push(message);
         }
         let mut learnt = Vec::new();
-        while let Some(news) = process.member.poll_news() {
+        while let Some(news) = process.control.member.poll_news() {
             learnt.push(news);
         }
         said.into_iter().for_each(|message| self.tell_launcher(peer, message));
@@ -131,7 +131,7 @@ impl Kernel {
                     self.heed(peer, code);
                 }
                 News::Asked { of, number, .. } => {
-                    let verdicts = self.process(peer).map(|process| process.verdicts.clone());
+                    let verdicts = self.process(peer).map(|process| process.heard.verdicts.clone());
                     let answer = verdicts.and_then(|verdicts| verdicts.asked(*of, *number));
                     answer.into_iter().for_each(|message| self.tell_launcher(peer, message));
                     continue;
@@ -139,8 +139,8 @@ impl Kernel {
                 _ => {}
             }
             if let Some(process) = self.process_mut(peer) {
-                let alarm = process.alarm.clone();
-                alarm.pass_on(news, |news| process.news.push_back(news));
+                let alarm = process.heard.alarm.clone();
+                alarm.pass_on(news, |news| process.heard.news.push_back(news));
             }
             self.ring(peer);
         }
@@ -149,7 +149,7 @@ impl Kernel {
     /// The program of a process says something to the launcher.
     pub(super) fn submit(&mut self, peer: PeerId, message: ToArbiter) {
         if let Some(process) = self.process_mut(peer) {
-            process.member.submit(message);
+            process.control.member.submit(message);
         }
         self.serve_member(peer);
     }
@@ -175,7 +175,7 @@ impl Kernel {
         let Some(process) = self.process(from).filter(|process| process.alive() && !process.stopped) else {
             return;
         };
-        if process.generation != Some(generation) {
+        if process.wires.generation != Some(generation) {
             return; // a newer one: the question is not of interest any more
         }
         let there = self.process(to);
@@ -196,9 +196,9 @@ impl Kernel {
     fn tell_up(&mut self, peer: PeerId, up: Up, takes: Duration) {
         let due = self.now.after(takes);
         let Some(process) = self.process_mut(peer) else { return };
-        process.up_due = process.up_due.max(due);
-        process.up.push_back(up);
-        let due = process.up_due;
+        process.control.up_due = process.control.up_due.max(due);
+        process.control.up.push_back(up);
+        let due = process.control.up_due;
         self.at(due, Happening::Up(peer));
     }
 
@@ -226,17 +226,19 @@ impl Kernel {
             }
             Way::CutForEver => return,
         }
-        let Some(up) = self.process_mut(peer).and_then(|process| process.up.pop_front()) else { return };
+        let Some(up) = self.process_mut(peer).and_then(|process| process.control.up.pop_front()) else {
+            return;
+        };
         let now = self.now;
         match up {
             Up::Message(message) => {
-                if self.process(peer).is_some_and(|process| process.connected) {
+                if self.process(peer).is_some_and(|process| process.control.connected) {
                     self.arbiter.handle(now, peer, message);
                 }
             }
             Up::Broken => {
                 if let Some(process) = self.process_mut(peer) {
-                    process.connected = false;
+                    process.control.connected = false;
                 }
                 self.arbiter.disconnected(now, peer);
             }
@@ -249,7 +251,7 @@ impl Kernel {
     /// The program of a process has taken this news.
     pub(super) fn taken(&mut self, peer: PeerId, news: &News) {
         if let (News::Decided(membership), Some(process)) = (news, self.process_mut(peer)) {
-            process.decided = Some(membership.clone());
+            process.control.decided = Some(membership.clone());
         }
     }
 
@@ -257,8 +259,8 @@ impl Kernel {
     pub(super) fn returned(&mut self, peer: PeerId) {
         let at = self.now;
         let Some(process) = self.process_mut(peer) else { return };
-        let Some(membership): Option<Membership> = process.decided.take() else { return };
+        let Some(membership): Option<Membership> = process.control.decided.take() else { return };
         let seen = Seen { at, peer, rank: process.rank, incarnation: process.incarnation, membership };
-        self.seen.push(seen);
+        self.record.seen.push(seen);
     }
 }

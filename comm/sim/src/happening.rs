@@ -1,5 +1,7 @@
 //! What can happen in a simulated job, and when it is due.
 
+use std::collections::BTreeMap;
+
 use ft_comm::time::Time;
 use ft_proto::rank::PeerId;
 use ft_proto::wire::control::ToArbiter;
@@ -73,27 +75,21 @@ impl Happening {
     }
 }
 
-/// What happens next is first in the queue; at the same moment, what was put there first.
-#[derive(Debug)]
-pub(super) struct Due {
-    pub(super) at: Time,
-    pub(super) number: u64,
-    pub(super) what: Happening,
+/// What is going to happen: the earliest first; at the same moment, what was put there first.
+#[derive(Debug, Default)]
+pub(super) struct Agenda {
+    due: BTreeMap<(Time, u64), Happening>,
+    number: u64,
 }
 
-impl PartialEq for Due {
-    fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
+impl Agenda {
+    pub(super) fn add(&mut self, at: Time, what: Happening) {
+        self.number += 1;
+        self.due.insert((at, self.number), what);
     }
-}
-impl Eq for Due {}
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Due {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
+
+    /// What is next, and when.
+    pub(super) fn next(&mut self) -> Option<(Time, Happening)> {
+        self.due.pop_first().map(|((at, _), what)| (at, what))
     }
 }

@@ -4,21 +4,19 @@
 //! itself, until something happens that gives another thread (or itself) the baton. So a run is a function of
 //! its seed and the programs, whatever the operating system does with the threads.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-use super::happening::{ConnId, Due, Happening};
-use super::net::{Conn, Cut};
+use super::happening::{Agenda, ConnId, Happening};
+use super::net::{Cut, Net};
 use super::process::{Blocked, Life, Process};
 use super::schedule::{Blow, Fault, Trigger};
 use super::{Config, Ending, Event, Seen};
 use ft_comm::time::Time;
 use ft_proto::arbiter::{self, Arbiter, Exit};
-use ft_proto::rank::PeerId;
+use ft_proto::rank::{PeerId, Rank};
 
 /// Time that a process is given to end itself after the job has ended.
 const GRACE: Duration = Duration::from_millis(300);
@@ -35,22 +33,24 @@ pub(super) struct Kernel {
     pub(super) config: Config,
     pub(super) random: Pcg64,
     pub(super) now: Time,
-    queue: BinaryHeap<Reverse<Due>>,
-    number: u64,
+    agenda: Agenda,
     pub(super) holder: Holder,
     /// Processes whose threads are to be started, by the thread that called `run`.
     pub(super) starting: Option<PeerId>,
     /// By peer number, from 1.
     pub(super) processes: Vec<Process>,
-    pub(super) conns: BTreeMap<ConnId, Conn>,
-    pub(super) next_conn: u64,
-    /// Active cuts, and healed ones with nobody inside.
-    pub(super) cuts: Vec<Cut>,
+    pub(super) net: Net,
     pub(super) arbiter: Arbiter,
     faults: Vec<Fault>,
     losses: u32,
     pub(super) ending: Option<Ending>,
     pub(super) over: bool,
+    pub(super) record: Record,
+}
+
+/// What a run leaves behind.
+#[derive(Default)]
+pub(super) struct Record {
     pub(super) events: Vec<(Time, Event)>,
     pub(super) seen: Vec<Seen>,
     pub(super) happened: u64,
@@ -61,42 +61,21 @@ pub(super) struct Kernel {
 impl Kernel {
     pub(super) fn new(config: Config) -> Self {
         let mut random = Pcg64::seed_from_u64(config.seed);
-        let arbiter = arbiter::Config {
-            compute: config.ranks,
-            total: config.ranks + config.parity,
-            on_failure: config.on_failure,
-            spares: config.spares,
-            joins: false,
-            max_restarts: config.restarts_max,
-            interval: config.interval,
-            timeout: config.timeout,
-            messages: config.messages.clone(),
-            layers: config.layers.clone(),
-            kills: config.kills.clone(),
-            cuts: vec![],
-            mtbf: None,
-        };
         let faults = config.faults.draw(config.ranks + config.parity, &mut random);
         let mut kernel = Self {
-            arbiter: Arbiter::new(arbiter, Time(0)),
+            arbiter: arbiter(&config),
             config,
             random,
             now: Time(0),
-            queue: BinaryHeap::new(),
-            number: 0,
+            agenda: Agenda::default(),
             holder: Holder::Main,
             starting: None,
             processes: vec![],
-            conns: BTreeMap::new(),
-            next_conn: 0,
-            cuts: vec![],
+            net: Net::default(),
             losses: 0,
             ending: None,
             over: false,
-            events: vec![],
-            seen: vec![],
-            happened: 0,
-            trace: 0,
+            record: Record::default(),
             faults,
         };
         kernel.at(Time(0), Happening::ArbiterTick);
@@ -122,8 +101,7 @@ impl Kernel {
     }
 
     pub(super) fn at(&mut self, at: Time, what: Happening) {
-        self.number += 1;
-        self.queue.push(Reverse(Due { at, number: self.number, what }));
+        self.agenda.add(at, what);
     }
 
     /// Notes something in the trace of the run.
@@ -142,17 +120,17 @@ impl Kernel {
                 self.holder = Holder::Main;
                 return;
             }
-            let Some(Reverse(due)) = self.queue.pop() else {
+            let Some((at, what)) = self.agenda.next() else {
                 return self.hung("nothing is left that could happen");
             };
-            if due.at.since(Time(0)) > self.config.time_max || self.happened >= self.config.events_max {
+            if at.since(Time(0)) > self.config.time_max || self.record.happened >= self.config.events_max {
                 return self.hung("the limit of the simulation is reached");
             }
-            self.now = self.now.max(due.at);
-            self.happened += 1;
+            self.now = self.now.max(at);
+            self.record.happened += 1;
             let before = self.holder;
             self.holder = Holder::Process(PeerId::LAUNCHER);
-            self.happen(due.what);
+            self.happen(what);
             if self.holder != Holder::Process(PeerId::LAUNCHER) {
                 return;
             }
@@ -176,30 +154,14 @@ impl Kernel {
         self.mix(&what);
         match what {
             Happening::Start(peer) => self.start(peer),
-            Happening::Turn { peer, token } => {
-                if self.is_blocked(peer, token) {
-                    let process = self.process_mut(peer).expect("it is blocked");
-                    if process.stopped {
-                        process.deferred.push(what);
-                    } else {
-                        process.blocked = None;
-                        self.holder = Holder::Process(peer);
-                    }
-                }
-            }
+            Happening::Turn { peer, token } => self.turn(peer, token),
             Happening::OpenArrives { from, token, to } => self.open_arrives(from, token, to),
             Happening::Arrive { conn, side } => self.arrive(conn, side),
             Happening::Down { conn, side } => self.down(conn, side),
             Happening::Up(peer) => self.heard_by_launcher(peer),
             Happening::ToRank(peer) => self.heard_by_rank(peer),
             Happening::MemberTick(peer) => self.member_tick(peer),
-            Happening::ArbiterTick => {
-                self.arbiter.tick(self.now);
-                if self.ending.is_none() {
-                    self.at(self.arbiter.poll_timeout().max(self.now.after(Duration::from_micros(1))), what);
-                }
-                self.carry_out();
-            }
+            Happening::ArbiterTick => self.arbiter_tick(),
             Happening::Kill(peer) => self.kill(peer),
             Happening::Stop(peer) => {
                 if let Some(process) = self.process_mut(peer) {
@@ -207,29 +169,44 @@ impl Kernel {
                 }
             }
             Happening::Continue(peer) => self.go_on(peer),
-            Happening::Grace(peer, code) => {
-                let heedless = self.process(peer).is_some_and(|p| p.alive() && !p.closed && !p.stopped);
-                if heedless {
-                    self.die(peer, Exit::Status(code));
-                }
-            }
-            Happening::JobGrace => {
-                for peer in self.peers() {
-                    self.at(self.now, Happening::Kill(peer));
-                }
-            }
+            Happening::Grace(peer, code) => self.grace(peer, code),
+            Happening::JobGrace => self.peers().for_each(|peer| self.at(self.now, Happening::Kill(peer))),
             Happening::Fault(index) => self.strike(index, None),
-            Happening::Heal(index) => self.cuts[index].inside.clear(),
+            Happening::Heal(index) => self.net.cuts[index].inside.clear(),
             Happening::NoticeCuts => self.notice_cuts(),
             Happening::Answer { from, to, suspect } => self.answer(from, to, suspect),
         }
+    }
+
+    /// A process that waits gets the baton; a stopped one, when it goes on.
+    fn turn(&mut self, peer: PeerId, token: u64) {
+        if !self.is_blocked(peer, token) {
+            return;
+        }
+        let process = self.process_mut(peer).expect("it is blocked");
+        if process.stopped {
+            process.deferred.push(Happening::Turn { peer, token });
+        } else {
+            process.blocked = None;
+            self.holder = Holder::Process(peer);
+        }
+    }
+
+    fn arbiter_tick(&mut self) {
+        self.arbiter.tick(self.now);
+        if self.ending.is_none() {
+            let due = self.arbiter.poll_timeout().max(self.now.after(Duration::from_micros(1)));
+            self.at(due, Happening::ArbiterTick);
+        }
+        self.carry_out();
     }
 
     /// Mixes what happens into the trace.
     fn mix(&mut self, what: &Happening) {
         let (kind, peer) = what.trace();
         for value in [kind, u64::from(peer), self.now.0] {
-            self.trace = (self.trace ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
+            self.record.trace =
+                (self.record.trace ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
         }
         if !matches!(what, Happening::MemberTick(_) | Happening::ArbiterTick | Happening::Turn { .. }) {
             self.note(|| format!("{what:?}"));
@@ -270,13 +247,22 @@ impl Kernel {
         let Some(process) = self.process(peer).filter(|process| process.alive()) else { return };
         let wakes = match &process.blocked {
             Some(Blocked::Wait { writing }) => {
-                let conn =
-                    |link| process.links.get(link).and_then(|(id, side)| Some((self.conns.get(id)?, *side)));
-                process.wake
-                    || process.links.keys().any(|l| conn(l).is_some_and(|(conn, side)| conn.readable(side)))
+                let conn = |link| {
+                    process
+                        .wires
+                        .links
+                        .get(link)
+                        .and_then(|(id, side)| Some((self.net.conns.get(id)?, *side)))
+                };
+                process.heard.wake
+                    || process
+                        .wires
+                        .links
+                        .keys()
+                        .any(|l| conn(l).is_some_and(|(conn, side)| conn.readable(side)))
                     || writing.iter().any(|l| conn(l).is_none_or(|(conn, side)| conn.writable(side)))
             }
-            Some(Blocked::Idle | Blocked::Open) => process.wake,
+            Some(Blocked::Idle | Blocked::Open) => process.heard.wake,
             Some(Blocked::Turn) | None => false,
         };
         if wakes {
@@ -287,7 +273,7 @@ impl Kernel {
     /// There is news or an accepted link.
     pub(super) fn ring(&mut self, peer: PeerId) {
         if let Some(process) = self.process_mut(peer) {
-            process.wake = true;
+            process.heard.wake = true;
         }
         self.stir(peer);
     }
@@ -303,11 +289,11 @@ impl Kernel {
             return process.deferred.push(Happening::Start(peer));
         }
         process.life = Life::Running;
-        process.member = ft_proto::member::Member::new(now);
-        process.up_due = now;
-        process.down_due = now;
+        process.control.member = ft_proto::member::Member::new(now);
+        process.control.up_due = now;
+        process.control.down_due = now;
         if self.arbiter.connected(now, peer) {
-            self.process_mut(peer).expect("just seen").connected = true;
+            self.process_mut(peer).expect("just seen").control.connected = true;
             self.starting = Some(peer);
             self.at(now, Happening::MemberTick(peer));
             self.process_mut(peer).expect("just seen").thread = true;
@@ -336,8 +322,8 @@ impl Kernel {
         };
         process.life = Life::Dead;
         let unwinds = process.thread && process.blocked.is_some();
-        let links: Vec<(ConnId, usize)> = std::mem::take(&mut process.links).into_values().collect();
-        let knocks = std::mem::take(&mut process.inbox);
+        let links: Vec<(ConnId, usize)> = std::mem::take(&mut process.wires.links).into_values().collect();
+        let knocks = std::mem::take(&mut process.wires.inbox);
         process.blocked = None;
         self.note(|| format!("process {} dies: {exit:?}", peer.0));
         links.into_iter().for_each(|(id, side)| self.close_end(id, side));
@@ -389,6 +375,13 @@ impl Kernel {
         self.at(due, Happening::Grace(peer, code));
     }
 
+    /// Who has not ended by itself is ended.
+    fn grace(&mut self, peer: PeerId, code: i32) {
+        if self.process(peer).is_some_and(|p| p.alive() && !p.heard.closed && !p.stopped) {
+            self.die(peer, Exit::Status(code));
+        }
+    }
+
     // ---- faults ----
 
     /// Counts a call of a process to its transport or service; true if it does not survive it.
@@ -421,15 +414,9 @@ impl Kernel {
     fn strike(&mut self, index: usize, caller: Option<PeerId>) {
         let blow = self.faults[index].blow.clone();
         self.note(|| format!("{blow:?}"));
-        let holders = |kernel: &Self, ranks: &[usize]| -> Vec<PeerId> {
-            let holds = |peer: &PeerId| {
-                kernel.process(*peer).is_some_and(|p| p.life != Life::Dead && ranks.contains(&p.rank))
-            };
-            kernel.peers().filter(holds).collect()
-        };
         match blow {
             Blow::Kill(ranks) => {
-                for peer in holds_newest(self, holders(self, &ranks)) {
+                for peer in self.newest_of(&ranks) {
                     if caller == Some(peer) {
                         self.die(peer, Exit::Signal(9));
                     } else {
@@ -438,7 +425,7 @@ impl Kernel {
                 }
             }
             Blow::Pause(rank, lasts) => {
-                for peer in holds_newest(self, holders(self, &[rank])) {
+                for peer in self.newest_of(&[rank]) {
                     self.at(self.now, Happening::Stop(peer));
                     if let Some(lasts) = lasts {
                         self.at(self.now.after(lasts), Happening::Continue(peer));
@@ -446,12 +433,12 @@ impl Kernel {
                 }
             }
             Blow::Cut { ranks, from_ranks, from_launcher, lasts } => {
-                let inside = holders(self, &ranks).into_iter().collect();
+                let inside = self.holders(&ranks).collect();
                 self.cut(Cut { inside, outside: None, from_ranks, from_launcher, until: None }, lasts);
             }
             Blow::CutBetween { near, far, lasts } => {
-                let inside = holders(self, &near).into_iter().collect();
-                let outside = Some(holders(self, &far).into_iter().collect());
+                let inside = self.holders(&near).collect();
+                let outside = Some(self.holders(&far).collect());
                 let cut = Cut { inside, outside, from_ranks: true, from_launcher: false, until: None };
                 self.cut(cut, lasts);
             }
@@ -461,21 +448,48 @@ impl Kernel {
     fn cut(&mut self, mut cut: Cut, lasts: Option<Duration>) {
         cut.until = lasts.map(|lasts| self.now.after(lasts));
         if let Some(until) = cut.until {
-            self.at(until, Happening::Heal(self.cuts.len()));
+            self.at(until, Happening::Heal(self.net.cuts.len()));
         }
-        self.cuts.push(cut);
+        self.net.cuts.push(cut);
         if self.config.network.notices_cuts {
             let noticed = self.now.after(self.config.network.give_up);
             self.at(noticed, Happening::NoticeCuts);
         }
     }
+
+    /// The processes that hold one of `ranks`, zombies behind a cut among them.
+    fn holders(&self, ranks: &[Rank]) -> impl Iterator<Item = PeerId> {
+        self.peers().filter(move |peer| {
+            self.process(*peer).is_some_and(|p| p.life != Life::Dead && ranks.contains(&p.rank))
+        })
+    }
+
+    /// The same, of several of one rank the newest.
+    fn newest_of(&self, ranks: &[Rank]) -> Vec<PeerId> {
+        let holders: Vec<PeerId> = self.holders(ranks).collect();
+        let rank = |peer: PeerId| self.process(peer).map(|process| process.rank);
+        let is_newest =
+            |peer: &PeerId| !holders.iter().any(|other| other > peer && rank(*other) == rank(*peer));
+        holders.iter().copied().filter(is_newest).collect()
+    }
 }
 
-/// Of several processes of one rank, zombies behind a cut among them, the newest.
-fn holds_newest(kernel: &Kernel, peers: Vec<PeerId>) -> Vec<PeerId> {
-    let newest = |peer: &PeerId| {
-        let rank = kernel.process(*peer).map(|process| process.rank);
-        !peers.iter().any(|other| other > peer && kernel.process(*other).map(|p| p.rank) == rank)
+/// The launcher's part, as `config` has it.
+fn arbiter(config: &Config) -> Arbiter {
+    let config = arbiter::Config {
+        compute: config.ranks,
+        total: config.ranks + config.parity,
+        on_failure: config.on_failure,
+        spares: config.spares,
+        joins: false,
+        max_restarts: config.restarts_max,
+        interval: config.interval,
+        timeout: config.timeout,
+        messages: config.messages.clone(),
+        layers: config.layers.clone(),
+        kills: config.kills.clone(),
+        cuts: vec![],
+        mtbf: None,
     };
-    peers.iter().copied().filter(newest).collect()
+    Arbiter::new(config, Time(0))
 }

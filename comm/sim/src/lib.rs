@@ -30,12 +30,14 @@ mod transport;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Scope;
 use std::time::Duration;
 
 use baton::Shared;
 use kernel::{Holder, Kernel};
 pub use net::Network;
+use process::{Life, Process};
 pub use schedule::{Blow, Fault, Faults, Trigger};
 use service::SimService;
 use transport::{Killed, Place, SimTransport, address};
@@ -207,12 +209,6 @@ impl<R> SimOutcome<R> {
     }
 }
 
-struct Run<R> {
-    shared: Arc<Shared>,
-    finished: Mutex<Vec<Finished<R>>>,
-    panicked: Mutex<Option<Box<dyn Any + Send>>>,
-}
-
 /// Simulates a job of which every process runs `program`, and returns when it has ended.
 ///
 /// # Panics
@@ -221,93 +217,105 @@ pub fn run<R: Send>(config: Config, program: impl Fn(World) -> R + Sync) -> SimO
     let (seed, bug) = (config.seed, config.bug);
     planted::plant(bug);
     let shared = Arc::new(Shared { kernel: Mutex::new(Kernel::new(config)), main: Condvar::new() });
-    let run = Run { shared: shared.clone(), finished: Mutex::new(vec![]), panicked: Mutex::new(None) };
+    let run = Run { shared, program, bug, finished: Mutex::new(vec![]), panicked: Mutex::new(None) };
     std::thread::scope(|scope| {
-        let mut kernel = shared.lock();
+        let mut kernel = run.shared.lock();
         loop {
-            kernel = shared.pass(kernel, Holder::Main, &shared.main);
+            kernel = run.shared.pass(kernel, Holder::Main, &run.shared.main);
             if let Some(peer) = kernel.starting.take() {
-                let process = kernel.process(peer).expect("it was ordered");
-                let place = Place { shared: shared.clone(), peer, turn: process.turn.clone() };
-                let (rank, incarnation) = (process.rank, process.incarnation);
-                kernel.wake_now(peer);
-                let (run, program) = (&run, &program);
-                std::thread::Builder::new()
-                    .name(format!("rank {rank}.{incarnation}"))
-                    .spawn_scoped(scope, move || {
-                        planted::plant(bug);
-                        main_of_rank(run, place, rank, incarnation, program);
-                    })
-                    .expect("the operating system gives a thread");
+                run.start(scope, &mut kernel, peer);
             } else if kernel.over {
                 break;
             }
         }
-        // Threads that are left, behind a cut or in a hung job, unwind one by one.
-        for peer in kernel.peers() {
-            if kernel.process(peer).is_some_and(|process| process.thread) {
-                let process = kernel.process_mut(peer).expect("just seen");
-                process.life = process::Life::Dead;
-                process.blocked = None;
-                kernel.holder = Holder::Process(peer);
-                shared.signal(&kernel);
-                kernel = shared.await_turn(kernel, Holder::Main, &shared.main);
-            }
-        }
+        run.unwind(kernel);
     });
     planted::plant("");
     if let Some(panic) = run.panicked.into_inner().unwrap_or_else(PoisonError::into_inner) {
         eprintln!("the simulation of seed {seed} failed");
         panic::resume_unwind(panic);
     }
-    let kernel = shared.lock();
+    let kernel = run.shared.lock();
     SimOutcome {
         ending: kernel.ending.clone().unwrap_or_else(|| Ending::Hung("it stopped".into())),
         finished: run.finished.into_inner().unwrap_or_else(PoisonError::into_inner),
-        history: kernel.seen.clone(),
-        events: kernel.events.clone(),
+        history: kernel.record.seen.clone(),
+        events: kernel.record.events.clone(),
         elapsed: kernel.now.since(Time(0)),
-        happened: kernel.happened,
-        trace: kernel.trace,
+        happened: kernel.record.happened,
+        trace: kernel.record.trace,
         unfired: kernel.arbiter.unfired(),
     }
 }
 
-fn main_of_rank<R>(
-    run: &Run<R>,
-    place: Place,
-    rank: Rank,
-    incarnation: u32,
-    program: &(impl Fn(World) -> R + Sync),
-) {
-    let shared = &run.shared;
-    let kernel = shared.await_turn(shared.lock(), Holder::Process(place.peer), &place.turn);
-    let alive = kernel.process(place.peer).is_some_and(process::Process::alive);
-    drop(kernel);
-    let peer = place.peer;
-    let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
-        if !alive {
-            return None;
+/// The threads of a simulation.
+struct Run<R, P> {
+    shared: Arc<Shared>,
+    program: P,
+    /// The planted defect; every thread is told.
+    bug: &'static str,
+    finished: Mutex<Vec<Finished<R>>>,
+    panicked: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+impl<R: Send, P: Fn(World) -> R + Sync> Run<R, P> {
+    /// Starts the thread of `peer`, which was ordered.
+    fn start<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, kernel: &mut Kernel, peer: PeerId) {
+        let process = kernel.process(peer).expect("it was ordered");
+        let place = Place { shared: self.shared.clone(), peer, turn: process.turn.clone() };
+        let (rank, incarnation) = (process.rank, process.incarnation);
+        kernel.wake_now(peer);
+        std::thread::Builder::new()
+            .name(format!("rank {rank}.{incarnation}"))
+            .spawn_scoped(scope, move || {
+                planted::plant(self.bug);
+                self.main_of_rank(place, rank, incarnation);
+            })
+            .expect("the operating system gives a thread");
+    }
+
+    fn main_of_rank(&self, place: Place, rank: Rank, incarnation: u32) {
+        let (shared, peer) = (&self.shared, place.peer);
+        let kernel = shared.await_turn(shared.lock(), Holder::Process(peer), &place.turn);
+        let alive = kernel.process(peer).is_some_and(Process::alive);
+        drop(kernel);
+        let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+            if !alive {
+                return None;
+            }
+            let (transport, service) = (SimTransport(place.clone()), SimService(place.clone()));
+            let world = World::join(Box::new(transport), Box::new(service), address(peer));
+            Some(world.map(&self.program))
+        }));
+        let mut kernel = shared.lock();
+        match outcome {
+            Ok(None) => {}
+            Ok(Some(result)) => {
+                let mut finished = self.finished.lock().unwrap_or_else(PoisonError::into_inner);
+                finished.push(Finished { peer, rank, incarnation, result });
+            }
+            Err(payload) if payload.is::<Killed>() => {}
+            Err(payload) => {
+                self.panicked.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
+                kernel.over = true;
+            }
         }
-        let (transport, service) = (SimTransport(place.clone()), SimService(place.clone()));
-        let world = World::join(Box::new(transport), Box::new(service), address(place.peer));
-        Some(world.map(program))
-    }));
-    let mut kernel = shared.lock();
-    match outcome {
-        Ok(None) => {}
-        Ok(Some(result)) => {
-            let mut finished = run.finished.lock().unwrap_or_else(PoisonError::into_inner);
-            finished.push(Finished { peer, rank, incarnation, result });
-        }
-        Err(payload) if payload.is::<Killed>() => {}
-        Err(payload) => {
-            run.panicked.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
-            kernel.over = true;
+        kernel.thread_ended(peer);
+        shared.release(&mut kernel);
+    }
+
+    /// Threads that are left, behind a cut or in a hung job, unwind one by one.
+    fn unwind<'a>(&'a self, mut kernel: MutexGuard<'a, Kernel>) {
+        for peer in kernel.peers() {
+            if let Some(process) = kernel.process_mut(peer).filter(|process| process.thread) {
+                process.life = Life::Dead;
+                process.blocked = None;
+                kernel.holder = Holder::Process(peer);
+                self.shared.signal(&kernel);
+                kernel = self.shared.await_turn(kernel, Holder::Main, &self.shared.main);
+            }
         }
     }
-    kernel.thread_ended(peer);
-    shared.release(&mut kernel);
 }
 
 /// Runs `rank_main` on `size` ranks of a job without failures; gives what they return, by rank.

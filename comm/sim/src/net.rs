@@ -4,7 +4,7 @@
 //! know nothing of each other's order. A link whose other end has died takes bytes for a while as if nothing
 //! had happened.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{IoSlice, IoSliceMut, Read};
 use std::time::Duration;
 
@@ -16,6 +16,15 @@ use super::process::{Blocked, Knock, Opened};
 use ft_comm::time::Time;
 use ft_comm::transport::{LinkError, LinkId};
 use ft_proto::rank::PeerId;
+
+/// The links that there are, and what cuts them.
+#[derive(Debug, Default)]
+pub(super) struct Net {
+    pub(super) conns: BTreeMap<ConnId, Conn>,
+    pub(super) next_conn: u64,
+    /// Active cuts, and healed ones with nobody inside.
+    pub(super) cuts: Vec<Cut>,
+}
 
 /// How the network behaves.
 #[derive(Clone, Debug)]
@@ -134,7 +143,7 @@ impl Kernel {
             let across = |a: PeerId, b: PeerId| cut.inside.contains(&a) && !cut.inside.contains(&b) && far(b);
             wanted && (across(a, b) || across(b, a))
         };
-        self.cuts.iter().filter(separates).fold(Way::Open, |way, cut| match (way, cut.until) {
+        self.net.cuts.iter().filter(separates).fold(Way::Open, |way, cut| match (way, cut.until) {
             (_, None) | (Way::CutForEver, _) => Way::CutForEver,
             (Way::Open, Some(until)) => Way::CutUntil(until),
             (Way::CutUntil(other), Some(until)) => Way::CutUntil(other.max(until)),
@@ -186,15 +195,15 @@ impl Kernel {
         };
         let opened = if up { Opened::Link(self.connect(from, to)) } else { Opened::Refused };
         if let Some(process) = self.process_mut(from) {
-            process.opened = Some(opened);
+            process.wires.opened = Some(opened);
         }
         self.wake_now(from);
     }
 
     fn connect(&mut self, from: PeerId, to: PeerId) -> LinkId {
-        let generation = self.process(from).and_then(|process| process.generation).unwrap_or(0);
-        let id = ConnId(self.next_conn);
-        self.next_conn += 1;
+        let generation = self.process(from).and_then(|process| process.wires.generation).unwrap_or(0);
+        let id = ConnId(self.net.next_conn);
+        self.net.next_conn += 1;
         let ends = [from, to].map(|peer| {
             let (least, most) = self.config.network.window;
             End {
@@ -214,10 +223,10 @@ impl Kernel {
                 down: false,
             }
         });
-        self.conns.insert(id, Conn { ends });
+        self.net.conns.insert(id, Conn { ends });
         let link = self.adopt(from, id, 0);
         if let Some(there) = self.process_mut(to) {
-            there.inbox.push(Knock { from, generation, conn: id });
+            there.wires.inbox.push(Knock { from, generation, conn: id });
         }
         self.ring(to);
         link
@@ -226,10 +235,10 @@ impl Kernel {
     /// Gives one end of a connection the name of a link.
     pub(super) fn adopt(&mut self, peer: PeerId, id: ConnId, side: usize) -> LinkId {
         let process = self.process_mut(peer).expect("it runs");
-        let link = LinkId(process.next_link);
-        process.next_link += 1;
-        process.links.insert(link, (id, side));
-        if let Some(conn) = self.conns.get_mut(&id) {
+        let link = LinkId(process.wires.next_link);
+        process.wires.next_link += 1;
+        process.wires.links.insert(link, (id, side));
+        if let Some(conn) = self.net.conns.get_mut(&id) {
             conn.ends[side].link = Some(link);
         }
         link
@@ -239,7 +248,7 @@ impl Kernel {
 
     /// Whether the process at the other end of a link lives, has it in use, and can be reached.
     pub(super) fn is_open(&self, peer: PeerId, link: LinkId) -> bool {
-        let conn = self.link(peer, link).ok().and_then(|(id, side)| Some((self.conns.get(&id)?, side)));
+        let conn = self.link(peer, link).ok().and_then(|(id, side)| Some((self.net.conns.get(&id)?, side)));
         conn.is_some_and(|(conn, side)| {
             let other = &conn.ends[1 - side];
             !conn.ends[side].down && !other.closed && self.way(peer, other.peer) == Way::Open
@@ -247,7 +256,7 @@ impl Kernel {
     }
 
     fn link(&self, peer: PeerId, link: LinkId) -> Result<(ConnId, usize), LinkError> {
-        let found = self.process(peer).and_then(|process| process.links.get(&link).copied());
+        let found = self.process(peer).and_then(|process| process.wires.links.get(&link).copied());
         found.ok_or_else(|| LinkError::Down("closed".into()))
     }
 
@@ -260,7 +269,7 @@ impl Kernel {
         let (id, side) = self.link(peer, link)?;
         let total = pieces.iter().map(|piece| piece.len()).sum::<usize>();
         let short = self.config.network.hiccups > 0 && self.random.random_ratio(1, 8);
-        let conn = self.conns.get_mut(&id).ok_or_else(|| LinkError::Down("closed".into()))?;
+        let conn = self.net.conns.get_mut(&id).ok_or_else(|| LinkError::Down("closed".into()))?;
         if conn.ends[side].down {
             return Err(LinkError::Down("closed by the other side".into()));
         }
@@ -284,7 +293,7 @@ impl Kernel {
 
     /// Puts the next piece of what `side` has sent on its way.
     fn move_on(&mut self, id: ConnId, side: usize) {
-        let Some(conn) = self.conns.get_mut(&id) else { return };
+        let Some(conn) = self.net.conns.get_mut(&id) else { return };
         let end = &mut conn.ends[side];
         if end.moving || end.sent.is_empty() {
             return;
@@ -296,7 +305,7 @@ impl Kernel {
     }
 
     pub(super) fn arrive(&mut self, id: ConnId, side: usize) {
-        let Some(conn) = self.conns.get(&id) else { return };
+        let Some(conn) = self.net.conns.get(&id) else { return };
         let (here, there) = (conn.ends[side].peer, conn.ends[1 - side].peer);
         let sent = conn.ends[side].sent.len();
         match self.way(here, there) {
@@ -310,7 +319,7 @@ impl Kernel {
         // Small things mostly come whole.
         let whole = self.config.network.hiccups == 0 || self.random.random_ratio(1, 2);
         let count = if whole { sent } else { self.random.random_range(sent.min(1)..=sent) };
-        let conn = self.conns.get_mut(&id).expect("just seen");
+        let conn = self.net.conns.get_mut(&id).expect("just seen");
         let [one, other] = &mut conn.ends;
         let (from, into) = if side == 0 { (one, other) } else { (other, one) };
         from.moving = false;
@@ -332,7 +341,7 @@ impl Kernel {
         pieces: &mut [IoSliceMut<'_>],
     ) -> Result<usize, LinkError> {
         let (id, side) = self.link(peer, link)?;
-        let conn = self.conns.get_mut(&id).ok_or_else(|| LinkError::Down("closed".into()))?;
+        let conn = self.net.conns.get_mut(&id).ok_or_else(|| LinkError::Down("closed".into()))?;
         let end = &mut conn.ends[side];
         if end.arrived.is_empty() {
             let gone = || LinkError::Down("closed by the other side".into());
@@ -354,7 +363,8 @@ impl Kernel {
     // ---- closing ----
 
     pub(super) fn close_link(&mut self, peer: PeerId, link: LinkId) {
-        let Some((id, side)) = self.process_mut(peer).and_then(|process| process.links.remove(&link)) else {
+        let Some((id, side)) = self.process_mut(peer).and_then(|process| process.wires.links.remove(&link))
+        else {
             return;
         };
         self.close_end(id, side);
@@ -363,11 +373,11 @@ impl Kernel {
     /// One end is not used any more. Bytes that were under way arrive or not.
     pub(super) fn close_end(&mut self, id: ConnId, side: usize) {
         let reset = self.random.random_ratio(1, 2);
-        let Some(conn) = self.conns.get_mut(&id) else { return };
+        let Some(conn) = self.net.conns.get_mut(&id) else { return };
         conn.ends[side].closed = true;
         conn.ends[side].arrived.clear();
         if conn.ends[1 - side].closed {
-            self.conns.remove(&id);
+            self.net.conns.remove(&id);
             return;
         }
         if reset {
@@ -380,7 +390,7 @@ impl Kernel {
 
     /// The end `side` learns that the other one is gone, after the last bytes of it.
     pub(super) fn down(&mut self, id: ConnId, side: usize) {
-        let Some(conn) = self.conns.get_mut(&id) else { return };
+        let Some(conn) = self.net.conns.get_mut(&id) else { return };
         let (here, there) = (conn.ends[side].peer, conn.ends[1 - side].peer);
         let pending = !conn.ends[1 - side].sent.is_empty();
         let later = match self.way(here, there) {
@@ -391,17 +401,17 @@ impl Kernel {
         if let Some(due) = later {
             return self.at(due, Happening::Down { conn: id, side });
         }
-        self.conns.get_mut(&id).expect("just seen").ends[side].down = true;
+        self.net.conns.get_mut(&id).expect("just seen").ends[side].down = true;
         self.stir(here);
     }
 
     /// Links that are still cut are noticed to be.
     pub(super) fn notice_cuts(&mut self) {
         let pairs: Vec<(ConnId, PeerId, PeerId)> =
-            self.conns.iter().map(|(id, conn)| (*id, conn.ends[0].peer, conn.ends[1].peer)).collect();
+            self.net.conns.iter().map(|(id, conn)| (*id, conn.ends[0].peer, conn.ends[1].peer)).collect();
         for (id, a, b) in pairs {
             if self.way(a, b) != Way::Open {
-                let conn = self.conns.get_mut(&id).expect("just seen");
+                let conn = self.net.conns.get_mut(&id).expect("just seen");
                 conn.ends.iter_mut().for_each(|end| end.down = true);
                 self.stir(a);
                 self.stir(b);

@@ -90,21 +90,39 @@ pub(super) struct Process {
     /// Number of the current wait; older ones are over.
     pub(super) token: u64,
 
+    pub(super) control: ControlLine,
+    pub(super) heard: Heard,
+    pub(super) wires: Wires,
+}
+
+/// A process's line to the launcher, with what is under way on it.
+#[derive(Debug)]
+pub(super) struct ControlLine {
     pub(super) member: Member,
     pub(super) connected: bool,
     pub(super) up: VecDeque<Up>,
     pub(super) up_due: Time,
     pub(super) down: VecDeque<News>,
     pub(super) down_due: Time,
+    /// The membership that was taken last from the news.
+    pub(super) decided: Option<Membership>,
+}
+
+/// What the service of a process has for its caller.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
     pub(super) news: VecDeque<News>,
     pub(super) alarm: Alarm,
     pub(super) verdicts: Verdicts,
     /// News or an accepted link came since the last look, as an eventfd counts.
     pub(super) wake: bool,
+    /// The caller listens no more.
     pub(super) closed: bool,
-    /// The membership that was taken last from the news.
-    pub(super) decided: Option<Membership>,
+}
 
+/// The links of a process, and those that others have opened to it.
+#[derive(Debug, Default)]
+pub(super) struct Wires {
     pub(super) generation: Option<Generation>,
     pub(super) addresses: BTreeMap<PeerId, PeerId>,
     pub(super) links: BTreeMap<LinkId, (ConnId, usize)>,
@@ -129,24 +147,17 @@ impl Process {
             calls: 0,
             blocked: None,
             token: 0,
-            member: Member::new(Time(0)),
-            connected: false,
-            up: VecDeque::new(),
-            up_due: Time(0),
-            down: VecDeque::new(),
-            down_due: Time(0),
-            news: VecDeque::new(),
-            alarm: Alarm::default(),
-            verdicts: Verdicts::default(),
-            wake: false,
-            closed: false,
-            decided: None,
-            generation: None,
-            addresses: BTreeMap::new(),
-            links: BTreeMap::new(),
-            next_link: 0,
-            inbox: vec![],
-            opened: None,
+            control: ControlLine {
+                member: Member::new(Time(0)),
+                connected: false,
+                up: VecDeque::new(),
+                up_due: Time(0),
+                down: VecDeque::new(),
+                down_due: Time(0),
+                decided: None,
+            },
+            heard: Heard::default(),
+            wires: Wires::default(),
         }
     }
 
@@ -156,7 +167,7 @@ impl Process {
 
     /// One line on what it does, for people.
     pub(super) fn status(&self) -> String {
-        let Self { rank, incarnation, generation, calls, .. } = self;
+        let Self { rank, incarnation, calls, wires, .. } = self;
         let doing = match &self.blocked {
             _ if self.stopped => "is stopped".to_owned(),
             Some(Blocked::Wait { writing }) if writing.is_empty() => "waits for links or news".to_owned(),
@@ -166,8 +177,8 @@ impl Process {
             Some(Blocked::Turn) | None => "runs".to_owned(),
         };
         let generation =
-            generation.map_or("no generation".to_owned(), |number| format!("generation {number}"));
-        let (links, news) = (self.links.len(), self.news.len());
+            wires.generation.map_or("no generation".to_owned(), |number| format!("generation {number}"));
+        let (links, news) = (wires.links.len(), self.heard.news.len());
         format!(
             "rank {rank}.{incarnation} {doing} in {generation}, {links} links, {news} news, {calls} calls"
         )

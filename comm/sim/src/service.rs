@@ -24,30 +24,30 @@ impl Service for SimService {
     }
 
     fn has_news(&self) -> bool {
-        self.0.enter().process(self.0.peer).is_some_and(|process| !process.news.is_empty())
+        self.0.enter().process(self.0.peer).is_some_and(|process| !process.heard.news.is_empty())
     }
 
     fn take_news(&self) -> Option<News> {
         let mut kernel = self.0.enter();
-        let news = kernel.process_mut(self.0.peer)?.news.pop_front()?;
+        let news = kernel.process_mut(self.0.peer)?.heard.news.pop_front()?;
         kernel.taken(self.0.peer, &news);
         Some(news)
     }
 
     fn alarm(&self) -> Alarm {
         let kernel = self.0.enter();
-        kernel.process(self.0.peer).map_or_else(Alarm::default, |process| process.alarm.clone())
+        kernel.process(self.0.peer).map_or_else(Alarm::default, |process| process.heard.alarm.clone())
     }
 
     fn verdicts(&self) -> Verdicts {
         let kernel = self.0.enter();
-        kernel.process(self.0.peer).map_or_else(Verdicts::default, |process| process.verdicts.clone())
+        kernel.process(self.0.peer).map_or_else(Verdicts::default, |process| process.heard.verdicts.clone())
     }
 
     fn close(&mut self) {
         let mut kernel = self.0.enter();
         if let Some(process) = kernel.process_mut(self.0.peer) {
-            process.closed = true;
+            process.heard.closed = true;
         }
     }
 }

@@ -78,12 +78,12 @@ impl Transport for SimTransport {
         let mut kernel = self.0.enter();
         let me = self.0.peer;
         let Some(process) = kernel.process_mut(me) else { return };
-        process.generation = Some(generation);
-        process.addresses = peers.iter().filter_map(|(peer, at)| Some((*peer, parse(at)?))).collect();
+        process.wires.generation = Some(generation);
+        process.wires.addresses = peers.iter().filter_map(|(peer, at)| Some((*peer, parse(at)?))).collect();
         if planted::has(planted::TAKES_OLD_FRAMES) {
-            process.links.clear(); // and they stay open
+            process.wires.links.clear(); // and they stay open
         }
-        let old: Vec<LinkId> = process.links.keys().copied().collect();
+        let old: Vec<LinkId> = process.wires.links.keys().copied().collect();
         old.into_iter().for_each(|link| kernel.close_link(me, link));
         kernel.returned(me);
     }
@@ -92,20 +92,20 @@ impl Transport for SimTransport {
         let mut kernel = self.0.enter();
         let me = self.0.peer;
         let Some(process) = kernel.process_mut(me) else { return Err(LinkError::Interrupted) };
-        if process.generation.is_none() {
+        if process.wires.generation.is_none() {
             return Err(LinkError::Down("no generation has started".into()));
         }
-        if process.wake {
+        if process.heard.wake {
             return Err(LinkError::Interrupted);
         }
-        process.opened = None;
-        let Some(target) = process.addresses.get(&peer).copied() else {
+        process.wires.opened = None;
+        let Some(target) = process.wires.addresses.get(&peer).copied() else {
             return Err(LinkError::Down("unknown peer".into()));
         };
         kernel.open_begin(me, target);
         let mut kernel = self.0.pass(kernel);
         let process = kernel.process_mut(me).expect("it runs");
-        Opened::result(process.opened.take(), process.wake)
+        Opened::result(process.wires.opened.take(), process.heard.wake)
     }
 
     fn accepted(&mut self) -> Option<(PeerId, LinkId)> {
@@ -113,19 +113,20 @@ impl Transport for SimTransport {
         let me = self.0.peer;
         loop {
             let process = kernel.process_mut(me)?;
-            let generation = process.generation?;
+            let generation = process.wires.generation?;
             // Links of an older generation are dropped, those of a later one wait.
             let takes_old = planted::has(planted::TAKES_OLD_FRAMES);
-            let old = process.inbox.iter().position(|knock| knock.generation < generation && !takes_old);
+            let old =
+                process.wires.inbox.iter().position(|knock| knock.generation < generation && !takes_old);
             if let Some(old) = old {
-                let knock = process.inbox.remove(old);
+                let knock = process.wires.inbox.remove(old);
                 kernel.note(|| format!("process {} drops a link of generation {}", me.0, knock.generation));
                 kernel.close_end(knock.conn, 1);
                 continue;
             }
-            let at = process.inbox.iter().position(|knock| knock.generation <= generation)?;
-            let knock = process.inbox.remove(at);
-            if process.addresses.contains_key(&knock.from) {
+            let at = process.wires.inbox.iter().position(|knock| knock.generation <= generation)?;
+            let knock = process.wires.inbox.remove(at);
+            if process.wires.addresses.contains_key(&knock.from) {
                 return Some((knock.from, kernel.adopt(me, knock.conn, 1)));
             }
             kernel.close_end(knock.conn, 1);
@@ -162,12 +163,12 @@ impl Transport for SimTransport {
         let mut kernel = self.0.pass(kernel);
         let kernel = &mut *kernel;
         let process = kernel.process_mut(me).expect("it runs");
-        process.wake = false;
+        process.heard.wake = false;
         let process = kernel.process(me).expect("it runs");
         let readable = |(id, side): &(super::happening::ConnId, usize)| {
-            kernel.conns.get(id).is_none_or(|c| c.readable(*side))
+            kernel.net.conns.get(id).is_none_or(|c| c.readable(*side))
         };
-        ready.extend(process.links.iter().filter(|(_, place)| readable(place)).map(|(link, _)| *link));
+        ready.extend(process.wires.links.iter().filter(|(_, place)| readable(place)).map(|(link, _)| *link));
     }
 
     fn idle(&mut self, timeout: Duration) {
@@ -176,7 +177,7 @@ impl Transport for SimTransport {
         kernel.block(me, Blocked::Idle, Some(timeout));
         kernel.stir(me);
         let mut kernel = self.0.pass(kernel);
-        kernel.process_mut(me).expect("it runs").wake = false;
+        kernel.process_mut(me).expect("it runs").heard.wake = false;
     }
 
     fn relax(&mut self) {

@@ -52,6 +52,20 @@ struct Shared {
 }
 
 impl Shared {
+    fn new() -> std::io::Result<Self> {
+        let bell = || rustix::event::eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
+        Ok(Self {
+            news: Mutex::new(VecDeque::new()),
+            has_news: AtomicBool::new(false),
+            alarm: Alarm::default(),
+            verdicts: Verdicts::default(),
+            closing: AtomicBool::new(false),
+            resting: AtomicBool::new(false),
+            wake_caller: Arc::new(bell()?),
+            wake_service: bell()?,
+        })
+    }
+
     fn tell(&self, news: News) {
         self.news.lock().unwrap_or_else(PoisonError::into_inner).push_back(news);
         self.has_news.store(true, Ordering::Release);
@@ -96,31 +110,20 @@ impl ServiceThread {
         let control = connect(credentials, opening, &target, None, &clock)
             .map_err(|error| format!("cannot reach the launcher at {launcher}: {}", error.why()))?;
         let io = |error: std::io::Error| error.to_string();
-        let eventfd = || rustix::event::eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
-        let wake_caller = Arc::new(eventfd().map_err(|error| io(error.into()))?);
-        let wake_service = eventfd().map_err(|error| io(error.into()))?;
+        let shared = Arc::new(Shared::new().map_err(io)?);
         let accounts = Accounts::default();
         let doorman = Doorman::listen_for_links(credentials.clone(), me, &options, accounts.clone());
         let doorman = doorman.map_err(io)?;
         let address = doorman.address(&options.host).map_err(io)?.to_string();
+        let cuts = Cuts::default();
+        let asking =
+            Questions::new(credentials.clone(), me, options.host.clone(), cuts.clone(), accounts.clone());
         let (links, inbox) = unbounded();
         let (outbox, submitted) = unbounded();
         let (questions, asked) = unbounded();
-        let cuts = Cuts::default();
-        let host = options.host.clone();
-        let (ring, known) = (wake_caller.clone(), accounts.clone());
-        let transport = SocketTransport::new(credentials.clone(), me, options, inbox, ring, known);
+        let ring = shared.wake_caller.clone();
+        let transport = SocketTransport::new(credentials.clone(), me, options, inbox, ring, accounts);
         let transport = transport.map_err(io)?;
-        let shared = Arc::new(Shared {
-            news: Mutex::new(VecDeque::new()),
-            has_news: AtomicBool::new(false),
-            alarm: Alarm::default(),
-            verdicts: Verdicts::default(),
-            closing: AtomicBool::new(false),
-            resting: AtomicBool::new(false),
-            wake_caller,
-            wake_service,
-        });
         let plane = Plane {
             shared: shared.clone(),
             member: Member::new(clock.now()),
@@ -131,22 +134,14 @@ impl ServiceThread {
             links,
             submitted,
             asked,
-            questions: Questions::new(credentials.clone(), me, host, cuts.clone(), accounts),
+            questions: asking,
             cuts: cuts.clone(),
             incoming: Vec::new(),
             outgoing: Vec::new(),
             over: false,
         };
-        let thread = std::thread::Builder::new()
-            .name("service".into())
-            .spawn(move || {
-                let held = lifeline.and_then(|number| lifeline::hold(&number));
-                held.iter().for_each(|held| plane.shared.alarm.heed(held.flag()));
-                let _fate = SharedFate;
-                plane.run();
-            })
-            .map_err(|error| format!("no thread for the service: {}", limits::explain(&error)))?;
-        Ok((Self { shared, outbox, questions, me, clock, cuts, thread: Some(thread) }, transport, address))
+        let thread = Some(plane.start(lifeline)?);
+        Ok((Self { shared, outbox, questions, me, clock, cuts, thread }, transport, address))
     }
 
     /// Puts injected failures of links in place: cuts as they strike, and what `slow` says
@@ -232,6 +227,17 @@ struct Plane {
 }
 
 impl Plane {
+    /// Runs in a thread of its own, which holds the `lifeline`.
+    fn start(self, lifeline: Option<String>) -> Result<JoinHandle<()>, String> {
+        let thread = std::thread::Builder::new().name("service".into()).spawn(move || {
+            let held = lifeline.and_then(|number| lifeline::hold(&number));
+            held.iter().for_each(|held| self.shared.alarm.heed(held.flag()));
+            let _fate = SharedFate;
+            self.run();
+        });
+        thread.map_err(|error| format!("no thread for the service: {}", limits::explain(&error)))
+    }
+
     fn run(mut self) {
         loop {
             if !self.rests() {

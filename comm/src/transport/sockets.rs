@@ -3,7 +3,7 @@
 //! A link is the same whatever carries it: the handshake, the bytes, and how its end is seen. Sockets never
 //! block; waiting is one `epoll_wait` over all links, the channel of accepted links and news.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use crossbeam_channel::Receiver;
 use rustix::event::{PollFd, PollFlags, epoll};
 use socket2::{SockAddr, Socket};
 
+use self::arrivals::Arrivals;
 use super::accounts::{Account, Accounts};
 use super::address::Target;
 use super::channel::Channel;
@@ -25,6 +26,8 @@ use crate::binding::cores;
 use crate::time::Clock;
 use ft_proto::rank::{Generation, PeerId};
 use ft_proto::wire::handshake::Opening;
+
+mod arrivals;
 
 const WAKE: u64 = u64::MAX;
 
@@ -49,17 +52,12 @@ pub struct SocketTransport {
     /// Cores that were there for all ranks when this process began.
     cores: usize,
     clock: Clock,
-    generation: Option<Generation>,
     /// Where the peers of this generation are reached.
     peers: HashMap<PeerId, Target>,
     links: BTreeMap<LinkId, Link>,
     accounts: Accounts,
     next: u64,
-    inbox: Receiver<Accepted>,
-    /// Accepted links of this generation.
-    arrived: VecDeque<Accepted>,
-    /// Those of a generation that this rank has not reached yet.
-    early: Vec<Accepted>,
+    arrivals: Arrivals,
     epoll: OwnedFd,
     /// The links of which something was read ahead that the caller has no room for yet.
     full: BTreeSet<LinkId>,
@@ -100,14 +98,11 @@ impl SocketTransport {
             options,
             cores: cores().len(),
             clock: Clock::start(),
-            generation: None,
             peers: HashMap::new(),
             links: BTreeMap::new(),
             accounts,
             next: 0,
-            inbox,
-            arrived: VecDeque::new(),
-            early: Vec::new(),
+            arrivals: Arrivals::new(inbox),
             epoll,
             full: BTreeSet::new(),
             writing: Vec::new(),
@@ -132,15 +127,6 @@ impl SocketTransport {
         self.events.clear();
         self.events.reserve(self.links.len() + 1);
         Ok(link)
-    }
-
-    /// Puts an accepted link where its generation belongs; one of an older generation is closed.
-    fn sort(&mut self, accepted: Accepted) {
-        match self.generation {
-            Some(generation) if accepted.opening.generation == generation => self.arrived.push_back(accepted),
-            Some(generation) if accepted.opening.generation < generation => {}
-            _ => self.early.push(accepted),
-        }
     }
 
     /// Makes `epoll` tell when the links of `writing`, and no others, can be sent to.
@@ -179,7 +165,6 @@ fn is_loopback_tcp(socket: &Socket) -> bool {
 
 impl Transport for SocketTransport {
     fn change(&mut self, generation: Generation, peers: &[(PeerId, String)]) {
-        self.generation = Some(generation);
         self.accounts.begin(generation);
         self.links.clear(); // closing a socket takes it out of the epoll set
         self.writing.clear();
@@ -187,12 +172,11 @@ impl Transport for SocketTransport {
             Some((*peer, address.parse::<Address>().ok()?.nearest(&self.options.host)?))
         };
         self.peers = peers.iter().filter_map(nearest).collect();
-        self.arrived.clear();
-        std::mem::take(&mut self.early).into_iter().for_each(|accepted| self.sort(accepted));
+        self.arrivals.begin(generation);
     }
 
     fn open(&mut self, peer: PeerId) -> Result<LinkId, LinkError> {
-        let generation = self.generation.ok_or_else(|| down("no generation has started"))?;
+        let generation = self.arrivals.generation().ok_or_else(|| down("no generation has started"))?;
         let target = self.peers.get(&peer).ok_or_else(|| down("unknown peer"))?;
         let opening = Opening { from: self.me, to: peer, generation };
         let channel = connect(&self.credentials, opening, target, Some(&self.wake), &self.clock)?;
@@ -200,14 +184,7 @@ impl Transport for SocketTransport {
     }
 
     fn accepted(&mut self) -> Option<(PeerId, LinkId)> {
-        // Asked before every look at the links.
-        if self.arrived.is_empty() && self.inbox.is_empty() {
-            return None;
-        }
-        while let Ok(accepted) = self.inbox.try_recv() {
-            self.sort(accepted);
-        }
-        while let Some(Accepted { opening, channel }) = self.arrived.pop_front() {
+        while let Some(Accepted { opening, channel }) = self.arrivals.take() {
             if self.peers.contains_key(&opening.from)
                 && tune(channel.socket()).is_ok()
                 && let Ok(link) = self.add(opening.from, channel)

@@ -81,8 +81,12 @@ fn every_fault_has_its_line() {
         "line 1: field \"complex\" is not supported, expected real, integer or pattern"
     );
     assert_eq!(
-        error("%%MatrixMarket matrix array real general\n"),
-        "line 1: format \"array\" is not supported, expected coordinate"
+        error("%%MatrixMarket matrix sparse real general\n"),
+        "line 1: format \"sparse\" is not supported, expected coordinate or array"
+    );
+    assert_eq!(
+        error("%%MatrixMarket matrix coordinate real hermitian\n"),
+        "line 1: symmetry \"hermitian\" is not supported, expected general, symmetric or skew-symmetric"
     );
     assert_eq!(real("2 2\n"), "line 2: size line needs three integers: rows, columns, entries");
     assert_eq!(real("2 2 2\n1 1 1\n"), "line 4: file ends after 1 of 2 entries");

@@ -2,12 +2,10 @@
 //!
 //! Source: Saad: Iterative Methods for Sparse Linear Systems, 2nd edition, SIAM, 2003, section 10.2.
 
-use std::ops::Range;
-
 use ft_comm::Communicator;
 
-use super::{Coupling, Preconditioner};
-use crate::{DistMatrix, LinalgError};
+use super::{Pointwise, Preconditioner};
+use crate::{LinalgError, LinearOperator, Workspace};
 
 /// Division by the diagonal. Derived data: made again from the matrix rather than checkpointed.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,9 +19,11 @@ impl Jacobi {
     ///
     /// # Errors
     /// [`LinalgError::BadDiagonal`] on every rank, naming the first row whose diagonal entry (or its reciprocal) is
-    /// not positive and finite; [`LinalgError::Comm`].
-    pub fn new(a: &DistMatrix, comm: &Communicator) -> Result<Self, LinalgError> {
-        let diagonal = a.diagonal();
+    /// not positive and finite; [`LinalgError::Unfit`] for an operator that does not know its diagonal;
+    /// [`LinalgError::Comm`].
+    pub fn new(a: &dyn LinearOperator, comm: &Communicator) -> Result<Self, LinalgError> {
+        let unfit = LinalgError::Unfit { what: "jacobi", needs: "the diagonal of the operator" };
+        let diagonal = a.diagonal().ok_or(unfit)?;
         const NONE: u64 = u64::MAX;
         let mine = first_bad(&diagonal)
             .map_or([NONE, 0], |row| [(a.part().range().start + row) as u64, diagonal[row].to_bits()]);
@@ -47,14 +47,29 @@ fn first_bad(diagonal: &[f64]) -> Option<usize> {
 }
 
 impl Preconditioner for Jacobi {
-    fn coupling(&self) -> Coupling {
-        Coupling::Pointwise
+    fn apply(
+        &self,
+        r: &[f64],
+        z: &mut [f64],
+        _: &Communicator,
+        _: &mut Workspace,
+    ) -> Result<(), LinalgError> {
+        z.iter_mut().zip(r).zip(&self.reciprocals).for_each(|((z, r), reciprocal)| *z = r * reciprocal);
+        Ok(())
     }
 
-    fn apply(&self, rows: Range<usize>, r: &[f64], z: &mut [f64]) {
-        for ((z, r), reciprocal) in z.iter_mut().zip(r).zip(&self.reciprocals[rows]) {
-            *z = r * reciprocal;
-        }
+    fn apply_transpose(
+        &self,
+        r: &[f64],
+        z: &mut [f64],
+        comm: &Communicator,
+        work: &mut Workspace,
+    ) -> Result<(), LinalgError> {
+        self.apply(r, z, comm, work)
+    }
+
+    fn pointwise(&self) -> Pointwise<'_> {
+        Pointwise::Scale(&self.reciprocals)
     }
 }
 
@@ -71,9 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_divided_by_its_own_diagonal() {
-        let mut z = [0.0; 2];
-        Jacobi::from_diagonal(&[1.0, 2.0, 4.0]).apply(1..3, &[1.0, 1.0], &mut z);
-        assert_eq!(z, [0.5, 0.25]);
+    fn rows_are_divided_by_their_own_diagonal() {
+        ft_sim::ranks(1, |comm| {
+            let mut z = [0.0; 3];
+            let jacobi = Jacobi::from_diagonal(&[1.0, 2.0, 4.0]);
+            jacobi.apply(&[1.0; 3], &mut z, comm, &mut Workspace::default()).unwrap();
+            assert_eq!(z, [1.0, 0.5, 0.25]);
+            assert_eq!(jacobi.pointwise(), Pointwise::Scale(&z));
+        });
     }
 }

@@ -1,14 +1,23 @@
-//! Iterative solvers for `A x = b`.
+//! Iterative solvers, each a state that goes on by steps.
+//!
+//! A [`Solver`] holds what the next iteration depends on and nothing else, so that a checkpoint of it goes on with the same
+//! bits. [`solve`] runs one to its end; [`Protected`] does so through failures; a program that protects a state of its own
+//! keeps a solver in it and calls [`Solver::step`] itself.
 
+use ft_checkpoint::{Protect, Redistribute};
 use ft_comm::Communicator;
 
-use crate::{DistMatrix, DistVector, LinalgError, StopReason, stop::relative, vector};
+use crate::stop::{Progress, relative};
+use crate::vector::axpy;
+use crate::{
+    DistVector, LinalgError, LinearOperator, Partition, Preconditioner, StopCriteria, StopReason, Workspace,
+};
 
 mod cg;
 mod protected;
 
-pub use cg::{Cg, CgScratch, CgState};
-pub use protected::{CgJob, Preconditioning, Problem, Protected, Solved};
+pub use cg::Cg;
+pub use protected::{Problem, Protected, ProtectedOperator, SolveState, Solved};
 
 /// What one iteration came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,8 +28,82 @@ pub enum Step {
     Done(StopReason),
 }
 
-/// What a solver says when it is done. The answer itself is in the vector that was passed in.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What is to be solved: `A x = b`, with a preconditioner. `b` is the local part.
+#[derive(Clone, Copy)]
+pub struct System<'a> {
+    /// The operator.
+    pub a: &'a dyn LinearOperator,
+    /// The preconditioner.
+    pub m: &'a dyn Preconditioner,
+    /// The right-hand side, own rows; of an eigenvalue problem, where to start.
+    pub b: &'a [f64],
+}
+
+impl std::fmt::Debug for System<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("System").field("part", self.a.part()).finish_non_exhaustive()
+    }
+}
+
+/// A solver: its state between two iterations.
+///
+/// Everything that the next iteration depends on is in the state, and is protected; memory that is not comes from the
+/// [`Workspace`]. All methods but the getters are collective, and all ranks return the same.
+pub trait Solver: Protect + Redistribute + Default {
+    /// What is chosen beforehand: when to stop, and what else the method leaves open.
+    type Options: Clone + Default;
+
+    /// The state before the first iteration, which starts from the approximation `x`. Collective.
+    ///
+    /// # Errors
+    /// [`LinalgError::Comm`], [`LinalgError::Length`], [`LinalgError::NotRebuilt`], [`LinalgError::WrongCommunicator`], and
+    /// what the method needs of an operator.
+    fn start(
+        options: &Self::Options,
+        system: &System<'_>,
+        x: &[f64],
+        comm: &Communicator,
+        work: &mut Workspace,
+    ) -> Result<Self, LinalgError>;
+
+    /// One iteration. Collective. Once it returns [`Step::Done`], calling it again changes nothing.
+    ///
+    /// # Errors
+    /// As [`Solver::start`]. After the first of them the state may be torn and has to be restored.
+    fn step(
+        &mut self,
+        system: &System<'_>,
+        comm: &Communicator,
+        work: &mut Workspace,
+    ) -> Result<Step, LinalgError>;
+
+    /// The approximation, own rows. It is up to date at the start and once a step has said [`Step::Done`]; some methods
+    /// form it only then.
+    fn x(&self) -> &[f64];
+
+    /// How far it has come.
+    fn progress(&self) -> Progress;
+
+    /// When to stop.
+    fn stop(&self) -> &StopCriteria;
+
+    /// The norm, of what is at [`Solver::x`], that [`Progress::residual_norm`] follows, from scratch: `||b - A x||` unless
+    /// the method minimizes another. Collective.
+    ///
+    /// # Errors
+    /// As [`Solver::start`].
+    fn true_norm(
+        &self,
+        system: &System<'_>,
+        comm: &Communicator,
+        work: &mut Workspace,
+    ) -> Result<f64, LinalgError> {
+        residual_norm(system.a, self.x(), system.b, comm, work)
+    }
+}
+
+/// What a solver says when it is done.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Solution {
     /// Why it stopped, and after how many iterations; converged only if `relative_residual` says so too.
     pub reason: StopReason,
@@ -30,28 +113,134 @@ pub struct Solution {
     pub relative_residual: f64,
 }
 
+/// What `solver` has reached once a step has said [`Step::Done`] for `reason`: the residual is computed from the answer, and
+/// may deny that it has converged. Collective: one product, one reduction.
+///
+/// # Errors
+/// As [`Solver::start`].
+pub fn conclude<S: Solver>(
+    solver: &S,
+    reason: StopReason,
+    system: &System<'_>,
+    comm: &Communicator,
+    work: &mut Workspace,
+) -> Result<Solution, LinalgError> {
+    let norm = solver.true_norm(system, comm, work)?;
+    let progress = solver.progress();
+    Ok(Solution {
+        reason: solver.stop().confirm(reason, norm, progress.reference_norm),
+        recurred_relative_residual: progress.relative_residual(),
+        relative_residual: relative(norm, progress.reference_norm),
+    })
+}
+
+/// Solves `A x = b` from the approximation `x`, which becomes the answer. Collective.
+///
+/// # Errors
+/// As [`Solver::start`]; `x` is then unchanged.
+pub fn solve<S: Solver>(
+    options: &S::Options,
+    a: &dyn LinearOperator,
+    m: &dyn Preconditioner,
+    b: &DistVector,
+    x: &mut DistVector,
+    comm: &Communicator,
+) -> Result<Solution, LinalgError> {
+    solve_and_monitor::<S>(options, a, m, b, x, comm, |_| ())
+}
+
+/// As [`solve`]; after each iteration `monitor` hears on every rank how far it has come.
+///
+/// # Errors
+/// As [`solve`].
+pub fn solve_and_monitor<S: Solver>(
+    options: &S::Options,
+    a: &dyn LinearOperator,
+    m: &dyn Preconditioner,
+    b: &DistVector,
+    x: &mut DistVector,
+    comm: &Communicator,
+    mut monitor: impl FnMut(&Progress),
+) -> Result<Solution, LinalgError> {
+    let mut work = Workspace::default();
+    let system = System { a, m, b: b.local() };
+    let mut solver = S::start(options, &system, x.local(), comm, &mut work)?;
+    let reason = loop {
+        let step = solver.step(&system, comm, &mut work)?;
+        monitor(&solver.progress());
+        if let Step::Done(reason) = step {
+            break reason;
+        }
+    };
+    let solution = conclude(&solver, reason, &system, comm, &mut work)?;
+    *x = DistVector::from_local(a.col_part().clone(), solver.x().to_vec())?;
+    Ok(solution)
+}
+
+/// Checks that a system fits the communicator and itself, and that `x` fits the system.
+pub fn require(system: &System<'_>, x: &[f64], comm: &Communicator) -> Result<(), LinalgError> {
+    system.a.part().require(comm)?;
+    system.a.part().require_len("right-hand side", system.b.len())?;
+    system.a.col_part().require_len("first approximation", x.len())
+}
+
 /// `||b - A x|| / ||b||`, from scratch; `||A x||` where `b` is zero. Collective: one product, two reductions.
 ///
 /// # Errors
-/// As [`DistMatrix::multiply`].
+/// As [`LinearOperator::apply`].
 pub fn relative_residual(
-    a: &DistMatrix,
+    a: &dyn LinearOperator,
     x: &DistVector,
     b: &DistVector,
     comm: &Communicator,
 ) -> Result<f64, LinalgError> {
-    Ok(relative(residual_norm(a, x, b, comm)?, b.norm2(comm)?))
+    let norm = residual_norm(a, x.local(), b.local(), comm, &mut Workspace::default())?;
+    Ok(relative(norm, b.norm2(comm)?))
 }
 
-/// `||b - A x||`. Collective.
-fn residual_norm(
-    a: &DistMatrix,
-    x: &DistVector,
-    b: &DistVector,
+/// `||b - A x||`, from scratch. Collective.
+///
+/// # Errors
+/// As [`LinearOperator::apply`].
+pub fn residual_norm(
+    a: &dyn LinearOperator,
+    x: &[f64],
+    b: &[f64],
     comm: &Communicator,
+    work: &mut Workspace,
 ) -> Result<f64, LinalgError> {
-    a.part().require_len("right-hand side", b.local().len())?;
-    let mut residual = a.multiply(x, comm)?;
-    vector::axpy(-1.0, b.local(), residual.local_mut());
-    residual.norm2(comm)
+    let mut residual = work.take(b.len());
+    residual_of(a, x, b, &mut residual, comm, work)?;
+    let norm = norm2(a.part(), &residual, comm)?;
+    work.give(residual);
+    Ok(norm)
+}
+
+/// `r = b - A x`. Collective.
+///
+/// # Errors
+/// As [`LinearOperator::apply`]; [`LinalgError::Length`].
+pub fn residual_of(
+    a: &dyn LinearOperator,
+    x: &[f64],
+    b: &[f64],
+    r: &mut [f64],
+    comm: &Communicator,
+    work: &mut Workspace,
+) -> Result<(), LinalgError> {
+    a.part().require_len("right-hand side", b.len())?;
+    let mut product = work.take(b.len());
+    a.apply(x, &mut product, comm, work)?;
+    r.copy_from_slice(b);
+    axpy(-1.0, &product, r);
+    work.give(product);
+    Ok(())
+}
+
+/// The norm of a vector, also where squares overflow or underflow. Collective, see [`DistVector::norm2`].
+///
+/// # Errors
+/// As [`DistVector::norm2`].
+pub fn norm2(part: &Partition, x: &[f64], comm: &Communicator) -> Result<f64, LinalgError> {
+    DistVector::from_local(part.clone(), x.to_vec())?.norm2(comm)
 }

@@ -1,100 +1,104 @@
-//! Conjugate gradients in the resilient loop: one iteration is one step, matrix and right-hand side are the
-//! constant part of the state, the vectors of the recurrence the variable one; halo plan and preconditioner are
-//! derived. So a replacement gets its rows from the memory of others and reads no file.
+//! Any solver in the resilient loop: one iteration is one step. Operator and right-hand side are the constant part of the
+//! state, the solver's own state the variable one; halo plan and preconditioner are derived. So a replacement gets its rows
+//! from the memory of others and reads no file.
 
-use ft_checkpoint::{Flow, Program, Protect, Protection, RankState, Redistribute, Redistribution, RunError};
-use ft_comm::{Communicator, Op, World};
+use std::fmt;
 
-use super::{CgState, Solution, Step};
+use ft_checkpoint::{Flow, Program, Protect, Protection, RankState, Redistribute, RunError};
+use ft_comm::{Communicator, World};
+
+use super::{Solution, Solver, Step, System, conclude};
+use crate::stop::Progress;
 use crate::{
-    DistMatrix, DistVector, Identity, Jacobi, LinalgError, Partition, Preconditioner, StopCriteria,
-    StopReason,
+    DistMatrix, DistVector, LinalgError, LinearOperator, MakePreconditioner, Partition, Preconditioner,
+    StopReason, Workspace,
 };
 
-/// Which preconditioner; it is made from the matrix at the start and again after a restore.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Preconditioning {
-    /// None.
-    #[default]
-    None,
-    /// [`Jacobi`].
-    Jacobi,
+/// An operator that a protected solve can hold: what it is made of is protected, the rest is made again.
+pub trait ProtectedOperator: LinearOperator + Protect + Redistribute + Default {
+    /// Makes what is derived again, after a restore. Collective.
+    ///
+    /// # Errors
+    /// What was restored does not fit; a failure.
+    fn rebuild(&mut self, comm: &Communicator) -> Result<(), LinalgError>;
 }
 
-impl Preconditioning {
-    fn build(self, a: &DistMatrix, comm: &Communicator) -> Result<Box<dyn Preconditioner>, LinalgError> {
-        Ok(match self {
-            Self::None => Box::new(Identity),
-            Self::Jacobi => Box::new(Jacobi::new(a, comm)?),
-        })
+impl ProtectedOperator for DistMatrix {
+    fn rebuild(&mut self, comm: &Communicator) -> Result<(), LinalgError> {
+        self.rebuild(comm)
     }
 }
 
 /// `A x = b` with a first approximation.
 #[derive(Debug)]
-pub struct Problem {
-    /// The matrix.
-    pub a: DistMatrix,
+pub struct Problem<A = DistMatrix> {
+    /// The operator.
+    pub a: A,
     /// The right-hand side.
     pub b: DistVector,
     /// Where to start.
     pub x: DistVector,
 }
 
-/// What a protected solve holds: everything that is needed to go on anywhere.
+/// What a protected solve holds: everything that is needed to go on anywhere. A program with a state of its own can hold one
+/// and step it.
 #[derive(Default, Protect, Redistribute)]
-pub struct CgJob {
-    /// The matrix.
+pub struct SolveState<S, A = DistMatrix> {
+    /// The operator.
     #[protect(nested, distributed)]
-    pub a: DistMatrix,
+    pub a: A,
     /// The right-hand side, own rows.
     #[protect(constant, distributed)]
     pub b: Vec<f64>,
-    /// The recurrence.
+    /// The solver.
     #[protect(nested, distributed)]
-    pub cg: CgState,
+    pub solver: S,
     #[protect(derived)]
     m: Option<Box<dyn Preconditioner>>,
+    #[protect(derived)]
+    work: Workspace,
 }
 
-impl std::fmt::Debug for CgJob {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CgJob").field("part", self.a.part()).field("iteration", &self.cg.iteration).finish()
+impl<S: Solver, A: ProtectedOperator> fmt::Debug for SolveState<S, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (part, progress) = (self.a.part(), self.solver.progress());
+        f.debug_struct("SolveState").field("part", part).field("progress", &progress).finish_non_exhaustive()
     }
 }
 
-impl CgJob {
+impl<S: Solver, A: ProtectedOperator> SolveState<S, A> {
     /// The state before the first iteration. Collective.
     ///
     /// # Errors
-    /// As [`CgState::new`] and [`Jacobi::new`].
+    /// As [`Solver::start`] and [`MakePreconditioner::make`].
     pub fn new(
-        stop: StopCriteria,
-        preconditioning: Preconditioning,
-        problem: Problem,
+        options: &S::Options,
+        precond: &dyn MakePreconditioner,
+        problem: Problem<A>,
         comm: &Communicator,
     ) -> Result<Self, LinalgError> {
         let Problem { a, b, x } = problem;
-        let m = preconditioning.build(&a, comm)?;
-        let cg = CgState::new(stop, &a, &*m, &b, &x, comm)?;
-        Ok(Self { a, b: b.into_local(), cg, m: Some(m) })
+        let (m, mut work) = (precond.make(&a, comm)?, Workspace::default());
+        let system = System { a: &a, m: &*m, b: b.local() };
+        let solver = S::start(options, &system, x.local(), comm, &mut work)?;
+        Ok(Self { a, b: b.into_local(), solver, m: Some(m), work })
     }
 
     /// Makes halo plan and preconditioner again, after a restore. Collective.
     ///
     /// # Errors
-    /// As [`DistMatrix::rebuild`] and [`Jacobi::new`].
+    /// As [`ProtectedOperator::rebuild`] and [`MakePreconditioner::make`].
     pub fn rebuild(
         &mut self,
-        preconditioning: Preconditioning,
+        precond: &dyn MakePreconditioner,
         comm: &Communicator,
     ) -> Result<(), LinalgError> {
         self.a.rebuild(comm)?;
-        self.m = Some(preconditioning.build(&self.a, comm)?);
+        self.m = Some(precond.make(&self.a, comm)?);
         Ok(())
     }
 
-    /// The job on fewer ranks: rows and vectors are dealt out anew, and [`CgJob::rebuild`] is to follow. `shares` are the
+    /// The same on fewer ranks: rows and vectors are dealt out anew, and [`SolveState::rebuild`] is to follow. `shares` are the
     /// states of the old ranks that fell to this one, `before` the number of old ranks. Collective; every row is sent
     /// once. The iteration goes on with the same bits, as sums do not depend on the number of ranks.
     ///
@@ -105,122 +109,139 @@ impl CgJob {
         before: usize,
         comm: &Communicator,
     ) -> Result<Self, LinalgError> {
-        // A rank to which nothing fell has the size of the matrix from the others.
-        let mut n = [shares.first().map_or(0, |share| share.state.a.part().n())];
-        comm.allreduce(&mut n, Op::Max)?;
-        let ranges = |size: usize| (0..size).map(|rank| Partition::new(n[0], size, rank).range()).collect();
         let held = shares.iter().map(|share| share.rank).collect();
-        Ok(Redistribution::new(comm, held, ranges(before), ranges(comm.size()))?.deal(shares)?)
+        let old = shares.first().map(|share| share.state.a.part());
+        debug_assert!(old.is_none_or(|old| old.size() == before));
+        Ok(Partition::moves(comm, old, held)?.deal(shares)?)
     }
 
     /// One iteration. Collective.
     ///
     /// # Errors
-    /// As [`CgState::step`]; [`LinalgError::NotRebuilt`].
+    /// As [`Solver::step`]; [`LinalgError::NotRebuilt`].
     pub fn step(&mut self, comm: &Communicator) -> Result<Step, LinalgError> {
         let m = self.m.as_deref().ok_or(LinalgError::NotRebuilt)?;
-        self.cg.step(&self.a, m, comm)
+        self.solver.step(&System { a: &self.a, m, b: &self.b }, comm, &mut self.work)
     }
 
     /// What has been reached, with the true residual. Collective.
     ///
     /// # Errors
-    /// As [`DistMatrix::multiply`].
-    pub fn solution(&self, reason: StopReason, comm: &Communicator) -> Result<Solution, LinalgError> {
-        let part = self.a.part();
-        let x = DistVector::from_local(part.clone(), self.cg.x.clone())?;
-        let b = DistVector::from_local(part.clone(), self.b.clone())?;
-        self.cg.solution(reason, &self.a, &x, &b, comm)
+    /// As [`conclude`]; [`LinalgError::NotRebuilt`].
+    pub fn solution(&mut self, reason: StopReason, comm: &Communicator) -> Result<Solution, LinalgError> {
+        let m = self.m.as_deref().ok_or(LinalgError::NotRebuilt)?;
+        conclude(&self.solver, reason, &System { a: &self.a, m, b: &self.b }, comm, &mut self.work)
     }
 }
 
 /// The end of a protected solve.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Solved {
+pub struct Solved<S> {
     /// Why it stopped, and the residuals.
     pub solution: Solution,
     /// The answer, own rows.
     pub x: DistVector,
+    /// The solver's last state, with what else it has found.
+    pub solver: S,
 }
 
 /// Makes the problem, collectively.
-type Setup<'a> = dyn FnMut(&World) -> Result<Problem, LinalgError> + 'a;
+type Setup<'a, A> = dyn FnMut(&World) -> Result<Problem<A>, LinalgError> + 'a;
 
-/// A protected solve, made by [`super::Cg::protect`].
-pub struct Protected<'a> {
-    stop: StopCriteria,
+/// A solve that survives failures: a job of its own, from the collective setup of the problem to its end.
+///
+/// A solver of one's own is protected in the same manner: it is a [`Solver`].
+pub struct Protected<'a, S: Solver, A = DistMatrix> {
+    options: S::Options,
     protection: Protection,
-    preconditioning: Preconditioning,
-    setup: Box<Setup<'a>>,
+    precond: Box<dyn MakePreconditioner + 'a>,
+    setup: Box<Setup<'a, A>>,
+    monitor: Box<dyn FnMut(&Progress) + 'a>,
     reason: Option<StopReason>,
     solution: Option<Solution>,
 }
 
-impl std::fmt::Debug for Protected<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Protected").field("stop", &self.stop).field("protection", &self.protection).finish()
+impl<S: Solver, A> fmt::Debug for Protected<'_, S, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Protected").field("protection", &self.protection).finish_non_exhaustive()
     }
 }
 
-impl<'a> Protected<'a> {
-    pub(super) fn new(
-        stop: StopCriteria,
+impl<'a, S: Solver, A: ProtectedOperator> Protected<'a, S, A> {
+    /// A solve of what `setup` makes, collectively, with the preconditioner that `precond` makes for it.
+    pub fn new(
+        options: S::Options,
         protection: Protection,
-        preconditioning: Preconditioning,
-        setup: impl FnMut(&World) -> Result<Problem, LinalgError> + 'a,
+        precond: impl MakePreconditioner + 'a,
+        setup: impl FnMut(&World) -> Result<Problem<A>, LinalgError> + 'a,
     ) -> Self {
-        Self { stop, protection, preconditioning, setup: Box::new(setup), reason: None, solution: None }
+        Self {
+            options,
+            protection,
+            precond: Box::new(precond),
+            setup: Box::new(setup),
+            monitor: Box::new(|_| ()),
+            reason: None,
+            solution: None,
+        }
+    }
+
+    /// Says to `monitor`, on every rank and after each iteration, how far the solver has come. Iterations that are done again
+    /// after a failure are heard again.
+    pub fn monitor(self, monitor: impl FnMut(&Progress) + 'a) -> Self {
+        Self { monitor: Box::new(monitor), ..self }
     }
 
     /// Solves, through failures, and leaves the job together with all ranks. `None` on dedicated parity ranks.
     ///
     /// # Errors
     /// The job has ended everywhere; with its cause.
-    pub fn solve(mut self, world: World) -> Result<Option<Solved>, RunError<LinalgError>> {
+    pub fn solve(mut self, world: World) -> Result<Option<Solved<S>>, RunError<LinalgError>> {
         let job = ft_checkpoint::run(world, self.protection.clone(), &mut self)?;
-        Ok(job.zip(self.solution).map(|(job, solution)| {
-            let x =
-                DistVector::from_local(job.a.part().clone(), job.cg.x).expect("the state fits its matrix");
-            Solved { solution, x }
+        Ok(job.zip(self.solution).map(|(SolveState { a, solver, .. }, solution)| {
+            let x = DistVector::from_local(a.col_part().clone(), solver.x().to_vec());
+            Solved { solution, x: x.expect("the solver's vectors fit its operator"), solver }
         }))
     }
 }
 
-impl Program for Protected<'_> {
-    type State = CgJob;
+impl<S: Solver, A: ProtectedOperator> Program for Protected<'_, S, A> {
+    type State = SolveState<S, A>;
     type Error = LinalgError;
     const SHRINKS: bool = true;
 
     fn redistribute(
         &mut self,
-        shares: Vec<RankState<CgJob>>,
+        shares: Vec<RankState<SolveState<S, A>>>,
         before: usize,
         world: &World,
-    ) -> Result<CgJob, LinalgError> {
-        CgJob::redistribute(shares, before, world.comm())
+    ) -> Result<SolveState<S, A>, LinalgError> {
+        SolveState::redistribute(shares, before, world.comm())
     }
 
-    fn init(&mut self, world: &World) -> Result<CgJob, LinalgError> {
-        CgJob::new(self.stop, self.preconditioning, (self.setup)(world)?, world.comm())
+    fn init(&mut self, world: &World) -> Result<SolveState<S, A>, LinalgError> {
+        SolveState::new(&self.options, &*self.precond, (self.setup)(world)?, world.comm())
     }
 
-    fn rebuild(&mut self, job: &mut CgJob, world: &World) -> Result<(), LinalgError> {
-        job.rebuild(self.preconditioning, world.comm())
+    fn rebuild(&mut self, state: &mut SolveState<S, A>, world: &World) -> Result<(), LinalgError> {
+        state.rebuild(&*self.precond, world.comm())
     }
 
-    fn step(&mut self, job: &mut CgJob, world: &World, _: u64) -> Result<Flow, LinalgError> {
-        match job.step(world.comm())? {
-            Step::Continue => Ok(Flow::Continue),
+    fn step(&mut self, state: &mut SolveState<S, A>, world: &World, _: u64) -> Result<Flow, LinalgError> {
+        let step = state.step(world.comm())?;
+        (self.monitor)(&state.solver.progress());
+        Ok(match step {
+            Step::Continue => Flow::Continue,
             Step::Done(reason) => {
                 self.reason = Some(reason);
-                Ok(Flow::Done)
+                Flow::Done
             }
-        }
+        })
     }
 
-    fn output(&mut self, job: &mut CgJob, world: &World) -> Result<Vec<u8>, LinalgError> {
+    fn output(&mut self, state: &mut SolveState<S, A>, world: &World) -> Result<Vec<u8>, LinalgError> {
         let reason = self.reason.expect("the last step gave a reason");
-        self.solution = Some(job.solution(reason, world.comm())?);
+        self.solution = Some(state.solution(reason, world.comm())?);
         Ok(Vec::new())
     }
 }

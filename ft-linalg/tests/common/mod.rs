@@ -12,10 +12,10 @@ pub(crate) fn on_ranks<R: Send>(size: usize, rank_main: impl Fn(&Communicator) -
     ft_sim::ranks(size, rank_main)
 }
 
-/// A matrix of the data folder (`FT_DATA`, else `shared/data` beside the repository); `None`, with a word why, where
-/// there is no such file.
+/// The file of a matrix of the data folder (`FT_DATA`, else `shared/data` beside the repository); `None`, with a word why,
+/// where there is no such file.
 #[allow(dead_code, reason = "not every test file reads data")]
-pub(crate) fn data_matrix(name: &str) -> Option<Coordinates> {
+pub(crate) fn data_file(name: &str) -> Option<PathBuf> {
     let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
     let folder = std::env::var_os("FT_DATA").map_or_else(beside, PathBuf::from);
     let path = folder.join("matrices").join(format!("{name}.mtx.gz"));
@@ -23,6 +23,13 @@ pub(crate) fn data_matrix(name: &str) -> Option<Coordinates> {
         eprintln!("skipped: {} is not there, set FT_DATA to the data folder", path.display());
         return None;
     }
+    Some(path)
+}
+
+/// The matrix in [`data_file`].
+#[allow(dead_code, reason = "not every test file reads data")]
+pub(crate) fn data_matrix(name: &str) -> Option<Coordinates> {
+    let path = data_file(name)?;
     Some(ft_linalg::matrix_market::read_matrix(&path).expect("a data file that can be read"))
 }
 

@@ -19,7 +19,7 @@ const fn app(name: &'static str, arguments: &'static str) -> App {
 const OWN: &str = "own";
 
 /// Each with the number of its chances.
-const APPS: [(usize, App); 13] = [
+const APPS: [(usize, App); 14] = [
     (3, app("cg", "--poisson 16")),
     (5, app("cg", "--poisson 32")),
     (2, app("cg", "--poisson 44")),
@@ -27,6 +27,7 @@ const APPS: [(usize, App); 13] = [
     (2, app("heat", "--grid 400 --steps 150")),
     (3, app("pi", "--samples 20000000")),
     (2, app("ep", "--class S")),
+    (2, app("npb-cg", "--class W")),
     (3, app("simulator", "--size 96 --numloops 400")),
     (2, app("simulator", "--size 300 --numloops 100")),
     (4, app("ring", "--rounds 3000 --checkpoint-rounds 100")),
@@ -100,6 +101,7 @@ impl App {
             "cg" => &["answer_hash", "iterations", "converged", "rows"],
             "heat" => &["answer_hash", "steps", "plausible"],
             "pi" => &["hits", "samples", "pi"],
+            "npb-cg" => &["answer_hash", "zeta", "iterations"],
             "ep" => &["accepted", "counts", "sx", "sy"],
             "simulator" => &["sum", "expected", "loops"],
             "ring" => &["token", "rounds", "ranks"],

@@ -8,6 +8,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("ring", "2@step=500"),
     ("resilient", "2@step=40"),
     ("protected_solve", "2@step=20"),
+    ("sections", "2@step=85"),
 ];
 
 #[test]

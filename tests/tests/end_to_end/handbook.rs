@@ -10,13 +10,13 @@ use tempfile::TempDir;
 
 use crate::common::{Outcome, Run, built};
 
-fn text(file: &str) -> String {
+pub(crate) fn text(file: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     fs::read_to_string(root.join(file)).unwrap()
 }
 
 /// The blocks of a page that are of this kind.
-fn blocks(page: &str, kind: &str) -> Vec<String> {
+pub(crate) fn blocks(page: &str, kind: &str) -> Vec<String> {
     let parts = page.split("\n```").skip(1).step_by(2);
     parts.filter_map(|part| part.strip_prefix(kind)?.strip_prefix('\n')).map(str::to_owned).collect()
 }

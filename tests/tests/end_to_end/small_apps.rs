@@ -148,6 +148,36 @@ fn heat_to_a_tolerance() {
     assert!(outcome.report().message().starts_with("not converged after 70 steps"), "{outcome}");
 }
 
+/// Ranks are lost in the middle of systems that time steps solve.
+#[test]
+fn heat_by_implicit_steps() {
+    let app = "heat --grid 60 --implicit 50 --steps 4";
+    let (undisturbed, outcome) = result(&format!("-n 1 {app}"), &[]);
+    assert_eq!(undisturbed["steps"], 4, "{outcome}");
+    let closed_up: &[Case] = &[("--on-failure shrink --kill 2@step=70", &[&[2]])];
+    for (options, expected) in KILLS.iter().chain(closed_up) {
+        let (result, outcome) = result(&format!("-n 4 {options} {app}"), expected);
+        assert_eq!(result, undisturbed, "{outcome}");
+    }
+}
+
+/// Long implicit steps and many of Jacobi's come to rest at the same temperatures.
+#[test]
+fn heat_comes_to_rest_in_the_same_state_by_both_methods() {
+    let folder = tempfile::tempdir().unwrap();
+    let temperatures = |arguments: &str| {
+        let run = Run::ftrun(&format!("-n 2 --json heat --grid 30 --tol 1e-9 {arguments} --picture"));
+        let outcome = run.arg(folder.path().join("heat.svg")).finish().expect(0);
+        let values = outcome.report().0["result"]["picture"].clone();
+        serde_json::from_value::<Vec<f64>>(values).unwrap()
+    };
+    let (jacobi, implicit) = (temperatures("--steps 100000"), temperatures("--implicit 1e4 --steps 50"));
+    assert_eq!((jacobi.len(), implicit.len()), (900, 900));
+    // Three digits are written.
+    assert!(jacobi.iter().zip(&implicit).all(|(a, b)| (a - b).abs() < 1.5e-3));
+    assert!(implicit.iter().any(|value| *value > 0.9));
+}
+
 /// The picture is the same, whoever had the rows and whoever was lost.
 #[test]
 fn heat_as_a_picture() {

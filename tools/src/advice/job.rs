@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::error::AdviceError;
 use super::experiment::AdviceExperiment;
-use crate::harness::{Children, Parting};
+use crate::harness::{Children, Ended, Parting};
 use crate::recovery::complaint;
 
 /// What a job is for.
@@ -44,6 +44,35 @@ struct Failure {
     detect_s: Option<f64>,
     repair_s: Option<f64>,
     restore_s: Option<f64>,
+}
+
+impl Report {
+    /// The last line of what the job has printed.
+    fn of(ended: &Ended, name: &str) -> Result<Self, AdviceError> {
+        let failed = || AdviceError::Failed {
+            command: name.to_owned(),
+            status: ended.status.code().unwrap_or(-1),
+            message: complaint(ended.complaints.as_bytes()),
+        };
+        let line = ended.output.lines().last().filter(|line| line.starts_with('{')).ok_or_else(failed)?;
+        let report = serde_json::from_str(line);
+        let why = |error: serde_json::Error| error.to_string();
+        let report =
+            report.map_err(|error| AdviceError::Report { command: name.to_owned(), why: why(error) })?;
+        if ended.status.success() { Ok(report) } else { Err(failed()) }
+    }
+
+    /// Seconds from the kill to the resumption, if there was one and all of it is known; or what is wrong.
+    fn recovery_s(&self, purpose: Purpose) -> Result<Option<f64>, String> {
+        match (purpose, &self.failures[..]) {
+            (Purpose::Steps, _) => Ok(None),
+            (Purpose::Kill { .. }, [Failure { detect_s, repair_s, restore_s }]) => {
+                let rest = repair_s.zip(*restore_s);
+                Ok(rest.map(|(repair_s, restore_s)| detect_s.unwrap_or(0.0) + repair_s + restore_s))
+            }
+            (Purpose::Kill { .. }, all) => Err(format!("{} failures where one was ordered", all.len())),
+        }
+    }
 }
 
 /// What a job has shown.
@@ -85,30 +114,11 @@ pub(crate) fn run(
     if ended.parting == Parting::Hung {
         return Err(AdviceError::Endless { command: name, limit_s });
     }
-    let Some(line) = ended.output.lines().last().filter(|line| line.starts_with('{')) else {
-        let (status, message) = (ended.status.code().unwrap_or(-1), complaint(ended.complaints.as_bytes()));
-        return Err(AdviceError::Failed { command: name, status, message });
-    };
-    let failed = |why: String| AdviceError::Report { command: name.clone(), why };
-    let report: Report = serde_json::from_str(line).map_err(|error| failed(error.to_string()))?;
-    if !ended.status.success() {
-        let (status, message) = (ended.status.code().unwrap_or(-1), complaint(ended.complaints.as_bytes()));
-        return Err(AdviceError::Failed { command: name, status, message });
-    }
-    let Some(interval) = report.checkpoints.interval else {
+    let report = Report::of(&ended, &name)?;
+    let Some(interval) = &report.checkpoints.interval else {
         return Err(AdviceError::NoLoop { program: words.first().cloned().unwrap_or_default() });
     };
-    let sum = |failure: &Failure| {
-        let Failure { detect_s, repair_s, restore_s } = *failure;
-        Some(detect_s.unwrap_or(0.0) + repair_s? + restore_s?)
-    };
-    let recovery_s = match (purpose, &report.failures[..]) {
-        (Purpose::Steps, _) => None,
-        (Purpose::Kill { .. }, [failure]) => sum(failure),
-        (Purpose::Kill { .. }, all) => {
-            return Err(failed(format!("{} failures where one was ordered", all.len())));
-        }
-    };
+    let recovery_s = report.recovery_s(purpose).map_err(|why| AdviceError::Report { command: name, why })?;
     Ok(Seen {
         steps: interval.steps_done,
         step_s: interval.step_s,

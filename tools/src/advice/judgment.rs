@@ -70,21 +70,9 @@ const CLOSE: (f64, f64) = (1.25, 0.001);
 /// Puts all together: `steps` is a run without protection, `seen` has the runs of each scheme.
 pub(crate) fn judge(experiment: &AdviceExperiment, steps: &Seen, seen: &[Vec<Seen>]) -> Advice {
     let ranks = experiment.ranks as f64;
-    let candidate = |(scheme, runs): (&String, &Vec<Seen>)| {
-        let checkpoint_s = Spread::of(runs.iter().map(|run| run.checkpoint_s));
-        let recovery_s = Spread::of(runs.iter().filter_map(|run| run.recovery_s));
-        let costs = Costs { checkpoint_s: checkpoint_s.median, recovery_s: recovery_s.median };
-        let kept = runs.iter().map(|run| run.kept_bytes).max().unwrap_or(0);
-        Candidate {
-            scheme: scheme.clone(),
-            survives: losses_survived(scheme, experiment.ranks).unwrap_or(0),
-            extra_bytes: kept as f64 / ranks,
-            checkpoint_s,
-            recovery_s,
-            outlook: experiment.mtbfs_s.iter().map(|mtbf_s| outlook(&costs, *mtbf_s, steps.step_s)).collect(),
-        }
-    };
-    let candidates: Vec<Candidate> = experiment.schemes.iter().zip(seen).map(candidate).collect();
+    let candidates: Vec<Candidate> = (experiment.schemes.iter().zip(seen))
+        .map(|(scheme, runs)| Candidate::of(scheme, runs, steps.step_s, experiment))
+        .collect();
     let words: Vec<String> = experiment.command.iter().map(|word| word.display().to_string()).collect();
     let program = words.join(" ");
     let best = recommend(&candidates, experiment.survive);
@@ -104,6 +92,24 @@ pub(crate) fn judge(experiment: &AdviceExperiment, steps: &Seen, seen: &[Vec<See
         command,
         program,
         candidates,
+    }
+}
+
+impl Candidate {
+    /// What `runs` with a scheme say of a program whose steps take `step_s`.
+    fn of(scheme: &str, runs: &[Seen], step_s: f64, experiment: &AdviceExperiment) -> Self {
+        let checkpoint_s = Spread::of(runs.iter().map(|run| run.checkpoint_s));
+        let recovery_s = Spread::of(runs.iter().filter_map(|run| run.recovery_s));
+        let costs = Costs { checkpoint_s: checkpoint_s.median, recovery_s: recovery_s.median };
+        let kept = runs.iter().map(|run| run.kept_bytes).max().unwrap_or(0);
+        Self {
+            scheme: scheme.to_owned(),
+            survives: losses_survived(scheme, experiment.ranks).unwrap_or(0),
+            extra_bytes: kept as f64 / experiment.ranks as f64,
+            checkpoint_s,
+            recovery_s,
+            outlook: experiment.mtbfs_s.iter().map(|mtbf_s| outlook(&costs, *mtbf_s, step_s)).collect(),
+        }
     }
 }
 

@@ -22,35 +22,53 @@ pub fn advise(
     let fresh =
         experiment.schemes.iter().any(|scheme| scheme == FRESH_DISK).then(FreshFolder::new).transpose()?;
     let children = Children { adopts: false, is_interrupted };
-    let total = 1 + experiment.repeat * experiment.schemes.len();
-    let mut walls_s: Vec<f64> = Vec::new();
-    let mut run = |scheme: &str, purpose| -> Result<Seen, AdviceError> {
-        if is_interrupted() {
-            return Err(HarnessError::Interrupted.into());
-        }
-        let done = walls_s.len();
-        // The first run says the most of how long the others take.
-        let each_s = walls_s.iter().sum::<f64>() / done.max(1) as f64;
-        let each_s = if done == 0 { experiment.seconds } else { each_s };
-        let left = Duration::from_secs_f64(each_s * (total - done) as f64);
-        progress(&Progress { done, total, next: format!("scheme {scheme}"), left });
-        // As `--scheme` wants it.
-        let folder = fresh.as_ref().filter(|_| scheme == FRESH_DISK);
-        let text = folder.map_or(scheme.to_owned(), |folder| format!("disk:{}", folder.path().display()));
-        let longest_s = walls_s.iter().copied().fold(experiment.seconds, f64::max);
-        let seen = job::run(experiment, &text, purpose, longest_s, &children)?;
-        walls_s.push(seen.wall_s);
-        Ok(seen)
-    };
-
-    let steps = run("none", Purpose::Steps)?;
+    let mut session = Session { experiment, fresh, children, progress, walls_s: Vec::new() };
+    let steps = session.run("none", Purpose::Steps)?;
     let mut seen = vec![Vec::new(); experiment.schemes.len()];
     for repetition in 0..experiment.repeat {
         for (scheme, seen) in experiment.schemes.iter().zip(&mut seen) {
             let purpose = Purpose::Kill { steps: steps.steps, victim: repetition % experiment.ranks };
-            seen.push(run(scheme, purpose)?);
+            seen.push(session.run(scheme, purpose)?);
         }
     }
-    progress(&Progress { done: total, total, next: String::new(), left: Duration::ZERO });
+    session.tell(String::new());
     Ok(judge(experiment, &steps, &seen))
+}
+
+struct Session<'a> {
+    experiment: &'a AdviceExperiment,
+    /// For the scheme that wants one.
+    fresh: Option<FreshFolder>,
+    children: Children<'a>,
+    progress: &'a mut dyn FnMut(&Progress),
+    /// Seconds of each job so far.
+    walls_s: Vec<f64>,
+}
+
+impl Session<'_> {
+    fn run(&mut self, scheme: &str, purpose: Purpose) -> Result<Seen, AdviceError> {
+        if (self.children.is_interrupted)() {
+            return Err(HarnessError::Interrupted.into());
+        }
+        self.tell(format!("scheme {scheme}"));
+        // As `--scheme` wants it.
+        let folder = self.fresh.as_ref().filter(|_| scheme == FRESH_DISK);
+        let text = folder.map_or(scheme.to_owned(), |folder| format!("disk:{}", folder.path().display()));
+        let longest_s = self.walls_s.iter().copied().fold(self.experiment.seconds, f64::max);
+        let seen = job::run(self.experiment, &text, purpose, longest_s, &self.children)?;
+        self.walls_s.push(seen.wall_s);
+        Ok(seen)
+    }
+
+    fn tell(&mut self, next: String) {
+        let (done, experiment) = (self.walls_s.len(), self.experiment);
+        let total = 1 + experiment.repeat * experiment.schemes.len();
+        // The first run says the most of how long the others take.
+        let each_s = match done {
+            0 => experiment.seconds,
+            _ => self.walls_s.iter().sum::<f64>() / done as f64,
+        };
+        let left = Duration::from_secs_f64(each_s * (total - done) as f64);
+        (self.progress)(&Progress { done, total, next, left });
+    }
 }

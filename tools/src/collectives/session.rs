@@ -7,7 +7,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 
-use super::child;
+use super::child::{self, Timing};
 use super::choice::choices;
 use super::experiment::Experiment;
 use super::measured::{Sample, cases};
@@ -33,17 +33,7 @@ pub fn run(
             return Err(BenchError::Interrupted);
         }
         let times = child::run(experiment, ranks)?;
-        samples.extend(times.timings.into_iter().filter_map(|timing| {
-            Some(Sample {
-                round,
-                ranks,
-                operation: Operation::named(&timing.operation)?,
-                bytes: timing.bytes,
-                algorithm: timing.algorithm,
-                seconds: timing.seconds,
-                calls: timing.calls,
-            })
-        }));
+        samples.extend(times.timings.into_iter().filter_map(|timing| sample(round, ranks, timing)));
     }
     let cases = cases(&samples);
     let table = table(&machine_name(&machine, &experiment.transport), &cases);
@@ -58,6 +48,13 @@ pub fn run(
         cases,
         samples,
     })
+}
+
+/// None of an operation that is not known here.
+fn sample(round: usize, ranks: usize, timing: Timing) -> Option<Sample> {
+    let Timing { operation, bytes, algorithm, seconds, calls } = timing;
+    let operation = Operation::named(&operation)?;
+    Some(Sample { round, ranks, operation, bytes, algorithm, seconds, calls })
 }
 
 /// Round and number of ranks of each job, in another order in each round.

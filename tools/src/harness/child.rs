@@ -77,54 +77,53 @@ impl<'a> Children<'a> {
         grace: Duration,
     ) -> Result<Ended, HarnessError> {
         let name = words(&command);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let clock = Clock::start();
         let start = |cause| HarnessError::Start { command: name.clone(), cause };
-        let mut child = command.spawn().map_err(start)?;
-        let output = reader(child.stdout.take());
-        let complaints = reader(child.stderr.take());
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a child has a number");
-        let end = end_of(pid);
+        let mut running = Running::start(&mut command).map_err(start)?;
+        let (stop, mut done) = self.watch(&running, limit, is_done, grace);
+        let wall_s = running.clock.now().seconds();
+        // It may have got it done since it was last asked.
+        done |= is_done();
+        if stop.is_some() {
+            let _ = rustix::process::kill_process_group(running.pid, Signal::TERM);
+            let _ = running.end.recv_timeout(GRACE);
+        }
+        let status = self.reap(&mut running.child, running.pid).map_err(start)?;
+        let (output, complaints) = (text(running.output), text(running.complaints));
+        let parting = match (&stop, status.success()) {
+            (Some(Stop::Interrupted), _) => return Err(HarnessError::Interrupted),
+            (Some(Stop::TimedOut), _) => return Err(HarnessError::TimedOut { command: name, limit }),
+            (Some(Stop::Hangs), _) => Parting::Hung,
+            (None, true) => Parting::Well,
+            (None, false) if done => Parting::Badly,
+            (None, false) => {
+                let message = last_words(&complaints, &output);
+                return Err(HarnessError::Failed { command: name, status, message });
+            }
+        };
+        Ok(Ended { output, complaints, status, wall_s, parting })
+    }
 
-        let mut until = clock.now().after(limit);
-        let (mut trouble, mut done, mut hangs) = (None, false, false);
-        while trouble.is_none() && !hangs && end.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+    /// Waits until the program ends, or there is a reason to end it; also says whether it was seen to be done.
+    fn watch(
+        &self,
+        Running { end, clock, .. }: &Running,
+        limit: Duration,
+        is_done: &dyn Fn() -> bool,
+        grace: Duration,
+    ) -> (Option<Stop>, bool) {
+        let (mut until, mut done) = (clock.now().after(limit), false);
+        while end.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
             if !done && is_done() {
                 (done, until) = (true, clock.now().after(grace));
             }
             if (self.is_interrupted)() {
-                trouble = Some(HarnessError::Interrupted);
-            } else if clock.now() > until {
-                hangs = done;
-                trouble = (!done).then(|| HarnessError::TimedOut { command: name.clone(), limit });
+                return (Some(Stop::Interrupted), done);
+            }
+            if clock.now() > until {
+                return (Some(if done { Stop::Hangs } else { Stop::TimedOut }), done);
             }
         }
-        let wall_s = clock.now().seconds();
-        // It may have got it done since it was last asked.
-        done |= is_done();
-        if trouble.is_some() || hangs {
-            let _ = rustix::process::kill_process_group(pid, Signal::TERM);
-            let _ = end.recv_timeout(GRACE);
-        }
-        let status = self.reap(&mut child, pid).map_err(start)?;
-        let (output, complaints) = (text(output), text(complaints));
-        let parting = match status.success() {
-            _ if hangs => Parting::Hung,
-            true => Parting::Well,
-            false => Parting::Badly,
-        };
-        match trouble {
-            Some(trouble) => Err(trouble),
-            None if parting == Parting::Badly && !done => {
-                let last = |text: &str| {
-                    text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
-                };
-                let message = last(&complaints).or_else(|| last(&output));
-                let message = message.unwrap_or_else(|| "it said nothing".to_owned());
-                Err(HarnessError::Failed { command: name, status, message })
-            }
-            None => Ok(Ended { output, complaints, status, wall_s, parting }),
-        }
+        (None, done)
     }
 
     fn reap(&self, child: &mut Child, pid: Pid) -> std::io::Result<ExitStatus> {
@@ -133,6 +132,35 @@ impl<'a> Children<'a> {
         let status = child.wait();
         while self.adopts && end_orphans() {}
         status
+    }
+}
+
+/// Why a program is ended.
+enum Stop {
+    Interrupted,
+    TimedOut,
+    /// After it was done.
+    Hangs,
+}
+
+/// A program that was started, in a group of its own.
+struct Running {
+    child: Child,
+    pid: Pid,
+    end: Receiver<()>,
+    output: JoinHandle<Vec<u8>>,
+    complaints: JoinHandle<Vec<u8>>,
+    clock: Clock,
+}
+
+impl Running {
+    fn start(command: &mut Command) -> std::io::Result<Self> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let clock = Clock::start();
+        let mut child = command.spawn()?;
+        let (output, complaints) = (reader(child.stdout.take()), reader(child.stderr.take()));
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a child has a number");
+        Ok(Self { child, pid, end: end_of(pid), output, complaints, clock })
     }
 }
 
@@ -170,6 +198,12 @@ fn reader(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
 
 fn text(reader: JoinHandle<Vec<u8>>) -> String {
     String::from_utf8_lossy(&reader.join().unwrap_or_default()).into_owned()
+}
+
+/// The last line that a program has complained in, or else said.
+fn last_words(complaints: &str, output: &str) -> String {
+    let last = |text: &str| text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned);
+    last(complaints).or_else(|| last(output)).unwrap_or_else(|| "it said nothing".to_owned())
 }
 
 /// The command as one would type it where its files are.

@@ -24,6 +24,22 @@ impl Shown {
         let paragraphs = paragraphs.iter().map(|&text| text.to_owned()).collect();
         Self { heading: heading.to_owned(), paragraphs, picture, table }
     }
+
+    fn section(&self) -> Section<'_> {
+        Section {
+            heading: self.heading.clone(),
+            paragraphs: self.paragraphs.clone(),
+            picture: self.picture.as_ref(),
+            table: self.table.clone(),
+        }
+    }
+}
+
+/// A picture for each size of the state, under one heading.
+fn by_state(results: &Results, heading: &str, picture: fn(&Results, u64) -> Picture) -> Vec<Shown> {
+    let headings = std::iter::once(heading).chain(std::iter::repeat(""));
+    let shown = |(&state, heading)| Shown::new(heading, &[], Some(picture(results, state)), None);
+    results.states.iter().zip(headings).map(shown).collect()
 }
 
 /// The page, in HTML 5.
@@ -42,24 +58,13 @@ pub(crate) fn page(results: &Results) -> String {
         Some(checkpoint_by_size(results)),
         None,
     ));
-    for &state in &results.states {
-        parts.push(Shown::new("", &[], Some(checkpoint_phases(results, state)), None));
-    }
+    parts.extend(by_state(results, "", checkpoint_phases));
     parts.push(Shown::new("", &[CHECKPOINT_WORDS], None, Some(tables::checkpoints(summaries))));
-    for (at, &state) in results.states.iter().enumerate() {
-        let heading = if at == 0 { "From a kill to the resumption" } else { "" };
-        parts.push(Shown::new(heading, &[], Some(recovery(results, state)), None));
-    }
+    parts.extend(by_state(results, "From a kill to the resumption", recovery));
     parts.push(Shown::new("", &[RECOVERY_WORDS], None, Some(tables::recoveries(summaries))));
-    for (at, &state) in results.states.iter().enumerate() {
-        let heading = if at == 0 { "Memory of a rank" } else { "" };
-        parts.push(Shown::new(heading, &[], Some(memory(results, state)), None));
-    }
+    parts.extend(by_state(results, "Memory of a rank", memory));
     parts.push(Shown::new("", &[MEMORY_WORDS], None, None));
-    for (at, &state) in results.states.iter().enumerate() {
-        let heading = if at == 0 { "Work and time under failures" } else { "" };
-        parts.push(Shown::new(heading, &[], Some(efficiency(results, state)), None));
-    }
+    parts.extend(by_state(results, "Work and time under failures", efficiency));
     parts.push(Shown::new("", &MODEL_WORDS, None, Some(tables::intervals(summaries))));
     parts.push(Shown::new(
         "The model against real failures",
@@ -67,15 +72,7 @@ pub(crate) fn page(results: &Results) -> String {
         None,
         Some(tables::trials(&results.trials)),
     ));
-    let sections: Vec<Section<'_>> = parts
-        .iter()
-        .map(|part| Section {
-            heading: part.heading.clone(),
-            paragraphs: part.paragraphs.clone(),
-            picture: part.picture.as_ref(),
-            table: part.table.clone(),
-        })
-        .collect();
+    let sections: Vec<Section<'_>> = parts.iter().map(Shown::section).collect();
     html_page("What protection costs", &sections)
 }
 

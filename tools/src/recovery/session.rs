@@ -11,8 +11,8 @@ use super::forecast::{Forecast, Progress};
 use super::machine::{Disk, FreshFolder, Machine, filesystem, load_averages};
 use super::measurement::Measurement;
 use super::results::{Results, curves};
-use super::summary::{UNPROTECTED, summaries, warnings};
-use super::trial::{expected_trials, judge, trials};
+use super::summary::{Summary, UNPROTECTED, summaries, warnings};
+use super::trial::{Trial, expected_trials, judge, trials};
 use super::units::bytes;
 
 /// Measures all that is ordered. `progress` hears of each run before it begins and of the end, and can end it all.
@@ -27,13 +27,7 @@ pub fn run(
     let machine = Machine::here();
     let fresh =
         experiment.schemes.iter().any(|scheme| scheme == FRESH_DISK).then(FreshFolder::new).transpose()?;
-    let fresh = fresh.as_ref().map(FreshFolder::path);
-    let disks = experiment.schemes.iter().filter_map(|scheme| {
-        let folder = if scheme == FRESH_DISK { fresh? } else { Path::new(scheme.strip_prefix("disk:")?) };
-        Some(Disk { scheme: scheme.clone(), folder: folder.to_owned(), filesystem: filesystem(folder) })
-    });
-    let disks: Vec<Disk> = disks.collect();
-
+    let disks = disks(experiment, fresh.as_ref().map(FreshFolder::path));
     let mut session = Session {
         experiment,
         disks: &disks,
@@ -47,17 +41,9 @@ pub fn run(
     }
     let summaries =
         summaries(&experiment.states, &experiment.schemes, experiment.ranks, &session.measurements);
-    let mut said = warnings(&summaries, experiment.repeat);
-
-    let planned = trials(experiment, &summaries);
-    let mut judged = Vec::new();
-    for at in 0..planned.len() {
-        match session.measure(&planned[at..], (0, Duration::ZERO)) {
-            Ok(()) => judged.extend(session.measurements.last().and_then(|run| judge(run, &summaries))),
-            Err(error @ BenchError::Failed { .. }) => said.push(error.to_string()),
-            Err(error) => return Err(error),
-        }
-    }
+    let mut warnings = warnings(&summaries, experiment.repeat);
+    let (trials, failed) = session.trials(&summaries)?;
+    warnings.extend(failed);
     session.tell("", 0, Duration::ZERO)?;
     let measurements = session.measurements;
     Ok(Results {
@@ -67,12 +53,21 @@ pub fn run(
         repeat: experiment.repeat,
         states: experiment.states.clone(),
         schemes: experiment.schemes.clone(),
-        curves: curves(&summaries, &judged),
+        curves: curves(&summaries, &trials),
         summaries,
-        trials: judged,
-        warnings: said,
+        trials,
+        warnings,
         measurements,
     })
+}
+
+/// Where the schemes with files have them; `fresh` is for the one that says nothing of it.
+fn disks(experiment: &Experiment, fresh: Option<&Path>) -> Vec<Disk> {
+    let disks = experiment.schemes.iter().filter_map(|scheme| {
+        let folder = if scheme == FRESH_DISK { fresh? } else { Path::new(scheme.strip_prefix("disk:")?) };
+        Some(Disk { scheme: scheme.clone(), folder: folder.to_owned(), filesystem: filesystem(folder) })
+    });
+    disks.collect()
 }
 
 struct Session<'a> {
@@ -107,6 +102,20 @@ impl Session<'_> {
         self.check_answer(&measured)?;
         self.measurements.push(measured);
         Ok(())
+    }
+
+    /// The runs with random failures, and what is to be said of those that have failed.
+    fn trials(&mut self, summaries: &[Summary]) -> Result<(Vec<Trial>, Vec<String>), BenchError> {
+        let planned = trials(self.experiment, summaries);
+        let (mut judged, mut failed) = (Vec::new(), Vec::new());
+        for at in 0..planned.len() {
+            match self.measure(&planned[at..], (0, Duration::ZERO)) {
+                Ok(()) => judged.extend(self.measurements.last().and_then(|run| judge(run, summaries))),
+                Err(error @ BenchError::Failed { .. }) => failed.push(error.to_string()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((judged, failed))
     }
 
     /// Whatever the scheme and whoever was killed: equal work has equal answers.

@@ -34,7 +34,7 @@ impl Keeper for Files {
     ) -> Result<Option<PlanRequest<u8>>, CheckpointError> {
         if round.number == 0 {
             let (slot, own) = (place.store.slot_mut(part, staging.epoch), staging.own(part));
-            self.disk.stage((part == StatePart::Variable).then_some(staging.epoch), own, slot.shard())?;
+            self.disk.stage(part, staging.epoch, own, slot.shard())?;
             slot.seal(&[own])?;
         }
         Ok(None)
@@ -45,7 +45,7 @@ impl Keeper for Files {
         staging: &Staging,
         reach: &dyn Fn() -> Result<(), CommError>,
     ) -> Result<(), CheckpointError> {
-        self.disk.complete(staging.epoch, &staging.metas)?;
+        self.disk.complete(staging.epoch, &staging.metas, staging.first)?;
         reach()?;
         // Rank 0 has made the set complete.
         Ok(self.comm.bcast(&mut [0u8], 0)?)

@@ -296,7 +296,7 @@ fn links_of_another_generation_wait_or_are_closed() {
         assert!(one.transport.send(old, &[IoSlice::new(b"x")]).is_err(), "closed with its generation");
         let ahead = one.transport.open(PeerId(2)).unwrap();
         assert_eq!(one.transport.send(ahead, &[IoSlice::new(b"hi")]), Ok(2));
-        while two.transport.inbox.is_empty() && two.transport.early.is_empty() {
+        while two.transport.arrivals.is_empty() {
             two.ready(Duration::from_secs(10));
         }
         assert_eq!(two.transport.accepted(), None, "{way:?}");
@@ -306,7 +306,7 @@ fn links_of_another_generation_wait_or_are_closed() {
         // Two is ahead: the late link of one is closed, and one sees it.
         two.transport.change(7, &peers);
         let late = one.transport.open(PeerId(2)).unwrap();
-        while two.transport.inbox.is_empty() {
+        while two.transport.arrivals.is_sorted() {
             two.ready(Duration::from_secs(10));
         }
         assert_eq!(two.transport.accepted(), None);
@@ -323,7 +323,7 @@ fn a_peer_of_another_membership_is_not_let_in() {
         two.transport.change(6, &only_two);
         one.transport.change(6, &both);
         let link = one.transport.open(PeerId(2)).unwrap();
-        while two.transport.inbox.is_empty() {
+        while two.transport.arrivals.is_sorted() {
             two.ready(Duration::from_secs(10));
         }
         assert_eq!(two.transport.accepted(), None);
@@ -371,7 +371,7 @@ fn silent_strangers_keep_nobody_out() {
         let opening = Opening { from: PeerId(1), to: PeerId(2), generation: 0 };
         let clock = Clock::start();
         let (most, rounds) = (400, 25);
-        let mut crowd = VecDeque::new();
+        let mut crowd = std::collections::VecDeque::new();
         for number in 0..most * rounds {
             let raw = Socket::new(target.socket.domain(), socket2::Type::STREAM, None).unwrap();
             raw.connect(&target.socket).unwrap();

@@ -1,0 +1,241 @@
+//! One protected run of a program: from its `init`, or a checkpoint, to its end.
+
+use ft_comm::{CommError, Membership, OnFailure, Rank};
+
+use super::job::{Found, Job};
+use super::kept::{Kept, Past};
+use super::{Flow, Problem, Program, RestorePolicy, activity};
+use crate::checkpointer::RankState;
+use crate::pace::Interval;
+use crate::region::Field;
+
+/// See the module.
+pub(super) struct Section<'a, P: Program> {
+    pub(super) program: &'a mut P,
+    pub(super) kept: Kept<P::State>,
+    /// The state is that of a program under way, not one to be restored.
+    live: bool,
+}
+
+/// What there is of the section before its first step, or the next one.
+enum Begun {
+    /// A state that is not protected where the next checkpoint goes, after `init` or a shrink; so many steps are done again.
+    Bare(u64),
+    /// A state that was restored; so many steps are done again.
+    Protected(u64),
+    /// The section has ended.
+    Ended,
+}
+
+/// How far the steps have come.
+enum Worked {
+    /// The section had ended before.
+    Before,
+    /// The work is done.
+    Done,
+    /// A trial is over.
+    Over,
+}
+
+impl<'a, P: Program> Section<'a, P> {
+    pub(super) fn new(program: &'a mut P) -> Self {
+        Self { program, kept: Kept::default(), live: false }
+    }
+
+    /// Everything from the start or the last repair to the commit of the result. A trial that is over ends the job.
+    pub(super) fn run<T: Field>(
+        &mut self,
+        job: &mut Job,
+        result: &impl Fn(&P::State) -> T,
+    ) -> Result<(), Problem<P::Error>> {
+        match self.work(job)? {
+            Worked::Before => {}
+            Worked::Over => job.conclude(Vec::new(), self.kept.step)?,
+            Worked::Done => {
+                job.end_section(self.kept.step, result(&self.kept.state))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything from the start or the last repair to the end of the job.
+    pub(super) fn run_as_last(&mut self, job: &mut Job) -> Result<(), Problem<P::Error>> {
+        let output = match self.work(job)? {
+            Worked::Before => return Err(job.is_elsewhere().into()),
+            Worked::Over => Vec::new(),
+            Worked::Done => {
+                self.program.output(&mut self.kept.state, &job.world).map_err(Problem::Program)?
+            }
+        };
+        Ok(job.conclude(output, self.kept.step)?)
+    }
+
+    /// Step after step, with checkpoints between them, until the work is done or a trial is over.
+    fn work(&mut self, job: &mut Job) -> Result<Worked, Problem<P::Error>> {
+        job.reached = job.reached.max(job.past.steps + self.kept.step);
+        job.over = false;
+        let begun = self.begin(job)?;
+        if let Begun::Ended = begun {
+            return Ok(Worked::Before);
+        }
+        self.live = true;
+        self.take_up(job, begun)?;
+        while !job.over {
+            let number = self.kept.step + 1;
+            job.world.step(job.past.steps + number)?;
+            let flow =
+                self.program.step(&mut self.kept.state, &job.world, number).map_err(Problem::Program)?;
+            self.kept.step = number;
+            if flow == Flow::Done {
+                job.world.activity(activity::WAITING);
+                return Ok(Worked::Done);
+            }
+            job.checkpointer.progress(&job.world)?;
+            let due = match job.protection.interval {
+                Interval::Steps(steps) => number.is_multiple_of(steps),
+                Interval::Seconds(_) | Interval::Auto { .. } => number >= job.due,
+            };
+            if due {
+                self.checkpoint(job, false)?;
+            }
+        }
+        Ok(Worked::Over)
+    }
+
+    /// Before the first step: what ranks have is protected.
+    fn take_up(&mut self, job: &mut Job, begun: Begun) -> Result<(), Problem<P::Error>> {
+        if job.is_resuming {
+            job.recall()?;
+        }
+        match begun {
+            // What was laid out anew is protected before anybody works.
+            Begun::Bare(steps_lost) => {
+                if job.past.sections() > 0 {
+                    job.pace.begin_program();
+                }
+                self.checkpoint(job, true)?;
+                job.resumed(steps_lost);
+            }
+            Begun::Protected(steps_lost) => {
+                job.resumed(steps_lost);
+                job.count_out(self.kept.step);
+            }
+            Begun::Ended => {}
+        }
+        job.world.activity(activity::COMPUTING);
+        Ok(())
+    }
+
+    /// Makes or restores the state.
+    fn begin(&mut self, job: &mut Job) -> Result<Begun, Problem<P::Error>> {
+        if let Some(repair) = &job.restoring
+            && job.world.repair_mode() == OnFailure::Shrink
+        {
+            job.checkpointer.follow(repair);
+            if job.checkpointer.has_empty_homes() {
+                job.world.activity(activity::REBUILDING);
+                let repair = repair.clone();
+                return self.close_up(job, &repair);
+            }
+        }
+        let keeps = P::RESTORE == RestorePolicy::LostOnly && self.live;
+        match job.find((!keeps).then_some(&mut self.kept))? {
+            Found::Result => return Ok(Begun::Ended),
+            Found::Nothing => {
+                self.start(job)?;
+                return Ok(Begun::Bare(self.steps_lost(job)));
+            }
+            Found::State => {}
+        }
+        self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program)?;
+        if P::RESTORE == RestorePolicy::Global {
+            return Ok(Begun::Protected(self.steps_lost(job)));
+        }
+        let lost = self.settle(job, keeps)?;
+        let again = self.program.reconcile(&mut self.kept.state, &job.world, &lost);
+        again.map(Begun::Protected).map_err(Problem::Program)
+    }
+
+    fn start(&mut self, job: &Job) -> Result<(), Problem<P::Error>> {
+        self.kept.step = 0;
+        self.kept.state = self.program.init(&job.world).map_err(Problem::Program)?;
+        Ok(())
+    }
+
+    /// How many steps are done again after a restore.
+    fn steps_lost(&self, job: &Job) -> u64 {
+        job.reached.saturating_sub(job.past.steps + self.kept.step)
+    }
+
+    /// All ranks go on with the step of the one that is furthest; gives those that have not kept their state.
+    fn settle(&mut self, job: &Job, keeps: bool) -> Result<Vec<Rank>, CommError> {
+        let mut all = vec![0; 2 * job.world.size()];
+        job.world.comm().allgather(&[u64::from(!keeps), self.kept.step], &mut all)?;
+        self.kept.step = all.iter().skip(1).step_by(2).copied().max().unwrap_or(0);
+        Ok((0..job.world.size()).filter(|rank| all[2 * rank] == 1).collect())
+    }
+
+    /// Ranks are missing and nobody takes their place: the others share their state, or do without.
+    fn close_up(&mut self, job: &mut Job, repair: &Membership) -> Result<Begun, Problem<P::Error>> {
+        let steps_lost = match P::RESTORE {
+            RestorePolicy::Global => self.deal_out(job, repair)?,
+            RestorePolicy::LostOnly => self.go_on_without(job, repair)?,
+        };
+        if steps_lost.is_none() {
+            self.start(job)?;
+        }
+        job.checkpointer.lay_out_anew(&job.world)?;
+        job.is_repaired();
+        Ok(Begun::Bare(steps_lost.unwrap_or(job.reached)))
+    }
+
+    /// The states of a checkpoint are dealt out over the ranks that are left; none if nothing was committed.
+    fn deal_out(&mut self, job: &mut Job, repair: &Membership) -> Result<Option<u64>, Problem<P::Error>> {
+        let before = job.checkpointer.ranks_before();
+        let Some(shares) = job.checkpointer.gather::<Kept<P::State>>(&job.world, repair)? else {
+            return Ok(None);
+        };
+        self.kept.step = shares.first().map_or(0, |share| share.state.step);
+        let inner =
+            |share: RankState<Kept<P::State>>| RankState { rank: share.rank, state: share.state.state };
+        let shares = shares.into_iter().map(inner).collect();
+        let dealt = self.program.redistribute(shares, before, &job.world);
+        self.kept.state = dealt.map_err(Problem::Program)?;
+        self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program)?;
+        Ok(Some(self.steps_lost(job)))
+    }
+
+    /// All keep their live states; none if somebody never began: it has nothing to go on with, and then nobody has got far.
+    fn go_on_without(
+        &mut self,
+        job: &mut Job,
+        repair: &Membership,
+    ) -> Result<Option<u64>, Problem<P::Error>> {
+        job.checkpointer.pass_over(repair)?;
+        if !self.settle(job, self.live)?.is_empty() {
+            return Ok(None);
+        }
+        self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program)?;
+        let again = self.program.reconcile(&mut self.kept.state, &job.world, &[]);
+        again.map(Some).map_err(Problem::Program)
+    }
+
+    /// One that begins `anew` has the constant part of the state too.
+    fn checkpoint(&mut self, job: &mut Job, anew: bool) -> Result<(), Problem<P::Error>> {
+        let (step, steps) = (self.kept.step, job.past.steps + self.kept.step);
+        let (before, since) = job.last;
+        let begun = job.clock.now();
+        job.world.activity(activity::CHECKPOINT);
+        if anew {
+            self.kept.past = job.past.with_state();
+        }
+        job.protect(&mut self.kept, anew, steps)?;
+        self.kept.past = Past::default();
+        job.world.activity(activity::COMPUTING);
+        job.pace.step(step.saturating_sub(before), begun.since(since).as_secs_f64());
+        job.pace.checkpoint(job.clock.now().since(begun).as_secs_f64());
+        job.count_time();
+        job.count_out(step);
+        Ok(job.agree_pace(steps)?)
+    }
+}
