@@ -5,7 +5,6 @@ use std::ffi::OsStr;
 use clap::{ArgMatches, Args, Command, Error};
 
 use crate::app::{AnyApp, App};
-use crate::cg::CgArgs;
 use crate::collective::CollectiveArgs;
 use crate::collective_times::CollectiveTimesArgs;
 use crate::ep::EpArgs;
@@ -17,6 +16,7 @@ use crate::pi::PiArgs;
 use crate::ring::RingArgs;
 use crate::seismic::SeismicArgs;
 use crate::simulator::SimulatorArgs;
+use crate::solve::SolveArgs;
 
 /// An entry of the table.
 #[derive(Debug)]
@@ -37,8 +37,15 @@ pub(crate) const BUNDLED: &[Bundled] = &[
         name: "cg",
         purpose: "Solve a sparse linear system by conjugate gradients",
         usage: "<--matrix FILE|--poisson N|--poisson2d N>",
-        options: CgArgs::augment_args,
-        read: read::<CgArgs>,
+        options: SolveArgs::augment_args,
+        read: read::<SolveArgs>,
+    },
+    Bundled {
+        name: "solve",
+        purpose: "Solve a sparse system, least-squares or eigenvalue problem by a solver of your choice",
+        usage: "<--matrix FILE|--poisson N|--poisson2d N>",
+        options: SolveArgs::augment_args,
+        read: read::<SolveArgs>,
     },
     Bundled {
         name: "pi",

@@ -17,6 +17,15 @@ pub enum LinalgError {
     /// A file could not be read. Nothing else has happened.
     #[error(transparent)]
     MatrixMarket(#[from] MatrixMarketError),
+    /// A file could not be written.
+    #[error("{}: {error}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        #[source]
+        error: std::io::Error,
+    },
     /// Rank `rank` refused its part of a collective call and has the cause. No rank's state changed.
     #[error("rank {rank} refused its part of the input")]
     OtherRank {

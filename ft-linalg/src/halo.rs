@@ -4,12 +4,14 @@
 //! ([`needed_columns`], [`by_owner`]) and tells the owners. The exchange then is one message to each rank that asked
 //! and one from each that was asked, without any look-up: pack, send, receive, wait.
 //!
-//! Halo values lie in ascending global column. The rank's own columns are one contiguous range, so a row of the
-//! matrix reads, in stored order, first halo values before that range, then own values, then halo values after it.
+//! Halo values lie in ascending global column. The rank's own columns are one contiguous range; own values that are read
+//! together with halo values are copied to between those below that range and those above. So one list of places,
+//! ascending, is all that a row needs, whether its columns are of this rank or not.
 
+use std::mem;
 use std::ops::Range;
 
-use ft_comm::{Communicator, Part, Rank, Tag};
+use ft_comm::{Communicator, Part, Piece, PlanRequest, Rank, Tag};
 
 use crate::{CsrRows, Global, LinalgError, Partition};
 
@@ -46,12 +48,16 @@ pub fn by_owner(cols: &[u64], part: &Partition) -> Vec<(Rank, Range<usize>)> {
 /// What one rank sends and receives for each product.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HaloPlan {
-    /// Global columns of the halo values, ascending.
+    /// Columns of other ranks that are needed here: global, ascending.
     cols: Vec<u64>,
     /// Where the halo values come from: the rank and the part of `cols` that it owns.
     sources: Vec<(Rank, Range<usize>)>,
     /// Which local rows go to whom.
     targets: Vec<(Rank, Vec<u32>)>,
+    /// How many of `cols` are below the rank's own range.
+    below: usize,
+    /// Local rows, ascending, whose values are copied to between those of `cols` that are below and those above.
+    copied: Vec<u32>,
     /// The messages of an exchange: out of the packed values of `targets`, and into the halo values.
     sends: Vec<Part>,
     recvs: Vec<Part>,
@@ -86,24 +92,57 @@ impl HaloPlan {
             end += rows.len();
             message(*rank, start..end)
         });
+        let below = cols.partition_point(|&col| (col as usize) < part.range().start);
         Ok(Self {
             sends: sends.collect(),
             recvs: sources.iter().map(|(rank, range)| message(*rank, range.clone())).collect(),
             sources,
             targets,
             cols,
+            below,
+            copied: Vec::new(),
         })
     }
 
-    /// Makes the plan for the columns of `rows`.
+    /// Has an exchange also copy the local rows `rows`, ascending, to where they belong by their columns among the halo values.
+    pub(crate) fn copy(&mut self, rows: Vec<u32>) {
+        let place = |range: &Range<usize>| if range.start < self.below { 0 } else { rows.len() };
+        self.recvs = self
+            .sources
+            .iter()
+            .map(|(rank, range)| {
+                let place = place(range);
+                Part { peer: *rank, tag: TAG_VALUES, range: range.start + place..range.end + place }
+            })
+            .collect();
+        self.copied = rows;
+    }
+
+    /// Number of values that an exchange gives: halo values and copies.
+    pub(crate) fn len(&self) -> usize {
+        self.cols.len() + self.copied.len()
+    }
+
+    /// The place of column `col` among the values that an exchange gives. `own` are the rows of this rank.
+    ///
+    /// Right for columns that are there only.
+    pub(crate) fn place(&self, col: u64, own: &Range<usize>) -> usize {
+        if own.contains(&(col as usize)) {
+            let row = (col - own.start as u64) as u32;
+            return self.below + self.copied.partition_point(|&copied| copied < row);
+        }
+        let place = self.cols.partition_point(|&needed| needed < col);
+        if place < self.below { place } else { place + self.copied.len() }
+    }
+
+    /// Makes the plan for columns of other ranks, ascending.
     ///
     /// Collective: an allgather of `size` numbers per rank, then one message for each pair of ranks that exchange
     /// values later.
     ///
     /// # Errors
     /// [`LinalgError::Comm`], [`LinalgError::BadRows`] when ranks disagree about the partition.
-    pub fn build(part: &Partition, rows: &CsrRows, comm: &Communicator) -> Result<Self, LinalgError> {
-        let cols = needed_columns(rows, part);
+    pub fn build(part: &Partition, cols: Vec<u64>, comm: &Communicator) -> Result<Self, LinalgError> {
         let sources = by_owner(&cols, part);
 
         // counts[a * size + b]: how many entries rank a wants from rank b.
@@ -148,16 +187,9 @@ impl HaloPlan {
     pub fn targets(&self) -> &[(Rank, Vec<u32>)] {
         &self.targets
     }
-}
 
-/// Halo values of one vector, in the order of [`HaloPlan::cols`]. Only an exchange makes them.
-#[derive(Clone, Copy, Debug)]
-pub struct Halo<'a>(pub(crate) &'a [f64]);
-
-impl<'a> Halo<'a> {
-    /// The values, in the order of [`HaloPlan::cols`].
-    pub fn values(self) -> &'a [f64] {
-        self.0
+    fn has_messages(&self) -> bool {
+        !self.sends.is_empty() || !self.recvs.is_empty()
     }
 }
 
@@ -171,28 +203,65 @@ pub struct HaloBuffers {
 }
 
 impl HaloBuffers {
-    /// Gets the halo values of `x` (one element for each row of this rank).
+    /// Starts to get what the plan says of `x`, which has one element for each row of this rank and may change afterwards.
     ///
-    /// Collective over the ranks of the plan: one message to each target and one from each source, which arrives
-    /// where the product reads it.
+    /// Collective over the ranks of the plan: one message to each target and one from each source, which arrives where the
+    /// product reads it. Short messages are under way when this returns; all messages go on when the program communicates.
+    /// A rank without neighbors sends nothing and does not look at its links.
     ///
     /// # Errors
-    /// [`LinalgError::Comm`], also when a message has another length than planned.
+    /// [`LinalgError::Comm`].
     ///
     /// # Panics
     /// If `x` is shorter than the plan's rows.
-    pub fn exchange(
-        &mut self,
+    pub fn begin<'a>(
+        &'a mut self,
         plan: &HaloPlan,
         x: &[f64],
         comm: &Communicator,
-    ) -> Result<Halo<'_>, LinalgError> {
-        let rows = plan.targets.iter().flat_map(|(_, rows)| rows);
+    ) -> Result<HaloExchange<'a>, LinalgError> {
+        self.fill(plan, x);
+        let request = if plan.has_messages() {
+            let pieces = |parts: &[Part]| parts.iter().cloned().map(Piece::from).collect::<Vec<_>>();
+            let exchange = comm.plan(&pieces(&plan.sends), &pieces(&plan.recvs))?;
+            Some(exchange.start(mem::take(&mut self.packed), mem::take(&mut self.values))?)
+        } else {
+            None
+        };
+        Ok(HaloExchange { buffers: self, request })
+    }
+
+    /// Packs what others get, and copies what stays here.
+    fn fill(&mut self, plan: &HaloPlan, x: &[f64]) {
+        let value = |&row: &u32| x[row as usize];
         self.packed.clear();
-        self.packed.extend(rows.map(|&row| x[row as usize]));
-        self.values.resize(plan.cols.len(), 0.0);
-        comm.exchange(&self.packed, &plan.sends, &mut self.values, &plan.recvs)?;
-        Ok(Halo(&self.values))
+        self.packed.extend(plan.targets.iter().flat_map(|(_, rows)| rows).map(value));
+        self.values.resize(plan.len(), 0.0);
+        let copies = &mut self.values[plan.below..][..plan.copied.len()];
+        copies.iter_mut().zip(plan.copied.iter().map(value)).for_each(|(copy, value)| *copy = value);
+    }
+}
+
+/// An exchange under way. Dropped without [`HaloExchange::finish`], it ends behind the program's back.
+#[must_use = "an exchange is to be finished"]
+#[derive(Debug)]
+pub struct HaloExchange<'a> {
+    buffers: &'a mut HaloBuffers,
+    /// None where there are no messages.
+    request: Option<PlanRequest<f64>>,
+}
+
+impl<'a> HaloExchange<'a> {
+    /// What the exchange gives: values of others, and copies of own ones between them, by ascending column. Waits until all
+    /// are there.
+    ///
+    /// # Errors
+    /// [`LinalgError::Comm`], also when a message has another length than planned.
+    pub fn finish(self) -> Result<&'a [f64], LinalgError> {
+        if let Some(request) = self.request {
+            (self.buffers.packed, self.buffers.values) = request.wait()?;
+        }
+        Ok(&self.buffers.values)
     }
 }
 

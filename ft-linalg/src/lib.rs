@@ -6,7 +6,7 @@
 //! * a sum over rows (dot product, norm, [`answer_hash`]) is formed per block, in one fixed order, and the blocks
 //!   are combined by a tree over the *block index* ([`dot`]);
 //! * a sum over a row (matrix product) runs through the row in ascending global column, whether a column is owned
-//!   or comes from another rank ([`matrix`]).
+//!   or comes from another rank ([`product`]).
 //!
 //! So 1 rank and 17 ranks give the same bits, and so does a run that was repaired on the way.
 //!
@@ -14,9 +14,10 @@
 //! |---|---|
 //! | [`partition`] | who owns which row, global and local indices |
 //! | [`csr`], [`rows`] | rows of a sparse matrix, on one rank and on all |
-//! | [`assembly`], [`matrix_market`], [`poisson`], [`gallery`] | where they come from |
+//! | [`assembly`], [`matrix_market`], [`npy`], [`poisson`], [`gallery`] | where they come from |
 //! | [`permutation`] | other orders of them |
-//! | [`halo`], [`matrix`] | entries needed from other ranks, the distributed product |
+//! | [`matrix`], [`product`], [`format`], [`halo`] | the distributed matrix, its product, how rows are stored for it, entries needed from other ranks |
+//! | [`stencil`] | operators on a grid, without a matrix |
 //! | [`operator`], [`workspace`] | whatever a solver can multiply by, and the memory that calls share |
 //! | [`vector`], [`multi_vector`], [`dot`], [`rhs`], [`hash`] | vectors, reproducible sums, right-hand sides, the hash of an answer |
 //! | [`precond`], [`stop`], [`solver`] | preconditioners, stopping criteria, solvers and what protects them |
@@ -31,20 +32,25 @@ pub mod assembly;
 pub mod csr;
 pub mod dot;
 pub mod error;
+pub mod format;
 pub mod gallery;
 pub mod halo;
 pub mod hash;
+mod in_turn;
 pub mod matrix;
 pub mod matrix_market;
 pub mod multi_vector;
+pub mod npy;
 pub mod operator;
 pub mod partition;
 pub mod permutation;
 pub mod poisson;
 pub mod precond;
+pub mod product;
 pub mod rhs;
 pub mod rows;
 pub mod solver;
+pub mod stencil;
 pub mod stop;
 mod triplets;
 pub mod vector;
@@ -53,6 +59,7 @@ pub mod workspace;
 pub use assembly::{Assembly, VectorAssembly};
 pub use csr::CsrRows;
 pub use error::{LinalgError, MatrixMarketError, agree};
+pub use format::Format;
 pub use hash::answer_hash;
 pub use matrix::DistMatrix;
 pub use multi_vector::MultiVector;
@@ -67,6 +74,7 @@ pub use solver::{
     Richardson, SingleReductionCg, Solution, SolveState, Solved, Solver, Step, System, solve,
     solve_and_monitor, solve_many,
 };
+pub use stencil::{DistStencil, Stencil};
 pub use stop::{Progress, StopCriteria, StopReason};
 pub use vector::DistVector;
 pub use workspace::Workspace;

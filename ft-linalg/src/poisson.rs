@@ -40,6 +40,14 @@ impl Poisson {
         if wanted <= 1 << 40 { Ok(self) } else { Err(LinalgError::TooLarge { what: "grid", wanted }) }
     }
 
+    pub(crate) fn points(&self) -> [usize; 3] {
+        [self.nx, self.ny, self.nz]
+    }
+
+    pub(crate) fn diagonal(&self) -> f64 {
+        self.diagonal.into()
+    }
+
     /// Rows of the matrix, one for each point.
     pub fn n(&self) -> usize {
         self.nx * self.ny * self.nz

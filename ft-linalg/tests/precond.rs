@@ -11,7 +11,7 @@ use ft_linalg::{
     Precond, Preconditioner, StopCriteria, Workspace, answer_hash, operator::FromFn, rhs,
 };
 
-const STOP: StopCriteria = StopCriteria { rtol: 1e-8, atol: 0.0, iterations_max: 5_000 };
+const STOP: StopCriteria = StopCriteria { iterations_max: 5_000, ..StopCriteria::DEFAULT };
 const SIZES: [usize; 5] = [1, 2, 3, 4, 7];
 
 /// All that are symmetric positive definite.

@@ -64,8 +64,9 @@ fn a_bundled_app_has_defaults() {
     let (options_of_100, _) = cg("ftrun -n 4 --heartbeat-timeout 100 cg --poisson 8");
     assert_eq!(options_of_100.heartbeat_interval(), Duration::from_millis(25));
     assert!(options.kill.is_empty() && !options.json && !options.verbose && !options.quiet);
-    let expected = "CgArgs { matrix: None, poisson: Some(8), poisson2d: None, rhs: Solution, tol: 1e-8, \
-                    max_iter: 10000, precond: None }";
+    let expected = "SolveArgs { matrix: None, poisson: Some(8), poisson2d: None, matrix_free: false, format: None, \
+                    rhs: None, solver: Cg, precond: None, tol: 1e-8, max_iter: 10000, restart: 30, eigenvalues: 1, \
+                    smallest: false, out: None, monitor: false, residuals: None }";
     assert_eq!(args, expected);
     assert_eq!((options.transport, options.wait), (Carrier::Auto, Waiting::Auto));
     assert_eq!(cg("ftrun -n 1 cg --poisson 8").0.scheme(), "none");
@@ -132,7 +133,7 @@ fn complaints_are_one_line() {
         ("ftrun", "ftrun: the following required arguments were not provided: <PROGRAM>..."),
         (
             "ftrun foo -n 3",
-            "ftrun: 'foo' is neither a bundled app nor a file here or in $PATH; bundled apps: cg, pi, ep, seismic, heat, \
+            "ftrun: 'foo' is neither a bundled app nor a file here or in $PATH; bundled apps: cg, solve, pi, ep, npb-cg, seismic, heat, \
              simulator, collective, ring, load, collective-times",
         ),
         ("ftrun -n 0 cg --poisson 4", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),

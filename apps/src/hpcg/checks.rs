@@ -8,7 +8,7 @@ use ft_comm::Communicator;
 use ft_linalg::solver::norm2;
 use ft_linalg::{
     Cg, CsrRows, DistMatrix, Identity, LinalgError, LinearOperator, Preconditioner, Solver, Step,
-    StopCriteria, System, Workspace,
+    StopCriteria, System, Workspace, rhs,
 };
 use serde::{Deserialize, Serialize};
 
@@ -94,24 +94,14 @@ fn asymmetry(
     work: &mut Workspace,
 ) -> Result<f64, LinalgError> {
     let part = a.part();
-    let vector = |salt: u64| part.range().map(|row| scattered(row as u64, salt)).collect::<Vec<f64>>();
-    let (x, y) = (vector(1), vector(2));
+    let x = rhs::scattered(part).into_local();
+    let y: Vec<f64> = x.iter().map(|value| (1000.0 * value).fract()).collect();
     let (mut of_x, mut of_y) = (vec![0.0; x.len()], vec![0.0; x.len()]);
     f(&x, &mut of_x, work)?;
     f(&y, &mut of_y, work)?;
     let [one, other] = work.dots(part, [(&x, &of_y), (&y, &of_x)], comm)?;
     let norms = norm2(part, &x, comm)? * norm2(part, &y, comm)?;
     Ok((one - other).abs() / (2.0 * NORM_OF_A * norms * f64::EPSILON))
-}
-
-/// A number from 0 to 1 that shows no pattern.
-///
-/// Source: Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014 (the finisher of SplitMix).
-fn scattered(row: u64, salt: u64) -> f64 {
-    let mut bits = (row + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ salt.rotate_left(32);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (bits >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// `a` with 10^6 on the diagonal, and 2, 3, ... 10 times that in the first nine rows.

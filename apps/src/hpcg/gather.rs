@@ -3,7 +3,7 @@
 
 use ft_comm::Communicator;
 use ft_linalg::halo::{HaloBuffers, HaloPlan};
-use ft_linalg::{CsrRows, LinalgError, Partition};
+use ft_linalg::{LinalgError, Partition};
 
 /// Which elements of a vector this rank needs, and for which of its places. Derived data.
 pub(super) struct Gather {
@@ -15,17 +15,18 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    /// The elements of `wanted` rows of a vector that is spread as `part`; each comes with the place that it is for. Collective.
+    /// The elements of `wanted` rows, each once, of a vector that is spread as `part`; each comes with the place that it is for. Collective.
     pub(super) fn new(
         wanted: impl Iterator<Item = (usize, usize)>,
         part: &Partition,
         comm: &Communicator,
     ) -> Result<Self, LinalgError> {
         let (places, rows): (Vec<usize>, Vec<u64>) = wanted.map(|(place, row)| (place, row as u64)).unzip();
-        let ones = vec![1.0; rows.len()];
-        let choice = CsrRows::new((0..=rows.len()).collect(), rows.clone(), ones, part.n())?;
-        let plan = HaloPlan::build(part, &choice, comm)?;
         let (own, range) = (part.range(), 0..rows.len());
+        let mut others: Vec<u64> =
+            rows.iter().copied().filter(|row| !own.contains(&(*row as usize))).collect();
+        others.sort_unstable();
+        let plan = HaloPlan::build(part, others, comm)?;
         let is_own = |at: &usize| own.contains(&(rows[*at] as usize));
         let (near, far): (Vec<usize>, Vec<usize>) = range.partition(is_own);
         let halo = |row: u64| plan.cols().partition_point(|&col| col < row);
@@ -45,9 +46,9 @@ impl Gather {
         mut put: impl FnMut(usize, f64),
     ) -> Result<(), LinalgError> {
         let mut buffers = HaloBuffers::default();
-        let halo = buffers.exchange(&self.plan, x, comm)?;
+        let halo = buffers.begin(&self.plan, x, comm)?.finish()?;
         self.own.iter().for_each(|&[place, row]| put(place as usize, x[row as usize]));
-        self.far.iter().for_each(|&[place, at]| put(place as usize, halo.values()[at as usize]));
+        self.far.iter().for_each(|&[place, at]| put(place as usize, halo[at as usize]));
         Ok(())
     }
 }

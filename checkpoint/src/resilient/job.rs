@@ -3,21 +3,19 @@
 use std::convert::Infallible;
 use std::error::Error;
 
-use ft_comm::time::{Clock, Time};
 use ft_comm::{CommError, Communicator, Membership, OnFailure, Rank, World};
 
 use super::kept::{Kept, Past};
+use super::pacing::Pacing;
 use super::report::RankReport;
 use super::section::Section;
 use super::{Problem, Program, RunError, activity};
 use crate::checkpointer::{Checkpointer, Restored};
 use crate::error::CheckpointError;
-use crate::pace::Pace;
 use crate::protection::{Checkpoints, Protection};
 use crate::region::{Field, Protect};
 use crate::scheme::Scheme;
 use crate::settings::LoopSettings;
-use crate::trial::Trial;
 
 /// The library layer of the communicator on which parity ranks are told what comes next.
 const LAYER: u32 = 1;
@@ -114,17 +112,7 @@ pub struct Job {
     /// The last step that was done before the failures which are not yet survived: a restore that one of them cuts short may
     /// have taken the state back already. Counted from the start of the job.
     pub(super) reached: u64,
-    pub(super) trial: Trial,
-    /// The trial is.
-    pub(super) over: bool,
-    /// The step after which the next checkpoint is due, unless it is counted from the first step.
-    pub(super) due: u64,
-    pub(super) pace: Pace,
-    pub(super) clock: Clock,
-    /// Until when time has been counted.
-    pub(super) counted: Time,
-    /// The step of the last checkpoint or restore, and when that was over.
-    pub(super) last: (u64, Time),
+    pub(super) pacing: Pacing,
 }
 
 /// What there is of the section that `main` has come to.
@@ -155,6 +143,7 @@ impl Job {
             }
         };
         let mut job = Self {
+            pacing: Pacing::new(protection.interval, trial),
             orders: world.library(LAYER),
             restoring: (world.generation() > 0).then(|| world.membership()),
             world,
@@ -165,13 +154,6 @@ impl Job {
             is_resuming: false,
             is_ahead: false,
             reached: 0,
-            trial,
-            over: false,
-            due: 0,
-            pace: Pace::default(),
-            clock: Clock::start(),
-            counted: Time(0),
-            last: (0, Time(0)),
         };
         if !job.world.is_parity() {
             return Ok(Some(job));
@@ -209,7 +191,7 @@ impl Job {
             while let Err(problem) = section.run(self, &result) {
                 self.recover(problem, |error| section.program.status(error))?;
             }
-            if self.over {
+            if self.pacing.over {
                 return Err(RunError::Trial);
             }
         }
@@ -262,7 +244,7 @@ impl Job {
         while let Err(problem) = section.run_as_last(&mut self) {
             self.recover(problem, |error| section.program.status(error))?;
         }
-        if self.over { Err(RunError::Trial) } else { Ok(section.kept.state) }
+        if self.pacing.over { Err(RunError::Trial) } else { Ok(section.kept.state) }
     }
 
     /// Leaves the job together with all other ranks. Without it, or [`Job::last`], the job ends with an error.
@@ -360,7 +342,7 @@ impl Job {
     /// After a restore: this rank works again where nothing of the section was done yet.
     fn resume(&mut self) -> Result<(), CommError> {
         if self.is_resuming {
-            self.recall()?;
+            self.pacing.recall(&self.world)?;
         }
         self.resumed(self.reached.saturating_sub(self.past.steps));
         self.world.activity(activity::COMPUTING);
@@ -384,7 +366,7 @@ impl Job {
         let mut kept = Kept { past, step: 0, state: () };
         self.protect(&mut kept, true, steps)?;
         self.past = kept.past;
-        self.count_time();
+        self.pacing.count_time();
         self.world.activity(activity::WAITING);
         Ok(())
     }
@@ -420,8 +402,8 @@ impl Job {
 
     /// Leaves the job, after so many steps of those who compute.
     pub(super) fn leave(&mut self, output: Vec<u8>, steps: Option<u64>) -> Result<(), CheckpointError> {
-        self.count_time();
-        let interval = steps.map(|steps| self.pace.report(self.protection.interval, steps));
+        self.pacing.count_time();
+        let interval = steps.map(|steps| self.pacing.report(steps));
         let report = RankReport { stats: self.checkpointer.stats(), output, interval };
         self.world.finalize(report.to_bytes())?;
         // The job has ended well; files that cannot be removed do not change that, and nobody is there to be told.
@@ -448,7 +430,7 @@ impl Job {
         match self.world.check() {
             Err(error) if error.is_failure() => {
                 self.world.activity(activity::WAITING);
-                self.pace.fail();
+                self.pacing.fail();
                 let report = self.checkpointer.report().map_err(RunError::Checkpoint)?;
                 self.restoring = Some(self.world.repair(report).map_err(RunError::Ended)?);
                 Ok(())

@@ -6,7 +6,6 @@ use super::job::{Found, Job};
 use super::kept::{Kept, Past};
 use super::{Flow, Problem, Program, RestorePolicy, activity};
 use crate::checkpointer::RankState;
-use crate::pace::Interval;
 use crate::region::Field;
 
 /// See the module.
@@ -73,14 +72,14 @@ impl<'a, P: Program> Section<'a, P> {
     /// Step after step, with checkpoints between them, until the work is done or a trial is over.
     fn work(&mut self, job: &mut Job) -> Result<Worked, Problem<P::Error>> {
         job.reached = job.reached.max(job.past.steps + self.kept.step);
-        job.over = false;
+        job.pacing.over = false;
         let begun = self.begin(job)?;
         if let Begun::Ended = begun {
             return Ok(Worked::Before);
         }
         self.live = true;
         self.take_up(job, begun)?;
-        while !job.over {
+        while !job.pacing.over {
             let number = self.kept.step + 1;
             job.world.step(job.past.steps + number)?;
             let flow =
@@ -91,11 +90,7 @@ impl<'a, P: Program> Section<'a, P> {
                 return Ok(Worked::Done);
             }
             job.checkpointer.progress(&job.world)?;
-            let due = match job.protection.interval {
-                Interval::Steps(steps) => number.is_multiple_of(steps),
-                Interval::Seconds(_) | Interval::Auto { .. } => number >= job.due,
-            };
-            if due {
+            if job.pacing.is_due(number) {
                 self.checkpoint(job, false)?;
             }
         }
@@ -105,20 +100,20 @@ impl<'a, P: Program> Section<'a, P> {
     /// Before the first step: what ranks have is protected.
     fn take_up(&mut self, job: &mut Job, begun: Begun) -> Result<(), Problem<P::Error>> {
         if job.is_resuming {
-            job.recall()?;
+            job.pacing.recall(&job.world)?;
         }
         match begun {
             // What was laid out anew is protected before anybody works.
             Begun::Bare(steps_lost) => {
                 if job.past.sections() > 0 {
-                    job.pace.begin_program();
+                    job.pacing.begin_program();
                 }
                 self.checkpoint(job, true)?;
                 job.resumed(steps_lost);
             }
             Begun::Protected(steps_lost) => {
                 job.resumed(steps_lost);
-                job.count_out(self.kept.step);
+                job.pacing.count_out(self.kept.step);
             }
             Begun::Ended => {}
         }
@@ -223,8 +218,7 @@ impl<'a, P: Program> Section<'a, P> {
     /// One that begins `anew` has the constant part of the state too.
     fn checkpoint(&mut self, job: &mut Job, anew: bool) -> Result<(), Problem<P::Error>> {
         let (step, steps) = (self.kept.step, job.past.steps + self.kept.step);
-        let (before, since) = job.last;
-        let begun = job.clock.now();
+        let begun = job.pacing.now();
         job.world.activity(activity::CHECKPOINT);
         if anew {
             self.kept.past = job.past.with_state();
@@ -232,10 +226,7 @@ impl<'a, P: Program> Section<'a, P> {
         job.protect(&mut self.kept, anew, steps)?;
         self.kept.past = Past::default();
         job.world.activity(activity::COMPUTING);
-        job.pace.step(step.saturating_sub(before), begun.since(since).as_secs_f64());
-        job.pace.checkpoint(job.clock.now().since(begun).as_secs_f64());
-        job.count_time();
-        job.count_out(step);
-        Ok(job.agree_pace(steps)?)
+        job.pacing.checkpoint(step, begun);
+        Ok(job.pacing.agree(&job.world, &job.orders, steps)?)
     }
 }

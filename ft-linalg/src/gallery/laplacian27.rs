@@ -22,6 +22,10 @@ impl Laplacian27 {
         Ok(Self { grid: Grid::new([nx, ny, nz])? })
     }
 
+    pub(crate) fn points(&self) -> [usize; 3] {
+        self.grid.shape()
+    }
+
     /// Rows of the matrix.
     pub fn n(&self) -> usize {
         self.grid.n()

@@ -1,9 +1,26 @@
 //! A stored matrix as an operator.
 
+use std::ops::Range;
+
 use ft_comm::Communicator;
 
 use super::{BlockSum, LinearOperator, Sums};
 use crate::{DistMatrix, LinalgError, Partition, Workspace};
+
+impl DistMatrix {
+    fn apply_then(
+        &self,
+        x: &[f64],
+        y: &mut [f64],
+        comm: &Communicator,
+        work: &mut Workspace,
+        then: impl FnMut(usize, Range<usize>, &[f64]),
+    ) -> Result<(), LinalgError> {
+        self.part().require(comm)?;
+        self.part().require_len("vector", x.len())?;
+        self.plan()?.apply(self.rows().vals(), x, y, &mut work.halo, comm, then)
+    }
+}
 
 impl LinearOperator for DistMatrix {
     fn part(&self) -> &Partition {
@@ -17,12 +34,7 @@ impl LinearOperator for DistMatrix {
         comm: &Communicator,
         work: &mut Workspace,
     ) -> Result<(), LinalgError> {
-        self.part().require(comm)?;
-        self.part().require_len("vector", x.len())?;
-        let plan = self.plan()?;
-        let halo = work.halo.exchange(plan.halo(), x, comm)?;
-        plan.product(self.rows(), 0..self.rows().len(), x, halo, y);
-        Ok(())
+        self.apply_then(x, y, comm, work, |_, _, _| ())
     }
 
     fn apply_and_sum(
@@ -34,15 +46,7 @@ impl LinearOperator for DistMatrix {
         comm: &Communicator,
         work: &mut Workspace,
     ) -> Result<(), LinalgError> {
-        self.part().require(comm)?;
-        self.part().require_len("vector", x.len())?;
-        let plan = self.plan()?;
-        let halo = work.halo.exchange(plan.halo(), x, comm)?;
-        for (rows, sums) in self.part().local_blocks().zip(sums) {
-            plan.product(self.rows(), rows.clone(), x, halo, &mut y[rows.clone()]);
-            *sums = sum(rows.clone(), &y[rows]);
-        }
-        Ok(())
+        self.apply_then(x, y, comm, work, |block, rows, y| sums[block] = sum(rows, y))
     }
 
     fn diagonal(&self) -> Option<Vec<f64>> {

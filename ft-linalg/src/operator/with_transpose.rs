@@ -5,7 +5,7 @@ use ft_comm::{CommError, Communicator};
 
 use super::LinearOperator;
 use crate::error::agree;
-use crate::halo::HaloPlan;
+use crate::halo::{HaloPlan, needed_columns};
 use crate::solver::ProtectedOperator;
 use crate::{DistRows, LinalgError, Partition, Workspace};
 
@@ -112,7 +112,7 @@ impl Rows {
         self.plan = None;
         let rows = self.rows.rows();
         agree(self.rows.part().require(comm).and_then(|()| rows.check(col_part.n())), comm)?;
-        let halo = HaloPlan::build(col_part, rows, comm)?;
+        let halo = HaloPlan::build(col_part, needed_columns(rows, col_part), comm)?;
         let own = col_part.range();
         let place = |col: &u64| {
             let at = *col as usize;
@@ -142,7 +142,7 @@ impl Rows {
         col_part.require_len("vector", x.len())?;
         self.rows.part().require_len("product", y.len())?;
         let Plan { halo, cols } = self.plan.as_ref().ok_or(LinalgError::NotRebuilt)?;
-        let halo = work.halo.exchange(halo, x, comm)?.0;
+        let halo = work.halo.begin(halo, x, comm)?.finish()?;
         let (starts, vals) = (self.rows.rows().row_ptr(), self.rows.rows().vals());
         let value = |col: u32| *x.get(col as usize).unwrap_or_else(|| &halo[col as usize - x.len()]);
         for (y, row) in y.iter_mut().zip(starts.windows(2)) {

@@ -192,6 +192,14 @@ fn survivors_that_go_on_by_themselves() {
     assert!(outcome.stdout.contains("of 5 has done"), "{outcome}");
 }
 
+#[test]
+fn several_runs_in_one_job() {
+    let [command] = &commands(&text("docs/programs.md"))[..] else { panic!("there is one") };
+    let outcome = run(command).expect(0);
+    assert_eq!(outcome.stdout.matches("after 12 runs").count(), 4, "{outcome}");
+    assert_eq!(outcome.stderr.matches("failed (").count(), 3, "{outcome}");
+}
+
 /// The hosts of the page are addresses of this one, the script of the page stands for `ssh`, and the system is a smaller one.
 #[test]
 fn several_hosts() {
@@ -236,7 +244,7 @@ fn every_command_is_run() {
         ("docs/measuring.md", 1),
         ("docs/messages.md", 0),
         ("docs/mpirun.md", 0),
-        ("docs/programs.md", 0),
+        ("docs/programs.md", 1),
         ("docs/schemes.md", 1),
         ("docs/solvers.md", 1),
         ("docs/speed.md", 0),

@@ -44,6 +44,7 @@ mod seismic;
 mod shrink;
 mod small_apps;
 mod sockets;
+mod solve;
 mod spares;
 mod strangers;
 mod transport;

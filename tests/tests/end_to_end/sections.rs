@@ -76,7 +76,7 @@ fn several_at_once_and_in_the_restore() {
         // The one that is on its way through the results dies again.
         is_right(&format!("--scheme rs:2+2 --kill 1@checkpoint=9/vote --kill 1@restore=1/{phase}"));
     }
-    is_right("--scheme xor --kill 1@step=35 --kill 1@repair=2/agree --kill 2@step=36");
+    is_right("--scheme rs:2+2 --kill 1@step=35 --kill 1@repair=2/agree --kill 2@step=36");
 }
 
 #[test]

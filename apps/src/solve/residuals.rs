@@ -1,0 +1,72 @@
+//! The norms of all iterations, as a table or a picture.
+
+use std::path::{Path, PathBuf};
+use std::{fmt::Write as _, fs};
+
+use ft_figures::{ChartAxis, LineChart, Series};
+use serde::{Deserialize, Serialize};
+
+use super::SolveResult;
+
+/// A norm in a report; it may not be finite.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Norm(#[serde(with = "crate::number")] pub(super) f64);
+
+fn is_table(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "csv")
+}
+
+/// Reads the name of the file.
+pub(super) fn file(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if !is_table(&path) && ft_figures::check_path(&path).is_err() {
+        return Err("the name has to end in .csv, .svg or .png".into());
+    }
+    Ok(path)
+}
+
+/// Writes them.
+pub(super) fn save(path: &Path, result: &SolveResult) -> Result<(), String> {
+    if is_table(path) {
+        return fs::write(path, table(&result.history))
+            .map_err(|error| format!("{}: {error}", path.display()));
+    }
+    chart(result).draw().save(path).map_err(|error| error.to_string())
+}
+
+fn table(history: &[Norm]) -> String {
+    let mut text = "iteration,residual_norm\n".to_owned();
+    for (iteration, Norm(norm)) in history.iter().enumerate() {
+        writeln!(text, "{iteration},{norm:e}").expect("a string takes all");
+    }
+    text
+}
+
+fn chart(result: &SolveResult) -> LineChart {
+    let SolveResult { solver, precond, history, .. } = result;
+    let points = history.iter().enumerate().map(|(iteration, Norm(norm))| (iteration as f64, *norm));
+    let name = if precond == "none" { solver.clone() } else { format!("{solver}, {precond}") };
+    LineChart {
+        title: format!("Residual of {name}"),
+        x: ChartAxis::linear("iteration"),
+        y: ChartAxis::log("norm of the residual"),
+        series: vec![Series::new(name, points)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_for_each_iteration() {
+        assert_eq!(table(&[Norm(1.5), Norm(2e-9)]), "iteration,residual_norm\n0,1.5e0\n1,2e-9\n");
+    }
+
+    #[test]
+    fn other_names_are_refused() {
+        assert!(file("a.csv").is_ok() && file("a.svg").is_ok() && file("a.png").is_ok());
+        file("a.txt").expect_err("no such kind");
+    }
+}

@@ -1,0 +1,75 @@
+//! Vectors as files of NumPy.
+//!
+//! Source: NumPy Enhancement Proposal 1, version 1.0 of the format.
+
+use std::path::Path;
+
+use ft_comm::Communicator;
+
+use crate::in_turn::{self, PIECE_BYTES};
+use crate::{DistVector, LinalgError, error::agree};
+
+/// The header is a multiple of this many bytes, magic included.
+const ALIGNMENT: usize = 64;
+
+/// Writes a vector as `.npy`: an array of one dimension, of 8-byte numbers, the lowest byte first. Collective.
+///
+/// # Errors
+/// On every rank when rank 0 cannot write: [`LinalgError::Write`] there, [`LinalgError::OtherRank`] on the others.
+/// [`LinalgError::Comm`].
+pub fn write_vector(path: impl AsRef<Path>, x: &DistVector, comm: &Communicator) -> Result<(), LinalgError> {
+    agree(x.part().require(comm), comm)?;
+    let mut pieces = x.local().chunks(PIECE_BYTES / size_of::<f64>());
+    let piece = || {
+        pieces.next().unwrap_or_default().iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>()
+    };
+    in_turn::write(path.as_ref(), &head(x.part().n()), piece, comm)
+}
+
+/// What stands before the numbers.
+fn head(n: usize) -> Vec<u8> {
+    let text = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({n},), }}");
+    // Magic, version and the length of the rest are 10 bytes; a line feed ends it.
+    let len = (10 + text.len() + 1).next_multiple_of(ALIGNMENT) - 10;
+    let mut head = b"\x93NUMPY\x01\x00".to_vec();
+    head.extend((len as u16).to_le_bytes());
+    head.extend(format!("{text:<width$}\n", width = len - 1).into_bytes());
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Partition;
+
+    #[test]
+    fn a_file_is_what_numpy_writes() {
+        let path = std::env::temp_dir().join(format!("ft-linalg-{}.npy", std::process::id()));
+        ft_sim::ranks(3, |comm| {
+            let x = DistVector::from_fn(Partition::of(comm, 100), |row| row.0 as f64);
+            write_vector(&path, &x, comm).unwrap();
+        });
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(bytes.len(), 128 + 800);
+        assert!(bytes.starts_with(
+            b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f8', 'fortran_order': False, 'shape': (100,), }"
+        ));
+        assert_eq!(bytes[127], b'\n');
+        let (values, _) = bytes[128..].as_chunks();
+        assert!(values.iter().enumerate().all(|(at, value)| f64::from_le_bytes(*value) == at as f64));
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_an_error_of_all() {
+        ft_sim::ranks(2, |comm| {
+            let x = DistVector::from_fn(Partition::of(comm, 10), |row| row.0 as f64);
+            let error = write_vector("/nonexistent/x.npy", &x, comm).unwrap_err();
+            let is_right = match comm.rank() {
+                0 => matches!(error, LinalgError::Write { .. }),
+                _ => matches!(error, LinalgError::OtherRank { rank: 0 }),
+            };
+            assert!(is_right, "{error}");
+        });
+    }
+}

@@ -1,0 +1,190 @@
+//! The product of this rank's rows with a distributed vector, whatever the rows are stored as.
+//!
+//! Every row is summed one entry after the other in ascending global column, wherever the entry's vector element lives, so
+//! `y` has the same bits on any number of ranks and in any [`Format`].
+//!
+//! The product goes block by block (the blocks of [`crate::partition`]). Columns are renumbered to 32 bits. A block that
+//! needs nothing of other ranks is *interior*: its columns count from the first own row. All columns of another one, a
+//! *boundary* block, count in what the exchange of [`crate::halo`] gives, where own values are copied to between those of
+//! other ranks. So a row is always one list of ascending columns of one slice, and interior blocks are computed while
+//! messages are on their way.
+
+use std::ops::Range;
+
+use ft_comm::Communicator;
+
+use crate::{
+    CsrRows, Format, LinalgError, Partition,
+    format::{self, Entries, StencilRows, Stored},
+    halo::{HaloBuffers, HaloPlan},
+};
+
+/// Rows as they are stored for products, and what is exchanged before. Derived data: made again rather than checkpointed.
+#[derive(Clone, Debug)]
+pub struct ProductPlan {
+    halo: HaloPlan,
+    format: Option<Format>,
+    /// Those of the rank's partition, ascending.
+    blocks: Vec<Block>,
+}
+
+#[derive(Clone, Debug)]
+struct Block {
+    rows: Range<usize>,
+    /// Its entries among those of all rows; none where no rows are stored.
+    entries: Range<usize>,
+    /// Reads what the exchange gives, not the rank's part of the vector.
+    boundary: bool,
+    stored: Stored,
+}
+
+/// A block's rows before they have a format.
+struct Renumbered {
+    lens: Vec<u32>,
+    cols: Vec<u32>,
+}
+
+impl Renumbered {
+    fn new(rows: &CsrRows, range: &Range<usize>, own: &Range<usize>, halo: Option<&HaloPlan>) -> Self {
+        let ends = &rows.row_ptr()[range.start..=range.end];
+        let cols = rows.cols()[ends[0]..ends[range.len()]].iter();
+        Self {
+            // A row has at most as many entries as there are own and halo columns, so its count fits.
+            lens: ends.windows(2).map(|pair| (pair[1] - pair[0]) as u32).collect(),
+            cols: match halo {
+                None => cols.map(|col| (col - own.start as u64) as u32).collect(),
+                Some(halo) => cols.map(|col| halo.place(*col, own) as u32).collect(),
+            },
+        }
+    }
+
+    fn with<'a>(&'a self, vals: &'a [f64]) -> Entries<'a> {
+        Entries { lens: &self.lens, cols: &self.cols, vals }
+    }
+}
+
+/// Entries that the choice of a format measures products on, where there are as many: more than caches hold of all formats.
+const MEASURED_ENTRIES: usize = 1 << 20;
+
+impl ProductPlan {
+    /// Stores `rows` in `format`, or in the one that a short measurement finds to be the fastest. Not collective;
+    /// O(nnz log halo).
+    ///
+    /// # Errors
+    /// [`LinalgError::TooLarge`] when this rank has 2^32 or more rows and halo values.
+    pub(crate) fn of_rows(
+        part: &Partition,
+        rows: &CsrRows,
+        mut halo: HaloPlan,
+        format: Option<Format>,
+    ) -> Result<Self, LinalgError> {
+        let own = part.range();
+        let longest = own.len().saturating_add(halo.cols().len());
+        if u32::try_from(longest).is_err() {
+            return Err(LinalgError::TooLarge { what: "local index range", wanted: longest as u128 });
+        }
+        let entries = |range: &Range<usize>| rows.row_ptr()[range.start]..rows.row_ptr()[range.end];
+        let is_own = |col: &u64| own.contains(&(*col as usize));
+        let needs_others = |range: &Range<usize>| !rows.cols()[entries(range)].iter().all(is_own);
+        let blocks: Vec<(Range<usize>, bool)> =
+            part.local_blocks().map(|range| (range.clone(), needs_others(&range))).collect();
+        let boundary = blocks.iter().filter(|(_, boundary)| *boundary);
+        let mut copied: Vec<u32> = boundary
+            .flat_map(|(range, _)| &rows.cols()[entries(range)])
+            .filter(|col| is_own(col))
+            .map(|col| (col - own.start as u64) as u32)
+            .collect();
+        copied.sort_unstable();
+        copied.dedup();
+        halo.copy(copied);
+
+        let renumbered = |(range, boundary): &(Range<usize>, bool)| {
+            Renumbered::new(rows, range, &own, boundary.then_some(&halo))
+        };
+        let vals = |range: &Range<usize>| &rows.vals()[entries(range)];
+        let format = format.unwrap_or_else(|| {
+            let every = rows.nnz().div_ceil(MEASURED_ENTRIES).max(1);
+            let sample: Vec<_> =
+                blocks.iter().step_by(every).map(|block| (block, renumbered(block))).collect();
+            // Ones: pages of zeros that nobody has written to are all the same memory.
+            let (x, received) = (vec![1.0; own.len()], vec![1.0; halo.len()]);
+            let sample = sample.iter().map(|((range, boundary), block)| {
+                (block.with(vals(range)), if *boundary { &received[..] } else { &x })
+            });
+            format::fastest(&sample.collect::<Vec<_>>())
+        });
+        let blocks = blocks.iter().map(|block| Block {
+            rows: block.0.clone(),
+            entries: entries(&block.0),
+            boundary: block.1,
+            stored: Stored::new(format, renumbered(block).with(vals(&block.0))),
+        });
+        let blocks = blocks.collect();
+        Ok(Self { halo, format: Some(format), blocks })
+    }
+
+    /// For rows that are not stored: those of each block of a partition, and whether they read what an exchange by `halo`
+    /// gives.
+    pub(crate) fn of_stencil(
+        halo: HaloPlan,
+        blocks: impl Iterator<Item = (Range<usize>, bool, StencilRows)>,
+    ) -> Self {
+        let blocks = blocks.map(|(rows, boundary, stored)| Block {
+            rows,
+            entries: 0..0,
+            boundary,
+            stored: Stored::Stencil(stored),
+        });
+        Self { halo, format: None, blocks: blocks.collect() }
+    }
+
+    /// What the exchange before a product sends and receives.
+    pub fn halo(&self) -> &HaloPlan {
+        &self.halo
+    }
+
+    pub(crate) fn into_halo(self) -> HaloPlan {
+        self.halo
+    }
+
+    /// How the rows of this rank are stored; `None` where they are not, as those of a stencil.
+    pub fn format(&self) -> Option<Format> {
+        self.format
+    }
+
+    /// Number of rows in blocks that need halo values.
+    pub fn boundary_rows(&self) -> usize {
+        self.blocks.iter().filter(|block| block.boundary).map(|block| block.rows.len()).sum()
+    }
+
+    /// `y = A x`, interior blocks while `buffers` get the halo values. `vals` are the values of the stored rows. `then` hears
+    /// of each block, while it is in cache, its index, its rows, and their elements of `y`. Collective; `2 nnz` flops.
+    ///
+    /// # Errors
+    /// [`LinalgError::Comm`]; `y` is then torn.
+    ///
+    /// # Panics
+    /// If `x` or `y` does not have one element for each row.
+    pub(crate) fn apply(
+        &self,
+        vals: &[f64],
+        x: &[f64],
+        y: &mut [f64],
+        buffers: &mut HaloBuffers,
+        comm: &Communicator,
+        mut then: impl FnMut(usize, Range<usize>, &[f64]),
+    ) -> Result<(), LinalgError> {
+        let mut run = |boundary: bool, x: &[f64]| {
+            let blocks = self.blocks.iter().enumerate().filter(|(_, block)| block.boundary == boundary);
+            for (at, Block { rows, entries, stored, .. }) in blocks {
+                let y = &mut y[rows.clone()];
+                stored.product(&vals[entries.clone()], x, y);
+                then(at, rows.clone(), y);
+            }
+        };
+        let exchange = buffers.begin(&self.halo, x, comm)?;
+        run(false, x);
+        run(true, exchange.finish()?);
+        Ok(())
+    }
+}
