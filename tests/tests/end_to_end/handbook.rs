@@ -125,6 +125,17 @@ fn the_program_that_solves_a_file() {
         .map(|command| in_folder(&folder, &command).finish().expect(0));
     assert!(calm.stdout.contains("x = [2.000000, 3.000000, 3.000000, 2.000000]"), "{calm}");
     assert_eq!((&lost.stdout, lost.stderr.contains("rank 2")), (&calm.stdout, true), "{lost}");
+    // The same without a program.
+    in_folder(&folder, &commands(&page)[1]).finish().expect(0);
+    let x = fs::read_to_string(folder.path().join("x.mtx")).unwrap();
+    assert!(
+        x.lines()
+            .skip(2)
+            .zip([2.0, 3.0, 3.0, 2.0])
+            .all(|(line, due)| line.parse::<f64>().is_ok_and(|x| (x - due).abs() < 1e-6)),
+        "{x}"
+    );
+    assert!(folder.path().join("residuals.svg").exists());
 }
 
 #[test]
@@ -246,7 +257,7 @@ fn every_command_is_run() {
         ("docs/mpirun.md", 0),
         ("docs/programs.md", 1),
         ("docs/schemes.md", 1),
-        ("docs/solvers.md", 1),
+        ("docs/solvers.md", 2),
         ("docs/speed.md", 0),
         ("docs/ulfm.md", 1),
     ];
