@@ -4,7 +4,7 @@
 mod common;
 
 use common::{dense, on_ranks};
-use ft_checkpoint::{StatePart, load, save};
+use ft_checkpoint::{RankState, StatePart, load, save};
 use ft_comm::Communicator;
 use ft_linalg::gallery::{
     ConvectionDiffusion, Elasticity, Laplacian27, LeastSquares, NeumannPoisson, ShiftedPoisson,
@@ -14,8 +14,8 @@ use ft_linalg::solver::{AnyOptions, AnySolver, Fgmres, GmresOptions, Method, Tas
 use ft_linalg::stop::Quantity;
 use ft_linalg::{
     Cg, DistMatrix, DistRows, DistVector, Identity, LinalgError, LinearOperator, MakePreconditioner,
-    MultiVector, Partition, Poisson, Precond, Preconditioner, Solution, Solver, Step, StopCriteria,
-    StopReason, System, Workspace, rhs, solve, solve_many,
+    MultiVector, Partition, Poisson, Precond, Preconditioner, Solution, SolveState, Solver, Step,
+    StopCriteria, StopReason, System, Workspace, rhs, solve, solve_many,
 };
 use nalgebra::DVector;
 
@@ -228,6 +228,43 @@ fn same_bits_on_any_number_of_ranks_and_after_a_restore() {
                 assert!(all.into_iter().all(|other| other == one), "{method} {case:?} after {after}");
             }
         }
+    }
+}
+
+#[test]
+fn fewer_ranks_go_on_with_the_same_bits() {
+    for (method, problems) in SUITED {
+        let (problem, precond) = problems[0];
+        let options = options(*method, StopCriteria::DEFAULT);
+        let one = on_ranks(1, |comm| whole(*method, (problem, precond), options.stop, comm)).remove(0);
+        let shards = on_ranks(3, |comm| {
+            let (a, b, x) = problem.system(comm);
+            let system = ft_linalg::Problem { a, b, x: DistVector::zeros(x.part().clone()) };
+            let mut state = SolveState::<AnySolver>::new(&options, &precond, system, comm).unwrap();
+            for _ in 0..one.0.reason.iterations().min(20) / 2 {
+                assert_eq!(state.step(comm).unwrap(), Step::Continue);
+            }
+            [StatePart::Constant, StatePart::Variable].map(|part| {
+                let mut shard = vec![];
+                save(&mut state, part, &mut shard).unwrap();
+                shard
+            })
+        });
+        let all = on_ranks(2, |comm| {
+            let held = if comm.rank() == 0 { vec![0] } else { vec![1, 2] };
+            let share = |rank: usize| {
+                let mut state = SolveState::<AnySolver>::default();
+                load(&mut state, StatePart::Constant, &shards[rank][0]).unwrap();
+                load(&mut state, StatePart::Variable, &shards[rank][1]).unwrap();
+                RankState { rank, state }
+            };
+            let mut state = SolveState::redistribute(held.into_iter().map(share).collect(), 3, comm).unwrap();
+            state.rebuild(&precond, comm).unwrap();
+            while state.step(comm).unwrap() == Step::Continue {}
+            let x = DistVector::from_local(state.a.part().clone(), state.solver.x().to_vec()).unwrap();
+            (state.solution().unwrap().clone(), x.gather(comm).unwrap())
+        });
+        assert!(all.into_iter().all(|other| other == one), "{method}");
     }
 }
 

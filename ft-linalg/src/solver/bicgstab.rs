@@ -14,8 +14,8 @@
 //!     p = r + beta (p - omega v)
 //! ```
 //!
-//! Two products and three reductions per iteration, four vectors in the state, 184 bytes per row and iteration besides those of the
-//! products. The residual does not fall steadily.
+//! Two products and three reductions per iteration, four vectors in the state, 184 bytes per row and iteration besides those
+//! of the products. The residual does not fall steadily.
 //!
 //! Source: van der Vorst: Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of nonsymmetric linear
 //! systems, SIAM J. Sci. Stat. Comput. 13, 1992.

@@ -10,8 +10,8 @@
 //!     x = x + M^-1 V y
 //! ```
 //!
-//! One iteration is one product and two reductions, sometimes three; the `j`-th of a cycle reads the basis four times: 32 j bytes per row. The
-//! state has `m + 2` vectors. A space that ends holds the answer, or the matrix is singular.
+//! One iteration is one product and two reductions, sometimes three; the `j`-th of a cycle reads the basis four times: 32 j
+//! bytes per row. The state has `m + 2` vectors. A space that ends holds the answer, or the matrix is singular.
 //!
 //! Sources: Saad, Schultz: GMRES: a generalized minimal residual algorithm for solving nonsymmetric linear systems, SIAM J. Sci.
 //! Stat. Comput. 7, 1986; Saad: Iterative Methods for Sparse Linear Systems, 2nd edition, SIAM, 2003, algorithms 6.9 and 9.5.

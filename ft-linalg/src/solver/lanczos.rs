@@ -9,10 +9,11 @@
 //!     stop if beta_j |s_j| is small for all that are wanted        this is ||A y - theta y|| for y = V s
 //! ```
 //!
-//! One product and two reductions per iteration, sometimes three; the `j`-th reads the basis four times: 32 j bytes per row. The state has
-//! a vector more after each iteration: `iterations_max` bounds them. The stopping rules look at the largest residual bound of the wanted
-//! eigenpairs, measured by the largest modulus of an eigenvalue. The small problem is solved by every rank, from the same
-//! numbers; beyond 16 vectors only in every fourth iteration. Of a multiple eigenvalue it finds one vector.
+//! One product and two reductions per iteration, sometimes three; the `j`-th reads the basis four times: 32 j bytes per row.
+//! The state has a vector more after each iteration: `iterations_max` bounds them. The stopping rules look at the largest
+//! residual bound of the wanted eigenpairs, measured by the largest modulus of an eigenvalue. The small problem is solved by
+//! every rank, from the same numbers; beyond 16 vectors only in every fourth iteration. Of a multiple eigenvalue it finds
+//! one vector.
 //!
 //! Sources: Lanczos: An iteration method for the solution of the eigenvalue problem of linear differential and integral
 //! operators, J. Research NBS 45, 1950; Saad: Numerical Methods for Large Eigenvalue Problems, 2nd edition, SIAM, 2011,

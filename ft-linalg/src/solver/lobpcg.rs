@@ -11,9 +11,9 @@
 //!     X = X C_x + P
 //! ```
 //!
-//! `k` products and two reductions per iteration; the state has `4 k` vectors, as `A X` and `A P` are recurrences. Directions in which `G` is next to
-//! singular are left out. The stopping rules look at the largest residual norm, measured by the largest modulus of an
-//! eigenvalue of `H`. Small problems are solved by every rank, from the same numbers.
+//! `k` products and two reductions per iteration; the state has `4 k` vectors, as `A X` and `A P` are recurrences.
+//! Directions in which `G` is next to singular are left out. The stopping rules look at the largest residual norm, measured
+//! by the largest modulus of an eigenvalue of `H`. Small problems are solved by every rank, from the same numbers.
 //!
 //! Sources: Knyazev: Toward the optimal preconditioned eigensolver: locally optimal block preconditioned conjugate gradient
 //! method, SIAM J. Sci. Comput. 23, 2001, algorithm 5.1; Stathopoulos, Wu: A block orthogonalization procedure with constant

@@ -11,8 +11,9 @@
 //!     alpha = gamma / (w.u - beta gamma / alpha)
 //! ```
 //!
-//! One product and one reduction of three sums per iteration, against two reductions of [`super::Cg`]; two more vectors (six in the state) and,
-//! per row and iteration, 120 bytes besides those of the product. `s` is a recurrence, so residuals drift a little sooner.
+//! One product and one reduction of three sums per iteration, against two reductions of [`super::Cg`]; two more vectors (six
+//! in the state) and, per row and iteration, 120 bytes besides those of the product. `s` is a recurrence, so residuals drift
+//! a little sooner.
 //!
 //! Source: Chronopoulos, Gear: s-step iterative methods for symmetric linear systems, J. Comput. Appl. Math. 25, 1989,
 //! algorithm 3.1 with s = 1.

@@ -65,10 +65,11 @@ fn a_solver_of_ones_own_has_the_same_bits_with_kills() {
 #[test]
 fn two_solves_and_a_loop_of_ten_have_the_same_bits_with_kills_in_each() {
     let lines = |kills: &str| {
-        let outcome =
-            Run::ftrun(&format!("-n 4 --json {kills}")).arg(example("two_solves")).finish().expect(0);
-        let mut lines: Vec<String> =
-            outcome.stdout.lines().filter(|line| line.starts_with("rank")).map(str::to_owned).collect();
+        let run = Run::ftrun(&format!("-n 4 --json {kills}"));
+        let outcome = run.arg(example("two_solves")).finish().expect(0);
+        // With `--json` what ranks print is on standard error.
+        let of_ranks = outcome.stderr.lines().filter(|line| line.starts_with("rank "));
+        let mut lines: Vec<String> = of_ranks.map(str::to_owned).collect();
         lines.sort();
         (lines, outcome)
     };
