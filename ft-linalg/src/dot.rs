@@ -138,7 +138,9 @@ pub struct Reducer {
     part: Partition,
     /// Each rank's nodes, in rank order.
     covers: Vec<Vec<Node>>,
-    /// Exchange buffer: `K` numbers for each node, in rank order.
+    /// Most nodes of a rank. All send as many numbers, as then the exchange is planned once.
+    longest: usize,
+    /// Exchange buffer: in rank order, `K` numbers for each node, and zeros up to the longest part.
     values: Vec<f64>,
     counts: Vec<usize>,
 }
@@ -146,8 +148,10 @@ pub struct Reducer {
 impl Reducer {
     /// For vectors partitioned as `part`. Not collective. O(size log(blocks)) time and memory.
     pub fn new(part: &Partition) -> Self {
-        let covers = (0..part.size()).map(|rank| cover(&part.blocks_of(rank), part.blocks())).collect();
-        Self { part: part.clone(), covers, values: Vec::new(), counts: Vec::new() }
+        let covers: Vec<Vec<Node>> =
+            (0..part.size()).map(|rank| cover(&part.blocks_of(rank), part.blocks())).collect();
+        let longest = covers.iter().map(Vec::len).max().unwrap_or(0);
+        Self { part: part.clone(), covers, longest, values: Vec::new(), counts: Vec::new() }
     }
 
     /// The partition that this reducer was made for.
@@ -173,12 +177,13 @@ impl Reducer {
             let (expected, found) = (mine.len(), partials.len());
             return Err(LinalgError::Length { what: "list of partial sums", expected, found });
         }
+        let each = K * self.longest;
         self.counts.clear();
-        self.counts.extend(self.covers.iter().map(|nodes| K * nodes.len()));
+        self.counts.resize(comm.size(), each);
         self.values.clear();
-        self.values.resize(self.counts.iter().sum(), 0.0);
+        self.values.resize(comm.size() * each, 0.0);
 
-        let start: usize = self.counts[..comm.rank()].iter().sum();
+        let start = comm.rank() * each;
         for (node, slot) in self.covers[comm.rank()].iter().zip(self.values[start..].chunks_exact_mut(K)) {
             let leaf = &mut |node: Node| (node.level == 0).then(|| partials[node.index - mine.start]);
             slot.copy_from_slice(&tree_sum(*node, blocks, leaf));
@@ -240,13 +245,15 @@ impl Reducer {
     }
 }
 
-/// The root's value from the nodes that the ranks sent.
+/// The root's value from the nodes that the ranks sent, equally many numbers each.
 fn finish<const K: usize>(covers: &[Vec<Node>], values: &[f64], blocks: usize) -> [f64; K] {
     if blocks == 0 {
         return [0.0; K];
     }
-    let (sent, _) = values.as_chunks::<K>();
-    let mut sent = covers.iter().flatten().zip(sent).peekable();
+    let each = values.len() / covers.len();
+    let of_ranks = covers.iter().zip(values.chunks_exact(each));
+    let mut sent =
+        of_ranks.flat_map(|(nodes, values)| nodes.iter().zip(values.as_chunks::<K>().0)).peekable();
     tree_sum(Node::root(blocks), blocks, &mut |node| {
         sent.next_if(|(next, _)| **next == node).map(|(_, value)| *value)
     })
@@ -263,6 +270,7 @@ mod tests {
         let part = |rank| Partition::new(x.len(), size, rank);
         let blocks = part(0).blocks();
         let (mut covers, mut values) = (Vec::new(), Vec::new());
+        let longest = Reducer::new(&part(0)).longest;
         for rank in 0..size {
             let (rows, mine) = (part(rank).range(), part(rank).blocks_of(rank));
             let partials = block_partials(&part(rank), &x[rows.clone()], &y[rows]);
@@ -272,6 +280,7 @@ mod tests {
                 values.extend(tree_sum::<1>(node, blocks, leaf));
             }
             covers.push(nodes);
+            values.resize(covers.len() * longest, 0.0);
         }
         finish::<1>(&covers, &values, blocks)[0]
     }

@@ -11,7 +11,8 @@
 //! | [`Format::Inodes`] | up to 8 with the same columns | 8 + 4 / rows | several unknowns at a node |
 //! | [`Format::Runs`] | up to 16 whose columns move along with the row | 8; 0 where values are equal too | grids |
 //!
-//! A choice by the clock may differ between ranks and between runs; no answer depends on it.
+//! The choice is by the clock ([`fastest`]), as it depends on the processor as much as on the matrix. It may differ between
+//! ranks and between runs; no answer depends on it.
 
 mod csr;
 mod groups;
@@ -39,8 +40,8 @@ pub enum Format {
     Abreast,
     /// Neighboring rows with the same columns share one list of these, and are summed together.
     Inodes,
-    /// Neighboring rows whose columns are the same relative to the diagonal share one list of these, as those of a grid do; where the values
-    /// are the same too they share one list of values.
+    /// Neighboring rows whose columns are the same relative to the diagonal share one list of these, as those of a grid
+    /// do; where the values are the same too they share one list of values.
     Runs,
 }
 

@@ -104,7 +104,8 @@ impl HaloPlan {
         })
     }
 
-    /// Has an exchange also copy the local rows `rows`, ascending, to where they belong by their columns among the halo values.
+    /// Has an exchange also copy the local rows `rows`, ascending, to where they belong by their columns among the halo
+    /// values.
     pub(crate) fn copy(&mut self, rows: Vec<u32>) {
         let place = |range: &Range<usize>| if range.start < self.below { 0 } else { rows.len() };
         self.recvs = self

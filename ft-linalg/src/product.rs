@@ -24,12 +24,15 @@ use crate::{
 pub struct ProductPlan {
     halo: HaloPlan,
     format: Option<Format>,
-    /// Those of the rank's partition, ascending.
-    blocks: Vec<Block>,
+    /// Rows of a block of the partition; the last one of the rank may have fewer.
+    block_len: usize,
+    /// All rows, ascending.
+    segments: Vec<Segment>,
 }
 
+/// One block, or several small ones: rows that are computed together.
 #[derive(Clone, Debug)]
-struct Block {
+struct Segment {
     rows: Range<usize>,
     /// Its entries among those of all rows; none where no rows are stored.
     entries: Range<usize>,
@@ -38,7 +41,7 @@ struct Block {
     stored: Stored,
 }
 
-/// A block's rows before they have a format.
+/// Rows of a segment before they have a format.
 struct Renumbered {
     lens: Vec<u32>,
     cols: Vec<u32>,
@@ -63,6 +66,10 @@ impl Renumbered {
     }
 }
 
+/// Most rows of a segment of several blocks: a call for each of the small blocks of a small matrix would cost more than its
+/// sums, and rows should be in cache when the next line of an algorithm reads them.
+const SEGMENT_ROWS: usize = 1024;
+
 /// Entries that the choice of a format measures products on, where there are as many: more than caches hold of all formats.
 const MEASURED_ENTRIES: usize = 1 << 20;
 
@@ -86,9 +93,17 @@ impl ProductPlan {
         let entries = |range: &Range<usize>| rows.row_ptr()[range.start]..rows.row_ptr()[range.end];
         let is_own = |col: &u64| own.contains(&(*col as usize));
         let needs_others = |range: &Range<usize>| !rows.cols()[entries(range)].iter().all(is_own);
-        let blocks: Vec<(Range<usize>, bool)> =
-            part.local_blocks().map(|range| (range.clone(), needs_others(&range))).collect();
-        let boundary = blocks.iter().filter(|(_, boundary)| *boundary);
+        let mut segments: Vec<(Range<usize>, bool)> = Vec::new();
+        for block in part.local_blocks() {
+            let boundary = needs_others(&block);
+            match segments.last_mut() {
+                Some((rows, same)) if *same == boundary && block.end - rows.start <= SEGMENT_ROWS => {
+                    rows.end = block.end;
+                }
+                _ => segments.push((block, boundary)),
+            }
+        }
+        let boundary = segments.iter().filter(|(_, boundary)| *boundary);
         let mut copied: Vec<u32> = boundary
             .flat_map(|(range, _)| &rows.cols()[entries(range)])
             .filter(|col| is_own(col))
@@ -105,37 +120,38 @@ impl ProductPlan {
         let format = format.unwrap_or_else(|| {
             let every = rows.nnz().div_ceil(MEASURED_ENTRIES).max(1);
             let sample: Vec<_> =
-                blocks.iter().step_by(every).map(|block| (block, renumbered(block))).collect();
+                segments.iter().step_by(every).map(|segment| (segment, renumbered(segment))).collect();
             // Ones: pages of zeros that nobody has written to are all the same memory.
             let (x, received) = (vec![1.0; own.len()], vec![1.0; halo.len()]);
-            let sample = sample.iter().map(|((range, boundary), block)| {
-                (block.with(vals(range)), if *boundary { &received[..] } else { &x })
+            let sample = sample.iter().map(|((range, boundary), rows)| {
+                (rows.with(vals(range)), if *boundary { &received[..] } else { &x })
             });
             format::fastest(&sample.collect::<Vec<_>>())
         });
-        let blocks = blocks.iter().map(|block| Block {
-            rows: block.0.clone(),
-            entries: entries(&block.0),
-            boundary: block.1,
-            stored: Stored::new(format, renumbered(block).with(vals(&block.0))),
+        let segments = segments.iter().map(|segment| Segment {
+            rows: segment.0.clone(),
+            entries: entries(&segment.0),
+            boundary: segment.1,
+            stored: Stored::new(format, renumbered(segment).with(vals(&segment.0))),
         });
-        let blocks = blocks.collect();
-        Ok(Self { halo, format: Some(format), blocks })
+        let segments = segments.collect();
+        Ok(Self { halo, format: Some(format), block_len: part.block_len(), segments })
     }
 
     /// For rows that are not stored: those of each block of a partition, and whether they read what an exchange by `halo`
     /// gives.
     pub(crate) fn of_stencil(
+        part: &Partition,
         halo: HaloPlan,
         blocks: impl Iterator<Item = (Range<usize>, bool, StencilRows)>,
     ) -> Self {
-        let blocks = blocks.map(|(rows, boundary, stored)| Block {
+        let segments = blocks.map(|(rows, boundary, stored)| Segment {
             rows,
             entries: 0..0,
             boundary,
             stored: Stored::Stencil(stored),
         });
-        Self { halo, format: None, blocks: blocks.collect() }
+        Self { halo, format: None, block_len: part.block_len(), segments: segments.collect() }
     }
 
     /// What the exchange before a product sends and receives.
@@ -154,7 +170,8 @@ impl ProductPlan {
 
     /// Number of rows in blocks that need halo values.
     pub fn boundary_rows(&self) -> usize {
-        self.blocks.iter().filter(|block| block.boundary).map(|block| block.rows.len()).sum()
+        let boundary = self.segments.iter().filter(|segment| segment.boundary);
+        boundary.map(|segment| segment.rows.len()).sum()
     }
 
     /// `y = A x`, interior blocks while `buffers` get the halo values. `vals` are the values of the stored rows. `then` hears
@@ -164,7 +181,7 @@ impl ProductPlan {
     /// [`LinalgError::Comm`]; `y` is then torn.
     ///
     /// # Panics
-    /// If `x` or `y` does not have one element for each row.
+    /// If `x` or `y` is shorter than the rows.
     pub(crate) fn apply(
         &self,
         vals: &[f64],
@@ -175,11 +192,13 @@ impl ProductPlan {
         mut then: impl FnMut(usize, Range<usize>, &[f64]),
     ) -> Result<(), LinalgError> {
         let mut run = |boundary: bool, x: &[f64]| {
-            let blocks = self.blocks.iter().enumerate().filter(|(_, block)| block.boundary == boundary);
-            for (at, Block { rows, entries, stored, .. }) in blocks {
-                let y = &mut y[rows.clone()];
-                stored.product(&vals[entries.clone()], x, y);
-                then(at, rows.clone(), y);
+            for segment in self.segments.iter().filter(|segment| segment.boundary == boundary) {
+                let Segment { rows, entries, stored, .. } = segment;
+                stored.product(&vals[entries.clone()], x, &mut y[rows.clone()]);
+                for start in rows.clone().step_by(self.block_len) {
+                    let block = start..(start + self.block_len).min(rows.end);
+                    then(start / self.block_len, block.clone(), &y[block]);
+                }
             }
         };
         let exchange = buffers.begin(&self.halo, x, comm)?;

@@ -189,7 +189,7 @@ impl DistStencil {
                 (rows.start - own.start..rows.end - own.start, low(&rows) || high(&rows), stored)
             })
             .collect();
-        ProductPlan::of_stencil(halo, blocks.into_iter())
+        ProductPlan::of_stencil(&self.part, halo, blocks.into_iter())
     }
 
     fn apply_then(

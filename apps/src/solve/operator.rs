@@ -19,7 +19,7 @@ pub(super) trait Operator: ProtectedOperator {
     /// How rows are stored for products.
     fn format(&self, comm: &Communicator) -> Result<String, LinalgError>;
 
-    /// Has rows stored as it was told, after a restore too.
+    /// Has rows stored as it was told.
     fn store(&mut self, _: &SolveArgs) -> Result<(), LinalgError> {
         Ok(())
     }

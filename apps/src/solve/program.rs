@@ -84,7 +84,6 @@ impl<A: Operator> Program for SolveProgram<A> {
 
     fn rebuild(&mut self, state: &mut State<A>, world: &World) -> Result<(), LinalgError> {
         state.rebuild(&self.args.precond, world.comm())?;
-        state.a.store(&self.args)?;
         self.rate.restart(state.solver.progress().iterations);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The loop of all formats with lists of columns: groups of rows that have one list, several groups at once.
 //!
-//! The additions of a row form a chain, each link of which waits for the one before. Rows of a group are independent of each other and share
-//! what is read of `x`; where these are few, groups side by side fill the time.
+//! The additions of a row form a chain, each link of which waits for the one before. Rows of a group are independent of each
+//! other and share what is read of `x`; where these are few, groups side by side fill the time.
 
 /// `y = A x` for groups of `K` rows, `ABREAST` groups at once. Group `i` has `lens[i]` columns; for each of these `vals` has
 /// `K` values, one for each of its rows.

@@ -1,7 +1,9 @@
 //! Neighboring rows whose columns are the same relative to the row, as those of points along a line of a grid: one list of
-//! offsets for all. Entries of neighboring rows then meet neighboring elements of `x`, so rows fill vector registers without a gather.
+//! offsets for all. Entries of neighboring rows then meet neighboring elements of `x`, so rows fill vector registers without
+//! a gather.
 //!
-//! Where all rows of a run have the same values too (constant coefficients) these are stored once: the product reads little but `x`.
+//! Where all rows of a run have the same values too (constant coefficients) these are stored once: the product reads little
+//! but `x`.
 
 use super::Entries;
 
@@ -10,7 +12,8 @@ pub(crate) struct Runs {
     runs: Vec<Run>,
     /// Column minus row, for each entry of a run's rows.
     offsets: Vec<i64>,
-    /// Values of a run: those of one row where all have the same; else for each [`batch`] of its rows, for each offset, those of the rows.
+    /// Values of a run: those of one row where all have the same; else for each [`batch`] of its rows, for each offset,
+    /// those of the rows.
     vals: Vec<f64>,
 }
 

@@ -1,4 +1,5 @@
-//! Rows of a grid with constant coefficients, not stored: whole lines at a time, as the rows of a run that have equal values.
+//! Rows of a grid with constant coefficients, not stored: whole lines at a time, as the rows of a run that have equal
+//! values.
 
 use std::sync::Arc;
 

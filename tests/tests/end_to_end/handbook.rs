@@ -158,6 +158,17 @@ fn the_solvers_of_the_handbook_are_in_examples() {
     }
 }
 
+#[test]
+fn a_problem_without_its_matrix_has_the_same_answer() {
+    let command = commands(&text("docs/solvers.md")).remove(2).replace("cg", "--json cg");
+    let [free, stored] = [command.clone(), command.replace("--matrix-free", "")].map(|command| {
+        let outcome = run(&command).expect(0);
+        assert_eq!(outcome.report().unfired(), [""; 0], "{outcome}");
+        ["answer_hash", "history", "relative_residual", "nonzeros"].map(|name| outcome.report().0["result"][name].clone())
+    });
+    assert_eq!(free, stored);
+}
+
 /// A model as `numpy.save` writes it: 60 x 40 points of 2 km/s.
 fn model() -> Vec<u8> {
     let mut header = "{'descr': '<f4', 'fortran_order': False, 'shape': (60, 40), }".to_owned();
@@ -257,7 +268,7 @@ fn every_command_is_run() {
         ("docs/mpirun.md", 0),
         ("docs/programs.md", 1),
         ("docs/schemes.md", 1),
-        ("docs/solvers.md", 2),
+        ("docs/solvers.md", 3),
         ("docs/speed.md", 0),
         ("docs/ulfm.md", 1),
     ];
