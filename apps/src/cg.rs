@@ -8,8 +8,8 @@ use clap::{ArgGroup, Args};
 use ft_checkpoint::{Flow, Program, RankState};
 use ft_comm::World;
 use ft_linalg::{
-    Cg, DistMatrix, DistVector, LinalgError, Partition, Poisson, Precond, Problem, Solution, SolveState, Solver, Step,
-    StopCriteria, StopReason, answer_hash, matrix_market, rhs,
+    Cg, DistMatrix, DistVector, LinalgError, Partition, Poisson, Precond, Problem, Solution, SolveState,
+    Solver, Step, StopCriteria, StopReason, answer_hash, matrix_market, rhs,
 };
 use serde::{Deserialize, Serialize};
 
