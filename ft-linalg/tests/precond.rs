@@ -476,7 +476,7 @@ fn what_is_unfit_says_so_with_the_reason_on_every_rank() {
 fn given_near_null_vectors_help_where_constants_are_not_near_null() {
     // Poisson scaled by rows and columns: the near-null vector is the reciprocal of the scale.
     let grid = Poisson::new_2d(60, 60).unwrap();
-    let scale = |row: usize| if row % 3 == 0 { 0.1 } else { 1.0 + (row % 7) as f64 };
+    let scale = |row: usize| if row.is_multiple_of(3) { 0.1 } else { 1.0 + (row % 7) as f64 };
     let counts = on_ranks(3, |comm| {
         let part = Partition::of(comm, grid.n());
         let whole = grid.rows(part.range());

@@ -156,15 +156,17 @@ fn agree_on_fault<T>(mine: Result<T, (usize, Fault)>, comm: &Communicator) -> Re
     };
     let mut all = vec![0; 5 * comm.size()];
     comm.allgather(&words, &mut all)?;
-    let Some([kind, row, value, more, col]) = all.as_chunks::<5>().0.iter().find(|words| words[0] != 0)
-    else {
-        return Ok(mine.ok().expect("no rank has a fault"));
-    };
-    let (row, value) = (*row as usize, f64::from_bits(*value));
+    let [kind, row, value, more, col] =
+        match (mine, all.as_chunks::<5>().0.iter().find(|words| words[0] != 0)) {
+            (_, Some(first)) => *first,
+            (Ok(good), None) => return Ok(good),
+            (Err(_), None) => unreachable!("an own fault is among those of all"),
+        };
+    let (row, value) = (row as usize, f64::from_bits(value));
     Err(match kind {
         1 => LinalgError::BadDiagonal { row, value },
-        2 => LinalgError::BadPivot { row, value, shifts: *more as u32 },
-        _ => LinalgError::NotSymmetric { row, col: *col as usize, value, mirrored: f64::from_bits(*more) },
+        2 => LinalgError::BadPivot { row, value, shifts: more as u32 },
+        _ => LinalgError::NotSymmetric { row, col: col as usize, value, mirrored: f64::from_bits(more) },
     })
 }
 

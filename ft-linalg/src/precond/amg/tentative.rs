@@ -122,8 +122,8 @@ mod tests {
         // Rows 0 and 1; 2, 3 and 5; row 4 is in no aggregate.
         let aggregates = Aggregates { of_node: vec![0, 0, 1, 1, NONE, 1], count: 2 };
         let t = Tentative::new(0..6, &[0, 1, 2, 3, 4, 5, 6], &aggregates, &vectors);
-        assert_eq!((t.coarse_rows(), Tentative::nodes_of(&[t.clone()])), (4, vec![0, 2, 4]));
-        let rows = Tentative::rows_of(&[t.clone()], 10, 6);
+        assert_eq!((t.coarse_rows(), Tentative::nodes_of(std::slice::from_ref(&t))), (4, vec![0, 2, 4]));
+        let rows = Tentative::rows_of(std::slice::from_ref(&t), 10, 6);
         assert_eq!(rows.row(3).0, [12, 13]);
         for (k, vector) in vectors.iter().enumerate() {
             let coarse: Vec<f64> = [0.0; 10].iter().chain(t.near_null(k)).copied().collect();
