@@ -40,7 +40,7 @@ pub enum LinalgError {
         /// Number of columns.
         cols: usize,
     },
-    /// The operation needs a(i,j) = a(j,i) for all i, j; this is the first pair, by rows, that differs.
+    /// The operation needs a(i,j) = a(j,i) for all i, j; this is a pair that differs, of a whole matrix the first by rows.
     #[error("matrix is not symmetric: a({},{}) = {value:e} but a({},{}) = {mirrored:e}", .row + 1, .col + 1, .col + 1, .row + 1)]
     NotSymmetric {
         /// Row of the first entry, the smaller index.
@@ -112,12 +112,14 @@ pub enum LinalgError {
     },
     /// A block of a preconditioner has no factors: this is the first row whose pivot cannot be divided by, or is not positive
     /// where it needs to be.
-    #[error("pivot of row {} is {value:e}, the block around it cannot be factorised", .row + 1)]
+    #[error("pivot of row {} is {value:e}{}, the block around it cannot be factorised", .row + 1, after(*.shifts))]
     BadPivot {
         /// Global row.
         row: usize,
         /// Its pivot, 0 where no diagonal entry is stored.
         value: f64,
+        /// How many times the diagonal was made larger before.
+        shifts: u32,
     },
     /// Two objects do not fit together. A mistake in the calling program or a file of another problem.
     #[error("{what} has length {found}, expected {expected}")]
@@ -163,6 +165,11 @@ pub enum LinalgError {
         /// Size of the communicator.
         size: usize,
     },
+}
+
+/// " after 3 shifts of the diagonal", if there were any.
+fn after(shifts: u32) -> String {
+    if shifts == 0 { String::new() } else { format!(" after {shifts} shifts of the diagonal") }
 }
 
 /// Why a Matrix Market file was refused, or could not be written, and where.

@@ -20,6 +20,8 @@ use crate::LinalgError;
 
 mod cut;
 
+pub(crate) use cut::by_weight;
+
 /// Index of a row or column in the whole matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Global(pub usize);

@@ -15,7 +15,7 @@ pub(super) fn equally(blocks: usize, pieces: usize) -> Vec<usize> {
 
 /// The first block of each of `pieces` pieces, and the number of blocks; the heaviest piece is as light as can be.
 /// Weights add up to less than 2^64.
-pub(super) fn by_weight(weights: &[u64], pieces: usize) -> Vec<usize> {
+pub(crate) fn by_weight(weights: &[u64], pieces: usize) -> Vec<usize> {
     let mut sum = 0;
     // sums[b]: what the blocks before b weigh.
     let sums: Vec<u64> = std::iter::once(0)

@@ -47,6 +47,9 @@ const SMOOTHED_RATIO: f64 = 10.0;
 /// Smoothing steps on a coarsest level that is too large to be solved with, as no aggregates can be found.
 const COARSE_STEPS: usize = 16;
 
+/// What a coarse level says that is not positive definite, as it is where the matrix is. Rows of coarse levels have no names.
+const NOT_DEFINITE: LinalgError = LinalgError::Unfit { what: "amg", needs: "a positive definite matrix" };
+
 /// What an [`Amg`] is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AmgOptions {
@@ -121,7 +124,7 @@ impl Amg {
     ///
     /// # Errors
     /// On every rank: [`LinalgError::BadDiagonal`], naming the first row whose diagonal entry is not positive and finite;
-    /// [`LinalgError::Unfit`] for an operator that is no stored matrix, or not positive definite. [`LinalgError::Length`];
+    /// [`LinalgError::Unfit`] for an operator that is no stored matrix, not symmetric, or not positive definite. [`LinalgError::Length`];
     /// [`LinalgError::Comm`].
     pub fn with_near_null(
         a: &dyn LinearOperator,
@@ -154,7 +157,11 @@ impl Amg {
             let Some((coarse, p, r)) = grid.coarsen(threshold, &steps, comm)? else { break };
             let prolongation = Spread::new(&p, coarse.domains.cuts(), comm)?;
             let restriction = Spread::new(&r, grid.domains.cuts(), comm)?;
-            let coarse_steps = Steps::new(&coarse.rows, &coarse.domains, SMOOTHED_RATIO, comm)?;
+            let coarse_steps = Steps::new(&coarse.rows, &coarse.domains, SMOOTHED_RATIO, comm);
+            let coarse_steps = coarse_steps.map_err(|error| match error {
+                LinalgError::BadDiagonal { .. } | LinalgError::Unfit { .. } => NOT_DEFINITE,
+                error => error,
+            })?;
             levels.push(Level { steps, prolongation, restriction });
             (grid, steps) = (coarse, coarse_steps);
             threshold *= 0.5;
@@ -301,8 +308,7 @@ impl Grid<'_> {
         }
         comm.allgatherv(&mut dense, &counts.iter().map(|count| count * n).collect::<Vec<usize>>())?;
         // The matrix is symmetric: its rows are its columns. All ranks have the same, and find the same.
-        let unfit = |_| LinalgError::Unfit { what: "amg", needs: "a positive definite matrix" };
-        let cholesky = Cholesky::of(n, dense).map_err(unfit)?;
+        let cholesky = Cholesky::of(n, dense).map_err(|_| NOT_DEFINITE)?;
         Ok(Coarsest::Solved { cholesky, counts, start: self.domains.range().start })
     }
 }

@@ -18,9 +18,8 @@ use ft_comm::Communicator;
 
 use super::compact::Spread;
 use super::domains::{DOMAINS, Domains};
-use super::jacobi::first_bad;
-use super::spectrum::{largest_eigenvalue, start};
-use super::{Preconditioner, first_of_all, matrix_of};
+use super::spectrum::{Largest, largest_eigenvalue, start};
+use super::{Preconditioner, matrix_of, require_diagonal};
 use crate::dot::block_dot;
 use crate::{CsrRows, Global, LinalgError, LinearOperator, Partition, Workspace};
 
@@ -43,7 +42,8 @@ impl Chebyshev {
     ///
     /// # Errors
     /// On every rank: [`LinalgError::BadDiagonal`], naming the first row whose diagonal entry is not positive and finite;
-    /// [`LinalgError::Unfit`] for an operator that is no stored matrix, or whose eigenvalues are not positive and finite.
+    /// [`LinalgError::Unfit`] for an operator that is no stored matrix, is not symmetric, or whose eigenvalues are not
+    /// positive and finite.
     /// [`LinalgError::Comm`].
     pub fn new(a: &dyn LinearOperator, degree: usize, comm: &Communicator) -> Result<Self, LinalgError> {
         let a = matrix_of(a, "chebyshev")?;
@@ -114,10 +114,7 @@ impl Steps {
     ) -> Result<Self, LinalgError> {
         let first = domains.range().start;
         let diagonal = rows.diagonal(Global(first));
-        let bad = first_bad(&diagonal).map(|row| ((first + row) as u64, diagonal[row]));
-        if let Some((row, value)) = first_of_all(bad, comm)? {
-            return Err(LinalgError::BadDiagonal { row, value });
-        }
+        require_diagonal(&diagonal, first, comm)?;
         let a = Spread::new(rows, domains.cuts(), comm)?;
         // D^-1 A has the eigenvalues of the symmetric D^-1/2 A D^-1/2.
         let roots: Vec<f64> = diagonal.iter().map(|value| 1.0 / value.sqrt()).collect();
@@ -132,11 +129,12 @@ impl Steps {
         };
         let dot = |x: &[f64], y: &[f64]| dot(domains, x, y, comm);
         let random = domains.range().map(start).collect();
-        let largest = largest_eigenvalue(random, apply, dot, &mut Workspace::default())?;
-        if domains.n() > 0 && !(largest > 0.0 && largest.is_finite()) {
-            let needs = "eigenvalues that are positive and finite";
-            return Err(LinalgError::Unfit { what: "a Chebyshev polynomial", needs });
-        }
+        let unfit = |needs| Err(LinalgError::Unfit { what: "a Chebyshev polynomial", needs });
+        let largest = match largest_eigenvalue(random, apply, dot, &mut Workspace::default())? {
+            Largest::Of(largest) if domains.n() == 0 || (largest > 0.0 && largest.is_finite()) => largest,
+            Largest::Of(_) => return unfit("eigenvalues that are positive and finite"),
+            Largest::NotSymmetric => return unfit("symmetry"),
+        };
         let upper = MARGIN * largest;
         let (theta, delta) = (0.5 * (upper + upper / ratio), 0.5 * (upper - upper / ratio));
         let reciprocals = diagonal.iter().map(|value| 1.0 / value).collect();

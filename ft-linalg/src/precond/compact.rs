@@ -50,6 +50,14 @@ impl Compact {
         self.row_ptr.windows(2).map(|pair| (&self.cols[pair[0]..pair[1]], &self.vals[pair[0]..pair[1]]))
     }
 
+    /// The diagonal of a square one, columns ascending; 0 where nothing is stored.
+    pub(super) fn diagonal(&self) -> Vec<f64> {
+        let entry = |(i, (cols, vals)): (usize, (&[u32], &[f64]))| {
+            cols.binary_search(&(i as u32)).map_or(0.0, |at| vals[at])
+        };
+        self.rows().enumerate().map(entry).collect()
+    }
+
     /// The transpose of a square one, columns of each row *descending*.
     pub(super) fn transposed_descending(&self) -> Self {
         let mut row_ptr = vec![0; self.len() + 1];

@@ -8,7 +8,7 @@
 use nalgebra::DMatrix;
 
 use super::compact::Compact;
-use super::inner::{Bad, Solve};
+use super::inner::{Bad, CANCELLED, Fault, Solve};
 use crate::vector::axpy;
 
 fn dense(block: &Compact) -> DMatrix<f64> {
@@ -36,12 +36,17 @@ impl Cholesky {
         for j in 0..n {
             let (done, rest) = columns.split_at_mut(j * n);
             let column = &mut rest[..n];
+            let diagonal = column[j];
             for k in 0..j {
                 axpy(-done[k * n + j], &done[k * n + j..(k + 1) * n], &mut column[j..]);
             }
             let pivot = column[j];
-            if !(pivot > 0.0 && pivot.is_finite() && (1.0 / pivot).is_finite()) {
-                return Err(Bad { row: j, value: pivot, diagonal_is_good: false });
+            if !(pivot > CANCELLED * diagonal
+                && pivot > 0.0
+                && pivot.is_finite()
+                && (1.0 / pivot).is_finite())
+            {
+                return Err(Bad { row: j, what: Fault::Pivot { value: pivot, shifts: 0 } });
             }
             let root = pivot.sqrt();
             column[j..].iter_mut().for_each(|value| *value /= root);
@@ -75,14 +80,19 @@ pub(super) struct Inverse(DMatrix<f64>);
 
 impl Inverse {
     pub(super) fn new(block: &Compact) -> Result<Self, Bad> {
-        let lu = dense(block).lu();
+        let a = dense(block);
+        let largest: Vec<f64> = a.column_iter().map(|column| column.amax()).collect();
+        let lu = a.lu();
         let u = lu.u();
-        let bad = (0..block.len()).find(|&k| !(u[(k, k)].is_finite() && (1.0 / u[(k, k)]).is_finite()));
-        if let Some(row) = bad {
-            return Err(Bad { row, value: u[(row, row)], diagonal_is_good: false });
+        let bad = |row: usize| Bad { row, what: Fault::Pivot { value: u[(row, row)], shifts: 0 } };
+        let is_good = |k: usize| {
+            let pivot: f64 = u[(k, k)].abs();
+            pivot > CANCELLED * largest[k] && pivot.is_finite() && (1.0 / pivot).is_finite()
+        };
+        if let Some(row) = (0..block.len()).find(|&k| !is_good(k)) {
+            return Err(bad(row));
         }
-        let singular = Bad { row: 0, value: 0.0, diagonal_is_good: false };
-        Ok(Self(lu.try_inverse().ok_or(singular)?))
+        Ok(Self(lu.try_inverse().ok_or_else(|| bad(0))?))
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! What is made of the rows of one rank changes with the number of ranks, and so do the bits of an answer and the
 //! number of iterations. So preconditioners work on domains. They are cut at the blocks of the partition, by the number
-//! of rows alone; each has one *owner*, the rank that holds its middle row. A domain that lies across ranks is whole at
-//! its owner: rows of the matrix move there once ([`Domains::bring`]), vectors at each use ([`Domains::within`]). Where
-//! every domain lies within a rank, as with 1, 2, 4 or 8 ranks and 8 domains, nothing moves and nothing is copied.
+//! of rows alone, and dealt out to the ranks as *owners* by what their rows weigh, as the rows are. A domain that lies
+//! across ranks is whole at its owner: rows of the matrix move there once ([`Domains::bring`]), vectors at each use
+//! ([`Domains::within`]). Where every rank holds the rows of its domains nothing moves and nothing is copied: rows of
+//! about equal length and 1, 2, 4 or 8 ranks.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,7 +13,8 @@ use std::ops::Range;
 use ft_comm::{Communicator, Part, Rank, Tag};
 
 use super::fetch::Fetch;
-use crate::{CsrRows, DistMatrix, Global, LinalgError, Partition, Workspace};
+use crate::partition::by_weight;
+use crate::{CsrRows, DistMatrix, LinalgError, Partition, Workspace};
 
 /// Domains unless another number is asked for.
 pub const DOMAINS: usize = 8;
@@ -41,10 +43,7 @@ impl Domains {
         let mut starts: Vec<usize> =
             (0..=count).map(|domain| (block(domain) * part.block_len()).min(part.n())).collect();
         starts.dedup();
-        let owners: Vec<Rank> =
-            starts.windows(2).map(|pair| part.owner(Global(pair[0].midpoint(pair[1])))).collect();
-        let firsts = (0..=part.size()).map(|rank| owners.partition_point(|&owner| owner < rank)).collect();
-        Self::cut(starts, firsts, part.rank())
+        Self::cut(starts.clone(), owned(part, &starts), part.rank())
     }
 
     fn cut(starts: Vec<usize>, firsts: Vec<usize>, rank: Rank) -> Self {
@@ -173,6 +172,22 @@ impl Domains {
     }
 }
 
+/// The first domain of each rank, and the number of domains: as many ranks as can get one do, the heaviest as light as can be.
+/// With fewer domains than ranks the owners are spread evenly, so that each is near the rows.
+fn owned(part: &Partition, starts: &[usize]) -> Vec<usize> {
+    let weight = |rows: &[usize]| {
+        let blocks = rows[0] / part.block_len()..rows[1].div_ceil(part.block_len());
+        part.weights().get(blocks.clone()).map_or(blocks.len() as u64, |weights| weights.iter().sum())
+    };
+    let weights: Vec<u64> = starts.windows(2).map(weight).collect();
+    let (ranks, owners) = (part.size(), part.size().min(weights.len()));
+    let cuts = by_weight(&weights, owners);
+    // Owner k is rank (2 k + 1) ranks / (2 owners): k itself if there are as many.
+    let owners_before =
+        |rank: usize| (0..owners).take_while(|k| (2 * k + 1) * ranks / (2 * owners) < rank).count();
+    (0..=ranks).map(|rank| cuts.get(owners_before(rank)).copied().unwrap_or(0)).collect()
+}
+
 fn overlap(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
     let start = a.start.max(b.start);
     // Empty ranges keep their start within `a`, so that they can be shifted.
@@ -213,10 +228,28 @@ mod tests {
     }
 
     #[test]
+    fn owners_have_about_equally_many_domains_also_where_rows_are_cut_by_weight() {
+        // Most of the weight is in a tenth of the rows.
+        let n = 64_000;
+        let heavy = |block: usize| if block < crate::partition::blocks(n) / 10 { 1000 } else { 10 };
+        let weights: Vec<u64> = (0..crate::partition::blocks(n)).map(heavy).collect();
+        for size in 2..=8 {
+            let part = Partition::weighed(n, weights.clone(), size, 0).unwrap();
+            assert!(Domains::new(&part, DOMAINS).counts().iter().all(|count| *count > 0), "{size} ranks");
+            let equal = Domains::new(&Partition::new(n, size, 0), DOMAINS).counts();
+            let (least, most) = (equal.iter().min().unwrap(), equal.iter().max().unwrap());
+            assert!(most - least <= 1, "{size} ranks: {equal:?}");
+        }
+        // Two of four, and none for the others.
+        assert_eq!(Domains::new(&Partition::new(40, 4, 0), DOMAINS).counts(), [0, 1, 0, 1]);
+    }
+
+    #[test]
     fn vectors_go_to_owners_and_back() {
         for size in 1..=9 {
             ft_sim::ranks(size, |comm| {
-                let part = Partition::of(comm, 700);
+                let weights = (0..crate::partition::blocks(700)).map(|block| 1 + 3 * (block as u64 % 3));
+                let part = Partition::weighed(700, weights.collect(), comm.size(), comm.rank()).unwrap();
                 let domains = Domains::new(&part, DOMAINS);
                 let r: Vec<f64> = part.range().map(|row| row as f64).collect();
                 let mut z = vec![f64::NAN; r.len()];

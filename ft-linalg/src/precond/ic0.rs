@@ -14,24 +14,31 @@
 //! 2003, section 10.3.
 
 use super::compact::Compact;
-use super::inner::Bad;
+use super::inner::{Bad, Fault};
 use super::ldu::Ldu;
 
 /// The first shift that is not zero.
 const FIRST_SHIFT: f64 = 1e-3;
+/// A shift of 1000, to which so many lead, makes any block of use diagonally dominant enough.
+const SHIFTS_MAX: u32 = 20;
 /// A pivot below this part of its diagonal entry counts as none: its reciprocal would swamp all else.
 const SMALLEST_PIVOT: f64 = 1e-6;
 
 /// The factors of a symmetric block, of which the lower triangle is read, and the shift that they needed.
 pub(super) fn ic0(block: &Compact) -> Result<(Ldu, f64), Bad> {
-    let mut shift = 0.0;
+    let (mut shift, mut shifts) = (0.0, 0);
     loop {
         match factors(block, shift) {
-            // What is not finite stays so; a shift of 1000 makes any finite block diagonally dominant enough.
-            Err(bad) if bad.value.is_finite() && bad.diagonal_is_good && shift < 1000.0 => {
+            Ok(factors) => return Ok((factors, shift)),
+            // What is not finite stays so.
+            Err(Bad { what: Fault::Pivot { value, .. }, .. }) if value.is_finite() && shifts < SHIFTS_MAX => {
                 shift = f64::max(2.0 * shift, FIRST_SHIFT);
+                shifts += 1;
             }
-            done => return done.map(|factors| (factors, shift)),
+            Err(Bad { row, what: Fault::Pivot { value, .. } }) => {
+                return Err(Bad { row, what: Fault::Pivot { value, shifts } });
+            }
+            Err(bad) => return Err(bad),
         }
     }
 }
@@ -45,9 +52,8 @@ fn factors(block: &Compact, shift: f64) -> Result<Ldu, Bad> {
     for (i, (cols, vals)) in block.rows().enumerate() {
         let before = cols.partition_point(|&col| (col as usize) < i);
         let diagonal = if cols.get(before) == Some(&(i as u32)) { vals[before] } else { 0.0 };
-        let diagonal_is_good = diagonal > 0.0 && diagonal.is_finite();
-        if !diagonal_is_good {
-            return Err(Bad { row: i, value: diagonal, diagonal_is_good });
+        if !(diagonal > 0.0 && diagonal.is_finite()) {
+            return Err(Bad { row: i, what: Fault::Diagonal(diagonal) });
         }
         for (&col, &val) in cols[..before].iter().zip(vals) {
             let (row_cols, row_vals) = lower.row(col as usize);
@@ -64,7 +70,7 @@ fn factors(block: &Compact, shift: f64) -> Result<Ldu, Bad> {
         lower.end_row();
         let reciprocal: f64 = 1.0 / pivot;
         if !(pivot >= SMALLEST_PIVOT * diagonal && pivot.is_finite() && reciprocal.is_finite()) {
-            return Err(Bad { row: i, value: pivot, diagonal_is_good });
+            return Err(Bad { row: i, what: Fault::Pivot { value: pivot, shifts: 0 } });
         }
         reciprocals.push(reciprocal);
     }

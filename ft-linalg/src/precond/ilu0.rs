@@ -11,7 +11,7 @@
 //! Source: Saad: Iterative Methods for Sparse Linear Systems, 2nd edition, SIAM, 2003, section 10.3.2, algorithm 10.4.
 
 use super::compact::Compact;
-use super::inner::Bad;
+use super::inner::{Bad, CANCELLED, Fault};
 use super::ldu::Ldu;
 
 /// The factors of a block.
@@ -37,8 +37,9 @@ pub(super) fn ilu0(block: &Compact) -> Result<Ldu, Bad> {
         lower.end_row();
         let pivot = if stored[i] { w[i] } else { 0.0 };
         let reciprocal = 1.0 / pivot;
-        if !(pivot.is_finite() && reciprocal.is_finite()) {
-            return Err(Bad { row: i, value: pivot, diagonal_is_good: false });
+        let largest = vals.iter().fold(0.0, |largest, val: &f64| val.abs().max(largest));
+        if !(pivot.abs() > CANCELLED * largest && pivot.is_finite() && reciprocal.is_finite()) {
+            return Err(Bad { row: i, what: Fault::Pivot { value: pivot, shifts: 0 } });
         }
         reciprocals.push(reciprocal);
         for &col in cols.iter().rev().take_while(|&&col| col as usize > i) {

@@ -37,14 +37,78 @@ pub(super) trait Solve: Sync + fmt::Debug {
     fn solve_transpose(&self, r: &[f64], z: &mut [f64]);
 }
 
-/// A pivot that cannot be divided by.
+/// Why a block is unfit for a solver, at which row of the block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bad {
-    /// Row of the block.
     pub(super) row: usize,
-    pub(super) value: f64,
-    /// The diagonal entry is positive, so that a shift may help.
-    pub(super) diagonal_is_good: bool,
+    pub(super) what: Fault,
+}
+
+/// What is wrong with a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Fault {
+    /// The diagonal entry, which has to be positive and finite.
+    Diagonal(f64),
+    /// The pivot, which cannot be divided by, or has to be positive.
+    Pivot { value: f64, shifts: u32 },
+    /// The entry in this column and its mirror, which have to be equal.
+    Mirror { col: usize, value: f64, mirrored: f64 },
+}
+
+/// A pivot below this part of what stood in its place has been cancelled: what is left is rounding.
+pub(super) const CANCELLED: f64 = 1e-14;
+
+/// Two entries are each other's mirror that differ by less than this part of their diagonal entries: products that were
+/// added up in another order do.
+const MIRRORED: f64 = 1e-10;
+
+/// Checks that the block is symmetric, columns ascending. Cost: a pass over the block.
+fn require_symmetric(block: &Compact) -> Result<(), Bad> {
+    let n = block.len();
+    let entry = |row: usize, at: usize| {
+        let (cols, vals) = block.row(row);
+        (cols.get(at).map_or(n, |&col| col as usize), vals.get(at).copied().unwrap_or(0.0))
+    };
+    // The first entry of each row that has not been compared yet, from its diagonal on.
+    let mut next: Vec<usize> = block
+        .rows()
+        .enumerate()
+        .map(|(i, (cols, _))| cols.partition_point(|&col| (col as usize) <= i))
+        .collect();
+    let diagonal: Vec<f64> = block.diagonal();
+    let differ = |i: usize, j: usize, a: f64, b: f64| {
+        let scale = (diagonal[i] * diagonal[j]).abs().sqrt();
+        !((a - b).abs() <= MIRRORED * scale || a == b)
+    };
+    let bad = |row, col, value, mirrored| Err(Bad { row, what: Fault::Mirror { col, value, mirrored } });
+    for (i, (cols, vals)) in block.rows().enumerate() {
+        for (&j, &value) in cols.iter().zip(vals).take_while(|(col, _)| (**col as usize) < i) {
+            let j = j as usize;
+            // Entries of row j before column i have no mirror.
+            while entry(j, next[j]).0 < i {
+                let (col, value) = entry(j, next[j]);
+                if differ(j, col, value, 0.0) {
+                    return bad(j, col, value, 0.0);
+                }
+                next[j] += 1;
+            }
+            let (col, mirrored) = entry(j, next[j]);
+            let mirrored = if col == i { mirrored } else { 0.0 };
+            next[j] += usize::from(col == i);
+            if differ(j, i, mirrored, value) {
+                return bad(j, i, mirrored, value);
+            }
+        }
+    }
+    for (row, next) in next.into_iter().enumerate() {
+        let (cols, vals) = block.row(row);
+        for (&col, &value) in cols[next..].iter().zip(&vals[next..]) {
+            if differ(row, col as usize, value, 0.0) {
+                return bad(row, col as usize, value, 0.0);
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Inner {
@@ -59,6 +123,9 @@ impl Inner {
 
     /// Readies a block, columns ascending.
     pub(super) fn make(self, block: &Compact) -> Result<Box<dyn Solve>, Bad> {
+        if matches!(self, Self::Ic0 | Self::Cholesky) {
+            require_symmetric(block)?;
+        }
         Ok(match self {
             Self::Ic0 => Box::new(ic0(block)?.0),
             Self::Ilu0 => Box::new(ilu0(block)?),
@@ -169,7 +236,10 @@ mod tests {
             for inner in inners {
                 let bad = inner.make(&block(a)).unwrap_err();
                 assert_eq!(bad.row, 1, "{inner:?} {value}");
-                assert!(bad.value.is_nan() || bad.value <= 0.0, "{inner:?} {value}");
+                let (Fault::Diagonal(found) | Fault::Pivot { value: found, .. }) = bad.what else {
+                    panic!("{inner:?} {value}: {bad:?}")
+                };
+                assert!(found.is_nan() || found < 1e-15, "{inner:?} {value}: {found}");
             }
         }
         // A missing diagonal entry counts as zero.
@@ -177,6 +247,28 @@ mod tests {
         for inner in [Inner::Ic0, Inner::Ilu0, Inner::Ssor(1.0), Inner::Cholesky, Inner::Lu] {
             assert_eq!(inner.make(&missing).unwrap_err().row, 1, "{inner:?}");
         }
+    }
+
+    #[test]
+    fn what_is_not_symmetric_is_named() {
+        let [mut other, mut missing, mut late] = [CHAIN; 3];
+        other[2][3] = -2.5;
+        (missing[0][1], missing[1][0]) = (-1.0, 0.0);
+        late[3][0] = 0.25;
+        let mirror = |row, col, value, mirrored| Bad { row, what: Fault::Mirror { col, value, mirrored } };
+        for (a, bad) in [
+            (other, mirror(2, 3, -2.5, -2.0)),
+            (missing, mirror(0, 1, -1.0, 0.0)),
+            (late, mirror(0, 3, 0.0, 0.25)),
+        ] {
+            for inner in [Inner::Ic0, Inner::Cholesky] {
+                assert_eq!(inner.make(&block(a)).unwrap_err(), bad);
+            }
+            assert!(Inner::Ilu0.make(&block(a)).is_ok());
+        }
+        let mut rounded = CHAIN;
+        rounded[0][1] -= 1e-15;
+        assert!(Inner::Ic0.make(&block(rounded)).is_ok());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use ft_comm::Communicator;
 
-use super::{Pointwise, Preconditioner, first_of_all};
+use super::{Pointwise, Preconditioner, require_diagonal};
 use crate::{LinalgError, LinearOperator, Workspace};
 
 /// Division by the diagonal. Derived data: made again from the matrix rather than checkpointed.
@@ -15,7 +15,7 @@ pub struct Jacobi {
 }
 
 impl Jacobi {
-    /// From the diagonal of `a`. Collective: an allgather of two numbers per rank.
+    /// From the diagonal of `a`. Collective: an allgather of five numbers per rank.
     ///
     /// # Errors
     /// [`LinalgError::BadDiagonal`] on every rank, naming the first row whose diagonal entry (or its reciprocal) is
@@ -24,10 +24,7 @@ impl Jacobi {
     pub fn new(a: &dyn LinearOperator, comm: &Communicator) -> Result<Self, LinalgError> {
         let unfit = LinalgError::Unfit { what: "jacobi", needs: "the diagonal of the operator" };
         let diagonal = a.diagonal().ok_or(unfit)?;
-        let bad = first_bad(&diagonal).map(|row| ((a.part().range().start + row) as u64, diagonal[row]));
-        if let Some((row, value)) = first_of_all(bad, comm)? {
-            return Err(LinalgError::BadDiagonal { row, value });
-        }
+        require_diagonal(&diagonal, a.part().range().start, comm)?;
         Ok(Self::from_diagonal(&diagonal))
     }
 

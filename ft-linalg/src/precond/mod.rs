@@ -23,6 +23,7 @@ mod ssor;
 pub use amg::{Amg, AmgOptions};
 pub use chebyshev::Chebyshev;
 pub use domains::{DOMAINS, Domains};
+use inner::Fault;
 pub use inner::Inner;
 pub use jacobi::Jacobi;
 pub use kind::{FORMS, Precond};
@@ -139,24 +140,39 @@ fn matrix_of<'a>(a: &'a dyn LinearOperator, what: &'static str) -> Result<&'a Di
     a.matrix().ok_or(LinalgError::Unfit { what, needs: "a stored matrix" })
 }
 
-/// Makes the first bad row of all ranks, with its value, the error of all. Collective: an allgather of two numbers per
-/// rank.
-fn agree_on_pivot<T>(mine: Result<T, (u64, f64)>, comm: &Communicator) -> Result<T, LinalgError> {
-    let (good, bad) = match mine {
-        Ok(good) => (Some(good), None),
-        Err(bad) => (None, Some(bad)),
+/// Makes the fault of the lowest rank that has one, with its global row, the error of all. Collective: an allgather of five
+/// words.
+fn agree_on_fault<T>(mine: Result<T, (usize, Fault)>, comm: &Communicator) -> Result<T, LinalgError> {
+    // Kind, row, and what is known of it.
+    let words = match &mine {
+        Ok(_) => [0; 5],
+        Err((row, Fault::Diagonal(value))) => [1, *row as u64, value.to_bits(), 0, 0],
+        Err((row, Fault::Pivot { value, shifts })) => {
+            [2, *row as u64, value.to_bits(), u64::from(*shifts), 0]
+        }
+        Err((row, Fault::Mirror { col, value, mirrored })) => {
+            [3, *row as u64, value.to_bits(), mirrored.to_bits(), *col as u64]
+        }
     };
-    let first = first_of_all(bad, comm)?;
-    let pivot = |(row, value)| LinalgError::BadPivot { row, value };
-    first.map_or_else(|| Ok(good.expect("no rank has a bad row")), |bad| Err(pivot(bad)))
+    let mut all = vec![0; 5 * comm.size()];
+    comm.allgather(&words, &mut all)?;
+    let [kind, row, value, more, col] =
+        match (mine, all.as_chunks::<5>().0.iter().find(|words| words[0] != 0)) {
+            (_, Some(first)) => *first,
+            (Ok(good), None) => return Ok(good),
+            (Err(_), None) => unreachable!("an own fault is among those of all"),
+        };
+    let (row, value) = (row as usize, f64::from_bits(value));
+    Err(match kind {
+        1 => LinalgError::BadDiagonal { row, value },
+        2 => LinalgError::BadPivot { row, value, shifts: more as u32 },
+        _ => LinalgError::NotSymmetric { row, col: col as usize, value, mirrored: f64::from_bits(more) },
+    })
 }
 
-/// The row and value of the lowest rank that has one. Ranks hold ascending rows, so it is the lowest row. Collective.
-fn first_of_all(mine: Option<(u64, f64)>, comm: &Communicator) -> Result<Option<(usize, f64)>, LinalgError> {
-    const NONE: u64 = u64::MAX;
-    let mine = mine.map_or([NONE, 0], |(row, value)| [row, value.to_bits()]);
-    let mut all = vec![NONE; 2 * comm.size()];
-    comm.allgather(&mine, &mut all)?;
-    let first = all.chunks_exact(2).find(|pair| pair[0] != NONE);
-    Ok(first.map(|pair| (pair[0] as usize, f64::from_bits(pair[1]))))
+/// Checks that `diagonal`, the entries of this rank's rows from `first` on, is positive and finite on all ranks. Collective.
+fn require_diagonal(diagonal: &[f64], first: usize, comm: &Communicator) -> Result<(), LinalgError> {
+    let bad = jacobi::first_bad(diagonal);
+    let verdict = bad.map_or(Ok(()), |row| Err((first + row, Fault::Diagonal(diagonal[row]))));
+    agree_on_fault(verdict, comm)
 }

@@ -19,8 +19,8 @@ use ft_comm::Communicator;
 use super::compact::Compact;
 use super::domains::{DOMAINS, Domains};
 use super::fetch::Fetch;
-use super::inner::{Bad, DENSE_MAX, Inner, Solve};
-use super::{Preconditioner, agree_on_pivot, matrix_of};
+use super::inner::{Bad, DENSE_MAX, Fault, Inner, Solve};
+use super::{Preconditioner, agree_on_fault, matrix_of};
 use crate::{CsrRows, LinalgError, LinearOperator, Partition, Workspace};
 
 /// What a [`Schwarz`] is made of.
@@ -71,9 +71,9 @@ impl Schwarz {
     /// For the matrix of `a`. Collective.
     ///
     /// # Errors
-    /// On every rank: [`LinalgError::BadPivot`], naming the first row where a block cannot be factorised;
-    /// [`LinalgError::Unfit`] for an operator that is no stored matrix; [`LinalgError::TooLarge`] for dense blocks of
-    /// domains with more than 4096 rows. [`LinalgError::Comm`].
+    /// On every rank, naming the first row of the first domain that is unfit for the inner solver: [`LinalgError::BadPivot`],
+    /// [`LinalgError::BadDiagonal`], [`LinalgError::NotSymmetric`]. [`LinalgError::Unfit`] for an operator that is no stored
+    /// matrix; [`LinalgError::TooLarge`] for dense blocks of domains with more than 4096 rows. [`LinalgError::Comm`].
     ///
     /// # Panics
     /// If the number of domains is 0.
@@ -94,11 +94,19 @@ impl Schwarz {
             domains.own().map(|domain| domains.rows(domain).map(|row| row as u64).collect()).collect();
         known.grow(&mut sets, options.overlap, &domains, comm)?;
         let solver = |rows: &Vec<u64>| {
-            let named = |bad: Bad| (rows[bad.row], bad.value);
+            let named = |bad: Bad| {
+                let what = match bad.what {
+                    Fault::Mirror { col, value, mirrored } => {
+                        Fault::Mirror { col: rows[col] as usize, value, mirrored }
+                    }
+                    what => what,
+                };
+                (rows[bad.row] as usize, what)
+            };
             options.inner.make(&known.block(rows)).map_err(named)
         };
         let solvers = sets.iter().map(solver).collect();
-        let solvers = agree_on_pivot(solvers, comm)?;
+        let solvers = agree_on_fault(solvers, comm)?;
         let overlap = match options.overlap {
             0 => None,
             _ => Some(Overlap::new(options.restricted, &sets, &domains, comm)?),

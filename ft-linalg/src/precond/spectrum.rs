@@ -25,14 +25,28 @@ pub(super) fn start(row: usize) -> f64 {
     ((bits ^ (bits >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
 }
 
-/// An estimate, from below, of the largest eigenvalue of the symmetric operator that `apply` multiplies by. 0 for one of no
-/// rows. Collective if `apply` and `dot` are.
+/// An operator is symmetric whose asymmetry is below this part of what it makes of a vector.
+const SYMMETRIC: f64 = 1e-10;
+
+/// What the steps have found of an operator.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Largest {
+    /// An estimate, from below, of the largest eigenvalue; 0 if there are no rows.
+    Of(f64),
+    /// There is no such thing: the operator is not symmetric.
+    NotSymmetric,
+}
+
+/// The largest eigenvalue of the operator that `apply` multiplies by. Collective if `apply` and `dot` are.
+///
+/// Of a symmetric operator `v_j.S v_(j+1) = v_(j+1).S v_j = beta`. Of another one, the difference in the first step is about
+/// `||S - S^T||^2 / (2 n beta)` in the Frobenius norm, as the first vector is random.
 pub(super) fn largest_eigenvalue(
     mut v: Vec<f64>,
     mut apply: impl FnMut(&[f64], &mut [f64], &mut Workspace) -> Result<(), LinalgError>,
     mut dot: impl FnMut(&[f64], &[f64]) -> Result<f64, LinalgError>,
     work: &mut Workspace,
-) -> Result<f64, LinalgError> {
+) -> Result<Largest, LinalgError> {
     let (mut before, mut w) = (vec![0.0; v.len()], vec![0.0; v.len()]);
     let (mut alphas, mut betas) = (Vec::new(), Vec::new());
     let mut beta = dot(&v, &v)?.sqrt();
@@ -43,6 +57,12 @@ pub(super) fn largest_eigenvalue(
         v.iter_mut().for_each(|v| *v /= beta);
         apply(&v, &mut w, work)?;
         if !alphas.is_empty() {
+            if alphas.len() == 1 {
+                let scale = beta + f64::abs(alphas[0]);
+                if (dot(&w, &before)? - beta).abs() > SYMMETRIC * scale {
+                    return Ok(Largest::NotSymmetric);
+                }
+            }
             crate::vector::axpy(-beta, &before, &mut w);
             betas.push(beta);
         }
@@ -53,15 +73,18 @@ pub(super) fn largest_eigenvalue(
         (before, v, w) = (v, w, before);
     }
     let n = alphas.len();
+    if n == 0 {
+        return Ok(Largest::Of(0.0));
+    }
     let tridiagonal = DMatrix::from_fn(n, n, |i, j| match i.abs_diff(j) {
         0 => alphas[i],
         1 => betas[i.min(j)],
         _ => 0.0,
     });
     if !tridiagonal.iter().all(|value| value.is_finite()) {
-        return Ok(f64::NAN);
+        return Ok(Largest::Of(f64::NAN));
     }
-    Ok(tridiagonal.symmetric_eigenvalues().iter().copied().fold(0.0, f64::max))
+    Ok(Largest::Of(tridiagonal.symmetric_eigenvalues().iter().copied().fold(0.0, f64::max)))
 }
 
 #[cfg(test)]
@@ -71,17 +94,21 @@ mod tests {
     #[test]
     fn a_chain_by_its_formula() {
         let n = 200;
-        let apply = |x: &[f64], y: &mut [f64], _: &mut Workspace| {
-            for (i, y) in y.iter_mut().enumerate() {
-                let near = if i > 0 { x[i - 1] } else { 0.0 } + if i + 1 < n { x[i + 1] } else { 0.0 };
-                *y = 2.0 * x[i] - near;
-            }
-            Ok(())
+        let found = |skew: f64| {
+            let apply = |x: &[f64], y: &mut [f64], _: &mut Workspace| {
+                for (i, y) in y.iter_mut().enumerate() {
+                    let before = if i > 0 { x[i - 1] } else { 0.0 };
+                    let after = if i + 1 < n { x[i + 1] } else { 0.0 };
+                    *y = 2.0 * x[i] - (1.0 - skew) * before - (1.0 + skew) * after;
+                }
+                Ok(())
+            };
+            let dot = |x: &[f64], y: &[f64]| Ok(x.iter().zip(y).map(|(x, y)| x * y).sum());
+            largest_eigenvalue((0..n).map(start).collect(), apply, dot, &mut Workspace::default()).unwrap()
         };
-        let dot = |x: &[f64], y: &[f64]| Ok(x.iter().zip(y).map(|(x, y)| x * y).sum());
-        let estimate =
-            largest_eigenvalue((0..n).map(start).collect(), apply, dot, &mut Workspace::default()).unwrap();
         // 4 sin^2(pi n / (2 (n + 1))) is just below 4.
+        let Largest::Of(estimate) = found(0.0) else { panic!("it is symmetric") };
         assert!((3.8..4.0).contains(&estimate), "{estimate}");
+        assert_eq!(found(1e-4), Largest::NotSymmetric);
     }
 }

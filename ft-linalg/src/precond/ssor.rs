@@ -6,18 +6,17 @@
 //! Source: Saad: Iterative Methods for Sparse Linear Systems, 2nd edition, SIAM, 2003, section 10.2.
 
 use super::compact::Compact;
-use super::inner::Bad;
+use super::inner::{Bad, Fault};
+use super::jacobi::first_bad;
 use super::ldu::Ldu;
 
 /// The sweep over a block, with `0 < omega < 2`.
 pub(super) fn ssor(block: &Compact, omega: f64) -> Result<Ldu, Bad> {
     let n = block.len();
-    let diagonal = |(i, (cols, vals)): (usize, (&[u32], &[f64]))| {
-        let value = cols.binary_search(&(i as u32)).map_or(0.0, |at| vals[at]);
-        let good = value > 0.0 && value.is_finite() && (1.0 / value).is_finite();
-        if good { Ok(value) } else { Err(Bad { row: i, value, diagonal_is_good: false }) }
-    };
-    let diagonal: Vec<f64> = block.rows().enumerate().map(diagonal).collect::<Result<_, Bad>>()?;
+    let diagonal = block.diagonal();
+    if let Some(row) = first_bad(&diagonal) {
+        return Err(Bad { row, what: Fault::Diagonal(diagonal[row]) });
+    }
     let (mut lower, mut upper) = (Compact::new(n, block.nnz() / 2), Compact::new(n, block.nnz() / 2));
     for (i, (cols, vals)) in block.rows().enumerate() {
         for (&col, val) in cols.iter().zip(vals).take_while(|(col, _)| (**col as usize) < i) {

@@ -164,7 +164,8 @@ fn a_problem_without_its_matrix_has_the_same_answer() {
     let [free, stored] = [command.clone(), command.replace("--matrix-free", "")].map(|command| {
         let outcome = run(&command).expect(0);
         assert_eq!(outcome.report().unfired(), [""; 0], "{outcome}");
-        ["answer_hash", "history", "relative_residual", "nonzeros"].map(|name| outcome.report().0["result"][name].clone())
+        ["answer_hash", "history", "relative_residual", "nonzeros"]
+            .map(|name| outcome.report().0["result"][name].clone())
     });
     assert_eq!(free, stored);
 }

@@ -34,6 +34,7 @@ mod output;
 mod outside;
 mod panics;
 mod partitions;
+mod preconditioners;
 mod ragged;
 mod random_kills;
 mod recoveries;
