@@ -214,9 +214,9 @@ impl Reducer {
         if width == 0 {
             return Ok(Vec::new());
         }
-        let counts: Vec<usize> = self.covers.iter().map(|nodes| width * nodes.len()).collect();
-        let mut values = vec![0.0; counts.iter().sum()];
-        let start: usize = counts[..comm.rank()].iter().sum();
+        let each = width * self.longest;
+        let mut values = vec![0.0; comm.size() * each];
+        let start = comm.rank() * each;
         for (node, slots) in self.covers[comm.rank()].iter().zip(values[start..].chunks_exact_mut(width)) {
             for (sum, slot) in slots.iter_mut().enumerate() {
                 let place = |node: Node| (node.index - mine.start) * width + sum;
@@ -225,7 +225,7 @@ impl Reducer {
             }
         }
         if comm.size() > 1 {
-            comm.allgatherv(&mut values, &counts)?;
+            comm.allgatherv(&mut values, &vec![each; comm.size()])?;
         }
         let of = |sum: usize| values.iter().copied().skip(sum).step_by(width).collect::<Vec<f64>>();
         Ok((0..width).map(|sum| finish::<1>(&self.covers, &of(sum), blocks)[0]).collect())
