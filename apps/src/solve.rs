@@ -208,7 +208,7 @@ impl App for SolveArgs {
         let is_definite = solver.needs_symmetry() && solver.uses_preconditioner();
         if is_definite && !precond.is_symmetric() {
             return Err(format!(
-                "{precond} is not symmetric positive definite, as --solver {solver} needs it"
+                "--precond {precond} is not symmetric positive definite, as --solver {solver} needs it"
             ));
         }
         if self.matrix_free && solver.task() == Task::LeastSquares {

@@ -7,32 +7,33 @@ use std::path::Path;
 use flate2::{Compression, write::GzEncoder};
 use ft_comm::{Communicator, Tag};
 
-use crate::{LinalgError, error::agree};
+use crate::LinalgError;
 
 /// Tag of the messages here, high enough to stay clear of a program's own.
 const TAG: Tag = 0x4c41_0003;
+/// An error that has no number of the system.
+const OTHER: i32 = -1;
 /// Bytes at which a piece is sent.
 pub(crate) const PIECE_BYTES: usize = 1 << 20;
 
 /// Writes `head`, then what `piece` of each rank gives until it gives nothing; gzip if the name ends in `.gz`. Collective.
 ///
 /// # Errors
-/// On every rank when rank 0 cannot write: [`LinalgError::Write`] there, [`LinalgError::OtherRank`] on the others.
-/// [`LinalgError::Comm`].
+/// [`LinalgError::Write`] on every rank when rank 0 cannot write; [`LinalgError::Comm`].
 pub(crate) fn write(
     path: &Path,
     head: &[u8],
     mut piece: impl FnMut() -> Vec<u8>,
     comm: &Communicator,
 ) -> Result<(), LinalgError> {
-    let failed = |error: io::Error| LinalgError::Write { path: path.to_owned(), error };
-    let file = if comm.rank() == 0 { create(path).map(Some).map_err(failed) } else { Ok(None) };
-    let Some(mut file) = agree(file, comm)? else {
+    let mut file = if comm.rank() == 0 { Some(create(path)) } else { None };
+    tell(file.as_ref().map_or(Ok(()), |file| file.as_ref().map(|_| ())), path, comm)?;
+    let Some(Ok(file)) = &mut file else {
         loop {
             let bytes = piece();
             comm.send(&[bytes.len() as u64], 0, TAG)?;
             if bytes.is_empty() {
-                return agree(Ok(()), comm);
+                return tell(Ok(()), path, comm);
             }
             comm.send(&bytes, 0, TAG)?;
         }
@@ -59,7 +60,23 @@ pub(crate) fn write(
         }
     }
     let written = written.and_then(|()| file.finish());
-    agree(written.map_err(failed), comm)
+    tell(written.as_ref().copied(), path, comm)
+}
+
+/// Rank 0 tells the others what became of the file. Collective.
+fn tell(mine: Result<(), &io::Error>, path: &Path, comm: &Communicator) -> Result<(), LinalgError> {
+    let code = match mine {
+        Ok(()) => 0,
+        Err(error) => error.raw_os_error().unwrap_or(OTHER),
+    };
+    let mut code = [code];
+    comm.bcast(&mut code, 0)?;
+    let error = match code[0] {
+        0 => return Ok(()),
+        OTHER => io::Error::other("it could not be written"),
+        code => io::Error::from_raw_os_error(code),
+    };
+    Err(LinalgError::Write { path: path.to_owned(), error })
 }
 
 /// A file, compressed or not.
@@ -82,10 +99,13 @@ impl Sink {
         }
     }
 
-    fn finish(self) -> io::Result<()> {
+    fn finish(&mut self) -> io::Result<()> {
         match self {
-            Self::Plain(mut file) => file.flush(),
-            Self::Gzip(file) => file.finish()?.flush(),
+            Self::Plain(file) => file.flush(),
+            Self::Gzip(file) => {
+                file.try_finish()?;
+                file.get_mut().flush()
+            }
         }
     }
 }

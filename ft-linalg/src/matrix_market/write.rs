@@ -11,8 +11,7 @@ use crate::{DistRows, DistVector, LinalgError, error::agree};
 /// rank needs memory for one piece of text, a megabyte.
 ///
 /// # Errors
-/// On every rank when rank 0 cannot write: [`LinalgError::Write`] there, [`LinalgError::OtherRank`] on the others.
-/// [`LinalgError::Comm`].
+/// [`LinalgError::Write`] on every rank when rank 0 cannot write; [`LinalgError::Comm`].
 pub fn write_rows(path: impl AsRef<Path>, a: &DistRows, comm: &Communicator) -> Result<(), LinalgError> {
     agree(a.part().require(comm), comm)?;
     let (rows, cols, nnz) = (a.n_rows(), a.n_cols(), a.nnz(comm)?);
