@@ -11,7 +11,7 @@
 //! | [`Format::Inodes`] | up to 8 with the same columns | 8 + 4 / rows | several unknowns at a node |
 //! | [`Format::Runs`] | up to 16 whose columns move along with the row | 8; 0 where values are equal too | grids |
 //!
-//! The choice is by the clock ([`fastest`]), as it depends on the processor as much as on the matrix. It may differ between
+//! The choice is by the clock (`fastest`), as it depends on the processor as much as on the matrix. It may differ between
 //! ranks and between runs; no answer depends on it.
 
 mod csr;

@@ -16,7 +16,7 @@
 //! | [`csr`], [`rows`] | rows of a sparse matrix, on one rank and on all |
 //! | [`assembly`], [`matrix_market`], [`npy`], [`poisson`], [`gallery`] | where they come from |
 //! | [`permutation`] | other orders of them |
-//! | [`matrix`], [`product`], [`format`], [`halo`] | the distributed matrix, its product, how rows are stored for it, entries needed from other ranks |
+//! | [`matrix`], [`product`], [`mod@format`], [`halo`] | the distributed matrix, its product, how rows are stored for it, entries needed from other ranks |
 //! | [`stencil`] | operators on a grid, without a matrix |
 //! | [`operator`], [`workspace`] | whatever a solver can multiply by, and the memory that calls share |
 //! | [`vector`], [`multi_vector`], [`dot`], [`rhs`], [`hash`] | vectors, reproducible sums, right-hand sides, the hash of an answer |

@@ -121,7 +121,7 @@ impl DistMatrix {
     /// `A x`, for code outside of loops. Collective.
     ///
     /// # Errors
-    /// As [`LinearOperator::apply`].
+    /// As [`crate::LinearOperator::apply`].
     pub fn multiply(&self, x: &DistVector, comm: &Communicator) -> Result<DistVector, LinalgError> {
         rhs::from_solution(self, x, comm)
     }

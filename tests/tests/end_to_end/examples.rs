@@ -11,6 +11,9 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("own_solver", "2@step=20"),
     ("sections", "2@step=85"),
     ("two_solves", "2@step=60"),
+    ("assembled", "2@step=5"),
+    ("eigenvalues", "2@step=4"),
+    ("time_steps", "2@step=100"),
 ];
 
 #[test]
