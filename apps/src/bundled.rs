@@ -145,7 +145,7 @@ mod tests {
     fn what_cannot_be_read_is_nothing_that_is_right() {
         for app in BUNDLED {
             let needed: &[&str] = match app.name {
-                "cg" => &["--poisson", "4"],
+                "cg" | "solve" => &["--poisson", "4"],
                 "seismic" => &["--synthetic", "salt"],
                 _ => &[],
             };
