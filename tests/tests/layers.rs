@@ -14,6 +14,7 @@ use syn::{Attribute, Expr, Ident, ItemFn, ItemImpl, ItemMod, ItemUse, Macro, Tok
 
 /// Every crate of the workspace, bottom to top, with those of ours that are in its `[dependencies]`; `[dev-dependencies]` are free.
 const CRATES: &[(&str, &str)] = &[
+    ("ft-threads", ""),
     ("ft-encoders", ""),
     ("ft-proto", ""),
     ("ft-comm", "ft-proto"),

@@ -25,6 +25,10 @@ const NARROW: usize = 4096;
 const GLANCE: Duration = Duration::from_micros(500);
 /// How long the processes of a killed launcher have until they are gone.
 const AFTERLIFE: Duration = Duration::from_secs(6);
+/// A job says every ten seconds how far it is.
+const NEXT_SIGN: Duration = Duration::from_secs(25);
+/// No job gets on for so long.
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// What is to be run.
 pub(crate) struct Order<'a> {
@@ -36,7 +40,7 @@ pub(crate) struct Order<'a> {
     pub(crate) strikes: &'a [Strike],
     /// What [`When::Part`] is a part of.
     pub(crate) usual: Duration,
-    /// A job that is not over by then hangs.
+    /// A job that is not over by then hangs, unless what it says shows that it gets on.
     pub(crate) deadline: Duration,
     pub(crate) random: Random,
 }
@@ -154,6 +158,13 @@ fn read_all(
     }
 }
 
+/// The last line in which the job says how far it is, without the time.
+fn progress(stderr: &[u8]) -> Option<String> {
+    let said = String::from_utf8_lossy(stderr);
+    let line = said.lines().rev().find(|line| line.contains(" %, "))?;
+    Some(line.split_once(" s  ").map_or(line, |(_, far)| far).to_owned())
+}
+
 /// A strike that has not struck.
 struct Pending {
     position: usize,
@@ -164,6 +175,8 @@ struct Pending {
 
 struct Run<'a> {
     order: Order<'a>,
+    /// How far it was at the last deadline.
+    far: Option<String>,
     clock: Clock,
     launcher: Pid,
     launcher_handle: OwnedFd,
@@ -215,6 +228,7 @@ pub(crate) fn run(mut order: Order<'_>) -> std::io::Result<Outcome> {
         last: 0,
         doors: vec![],
         crowds: vec![],
+        far: None,
         order,
     };
     let hang = run.follow();
@@ -246,7 +260,7 @@ impl Run<'_> {
     fn follow(&mut self) -> Option<String> {
         while self.status.is_none() || self.open > 0 {
             let now = self.clock.now();
-            if now >= self.order.deadline {
+            if now >= self.order.deadline && !self.gets_on(now) {
                 return Some(self.account());
             }
             self.strike(now);
@@ -270,6 +284,18 @@ impl Run<'_> {
             }
         }
         None
+    }
+
+    /// Gives a job more time that has got on since its last deadline: where many programs share the cores, ranks that pass
+    /// words to each other take long.
+    fn gets_on(&mut self, now: Duration) -> bool {
+        let far = progress(&self.stderr);
+        let gets_on = self.status.is_none() && far != self.far && now < LONGEST;
+        if gets_on {
+            self.far = far;
+            self.order.deadline = now + NEXT_SIGN;
+        }
+        gets_on
     }
 
     /// The strikes that wait for these words have their time.
@@ -482,4 +508,18 @@ fn shortened(text: &str) -> String {
     let start = text.floor_char_boundary(ENDS);
     let end = text.ceil_char_boundary(text.len() - ENDS);
     format!("{} [...] {}", &text[..start], &text[end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::progress;
+
+    #[test]
+    fn progress_is_what_changes_with_the_work() {
+        let said = b"ftrun: 10.0 s  30 %, round 914\nftrun: 11.2 s  rank 3 is lost\n";
+        assert_eq!(progress(said).as_deref(), Some("30 %, round 914"));
+        let later = b"ftrun: 20.0 s  30 %, round 914\n";
+        assert_eq!(progress(later), progress(said), "only time has passed");
+        assert_eq!(progress(b"ftrun: 0.04 s  all ranks have joined\n"), None);
+    }
 }
