@@ -8,6 +8,7 @@ use clap::Args;
 use ft_checkpoint::{Flow, Program, Protect, RankState, Redistribute};
 use ft_comm::{Communicator, Op, World};
 use ft_linalg::dot::block_dot;
+use ft_linalg::parallel::blocks;
 use ft_linalg::solver::residual_norm;
 use ft_linalg::vector::{axpy, xpby};
 use ft_linalg::{DistMatrix, LinalgError, LinearOperator, Partition, Sums, Workspace, answer_hash};
@@ -131,11 +132,11 @@ impl Power {
             a.apply_and_sum(&p, &mut q, &pq, &mut sums, comm, work)?;
             let [pq] = work.sum(part, &sums, comm)?;
             let alpha = rr / pq;
-            for (rows, sums) in part.local_blocks().zip(&mut sums) {
-                axpy(alpha, &p[rows.clone()], &mut z[rows.clone()]);
-                axpy(-alpha, &q[rows.clone()], &mut r[rows.clone()]);
-                sums[0] = block_dot(&r[rows.clone()], &r[rows]);
-            }
+            blocks(part, (&mut z[..], &mut r[..]), &mut sums, |rows, (z, r), sums| {
+                axpy(alpha, &p[rows.clone()], z);
+                axpy(-alpha, &q[rows], r);
+                sums[0] = block_dot(r, r);
+            });
             let [next] = work.sum(part, &sums, comm)?;
             xpby(&r, next / rr, &mut p);
             rr = next;

@@ -9,7 +9,7 @@ use ft_checkpoint::{Protect, Redistribute, Redistribution};
 use ft_comm::CommError;
 use nalgebra::DMatrix;
 
-use crate::{Global, LinalgError, error::EntryFault};
+use crate::{Global, LinalgError, error::EntryFault, parallel};
 
 /// Consecutive rows of a sparse matrix. Columns are global and strictly ascending within a row.
 ///
@@ -77,6 +77,23 @@ impl CsrRows {
             row(i, &mut rows.cols, &mut rows.vals);
             rows.end_row();
         }
+        rows
+    }
+
+    /// So many rows, of which `piece` makes ranges on all threads; they take `operations` on elements together.
+    pub(crate) fn in_pieces(
+        len: usize,
+        operations: usize,
+        piece: impl Fn(Range<usize>) -> Self + Sync,
+    ) -> Self {
+        if !parallel::is_shared(operations) {
+            return piece(0..len);
+        }
+        let count = parallel::pieces(len.max(1));
+        let ranges = (0..count).map(|at| len * at / count..len * (at + 1) / count).collect();
+        let pieces = parallel::map(operations, ranges, piece);
+        let mut rows = Self::with_capacity(len, pieces.iter().map(Self::nnz).sum());
+        pieces.iter().for_each(|piece| rows.append(piece, 0..piece.len()));
         rows
     }
 

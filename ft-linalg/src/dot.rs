@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use ft_comm::Communicator;
 
-use crate::{LinalgError, Partition};
+use crate::{LinalgError, Partition, parallel::blocks};
 
 /// Lanes of a block's sum. Two AVX-512 registers, or eight of SSE2: enough to hide the latency of an addition.
 const LANES: usize = 16;
@@ -58,14 +58,25 @@ pub fn block_dot(x: &[f64], y: &[f64]) -> f64 {
 /// If a slice does not have one element for each row of this rank.
 pub fn block_partials(part: &Partition, x: &[f64], y: &[f64]) -> Vec<f64> {
     assert_eq!(x.len(), part.local_len());
-    part.local_blocks().map(|rows| block_dot(&x[rows.clone()], &y[rows])).collect()
+    let mut partials = vec![0.0; part.blocks_of(part.rank()).len()];
+    blocks(part, (), &mut partials, |rows, (), partial| *partial = block_dot(&x[rows.clone()], &y[rows]));
+    partials
 }
 
 /// The dot product of each pair of local parts over each of this rank's blocks, block by block.
 pub(crate) fn block_dots(part: &Partition, pairs: &[(&[f64], &[f64])]) -> Vec<f64> {
-    let of =
-        |rows: Range<usize>| pairs.iter().map(move |(x, y)| block_dot(&x[rows.clone()], &y[rows.clone()]));
-    part.local_blocks().flat_map(of).collect()
+    let width = pairs.len();
+    if width == 0 {
+        return Vec::new();
+    }
+    let mut partials = vec![0.0; part.blocks_of(part.rank()).len() * width];
+    let mut of_blocks: Vec<&mut [f64]> = partials.chunks_exact_mut(width).collect();
+    blocks(part, (), &mut of_blocks, |rows, (), partials| {
+        for (partial, (x, y)) in partials.iter_mut().zip(pairs) {
+            *partial = block_dot(&x[rows.clone()], &y[rows.clone()]);
+        }
+    });
+    partials
 }
 
 /// A node of the tree over block indices.

@@ -18,6 +18,7 @@
 //! | [`permutation`] | other orders of them |
 //! | [`matrix`], [`product`], [`mod@format`], [`halo`] | the distributed matrix, its product, how rows are stored for it, entries needed from other ranks |
 //! | [`stencil`] | operators on a grid, without a matrix |
+//! | [`parallel`] | loops that the threads of a rank share |
 //! | [`operator`], [`workspace`] | whatever a solver can multiply by, and the memory that calls share |
 //! | [`vector`], [`multi_vector`], [`dot`], [`rhs`], [`hash`] | vectors, reproducible sums, right-hand sides, the hash of an answer |
 //! | [`precond`], [`stop`], [`solver`] | preconditioners, stopping criteria, solvers and what protects them |
@@ -42,6 +43,7 @@ pub mod matrix_market;
 pub mod multi_vector;
 pub mod npy;
 pub mod operator;
+pub mod parallel;
 pub mod partition;
 pub mod permutation;
 pub mod poisson;

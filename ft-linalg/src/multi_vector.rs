@@ -11,6 +11,7 @@ use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut};
 use crate::{
     DistVector, Global, LinalgError, Partition,
     dot::{Reducer, block_dots},
+    parallel::blocks,
     vector,
 };
 
@@ -152,7 +153,7 @@ impl MultiVector {
 
     /// Multiplies every element by `factor`.
     pub fn scale(&mut self, factor: f64) {
-        self.local.iter_mut().for_each(|value| *value *= factor);
+        vector::scale(factor, &mut self.local);
     }
 
     /// `self = self + alpha x`, column by column.
@@ -172,12 +173,12 @@ impl MultiVector {
     pub fn times(&self, s: &DMatrix<f64>) -> Self {
         assert_eq!(s.nrows(), self.columns, "rows of the small matrix");
         let mut product = Self::zeros(self.part.clone(), s.ncols());
-        for rows in self.part.local_blocks() {
-            for j in 0..s.ncols() {
-                let y = &mut product.column_mut(j)[rows.clone()];
+        let columns: Vec<&mut [f64]> = product.local.chunks_mut(self.part.local_len().max(1)).collect();
+        blocks(&self.part, columns, &mut self.part.no_sums(), |rows, columns, _| {
+            for (j, y) in columns.into_iter().enumerate() {
                 (0..self.columns).for_each(|i| vector::axpy(s[(i, j)], &self.column(i)[rows.clone()], y));
             }
-        }
+        });
         product
     }
 
@@ -187,11 +188,10 @@ impl MultiVector {
     /// If there are more factors than columns, or not one element of `y` for each row of this rank.
     pub fn add_to(&self, factors: &[f64], y: &mut [f64]) {
         assert!(factors.len() <= self.columns && y.len() == self.part.local_len());
-        for rows in self.part.local_blocks() {
-            let y = &mut y[rows.clone()];
+        blocks(&self.part, y, &mut self.part.no_sums(), |rows, y, _| {
             let columns = factors.iter().enumerate();
             columns.for_each(|(at, factor)| vector::axpy(*factor, &self.column(at)[rows.clone()], y));
-        }
+        });
     }
 
     /// The dot products of all columns `i` of `self` with all columns `j` of `other`, at `(i, j)`. Collective: one
@@ -234,11 +234,11 @@ impl MultiVector {
                 let pairs: Vec<(&[f64], &[f64])> = (0..j).map(|i| (q(i), &*v)).chain([(&*v, &*v)]).collect();
                 let sums = dots(&self.part, &pairs, comm)?;
                 before.get_or_insert(sums[j]);
-                for rows in self.part.local_blocks() {
+                blocks(&self.part, &mut *v, &mut self.part.no_sums(), |rows, v, _| {
                     for (i, sum) in sums[..j].iter().enumerate() {
-                        vector::axpy(-sum, &q(i)[rows.clone()], &mut v[rows.clone()]);
+                        vector::axpy(-sum, &q(i)[rows.clone()], v);
                     }
-                }
+                });
                 (0..j).for_each(|i| r[(i, j)] += sums[i]);
             }
             let norm = dots(&self.part, &[(&*v, &*v)], comm)?[0].sqrt();
@@ -246,7 +246,7 @@ impl MultiVector {
                 v.fill(0.0);
             } else {
                 r[(j, j)] = norm;
-                v.iter_mut().for_each(|value| *value /= norm);
+                vector::divide(v, norm);
             }
         }
         Ok(r)

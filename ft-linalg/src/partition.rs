@@ -320,6 +320,11 @@ impl Partition {
         (0..rows).step_by(len).map(move |start| start..(start + len).min(rows))
     }
 
+    /// What is summed over each of this rank's blocks where nothing is. It takes no memory.
+    pub(crate) fn no_sums(&self) -> Vec<()> {
+        vec![(); self.local_len().div_ceil(self.block_len())]
+    }
+
     /// The rank that owns `row`. O(log size).
     ///
     /// # Panics

@@ -7,7 +7,7 @@
 //! needs nothing of other ranks is *interior*: its columns count from the first own row. All columns of another one, a
 //! *boundary* block, count in what the exchange of [`crate::halo`] gives, where own values are copied to between those of
 //! other ranks. So a row is always one list of ascending columns of one slice, and interior blocks are computed while
-//! messages are on their way.
+//! messages are on their way. The threads of a rank share both kinds.
 
 use std::ops::Range;
 
@@ -17,6 +17,7 @@ use crate::{
     CsrRows, Format, LinalgError, Partition,
     format::{self, Entries, StencilRows, Stored},
     halo::{HaloBuffers, HaloPlan},
+    parallel,
 };
 
 /// Rows as they are stored for products, and what is exchanged before. Derived data: made again rather than checkpointed.
@@ -39,6 +40,30 @@ struct Segment {
     /// Reads what the exchange gives, not the rank's part of the vector.
     boundary: bool,
     stored: Stored,
+}
+
+impl Segment {
+    /// About what a product takes, in operations on elements.
+    fn operations(&self) -> usize {
+        self.entries.len() + 2 * self.rows.len()
+    }
+}
+
+/// A vector with sums of its blocks while a product is formed.
+struct Out<'a, S> {
+    y: &'a mut [f64],
+    sums: &'a mut [S],
+}
+
+impl<S> Out<'_, S> {
+    /// Cuts off the first rows, which are whole blocks unless they are the last ones.
+    fn front(&mut self, rows: usize, block_len: usize) -> Self {
+        let (y, sums) = (std::mem::take(&mut self.y), std::mem::take(&mut self.sums));
+        let ((y, y_rest), (sums, sums_rest)) =
+            (y.split_at_mut(rows), sums.split_at_mut(rows.div_ceil(block_len)));
+        (self.y, self.sums) = (y_rest, sums_rest);
+        Self { y, sums }
+    }
 }
 
 /// Rows of a segment before they have a format.
@@ -67,7 +92,8 @@ impl Renumbered {
 }
 
 /// Most rows of a segment of several blocks: a call for each of the small blocks of a small matrix would cost more than its
-/// sums, and rows should be in cache when the next line of an algorithm reads them.
+/// sums, and rows should be in cache when the next line of an algorithm reads them. Where threads share a product there are
+/// enough segments for all of them, if there are as many blocks.
 const SEGMENT_ROWS: usize = 1024;
 
 /// Entries that the choice of a format measures products on, where there are as many: more than caches hold of all formats.
@@ -93,11 +119,12 @@ impl ProductPlan {
         let entries = |range: &Range<usize>| rows.row_ptr()[range.start]..rows.row_ptr()[range.end];
         let is_own = |col: &u64| own.contains(&(*col as usize));
         let needs_others = |range: &Range<usize>| !rows.cols()[entries(range)].iter().all(is_own);
+        let most_rows = SEGMENT_ROWS.min(own.len() / parallel::pieces(usize::MAX));
         let mut segments: Vec<(Range<usize>, bool)> = Vec::new();
         for block in part.local_blocks() {
             let boundary = needs_others(&block);
             match segments.last_mut() {
-                Some((rows, same)) if *same == boundary && block.end - rows.start <= SEGMENT_ROWS => {
+                Some((rows, same)) if *same == boundary && block.end - rows.start <= most_rows => {
                     rows.end = block.end;
                 }
                 _ => segments.push((block, boundary)),
@@ -128,13 +155,12 @@ impl ProductPlan {
             });
             format::fastest(&sample.collect::<Vec<_>>())
         });
-        let segments = segments.iter().map(|segment| Segment {
-            rows: segment.0.clone(),
+        let segments = parallel::map(rows.nnz(), segments, |segment| Segment {
             entries: entries(&segment.0),
             boundary: segment.1,
-            stored: Stored::new(format, renumbered(segment).with(vals(&segment.0))),
+            stored: Stored::new(format, renumbered(&segment).with(vals(&segment.0))),
+            rows: segment.0,
         });
-        let segments = segments.collect();
         Ok(Self { halo, format: Some(format), block_len: part.block_len(), segments })
     }
 
@@ -174,36 +200,77 @@ impl ProductPlan {
         boundary.map(|segment| segment.rows.len()).sum()
     }
 
-    /// `y = A x`, interior blocks while `buffers` get the halo values. `vals` are the values of the stored rows. `then` hears
-    /// of each block, while it is in cache, its index, its rows, and their elements of `y`. Collective; `2 nnz` flops.
+    /// `y = A x`, interior blocks while `buffers` get the halo values. `vals` are the values of the stored rows. Each of `sums`,
+    /// one for each block, becomes what `sum` makes of the rows of the block and their elements of `y`, while these are in cache.
+    /// Collective; `2 nnz` flops.
     ///
     /// # Errors
     /// [`LinalgError::Comm`]; `y` is then torn.
     ///
     /// # Panics
-    /// If `x` or `y` is shorter than the rows.
-    pub(crate) fn apply(
+    /// If `x`, `y` or `sums` is shorter than it has to be.
+    pub(crate) fn apply<S: Send>(
         &self,
         vals: &[f64],
-        x: &[f64],
-        y: &mut [f64],
+        (x, y): (&[f64], &mut [f64]),
+        (sums, sum): (&mut [S], impl Fn(Range<usize>, &[f64]) -> S + Sync),
         buffers: &mut HaloBuffers,
         comm: &Communicator,
-        mut then: impl FnMut(usize, Range<usize>, &[f64]),
     ) -> Result<(), LinalgError> {
-        let mut run = |boundary: bool, x: &[f64]| {
-            for segment in self.segments.iter().filter(|segment| segment.boundary == boundary) {
-                let Segment { rows, entries, stored, .. } = segment;
-                stored.product(&vals[entries.clone()], x, &mut y[rows.clone()]);
-                for start in rows.clone().step_by(self.block_len) {
-                    let block = start..(start + self.block_len).min(rows.end);
-                    then(start / self.block_len, block.clone(), &y[block]);
-                }
-            }
-        };
         let exchange = buffers.begin(&self.halo, x, comm)?;
-        run(false, x);
-        run(true, exchange.finish()?);
+        self.run(false, (vals, x), Out { y: &mut *y, sums: &mut *sums }, &sum);
+        self.run(true, (vals, exchange.finish()?), Out { y, sums }, &sum);
         Ok(())
+    }
+
+    /// The segments of one kind, on all threads.
+    fn run<S: Send>(
+        &self,
+        boundary: bool,
+        from: (&[f64], &[f64]),
+        mut out: Out<'_, S>,
+        sum: &(impl Fn(Range<usize>, &[f64]) -> S + Sync),
+    ) {
+        let chosen = self.segments.iter().filter(|segment| segment.boundary == boundary);
+        let operations = chosen.map(Segment::operations).sum();
+        if !parallel::is_shared(operations) {
+            return self.run_some(&self.segments, boundary, from, out, sum);
+        }
+        let piece = operations.div_ceil(parallel::pieces(operations));
+        let (mut parts, mut rest) = (Vec::new(), &self.segments[..]);
+        while !rest.is_empty() {
+            let mut left = piece;
+            let mut goes_on = |segment: &Segment| {
+                let is_open = left > 0;
+                left =
+                    left.saturating_sub(if segment.boundary == boundary { segment.operations() } else { 0 });
+                is_open
+            };
+            let some;
+            (some, rest) = rest.split_at(rest.iter().take_while(|segment| goes_on(segment)).count());
+            let rows = some.iter().map(|segment| segment.rows.len()).sum();
+            parts.push((some, out.front(rows, self.block_len)));
+        }
+        ft_threads::for_each(parts, |(some, out)| self.run_some(some, boundary, from, out, sum));
+    }
+
+    /// Those of one kind among neighboring segments, whose rows are those of `out`.
+    fn run_some<S>(
+        &self,
+        segments: &[Segment],
+        boundary: bool,
+        (vals, x): (&[f64], &[f64]),
+        mut out: Out<'_, S>,
+        sum: &impl Fn(Range<usize>, &[f64]) -> S,
+    ) {
+        for Segment { rows, entries, stored, boundary: is_boundary } in segments {
+            let Out { y, sums } = out.front(rows.len(), self.block_len);
+            if *is_boundary != boundary {
+                continue;
+            }
+            stored.product(&vals[entries.clone()], x, y);
+            let blocks = rows.clone().step_by(self.block_len).zip(y.chunks(self.block_len));
+            blocks.zip(sums).for_each(|((start, y), block)| *block = sum(start..start + y.len(), y));
+        }
     }
 }

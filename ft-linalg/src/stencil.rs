@@ -192,18 +192,17 @@ impl DistStencil {
         ProductPlan::of_stencil(&self.part, halo, blocks.into_iter())
     }
 
-    fn apply_then(
+    fn apply_then<S: Send>(
         &self,
-        x: &[f64],
-        y: &mut [f64],
+        (x, y): (&[f64], &mut [f64]),
+        sums: (&mut [S], impl Fn(Range<usize>, &[f64]) -> S + Sync),
         comm: &Communicator,
         work: &mut Workspace,
-        then: impl FnMut(usize, Range<usize>, &[f64]),
     ) -> Result<(), LinalgError> {
         self.part.require(comm)?;
         self.part.require_len("vector", x.len())?;
         let plan = self.plan.as_ref().ok_or(LinalgError::NotRebuilt)?;
-        plan.apply(&[], x, y, &mut work.halo, comm, then)
+        plan.apply(&[], (x, y), sums, &mut work.halo, comm)
     }
 }
 
@@ -219,7 +218,7 @@ impl LinearOperator for DistStencil {
         comm: &Communicator,
         work: &mut Workspace,
     ) -> Result<(), LinalgError> {
-        self.apply_then(x, y, comm, work, |_, _, _| ())
+        self.apply_then((x, y), (&mut self.part.no_sums(), |_, _| ()), comm, work)
     }
 
     fn apply_and_sum(
@@ -231,7 +230,7 @@ impl LinearOperator for DistStencil {
         comm: &Communicator,
         work: &mut Workspace,
     ) -> Result<(), LinalgError> {
-        self.apply_then(x, y, comm, work, |block, rows, y| sums[block] = sum(rows, y))
+        self.apply_then((x, y), (sums, sum), comm, work)
     }
 
     fn diagonal(&self) -> Option<Vec<f64>> {

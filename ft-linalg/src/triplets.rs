@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use ft_comm::Communicator;
 
-use crate::{CsrRows, Global, LinalgError, Partition, error::EntryFault};
+use crate::{CsrRows, Global, LinalgError, Partition, error::EntryFault, parallel};
 
 /// An entry as four words, in which it travels: row, column, key, and the bits of the value.
 pub(crate) type Triplet = [u64; 4];
@@ -78,6 +78,9 @@ pub(crate) fn to_owners(
     Ok(mine)
 }
 
+/// What the sorting of a row takes, about, in operations on elements.
+const OPERATIONS: usize = 50;
+
 /// Entries of the rows of this rank of `part`, row by row, each row in the order of [`in_row`]; and where each row
 /// starts. O(entries + rows), and the sorting of each row; twice the memory of the entries for a time.
 pub(crate) fn by_row(entries: Vec<Triplet>, part: &Partition) -> (Vec<usize>, Vec<Triplet>) {
@@ -93,21 +96,40 @@ pub(crate) fn by_row(entries: Vec<Triplet>, part: &Partition) -> (Vec<usize>, Ve
         sorted[*place] = entry;
         *place += 1;
     }
-    row_ptr.windows(2).for_each(|row| sorted[row[0]..row[1]].sort_unstable_by(in_row));
+    // Some rows at a time on each thread, about equally many entries.
+    let piece = sorted.len().div_ceil(parallel::pieces(sorted.len().max(1))).max(1);
+    let (mut rest, mut parts, mut first) = (&mut sorted[..], Vec::new(), 0);
+    while first + 1 < row_ptr.len() {
+        let start = row_ptr[first];
+        let rows = 1 + row_ptr[first + 1..]
+            .partition_point(|&end| end < start + piece)
+            .min(row_ptr.len() - first - 2);
+        let ends = &row_ptr[first..=first + rows];
+        let part;
+        (part, rest) = rest.split_at_mut(ends[rows] - start);
+        parts.push((ends, part));
+        first += rows;
+    }
+    parallel::for_each(OPERATIONS * range.len(), parts, |(ends, part)| {
+        let rows = ends.windows(2).map(|row| row[0] - ends[0]..row[1] - ends[0]);
+        rows.for_each(|row| part[row].sort_unstable_by(in_row));
+    });
     (row_ptr, sorted)
 }
 
 /// Rows of entries that are sorted as by [`by_row`]. Those of one place are added, from the first to the last.
 pub(crate) fn sum(row_ptr: &[usize], entries: &[Triplet]) -> CsrRows {
-    let places = entries.chunk_by(|a, b| a[..2] == b[..2]);
-    let places: usize = places.count();
-    let mut rows = CsrRows::with_capacity(row_ptr.len() - 1, places);
-    for row in row_ptr.windows(2) {
-        for place in entries[row[0]..row[1]].chunk_by(|a, b| a[1] == b[1]) {
-            let (first, others) = place.split_first().expect("a chunk is not empty");
-            rows.push(first[1], others.iter().fold(value(first), |sum, entry| sum + value(entry)));
+    CsrRows::in_pieces(row_ptr.len() - 1, entries.len(), |range| {
+        let ends = &row_ptr[range.start..=range.end];
+        let places = entries[ends[0]..ends[range.len()]].chunk_by(|a, b| a[..2] == b[..2]);
+        let mut rows = CsrRows::with_capacity(range.len(), places.count());
+        for row in ends.windows(2) {
+            for place in entries[row[0]..row[1]].chunk_by(|a, b| a[1] == b[1]) {
+                let (first, others) = place.split_first().expect("a chunk is not empty");
+                rows.push(first[1], others.iter().fold(value(first), |sum, entry| sum + value(entry)));
+            }
+            rows.end_row();
         }
-        rows.end_row();
-    }
-    rows
+        rows
+    })
 }

@@ -4,7 +4,7 @@ use ft_checkpoint::{Protect, Redistribute, Redistribution};
 use ft_comm::{CommError, Communicator};
 use nalgebra::{DVector, DVectorView, DVectorViewMut};
 
-use crate::{Global, LinalgError, Partition, dot::Reducer};
+use crate::{Global, LinalgError, Partition, dot::Reducer, parallel::elements};
 
 /// A power of two by which elements are far enough from where their squares overflow or underflow.
 const FAR: i32 = 600;
@@ -15,7 +15,7 @@ const FAR: i32 = 600;
 /// If the lengths differ.
 pub fn axpy(alpha: f64, x: &[f64], y: &mut [f64]) {
     assert_eq!(x.len(), y.len());
-    y.iter_mut().zip(x).for_each(|(y, x)| *y += alpha * x);
+    elements(y.len(), y, |rows, y| y.iter_mut().zip(&x[rows]).for_each(|(y, x)| *y += alpha * x));
 }
 
 /// `y = x + beta y`, element by element.
@@ -24,7 +24,17 @@ pub fn axpy(alpha: f64, x: &[f64], y: &mut [f64]) {
 /// If the lengths differ.
 pub fn xpby(x: &[f64], beta: f64, y: &mut [f64]) {
     assert_eq!(x.len(), y.len());
-    y.iter_mut().zip(x).for_each(|(y, x)| *y = x + beta * *y);
+    elements(y.len(), y, |rows, y| y.iter_mut().zip(&x[rows]).for_each(|(y, x)| *y = x + beta * *y));
+}
+
+/// `x = factor x`, element by element.
+pub fn scale(factor: f64, x: &mut [f64]) {
+    elements(x.len(), x, |_, x| x.iter_mut().for_each(|x| *x *= factor));
+}
+
+/// `x = x / divisor`, element by element.
+pub(crate) fn divide(x: &mut [f64], divisor: f64) {
+    elements(x.len(), x, |_, x| x.iter_mut().for_each(|x| *x /= divisor));
 }
 
 /// A vector with one element for each row of a [`Partition`]; each rank holds those of its own rows.
@@ -143,7 +153,7 @@ impl DistVector {
 
     /// Multiplies every element by `factor`.
     pub fn scale(&mut self, factor: f64) {
-        self.local.iter_mut().for_each(|value| *value *= factor);
+        scale(factor, &mut self.local);
     }
 
     /// `self = self + alpha x`.

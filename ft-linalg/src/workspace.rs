@@ -4,6 +4,7 @@ use ft_comm::Communicator;
 
 use crate::dot::{Reducer, block_dot, block_dots};
 use crate::halo::HaloBuffers;
+use crate::parallel::blocks;
 use crate::{LinalgError, Partition, Sums};
 
 /// Vectors that calls take and give back, so that a loop asks the system for memory in its first round only; and what
@@ -71,9 +72,9 @@ impl Workspace {
         pairs.iter().for_each(|(x, _)| assert_eq!(x.len(), part.local_len()));
         let mut flat = self.take(K * part.blocks_of(part.rank()).len());
         let (partials, _) = flat.as_chunks_mut::<K>();
-        for (rows, partial) in part.local_blocks().zip(&mut *partials) {
+        blocks(part, (), partials, |rows, (), partial| {
             *partial = pairs.map(|(x, y)| block_dot(&x[rows.clone()], &y[rows.clone()]));
-        }
+        });
         let sums = self.reducer(part).sum(partials, comm)?;
         self.give(flat);
         Ok(sums)

@@ -15,20 +15,27 @@
 //! | time, one core | see the `seismic` benchmark |
 
 mod aligned;
+mod columns;
 mod grid;
 mod kernel;
 mod layers;
 mod vectors;
 
-use pulp::Arch;
+use pulp::{Arch, WithSimd};
 
-use crate::boundary::{Damping, GAP, LAYER, STRIP};
+use crate::boundary::{Damping, LAYER, STRIP};
 use crate::check::{CheckError, check_stability, velocity_range};
 use crate::stencil::{first_derivative, radius, second_derivative};
 use crate::{Model, Node};
 pub use aligned::Aligned;
+use columns::{Columns, PSI_STRIP};
 use grid::Grid;
-use kernel::{Step, Weights};
+use kernel::{Advance, Slopes, Weights};
+
+/// Points from which a step is shared by the threads of a rank: it takes some 10 microseconds.
+const SHARED: usize = 12 << 10;
+/// Pieces of a step for each thread.
+const PIECES: usize = 2;
 
 /// What is needed for time steps in one model. It does not change: a run is this and a [`Wavefield`].
 #[derive(Clone, Debug)]
@@ -133,19 +140,46 @@ impl Propagator {
     /// If the source lies outside the model or the field does not fit.
     pub fn step(&self, field: &mut Wavefield, source: Node, amplitude: f32) {
         assert!(self.fits(field), "a wave field of another model or order");
+        let processor = Instructions(Arch::new());
         match self.grid.radius {
-            1 => Arch::new().dispatch(Step::<1> { propagator: self, field }),
-            2 => Arch::new().dispatch(Step::<2> { propagator: self, field }),
-            3 => Arch::new().dispatch(Step::<3> { propagator: self, field }),
-            4 => Arch::new().dispatch(Step::<4> { propagator: self, field }),
-            5 => Arch::new().dispatch(Step::<5> { propagator: self, field }),
-            6 => Arch::new().dispatch(Step::<6> { propagator: self, field }),
-            7 => Arch::new().dispatch(Step::<7> { propagator: self, field }),
-            _ => Arch::new().dispatch(Step::<8> { propagator: self, field }),
+            1 => self.advance::<1>(field, processor),
+            2 => self.advance::<2>(field, processor),
+            3 => self.advance::<3>(field, processor),
+            4 => self.advance::<4>(field, processor),
+            5 => self.advance::<5>(field, processor),
+            6 => self.advance::<6>(field, processor),
+            7 => self.advance::<7>(field, processor),
+            _ => self.advance::<8>(field, processor),
         }
         let source = self.index(source);
         field.previous[source] += self.factor[source] * amplitude;
         std::mem::swap(&mut field.current, &mut field.previous);
+    }
+
+    /// All of a step but the source, by the threads of the rank: the next field in the place of the one before.
+    fn advance<const R: usize>(&self, field: &mut Wavefield, by: impl Dispatch) {
+        let shared = self.grid.nx * self.grid.nz >= SHARED && ft_threads::threads() > 1;
+        let pieces = if shared { PIECES * ft_threads::threads() } else { 1 };
+        let Wavefield { current, previous, psi_x, zeta_x, psi_z, zeta_z } = field;
+        let current = &**current;
+
+        let layer = LAYER.div_ceil(pieces.div_ceil(2));
+        let parts = psi_x[..].chunks_mut(layer * self.grid.nz).enumerate();
+        ft_threads::for_each(parts.collect(), |(at, psi_x)| {
+            by.dispatch(Slopes::<R> { propagator: self, current, first: at * layer, psi_x });
+        });
+
+        let columns = Columns {
+            range: 0..self.grid.nx,
+            next: &mut previous[self.grid.column(0)..],
+            zeta_x: &mut zeta_x[..],
+            psi_z: &mut psi_z[..],
+            zeta_z: &mut zeta_z[..],
+        };
+        let psi_x = &psi_x[..];
+        ft_threads::for_each(columns.pieces(pieces, &self.grid), |columns| {
+            by.dispatch(Advance::<R> { propagator: self, current, psi_x, columns });
+        });
     }
 
     /// The field at a node, at the time that [`Propagator::step`] has come to.
@@ -166,7 +200,21 @@ impl Propagator {
     /// Lengths of [`Wavefield::parts`].
     fn lengths(&self) -> [usize; 6] {
         let Grid { nx, nz, len, .. } = self.grid;
-        [len, len, 2 * LAYER * nz, 2 * LAYER * nz, GAP + nx * 2 * (STRIP + GAP), nx * 2 * STRIP]
+        [len, len, 2 * LAYER * nz, 2 * LAYER * nz, nx * 2 * PSI_STRIP, nx * 2 * STRIP]
+    }
+}
+
+/// Runs a loop with the instructions that it has chosen.
+trait Dispatch: Sync {
+    fn dispatch(&self, loops: impl WithSimd<Output = ()>);
+}
+
+/// The widest vectors of this processor.
+struct Instructions(Arch);
+
+impl Dispatch for Instructions {
+    fn dispatch(&self, loops: impl WithSimd<Output = ()>) {
+        self.0.dispatch(loops);
     }
 }
 
@@ -189,7 +237,7 @@ pub fn shoot(propagator: &Propagator, source: Node, receivers: &[Node], wavelet:
 
 #[cfg(test)]
 mod tests {
-    use pulp::WithSimd;
+    use ft_threads::Team;
 
     use super::*;
     use crate::check::largest_stable_dt;
@@ -233,6 +281,35 @@ mod tests {
         assert!((0..grid.len).filter(inside).any(|i| field.current[i] != 0.0));
     }
 
+    struct Narrow;
+
+    impl Dispatch for Narrow {
+        fn dispatch(&self, loops: impl WithSimd<Output = ()>) {
+            loops.with_simd(pulp::Scalar);
+        }
+    }
+
+    fn steep() -> Propagator {
+        let velocity = (0..142 * 95).map(|i| 1500.0 + (i * i % 2971) as f32).collect();
+        let model = Model { nx: 142, nz: 95, spacing: 10.0, velocity };
+        Propagator::new(&model, 16, 0.001).unwrap()
+    }
+
+    #[test]
+    fn any_number_of_threads_gives_the_same_bits() {
+        let propagator = steep();
+        let run = |threads: usize| {
+            let mut field = propagator.still();
+            let wavelet = ricker(25.0, 0.001, 250);
+            let step = |amplitude| propagator.step(&mut field, Node { ix: 20, iz: 30 }, amplitude);
+            Team::new(threads).install(|| wavelet.into_iter().for_each(step));
+            field.parts().map(|part| part.iter().map(|value| value.to_bits()).collect::<Vec<_>>())
+        };
+        let one = run(1);
+        assert!(one.iter().all(|part| part.iter().any(|bits| *bits != 0)));
+        (2..6).for_each(|threads| assert!(run(threads) == one, "{threads} threads"));
+    }
+
     /// Vectors of one number against the widest ones of this processor.
     #[test]
     fn vectors_of_any_width_give_the_same_bits() {
@@ -243,7 +320,7 @@ mod tests {
         let (mut wide, mut narrow) = (propagator.still(), propagator.still());
         for amplitude in ricker(25.0, 0.001, 250) {
             propagator.step(&mut wide, source, amplitude);
-            Step::<8> { propagator: &propagator, field: &mut narrow }.with_simd(pulp::Scalar);
+            propagator.advance::<8>(&mut narrow, Narrow);
             let source = propagator.index(source);
             narrow.previous[source] += propagator.factor[source] * amplitude;
             std::mem::swap(&mut narrow.current, &mut narrow.previous);

@@ -8,17 +8,16 @@ use super::{BlockSum, LinearOperator, Sums};
 use crate::{DistMatrix, LinalgError, Partition, Workspace};
 
 impl DistMatrix {
-    fn apply_then(
+    fn apply_then<S: Send>(
         &self,
-        x: &[f64],
-        y: &mut [f64],
+        (x, y): (&[f64], &mut [f64]),
+        sums: (&mut [S], impl Fn(Range<usize>, &[f64]) -> S + Sync),
         comm: &Communicator,
         work: &mut Workspace,
-        then: impl FnMut(usize, Range<usize>, &[f64]),
     ) -> Result<(), LinalgError> {
         self.part().require(comm)?;
         self.part().require_len("vector", x.len())?;
-        self.plan()?.apply(self.rows().vals(), x, y, &mut work.halo, comm, then)
+        self.plan()?.apply(self.rows().vals(), (x, y), sums, &mut work.halo, comm)
     }
 }
 
@@ -34,7 +33,7 @@ impl LinearOperator for DistMatrix {
         comm: &Communicator,
         work: &mut Workspace,
     ) -> Result<(), LinalgError> {
-        self.apply_then(x, y, comm, work, |_, _, _| ())
+        self.apply_then((x, y), (&mut self.part().no_sums(), |_, _| ()), comm, work)
     }
 
     fn apply_and_sum(
@@ -46,7 +45,7 @@ impl LinearOperator for DistMatrix {
         comm: &Communicator,
         work: &mut Workspace,
     ) -> Result<(), LinalgError> {
-        self.apply_then(x, y, comm, work, |block, rows, y| sums[block] = sum(rows, y))
+        self.apply_then((x, y), (sums, sum), comm, work)
     }
 
     fn diagonal(&self) -> Option<Vec<f64>> {

@@ -23,13 +23,13 @@ use std::borrow::Cow;
 
 use ft_comm::Communicator;
 
-use super::chebyshev::{After, Steps};
+use super::chebyshev::{After, Steps, subtract};
 use super::compact::Spread;
 use super::dense::Cholesky;
 use super::domains::{DOMAINS, Domains};
 use super::inner::{DENSE_MAX, Solve};
 use super::{Preconditioner, matrix_of};
-use crate::{CsrRows, LinalgError, LinearOperator, Partition, Workspace, agree};
+use crate::{CsrRows, LinalgError, LinearOperator, Partition, Workspace, agree, parallel};
 
 mod aggregates;
 mod products;
@@ -196,19 +196,23 @@ impl Amg {
         let coarse = restriction.rows.len();
         let (mut coarse_r, mut coarse_z) = (work.take(coarse), work.take(coarse));
         let extended = restriction.extended(r, comm, work)?;
-        restriction.each(&extended, |i, sum| coarse_r[i] = sum);
+        restriction.each(&extended, &mut coarse_r[..], |rows, r, products| {
+            r.iter_mut().zip(rows).for_each(|(r, row)| *r = products.of(row));
+        });
         work.give(extended);
         self.cycle(at + 1, &mut coarse_r, &mut coarse_z, comm, work)?;
 
         let extended = prolongation.extended(&coarse_z, comm, work)?;
         let mut correction = work.take(steps.a.fetch.extended_len());
         let own = &mut correction[steps.a.fetch.own()];
-        prolongation.each(&extended, |i, sum| {
-            own[i] = sum;
-            z[i] += sum;
+        prolongation.each(&extended, (own, &mut *z), |rows, (own, z), products| {
+            for ((own, z), row) in own.iter_mut().zip(z).zip(rows) {
+                *own = products.of(row);
+                *z += *own;
+            }
         });
         steps.a.fetch.fill(&mut correction, comm, work)?;
-        steps.a.each(&correction, |i, sum| r[i] -= sum);
+        steps.a.each(&correction, &mut *r, subtract);
         [extended, correction, coarse_r, coarse_z].into_iter().for_each(|vector| work.give(vector));
         steps.run(self.smooth, After::Nothing, r, z, comm, work)
     }
@@ -252,15 +256,12 @@ impl Grid<'_> {
         comm: &Communicator,
     ) -> Result<Option<(Grid<'static>, CsrRows, CsrRows)>, LinalgError> {
         let first = self.domains.range().start;
-        let tentatives: Vec<Tentative> = self
-            .domains
-            .own()
-            .map(|domain| {
-                let rows = self.domains.rows(domain).start - first..self.domains.rows(domain).end - first;
-                let found = aggregates(&self.rows, first, rows.clone(), &self.nodes, threshold);
-                Tentative::new(rows, &self.nodes, &found, &self.near_null)
-            })
-            .collect();
+        let tentative = |domain: usize| {
+            let rows = self.domains.rows(domain).start - first..self.domains.rows(domain).end - first;
+            let found = aggregates(&self.rows, first, rows.clone(), &self.nodes, threshold);
+            Tentative::new(rows, &self.nodes, &found, &self.near_null)
+        };
+        let tentatives = parallel::map(self.rows.nnz(), self.domains.own().collect(), tentative);
 
         // Where the coarse rows of each domain begin.
         let mut counts = vec![0u64; self.domains.count()];

@@ -14,13 +14,16 @@
 //! Sources: Saad: Iterative Methods for Sparse Linear Systems, 2nd edition, SIAM, 2003, section 12.3, algorithm 12.1;
 //! Adams, Brezina, Hu, Tuminaro: Parallel multigrid smoothing: polynomial versus Gauss-Seidel, J. Comput. Phys. 188, 2003.
 
+use std::ops::Range;
+
 use ft_comm::Communicator;
 
-use super::compact::Spread;
+use super::compact::{Products, Spread};
 use super::domains::{DOMAINS, Domains};
 use super::spectrum::{Largest, largest_eigenvalue, start};
 use super::{Preconditioner, matrix_of, require_diagonal};
 use crate::dot::block_dot;
+use crate::parallel::elements;
 use crate::{CsrRows, Global, LinalgError, LinearOperator, Partition, Workspace};
 
 /// The interval of a preconditioner that stands alone ends at this part of its upper end.
@@ -123,7 +126,9 @@ impl Steps {
             let own = extended[a.fetch.own()].iter_mut();
             own.zip(x).zip(&roots).for_each(|((to, x), root)| *to = x * root);
             a.fetch.fill(&mut extended, comm, work)?;
-            a.each(&extended, |i, sum| y[i] = roots[i] * sum);
+            a.each(&extended, y, |rows, y, products| {
+                y.iter_mut().zip(rows).for_each(|(y, row)| *y = roots[row] * products.of(row));
+            });
             work.give(extended);
             Ok(())
         };
@@ -154,12 +159,13 @@ impl Steps {
     ) -> Result<(), LinalgError> {
         let (own, len) = (self.a.fetch.own(), self.a.fetch.extended_len());
         let (mut d, mut next) = (work.take(len), work.take(len));
-        for (((d, z), r), reciprocal) in
-            d[own.clone()].iter_mut().zip(&mut *z).zip(&*r).zip(&self.reciprocals)
-        {
-            *d = reciprocal * r / self.theta;
-            *z += *d;
-        }
+        elements(own.len(), (&mut d[own.clone()], &mut *z), |rows, (d, z)| {
+            let (r, reciprocals) = (&r[rows.clone()], &self.reciprocals[rows]);
+            for (((d, z), r), reciprocal) in d.iter_mut().zip(z).zip(r).zip(reciprocals) {
+                *d = reciprocal * r / self.theta;
+                *z += *d;
+            }
+        });
         let sigma = self.theta / self.delta;
         let mut rho = 1.0 / sigma;
         for _ in 1..count {
@@ -167,21 +173,28 @@ impl Steps {
             let new_rho = 1.0 / (2.0 * sigma - rho);
             let (of_d, of_r) = (new_rho * rho, 2.0 * new_rho / self.delta);
             let (old, new) = (&d[own.clone()], &mut next[own.clone()]);
-            self.a.each(&d, |i, sum| {
-                r[i] -= sum;
-                new[i] = of_d * old[i] + of_r * self.reciprocals[i] * r[i];
-                z[i] += new[i];
+            self.a.each(&d, (&mut *r, new, &mut *z), |rows, (r, new, z), products| {
+                for (i, row) in rows.enumerate() {
+                    r[i] -= products.of(row);
+                    new[i] = of_d * old[row] + of_r * self.reciprocals[row] * r[i];
+                    z[i] += new[i];
+                }
             });
             (d, next, rho) = (next, d, new_rho);
         }
         if after == After::Residual {
             self.a.fetch.fill(&mut d, comm, work)?;
-            self.a.each(&d, |i, sum| r[i] -= sum);
+            self.a.each(&d, r, subtract);
         }
         work.give(d);
         work.give(next);
         Ok(())
     }
+}
+
+/// Subtracts products from what belongs to their rows.
+pub(super) fn subtract(rows: Range<usize>, from: &mut [f64], products: Products<'_>) {
+    from.iter_mut().zip(rows).for_each(|(from, row)| *from -= products.of(row));
 }
 
 /// A dot product of the rows of all domains, added up in the order of domains. Collective.

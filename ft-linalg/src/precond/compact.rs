@@ -1,8 +1,11 @@
 //! Rows with 32-bit columns: what the loops of preconditioners run over.
 
+use std::ops::Range;
+
 use ft_comm::Communicator;
 
 use super::fetch::Fetch;
+use crate::parallel::{Cut, elements_of};
 use crate::{CsrRows, LinalgError, Workspace};
 
 /// Sparse rows. The order of columns in a row is the order in which they are added up.
@@ -123,18 +126,39 @@ impl Spread {
         Ok(extended)
     }
 
-    /// Calls `row(i, sum)` with the product of each row and an extended vector.
+    /// The products of all rows with `extended`, on all threads: `write` gets a range of rows, their part of what is `written`,
+    /// and the products.
+    pub(super) fn each<C: Cut>(
+        &self,
+        extended: &[f64],
+        written: C,
+        write: impl Fn(Range<usize>, C, Products<'_>) + Sync,
+    ) {
+        let operations = self.rows.nnz() + 2 * self.rows.len();
+        elements_of(operations, self.rows.len(), written, |range, written| {
+            write(range, written, Products { rows: &self.rows, extended });
+        });
+    }
+}
+
+/// Products of rows with a vector, each formed when it is asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Products<'a> {
+    rows: &'a Compact,
+    extended: &'a [f64],
+}
+
+impl Products<'_> {
+    /// That of a row.
     #[inline(always)]
-    pub(super) fn each(&self, extended: &[f64], mut row: impl FnMut(usize, f64)) {
-        for (i, (cols, vals)) in self.rows.rows().enumerate() {
-            let sum = cols.iter().zip(vals).fold(0.0, |sum, (&col, val)| sum + val * extended[col as usize]);
-            row(i, sum);
-        }
+    pub(super) fn of(self, row: usize) -> f64 {
+        let (cols, vals) = self.rows.row(row);
+        cols.iter().zip(vals).fold(0.0, |sum, (&col, val)| sum + val * self.extended[col as usize])
     }
 }
 
 /// Columns of `rows` outside of `own`: ascending, each once.
-pub(super) fn outside(rows: &CsrRows, own: &std::ops::Range<u64>) -> Vec<u64> {
+pub(super) fn outside(rows: &CsrRows, own: &Range<u64>) -> Vec<u64> {
     let mut cols: Vec<u64> = rows.cols().iter().copied().filter(|col| !own.contains(col)).collect();
     cols.sort_unstable();
     cols.dedup();

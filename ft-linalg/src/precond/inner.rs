@@ -29,7 +29,7 @@ pub enum Inner {
 }
 
 /// A block, ready for solves.
-pub(super) trait Solve: Sync + fmt::Debug {
+pub(super) trait Solve: Send + Sync + fmt::Debug {
     /// `z = M^-1 r`.
     fn solve(&self, r: &[f64], z: &mut [f64]);
 

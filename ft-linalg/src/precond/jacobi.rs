@@ -5,6 +5,7 @@
 use ft_comm::Communicator;
 
 use super::{Pointwise, Preconditioner, require_diagonal};
+use crate::parallel::elements;
 use crate::{LinalgError, LinearOperator, Workspace};
 
 /// Division by the diagonal. Derived data: made again from the matrix rather than checkpointed.
@@ -47,7 +48,10 @@ impl Preconditioner for Jacobi {
         _: &Communicator,
         _: &mut Workspace,
     ) -> Result<(), LinalgError> {
-        z.iter_mut().zip(r).zip(&self.reciprocals).for_each(|((z, r), reciprocal)| *z = r * reciprocal);
+        elements(z.len(), z, |rows, z| {
+            let (r, reciprocals) = (&r[rows.clone()], &self.reciprocals[rows]);
+            z.iter_mut().zip(r).zip(reciprocals).for_each(|((z, r), reciprocal)| *z = r * reciprocal);
+        });
         Ok(())
     }
 

@@ -21,6 +21,7 @@ use super::domains::{DOMAINS, Domains};
 use super::fetch::Fetch;
 use super::inner::{Bad, DENSE_MAX, Fault, Inner, Solve};
 use super::{Preconditioner, agree_on_fault, matrix_of};
+use crate::parallel::{for_each, map};
 use crate::{CsrRows, LinalgError, LinearOperator, Partition, Workspace};
 
 /// What a [`Schwarz`] is made of.
@@ -49,6 +50,8 @@ pub struct Schwarz {
     domains: Domains,
     /// One for each own domain.
     solvers: Vec<Box<dyn Solve>>,
+    /// What all solves take, in operations on elements.
+    operations: usize,
     overlap: Option<Overlap>,
 }
 
@@ -105,13 +108,15 @@ impl Schwarz {
             };
             options.inner.make(&known.block(rows)).map_err(named)
         };
-        let solvers = sets.iter().map(solver).collect();
+        let squares = || sets.iter().map(|rows| rows.len() * rows.len()).sum();
+        let operations = if options.inner.is_dense() { squares() } else { rows.nnz() };
+        let solvers = map(operations, sets.iter().collect(), solver).into_iter().collect();
         let solvers = agree_on_fault(solvers, comm)?;
         let overlap = match options.overlap {
             0 => None,
             _ => Some(Overlap::new(options.restricted, &sets, &domains, comm)?),
         };
-        Ok(Self { part: a.part().clone(), solvers, overlap, domains })
+        Ok(Self { part: a.part().clone(), solvers, operations, overlap, domains })
     }
 
     fn run(
@@ -130,9 +135,13 @@ impl Schwarz {
             |domain: usize| self.domains.rows(domain).start - start..self.domains.rows(domain).end - start;
         self.domains.within(&self.part, r, z, comm, work, |r, z, work| {
             let Some(overlap) = &self.overlap else {
+                let (mut rest, mut parts) = (z, Vec::with_capacity(self.solvers.len()));
                 for (domain, solver) in self.domains.own().zip(&self.solvers) {
-                    solve(&**solver, &r[rows(domain)], &mut z[rows(domain)]);
+                    let z;
+                    (z, rest) = rest.split_at_mut(rows(domain).len());
+                    parts.push((&**solver, &r[rows(domain)], z));
                 }
+                for_each(self.operations, parts, |(solver, r, z)| solve(solver, r, z));
                 return Ok(());
             };
             let (reads, writes) = match (overlap.restricted, transpose) {
@@ -140,7 +149,8 @@ impl Schwarz {
                 (true, false) => (Rows::All, Rows::Domain),
                 (true, true) => (Rows::Domain, Rows::All),
             };
-            let answers = overlap.solve_all(r, reads, &self.solvers, solve, comm, work)?;
+            let answers =
+                overlap.solve_all((r, reads), (&self.solvers, self.operations), solve, comm, work)?;
             if writes == Rows::Domain {
                 for ((domain, answer), (_, core)) in self.domains.own().zip(&answers).zip(&overlap.sets) {
                     z[rows(domain)].copy_from_slice(&answer[core.clone()]);
@@ -211,10 +221,9 @@ impl Overlap {
     /// The answer of each own domain, for all of its rows.
     fn solve_all(
         &self,
-        r: &[f64],
-        reads: Rows,
-        solvers: &[Box<dyn Solve>],
-        solve: impl Fn(&dyn Solve, &[f64], &mut [f64]),
+        (r, reads): (&[f64], Rows),
+        (solvers, operations): (&[Box<dyn Solve>], usize),
+        solve: impl Fn(&dyn Solve, &[f64], &mut [f64]) + Sync,
         comm: &Communicator,
         work: &mut Workspace,
     ) -> Result<Vec<Vec<f64>>, LinalgError> {
@@ -223,18 +232,23 @@ impl Overlap {
         if reads == Rows::All {
             self.fetch.fill(&mut extended, comm, work)?;
         }
-        let mut answers = Vec::with_capacity(solvers.len());
-        for ((places, core), solver) in self.sets.iter().zip(solvers) {
-            let (mut block_r, mut answer) = (work.take(places.len()), work.take(places.len()));
+        let sets = self.sets.iter().zip(solvers).map(|((places, core), solver)| {
+            (places, core, solver, work.take(places.len()), work.take(places.len()))
+        });
+        let answers = map(operations, sets.collect(), |(places, core, solver, mut block_r, mut answer)| {
             block_r.iter_mut().zip(places).for_each(|(r, &place)| *r = extended[place as usize]);
             if reads == Rows::Domain {
                 block_r[..core.start].fill(0.0);
                 block_r[core.end..].fill(0.0);
             }
             solve(&**solver, &block_r, &mut answer);
+            (block_r, answer)
+        });
+        let keep = |(block_r, answer)| {
             work.give(block_r);
-            answers.push(answer);
-        }
+            answer
+        };
+        let answers = answers.into_iter().map(keep).collect();
         work.give(extended);
         Ok(answers)
     }

@@ -14,6 +14,7 @@ use ft_checkpoint::{Protect, Redistribute};
 use ft_comm::Communicator;
 
 use super::gram_schmidt::orthogonalize;
+use crate::vector::divide;
 use crate::{LinalgError, MultiVector, Partition, Workspace};
 
 #[derive(Clone, Debug, Default, PartialEq, Protect, Redistribute)]
@@ -42,7 +43,7 @@ impl Arnoldi {
     pub(super) fn restart(&mut self, residual: &[f64], norm: f64) {
         self.clear();
         self.basis.push(residual);
-        self.basis.column_mut(0).iter_mut().for_each(|v| *v /= norm);
+        divide(self.basis.column_mut(0), norm);
         self.g.push(norm);
     }
 
@@ -94,7 +95,7 @@ impl Arnoldi {
         self.g.push(-s * g);
         self.rotations.push((c, s));
         if next > 0.0 {
-            w.iter_mut().for_each(|w| *w /= next);
+            divide(w, next);
             self.basis.push(w);
         }
         Ok(Some((s * g).abs()))

@@ -25,6 +25,7 @@ use ft_comm::Communicator;
 
 use super::{Beginning, Course, Solver, Step, System, begin, require};
 use crate::dot::block_dot;
+use crate::parallel::{blocks, elements};
 use crate::stop::Quantity;
 use crate::vector::axpy;
 use crate::{LinalgError, StopCriteria, Sums, Workspace};
@@ -112,18 +113,21 @@ impl Solver for Bicgstab {
             return Ok(done);
         }
 
-        for (rows, sums) in part.local_blocks().zip(&mut sums) {
-            let r = &mut self.r[rows.clone()];
-            axpy(omega, &z[rows.clone()], &mut self.x[rows.clone()]);
+        let shadow = &self.shadow;
+        blocks(part, (&mut self.x[..], &mut self.r[..]), &mut sums, |rows, (x, r), sums| {
+            axpy(omega, &z[rows.clone()], x);
             axpy(-omega, &t[rows.clone()], r);
-            *sums = [block_dot(&self.shadow[rows], r), block_dot(r, r), 0.0, 0.0];
-        }
+            *sums = [block_dot(&shadow[rows], r), block_dot(r, r), 0.0, 0.0];
+        });
         let [rho, rr] = work.sum(part, &sums, comm)?;
         let beta = rho / self.rho * (alpha / omega);
         self.rho = rho;
-        for ((p, r), v) in self.p.iter_mut().zip(&self.r).zip(&v) {
-            *p = r + beta * (*p - omega * v);
-        }
+        let r = &self.r;
+        elements(len, &mut self.p[..], |rows, p| {
+            for ((p, r), v) in p.iter_mut().zip(&r[rows.clone()]).zip(&v[rows]) {
+                *p = r + beta * (*p - omega * v);
+            }
+        });
         [y, v, z, t].into_iter().for_each(|vector| work.give(vector));
         Ok(match self.course.advance(rr.sqrt()) {
             Step::Continue => self.course.need_nonzero(Quantity::Shadow, rho).unwrap_or(Step::Continue),

@@ -19,11 +19,14 @@
 //! Sources: Hestenes, Stiefel: Methods of conjugate gradients for solving linear systems, J. Research NBS 49, 1952;
 //! Saad: Iterative Methods for Sparse Linear Systems, 2nd edition, SIAM, 2003, algorithm 9.1.
 
+use std::ops::Range;
+
 use ft_checkpoint::{Protect, Redistribute};
 use ft_comm::Communicator;
 
 use super::{Beginning, Course, Solver, Step, System, begin, require};
 use crate::dot::block_dot;
+use crate::parallel::blocks;
 use crate::precond::Pointwise;
 use crate::stop::Quantity;
 use crate::vector::{axpy, xpby};
@@ -89,7 +92,7 @@ impl Solver for Cg {
 
         // q = A p, and p.q
         let p = &self.p;
-        let curvature = |rows: std::ops::Range<usize>, q: &[f64]| [block_dot(&p[rows], q), 0.0, 0.0, 0.0];
+        let curvature = |rows: Range<usize>, q: &[f64]| [block_dot(&p[rows], q), 0.0, 0.0, 0.0];
         system.a.apply_and_sum(p, &mut q, &curvature, &mut sums, comm, work)?;
         let [curvature] = work.sum(part, &sums, comm)?;
         if let Some(done) = self.course.need_positive(Quantity::Curvature, curvature) {
@@ -100,21 +103,26 @@ impl Solver for Cg {
         // x = x + alpha p, r = r - alpha q, z = M^-1 r, and r.z with r.r
         let pointwise = system.m.pointwise();
         let mut z = work.take(if pointwise == Pointwise::Identity { 0 } else { q.len() });
-        for (rows, sums) in part.local_blocks().zip(&mut sums) {
-            let r = &mut self.r[rows.clone()];
-            axpy(alpha, &self.p[rows.clone()], &mut self.x[rows.clone()]);
+        let p = &self.p;
+        let advance = |rows: &Range<usize>, x: &mut [f64], r: &mut [f64]| {
+            axpy(alpha, &p[rows.clone()], x);
             axpy(-alpha, &q[rows.clone()], r);
-            let rr = block_dot(r, r);
-            let rz = match pointwise {
-                Pointwise::Identity => rr,
-                Pointwise::Scale(factors) => {
-                    let z = &mut z[rows.clone()];
+        };
+        let (x, r) = (&mut self.x[..], &mut self.r[..]);
+        match pointwise {
+            Pointwise::Identity => blocks(part, (x, r), &mut sums, |rows, (x, r), sums| {
+                advance(&rows, x, r);
+                let rr = block_dot(r, r);
+                *sums = [rr, rr, 0.0, 0.0];
+            }),
+            Pointwise::Scale(factors) => {
+                blocks(part, (x, r, &mut z[..]), &mut sums, |rows, (x, r, z), sums| {
+                    advance(&rows, x, r);
                     z.iter_mut().zip(&*r).zip(&factors[rows]).for_each(|((z, r), factor)| *z = r * factor);
-                    block_dot(r, z)
-                }
-                Pointwise::No => continue,
-            };
-            *sums = [rz, rr, 0.0, 0.0];
+                    *sums = [block_dot(r, z), block_dot(r, r), 0.0, 0.0];
+                })
+            }
+            Pointwise::No => blocks(part, (x, r), &mut sums, |rows, (x, r), _| advance(&rows, x, r)),
         }
         let [rz, rr] = match pointwise {
             Pointwise::No => self.precondition(system, &mut z, comm, work)?,

@@ -27,8 +27,9 @@ use nalgebra::DMatrix;
 
 use super::{Beginning, Course, Solver, Step, System, begin, require};
 use crate::dot::block_dot;
+use crate::parallel::blocks;
 use crate::stop::Quantity;
-use crate::vector::{axpy, xpby};
+use crate::vector::{axpy, divide, scale, xpby};
 use crate::{LinalgError, StopCriteria, Sums, Workspace};
 
 /// Iterations by which bounds are estimated.
@@ -94,7 +95,7 @@ impl Solver for Chebyshev {
         }
         let (theta, delta) = (0.5 * (largest + smallest), 0.5 * (largest - smallest));
         system.m.apply(&r, &mut d, comm, work)?;
-        d.iter_mut().for_each(|d| *d /= theta);
+        divide(&mut d, theta);
         Ok(Self { x, r, d, rho: delta / theta, theta, delta, course })
     }
 
@@ -113,18 +114,18 @@ impl Solver for Chebyshev {
         let (mut q, mut z) = (work.take(self.x.len()), work.take(self.x.len()));
         let mut sums = vec![Sums::default(); part.blocks_of(part.rank()).len()];
         system.a.apply(&self.d, &mut q, comm, work)?;
-        for (rows, sums) in part.local_blocks().zip(&mut sums) {
-            let r = &mut self.r[rows.clone()];
-            axpy(1.0, &self.d[rows.clone()], &mut self.x[rows.clone()]);
+        let d = &self.d;
+        blocks(part, (&mut self.x[..], &mut self.r[..]), &mut sums, |rows, (x, r), sums| {
+            axpy(1.0, &d[rows.clone()], x);
             axpy(-1.0, &q[rows], r);
             *sums = [block_dot(r, r), 0.0, 0.0, 0.0];
-        }
+        });
         let [rr] = work.sum(part, &sums, comm)?;
         system.m.apply(&self.r, &mut z, comm, work)?;
         // 2 rho' / delta and rho' rho, without the division by a delta of 0.
         let denominator = 2.0 * self.theta - self.delta * self.rho;
         let next = self.delta / denominator;
-        z.iter_mut().for_each(|z| *z *= 2.0 / denominator);
+        scale(2.0 / denominator, &mut z);
         xpby(&z, next * self.rho, &mut self.d);
         self.rho = next;
         work.give(q);

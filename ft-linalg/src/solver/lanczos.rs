@@ -26,7 +26,7 @@ use nalgebra::DMatrix;
 use super::gram_schmidt::orthogonalize;
 use super::{Course, Solver, Step, System, norm2, require};
 use crate::stop::Quantity;
-use crate::vector::axpy;
+use crate::vector::{axpy, divide};
 use crate::{LinalgError, MultiVector, StopCriteria, StopReason, Workspace};
 
 /// What Lanczos leaves open.
@@ -137,7 +137,7 @@ impl Solver for Lanczos {
             let _ = lanczos.course.need_finite(Quantity::Start, system.a.part(), system.b, comm)?;
         } else {
             lanczos.basis.push(system.b);
-            lanczos.basis.column_mut(0).iter_mut().for_each(|v| *v /= norm);
+            divide(lanczos.basis.column_mut(0), norm);
         }
         Ok(lanczos)
     }
@@ -167,7 +167,7 @@ impl Solver for Lanczos {
         self.alpha.push(alpha);
         self.beta.push(beta);
         if beta > 0.0 {
-            w.iter_mut().for_each(|w| *w /= beta);
+            divide(&mut w, beta);
             self.basis.push(&w);
         }
         work.give(w);

@@ -25,7 +25,7 @@ use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
 use super::{Course, Solver, Step, System, norm2, require};
 use crate::stop::Quantity;
-use crate::vector::axpy;
+use crate::vector::{axpy, divide};
 use crate::{LinalgError, MultiVector, StopCriteria, StopReason, Workspace};
 
 /// What LOBPCG leaves open.
@@ -250,7 +250,7 @@ impl Solver for Lobpcg {
             let _ = lobpcg.course.need_finite(Quantity::Start, part, system.b, comm)?;
             return Ok(lobpcg);
         }
-        lobpcg.x.column_mut(0).iter_mut().for_each(|x| *x /= norm);
+        divide(lobpcg.x.column_mut(0), norm);
         for at in 1..count {
             let seed = |row| (row as u64).wrapping_add((at as u64) << 40);
             lobpcg.x.push(&part.range().map(|row| random(seed(row))).collect::<Vec<f64>>());

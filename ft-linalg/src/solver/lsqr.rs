@@ -23,7 +23,7 @@ use ft_checkpoint::{Protect, Redistribute};
 use ft_comm::Communicator;
 
 use super::{Course, Solver, Step, System, least_squares, norm2, require};
-use crate::vector::{axpy, xpby};
+use crate::vector::{axpy, divide, xpby};
 use crate::{LinalgError, Partition, StopCriteria, Workspace};
 
 /// LSQR.
@@ -73,7 +73,7 @@ impl Solver for Lsqr {
             least_squares::begin(stop, system, x, comm, work)?;
         let beta = normalize(system.a.part(), &mut u, comm)?;
         if beta > 0.0 {
-            v.iter_mut().for_each(|v| *v /= beta);
+            divide(&mut v, beta);
         }
         let alpha = normalize(system.a.col_part(), &mut v, comm)?;
         Ok(Self { x, w: v.clone(), v, u, alpha, phi: beta, rho: alpha, course })
@@ -132,7 +132,7 @@ impl Solver for Lsqr {
 fn normalize(part: &Partition, vector: &mut [f64], comm: &Communicator) -> Result<f64, LinalgError> {
     let norm = norm2(part, vector, comm)?;
     if norm > 0.0 {
-        vector.iter_mut().for_each(|value| *value /= norm);
+        divide(vector, norm);
     }
     Ok(norm)
 }

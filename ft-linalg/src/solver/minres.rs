@@ -26,9 +26,10 @@ use ft_comm::Communicator;
 
 use super::{Beginning, Course, Solver, Step, System, begin, require, residual_of};
 use crate::dot::block_dot;
+use crate::parallel::elements;
 use crate::precond::Pointwise;
 use crate::stop::Quantity;
-use crate::vector::axpy;
+use crate::vector::{axpy, divide};
 use crate::{LinalgError, StopCriteria, Sums, Workspace};
 
 /// MINRES.
@@ -117,7 +118,7 @@ impl Solver for Minres {
         }
         let part = system.a.part();
         let [gamma, gamma_old] = self.gamma;
-        self.z.iter_mut().for_each(|z| *z /= gamma);
+        divide(&mut self.z, gamma);
 
         // q = A z, and delta = z . q
         let mut q = work.take(self.z.len());
@@ -128,9 +129,12 @@ impl Solver for Minres {
         let [delta] = work.sum(part, &sums, comm)?;
 
         // The next v in the place of the one before, and the next z.
-        for ((v_old, v), q) in self.v_old.iter_mut().zip(&self.v).zip(&q) {
-            *v_old = q - delta / gamma * v - gamma / gamma_old * *v_old;
-        }
+        let v = &self.v;
+        elements(q.len(), &mut self.v_old[..], |rows, v_old| {
+            for ((v_old, v), q) in v_old.iter_mut().zip(&v[rows.clone()]).zip(&q[rows]) {
+                *v_old = q - delta / gamma * v - gamma / gamma_old * *v_old;
+            }
+        });
         std::mem::swap(&mut self.v, &mut self.v_old);
         let z = std::mem::replace(&mut self.z, q);
         system.m.apply(&self.v, &mut self.z, comm, work)?;
@@ -155,9 +159,12 @@ impl Solver for Minres {
             return Ok(done);
         }
         (self.c, self.s) = ([a0 / a1, c], [gamma_next / a1, s]);
-        for ((w_old, w), z) in self.w_old.iter_mut().zip(&self.w).zip(&z) {
-            *w_old = (z - a3 * *w_old - a2 * w) / a1;
-        }
+        let w = &self.w;
+        elements(z.len(), &mut self.w_old[..], |rows, w_old| {
+            for ((w_old, w), z) in w_old.iter_mut().zip(&w[rows.clone()]).zip(&z[rows]) {
+                *w_old = (z - a3 * *w_old - a2 * w) / a1;
+            }
+        });
         std::mem::swap(&mut self.w, &mut self.w_old);
         axpy(self.c[0] * self.eta, &self.w, &mut self.x);
         self.eta *= -self.s[0];

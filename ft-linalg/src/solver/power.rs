@@ -16,7 +16,9 @@ use ft_checkpoint::{Protect, Redistribute};
 use ft_comm::Communicator;
 
 use super::{Course, Solver, Step, System, norm2, require};
+use crate::parallel::elements;
 use crate::stop::Quantity;
+use crate::vector::divide;
 use crate::{LinalgError, StopCriteria, StopReason, Workspace};
 
 /// Power iteration.
@@ -62,7 +64,10 @@ impl Power {
     ) -> Result<f64, LinalgError> {
         let mut r = work.take(self.x.len());
         let theta = self.eigenvalue();
-        r.iter_mut().zip(&self.q).zip(&self.x).for_each(|((r, q), x)| *r = q - theta * x);
+        elements(r.len(), &mut r[..], |rows, r| {
+            let (q, x) = (&self.q[rows.clone()], &self.x[rows]);
+            r.iter_mut().zip(q).zip(x).for_each(|((r, q), x)| *r = q - theta * x);
+        });
         let [rr] = work.dots(system.a.part(), [(&r, &r)], comm)?;
         work.give(r);
         Ok(rr.sqrt())
@@ -88,7 +93,7 @@ impl Solver for Power {
             let _ = power.course.need_finite(Quantity::Start, system.a.part(), system.b, comm)?;
             return Ok(power);
         }
-        power.x.iter_mut().for_each(|x| *x /= norm);
+        divide(&mut power.x, norm);
         let residual = power.multiply(system, comm, work)?;
         power.course = Course::new(*stop, power.eigenvalue().abs(), residual);
         if !power.sums[1].is_finite() {
@@ -114,7 +119,10 @@ impl Solver for Power {
         if let Some(done) = self.course.need_nonzero(Quantity::NextDirection, norm) {
             return Ok(done);
         }
-        self.x.iter_mut().zip(&self.q).for_each(|(x, q)| *x = q / norm);
+        let q = &self.q;
+        elements(q.len(), &mut self.x[..], |rows, x| {
+            x.iter_mut().zip(&q[rows]).for_each(|(x, q)| *x = q / norm);
+        });
         let residual = self.multiply(system, comm, work)?;
         self.course.measure_by(self.eigenvalue().abs());
         Ok(self.course.advance(residual))

@@ -20,6 +20,7 @@ use ft_comm::Communicator;
 
 use super::{Beginning, Course, Solver, Step, System, begin, require};
 use crate::dot::block_dot;
+use crate::parallel::blocks;
 use crate::vector::axpy;
 use crate::{LinalgError, StopCriteria, Sums, Workspace};
 
@@ -86,11 +87,10 @@ impl Solver for Richardson {
         axpy(self.omega, &z, &mut self.x);
         let mut sums = vec![Sums::default(); part.blocks_of(part.rank()).len()];
         system.a.apply(&self.x, &mut self.r, comm, work)?;
-        for (rows, sums) in part.local_blocks().zip(&mut sums) {
-            let r = &mut self.r[rows.clone()];
+        blocks(part, &mut self.r[..], &mut sums, |rows, r, sums| {
             r.iter_mut().zip(&b[rows]).for_each(|(r, b)| *r = b - *r);
             *sums = [block_dot(r, r), 0.0, 0.0, 0.0];
-        }
+        });
         let [rr] = work.sum(part, &sums, comm)?;
         work.give(z);
         Ok(self.course.advance(rr.sqrt()))

@@ -23,6 +23,7 @@ use ft_comm::Communicator;
 
 use super::{Beginning, Course, Solver, Step, System, begin, require};
 use crate::dot::block_dot;
+use crate::parallel::blocks;
 use crate::stop::Quantity;
 use crate::vector::{axpy, xpby};
 use crate::{LinalgError, StopCriteria, Sums, Workspace};
@@ -93,13 +94,15 @@ impl Solver for SingleReductionCg {
         if let Some(done) = self.course.done() {
             return Ok(done);
         }
-        for rows in system.a.part().local_blocks() {
-            let (p, s) = (&mut self.p[rows.clone()], &mut self.s[rows.clone()]);
-            xpby(&self.u[rows.clone()], self.beta, p);
-            xpby(&self.w[rows.clone()], self.beta, s);
-            axpy(self.alpha, p, &mut self.x[rows.clone()]);
-            axpy(-self.alpha, s, &mut self.r[rows]);
-        }
+        let (part, u, w, alpha, beta) = (system.a.part(), &self.u, &self.w, self.alpha, self.beta);
+        let directions = (&mut self.p[..], &mut self.s[..]);
+        let written = (directions, &mut self.x[..], &mut self.r[..]);
+        blocks(part, written, &mut part.no_sums(), |rows, ((p, s), x, r), _| {
+            xpby(&u[rows.clone()], beta, p);
+            xpby(&w[rows], beta, s);
+            axpy(alpha, p, x);
+            axpy(-alpha, s, r);
+        });
         let [gamma, curvature, rr] = self.multiply(system, comm, work)?;
         self.beta = gamma / self.gamma;
         self.gamma = gamma;

@@ -8,9 +8,11 @@ use std::array::from_fn;
 
 use pulp::{Simd, WithSimd};
 
+use super::Propagator;
+use super::columns::Columns;
 use super::grid::Grid;
+use super::layers::layer_slopes_x;
 use super::vectors::{beside, each, vectors, vectors_mut};
-use super::{Propagator, Wavefield};
 use crate::boundary::{Damping, REACH, STRIP, Strip};
 
 /// Vectors of a column that are computed together. There are more neighbors than registers for their addresses; this
@@ -41,18 +43,42 @@ impl Weights {
     }
 }
 
-/// All of a time step but the source: makes the next field out of `field.current`, in place of `field.previous`.
-pub(super) struct Step<'a, const R: usize> {
+/// The first part of a time step: `psi` of some columns of the layers at the ends of x, which what follows reads.
+pub(super) struct Slopes<'a, const R: usize> {
     pub(super) propagator: &'a Propagator,
-    pub(super) field: &'a mut Wavefield,
+    pub(super) current: &'a [f32],
+    /// The first of the columns, counted in both layers together.
+    pub(super) first: usize,
+    pub(super) psi_x: &'a mut [f32],
 }
 
-impl<const R: usize> WithSimd for Step<'_, R> {
+impl<const R: usize> WithSimd for Slopes<'_, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let weights: [S::f32s; R] = each(|k| simd.splat_f32s(self.propagator.weights.first[k]));
+        for (column, psi) in (self.first..).zip(self.psi_x.chunks_exact_mut(self.propagator.grid.nz)) {
+            layer_slopes_x(simd, self.propagator, self.current, &weights, (column, psi));
+        }
+    }
+}
+
+/// The second part, all but the source: makes the next field of some columns out of `current`, in place of the one before.
+pub(super) struct Advance<'a, const R: usize> {
+    pub(super) propagator: &'a Propagator,
+    pub(super) current: &'a [f32],
+    pub(super) psi_x: &'a [f32],
+    pub(super) columns: Columns<'a>,
+}
+
+impl<const R: usize> WithSimd for Advance<'_, R> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Propagator { grid, factor, weights, damping, zeros, .. } = self.propagator;
+        let range = self.columns.range.clone();
         let mut pass = Pass::<S, R> {
             simd,
             grid,
@@ -62,11 +88,12 @@ impl<const R: usize> WithSimd for Step<'_, R> {
             first: each(|k| simd.splat_f32s(weights.first[k])),
             damping,
             zeros,
-            field: self.field,
+            current: self.current,
+            psi_x: self.psi_x,
+            columns: self.columns,
             curvature_z: [Strip::ZERO; 2],
         };
-        pass.layer_slopes_x();
-        for ix in 0..grid.nx {
+        for ix in range {
             pass.derivatives_z(ix);
             pass.interior(ix);
             pass.strips(ix);
@@ -85,7 +112,9 @@ pub(super) struct Pass<'a, S: Simd, const R: usize> {
     pub(super) first: [S::f32s; R],
     pub(super) damping: &'a Damping,
     pub(super) zeros: &'a [f32],
-    pub(super) field: &'a mut Wavefield,
+    pub(super) current: &'a [f32],
+    pub(super) psi_x: &'a [f32],
+    pub(super) columns: Columns<'a>,
     /// The second derivative along the column in its two strips, times `h^2`.
     pub(super) curvature_z: [Strip; 2],
 }
@@ -97,14 +126,15 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
         let (simd, second) = (self.simd, self.second);
         let (start, stride) = (self.grid.column(ix) + STRIP, self.grid.stride);
         let n = (self.grid.nz - 2 * STRIP) / S::F32_LANES;
-        let Wavefield { current, previous, .. } = &mut *self.field;
+        let current = self.current;
         let u = blocks(vectors::<S>(current, start, n));
         let [up, down] = beside::<S, R>(current, start, 1, n);
         let [up, down]: [[_; R]; 2] = [each(|k| blocks(up[k])), each(|k| blocks(down[k]))];
         let [west, east] = beside::<S, R>(current, start, stride, n);
         let [west, east]: [[_; R]; 2] = [each(|k| blocks(west[k])), each(|k| blocks(east[k]))];
         let factor = blocks(vectors::<S>(self.factor, start, n));
-        let next = vectors_mut::<S>(previous, start, n).as_chunks_mut::<BLOCK>().0;
+        let to = self.columns.start(ix, self.grid) + STRIP;
+        let next = vectors_mut::<S>(self.columns.next, to, n).as_chunks_mut::<BLOCK>().0;
         let center = simd.splat_f32s(2.0 * self.center);
         for i in 0..n / BLOCK {
             let mut laplacian: [S::f32s; BLOCK] = each(|j| simd.mul_f32s(center, u[i][j]));

@@ -2,7 +2,8 @@
 
 use pulp::Simd;
 
-use super::Wavefield;
+use super::Propagator;
+use super::columns::PSI_STRIP;
 use super::grid::Grid;
 use super::kernel::{Pass, advance};
 use super::vectors::{
@@ -10,27 +11,30 @@ use super::vectors::{
 };
 use crate::boundary::{GAP, LAYER, REACH, STRIP};
 
-impl<S: Simd, const R: usize> Pass<'_, S, R> {
-    /// `psi` of the layers at the ends of x.
-    #[inline(always)]
-    pub(super) fn layer_slopes_x(&mut self) {
-        let simd = self.simd;
-        let Grid { nx, nz, stride, .. } = *self.grid;
-        let n = nz / S::F32_LANES;
-        for column in 0..2 * LAYER {
-            let (side, in_layer) = (column / LAYER, column % LAYER);
-            let (a, b) = self.damping.of_column(side, in_layer);
-            let (a, b) = (simd.splat_f32s(a), simd.splat_f32s(b));
-            let start = self.grid.column(in_layer + side * (nx - LAYER));
-            let [west, east] = beside::<S, R>(&self.field.current, start, stride, n);
-            let psi = vectors_mut::<S>(&mut self.field.psi_x, column * nz, n);
-            for i in 0..n {
-                let slope = difference(simd, &self.first, |k| (west[k][i], east[k][i]));
-                psi[i] = simd.add_f32s(simd.mul_f32s(b, psi[i]), simd.mul_f32s(a, slope));
-            }
-        }
+/// `psi` of a column of the layers at the ends of x, counted in both together.
+#[inline(always)]
+pub(super) fn layer_slopes_x<S: Simd, const R: usize>(
+    simd: S,
+    propagator: &Propagator,
+    current: &[f32],
+    weights: &[S::f32s; R],
+    (column, psi): (usize, &mut [f32]),
+) {
+    let Grid { nx, nz, stride, .. } = propagator.grid;
+    let n = nz / S::F32_LANES;
+    let (side, in_layer) = (column / LAYER, column % LAYER);
+    let (a, b) = propagator.damping.of_column(side, in_layer);
+    let (a, b) = (simd.splat_f32s(a), simd.splat_f32s(b));
+    let start = propagator.grid.column(in_layer + side * (nx - LAYER));
+    let [west, east] = beside::<S, R>(current, start, stride, n);
+    let psi = vectors_mut::<S>(psi, 0, n);
+    for i in 0..n {
+        let slope = difference(simd, weights, |k| (west[k][i], east[k][i]));
+        psi[i] = simd.add_f32s(simd.mul_f32s(b, psi[i]), simd.mul_f32s(a, slope));
     }
+}
 
+impl<S: Simd, const R: usize> Pass<'_, S, R> {
     /// `psi` of the layers at the top and the bottom of a column, and the second derivative along it in both strips.
     #[inline(always)]
     pub(super) fn derivatives_z(&mut self, ix: usize) {
@@ -40,9 +44,10 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
             let a = strip::<S>(&self.damping.gain[side].0);
             let b = strip::<S>(&self.damping.decay[side].0);
             let start = self.grid.column(ix) + side * (self.grid.nz - STRIP);
-            let u = strip::<S>(&self.field.current[start..]);
-            let [up, down] = beside_strip::<S, R>(&self.field.current[start - REACH..]);
-            let psi = strip_mut::<S>(&mut self.field.psi_z[psi_strip(ix, side)..]);
+            let u = strip::<S>(&self.current[start..]);
+            let [up, down] = beside_strip::<S, R>(&self.current[start - REACH..]);
+            let at = self.columns.strip(ix, side) * PSI_STRIP + GAP;
+            let psi = strip_mut::<S>(&mut self.columns.psi_z[at..]);
             let along = strip_mut::<S>(&mut self.curvature_z[side].0);
             for i in 0..STRIP / S::F32_LANES {
                 let slope = difference(simd, &self.first, |k| (up[k][i], down[k][i]));
@@ -73,14 +78,15 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
         let n = nz / S::F32_LANES;
         let (a, b) = self.damping.of_column(side, ix - first);
         let (a, b) = (simd.splat_f32s(a), simd.splat_f32s(b));
-        let Wavefield { current, previous, psi_x, zeta_x, .. } = &mut *self.field;
-        let psi = &psi_x[side * LAYER * nz..][..LAYER * nz];
+        let (to, zeta_to) = (self.columns.start(ix, self.grid), self.columns.zeta_x_start(ix, self.grid));
+        let current = self.current;
+        let psi = &self.psi_x[side * LAYER * nz..][..LAYER * nz];
         let [psi_west, psi_east] = layer_columns::<S, R>(psi, self.zeros, nz, ix as isize - first as isize);
         let u = vectors::<S>(current, start, n);
         let [west, east] = beside::<S, R>(current, start, stride, n);
         let factor = vectors::<S>(self.factor, start, n);
-        let zeta = vectors_mut::<S>(zeta_x, (side * LAYER + ix - first) * nz, n);
-        let next = vectors_mut::<S>(previous, start, n);
+        let zeta = vectors_mut::<S>(self.columns.zeta_x, zeta_to, n);
+        let next = vectors_mut::<S>(self.columns.next, to, n);
         let center = simd.splat_f32s(self.center);
         for i in 0..n {
             let slope = difference(simd, &self.first, |k| (psi_west[k][i], psi_east[k][i]));
@@ -97,11 +103,11 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
         let simd = self.simd;
         let (start, nz) = (self.grid.column(ix), self.grid.nz);
         let n = nz / S::F32_LANES;
-        let Wavefield { previous, psi_x, .. } = &mut *self.field;
-        let psi = &psi_x[side * LAYER * nz..][..LAYER * nz];
+        let to = self.columns.start(ix, self.grid);
+        let psi = &self.psi_x[side * LAYER * nz..][..LAYER * nz];
         let [psi_west, psi_east] = layer_columns::<S, R>(psi, self.zeros, nz, ix as isize - first as isize);
         let factor = vectors::<S>(self.factor, start, n);
-        let next = vectors_mut::<S>(previous, start, n);
+        let next = vectors_mut::<S>(self.columns.next, to, n);
         for i in 0..n {
             let slope = difference(simd, &self.first, |k| (psi_west[k][i], psi_east[k][i]));
             next[i] = simd.add_f32s(next[i], simd.mul_f32s(factor[i], slope));
@@ -114,18 +120,20 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
         let (simd, second) = (self.simd, self.second);
         let center = simd.splat_f32s(self.center);
         let Grid { nz, stride, .. } = *self.grid;
-        let Wavefield { current, previous, psi_z, zeta_z, .. } = &mut *self.field;
+        let to = self.columns.start(ix, self.grid);
         for side in 0..2 {
             let a = strip::<S>(&self.damping.gain[side].0);
             let b = strip::<S>(&self.damping.decay[side].0);
             let start = self.grid.column(ix) + side * (nz - STRIP);
-            let u = strip::<S>(&current[start..]);
-            let [west, east] = beside::<S, R>(current, start, stride, STRIP / S::F32_LANES);
-            let [psi_up, psi_down] = beside_strip::<S, R>(&psi_z[psi_strip(ix, side) - REACH..]);
+            let strip_at = self.columns.strip(ix, side);
+            let u = strip::<S>(&self.current[start..]);
+            let [west, east] = beside::<S, R>(self.current, start, stride, STRIP / S::F32_LANES);
+            let psi = &self.columns.psi_z[strip_at * PSI_STRIP + GAP - REACH..];
+            let [psi_up, psi_down] = beside_strip::<S, R>(psi);
             let factor = strip::<S>(&self.factor[start..]);
             let along = strip::<S>(&self.curvature_z[side].0);
-            let zeta = strip_mut::<S>(&mut zeta_z[(2 * ix + side) * STRIP..]);
-            let next = strip_mut::<S>(&mut previous[start..]);
+            let zeta = strip_mut::<S>(&mut self.columns.zeta_z[strip_at * STRIP..]);
+            let next = strip_mut::<S>(&mut self.columns.next[to + side * (nz - STRIP)..]);
             for i in 0..STRIP / S::F32_LANES {
                 let slope = difference(simd, &self.first, |k| (psi_up[k][i], psi_down[k][i]));
                 let stretched = simd.add_f32s(along[i], slope);
@@ -136,11 +144,6 @@ impl<S: Simd, const R: usize> Pass<'_, S, R> {
             }
         }
     }
-}
-
-/// Where a strip of `psi` begins.
-fn psi_strip(ix: usize, side: usize) -> usize {
-    GAP + (2 * ix + side) * (STRIP + GAP)
 }
 
 /// The columns of a layer at distances of 1 to `R` before and after the one at `column`; zeros where it has none.

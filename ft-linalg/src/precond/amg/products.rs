@@ -4,6 +4,9 @@ use ft_comm::{Communicator, Part, Tag};
 
 use crate::{CsrRows, LinalgError};
 
+/// What an entry of the first factor takes, about, in operations on elements.
+const OPERATIONS: usize = 10;
+
 const TAG: Tag = 0x4c41_0012;
 
 /// One row under way: sums by column.
@@ -75,10 +78,13 @@ pub(super) fn product(
     others: (&[u64], &CsrRows),
     columns: usize,
 ) -> CsrRows {
-    let (b, mut sum) = (Factor { first: first as u64, own, others }, Row::new(columns));
-    CsrRows::build(0..a.len(), 0, |i, cols, vals| {
-        b.add(a.row(i), 1.0, &mut sum);
-        sum.finish(cols, vals);
+    let b = Factor { first: first as u64, own, others };
+    CsrRows::in_pieces(a.len(), OPERATIONS * a.nnz(), |rows| {
+        let mut sum = Row::new(columns);
+        CsrRows::build(rows, 0, |i, cols, vals| {
+            b.add(a.row(i), 1.0, &mut sum);
+            sum.finish(cols, vals);
+        })
     })
 }
 
@@ -92,12 +98,15 @@ pub(super) fn scaled_difference(
     others: (&[u64], &CsrRows),
     columns: usize,
 ) -> CsrRows {
-    let (factor, mut sum) = (Factor { first: first as u64, own: t, others }, Row::new(columns));
-    CsrRows::build(0..a.len(), 0, |i, cols, vals| {
-        let (t_cols, t_vals) = t.row(i);
-        t_cols.iter().zip(t_vals).for_each(|(&col, val)| sum.add(col, *val));
-        factor.add(a.row(i), -scale * d[i], &mut sum);
-        sum.finish(cols, vals);
+    let factor = Factor { first: first as u64, own: t, others };
+    CsrRows::in_pieces(a.len(), OPERATIONS * a.nnz(), |rows| {
+        let mut sum = Row::new(columns);
+        CsrRows::build(rows, 0, |i, cols, vals| {
+            let (t_cols, t_vals) = t.row(i);
+            t_cols.iter().zip(t_vals).for_each(|(&col, val)| sum.add(col, *val));
+            factor.add(a.row(i), -scale * d[i], &mut sum);
+            sum.finish(cols, vals);
+        })
     })
 }
 
