@@ -12,6 +12,7 @@ use ft_comm::fault::KillSpec;
 use ft_comm::transport::Congestion;
 use ft_launch::{Cluster, Console, ConsoleError, Ending, JobSpec, LaunchError, Stream, launch};
 use ft_proto::arbiter::{self, Config, Event, Mtbf};
+use ft_threads::ENV_THREADS;
 
 use crate::app::AnyApp;
 use crate::invocation::{Invocation, Program};
@@ -128,6 +129,7 @@ impl<'a> Prepared<'a> {
         }
         // The ranks heed it; here it is checked once.
         Congestion::from_environment().map_err(|error| error.to_string())?;
+        ft_threads::wanted().map_err(|error| error.to_string())?;
         let mut kills = options.kill.clone();
         // Only here: a rank must not look at the world outside, nor tidy it up.
         if let Program::App(_, app) = &invocation.program {
@@ -159,10 +161,14 @@ impl<'a> Prepared<'a> {
         for name in exports.unset.iter().filter(|_| !options.quiet) {
             say::complain(format_args!("-x {name}: there is no such variable, so ranks get none"));
         }
+        let told = options.threads.map(|threads| (ENV_THREADS.to_owned(), threads.to_string()));
+        let environment: Vec<_> = exports.given.into_iter().chain(told).collect();
+        let threads = environment.iter().filter(|(name, _)| name == ENV_THREADS);
+        threads.map(|(_, number)| ft_threads::read(number)).collect::<Result<Vec<_>, _>>().map_err(usage)?;
         Ok(JobSpec {
             program: std::env::current_exe().map_err(failed)?,
             args: self.rank_arguments(arguments),
-            environment: exports.given,
+            environment,
             agent: AS_AGENT,
             guardian: AS_GUARDIAN,
             config: self.config(),

@@ -12,7 +12,7 @@ use ft_launch::HostList;
 
 use crate::settings::AppSettings;
 use crate::size;
-use crate::value::{Timed, at_least_one, interval, one_of, positive, positive_time, up_to_1024};
+use crate::value::{Timed, at_least_one, interval, one_of, positive, positive_time, threads, up_to_1024};
 
 mod check;
 mod exports;
@@ -122,6 +122,9 @@ pub(crate) struct Options {
     /// Bind each rank to a share of the cores: auto (if there is a core for every rank) or none
     #[arg(long, value_name = "B", value_parser = one_of::<Binding>(&Binding::NAMES), default_value_t)]
     pub(crate) bind: Binding,
+    /// Threads that each rank computes with (default: cores of its host over the ranks there); answers do not depend on it
+    #[arg(long, value_name = "T", value_parser = threads)]
+    pub(crate) threads: Option<usize>,
     /// Choose collective algorithms by this table, as 'ftrun bench collectives' writes it
     #[arg(long, value_name = "FILE")]
     pub(crate) collectives: Option<PathBuf>,

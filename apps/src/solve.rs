@@ -156,6 +156,8 @@ pub(crate) struct SolveResult {
     precond: String,
     /// How the matrix is stored for products; several where ranks have chosen differently.
     format: String,
+    /// Threads of a rank.
+    threads: usize,
     /// How many rows each rank has.
     partition: Vec<u64>,
     /// Since this start of rank 0, or its last restore.

@@ -26,6 +26,14 @@ pub(crate) fn up_to_1024(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Reads a number of threads.
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
+    match up_to_1024(text)? {
+        0 => Err("must be at least 1".to_owned()),
+        number => Ok(number),
+    }
+}
+
 /// What is wrong with a number that counts something.
 fn no_number(error: &ParseIntError) -> String {
     match error.kind() {

@@ -80,6 +80,10 @@ impl LoopSettings {
     /// # Errors
     /// See [`LoopSettings::read`].
     pub fn from_launcher(world: &World) -> Result<Self, SettingError> {
+        // The launcher has set this one in the environment, where who knows nothing of launchers finds it too.
+        ft_threads::wanted().map_err(|error| {
+            SettingError::value(ft_threads::ENV_THREADS, error.text, "is no number of threads from 1 to 1024")
+        })?;
         Self::read(world.settings(Self::LAYER))
     }
 }

@@ -104,7 +104,7 @@ pub trait Code: Send + Sync + std::fmt::Debug {
 ///
 /// When the blocks differ in length. Nothing is changed then.
 pub fn combine(
-    weight: impl Fn(usize, usize) -> u8,
+    weight: impl Fn(usize, usize) -> u8 + Sync,
     sources: &[&[u8]],
     into: &mut [&mut [u8]],
     add: bool,

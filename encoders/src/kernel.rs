@@ -8,6 +8,7 @@ mod simd;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use thiserror::Error;
@@ -23,6 +24,12 @@ const NEAR_BYTES: usize = 1 << 20;
 const MEMORY_BYTES: usize = 32 << 20;
 /// Bytes of all sources and blocks together that are gone through at a time when they are gone through more than once.
 const CHUNK_BYTES: usize = 256 << 10;
+/// Bytes of all sources and blocks together from which the threads of a process share the work: some 20 microseconds.
+const SHARED_BYTES: usize = 512 << 10;
+/// Shared work is cut at multiples of so many bytes of a block.
+const PIECE_BYTES: usize = 4 << 10;
+/// Pieces for each thread.
+const PIECES: usize = 2;
 
 /// A way to compute: the instructions that products and sums over GF(2^8) are made with.
 ///
@@ -86,19 +93,50 @@ impl Kernel {
     /// `into[j] (^)= XOR_i weight(j, i) * sources[i]`; with `add` the blocks keep what they have, else it is replaced.
     ///
     /// Sources count as padded with zeros to the length of the blocks; what they have beyond it is not looked at. Each
-    /// source is read once for up to 4 blocks; with more it comes from the cache again. No memory is taken.
+    /// source is read once for up to 4 blocks; with more it comes from the cache again. What is long is shared by the threads
+    /// of the process ([`ft_threads`]); no memory is taken otherwise.
     ///
     /// # Panics
     /// The blocks differ in length.
     pub(crate) fn combine(
         self,
-        weight: impl Fn(usize, usize) -> u8,
+        weight: impl Fn(usize, usize) -> u8 + Sync,
         sources: &[&[u8]],
         into: &mut [&mut [u8]],
         add: bool,
     ) {
         let Some(bytes) = into.first().map(|block| block.len()) else { return };
         assert!(into.iter().all(|block| block.len() == bytes), "blocks of one length");
+        let all = bytes.saturating_mul(sources.len() + into.len());
+        if all < SHARED_BYTES || ft_threads::threads() == 1 {
+            return self.combine_alone(&weight, sources, into, (add, 1));
+        }
+        let count = PIECES * ft_threads::threads();
+        let piece = bytes.div_ceil(count).next_multiple_of(PIECE_BYTES);
+        let mut pieces: Vec<Vec<&mut [u8]>> = (0..bytes.div_ceil(piece)).map(|_| Vec::new()).collect();
+        for block in into {
+            pieces.iter_mut().zip(block.chunks_mut(piece)).for_each(|(blocks, part)| blocks.push(part));
+        }
+        let pieces: Vec<_> = pieces.into_iter().enumerate().collect();
+        ft_threads::for_each(pieces, |(at, mut blocks)| {
+            let part = |source: &&'_ [u8]| {
+                let from = (at * piece).min(source.len());
+                from..(from + piece).min(source.len())
+            };
+            let sources: Vec<&[u8]> = sources.iter().map(|source| &source[part(source)]).collect();
+            self.combine_alone(&weight, &sources, &mut blocks, (add, count));
+        });
+    }
+
+    /// As [`Kernel::combine`], on the calling thread; the whole is about `of_pieces` times as long.
+    fn combine_alone(
+        self,
+        weight: &impl Fn(usize, usize) -> u8,
+        sources: &[&[u8]],
+        into: &mut [&mut [u8]],
+        (add, of_pieces): (bool, usize),
+    ) {
+        let bytes = into.first().map_or(0, |block| block.len());
         let mut from = 0;
         while from < bytes {
             // Up to the end of the next source the same ones take part.
@@ -106,7 +144,7 @@ impl Kernel {
             match ends.min() {
                 Some(end) => {
                     let end = end.min(bytes);
-                    self.span(&weight, sources, into, from, end, add);
+                    self.span(weight, sources, into, from..end, (add, of_pieces));
                     from = end;
                 }
                 None if add => return,
@@ -126,13 +164,12 @@ impl Kernel {
         weight: &impl Fn(usize, usize) -> u8,
         sources: &[&[u8]],
         into: &mut [&mut [u8]],
-        from: usize,
-        end: usize,
-        add: bool,
+        Range { start: from, end }: Range<usize>,
+        (add, of_pieces): (bool, usize),
     ) {
         let count = sources.len() + into.len();
         let passes_once = into.len() <= ROWS_MAX && sources.len() <= SOURCES_MAX;
-        let reach = match (end - from).saturating_mul(count) {
+        let reach = match (end - from).saturating_mul(count * of_pieces) {
             ..=NEAR_BYTES => Reach::Near,
             MEMORY_BYTES.. if passes_once => Reach::Memory,
             _ => Reach::Far,

@@ -15,13 +15,13 @@ use syn::{Attribute, Expr, Ident, ItemFn, ItemImpl, ItemMod, ItemUse, Macro, Tok
 /// Every crate of the workspace, bottom to top, with those of ours that are in its `[dependencies]`; `[dev-dependencies]` are free.
 const CRATES: &[(&str, &str)] = &[
     ("ft-threads", ""),
-    ("ft-encoders", ""),
+    ("ft-encoders", "ft-threads"),
     ("ft-proto", ""),
     ("ft-comm", "ft-proto"),
-    ("ft-launch", "ft-proto ft-comm"),
+    ("ft-launch", "ft-threads ft-proto ft-comm"),
     ("ft-sim", "ft-proto ft-comm"),
     ("ft-checkpoint-derive", ""),
-    ("ft-checkpoint", "ft-encoders ft-proto ft-comm ft-checkpoint-derive"),
+    ("ft-checkpoint", "ft-threads ft-encoders ft-proto ft-comm ft-checkpoint-derive"),
     ("ft-linalg", "ft-threads ft-comm ft-checkpoint"),
     ("ft-seismic", "ft-threads"),
     ("ft-montecarlo", ""),
@@ -30,7 +30,7 @@ const CRATES: &[(&str, &str)] = &[
     ("ft-benches", "ft-tools ft-encoders ft-comm ft-checkpoint ft-seismic ft-montecarlo ft-figures"),
     (
         "ft-apps",
-        "ft-proto ft-comm ft-launch ft-checkpoint ft-linalg ft-seismic ft-montecarlo ft-figures ft-tools",
+        "ft-threads ft-proto ft-comm ft-launch ft-checkpoint ft-linalg ft-seismic ft-montecarlo ft-figures ft-tools",
     ),
     ("ft-tests", ""),
     ("ft-campaign", ""),

@@ -27,7 +27,11 @@ pub fn wanted() -> Result<usize, ThreadsError> {
     }
 }
 
-fn read(text: &str) -> Result<usize, ThreadsError> {
+/// Reads a number of threads.
+///
+/// # Errors
+/// [`ThreadsError`] if it makes no sense.
+pub fn read(text: &str) -> Result<usize, ThreadsError> {
     let number = text.parse().ok().filter(|number| (1..=MOST).contains(number));
     number.ok_or_else(|| ThreadsError { text: text.to_owned() })
 }

@@ -129,6 +129,7 @@ impl<A: Operator> Program for SolveProgram<A> {
             solver: self.args.solver.to_string(),
             precond: self.args.precond.to_string(),
             format: state.a.format(comm)?,
+            threads: ft_threads::threads(),
             partition,
             seconds_per_iteration: 1.0 / rate,
             eigenvalues: state

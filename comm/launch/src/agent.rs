@@ -27,7 +27,7 @@ use ft_proto::arbiter::Exit;
 use ft_proto::detector::Detector;
 use ft_proto::member::LEASE_TIMEOUTS;
 use ft_proto::rank::PeerId;
-use ft_proto::wire::agent::{CoreShare, Ended, FromAgent, Site, Standing, ToAgent};
+use ft_proto::wire::agent::{Birth, Ended, FromAgent, Site, ToAgent};
 use ft_proto::wire::handshake::Opening;
 
 /// Longest invitation in bytes.
@@ -149,7 +149,7 @@ impl Agent {
         match message {
             ToAgent::Site(site) => self.settle(site),
             ToAgent::Beat => {}
-            ToAgent::Start { peer, reads, share, standing } => self.start(peer, reads, share, standing),
+            ToAgent::Start { peer, birth } => self.start(peer, birth),
             ToAgent::Bind { peer, share } => self.crew.bind(peer, share),
             ToAgent::Signal { to, signal } => {
                 Signal::from_named_raw(signal).into_iter().for_each(|signal| self.signal(to, signal));
@@ -165,9 +165,9 @@ impl Agent {
         }
     }
 
-    fn start(&mut self, peer: PeerId, reads: bool, share: Option<CoreShare>, standing: Option<Standing>) {
+    fn start(&mut self, peer: PeerId, birth: Birth) {
         let Some(task) = &self.task else { return };
-        match self.crew.start(peer, task, reads, share, standing) {
+        match self.crew.start(peer, task, birth) {
             Ok(pipe) => {
                 // One that would block the agent is of no use.
                 let pipe = pipe.filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok());

@@ -26,8 +26,9 @@ use ft_comm::time::Clock;
 use ft_comm::transport::timespec;
 use ft_proto::arbiter::Exit;
 use ft_proto::rank::{Generation, PeerId};
-use ft_proto::wire::agent::{CoreShare, Standing};
+use ft_proto::wire::agent::{Birth, CoreShare};
 use ft_proto::wire::handshake::JobKey;
+use ft_threads::ENV_THREADS;
 
 /// Where nothing comes from.
 const NULL: &str = "/dev/null";
@@ -109,15 +110,14 @@ impl Crew {
         })
     }
 
-    /// Starts a process of the job, which has standard input if it `reads`; a spare has no `standing`.
+    /// Starts a process of the job; gives the pipe that is its standard input, if it may have any.
     pub(super) fn start(
         &mut self,
         peer: PeerId,
         task: &Task,
-        reads: bool,
-        share: Option<CoreShare>,
-        standing: Option<Standing>,
+        birth: Birth,
     ) -> std::io::Result<Option<ChildStdin>> {
+        let Birth { reads, share, ranks, standing } = birth;
         let mut environment = task.environment.clone();
         environment.extend(standing.into_iter().flat_map(standing::variables));
         let mut set = |name: &str, value: String| environment.push((name.to_owned(), value));
@@ -130,6 +130,10 @@ impl Crew {
         let key = inherited::hand_down(task.key.to_text().as_bytes())?;
         set(ft_comm::ENV_KEY, key.as_raw_fd().to_string());
         share.and_then(cores).into_iter().for_each(|cores| set(ENV_CORES, cores));
+        let said = |(name, _): &(String, String)| name == ENV_THREADS;
+        if !task.environment.iter().any(said) && std::env::var_os(ENV_THREADS).is_none() {
+            set(ENV_THREADS, threads(ft_threads::cores(), ranks as usize).to_string());
+        }
         let stdin = if reads { Stdio::piped() } else { self.null.try_clone()?.into() };
         let stdin = self.begin(peer, &task.program, &task.args, &environment, stdin)?;
         if let Some((line, _)) = lifeline {
@@ -274,6 +278,11 @@ impl Crew {
             rang(&self.child);
         }
     }
+}
+
+/// Threads of each of `ranks` that have `cores` among them.
+fn threads(cores: usize, ranks: usize) -> usize {
+    (cores / ranks.max(1)).max(1)
 }
 
 fn cores(share: CoreShare) -> Option<String> {

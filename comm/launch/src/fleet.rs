@@ -20,7 +20,7 @@ use ft_comm::time::Time;
 use ft_comm::transport::Channel;
 use ft_proto::detector::Detector;
 use ft_proto::rank::{Membership, PeerId, Rank};
-use ft_proto::wire::agent::{CoreShare, INPUT_WINDOW, ToAgent};
+use ft_proto::wire::agent::{Birth, CoreShare, INPUT_WINDOW, ToAgent};
 
 mod inflow;
 mod news;
@@ -101,9 +101,19 @@ impl Fleet {
 
     /// The cores of a rank, if it is bound: on none that is this machine by another name.
     fn share(&self, rank: Rank, at: usize) -> Option<CoreShare> {
+        self.places.share(rank, at).filter(|_| !self.is_alias(at))
+    }
+
+    /// Whether a host is this machine by another name.
+    fn is_alias(&self, at: usize) -> bool {
         let host = &self.cluster.hosts()[at].name;
-        let is_alias = host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback());
-        self.places.share(rank, at).filter(|_| !is_alias)
+        host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    }
+
+    /// Ranks that have the cores of a host among them, by whatever names of it.
+    fn ranks_beside(&self, at: usize) -> u32 {
+        let is_alias = self.is_alias(at);
+        self.places.count(|host| host == at || is_alias && self.is_alias(host))
     }
 
     /// Starts the process of a rank, or a spare; gives the pipe that is rank 0's standard input. On another host a failure
@@ -113,16 +123,19 @@ impl Fleet {
     /// The operating system refuses.
     pub(super) fn start(&mut self, peer: PeerId, rank: Option<Rank>) -> std::io::Result<Option<OwnedFd>> {
         let Some(at) = self.home_for(rank) else { return Ok(None) };
-        let share = rank.and_then(|rank| self.share(rank, at));
-        // A spare may become rank 0.
-        let reads = rank.is_none_or(|rank| rank == 0);
-        let standing = rank.map(|rank| self.places.stand(rank, at));
+        let birth = Birth {
+            // A spare may become rank 0.
+            reads: rank.is_none_or(|rank| rank == 0),
+            share: rank.and_then(|rank| self.share(rank, at)),
+            ranks: self.ranks_beside(at),
+            standing: rank.map(|rank| self.places.stand(rank, at)),
+        };
         let stdin = match &mut self.doors[at] {
             Door::Agent(remote) => {
-                remote.send(ToAgent::Start { peer, reads, share, standing });
+                remote.send(ToAgent::Start { peer, birth });
                 if rank == Some(0) { Some(self.inflow(peer, at)?) } else { None }
             }
-            _ => match self.crew.start(peer, &self.task, reads, share, standing)? {
+            _ => match self.crew.start(peer, &self.task, birth)? {
                 Some(stdin) if rank.is_none() => {
                     self.inputs.insert(peer, stdin);
                     None

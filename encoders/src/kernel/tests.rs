@@ -60,6 +60,22 @@ fn compare(length: usize, lengths: &[usize], rows: usize, offset: usize, add: bo
     }
 }
 
+#[test]
+#[cfg_attr(miri, ignore = "long")]
+fn threads_share_what_is_long() {
+    ft_threads::Team::new(3).install(|| {
+        for (length, lengths, add) in [
+            (300_001, &[300_001, 250_000, 77][..], false),
+            (200_000, &[200_000, 200_000, 199_999, 1], true),
+            (SHARED_BYTES, &[12_345], false),
+        ] {
+            compare(length, lengths, 2, 5, add, false);
+            compare(length, lengths, 5, 64, add, false);
+            compare(length, lengths, 1, 0, add, true);
+        }
+    });
+}
+
 /// Miri is slow: it sees a part of the lengths.
 fn lengths() -> impl Iterator<Item = usize> {
     (0..=200).filter(|length| !cfg!(miri) || length % 23 == 0)

@@ -38,6 +38,11 @@ impl Places {
         Some(CoreShare { index: count(&self.first[..rank]), count: count(&self.first) })
     }
 
+    /// Ranks whose first host is one of these.
+    pub(super) fn count(&self, is_one: impl Fn(usize) -> bool) -> u32 {
+        self.first.iter().filter(|host| is_one(**host)).count() as u32
+    }
+
     /// Where a rank stands that has come to host `at`: there it gets the lowest number that no other rank has, but keeps the
     /// one that it had there already.
     pub(super) fn stand(&mut self, rank: Rank, at: usize) -> Standing {
@@ -69,6 +74,7 @@ mod tests {
         let bound = Places::new(vec![0, 1, 0, 0], 4, Binding::Auto);
         assert_eq!(bound.share(2, 0), Some(CoreShare { index: 1, count: 3 }));
         assert_eq!(bound.share(1, 0), None, "it comes from elsewhere");
+        assert_eq!((bound.count(|host| host == 0), bound.count(|_| true)), (3, 4));
         assert_eq!(Places::new(vec![0, 0], 2, Binding::None).share(1, 0), None);
     }
 }

@@ -45,6 +45,19 @@ pub struct Standing {
     pub local: u32,
 }
 
+/// What a process is started with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Birth {
+    /// It may get standard input.
+    pub reads: bool,
+    /// The cores that it runs on, if it is bound.
+    pub share: Option<CoreShare>,
+    /// Ranks that have the cores of its host among them.
+    pub ranks: u32,
+    /// None for a spare.
+    pub standing: Option<Standing>,
+}
+
 /// How a process has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ended {
@@ -65,12 +78,8 @@ pub enum ToAgent {
     Start {
         /// Under this number.
         peer: PeerId,
-        /// It may get standard input.
-        reads: bool,
-        /// The cores that it runs on, if it is bound.
-        share: Option<CoreShare>,
-        /// None for a spare.
-        standing: Option<Standing>,
+        /// With this.
+        birth: Birth,
     },
     /// A spare has got a rank: bind it.
     Bind {
@@ -178,9 +187,12 @@ mod tests {
             ToAgent::Site(site),
             ToAgent::Start {
                 peer: PeerId(7),
-                reads: true,
-                share: Some(CoreShare { index: 1, count: 2 }),
-                standing: Some(Standing { rank: 5, size: 6, local: 1 }),
+                birth: Birth {
+                    reads: true,
+                    share: Some(CoreShare { index: 1, count: 2 }),
+                    ranks: 2,
+                    standing: Some(Standing { rank: 5, size: 6, local: 1 }),
+                },
             },
             ToAgent::Signal { to: None, signal: 9 },
             ToAgent::Input { peer: PeerId(7), bytes: vec![] },
