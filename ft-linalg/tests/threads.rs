@@ -18,7 +18,7 @@ use ft_threads::Team;
 const SIDE: usize = 24;
 
 fn poisson(comm: &Communicator) -> DistMatrix {
-    let poisson = Poisson::new(SIDE, SIDE, SIDE).unwrap();
+    let poisson = Poisson::new_3d(SIDE, SIDE, SIDE).unwrap();
     let part = Partition::of(comm, SIDE.pow(3));
     DistMatrix::new(part.clone(), poisson.rows(part.range()), comm).unwrap()
 }
@@ -58,7 +58,7 @@ fn every_solver() {
     for method in Method::ALL {
         let run = |comm: &Communicator| match method.task() {
             Task::LeastSquares => {
-                let poisson = Poisson::new(SIDE, SIDE, SIDE).unwrap();
+                let poisson = Poisson::new_3d(SIDE, SIDE, SIDE).unwrap();
                 let part = Partition::of(comm, SIDE.pow(3));
                 let rows = ft_linalg::DistRows::new(part.clone(), part.n(), poisson.rows(part.range()), comm);
                 steps(method, "none", &WithTranspose::new(rows.unwrap(), comm).unwrap(), comm)

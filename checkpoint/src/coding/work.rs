@@ -97,7 +97,8 @@ fn combine(work: &Work, sources: &[&[u8]], targets: &mut [&mut [u8]], first: usi
     let Some(len) = targets.first().map(|target| target.len()) else { return };
     let alike = targets.iter().take_while(|target| target.len() == len).count();
     let (now, later) = targets.split_at_mut(alike);
-    let weight = |j: usize, i: usize| work.weights[(first + j) * sources.len() + i];
+    let (weights, width) = (&*work.weights, sources.len());
+    let weight = |j: usize, i: usize| weights[(first + j) * width + i];
     ft_encoders::combine(weight, sources, now, work.adds).expect("they have one length");
     combine(work, sources, later, first + alike);
 }
