@@ -48,6 +48,7 @@ mod sockets;
 mod solve;
 mod spares;
 mod strangers;
+mod threads;
 mod transport;
 mod typed_ring;
 mod usage;
