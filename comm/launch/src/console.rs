@@ -15,7 +15,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::GRACE;
+use super::process::GRACE;
 use super::signals::{Signals, what_it_did};
 use ft_comm::time::Clock;
 use ft_comm::transport::timespec;

@@ -9,11 +9,12 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
+use super::config::Config;
 use super::happening::{Agenda, ConnId, Happening};
 use super::net::{Cut, Net};
+use super::outcome::{Ending, Event, Seen};
 use super::process::{Blocked, Life, Process};
 use super::schedule::{Blow, Fault, Trigger};
-use super::{Config, Ending, Event, Seen};
 use ft_comm::time::Time;
 use ft_proto::arbiter::{self, Arbiter, Exit};
 use ft_proto::rank::{PeerId, Rank};
