@@ -98,7 +98,7 @@ fn combine(work: &Work, sources: &[&[u8]], targets: &mut [&mut [u8]], first: usi
     let alike = targets.iter().take_while(|target| target.len() == len).count();
     let (now, later) = targets.split_at_mut(alike);
     let weight = |j: usize, i: usize| work.weights[(first + j) * sources.len() + i];
-    ft_encoders::combine(weight, sources, now, work.adds).expect("they have one length");
+    ft_encoders::combine(weight, sources, now, work.adds).expect("pieces of a stripe have one length");
     combine(work, sources, later, first + alike);
 }
 
