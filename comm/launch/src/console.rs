@@ -59,7 +59,7 @@ pub enum ConsoleError {
     Interrupted(Signal),
 }
 
-/// See the module. Clones are the same console.
+/// Standard output and standard error of the launcher, written by threads of their own. Clones are the same console.
 #[derive(Clone, Debug)]
 pub struct Console {
     output: Arc<Lane>,

@@ -84,8 +84,8 @@ pub(super) fn start(
         .stderr(Stdio::piped())
         .process_group(0)
         .spawn()?;
-    let stdout = child.stdout.take().expect("asked for");
-    let stderr = child.stderr.take().expect("asked for");
+    let stdout = child.stdout.take().expect("the pipes that were asked for are there");
+    let stderr = child.stderr.take().expect("the pipes that were asked for are there");
     rustix::io::ioctl_fionbio(&stdout, true)?;
     rustix::io::ioctl_fionbio(&stderr, true)?;
     let stat = File::open(format!("/proc/{}/stat", child.id())).ok();
