@@ -1,24 +1,24 @@
 //! `ftrun bench`: measurements of this machine. They start jobs of their own and are measured from outside.
 
 mod collectives;
+mod files;
+mod watch;
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use ft_checkpoint::{GroupLayout, Scheme};
 use ft_tools::recovery::{self, Experiment, FRESH_DISK, Progress, Results, UNPROTECTED};
-use indicatif::ProgressBar;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use self::collectives::CollectivesArgs;
-use crate::progress::{is_watched, style};
+use self::files::{require_all_writable, write};
+use self::watch::Watch;
+pub(crate) use self::watch::show;
 use crate::say::{complain, print};
 use crate::size;
 use crate::value::at_least_one;
@@ -131,19 +131,10 @@ impl RecoveryArgs {
 
     fn measure(&self, signal: &AtomicUsize) -> Result<(), String> {
         let experiment = self.experiment().map_err(|error| error.to_string())?;
-        let bar = is_watched(false)
-            .then(|| ProgressBar::new(1).with_style(style("{pos} of {len} [{bar:30}] {elapsed}, {msg}")));
-        let mut progress = |progress: &Progress| {
-            if let Some(bar) = &bar {
-                show(bar, progress);
-            }
-            match signal.load(Ordering::Relaxed) {
-                0 => ControlFlow::Continue(()),
-                _ => ControlFlow::Break(()),
-            }
-        };
-        let results = recovery::run(&experiment, &mut progress);
-        bar.iter().for_each(ProgressBar::finish_and_clear);
+        let watch = Watch::new(signal);
+        let results =
+            recovery::run(&experiment, &mut |progress: &Progress| watch.step(|bar| show(bar, progress)));
+        watch.end();
         self.write(&results.map_err(|error| error.to_string())?)
     }
 
@@ -159,20 +150,6 @@ impl RecoveryArgs {
     }
 }
 
-fn write(file: &Path, text: String) -> Result<(), String> {
-    std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
-}
-
-/// Shows on a terminal how far a measurement is.
-pub(crate) fn show(bar: &ProgressBar, progress: &Progress) {
-    let left = progress.left.as_secs();
-    let left = if left < 90 { format!("{left} s") } else { format!("{} min", (left + 30) / 60) };
-    bar.set_length(progress.total as u64);
-    bar.set_position(progress.done as u64);
-    bar.set_message(format!("about {left} left: {}", progress.next));
-    bar.enable_steady_tick(Duration::from_secs(1));
-}
-
 /// Whether a scheme can be read and fits the ranks.
 fn fits(scheme: &str, ranks: usize) -> Result<(), String> {
     let text = if scheme == FRESH_DISK { "disk:." } else { scheme };
@@ -180,40 +157,9 @@ fn fits(scheme: &str, ranks: usize) -> Result<(), String> {
     GroupLayout::new(scheme, ranks, 0, None).map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// Finds out before minutes are spent that the files of some options cannot be written.
-fn require_all_writable(files: &[(&str, &Option<PathBuf>)]) -> Result<(), String> {
-    for (option, file) in files {
-        let Some(file) = file else { continue };
-        require_writable(file)
-            .map_err(|error| format!("{option}: cannot write {}: {error}", file.display()))?;
-    }
-    Ok(())
-}
-
-/// Opens a file for writing and leaves it as it was.
-fn require_writable(file: &Path) -> std::io::Result<()> {
-    let is_new = !file.exists();
-    OpenOptions::new().append(true).create(true).open(file)?;
-    if is_new { std::fs::remove_file(file) } else { Ok(()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_file_is_tried_and_left_as_it_was() {
-        let folder = std::env::temp_dir().join(format!("ftrun-bench-test-{}", std::process::id()));
-        std::fs::create_dir(&folder).unwrap();
-        let file = folder.join("a.csv");
-        require_writable(&file).unwrap();
-        assert!(!file.exists());
-        std::fs::write(&file, "old").unwrap();
-        require_writable(&file).unwrap();
-        assert_eq!(std::fs::read(&file).unwrap(), b"old");
-        assert!(require_writable(&folder).is_err());
-        std::fs::remove_dir_all(&folder).unwrap();
-    }
 
     #[test]
     fn schemes_that_fit_are_the_default() {

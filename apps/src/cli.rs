@@ -119,7 +119,8 @@ fn picture(before: &[OsString], args: &[OsString]) -> Result<Picture, Stop> {
 
 /// The name of this program, if nothing else stands before `word`.
 fn nothing_before<'a>(word: &str, before: &'a [OsString]) -> Result<&'a OsString, Stop> {
-    let (program, options) = before.split_first().expect("the name of this program");
+    let (program, options) =
+        before.split_first().expect("a command line begins with the name of the program");
     let Some(option) = options.first() else { return Ok(program) };
     let complaint = format!(
         "'{}' stands before '{word}', which is no job and takes options behind its name only",

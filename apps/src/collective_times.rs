@@ -101,7 +101,8 @@ struct Candidate {
 
 impl Candidate {
     fn new(operation: Operation, name: &'static str) -> Self {
-        let table = Selection::parse(&format!("{operation} * * {name}")).expect("a known algorithm");
+        let table = Selection::parse(&format!("{operation} * * {name}"))
+            .expect("every algorithm can be named in a table");
         Self { name, table, calls: 1, batches: vec![] }
     }
 

@@ -161,6 +161,6 @@ fn to_words(sum: &BlockSum) -> [u64; WORDS] {
 }
 
 fn from_words(words: &[u64]) -> BlockSum {
-    let counts = words[2..WORDS].try_into().expect("ten counts");
+    let counts = words[2..WORDS].try_into().expect("the words of a block end with ten counts");
     BlockSum { sx: f64::from_bits(words[0]), sy: f64::from_bits(words[1]), counts }
 }

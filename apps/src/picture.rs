@@ -36,7 +36,7 @@ pub(crate) struct Picture {
     /// Points of a model along the surface and in depth
     #[arg(long, value_name = "NXxNZ", value_parser = shape)]
     shape: Option<(usize, usize)>,
-    /// Metres between two points of a model
+    /// Meters between two points of a model
     #[arg(long, value_name = "M", value_parser = positive)]
     spacing: Option<f64>,
     /// Unit of the velocities of a model: auto, m/s or km/s

@@ -82,7 +82,7 @@ struct Hand {
     gone: bool,
 }
 
-/// See the module.
+/// The ledger of a bag of tasks: which are done, which are under way, and who does what next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bag {
     round: u64,

@@ -5,8 +5,6 @@
 //! they meet messages. A failure at any point is an error of the call; then the survivors repair the world with
 //! [`Checkpointer::report`] and call [`Checkpointer::restore`] with the reports of all.
 
-use std::num::NonZero;
-
 use ft_comm::time::Clock;
 use ft_comm::{Communicator, World};
 use ft_proto::planted;
@@ -20,50 +18,33 @@ use crate::scheme::Scheme;
 use crate::stats::Stats;
 
 mod budget;
+mod defects;
+mod holdings;
 mod keeper;
+mod placements;
 mod restoring;
 mod scrubbing;
 mod shrinking;
 mod staging;
+mod throttle;
 mod trying;
+mod under_way;
 
+use budget::Budget;
+#[doc(hidden)]
+pub use defects::{
+    COMMITS_EARLY, DAMAGED_BLOCK, DAMAGED_ON_THE_WAY, DAMAGED_SHARD, DROPS_OLD_EARLY, FORGETS_STAGED,
+    KEEPS_OLD_LAYOUT, ROTS,
+};
 use keeper::{Blocks, Files, Keeper};
+use placements::Placements;
 use scrubbing::Scrub;
 pub use shrinking::RankState;
-use staging::{Phase, Staging};
+use throttle::Throttle;
+use under_way::{Phase, Staging};
 
 /// The library layer of the communicator for checkpoints.
 const LAYER: u32 = 0;
-
-/// A defect to plant: a rank commits before the vote.
-#[doc(hidden)]
-pub const COMMITS_EARLY: &str = "commits before the vote";
-/// A defect to plant: a rank does not report an epoch whose vote it has not heard the end of.
-#[doc(hidden)]
-pub const FORGETS_STAGED: &str = "forgets what it has staged";
-
-/// A defect to plant: a rank that has not heard of the first commit in a new placement stays with the old one.
-#[doc(hidden)]
-pub const KEEPS_OLD_LAYOUT: &str = "keeps the old layout";
-
-/// A defect to plant: a rank gives up the old placement for a new one before it is restored to that.
-#[doc(hidden)]
-pub const DROPS_OLD_EARLY: &str = "drops the old placement early";
-
-/// Damage to plant: a bit of the rank's own shard flips in memory before a restore.
-#[doc(hidden)]
-pub const DAMAGED_SHARD: &str = "a bit of a shard flips";
-/// Damage to plant: a bit of a redundant block flips in memory before a restore.
-#[doc(hidden)]
-pub const DAMAGED_BLOCK: &str = "a bit of a redundant block flips";
-
-/// Damage to plant: a bit of the redundant blocks of each checkpoint flips on its way, before their checksums are taken.
-#[doc(hidden)]
-pub const DAMAGED_ON_THE_WAY: &str = "a bit of redundancy flips on its way";
-
-/// Damage to plant: a bit of what is held of the committed checkpoint flips behind the computation.
-#[doc(hidden)]
-pub const ROTS: &str = "a bit of the committed checkpoint flips";
 
 /// What a restore has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,27 +55,21 @@ pub enum Restored {
     Epoch(u32),
 }
 
-/// See the module.
+/// One rank's part in checkpoints: it takes them, and restores from them, together with all other ranks.
 pub struct Checkpointer {
     comm: Communicator,
     /// As it was asked for.
     scheme: Scheme,
     /// The groups at the start, in words.
     shape: String,
-    current: Placement,
-    /// Where the next checkpoint goes if it begins anew; the current one stays until it is committed.
-    next: Option<Placement>,
-    /// What was the current one before a restore that is not over: if that is cut short, the next one may go back to it.
-    previous: Option<Placement>,
+    places: Placements,
     keeper: Box<dyn Keeper>,
     ledger: Ledger,
     clock: Clock,
     /// The checkpoint under way.
     staging: Option<(Phase, Staging)>,
-    /// Bytes a second.
-    throttle: Option<NonZero<u64>>,
-    /// Bytes that checkpoints may take of a rank.
-    memory_limit: Option<NonZero<u64>>,
+    throttle: Throttle,
+    budget: Budget,
     /// How far a look for damage has come, if there is one.
     scrub: Option<Scrub>,
     stats: Stats,
@@ -105,7 +80,7 @@ pub struct Checkpointer {
 impl std::fmt::Debug for Checkpointer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Checkpointer")
-            .field("scheme", &self.current.layout.scheme())
+            .field("scheme", &self.places.current.layout.scheme())
             .field("ledger", &self.ledger)
             .finish()
     }
@@ -130,16 +105,14 @@ impl Checkpointer {
         Ok(Self {
             scheme,
             shape: layout.shape(),
-            current: Placement::new(&comm, clock, layout, 1)?,
+            places: Placements::new(Placement::new(&comm, clock, layout, 1)?),
             comm,
-            next: None,
-            previous: None,
             keeper,
             ledger: if world.generation() == 0 { Ledger::new(1) } else { Ledger::replacement(1) },
             clock,
             staging: None,
-            throttle: None,
-            memory_limit: None,
+            throttle: Throttle::default(),
+            budget: Budget::default(),
             scrub: None,
             stats: Stats::default(),
             before: (0, 0),
@@ -153,15 +126,7 @@ impl Checkpointer {
 
     /// Whether nothing is committed where the next checkpoint goes: what ranks hold now is not protected there.
     pub fn is_bare(&self) -> bool {
-        self.place().first.is_some()
-    }
-
-    fn place(&self) -> &Placement {
-        self.next.as_ref().unwrap_or(&self.current)
-    }
-
-    fn place_mut(&mut self) -> &mut Placement {
-        self.next.as_mut().unwrap_or(&mut self.current)
+        self.places.target().first.is_some()
     }
 
     /// The next checkpoint begins anew: it has a constant part of its own, and may be of another type of state. The committed one
@@ -171,47 +136,25 @@ impl Checkpointer {
     /// Never, unless the scheme has no code.
     pub fn begin_anew(&mut self) -> Result<(), CheckpointError> {
         // Where ranks have closed up the next one does already.
-        if self.has_committed() && self.next.is_none() {
+        if self.has_committed() && !self.places.begins_anew() {
             self.before = self.largest();
-            let (layout, first) = (self.current.layout.clone(), self.ledger.next_epoch());
-            self.next = Some(Placement::new(&self.comm, self.clock, layout, first)?);
+            let (layout, first) = (self.places.current.layout.clone(), self.ledger.next_epoch());
+            self.places.prepare(Placement::new(&self.comm, self.clock, layout, first)?);
         }
         Ok(())
     }
 
     /// Bytes of the largest state so far, and bytes kept for it.
     fn largest(&self) -> (u64, u64) {
-        let now = (self.stats.state_bytes, self.current.store.bytes_reserved() as u64);
+        let now = (self.stats.state_bytes, self.places.current.store.bytes_reserved() as u64);
         if self.before.0 > now.0 { self.before } else { now }
-    }
-
-    /// After a repair: the next placement is the current one if `chosen` is its first epoch, and is given up otherwise. All ranks
-    /// hold what is chosen, and must not differ in which placement it lies in.
-    ///
-    /// Until this rank is restored it keeps the old placement, too: if all die that have committed `chosen`, the one before is chosen.
-    fn settle_placement(&mut self, chosen: Option<u32>) {
-        if let Some(previous) = self.previous.take() {
-            self.next = Some(std::mem::replace(&mut self.current, previous));
-        }
-        let is_chosen = |next: &Placement| chosen.is_some() && next.first == chosen;
-        if let Some(next) = self.next.take().filter(is_chosen)
-            && !planted::has(KEEPS_OLD_LAYOUT)
-        {
-            self.previous = Some(std::mem::replace(&mut self.current, next));
-        }
-        if planted::has(DROPS_OLD_EARLY) {
-            self.previous = None;
-        }
     }
 
     /// All ranks hold `epoch`, and go on from it; none: from the start.
     fn settle(&mut self, epoch: Option<u32>) -> Result<(), CheckpointError> {
         self.ledger.apply(Event::Restored(epoch.unwrap_or(0)))?;
-        self.previous = None;
-        if let Some(epoch) = epoch {
-            self.current.first = None;
-            self.stats.committed = epoch;
-        }
+        self.places.restored(epoch);
+        self.stats.committed = epoch.unwrap_or(self.stats.committed);
         Ok(())
     }
 

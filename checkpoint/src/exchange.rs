@@ -103,7 +103,7 @@ fn places(view: View<'_>, slot: &Slot) -> impl Fn(usize) -> Range<usize> + use<>
     let places: Vec<_> = view.held().map(|(stripe, _)| (stripe, slot.block_range(stripe))).collect();
     move |stripe| {
         let found = places.iter().find(|(other, _)| *other == stripe);
-        found.and_then(|(_, range)| range.clone()).expect("it is held")
+        found.and_then(|(_, range)| range.clone()).expect("a group stores the blocks of its stripes only")
     }
 }
 
@@ -171,7 +171,7 @@ impl GroupComm {
         if number == 0 {
             slot.begin_blocks(view.held());
         }
-        let block = |stripe: usize| slot.block_range(stripe).expect("begun in the first round");
+        let block = |stripe: usize| slot.block_range(stripe).expect("the first round lays out the blocks");
         let at = |number: usize| view.segments() * number / of;
         let recipe = encoding(view, block, at(number)..at(number + 1));
         account.borrow_mut().sent += recipe.bytes_sent();

@@ -106,7 +106,7 @@ pub(crate) fn reduced(
             Err(error) => problem = problem.or(Some(error)),
         }
     }
-    Err(problem.expect("a layout or an error"))
+    Err(problem.expect("what does not fit leaves an error"))
 }
 
 /// What has become of the groups that were of the shape `before`, if anything has.

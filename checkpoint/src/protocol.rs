@@ -45,7 +45,7 @@
 //! program has begun or ended. It is staged in slots of its own (`Placement`), so rule 3 holds for it whatever it writes. The slots
 //! before are dropped after the rank's own commit of it; by rule 1 everybody holds it then. After a failure a survivor takes the new
 //! slots for the current ones if their first epoch is the chosen one, and drops them otherwise. In the first case it keeps the
-//! old ones until it is restored (`Checkpointer::settle_placement`), as it does with `e - 1`: should all die that have committed
+//! old ones until it is restored (`Placements::choose`), as it does with `e - 1`: should all die that have committed
 //! `e`, the next choice is `e - 1`. In the second case nobody alive has committed what it drops, and nobody will.
 //!
 //! Beside this, memory of a committed epoch is written only to make right what is damaged (`checkpointer/trying.rs`,

@@ -348,7 +348,7 @@ impl<'a> Redistribution<'a> {
         new_offsets: &[usize],
     ) -> Result<Vec<T>, CommError> {
         let mine = self.range();
-        let tag = |old: Rank| u32::try_from(old).expect("ranks are few");
+        let tag = |old: Rank| u32::try_from(old).expect("a job has fewer than 2^32 ranks");
         let mut sends = vec![];
         let mut base = 0;
         for ((old, part), offsets) in self.held.iter().zip(parts).zip(offsets) {

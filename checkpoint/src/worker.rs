@@ -13,7 +13,7 @@ use crate::bag::{Bag, FACT_WORDS, Fact, TaskId};
 /// Words that a rank says at a meeting: its number at the start, and its fact.
 const MEETING: usize = 1 + FACT_WORDS;
 
-/// See the module. Protected as part of the state of its program.
+/// One rank at work on a bag of tasks. Protected as part of the state of its program.
 #[derive(Clone, Debug, Default, PartialEq, Protect)]
 pub struct Worker {
     /// This rank, as it was numbered at the start.
@@ -181,5 +181,5 @@ fn share(bag: &Bag, root: Rank, comm: &Communicator) -> Result<Bag, CommError> {
 }
 
 fn read_fact(words: &[u64]) -> Fact {
-    Fact::from_words(words.try_into().expect("three words"))
+    Fact::from_words(words.try_into().expect("a fact has three words"))
 }

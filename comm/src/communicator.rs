@@ -97,7 +97,7 @@ pub(crate) struct Members {
 }
 
 fn first_ranks(count: usize) -> Group {
-    Group::new((0..count).collect()).expect("the ranks differ")
+    Group::new((0..count).collect()).expect("counted ranks differ")
 }
 
 impl Lasting for Shared {

@@ -65,7 +65,7 @@ impl Kernel {
         CHOSEN.get_or_init(choose).clone()
     }
 
-    /// Its name, as in `FT_KERNEL`.
+    /// The name of this kernel, as in `FT_KERNEL`.
     pub fn name(self) -> &'static str {
         self.0.name()
     }

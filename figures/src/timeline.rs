@@ -34,7 +34,7 @@ pub struct Timeline {
     pub end_s: f64,
 }
 
-/// One rank.
+/// One rank of a timeline.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Row {
     /// Name at the left.

@@ -112,7 +112,7 @@ pub enum LinalgError {
     },
     /// A block of a preconditioner has no factors: this is the first row whose pivot cannot be divided by, or is not positive
     /// where it needs to be.
-    #[error("pivot of row {} is {value:e}{}, the block around it cannot be factorised", .row + 1, after(*.shifts))]
+    #[error("pivot of row {} is {value:e}{}, the block around it cannot be factorized", .row + 1, after(*.shifts))]
     BadPivot {
         /// Global row.
         row: usize,

@@ -93,7 +93,7 @@ impl Coordinates {
     /// Checks that a(i,j) and a(j,i) are equal as numbers, for all i and j. A missing entry counts as 0.
     ///
     /// Exact equality is meant: a matrix that is symmetric up to rounding makes conjugate gradients converge to
-    /// something else than its solution, and whoever wants that can symmetrise it first. O(nnz log nnz).
+    /// something else than its solution, and whoever wants that can symmetrize it first. O(nnz log nnz).
     ///
     /// # Errors
     /// [`LinalgError::NotSquare`], or [`LinalgError::NotSymmetric`] with the first pair, by rows, that differs.

@@ -6,7 +6,7 @@ use ft_comm::Communicator;
 
 use crate::{DistVector, LinalgError, LinearOperator, Partition, Workspace, matrix_market};
 
-/// All ones. Not collective.
+/// A right-hand side of ones. Not collective.
 pub fn ones(part: &Partition) -> DistVector {
     DistVector::constant(part.clone(), 1.0)
 }

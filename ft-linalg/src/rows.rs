@@ -183,7 +183,7 @@ impl DistRows {
     /// and memory are those of [`DistRows::transpose`].
     ///
     /// Exact equality is meant: a matrix that is symmetric up to rounding makes conjugate gradients converge to
-    /// something else than its solution, and whoever wants that can symmetrise it first.
+    /// something else than its solution, and whoever wants that can symmetrize it first.
     ///
     /// # Errors
     /// [`LinalgError::NotSquare`], or [`LinalgError::NotSymmetric`] with the first pair, by rows, that differs, on every
@@ -207,7 +207,7 @@ impl DistRows {
         Err(LinalgError::NotSymmetric { row: *row as usize, col: *col as usize, value, mirrored })
     }
 
-    /// The transpose. A square one has the rows cut as this one, another one by nonzeros. Collective; each entry is sent
+    /// The transpose of these rows, dealt out to the ranks. A square one has the rows cut as this one, another one by nonzeros. Collective; each entry is sent
     /// once as 32 bytes, and memory is 64 bytes an entry while it lasts.
     ///
     /// # Errors

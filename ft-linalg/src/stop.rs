@@ -64,7 +64,7 @@ impl Default for StopCriteria {
 /// How far a solver has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// Finished iterations.
+    /// How many iterations are finished.
     pub iterations: u64,
     /// The norm that the stopping rule looks at, mostly `||r||`.
     pub residual_norm: f64,

@@ -30,11 +30,11 @@ fuzz_target!(|input: Input<'_>| {
     let values: Vec<f32> =
         input.bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().expect("4 bytes"))).collect();
     let fastest = values.iter().copied().fold(0.0, f32::max);
-    let kilometres = match options.unit {
+    let kilometers = match options.unit {
         Unit::Auto => fastest < 20.0,
         unit => unit == Unit::KilometresPerSecond,
     };
-    let factor = if kilometres { 1000.0 } else { 1.0 };
+    let factor = if kilometers { 1000.0 } else { 1.0 };
     let expected: Vec<f32> = values.iter().map(|value| value * factor).collect();
     let is_model = options.shape.is_some_and(|(nx, nz)| nx * nz > 0 && 4 * nx * nz == input.bytes.len())
         && options.spacing.is_some_and(|spacing| spacing.is_finite() && spacing > 0.0)

@@ -75,12 +75,12 @@ impl Recording {
     }
 }
 
-/// What was written is what was read: samples to the bit, positions to the millimetre.
+/// What was written is what was read: samples to the bit, positions to the millimeter.
 pub fn same(written: &Gather<'_>, read: &OwnedGather) {
     let bits = |values: &[f32]| -> Vec<u32> { values.iter().map(|value| value.to_bits()).collect() };
     assert_eq!(bits(&read.traces), bits(written.traces));
     assert_eq!((read.samples, read.headers.len()), (written.samples, written.shot.receivers.len()));
-    let near = |index: usize, metres: f64| (index as f64 * written.spacing - metres).abs() <= 0.5e-3;
+    let near = |index: usize, meters: f64| (index as f64 * written.spacing - meters).abs() <= 0.5e-3;
     for (header, receiver) in read.headers.iter().zip(&written.shot.receivers) {
         let Shot { number, source, .. } = written.shot;
         assert_eq!(header.shot, number.cast_signed());

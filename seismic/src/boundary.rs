@@ -51,7 +51,7 @@ pub(crate) struct Damping {
 }
 
 impl Damping {
-    /// The damping for waves of `v_min` to `v_max` m/s on a grid of `spacing` metres with time steps of `dt` seconds.
+    /// The damping for waves of `v_min` to `v_max` m/s on a grid of `spacing` meters with time steps of `dt` seconds.
     ///
     /// Profiles after Collino and Tsogka, "Application of the perfectly matched absorbing layer model to the linear
     /// elastodynamic problem in anisotropic heterogeneous media", Geophysics 66 (2001): `d` rises with the square of

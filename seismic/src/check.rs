@@ -58,7 +58,7 @@ pub enum CheckError {
         dt_max: f64,
         /// The highest velocity of the model in m/s.
         v_max: f64,
-        /// Distance of the points in metres.
+        /// Distance of the points in meters.
         spacing: f64,
         /// Order in space.
         order: usize,
@@ -76,7 +76,7 @@ pub enum CheckError {
         f0_hz: f64,
         /// The lowest velocity of the model in m/s.
         v_min: f64,
-        /// Distance of the points in metres.
+        /// Distance of the points in meters.
         spacing: f64,
         /// Order in space.
         order: usize,
@@ -86,7 +86,7 @@ pub enum CheckError {
         needed: f64,
         /// The highest peak frequency in Hz that this grid carries at this order.
         f0_max_hz: f64,
-        /// The largest distance of points in metres for this frequency at this order.
+        /// The largest distance of points in meters for this frequency at this order.
         spacing_max: f64,
         /// The lowest order that would do for this grid and frequency, if one does.
         order_min: Option<usize>,
@@ -178,7 +178,7 @@ fn points_needed(order: usize) -> f64 {
 /// The lowest and the highest velocity in m/s of a model that is one.
 pub(crate) fn velocity_range(model: &Model) -> Result<(f64, f64), CheckError> {
     let Model { nx, nz, spacing, ref velocity } = *model;
-    positive("distance of points in metres", spacing)?;
+    positive("distance of points in meters", spacing)?;
     if velocity.is_empty() || nx.checked_mul(nz) != Some(velocity.len()) {
         return Err(CheckError::Points { velocities: velocity.len(), nx, nz });
     }

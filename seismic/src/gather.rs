@@ -8,10 +8,11 @@ use crate::{
     trace_header::TraceHeader,
 };
 
+mod error;
 mod reader;
 mod record;
 
-pub use reader::TraceError;
+pub use error::TraceError;
 pub(crate) use reader::TraceReader;
 pub(crate) use record::Records;
 pub use record::{SAMPLES_MAX, WriteError, check_delay, check_sampling};
@@ -21,7 +22,7 @@ pub use record::{SAMPLES_MAX, WriteError, check_delay, check_sampling};
 pub struct Gather<'a> {
     /// Where source and receivers were.
     pub shot: &'a Shot,
-    /// Distance of neighboring grid points in metres.
+    /// Distance of neighboring grid points in meters.
     pub spacing: f64,
     /// Sampling interval in seconds.
     pub interval_s: f64,

@@ -1,6 +1,6 @@
 //! Where sources and receivers are: the survey, shot by shot.
 //!
-//! A survey is described by a few settings, in metres, by flags or in a file such as
+//! A survey is described by a few settings, in meters, by flags or in a file such as
 //!
 //! ```toml
 //! kind = "towed-streamer"   # or "fixed-spread": receivers stay where they are
@@ -62,7 +62,7 @@ pub enum Kind {
     TowedStreamer,
 }
 
-/// Settings of a survey; positions and distances in metres.
+/// Settings of a survey; positions and distances in meters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Geometry {
@@ -218,7 +218,7 @@ impl fmt::Display for Moved {
     }
 }
 
-/// The grid that positions in metres go to.
+/// The grid that positions in meters go to.
 #[derive(Clone, Copy)]
 struct Line {
     nx: usize,

@@ -19,31 +19,25 @@ use crate::{Model, gather::TraceReader, npy, raw};
 
 mod error;
 mod grid;
+mod limits;
 mod sample;
 mod source;
 mod velocity;
 
-pub(crate) use error::place;
 pub use error::{ModelError, ModelErrorKind};
 pub(crate) use grid::{Grid, check_shape, check_spacing, fitting_shapes, read_grid};
+pub(crate) use limits::{POINTS_MAX, VELOCITY_MAX, VELOCITY_MIN};
 pub use sample::ByteOrder;
 pub(crate) use sample::SampleFormat;
-pub(crate) use source::Source;
 pub use source::SourceError;
-
-/// Most points of a model or samples of a gather.
-pub(crate) const POINTS_MAX: u64 = 1 << 31;
-/// Slowest plausible velocity in m/s: unconsolidated dry sand or gassy mud lies above it.
-pub(crate) const VELOCITY_MIN: f32 = 100.0;
-/// Fastest plausible velocity in m/s: the lower mantle reaches 13.7 km/s.
-pub(crate) const VELOCITY_MAX: f32 = 15_000.0;
+pub(crate) use source::{Source, extension, place};
 
 /// What a file does not say about its model.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ModelOptions {
     /// Points along the surface and in depth. Needed for raw files; others have to agree with it.
     pub shape: Option<(usize, usize)>,
-    /// Distance of neighboring points in metres. Needed except where the positions in SEG-Y or SU trace headers
+    /// Distance of neighboring points in meters. Needed except where the positions in SEG-Y or SU trace headers
     /// (CDP x in byte 181, else source x in byte 73) are evenly spaced; overrides these.
     pub spacing: Option<f64>,
     /// Unit of the velocities in the file.
@@ -122,13 +116,6 @@ fn read(path: &Path, options: &ModelOptions) -> Result<Model, ModelErrorKind> {
     let spacing = options.spacing.or(spacing).ok_or(ModelErrorKind::SpacingMissing)?;
     velocity::to_metres_per_second(&mut values, nz, options.unit)?;
     Ok(Model { nx, nz, spacing, velocity: values })
-}
-
-/// What the name ends in, in lower case, a final `.gz` passed over.
-pub(crate) fn extension(path: &Path) -> String {
-    let lower = |path: &Path| path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let last = lower(path);
-    if last == "gz" { lower(Path::new(path.file_stem().unwrap_or_default())) } else { last }
 }
 
 #[cfg(test)]

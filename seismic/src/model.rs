@@ -7,7 +7,7 @@ pub struct Model {
     pub nx: usize,
     /// Points in depth.
     pub nz: usize,
-    /// Distance of neighboring points in metres, the same in both directions.
+    /// Distance of neighboring points in meters, the same in both directions.
     pub spacing: f64,
     /// Velocities in m/s, the one at (ix, iz) at `ix * nz + iz`.
     pub velocity: Vec<f32>,

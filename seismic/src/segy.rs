@@ -15,8 +15,8 @@ mod text;
 const TEXT_BYTES: usize = 3200;
 const BINARY_BYTES: usize = 400;
 
-/// Writes one shot gather with 32-bit IEEE floats. Coordinates are stored in millimetres (scalars -1000), offsets in
-/// whole metres. The same gather gives the same bytes: nothing of the day or the machine is in them.
+/// Writes one shot gather with 32-bit IEEE floats. Coordinates are stored in millimeters (scalars -1000), offsets in
+/// whole meters. The same gather gives the same bytes: nothing of the day or the machine is in them.
 ///
 /// # Errors
 /// [`WriteError`] where the format cannot hold the gather (nothing is written then) or `out` fails.
@@ -42,7 +42,7 @@ fn binary_header(gather: &Gather<'_>, interval_us: u16) -> [u8; BINARY_BYTES] {
         (3213, traces),
         (3217, interval_us),
         (3221, gather.samples as u16),
-        // IEEE floats, traces as recorded, metres.
+        // IEEE floats, traces as recorded, meters.
         (3225, 5),
         (3229, 1),
         (3255, 1),

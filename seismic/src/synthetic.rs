@@ -26,7 +26,7 @@ pub enum Synthetic {
     Homogeneous,
     /// Five flat layers of equal thickness, 1500 m/s (water) to 4000 m/s.
     Layers,
-    /// 1500 m/s at the surface, 0.6 m/s more per metre of depth, at most 4000 m/s.
+    /// 1500 m/s at the surface, 0.6 m/s more per meter of depth, at most 4000 m/s.
     Gradient,
     /// The gradient with a body of 4500 m/s in it: wide at the top, tapering to a root, with a dent in its top.
     Salt,
@@ -62,7 +62,7 @@ impl FromStr for Synthetic {
     }
 }
 
-/// A model of `nx` x `nz` points, `spacing` metres apart. O(points).
+/// A model of `nx` x `nz` points, `spacing` meters apart. O(points).
 ///
 /// # Errors
 /// [`ModelError`] when there are no points, more than 2^31, or the spacing is not positive and finite.

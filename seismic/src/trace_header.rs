@@ -24,7 +24,7 @@ pub struct TraceHeader {
     pub cdp: i32,
     /// Bytes 29-30: kind of trace, 1 for seismic data.
     pub kind: i16,
-    /// Bytes 37-40: receiver minus source along the line, in metres, rounded.
+    /// Bytes 37-40: receiver minus source along the line, in meters, rounded.
     pub offset: i32,
     /// Bytes 41-44: elevation of the receiver, negative below the surface; to be scaled.
     pub receiver_elevation: i32,
@@ -55,22 +55,22 @@ pub struct TraceHeader {
 }
 
 impl TraceHeader {
-    /// x of the source in metres.
+    /// x of the source in meters.
     pub fn source_x(&self) -> f64 {
         self.to_metres(self.source_x, self.coordinate_scalar)
     }
 
-    /// Depth of the source below the surface in metres.
+    /// Depth of the source below the surface in meters.
     pub fn source_depth(&self) -> f64 {
         self.to_metres(self.source_depth, self.depth_scalar)
     }
 
-    /// x of the receiver in metres.
+    /// x of the receiver in meters.
     pub fn receiver_x(&self) -> f64 {
         self.to_metres(self.receiver_x, self.coordinate_scalar)
     }
 
-    /// Depth of the receiver below the surface in metres.
+    /// Depth of the receiver below the surface in meters.
     pub fn receiver_depth(&self) -> f64 {
         -self.to_metres(self.receiver_elevation, self.depth_scalar)
     }

@@ -12,7 +12,7 @@ const F0_HZ: f64 = 15.0;
 /// Relative L2 error of the trace of 0.55 s at 500 m from the source in a homogeneous medium.
 fn green_error(order: usize, spacing: f64, dt: f64) -> f64 {
     // What comes back from the boundaries arrives after the trace has ended.
-    let points = |metres: f64| (metres / spacing) as usize;
+    let points = |meters: f64| (meters / spacing) as usize;
     let (nx, nz) = (points(1500.0) + 1, points(1000.0) + 1);
     let model = Model { nx, nz, spacing, velocity: vec![VELOCITY as f32; nx * nz] };
     let propagator = Propagator::new(&model, order, dt).unwrap();

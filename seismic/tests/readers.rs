@@ -98,16 +98,16 @@ fn samples() -> Vec<f32> {
 fn facts(shot: &Shot, samples: &[f32]) -> String {
     let mut lines = vec![format!("{} {SAMPLES} 1500", shot.receivers.len())];
     for (channel, (receiver, trace)) in (1..).zip(shot.receivers.iter().zip(samples.chunks_exact(SAMPLES))) {
-        let metres = |index: usize| index as f64 * SPACING;
-        let offset = (metres(receiver.ix) - metres(shot.source.ix)).round();
+        let meters = |index: usize| index as f64 * SPACING;
+        let offset = (meters(receiver.ix) - meters(shot.source.ix)).round();
         let hex: String = trace.iter().map(|sample| format!("{:08x}", sample.to_bits())).collect();
         lines.push(format!(
             "{} {channel} {offset} {SAMPLES} 1500 {:.3} {:.3} {:.3} {:.3} {hex}",
             shot.number,
-            metres(shot.source.ix),
-            metres(shot.source.iz),
-            metres(receiver.ix),
-            metres(receiver.iz)
+            meters(shot.source.ix),
+            meters(shot.source.iz),
+            meters(receiver.ix),
+            meters(receiver.iz)
         ));
     }
     lines.join("\n")

@@ -1,17 +1,16 @@
 //! `ftrun bench collectives`.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use clap::Args;
 use ft_comm::transport::Carrier;
 use ft_tools::collectives::{self, Experiment, Results};
-use indicatif::ProgressBar;
 
-use super::{print, require_all_writable, write};
-use crate::progress::{is_watched, style};
+use super::files::{require_all_writable, write};
+use super::watch::Watch;
+use crate::say::print;
 use crate::value::{at_least_one, one_of, positive};
 
 /// The arguments of `bench collectives`.
@@ -66,22 +65,17 @@ impl CollectivesArgs {
 
     pub(super) fn measure(&self, signal: &AtomicUsize) -> Result<(), String> {
         let experiment = self.experiment().map_err(|error| error.to_string())?;
-        let bar = is_watched(false)
-            .then(|| ProgressBar::new(1).with_style(style("{pos} of {len} [{bar:30}] {elapsed}, {msg}")));
+        let watch = Watch::new(signal);
         let mut progress = |done: usize, all: usize, next: &str| {
-            if let Some(bar) = &bar {
+            watch.step(|bar| {
                 bar.set_length(all as u64);
                 bar.set_position(done as u64);
                 bar.set_message(next.to_owned());
                 bar.enable_steady_tick(Duration::from_secs(1));
-            }
-            match signal.load(Ordering::Relaxed) {
-                0 => ControlFlow::Continue(()),
-                _ => ControlFlow::Break(()),
-            }
+            })
         };
         let results = collectives::run(&experiment, &mut progress);
-        bar.iter().for_each(ProgressBar::finish_and_clear);
+        watch.end();
         self.write(&results.map_err(|error| error.to_string())?)
     }
 

@@ -8,7 +8,7 @@ use ft_seismic::synthetic::Synthetic;
 
 use crate::value::{at_least_one, positive};
 
-/// The arguments of `seismic`; lengths in metres, times in seconds unless the name says otherwise.
+/// The arguments of `seismic`; lengths in meters, times in seconds unless the name says otherwise.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Options of seismic")]
 #[command(group = ArgGroup::new("medium").required(true))]
@@ -22,7 +22,7 @@ pub(crate) struct SeismicArgs {
     /// Points along the surface and in depth (generated models: default 401x201)
     #[arg(long, value_name = "NXxNZ", value_parser = shape)]
     pub(super) shape: Option<(usize, usize)>,
-    /// Metres between two points (generated models: default 10)
+    /// Meters between two points (generated models: default 10)
     #[arg(long, value_name = "M", value_parser = positive)]
     pub(super) spacing: Option<f64>,
     /// Unit of the velocities in the file: auto, m/s or km/s

@@ -38,7 +38,7 @@ pub(super) fn save(path: &Path, result: &SolveResult) -> Result<(), String> {
 fn table(history: &[Norm]) -> String {
     let mut text = "iteration,residual_norm\n".to_owned();
     for (iteration, Norm(norm)) in history.iter().enumerate() {
-        writeln!(text, "{iteration},{norm:e}").expect("a string takes all");
+        writeln!(text, "{iteration},{norm:e}").expect("a string takes all that is written");
     }
     text
 }

@@ -2,23 +2,21 @@
 
 use std::num::NonZero;
 
-use super::Checkpointer;
-use super::staging::Staging;
+use ft_comm::Rank;
+
+use super::under_way::Staging;
 use crate::error::CheckpointError;
 use crate::exchange::GroupComm;
 use crate::placement::Placement;
 use crate::region::{Protect, StatePart, size};
 
-impl Checkpointer {
-    /// From now on a checkpoint that would keep more bytes on a rank than this is refused before it takes them; none: there is no
-    /// limit. The same on all ranks. What counts is what [`ParityGroup::kept_bytes`](crate::ParityGroup::kept_bytes) says of two checkpoints of
-    /// the variable part of the state and one of the constant part.
-    pub fn set_memory_limit(&mut self, bytes: Option<NonZero<u64>>) {
-        self.memory_limit = bytes;
-    }
+/// Bytes that checkpoints may take of a rank; none: there is no limit.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Budget(pub(super) Option<NonZero<u64>>);
 
-    fn check(&self, rank: usize, bytes: usize) -> Result<(), CheckpointError> {
-        match self.memory_limit {
+impl Budget {
+    fn check(self, rank: Rank, bytes: usize) -> Result<(), CheckpointError> {
+        match self.0 {
             Some(limit) if bytes as u64 > limit.get() => {
                 Err(CheckpointError::Memory { rank, bytes: bytes as u64, limit: limit.get() })
             }
@@ -26,27 +24,34 @@ impl Checkpointer {
         }
     }
 
-    /// Whether the copies of the own state alone are within the limit; asked before there are any.
-    pub(super) fn check_copies<S: Protect>(&self, state: &mut S, first: bool) -> Result<(), CheckpointError> {
-        if self.memory_limit.is_none() {
+    /// Whether the copies of the state of `rank` alone are within the limit; asked before there are any.
+    pub(super) fn check_copies<S: Protect>(
+        self,
+        place: &Placement,
+        rank: Rank,
+        state: &mut S,
+        first: bool,
+    ) -> Result<(), CheckpointError> {
+        if self.0.is_none() {
             return Ok(());
         }
         let constant = match first {
             true => size(state, StatePart::Constant)?,
-            false => self.place().store.constant().shard().len(),
+            false => place.store.constant().shard().len(),
         };
-        self.check(self.comm.rank(), constant + 2 * size(state, StatePart::Variable)?)
+        self.check(rank, constant + 2 * size(state, StatePart::Variable)?)
     }
 
-    /// Whether all members of this rank's group are within the limit, with the redundancy that they are about to hold; all of
+    /// Whether all members of the group of `place` are within the limit, with the redundancy that they are about to hold; all of
     /// them come to the same.
-    pub(super) fn check_group(&self, staging: &Staging, first: bool) -> Result<(), CheckpointError> {
-        let Placement { store, home, .. } = self.place();
-        let Some(GroupComm { group, .. }) = home.as_ref().filter(|_| self.memory_limit.is_some()) else {
+    pub(super) fn check_group(self, place: &Placement, staging: &Staging) -> Result<(), CheckpointError> {
+        let Placement { store, home, .. } = place;
+        let Some(GroupComm { group, .. }) = home.as_ref().filter(|_| self.0.is_some()) else {
             return Ok(());
         };
         let lens = |part: StatePart| -> Vec<usize> {
-            let known = if part == StatePart::Constant && !first { store.constant().members() } else { &[] };
+            let is_known = part == StatePart::Constant && !staging.first;
+            let known = if is_known { store.constant().members() } else { &[] };
             let metas = if known.is_empty() { staging.metas_of(group, part) } else { known.to_vec() };
             metas.iter().map(|meta| meta.len as usize).collect()
         };

@@ -8,8 +8,8 @@ use ft_comm::{CommError, PlanRequest, Rank};
 
 pub(super) use self::blocks::Blocks;
 pub(super) use self::files::Files;
-use super::staging::Staging;
-use super::trying::Holdings;
+use super::holdings::Holdings;
+use super::under_way::Staging;
 use crate::error::CheckpointError;
 use crate::exchange::{Rebuilt, Round};
 use crate::placement::Placement;

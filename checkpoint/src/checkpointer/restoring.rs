@@ -6,10 +6,10 @@ use ft_comm::{Rank, Repair, World};
 #[cfg(feature = "planted-bugs")]
 use ft_proto::planted;
 
-use super::trying::all;
-use super::{Checkpointer, Restored};
 #[cfg(feature = "planted-bugs")]
-use super::{DAMAGED_BLOCK, DAMAGED_SHARD};
+use super::defects::{DAMAGED_BLOCK, DAMAGED_SHARD};
+use super::holdings::all;
+use super::{Checkpointer, Restored};
 use crate::build;
 use crate::error::CheckpointError;
 use crate::exchange::Rebuilt;
@@ -51,23 +51,27 @@ impl Checkpointer {
         self.ledger.apply(Event::Interrupted)?;
         let choice = choose(&repair.reports);
         let chosen = self.choose_epoch(repair, choice.epoch)?;
-        self.settle_placement(chosen);
+        self.places.choose(chosen);
         let Some(epoch) = chosen else {
             self.settle(None)?;
             return Ok(Restored::Nothing);
         };
         #[cfg(feature = "planted-bugs")]
         if planted::has(DAMAGED_SHARD) || planted::has(DAMAGED_BLOCK) {
-            self.current.store.variable_mut(epoch).damage(planted::has(DAMAGED_BLOCK), planted::place());
+            self.places
+                .current
+                .store
+                .variable_mut(epoch)
+                .damage(planted::has(DAMAGED_BLOCK), planted::place());
         }
         let planned = self.clock.now();
         let lost: Vec<Rank> = (0..world.total()).filter(|rank| !choice.holders[*rank]).collect();
-        self.current.layout.survives(&lost)?;
+        self.places.current.layout.survives(&lost)?;
         let exchanging = self.clock.now();
         point("exchange")?;
         let mut rebuilt = match lost.is_empty() {
             true => Rebuilt::default(),
-            false => self.keeper.rebuild(&mut self.current, epoch, &lost)?,
+            false => self.keeper.rebuild(&mut self.places.current, epoch, &lost)?,
         };
         let mut rebuilding = self.clock.now().since(exchanging);
         point("verify")?;
@@ -88,13 +92,13 @@ impl Checkpointer {
     fn choose_epoch(&mut self, repair: &Repair, known: Option<u32>) -> Result<Option<u32>, CheckpointError> {
         let nobody_knows = repair.reports.iter().all(|report| Report::from(*report).knows_nothing());
         let chosen = match nobody_knows {
-            true => self.keeper.newest(&mut self.current.store)?,
+            true => self.keeper.newest(&mut self.places.current.store)?,
             false => known,
         };
         self.keeper.give_up_after(chosen.unwrap_or(0))?;
         // Somebody has committed, but all who held that checkpoint may be gone.
         if chosen.is_none() && repair.marked && nobody_knows {
-            self.current.layout.survives(&(0..self.comm.size()).collect::<Vec<_>>())?;
+            self.places.current.layout.survives(&(0..self.comm.size()).collect::<Vec<_>>())?;
         }
         Ok(chosen)
     }
@@ -110,7 +114,7 @@ impl Checkpointer {
     ) -> Result<Duration, CheckpointError> {
         let holds = held[self.comm.rank()];
         // Nothing was checked so far. What is rebuilt from a damaged block is damaged, and so found here: all in one pass.
-        let wanted = |checkpointer: &Self| is_due(checkpointer.current.store.constant().shard());
+        let wanted = |checkpointer: &Self| is_due(checkpointer.places.current.store.constant().shard());
         let is_wanted = wanted(self);
         let is_sound = self.load(epoch, holds, state.as_deref_mut().filter(|_| is_wanted))?;
         if !all(&self.comm, is_sound)?.contains(&false) {
@@ -135,19 +139,13 @@ impl Checkpointer {
         if self.load(epoch, false, Some(state))? {
             return Ok(());
         }
-        let store = &self.current.store;
+        let store = &self.places.current.store;
         Ok(store.constant().verify_shard().and_then(|()| store.variable(epoch).verify_shard())?)
     }
 
     /// The constant part of the committed checkpoint, as this rank holds it.
     pub(crate) fn constant(&self) -> &[u8] {
-        self.current.store.constant().shard()
-    }
-
-    /// Whether the slot is of this build, and the shard of this rank, if it has one, that of such a state.
-    pub(super) fn is_of<S: Protect>(&self, slot: &Slot) -> Result<(), CheckpointError> {
-        let own = slot.kind().filter(|_| !slot.shard().is_empty());
-        build::check::<S>(slot.members(), own, self.comm.rank())
+        self.places.current.store.constant().shard()
     }
 
     /// Loads `state` from the shards of this rank and checks these on the way; false if they are damaged, and so perhaps the
@@ -158,14 +156,14 @@ impl Checkpointer {
         was_here: bool,
         mut state: Option<&mut S>,
     ) -> Result<bool, CheckpointError> {
-        let store = &self.current.store;
+        let store = &self.places.current.store;
         for (part, slot) in
             [(StatePart::Constant, store.constant()), (StatePart::Variable, store.variable(epoch))]
         {
             let is_due = part == StatePart::Variable || !was_here;
             match state.as_deref_mut().filter(|_| is_due && slot.is_sealed()) {
                 Some(state) => {
-                    self.is_of::<S>(slot)?;
+                    check_type::<S>(slot, self.comm.rank())?;
                     let (crc, loaded) = load_with_crc(state, part, slot.shard(), was_here);
                     if !slot.has_shard_crc(crc) {
                         return Ok(false);
@@ -179,4 +177,10 @@ impl Checkpointer {
         }
         Ok(true)
     }
+}
+
+/// Whether the slot is of this build, and the shard of `rank`, if it has one, that of such a state.
+pub(super) fn check_type<S: Protect>(slot: &Slot, rank: Rank) -> Result<(), CheckpointError> {
+    let own = slot.kind().filter(|_| !slot.shard().is_empty());
+    build::check::<S>(slot.members(), own, rank)
 }

@@ -61,6 +61,11 @@ impl Scrub {
         }
         self.found
     }
+
+    /// Whether there is damage in what is `committed`.
+    pub(super) fn has_found(&self, committed: Option<u32>) -> bool {
+        self.found && Some(self.epoch) == committed
+    }
 }
 
 impl Checkpointer {
@@ -72,19 +77,15 @@ impl Checkpointer {
     /// A little more of the look at what is committed; nothing while a checkpoint is under way.
     pub(super) fn scrub_some(&mut self) {
         #[cfg(feature = "planted-bugs")]
-        if let (true, None, Some(epoch)) = (planted::has(super::ROTS), &self.staging, self.ledger.committed())
+        if let (true, None, Some(epoch)) =
+            (planted::has(super::defects::ROTS), &self.staging, self.ledger.committed())
         {
-            self.current.store.variable_mut(epoch).damage(planted::place() % 2 == 1, planted::place());
+            self.places.current.store.variable_mut(epoch).damage(planted::place() % 2 == 1, planted::place());
             planted::plant("");
         }
         if let (Some(scrub), None, Some(epoch)) = (&mut self.scrub, &self.staging, self.ledger.committed()) {
-            scrub.go_on(&self.current.store, epoch);
+            scrub.go_on(&self.places.current.store, epoch);
         }
-    }
-
-    /// Whether this rank has found damage in what is committed.
-    pub(super) fn has_found_damage(&self) -> bool {
-        self.scrub.as_ref().is_some_and(|scrub| scrub.found && Some(scrub.epoch) == self.ledger.committed())
     }
 
     /// Makes again what these ranks hold of the committed checkpoint, as it is damaged. Collective. Where too much is damaged for that
@@ -92,10 +93,10 @@ impl Checkpointer {
     pub(super) fn mend(&mut self, damaged: &[Rank]) -> Result<(), CheckpointError> {
         let Some(epoch) = self.ledger.committed() else { return Ok(()) };
         // While ranks are missing the homes of the checkpoint are not their ranks.
-        if self.next.is_some() || self.current.layout.survives(damaged).is_err() {
+        if self.places.begins_anew() || self.places.current.layout.survives(damaged).is_err() {
             return Ok(());
         }
-        let Placement { store, home, .. } = &mut self.current;
+        let Placement { store, home, .. } = &mut self.places.current;
         let Some(group_comm) = home else { return Ok(()) };
         let gone: Vec<bool> = group_comm.group.members.iter().map(|rank| damaged.contains(rank)).collect();
         for part in StatePart::BOTH {

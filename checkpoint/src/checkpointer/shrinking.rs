@@ -1,9 +1,10 @@
 //! Restoring a checkpoint on fewer ranks than it was taken on: survivors decode the states of the lost ranks.
 
-use ft_comm::{Rank, Repair, World};
+use ft_comm::{Communicator, Rank, Repair, World};
 
 use super::Checkpointer;
-use super::trying::{Holdings, say};
+use super::holdings::{Holdings, look_at_all, say};
+use super::restoring::check_type;
 use crate::error::CheckpointError;
 use crate::placement::{Placement, degraded, reduced};
 use crate::protocol::{Event, choose};
@@ -24,19 +25,18 @@ type Shards = (Rank, [Vec<u8>; 2]);
 impl Checkpointer {
     /// After a repair that may have renumbered ranks; to be called once after each, before anything else.
     pub fn follow(&mut self, repair: &Repair) {
-        self.current.follow(repair);
-        self.next.iter_mut().chain(&mut self.previous).for_each(|other| other.follow(repair));
-        self.settle_placement(choose(&repair.reports).epoch);
+        self.places.follow(repair);
+        self.places.choose(choose(&repair.reports).epoch);
     }
 
     /// Whether ranks are missing of those that took the last checkpoint.
     pub fn has_empty_homes(&self) -> bool {
-        self.current.has_empty_homes()
+        self.places.current.has_empty_homes()
     }
 
     /// The number of ranks that took the last checkpoint.
     pub fn ranks_before(&self) -> usize {
-        self.current.layout.ranks()
+        self.places.current.layout.ranks()
     }
 
     /// Nothing is to be restored, as every rank keeps its live state: only agrees on what counts as committed.
@@ -72,11 +72,11 @@ impl Checkpointer {
             return Ok(None);
         };
         point("exchange")?;
-        let shares = self.find_shares(epoch, &choice.holders)?;
+        let shares = self.places.current.find_shares(&self.comm, epoch, &choice.holders)?;
         point("verify")?;
         self.comm.barrier()?;
         self.settle(Some(epoch))?;
-        self.is_of::<S>(self.current.store.variable(epoch))?;
+        check_type::<S>(self.places.current.store.variable(epoch), self.comm.rank())?;
         let load = |(rank, [constant, variable]): Shards| {
             let mut state = S::default();
             load(&mut state, StatePart::Constant, &constant)?;
@@ -84,36 +84,6 @@ impl Checkpointer {
             Ok(RankState { rank, state })
         };
         shares.into_iter().map(load).collect::<Result<Vec<_>, CheckpointError>>().map(Some)
-    }
-
-    /// Both parts of the shards of all homes that this rank speaks for, its own first; `holders` are the ranks that hold `epoch`.
-    fn find_shares(&mut self, epoch: u32, holders: &[bool]) -> Result<Vec<Shards>, CheckpointError> {
-        let said = say(&self.comm, self.look_at_all(epoch))?;
-        let tenants = &self.current.tenants;
-        let holdings = Holdings {
-            held: tenants.iter().map(|tenant| tenant.is_some_and(|rank| holders[rank])).collect(),
-            said: tenants.iter().map(|tenant| tenant.map_or(0, |rank| said[rank])).collect(),
-        };
-        let (group_comm, choices) =
-            (self.current.comm_of_speakers(&holdings.held), self.current.choices(&holdings));
-        let (Some(group_comm), Some(home), Some(_)) = (group_comm, self.current.home.clone(), choices) else {
-            return Err(self.current.beyond_help(&holdings));
-        };
-        let held: Vec<bool> = home.group.members.iter().map(|home| holdings.held[*home]).collect();
-        let metas = group_comm.share_metas(&self.current.store, epoch, &held)?;
-        let found = self.current.find_shards(epoch, &group_comm, &holdings, &metas)?;
-        let own = [self.current.store.constant(), self.current.store.variable(epoch)];
-        let share = |member: usize| {
-            let part = |at: usize| {
-                let mut found = found[at].iter().filter(|(other, _)| *other == member);
-                let found = found.find_map(|(_, candidates)| candidates.found());
-                found.unwrap_or_else(|| own[at].shard()).to_vec()
-            };
-            (home.group.members[member], [part(0), part(1)])
-        };
-        let others =
-            (0..home.group.computing).filter(|member| *member != home.me && group_comm.is_here(*member));
-        Ok(std::iter::once(home.me).chain(others).map(share).collect())
     }
 
     /// The next checkpoint is laid over the ranks that there are now, with as much of the scheme as they can have. The
@@ -126,10 +96,46 @@ impl Checkpointer {
         self.stats.degraded = degraded(&self.shape, &layout);
         let placement = Placement::new(&self.comm, self.clock, layout, self.ledger.next_epoch())?;
         if self.has_committed() {
-            self.next = Some(placement);
+            self.places.prepare(placement);
         } else {
-            (self.current, self.next) = (placement, None);
+            self.places.replace(placement);
         }
         Ok(())
+    }
+}
+
+impl Placement {
+    /// Both parts of the shards of all homes that this rank speaks for, its own first; `holders` are the ranks that hold `epoch`.
+    fn find_shares(
+        &mut self,
+        comm: &Communicator,
+        epoch: u32,
+        holders: &[bool],
+    ) -> Result<Vec<Shards>, CheckpointError> {
+        let said = say(comm, look_at_all(&self.store, epoch))?;
+        let tenants = &self.tenants;
+        let holdings = Holdings {
+            held: tenants.iter().map(|tenant| tenant.is_some_and(|rank| holders[rank])).collect(),
+            said: tenants.iter().map(|tenant| tenant.map_or(0, |rank| said[rank])).collect(),
+        };
+        let (group_comm, choices) = (self.comm_of_speakers(&holdings.held), self.choices(&holdings));
+        let (Some(group_comm), Some(home), Some(_)) = (group_comm, self.home.clone(), choices) else {
+            return Err(self.beyond_help(&holdings));
+        };
+        let held: Vec<bool> = home.group.members.iter().map(|home| holdings.held[*home]).collect();
+        let metas = group_comm.share_metas(&self.store, epoch, &held)?;
+        let found = self.find_shards(epoch, &group_comm, &holdings, &metas)?;
+        let own = [self.store.constant(), self.store.variable(epoch)];
+        let share = |member: usize| {
+            let part = |at: usize| {
+                let mut found = found[at].iter().filter(|(other, _)| *other == member);
+                let found = found.find_map(|(_, candidates)| candidates.found());
+                found.unwrap_or_else(|| own[at].shard()).to_vec()
+            };
+            (home.group.members[member], [part(0), part(1)])
+        };
+        let others =
+            (0..home.group.computing).filter(|member| *member != home.me && group_comm.is_here(*member));
+        Ok(std::iter::once(home.me).chain(others).map(share).collect())
     }
 }

@@ -4,80 +4,26 @@
 //! the state are encoded, all vote. Messages of the one under way move in every call of `ft_comm`, as those of a non-blocking
 //! collective do; the next one is started in [`Checkpointer::progress`]. A blocking checkpoint waits for each of them instead.
 
-use std::cell::RefCell;
 use std::num::NonZero;
 use std::rc::Rc;
-use std::time::Duration;
 
 use ft_comm::time::Time;
-use ft_comm::{CollectiveRequest, CommError, Op, PlanRequest, Rank, World};
+use ft_comm::{CollectiveRequest, CommError, Op, PlanRequest, World};
 use ft_proto::planted;
 
-use super::{COMMITS_EARLY, Checkpointer};
+use super::Checkpointer;
+use super::budget::Budget;
+use super::defects::COMMITS_EARLY;
+use super::throttle::Throttle;
+use super::under_way::{Phase, Staging};
 use crate::build;
 use crate::error::CheckpointError;
-use crate::exchange::{Account, Round};
-use crate::layout::ParityGroup;
+use crate::exchange::Round;
 use crate::protocol::{Event, State};
 use crate::region::{Protect, StatePart, save_with_crc};
 use crate::scheme::Scheme;
 use crate::stats::CheckpointSeconds;
 use crate::store::{ShardMeta, Slot};
-
-/// Time of a round of a throttled exchange, at least.
-const ROUND: Duration = Duration::from_millis(50);
-/// Bytes of the longest part of a state that are worth a round.
-const ROUND_BYTES: u64 = 64 << 10;
-
-/// A checkpoint under way.
-pub(super) struct Staging {
-    pub(super) epoch: u32,
-    rank: Rank,
-    /// It holds the constant part too.
-    pub(super) first: bool,
-    /// Whether this rank could write its state down, and there is memory for the redundancy of its group.
-    copied: Result<(), CheckpointError>,
-    /// There is none: nothing is encoded in this group.
-    is_over_limit: bool,
-    /// Of all ranks, both parts.
-    pub(super) metas: Vec<[ShardMeta; 2]>,
-    pub(super) account: Rc<RefCell<Account>>,
-    started: Time,
-    copied_at: Time,
-    exchanged_at: Time,
-    /// Time that the program has been held.
-    held: Duration,
-}
-
-impl Staging {
-    fn meta(&self, rank: Rank, part: StatePart) -> ShardMeta {
-        self.metas[rank][usize::from(part == StatePart::Variable)]
-    }
-
-    /// Of this rank.
-    pub(super) fn own(&self, part: StatePart) -> ShardMeta {
-        self.meta(self.rank, part)
-    }
-
-    /// Bytes of the longest part of a state, of any rank.
-    fn longest(&self) -> u64 {
-        self.metas.iter().flatten().map(|meta| meta.len).max().unwrap_or(0)
-    }
-
-    /// Of the members of a group that have a shard.
-    pub(super) fn metas_of(&self, group: &ParityGroup, part: StatePart) -> Vec<ShardMeta> {
-        group.members[..group.computing].iter().map(|rank| self.meta(*rank, part)).collect()
-    }
-}
-
-/// The operation that is not done yet.
-pub(super) enum Phase {
-    Sharing(CollectiveRequest<u8>),
-    /// Of a part of the state; no request where there is no group.
-    Encoding(StatePart, Round, Option<PlanRequest<u8>>),
-    Voting(CollectiveRequest<u8>),
-    Committing,
-}
 
 impl Checkpointer {
     /// Takes a checkpoint of `state` and waits until it is committed. The first one holds its constant part too. With scheme
@@ -101,7 +47,7 @@ impl Checkpointer {
         let _guard = self.comm.guard()?;
         self.wait(world)?;
         let first = self.is_bare();
-        if *self.place().layout.scheme() == Scheme::None && !first {
+        if *self.places.target().layout.scheme() == Scheme::None && !first {
             return Ok(());
         }
         let started = self.clock.now();
@@ -112,7 +58,8 @@ impl Checkpointer {
         let (copied, metas) = self.copy(state, epoch, first);
         let copied_at = self.clock.now();
         reach(world, epoch, "encode")?;
-        let mut mine = vec![u8::from(self.has_found_damage())];
+        let mut mine =
+            vec![u8::from(self.scrub.as_ref().is_some_and(|scrub| scrub.has_found(self.ledger.committed())))];
         mine.extend(metas.iter().flat_map(|meta| meta.to_bytes()));
         let phase = Phase::Sharing(self.comm.iallgather(&mine)?);
         let held = self.clock.now().since(started);
@@ -141,7 +88,10 @@ impl Checkpointer {
         epoch: u32,
         first: bool,
     ) -> (Result<(), CheckpointError>, [ShardMeta; 2]) {
-        let (mut copied, kind) = (self.check_copies(state, first), build::kind::<S>());
+        let (mut copied, kind) = (
+            self.budget.check_copies(self.places.target(), self.comm.rank(), state, first),
+            build::kind::<S>(),
+        );
         let mut copy = |part: StatePart, slot: &mut Slot| {
             slot.begin(epoch);
             let saved = match copied {
@@ -156,7 +106,7 @@ impl Checkpointer {
                 }
             }
         };
-        let store = &mut self.place_mut().store;
+        let store = &mut self.places.target_mut().store;
         let variable = copy(StatePart::Variable, store.variable_mut(epoch));
         let constant =
             if first { copy(StatePart::Constant, store.constant_mut()) } else { ShardMeta::of(&[]) };
@@ -184,7 +134,14 @@ impl Checkpointer {
     /// From now on an asynchronous checkpoint encodes at most so many bytes of a rank's state a second; none: as fast as it can.
     /// A program that waits for it waits no longer for that. The same on all ranks.
     pub fn set_throttle(&mut self, bytes_per_second: Option<NonZero<u64>>) {
-        self.throttle = bytes_per_second;
+        self.throttle = Throttle(bytes_per_second);
+    }
+
+    /// From now on a checkpoint that would keep more bytes on a rank than this is refused before it takes them; none: there is no
+    /// limit. The same on all ranks. What counts is what [`ParityGroup::kept_bytes`](crate::ParityGroup::kept_bytes) says of two checkpoints of
+    /// the variable part of the state and one of the constant part.
+    pub fn set_memory_limit(&mut self, bytes: Option<NonZero<u64>>) {
+        self.budget = Budget(bytes);
     }
 
     /// Whether everything that was begun is committed.
@@ -201,7 +158,8 @@ impl Checkpointer {
                 || match &mut phase {
                     Phase::Sharing(request) | Phase::Voting(request) => request.is_done()?,
                     Phase::Encoding(_, round, Some(request)) => {
-                        self.may_go_on(&staging, *round) && request.is_done()?
+                        let spent = self.clock.now().since(staging.copied_at);
+                        self.throttle.is_over(staging.longest(), *round, spent) && request.is_done()?
                     }
                     Phase::Encoding(_, _, None) | Phase::Committing => true,
                 };
@@ -241,13 +199,13 @@ impl Checkpointer {
         if !damaged.is_empty() {
             self.mend(&damaged)?;
         }
-        if let Err(error) = self.check_group(staging, staging.first) {
+        if let Err(error) = self.budget.check_group(self.places.target(), staging) {
             staging.is_over_limit = true;
             staging.copied = std::mem::replace(&mut staging.copied, Ok(())).and(Err(error));
         }
         reach(world, staging.epoch, "exchange")?;
         let part = if staging.first { StatePart::Constant } else { StatePart::Variable };
-        let round = Round { number: 0, of: self.rounds(staging) };
+        let round = Round { number: 0, of: self.throttle.rounds(staging.longest()) };
         Ok(Phase::Encoding(part, round, self.start_encoding(part, round, staging)?))
     }
 
@@ -261,7 +219,9 @@ impl Checkpointer {
         staging: &mut Staging,
     ) -> Result<Phase, CheckpointError> {
         let is_last = number + 1 == of;
-        self.finish_encoding(part, is_last, request, staging)?;
+        if let Some(request) = request {
+            self.keeper.finish(self.places.target_mut(), part, staging, is_last, request)?;
+        }
         let (part, number) = match part {
             _ if !is_last => (part, number + 1),
             StatePart::Constant => (StatePart::Variable, 0),
@@ -291,23 +251,6 @@ impl Checkpointer {
         Ok(Phase::Committing)
     }
 
-    /// In how many rounds the exchange is done; the same on all ranks.
-    fn rounds(&self, staging: &Staging) -> usize {
-        let rounds = (self.throttled_s(staging) / ROUND.as_secs_f64()).ceil();
-        (rounds as u64).clamp(1, staging.longest().div_ceil(ROUND_BYTES).max(1)) as usize
-    }
-
-    /// Whether this round has had its share of the time.
-    fn may_go_on(&self, staging: &Staging, Round { number, of }: Round) -> bool {
-        let due = self.throttled_s(staging) * (number + 1) as f64 / of as f64;
-        of == 1 || self.clock.now().since(staging.copied_at).as_secs_f64() >= due
-    }
-
-    /// Seconds that a throttled exchange of one part of the state takes at least.
-    fn throttled_s(&self, staging: &Staging) -> f64 {
-        self.throttle.map_or(0.0, |throttle| staging.longest() as f64 / throttle.get() as f64)
-    }
-
     /// Starts to give one part away, where there is memory for it.
     fn start_encoding(
         &mut self,
@@ -318,20 +261,7 @@ impl Checkpointer {
         if staging.is_over_limit {
             return Ok(None);
         }
-        let place = self.next.as_mut().unwrap_or(&mut self.current);
-        self.keeper.start(place, part, staging, round)
-    }
-
-    fn finish_encoding(
-        &mut self,
-        part: StatePart,
-        is_last: bool,
-        request: Option<PlanRequest<u8>>,
-        staging: &Staging,
-    ) -> Result<(), CheckpointError> {
-        let Some(request) = request else { return Ok(()) };
-        let place = self.next.as_mut().unwrap_or(&mut self.current);
-        self.keeper.finish(place, part, staging, is_last, request)
+        self.keeper.start(self.places.target_mut(), part, staging, round)
     }
 
     fn start_vote(
@@ -356,13 +286,10 @@ impl Checkpointer {
         if !planted::has(COMMITS_EARLY) {
             self.ledger.apply(Event::VotePassed(epoch))?;
         }
-        if let Some(next) = self.next.take() {
-            self.current = next;
-        }
-        self.current.first = None;
+        self.places.committed();
         world.mark();
 
-        let store = &self.current.store;
+        let store = &self.places.current.store;
         let (variable, constant) = (store.variable(epoch).shard().len(), store.constant().shard().len());
         let copied = if first { constant + variable } else { variable };
         let (computing, sent) = (staging.account.borrow().computing, staging.account.borrow().sent);

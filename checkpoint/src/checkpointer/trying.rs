@@ -5,9 +5,10 @@
 //! held: a bit that flips on the way there is seen only when a shard is rebuilt from it. So whose shard is not sound says so, and all ways
 //! to compute it are tried, whatever the blocks look like. When all shards are right, redundancy is made again from them.
 
-use ft_comm::{CommError, Communicator, Rank};
+use ft_comm::Rank;
 
 use super::Checkpointer;
+use super::holdings::{Holdings, all, look_at_all, say};
 use crate::candidates::Candidates;
 use crate::coding::choices::Missing;
 use crate::error::CheckpointError;
@@ -17,62 +18,21 @@ use crate::placement::Placement;
 use crate::region::StatePart;
 use crate::store::ShardMeta;
 
-/// What a rank says of its memory, in bits: its shards are sound, each part; its blocks are what they were when they came.
-const SOUND: [u8; 2] = [1, 2];
-const BLOCKS: u8 = 4;
-
 /// What was found at a rank of each part: of these members.
 pub(super) type Found = [Vec<(usize, Candidates)>; 2];
-
-/// What there is of a checkpoint, by home.
-pub(super) struct Holdings {
-    /// Its tenant held the checkpoint before the restore.
-    pub(super) held: Vec<bool>,
-    /// What its tenant says; 0 without one.
-    pub(super) said: Vec<u8>,
-}
-
-impl Holdings {
-    /// By member of `group` whose shards of a part and whose blocks are missing.
-    fn of(&self, group: &ParityGroup, part: usize) -> (Vec<bool>, Vec<bool>) {
-        let is_unsound = |home: &Rank| self.said[*home] & SOUND[part] == 0;
-        let shards = group.members.iter().map(is_unsound).collect();
-        // What was rebuilt is as doubtful as what it was rebuilt from.
-        (shards, group.members.iter().map(|home| !self.held[*home]).collect())
-    }
-
-    /// Whether the shards of a home are sound.
-    pub(super) fn is_sound(&self, home: Rank) -> bool {
-        SOUND.iter().all(|bit| self.said[home] & bit != 0)
-    }
-
-    /// Homes that are lost, or have anything that is damaged as far as can be seen.
-    fn damaged(&self) -> Vec<Rank> {
-        let all = SOUND[0] | SOUND[1] | BLOCKS;
-        (0..self.said.len()).filter(|home| !self.held[*home] || self.said[*home] != all).collect()
-    }
-}
 
 impl Checkpointer {
     /// Makes all shards of `epoch` right, and all redundancy; `held` says which ranks held it before the restore. Collective.
     pub(super) fn rebuild_otherwise(&mut self, epoch: u32, held: &[bool]) -> Result<(), CheckpointError> {
         let me = self.comm.rank();
-        let mine = self.look_at_all(epoch);
+        let mine = look_at_all(&self.places.current.store, epoch);
         let holdings = Holdings { held: held.to_vec(), said: say(&self.comm, mine)? };
         if held[me] && holdings.damaged().contains(&me) {
             self.stats.damaged += 1;
         }
-        let had_damage = self.keeper.rebuild_otherwise(&mut self.current, epoch, &holdings)?;
+        let had_damage = self.keeper.rebuild_otherwise(&mut self.places.current, epoch, &holdings)?;
         self.stats.damaged += u64::from(had_damage && held[me] && !holdings.damaged().contains(&me));
         Ok(())
-    }
-
-    /// Takes all checksums of what this rank has of `epoch`; costs a pass over it.
-    pub(super) fn look_at_all(&self, epoch: u32) -> u8 {
-        let slots = [self.current.store.constant(), self.current.store.variable(epoch)];
-        let sound = slots.iter().zip(SOUND).filter(|(slot, _)| slot.verify_shard().is_ok());
-        let blocks = slots.iter().all(|slot| slot.verify_blocks().is_ok());
-        sound.fold(if blocks { BLOCKS } else { 0 }, |said, (_, bit)| said | bit)
     }
 }
 
@@ -130,16 +90,4 @@ impl Placement {
             Ok(()) => CheckpointError::Unsound { ranks: (0..holdings.said.len()).filter(unsound).collect() },
         }
     }
-}
-
-/// Whether each rank says yes.
-pub(super) fn all(comm: &Communicator, mine: bool) -> Result<Vec<bool>, CommError> {
-    Ok(say(comm, u8::from(mine))?.into_iter().map(|flag| flag == 1).collect())
-}
-
-/// What every rank says.
-pub(super) fn say(comm: &Communicator, mine: u8) -> Result<Vec<u8>, CommError> {
-    let mut all = vec![0; comm.size()];
-    comm.allgather(&[mine], &mut all)?;
-    Ok(all)
 }

@@ -174,7 +174,7 @@ impl ChainLink<'_> {
         if let Some(before) = self.position(view.me).and_then(|position| position.checked_sub(1)) {
             recipe.recv(view.rank(self.chain.sources[before].member), self.all_sums());
         }
-        let last = self.chain.sources.last().expect("nothing comes of nothing").member;
+        let last = self.chain.sources.last().expect("a chain begins at a member that has something").member;
         for target in
             self.chain.targets.iter().filter(|target| last != view.me && view.is_here(target.member))
         {

@@ -99,7 +99,7 @@ fn combine(work: &Work, sources: &[&[u8]], targets: &mut [&mut [u8]], first: usi
     let (now, later) = targets.split_at_mut(alike);
     let (weights, width) = (&*work.weights, sources.len());
     let weight = |j: usize, i: usize| weights[(first + j) * width + i];
-    ft_encoders::combine(weight, sources, now, work.adds).expect("they have one length");
+    ft_encoders::combine(weight, sources, now, work.adds).expect("pieces of a stripe have one length");
     combine(work, sources, later, first + alike);
 }
 

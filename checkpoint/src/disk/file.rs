@@ -90,7 +90,8 @@ pub(super) fn read(path: &Path, label: Label, bytes: &mut Vec<u8>) -> Result<Sha
     if label_bytes != label.to_bytes() {
         return Err(DiskError::damaged(path, "its header belongs to another file, job or format"));
     }
-    let meta = ShardMeta::from_bytes(meta_bytes.try_into().expect("the rest of the header"));
+    let meta =
+        ShardMeta::from_bytes(meta_bytes.try_into().expect("a header ends with the metadata of the shard"));
     let length = there - HEADER_BYTES as u64;
     if meta.len != length {
         return Err(DiskError::damaged(path, format!("{length} bytes, {} were written", meta.len)));

@@ -71,7 +71,7 @@ impl HostList {
         if hosts.0.is_empty() { Err(HostError::Empty) } else { Ok(hosts) }
     }
 
-    /// All slots.
+    /// The number of slots of all hosts.
     pub fn slots(&self) -> usize {
         self.0.iter().map(|host| host.slots).sum()
     }
@@ -155,12 +155,12 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// This host alone.
+    /// A cluster of this host alone.
     pub fn here() -> Self {
         Self { hosts: vec![Host { name: HOST_OF_LAUNCHER.to_owned(), slots: 1 }], exec: EXEC.into() }
     }
 
-    /// These hosts. Programs are started on others by `exec`, or by `ssh`; if `exec` is named it is used for all of
+    /// A cluster of the hosts of `list`. Programs are started on others by `exec`, or by `ssh`; if `exec` is named it is used for all of
     /// them, else this host is known by its names and needs none.
     pub fn new(list: &HostList, exec: Option<PathBuf>) -> Self {
         let own = own_names();

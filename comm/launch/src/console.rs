@@ -15,7 +15,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::GRACE;
+use super::process::GRACE;
 use super::signals::{Signals, what_it_did};
 use ft_comm::time::Clock;
 use ft_comm::transport::timespec;
@@ -59,7 +59,7 @@ pub enum ConsoleError {
     Interrupted(Signal),
 }
 
-/// See the module. Clones are the same console.
+/// Standard output and standard error of the launcher, written by threads of their own. Clones are the same console.
 #[derive(Clone, Debug)]
 pub struct Console {
     output: Arc<Lane>,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Error, Read};
+use std::io::Error;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
-use super::GRACE;
 use super::guardian::{ENV_MARK, Guardian};
 use super::pipes::{Lines, Pipes, Turn};
-use super::process::{self, Change, Process, Started};
+use super::process::{self, Change, GRACE, Process, Started};
+use super::signals::{bell, rang};
 use super::standing;
 use super::vigil::Vigil;
 use ft_comm::binding::{self, Binding, ENV_CORES};
@@ -76,21 +76,6 @@ pub(super) struct Crew {
     stops: Vec<(PeerId, bool)>,
     /// `/dev/null`, opened once: between a death and the resumption no file is opened.
     null: File,
-}
-
-/// A stream that becomes readable when one of the signals comes.
-pub(super) fn bell(signals: &[i32]) -> std::io::Result<UnixStream> {
-    let (ours, theirs) = UnixStream::pair()?;
-    ours.set_nonblocking(true)?;
-    for signal in signals {
-        signal_hook::low_level::pipe::register(*signal, theirs.try_clone()?)?;
-    }
-    Ok(ours)
-}
-
-/// Whether a signal has come since the last call.
-pub(super) fn rang(stream: &UnixStream) -> bool {
-    matches!((&*stream).read(&mut [0; 64]), Ok(count) if count > 0)
 }
 
 impl Crew {

@@ -50,13 +50,12 @@ use fleet::{Fleet, Report};
 pub use guardian::guard;
 pub use ledger::Failure;
 use ledger::Ledger;
+use process::GRACE;
 pub use process::die_with_launcher;
 use reach::Reach;
 use signals::Signals;
 pub use spec::{Ending, JobSpec, LaunchError};
 
-/// How long processes are given to end by themselves when the job is over.
-const GRACE: Duration = Duration::from_millis(500);
 /// How long a broken control link waits for the operating system's word on why.
 const CAUSE: Duration = Duration::from_millis(20);
 /// Exit status of a process that could not be started, as shells have it.

@@ -11,6 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
@@ -18,6 +19,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
 use super::standing;
 use ft_proto::arbiter::Exit;
 
+/// How long processes are given to end by themselves when the job is over.
+pub(super) const GRACE: Duration = Duration::from_millis(500);
 /// Environment of every process that is started here: the number of the process that has started it.
 const ENV_PARENT: &str = "FTRUN_PARENT";
 
@@ -81,8 +84,8 @@ pub(super) fn start(
         .stderr(Stdio::piped())
         .process_group(0)
         .spawn()?;
-    let stdout = child.stdout.take().expect("asked for");
-    let stderr = child.stderr.take().expect("asked for");
+    let stdout = child.stdout.take().expect("the pipes that were asked for are there");
+    let stderr = child.stderr.take().expect("the pipes that were asked for are there");
     rustix::io::ioctl_fionbio(&stdout, true)?;
     rustix::io::ioctl_fionbio(&stderr, true)?;
     let stat = File::open(format!("/proc/{}/stat", child.id())).ok();

@@ -1,11 +1,10 @@
-//! Signals to the launcher, as streams to wait for.
+//! Signals to this process, as streams to wait for.
 
+use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::process::Signal;
-
-use super::crew::{bell, rang};
 
 #[derive(Debug)]
 pub(super) struct Signals {
@@ -40,6 +39,21 @@ impl Signals {
     pub(super) fn to_stop(&self) -> bool {
         rang(&self.stop)
     }
+}
+
+/// A stream that becomes readable when one of the signals comes.
+pub(super) fn bell(signals: &[i32]) -> std::io::Result<UnixStream> {
+    let (ours, theirs) = UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    for signal in signals {
+        signal_hook::low_level::pipe::register(*signal, theirs.try_clone()?)?;
+    }
+    Ok(ours)
+}
+
+/// Whether a signal has come since the last call.
+pub(super) fn rang(stream: &UnixStream) -> bool {
+    matches!((&*stream).read(&mut [0; 64]), Ok(count) if count > 0)
 }
 
 /// What a signal to end has done to a job.

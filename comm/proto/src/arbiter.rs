@@ -60,7 +60,7 @@ use outbox::Outbox;
 pub use random::Mtbf;
 use roster::Roster;
 
-/// See the module.
+/// The launcher's side of the membership protocol, as a state machine: events go in, effects come out.
 #[derive(Debug)]
 pub struct Arbiter {
     roster: Roster,

@@ -9,7 +9,7 @@ use crate::rank::PeerId;
 use crate::time::Time;
 use crate::waits::Waits;
 
-/// See the module.
+/// A failure detector: which of the watched processes have been silent for too long.
 #[derive(Debug)]
 pub struct Detector {
     timeout: Duration,

@@ -145,7 +145,7 @@ enum State {
     Finished(Outcome),
 }
 
-/// See the module. One endpoint serves one generation.
+/// One rank's end of all its data links, as a state machine: frames and calls go in, frames and completions come out. One endpoint serves one generation.
 #[derive(Debug)]
 pub struct Endpoint<P> {
     me: Rank,

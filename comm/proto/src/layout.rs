@@ -251,7 +251,7 @@ impl Layout {
         })
     }
 
-    /// The same in bytes, for elements of `element_bytes` bytes.
+    /// This layout in bytes, for elements of `element_bytes` bytes.
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`]; never for a layout that fits a slice of such elements and names none twice.

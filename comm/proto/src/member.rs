@@ -17,7 +17,7 @@ use crate::wire::control::{News, ToArbiter, Welcome};
 /// How many heartbeat timeouts a rank goes on without a sign of life from the launcher.
 pub const LEASE_TIMEOUTS: u32 = 10;
 
-/// See the module.
+/// A rank's side of the membership protocol, as a state machine.
 #[derive(Debug)]
 pub struct Member {
     generation: Option<Generation>,

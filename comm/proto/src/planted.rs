@@ -24,7 +24,7 @@ pub fn plant(bug: &'static str) {
     plant_at(bug, 0);
 }
 
-/// The same, at a place that a number tells.
+/// As [`plant`], at a place that a number tells.
 #[cfg(feature = "planted-bugs")]
 pub fn plant_at(bug: &'static str, number: u64) {
     BUG.set((bug, number));

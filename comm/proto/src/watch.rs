@@ -26,7 +26,7 @@ enum Doing {
     Lost,
 }
 
-/// See the module. Memory: one wait a rank.
+/// The watchdog's account: who waits for whom, out of what single ranks say. Memory: one wait a rank.
 #[derive(Debug)]
 pub struct Watch {
     patience: Duration,

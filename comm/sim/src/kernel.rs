@@ -9,11 +9,12 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
+use super::config::Config;
 use super::happening::{Agenda, ConnId, Happening};
 use super::net::{Cut, Net};
+use super::outcome::{Ending, Event, Seen};
 use super::process::{Blocked, Life, Process};
 use super::schedule::{Blow, Fault, Trigger};
-use super::{Config, Ending, Event, Seen};
 use ft_comm::time::Time;
 use ft_proto::arbiter::{self, Arbiter, Exit};
 use ft_proto::rank::{PeerId, Rank};
@@ -97,7 +98,8 @@ impl Kernel {
     }
 
     pub(super) fn peers(&self) -> impl Iterator<Item = PeerId> + use<> {
-        (1..=u32::try_from(self.processes.len()).expect("processes are few")).map(PeerId)
+        (1..=u32::try_from(self.processes.len()).expect("a simulated job has fewer than 2^32 processes"))
+            .map(PeerId)
     }
 
     pub(super) fn at(&mut self, at: Time, what: Happening) {
@@ -183,7 +185,7 @@ impl Kernel {
         if !self.is_blocked(peer, token) {
             return;
         }
-        let process = self.process_mut(peer).expect("it is blocked");
+        let process = self.process_mut(peer).expect("who has a turn is known to the kernel");
         if process.stopped {
             process.deferred.push(Happening::Turn { peer, token });
         } else {
@@ -216,7 +218,7 @@ impl Kernel {
     /// The process gives the baton back, until `timeout` (or for ever) or until what it waits for is there;
     /// gives the number of this wait.
     pub(super) fn block(&mut self, peer: PeerId, blocked: Blocked, timeout: Option<Duration>) -> u64 {
-        let process = self.process_mut(peer).expect("it runs");
+        let process = self.process_mut(peer).expect("a process that calls is known to the kernel");
         process.token += 1;
         process.blocked = Some(blocked);
         let token = process.token;

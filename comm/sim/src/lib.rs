@@ -16,10 +16,12 @@
 #![forbid(unsafe_code)]
 
 mod baton;
+mod config;
 mod control;
 mod happening;
 mod kernel;
 mod net;
+mod outcome;
 mod process;
 mod schedule;
 mod service;
@@ -28,15 +30,15 @@ mod tests;
 mod transport;
 
 use std::any::Any;
-use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
-use std::time::Duration;
 
 use baton::Shared;
+pub use config::Config;
 use kernel::{Holder, Kernel};
 pub use net::Network;
+pub use outcome::{Ending, Event, Finished, Seen, SimOutcome};
 use process::{Life, Process};
 pub use schedule::{Blow, Fault, Faults, Trigger};
 use service::SimService;
@@ -45,169 +47,8 @@ use transport::{Killed, Place, SimTransport, address};
 use ft_comm::Communicator;
 use ft_comm::World;
 use ft_comm::time::Time;
-use ft_proto::arbiter::{Event as ArbiterEvent, OnFailure};
-use ft_proto::error::CommError;
-use ft_proto::fault::KillSpec;
 use ft_proto::planted;
-use ft_proto::rank::{Membership, PeerId, Rank};
-use ft_proto::settings::{MessageSettings, Settings};
-
-/// What is to be simulated.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Everything that is left to chance follows from it.
-    pub seed: u64,
-    /// Ranks that compute.
-    pub ranks: usize,
-    /// Dedicated parity ranks.
-    pub parity: usize,
-    /// Failures to inject, as on the command line.
-    pub kills: Vec<KillSpec>,
-    /// What ranks are told that is about messages.
-    pub messages: MessageSettings,
-    /// What they are told for layers above, by the name of the layer.
-    pub layers: BTreeMap<String, Settings>,
-    /// What goes wrong without being asked for.
-    pub faults: Faults,
-    /// How the network behaves.
-    pub network: Network,
-    /// What happens when a rank is lost.
-    pub on_failure: OnFailure,
-    /// Processes that are started ahead to take the ranks of lost ones.
-    pub spares: usize,
-    /// How often the same rank may fail in a row without progress in between.
-    pub restarts_max: u32,
-    /// Heartbeat interval.
-    pub interval: Duration,
-    /// Silence after which a process counts as lost.
-    pub timeout: Duration,
-    /// Virtual time after which the job counts as hung.
-    pub time_max: Duration,
-    /// Number of events after which the job counts as hung.
-    pub events_max: u64,
-    /// Print all that happens.
-    pub trace: bool,
-    /// A defect to run with ([`ft_proto::planted`]), if this build has them.
-    #[doc(hidden)]
-    pub bug: &'static str,
-}
-
-impl Config {
-    /// A job without failures on a good network.
-    pub fn calm(ranks: usize) -> Self {
-        Self {
-            seed: 0,
-            ranks,
-            parity: 0,
-            kills: vec![],
-            messages: MessageSettings::default(),
-            layers: BTreeMap::new(),
-            faults: Faults::default(),
-            network: Network::calm(),
-            on_failure: OnFailure::Rebuild,
-            spares: 0,
-            restarts_max: 3,
-            interval: Duration::from_millis(100),
-            timeout: Duration::from_secs(1),
-            time_max: Duration::from_secs(3600),
-            events_max: u64::MAX,
-            trace: std::env::var_os("FT_SIM_TRACE").is_some(),
-            bug: "",
-        }
-    }
-
-    /// A job on a bad network, without failures yet; they are noticed soon.
-    pub fn rough(seed: u64, ranks: usize) -> Self {
-        Self {
-            seed,
-            network: Network { near: seed.is_multiple_of(2), ..Network::rough() },
-            restarts_max: 12,
-            interval: Duration::from_millis(20),
-            timeout: Duration::from_millis(200),
-            time_max: Duration::from_secs(60),
-            events_max: 2_000_000,
-            ..Self::calm(ranks)
-        }
-    }
-}
-
-/// How a simulated job ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// By the word of its launcher.
-    Ended {
-        /// Exit status.
-        code: i32,
-        /// Cause, empty if all went well.
-        message: String,
-    },
-    /// It made no progress, or some process did not end; who waits for what.
-    Hung(String),
-}
-
-/// A process saw a generation start: it has returned from [`World::repair`] or from joining.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// When.
-    pub at: Time,
-    /// Which process.
-    pub peer: PeerId,
-    /// Its rank.
-    pub rank: Rank,
-    /// How often the rank had been replaced.
-    pub incarnation: u32,
-    /// What it was given.
-    pub membership: Membership,
-}
-
-/// Something that happened to the job.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The launcher recorded it.
-    Launcher(ArbiterEvent),
-}
-
-/// A process whose program returned.
-#[derive(Clone, Debug)]
-pub struct Finished<R> {
-    /// Which process.
-    pub peer: PeerId,
-    /// Its rank.
-    pub rank: Rank,
-    /// How often the rank had been replaced.
-    pub incarnation: u32,
-    /// What the program returned, or why the process could not join.
-    pub result: Result<R, CommError>,
-}
-
-/// What came out of a simulation.
-#[derive(Clone, Debug)]
-pub struct SimOutcome<R> {
-    /// How the job ended.
-    pub ending: Ending,
-    /// The processes whose programs returned, in the order in which they did.
-    pub finished: Vec<Finished<R>>,
-    /// Every return from a repair or from joining, in order.
-    pub history: Vec<Seen>,
-    /// What happened, in order.
-    pub events: Vec<(Time, Event)>,
-    /// Virtual time at the end.
-    pub elapsed: Duration,
-    /// Number of simulated events.
-    pub happened: u64,
-    /// A hash of all simulated events; equal for two runs with one seed.
-    pub trace: u64,
-    /// Positions of the injected failures that did not fire.
-    pub unfired: Vec<usize>,
-}
-
-impl<R> SimOutcome<R> {
-    /// The result of the last incarnation of `rank`, if it returned.
-    pub fn result(&self, rank: Rank) -> Option<&R> {
-        let of_rank = |finished: &&Finished<R>| finished.rank == rank;
-        self.finished.iter().filter(of_rank).max_by_key(|f| f.incarnation)?.result.as_ref().ok()
-    }
-}
+use ft_proto::rank::{PeerId, Rank};
 
 /// Simulates a job of which every process runs `program`, and returns when it has ended.
 ///

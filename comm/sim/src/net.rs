@@ -234,7 +234,7 @@ impl Kernel {
 
     /// Gives one end of a connection the name of a link.
     pub(super) fn adopt(&mut self, peer: PeerId, id: ConnId, side: usize) -> LinkId {
-        let process = self.process_mut(peer).expect("it runs");
+        let process = self.process_mut(peer).expect("a process that calls is known to the kernel");
         let link = LinkId(process.wires.next_link);
         process.wires.next_link += 1;
         process.wires.links.insert(link, (id, side));
@@ -422,5 +422,5 @@ impl Kernel {
 
 /// Moves the first bytes of `queue`, which has enough, into `into`.
 fn take(queue: &mut VecDeque<u8>, into: &mut [u8]) {
-    queue.read_exact(into).expect("the caller has counted");
+    queue.read_exact(into).expect("no more is taken than has arrived");
 }

@@ -29,7 +29,7 @@ pub enum Trigger {
     },
 }
 
-/// What strikes. Ranks mean the processes that hold them at that time.
+/// What an injected fault does to its target. Ranks mean the processes that hold them at that time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Blow {
     /// They are killed together.

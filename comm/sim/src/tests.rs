@@ -1,8 +1,13 @@
 //! Jobs over the simulated network: calls, legal orders that must not deadlock, determinism, injected failures.
 
+use std::time::Duration;
+
 use super::*;
 use ft_comm::EAGER_BYTES_MAX;
 use ft_comm::Part;
+use ft_proto::arbiter::Event as ArbiterEvent;
+use ft_proto::error::CommError;
+use ft_proto::fault::KillSpec;
 use ft_proto::rank::{Source, TagSel};
 use ft_proto::reduction::Op;
 

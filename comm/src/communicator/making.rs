@@ -39,7 +39,8 @@ impl Communicator {
             .collect();
         // Stable: equal keys stay in the order of ranks.
         chosen.sort_by_key(|(key, _)| *key);
-        let group = Group::new(chosen.into_iter().map(|(_, rank)| rank).collect()).expect("ranks differ");
+        let group = Group::new(chosen.into_iter().map(|(_, rank)| rank).collect())
+            .expect("every rank of a communicator is there once");
         Ok(Some(self.derived(group, context)))
     }
 

@@ -266,7 +266,9 @@ impl Communicator {
         self.enter(core)?;
         core.driver.waiting.enter("mprobe", self.shared.context, pattern.tag);
         core.driver.probe_wait(&pattern)?;
-        Ok(self.claimed(core, &pattern).expect("it was just there"))
+        Ok(self
+            .claimed(core, &pattern)
+            .expect("a message that a probe has found stays until this rank takes it"))
     }
 
     /// As [`Communicator::mprobe`], but returns at once (`MPI_Improbe`).

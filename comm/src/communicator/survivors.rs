@@ -91,7 +91,7 @@ impl Communicator {
         let context = self.core.enter()?.use_context(verdict.context)?;
         let failed = verdict.agreement.failed;
         let left = self.members().world.iter().copied().filter(|rank| !failed.contains(rank)).collect();
-        Ok(self.made(Group::new(left).expect("ranks differ"), context))
+        Ok(self.made(Group::new(left).expect("every rank of a communicator is there once"), context))
     }
 
     fn next_agreement(&self) -> Result<u32, CommError> {

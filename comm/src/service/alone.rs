@@ -11,7 +11,7 @@ use ft_proto::rank::{Agreement, Generation, Membership, OnFailure, PeerId, Seat}
 use ft_proto::settings::MessageSettings;
 use ft_proto::wire::control::{News, ToArbiter, Verdict, Welcome, Word};
 
-/// See the module.
+/// The control plane of a job of one rank without a launcher: every question answers itself.
 #[derive(Debug)]
 pub struct Alone(RefCell<VecDeque<News>>);
 

@@ -17,7 +17,7 @@ use super::timespec;
 /// Bytes that are read from a socket at a time: a few records.
 const INCOMING_BYTES: usize = 4 * (TEXT_MAX + FRAME_BYTES);
 
-/// See the module. Never blocks.
+/// A socket after its handshake: bytes as they are within a host, sealed records between hosts. Never blocks.
 #[derive(Debug)]
 pub struct Channel {
     socket: Socket,

@@ -19,7 +19,7 @@ use socket2::Socket;
 pub struct Neighbor(Pid);
 
 impl Neighbor {
-    /// This process.
+    /// The memory of this process.
     pub fn myself() -> Self {
         Self(Pid::this())
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::time::Time;
 use ft_proto::rank::PeerId;
 
-/// See the module. Clones see the same cuts.
+/// The processes that this one is cut off from, by injected failures. Clones see the same cuts.
 #[derive(Clone, Debug, Default)]
 pub struct Cuts(Arc<Mutex<BTreeMap<PeerId, Time>>>);
 

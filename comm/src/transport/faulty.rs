@@ -36,7 +36,7 @@ struct Link {
     leaves: Option<(Time, usize)>,
 }
 
-/// See the module.
+/// A transport around another one, whose links can be cut and slow.
 pub struct FaultyTransport<T> {
     inner: T,
     now: Box<dyn Fn() -> Time>,

@@ -102,7 +102,7 @@ impl Client {
         let (ours, theirs) = self.state.dangerously_get_raw_split();
         let mut sealer = Half::new(suite, &ours);
         let mut proof = vec![0; PROOF_BYTES];
-        sealer.seal(&[], &mut proof).expect("it is the first record");
+        sealer.seal(&[], &mut proof).expect("the first record of a key has a number left");
         Ok((proof, Sealed::new(sealer, Half::new(suite, &theirs)), sent))
     }
 }

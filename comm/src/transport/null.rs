@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{LinkError, LinkId, Transport};
 use ft_proto::rank::{Generation, PeerId};
 
-/// See the module.
+/// The transport of a job of one rank: it has no links.
 #[derive(Debug, Default)]
 pub struct NullTransport;
 

@@ -12,7 +12,7 @@ use super::opening::{Client, Credentials};
 use ft_proto::rank::{Generation, PeerId};
 use ft_proto::wire::handshake::Opening;
 
-/// See the module. A connection that fails is tried again by the next [`Probe::advance`].
+/// A question to another process: does it live, is it in reach, and how much has it sent? A connection that fails is tried again by the next [`Probe::advance`].
 #[derive(Debug)]
 pub struct Probe {
     credentials: Credentials,

@@ -44,7 +44,7 @@ struct Link {
     armed: bool,
 }
 
-/// See the module.
+/// Links over stream sockets: Unix sockets within a host, TCP between hosts.
 pub struct SocketTransport {
     credentials: Credentials,
     me: PeerId,

@@ -32,7 +32,7 @@ pub struct LineChart {
     pub series: Vec<Series>,
 }
 
-/// One line.
+/// One line of a chart, with its name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
     /// Name in the legend.
@@ -52,7 +52,7 @@ impl Series {
     }
 }
 
-/// One point.
+/// One point of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
     /// Place on the horizontal axis.

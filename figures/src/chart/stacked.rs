@@ -31,7 +31,7 @@ pub struct StackedBars {
     pub rows: Vec<StackedRow>,
 }
 
-/// One bar.
+/// One bar of a chart, and the parts that it is stacked from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StackedRow {
     /// Name at the left.

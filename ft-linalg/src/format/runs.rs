@@ -152,7 +152,7 @@ fn sums<const L: usize, V>(
     let mut sums = [0.0; L];
     for (offset, vals) in offsets.iter().zip(vals) {
         let first = (row as i64 + offset) as usize;
-        let x: &[f64; L] = x[first..first + L].first_chunk().expect("of that length");
+        let x: &[f64; L] = x[first..first + L].first_chunk().expect("a range of L elements has L elements");
         for ((sum, val), x) in sums.iter_mut().zip(values(vals)).zip(x) {
             *sum += val * x;
         }

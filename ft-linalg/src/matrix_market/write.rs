@@ -53,7 +53,7 @@ fn write<T>(
         while text.len() < PIECE_BYTES
             && let Some(next) = lines.next()
         {
-            line(&mut text, next).expect("a string takes all");
+            line(&mut text, next).expect("a string takes all that is written");
         }
         text.into_bytes()
     };

@@ -23,11 +23,12 @@ use std::borrow::Cow;
 
 use ft_comm::Communicator;
 
+use super::block::Solve;
 use super::chebyshev::{After, Steps, subtract};
 use super::compact::Spread;
 use super::dense::Cholesky;
 use super::domains::{DOMAINS, Domains};
-use super::inner::{DENSE_MAX, Solve};
+use super::inner::DENSE_MAX;
 use super::{Preconditioner, matrix_of};
 use crate::{CsrRows, LinalgError, LinearOperator, Partition, Workspace, agree, parallel};
 

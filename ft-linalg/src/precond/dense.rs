@@ -1,4 +1,4 @@
-//! Dense factorisations, for blocks that are small: exact, and so the strongest block solver there is.
+//! Dense factorizations, for blocks that are small: exact, and so the strongest block solver there is.
 //!
 //! `cholesky` factorises `L L^T`, column by column, for symmetric positive definite blocks; `lu` forms the inverse by LU
 //! with partial pivoting, for any regular block. Cost of the setup: `n^3 / 3` and `2 n^3` flops; of a use: `2 n^2`.
@@ -7,8 +7,8 @@
 
 use nalgebra::DMatrix;
 
+use super::block::{Bad, CANCELLED, Fault, Solve};
 use super::compact::Compact;
-use super::inner::{Bad, CANCELLED, Fault, Solve};
 use crate::vector::axpy;
 
 fn dense(block: &Compact) -> DMatrix<f64> {

@@ -1,4 +1,4 @@
-//! IC(0): an incomplete Cholesky factorisation `L D L^T` without fill, of a shifted block where need be.
+//! IC(0): an incomplete Cholesky factorization `L D L^T` without fill, of a shifted block where need be.
 //!
 //! ```text
 //! for each row i, for each stored a_ij, j < i:   w_j = a_ij - sum over k < j of w_k l_jk,   l_ij = w_j / d_j
@@ -13,8 +13,8 @@
 //! definite linear systems, Math. Comp. 34, 1980; Saad: Iterative Methods for Sparse Linear Systems, 2nd edition, SIAM,
 //! 2003, section 10.3.
 
+use super::block::{Bad, Fault};
 use super::compact::Compact;
-use super::inner::{Bad, Fault};
 use super::ldu::Ldu;
 
 /// The first shift that is not zero.

@@ -1,4 +1,4 @@
-//! ILU(0): an incomplete factorisation `(1 + L) D (1 + U)` without fill, for blocks that need not be symmetric.
+//! ILU(0): an incomplete factorization `(1 + L) D (1 + U)` without fill, for blocks that need not be symmetric.
 //!
 //! ```text
 //! for each row i:  for each stored a_ik, k < i:  l_ik = w_k / d_k,  w_j = w_j - l_ik d_k u_kj  for stored w_j
@@ -10,8 +10,8 @@
 //!
 //! Source: Saad: Iterative Methods for Sparse Linear Systems, 2nd edition, SIAM, 2003, section 10.3.2, algorithm 10.4.
 
+use super::block::{Bad, CANCELLED, Fault};
 use super::compact::Compact;
-use super::inner::{Bad, CANCELLED, Fault};
 use super::ldu::Ldu;
 
 /// The factors of a block.

@@ -1,7 +1,6 @@
 //! What solves with the block of a domain.
 
-use std::fmt;
-
+use super::block::{Bad, Fault, Solve};
 use super::compact::Compact;
 use super::dense::{Cholesky, Inverse};
 use super::ic0::ic0;
@@ -27,36 +26,6 @@ pub enum Inner {
     /// `lu`: dense, exact; for domains of up to 4096 rows.
     Lu,
 }
-
-/// A block, ready for solves.
-pub(super) trait Solve: Send + Sync + fmt::Debug {
-    /// `z = M^-1 r`.
-    fn solve(&self, r: &[f64], z: &mut [f64]);
-
-    /// `z = M^-T r`.
-    fn solve_transpose(&self, r: &[f64], z: &mut [f64]);
-}
-
-/// Why a block is unfit for a solver, at which row of the block.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Bad {
-    pub(super) row: usize,
-    pub(super) what: Fault,
-}
-
-/// What is wrong with a row.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Fault {
-    /// The diagonal entry, which has to be positive and finite.
-    Diagonal(f64),
-    /// The pivot, which cannot be divided by, or has to be positive.
-    Pivot { value: f64, shifts: u32 },
-    /// The entry in this column and its mirror, which have to be equal.
-    Mirror { col: usize, value: f64, mirrored: f64 },
-}
-
-/// A pivot below this part of what stood in its place has been cancelled: what is left is rounding.
-pub(super) const CANCELLED: f64 = 1e-14;
 
 /// Two entries are each other's mirror that differ by less than this part of their diagonal entries: products that were
 /// added up in another order do.
@@ -153,7 +122,7 @@ mod tests {
         block
     }
 
-    /// A tridiagonal matrix has no fill, so that incomplete factorisations of it are exact.
+    /// A tridiagonal matrix has no fill, so that incomplete factorizations of it are exact.
     const CHAIN: [[f64; 4]; 4] =
         [[2.0, -1.0, 0.0, 0.0], [-1.0, 3.0, -1.0, 0.0], [0.0, -1.0, 4.0, -2.0], [0.0, 0.0, -2.0, 5.0]];
     const SKEW: [[f64; 4]; 4] =

@@ -1,4 +1,4 @@
-//! Solves with `M = (1 + L) D (1 + U)`: what incomplete factorisations and symmetric sweeps have in common.
+//! Solves with `M = (1 + L) D (1 + U)`: what incomplete factorizations and symmetric sweeps have in common.
 //!
 //! ```text
 //! y = r - L y                    row by row, downwards
@@ -9,8 +9,8 @@
 //! multiplication and one subtraction. In each row the column that was computed last is read last. Cost: `2 nnz` flops,
 //! 12 bytes of memory for each entry. Level scheduling is not worth it: domains are what runs at the same time.
 
+use super::block::Solve;
 use super::compact::Compact;
-use super::inner::Solve;
 
 /// The three factors.
 #[derive(Clone, Debug, PartialEq)]

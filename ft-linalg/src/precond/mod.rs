@@ -5,6 +5,7 @@ use ft_comm::Communicator;
 use crate::{DistMatrix, LinalgError, LinearOperator, Workspace};
 
 mod amg;
+mod block;
 mod chebyshev;
 mod compact;
 mod dense;
@@ -21,9 +22,9 @@ mod spectrum;
 mod ssor;
 
 pub use amg::{Amg, AmgOptions};
+use block::Fault;
 pub use chebyshev::Chebyshev;
 pub use domains::{DOMAINS, Domains};
-use inner::Fault;
 pub use inner::Inner;
 pub use jacobi::Jacobi;
 pub use kind::{FORMS, Precond};
@@ -104,7 +105,7 @@ where
     }
 }
 
-/// No preconditioner.
+/// The preconditioner that does nothing: `M = 1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Identity;
 

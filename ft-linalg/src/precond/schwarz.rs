@@ -4,9 +4,9 @@
 //! M^-1 = sum over domains d of  R_d^T A_d^-1 R_d,    A_d = R_d A R_d^T
 //! ```
 //!
-//! `R_d` picks the rows of a domain and of its neighbours up to `overlap` steps away in the graph of `A`. With overlap 0
+//! `R_d` picks the rows of a domain and of its neighbors up to `overlap` steps away in the graph of `A`. With overlap 0
 //! this is block Jacobi. The *restricted* variant adds up what each solve says of the domain's own rows alone: it converges
-//! faster and sends less, but is not symmetric. Rows of neighbours are fetched once; at each use, elements of overlapping
+//! faster and sends less, but is not symmetric. Rows of neighbors are fetched once; at each use, elements of overlapping
 //! rows are, and in the symmetric variant what comes of them goes back. Cost of a use: that of the inner solves.
 //!
 //! Sources: Saad: Iterative Methods for Sparse Linear Systems, 2nd edition, SIAM, 2003, sections 12.4.1 and 14.3.3; Cai,
@@ -16,10 +16,11 @@ use std::ops::Range;
 
 use ft_comm::Communicator;
 
+use super::block::{Bad, Fault, Solve};
 use super::compact::Compact;
 use super::domains::{DOMAINS, Domains};
 use super::fetch::Fetch;
-use super::inner::{Bad, DENSE_MAX, Fault, Inner, Solve};
+use super::inner::{DENSE_MAX, Inner};
 use super::{Preconditioner, agree_on_fault, matrix_of};
 use crate::parallel::{for_each, map};
 use crate::{CsrRows, LinalgError, LinearOperator, Partition, Workspace};
@@ -207,7 +208,7 @@ impl Overlap {
             if is_own(row) {
                 return (fetch.own().start + row as usize - own.start) as u32;
             }
-            let at = wanted.binary_search(&(owner(row), set, row)).expect("it is in the list");
+            let at = wanted.binary_search(&(owner(row), set, row)).expect("rows of others are fetched");
             (at + if at < fetch.own().start { 0 } else { own.len() }) as u32
         };
         let placed = domains.own().zip(sets).enumerate().map(|(set, (domain, rows))| {

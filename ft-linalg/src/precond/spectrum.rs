@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The largest eigenvalue of the tridiagonal matrix of `alpha` and `beta` is below that of `S`, and close to it. Without
-//! reorthogonalisation, which so few steps do not need.
+//! reorthogonalization, which so few steps do not need.
 //!
 //! Source: Golub, Van Loan: Matrix Computations, 4th edition, 2013, section 10.1.
 

@@ -1,12 +1,12 @@
 //! SSOR: a symmetric sweep of successive over-relaxation, `M = (1 + w L D^-1) D (1 + w D^-1 U) / (w (2 - w))`.
 //!
 //! `L`, `D`, `U` are the strictly lower part, the diagonal and the strictly upper part of the block. `w = 1` is symmetric
-//! Gauss-Seidel. Nothing is factorised: the setup is a copy, a use costs as much as one of ILU(0).
+//! Gauss-Seidel. Nothing is factorized: the setup is a copy, a use costs as much as one of ILU(0).
 //!
 //! Source: Saad: Iterative Methods for Sparse Linear Systems, 2nd edition, SIAM, 2003, section 10.2.
 
+use super::block::{Bad, Fault};
 use super::compact::Compact;
-use super::inner::{Bad, Fault};
 use super::jacobi::first_bad;
 use super::ldu::Ldu;
 

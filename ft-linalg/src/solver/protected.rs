@@ -104,7 +104,7 @@ impl<S: Solver, A: ProtectedOperator> SolveState<S, A> {
         Ok(())
     }
 
-    /// The same on fewer ranks: rows and vectors are dealt out anew, and [`SolveState::rebuild`] is to follow. `shares` are the
+    /// This solve on fewer ranks: rows and vectors are dealt out anew, and [`SolveState::rebuild`] is to follow. `shares` are the
     /// states of the old ranks that fell to this one, `before` the number of old ranks. Collective; every row is sent
     /// once. The iteration goes on with the same bits, as sums do not depend on the number of ranks.
     ///

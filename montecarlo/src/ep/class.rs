@@ -22,7 +22,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Uniform pairs.
+    /// The number of uniform pairs of this class.
     pub fn pairs(self) -> u64 {
         1 << match self {
             Self::S => 24,

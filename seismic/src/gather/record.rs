@@ -7,7 +7,7 @@ use crate::{Node, load::ByteOrder, trace_header::TraceHeader};
 
 /// Most samples of a trace that a file can hold: the field is a signed number of 16 bits.
 pub const SAMPLES_MAX: usize = i16::MAX as usize;
-/// Coordinates are stored in millimetres, so that any usual fraction of a metre survives.
+/// Coordinates are stored in millimeters, so that any usual fraction of a meter survives.
 const SCALAR: i16 = -1000;
 
 /// Longest delay that a file can hold: the field is a signed number of 16 bits.
@@ -63,7 +63,7 @@ pub enum WriteError {
         what: &'static str,
         /// Number of the shot.
         shot: u32,
-        /// Its value, positions in metres.
+        /// Its value, positions in meters.
         value: f64,
         /// Largest value that fits.
         max: f64,
@@ -124,7 +124,7 @@ impl<'a> Records<'a> {
             let offset = (receiver.ix as f64 - shot.source.ix as f64) * spacing;
             let middle = (i64::from(self.header.source_x) + i64::from(receiver_x)) / 2;
             let header = TraceHeader {
-                // Two numbers to a point of the grid; they are less than millimetres.
+                // Two numbers to a point of the grid; they are less than millimeters.
                 cdp: (shot.source.ix + receiver.ix + 1) as i32,
                 cdp_x: middle as i32,
                 trace_in_line: channel,
@@ -159,7 +159,7 @@ pub fn check_delay(delay_s: f64) -> Result<i16, WriteError> {
     }
 }
 
-/// x and depth of a node in millimetres.
+/// x and depth of a node in millimeters.
 fn coordinates(gather: &Gather<'_>, what: &'static str, node: Node) -> Result<(i32, i32), WriteError> {
     let stored = |index: usize| {
         whole_number(what, gather.shot.number, index as f64 * gather.spacing, -f64::from(SCALAR))

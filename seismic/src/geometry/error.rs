@@ -2,7 +2,7 @@
 
 use super::{SHOTS_MAX, TRACES_MAX};
 
-/// Why settings do not make a survey. Positions and distances are in metres.
+/// Why settings do not make a survey. Positions and distances are in meters.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GeometryError {
@@ -123,8 +123,8 @@ pub enum GeometryError {
     },
 }
 
-/// Metres to the millimetre, so that rounding errors do not fill the line.
-fn round(metres: f64) -> f64 {
-    let rounded = (metres * 1000.0).round() / 1000.0;
-    if rounded.is_finite() { rounded } else { metres }
+/// Meters to the millimeter, so that rounding errors do not fill the line.
+fn round(meters: f64) -> f64 {
+    let rounded = (meters * 1000.0).round() / 1000.0;
+    if rounded.is_finite() { rounded } else { meters }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::source::place;
 use super::{POINTS_MAX, SourceError, VELOCITY_MAX, VELOCITY_MIN};
 use crate::{gather::TraceError, npy::NpyError};
 
@@ -14,11 +15,6 @@ pub struct ModelError {
     /// What is wrong.
     #[source]
     pub kind: ModelErrorKind,
-}
-
-/// "FILE: ", where there is a file.
-pub(crate) fn place(path: &Option<PathBuf>) -> String {
-    path.as_ref().map(|path| format!("{}: ", path.display())).unwrap_or_default()
 }
 
 /// What is wrong with a velocity model. Positions count from 0.
@@ -91,12 +87,12 @@ pub enum ModelErrorKind {
         given: (usize, usize),
     },
     /// Neither the options nor the file say how far apart the points are.
-    #[error("grid spacing missing: give --spacing METRES")]
+    #[error("grid spacing missing: give --spacing METERS")]
     SpacingMissing,
     /// The spacing is zero, negative or no number.
     #[error("grid spacing {spacing} m has to be positive and finite")]
     BadSpacing {
-        /// The spacing in metres.
+        /// The spacing in meters.
         spacing: f64,
     },
     /// NaN, infinite, zero or negative velocities. Often a sign of a wrong byte order or of a header taken for data.

@@ -8,7 +8,7 @@ use crate::gather::{TraceError, TraceReader};
 pub(crate) struct Grid {
     pub(crate) nx: usize,
     pub(crate) nz: usize,
-    /// Metres, where the file says it.
+    /// Meters, where the file says it.
     pub(crate) spacing: Option<f64>,
     pub(crate) values: Vec<f32>,
 }

@@ -5,7 +5,7 @@
 use std::{
     fs::File,
     io::{self, BufReader, Cursor, Read},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use flate2::bufread::MultiGzDecoder;
@@ -37,6 +37,18 @@ pub enum SourceError {
         /// Samples that were read.
         samples: usize,
     },
+}
+
+/// "FILE: ", where there is a file.
+pub(crate) fn place(path: &Option<PathBuf>) -> String {
+    path.as_ref().map(|path| format!("{}: ", path.display())).unwrap_or_default()
+}
+
+/// What the name ends in, in lower case, a final `.gz` passed over.
+pub(crate) fn extension(path: &Path) -> String {
+    let lower = |path: &Path| path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let last = lower(path);
+    if last == "gz" { lower(Path::new(path.file_stem().unwrap_or_default())) } else { last }
 }
 
 /// The bytes of a file, after decompression.

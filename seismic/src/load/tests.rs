@@ -140,7 +140,7 @@ fn shapes_and_spacings_are_checked_before_the_file_is_read() {
 fn a_spacing_is_needed() {
     let options = ModelOptions { spacing: None, ..shaped(1, 2) };
     let text = Files::new().error("m.bin", &floats(&[2000.0; 2]), options);
-    assert_eq!(text, "grid spacing missing: give --spacing METRES");
+    assert_eq!(text, "grid spacing missing: give --spacing METERS");
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn segy_gives_the_spacing_by_cdp_else_by_source() {
     with_traces(|gather| write_segy(gather, &mut bytes)).unwrap();
     // The gather has common depth points at positions of its own.
     (0..3).for_each(|index| bytes[trace(index) + 180..][..4].fill(0));
-    let missing = "grid spacing missing: give --spacing METRES";
+    let missing = "grid spacing missing: give --spacing METERS";
     assert_eq!(files.error("m.sgy", &bytes, spaceless), missing);
     // The sources of the last two traces at 1 m and 3 m: not even.
     for (index, x) in [(0, 0i32), (1, 1000), (2, 3000)] {

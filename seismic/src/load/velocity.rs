@@ -13,17 +13,17 @@ pub(super) fn to_metres_per_second(values: &mut [f32], nz: usize, unit: Unit) ->
         return Err(ModelErrorKind::NotPositive { ix, iz, value, count, points });
     }
     let fastest = values.iter().copied().fold(0.0, f32::max);
-    let kilometres = match unit {
+    let kilometers = match unit {
         Unit::Auto => fastest < KILOMETRES_BELOW,
         Unit::MetresPerSecond => false,
         Unit::KilometresPerSecond => true,
     };
-    if kilometres {
+    if kilometers {
         values.iter_mut().for_each(|value| *value *= 1000.0);
     }
     if let Some((at, count)) = find(values, |value| !(VELOCITY_MIN..=VELOCITY_MAX).contains(&value)) {
         let (ix, iz, value) = (at / nz, at % nz, values[at]);
-        let unit = if kilometres { "km/s" } else { "m/s" };
+        let unit = if kilometers { "km/s" } else { "m/s" };
         return Err(ModelErrorKind::Implausible { ix, iz, value, count, points, unit });
     }
     Ok(())

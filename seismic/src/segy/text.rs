@@ -55,7 +55,7 @@ fn facts(gather: &Gather<'_>, interval_us: u16) -> Vec<String> {
         "TRACE HEADERS: SHOT BYTE 9, CHANNEL BYTE 13, SOURCE POINT BYTE 17".to_owned(),
         "SOURCE X BYTE 73, RECEIVER X BYTE 81, IN MM (SCALAR -1000 IN BYTE 71)".to_owned(),
         "SOURCE DEPTH BYTE 49, RECEIVER ELEVATION BYTE 41, IN MM (BYTE 69)".to_owned(),
-        "OFFSET BYTE 37: RECEIVER X MINUS SOURCE X, ROUNDED TO METRES".to_owned(),
+        "OFFSET BYTE 37: RECEIVER X MINUS SOURCE X, ROUNDED TO METERS".to_owned(),
         "CDP BYTE 21: MIDPOINTS IN HALF POINTS OF THE GRID, FROM 1; CDP X BYTE 181".to_owned(),
         "Y IS 0 THROUGHOUT".to_owned(),
     ]);

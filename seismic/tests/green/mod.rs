@@ -2,7 +2,7 @@
 
 use std::f64::consts::{FRAC_PI_4, PI};
 
-/// The pressure at distance `r` metres at times `dt, 2 dt, ..`: `F(w) (-i/4) H0^(2)(w r / v)` in the frequency domain,
+/// The pressure at distance `r` meters at times `dt, 2 dt, ..`: `F(w) (-i/4) H0^(2)(w r / v)` in the frequency domain,
 /// with the spectrum of [`ft_seismic::ricker`] in closed form.
 pub(crate) fn homogeneous_trace(r: f64, v: f64, f0_hz: f64, dt: f64, samples: usize) -> Vec<f64> {
     let (w0, delay) = (2.0 * PI * f0_hz, 1.5 / f0_hz);

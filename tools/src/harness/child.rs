@@ -64,7 +64,7 @@ impl<'a> Children<'a> {
         self.run_until(command, limit, &|| false, GRACE)
     }
 
-    /// The same for a program that may fail to end, or end badly, after `is_done`: from then on it has `grace`, and
+    /// As [`Children::run`], for a program that may fail to end, or end badly, after `is_done`: from then on it has `grace`, and
     /// how it ends is no error.
     ///
     /// # Errors

@@ -15,13 +15,13 @@ pub struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// For a terminal.
+    /// This page as text for a terminal.
     pub fn text(&self) -> String {
         let tables = self.tables.iter().map(|(title, table)| format!("\n{title}\n\n{}", lines(table)));
         self.head.join("\n") + "\n" + &tables.collect::<String>() + &self.remarks()
     }
 
-    /// The same in Markdown.
+    /// This page in Markdown.
     pub fn markdown(&self) -> String {
         let tables = self.tables.iter().map(|(title, table)| format!("\n## {title}\n\n{}", markdown(table)));
         self.head.join("  \n") + "\n" + &tables.collect::<String>() + &self.remarks()

@@ -133,7 +133,7 @@ impl Measurement {
         self.detect_s + self.repair_s + self.restore_s
     }
 
-    /// The same in [`RECOVERY_PHASES`]. Agreement and the start of replacements run side by side: what counts as
+    /// Seconds of each of [`RECOVERY_PHASES`]. Agreement and the start of replacements run side by side: what counts as
     /// respawn is the part of it that agreement did not hide. The parts of a restore are those of the slowest rank each,
     /// and who is not concerned waits for the others in the last one, so this is what remains after the others.
     pub fn recovery_phases_s(&self) -> [f64; 6] {

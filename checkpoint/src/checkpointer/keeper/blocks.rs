@@ -6,9 +6,9 @@ use ft_proto::planted;
 
 use super::Keeper;
 #[cfg(feature = "planted-bugs")]
-use crate::checkpointer::DAMAGED_ON_THE_WAY;
-use crate::checkpointer::staging::Staging;
-use crate::checkpointer::trying::Holdings;
+use crate::checkpointer::defects::DAMAGED_ON_THE_WAY;
+use crate::checkpointer::holdings::Holdings;
+use crate::checkpointer::under_way::Staging;
 use crate::error::CheckpointError;
 use crate::exchange::{Rebuilt, Round};
 use crate::placement::Placement;

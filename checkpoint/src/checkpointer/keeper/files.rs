@@ -4,8 +4,8 @@ use ft_comm::time::Clock;
 use ft_comm::{CommError, Communicator, Op, PlanRequest, Rank};
 
 use super::Keeper;
-use crate::checkpointer::staging::Staging;
-use crate::checkpointer::trying::Holdings;
+use crate::checkpointer::holdings::Holdings;
+use crate::checkpointer::under_way::Staging;
 use crate::disk::Disk;
 use crate::error::CheckpointError;
 use crate::exchange::{Rebuilt, Round};

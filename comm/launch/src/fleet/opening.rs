@@ -93,7 +93,7 @@ impl Fleet {
         let host = self.cluster.hosts()[at].name.clone();
         let Some(launcher) = launcher else { return Ok(Door::Here) };
         // Ranks count from the other end.
-        let peer = PeerId(u32::MAX - u32::try_from(at).expect("hosts are few"));
+        let peer = PeerId(u32::MAX - u32::try_from(at).expect("a job has fewer than 2^32 hosts"));
         let mut args: Vec<OsString> = vec![host.clone().into()];
         args.extend(command(&spec.program, spec.agent));
         let exec = self.cluster.exec().clone();

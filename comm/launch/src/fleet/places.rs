@@ -48,7 +48,7 @@ impl Places {
     pub(super) fn stand(&mut self, rank: Rank, at: usize) -> Standing {
         if self.seats[rank].0 != at {
             let is_free = |number: &u32| !self.seats.contains(&(at, *number));
-            let local = (0..).find(is_free).expect("ranks are few");
+            let local = (0..).find(is_free).expect("a host has fewer than 2^32 ranks");
             self.seats[rank] = (at, local);
         }
         Standing { rank: rank as u32, size: self.size as u32, local: self.seats[rank].1 }

@@ -151,7 +151,7 @@ impl Chairs {
     /// The number of a new process.
     pub(super) fn number(&mut self) -> PeerId {
         let peer = PeerId(self.next_peer);
-        self.next_peer = self.next_peer.checked_add(1).expect("processes are few");
+        self.next_peer = self.next_peer.checked_add(1).expect("a job starts fewer than 2^32 processes");
         peer
     }
 

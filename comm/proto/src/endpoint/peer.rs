@@ -69,7 +69,7 @@ impl Peer {
         let Envelope { context, source, tag, length } = message;
         let About { subject, place } = about;
         let header = Header { kind, generation, context, source, tag, sequence, length, subject, place };
-        let length = usize::try_from(header.body_bytes()).expect("memory is addressable");
+        let length = usize::try_from(header.body_bytes()).expect("the body of a frame lies in memory");
         self.frames.push_back(Frame { header: header.encode(), body, length });
         sequence
     }

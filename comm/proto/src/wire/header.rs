@@ -114,8 +114,12 @@ impl Header {
     /// # Errors
     /// Every array of bytes that [`Header::encode`] does not produce is refused.
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, HeaderError> {
-        let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
-        let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+        let u32_at = |at: usize| {
+            u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a range of 4 bytes has 4 bytes"))
+        };
+        let u64_at = |at: usize| {
+            u64::from_le_bytes(bytes[at..at + 8].try_into().expect("a range of 8 bytes has 8 bytes"))
+        };
         if bytes[0] != VERSION {
             return Err(HeaderError::Version(bytes[0]));
         }

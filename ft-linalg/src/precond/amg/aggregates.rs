@@ -1,9 +1,9 @@
 //! Aggregates: groups of nodes around a middle one, all strongly coupled to it.
 //!
 //! Two nodes are strongly coupled where `|A_ij|^2 > threshold^2 |A_ii| |A_jj|`, with Frobenius norms of their blocks. Three
-//! passes over the nodes of a domain, in order (Vanek, Mandel, Brezina, algorithm 5.1): a node whose neighbours are all free
-//! makes an aggregate with them; a free node joins the neighbour to which it is coupled most; what is left makes
-//! aggregates of free neighbours. A node that is coupled to none is in no aggregate: smoothing is enough for it.
+//! passes over the nodes of a domain, in order (Vanek, Mandel, Brezina, algorithm 5.1): a node whose neighbors are all free
+//! makes an aggregate with them; a free node joins the neighbor to which it is coupled most; what is left makes
+//! aggregates of free neighbors. A node that is coupled to none is in no aggregate: smoothing is enough for it.
 
 use std::ops::Range;
 
@@ -124,7 +124,7 @@ mod tests {
     fn a_chain_falls_into_threes() {
         let rows = Poisson::new_2d(10, 1).unwrap().rows(0..10);
         let nodes: Vec<usize> = (0..=10).collect();
-        // The first node has one neighbour; then each middle one takes two with it, and the last is left to join.
+        // The first node has one neighbor; then each middle one takes two with it, and the last is left to join.
         let found = aggregates(&rows, 0, 0..10, &nodes, 0.08);
         assert_eq!(found, Aggregates { of_node: vec![0, 0, 1, 1, 1, 2, 2, 2, 3, 3], count: 4 });
         // Nothing is strong.

@@ -72,7 +72,7 @@ impl Tentative {
             .zip(starts)
             .flat_map(|(domain, start)| domain.rows.iter().map(move |(at, values)| (start + at, values)));
         CsrRows::build(0..len, 1, |_, cols, vals| {
-            let (start, values) = rows.next().expect("a row for each");
+            let (start, values) = rows.next().expect("the domains together have all rows");
             cols.extend((start as u64..).take(values.len()));
             vals.extend(values);
         })

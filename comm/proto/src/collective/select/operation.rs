@@ -51,7 +51,7 @@ impl Operation {
         Self::Alltoallv,
     ];
 
-    /// Its name in tables.
+    /// The name of this operation in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Barrier => "barrier",

@@ -1,0 +1,23 @@
+//! Defects and damage that tests plant ([`ft_proto::planted`]): what is to be found names them.
+
+/// A defect to plant: a rank commits before the vote.
+pub const COMMITS_EARLY: &str = "commits before the vote";
+/// A defect to plant: a rank does not report an epoch whose vote it has not heard the end of.
+pub const FORGETS_STAGED: &str = "forgets what it has staged";
+
+/// A defect to plant: a rank that has not heard of the first commit in a new placement stays with the old one.
+pub const KEEPS_OLD_LAYOUT: &str = "keeps the old layout";
+
+/// A defect to plant: a rank gives up the old placement for a new one before it is restored to that.
+pub const DROPS_OLD_EARLY: &str = "drops the old placement early";
+
+/// Damage to plant: a bit of the rank's own shard flips in memory before a restore.
+pub const DAMAGED_SHARD: &str = "a bit of a shard flips";
+/// Damage to plant: a bit of a redundant block flips in memory before a restore.
+pub const DAMAGED_BLOCK: &str = "a bit of a redundant block flips";
+
+/// Damage to plant: a bit of the redundant blocks of each checkpoint flips on its way, before their checksums are taken.
+pub const DAMAGED_ON_THE_WAY: &str = "a bit of redundancy flips on its way";
+
+/// Damage to plant: a bit of what is held of the committed checkpoint flips behind the computation.
+pub const ROTS: &str = "a bit of the committed checkpoint flips";

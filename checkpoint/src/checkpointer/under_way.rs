@@ -1,0 +1,64 @@
+//! A checkpoint under way: what is known of it so far, and the operation that is not done yet.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use ft_comm::time::Time;
+use ft_comm::{CollectiveRequest, PlanRequest, Rank};
+
+use crate::error::CheckpointError;
+use crate::exchange::{Account, Round};
+use crate::layout::ParityGroup;
+use crate::region::StatePart;
+use crate::store::ShardMeta;
+
+/// A checkpoint under way.
+pub(super) struct Staging {
+    pub(super) epoch: u32,
+    pub(super) rank: Rank,
+    /// It holds the constant part too.
+    pub(super) first: bool,
+    /// Whether this rank could write its state down, and there is memory for the redundancy of its group.
+    pub(super) copied: Result<(), CheckpointError>,
+    /// There is none: nothing is encoded in this group.
+    pub(super) is_over_limit: bool,
+    /// Of all ranks, both parts.
+    pub(super) metas: Vec<[ShardMeta; 2]>,
+    pub(super) account: Rc<RefCell<Account>>,
+    pub(super) started: Time,
+    pub(super) copied_at: Time,
+    pub(super) exchanged_at: Time,
+    /// Time that the program has been held.
+    pub(super) held: Duration,
+}
+
+impl Staging {
+    fn meta(&self, rank: Rank, part: StatePart) -> ShardMeta {
+        self.metas[rank][usize::from(part == StatePart::Variable)]
+    }
+
+    /// Of this rank.
+    pub(super) fn own(&self, part: StatePart) -> ShardMeta {
+        self.meta(self.rank, part)
+    }
+
+    /// Bytes of the longest part of a state, of any rank.
+    pub(super) fn longest(&self) -> u64 {
+        self.metas.iter().flatten().map(|meta| meta.len).max().unwrap_or(0)
+    }
+
+    /// Of the members of a group that have a shard.
+    pub(super) fn metas_of(&self, group: &ParityGroup, part: StatePart) -> Vec<ShardMeta> {
+        group.members[..group.computing].iter().map(|rank| self.meta(*rank, part)).collect()
+    }
+}
+
+/// The operation that is not done yet.
+pub(super) enum Phase {
+    Sharing(CollectiveRequest<u8>),
+    /// Of a part of the state; no request where there is no group.
+    Encoding(StatePart, Round, Option<PlanRequest<u8>>),
+    Voting(CollectiveRequest<u8>),
+    Committing,
+}
