@@ -21,6 +21,7 @@ use ft_comm::Communicator;
 
 use super::arnoldi::Arnoldi;
 use super::{Beginning, Course, Solver, Step, System, begin, require, residual_norm, residual_of};
+use crate::precond::Pointwise;
 use crate::stop::Quantity;
 use crate::vector::axpy;
 use crate::{LinalgError, StopCriteria, StopReason, Workspace};
@@ -89,11 +90,9 @@ impl Solver for Gmres {
         if let Some(done) = self.course.done() {
             return Ok(done);
         }
-        let (mut z, mut w) = (work.take(self.x.len()), work.take(self.x.len()));
-        system.m.apply(self.arnoldi.last(), &mut z, comm, work)?;
-        system.a.apply(&z, &mut w, comm, work)?;
+        let mut w = work.take(self.x.len());
+        self.product(&mut w, system, comm, work)?;
         let norm = self.arnoldi.extend(&mut w, comm, work)?;
-        work.give(z);
         let mut step = match norm {
             Some(norm) => self.course.advance(norm),
             None => {
@@ -151,6 +150,25 @@ impl Solver for Gmres {
 }
 
 impl Gmres {
+    /// `w = A M^-1 v` with the last direction `v`.
+    fn product(
+        &self,
+        w: &mut [f64],
+        system: &System<'_>,
+        comm: &Communicator,
+        work: &mut Workspace,
+    ) -> Result<(), LinalgError> {
+        let v = self.arnoldi.last();
+        if system.m.pointwise() == Pointwise::Identity {
+            return system.a.apply(v, w, comm, work);
+        }
+        let mut z = work.take(v.len());
+        system.m.apply(v, &mut z, comm, work)?;
+        system.a.apply(&z, w, comm, work)?;
+        work.give(z);
+        Ok(())
+    }
+
     /// `x = x + M^-1 V y`.
     fn correct(
         &self,
