@@ -13,4 +13,5 @@ mod launched;
 pub mod messages;
 mod mpi;
 pub mod sockets;
+pub mod solvers;
 pub mod ulfm;

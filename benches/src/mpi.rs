@@ -19,7 +19,8 @@ pub(crate) struct Mpi {
 }
 
 impl Mpi {
-    /// Compiles programs, given by name and text, with what is installed in a folder; `get` is its name for pip.
+    /// Compiles programs, given by name and text, with what is installed in a folder; `get` is its name for pip, and `words` stand
+    /// behind each source.
     ///
     /// # Errors
     /// It is not there, or its compiler has failed.
@@ -27,6 +28,7 @@ impl Mpi {
         prefix: &Path,
         get: &str,
         sources: &[(&str, &str)],
+        words: &[&str],
         children: &Children<'_>,
     ) -> Result<Self, HarnessError> {
         // Programs are started from anywhere.
@@ -39,7 +41,7 @@ impl Mpi {
         };
         let compiler = there(bin.join("mpicc"), remedy)?;
         there(bin.join("mpiexec"), remedy)?;
-        let programs = Compiled::new(&compiler, sources, &[], children)?;
+        let programs = Compiled::new(&compiler, sources, words, children)?;
         Ok(Self { bin, programs })
     }
 
@@ -67,7 +69,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_said() {
         let children = Children { adopts: false, is_interrupted: &|| false };
-        let error = Mpi::compile("/no/such/prefix".as_ref(), MPICH, &[], &children).err().unwrap();
+        let error = Mpi::compile("/no/such/prefix".as_ref(), MPICH, &[], &[], &children).err().unwrap();
         let due = "/no/such/prefix/bin/mpicc is missing; `python3 -m venv FOLDER";
         assert!(error.to_string().starts_with(due), "{error}");
     }

@@ -138,9 +138,25 @@ impl MultiVector {
         self.columns += 1;
     }
 
-    /// Removes all columns, with their memory.
+    /// Appends `w - self factors`, divided by `norm`. Not collective.
+    pub(crate) fn push_rest(&mut self, w: &[f64], factors: &[f64], norm: f64) {
+        let (len, columns) = (self.part.local_len(), self.columns);
+        assert!(w.len() == len && factors.len() == columns);
+        self.local.resize((columns + 1) * len, 0.0);
+        let (before, rest) = self.local.split_at_mut(columns * len);
+        let factors: Vec<f64> = factors.iter().map(|factor| -factor).collect();
+        blocks(&self.part, rest, &mut self.part.no_sums(), |rows, y, _| {
+            y.copy_from_slice(&w[rows.clone()]);
+            add_columns(&factors, |column| &before[column * len..][rows.clone()], y);
+            y.iter_mut().for_each(|y| *y /= norm);
+        });
+        self.columns += 1;
+    }
+
+    /// Removes all columns, and keeps their memory for others.
     pub fn clear(&mut self) {
-        (self.columns, self.local) = (0, Vec::new());
+        self.columns = 0;
+        self.local.clear();
     }
 
     /// A copy of a column.
@@ -189,8 +205,7 @@ impl MultiVector {
     pub fn add_to(&self, factors: &[f64], y: &mut [f64]) {
         assert!(factors.len() <= self.columns && y.len() == self.part.local_len());
         blocks(&self.part, y, &mut self.part.no_sums(), |rows, y, _| {
-            let columns = factors.iter().enumerate();
-            columns.for_each(|(at, factor)| vector::axpy(*factor, &self.column(at)[rows.clone()], y));
+            add_columns(factors, |column| &self.column(column)[rows.clone()], y);
         });
     }
 
@@ -253,6 +268,19 @@ impl MultiVector {
     }
 }
 
+/// `y = y + factor column`, one column after the other; several at a time, so that `y` is read and written less often.
+fn add_columns<'a>(factors: &[f64], column: impl Fn(usize) -> &'a [f64], y: &mut [f64]) {
+    let (fours, rest) = factors.as_chunks::<4>();
+    for (at, [a, b, c, d]) in fours.iter().enumerate() {
+        let [p, q, r, s] = std::array::from_fn(|k| &column(4 * at + k)[..y.len()]);
+        for (i, y) in y.iter_mut().enumerate() {
+            *y = *y + a * p[i] + b * q[i] + c * r[i] + d * s[i];
+        }
+    }
+    let done = 4 * fours.len();
+    rest.iter().enumerate().for_each(|(at, factor)| vector::axpy(*factor, column(done + at), y));
+}
+
 /// The dot product of each pair of local parts. Collective: one allgatherv.
 fn dots(part: &Partition, pairs: &[(&[f64], &[f64])], comm: &Communicator) -> Result<Vec<f64>, LinalgError> {
     Reducer::new(part).sum_many(pairs.len(), &block_dots(part, pairs), comm)
@@ -288,6 +316,11 @@ mod tests {
             let mut grown = MultiVector::zeros(part.clone(), 0);
             (0..2).for_each(|at| grown.push(a.column(at)));
             assert_eq!(grown, a);
+            grown.push_rest(a.column(0), &[2.0, 1.0], 4.0);
+            assert_eq!(
+                grown.column(2),
+                part.range().map(|row| (-1.0 - row as f64) / 4.0).collect::<Vec<_>>()
+            );
             grown.clear();
             assert_eq!(grown, MultiVector::zeros(part.clone(), 0));
             a.axpy(-1.0, &a.clone());

@@ -45,7 +45,7 @@ impl<'a> Sides<'a> {
             built(&programs, name, from)?;
         }
         let sources = [(PEER, include_str!("../../peers/mpi_checkpoint.c"))];
-        let compile = |prefix| Mpi::compile(prefix, OPENMPI, &sources, &children);
+        let compile = |prefix| Mpi::compile(prefix, OPENMPI, &sources, &[], &children);
         let mpi = options.openmpi.as_deref().map(compile).transpose()?;
         let congestion = options.comm_congestion.clone();
         let setup = Setup { programs, folder: files.to_owned(), congestion, sizes, mpi };

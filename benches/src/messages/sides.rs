@@ -53,7 +53,7 @@ impl<'a> Sides<'a> {
             built(&programs, example, "-p ft-benches --examples")?;
         }
         let mpi = |prefix: &Option<PathBuf>, get| {
-            let compile = |prefix: &Path| Mpi::compile(prefix, get, &SOURCES, &children);
+            let compile = |prefix: &Path| Mpi::compile(prefix, get, &SOURCES, &[], &children);
             prefix.as_deref().map(compile).transpose()
         };
         let (mpich, openmpi) = (mpi(&options.mpich, MPICH)?, mpi(&options.openmpi, OPENMPI)?);

@@ -42,7 +42,8 @@ impl<'a> Sides<'a> {
         let children = Children::adopting(watch.is_interrupted);
         let ftrun = built(&folder()?, "ftrun", "-p ft-apps")?;
         let sources = [(PEER, include_str!("../../peers/ulfm_recovery.c"))];
-        let mpi = openmpi.map(|prefix| Mpi::compile(prefix, OPENMPI, &sources, &children)).transpose()?;
+        let mpi =
+            openmpi.map(|prefix| Mpi::compile(prefix, OPENMPI, &sources, &[], &children)).transpose()?;
         Ok(Self { children, ftrun, mpi, answers: BTreeMap::new() })
     }
 

@@ -333,7 +333,8 @@ impl Known<'_> {
 
     /// The rows and columns `set` of the matrix.
     fn block(&self, set: &[u64]) -> Compact {
-        let mut block = Compact::new(set.len(), 0);
+        let entries = set.iter().map(|&row| self.row(row).0.len()).sum();
+        let mut block = Compact::new(set.len(), entries);
         let Some((&first, &last)) = set.first().zip(set.last()) else { return block };
         let gapless = (last - first) as usize + 1 == set.len();
         for &row in set {

@@ -3,7 +3,7 @@
 //! ```text
 //! v_1 = r / ||r||,  g = ||r|| e_1
 //! for each product w = A z:
-//!     w = w - V (V^T w), twice; h is what was taken off, and ||w|| below it
+//!     w = w - V (V^T w), twice unless much is left; h is what was taken off, and ||w|| below it
 //!     v_next = w / ||w||
 //!     rotate h by the rotations so far, and by a new one that makes its last element 0; rotate g by that
 //!     |last element of g| = the norm of the residual
@@ -13,7 +13,7 @@
 use ft_checkpoint::{Protect, Redistribute};
 use ft_comm::Communicator;
 
-use super::gram_schmidt::orthogonalize;
+use super::gram_schmidt::{orthogonalize, project};
 use crate::vector::divide;
 use crate::{LinalgError, MultiVector, Partition, Workspace};
 
@@ -77,7 +77,7 @@ impl Arnoldi {
         comm: &Communicator,
         work: &mut Workspace,
     ) -> Result<Option<f64>, LinalgError> {
-        let (mut h, next) = orthogonalize(&self.basis, w, comm, work)?;
+        let (mut h, next) = self.push_direction(w, comm, work)?;
         let size = h.iter().fold(next, |size, h| size.max(h.abs()));
         for (at, (c, s)) in self.rotations.iter().enumerate() {
             (h[at], h[at + 1]) = (c * h[at] + s * h[at + 1], c * h[at + 1] - s * h[at]);
@@ -94,11 +94,27 @@ impl Arnoldi {
         self.g[last] = c * g;
         self.g.push(-s * g);
         self.rotations.push((c, s));
-        if next > 0.0 {
-            divide(w, next);
+        Ok(Some((s * g).abs()))
+    }
+
+    /// Appends the part of `w` that is orthogonal to the basis, with norm 1, if it is not 0; what `w` has along the basis, and the
+    /// norm of that part.
+    fn push_direction(
+        &mut self,
+        w: &mut [f64],
+        comm: &Communicator,
+        work: &mut Workspace,
+    ) -> Result<(Vec<f64>, f64), LinalgError> {
+        if let Some((along, left)) = project(&self.basis, w, comm, work)? {
+            self.basis.push_rest(w, &along, left);
+            return Ok((along, left));
+        }
+        let (taken, left) = orthogonalize(&self.basis, w, comm, work)?;
+        if left > 0.0 {
+            divide(w, left);
             self.basis.push(w);
         }
-        Ok(Some((s * g).abs()))
+        Ok((taken, left))
     }
 
     /// How much of each direction is in the answer.

@@ -10,8 +10,8 @@
 //!     x = x + M^-1 V y
 //! ```
 //!
-//! One iteration is one product and two reductions, sometimes three; the `j`-th of a cycle reads the basis four times: 32 j
-//! bytes per row. The state has `m + 2` vectors. A space that ends holds the answer, or the matrix is singular.
+//! One iteration is one product and one reduction, where little is left of a vector three or four; the `j`-th of a cycle reads the
+//! basis twice, then six times: 16 j or 48 j bytes per row. The state has `m + 2` vectors. A space that ends holds the answer, or the matrix is singular.
 //!
 //! Sources: Saad, Schultz: GMRES: a generalized minimal residual algorithm for solving nonsymmetric linear systems, SIAM J. Sci.
 //! Stat. Comput. 7, 1986; Saad: Iterative Methods for Sparse Linear Systems, 2nd edition, SIAM, 2003, algorithms 6.9 and 9.5.
@@ -21,6 +21,7 @@ use ft_comm::Communicator;
 
 use super::arnoldi::Arnoldi;
 use super::{Beginning, Course, Solver, Step, System, begin, require, residual_norm, residual_of};
+use crate::precond::Pointwise;
 use crate::stop::Quantity;
 use crate::vector::axpy;
 use crate::{LinalgError, StopCriteria, StopReason, Workspace};
@@ -78,7 +79,7 @@ impl Solver for Gmres {
         Ok(gmres)
     }
 
-    /// One product, two reductions; at the end of a cycle one more of each.
+    /// One product, one reduction or more; at the end of a cycle one more of each.
     fn step(
         &mut self,
         system: &System<'_>,
@@ -89,11 +90,9 @@ impl Solver for Gmres {
         if let Some(done) = self.course.done() {
             return Ok(done);
         }
-        let (mut z, mut w) = (work.take(self.x.len()), work.take(self.x.len()));
-        system.m.apply(self.arnoldi.last(), &mut z, comm, work)?;
-        system.a.apply(&z, &mut w, comm, work)?;
+        let mut w = work.take(self.x.len());
+        self.product(&mut w, system, comm, work)?;
         let norm = self.arnoldi.extend(&mut w, comm, work)?;
-        work.give(z);
         let mut step = match norm {
             Some(norm) => self.course.advance(norm),
             None => {
@@ -151,6 +150,25 @@ impl Solver for Gmres {
 }
 
 impl Gmres {
+    /// `w = A M^-1 v` with the last direction `v`.
+    fn product(
+        &self,
+        w: &mut [f64],
+        system: &System<'_>,
+        comm: &Communicator,
+        work: &mut Workspace,
+    ) -> Result<(), LinalgError> {
+        let v = self.arnoldi.last();
+        if system.m.pointwise() == Pointwise::Identity {
+            return system.a.apply(v, w, comm, work);
+        }
+        let mut z = work.take(v.len());
+        system.m.apply(v, &mut z, comm, work)?;
+        system.a.apply(&z, w, comm, work)?;
+        work.give(z);
+        Ok(())
+    }
+
     /// `x = x + M^-1 V y`.
     fn correct(
         &self,

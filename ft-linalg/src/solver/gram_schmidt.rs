@@ -1,11 +1,31 @@
-//! How a vector becomes orthogonal to a basis: classical Gram-Schmidt, twice, each time in one message.
+//! How a vector becomes orthogonal to a basis: classical Gram-Schmidt, twice, each time in one message; or once, where what is
+//! left is no rounding.
 //!
-//! Source: Giraud, Langou, Rozloznik, van den Eshof: Rounding error analysis of the classical Gram-Schmidt orthogonalization
-//! process, Numerische Mathematik 101, 2005: twice is enough.
+//! Sources: Giraud, Langou, Rozloznik, van den Eshof: Rounding error analysis of the classical Gram-Schmidt orthogonalization
+//! process, Numerische Mathematik 101, 2005: twice is enough. Daniel, Gragg, Kaufman, Stewart: Reorthogonalization and stable
+//! algorithms for updating the Gram-Schmidt QR factorization, Mathematics of Computation 30, 1976: when once is.
 
 use ft_comm::Communicator;
 
 use crate::{LinalgError, MultiVector, Workspace};
+
+/// The least part of the square of a norm that is left where once is enough: rounding grows by the root of its inverse.
+const LEFT: f64 = 0.01;
+
+/// What `w` has along each column of `basis`, which is orthonormal, and the norm of the rest; `None` if that is so small that
+/// only [`orthogonalize`] finds it. Collective: one reduction.
+pub(super) fn project(
+    basis: &MultiVector,
+    w: &[f64],
+    comm: &Communicator,
+    work: &mut Workspace,
+) -> Result<Option<(Vec<f64>, f64)>, LinalgError> {
+    let pairs: Vec<_> = basis.iter().chain([w]).map(|column| (column, w)).collect();
+    let mut along = work.dots_many(basis.part(), &pairs, comm)?;
+    let before = along.pop().unwrap_or(0.0);
+    let left = before - along.iter().map(|sum| sum * sum).sum::<f64>();
+    Ok((left > LEFT * before).then(|| (along, left.sqrt())))
+}
 
 /// Makes `w` orthogonal to `basis`, which is orthonormal, and says what was taken off along each column, and the norm that is
 /// left: 0 if that is nothing beside rounding. Collective: two reductions, rarely three.
@@ -58,6 +78,13 @@ mod tests {
                 }
                 let gram = basis.dots(&basis, comm).unwrap();
                 assert!((gram - nalgebra::DMatrix::identity(5, 5)).amax() < 1e-14);
+                // Once is enough for one that has much else, and only for such a one.
+                let mut other = column(9);
+                let (along, rest) = project(&basis, &other, comm, &mut work).unwrap().unwrap();
+                let (taken, norm) = orthogonalize(&basis, &mut other, comm, &mut work).unwrap();
+                assert!((rest - norm).abs() < 1e-13 * norm);
+                assert!(along.iter().zip(taken).all(|(along, taken)| (along - taken).abs() < 1e-13));
+                assert_eq!(project(&basis, &column(3), comm, &mut work).unwrap(), None);
                 // A vector of the space leaves nothing.
                 let mut w = column(3);
                 let (taken, norm) = orthogonalize(&basis, &mut w, comm, &mut work).unwrap();
