@@ -30,14 +30,12 @@ struct Own {
 
 impl Solver for Own {
     type Options = StopCriteria;
-
     #[rustfmt::skip]
     fn start(stop: &StopCriteria, system: &System<'_>, x: &[f64], comm: &Communicator, work: &mut Workspace) -> Result<Self, LinalgError> {
         let Beginning { x, r, course } = begin(stop, system, x, comm, work)?;
         let [rho] = work.dots(system.a.part(), [(&r, &r)], comm)?;
         Ok(Self { x, shadow: r.clone(), p: r.clone(), r, rho, course })
     }
-
     #[rustfmt::skip]
     fn step(&mut self, system: &System<'_>, comm: &Communicator, work: &mut Workspace) -> Result<Step, LinalgError> {
         if let Some(done) = self.course.done() {
@@ -67,11 +65,9 @@ impl Solver for Own {
         [y, v, z, t].into_iter().for_each(|vector| work.give(vector));
         Ok(self.course.advance(rr.sqrt()))
     }
-
     fn x(&self) -> &[f64] {
         &self.x
     }
-
     fn course(&self) -> &Course {
         &self.course
     }

@@ -11,7 +11,7 @@ use ft_linalg::{
 };
 
 const SIDE: usize = 40;
-const STEPS: u64 = 20;
+const STEPS: usize = 20;
 /// Length of a time step, in squares of the distance of two points over the diffusivity.
 const DT: f64 = 2.0;
 
@@ -24,8 +24,9 @@ struct Plate {
     temperatures: Vec<f64>,
     #[protect(nested, distributed)]
     solve: Cg,
+    /// The steps of the loop at which time steps have ended.
     #[protect(replicated)]
-    steps: u64,
+    ends: Vec<u64>,
 }
 
 struct Cooling {
@@ -77,15 +78,15 @@ impl Program for Cooling {
     }
 
     /// One iteration; at the end of a solve a time step is done, and the next solve begins.
-    fn step(&mut self, plate: &mut Plate, world: &World, _: u64) -> Result<Flow, LinalgError> {
+    fn step(&mut self, plate: &mut Plate, world: &World, step: u64) -> Result<Flow, LinalgError> {
         let system = System { a: &plate.a, m: &Identity, b: &plate.temperatures };
         let Step::Done(reason) = plate.solve.step(&system, world.comm(), &mut self.work)? else {
             return Ok(Flow::Continue);
         };
         assert!(reason.is_converged(), "{reason}");
         plate.temperatures.copy_from_slice(plate.solve.x());
-        plate.steps += 1;
-        if plate.steps == STEPS {
+        plate.ends.push(step);
+        if plate.ends.len() == STEPS {
             return Ok(Flow::Done);
         }
         self.begin(plate, world.comm())?;
@@ -101,7 +102,8 @@ fn main() -> Result<(), MainError> {
         // The edge is kept at 0, so a plate of temperature 1 cools, and no point is colder than the edge.
         assert!(plate.temperatures.iter().all(|value| (0.0..1.0).contains(value)));
         let warmest = plate.temperatures.iter().copied().fold(0.0, f64::max);
-        println!("rank {rank}: {warmest:.12} at most after {} steps", plate.steps);
+        let ends: Vec<String> = plate.ends.iter().map(ToString::to_string).collect();
+        println!("rank {rank}, after steps {}: {warmest:e} at most", ends.join(" "));
     }
     Ok(())
 }

@@ -3,64 +3,22 @@
 
 mod common;
 
+use common::problems::{Problem, Whole, options, whole};
 use common::{dense, on_ranks};
 use ft_checkpoint::{RankState, StatePart, load, save};
 use ft_comm::Communicator;
-use ft_linalg::gallery::{
-    ConvectionDiffusion, Elasticity, Laplacian27, LeastSquares, NeumannPoisson, ShiftedPoisson,
-};
+use ft_linalg::gallery::LeastSquares;
 use ft_linalg::operator::WithTranspose;
 use ft_linalg::solver::{AnyOptions, AnySolver, Fgmres, GmresOptions, Method, Task, Watch};
 use ft_linalg::stop::Quantity;
 use ft_linalg::{
     Cg, DistMatrix, DistRows, DistVector, Identity, LinalgError, LinearOperator, MakePreconditioner,
-    MultiVector, Partition, Poisson, Precond, Preconditioner, Solution, SolveState, Solver, Step,
-    StopCriteria, StopReason, System, Workspace, rhs, solve, solve_many,
+    MultiVector, Partition, Poisson, Precond, Preconditioner, SolveState, Solver, Step, StopCriteria,
+    StopReason, System, Workspace, solve, solve_many,
 };
 use nalgebra::DVector;
 
-/// The systems, each of a few hundred rows.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Problem {
-    Poisson,
-    Laplacian27,
-    Elasticity,
-    /// Not symmetric; the flow is a hundred times as fast as diffusion.
-    Convection,
-    /// Symmetric, with some eigenvalues below 0.
-    Shifted,
-    /// Singular, with `b` in its range.
-    Neumann,
-}
 use Problem::{Convection, Laplacian27 as Points27, Neumann, Shifted};
-
-impl Problem {
-    fn matrix(self, comm: &Communicator) -> DistMatrix {
-        let (n, rows): (usize, Box<dyn Fn(_) -> _>) = match self {
-            Self::Poisson => (324, Box::new(|range| Poisson::new_2d(18, 18).unwrap().rows(range))),
-            Points27 => (420, Box::new(|range| Laplacian27::new(6, 7, 10).unwrap().rows(range))),
-            Convection => {
-                (324, Box::new(|range| ConvectionDiffusion::new_2d(18, 18, 100.0).unwrap().rows(range)))
-            }
-            Shifted => (324, Box::new(|range| ShiftedPoisson::new_2d(18, 18, 0.3).unwrap().rows(range))),
-            Neumann => (324, Box::new(|range| NeumannPoisson::new(18, 18, 1).unwrap().rows(range))),
-            Self::Elasticity => {
-                let rows = Elasticity::clamped(4, 3, 3).unwrap().matrix(comm).unwrap();
-                return rows.into_matrix(comm).unwrap();
-            }
-        };
-        let part = Partition::of(comm, n);
-        DistMatrix::new(part.clone(), rows(part.range()), comm).unwrap()
-    }
-
-    /// The system, and its solution.
-    fn system(self, comm: &Communicator) -> (DistMatrix, DistVector, DistVector) {
-        let a = self.matrix(comm);
-        let x = DistVector::from_fn(a.part().clone(), |row| ((row.0 * row.0) as f64 * 0.1).sin());
-        let b = rhs::from_solution(&a, &x, comm).unwrap();
-        (a, b, x)
-    }
-}
 
 /// The solvers of linear systems, and what suits each.
 const SUITED: &[(Method, &[(Problem, Precond)])] = &[
@@ -112,26 +70,6 @@ const SUITED: &[(Method, &[(Problem, Precond)])] = &[
     (Method::Richardson, &[(Points27, Precond::Jacobi), (Convection, Precond::Jacobi)]),
     (Method::Chebyshev, &[(Problem::Poisson, Precond::Jacobi), (Problem::Elasticity, Precond::Jacobi)]),
 ];
-
-fn options(method: Method, stop: StopCriteria) -> AnyOptions {
-    AnyOptions { method, stop, restart: 25, omega: 0.9, ..AnyOptions::default() }
-}
-
-/// A solve from start to end.
-type Whole = (Solution, Vec<f64>);
-
-fn whole(
-    method: Method,
-    (problem, precond): (Problem, Precond),
-    stop: StopCriteria,
-    comm: &Communicator,
-) -> Whole {
-    let (a, b, _) = problem.system(comm);
-    let m = precond.make(&a, comm).unwrap();
-    let mut x = DistVector::zeros(a.part().clone());
-    let solution = solve::<AnySolver>(&options(method, stop), &a, &*m, &b, &mut x, comm).unwrap();
-    (solution, x.gather(comm).unwrap())
-}
 
 /// The same, but after some iterations only what a checkpoint holds goes on.
 fn restored(

@@ -124,7 +124,8 @@ impl Amg {
     /// Each vector has an element for each of this rank's rows. Collective: some hundred messages.
     ///
     /// # Errors
-    /// On every rank: [`LinalgError::BadDiagonal`], naming the first row whose diagonal entry is not positive and finite;
+    /// On every rank: [`LinalgError::NotFinite`], naming the first such entry; [`LinalgError::BadDiagonal`],
+    /// naming the first row whose diagonal entry is not positive and finite;
     /// [`LinalgError::Unfit`] for an operator that is no stored matrix, not symmetric, or not positive definite. [`LinalgError::Length`];
     /// [`LinalgError::Comm`].
     pub fn with_near_null(
@@ -133,7 +134,7 @@ impl Amg {
         near_null: &[Vec<f64>],
         comm: &Communicator,
     ) -> Result<Self, LinalgError> {
-        let a = matrix_of(a, "amg")?;
+        let a = matrix_of(a, "amg", comm)?;
         let (part, mut work) = (a.part().clone(), Workspace::default());
         let domains = Domains::new(&part, DOMAINS);
         let own = domains.range().len();

@@ -44,12 +44,13 @@ impl Chebyshev {
     /// Of degree `degree`, for the symmetric positive definite matrix of `a`. Collective: a dozen products.
     ///
     /// # Errors
-    /// On every rank: [`LinalgError::BadDiagonal`], naming the first row whose diagonal entry is not positive and finite;
+    /// On every rank: [`LinalgError::NotFinite`], naming the first such entry; [`LinalgError::BadDiagonal`],
+    /// naming the first row whose diagonal entry is not positive and finite;
     /// [`LinalgError::Unfit`] for an operator that is no stored matrix, is not symmetric, or whose eigenvalues are not
     /// positive and finite.
     /// [`LinalgError::Comm`].
     pub fn new(a: &dyn LinearOperator, degree: usize, comm: &Communicator) -> Result<Self, LinalgError> {
-        let a = matrix_of(a, "chebyshev")?;
+        let a = matrix_of(a, "chebyshev", comm)?;
         let domains = Domains::new(a.part(), DOMAINS);
         let rows = domains.bring(a, comm)?;
         let steps = Steps::new(&rows, &domains, RATIO, comm)?;

@@ -2,7 +2,8 @@
 
 use ft_comm::Communicator;
 
-use crate::{DistMatrix, LinalgError, LinearOperator, Workspace};
+use crate::error::EntryFault;
+use crate::{DistMatrix, Global, LinalgError, LinearOperator, Workspace};
 
 mod amg;
 mod block;
@@ -136,9 +137,16 @@ impl Preconditioner for Identity {
     }
 }
 
-/// The stored matrix of `a`, for `what`.
-fn matrix_of<'a>(a: &'a dyn LinearOperator, what: &'static str) -> Result<&'a DistMatrix, LinalgError> {
-    a.matrix().ok_or(LinalgError::Unfit { what, needs: "a stored matrix" })
+/// The stored matrix of `a`, for `what`, with entries that are finite. Collective.
+fn matrix_of<'a>(
+    a: &'a dyn LinearOperator,
+    what: &'static str,
+    comm: &Communicator,
+) -> Result<&'a DistMatrix, LinalgError> {
+    let matrix = a.matrix().ok_or(LinalgError::Unfit { what, needs: "a stored matrix" })?;
+    let (part, rows) = (matrix.part(), matrix.rows());
+    EntryFault::agree(rows.fault(Global(part.range().start)), part.n(), part.n(), comm)?;
+    Ok(matrix)
 }
 
 /// Makes the fault of the lowest rank that has one, with its global row, the error of all. Collective: an allgather of five

@@ -75,8 +75,8 @@ impl Schwarz {
     /// For the matrix of `a`. Collective.
     ///
     /// # Errors
-    /// On every rank, naming the first row of the first domain that is unfit for the inner solver: [`LinalgError::BadPivot`],
-    /// [`LinalgError::BadDiagonal`], [`LinalgError::NotSymmetric`]. [`LinalgError::Unfit`] for an operator that is no stored
+    /// On every rank: [`LinalgError::NotFinite`], naming the first such entry; naming the first row of the first domain that
+    /// is unfit for the inner solver: [`LinalgError::BadPivot`], [`LinalgError::BadDiagonal`], [`LinalgError::NotSymmetric`]. [`LinalgError::Unfit`] for an operator that is no stored
     /// matrix; [`LinalgError::TooLarge`] for dense blocks of domains with more than 4096 rows. [`LinalgError::Comm`].
     ///
     /// # Panics
@@ -86,7 +86,7 @@ impl Schwarz {
         options: &SchwarzOptions,
         comm: &Communicator,
     ) -> Result<Self, LinalgError> {
-        let a = matrix_of(a, "a preconditioner of domains")?;
+        let a = matrix_of(a, "a preconditioner of domains", comm)?;
         let domains = Domains::new(a.part(), options.domains);
         let longest = (0..domains.count()).map(|domain| domains.rows(domain).len()).max().unwrap_or(0);
         if options.inner.is_dense() && longest > DENSE_MAX {

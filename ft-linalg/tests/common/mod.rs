@@ -1,5 +1,8 @@
 //! What the tests of this folder share.
 
+#[allow(dead_code, reason = "not every test file solves")]
+pub(crate) mod problems;
+
 use std::path::PathBuf;
 
 use ft_comm::Communicator;

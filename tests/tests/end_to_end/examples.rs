@@ -1,6 +1,6 @@
 //! Every example alone, on four ranks, and with one of them killed. Each ends with an assertion of its own.
 
-use crate::common::{Run, example};
+use crate::common::{Outcome, Run, example};
 
 /// Name, and a kill that the example survives.
 const EXAMPLES: &[(&str, &str)] = &[
@@ -51,32 +51,33 @@ fn with_a_parity_rank() {
     }
 }
 
-#[test]
-fn a_solver_of_ones_own_has_the_same_bits_with_kills() {
-    let lines = |kills: &str| {
-        let outcome = Run::ftrun(&format!("-n 4 {kills}")).arg(example("own_solver")).finish().expect(0);
-        let mut lines: Vec<String> = outcome.stdout.lines().map(str::to_owned).collect();
-        lines.sort();
-        lines
-    };
-    let calm = lines("");
-    assert_eq!(calm.iter().filter(|line| line.contains("x has the bits")).count(), 4, "{calm:?}");
-    assert_eq!(lines("--kill 1@step=7 --kill 3@step=30 --kill 0@step=31"), calm);
+/// What the ranks say, in their order.
+fn said(options: &str, name: &str) -> (Vec<String>, Outcome) {
+    let outcome = Run::ftrun(&format!("--json {options}")).arg(example(name)).finish().expect(0);
+    // With `--json` what ranks print is on standard error.
+    let of_ranks = outcome.stderr.lines().filter(|line| line.starts_with("rank "));
+    let mut lines: Vec<String> = of_ranks.map(str::to_owned).collect();
+    lines.sort();
+    (lines, outcome)
 }
 
-/// Two solves, what is collective between them, and a loop of ten, with a rank lost in every one of them.
 #[test]
-fn two_solves_and_a_loop_of_ten_have_the_same_bits_with_kills_in_each() {
-    let lines = |kills: &str| {
-        let run = Run::ftrun(&format!("-n 4 --json {kills}"));
-        let outcome = run.arg(example("two_solves")).finish().expect(0);
-        // With `--json` what ranks print is on standard error.
-        let of_ranks = outcome.stderr.lines().filter(|line| line.starts_with("rank "));
-        let mut lines: Vec<String> = of_ranks.map(str::to_owned).collect();
-        lines.sort();
-        (lines, outcome)
-    };
-    let (calm, _) = lines("");
+fn a_solver_of_ones_own_has_the_same_bits_with_kills() {
+    for (options, kills) in [
+        ("-n 2", "--kill 0@step=7 --kill 1@step=60"),
+        ("-n 4", "--kill 1@step=7 --kill 3@step=30 --kill 0@step=31"),
+        ("-n 7 --scheme rs:2+2", "--kill 5,6@step=20 --kill 0,2@step=50"),
+    ] {
+        let (calm, _) = said(options, "own_solver");
+        assert!(!calm.is_empty() && calm.iter().all(|line| line.contains("x has the bits")), "{calm:?}");
+        let (struck, outcome) = said(&format!("{options} {kills}"), "own_solver");
+        assert_eq!((struck, outcome.report().unfired()), (calm, vec![]), "{outcome}");
+    }
+}
+
+/// In the job of this example `solves` solves follow each other; a rank is lost in the middle of every one of them.
+fn survives_a_kill_in_each(name: &str, solves: usize) {
+    let (calm, _) = said("-n 4", name);
     assert_eq!(calm.len(), 4, "{calm:?}");
     let ends: Vec<u64> = calm[0]
         .split("after steps ")
@@ -84,17 +85,28 @@ fn two_solves_and_a_loop_of_ten_have_the_same_bits_with_kills_in_each() {
         .and_then(|ends| ends.split(": ").next())
         .map(|ends| ends.split(' ').map(|end| end.parse().expect("a step")).collect())
         .expect("the steps at which solves end");
-    assert_eq!(ends.len(), 12, "{calm:?}");
+    assert_eq!(ends.len(), solves, "{calm:?}");
     let starts = std::iter::once(&0).chain(&ends);
     let kills: Vec<String> = starts
         .zip(&ends)
         .enumerate()
         .map(|(at, (start, end))| format!("--kill {}@step={}", at % 4, (start + end).div_ceil(2)))
         .collect();
-    let (struck, outcome) = lines(&kills.join(" "));
+    let (struck, outcome) = said(&format!("-n 4 {}", kills.join(" ")), name);
     assert_eq!(struck, calm, "{outcome}");
     let report = outcome.report();
-    assert_eq!((report.unfired().len(), report.failures().len()), (0, 12), "{outcome}");
+    assert_eq!((report.unfired().len(), report.failures().len()), (0, solves), "{outcome}");
+}
+
+/// Two solves, what is collective between them, and a loop of ten.
+#[test]
+fn two_solves_and_a_loop_of_ten_have_the_same_bits_with_kills_in_each() {
+    survives_a_kill_in_each("two_solves", 12);
+}
+
+#[test]
+fn solves_in_a_time_stepper_have_the_same_bits_with_kills_in_each() {
+    survives_a_kill_in_each("time_steps", 20);
 }
 
 /// `hello` takes no care of failures: the job ends, and says so.

@@ -156,6 +156,9 @@ fn the_solvers_of_the_handbook_are_in_examples() {
         let whole = lines(&text(&format!("ft-linalg/examples/{example}.rs")));
         assert!(blocks.iter().any(|block| whole.contains(&lines(block))), "{example}");
     }
+    let own =
+        blocks.iter().find(|block| block.contains("impl Solver for Own")).expect("a solver of one's own");
+    assert!(own.lines().count() <= 60, "a page has 60 lines:\n{own}");
 }
 
 #[test]
