@@ -3,61 +3,65 @@
 use serde_json::Value;
 
 use crate::random::Random;
+use crate::solves;
 
 /// A bundled app with its arguments, or a program of one's own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct App {
     pub(crate) name: &'static str,
-    arguments: &'static str,
-}
-
-const fn app(name: &'static str, arguments: &'static str) -> App {
-    App { name, arguments }
+    arguments: String,
 }
 
 /// An example that is run as a program of one's own; what it says before is more than a pipe holds.
 const OWN: &str = "own";
 
-/// Each with the number of its chances.
-const APPS: [(usize, App); 15] = [
-    (3, app("cg", "--poisson 16")),
-    (5, app("cg", "--poisson 32")),
-    (2, app("cg", "--poisson 44")),
-    (4, app("heat", "--grid 128 --steps 400")),
-    (2, app("heat", "--grid 400 --steps 150")),
-    (3, app("pi", "--samples 20000000")),
-    (2, app("ep", "--class S")),
-    (2, app("npb-cg", "--class W")),
-    (2, app("hpcg", "--size 24 --time 0")),
-    (3, app("simulator", "--size 96 --numloops 400")),
-    (2, app("simulator", "--size 300 --numloops 100")),
-    (4, app("ring", "--rounds 3000 --checkpoint-rounds 100")),
-    (
-        4,
-        app(
-            "seismic",
-            "--synthetic layers --shape 101x61 --time 0.5 --shots 6 --slice 10 --freq 12 --out out",
-        ),
-    ),
+/// Each with the number of its chances; `solve` gets its arguments when it is chosen.
+const APPS: [(usize, (&str, &str)); 16] = [
+    (3, ("cg", "--poisson 16")),
+    (5, ("cg", "--poisson 32")),
+    (2, ("cg", "--poisson 44")),
+    (4, ("heat", "--grid 128 --steps 400")),
+    (2, ("heat", "--grid 400 --steps 150")),
+    (3, ("pi", "--samples 20000000")),
+    (2, ("ep", "--class S")),
+    (2, ("npb-cg", "--class W")),
+    (2, ("hpcg", "--size 24 --time 0")),
+    (3, ("simulator", "--size 96 --numloops 400")),
+    (2, ("simulator", "--size 300 --numloops 100")),
+    (4, ("ring", "--rounds 3000 --checkpoint-rounds 100")),
+    (4, ("seismic", "--synthetic layers --shape 101x61 --time 0.5 --shots 6 --slice 10 --freq 12 --out out")),
     (
         2,
-        app(
+        (
             "seismic",
             "--synthetic layers --shape 101x61 --time 0.5 --shots 4 --slice 5 --freq 12 --out out --su --protect-shots",
         ),
     ),
-    (3, app(OWN, "")),
+    (4, ("solve", "")),
+    (3, (OWN, "")),
 ];
 
 impl App {
-    pub(crate) fn choose(random: &mut Random) -> Self {
-        random.weighed(&APPS)
+    /// Any of them, or one of this name.
+    pub(crate) fn choose(random: &mut Random, wanted: Option<&str>) -> Self {
+        loop {
+            let (name, arguments) = random.weighed(&APPS);
+            if wanted.is_none_or(|wanted| wanted == name) {
+                let is_solve = name == "solve";
+                let arguments = if is_solve { solves::choose(random) } else { arguments.to_owned() };
+                return Self { name, arguments };
+            }
+        }
+    }
+
+    pub(crate) fn is_name(name: &str) -> bool {
+        APPS.iter().any(|(_, (known, _))| *known == name)
     }
 
     /// One whose ranks have much to say to each other, but not in turn: a relay takes its time.
     pub(crate) fn choose_talker(random: &mut Random) -> Self {
         loop {
-            let app = Self::choose(random);
+            let app = Self::choose(random, None);
             if matches!(app.name, "cg" | "heat" | "simulator") {
                 return app;
             }
@@ -66,7 +70,8 @@ impl App {
 
     /// A small system of equations.
     pub(crate) fn small() -> Self {
-        APPS[0].1
+        let (name, arguments) = APPS[0].1;
+        Self { name, arguments: arguments.to_owned() }
     }
 
     pub(crate) fn is_own(&self) -> bool {
@@ -75,7 +80,7 @@ impl App {
 
     /// It can go on with fewer ranks.
     pub(crate) fn shrinks(&self) -> bool {
-        matches!(self.name, "cg" | "heat")
+        matches!(self.name, "cg" | "heat" | "solve")
     }
 
     /// It takes checkpoints by `--every` and `--interval`.
@@ -100,6 +105,9 @@ impl App {
     pub(crate) fn answer(&self, result: &Value) -> Vec<(&'static str, Value)> {
         let keys: &[&str] = match self.name {
             "cg" => &["answer_hash", "iterations", "converged", "rows"],
+            "solve" => {
+                &["answer_hash", "iterations", "converged", "relative_residual", "history", "eigenvalues"]
+            }
             "heat" => &["answer_hash", "steps", "plausible"],
             "pi" => &["hits", "samples", "pi"],
             "hpcg" => &["answer_hash", "relative_residual", "checks"],

@@ -58,6 +58,8 @@ const SCHEMES: [Scheme; 12] = [
 pub(crate) struct Case {
     pub(crate) seed: u64,
     pub(crate) number: u64,
+    /// Whether no other app could be chosen.
+    alone: bool,
     pub(crate) app: App,
     pub(crate) ranks: usize,
     pub(crate) scheme: Scheme,
@@ -80,9 +82,9 @@ impl Case {
         matches!(kind, Kind::Rank(number) if number <= self.ranks + parity)
     }
 
-    pub(crate) fn new(seed: u64, number: u64) -> Self {
+    pub(crate) fn new(seed: u64, number: u64, wanted: Option<&str>) -> Self {
         let mut random = Random::of_run(seed, number);
-        let app = App::choose(&mut random);
+        let app = App::choose(&mut random, wanted);
         let ranks = random.weighed(&[(1, 1), (3, 2), (4, 3), (10, 4), (3, 5), (4, 6), (1, 8)]);
         let timeout_ms = random.one_of(&[1000.0, 600.0]);
         let hosts = (ranks > 1 && random.percent(25)).then(|| {
@@ -122,6 +124,7 @@ impl Case {
         Self {
             seed,
             number,
+            alone: wanted.is_some(),
             app,
             ranks,
             scheme,
@@ -180,7 +183,8 @@ impl Case {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "  again: campaign --seed {} --only {}", self.seed, self.number)?;
+        let alone = if self.alone { format!(" --app {}", self.app.name) } else { String::new() };
+        writeln!(f, "  again: campaign --seed {} --only {}{alone}", self.seed, self.number)?;
         writeln!(f, "  ftrun {}", self.arguments())?;
         for (name, stream) in [("stdout", self.stdout), ("stderr", self.stderr)] {
             if stream != Stream::Read {

@@ -19,19 +19,21 @@ const TIMEOUTS: f64 = 12.0;
 pub(crate) struct Kills<'a> {
     programs: &'a Programs,
     seed: u64,
+    app: Option<&'a str>,
     references: References<'a>,
 }
 
 impl<'a> Kills<'a> {
-    pub(crate) fn new(programs: &'a Programs, seed: u64) -> Self {
-        Self { programs, seed, references: References::new(programs) }
+    /// With any app, or with one alone.
+    pub(crate) fn new(programs: &'a Programs, seed: u64, app: Option<&'a str>) -> Self {
+        Self { programs, seed, app, references: References::new(programs) }
     }
 }
 
 impl Work for Kills<'_> {
     fn run(&self, number: u64) -> Result<Judged, String> {
-        let case = Case::new(self.seed, number);
-        let reference = self.references.get(case.app, case.ranks)?;
+        let case = Case::new(self.seed, number, self.app);
+        let reference = self.references.get(&case.app, case.ranks)?;
         let folder = self.programs.folder()?;
         let command = run::command(&self.programs.ftrun, folder.path(), &case.arguments());
         let order = Order {

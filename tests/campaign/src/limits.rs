@@ -141,7 +141,7 @@ impl Work for Limits<'_> {
         let limit = self.limits.get(at / JOBS.len()).ok_or_else(|| format!("there is no run {number}"))?;
         let (job, options) = JOBS[at % JOBS.len()];
         let app = App::small();
-        let reference = self.references.get(app, 4)?;
+        let reference = self.references.get(&app, 4)?;
         let folder = self.programs.folder()?;
         let arguments = format!("-n 4 --scheme rs:2+2 --json {options} {}", app.arguments());
         let mut command = limit.command()?;

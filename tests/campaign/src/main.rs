@@ -22,11 +22,13 @@ mod programs;
 mod random;
 mod reference;
 mod run;
+mod solves;
 mod strike;
 mod summary;
 mod verdict;
 mod workers;
 
+use app::App;
 use kills::Kills;
 use limits::Limits;
 use network::Network;
@@ -47,6 +49,9 @@ struct Args {
     /// Do this run of the seed, as often as --runs says
     #[arg(long, value_name = "NUMBER")]
     only: Option<u64>,
+    /// Run this app alone
+    #[arg(long, value_name = "APP", value_parser = app_name, conflicts_with_all = ["network", "limits"])]
+    app: Option<String>,
     /// Begin no run after so many seconds
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
@@ -81,6 +86,10 @@ fn main() -> ExitCode {
     }
 }
 
+fn app_name(text: &str) -> Result<String, String> {
+    if App::is_name(text) { Ok(text.to_owned()) } else { Err("no app of campaigns has this name".into()) }
+}
+
 /// Whether all was as it should be.
 fn campaign(args: &Args) -> Result<bool, String> {
     let programs = Programs::new(args.ftrun.clone())?;
@@ -104,7 +113,7 @@ fn campaign(args: &Args) -> Result<bool, String> {
         plan.runs = args.runs.or(args.only.map(|_| 1)).unwrap_or(limits.runs());
         work(plan, &limits)?
     } else {
-        work(plan, &Kills::new(&programs, args.seed))?
+        work(plan, &Kills::new(&programs, args.seed, args.app.as_deref()))?
     };
     println!("{summary}");
     Ok(summary.findings == 0)

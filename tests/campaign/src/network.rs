@@ -55,7 +55,7 @@ impl Work for Network<'_> {
         let schemes = ["xor", "neighbor", "neighbor:2", "rs:2+1"];
         let scheme = random.one_of(&schemes);
         let mischief = Mischief::choose(&mut random);
-        let reference = self.references.get(app, ranks)?;
+        let reference = self.references.get(&app, ranks)?;
 
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let hosts = free.map_or_else(|| Namespaces::new(self.programs), Ok)?;
@@ -74,7 +74,7 @@ impl Work for Network<'_> {
         let order = Order { deadline: PATIENCE + reference.elapsed * 20, ..Order::undisturbed(command) };
         let outcome = run::run(order).map_err(|error| format!("run {number}: {error}"))?;
         let done = relay.end();
-        let mut findings = findings(app, &outcome, &reference.answer);
+        let mut findings = findings(&app, &outcome, &reference.answer);
         if hosts.a_stranger_has_run() {
             findings.push(("a stranger's program", "a program has run that the relay has named".to_owned()));
         }
@@ -98,7 +98,7 @@ fn command(hosts: &Namespaces, folder: &Path, arguments: &str) -> Result<Command
     Ok(command)
 }
 
-fn findings(app: App, outcome: &Outcome, right: &[(&'static str, Value)]) -> Vec<(&'static str, String)> {
+fn findings(app: &App, outcome: &Outcome, right: &[(&'static str, Value)]) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
     if let Some(hang) = &outcome.hang {
         wrong.push(("hang", hang.clone()));

@@ -60,8 +60,8 @@ impl<'a> References<'a> {
 
     /// # Errors
     /// It fails undisturbed.
-    pub(crate) fn get(&self, app: App, ranks: usize) -> Result<Arc<Reference>, String> {
-        let key = (app, if app.counts_ranks() { ranks } else { 4 });
+    pub(crate) fn get(&self, app: &App, ranks: usize) -> Result<Arc<Reference>, String> {
+        let key = (app.clone(), if app.counts_ranks() { ranks } else { 4 });
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(reference) = known.get(&key) {
             return Ok(reference.clone());
@@ -71,7 +71,7 @@ impl<'a> References<'a> {
         Ok(reference)
     }
 
-    fn measure(&self, app: App, ranks: usize) -> Result<Reference, String> {
+    fn measure(&self, app: &App, ranks: usize) -> Result<Reference, String> {
         let folder = self.programs.folder()?;
         let json = if app.is_own() { "" } else { " --json" };
         let arguments = format!("-n {ranks} --scheme none{json} {}", app.arguments());
