@@ -13,7 +13,7 @@
 use ft_checkpoint::{Protect, Redistribute};
 use ft_comm::Communicator;
 
-use super::gram_schmidt::{orthogonalize, project};
+use super::gram_schmidt::{Along, orthogonalize_on};
 use crate::vector::divide;
 use crate::{LinalgError, MultiVector, Partition, Workspace};
 
@@ -105,11 +105,12 @@ impl Arnoldi {
         comm: &Communicator,
         work: &mut Workspace,
     ) -> Result<(Vec<f64>, f64), LinalgError> {
-        if let Some((along, left)) = project(&self.basis, w, comm, work)? {
-            self.basis.push_rest(w, &along, left);
-            return Ok((along, left));
+        let along = Along::of(&self.basis, w, comm, work)?;
+        if let Some(left) = along.rest() {
+            self.basis.push_rest(w, &along.factors, left);
+            return Ok((along.factors, left));
         }
-        let (taken, left) = orthogonalize(&self.basis, w, comm, work)?;
+        let (taken, left) = orthogonalize_on(&self.basis, along, w, comm, work)?;
         if left > 0.0 {
             divide(w, left);
             self.basis.push(w);

@@ -10,7 +10,7 @@
 //!     x = x + M^-1 V y
 //! ```
 //!
-//! One iteration is one product and one reduction, where little is left of a vector three or four; the `j`-th of a cycle reads the
+//! One iteration is one product and one reduction, where half of a vector or more is along the basis two or three; the `j`-th of a cycle reads the
 //! basis twice, then six times: 16 j or 48 j bytes per row. The state has `m + 2` vectors. A space that ends holds the answer, or the matrix is singular.
 //!
 //! Sources: Saad, Schultz: GMRES: a generalized minimal residual algorithm for solving nonsymmetric linear systems, SIAM J. Sci.

@@ -9,22 +9,46 @@ use ft_comm::Communicator;
 
 use crate::{LinalgError, MultiVector, Workspace};
 
-/// The least part of the square of a norm that is left where once is enough: rounding grows by the root of its inverse.
-const LEFT: f64 = 0.01;
+/// The least part of the square of a norm that is left where once is enough. What the basis lacks in orthogonality grows by the
+/// root of its inverse with each vector at most, so it has to be near 1.
+const LEFT: f64 = 0.5;
 
-/// What `w` has along each column of `basis`, which is orthonormal, and the norm of the rest; `None` if that is so small that
-/// only [`orthogonalize`] finds it. Collective: one reduction.
-pub(super) fn project(
-    basis: &MultiVector,
-    w: &[f64],
-    comm: &Communicator,
-    work: &mut Workspace,
-) -> Result<Option<(Vec<f64>, f64)>, LinalgError> {
-    let pairs: Vec<_> = basis.iter().chain([w]).map(|column| (column, w)).collect();
-    let mut along = work.dots_many(basis.part(), &pairs, comm)?;
-    let before = along.pop().unwrap_or(0.0);
-    let left = before - along.iter().map(|sum| sum * sum).sum::<f64>();
-    Ok((left > LEFT * before).then(|| (along, left.sqrt())))
+/// What a vector has along each column of a basis, and the square of its norm: one round.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Along {
+    pub(super) factors: Vec<f64>,
+    square: f64,
+}
+
+impl Along {
+    /// Of `w` and an orthonormal `basis`. Collective: one reduction.
+    pub(super) fn of(
+        basis: &MultiVector,
+        w: &[f64],
+        comm: &Communicator,
+        work: &mut Workspace,
+    ) -> Result<Self, LinalgError> {
+        let pairs: Vec<_> = basis.iter().chain([w]).map(|column| (column, w)).collect();
+        let mut factors = work.dots_many(basis.part(), &pairs, comm)?;
+        let square = factors.pop().unwrap_or(0.0);
+        Ok(Self { factors, square })
+    }
+
+    /// The square of what is left, as far as rounding shows it.
+    fn left(&self) -> f64 {
+        self.square - self.factors.iter().map(|factor| factor * factor).sum::<f64>()
+    }
+
+    /// The norm of what is left, if one round is enough.
+    pub(super) fn rest(&self) -> Option<f64> {
+        (self.left() > LEFT * self.square).then(|| self.left().sqrt())
+    }
+
+    /// Takes it off.
+    fn subtract(&self, basis: &MultiVector, w: &mut [f64]) {
+        let factors: Vec<f64> = self.factors.iter().map(|factor| -factor).collect();
+        basis.add_to(&factors, w);
+    }
 }
 
 /// Makes `w` orthogonal to `basis`, which is orthonormal, and says what was taken off along each column, and the norm that is
@@ -35,25 +59,29 @@ pub(super) fn orthogonalize(
     comm: &Communicator,
     work: &mut Workspace,
 ) -> Result<(Vec<f64>, f64), LinalgError> {
-    let part = basis.part();
-    let mut taken = vec![0.0; basis.columns()];
-    let (mut norms, mut off) = ([0.0; 2], 0.0);
-    for before in &mut norms {
-        let w_now = &*w;
-        let pairs: Vec<_> = basis.iter().chain([w_now]).map(|column| (column, w_now)).collect();
-        let mut sums = work.dots_many(part, &pairs, comm)?;
-        *before = sums.pop().unwrap_or(0.0);
-        off = sums.iter().map(|sum| sum * sum).sum();
-        taken.iter_mut().zip(&sums).for_each(|(taken, sum)| *taken += sum);
-        sums.iter_mut().for_each(|sum| *sum = -*sum);
-        basis.add_to(&sums, w);
-    }
+    let first = Along::of(basis, w, comm, work)?;
+    orthogonalize_on(basis, first, w, comm, work)
+}
+
+/// As [`orthogonalize`], where the first round has been summed. Collective: one reduction, rarely two.
+pub(super) fn orthogonalize_on(
+    basis: &MultiVector,
+    first: Along,
+    w: &mut [f64],
+    comm: &Communicator,
+    work: &mut Workspace,
+) -> Result<(Vec<f64>, f64), LinalgError> {
+    first.subtract(basis, w);
+    let second = Along::of(basis, w, comm, work)?;
+    second.subtract(basis, w);
     // Where much was taken off in the second round, the difference is rounding.
-    let mut after = norms[1] - off;
-    if after < 0.5 * norms[1] {
-        [after] = work.dots(part, [(w, w)], comm)?;
+    let mut after = second.left();
+    if after < 0.5 * second.square {
+        [after] = work.dots(basis.part(), [(w, w)], comm)?;
     }
-    let is_nothing = after <= norms[0] * (1e2 * f64::EPSILON * f64::EPSILON);
+    let mut taken = first.factors;
+    taken.iter_mut().zip(&second.factors).for_each(|(taken, factor)| *taken += factor);
+    let is_nothing = after <= first.square * (1e2 * f64::EPSILON * f64::EPSILON);
     Ok((taken, if is_nothing { 0.0 } else { after.sqrt() }))
 }
 
@@ -80,11 +108,12 @@ mod tests {
                 assert!((gram - nalgebra::DMatrix::identity(5, 5)).amax() < 1e-14);
                 // Once is enough for one that has much else, and only for such a one.
                 let mut other = column(9);
-                let (along, rest) = project(&basis, &other, comm, &mut work).unwrap().unwrap();
+                let along = Along::of(&basis, &other, comm, &mut work).unwrap();
+                let rest = along.rest().unwrap();
                 let (taken, norm) = orthogonalize(&basis, &mut other, comm, &mut work).unwrap();
                 assert!((rest - norm).abs() < 1e-13 * norm);
-                assert!(along.iter().zip(taken).all(|(along, taken)| (along - taken).abs() < 1e-13));
-                assert_eq!(project(&basis, &column(3), comm, &mut work).unwrap(), None);
+                assert!(along.factors.iter().zip(taken).all(|(along, taken)| (along - taken).abs() < 1e-13));
+                assert_eq!(Along::of(&basis, &column(3), comm, &mut work).unwrap().rest(), None);
                 // A vector of the space leaves nothing.
                 let mut w = column(3);
                 let (taken, norm) = orthogonalize(&basis, &mut w, comm, &mut work).unwrap();
