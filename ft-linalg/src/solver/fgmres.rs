@@ -65,7 +65,7 @@ impl Solver for Fgmres {
         Ok(fgmres)
     }
 
-    /// One product, one reduction or more; at the end of a cycle one more of each.
+    /// One product, one reduction or two; at the end of a cycle one more of each.
     fn step(
         &mut self,
         system: &System<'_>,

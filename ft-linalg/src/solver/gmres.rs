@@ -10,8 +10,9 @@
 //!     x = x + M^-1 V y
 //! ```
 //!
-//! One iteration is one product and one reduction, where half of a vector or more is along the basis two or three; the `j`-th of a cycle reads the
-//! basis twice, then six times: 16 j or 48 j bytes per row. The state has `m + 2` vectors. A space that ends holds the answer, or the matrix is singular.
+//! One iteration is one product and one reduction, or two where half of a vector or more lies along the basis; the `j`-th of a
+//! cycle reads the basis twice, or four times: 16 j or 32 j bytes per row. The state has `m + 2` vectors. A space that ends holds
+//! the answer, or the matrix is singular.
 //!
 //! Sources: Saad, Schultz: GMRES: a generalized minimal residual algorithm for solving nonsymmetric linear systems, SIAM J. Sci.
 //! Stat. Comput. 7, 1986; Saad: Iterative Methods for Sparse Linear Systems, 2nd edition, SIAM, 2003, algorithms 6.9 and 9.5.
@@ -79,7 +80,7 @@ impl Solver for Gmres {
         Ok(gmres)
     }
 
-    /// One product, one reduction or more; at the end of a cycle one more of each.
+    /// One product, one reduction or two; at the end of a cycle one more of each.
     fn step(
         &mut self,
         system: &System<'_>,
