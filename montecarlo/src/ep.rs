@@ -5,7 +5,7 @@
 //! blocks of `2^16` pairs, and each block skips to its own start by a power of the multiplier. A block is a function
 //! of its index: pair `k` of it is added to lane `k mod 8`, and the lanes to each other in their order. So block sums added
 //! in the order of the blocks have the same bits for any division of blocks over ranks. The instruction set, chosen at run
-//! time, changes the speed only: the logarithm is in [`ln`], and nothing is fused.
+//! time, changes the speed only: the logarithm is our own, and nothing is fused.
 //!
 //! D. H. Bailey et al., The NAS Parallel Benchmarks, Int. J. Supercomputer Applications 5(3), 1991; the polar method
 //! is from D. E. Knuth, The Art of Computer Programming, volume 2, section 3.4.1.

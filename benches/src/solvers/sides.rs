@@ -138,7 +138,9 @@ impl<'a> Sides<'a> {
             Job::Ours { .. } | Job::Dot(_) => {
                 let ranks = if let Job::Ours { ranks, .. } = job { ranks } else { 1 };
                 let mut command = Command::new(self.programs.join("ftrun"));
-                command.args(["-n", &ranks.to_string()]).arg(self.programs.join("examples/solvers"));
+                command
+                    .args(["-n", &ranks.to_string(), "--threads", "1"])
+                    .arg(self.programs.join("examples/solvers"));
                 command
             }
         };
@@ -206,14 +208,14 @@ mod tests {
     fn commands() {
         let [ours, petsc] = Job::beside(place("jacobi-bcsstk13"), 2);
         let task = "iterate d/matrices/bcsstk13.mtx.gz 150 20";
-        assert_eq!(line(ours), format!("p/ftrun -n 2 p/examples/solvers {task} cg jacobi"));
+        assert_eq!(line(ours), format!("p/ftrun -n 2 --threads 1 p/examples/solvers {task} cg jacobi"));
         let petsc = line(petsc);
         assert!(petsc.starts_with("/mpi/bin/mpiexec -n 2 --bind-to core "), "{petsc}");
         assert!(petsc.contains(&format!("{PEER} {task} -ksp_type cg ")), "{petsc}");
         let [ours, petsc] = Job::beside(place("poisson-free"), 4);
         assert!(line(ours).contains(" stencil:128 40 3"));
         assert!(line(petsc).contains(" -n 4 --oversubscribe ") && line(petsc).contains(" poisson:128 40 3 "));
-        assert_eq!(line(Job::Dot(10)), "p/ftrun -n 1 p/examples/solvers dot 10 20");
+        assert_eq!(line(Job::Dot(10)), "p/ftrun -n 1 --threads 1 p/examples/solvers dot 10 20");
     }
 
     #[test]
