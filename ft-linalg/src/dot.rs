@@ -142,6 +142,26 @@ pub fn tree_sum<const K: usize>(
     sum
 }
 
+/// The value of a node from all leaves under it, `width` numbers each: as [`tree_sum`] has it, level by level.
+fn subtree<'a>(width: usize, leaves: &[f64], scratch: &'a mut Vec<f64>) -> &'a [f64] {
+    scratch.clear();
+    scratch.extend_from_slice(leaves);
+    let mut count = leaves.len() / width;
+    while count > 1 {
+        for parent in 0..count / 2 {
+            let (to, left) = (parent * width, 2 * parent * width);
+            for sum in 0..width {
+                scratch[to + sum] = scratch[left + sum] + scratch[left + width + sum];
+            }
+        }
+        if count % 2 == 1 {
+            scratch.copy_within((count - 1) * width..count * width, count / 2 * width);
+        }
+        count = count.div_ceil(2);
+    }
+    &scratch[..width]
+}
+
 /// Sums per-block values over all ranks. Holds no state of the computation, only the shape of the exchange and
 /// buffers, so it is made again rather than checkpointed.
 #[derive(Clone, Debug)]
@@ -154,6 +174,8 @@ pub struct Reducer {
     /// Exchange buffer: in rank order, `K` numbers for each node, and zeros up to the longest part.
     values: Vec<f64>,
     counts: Vec<usize>,
+    /// What is left of a subtree while it is summed.
+    scratch: Vec<f64>,
 }
 
 impl Reducer {
@@ -162,7 +184,14 @@ impl Reducer {
         let covers: Vec<Vec<Node>> =
             (0..part.size()).map(|rank| cover(&part.blocks_of(rank), part.blocks())).collect();
         let longest = covers.iter().map(Vec::len).max().unwrap_or(0);
-        Self { part: part.clone(), covers, longest, values: Vec::new(), counts: Vec::new() }
+        Self {
+            part: part.clone(),
+            covers,
+            longest,
+            values: Vec::new(),
+            counts: Vec::new(),
+            scratch: Vec::new(),
+        }
     }
 
     /// The partition that this reducer was made for.
@@ -196,8 +225,9 @@ impl Reducer {
 
         let start = comm.rank() * each;
         for (node, slot) in self.covers[comm.rank()].iter().zip(self.values[start..].chunks_exact_mut(K)) {
-            let leaf = &mut |node: Node| (node.level == 0).then(|| partials[node.index - mine.start]);
-            slot.copy_from_slice(&tree_sum(*node, blocks, leaf));
+            let leaves = node.span(blocks);
+            let leaves = &partials[leaves.start - mine.start..leaves.end - mine.start];
+            slot.copy_from_slice(subtree(K, leaves.as_flattened(), &mut self.scratch));
         }
         if comm.size() > 1 {
             comm.allgatherv(&mut self.values, &self.counts)?;
@@ -229,11 +259,9 @@ impl Reducer {
         let mut values = vec![0.0; comm.size() * each];
         let start = comm.rank() * each;
         for (node, slots) in self.covers[comm.rank()].iter().zip(values[start..].chunks_exact_mut(width)) {
-            for (sum, slot) in slots.iter_mut().enumerate() {
-                let place = |node: Node| (node.index - mine.start) * width + sum;
-                let leaf = &mut |node: Node| (node.level == 0).then(|| [partials[place(node)]]);
-                [*slot] = tree_sum(*node, blocks, leaf);
-            }
+            let leaves = node.span(blocks);
+            let leaves = (leaves.start - mine.start) * width..(leaves.end - mine.start) * width;
+            slots.copy_from_slice(subtree(width, &partials[leaves], &mut self.scratch));
         }
         if comm.size() > 1 {
             comm.allgatherv(&mut values, &vec![each; comm.size()])?;
@@ -316,6 +344,23 @@ mod tests {
                     assert_eq!(spans, (start..end).collect::<Vec<_>>());
                     assert!(nodes.len() <= 14);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn subtrees_are_those_of_the_recursion() {
+        for blocks in 1..40 {
+            let leaves: Vec<[f64; 2]> =
+                (0..blocks).map(|i| [(i as f64).sin(), 1e16 / (i + 1) as f64]).collect();
+            for node in (0..6).flat_map(|level| (0..8).map(move |index| Node { level, index })) {
+                let span = node.span(blocks);
+                if span.is_empty() {
+                    continue;
+                }
+                let leaf = &mut |node: Node| (node.level == 0).then(|| leaves[node.index]);
+                let due: [f64; 2] = tree_sum(node, blocks, leaf);
+                assert_eq!(subtree(2, leaves[span].as_flattened(), &mut vec![]), due, "{node:?} of {blocks}");
             }
         }
     }

@@ -11,6 +11,8 @@ use crate::Partition;
 
 /// Operations on elements, a nanosecond each or so, from which a loop is worth sharing.
 pub(crate) const SHORT: usize = 12 << 10;
+/// Operations on an element in a loop over blocks, which is there to have several.
+const FUSED: usize = 4;
 /// Pieces for each thread: so that one that is late, or has found more work than was thought, is helped out.
 const PIECES: usize = 4;
 
@@ -102,7 +104,7 @@ pub(crate) fn elements_of<C: Cut>(
 /// this rank has rows, and its element of `sums`.
 ///
 /// ```
-/// # use ft_linalg::{Partition, block_dot};
+/// # use ft_linalg::{Partition, dot::block_dot};
 /// // y = y - 2 x, and y.y of each block while it is in cache
 /// let part = Partition::new(100_000, 1, 0);
 /// let (x, mut y) = (vec![1.0; 100_000], vec![5.0; 100_000]);
@@ -134,7 +136,7 @@ pub fn blocks<C: Cut, S: Send>(
             work(rows, piece, sum);
         }
     };
-    if !is_shared(len) {
+    if !is_shared(FUSED * len) {
         return run(0, written, sums);
     }
     let piece = count.div_ceil(pieces(count));
