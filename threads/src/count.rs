@@ -37,7 +37,7 @@ pub fn read(text: &str) -> Result<usize, ThreadsError> {
 }
 
 /// Cores that this process may run on.
-pub fn cores() -> usize {
+fn cores() -> usize {
     // The standard library's count reads files of control groups, which a replacement is not to open.
     let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
     (set.count() as usize).clamp(1, MOST)

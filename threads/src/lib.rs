@@ -22,7 +22,7 @@ mod team;
 
 use std::sync::Mutex;
 
-pub use count::{ENV_THREADS, ThreadsError, cores, read, wanted};
+pub use count::{ENV_THREADS, ThreadsError, read, wanted};
 pub use team::Team;
 
 /// Threads that share the loops of the calling thread, itself included.

@@ -117,7 +117,7 @@ impl Crew {
         share.and_then(cores).into_iter().for_each(|cores| set(ENV_CORES, cores));
         let said = |(name, _): &(String, String)| name == ENV_THREADS;
         if !task.environment.iter().any(said) && std::env::var_os(ENV_THREADS).is_none() {
-            set(ENV_THREADS, threads(ft_threads::cores(), ranks as usize).to_string());
+            set(ENV_THREADS, threads(binding::cores().len(), ranks as usize).to_string());
         }
         let stdin = if reads { Stdio::piped() } else { self.null.try_clone()?.into() };
         let stdin = self.begin(peer, &task.program, &task.args, &environment, stdin)?;
