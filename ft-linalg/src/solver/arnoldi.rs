@@ -3,7 +3,7 @@
 //! ```text
 //! v_1 = r / ||r||,  g = ||r|| e_1
 //! for each product w = A z:
-//!     w = w - V (V^T w), twice unless much is left; h is what was taken off, and ||w|| below it
+//!     w = w - V (V^T w), twice where V would lose too much of its orthogonality; h is what was taken off, and ||w|| below it
 //!     v_next = w / ||w||
 //!     rotate h by the rotations so far, and by a new one that makes its last element 0; rotate g by that
 //!     |last element of g| = the norm of the residual
@@ -14,6 +14,7 @@ use ft_checkpoint::{Protect, Redistribute};
 use ft_comm::Communicator;
 
 use super::gram_schmidt::{Along, orthogonalize_on};
+use super::orthogonality::Orthogonality;
 use crate::vector::divide;
 use crate::{LinalgError, MultiVector, Partition, Workspace};
 
@@ -22,6 +23,9 @@ pub(super) struct Arnoldi {
     /// The orthonormal basis.
     #[protect(nested, distributed)]
     basis: MultiVector,
+    /// What rounding has made of it.
+    #[protect(nested, distributed)]
+    orthogonality: Orthogonality,
     /// The triangular matrix, column after column.
     #[protect(replicated)]
     r: Vec<f64>,
@@ -42,6 +46,7 @@ impl Arnoldi {
     /// Begins with a residual of this norm.
     pub(super) fn restart(&mut self, residual: &[f64], norm: f64) {
         self.clear();
+        self.orthogonality.push_exact();
         self.basis.push(residual);
         divide(self.basis.column_mut(0), norm);
         self.g.push(norm);
@@ -50,6 +55,7 @@ impl Arnoldi {
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
         self.basis.clear();
+        self.orthogonality.clear();
         self.r.clear();
         self.rotations.clear();
         self.g.clear();
@@ -58,6 +64,11 @@ impl Arnoldi {
     /// The directions so far that are part of the answer.
     pub(super) fn len(&self) -> usize {
         self.rotations.len()
+    }
+
+    /// The norm of the residual that it began with: rotations do not change that of the right-hand side.
+    pub(super) fn first_norm(&self) -> f64 {
+        self.g.iter().fold(0.0, |norm, g| g.hypot(norm))
     }
 
     pub(super) fn basis(&self) -> &MultiVector {
@@ -106,7 +117,8 @@ impl Arnoldi {
         work: &mut Workspace,
     ) -> Result<(Vec<f64>, f64), LinalgError> {
         let along = Along::of(&self.basis, w, comm, work)?;
-        if let Some(left) = along.rest() {
+        let (whole, left) = along.norms();
+        if self.orthogonality.push_once(&along.factors, whole, left) {
             self.basis.push_rest(w, &along.factors, left);
             return Ok((along.factors, left));
         }
@@ -114,6 +126,7 @@ impl Arnoldi {
         if left > 0.0 {
             divide(w, left);
             self.basis.push(w);
+            self.orthogonality.push_exact();
         }
         Ok((taken, left))
     }

@@ -54,6 +54,20 @@ impl Course {
         self.done().unwrap_or(Step::Continue)
     }
 
+    /// The norm is `norm`, from scratch, where it was `before` when the recurrence began: what the recurrence took for an answer and
+    /// is none goes on, unless it has not even halved the norm.
+    pub(super) fn verify(&mut self, norm: f64, before: f64) -> Step {
+        let Some(reason) = self.ended else {
+            return self.correct(norm);
+        };
+        let verdict = self.stop.confirm(reason, norm, self.reference_norm);
+        if verdict != reason && norm < 0.5 * before {
+            return self.correct(norm);
+        }
+        self.norm = norm;
+        self.end(verdict)
+    }
+
     /// From now on the norm is measured by `reference_norm`.
     pub fn measure_by(&mut self, reference_norm: f64) {
         self.reference_norm = reference_norm;
@@ -157,4 +171,23 @@ pub fn begin(
         let _ = course.need_finite(Quantity::RightHandSide, part, b, comm)?;
     }
     Ok(Beginning { x: x.to_vec(), r, course })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promise_is_verified() {
+        let promised = |norm: f64, before: f64| {
+            let mut course = Course::new(StopCriteria::DEFAULT, 1.0, 1.0);
+            assert_eq!(course.advance(1e-9), Step::Done(StopReason::Converged { iterations: 1 }));
+            (course.verify(norm, before), course.progress().residual_norm)
+        };
+        let (iterations, relative_residual) = (1, 1e-6);
+        assert_eq!(promised(1e-9, 1.0), (Step::Done(StopReason::Converged { iterations }), 1e-9));
+        assert_eq!(promised(1e-6, 1.0), (Step::Continue, 1e-6), "a new cycle");
+        let drifted = StopReason::Drifted { iterations, relative_residual };
+        assert_eq!(promised(1e-6, 1e-6), (Step::Done(drifted), 1e-6), "which would not help");
+    }
 }

@@ -18,11 +18,9 @@ use ft_checkpoint::{Protect, Redistribute};
 use ft_comm::Communicator;
 
 use super::arnoldi::Arnoldi;
-use super::{
-    Beginning, Course, GmresOptions, Solver, Step, System, begin, require, residual_norm, residual_of,
-};
-use crate::stop::Quantity;
-use crate::{LinalgError, MultiVector, StopReason, Workspace};
+use super::cycle::{self, Cycle};
+use super::{Beginning, Course, GmresOptions, Solver, Step, System, begin, residual_norm};
+use crate::{LinalgError, MultiVector, Workspace};
 
 /// FGMRES(m).
 #[derive(Clone, Debug, Default, Protect, Redistribute)]
@@ -65,45 +63,14 @@ impl Solver for Fgmres {
         Ok(fgmres)
     }
 
-    /// One product, one reduction or two; at the end of a cycle one more of each.
+    /// One product, one reduction, rarely two; at the end of a cycle one more of each.
     fn step(
         &mut self,
         system: &System<'_>,
         comm: &Communicator,
         work: &mut Workspace,
     ) -> Result<Step, LinalgError> {
-        require(system, &self.x, comm)?;
-        if let Some(done) = self.course.done() {
-            return Ok(done);
-        }
-        let (mut z, mut w) = (work.take(self.x.len()), work.take(self.x.len()));
-        system.m.apply(self.arnoldi.last(), &mut z, comm, work)?;
-        system.a.apply(&z, &mut w, comm, work)?;
-        let norm = self.arnoldi.extend(&mut w, comm, work)?;
-        if norm.is_some() {
-            self.z.push(&z);
-        }
-        work.give(z);
-        let mut step = match norm {
-            Some(norm) => self.course.advance(norm),
-            None => {
-                let iterations = self.course.progress().iterations;
-                self.course.end(StopReason::Vanished { iterations, quantity: Quantity::Pivot })
-            }
-        };
-        if step != Step::Continue {
-            self.settle(system, comm, work)?;
-        } else if self.arnoldi.len() == self.restart {
-            self.settle(system, comm, work)?;
-            residual_of(system.a, &self.x, system.b, &mut w, comm, work)?;
-            let [rr] = work.dots(system.a.part(), [(&w, &w)], comm)?;
-            step = self.course.correct(rr.sqrt());
-            if step == Step::Continue {
-                self.arnoldi.restart(&w, rr.sqrt());
-            }
-        }
-        work.give(w);
-        Ok(step)
+        cycle::step(self, system, comm, work)
     }
 
     fn x(&self) -> &[f64] {
@@ -131,5 +98,26 @@ impl Solver for Fgmres {
         let mut x = self.x.clone();
         self.z.add_to(&self.arnoldi.factors(), &mut x);
         residual_norm(system.a, &x, system.b, comm, work)
+    }
+}
+
+impl Cycle for Fgmres {
+    fn product(
+        &mut self,
+        w: &mut [f64],
+        system: &System<'_>,
+        comm: &Communicator,
+        work: &mut Workspace,
+    ) -> Result<(), LinalgError> {
+        let mut z = work.take(self.x.len());
+        system.m.apply(self.arnoldi.last(), &mut z, comm, work)?;
+        system.a.apply(&z, w, comm, work)?;
+        self.z.push(&z);
+        work.give(z);
+        Ok(())
+    }
+
+    fn parts(&mut self) -> (&mut Arnoldi, usize, &mut Course) {
+        (&mut self.arnoldi, self.restart, &mut self.course)
     }
 }

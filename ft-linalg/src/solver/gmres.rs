@@ -10,9 +10,10 @@
 //!     x = x + M^-1 V y
 //! ```
 //!
-//! One iteration is one product and one reduction, or two where half of a vector or more lies along the basis; the `j`-th of a
-//! cycle reads the basis twice, or four times: 16 j or 32 j bytes per row. The state has `m + 2` vectors. A space that ends holds
-//! the answer, or the matrix is singular.
+//! One iteration is one product and one reduction, or two where the basis would lose its orthogonality; the `j`-th of a cycle
+//! reads the basis twice, or four times: 16 j or 32 j bytes per row. The end of a cycle, and of the solve, is one more product and
+//! reduction: the residual from scratch. The state has `m + 2` vectors. A space that ends holds the answer, or the matrix is
+//! singular.
 //!
 //! Sources: Saad, Schultz: GMRES: a generalized minimal residual algorithm for solving nonsymmetric linear systems, SIAM J. Sci.
 //! Stat. Comput. 7, 1986; Saad: Iterative Methods for Sparse Linear Systems, 2nd edition, SIAM, 2003, algorithms 6.9 and 9.5.
@@ -21,11 +22,11 @@ use ft_checkpoint::{Protect, Redistribute};
 use ft_comm::Communicator;
 
 use super::arnoldi::Arnoldi;
-use super::{Beginning, Course, Solver, Step, System, begin, require, residual_norm, residual_of};
+use super::cycle::{self, Cycle};
+use super::{Beginning, Course, Solver, Step, System, begin, residual_norm};
 use crate::precond::Pointwise;
-use crate::stop::Quantity;
 use crate::vector::axpy;
-use crate::{LinalgError, StopCriteria, StopReason, Workspace};
+use crate::{LinalgError, StopCriteria, Workspace};
 
 /// What GMRES and FGMRES leave open.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,40 +81,14 @@ impl Solver for Gmres {
         Ok(gmres)
     }
 
-    /// One product, one reduction or two; at the end of a cycle one more of each.
+    /// One product, one reduction, rarely two; at the end of a cycle one more of each.
     fn step(
         &mut self,
         system: &System<'_>,
         comm: &Communicator,
         work: &mut Workspace,
     ) -> Result<Step, LinalgError> {
-        require(system, &self.x, comm)?;
-        if let Some(done) = self.course.done() {
-            return Ok(done);
-        }
-        let mut w = work.take(self.x.len());
-        self.product(&mut w, system, comm, work)?;
-        let norm = self.arnoldi.extend(&mut w, comm, work)?;
-        let mut step = match norm {
-            Some(norm) => self.course.advance(norm),
-            None => {
-                let iterations = self.course.progress().iterations;
-                self.course.end(StopReason::Vanished { iterations, quantity: Quantity::Pivot })
-            }
-        };
-        if step != Step::Continue {
-            self.settle(system, comm, work)?;
-        } else if self.arnoldi.len() == self.restart {
-            self.settle(system, comm, work)?;
-            residual_of(system.a, &self.x, system.b, &mut w, comm, work)?;
-            let [rr] = work.dots(system.a.part(), [(&w, &w)], comm)?;
-            step = self.course.correct(rr.sqrt());
-            if step == Step::Continue {
-                self.arnoldi.restart(&w, rr.sqrt());
-            }
-        }
-        work.give(w);
-        Ok(step)
+        cycle::step(self, system, comm, work)
     }
 
     fn x(&self) -> &[f64] {
@@ -150,10 +125,9 @@ impl Solver for Gmres {
     }
 }
 
-impl Gmres {
-    /// `w = A M^-1 v` with the last direction `v`.
+impl Cycle for Gmres {
     fn product(
-        &self,
+        &mut self,
         w: &mut [f64],
         system: &System<'_>,
         comm: &Communicator,
@@ -170,6 +144,12 @@ impl Gmres {
         Ok(())
     }
 
+    fn parts(&mut self) -> (&mut Arnoldi, usize, &mut Course) {
+        (&mut self.arnoldi, self.restart, &mut self.course)
+    }
+}
+
+impl Gmres {
     /// `x = x + M^-1 V y`.
     fn correct(
         &self,

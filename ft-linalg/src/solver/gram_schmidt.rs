@@ -1,17 +1,12 @@
-//! How a vector becomes orthogonal to a basis: classical Gram-Schmidt, twice, each time in one message; or once, where what is
-//! left is no rounding.
+//! How a vector becomes orthogonal to a basis: classical Gram-Schmidt, twice, each time in one message; or once, as long as
+//! that is enough ([`super::orthogonality`]).
 //!
-//! Sources: Giraud, Langou, Rozloznik, van den Eshof: Rounding error analysis of the classical Gram-Schmidt orthogonalization
-//! process, Numerische Mathematik 101, 2005: twice is enough. Daniel, Gragg, Kaufman, Stewart: Reorthogonalization and stable
-//! algorithms for updating the Gram-Schmidt QR factorization, Mathematics of Computation 30, 1976: when once is.
+//! Source: Giraud, Langou, Rozloznik, van den Eshof: Rounding error analysis of the classical Gram-Schmidt orthogonalization
+//! process, Numerische Mathematik 101, 2005: twice is enough.
 
 use ft_comm::Communicator;
 
 use crate::{LinalgError, MultiVector, Workspace};
-
-/// The least part of the square of a norm that is left where once is enough. What the basis lacks in orthogonality grows by the
-/// root of its inverse with each vector at most, so it has to be near 1.
-const LEFT: f64 = 0.5;
 
 /// What a vector has along each column of a basis, and the square of its norm: one round.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,9 +34,9 @@ impl Along {
         self.square - self.factors.iter().map(|factor| factor * factor).sum::<f64>()
     }
 
-    /// The norm of what is left, if one round is enough.
-    pub(super) fn rest(&self) -> Option<f64> {
-        (self.left() > LEFT * self.square).then(|| self.left().sqrt())
+    /// The norm, and what is left of it.
+    pub(super) fn norms(&self) -> (f64, f64) {
+        (self.square.sqrt(), self.left().sqrt())
     }
 
     /// Takes it off.
@@ -106,14 +101,13 @@ mod tests {
                 }
                 let gram = basis.dots(&basis, comm).unwrap();
                 assert!((gram - nalgebra::DMatrix::identity(5, 5)).amax() < 1e-14);
-                // Once is enough for one that has much else, and only for such a one.
+                // Once is as good for one that has much else.
                 let mut other = column(9);
                 let along = Along::of(&basis, &other, comm, &mut work).unwrap();
-                let rest = along.rest().unwrap();
+                let (_, rest) = along.norms();
                 let (taken, norm) = orthogonalize(&basis, &mut other, comm, &mut work).unwrap();
                 assert!((rest - norm).abs() < 1e-13 * norm);
                 assert!(along.factors.iter().zip(taken).all(|(along, taken)| (along - taken).abs() < 1e-13));
-                assert_eq!(Along::of(&basis, &column(3), comm, &mut work).unwrap().rest(), None);
                 // A vector of the space leaves nothing.
                 let mut w = column(3);
                 let (taken, norm) = orthogonalize(&basis, &mut w, comm, &mut work).unwrap();
