@@ -24,6 +24,12 @@ use crate::{LinalgError, Partition, parallel::blocks};
 /// Lanes of a block's sum. Two AVX-512 registers, or eight of SSE2: enough to hide the latency of an addition.
 const LANES: usize = 16;
 
+/// Pairs of vectors that are gone through at once. The processor fetches from all of them while it waits for one.
+const AT_ONCE: usize = 4;
+
+/// Rows of a pair before it is the next one's turn: a multiple of the lanes.
+const TURN: usize = 64;
+
 /// Dot product of one block, in the fixed lane order. Also right for slices shorter than a block.
 ///
 /// # Panics
@@ -41,7 +47,29 @@ pub fn block_dot(x: &[f64], y: &[f64]) -> f64 {
     for (lane, (x, y)) in lanes.iter_mut().zip(x_tail.iter().zip(y_tail)) {
         *lane += x * y;
     }
-    // 16 -> 8 -> 4 -> 2 -> 1, always lower half plus upper half.
+    combine(lanes)
+}
+
+/// Adds products to the lanes. Of a part that is not the last of a block the length is a multiple of theirs.
+#[inline]
+fn accumulate(lanes: &mut [f64; LANES], x: &[f64], y: &[f64]) {
+    let mut sums = *lanes;
+    let (x_head, x_tail) = x.as_chunks::<LANES>();
+    let (y_head, y_tail) = y.as_chunks::<LANES>();
+    for (x, y) in x_head.iter().zip(y_head) {
+        for lane in 0..LANES {
+            sums[lane] += x[lane] * y[lane];
+        }
+    }
+    for (lane, (x, y)) in sums.iter_mut().zip(x_tail.iter().zip(y_tail)) {
+        *lane += x * y;
+    }
+    *lanes = sums;
+}
+
+/// 16 -> 8 -> 4 -> 2 -> 1, always lower half plus upper half.
+#[inline]
+fn combine(mut lanes: [f64; LANES]) -> f64 {
     let mut width = LANES / 2;
     while width > 0 {
         for lane in 0..width {
@@ -72,11 +100,31 @@ pub(crate) fn block_dots(part: &Partition, pairs: &[(&[f64], &[f64])]) -> Vec<f6
     let mut partials = vec![0.0; part.blocks_of(part.rank()).len() * width];
     let mut of_blocks: Vec<&mut [f64]> = partials.chunks_exact_mut(width).collect();
     blocks(part, (), &mut of_blocks, |rows, (), partials| {
-        for (partial, (x, y)) in partials.iter_mut().zip(pairs) {
-            *partial = block_dot(&x[rows.clone()], &y[rows.clone()]);
+        let (partials_of, pairs_of) = (partials.chunks_mut(AT_ONCE), pairs.chunks(AT_ONCE));
+        for (partials, pairs) in partials_of.zip(pairs_of) {
+            match rows.len() > TURN {
+                true => block_dots_in_turns(pairs, &rows, partials),
+                false => {
+                    for (partial, (x, y)) in partials.iter_mut().zip(pairs) {
+                        *partial = block_dot(&x[rows.clone()], &y[rows.clone()]);
+                    }
+                }
+            }
         }
     });
     partials
+}
+
+/// [`block_dot`] of each of a few pairs over a long block.
+fn block_dots_in_turns(pairs: &[(&[f64], &[f64])], rows: &Range<usize>, sums: &mut [f64]) {
+    let mut lanes = [[0.0; LANES]; AT_ONCE];
+    for start in rows.clone().step_by(TURN) {
+        let turn = start..rows.end.min(start + TURN);
+        for (lanes, (x, y)) in lanes.iter_mut().zip(pairs) {
+            accumulate(lanes, &x[turn.clone()], &y[turn.clone()]);
+        }
+    }
+    sums.iter_mut().zip(lanes).for_each(|(sum, lanes)| *sum = combine(lanes));
 }
 
 /// A node of the tree over block indices.

@@ -144,3 +144,36 @@ impl Arnoldi {
         y
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The estimate of what is lost is that of `V^T V` but for a factor, and so less is lost than may be.
+    #[test]
+    fn what_is_lost_is_what_was_estimated() {
+        let near = |row: usize, x: f64, _: f64| x * (1.0 + 0.24 * (row as f64).sin());
+        let spread = |row: usize, x: f64, _: f64| x * (1 + row) as f64;
+        let flow = |_: usize, x: f64, before: f64| 2.0 * x - 1.9 * before;
+        let operators: [fn(usize, f64, f64) -> f64; 3] = [near, spread, flow];
+        ft_sim::ranks(1, |comm| {
+            let (part, mut work) = (Partition::of(comm, 2000), Workspace::default());
+            for (which, operator) in operators.into_iter().enumerate() {
+                let mut arnoldi = Arnoldi::new(&part);
+                let first: Vec<f64> = part.range().map(|row| (row as f64 * 0.7).cos()).collect();
+                let norm = first.iter().map(|x| x * x).sum::<f64>().sqrt();
+                arnoldi.restart(&first, norm);
+                for _ in 0..50 {
+                    let v = arnoldi.last();
+                    let product = |row: usize| operator(row, v[row], if row > 0 { v[row - 1] } else { 0.0 });
+                    let mut w: Vec<f64> = part.range().map(product).collect();
+                    arnoldi.extend(&mut w, comm, &mut work).unwrap().unwrap();
+                }
+                let (basis, columns) = (arnoldi.basis(), arnoldi.basis().columns());
+                let gram = basis.dots(basis, comm).unwrap() - nalgebra::DMatrix::identity(columns, columns);
+                let (lost, estimate) = (gram.amax(), arnoldi.orthogonality.lost());
+                assert!(lost < 10.0 * estimate && lost < 1e-7, "{which}: {lost:e}, {estimate:e}");
+            }
+        });
+    }
+}
