@@ -83,11 +83,14 @@ fn job(
 ) -> Result<Invocation, Stop> {
     let (name, args) = (&command[0], &command[1..]);
     let invocation = if let Some(bundled) = bundled::find(name) {
-        let (options, app) = read_app(bundled, &[before, args].concat())?;
-        Invocation { options, program: Program::App(bundled.name, app) }
+        let (options, app, own) = read_app(bundled, &[before, args].concat())?;
+        let command = format!("{}{own}, seed {}", bundled.name, options.seed);
+        Invocation { options, program: Program::App(bundled.name, app), command }
     } else {
         let path = program::own_program(name)?;
-        Invocation { options, program: Program::Own { path, args: own_args.to_vec() } }
+        let words = path.file_name().into_iter().chain(own_args.iter().map(OsString::as_os_str));
+        let command = words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+        Invocation { options, program: Program::Own { path, args: own_args.to_vec() }, command }
     };
     invocation.options.check().map_err(|complaint| Stop::usage(&complaint, HINT))?;
     Ok(invocation)

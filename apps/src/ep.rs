@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use ft_checkpoint::{Flow, Program, Protect};
+use ft_checkpoint::{Flow, Program, Protect, RankState, Redistribute, Redistribution};
 use ft_comm::{CommError, World};
 use ft_montecarlo::ep::{BLOCK_PAIRS, BlockSum, Class, block};
 use serde::{Deserialize, Serialize};
@@ -76,9 +76,11 @@ impl App for EpArgs {
 }
 
 /// The same on all ranks.
-#[derive(Debug, Default, Protect)]
+#[derive(Debug, Default, Protect, Redistribute)]
 struct Summed {
+    #[protect(replicated)]
     blocks: u64,
+    #[protect(replicated)]
     words: Vec<u64>,
 }
 
@@ -98,10 +100,20 @@ impl Blocks {
 impl Program for Blocks {
     type State = Summed;
     type Error = CommError;
-    const SHRINKS: bool = true; // the state is the same on all ranks
+    const SHRINKS: bool = true;
+    const GROWS: bool = true;
 
     fn init(&mut self, _: &World) -> Result<Summed, CommError> {
         Ok(Summed { blocks: 0, words: to_words(&BlockSum::default()).to_vec() })
+    }
+
+    fn redistribute(
+        &mut self,
+        shares: Vec<RankState<Summed>>,
+        before: usize,
+        world: &World,
+    ) -> Result<Summed, CommError> {
+        Redistribution::equal_blocks(world.comm(), &shares, before)?.deal(shares)
     }
 
     fn rebuild(&mut self, summed: &mut Summed, _: &World) -> Result<(), CommError> {

@@ -158,6 +158,7 @@ impl Program for Heat {
     type State = Plate;
     type Error = CommError;
     const SHRINKS: bool = true;
+    const GROWS: bool = true;
 
     fn redistribute(
         &mut self,

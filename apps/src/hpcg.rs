@@ -209,6 +209,7 @@ impl Program for Hpcg {
     type State = Sets;
     type Error = LinalgError;
     const SHRINKS: bool = true;
+    const GROWS: bool = true;
 
     fn redistribute(
         &mut self,

@@ -13,6 +13,8 @@ pub(crate) struct Invocation {
     pub(crate) options: Options,
     /// What to run.
     pub(crate) program: Program,
+    /// The program with its own arguments, in one line: what checkpoints in files are of.
+    pub(crate) command: String,
 }
 
 /// What the ranks run.

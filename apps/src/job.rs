@@ -31,6 +31,9 @@ pub(crate) const AS_AGENT: &str = "--as-agent";
 /// First argument of the process that ends what a killed launcher or agent leaves behind, followed by how it is found.
 pub(crate) const AS_GUARDIAN: &str = "--as-guardian";
 
+/// How long a job that is to end by a signal is given to write its newest checkpoint to files: batch systems wait some 30 seconds.
+const SAVE_PATIENCE: Duration = Duration::from_secs(20);
+
 /// Runs the job and reports on it.
 pub(crate) fn run(invocation: &Invocation, arguments: &[OsString]) -> ExitCode {
     // There is none before the job begins.
@@ -78,6 +81,9 @@ fn try_run(
     let (kills, cuts) = (prepared.kills(), prepared.cuts());
     let on_disk = matches!(prepared.scheme, Scheme::Disk { .. });
     let mut display = Display::new(console, options.quiet, options.verbose, kills, cuts, on_disk);
+    if let Some(text) = options.resumed_from().filter(|_| !options.quiet) {
+        console.say(say::news(text));
+    }
     let mut recorder = Recorder::new(layout.total_ranks());
     let mut observe = |event: &Event, at| {
         display.show(event, at);
@@ -91,6 +97,9 @@ fn try_run(
     // Ranks tidy up when they leave; one that is killed after the end may have been the last.
     if let (0, Scheme::Disk { dir }) = (ending.code, &prepared.scheme) {
         let _ = std::fs::remove_dir_all(dir.join(&ending.job));
+    }
+    if let (0, Some(folder)) = (ending.code, options.spill_folder(&ending.job)) {
+        let _ = std::fs::remove_dir_all(folder);
     }
     prepared.conclude(&ending, recorder, console).map_err(failed)
 }
@@ -112,6 +121,7 @@ struct Prepared<'a> {
 impl<'a> Prepared<'a> {
     fn new(invocation: &'a Invocation) -> Result<Self, String> {
         let mut options = invocation.options.with_hostfile()?;
+        options.find_resumed()?;
         let (scheme, selection) = (scheme(&options)?, selection(&options)?);
         let mut path = match &invocation.program {
             Program::App(..) => None,
@@ -124,6 +134,8 @@ impl<'a> Prepared<'a> {
         let cluster = cluster(&options)?;
         let layout = spread(&cluster, &scheme, &options).map_err(|error| error.to_string())?;
         options.check_ranks(layout.total_ranks())?;
+        options.check_spill(&scheme)?;
+        options.check_command(&invocation.command)?;
         if let Some(file) = &options.timeline {
             ft_figures::check_path(file).map_err(|error| error.to_string())?;
         }
@@ -181,6 +193,7 @@ impl<'a> Prepared<'a> {
             binding: options.bind,
             slow: options.slow.clone(),
             limit: options.timeout,
+            saves: options.spill_folder("").map(|_| SAVE_PATIENCE),
         })
     }
 
@@ -222,6 +235,15 @@ impl<'a> Prepared<'a> {
         if let Some(app) = app {
             app.finish(report.result())?;
         }
+        if let (Some(folder), Some(newest)) = (options.spill_folder(&ending.job), ending.saved.newest)
+            && report.status() != 0
+        {
+            let text = format!(
+                "checkpoint {newest} is in files: ftrun --resume {} goes on from there",
+                folder.display()
+            );
+            console.say(say::news(text));
+        }
         for option in report.unfired_options() {
             console.say(say::wrong(format_args!("{option} never fired")));
         }
@@ -239,6 +261,7 @@ impl<'a> Prepared<'a> {
             kills: self.kills(),
             cuts: self.cuts(),
             is_trial: self.options.is_trial(),
+            spills: self.options.spill_folder("").is_some(),
             selection: self.selection.identity().into(),
             layout: self.layout.clone(),
         }
@@ -249,9 +272,10 @@ impl<'a> Prepared<'a> {
         let Self { options, layout, selection, cluster, .. } = self;
         let table = options.collectives.as_ref().map(|_| selection.to_string());
         let hosts = (cluster.hosts().len() > 1).then(|| cluster.place(layout.total_ranks()));
+        let scheme = layout.scheme().clone();
         let app = AppSettings { seed: options.seed, progress: is_watched(options.quiet) || options.verbose };
         let layers = [
-            (LoopSettings::LAYER, options.loop_settings(layout.scheme().clone()).write()),
+            (LoopSettings::LAYER, options.loop_settings(scheme, self.invocation.command.clone()).write()),
             (AppSettings::LAYER, app.write()),
         ];
         Config {

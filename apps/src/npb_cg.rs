@@ -158,6 +158,7 @@ impl Program for Power {
     type State = Iterate;
     type Error = LinalgError;
     const SHRINKS: bool = true;
+    const GROWS: bool = true;
 
     fn redistribute(
         &mut self,

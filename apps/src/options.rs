@@ -1,10 +1,11 @@
 //! The options of a job, as values. They know of no app, and of no command line but how each of them is written.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use ft_checkpoint::LoopSettings;
+use ft_checkpoint::{LoopSettings, SpillEvery};
 use ft_comm::binding::Binding;
 use ft_comm::fault::{CutSpec, KillSpec, SlowSpec};
 use ft_comm::transport::{Carrier, Waiting};
@@ -16,11 +17,13 @@ use crate::value::{Timed, at_least_one, interval, one_of, positive, positive_tim
 
 mod check;
 mod exports;
+mod files;
 mod places;
 mod told;
 
 pub(crate) use exports::Exports;
 use exports::Variable;
+use files::Resumed;
 
 const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP], rs:K+M or disk:DIR (default: xor; none for one rank)";
 
@@ -68,6 +71,28 @@ pub(crate) struct Options {
     /// End with the first checkpoint after so many steps, without an answer
     #[arg(long, hide = true, value_name = "N", value_parser = at_least_one)]
     trial_steps: Option<usize>,
+    /// Write checkpoints to files in DIR too, behind the computation; a job of which nothing is left goes on from them (--resume). SIGUSR1
+    /// to ftrun has the newest one written at once, SIGTERM too before the job ends
+    #[arg(long, value_name = "DIR")]
+    spill: Option<PathBuf>,
+    /// Write every K-th checkpoint to files, or one about every TIME, such as 30s or 5min (default: 60s)
+    #[arg(long, value_name = "K|TIME", value_parser = |text: &str| text.parse::<SpillEvery>(), requires = "spill")]
+    spill_every: Option<SpillEvery>,
+    /// Keep the N newest checkpoints in files (default: 2)
+    #[arg(long, value_name = "N", requires = "spill")]
+    keep: Option<NonZero<u32>>,
+    /// Go on from the newest whole checkpoint in files: DIR is what --spill or --scheme disk:DIR named, or the folder of one job in it
+    #[arg(long, value_name = "DIR")]
+    resume: Option<PathBuf>,
+    /// Resume with another build of the program than the checkpoint is of
+    #[arg(long, requires = "resume")]
+    accept_build: bool,
+    /// Resume with other arguments of the program than the checkpoint is of
+    #[arg(long, requires = "resume")]
+    accept_arguments: bool,
+    /// What was found there.
+    #[arg(skip)]
+    resumed: Option<Resumed>,
     /// What happens when ranks are lost
     #[arg(long, value_name = "M", value_enum, default_value_t = OnFailure::Rebuild)]
     pub(crate) on_failure: OnFailure,

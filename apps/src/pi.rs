@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use ft_checkpoint::{Flow, Program, Protect};
+use ft_checkpoint::{Flow, Program, Protect, RankState, Redistribute, Redistribution};
 use ft_comm::{CommError, Op, World};
 use ft_montecarlo::{Estimate, hits};
 use serde::{Deserialize, Serialize};
@@ -80,9 +80,11 @@ impl App for PiArgs {
 }
 
 /// The same on all ranks.
-#[derive(Debug, Default, Protect)]
+#[derive(Debug, Default, Protect, Redistribute)]
 struct Counted {
+    #[protect(replicated)]
     samples: u64,
+    #[protect(replicated)]
     hits: u64,
 }
 
@@ -96,10 +98,20 @@ struct Sampling {
 impl Program for Sampling {
     type State = Counted;
     type Error = CommError;
-    const SHRINKS: bool = true; // the state is the same on all ranks
+    const SHRINKS: bool = true;
+    const GROWS: bool = true;
 
     fn init(&mut self, _: &World) -> Result<Counted, CommError> {
         Ok(Counted::default())
+    }
+
+    fn redistribute(
+        &mut self,
+        shares: Vec<RankState<Counted>>,
+        before: usize,
+        world: &World,
+    ) -> Result<Counted, CommError> {
+        Redistribution::equal_blocks(world.comm(), &shares, before)?.deal(shares)
     }
 
     fn rebuild(&mut self, counted: &mut Counted, _: &World) -> Result<(), CommError> {

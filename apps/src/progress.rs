@@ -72,7 +72,7 @@ impl Display {
         let Some(bar) = &self.bar else {
             let progress = self.account.log(event, at).map(timed);
             // Who asked for the watchdog wants to hear it.
-            let said = said.filter(|_| self.account.verbose || matches!(event, Event::Stalled { .. }));
+            let said = said.filter(|_| self.account.verbose || is_wanted(event));
             return said.into_iter().chain(progress).for_each(|line| self.console.say(line));
         };
         said.into_iter().for_each(|line| bar.println(line));
@@ -93,6 +93,14 @@ impl Display {
 
     pub(crate) fn finish(self) {
         self.bar.into_iter().for_each(|bar| bar.finish_and_clear());
+    }
+}
+
+/// Whether it is said to those who have not asked to hear all: they asked for the watchdog, or a promise is not kept.
+fn is_wanted(event: &Event) -> bool {
+    match event {
+        Event::Saved { saved, .. } => saved.error.is_some(),
+        event => matches!(event, Event::Stalled { .. }),
     }
 }
 
@@ -141,6 +149,13 @@ impl Account {
             Event::Refused { count } => {
                 detail(format!("{count} connections of strangers are refused by a rank"))
             }
+            Event::Saved { rank, saved } => match &saved.error {
+                Some(error) => Some(format!(
+                    "rank {rank} could not write checkpoint {} to files, and the job goes on: {error}",
+                    saved.number
+                )),
+                None => detail(format!("checkpoint {} is in files", saved.number)),
+            },
             Event::Marked { .. }
             | Event::Progress { .. }
             | Event::Activity { .. }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{CheckpointSeconds, GroupLayout, IntervalReport, Stats};
 use ft_comm::list;
-use ft_launch::Ending;
+use ft_launch::{Ending, SavedFiles};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -50,6 +50,19 @@ pub(crate) struct Report {
     status: i32,
     message: String,
     strangers_refused: u64,
+    /// Checkpoints in files; none if they were not asked for.
+    files: Option<Files>,
+}
+
+/// Checkpoints in files.
+#[derive(Debug, Serialize)]
+struct Files {
+    /// Those that all ranks have written.
+    whole: u64,
+    /// The number of the newest one.
+    newest: Option<u32>,
+    /// How often a rank could not write its file.
+    failed: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -97,6 +110,8 @@ pub(crate) struct Ordered {
     pub(crate) cuts: Vec<String>,
     /// The run is measured and ends early.
     pub(crate) is_trial: bool,
+    /// Checkpoints are written to files too.
+    pub(crate) spills: bool,
     /// Identity of the table of collective algorithms.
     pub(crate) selection: String,
 }
@@ -184,6 +199,10 @@ impl Report {
             status,
             message,
             strangers_refused: ending.strangers,
+            files: ordered.spills.then(|| {
+                let SavedFiles { whole, newest, failed } = ending.saved.clone();
+                Files { whole, newest, failed }
+            }),
         }
     }
 

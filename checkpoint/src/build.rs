@@ -92,6 +92,22 @@ pub(crate) fn check_build(members: &[ShardMeta], rank: Rank) -> Result<(), Check
     }
 }
 
+/// Refuses a shard of kind `found` that another job has left, unless it is of such a state, and of this build or of any if that is
+/// `accepted`.
+///
+/// # Errors
+/// [`CheckpointError::ResumedBuild`], [`CheckpointError::ResumedState`].
+pub(crate) fn check_resumed<S: Protect>(found: u64, accepted: bool) -> Result<(), CheckpointError> {
+    let due = kind::<S>();
+    if found as u32 != due as u32 {
+        return Err(CheckpointError::ResumedState { due: std::any::type_name::<S>() });
+    }
+    if found != due && !accepted {
+        return Err(CheckpointError::ResumedBuild);
+    }
+    Ok(())
+}
+
 /// As [`check_build`], and refuses this rank's own shard, of kind `own` if it has one, unless it is of such a state.
 ///
 /// # Errors

@@ -25,6 +25,7 @@ mod placements;
 mod restoring;
 mod scrubbing;
 mod shrinking;
+mod spilling;
 mod staging;
 mod throttle;
 mod trying;
@@ -40,6 +41,7 @@ use keeper::{Blocks, Files, Keeper};
 use placements::Placements;
 use scrubbing::Scrub;
 pub use shrinking::RankState;
+use spilling::Spilling;
 use throttle::Throttle;
 use under_way::{Phase, Staging};
 
@@ -72,6 +74,10 @@ pub struct Checkpointer {
     budget: Budget,
     /// How far a look for damage has come, if there is one.
     scrub: Option<Scrub>,
+    /// Files beside memory, if there are any.
+    spilling: Option<Spilling>,
+    /// Ranks that compute.
+    computing: usize,
     stats: Stats,
     /// Bytes of the largest state that was protected before the checkpoints began anew, and bytes kept for it.
     before: (u64, u64),
@@ -114,6 +120,8 @@ impl Checkpointer {
             throttle: Throttle::default(),
             budget: Budget::default(),
             scrub: None,
+            spilling: None,
+            computing: world.size(),
             stats: Stats::default(),
             before: (0, 0),
         })
@@ -154,6 +162,7 @@ impl Checkpointer {
     fn settle(&mut self, epoch: Option<u32>) -> Result<(), CheckpointError> {
         self.ledger.apply(Event::Restored(epoch.unwrap_or(0)))?;
         self.places.restored(epoch);
+        self.spill_restored(epoch.unwrap_or(0));
         self.stats.committed = epoch.unwrap_or(self.stats.committed);
         Ok(())
     }
@@ -170,7 +179,8 @@ impl Checkpointer {
     /// # Errors
     /// Something cannot be removed. Nobody will read it.
     pub fn remove_files(&self) -> Result<(), CheckpointError> {
-        self.keeper.remove()
+        self.keeper.remove()?;
+        Ok(self.remove_spilled()?)
     }
 
     /// A failure was noticed; gives the value for `World::repair`. A checkpoint under way is given up.

@@ -46,14 +46,19 @@
 
 mod error;
 mod file;
+mod saved;
 mod sets;
 #[cfg(test)]
 mod tests;
+mod writer;
 
 use std::path::Path;
 
 pub use self::error::DiskError;
+pub use self::saved::SavedSets;
+pub(crate) use self::saved::Shards;
 use self::sets::{Set, Sets};
+pub(crate) use self::writer::{Snapshot, Writer};
 use crate::region::StatePart;
 use crate::store::{ShardMeta, Slot, Store};
 
@@ -68,6 +73,11 @@ impl Disk {
     /// Opens the directory of `job` under `dir`; `dir` is made if it is missing.
     pub(crate) fn open(dir: &Path, job: &str, rank: usize) -> Result<Self, DiskError> {
         Ok(Self { sets: Sets::open(dir, job)?, rank })
+    }
+
+    /// Says in the folder which job this is, on rank 0.
+    pub(crate) fn write_command(&self, command: &str) -> Result<(), DiskError> {
+        if self.rank == 0 { self.sets.write_command(command) } else { Ok(()) }
     }
 
     /// Writes this rank's shard of one part of `epoch`. To be called when all ranks are known to have committed `epoch - 1`;
@@ -99,34 +109,13 @@ impl Disk {
             self.sets.write_manifest(Set::Constant(epoch), &part(0))?;
         }
         self.sets.write_manifest(Set::Epoch(epoch), &part(1))?;
-        // The shards in there have become those of this epoch; see `stage`.
-        let before = epoch.saturating_sub(1);
-        let base = self.constant_of(before)?;
-        let is_old = |set: &Set| match *set {
-            Set::Constant(first) => base.is_some_and(|base| first < base),
-            Set::Epoch(old) => old < before,
-        };
-        self.sets.all()?.into_iter().filter(is_old).try_for_each(|old| self.sets.remove(old))
-    }
-
-    /// The epoch whose constant part goes with `epoch`.
-    fn constant_of(&self, epoch: u32) -> Result<Option<u32>, DiskError> {
-        let first = |set: Set| match set {
-            Set::Constant(first) => (first <= epoch).then_some(first),
-            Set::Epoch(_) => None,
-        };
-        Ok(self.sets.all()?.into_iter().filter_map(first).max())
+        // The shards of those before have become those of this epoch; see `stage`.
+        self.sets.keep(2)
     }
 
     /// Epochs with a manifest, newest first.
     pub(crate) fn candidates(&self) -> Result<Vec<u32>, DiskError> {
-        let epoch = |set: Set| match set {
-            Set::Epoch(epoch) => self.sets.manifest_path(set).exists().then_some(epoch),
-            Set::Constant(_) => None,
-        };
-        let mut epochs: Vec<u32> = self.sets.all()?.into_iter().filter_map(epoch).collect();
-        epochs.sort_unstable_by(|a, b| b.cmp(a));
-        Ok(epochs)
+        self.sets.with_manifest()
     }
 
     /// Of so many sets none is whole: something has been committed and is lost.
@@ -137,7 +126,7 @@ impl Disk {
     /// Reads this rank's shards of `epoch` into `store`, as far as they are not whole in there.
     pub(crate) fn read_back(&self, epoch: u32, store: &mut Store) -> Result<(), DiskError> {
         // If there is none, that of the first epoch is missed.
-        let first = self.constant_of(epoch)?.unwrap_or(1);
+        let first = self.sets.constant_of(epoch)?.unwrap_or(1);
         self.read_slot(Set::Constant(first), store.constant_mut())?;
         self.read_slot(Set::Epoch(epoch), store.variable_mut(epoch))
     }
@@ -161,8 +150,7 @@ impl Disk {
         if self.rank > 0 {
             return Ok(());
         }
-        let mut newer = self.sets.all()?.into_iter().filter(|newer| newer.epoch() > epoch);
-        newer.try_for_each(|newer| self.sets.remove(newer))
+        self.sets.remove_after(epoch)
     }
 
     /// Removes everything of this job when all ranks have agreed that it is done. Each of them does, at the same time:

@@ -93,6 +93,33 @@ pub enum CheckpointError {
         /// The type of its state.
         due: &'static str,
     },
+    /// The job is to go on from a checkpoint of another build of the program.
+    #[error(
+        "the checkpoint in files was taken by another build of the program: resume with that build, or say --accept-build if \
+         what the fields of its state mean has not changed"
+    )]
+    ResumedBuild,
+    /// The job is to go on from a checkpoint of another kind of state.
+    #[error(
+        "the checkpoint in files does not hold a {due} with the fields that it has here: resume with the program that it is of, \
+         with the same options"
+    )]
+    ResumedState {
+        /// The type of the program's state.
+        due: &'static str,
+    },
+    /// The job is to go on with another number of ranks, and cannot.
+    #[error(
+        "the checkpoint in files is that of {before} ranks, and this job has {now}: {why}; resume with -n {before}"
+    )]
+    ResumedRanks {
+        /// Ranks that computed then.
+        before: usize,
+        /// Ranks that compute now.
+        now: usize,
+        /// Why not.
+        why: &'static str,
+    },
     /// A code refused its blocks; a defect of this crate.
     #[error("code: {0}")]
     Code(#[from] ft_encoders::CodeError),

@@ -35,6 +35,7 @@ mod coding;
 pub mod disk;
 pub mod error;
 mod exchange;
+mod inspect;
 pub mod interval;
 pub mod layout;
 mod pace;
@@ -46,6 +47,7 @@ pub mod region;
 pub mod resilient;
 pub mod scheme;
 mod settings;
+mod spill;
 pub mod stats;
 pub mod store;
 mod trial;
@@ -53,11 +55,12 @@ mod worker;
 
 pub use bag::Bag;
 pub use checkpointer::{Checkpointer, RankState, Restored};
-pub use disk::DiskError;
+pub use disk::{DiskError, SavedSets};
 pub use error::CheckpointError;
 /// What `main` returns: any error, in words.
 #[doc(inline)]
 pub use ft_comm::MainError;
+pub use inspect::{SavedRank, SavedSet};
 pub use layout::{BeyondTolerance, CodeSpec, GroupLayout, LayoutError, ParityGroup, Stripe};
 pub use pace::{Interval, IntervalReport};
 pub use protection::{Checkpoints, Protection};
@@ -71,6 +74,7 @@ pub use region::{describe_once, describe_plainly};
 pub use resilient::{Flow, Job, Program, RestorePolicy, RunError, run};
 pub use scheme::{Scheme, SchemeError};
 pub use settings::LoopSettings;
+pub use spill::{Resume, Spill, SpillEvery};
 pub use stats::{CheckpointSeconds, RestoreSeconds, Stats};
 pub use store::{ShardMeta, Slot, Store, StoreError};
 pub use trial::Trial;

@@ -4,6 +4,7 @@ use std::num::NonZero;
 
 use crate::pace::Interval;
 use crate::scheme::Scheme;
+use crate::spill::Spill;
 
 /// How a program is protected.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +21,8 @@ pub struct Protection {
     pub scrub: bool,
     /// Bytes that checkpoints may keep on a rank, at most.
     pub memory: Option<NonZero<u64>>,
+    /// Where checkpoints are written to files too, behind the computation, for a job of which no process is left.
+    pub spill: Option<Spill>,
 }
 
 impl Protection {
@@ -32,6 +35,7 @@ impl Protection {
             throttle: None,
             scrub: false,
             memory: None,
+            spill: None,
         }
     }
 }

@@ -27,9 +27,11 @@ mod pacing;
 mod parity;
 mod program;
 mod report;
+mod resuming;
 mod section;
 
 pub use job::Job;
+pub(crate) use kept::steps_of;
 pub use program::{Flow, Program, RestorePolicy};
 pub use report::RankReport;
 

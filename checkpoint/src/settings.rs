@@ -2,6 +2,7 @@
 //! nowhere else.
 
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use ft_comm::World;
@@ -11,6 +12,7 @@ use crate::error::CheckpointError;
 use crate::pace::Interval;
 use crate::protection::{Checkpoints, Protection};
 use crate::scheme::Scheme;
+use crate::spill::{Resume, Spill};
 use crate::trial::Trial;
 
 /// What a launcher tells the resilient loop. The default is what a program without a launcher does: nothing is protected.
@@ -20,6 +22,10 @@ pub struct LoopSettings {
     pub protection: Protection,
     /// When a run is over that is only measured; never if it is not.
     pub trial: Trial,
+    /// From what the job goes on; none: from its start.
+    pub resume: Option<Resume>,
+    /// The program and its arguments, in one line, as files are to say of which job they are.
+    pub command: Option<String>,
 }
 
 impl LoopSettings {
@@ -31,8 +37,8 @@ impl LoopSettings {
 
     /// The settings as a launcher hands them on.
     pub fn write(&self) -> Settings {
-        let Self { protection, trial: Trial { seconds, steps } } = self;
-        let Protection { scheme, interval, checkpoints, throttle, scrub, memory } = protection;
+        let Self { protection, trial: Trial { seconds, steps }, resume, command } = self;
+        let Protection { scheme, interval, checkpoints, throttle, scrub, memory, spill } = protection;
         let mut settings = Settings::default();
         settings.set("scheme", scheme);
         match interval {
@@ -47,6 +53,17 @@ impl LoopSettings {
         settings.set_some("throttle", *throttle);
         settings.set("scrub", scrub);
         settings.set_some("checkpoint-memory", *memory);
+        if let Some(Spill { dir, folder, every, keep }) = spill {
+            settings.set("spill", dir.display());
+            settings.set_some("spill-folder", folder.as_ref());
+            settings.set("spill-every", every);
+            settings.set("spill-keep", keep);
+        }
+        if let Some(Resume { folder, accept_build }) = resume {
+            settings.set("resume", folder.display());
+            settings.set("accept-build", accept_build);
+        }
+        settings.set_some("command", command.as_ref());
         settings.set_some("trial-seconds", *seconds);
         settings.set_some("trial-steps", *steps);
         settings
@@ -66,13 +83,18 @@ impl LoopSettings {
                 throttle: settings.take("throttle")?,
                 scrub: settings.take("scrub")?.unwrap_or(default.scrub),
                 memory: settings.take("checkpoint-memory")?,
+                spill: spill(&mut settings)?,
             },
             trial: Trial {
                 seconds: positive(&mut settings, "trial-seconds")?,
                 steps: settings.take::<NonZero<u64>>("trial-steps")?.map(NonZero::get),
             },
+            resume: None,
+            command: None,
         };
-        settings.end().map(|()| read)
+        let resume = resume(&mut settings)?;
+        let command = settings.take("command")?;
+        settings.end().map(|()| Self { resume, command, ..read })
     }
 
     /// The settings of the job of `world`.
@@ -101,6 +123,23 @@ fn interval(settings: &mut Settings) -> Result<Option<Interval>, SettingError> {
         return Ok(Some(Interval::Auto { mtbf: positive(settings, "expect-mtbf")? }));
     }
     above_0("interval", &text).map(|seconds| Some(Interval::Seconds(seconds)))
+}
+
+/// Reads where checkpoints are written to files; none if that is not set.
+fn spill(settings: &mut Settings) -> Result<Option<Spill>, SettingError> {
+    let Some(dir) = settings.take::<PathBuf>("spill")? else { return Ok(None) };
+    Ok(Some(Spill {
+        dir,
+        folder: settings.take("spill-folder")?,
+        every: settings.take("spill-every")?.unwrap_or_default(),
+        keep: settings.take("spill-keep")?.unwrap_or(Spill::KEEP),
+    }))
+}
+
+/// Reads from what the job goes on; none if that is not set.
+fn resume(settings: &mut Settings) -> Result<Option<Resume>, SettingError> {
+    let Some(folder) = settings.take::<PathBuf>("resume")? else { return Ok(None) };
+    Ok(Some(Resume { folder, accept_build: settings.take("accept-build")?.unwrap_or(false) }))
 }
 
 /// Takes out a number above 0, if it is set.
@@ -179,8 +218,17 @@ mod tests {
                 throttle: NonZero::new(8),
                 scrub: true,
                 memory: NonZero::new(1 << 40),
+                spill: Some(Spill {
+                    dir: "/c d".into(),
+                    folder: Some("e".into()),
+                    every: "3".parse().unwrap(),
+                    keep: NonZero::MIN,
+                }),
             };
-            let settings = LoopSettings { protection, trial: Trial { seconds: Some(0.5), steps: Some(3) } };
+            let trial = Trial { seconds: Some(0.5), steps: Some(3) };
+            let resume = Some(Resume { folder: "/f g".into(), accept_build: true });
+            let command = Some("cg --poisson 40".to_owned());
+            let settings = LoopSettings { protection, trial, resume, command };
             assert_eq!(LoopSettings::read(settings.write()), Ok(settings));
         }
     }

@@ -14,6 +14,7 @@
 mod error;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crc_fast::crc64_nvme;
 
@@ -84,7 +85,8 @@ pub struct Slot {
     member: usize,
     epoch: u32,
     sealed: bool,
-    shard: Vec<u8>,
+    /// Shared with whoever writes it to a file ([`Slot::shared`]).
+    shard: Arc<Vec<u8>>,
     /// The redundant blocks, one after the other.
     redundancy: Vec<u8>,
     blocks: Vec<Block>,
@@ -97,7 +99,7 @@ impl Slot {
             member,
             epoch: 0,
             sealed: false,
-            shard: Vec::new(),
+            shard: Arc::default(),
             redundancy: Vec::new(),
             blocks: Vec::new(),
             members: Vec::new(),
@@ -127,10 +129,18 @@ impl Slot {
         &self.shard
     }
 
-    /// Returns the buffer of the shard, to be overwritten; a sealed slot is sealed no more.
+    /// Returns the shard, to be read by another thread: it stays as it is, and the slot takes other memory if it has to change.
+    pub(crate) fn shared(&self) -> Arc<Vec<u8>> {
+        Arc::clone(&self.shard)
+    }
+
+    /// Returns the buffer of the shard, to be overwritten: its bytes are any; a sealed slot is sealed no more.
     pub fn shard_mut(&mut self) -> &mut Vec<u8> {
         self.sealed = false;
-        &mut self.shard
+        if Arc::get_mut(&mut self.shard).is_none() {
+            self.shard = Arc::new(Vec::with_capacity(self.shard.len()));
+        }
+        Arc::get_mut(&mut self.shard).expect("nobody else has it")
     }
 
     /// Returns (stripe, block) of each redundant block held here, in the order in which they were begun.
@@ -150,9 +160,9 @@ impl Slot {
 
     /// Makes the shard `len` bytes long, to be overwritten: they are any; a sealed slot is sealed no more.
     pub fn begin_shard(&mut self, len: usize) -> &mut [u8] {
-        self.sealed = false;
-        lengthen(&mut self.shard, len);
-        &mut self.shard
+        let shard = self.shard_mut();
+        lengthen(shard, len);
+        shard
     }
 
     /// Makes room for the redundant blocks of these stripes, with their lengths, to be overwritten: their bytes are any; a sealed
@@ -177,7 +187,7 @@ impl Slot {
 
     /// Returns shard and redundancy as they are; the seal is not broken.
     pub(crate) fn memory_mut(&mut self) -> (&mut [u8], &mut [u8]) {
-        (&mut self.shard, &mut self.redundancy)
+        (&mut Arc::make_mut(&mut self.shard)[..], &mut self.redundancy)
     }
 
     /// Lends the shard, and the redundancy with `more` behind it, to `work`; gives what has become of `more`. The seal is not broken.
@@ -198,12 +208,12 @@ impl Slot {
     /// Takes the buffers of shard and redundancy, for an exchange under way; a sealed slot is sealed no more.
     pub(crate) fn take(&mut self) -> (Vec<u8>, Vec<u8>) {
         self.sealed = false;
-        (std::mem::take(&mut self.shard), std::mem::take(&mut self.redundancy))
+        (Arc::unwrap_or_clone(std::mem::take(&mut self.shard)), std::mem::take(&mut self.redundancy))
     }
 
     /// Puts back what was taken.
     pub(crate) fn put_back(&mut self, (shard, redundancy): (Vec<u8>, Vec<u8>)) {
-        (self.shard, self.redundancy) = (shard, redundancy);
+        (self.shard, self.redundancy) = (Arc::new(shard), redundancy);
     }
 
     /// Seals the slot with the metadata of all members of the group that have a shard, in their order.
@@ -309,6 +319,11 @@ impl Slot {
         self.sealed && self.members.get(self.member).is_none_or(|recorded| recorded.crc == crc)
     }
 
+    /// The shard of this rank as it was when it was sealed; without one, that of no bytes.
+    pub(crate) fn own_meta(&self) -> ShardMeta {
+        self.members.get(self.member).copied().unwrap_or_else(|| ShardMeta::of(&[]))
+    }
+
     /// What the shard of this rank was when it was sealed; none without a shard.
     pub(crate) fn kind(&self) -> Option<u64> {
         self.members.get(self.member).map(|recorded| recorded.kind)
@@ -319,7 +334,7 @@ impl Slot {
     #[cfg(feature = "planted-bugs")]
     pub(crate) fn damage(&mut self, in_block: bool, at: u64) {
         let mut bytes: Vec<&mut u8> = match in_block {
-            false => self.shard.iter_mut().collect(),
+            false => Arc::make_mut(&mut self.shard).iter_mut().collect(),
             true => {
                 let held = |at: &usize| self.blocks.iter().any(|block| block.range.contains(at));
                 self.redundancy

@@ -150,7 +150,8 @@ impl Driver {
             | News::Beat
             | News::Decided(_)
             | News::Asked { .. }
-            | News::Die => {}
+            | News::Die
+            | News::Save => {}
         }
     }
 

@@ -50,10 +50,12 @@ pub use ft_proto::reduction::{
     Custom, LocatedF32, LocatedF64, LocatedI32, LocatedI64, Op, Operation, Reduce,
 };
 pub use ft_proto::topology::{Graph, Grid, Sub, TopologyError, dims_create};
+pub use ft_proto::wire::control::Saved;
 pub use ft_proto::{collective, fault, settings};
 pub use main_error::MainError;
 pub use request::{Completion, Request, test_any, test_some, wait_all, wait_any, wait_some};
 pub use service::alarm::Alarm;
+pub use service::saves::Saves;
 pub use world::{ENV_KEY, ENV_LAUNCHER, ENV_PEER, Repair, World};
 
 /// What stands in the handbook is a program.

@@ -327,6 +327,11 @@ impl World {
         self.core.peek().driver.service.alarm()
     }
 
+    /// Tells when checkpoints are to be written to files, and the launcher what has become of them.
+    pub fn saves(&self) -> crate::Saves {
+        self.core.peek().driver.service.saves()
+    }
+
     /// Calls `hook` with all ranks lost so far in this generation whenever that becomes more, at once and whatever the
     /// program does: on another thread, so it has to be brief and cannot communicate; also for a failure that is known
     /// already. A panic of the hook ends the process. A second hook replaces the first.

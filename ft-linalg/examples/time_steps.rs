@@ -46,6 +46,7 @@ impl Program for Cooling {
     type State = Plate;
     type Error = LinalgError;
     const SHRINKS: bool = true;
+    const GROWS: bool = true;
 
     fn init(&mut self, world: &World) -> Result<Plate, LinalgError> {
         let (comm, grid) = (world.comm(), Poisson::new_2d(SIDE, SIDE)?);

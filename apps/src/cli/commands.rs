@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
+use clap::parser::ValueSource;
 use clap::{Args as _, Command, Error, FromArgMatches as _, Parser, Subcommand as _, ValueHint};
 use ft_comm::fault;
 
@@ -45,9 +46,24 @@ pub(super) fn of_app(app: &Bundled) -> Command {
 }
 
 /// Reads the words of a command line with a bundled app.
-pub(super) fn read_app(app: &Bundled, argv: &[OsString]) -> Result<(Options, Box<dyn AnyApp>), Error> {
+///
+/// The app's own words come too, in the order of its help.
+pub(super) fn read_app(
+    app: &Bundled,
+    argv: &[OsString],
+) -> Result<(Options, Box<dyn AnyApp>, String), Error> {
     let matches = of_app(app).try_get_matches_from(argv)?;
-    Ok((Options::from_arg_matches(&matches)?, (app.read)(&matches)?))
+    let mut own = String::new();
+    for arg in (app.options)(Command::new("")).get_arguments() {
+        if matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine) {
+            let _ = write!(own, " --{}", arg.get_long().unwrap_or(arg.get_id().as_str()));
+            let values = matches.get_raw(arg.get_id().as_str()).into_iter().flatten();
+            for value in values.filter(|_| arg.get_action().takes_values()) {
+                let _ = write!(own, " {}", value.display());
+            }
+        }
+    }
+    Ok((Options::from_arg_matches(&matches)?, (app.read)(&matches)?, own))
 }
 
 /// Reads the words of one of the other commands.

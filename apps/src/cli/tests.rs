@@ -26,7 +26,7 @@ fn good(line: &str) -> Invocation {
 /// The options of a job with `cg`, and its own as they print.
 fn cg(line: &str) -> (Options, String) {
     match good(line) {
-        Invocation { options, program: Program::App("cg", args) } => (options, format!("{args:?}")),
+        Invocation { options, program: Program::App("cg", args), .. } => (options, format!("{args:?}")),
         other => panic!("{other:?}"),
     }
 }
@@ -111,7 +111,7 @@ fn what_follows_a_path_belongs_to_that_program() {
     for line in
         ["ftrun -n 2 ./mine --kill x -n 9 -- cg --json", "ftrun -n 2 -- ./mine --kill x -n 9 -- cg --json"]
     {
-        let Invocation { options, program: Program::Own { path, args } } = good(line) else {
+        let Invocation { options, program: Program::Own { path, args }, .. } = good(line) else {
             panic!("{line}")
         };
         assert_eq!(path, Path::new("./mine"));

@@ -84,6 +84,7 @@ impl Program for Implicit {
     type State = Stepping;
     type Error = LinalgError;
     const SHRINKS: bool = true;
+    const GROWS: bool = true;
 
     fn redistribute(
         &mut self,

@@ -27,7 +27,7 @@ impl Options {
     /// # Errors
     /// There is no such folder.
     pub(crate) fn move_to_folder(&mut self, program: Option<&mut PathBuf>) -> Result<(), String> {
-        let Some(folder) = &self.wdir else { return Ok(()) };
+        let Some(folder) = self.wdir.clone() else { return Ok(()) };
         let refused = |error: std::io::Error| format!("--wdir: cannot work in {}: {error}", folder.display());
         // A command without a `/` is looked for as a shell would.
         let is_path = |path: &&mut PathBuf| path.as_os_str().as_encoded_bytes().contains(&b'/');
@@ -35,6 +35,7 @@ impl Options {
         for path in [program, exec, self.timeline.as_mut()].into_iter().flatten() {
             *path = std::path::absolute(&path).map_err(refused)?;
         }
-        std::env::set_current_dir(folder).map_err(refused)
+        self.anchor_files().map_err(&refused)?;
+        std::env::set_current_dir(&folder).map_err(refused)
     }
 }

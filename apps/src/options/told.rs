@@ -9,8 +9,8 @@ use super::Options;
 use crate::value::Timed;
 
 impl Options {
-    /// What the resilient loop is told, with the scheme as the launcher has read it.
-    pub(crate) fn loop_settings(&self, scheme: Scheme) -> LoopSettings {
+    /// What the resilient loop is told, with the scheme as the launcher has read it, and the `command` of the program.
+    pub(crate) fn loop_settings(&self, scheme: Scheme, command: String) -> LoopSettings {
         let interval = match self.interval {
             Some(Timed::Seconds(seconds)) => Interval::Seconds(seconds),
             Some(Timed::Auto) => Interval::Auto { mtbf: self.expect_mtbf },
@@ -26,9 +26,10 @@ impl Options {
             throttle: self.throttle.and_then(NonZero::new),
             scrub: self.scrub,
             memory: self.checkpoint_memory.and_then(NonZero::new),
+            spill: self.spill(),
         };
         let trial = Trial { seconds: self.trial_seconds, steps: self.trial_steps.map(|steps| steps as u64) };
-        LoopSettings { protection, trial }
+        LoopSettings { protection, trial, resume: self.resume(), command: Some(command) }
     }
 
     /// What is about messages, with the table of collective algorithms if it is not the builtin one, and the host of each rank if

@@ -62,6 +62,7 @@ impl<A: Operator> Program for SolveProgram<A> {
     type State = State<A>;
     type Error = LinalgError;
     const SHRINKS: bool = true;
+    const GROWS: bool = true;
 
     fn redistribute(
         &mut self,

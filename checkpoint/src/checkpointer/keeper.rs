@@ -80,6 +80,12 @@ pub(super) trait Keeper {
         holdings: &Holdings,
     ) -> Result<bool, CheckpointError>;
 
+    /// The job is that of this command line.
+    fn name(&self, command: &str) -> Result<(), CheckpointError> {
+        let _ = command;
+        Ok(())
+    }
+
     /// The job is done: nothing is of any use.
     fn remove(&self) -> Result<(), CheckpointError> {
         Ok(())

@@ -92,6 +92,7 @@ impl Checkpointer {
     /// # Errors
     /// Nothing fits.
     pub fn lay_out_anew(&mut self, world: &World) -> Result<(), CheckpointError> {
+        self.computing = world.size();
         let layout = reduced(&self.scheme, world.size(), world.hosts().as_deref())?;
         self.stats.degraded = degraded(&self.shape, &layout);
         let placement = Placement::new(&self.comm, self.clock, layout, self.ledger.next_epoch())?;

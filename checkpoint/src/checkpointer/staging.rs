@@ -25,6 +25,14 @@ use crate::scheme::Scheme;
 use crate::stats::CheckpointSeconds;
 use crate::store::{ShardMeta, Slot};
 
+/// What a rank says with the metadata of its state.
+mod word {
+    /// It has found damage in what it holds.
+    pub(super) const DAMAGED: u8 = 1;
+    /// The checkpoint is to be written to files too; rank 0 says so.
+    pub(super) const SPILLS: u8 = 2;
+}
+
 impl Checkpointer {
     /// Takes a checkpoint of `state` and waits until it is committed. The first one holds its constant part too. With scheme
     /// `none` only the first is taken, which guards nothing but says that the job has begun.
@@ -47,7 +55,7 @@ impl Checkpointer {
         let _guard = self.comm.guard()?;
         self.wait(world)?;
         let first = self.is_bare();
-        if *self.places.target().layout.scheme() == Scheme::None && !first {
+        if *self.places.target().layout.scheme() == Scheme::None && !first && self.spilling.is_none() {
             return Ok(());
         }
         let started = self.clock.now();
@@ -58,8 +66,9 @@ impl Checkpointer {
         let (copied, metas) = self.copy(state, epoch, first);
         let copied_at = self.clock.now();
         reach(world, epoch, "encode")?;
-        let mut mine =
-            vec![u8::from(self.scrub.as_ref().is_some_and(|scrub| scrub.has_found(self.ledger.committed())))];
+        let is_damaged = self.scrub.as_ref().is_some_and(|scrub| scrub.has_found(self.ledger.committed()));
+        let spills = self.comm.rank() == 0 && self.is_to_spill();
+        let mut mine = vec![word::DAMAGED * u8::from(is_damaged) | word::SPILLS * u8::from(spills)];
         mine.extend(metas.iter().flat_map(|meta| meta.to_bytes()));
         let phase = Phase::Sharing(self.comm.iallgather(&mine)?);
         let held = self.clock.now().since(started);
@@ -69,6 +78,7 @@ impl Checkpointer {
             first,
             copied,
             is_over_limit: false,
+            spills: false,
             metas: vec![],
             account: Rc::default(),
             started,
@@ -109,7 +119,7 @@ impl Checkpointer {
         let store = &mut self.places.target_mut().store;
         let variable = copy(StatePart::Variable, store.variable_mut(epoch));
         let constant =
-            if first { copy(StatePart::Constant, store.constant_mut()) } else { ShardMeta::of(&[]) };
+            if first { copy(StatePart::Constant, store.constant_mut()) } else { store.constant().own_meta() };
         (copied, [constant, variable])
     }
 
@@ -192,7 +202,8 @@ impl Checkpointer {
     ) -> Result<Phase, CheckpointError> {
         let mut damaged = vec![];
         for (rank, said) in request.wait()?.chunks(1 + 2 * ShardMeta::BYTES).enumerate() {
-            damaged.extend((said[0] != 0).then_some(rank));
+            damaged.extend((said[0] & word::DAMAGED != 0).then_some(rank));
+            staging.spills |= said[0] & word::SPILLS != 0;
             let metas: Vec<ShardMeta> = ShardMeta::read_all(&said[1..]).collect();
             staging.metas.extend_from_slice(metas.as_chunks().0);
         }
@@ -287,6 +298,7 @@ impl Checkpointer {
             self.ledger.apply(Event::VotePassed(epoch))?;
         }
         self.places.committed();
+        self.spill_committed(staging);
         world.mark();
 
         let store = &self.places.current.store;

@@ -23,7 +23,9 @@ pub(super) struct Staging {
     pub(super) copied: Result<(), CheckpointError>,
     /// There is none: nothing is encoded in this group.
     pub(super) is_over_limit: bool,
-    /// Of all ranks, both parts.
+    /// It is written to files too.
+    pub(super) spills: bool,
+    /// Of all ranks, both parts; also of a constant part that is not in this checkpoint.
     pub(super) metas: Vec<[ShardMeta; 2]>,
     pub(super) account: Rc<RefCell<Account>>,
     pub(super) started: Time,
@@ -43,9 +45,15 @@ impl Staging {
         self.meta(self.rank, part)
     }
 
-    /// Bytes of the longest part of a state, of any rank.
+    /// Bytes of the longest part of a state that is in it, of any rank.
     pub(super) fn longest(&self) -> u64 {
-        self.metas.iter().flatten().map(|meta| meta.len).max().unwrap_or(0)
+        let parts = if self.first { 0..2 } else { 1..2 };
+        self.metas
+            .iter()
+            .flat_map(|parts_of| &parts_of[parts.clone()])
+            .map(|meta| meta.len)
+            .max()
+            .unwrap_or(0)
     }
 
     /// Of the members of a group that have a shard.

@@ -59,6 +59,15 @@ pub enum DiskError {
         /// Checkpoints that have a manifest.
         sets: usize,
     },
+    /// There is no checkpoint where one was expected.
+    #[error(
+        "no checkpoint is complete in {}: name the directory that --spill or --scheme disk:DIR had, or the folder of one job in it",
+        path.display()
+    )]
+    Nothing {
+        /// The directory.
+        path: PathBuf,
+    },
     /// What was read is not what it must be.
     #[error("memory of a checkpoint: {0}")]
     Store(#[from] StoreError),

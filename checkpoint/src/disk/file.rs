@@ -76,9 +76,27 @@ pub(super) fn write(
     })
 }
 
+/// What the header of a file says of its bytes, of which there are as many; they are not read.
+pub(super) fn meta(path: &Path, label: Label) -> Result<ShardMeta, DiskError> {
+    open(path, label).map(|(_, meta)| meta)
+}
+
 /// Reads the bytes of a file into `bytes` and checks them; costs one pass over them beside the reading. On an error
 /// `bytes` holds anything.
 pub(super) fn read(path: &Path, label: Label, bytes: &mut Vec<u8>) -> Result<ShardMeta, DiskError> {
+    let (file, meta) = open(path, label)?;
+    bytes.clear();
+    // The file is that long, so a wrong length in the header cannot ask for more memory.
+    bytes.reserve_exact(usize::try_from(meta.len).unwrap_or(usize::MAX));
+    file.take(meta.len).read_to_end(bytes).map_err(DiskError::read(path))?;
+    if !meta.fits(bytes) {
+        return Err(DiskError::damaged(path, "its bytes do not match their checksum"));
+    }
+    Ok(meta)
+}
+
+/// Opens a file behind its header, which is checked.
+fn open(path: &Path, label: Label) -> Result<(File, ShardMeta), DiskError> {
     let mut file = File::open(path).map_err(DiskError::read(path))?;
     let there = file.metadata().map_err(DiskError::read(path))?.len();
     let mut header = [0; HEADER_BYTES];
@@ -96,12 +114,5 @@ pub(super) fn read(path: &Path, label: Label, bytes: &mut Vec<u8>) -> Result<Sha
     if meta.len != length {
         return Err(DiskError::damaged(path, format!("{length} bytes, {} were written", meta.len)));
     }
-    bytes.clear();
-    // The file is that long, so a wrong length in the header cannot ask for more memory.
-    bytes.reserve_exact(usize::try_from(length).unwrap_or(usize::MAX));
-    file.take(length).read_to_end(bytes).map_err(DiskError::read(path))?;
-    if !meta.fits(bytes) {
-        return Err(DiskError::damaged(path, "its bytes do not match their checksum"));
-    }
-    Ok(meta)
+    Ok((file, meta))
 }

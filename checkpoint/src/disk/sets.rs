@@ -51,11 +51,14 @@ impl Set {
     }
 }
 
+/// The file that says of which job the sets are.
+const COMMAND: &str = "command";
+
 /// Who a manifest is by.
 const MANIFEST: u64 = u64::MAX;
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Sets {
     root: PathBuf,
     job: [u8; 16],
@@ -69,9 +72,14 @@ impl Sets {
         make(&dir)?;
         make(&root)?;
         sync(&dir)?;
-        let mut identity = [0; 16];
-        identity.copy_from_slice(&blake3::hash(job.as_bytes()).as_bytes()[..16]);
-        Ok(Self { root, job: identity })
+        Ok(Self { root, job: identity(job) })
+    }
+
+    /// The sets in the folder of a job, which is there.
+    pub(super) fn of(folder: &Path) -> Result<Self, DiskError> {
+        let root = fs::canonicalize(folder).map_err(DiskError::read(folder))?;
+        let job = root.file_name().unwrap_or_default().to_string_lossy();
+        Ok(Self { job: identity(&job), root })
     }
 
     /// The directory of the job.
@@ -79,7 +87,7 @@ impl Sets {
         &self.root
     }
 
-    fn folder(&self, set: Set) -> PathBuf {
+    pub(super) fn folder(&self, set: Set) -> PathBuf {
         self.root.join(set.name())
     }
 
@@ -147,6 +155,57 @@ impl Sets {
         }
     }
 
+    /// Whether the file of `rank` is there, with that header and as long as that says. Its bytes are not read.
+    pub(super) fn is_there(&self, set: Set, rank: usize, meta: ShardMeta) -> bool {
+        self.check_header(set, rank, meta).is_ok()
+    }
+
+    /// As [`Sets::is_there`], with what is wrong.
+    pub(super) fn check_header(&self, set: Set, rank: usize, meta: ShardMeta) -> Result<(), DiskError> {
+        let path = self.shard_path(set, rank);
+        match file::meta(&path, self.label(set, rank as u64))? == meta {
+            true => Ok(()),
+            false => Err(DiskError::damaged(&path, "the manifest names another length or checksum")),
+        }
+    }
+
+    /// Epochs with a manifest, newest first.
+    pub(super) fn with_manifest(&self) -> Result<Vec<u32>, DiskError> {
+        let epoch = |set: Set| match set {
+            Set::Epoch(epoch) => self.manifest_path(set).exists().then_some(epoch),
+            Set::Constant(_) => None,
+        };
+        let mut epochs: Vec<u32> = self.all()?.into_iter().filter_map(epoch).collect();
+        epochs.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(epochs)
+    }
+
+    /// The epoch whose constant part goes with `epoch`.
+    pub(super) fn constant_of(&self, epoch: u32) -> Result<Option<u32>, DiskError> {
+        let first = |set: Set| match set {
+            Set::Constant(first) => (first <= epoch).then_some(first),
+            Set::Epoch(_) => None,
+        };
+        Ok(self.all()?.into_iter().filter_map(first).max())
+    }
+
+    /// Removes all sets before the `count` newest that have a manifest, and constant parts that go with none of those.
+    pub(super) fn keep(&self, count: usize) -> Result<(), DiskError> {
+        let Some(oldest) = self.with_manifest()?.get(count.saturating_sub(1)).copied() else { return Ok(()) };
+        let base = self.constant_of(oldest)?;
+        let is_old = |set: &Set| match *set {
+            Set::Constant(first) => base.is_some_and(|base| first < base),
+            Set::Epoch(epoch) => epoch < oldest,
+        };
+        self.all()?.into_iter().filter(is_old).try_for_each(|old| self.remove(old))
+    }
+
+    /// Removes the sets after `epoch`.
+    pub(super) fn remove_after(&self, epoch: u32) -> Result<(), DiskError> {
+        let mut newer = self.all()?.into_iter().filter(|newer| newer.epoch() > epoch);
+        newer.try_for_each(|newer| self.remove(newer))
+    }
+
     /// All of which there is a directory.
     pub(super) fn all(&self) -> Result<Vec<Set>, DiskError> {
         let list = || -> io::Result<Vec<Set>> {
@@ -166,10 +225,33 @@ impl Sets {
         gone(fs::remove_dir_all(&folder)).map_err(DiskError::remove(&folder))
     }
 
+    /// Says of which job the sets are, for one that is to go on from them, in one line.
+    pub(super) fn write_command(&self, command: &str) -> Result<(), DiskError> {
+        let (path, temporary) = (self.root.join(COMMAND), self.root.join(format!("{COMMAND}.tmp")));
+        let written = fs::write(&temporary, command).and_then(|()| fs::rename(&temporary, &path));
+        written.map_err(|cause| DiskError::Write {
+            path,
+            bytes: command.len() as u64,
+            cause: cause.to_string(),
+        })
+    }
+
+    /// What [`Sets::write_command`] has written.
+    pub(super) fn command(&self) -> Option<String> {
+        fs::read_to_string(self.root.join(COMMAND)).ok()
+    }
+
     /// Removes everything of this job.
     pub(super) fn remove_all(&self) -> Result<(), DiskError> {
         gone(fs::remove_dir_all(&self.root)).map_err(DiskError::remove(&self.root))
     }
+}
+
+/// What the files of a job say of whose they are.
+fn identity(job: &str) -> [u8; 16] {
+    let mut identity = [0; 16];
+    identity.copy_from_slice(&blake3::hash(job.as_bytes()).as_bytes()[..16]);
+    identity
 }
 
 /// Makes a directory, unless another rank was faster.

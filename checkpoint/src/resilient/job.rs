@@ -8,9 +8,11 @@ use ft_comm::{CommError, Communicator, Membership, OnFailure, Rank, World};
 use super::kept::{Kept, Past};
 use super::pacing::Pacing;
 use super::report::RankReport;
+use super::resuming::Resuming;
 use super::section::Section;
 use super::{Problem, Program, RunError, activity};
 use crate::checkpointer::{Checkpointer, Restored};
+use crate::disk::Writer;
 use crate::error::CheckpointError;
 use crate::protection::{Checkpoints, Protection};
 use crate::region::{Field, Protect};
@@ -113,6 +115,8 @@ pub struct Job {
     /// have taken the state back already. Counted from the start of the job.
     pub(super) reached: u64,
     pub(super) pacing: Pacing,
+    /// From what the job goes on, until something of its own is committed.
+    pub(super) resuming: Option<Resuming>,
 }
 
 /// What there is of the section that `main` has come to.
@@ -122,6 +126,8 @@ pub(super) enum Found {
     Nothing,
     /// Its state, which is loaded.
     State,
+    /// Its state, in files of another job.
+    Saved,
     /// Its result.
     Result,
 }
@@ -134,8 +140,15 @@ impl Job {
     /// The protection does not fit the job, or it has ended; everywhere.
     pub fn start(world: World, protection: Protection) -> Result<Option<Self>, RunError> {
         let told = LoopSettings::from_launcher(&world).map_err(CheckpointError::from);
-        let ready = told.and_then(|told| Ok((checkpointer(&world, &protection)?, told.trial)));
-        let (checkpointer, trial) = match ready {
+        let ready = told.and_then(|told| {
+            let resuming = told.resume.filter(|_| !world.is_parity());
+            let continues = protection.spill.as_ref().is_some_and(|spill| spill.folder.is_some());
+            let resuming = resuming.map(|resume| Resuming::new(&resume, continues)).transpose()?;
+            let checkpointer = checkpointer(&world, &protection)?;
+            told.command.iter().try_for_each(|command| checkpointer.name(command))?;
+            Ok((checkpointer, told.trial, resuming))
+        });
+        let (checkpointer, trial, resuming) = match ready {
             Ok(ready) => ready,
             Err(error) => {
                 world.abort(MISUSED, error.to_string());
@@ -154,6 +167,7 @@ impl Job {
             is_resuming: false,
             is_ahead: false,
             reached: 0,
+            resuming,
         };
         if !job.world.is_parity() {
             return Ok(Some(job));
@@ -222,7 +236,7 @@ impl Job {
     ) -> Result<(), Problem<E>> {
         match self.find::<()>(None)? {
             Found::Nothing => {}
-            Found::State => return Err(self.is_elsewhere().into()),
+            Found::State | Found::Saved => return Err(self.is_elsewhere().into()),
             Found::Result => return Ok(()),
         }
         self.resume()?;
@@ -261,7 +275,7 @@ impl Job {
     fn try_to_finish(&mut self) -> Result<(), Problem<Infallible>> {
         match self.find::<()>(None)? {
             Found::Nothing => {}
-            Found::State | Found::Result => return Err(self.is_elsewhere().into()),
+            Found::State | Found::Saved | Found::Result => return Err(self.is_elsewhere().into()),
         }
         self.resume()?;
         Ok(self.conclude(Vec::new(), 0)?)
@@ -304,21 +318,28 @@ impl Job {
     /// checkpoint. If that is of this section it is loaded into `state`, if there is one: a rank may keep its live state.
     pub(super) fn find<S: Protect>(&mut self, state: Option<&mut Kept<S>>) -> Result<Found, CheckpointError> {
         let position = self.position;
-        if let Some(repair) = &self.restoring {
+        let is_fresh =
+            self.position == 0 && !self.checkpointer.has_committed() && self.past == Past::default();
+        if self.restoring.is_some() || self.resuming.is_some() && is_fresh {
             self.world.activity(activity::REBUILDING);
             let is_here = |constant: &[u8]| {
                 Past::read(constant).is_ok_and(|past| past.is_under_way() && past.sections() == position)
             };
-            let restored = self.checkpointer.restore_where(&self.world, repair, state, &is_here)?;
+            let restored = match &self.restoring {
+                Some(repair) => self.checkpointer.restore_where(&self.world, repair, state, &is_here)?,
+                None => Restored::Nothing,
+            };
             self.past = match restored {
-                Restored::Nothing => Past::default(),
+                Restored::Nothing => self.read_back()?,
                 Restored::Epoch(_) => Past::read(self.checkpointer.constant())?,
             };
-            self.is_repaired();
+            if self.restoring.is_some() {
+                self.is_repaired();
+            }
             let is_here = self.is_at_front();
             self.is_ahead = self.past.is_under_way() && !is_here;
             return match is_here {
-                true if self.past.is_under_way() => Ok(Found::State),
+                true if self.past.is_under_way() => Ok(self.state_is()),
                 true => Ok(Found::Nothing),
                 false if self.past.sections() > position => Ok(Found::Result),
                 false => Err(self.is_elsewhere()),
@@ -328,10 +349,25 @@ impl Job {
             return Ok(Found::Nothing);
         }
         self.is_ahead = false;
-        if let Some(state) = state {
+        if let Some(state) = state
+            && self.checkpointer.has_committed()
+        {
             self.checkpointer.load_held(state)?;
         }
-        Ok(Found::State)
+        Ok(self.state_is())
+    }
+
+    /// Where a state is that is not that of `init`.
+    fn state_is(&self) -> Found {
+        if self.checkpointer.has_committed() { Found::State } else { Found::Saved }
+    }
+
+    /// What was over when the checkpoint was taken from which the job goes on; nothing, if it begins. Collective.
+    pub(super) fn read_back(&mut self) -> Result<Past, CheckpointError> {
+        let Some(resuming) = &mut self.resuming else { return Ok(Past::default()) };
+        let (number, past) = resuming.read(&self.world)?;
+        self.checkpointer.count_on_from(number);
+        Ok(past)
     }
 
     /// What there is was restored.
@@ -389,6 +425,9 @@ impl Job {
         if self.protection.checkpoints == Checkpoints::Blocking || self.checkpointer.is_bare() {
             self.checkpointer.wait(&self.world)?;
         }
+        if self.checkpointer.has_committed() {
+            self.resuming.iter_mut().for_each(Resuming::forget);
+        }
         Ok(())
     }
 
@@ -404,6 +443,7 @@ impl Job {
     pub(super) fn leave(&mut self, output: Vec<u8>, steps: Option<u64>) -> Result<(), CheckpointError> {
         self.pacing.count_time();
         let interval = steps.map(|steps| self.pacing.report(steps));
+        self.checkpointer.stop_spilling();
         let report = RankReport { stats: self.checkpointer.stats(), output, interval };
         self.world.finalize(report.to_bytes())?;
         // The job has ended well; files that cannot be removed do not change that, and nobody is there to be told.
@@ -505,6 +545,9 @@ fn checkpointer(world: &World, protection: &Protection) -> Result<Checkpointer, 
     checkpointer.set_throttle(protection.throttle);
     checkpointer.set_scrub(protection.scrub);
     checkpointer.set_memory_limit(protection.memory);
+    if let Some(spill) = protection.spill.as_ref().filter(|_| !world.is_parity()) {
+        checkpointer.spill(Writer::start(spill, world.job(), world.saves())?, spill.every);
+    }
     Ok(checkpointer)
 }
 

@@ -109,6 +109,13 @@ impl<S: Protect> Protect for Kept<S> {
     }
 }
 
+/// Steps of the job that were done when a checkpoint was taken, from the head of the parts of a rank's state.
+pub(crate) fn steps_of(constant: &[u8], variable: &[u8]) -> Option<u64> {
+    let mut step = Kept { past: Past::default(), step: 0, state: () };
+    load_head(&mut step, StatePart::Variable, variable).ok()?;
+    Past::read(constant).ok()?.steps.checked_add(step.step)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

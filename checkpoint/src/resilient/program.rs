@@ -72,6 +72,10 @@ pub trait Program {
     /// cannot is refused at the start.
     const SHRINKS: bool = false;
 
+    /// Whether [`Program::redistribute`] can also deal a state out over more ranks than it had, some of which have no share: where a
+    /// job is resumed with more. One that derives [`Redistribute`](crate::Redistribute) can.
+    const GROWS: bool = false;
+
     /// Deals the state out anew over the ranks that are left; collective. `shares` are the states of a checkpoint that fell to
     /// this rank: its own, and those of lost ranks; all together they are the states of all `before` ranks. The default
     /// is right where all ranks have the same state; for one that derives [`Redistribute`](crate::Redistribute) this is one line.

@@ -1,11 +1,12 @@
 //! One protected run of a program: from its `init`, or a checkpoint, to its end.
 
-use ft_comm::{CommError, Membership, OnFailure, Rank};
+use ft_comm::{CommError, Membership, OnFailure, Op, Rank};
 
 use super::job::{Found, Job};
 use super::kept::{Kept, Past};
 use super::{Flow, Problem, Program, RestorePolicy, activity};
 use crate::checkpointer::RankState;
+use crate::error::CheckpointError;
 use crate::region::Field;
 
 /// See the module.
@@ -136,6 +137,7 @@ impl<'a, P: Program> Section<'a, P> {
         let keeps = P::RESTORE == RestorePolicy::LostOnly && self.live;
         match job.find((!keeps).then_some(&mut self.kept))? {
             Found::Result => return Ok(Begun::Ended),
+            Found::Saved => return self.resume(job),
             Found::Nothing => {
                 self.start(job)?;
                 return Ok(Begun::Bare(self.steps_lost(job)));
@@ -149,6 +151,38 @@ impl<'a, P: Program> Section<'a, P> {
         let lost = self.settle(job, keeps)?;
         let again = self.program.reconcile(&mut self.kept.state, &job.world, &lost);
         again.map(Begun::Protected).map_err(Problem::Program)
+    }
+
+    /// Takes up the state that another job has left in files.
+    fn resume(&mut self, job: &Job) -> Result<Begun, Problem<P::Error>> {
+        let resuming = job.resuming.as_ref().expect("it was read from there");
+        let (before, now) = (resuming.before(), job.world.size());
+        let refused = |why| CheckpointError::ResumedRanks { before, now, why };
+        let mut shares = resuming.states::<Kept<P::State>>()?;
+        if before == now {
+            let own = shares.pop().expect("each rank has read its own");
+            (self.kept.step, self.kept.state) = (own.state.step, own.state.state);
+        } else {
+            if P::RESTORE == RestorePolicy::LostOnly || !P::SHRINKS {
+                return Err(refused("this program cannot go on with another number of ranks").into());
+            }
+            if now > before && !P::GROWS {
+                return Err(refused("this program cannot go on with more ranks").into());
+            }
+            let mut step = [shares.first().map_or(0, |share| share.state.step)];
+            job.world.comm().allreduce(&mut step, Op::Max)?;
+            self.kept.step = step[0];
+            let shares = shares.into_iter().map(inner).collect();
+            let dealt = self.program.redistribute(shares, before, &job.world);
+            self.kept.state = dealt.map_err(Problem::Program)?;
+        }
+        self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program)?;
+        if P::RESTORE == RestorePolicy::LostOnly {
+            let lost = self.settle(job, false)?;
+            let _ =
+                self.program.reconcile(&mut self.kept.state, &job.world, &lost).map_err(Problem::Program)?;
+        }
+        Ok(Begun::Bare(self.steps_lost(job)))
     }
 
     fn start(&mut self, job: &Job) -> Result<(), Problem<P::Error>> {
@@ -176,12 +210,23 @@ impl<'a, P: Program> Section<'a, P> {
             RestorePolicy::Global => self.deal_out(job, repair)?,
             RestorePolicy::LostOnly => self.go_on_without(job, repair)?,
         };
-        if steps_lost.is_none() {
-            self.start(job)?;
-        }
+        let begun = match steps_lost {
+            Some(steps_lost) => Begun::Bare(steps_lost),
+            None => self.begin_again(job)?,
+        };
         job.checkpointer.lay_out_anew(&job.world)?;
         job.is_repaired();
-        Ok(Begun::Bare(steps_lost.unwrap_or(job.reached)))
+        Ok(begun)
+    }
+
+    /// Nothing was committed: from `init`, or from the files from which the job goes on.
+    fn begin_again(&mut self, job: &mut Job) -> Result<Begun, Problem<P::Error>> {
+        job.past = job.read_back()?;
+        if job.past.is_under_way() {
+            return self.resume(job);
+        }
+        self.start(job)?;
+        Ok(Begun::Bare(job.reached))
     }
 
     /// The states of a checkpoint are dealt out over the ranks that are left; none if nothing was committed.
@@ -191,8 +236,6 @@ impl<'a, P: Program> Section<'a, P> {
             return Ok(None);
         };
         self.kept.step = shares.first().map_or(0, |share| share.state.step);
-        let inner =
-            |share: RankState<Kept<P::State>>| RankState { rank: share.rank, state: share.state.state };
         let shares = shares.into_iter().map(inner).collect();
         let dealt = self.program.redistribute(shares, before, &job.world);
         self.kept.state = dealt.map_err(Problem::Program)?;
@@ -229,4 +272,9 @@ impl<'a, P: Program> Section<'a, P> {
         job.pacing.checkpoint(step, begun);
         Ok(job.pacing.agree(&job.world, &job.orders, steps)?)
     }
+}
+
+/// The state of a program alone.
+fn inner<S>(share: RankState<Kept<S>>) -> RankState<S> {
+    RankState { rank: share.rank, state: share.state.state }
 }

@@ -111,11 +111,31 @@ pub(super) struct Ledger {
     entries: Vec<Entry>,
     outputs: Vec<Vec<u8>>,
     refused: u64,
+    saved: SavedFiles,
+}
+
+/// What the job has written to files for one that resumes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SavedFiles {
+    /// Checkpoints that all ranks have written.
+    pub whole: u64,
+    /// The number of the newest one.
+    pub newest: Option<u32>,
+    /// How often a rank could not write its file.
+    pub failed: u64,
 }
 
 impl Ledger {
     pub(super) fn new(kills: Vec<KillSpec>, cuts: Vec<CutSpec>) -> Self {
-        Self { kills, cuts, struck: vec![], entries: vec![], outputs: vec![], refused: 0 }
+        Self {
+            kills,
+            cuts,
+            struck: vec![],
+            entries: vec![],
+            outputs: vec![],
+            refused: 0,
+            saved: SavedFiles::default(),
+        }
     }
 
     pub(super) fn record(&mut self, now: Time, event: &Event) {
@@ -135,6 +155,13 @@ impl Ledger {
             }
             Event::Finished { outputs } => self.outputs.clone_from(outputs),
             Event::Refused { count } => self.refused += count,
+            Event::Saved { saved, .. } => match saved.error {
+                None => {
+                    self.saved.whole += 1;
+                    self.saved.newest = Some(saved.number);
+                }
+                Some(_) => self.saved.failed += 1,
+            },
             Event::Marked { .. }
             | Event::Progress { .. }
             | Event::Activity { .. }
@@ -199,6 +226,10 @@ impl Ledger {
     }
 
     /// Connections that ranks have refused.
+    pub(super) fn saved(&self) -> &SavedFiles {
+        &self.saved
+    }
+
     pub(super) fn refused(&self) -> u64 {
         self.refused
     }

@@ -48,8 +48,8 @@ use control::Control;
 use crew::Death;
 use fleet::{Fleet, Report};
 pub use guardian::guard;
-pub use ledger::Failure;
 use ledger::Ledger;
+pub use ledger::{Failure, SavedFiles};
 use process::GRACE;
 pub use process::die_with_launcher;
 use reach::Reach;
@@ -101,6 +101,8 @@ struct Launcher {
     /// It was said that there are no files left.
     ran_out: bool,
     ending: Option<Farewell>,
+    /// A signal that ends the job when its checkpoint is in files, and when to stop waiting for that.
+    saving: Option<(Signal, Time)>,
     /// Why the job could not be launched.
     refused: Option<LaunchError>,
 }
@@ -140,6 +142,7 @@ impl Launcher {
             broken: HashMap::new(),
             ran_out: false,
             ending: None,
+            saving: None,
             refused: None,
         })
     }
@@ -181,6 +184,7 @@ impl Launcher {
                 spares_used: self.arbiter.spares_used(),
                 postponed: self.arbiter.postponed(),
                 strangers: self.doorman.refused_strangers() + self.ledger.refused(),
+                saved: self.ledger.saved().clone(),
                 elapsed: self.clock.now().since(Time(0)),
             });
         }
@@ -231,6 +235,10 @@ impl Launcher {
             Effect::Kill(peer) => self.fleet.signal(peer, Signal::KILL),
             Effect::Stop(peer) => self.fleet.signal(peer, Signal::STOP),
             Effect::Record(event) => {
+                let is_saved = matches!(&event, Event::Saved { saved, .. } if saved.error.is_none());
+                if let Some((_, until)) = self.saving.as_mut().filter(|_| is_saved) {
+                    *until = now;
+                }
                 self.ledger.record(now, &event);
                 observer(&event, now);
             }
@@ -265,7 +273,7 @@ impl Launcher {
         let now = self.clock.now();
         let mut until = self.arbiter.poll_timeout().min(self.fleet.poll_timeout());
         until = self.broken.values().copied().fold(until, Time::min);
-        until = self.limit().into_iter().fold(until, Time::min);
+        until = self.limit().into_iter().chain(self.saving.map(|(_, until)| until)).fold(until, Time::min);
         if let Some(farewell) = &self.ending {
             until = until.min(farewell.until).min(now.after(Duration::from_millis(50)));
         }
@@ -396,10 +404,35 @@ impl Launcher {
         }
     }
 
+    fn end_by(&mut self, signal: Signal) {
+        self.saving = None;
+        self.fleet.signal_all(signal);
+        self.arbiter.end(self.clock.now(), 128 + signal.as_raw(), signals::what_it_did(signal).into());
+    }
+
     fn heed_signals(&mut self) {
         for signal in self.signals.to_end() {
-            self.fleet.signal_all(signal);
-            self.arbiter.end(self.clock.now(), 128 + signal.as_raw(), signals::what_it_did(signal).into());
+            let patience = self.spec.saves.filter(|_| signal == Signal::TERM && self.ending.is_none());
+            // A second one does not wait.
+            match patience.filter(|_| self.saving.is_none()) {
+                Some(patience) => {
+                    self.arbiter.save();
+                    self.saving = Some((signal, self.clock.now().after(patience)));
+                }
+                None => self.end_by(signal),
+            }
+        }
+        if let Some((signal, until)) = self.saving
+            && self.clock.now() >= until
+        {
+            self.end_by(signal);
+        }
+        if self.signals.to_save() {
+            match self.spec.saves {
+                Some(_) => self.arbiter.save(),
+                // As it would have, if nobody had listened.
+                None => self.end_by(Signal::USR1),
+            }
         }
         if self.signals.to_stop() {
             self.fleet.signal_all(Signal::STOP);

@@ -10,11 +10,12 @@ use rustix::process::Signal;
 pub(super) struct Signals {
     end: Vec<(Signal, UnixStream)>,
     stop: UnixStream,
+    save: UnixStream,
 }
 
 impl Signals {
     pub(super) fn new() -> std::io::Result<Self> {
-        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU};
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1};
         // A job in the background that reads the terminal, or writes to one that does not want that, is stopped as a whole.
         let stop = bell(&[SIGTSTP, SIGTTIN, SIGTTOU])?;
         let end = [(SIGINT, Signal::INT), (SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP)];
@@ -23,16 +24,23 @@ impl Signals {
             .into_iter()
             .filter(|(number, _)| *number != SIGHUP || !is_ignored(SIGHUP))
             .map(|(number, signal)| Ok((signal, bell(&[number])?)));
-        Ok(Self { end: end.collect::<std::io::Result<_>>()?, stop })
+        Ok(Self { end: end.collect::<std::io::Result<_>>()?, stop, save: bell(&[SIGUSR1])? })
     }
 
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        std::iter::once(self.stop.as_fd()).chain(self.end.iter().map(|(_, stream)| stream.as_fd()))
+        [self.stop.as_fd(), self.save.as_fd()]
+            .into_iter()
+            .chain(self.end.iter().map(|(_, stream)| stream.as_fd()))
     }
 
     /// Signals to end that have come.
     pub(super) fn to_end(&self) -> Vec<Signal> {
         self.end.iter().filter(|(_, stream)| rang(stream)).map(|(signal, _)| *signal).collect()
+    }
+
+    /// Whether what is protected is to be written to files.
+    pub(super) fn to_save(&self) -> bool {
+        rang(&self.save)
     }
 
     /// Whether the terminal wants the job stopped.
@@ -61,6 +69,7 @@ pub(super) fn what_it_did(signal: Signal) -> &'static str {
     match signal {
         Signal::INT => "interrupted (SIGINT)",
         Signal::TERM => "terminated (SIGTERM)",
+        Signal::USR1 => "ended by SIGUSR1, which saves a job with --spill only",
         _ => "hung up (SIGHUP)",
     }
 }

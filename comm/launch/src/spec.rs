@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::cluster::Cluster;
-use super::ledger::Failure;
+use super::ledger::{Failure, SavedFiles};
 use ft_comm::binding::Binding;
 use ft_comm::limits;
 use ft_comm::transport::{Carrier, Waiting};
@@ -45,6 +45,9 @@ pub struct JobSpec {
     pub slow: Vec<SlowSpec>,
     /// How long the job may take; then it is ended.
     pub limit: Option<Duration>,
+    /// Its ranks write checkpoints to files when they are asked to: SIGUSR1 asks them, and so does SIGTERM, which ends the job when
+    /// they have answered, or have not for so long.
+    pub saves: Option<Duration>,
 }
 
 /// How a job ended.
@@ -68,6 +71,8 @@ pub struct Ending {
     pub postponed: u32,
     /// Connections of strangers that were refused, by the launcher and by ranks.
     pub strangers: u64,
+    /// Checkpoints in files.
+    pub saved: SavedFiles,
     /// Wall time.
     pub elapsed: Duration,
 }

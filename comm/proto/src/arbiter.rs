@@ -144,6 +144,13 @@ impl Arbiter {
         self.pass_on(now);
     }
 
+    /// What is protected is to be written to files at once.
+    pub fn save(&mut self) {
+        let members = self.roster.chairs.iter().filter(|chair| chair.is_member());
+        let peers: Vec<PeerId> = members.map(|chair| chair.peer).collect();
+        peers.into_iter().for_each(|peer| self.effects.send(peer, News::Save));
+    }
+
     /// Heartbeats, timeouts and timed failures.
     pub fn tick(&mut self, now: Time) {
         if self.roster.ending.is_over {
@@ -209,6 +216,7 @@ impl Arbiter {
             }
             ToArbiter::Activity { name } => self.effects.record(Event::Activity { rank: origin, name }),
             ToArbiter::Refused { count } => self.effects.record(Event::Refused { count }),
+            ToArbiter::Saved(saved) => self.effects.record(Event::Saved { rank: origin, saved }),
             message => self.roster.handle(now, rank, message),
         }
     }

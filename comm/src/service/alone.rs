@@ -78,7 +78,8 @@ impl Service for Alone {
             | ToArbiter::Waiting(_)
             | ToArbiter::Moving
             | ToArbiter::Refused { .. }
-            | ToArbiter::Progress { .. } => {}
+            | ToArbiter::Progress { .. }
+            | ToArbiter::Saved(_) => {}
         }
     }
 

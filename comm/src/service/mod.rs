@@ -5,11 +5,13 @@ use crate::time::{Clock, Time};
 use alarm::Alarm;
 use ft_proto::rank::{Generation, PeerId, Rank};
 use ft_proto::wire::control::{News, ToArbiter};
+use saves::Saves;
 use verdicts::Verdicts;
 
 pub mod alarm;
 pub mod alone;
 mod questions;
+pub mod saves;
 pub mod thread;
 pub mod verdicts;
 
@@ -44,6 +46,10 @@ pub trait Service {
     fn alarm(&self) -> Alarm;
     /// Knows of agreements, for others.
     fn verdicts(&self) -> Verdicts;
+    /// Tells when checkpoints are to be written to files, and the launcher what has become of them.
+    fn saves(&self) -> Saves {
+        Saves::default()
+    }
     /// While it rests the plane beats no heart and asks nobody: to measure what that costs.
     fn rest(&self, rests: bool) {
         let _ = rests;

@@ -16,6 +16,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags};
 
 use super::alarm::Alarm;
 use super::questions::Questions;
+use super::saves::Saves;
 use super::verdicts::Verdicts;
 use super::{Question, Service};
 use crate::lifeline;
@@ -87,6 +88,7 @@ pub struct ServiceThread {
     me: PeerId,
     clock: Clock,
     cuts: Cuts,
+    saves: Saves,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -121,6 +123,11 @@ impl ServiceThread {
         let (links, inbox) = unbounded();
         let (outbox, submitted) = unbounded();
         let (questions, asked) = unbounded();
+        let (say, bell) = (outbox.clone(), Arc::clone(&shared));
+        let saves = Saves::new(move |message| {
+            let _ = say.send(message);
+            self::ring(&bell.wake_service);
+        });
         let ring = shared.wake_caller.clone();
         let transport = SocketTransport::new(credentials.clone(), me, options, inbox, ring, accounts);
         let transport = transport.map_err(io)?;
@@ -136,12 +143,13 @@ impl ServiceThread {
             asked,
             questions: asking,
             cuts: cuts.clone(),
+            saves: saves.clone(),
             incoming: Vec::new(),
             outgoing: Vec::new(),
             over: false,
         };
         let thread = Some(plane.start(lifeline)?);
-        Ok((Self { shared, outbox, questions, me, clock, cuts, thread }, transport, address))
+        Ok((Self { shared, outbox, questions, me, clock, cuts, saves, thread }, transport, address))
     }
 
     /// Puts injected failures of links in place: cuts as they strike, and what `slow` says
@@ -187,6 +195,10 @@ impl Service for ServiceThread {
         self.shared.verdicts.clone()
     }
 
+    fn saves(&self) -> Saves {
+        self.saves.clone()
+    }
+
     fn rest(&self, rests: bool) {
         self.shared.resting.store(rests, Ordering::Release);
         ring(&self.shared.wake_service);
@@ -220,6 +232,7 @@ struct Plane {
     asked: Receiver<Question>,
     questions: Questions,
     cuts: Cuts,
+    saves: Saves,
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
     /// The job has ended, or this process is out of it: nobody needs to hear anything any more.
@@ -275,6 +288,10 @@ impl Plane {
                 // A spare that was not needed: it has nothing to say.
                 News::Ended { code, .. } if !self.member.is_welcomed() => exit(code),
                 News::Ended { code, .. } => ended = Some(code),
+                News::Save => {
+                    self.saves.request();
+                    continue;
+                }
                 News::Asked { of, number, .. } => {
                     let answer = self.shared.verdicts.asked(of, number);
                     answer.into_iter().for_each(|message| encode(&message, &mut self.outgoing));

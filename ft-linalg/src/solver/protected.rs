@@ -227,6 +227,7 @@ impl<S: Solver, A: ProtectedOperator> Program for Protected<'_, S, A> {
     type State = SolveState<S, A>;
     type Error = LinalgError;
     const SHRINKS: bool = true;
+    const GROWS: bool = true;
 
     fn redistribute(
         &mut self,

@@ -99,6 +99,10 @@ impl Keeper for Files {
         Ok(false)
     }
 
+    fn name(&self, command: &str) -> Result<(), CheckpointError> {
+        Ok(self.disk.write_command(command)?)
+    }
+
     fn remove(&self) -> Result<(), CheckpointError> {
         Ok(self.disk.remove()?)
     }

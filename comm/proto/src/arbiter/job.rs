@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::fault::{CutSpec, KillSpec};
 use crate::rank::{Generation, OnFailure, PeerId, Rank};
 use crate::settings::{MessageSettings, Settings};
-use crate::wire::control::News;
+use crate::wire::control::{News, Saved};
 
 use super::Mtbf;
 
@@ -176,6 +176,13 @@ pub enum Event {
     Refused {
         /// How many.
         count: u64,
+    },
+    /// A checkpoint was written to files, or could not be.
+    Saved {
+        /// Who says so.
+        rank: Rank,
+        /// What has become of it.
+        saved: Saved,
     },
     /// A rank has made progress that no failure will undo.
     Marked {

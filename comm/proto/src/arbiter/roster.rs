@@ -160,7 +160,8 @@ impl Roster {
             | ToArbiter::Progress { .. }
             | ToArbiter::Waiting(_)
             | ToArbiter::Moving
-            | ToArbiter::Refused { .. } => {}
+            | ToArbiter::Refused { .. }
+            | ToArbiter::Saved(_) => {}
         }
     }
 

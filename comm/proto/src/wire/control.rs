@@ -139,6 +139,19 @@ pub enum ToArbiter {
         /// How many.
         count: u64,
     },
+    /// A checkpoint was written to files, or could not be.
+    Saved(Saved),
+}
+
+/// What has become of a checkpoint that was to be written to files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Saved {
+    /// Its number among those of the folder.
+    pub number: u32,
+    /// Bytes that the rank has written.
+    pub bytes: u64,
+    /// Why it is not there; none: all ranks have written their files, and it is whole.
+    pub error: Option<String>,
 }
 
 impl ToArbiter {
@@ -160,7 +173,8 @@ impl ToArbiter {
             | Self::Waiting(_)
             | Self::Moving
             | Self::Goodbye { .. }
-            | Self::Refused { .. } => None,
+            | Self::Refused { .. }
+            | Self::Saved(_) => None,
         }
     }
 }
@@ -264,6 +278,8 @@ pub enum News {
         /// Cause.
         message: String,
     },
+    /// What is protected is to be written to files at once; not for the rank but for its service.
+    Save,
 }
 
 impl News {
@@ -280,7 +296,8 @@ impl News {
             | Self::Finalized
             | Self::Die
             | Self::Cut { .. }
-            | Self::Ended { .. } => None,
+            | Self::Ended { .. }
+            | Self::Save => None,
         }
     }
 }
@@ -352,7 +369,7 @@ mod tests {
     fn news_keeps_its_bytes() {
         let agreement = Agreement { flags: 5, failed: vec![1], unacknowledged: vec![] };
         let of = CommunicatorId { context: 8, first: 2 };
-        let cases: [(News, &[u8]); 9] = [
+        let cases: [(News, &[u8]); 10] = [
             (News::Beat, &[1]),
             (News::Failed { generation: 3, ranks: vec![1, 2] }, &[2, 3, 2, 1, 2]),
             (News::Asked { generation: 3, of, number: 4 }, &[4, 3, 8, 2, 4]),
@@ -370,6 +387,7 @@ mod tests {
             (News::Die, &[8]),
             (News::Cut { spec: 1, peers: vec![PeerId(0)], millis: Some(500) }, &[9, 1, 1, 0, 1, 0xf4, 3]),
             (News::Ended { code: 1, message: "x".into() }, &[10, 2, 1, b'x']),
+            (News::Save, &[11]),
         ];
         for (news, bytes) in cases {
             let mut stream = Vec::new();

@@ -1,0 +1,103 @@
+//! Checkpoints in files: where the job writes them, and from which it goes on.
+
+use std::path::{Path, PathBuf};
+
+use ft_checkpoint::{Resume, SavedSets, Scheme, Spill};
+
+use super::Options;
+
+/// The checkpoint from which a job goes on.
+#[derive(Clone, Debug)]
+pub(crate) struct Resumed {
+    /// The folder of the job that it is of.
+    folder: PathBuf,
+    /// Ranks that computed then.
+    ranks: usize,
+    /// The program and its arguments.
+    command: Option<String>,
+}
+
+impl Options {
+    /// Looks for the checkpoint from which the job is to go on, if it is to; the job has as many ranks, if nothing else is asked for.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn find_resumed(&mut self) -> Result<(), String> {
+        let Some(dir) = &self.resume else { return Ok(()) };
+        let found = SavedSets::find(dir).and_then(|sets| {
+            let newest = sets.complete()?.first().copied().unwrap_or(0);
+            // One that is damaged is not used by the ranks, which say so.
+            let ranks = sets.complete()?.into_iter().find_map(|number| sets.ranks(number).ok());
+            let ranks = ranks.map_or_else(|| sets.ranks(newest), Ok)?;
+            Ok(Resumed { folder: sets.folder().to_owned(), ranks, command: sets.command() })
+        });
+        let found = found.map_err(|error| format!("--resume: {error}"))?;
+        self.ranks = self.ranks.or(self.hosts.is_none().then_some(found.ranks));
+        self.resumed = Some(found);
+        Ok(())
+    }
+
+    /// Makes the paths of files independent of the folder that ranks work in.
+    pub(super) fn anchor_files(&mut self) -> std::io::Result<()> {
+        for path in [self.spill.as_mut(), self.resume.as_mut()].into_iter().flatten() {
+            *path = std::path::absolute(&path)?;
+        }
+        Ok(())
+    }
+
+    /// Where checkpoints are written to files.
+    pub(super) fn spill(&self) -> Option<Spill> {
+        let dir = self.spill.clone()?;
+        let same = |resumed: &&Resumed| {
+            let parent = resumed.folder.parent().map(Path::to_owned);
+            std::fs::canonicalize(&dir).ok().is_some_and(|dir| Some(dir) == parent)
+        };
+        // A job that goes on where it was writes on where it did.
+        let folder = self.resumed.as_ref().filter(same).and_then(|resumed| resumed.folder.file_name());
+        Some(Spill {
+            folder: folder.map(|name| name.to_string_lossy().into_owned()),
+            dir,
+            every: self.spill_every.unwrap_or_default(),
+            keep: self.keep.unwrap_or(Spill::KEEP),
+        })
+    }
+
+    /// From what the job goes on.
+    pub(super) fn resume(&self) -> Option<Resume> {
+        let folder = self.resumed.as_ref()?.folder.clone();
+        Some(Resume { folder, accept_build: self.accept_build })
+    }
+
+    /// The folder into which `job` writes its checkpoints.
+    pub(crate) fn spill_folder(&self, job: &str) -> Option<PathBuf> {
+        self.spill().map(|spill| spill.dir.join(spill.folder.as_deref().unwrap_or(job)))
+    }
+
+    /// Refuses the checkpoint of another `command` than this, unless other arguments are accepted.
+    pub(crate) fn check_command(&self, command: &str) -> Result<(), String> {
+        let Some(Resumed { folder, command: Some(then), .. }) = &self.resumed else { return Ok(()) };
+        if then == command || self.accept_arguments {
+            return Ok(());
+        }
+        Err(format!(
+            "--resume: the checkpoint in {} is that of '{then}', and this is '{command}': give the same arguments, or \
+             --accept-arguments if the state means the same with these",
+            folder.display()
+        ))
+    }
+
+    /// From which folder the job goes on, in words.
+    pub(crate) fn resumed_from(&self) -> Option<String> {
+        self.resumed.as_ref().map(|resumed| format!("goes on from {}", resumed.folder.display()))
+    }
+
+    /// Whether they go with the `scheme`.
+    pub(crate) fn check_spill(&self, scheme: &Scheme) -> Result<(), String> {
+        match (scheme, &self.spill) {
+            (Scheme::Disk { .. }, Some(_)) => {
+                Err("--spill writes checkpoints in memory to files, and those of disk:DIR are files".into())
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! When checkpoints in memory are written to files too: rank 0 says so with the metadata of the checkpoint that is the next to go.
+
+use std::sync::Arc;
+
+use ft_comm::time::Time;
+
+use super::Checkpointer;
+use super::under_way::Staging;
+use crate::disk::{DiskError, Snapshot, Writer};
+use crate::error::CheckpointError;
+use crate::spill::SpillEvery;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Spilling {
+    writer: Writer,
+    every: SpillEvery,
+    /// The set from which the job was resumed: epochs are counted on from it.
+    base: u32,
+    /// Checkpoints since the last one that was to be written.
+    passed: u64,
+    /// When that was; at first, when the job began.
+    last: Time,
+}
+
+impl Spilling {
+    /// Whether the next checkpoint is to be written; what rank 0 says counts.
+    fn is_due(&self, now: Time) -> bool {
+        let is_time = match self.every {
+            SpillEvery::Checkpoints(count) => self.passed + 1 >= count.get(),
+            SpillEvery::Seconds(seconds) => now.since(self.last).as_secs_f64() >= seconds,
+        };
+        is_time && self.writer.is_idle()
+    }
+}
+
+impl Checkpointer {
+    /// From now on checkpoints are written to files too. The same on all ranks that compute.
+    pub(crate) fn spill(&mut self, writer: Writer, every: SpillEvery) {
+        self.spilling = Some(Spilling { writer, every, base: 0, passed: 0, last: self.clock.now() });
+    }
+
+    /// Files are to say that they are of the job of this command line.
+    pub(crate) fn name(&self, command: &str) -> Result<(), CheckpointError> {
+        self.keeper.name(command)?;
+        match self.spilling.as_ref().filter(|_| self.comm.rank() == 0) {
+            Some(spilling) => Ok(spilling.writer.write_command(command)?),
+            None => Ok(()),
+        }
+    }
+
+    /// The job goes on from set `number`, and its own are counted on from there.
+    pub(crate) fn count_on_from(&mut self, number: u32) {
+        self.spilling.iter_mut().for_each(|spilling| spilling.base = number);
+    }
+
+    /// Whether the next checkpoint is to be written to files, as this rank sees it.
+    pub(super) fn is_to_spill(&self) -> bool {
+        self.spilling.as_ref().is_some_and(|spilling| spilling.is_due(self.clock.now()))
+    }
+
+    /// The checkpoint was committed.
+    pub(super) fn spill_committed(&mut self, staging: &Staging) {
+        let (now, computing) = (self.clock.now(), self.computing);
+        let Some(spilling) = &mut self.spilling else { return };
+        if staging.rank >= computing {
+            return;
+        }
+        spilling.passed += 1;
+        if staging.spills {
+            (spilling.passed, spilling.last) = (0, now);
+        }
+        let store = &self.places.current.store;
+        let (constant, variable) = (store.constant(), store.variable(staging.epoch));
+        let snapshot = Snapshot {
+            number: spilling.base + staging.epoch,
+            constant_number: spilling.base + constant.epoch(),
+            rank: staging.rank,
+            metas: Arc::new(staging.metas[..computing].to_vec()),
+            shards: [constant.shared(), variable.shared()],
+        };
+        spilling.writer.committed(snapshot, staging.spills);
+    }
+
+    /// All go back to `epoch`.
+    pub(super) fn spill_restored(&mut self, epoch: u32) {
+        self.spilling.iter().for_each(|spilling| spilling.writer.restored(spilling.base + epoch));
+    }
+
+    /// Nothing is written any more; what is being written is waited for.
+    pub(crate) fn stop_spilling(&mut self) {
+        self.spilling.iter_mut().for_each(|spilling| spilling.writer.stop());
+    }
+
+    pub(super) fn remove_spilled(&self) -> Result<(), DiskError> {
+        self.spilling.as_ref().map_or(Ok(()), |spilling| spilling.writer.remove())
+    }
+}

@@ -1,0 +1,148 @@
+//! Checkpoints that a job has left in files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::DiskError;
+use super::sets::{Set, Sets};
+use crate::store::ShardMeta;
+
+/// The checkpoints in the folder of one job.
+#[derive(Clone, Debug)]
+pub struct SavedSets {
+    sets: Sets,
+}
+
+/// The parts of the state of one rank: constant and variable, each with what is known of it.
+pub(crate) type Shards = [(ShardMeta, Vec<u8>); 2];
+
+impl SavedSets {
+    /// Those in `dir`: the folder of a job, or a directory with such folders, of which the one with the newest complete checkpoint counts.
+    ///
+    /// # Errors
+    /// There is none; something cannot be read.
+    pub fn find(dir: &Path) -> Result<Self, DiskError> {
+        let of_folder = |folder: &Path| -> Result<Option<(SystemTime, Self)>, DiskError> {
+            let sets = Sets::of(folder)?;
+            let Some(newest) = sets.with_manifest()?.first().copied() else { return Ok(None) };
+            let manifest = sets.manifest_path(Set::Epoch(newest));
+            let written = fs::metadata(&manifest).and_then(|data| data.modified());
+            Ok(Some((written.map_err(DiskError::read(&manifest))?, Self { sets })))
+        };
+        if let Some((_, here)) = of_folder(dir)? {
+            return Ok(here);
+        }
+        let mut found: Option<(SystemTime, Self)> = None;
+        for entry in fs::read_dir(dir).map_err(DiskError::read(dir))? {
+            let path = entry.map_err(DiskError::read(dir))?.path();
+            // What is not a folder of a job, or cannot be read, is nobody's business.
+            if let Ok(Some(other)) = if path.is_dir() { of_folder(&path) } else { Ok(None) }
+                && found.as_ref().is_none_or(|(newest, _)| *newest < other.0)
+            {
+                found = Some(other);
+            }
+        }
+        found.map(|(_, sets)| sets).ok_or_else(|| DiskError::Nothing { path: dir.to_owned() })
+    }
+
+    /// The folder of the job.
+    pub fn folder(&self) -> &Path {
+        self.sets.root()
+    }
+
+    /// The program and its arguments, in one line, if the job has written them down.
+    pub fn command(&self) -> Option<String> {
+        self.sets.command()
+    }
+
+    /// Numbers of the complete checkpoints, newest first. Damage may be found in them when they are read.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn complete(&self) -> Result<Vec<u32>, DiskError> {
+        self.sets.with_manifest()
+    }
+
+    /// Ranks that computed when checkpoint `number` was taken.
+    ///
+    /// # Errors
+    /// Its manifest cannot be read, or is damaged.
+    pub fn ranks(&self, number: u32) -> Result<usize, DiskError> {
+        Ok(self.sets.manifest(Set::Epoch(number))?.len())
+    }
+
+    /// Numbers of all checkpoints, newest first, also of those that are not complete.
+    pub(crate) fn all(&self) -> Result<Vec<u32>, DiskError> {
+        let epoch = |set: Set| if let Set::Epoch(epoch) = set { Some(epoch) } else { None };
+        let mut numbers: Vec<u32> = self.sets.all()?.into_iter().filter_map(epoch).collect();
+        numbers.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(numbers)
+    }
+
+    /// The number of the constant part that goes with checkpoint `number`.
+    pub(crate) fn constant_of(&self, number: u32) -> Result<Option<u32>, DiskError> {
+        self.sets.constant_of(number)
+    }
+
+    /// What the manifests of checkpoint `number` say of all ranks, constant and variable part.
+    pub(crate) fn manifests(&self, number: u32) -> Result<[Vec<ShardMeta>; 2], DiskError> {
+        let [constant, variable] = self.parts(number)?.map(|set| self.sets.manifest(set));
+        let (constant, variable) = (constant?, variable?);
+        if constant.len() != variable.len() {
+            let what = format!("{} ranks, the constant part is that of {}", variable.len(), constant.len());
+            return Err(DiskError::damaged(&self.sets.manifest_path(Set::Epoch(number)), what));
+        }
+        Ok([constant, variable])
+    }
+
+    /// Compares the headers of the files of `rank` with what the manifests say.
+    pub(crate) fn check_headers(
+        &self,
+        number: u32,
+        rank: usize,
+        metas: [ShardMeta; 2],
+    ) -> Result<(), DiskError> {
+        let parts = self.parts(number)?;
+        parts.into_iter().zip(metas).try_for_each(|(set, meta)| self.sets.check_header(set, rank, meta))
+    }
+
+    fn parts(&self, number: u32) -> Result<[Set; 2], DiskError> {
+        // If there is none, that of the first epoch is missed.
+        Ok([Set::Constant(self.sets.constant_of(number)?.unwrap_or(1)), Set::Epoch(number)])
+    }
+
+    /// The parts of the state of `rank` in checkpoint `number`, compared with the manifests.
+    ///
+    /// # Errors
+    /// A file is missing or damaged.
+    pub(crate) fn read(&self, number: u32, rank: usize) -> Result<Shards, DiskError> {
+        let read = |set: Set| {
+            let manifest = self.sets.manifest(set)?;
+            let Some(meta) = manifest.get(rank).copied() else {
+                let what = format!("{} ranks, there is a rank {rank}", manifest.len());
+                return Err(DiskError::damaged(&self.sets.manifest_path(set), what));
+            };
+            let mut bytes = Vec::new();
+            self.sets.read_shard(set, rank, meta, &mut bytes)?;
+            Ok((meta, bytes))
+        };
+        let [constant, variable] = self.parts(number)?.map(read);
+        Ok([constant?, variable?])
+    }
+
+    /// Removes what is after checkpoint `number`: it was not complete, or is damaged.
+    pub(crate) fn remove_after(&self, number: u32) -> Result<(), DiskError> {
+        self.sets.remove_after(number)
+    }
+
+    /// There are so many checkpoints, and none can be used.
+    pub(crate) fn none_whole(&self, sets: usize) -> DiskError {
+        DiskError::NoneWhole { path: self.sets.root().to_owned(), sets }
+    }
+
+    /// Where a set is, for people.
+    pub(crate) fn path(&self, number: u32) -> PathBuf {
+        self.sets.folder(Set::Epoch(number))
+    }
+}

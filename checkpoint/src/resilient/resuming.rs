@@ -1,0 +1,129 @@
+//! How a job goes on from checkpoints that another one has left in files.
+//!
+//! Where the loop would begin with `init` it reads the newest whole set instead, with the results of sections that had ended and the
+//! state of the one under way. What was read is protected by a first checkpoint like what `init` makes; until that is committed a
+//! failure brings the loop back here. Nothing that is read is changed or removed, but for sets that are newer and not whole when the
+//! job writes its own beside them.
+//!
+//! With other ranks than then, the states are read by ranks in equal shares, and dealt out by the program as after a shrink.
+
+use ft_comm::{Communicator, Op, Rank, World};
+
+use super::kept::Past;
+use crate::build;
+use crate::checkpointer::RankState;
+use crate::disk::{DiskError, SavedSets, Shards};
+use crate::error::CheckpointError;
+use crate::region::{Protect, StatePart, load};
+use crate::spill::Resume;
+
+/// From what a job goes on.
+#[derive(Debug)]
+pub(super) struct Resuming {
+    sets: SavedSets,
+    accept_build: bool,
+    /// The job writes into the same folder.
+    continues: bool,
+    read: Option<Read>,
+}
+
+/// What this rank has read.
+#[derive(Debug)]
+struct Read {
+    /// Ranks that computed then.
+    before: usize,
+    /// States of ranks of then that fell to this rank.
+    shares: Vec<(Rank, Shards)>,
+}
+
+impl Resuming {
+    pub(super) fn new(resume: &Resume, continues: bool) -> Result<Self, DiskError> {
+        let sets = SavedSets::find(&resume.folder)?;
+        Ok(Self { sets, accept_build: resume.accept_build, continues, read: None })
+    }
+
+    /// Reads the newest set that is whole; gives its number, and what was over then. Collective.
+    pub(super) fn read(&mut self, world: &World) -> Result<(u32, Past), CheckpointError> {
+        let comm = world.comm();
+        // Rank 0 proposes, so that all try the same; a number that is 0 ends its list.
+        let mut numbers = if comm.rank() == 0 { self.sets.complete()? } else { vec![] }.into_iter();
+        let mut tried = 0;
+        loop {
+            let number = numbers.next();
+            let before = number.map_or(Ok(0), |number| self.sets.ranks(number));
+            let mut word = [u64::from(number.unwrap_or(0)), before.as_ref().map_or(0, |ranks| *ranks as u64)];
+            comm.bcast(&mut word, 0)?;
+            let (number, ranks) = (word[0] as u32, word[1] as usize);
+            if number == 0 {
+                return Err(self.sets.none_whole(tried).into());
+            }
+            let read = before.and_then(|_| self.read_shares(number, ranks, comm));
+            if let Err(error) = &read {
+                let path = self.sets.path(number);
+                eprintln!("the checkpoint in {} is not used: {error}", path.display());
+            }
+            let mut whole = [u8::from(read.is_ok() && ranks > 0)];
+            comm.allreduce(&mut whole, Op::Min)?;
+            if let (1, Ok(read)) = (whole[0], read) {
+                let past = self.take(read, comm)?;
+                if self.continues && comm.rank() == 0 {
+                    self.sets.remove_after(number)?;
+                }
+                return Ok((number, past));
+            }
+            tried += 1;
+        }
+    }
+
+    fn read_shares(&self, number: u32, before: usize, comm: &Communicator) -> Result<Read, DiskError> {
+        let (now, me) = (comm.size(), comm.rank());
+        let mine = (0..before).filter(|old| old * now / before == me);
+        let shares: Result<_, DiskError> = mine.map(|old| Ok((old, self.sets.read(number, old)?))).collect();
+        Ok(Read { before, shares: shares? })
+    }
+
+    /// Keeps what was read; gives what was over then, the same on all ranks where it has to be.
+    fn take(&mut self, read: Read, comm: &Communicator) -> Result<Past, CheckpointError> {
+        let is_dealt_out = read.before != comm.size();
+        let first = read.shares.first().map(|(_, [constant, _])| Past::read(&constant.1)).transpose()?;
+        let refused =
+            |why: &'static str| CheckpointError::ResumedRanks { before: read.before, now: comm.size(), why };
+        let past = match first {
+            Some(past) if !is_dealt_out => past,
+            past => {
+                let is_alone = past.is_none_or(|past| past.sections() == 0 && past.is_under_way());
+                let mut alone = [u8::from(is_alone)];
+                comm.allreduce(&mut alone, Op::Min)?;
+                if alone[0] == 0 {
+                    return Err(refused("results of several protected runs cannot be dealt out anew"));
+                }
+                Past::default().with_state()
+            }
+        };
+        self.read = Some(read);
+        Ok(past)
+    }
+
+    /// Ranks that computed then.
+    pub(super) fn before(&self) -> usize {
+        self.read.as_ref().map_or(0, |read| read.before)
+    }
+
+    /// The states that fell to this rank.
+    pub(super) fn states<S: Protect + Default>(&self) -> Result<Vec<RankState<S>>, CheckpointError> {
+        let shares = self.read.iter().flat_map(|read| &read.shares);
+        let state = |(rank, [constant, variable]): &(Rank, Shards)| {
+            build::check_resumed::<S>(variable.0.kind, self.accept_build)?;
+            let mut state = S::default();
+            load(&mut state, StatePart::Constant, &constant.1)?;
+            load(&mut state, StatePart::Variable, &variable.1)?;
+            Ok(RankState { rank: *rank, state })
+        };
+        shares.map(state).collect()
+    }
+
+    /// What was read is protected in memory: the files are not needed any more.
+    pub(super) fn forget(&mut self) {
+        self.read = None;
+    }
+}
