@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use crate::advise::Advise;
 use crate::bench::Bench;
 use crate::bundled;
+use crate::inspect::Inspect;
 use crate::invocation::{Invocation, Program};
 use crate::options::Options;
 use crate::picture::Picture;
@@ -27,7 +28,7 @@ use commands::{AnyProgram, WithBench, read, read_app};
 use pages::Page;
 use stop::Stop;
 use tips::HINT;
-use tools::{ADVISE, BENCH, COMPLETIONS, HELP, MANUAL, PICTURE};
+use tools::{ADVISE, BENCH, COMPLETIONS, HELP, INSPECT, MANUAL, PICTURE};
 
 const ADVISE_HINT: &str = "See 'ftrun advise --help'.";
 
@@ -42,6 +43,8 @@ pub(crate) enum Asked {
     Bench(Bench),
     /// What is best for a program.
     Advise(Box<Advise>),
+    /// A look at files that a job has left.
+    Inspect(Inspect),
     /// A picture of a file.
     Picture(Box<Picture>),
     /// A page about this program.
@@ -64,6 +67,7 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Asked, Stop> {
     match name.to_str().unwrap_or_default() {
         BENCH => bench(before, args).map(Asked::Bench),
         ADVISE => advise(before, own_args).map(|advise| Asked::Advise(Box::new(advise))),
+        INSPECT => inspect(before, args).map(Asked::Inspect),
         PICTURE => picture(before, args).map(|picture| Asked::Picture(Box::new(picture))),
         word @ (COMPLETIONS | MANUAL) => {
             nothing_before(word, before)?;
@@ -108,11 +112,16 @@ fn bench(before: &[OsString], args: &[OsString]) -> Result<Bench, Stop> {
 fn advise(before: &[OsString], args: &[OsString]) -> Result<Advise, Stop> {
     let advise: Advise = read(std::iter::once(nothing_before(ADVISE, before)?).chain(args))?;
     advise.check().map_err(|complaint| Stop::usage(&complaint, ADVISE_HINT))?;
-    if [BENCH, ADVISE, PICTURE].contains(&&*advise.program()) {
+    if [BENCH, ADVISE, INSPECT, PICTURE].contains(&&*advise.program()) {
         let complaint = format!("'{}' is no program that could be measured", advise.program());
         return Err(Stop::usage(&complaint, ADVISE_HINT));
     }
     parse(&advise.job()).map(|_| advise)
+}
+
+/// Reads what stands before and behind the word `inspect`.
+fn inspect(before: &[OsString], args: &[OsString]) -> Result<Inspect, Stop> {
+    Ok(read(std::iter::once(nothing_before(INSPECT, before)?).chain(args))?)
 }
 
 /// Reads what stands before and behind the word `picture`.

@@ -30,6 +30,7 @@ mod collective_times;
 mod ep;
 mod heat;
 mod hpcg;
+mod inspect;
 mod invocation;
 mod job;
 mod load;
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
             Ok(Asked::Job(invocation)) => job::run(&invocation, &argv[1..]),
             Ok(Asked::Bench(bench)) => bench.run(),
             Ok(Asked::Advise(advise)) => advise.run(),
+            Ok(Asked::Inspect(inspect)) => inspect.run(),
             Ok(Asked::Picture(picture)) => picture.run(),
             Ok(Asked::Page(page)) => page.print(),
             Err(stop) => stop.print(),
@@ -105,7 +107,9 @@ fn as_rank(mut argv: Vec<OsString>) -> ExitCode {
             Program::App(_, app) => app.rank(),
         },
         // No launcher starts one.
-        Ok(Asked::Bench(_) | Asked::Advise(_) | Asked::Picture(_) | Asked::Page(_)) => ExitCode::FAILURE,
+        Ok(Asked::Bench(_) | Asked::Advise(_) | Asked::Inspect(_) | Asked::Picture(_) | Asked::Page(_)) => {
+            ExitCode::FAILURE
+        }
         Err(stop) => stop.print(),
     }
 }

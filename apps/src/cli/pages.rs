@@ -13,6 +13,7 @@ use super::tips::HINT;
 use super::tools::{COMPLETIONS, MANUAL, purpose};
 use crate::advise::Advise;
 use crate::bundled::BUNDLED;
+use crate::inspect::Inspect;
 use crate::picture::Picture;
 use crate::say;
 
@@ -71,7 +72,7 @@ impl Page {
 
 /// Apps and tools.
 fn parts() -> impl Iterator<Item = Command> {
-    let tools = [WithBench::command(), Advise::command(), Picture::command()];
+    let tools = [WithBench::command(), Advise::command(), Inspect::command(), Picture::command()];
     let pages = [Completions::command(), Manual::command()];
     BUNDLED.iter().map(commands::of_app).chain(tools).chain(pages)
 }

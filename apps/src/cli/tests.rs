@@ -47,6 +47,7 @@ fn tip(line: &str) -> String {
 fn the_commands_are_sound() {
     AnyProgram::command().debug_assert();
     WithBench::command().debug_assert();
+    Inspect::command().debug_assert();
     Picture::command().debug_assert();
     for app in BUNDLED {
         let stop = asked(&format!("ftrun {} --help", app.name)).expect_err("help");

@@ -6,6 +6,8 @@ pub(super) const BENCH: &str = "bench";
 pub(super) const ADVISE: &str = "advise";
 /// Drawing.
 pub(super) const PICTURE: &str = "picture";
+/// A look at files that a job has left.
+pub(super) const INSPECT: &str = "inspect";
 /// What makes a shell complete command lines.
 pub(super) const COMPLETIONS: &str = "completions";
 /// Manual pages.
@@ -14,8 +16,9 @@ pub(super) const MANUAL: &str = "man";
 pub(super) const HELP: &str = "help";
 
 /// The tools that are one command, and what each is for, in the order of the help.
-pub(super) const PURPOSES: [(&str, &str); 4] = [
+pub(super) const PURPOSES: [(&str, &str); 5] = [
     (ADVISE, "Measure a program and say which scheme to use, and how often"),
+    (INSPECT, "Say which checkpoints there are in files, and whether they are whole"),
     (PICTURE, "Draw a shot gather or a velocity model"),
     (COMPLETIONS, "Print what makes a shell complete command lines of ftrun"),
     (MANUAL, "Print the manual page of ftrun, or of an app or a tool"),

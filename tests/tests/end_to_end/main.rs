@@ -39,6 +39,7 @@ mod ragged;
 mod random_kills;
 mod recoveries;
 mod relay;
+mod resume;
 mod scenarios;
 mod sections;
 mod seismic;

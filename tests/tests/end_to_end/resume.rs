@@ -1,0 +1,357 @@
+//! A job of which no process is left goes on from the files that it has written beside its work: the same bits, on as many ranks as
+//! then and on others; what is damaged, foreign or not finished is refused by name.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
+use tempfile::{TempDir, tempdir};
+
+use crate::common::{Outcome, Run, Running, example};
+
+/// A job that takes a while, and what is compared of its result.
+const JOBS: [(&str, &str); 4] = [
+    ("cg --poisson 40 --tol 1e-10", "answer_hash"),
+    ("solve --poisson 30 --solver gmres --restart 9 --precond jacobi --tol 1e-12", "answer_hash"),
+    ("heat --grid 300 --steps 600", "answer_hash"),
+    ("pi --samples 600000000", "hits"),
+];
+
+/// With files for every second checkpoint, of which there are many.
+fn spilling(dir: &Path, options: &str, job: &str) -> Run {
+    let run = Run::ftrun(&format!("-v --every 2 --spill-every 2 {options} --spill"));
+    job.split_whitespace().fold(run.arg(dir), Run::arg)
+}
+
+fn resumed(dir: &Path, options: &str, job: &str) -> Run {
+    let run = Run::ftrun(&format!("--json {options} --resume"));
+    job.split_whitespace().fold(run.arg(dir), Run::arg)
+}
+
+/// What a job without failures, and without files, comes to.
+fn due(job: &str, name: &str) -> String {
+    let outcome = Run::ftrun(&format!("--json -n 2 {job}")).finish().expect(0);
+    outcome.report().0["result"][name].to_string()
+}
+
+fn answer(outcome: &Outcome, name: &str) -> String {
+    outcome.report().0["result"][name].to_string()
+}
+
+/// The folder of the one job in there.
+fn folder(dir: &Path) -> PathBuf {
+    let mut folders = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let folder = folders.next().expect("a job has left something");
+    assert_eq!(folders.next(), None, "the only one");
+    folder
+}
+
+/// Numbers of the sets that have a manifest, in order.
+fn complete(folder: &Path) -> Vec<u32> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let number = |path: PathBuf| {
+        let number = path.file_name()?.to_str()?.strip_prefix("epoch-")?.parse().ok()?;
+        path.join("manifest").exists().then_some(number)
+    };
+    let mut numbers: Vec<u32> = entries.filter_map(number).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// Starts a job, and kills all of it when so many sets are complete.
+fn killed(dir: &Path, options: &str, job: &str, sets: usize) {
+    let mut running = spilling(dir, options, job).start();
+    running.await_times("is in files", sets);
+    running.signal(Signal::KILL);
+    running.finish_killed();
+}
+
+/// Of a killed job of four ranks.
+fn left(job: &str) -> TempDir {
+    let dir = tempdir().unwrap();
+    killed(dir.path(), "-n 4", job, 2);
+    dir
+}
+
+#[test]
+fn every_job_goes_on_after_all_of_it_was_killed_on_as_many_ranks_and_on_others() {
+    for (job, name) in JOBS {
+        let (dir, due) = (left(job), due(job, name));
+        let before = complete(&folder(dir.path()));
+        // Whoever names no number of ranks has as many as then.
+        for options in ["", "-n 4 --kill 1@step=1", "-n 2", "-n 3", "-n 7", "-n 1", "-n 3 --scheme rs:1+1"] {
+            let outcome = resumed(dir.path(), options, job).limit(60).finish();
+            if options.is_empty() {
+                assert_eq!(outcome.report().0["ranks"], 4, "{outcome}");
+            }
+            if options.contains("rs:1+1") {
+                outcome.expect(2); // three ranks are no groups of two
+                continue;
+            }
+            let outcome = outcome.expect(0);
+            assert_eq!(answer(&outcome, name), due, "{options}: {outcome}");
+        }
+        assert_eq!(complete(&folder(dir.path())), before, "nothing was taken away");
+    }
+}
+
+/// What is done is not done again, and a job that was resumed is as good as any.
+#[test]
+fn a_job_is_killed_and_resumed_again_and_again() {
+    let (job, name) = JOBS[0];
+    let (dir, due) = (tempdir().unwrap(), due(job, name));
+    killed(dir.path(), "-n 3", job, 1);
+    let mut newest = 0;
+    for options in ["-n 3", "-n 5", "-n 2"] {
+        let folder = folder(dir.path());
+        let now = *complete(&folder).last().unwrap();
+        assert!(now > newest, "{now} after {newest}");
+        newest = now;
+        let again = format!("{options} --resume {}", dir.path().display());
+        let mut running = spilling(dir.path(), &again, job).start();
+        running.await_text("is in files");
+        running.signal(Signal::KILL);
+        running.finish_killed();
+    }
+    let last = format!("--spill {}", dir.path().display());
+    let outcome = resumed(dir.path(), &last, job).finish().expect(0);
+    assert_eq!(answer(&outcome, name), due, "{outcome}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "a job that has ended well leaves nothing");
+}
+
+#[test]
+fn signals_have_the_newest_checkpoint_written_at_once() {
+    let (job, name) = JOBS[0];
+    let long = format!("{job} --max-iter 100000");
+    let long = long.replace("1e-10", "1e-200");
+    let dir = tempdir().unwrap();
+    let run = Run::ftrun("-v -n 3 --every 2 --spill-every 1h --spill").arg(dir.path());
+    let mut running: Running = long.split_whitespace().fold(run, Run::arg).start();
+    running.await_text("have joined");
+    // Before the first checkpoint is committed there is nothing to write; it is written then.
+    running.signal(Signal::USR1);
+    running.await_text("is in files");
+    let first = complete(&folder(dir.path()));
+    running.signal(Signal::TERM);
+    let outcome = running.finish().expect(143);
+    let then = complete(&folder(dir.path()));
+    assert!(then.last() > first.last(), "{first:?}, {then:?}: {outcome}");
+    assert!(outcome.stderr.contains("goes on from there"), "{outcome}");
+    let accepted = format!("-n 3 --accept-arguments --max-iter 400 --resume {}", dir.path().display());
+    let outcome = job.split_whitespace().fold(Run::ftrun("--json"), Run::arg);
+    let outcome = accepted.split_whitespace().fold(outcome, Run::arg).finish();
+    // The state has the tolerance of then.
+    assert!(outcome.report().0["result"]["iterations"].as_u64() > Some(100), "{name}: {outcome}");
+}
+
+#[test]
+fn what_is_damaged_is_refused_by_name_and_the_one_before_is_used() {
+    let (job, name) = JOBS[0];
+    let due = due(job, name);
+    let spoil: [(&str, fn(&Path)); 5] = [
+        ("do not match their checksum", |file| {
+            let mut bytes = fs::read(file).unwrap();
+            let last = bytes.len() - 1;
+            bytes[last] ^= 1;
+            fs::write(file, bytes).unwrap();
+        }),
+        ("were written", |file| {
+            let bytes = fs::read(file).unwrap();
+            fs::write(file, &bytes[..bytes.len() - 8]).unwrap();
+        }),
+        ("No such file", |file| fs::remove_file(file).unwrap()),
+        ("another file, job or format", |file| {
+            fs::copy(file.with_file_name("rank-0"), file).map(|_| ()).unwrap();
+        }),
+        ("another file, job or format", |file| {
+            let mut bytes = fs::read(file).unwrap();
+            bytes[8] = 1; // the version
+            fs::write(file, bytes).unwrap();
+        }),
+    ];
+    let dir = left(job);
+    let folder = folder(dir.path());
+    let newest = *complete(&folder).last().unwrap();
+    let file = folder.join(format!("epoch-{newest}/rank-2"));
+    let whole = fs::read(&file).unwrap();
+    for (why, spoil) in spoil {
+        spoil(&file);
+        let outcome = resumed(dir.path(), "", job).finish().expect(0);
+        assert!(outcome.stderr.contains("is not used") && outcome.stderr.contains(why), "{outcome}");
+        assert!(outcome.stderr.contains(&format!("epoch-{newest}")), "{outcome}");
+        assert_eq!(answer(&outcome, name), due, "{outcome}");
+        fs::write(&file, &whole).unwrap();
+    }
+    // Without any that is whole there is no answer, and no job that begins anew unasked.
+    fs::remove_file(folder.join("constant-1/rank-2")).unwrap();
+    let outcome = resumed(dir.path(), "", job).finish().expect(1);
+    assert!(outcome.report().message().contains("none of the 2 checkpoints"), "{outcome}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let (job, _) = JOBS[0];
+    let dir = left(job);
+    let refused = |options: &str, job: &str, status: i32, why: &str| {
+        let outcome = resumed(dir.path(), options, job).finish().expect(status);
+        let said = format!("{}{}", outcome.stderr, outcome.stdout);
+        assert!(said.contains(why), "{why}: {outcome}");
+    };
+    refused("", "cg --poisson 41 --tol 1e-10", 2, "is that of 'cg --poisson 40 --tol 1e-10, seed 1'");
+    refused("--accept-arguments", "pi --samples 1000", 1, "does not hold a");
+    for (options, why) in [
+        ("--spill-every 3", "--spill"),
+        ("--keep 2", "--spill"),
+        ("--accept-build", "--resume"),
+        ("--spill x --spill-every 0", "must be a number of checkpoints"),
+        ("--spill x --scheme disk:y", "are files"),
+        ("--resume /dev/null", "--resume: "),
+    ] {
+        let outcome = Run::ftrun(&format!("-n 2 {options} {job}")).finish().expect(2);
+        assert!(outcome.stderr.contains(why), "{outcome}");
+    }
+    let empty = tempdir().unwrap();
+    let outcome = resumed(empty.path(), "", job).finish().expect(2);
+    assert!(outcome.stderr.contains("no checkpoint is complete in"), "{outcome}");
+}
+
+#[test]
+fn a_program_of_ones_own_goes_on_but_not_on_other_ranks_unless_it_can() {
+    let dir = tempdir().unwrap();
+    let run = |options: &str| {
+        let run = Run::ftrun(options).arg(dir.path());
+        run.arg(example("resilient"))
+    };
+    let mut running = run("-v -n 3 --every 1 --spill-every 1 --spill").start();
+    running.await_text("is in files");
+    running.signal(Signal::TERM);
+    let outcome = running.finish();
+    // It is so short that it may have ended.
+    if outcome.status == 143 {
+        let due = Run::ftrun("-n 3").arg(example("resilient")).finish().expect(0);
+        assert_eq!(run("--resume").finish().expect(0).stdout, due.stdout);
+        let outcome = run("-n 2 --resume").finish().expect(1);
+        assert!(outcome.stderr.contains("cannot go on with another number of ranks"), "{outcome}");
+    }
+}
+
+#[test]
+fn checkpoints_on_disk_are_resumed_in_the_same_way() {
+    let (job, name) = JOBS[0];
+    let dir = tempdir().unwrap();
+    let run = Run::ftrun("-v -n 3 --every 2 --scheme").arg(format!("disk:{}", dir.path().display()));
+    let running = job.replace("1e-10", "1e-200").split_whitespace().fold(run, Run::arg).start();
+    while fs::read_dir(dir.path()).unwrap().next().is_none() || complete(&folder(dir.path())).len() < 2 {
+        std::thread::yield_now();
+    }
+    running.signal(Signal::KILL);
+    running.finish_killed();
+    let outcome = resumed(dir.path(), "--accept-arguments --max-iter 60", job).finish();
+    assert!(outcome.report().0["result"]["iterations"].as_u64() == Some(60), "{name}: {outcome}");
+}
+
+#[test]
+fn two_jobs_in_one_directory_do_not_touch_each_other() {
+    let dir = tempdir().unwrap();
+    let ((one, hash), (other, hits)) = (JOBS[0], JOBS[3]);
+    let mut first = spilling(dir.path(), "-n 3", one).start();
+    let mut second = spilling(dir.path(), "-n 2", other).start();
+    first.await_text("is in files");
+    second.await_text("is in files");
+    for running in [first, second] {
+        running.signal(Signal::KILL);
+        running.finish_killed();
+    }
+    let folders: Vec<PathBuf> =
+        fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(folders.len(), 2);
+    for folder in folders {
+        let command = fs::read_to_string(folder.join("command")).unwrap();
+        let (job, name) = if command.starts_with("cg") { (one, hash) } else { (other, hits) };
+        let outcome = resumed(&folder, "", job).finish().expect(0);
+        assert_eq!(answer(&outcome, name), due(job, name), "{outcome}");
+    }
+}
+
+#[test]
+fn a_directory_that_vanishes_is_said_and_the_job_goes_on() {
+    let (job, name) = JOBS[0];
+    let dir = tempdir().unwrap();
+    let mut running = spilling(dir.path(), "-n 3 --json", job).start();
+    running.await_text("is in files");
+    fs::remove_dir_all(folder(dir.path())).unwrap();
+    let outcome = running.finish().expect(0);
+    assert_eq!(answer(&outcome, name), due(job, name), "{outcome}");
+    let files = &outcome.report().0["files"];
+    let said = outcome.stderr.contains("to files, and the job goes on: cannot");
+    assert_eq!(files["failed"].as_u64() > Some(0), said, "{outcome}");
+    // One that cannot even begin says so before any work is done.
+    let outcome = spilling(Path::new("/dev/null"), "-n 2", job).finish().expect(2);
+    assert!(outcome.stderr.contains("/dev/null"), "{outcome}");
+}
+
+#[test]
+fn the_newest_sets_are_kept_and_looked_at() {
+    let (job, _) = JOBS[0];
+    let dir = tempdir().unwrap();
+    killed(dir.path(), "-n 3 --keep 3", job, 5);
+    let sets = complete(&folder(dir.path()));
+    assert!((3..=4).contains(&sets.len()), "{sets:?}");
+    let newest = sets.last().unwrap();
+    let file = folder(dir.path()).join(format!("epoch-{newest}/rank-1"));
+    let look = |options: &str| Run::ftrun("inspect").arg(dir.path()).arg(options).finish().expect(0);
+    let text = look("--all-bytes").stdout;
+    assert!(
+        text.contains("cg --poisson 40") && text.contains("3 ranks") && !text.contains("not whole"),
+        "{text}"
+    );
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[100] ^= 1;
+    fs::write(&file, bytes).unwrap();
+    assert!(!look("--json").stdout.contains("checksum"), "headers alone");
+    let text = look("--all-bytes").stdout;
+    assert!(text.contains("rank 1") && text.contains("do not match their checksum"), "{text}");
+}
+
+/// Everything is killed at a random moment, again and again, until a job comes to its end. `FT_RESUME_RUNS` says how often.
+#[test]
+fn everything_is_killed_at_random_moments() {
+    let runs = std::env::var("FT_RESUME_RUNS").map_or(6, |text| text.parse().unwrap());
+    let mut seed = 0x9e37_79b9_7f4a_7c15u64;
+    let mut random = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    let dues: Vec<String> = JOBS.iter().map(|(job, name)| due(job, name)).collect();
+    for run in 0..runs {
+        let which = random(JOBS.len() as u64) as usize;
+        let ((job, name), dir) = (JOBS[which], tempdir().unwrap());
+        let schemes = ["xor", "neighbor:1", "rs:2+1", "xor --checkpoints asynchronous"];
+        let scheme = schemes[random(4) as usize];
+        let mut started = false;
+        loop {
+            // A job that has left nothing begins anew.
+            let has_left = started
+                && fs::read_dir(dir.path()).unwrap().next().is_some()
+                && !complete(&folder(dir.path())).is_empty();
+            let again = if has_left { format!("--resume {}", dir.path().display()) } else { String::new() };
+            if !has_left {
+                fs::read_dir(dir.path())
+                    .unwrap()
+                    .for_each(|old| fs::remove_dir_all(old.unwrap().path()).unwrap());
+            }
+            started = true;
+            let options = format!("-n 3 --scheme {scheme} --json {again}");
+            let mut running = spilling(dir.path(), &options, job).limit(60).start();
+            if random(4) == 0 {
+                let outcome = running.finish().expect(0);
+                assert_eq!(answer(&outcome, name), dues[which], "run {run}: {outcome}");
+                break;
+            }
+            running.await_text("have joined");
+            std::thread::sleep(std::time::Duration::from_micros(random(300_000)));
+            running.signal(Signal::KILL);
+            running.finish_killed();
+        }
+    }
+}
