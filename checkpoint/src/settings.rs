@@ -222,7 +222,7 @@ mod tests {
                     dir: "/c d".into(),
                     folder: Some("e".into()),
                     every: "3".parse().unwrap(),
-                    keep: NonZero::MIN,
+                    keep: NonZero::<u32>::MIN,
                 }),
             };
             let trial = Trial { seconds: Some(0.5), steps: Some(3) };

@@ -87,7 +87,8 @@ mod tests {
         for (text, seconds) in [("30s", 30.0), ("5min", 300.0), ("0.5 h", 1800.0), ("1.5s", 1.5)] {
             assert_eq!(read(text), Ok(SpillEvery::Seconds(seconds)));
         }
-        for every in [SpillEvery::Checkpoints(NonZero::MIN), SpillEvery::Seconds(0.25), SpillEvery::default()]
+        for every in
+            [SpillEvery::Checkpoints(NonZero::<u64>::MIN), SpillEvery::Seconds(0.25), SpillEvery::default()]
         {
             assert_eq!(read(&every.to_string()), Ok(every));
         }

@@ -477,7 +477,7 @@ mod tests {
         assert_eq!((slot.verify(), slot.epoch(), slot.members().len()), (Ok(()), 1, 2));
         for at in 0..slot.shard.len() {
             let mut broken = slot.clone();
-            broken.shard[at] ^= 1;
+            broken.memory_mut().0[at] ^= 1;
             let error = StoreError::Shard { member: 1, bytes: 60, recorded: 60 };
             assert_eq!((broken.verify(), broken.verify_shard()), (Err(error), Err(error)));
         }

@@ -68,7 +68,7 @@ impl Checkpointer {
         reach(world, epoch, "encode")?;
         let is_damaged = self.scrub.as_ref().is_some_and(|scrub| scrub.has_found(self.ledger.committed()));
         let spills = self.comm.rank() == 0 && self.is_to_spill();
-        let mut mine = vec![word::DAMAGED * u8::from(is_damaged) | word::SPILLS * u8::from(spills)];
+        let mut mine = vec![(word::DAMAGED * u8::from(is_damaged)) | (word::SPILLS * u8::from(spills))];
         mine.extend(metas.iter().flat_map(|meta| meta.to_bytes()));
         let phase = Phase::Sharing(self.comm.iallgather(&mine)?);
         let held = self.clock.now().since(started);

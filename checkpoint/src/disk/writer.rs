@@ -114,6 +114,10 @@ impl Writer {
         };
         let started = std::thread::Builder::new().name("spill".into()).spawn(move || thread.run(&ordered));
         let thread = started.map_err(DiskError::folder(sets.root()))?;
+        // Batch systems send these to all processes of a job. What comes of them is for the launcher to say.
+        for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGUSR1] {
+            let _ = signal_hook::flag::register(signal, Arc::default());
+        }
         let asked = Arc::clone(&shared);
         saves.on_request(move || asked.save());
         Ok(Self { sets, shared, saves, thread: Some(thread) })
@@ -150,6 +154,7 @@ impl Writer {
         self.shared.stops.store(true, Ordering::Release);
         self.shared.newest().orders = None;
         if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
             let _ = thread.join();
         }
     }
@@ -249,10 +254,131 @@ impl Thread {
                 if is_late || self.stops() || self.shared.pending.load(Ordering::Acquire) > 1 {
                     return false;
                 }
-                std::thread::sleep(pause);
+                std::thread::park_timeout(pause);
                 pause = (2 * pause).min(LOOK[1]);
             }
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use tempfile::tempdir;
+
+    use super::*;
+    use crate::spill::SpillEvery;
+
+    type Told = Arc<Mutex<Vec<Saved>>>;
+
+    fn writer(dir: &Path) -> (Writer, Saves, Told) {
+        let told = Told::default();
+        let tell = Arc::clone(&told);
+        let saves = Saves::new(move |message| {
+            if let ft_proto::wire::control::ToArbiter::Saved(saved) = message {
+                tell.lock().unwrap().push(saved);
+            }
+        });
+        let keep = Spill::KEEP;
+        let spill = Spill { dir: dir.to_owned(), folder: None, every: SpillEvery::default(), keep };
+        (Writer::start(&spill, "job", saves.clone()).unwrap(), saves, told)
+    }
+
+    /// The states of two ranks, as one of them holds its own.
+    fn snapshot(rank: usize, number: u32, states: [&[u8]; 2]) -> Snapshot {
+        let metas = states.map(|state| [ShardMeta::of(b"constant"), ShardMeta::of(state)]);
+        let shards = [Arc::new(b"constant".to_vec()), Arc::new(states[rank].to_vec())];
+        Snapshot { number, constant_number: 1, rank, metas: Arc::new(metas.to_vec()), shards }
+    }
+
+    fn until(is_so: impl Fn() -> bool) {
+        while !is_so() {
+            std::thread::yield_now();
+        }
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = fs::read_dir(dir.join("job")).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn a_set_is_whole_when_all_files_of_one_attempt_are_there() {
+        let dir = tempdir().unwrap();
+        let ((zero, _, told), (one, _, _)) = (writer(dir.path()), writer(dir.path()));
+        let manifest = dir.path().join("job/epoch-3/manifest");
+        // An attempt that was given up, which one rank alone had committed.
+        one.committed(snapshot(1, 3, [b"before", b"given up"]), true);
+        until(|| one.is_idle());
+        zero.committed(snapshot(0, 3, [b"a", b"b"]), true);
+        until(|| dir.path().join("job/epoch-3/rank-0").exists());
+        assert!(!manifest.exists() && !zero.is_idle());
+        one.committed(snapshot(1, 3, [b"a", b"b"]), true);
+        until(|| zero.is_idle());
+        assert!(manifest.exists());
+        assert_eq!(*told.lock().unwrap(), [Saved { number: 3, bytes: 9, error: None }]);
+        let sets = Sets::of(&dir.path().join("job")).unwrap();
+        let [_, of_one] = sets.manifest(Set::Epoch(3)).unwrap()[..] else { panic!() };
+        let mut bytes = Vec::new();
+        sets.read_shard(Set::Epoch(3), 1, of_one, &mut bytes).unwrap();
+        assert_eq!(bytes, b"b");
+    }
+
+    #[test]
+    fn old_sets_go_when_newer_ones_are_whole_and_a_job_that_is_done_leaves_nothing() {
+        let dir = tempdir().unwrap();
+        let ((mut zero, _, _), (mut one, _, _)) = (writer(dir.path()), writer(dir.path()));
+        for number in 2..6 {
+            for (rank, writer) in [&zero, &one].into_iter().enumerate() {
+                writer.committed(snapshot(rank, number, [b"a", b"b"]), true);
+            }
+            until(|| zero.is_idle() && one.is_idle());
+        }
+        assert_eq!(names(dir.path()), ["constant-1", "epoch-4", "epoch-5"]);
+        // One that only rank 0 has is not whole, and takes none away.
+        zero.committed(snapshot(0, 6, [b"a", b"b"]), true);
+        until(|| dir.path().join("job/epoch-6/rank-0").exists());
+        zero.stop();
+        one.stop();
+        assert_eq!(names(dir.path()), ["constant-1", "epoch-4", "epoch-5", "epoch-6"]);
+        zero.remove().unwrap();
+        one.remove().unwrap();
+        assert!(!dir.path().join("job").exists());
+    }
+
+    #[test]
+    fn a_request_has_the_newest_and_the_next_written() {
+        let dir = tempdir().unwrap();
+        let (one, saves, _) = writer(dir.path());
+        one.committed(snapshot(1, 7, [b"a", b"b"]), false);
+        assert!(one.is_idle());
+        Saves::clone(&saves).request();
+        until(|| one.is_idle());
+        one.committed(snapshot(1, 8, [b"a", b"b"]), false);
+        one.committed(snapshot(1, 9, [b"a", b"b"]), false);
+        until(|| one.is_idle());
+        assert_eq!(names(dir.path()), ["constant-1", "epoch-7", "epoch-8"]);
+        // What ranks have gone back behind is not written.
+        one.restored(8);
+        saves.request();
+        until(|| one.is_idle());
+        assert_eq!(names(dir.path()), ["constant-1", "epoch-7", "epoch-8"]);
+    }
+
+    #[test]
+    fn memory_that_has_changed_is_no_checkpoint() {
+        let dir = tempdir().unwrap();
+        let (one, _, told) = writer(dir.path());
+        let mut spoiled = snapshot(1, 2, [b"a", b"b"]);
+        spoiled.shards[1] = Arc::new(b"c".to_vec());
+        one.committed(spoiled, true);
+        until(|| one.is_idle());
+        assert!(told.lock().unwrap()[0].error.as_ref().unwrap().contains("has changed"));
+        assert!(!dir.path().join("job/epoch-2/rank-1").exists());
     }
 }

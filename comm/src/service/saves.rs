@@ -14,9 +14,16 @@ pub struct Saves(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    hook: Mutex<Option<Hook>>,
+    hook: Mutex<Listener>,
     /// How the launcher is told; not set without one.
     say: OnceLock<Say>,
+}
+
+#[derive(Default)]
+struct Listener {
+    hook: Option<Hook>,
+    /// A request came before the hook.
+    is_asked: bool,
 }
 
 impl std::fmt::Debug for Saves {
@@ -26,21 +33,26 @@ impl std::fmt::Debug for Saves {
 }
 
 impl Saves {
-    pub(crate) fn new(say: impl Fn(ToArbiter) + Send + Sync + 'static) -> Self {
+    /// Whoever is told what has become of checkpoints is told by `say`.
+    pub fn new(say: impl Fn(ToArbiter) + Send + Sync + 'static) -> Self {
         let saves = Self::default();
         let _ = saves.0.say.set(Box::new(say));
         saves
     }
 
     /// From now on `hook` is called when what is protected is to be written to files at once. It must not wait for anything: the thread
-    /// that calls it tells the launcher that this process lives.
-    pub fn on_request(&self, hook: impl FnMut() + Send + 'static) {
-        *self.hook() = Some(Box::new(hook));
+    /// that calls it tells the launcher that this process lives. A request that has come before counts too.
+    pub fn on_request(&self, mut hook: impl FnMut() + Send + 'static) {
+        let mut listener = self.listener();
+        if std::mem::take(&mut listener.is_asked) {
+            hook();
+        }
+        listener.hook = Some(Box::new(hook));
     }
 
     /// Nobody writes any more.
     pub fn forget(&self) {
-        *self.hook() = None;
+        self.listener().hook = None;
     }
 
     /// Tells the launcher what has become of a checkpoint.
@@ -50,13 +62,16 @@ impl Saves {
         }
     }
 
-    pub(crate) fn request(&self) {
-        if let Some(hook) = &mut *self.hook() {
-            hook();
+    /// Asks for checkpoints in files.
+    pub fn request(&self) {
+        let mut listener = self.listener();
+        match &mut listener.hook {
+            Some(hook) => hook(),
+            None => listener.is_asked = true,
         }
     }
 
-    fn hook(&self) -> std::sync::MutexGuard<'_, Option<Hook>> {
+    fn listener(&self) -> std::sync::MutexGuard<'_, Listener> {
         self.0.hook.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -81,8 +96,9 @@ mod tests {
         saves.request();
         saves.forget();
         saves.request();
-        assert_eq!(heard.load(Ordering::Relaxed), 1);
+        // The one before the hook is heard too; nobody hears the one after it.
+        assert_eq!(heard.load(Ordering::Relaxed), 2);
         let due = ToArbiter::Saved(Saved { number: 3, bytes: 5, error: None });
-        assert_eq!(*told.lock().unwrap(), [due]);
+        assert_eq!(*told.lock().unwrap(), [due.clone(), due]);
     }
 }

@@ -17,6 +17,9 @@ const JOBS: [(&str, &str); 4] = [
     ("pi --samples 600000000", "hits"),
 ];
 
+/// Does something to a file.
+type Spoil = fn(&Path);
+
 /// With files for every second checkpoint, of which there are many.
 fn spilling(dir: &Path, options: &str, job: &str) -> Run {
     let run = Run::ftrun(&format!("-v --every 2 --spill-every 2 {options} --spill"));
@@ -79,16 +82,11 @@ fn every_job_goes_on_after_all_of_it_was_killed_on_as_many_ranks_and_on_others()
         let (dir, due) = (left(job), due(job, name));
         let before = complete(&folder(dir.path()));
         // Whoever names no number of ranks has as many as then.
-        for options in ["", "-n 4 --kill 1@step=1", "-n 2", "-n 3", "-n 7", "-n 1", "-n 3 --scheme rs:1+1"] {
-            let outcome = resumed(dir.path(), options, job).limit(60).finish();
+        for options in ["", "-n 4 --kill 1@init", "-n 2", "-n 3 --scheme rs:1+1", "-n 7", "-n 1"] {
+            let outcome = resumed(dir.path(), options, job).limit(60).finish().expect(0);
             if options.is_empty() {
                 assert_eq!(outcome.report().0["ranks"], 4, "{outcome}");
             }
-            if options.contains("rs:1+1") {
-                outcome.expect(2); // three ranks are no groups of two
-                continue;
-            }
-            let outcome = outcome.expect(0);
             assert_eq!(answer(&outcome, name), due, "{options}: {outcome}");
         }
         assert_eq!(complete(&folder(dir.path())), before, "nothing was taken away");
@@ -122,8 +120,7 @@ fn a_job_is_killed_and_resumed_again_and_again() {
 #[test]
 fn signals_have_the_newest_checkpoint_written_at_once() {
     let (job, name) = JOBS[0];
-    let long = format!("{job} --max-iter 100000");
-    let long = long.replace("1e-10", "1e-200");
+    let long = job.replace("1e-10", "1e-200");
     let dir = tempdir().unwrap();
     let run = Run::ftrun("-v -n 3 --every 2 --spill-every 1h --spill").arg(dir.path());
     let mut running: Running = long.split_whitespace().fold(run, Run::arg).start();
@@ -137,18 +134,16 @@ fn signals_have_the_newest_checkpoint_written_at_once() {
     let then = complete(&folder(dir.path()));
     assert!(then.last() > first.last(), "{first:?}, {then:?}: {outcome}");
     assert!(outcome.stderr.contains("goes on from there"), "{outcome}");
-    let accepted = format!("-n 3 --accept-arguments --max-iter 400 --resume {}", dir.path().display());
-    let outcome = job.split_whitespace().fold(Run::ftrun("--json"), Run::arg);
-    let outcome = accepted.split_whitespace().fold(outcome, Run::arg).finish();
     // The state has the tolerance of then.
-    assert!(outcome.report().0["result"]["iterations"].as_u64() > Some(100), "{name}: {outcome}");
+    let outcome = resumed(dir.path(), "--accept-arguments", job).finish();
+    assert!(outcome.report().0["result"]["iterations"].as_u64() > Some(300), "{name}: {outcome}");
 }
 
 #[test]
 fn what_is_damaged_is_refused_by_name_and_the_one_before_is_used() {
     let (job, name) = JOBS[0];
     let due = due(job, name);
-    let spoil: [(&str, fn(&Path)); 5] = [
+    let spoil: [(&str, Spoil); 5] = [
         ("do not match their checksum", |file| {
             let mut bytes = fs::read(file).unwrap();
             let last = bytes.len() - 1;
@@ -246,8 +241,9 @@ fn checkpoints_on_disk_are_resumed_in_the_same_way() {
     }
     running.signal(Signal::KILL);
     running.finish_killed();
-    let outcome = resumed(dir.path(), "--accept-arguments --max-iter 60", job).finish();
-    assert!(outcome.report().0["result"]["iterations"].as_u64() == Some(60), "{name}: {outcome}");
+    // The state has the tolerance of then.
+    let outcome = resumed(dir.path(), "--accept-arguments", job).finish();
+    assert!(outcome.report().0["result"]["iterations"].as_u64() > Some(300), "{name}: {outcome}");
 }
 
 #[test]
@@ -349,8 +345,9 @@ fn everything_is_killed_at_random_moments() {
                 break;
             }
             running.await_text("have joined");
-            std::thread::sleep(std::time::Duration::from_micros(random(300_000)));
-            running.signal(Signal::KILL);
+            std::thread::park_timeout(std::time::Duration::from_micros(random(300_000)));
+            // It may have ended.
+            let _ = rustix::process::kill_process(running.launcher(), Signal::KILL);
             running.finish_killed();
         }
     }
