@@ -64,7 +64,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "options progress timeline",
             "app collective_call rank",
             APPS,
-            "bundled advise bench picture",
+            "bundled advise bench inspect picture",
             "invocation report",
             "job",
             "cli",
