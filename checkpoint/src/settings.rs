@@ -24,7 +24,7 @@ pub struct LoopSettings {
     pub trial: Trial,
     /// From what the job goes on; none: from its start.
     pub resume: Option<Resume>,
-    /// The program and its arguments, in one line, as files are to say of which job they are.
+    /// The program and its arguments, in one line, as files are to say of which job they are; none where there are no files.
     pub command: Option<String>,
 }
 

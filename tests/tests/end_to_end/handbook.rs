@@ -258,6 +258,26 @@ fn a_timeline_and_advice() {
     }
 }
 
+/// The matrix of the page is a smaller one, and the time between two sets is shorter.
+#[test]
+fn a_job_of_which_nothing_is_left() {
+    let page = commands(&text("docs/resume.md"));
+    let [spill, resume] = &page[..] else { panic!("{page:?}") };
+    let folder = folder();
+    let here = |command: &str| {
+        let command = command.replace("/scratch/spill", "spill").replace("5min", "1");
+        command.replace("--matrix large.mtx", "--poisson 40 --tol 1e-12")
+    };
+    let mut running = in_folder(&folder, &format!("-v {}", here(spill))).start();
+    running.await_text("is in files");
+    running.signal(Signal::KILL);
+    running.finish_killed();
+    let whole = run(&here(spill)).expect(0);
+    let outcome = in_folder(&folder, &here(resume)).finish().expect(0);
+    let answer = |outcome: &Outcome| outcome.stdout.split_once("answer ").unwrap().1[..16].to_owned();
+    assert_eq!(answer(&outcome), answer(&whole), "{outcome}");
+}
+
 /// No page has a command that the tests above do not know of.
 #[test]
 fn every_command_is_run() {
@@ -271,6 +291,7 @@ fn every_command_is_run() {
         ("docs/messages.md", 0),
         ("docs/mpirun.md", 0),
         ("docs/programs.md", 1),
+        ("docs/resume.md", 2),
         ("docs/schemes.md", 1),
         ("docs/solvers.md", 3),
         ("docs/speed.md", 0),
