@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ft_checkpoint::{GroupLayout, LayoutError, LoopSettings, Scheme, SchemeError};
+use ft_checkpoint::{GroupLayout, LayoutError, LoopSettings, SavedSets, Scheme, SchemeError};
 use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
 use ft_comm::transport::Congestion;
@@ -96,12 +96,14 @@ fn try_run(
     display.finish();
     // Ranks tidy up when they leave; one that is killed after the end may have been the last.
     if let (0, Scheme::Disk { dir }) = (ending.code, &prepared.scheme) {
-        let _ = std::fs::remove_dir_all(dir.join(&ending.job));
+        let _ = SavedSets::remove(&dir.join(&ending.job));
     }
-    if let (0, Some(folder)) = (ending.code, options.spill_folder(&ending.job)) {
-        let _ = std::fs::remove_dir_all(folder);
+    let status = prepared.conclude(&ending, recorder, console).map_err(failed)?;
+    // Only now is nothing of it needed any more.
+    if let (0, Some(folder)) = (status, options.spill_folder(&ending.job)) {
+        let _ = SavedSets::remove(&folder);
     }
-    prepared.conclude(&ending, recorder, console).map_err(failed)
+    Ok(status)
 }
 
 /// A job of which all that could be checked beforehand was checked.

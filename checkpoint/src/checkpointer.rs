@@ -179,8 +179,7 @@ impl Checkpointer {
     /// # Errors
     /// Something cannot be removed. Nobody will read it.
     pub fn remove_files(&self) -> Result<(), CheckpointError> {
-        self.keeper.remove()?;
-        Ok(self.remove_spilled()?)
+        self.keeper.remove()
     }
 
     /// A failure was noticed; gives the value for `World::repair`. A checkpoint under way is given up.

@@ -11,7 +11,7 @@
 //! Each rank keeps its own copies in memory as with the other schemes, and rolls back from them. Instead of giving
 //! blocks to others it writes its shard to a file, all ranks at the same time; whoever has lost its memory reads that
 //! file back. Everything is checked against checksums. When the job ends well, DIR/JOB is removed, by every rank,
-//! since any of them may be killed then; when it fails or is killed, the files stay, and no later job reads them.
+//! since any of them may be killed then; when it fails or is killed, the files stay, for a job that is resumed from them.
 //!
 //! # Why one committed checkpoint is always whole
 //!

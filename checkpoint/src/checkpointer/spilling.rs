@@ -6,7 +6,7 @@ use ft_comm::time::Time;
 
 use super::Checkpointer;
 use super::under_way::Staging;
-use crate::disk::{DiskError, Snapshot, Writer};
+use crate::disk::{Snapshot, Writer};
 use crate::error::CheckpointError;
 use crate::spill::SpillEvery;
 
@@ -90,9 +90,5 @@ impl Checkpointer {
     /// Nothing is written any more; what is being written is waited for.
     pub(crate) fn stop_spilling(&mut self) {
         self.spilling.iter_mut().for_each(|spilling| spilling.writer.stop());
-    }
-
-    pub(super) fn remove_spilled(&self) -> Result<(), DiskError> {
-        self.spilling.as_ref().map_or(Ok(()), |spilling| spilling.writer.remove())
     }
 }

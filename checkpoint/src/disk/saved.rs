@@ -36,14 +36,23 @@ impl SavedSets {
         let mut found: Option<(SystemTime, Self)> = None;
         for entry in fs::read_dir(dir).map_err(DiskError::read(dir))? {
             let path = entry.map_err(DiskError::read(dir))?.path();
-            // What is not a folder of a job, or cannot be read, is nobody's business.
-            if let Ok(Some(other)) = if path.is_dir() { of_folder(&path) } else { Ok(None) }
+            // What is not a folder of a job, or is being removed, or cannot be read, is nobody's business.
+            let is_job = path.is_dir() && !Sets::is_removed(&path);
+            if let Ok(Some(other)) = if is_job { of_folder(&path) } else { Ok(None) }
                 && found.as_ref().is_none_or(|(newest, _)| *newest < other.0)
             {
                 found = Some(other);
             }
         }
         found.map(|(_, sets)| sets).ok_or_else(|| DiskError::Nothing { path: dir.to_owned() })
+    }
+
+    /// Removes the folder of a job whose result is known. Cut short, it leaves nothing that looks like a checkpoint.
+    ///
+    /// # Errors
+    /// Something cannot be removed.
+    pub fn remove(folder: &Path) -> Result<(), DiskError> {
+        Sets::remove_folder(folder)
     }
 
     /// The folder of the job.

@@ -1,5 +1,6 @@
 //! The sets of files of one job: a directory each, with a file a rank and the manifest that makes it a set.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -197,13 +198,19 @@ impl Sets {
             Set::Constant(first) => base.is_some_and(|base| first < base),
             Set::Epoch(epoch) => epoch < oldest,
         };
-        self.all()?.into_iter().filter(is_old).try_for_each(|old| self.remove(old))
+        self.remove_those(is_old)
     }
 
     /// Removes the sets after `epoch`.
     pub(super) fn remove_after(&self, epoch: u32) -> Result<(), DiskError> {
-        let mut newer = self.all()?.into_iter().filter(|newer| newer.epoch() > epoch);
-        newer.try_for_each(|newer| self.remove(newer))
+        self.remove_those(|newer| newer.epoch() > epoch)
+    }
+
+    /// Removes some sets, each constant part after the epochs that go with it.
+    fn remove_those(&self, which: impl Fn(&Set) -> bool) -> Result<(), DiskError> {
+        let mut sets: Vec<Set> = self.all()?.into_iter().filter(which).collect();
+        sets.sort_by_key(|set| matches!(set, Set::Constant(_)));
+        sets.into_iter().try_for_each(|set| self.remove(set))
     }
 
     /// All of which there is a directory.
@@ -243,7 +250,21 @@ impl Sets {
 
     /// Removes everything of this job.
     pub(super) fn remove_all(&self) -> Result<(), DiskError> {
-        gone(fs::remove_dir_all(&self.root)).map_err(DiskError::remove(&self.root))
+        Self::remove_folder(&self.root)
+    }
+
+    /// Removes the folder of a job, if it is there. It gets another name first: what is left when this is cut short is no checkpoint.
+    pub(super) fn remove_folder(folder: &Path) -> Result<(), DiskError> {
+        let mut name = OsString::from(".");
+        name.push(folder.file_name().unwrap_or_default());
+        let removed = folder.with_file_name(name);
+        gone(fs::rename(folder, &removed)).map_err(DiskError::remove(folder))?;
+        gone(fs::remove_dir_all(&removed)).map_err(DiskError::remove(&removed))
+    }
+
+    /// Whether the folder is one that was to be removed.
+    pub(super) fn is_removed(folder: &Path) -> bool {
+        folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
     }
 }
 

@@ -158,11 +158,6 @@ impl Writer {
             let _ = thread.join();
         }
     }
-
-    /// Removes everything of this job.
-    pub(crate) fn remove(&self) -> Result<(), DiskError> {
-        self.sets.remove_all()
-    }
 }
 
 impl Drop for Writer {
@@ -346,9 +341,9 @@ mod tests {
         zero.stop();
         one.stop();
         assert_eq!(names(dir.path()), ["constant-1", "epoch-4", "epoch-5", "epoch-6"]);
-        zero.remove().unwrap();
-        one.remove().unwrap();
-        assert!(!dir.path().join("job").exists());
+        Sets::remove_folder(&dir.path().join("job")).unwrap();
+        Sets::remove_folder(&dir.path().join("job")).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]
