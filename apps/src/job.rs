@@ -1,6 +1,7 @@
 //! From the command line to a job, and from its end to what people and programs read.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -118,12 +119,16 @@ struct Prepared<'a> {
     layout: GroupLayout,
     /// Failures to inject, those of the app's own options too.
     kills: Vec<KillSpec>,
+    /// The folder in which this job alone goes on.
+    _folder: Option<File>,
 }
 
 impl<'a> Prepared<'a> {
     fn new(invocation: &'a Invocation) -> Result<Self, String> {
         let mut options = invocation.options.with_hostfile()?;
+        options.anchor_files()?;
         options.find_resumed()?;
+        let folder = options.lock_folder()?;
         let (scheme, selection) = (scheme(&options)?, selection(&options)?);
         let mut path = match &invocation.program {
             Program::App(..) => None,
@@ -150,7 +155,7 @@ impl<'a> Prepared<'a> {
             app.check(&options)?;
             kills.extend(app.kills(&options));
         }
-        Ok(Self { invocation, options, path, scheme, selection, cluster, layout, kills })
+        Ok(Self { invocation, options, path, scheme, selection, cluster, layout, kills, _folder: folder })
     }
 
     fn app(&self) -> Option<&dyn AnyApp> {

@@ -1,5 +1,6 @@
 //! Checkpoints in files: where the job writes them, and from which it goes on.
 
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use ft_checkpoint::{Resume, SavedSets, Scheme, Spill};
@@ -37,12 +38,33 @@ impl Options {
         Ok(())
     }
 
-    /// Makes the paths of files independent of the folder that ranks work in.
-    pub(super) fn anchor_files(&mut self) -> std::io::Result<()> {
-        for path in [self.spill.as_mut(), self.resume.as_mut()].into_iter().flatten() {
-            *path = std::path::absolute(&path)?;
-        }
+    /// Makes the path of files independent of the folder that ranks work in, here and on other hosts.
+    ///
+    /// # Errors
+    /// It is empty.
+    pub(crate) fn anchor_files(&mut self) -> Result<(), String> {
+        let Some(dir) = &mut self.spill else { return Ok(()) };
+        *dir = std::path::absolute(&dir).map_err(|error| format!("--spill: {error}"))?;
         Ok(())
+    }
+
+    /// Keeps other jobs from going on in the folder in which this one does, as long as what it gives is kept.
+    ///
+    /// # Errors
+    /// Another one does already.
+    pub(crate) fn lock_folder(&self) -> Result<Option<File>, String> {
+        let (Some(resumed), Some(Spill { folder: Some(_), .. })) = (&self.resumed, self.spill()) else {
+            return Ok(None);
+        };
+        let folder = resumed.folder.display();
+        let held = File::open(&resumed.folder).map_err(|error| format!("--resume: {folder}: {error}"))?;
+        match held.try_lock() {
+            Err(TryLockError::WouldBlock) => Err(format!(
+                "--resume: another job goes on in {folder} already: let it end, or give this one another --spill"
+            )),
+            // A file system without locks cannot tell.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(held)),
+        }
     }
 
     /// Where checkpoints are written to files.

@@ -35,7 +35,6 @@ impl Options {
         for path in [program, exec, self.timeline.as_mut()].into_iter().flatten() {
             *path = std::path::absolute(&path).map_err(refused)?;
         }
-        self.anchor_files().map_err(&refused)?;
         std::env::set_current_dir(&folder).map_err(refused)
     }
 }

@@ -21,6 +21,8 @@ pub(super) struct Spilling {
     passed: u64,
     /// When that was; at first, when the job began.
     last: Time,
+    /// One was cut short by a failure, and the next is to take its place.
+    is_owed: bool,
 }
 
 impl Spilling {
@@ -30,14 +32,15 @@ impl Spilling {
             SpillEvery::Checkpoints(count) => self.passed + 1 >= count.get(),
             SpillEvery::Seconds(seconds) => now.since(self.last).as_secs_f64() >= seconds,
         };
-        is_time && self.writer.is_idle()
+        (is_time || self.is_owed) && self.writer.is_idle()
     }
 }
 
 impl Checkpointer {
     /// From now on checkpoints are written to files too. The same on all ranks that compute.
     pub(crate) fn spill(&mut self, writer: Writer, every: SpillEvery) {
-        self.spilling = Some(Spilling { writer, every, base: 0, passed: 0, last: self.clock.now() });
+        self.spilling =
+            Some(Spilling { writer, every, base: 0, passed: 0, last: self.clock.now(), is_owed: false });
     }
 
     /// Files are to say that they are of the job of this command line.
@@ -68,7 +71,7 @@ impl Checkpointer {
         }
         spilling.passed += 1;
         if staging.spills {
-            (spilling.passed, spilling.last) = (0, now);
+            (spilling.passed, spilling.last, spilling.is_owed) = (0, now, false);
         }
         let store = &self.places.current.store;
         let (constant, variable) = (store.constant(), store.variable(staging.epoch));
@@ -84,7 +87,9 @@ impl Checkpointer {
 
     /// All go back to `epoch`.
     pub(super) fn spill_restored(&mut self, epoch: u32) {
-        self.spilling.iter().for_each(|spilling| spilling.writer.restored(spilling.base + epoch));
+        if let Some(spilling) = &mut self.spilling {
+            spilling.is_owed |= spilling.writer.restored(spilling.base + epoch);
+        }
     }
 
     /// Nothing is written any more; what is being written is waited for.

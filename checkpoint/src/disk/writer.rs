@@ -65,6 +65,8 @@ struct Shared {
     /// Snapshots that are not dealt with.
     pending: AtomicUsize,
     stops: AtomicBool,
+    /// What rank 0 waits for may never come.
+    abandons: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -82,6 +84,7 @@ impl Shared {
 
     fn order(&self, newest: &Newest, snapshot: Snapshot) {
         if let Some(orders) = &newest.orders {
+            self.abandons.store(false, Ordering::Release);
             self.pending.fetch_add(1, Ordering::AcqRel);
             let _ = orders.send(snapshot);
         }
@@ -103,8 +106,12 @@ impl Writer {
         let sets = Sets::open(&spill.dir, spill.folder.as_deref().unwrap_or(named))?;
         let (orders, ordered) = channel();
         let newest = Newest { orders: Some(orders), ..Newest::default() };
-        let (pending, stops) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let shared = Arc::new(Shared { newest: Mutex::new(newest), pending, stops });
+        let shared = Arc::new(Shared {
+            newest: Mutex::new(newest),
+            pending: AtomicUsize::new(0),
+            stops: AtomicBool::new(false),
+            abandons: AtomicBool::new(false),
+        });
         let thread = Thread {
             sets: sets.clone(),
             keep: spill.keep.get() as usize,
@@ -142,10 +149,14 @@ impl Writer {
         newest.snapshot = Some(snapshot);
     }
 
-    /// All go back to set `number`: another one is not what ranks have.
-    pub(crate) fn restored(&self, number: u32) {
+    /// All go back to set `number`: another one is not what ranks have, and what a lost rank was writing need not be awaited. Gives
+    /// whether something was being written that may not become whole now.
+    pub(crate) fn restored(&self, number: u32) -> bool {
+        let is_cut_short = !self.is_idle();
+        self.shared.abandons.store(is_cut_short, Ordering::Release);
         let mut newest = self.shared.newest();
         newest.snapshot = newest.snapshot.take().filter(|snapshot| snapshot.number == number);
+        is_cut_short
     }
 
     /// Ends the thread, when it has written the file that it is at.
@@ -246,7 +257,9 @@ impl Thread {
         for (rank, part) in all {
             while !self.sets.is_there(sets[part], rank, snapshot.metas[rank][part]) {
                 let is_late = self.clock.now().since(started) > patience;
-                if is_late || self.stops() || self.shared.pending.load(Ordering::Acquire) > 1 {
+                let is_cut_short = self.shared.abandons.load(Ordering::Acquire);
+                if is_late || is_cut_short || self.stops() || self.shared.pending.load(Ordering::Acquire) > 1
+                {
                     return false;
                 }
                 std::thread::park_timeout(pause);
@@ -325,6 +338,18 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_a_failure_has_cut_short_is_not_awaited() {
+        let dir = tempdir().unwrap();
+        let (zero, _, told) = writer(dir.path());
+        zero.committed(snapshot(0, 3, [b"a", b"b"]), true);
+        until(|| dir.path().join("job/epoch-3/rank-0").exists());
+        assert!(zero.restored(3), "rank 1 is lost");
+        until(|| zero.is_idle());
+        assert_eq!(*told.lock().unwrap(), []);
+        assert!(!dir.path().join("job/epoch-3/manifest").exists());
+    }
+
+    #[test]
     fn old_sets_go_when_newer_ones_are_whole_and_a_job_that_is_done_leaves_nothing() {
         let dir = tempdir().unwrap();
         let ((mut zero, _, _), (mut one, _, _)) = (writer(dir.path()), writer(dir.path()));
@@ -359,7 +384,7 @@ mod tests {
         until(|| one.is_idle());
         assert_eq!(names(dir.path()), ["constant-1", "epoch-7", "epoch-8"]);
         // What ranks have gone back behind is not written.
-        one.restored(8);
+        assert!(!one.restored(8), "nothing was under way");
         saves.request();
         until(|| one.is_idle());
         assert_eq!(names(dir.path()), ["constant-1", "epoch-7", "epoch-8"]);

@@ -119,6 +119,19 @@ fn a_job_is_killed_and_resumed_again_and_again() {
 }
 
 #[test]
+fn one_job_alone_goes_on_in_a_folder() {
+    let job = JOBS[0].0.replace("1e-10", "1e-200");
+    let dir = left(&job);
+    let again = format!("-n 3 --resume {}", dir.path().display());
+    let mut running = spilling(dir.path(), &again, &job).start();
+    running.await_text("have joined");
+    let outcome = spilling(dir.path(), &again, &job).finish().expect(2);
+    assert!(outcome.stderr.contains("another job goes on in"), "{outcome}");
+    running.signal(Signal::KILL);
+    running.finish_killed();
+}
+
+#[test]
 fn signals_have_the_newest_checkpoint_written_at_once() {
     let (job, name) = JOBS[0];
     let long = job.replace("1e-10", "1e-200");
@@ -276,7 +289,7 @@ fn a_directory_that_vanishes_is_said_and_the_job_goes_on() {
     let dir = tempdir().unwrap();
     let mut running = spilling(dir.path(), "-n 3 --json", job).start();
     running.await_text("is in files");
-    fs::remove_dir_all(folder(dir.path())).unwrap();
+    fs::rename(folder(dir.path()), dir.path().join(".away")).unwrap();
     let outcome = running.finish().expect(0);
     assert_eq!(answer(&outcome, name), due(job, name), "{outcome}");
     let files = &outcome.report().0["files"];
