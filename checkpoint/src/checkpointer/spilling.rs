@@ -77,7 +77,7 @@ impl Checkpointer {
         let (constant, variable) = (store.constant(), store.variable(staging.epoch));
         let snapshot = Snapshot {
             number: spilling.base + staging.epoch,
-            constant_number: spilling.base + constant.epoch(),
+            constant_number: spilling.base + staging.constant_since,
             rank: staging.rank,
             metas: Arc::new(staging.metas[..computing].to_vec()),
             shards: [constant.shared(), variable.shared()],

@@ -31,6 +31,8 @@ mod word {
     pub(super) const DAMAGED: u8 = 1;
     /// The checkpoint is to be written to files too; rank 0 says so.
     pub(super) const SPILLS: u8 = 2;
+    /// Bytes of all that it says: these flags, since when it has the constant part, and the metadata of both parts.
+    pub(super) const BYTES: usize = 1 + 4 + 2 * super::ShardMeta::BYTES;
 }
 
 impl Checkpointer {
@@ -69,6 +71,7 @@ impl Checkpointer {
         let is_damaged = self.scrub.as_ref().is_some_and(|scrub| scrub.has_found(self.ledger.committed()));
         let spills = self.comm.rank() == 0 && self.is_to_spill();
         let mut mine = vec![(word::DAMAGED * u8::from(is_damaged)) | (word::SPILLS * u8::from(spills))];
+        mine.extend(self.places.target().store.constant().epoch().to_le_bytes());
         mine.extend(metas.iter().flat_map(|meta| meta.to_bytes()));
         let phase = Phase::Sharing(self.comm.iallgather(&mine)?);
         let held = self.clock.now().since(started);
@@ -79,6 +82,7 @@ impl Checkpointer {
             copied,
             is_over_limit: false,
             spills: false,
+            constant_since: u32::MAX,
             metas: vec![],
             account: Rc::default(),
             started,
@@ -201,10 +205,14 @@ impl Checkpointer {
         staging: &mut Staging,
     ) -> Result<Phase, CheckpointError> {
         let mut damaged = vec![];
-        for (rank, said) in request.wait()?.chunks(1 + 2 * ShardMeta::BYTES).enumerate() {
+        for (rank, said) in request.wait()?.chunks(word::BYTES).enumerate() {
             damaged.extend((said[0] & word::DAMAGED != 0).then_some(rank));
             staging.spills |= said[0] & word::SPILLS != 0;
-            let metas: Vec<ShardMeta> = ShardMeta::read_all(&said[1..]).collect();
+            let (since, metas) = said[1..].split_first_chunk().expect("it is that long");
+            if rank < self.computing {
+                staging.constant_since = staging.constant_since.min(u32::from_le_bytes(*since));
+            }
+            let metas: Vec<ShardMeta> = ShardMeta::read_all(metas).collect();
             staging.metas.extend_from_slice(metas.as_chunks().0);
         }
         if !damaged.is_empty() {

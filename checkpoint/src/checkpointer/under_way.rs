@@ -25,6 +25,8 @@ pub(super) struct Staging {
     pub(super) is_over_limit: bool,
     /// It is written to files too.
     pub(super) spills: bool,
+    /// The epoch since which ranks have the constant part: that of the one which has had it longest, as replacements have it since later.
+    pub(super) constant_since: u32,
     /// Of all ranks, both parts; also of a constant part that is not in this checkpoint.
     pub(super) metas: Vec<[ShardMeta; 2]>,
     pub(super) account: Rc<RefCell<Account>>,

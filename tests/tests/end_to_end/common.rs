@@ -250,10 +250,15 @@ impl Running {
         self.await_times(part, 1);
     }
 
+    /// How many times `part` was printed so far, as far as it was heard.
+    pub(crate) fn printed(&self, part: &str) -> usize {
+        let count = |bytes: &[u8]| String::from_utf8_lossy(bytes).matches(part).count();
+        count(&self.stdout) + count(&self.stderr)
+    }
+
     /// Waits until `part` was printed so many times.
     pub(crate) fn await_times(&mut self, part: &str, times: usize) {
-        let count = |bytes: &[u8]| String::from_utf8_lossy(bytes).matches(part).count();
-        while count(&self.stdout) + count(&self.stderr) < times {
+        while self.printed(part) < times {
             self.hear(&format!("waits for '{part}'"));
         }
     }

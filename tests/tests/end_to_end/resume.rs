@@ -94,6 +94,31 @@ fn every_job_goes_on_after_all_of_it_was_killed_on_as_many_ranks_and_on_others()
     }
 }
 
+/// Replacements have the constant part since another epoch than those that were there from the start.
+#[test]
+fn ranks_were_replaced_before_all_was_killed() {
+    let ((job, name), dir) = (JOBS[0], tempdir().unwrap());
+    let due = due(job, name);
+    for (options, resumed_with) in [
+        ("-n 3 --kill 1@step=7", "-n 2"),
+        ("-n 3 --spares 1 --kill 0@step=5 --kill 2@step=9", ""),
+        ("-n 4 --on-failure shrink --kill 3@step=5", ""),
+        ("-n 4 --scheme rs:2+2 --parity-ranks 2 --kill 1@step=7", ""),
+        ("-n 3 --kill 0@step=5 --kill 1@step=9 --kill 2@step=13", "-n 5"),
+    ] {
+        let mut running = spilling(dir.path(), options, job).start();
+        running.await_times("strikes", options.matches("--kill").count());
+        let before = running.printed("is in files");
+        running.await_times("is in files", before + 3);
+        running.signal(Signal::KILL);
+        running.finish_killed();
+        let outcome = resumed(dir.path(), resumed_with, job).finish().expect(0);
+        assert!(!outcome.stderr.contains("is not used"), "{options}: {outcome}");
+        assert_eq!(answer(&outcome, name), due, "{options}: {outcome}");
+        fs::remove_dir_all(folder(dir.path())).unwrap();
+    }
+}
+
 /// What is done is not done again, and a job that was resumed is as good as any.
 #[test]
 fn a_job_is_killed_and_resumed_again_and_again() {
@@ -353,7 +378,9 @@ fn everything_is_killed_at_random_moments() {
                     .for_each(|old| fs::remove_dir_all(old.unwrap().path()).unwrap());
             }
             started = true;
-            let options = format!("-n 3 --scheme {scheme} --json {again}");
+            // Ranks are killed meanwhile, and replaced.
+            let failures = ["", "--mtbf 0.1 --max-restarts 100"][random(2) as usize];
+            let options = format!("-n 3 --scheme {scheme} --json {failures} {again}");
             let mut running = spilling(dir.path(), &options, job).limit(60).start();
             if random(4) == 0 {
                 let outcome = running.finish().expect(0);
