@@ -155,7 +155,13 @@ impl Communicator {
         let mut memory = Memory::of(read, write);
         let receive = core.driver.receive(pattern, Place::Write(room), &mut memory)?;
         let letter = self.letter(to, tag, Mode::Standard, Urgency::Now);
-        let send = core.driver.send(letter, Place::Read(sent), &mut memory)?;
+        let send = match core.driver.send(letter, Place::Read(sent), &mut memory) {
+            Ok(send) => send,
+            Err(error) => {
+                core.driver.engine.abandon(receive, &mut memory);
+                return Err(error);
+            }
+        };
         let received = core.driver.wait(receive, hint, &mut memory);
         if received.is_err() {
             core.driver.engine.abandon(send, &mut memory);
@@ -356,7 +362,7 @@ impl Message {
         core.driver.waiting.enter("mrecv", self.envelope.context, Some(self.envelope.tag));
         let mut memory = Memory::of(&[], bytes);
         let place = Place::Write(Extent::Range(0..length));
-        let op = core.driver.receive_claimed(bounce, place, &mut memory)?;
+        let op = core.driver.receive_claimed(self.envelope.context, bounce, place, &mut memory)?;
         let (outcome, _) = core.driver.wait(op, Some(from), &mut memory)?;
         self.comm.members().status(outcome)
     }

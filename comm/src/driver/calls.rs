@@ -12,6 +12,16 @@ use ft_proto::rank::Rank;
 use ft_proto::wire::control::{CommunicatorId, ToArbiter, Verdict, Word};
 
 impl Driver {
+    /// Looks at the news, and refuses what has not begun on a communicator that was revoked: what ends with a revocation is what has begun
+    /// before it is noted, and it may be noted in this very look.
+    fn check_context(&mut self, context: u32) -> Result<(), CommError> {
+        self.check()?;
+        match self.failures.is_revoked(context) {
+            true => Err(CommError::Revoked { generation: self.generation() }),
+            false => Ok(()),
+        }
+    }
+
     /// Starts a send.
     pub(crate) fn send(
         &mut self,
@@ -19,7 +29,7 @@ impl Driver {
         place: Place,
         memory: &mut Memory<'_>,
     ) -> Result<OpId, CommError> {
-        self.check()?;
+        self.check_context(letter.context)?;
         let op = self.engine.send(letter, place, memory);
         self.settle(memory)?;
         Ok(op)
@@ -32,20 +42,24 @@ impl Driver {
         place: Place,
         memory: &mut Memory<'_>,
     ) -> Result<OpId, CommError> {
-        self.check()?;
+        self.check_context(pattern.context)?;
         let op = self.engine.receive(pattern, place, self.failures.missing_sender(&pattern), memory);
         self.settle(memory)?;
         Ok(op)
     }
 
-    /// Starts the receive of a message that was claimed.
+    /// Starts the receive of a message that was claimed on the communicator with this context; after an error it is given up.
     pub(crate) fn receive_claimed(
         &mut self,
+        context: u32,
         bounce: BounceId,
         place: Place,
         memory: &mut Memory<'_>,
     ) -> Result<OpId, CommError> {
-        self.check()?;
+        if let Err(error) = self.check_context(context) {
+            self.engine.drop_claimed(bounce);
+            return Err(error);
+        }
         let op = self.engine.receive_claimed(bounce, place, memory);
         self.settle(memory)?;
         Ok(op)
@@ -95,11 +109,8 @@ impl Driver {
         own: Own,
         memory: &mut Memory<'_>,
     ) -> Result<ActivityId, CommError> {
-        self.check()?;
+        self.check_context(list.context & !1)?;
         let generation = self.generation();
-        if self.failures.is_revoked(list.context & !1) {
-            return Err(CommError::Revoked { generation });
-        }
         let ranks = if list.is_collective() { self.failures.of(&list.world) } else { vec![] };
         if !ranks.is_empty() {
             return Err(CommError::PeerFailed { ranks, generation });
@@ -147,5 +158,45 @@ impl Driver {
         let generation = self.generation();
         self.submit(ToArbiter::Agree { generation, of, number, word });
         self.await_word(true, |driver, _| driver.told.verdict(of.context, number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::wires::{membership, wires};
+    use crate::service::Service as _;
+    use crate::service::alone::Alone;
+    use ft_proto::endpoint::Mode;
+
+    /// A revocation comes between the look of the communicator, which does not know of it yet, and that of the driver.
+    #[test]
+    fn nothing_begins_on_a_communicator_that_is_found_revoked() {
+        const CONTEXT: u32 = 2;
+        let revoked = || {
+            let service = Alone::default();
+            service.submit(ToArbiter::Revoke { generation: 3, context: CONTEXT, members: vec![0, 1] });
+            let mut driver = Driver::new(Box::new(wires(2, 100).remove(0)), Box::new(service), 0);
+            driver.change(membership(2, &[]));
+            assert!(!driver.failures.is_revoked(CONTEXT));
+            driver
+        };
+        let due = CommError::Revoked { generation: 3 };
+        let (mut memory, bytes) = (Memory::none(), || Place::Owned(Box::new(vec![0u8; 4])));
+        let (to, tag, mode, urgency) = (1, 7, Mode::Standard, crate::driver::engine::Urgency::Now);
+        for context in [CONTEXT, 4] {
+            let letter = Letter { to, context, tag, mode, urgency };
+            let sent = revoked().send(letter, bytes(), &mut memory);
+            let pattern = Pattern { context, source: Some(1), tag: None };
+            let received = revoked().receive(pattern, bytes(), &mut memory);
+            if context == CONTEXT {
+                assert_eq!((sent.unwrap_err(), received.unwrap_err()), (due.clone(), due.clone()));
+            } else {
+                assert!(sent.is_ok() && received.is_ok(), "another one is not");
+            }
+        }
+        let mut driver = revoked();
+        let op = driver.receive_claimed(CONTEXT, BounceId::default(), bytes(), &mut memory);
+        assert_eq!(op.unwrap_err(), due);
     }
 }
