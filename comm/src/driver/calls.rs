@@ -199,4 +199,20 @@ mod tests {
         let op = driver.receive_claimed(CONTEXT, BounceId::default(), bytes(), &mut memory);
         assert_eq!(op.unwrap_err(), due);
     }
+
+    /// The outcome of an agreement and the revocation behind it came while the program computed.
+    #[test]
+    fn news_behind_an_outcome_is_not_lost() {
+        const CONTEXT: u32 = 2;
+        let (of, number) = (CommunicatorId { context: CONTEXT, first: 0 }, 1);
+        let word = Word::Gives { members: vec![0], flags: 5, context: 9, acknowledged: vec![] };
+        let service = Alone::default();
+        service.submit(ToArbiter::Agree { generation: 3, of, number, word: word.clone() });
+        service.submit(ToArbiter::Revoke { generation: 3, context: CONTEXT, members: vec![0] });
+        let mut driver = Driver::new(Box::new(wires(2, 100).remove(0)), Box::new(service), 0);
+        driver.change(membership(2, &[]));
+        assert_eq!(driver.agree(of, number, word).unwrap().agreement.flags, 5);
+        driver.check().unwrap();
+        assert!(driver.failures.is_revoked(CONTEXT));
+    }
 }

@@ -103,24 +103,26 @@ impl Driver {
         self.await_word(false, |_, news| news.and_then(&wanted))
     }
 
-    /// Waits for a word of the launcher: `wanted` is asked about each news before it is noted, and about what was noted. The end of
-    /// the job is an error, an interruption is none. What is under way on links goes on if `moves` and as far as it can.
+    /// Waits for a word of the launcher: `wanted` is asked about what was noted before the next news is taken, and about each news
+    /// before it is noted; one that it gives something for is not noted. The end of the job is an error, an interruption is none. What
+    /// is under way on links goes on if `moves` and as far as it can.
     pub(super) fn await_word<T>(
         &mut self,
         moves: bool,
         wanted: impl Fn(&mut Self, Option<&News>) -> Option<T>,
     ) -> Result<T, CommError> {
         loop {
-            while let Some(news) = self.service.take_news() {
+            if let Some(found) = wanted(self, None) {
+                self.moved();
+                return Ok(found);
+            }
+            if let Some(news) = self.service.take_news() {
                 if let Some(found) = wanted(self, Some(&news)) {
                     self.moved();
                     return Ok(found);
                 }
                 self.note(news);
-            }
-            if let Some(found) = wanted(self, None) {
-                self.moved();
-                return Ok(found);
+                continue;
             }
             if self.has_ended() {
                 return Err(self.failure());
