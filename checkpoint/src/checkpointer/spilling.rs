@@ -92,8 +92,8 @@ impl Checkpointer {
         }
     }
 
-    /// Nothing is written any more; what is being written is waited for.
-    pub(crate) fn stop_spilling(&mut self) {
-        self.spilling.iter_mut().for_each(|spilling| spilling.writer.stop());
+    /// Nothing is written any more.
+    pub(crate) fn stop_spilling(&self) {
+        self.spilling.iter().for_each(|spilling| spilling.writer.stop());
     }
 }

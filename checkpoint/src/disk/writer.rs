@@ -13,7 +13,6 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ft_comm::time::Clock;
@@ -56,7 +55,7 @@ pub(crate) struct Writer {
     sets: Sets,
     shared: Arc<Shared>,
     saves: Saves,
-    thread: Option<JoinHandle<()>>,
+    thread: std::thread::Thread,
 }
 
 #[derive(Debug)]
@@ -120,14 +119,14 @@ impl Writer {
             clock: Clock::start(),
         };
         let started = std::thread::Builder::new().name("spill".into()).spawn(move || thread.run(&ordered));
-        let thread = started.map_err(DiskError::folder(sets.root()))?;
+        let thread = started.map_err(DiskError::folder(sets.root()))?.thread().clone();
         // Batch systems send these to all processes of a job. What comes of them is for the launcher to say.
         for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGUSR1] {
             let _ = signal_hook::flag::register(signal, Arc::default());
         }
         let asked = Arc::clone(&shared);
         saves.on_request(move || asked.save());
-        Ok(Self { sets, shared, saves, thread: Some(thread) })
+        Ok(Self { sets, shared, saves, thread })
     }
 
     /// Says in the folder which job this is; to be called on rank 0.
@@ -159,15 +158,12 @@ impl Writer {
         is_cut_short
     }
 
-    /// Ends the thread, when it has written the file that it is at.
-    pub(crate) fn stop(&mut self) {
+    /// Nothing more is written or told. Nobody waits for the file that is being written, as a disk may take long.
+    pub(crate) fn stop(&self) {
         self.saves.forget();
         self.shared.stops.store(true, Ordering::Release);
         self.shared.newest().orders = None;
-        if let Some(thread) = self.thread.take() {
-            thread.thread().unpark();
-            let _ = thread.join();
-        }
+        self.thread.unpark();
     }
 }
 
@@ -202,6 +198,8 @@ impl Thread {
                         self.saves.say(Saved { number, bytes, error: None });
                     }
                 }
+                // The job is done, and may have removed the folder.
+                Err(_) if self.stops() => return,
                 Err(error) => self.saves.say(Saved { number, bytes: 0, error: Some(error.to_string()) }),
             }
             next = ordered.try_recv().ok();
@@ -352,7 +350,7 @@ mod tests {
     #[test]
     fn old_sets_go_when_newer_ones_are_whole_and_a_job_that_is_done_leaves_nothing() {
         let dir = tempdir().unwrap();
-        let ((mut zero, _, _), (mut one, _, _)) = (writer(dir.path()), writer(dir.path()));
+        let ((zero, _, _), (one, _, _)) = (writer(dir.path()), writer(dir.path()));
         for number in 2..6 {
             for (rank, writer) in [&zero, &one].into_iter().enumerate() {
                 writer.committed(snapshot(rank, number, [b"a", b"b"]), true);
@@ -364,7 +362,7 @@ mod tests {
         zero.committed(snapshot(0, 6, [b"a", b"b"]), true);
         until(|| dir.path().join("job/epoch-6/rank-0").exists());
         zero.stop();
-        one.stop();
+        until(|| Arc::strong_count(&zero.shared) == 1);
         assert_eq!(names(dir.path()), ["constant-1", "epoch-4", "epoch-5", "epoch-6"]);
         Sets::remove_folder(&dir.path().join("job")).unwrap();
         Sets::remove_folder(&dir.path().join("job")).unwrap();
