@@ -1,6 +1,7 @@
 //! A line on the terminal while the job runs. Where there is none, in a pipe or a log: nothing, or with `-v` what happens, and
 //! now and then how far the work is.
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Result};
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ struct Account {
     work: String,
     checkpoints: u64,
     failures: u64,
+    /// Ranks that could not write a checkpoint to files.
+    unwritten: BTreeSet<Rank>,
     /// When a log last heard how far the work is.
     logged: Time,
     kills: Vec<String>,
@@ -108,7 +111,8 @@ impl Account {
     fn new(verbose: bool, kills: Vec<String>, cuts: Vec<String>, on_disk: bool) -> Self {
         let source = if on_disk { "disk" } else { "memory" };
         let (checkpoints, failures, logged) = (0, 0, Time(0));
-        Self { verbose, work: "starting".into(), checkpoints, failures, logged, kills, cuts, source }
+        let (work, unwritten) = (String::from("starting"), BTreeSet::new());
+        Self { verbose, work, checkpoints, failures, unwritten, logged, kills, cuts, source }
     }
 
     /// Takes note of an event; gives what is worth a line.
@@ -117,6 +121,12 @@ impl Account {
             Event::Progress { line, .. } => self.work.clone_from(line),
             Event::Marked { rank: 0 } => self.checkpoints += 1,
             Event::Lost { .. } => self.failures += 1,
+            // A disk that is full stays so: each rank says it once.
+            Event::Saved { rank, saved }
+                if saved.error.is_some() && !self.unwritten.insert(*rank) && !self.verbose =>
+            {
+                return None;
+            }
             _ => {}
         }
         self.said(event)
@@ -194,6 +204,8 @@ fn repaired(failed: &[Rank], held: &[Rank]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ft_comm::Saved;
+
     use super::*;
 
     fn account(verbose: bool) -> Account {
@@ -202,6 +214,21 @@ mod tests {
 
     fn at(seconds: f64) -> Time {
         Time(0).after(Duration::from_secs_f64(seconds))
+    }
+
+    #[test]
+    fn a_full_disk_is_said_once_by_each_rank() {
+        let saved = |rank: Rank, error: Option<&str>| {
+            let saved = Saved { number: 3, bytes: 0, error: error.map(str::to_owned) };
+            Event::Saved { rank, saved }
+        };
+        let said = |verbose: bool| -> Vec<bool> {
+            let mut account = account(verbose);
+            let events = [(1, Some("full")), (1, Some("full")), (0, None), (2, Some("full"))];
+            events.map(|(rank, error)| account.hear(&saved(rank, error)).is_some()).to_vec()
+        };
+        assert_eq!(said(false), [true, false, false, true]);
+        assert_eq!(said(true), [true; 4]);
     }
 
     #[test]

@@ -69,10 +69,10 @@ pub(super) fn write(
         file.sync_all()?;
         fs::rename(&temporary, path)
     };
-    written().map_err(|cause| DiskError::Write {
-        path: path.to_owned(),
-        bytes: bytes.len() as u64,
-        cause: cause.to_string(),
+    written().map_err(|cause| {
+        // Half a file is no use, and takes room where there may be none.
+        let _ = fs::remove_file(&temporary);
+        DiskError::Write { path: path.to_owned(), bytes: bytes.len() as u64, cause: cause.to_string() }
     })
 }
 

@@ -258,6 +258,18 @@ fn a_file_that_cannot_be_written_is_named_with_its_bytes() {
 
 /// Epochs 1 and 3 begin anew: whatever may be chosen has its own constant part, and no other is kept.
 #[test]
+fn half_a_file_takes_no_room() {
+    let dir = tempdir().unwrap();
+    let disk = &open(&dir)[1];
+    // A file cannot take the name of a folder.
+    let folder = dir.path().join("job/epoch-1");
+    fs::create_dir_all(folder.join("rank-1")).unwrap();
+    let bytes = shard(1, 1);
+    disk.stage(StatePart::Variable, 1, ShardMeta::of(&bytes), &bytes).unwrap_err();
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "that folder alone");
+}
+
+#[test]
 fn a_constant_part_stays_as_long_as_epochs_that_need_it() {
     let dir = tempdir().unwrap();
     let disk = Disk::open(dir.path(), "job", 0).unwrap();
