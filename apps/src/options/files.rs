@@ -3,7 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use ft_checkpoint::{Resume, SavedSets, Scheme, Spill};
+use ft_checkpoint::{DiskError, Resume, SavedSets, Scheme, Spill};
 
 use super::Options;
 
@@ -26,10 +26,9 @@ impl Options {
     pub(crate) fn find_resumed(&mut self) -> Result<(), String> {
         let Some(dir) = &self.resume else { return Ok(()) };
         let found = SavedSets::find(dir).and_then(|sets| {
-            let newest = sets.complete()?.first().copied().unwrap_or(0);
             // One that is damaged is not used by the ranks, which say so.
-            let ranks = sets.complete()?.into_iter().find_map(|number| sets.ranks(number).ok());
-            let ranks = ranks.map_or_else(|| sets.ranks(newest), Ok)?;
+            let ranks = sets.complete()?.into_iter().map(|number| sets.ranks(number)).reduce(Result::or);
+            let ranks = ranks.unwrap_or_else(|| Err(DiskError::Nothing { path: dir.clone() }))?;
             Ok(Resumed { folder: sets.folder().to_owned(), ranks, command: sets.command() })
         });
         let found = found.map_err(|error| format!("--resume: {error}"))?;
