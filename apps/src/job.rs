@@ -196,6 +196,7 @@ impl<'a> Prepared<'a> {
             tag_output: options.tag_output || options.verbose,
             carrier: options.transport,
             plain: options.plain,
+            keeps_memory: options.keep_memory,
             waiting: options.wait,
             binding: options.bind,
             slow: options.slow.clone(),

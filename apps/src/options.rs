@@ -141,6 +141,10 @@ pub(crate) struct Options {
     /// Let everybody on the way read what is sent between hosts; it is authenticated all the same
     #[arg(long)]
     pub(crate) plain: bool,
+    /// Have each host keep the checkpoints of its ranks in memory that outlives their processes: a rank that is replaced on its host
+    /// finds its own again, however many are lost at once; redundancy is for lost hosts
+    #[arg(long)]
+    pub(crate) keep_memory: bool,
     /// How ranks wait for messages: spin (a core for every rank), yield (more ranks than cores), sleep (least power), or auto
     #[arg(long, value_name = "W", value_parser = one_of::<Waiting>(&Waiting::NAMES), default_value_t)]
     pub(crate) wait: Waiting,

@@ -21,6 +21,7 @@ mod budget;
 mod defects;
 mod holdings;
 mod keeper;
+mod legacy;
 mod placements;
 mod restoring;
 mod scrubbing;
@@ -35,9 +36,10 @@ use budget::Budget;
 #[doc(hidden)]
 pub use defects::{
     COMMITS_EARLY, DAMAGED_BLOCK, DAMAGED_ON_THE_WAY, DAMAGED_SHARD, DROPS_OLD_EARLY, FORGETS_STAGED,
-    KEEPS_OLD_LAYOUT, ROTS,
+    KEEPS_COMMIT_TO_ITSELF, KEEPS_OLD_LAYOUT, ROTS,
 };
 use keeper::{Blocks, Files, Keeper};
+use legacy::Legacy;
 use placements::Placements;
 use scrubbing::Scrub;
 pub use shrinking::RankState;
@@ -67,6 +69,7 @@ pub struct Checkpointer {
     places: Placements,
     keeper: Box<dyn Keeper>,
     ledger: Ledger,
+    legacy: Legacy,
     clock: Clock,
     /// The checkpoint under way.
     staging: Option<(Phase, Staging)>,
@@ -108,13 +111,22 @@ impl Checkpointer {
             }
             _ => Box::new(Blocks),
         };
+        let mut legacy = Legacy::of(world, &scheme);
+        let (shape, memory) = (layout.shape(), legacy.memory.clone());
+        let new = || Placement::new(&comm, clock, layout.clone(), 1, &memory);
+        let (ledger, places) = match legacy.open(new)? {
+            Some(found) => found,
+            None if world.generation() == 0 => (Ledger::new(1), Placements::new(new()?)),
+            None => (Ledger::replacement(1), Placements::new(new()?)),
+        };
         Ok(Self {
             scheme,
-            shape: layout.shape(),
-            places: Placements::new(Placement::new(&comm, clock, layout, 1)?),
+            shape,
+            places,
             comm,
             keeper,
-            ledger: if world.generation() == 0 { Ledger::new(1) } else { Ledger::replacement(1) },
+            ledger,
+            legacy,
             clock,
             staging: None,
             throttle: Throttle::default(),
@@ -147,7 +159,7 @@ impl Checkpointer {
         if self.has_committed() && !self.places.begins_anew() {
             self.before = self.largest();
             let (layout, first) = (self.places.current.layout.clone(), self.ledger.next_epoch());
-            self.places.prepare(Placement::new(&self.comm, self.clock, layout, first)?);
+            self.places.prepare(Placement::new(&self.comm, self.clock, layout, first, &self.legacy.memory)?);
         }
         Ok(())
     }
@@ -164,6 +176,8 @@ impl Checkpointer {
         self.places.restored(epoch);
         self.spill_restored(epoch.unwrap_or(0));
         self.stats.committed = epoch.unwrap_or(self.stats.committed);
+        self.legacy.is_heir = false;
+        self.note(true);
         Ok(())
     }
 

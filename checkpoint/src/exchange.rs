@@ -7,9 +7,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ft_comm::time::Clock;
-use ft_comm::{Communicator, PlanRequest, Rank, Schedule, Tag};
+use ft_comm::{Communicator, Rank, Schedule, ScheduleRequest, Tag};
 use ft_encoders::{Code, Mirror, ReedSolomon, Xor};
 
+use crate::buffer::Buffer;
 use crate::coding::{Digests, Recipe, View, Wanted, encoding, perform, rebuilding};
 use crate::error::CheckpointError;
 use crate::layout::{CodeSpec, ParityGroup};
@@ -165,7 +166,7 @@ impl GroupComm {
         metas: &[ShardMeta],
         account: &Rc<RefCell<Account>>,
         Round { number, of }: Round,
-    ) -> Result<PlanRequest<u8>, CheckpointError> {
+    ) -> Result<ScheduleRequest<Buffer>, CheckpointError> {
         let lens = lens(metas);
         let view = self.view(&lens);
         if number == 0 {

@@ -28,6 +28,7 @@
 extern crate self as ft_checkpoint;
 
 pub mod bag;
+mod buffer;
 mod build;
 mod candidates;
 pub mod checkpointer;

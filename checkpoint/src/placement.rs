@@ -7,6 +7,7 @@
 use ft_comm::time::Clock;
 use ft_comm::{Communicator, Membership, Rank};
 
+use crate::buffer::Memory;
 use crate::error::CheckpointError;
 use crate::exchange::{GroupComm, code};
 use crate::layout::GroupLayout;
@@ -33,6 +34,7 @@ impl Placement {
         clock: Clock,
         layout: GroupLayout,
         first: u32,
+        memory: &Memory,
     ) -> Result<Self, CheckpointError> {
         let home = match layout.group_of(comm.rank()) {
             Some((group, me)) => {
@@ -42,12 +44,17 @@ impl Placement {
             None => None,
         };
         Ok(Self {
-            store: Store::new(home.as_ref().map_or(0, |home| home.me)),
+            store: Store::in_memory(home.as_ref().map_or(0, |home| home.me), memory),
             layout,
             home,
             tenants: (0..comm.size()).map(Some).collect(),
             first: Some(first),
         })
+    }
+
+    /// The index of this rank in its group.
+    pub(crate) fn member(&self) -> usize {
+        self.home.as_ref().map_or(0, |home| home.me)
     }
 
     /// A repair has renumbered ranks.

@@ -129,6 +129,13 @@ impl Ledger {
         Self { knows: false, ..Self::new(session) }
     }
 
+    /// The ledger of a rank whose predecessor has left it memory that holds what `report` says: it is in the place of a survivor that
+    /// was interrupted.
+    pub fn heir(report: Report) -> Self {
+        let state = State::Interrupted((report.staged > 0).then_some(report.staged));
+        Self { committed: report.committed, state, ..Self::new(report.session) }
+    }
+
     /// Returns where this rank is.
     pub fn state(&self) -> State {
         self.state

@@ -178,6 +178,15 @@ pub(crate) fn save_with_crc<P: Protect>(
     shard: &mut Vec<u8>,
 ) -> Result<u64, ProtectError> {
     lengthen(shard, size(state, part)?);
+    save_into_with_crc(state, part, shard)
+}
+
+/// As [`save_into`]; gives the checksum of the shard (CRC-64/NVME), which costs no further pass over memory.
+pub(crate) fn save_into_with_crc<P: Protect>(
+    state: &mut P,
+    part: StatePart,
+    shard: &mut [u8],
+) -> Result<u64, ProtectError> {
     let mut walk = Save::new(shard);
     state.walk(part, &mut walk)?;
     finish(walk.offset(), walk.left())?;
@@ -190,9 +199,7 @@ pub(crate) fn save_with_crc<P: Protect>(
 ///
 /// Those of [`save`]; [`ProtectErrorKind::Short`] or [`ProtectErrorKind::Trailing`] if `shard` has another size.
 pub fn save_into<P: Protect>(state: &mut P, part: StatePart, shard: &mut [u8]) -> Result<(), ProtectError> {
-    let mut walk = Save::new(shard);
-    state.walk(part, &mut walk)?;
-    finish(walk.offset(), walk.left())
+    save_into_with_crc(state, part, shard).map(|_| ())
 }
 
 /// Overwrites `part` of `state` with the contents of `shard`; lengths may change, other parts are untouched.

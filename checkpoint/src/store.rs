@@ -12,6 +12,7 @@
 //! [`crate::protocol`].
 
 mod error;
+mod inventory;
 #[cfg(test)]
 mod tests;
 
@@ -20,8 +21,10 @@ use std::sync::Arc;
 
 use crc_fast::crc64_nvme;
 
+use crate::buffer::{Buffer, Memory};
 use crate::region::StatePart;
 pub use error::StoreError;
+pub(crate) use inventory::StoreNote;
 
 /// Blocks begin at multiples of this, a line of the cache.
 const BLOCK_ALIGN: usize = 64;
@@ -88,23 +91,25 @@ pub struct Slot {
     epoch: u32,
     sealed: bool,
     /// Shared with whoever writes it to a file ([`Slot::shared`]).
-    shard: Arc<Vec<u8>>,
+    shard: Arc<Buffer>,
     /// The redundant blocks, one after the other.
-    redundancy: Vec<u8>,
+    redundancy: Buffer,
     blocks: Vec<Block>,
     members: Vec<ShardMeta>,
+    memory: Memory,
 }
 
 impl Slot {
-    fn new(member: usize) -> Self {
+    fn new(member: usize, memory: Memory) -> Self {
         Self {
             member,
             epoch: 0,
             sealed: false,
             shard: Arc::default(),
-            redundancy: Vec::new(),
+            redundancy: Buffer::default(),
             blocks: Vec::new(),
             members: Vec::new(),
+            memory,
         }
     }
 
@@ -132,15 +137,20 @@ impl Slot {
     }
 
     /// Returns the shard, to be read by another thread: it stays as it is, and the slot takes other memory if it has to change.
-    pub(crate) fn shared(&self) -> Arc<Vec<u8>> {
+    pub(crate) fn shared(&self) -> Arc<Buffer> {
         Arc::clone(&self.shard)
     }
 
-    /// Returns the buffer of the shard, to be overwritten: its bytes are any; a sealed slot is sealed no more.
+    /// Returns the buffer of the shard, memory of this process, to be overwritten: its bytes are any; a sealed slot is sealed no more.
     pub fn shard_mut(&mut self) -> &mut Vec<u8> {
+        self.own_shard().heap()
+    }
+
+    /// The shard as memory that nobody else has, to be overwritten; a sealed slot is sealed no more.
+    fn own_shard(&mut self) -> &mut Buffer {
         self.sealed = false;
         if Arc::get_mut(&mut self.shard).is_none() {
-            self.shard = Arc::new(Vec::with_capacity(self.shard.len()));
+            self.shard = Arc::default();
         }
         Arc::get_mut(&mut self.shard).expect("nobody else has it")
     }
@@ -162,8 +172,9 @@ impl Slot {
 
     /// Makes the shard `len` bytes long, to be overwritten: they are any; a sealed slot is sealed no more.
     pub fn begin_shard(&mut self, len: usize) -> &mut [u8] {
-        let shard = self.shard_mut();
-        lengthen(shard, len);
+        let memory = self.memory.clone();
+        let shard = self.own_shard();
+        memory.lengthen(shard, len);
         shard
     }
 
@@ -178,7 +189,7 @@ impl Slot {
             self.blocks.push(Block { stripe, range: start..start + len, crc: 0 });
             end = (start + len).next_multiple_of(BLOCK_ALIGN);
         }
-        lengthen(&mut self.redundancy, end);
+        self.memory.lengthen(&mut self.redundancy, end);
     }
 
     /// Returns all redundant blocks, to be overwritten; a sealed slot is sealed no more.
@@ -189,32 +200,30 @@ impl Slot {
 
     /// Returns shard and redundancy as they are; the seal is not broken.
     pub(crate) fn memory_mut(&mut self) -> (&mut [u8], &mut [u8]) {
-        (&mut Arc::make_mut(&mut self.shard)[..], &mut self.redundancy)
+        (&mut Arc::make_mut(&mut self.shard)[..], &mut self.redundancy[..])
     }
 
-    /// Lends the shard, and the redundancy with `more` behind it, to `work`; gives what has become of `more`. The seal is not broken.
+    /// Lends the shard, and a copy of the redundancy with `more` behind it, to `work`; gives what has become of `more`. The seal is not
+    /// broken.
     pub(crate) fn with_more<E>(
-        &mut self,
+        &self,
         more: Vec<u8>,
         work: impl FnOnce(&[u8], &mut [u8]) -> Result<(), E>,
     ) -> Result<Vec<u8>, E> {
-        let (end, reserved) = (self.redundancy.len(), self.redundancy.capacity());
-        self.redundancy.reserve_exact(more.len());
-        self.redundancy.extend(more);
-        let done = work(&self.shard, &mut self.redundancy);
-        let more = self.redundancy.split_off(end);
-        self.redundancy.shrink_to(reserved);
-        done.map(|()| more)
+        let mut all = self.redundancy.to_vec();
+        all.extend(more);
+        work(&self.shard, &mut all)?;
+        Ok(all.split_off(self.redundancy.len()))
     }
 
     /// Takes the buffers of shard and redundancy, for an exchange under way; a sealed slot is sealed no more.
-    pub(crate) fn take(&mut self) -> (Vec<u8>, Vec<u8>) {
+    pub(crate) fn take(&mut self) -> (Buffer, Buffer) {
         self.sealed = false;
         (Arc::unwrap_or_clone(std::mem::take(&mut self.shard)), std::mem::take(&mut self.redundancy))
     }
 
     /// Puts back what was taken.
-    pub(crate) fn put_back(&mut self, (shard, redundancy): (Vec<u8>, Vec<u8>)) {
+    pub(crate) fn put_back(&mut self, (shard, redundancy): (Buffer, Buffer)) {
         (self.shard, self.redundancy) = (Arc::new(shard), redundancy);
     }
 
@@ -407,7 +416,13 @@ pub struct Store {
 impl Store {
     /// Returns an empty store of the rank with index `member` in its group.
     pub fn new(member: usize) -> Self {
-        Self { constant: Slot::new(member), variable: [Slot::new(member), Slot::new(member)] }
+        Self::in_memory(member, &Memory::default())
+    }
+
+    /// As [`Store::new`], in this memory.
+    pub(crate) fn in_memory(member: usize, memory: &Memory) -> Self {
+        let slot = || Slot::new(member, memory.clone());
+        Self { constant: slot(), variable: [slot(), slot()] }
     }
 
     /// Returns the slot of the constant part.

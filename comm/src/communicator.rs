@@ -29,7 +29,7 @@ pub use exchange::{Part, Piece, Plan, PlanRequest};
 pub use messages::Message;
 pub use neighbors::Cartesian;
 pub use nonblocking::CollectiveRequest;
-pub use schedule::Schedule;
+pub use schedule::{Schedule, ScheduleRequest};
 
 /// A group of ranks with a context of its own: messages of one communicator never meet those of another.
 ///

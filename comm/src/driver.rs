@@ -38,7 +38,7 @@ use failures::Failures;
 use lists::Lists;
 pub(crate) use lists::{Message, Own, StepList};
 pub use memory::Spaces;
-pub(crate) use memory::{ActivityId, Apply, Buffer, Combine, Extent, Memory, Place, SCRATCH_ALIGN};
+pub(crate) use memory::{ActivityId, Apply, Buffer, Buffers, Combine, Extent, Memory, Place, SCRATCH_ALIGN};
 use told::Told;
 use waiting::Waiting;
 

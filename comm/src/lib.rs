@@ -18,6 +18,7 @@
 //! ```
 
 pub mod binding;
+pub mod estate;
 pub mod inherited;
 pub mod lifeline;
 pub mod limits;
@@ -35,6 +36,7 @@ mod world;
 pub use crate::core::{BUFFERED_BYTES_MAX, Guard};
 pub use communicator::{
     Cartesian, CollectiveRequest, Communicator, Message, Part, Piece, Plan, PlanRequest, Schedule,
+    ScheduleRequest,
 };
 pub use driver::Spaces;
 pub use ft_proto::endpoint::EAGER_BYTES_MAX;

@@ -1,11 +1,13 @@
 //! The world of a rank: joining the job, repairing it after failures, and leaving it.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use crate::binding::{ENV_CORES, bind};
 use crate::communicator::{Communicator, Scope};
 use crate::core::{Core, Door};
 use crate::driver::Driver;
+use crate::estate::{ENV_GROUND, Estate, Ground};
 use crate::inherited;
 use crate::lifeline::ENV_LIFELINE;
 use crate::service::Service;
@@ -52,6 +54,8 @@ pub struct World {
     welcome: Welcome,
     compute: Communicator,
     all: Communicator,
+    /// Memory that outlives this process, until somebody takes it.
+    estate: RefCell<Option<Estate>>,
     finalized: bool,
 }
 
@@ -70,7 +74,8 @@ impl World {
     /// The launcher is not there, or the job has ended.
     pub fn init() -> Result<Self, CommError> {
         let Ok(launcher) = std::env::var(ENV_LAUNCHER) else {
-            let mut alone = Self::join(Box::new(NullTransport), Box::new(Alone::default()), String::new())?;
+            let mut alone =
+                Self::join(Box::new(NullTransport), Box::new(Alone::default()), String::new(), None)?;
             alone.job = format!("alone-{}", std::process::id());
             return Ok(alone);
         };
@@ -89,12 +94,13 @@ impl World {
             Ok(slow) => Box::new(service.spoil(transport, &slow).map_err(|_| unreadable(ENV_LINK_FAULTS))?),
             Err(_) => Box::new(transport),
         };
-        let mut world = Self::join(transport, Box::new(service), address)?;
+        let ground = std::env::var(ENV_GROUND).ok().and_then(|number| Ground::take(&number));
+        let mut world = Self::join(transport, Box::new(service), address, ground.as_ref())?;
         world.job = hex(&credentials.key.job);
         Ok(world)
     }
 
-    /// Joins over a given transport and service; for simulators.
+    /// Joins over a given transport and service, with an estate on `ground`; for simulators.
     ///
     /// # Errors
     /// The job has ended.
@@ -102,6 +108,7 @@ impl World {
         transport: Box<dyn Transport>,
         service: Box<dyn Service>,
         address: String,
+        ground: Option<&Ground>,
     ) -> Result<Self, CommError> {
         let mut driver = Driver::new(transport, service, 0);
         let welcome = driver.await_news(|news| match news {
@@ -109,26 +116,30 @@ impl World {
             _ => None,
         })?;
         let core = Door::to(welcomed(driver, &welcome)?);
+        // Whoever has none loses what others have to make up for, and nothing else.
+        let mut estate = ground.and_then(|ground| ground.claim(welcome.rank).ok().flatten());
+        let report = estate.as_mut().map_or(0, |estate| estate.report(welcome.joining));
         let world = Self {
             job: "simulated".to_owned(),
             compute: Communicator::of_world(core.clone(), Scope::Compute, CONTEXT_COMPUTE),
             all: Communicator::of_world(core.clone(), Scope::All, CONTEXT_ALL),
             core,
             welcome,
+            estate: RefCell::new(estate),
             finalized: false,
         };
-        world.enter(address)?;
+        world.enter(address, report)?;
         Ok(world)
     }
 
     /// Becomes a member of the first generation, or of the next one that a repair decides.
-    fn enter(&self, address: String) -> Result<(), CommError> {
+    fn enter(&self, address: String, report: u64) -> Result<(), CommError> {
         self.fault_point("init", 1, None)?;
         let joining = u64::from(self.welcome.joining);
         if joining > 0 {
             self.fault_point("repair", joining, Some("agree"))?;
         }
-        self.core.peek().driver.submit(ToArbiter::Join { address });
+        self.core.peek().driver.submit(ToArbiter::Join { address, report });
         self.next_generation()?;
         if joining > 0 {
             self.fault_point("repair", u64::from(self.generation()), Some("reconnect"))?;
@@ -337,6 +348,13 @@ impl World {
     /// already. A panic of the hook ends the process. A second hook replaces the first.
     pub fn on_failure(&self, hook: impl FnMut(&[Rank]) + Send + 'static) {
         self.alarm().on_failure(Box::new(hook));
+    }
+
+    /// The memory of this rank that outlives its process, for whoever asks first; none if the launcher was not told to have such
+    /// memory (`ftrun --keep-memory`), or another process may still use it. What it was found to hold ([`Estate::found`]) the others
+    /// know already: its word for them is among the [reports](Membership::reports) of the repair by which this rank has joined.
+    pub fn take_estate(&self) -> Option<Estate> {
+        self.estate.take()
     }
 
     /// For measurements of what protection costs: without it this rank sends no heartbeats, looks for no news of failures

@@ -90,7 +90,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut arbiter = Arbiter::new(config(), now);
     for peer in 1..=RANKS {
         arbiter.connected(now, PeerId(peer));
-        arbiter.handle(now, PeerId(peer), ToArbiter::Join { address: String::new() });
+        arbiter.handle(now, PeerId(peer), ToArbiter::Join { address: String::new(), report: 0 });
     }
     let mut from = 0;
     messages(bytes, cut, |message: ToArbiter| {

@@ -4,12 +4,13 @@
 mod blocks;
 mod files;
 
-use ft_comm::{CommError, PlanRequest, Rank};
+use ft_comm::{CommError, Rank, ScheduleRequest};
 
 pub(super) use self::blocks::Blocks;
 pub(super) use self::files::Files;
 use super::holdings::Holdings;
 use super::under_way::Staging;
+use crate::buffer::Buffer;
 use crate::error::CheckpointError;
 use crate::exchange::{Rebuilt, Round};
 use crate::placement::Placement;
@@ -31,7 +32,7 @@ pub(super) trait Keeper {
         part: StatePart,
         staging: &Staging,
         round: Round,
-    ) -> Result<Option<PlanRequest<u8>>, CheckpointError>;
+    ) -> Result<Option<ScheduleRequest<Buffer>>, CheckpointError>;
 
     /// Ends a round; the slot is sealed after the last one.
     fn finish(
@@ -40,7 +41,7 @@ pub(super) trait Keeper {
         part: StatePart,
         staging: &Staging,
         is_last: bool,
-        request: PlanRequest<u8>,
+        request: ScheduleRequest<Buffer>,
     ) -> Result<(), CheckpointError> {
         let _ = (place, part, staging, is_last, request);
         Ok(())

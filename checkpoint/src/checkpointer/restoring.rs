@@ -64,6 +64,8 @@ impl Checkpointer {
                 .variable_mut(epoch)
                 .damage(planted::has(DAMAGED_BLOCK), planted::place());
         }
+        let holds = choice.holders[self.comm.rank()];
+        self.enter(world.generation(), holds);
         let planned = self.clock.now();
         let lost: Vec<Rank> = (0..world.total()).filter(|rank| !choice.holders[*rank]).collect();
         self.places.current.layout.survives(&lost)?;
@@ -112,11 +114,11 @@ impl Checkpointer {
         mut state: Option<&mut S>,
         is_due: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Duration, CheckpointError> {
-        let holds = held[self.comm.rank()];
+        let was_here = held[self.comm.rank()] && !self.legacy.is_heir;
         // Nothing was checked so far. What is rebuilt from a damaged block is damaged, and so found here: all in one pass.
         let wanted = |checkpointer: &Self| is_due(checkpointer.places.current.store.constant().shard());
         let is_wanted = wanted(self);
-        let is_sound = self.load(epoch, holds, state.as_deref_mut().filter(|_| is_wanted))?;
+        let is_sound = self.load(epoch, was_here, state.as_deref_mut().filter(|_| is_wanted))?;
         if !all(&self.comm, is_sound)?.contains(&false) {
             return Ok(Duration::ZERO);
         }
@@ -124,7 +126,7 @@ impl Checkpointer {
         self.rebuild_otherwise(epoch, held)?;
         let spent = self.clock.now().since(started);
         let is_wanted = wanted(self);
-        let is_sound = is_sound || self.load(epoch, holds, state.filter(|_| is_wanted))?;
+        let is_sound = is_sound || self.load(epoch, was_here, state.filter(|_| is_wanted))?;
         let sound = all(&self.comm, is_sound)?;
         let ranks: Vec<Rank> = (0..sound.len()).filter(|rank| !sound[*rank]).collect();
         if ranks.is_empty() { Ok(spent) } else { Err(CheckpointError::Unsound { ranks }) }

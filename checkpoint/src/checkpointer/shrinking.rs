@@ -95,7 +95,8 @@ impl Checkpointer {
         self.computing = world.size();
         let layout = reduced(&self.scheme, world.size(), world.hosts().as_deref())?;
         self.stats.degraded = degraded(&self.shape, &layout);
-        let placement = Placement::new(&self.comm, self.clock, layout, self.ledger.next_epoch())?;
+        let placement =
+            Placement::new(&self.comm, self.clock, layout, self.ledger.next_epoch(), &self.legacy.memory)?;
         if self.has_committed() {
             self.places.prepare(placement);
         } else {

@@ -8,19 +8,20 @@ use std::num::NonZero;
 use std::rc::Rc;
 
 use ft_comm::time::Time;
-use ft_comm::{CollectiveRequest, CommError, Op, PlanRequest, World};
+use ft_comm::{CollectiveRequest, CommError, Op, ScheduleRequest, World};
 use ft_proto::planted;
 
 use super::Checkpointer;
 use super::budget::Budget;
-use super::defects::COMMITS_EARLY;
+use super::defects::{COMMITS_EARLY, KEEPS_COMMIT_TO_ITSELF};
 use super::throttle::Throttle;
 use super::under_way::{Phase, Staging};
+use crate::buffer::Buffer;
 use crate::build;
 use crate::error::CheckpointError;
 use crate::exchange::Round;
 use crate::protocol::{Event, State};
-use crate::region::{Protect, StatePart, save_with_crc};
+use crate::region::{Protect, StatePart, save_into_with_crc, size};
 use crate::scheme::Scheme;
 use crate::stats::CheckpointSeconds;
 use crate::store::{ShardMeta, Slot};
@@ -109,7 +110,9 @@ impl Checkpointer {
         let mut copy = |part: StatePart, slot: &mut Slot| {
             slot.begin(epoch);
             let saved = match copied {
-                Ok(()) => save_with_crc(state, part, slot.shard_mut()).map_err(CheckpointError::from),
+                Ok(()) => size(state, part)
+                    .and_then(|len| save_into_with_crc(state, part, slot.begin_shard(len)))
+                    .map_err(CheckpointError::from),
                 Err(_) => return ShardMeta { kind, ..ShardMeta::of(&[]) },
             };
             match saved {
@@ -234,7 +237,7 @@ impl Checkpointer {
         world: &World,
         part: StatePart,
         Round { number, of }: Round,
-        request: Option<PlanRequest<u8>>,
+        request: Option<ScheduleRequest<Buffer>>,
         staging: &mut Staging,
     ) -> Result<Phase, CheckpointError> {
         let is_last = number + 1 == of;
@@ -263,6 +266,7 @@ impl Checkpointer {
         let epoch = staging.epoch;
         if request.wait()?[0] == 0 {
             self.ledger.apply(Event::VoteFailed(epoch))?;
+            self.note(false);
             std::mem::replace(&mut staging.copied, Ok(()))?;
             return Err(CheckpointError::Refused { epoch });
         }
@@ -276,7 +280,7 @@ impl Checkpointer {
         part: StatePart,
         round: Round,
         staging: &Staging,
-    ) -> Result<Option<PlanRequest<u8>>, CheckpointError> {
+    ) -> Result<Option<ScheduleRequest<Buffer>>, CheckpointError> {
         if staging.is_over_limit {
             return Ok(None);
         }
@@ -291,6 +295,7 @@ impl Checkpointer {
         let (epoch, staged) = (staging.epoch, staging.copied.is_ok());
         if staged {
             self.ledger.apply(Event::Staged(epoch))?;
+            self.note(true);
         }
         reach(world, epoch, "vote")?;
         if staged && planted::has(COMMITS_EARLY) {
@@ -304,6 +309,9 @@ impl Checkpointer {
         let Staging { epoch, first, .. } = *staging;
         if !planted::has(COMMITS_EARLY) {
             self.ledger.apply(Event::VotePassed(epoch))?;
+        }
+        if !planted::has(KEEPS_COMMIT_TO_ITSELF) {
+            self.note(false);
         }
         self.places.committed();
         self.spill_committed(staging);

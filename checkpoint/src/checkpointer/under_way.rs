@@ -5,8 +5,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use ft_comm::time::Time;
-use ft_comm::{CollectiveRequest, PlanRequest, Rank};
+use ft_comm::{CollectiveRequest, Rank, ScheduleRequest};
 
+use crate::buffer::Buffer;
 use crate::error::CheckpointError;
 use crate::exchange::{Account, Round};
 use crate::layout::ParityGroup;
@@ -68,7 +69,7 @@ impl Staging {
 pub(super) enum Phase {
     Sharing(CollectiveRequest<u8>),
     /// Of a part of the state; no request where there is no group.
-    Encoding(StatePart, Round, Option<PlanRequest<u8>>),
+    Encoding(StatePart, Round, Option<ScheduleRequest<Buffer>>),
     Voting(CollectiveRequest<u8>),
     Committing,
 }

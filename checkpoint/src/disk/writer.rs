@@ -20,6 +20,7 @@ use ft_comm::{Saved, Saves};
 
 use super::DiskError;
 use super::sets::{Set, Sets};
+use crate::buffer::Buffer;
 use crate::spill::Spill;
 use crate::store::ShardMeta;
 
@@ -40,7 +41,7 @@ pub(crate) struct Snapshot {
     /// Constant and variable part of all ranks that compute.
     pub(crate) metas: Arc<Vec<[ShardMeta; 2]>>,
     /// The parts of this rank.
-    pub(crate) shards: [Arc<Vec<u8>>; 2],
+    pub(crate) shards: [Arc<Buffer>; 2],
 }
 
 impl Snapshot {
@@ -296,7 +297,7 @@ mod tests {
     /// The states of two ranks, as one of them holds its own.
     fn snapshot(rank: usize, number: u32, states: [&[u8]; 2]) -> Snapshot {
         let metas = states.map(|state| [ShardMeta::of(b"constant"), ShardMeta::of(state)]);
-        let shards = [Arc::new(b"constant".to_vec()), Arc::new(states[rank].to_vec())];
+        let shards = [b"constant", states[rank]].map(|bytes| Arc::new(bytes.to_vec().into()));
         Snapshot { number, constant_number: 1, rank, metas: Arc::new(metas.to_vec()), shards }
     }
 
@@ -393,7 +394,7 @@ mod tests {
         let dir = tempdir().unwrap();
         let (one, _, told) = writer(dir.path());
         let mut spoiled = snapshot(1, 2, [b"a", b"b"]);
-        spoiled.shards[1] = Arc::new(b"c".to_vec());
+        spoiled.shards[1] = Arc::new(b"c".to_vec().into());
         one.committed(spoiled, true);
         until(|| one.is_idle());
         assert!(told.lock().unwrap()[0].error.as_ref().unwrap().contains("has changed"));

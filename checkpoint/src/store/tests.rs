@@ -52,7 +52,7 @@ fn metadata_travels_in_little_endian_words() {
 
 #[test]
 fn blocks_are_found_by_stripe() {
-    let mut slot = Slot::new(0);
+    let mut slot = Slot::new(0, Memory::default());
     slot.begin(1);
     slot.begin_blocks([(5, 4), (2, 3), (9, 0)]);
     for (stripe, byte) in [(5, 8), (2, 9)] {
@@ -69,7 +69,7 @@ fn blocks_are_found_by_stripe() {
 
 #[test]
 fn what_is_taken_is_put_back() {
-    let mut slot = Slot::new(1);
+    let mut slot = Slot::new(1, Memory::default());
     filled(&mut slot, 1, 9);
     let taken = slot.take();
     assert_eq!((slot.shard().len(), slot.verify()), (0, Err(StoreError::NotSealed)));
@@ -81,7 +81,7 @@ fn what_is_taken_is_put_back() {
 
 #[test]
 fn what_is_lent_behind_the_redundancy_comes_back() {
-    let mut slot = Slot::new(1);
+    let mut slot = Slot::new(1, Memory::default());
     filled(&mut slot, 1, 9);
     let (reserved, end) = (slot.bytes_reserved(), slot.memory_mut().1.len());
     let work = |shard: &[u8], buffer: &mut [u8]| {
@@ -116,7 +116,7 @@ fn two_epochs_are_kept_and_their_buffers_reused() {
 
 #[test]
 fn seal_refuses_metadata_that_cannot_be_right() {
-    let mut slot = Slot::new(1);
+    let mut slot = Slot::new(1, Memory::default());
     slot.begin(1);
     slot.shard_mut().extend([1, 2, 3]);
     let error = slot.seal(&[ShardMeta::of(b"")]).expect_err("too short");
@@ -129,7 +129,7 @@ fn seal_refuses_metadata_that_cannot_be_right() {
 
 #[test]
 fn a_parity_rank_has_blocks_and_no_shard() {
-    let mut slot = Slot::new(4);
+    let mut slot = Slot::new(4, Memory::default());
     slot.begin(1);
     slot.begin_blocks([(0, 8)]);
     slot.seal(&[ShardMeta::of(b"a"); 4]).expect("seal");
@@ -138,7 +138,7 @@ fn a_parity_rank_has_blocks_and_no_shard() {
 
 #[test]
 fn a_copy_has_the_checksum_of_its_original() {
-    let mut slot = Slot::new(0);
+    let mut slot = Slot::new(0, Memory::default());
     slot.begin(1);
     slot.begin_blocks([(7, 5), (8, 5)]);
     for stripe in [7, 8] {
@@ -155,7 +155,7 @@ fn a_copy_has_the_checksum_of_its_original() {
 
 #[test]
 fn writing_breaks_the_seal() {
-    let mut slot = Slot::new(1);
+    let mut slot = Slot::new(1, Memory::default());
     filled(&mut slot, 1, 9);
     slot.shard_mut();
     assert_eq!(slot.verify(), Err(StoreError::NotSealed));
@@ -166,7 +166,7 @@ fn writing_breaks_the_seal() {
 
 #[test]
 fn a_shard_that_somebody_reads_stays_as_it_is() {
-    let mut slot = Slot::new(1);
+    let mut slot = Slot::new(1, Memory::default());
     filled(&mut slot, 1, 9);
     let (before, shared) = (slot.shard().to_vec(), slot.shared());
     filled(&mut slot, 2, 9);
@@ -174,7 +174,7 @@ fn a_shard_that_somebody_reads_stays_as_it_is() {
     let (shard, redundancy) = slot.take();
     slot.put_back((shard, redundancy));
     assert_ne!(slot.shard(), before);
-    assert_eq!(*shared, before);
+    assert_eq!(shared[..], before);
     // What is shared when it is taken or changed in place is copied.
     let again = slot.shared();
     slot.memory_mut().0.fill(8);

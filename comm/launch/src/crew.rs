@@ -20,6 +20,7 @@ use super::signals::{bell, rang};
 use super::standing;
 use super::vigil::Vigil;
 use ft_comm::binding::{self, Binding, ENV_CORES};
+use ft_comm::estate::{ENV_GROUND, Ground};
 use ft_comm::inherited;
 use ft_comm::lifeline::{ENV_LIFELINE, Lifeline};
 use ft_comm::time::Clock;
@@ -74,6 +75,8 @@ pub(super) struct Crew {
     trouble: Option<Error>,
     /// Who was stopped or goes on, if that was not told yet.
     stops: Vec<(PeerId, bool)>,
+    /// Memory of the ranks of this host that outlives their processes, if the job wants it and the system has it.
+    ground: Option<Ground>,
     /// `/dev/null`, opened once: between a death and the resumption no file is opened.
     null: File,
 }
@@ -91,6 +94,7 @@ impl Crew {
             child: bell(&[signal_hook::consts::SIGCHLD])?,
             trouble: None,
             stops: vec![],
+            ground: None,
             null: File::open(NULL).map_err(|error| Error::new(error.kind(), format!("{NULL}: {error}")))?,
         })
     }
@@ -112,6 +116,12 @@ impl Crew {
         if let Some((_, file)) = &lifeline {
             set(ENV_LIFELINE, file.as_raw_fd().to_string());
         }
+        let wants_ground = task.environment.iter().any(|(name, _)| name == ENV_GROUND);
+        if wants_ground && self.ground.is_none() {
+            self.ground = Ground::new().ok();
+        }
+        let ground = self.ground.as_ref().and_then(|ground| ground.hand_down().ok());
+        ground.iter().for_each(|file| set(ENV_GROUND, file.as_raw_fd().to_string()));
         let key = inherited::hand_down(task.key.to_text().as_bytes())?;
         set(ft_comm::ENV_KEY, key.as_raw_fd().to_string());
         share.and_then(cores).into_iter().for_each(|cores| set(ENV_CORES, cores));

@@ -37,6 +37,8 @@ pub struct JobSpec {
     pub carrier: Carrier,
     /// What is sent between hosts may be read on the way; it is authenticated all the same.
     pub plain: bool,
+    /// Each host keeps memory for its ranks that outlives their processes.
+    pub keeps_memory: bool,
     /// How blocked callers wait.
     pub waiting: Waiting,
     /// Whether ranks are bound to cores.

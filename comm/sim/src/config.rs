@@ -32,6 +32,8 @@ pub struct Config {
     pub on_failure: OnFailure,
     /// Processes that are started ahead to take the ranks of lost ones.
     pub spares: usize,
+    /// Hosts have memory that outlives processes: so many hosts, on which processes are started by chance; 0: no such memory.
+    pub estates: u32,
     /// How often the same rank may fail in a row without progress in between.
     pub restarts_max: u32,
     /// Heartbeat interval.
@@ -63,6 +65,7 @@ impl Config {
             network: Network::calm(),
             on_failure: OnFailure::Rebuild,
             spares: 0,
+            estates: 0,
             restarts_max: 3,
             interval: Duration::from_millis(100),
             timeout: Duration::from_secs(1),

@@ -46,6 +46,7 @@ use transport::{Killed, Place, SimTransport, address};
 
 use ft_comm::Communicator;
 use ft_comm::World;
+use ft_comm::estate::Ground;
 use ft_comm::time::Time;
 use ft_proto::planted;
 use ft_proto::rank::{PeerId, Rank};
@@ -56,9 +57,11 @@ use ft_proto::rank::{PeerId, Rank};
 /// If `program` panics; the seed is printed.
 pub fn run<R: Send>(config: Config, program: impl Fn(World) -> R + Sync) -> SimOutcome<R> {
     let (seed, bug) = (config.seed, config.bug);
+    let grounds =
+        (0..config.estates).map(|_| Ground::new().expect("the operating system has such memory")).collect();
     planted::plant(bug);
     let shared = Arc::new(Shared { kernel: Mutex::new(Kernel::new(config)), main: Condvar::new() });
-    let run = Run { shared, program, bug, finished: Mutex::new(vec![]), panicked: Mutex::new(None) };
+    let run = Run { shared, program, grounds, bug, finished: Mutex::new(vec![]), panicked: Mutex::new(None) };
     std::thread::scope(|scope| {
         let mut kernel = run.shared.lock();
         loop {
@@ -93,6 +96,8 @@ pub fn run<R: Send>(config: Config, program: impl Fn(World) -> R + Sync) -> SimO
 struct Run<R, P> {
     shared: Arc<Shared>,
     program: P,
+    /// Memory of hosts that outlives processes.
+    grounds: Vec<Ground>,
     /// The planted defect; every thread is told.
     bug: &'static str,
     finished: Mutex<Vec<Finished<R>>>,
@@ -125,7 +130,8 @@ impl<R: Send, P: Fn(World) -> R + Sync> Run<R, P> {
                 return None;
             }
             let (transport, service) = (SimTransport(place.clone()), SimService(place.clone()));
-            let world = World::join(Box::new(transport), Box::new(service), address(peer));
+            let ground = self.ground(peer);
+            let world = World::join(Box::new(transport), Box::new(service), address(peer), ground.as_ref());
             Some(world.map(&self.program))
         }));
         let mut kernel = shared.lock();
@@ -143,6 +149,17 @@ impl<R: Send, P: Fn(World) -> R + Sync> Run<R, P> {
         }
         kernel.thread_ended(peer);
         shared.release(&mut kernel);
+    }
+
+    /// The memory of the host of a process.
+    fn ground(&self, peer: PeerId) -> Option<Ground> {
+        let shared = self.shared.clone();
+        // Most are on the first one; where a process is does not depend on what happens.
+        let seed = shared.lock().config.seed;
+        let at = (seed ^ u64::from(peer.0)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61;
+        let ground = self.grounds.get(if at == 0 { self.grounds.len().checked_sub(1)? } else { 0 })?;
+        let lives = move |other| shared.lock().process(PeerId(other)).is_some_and(Process::alive);
+        Some(ground.simulated(peer.0, lives))
     }
 
     /// Threads that are left, behind a cut or in a hung job, unwind one by one.

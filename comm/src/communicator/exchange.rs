@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::messages::extent;
 use super::*;
-use crate::driver::{ActivityId, Message as StepMessage, Own, StepList};
+use crate::driver::{ActivityId, Buffers, Message as StepMessage, Own, StepList};
 use ft_proto::layout::Layout;
 
 /// A message of an exchange: a part of a buffer.
@@ -172,8 +172,7 @@ impl<T: Plain> Plan<T> {
         self.comm.enter(core)?;
         let own = Own { input: Some(Box::new(out)), buffer: Some(Box::new(buf)), combine: None };
         let id = core.driver.start(self.list(), own, &mut Memory::none())?;
-        let generation = core.generation();
-        Ok(PlanRequest { comm: self.comm.clone(), generation, id: Some(id), element: PhantomData })
+        Ok(PlanRequest { under_way: UnderWay::new(&self.comm, core.generation(), id), element: PhantomData })
     }
 }
 
@@ -181,10 +180,8 @@ impl<T: Plain> Plan<T> {
 #[must_use = "a request is to be waited for"]
 #[derive(Debug)]
 pub struct PlanRequest<T: Plain> {
-    pub(super) comm: Communicator,
-    pub(super) generation: Generation,
-    pub(super) id: Option<ActivityId>,
-    pub(super) element: PhantomData<T>,
+    under_way: UnderWay,
+    element: PhantomData<T>,
 }
 
 impl<T: Plain> PlanRequest<T> {
@@ -192,16 +189,8 @@ impl<T: Plain> PlanRequest<T> {
     ///
     /// # Errors
     /// A failure, a message of another length, or a repair has come between.
-    pub fn wait(mut self) -> Result<(Vec<T>, Vec<T>), CommError> {
-        let core = &mut *self.comm.core.enter()?;
-        let now = core.generation();
-        let id = match self.id.take() {
-            Some(id) if now == self.generation => id,
-            _ => return Err(CommError::Expired { started: self.generation, now }),
-        };
-        core.driver.waiting.enter("exchange", self.comm.shared.context, None);
-        core.driver.wait_activity(id, &mut Memory::none())?;
-        let (out, buf) = core.driver.finish_activity(id)?;
+    pub fn wait(self) -> Result<(Vec<T>, Vec<T>), CommError> {
+        let (out, buf) = self.under_way.wait("exchange")?;
         Ok((crate::request::own(out), crate::request::own(buf)))
     }
 
@@ -210,13 +199,44 @@ impl<T: Plain> PlanRequest<T> {
     /// # Errors
     /// As [`PlanRequest::wait`].
     pub fn is_done(&self) -> Result<bool, CommError> {
+        self.under_way.is_done()
+    }
+}
+
+/// A step list with memory of its own. Dropped, it ends behind the program's back.
+#[derive(Debug)]
+pub(super) struct UnderWay {
+    comm: Communicator,
+    generation: Generation,
+    id: Option<ActivityId>,
+}
+
+impl UnderWay {
+    pub(super) fn new(comm: &Communicator, generation: Generation, id: ActivityId) -> Self {
+        Self { comm: comm.clone(), generation, id: Some(id) }
+    }
+
+    /// Waits for its end, in a call of this name; gives its memory.
+    pub(super) fn wait(mut self, name: &'static str) -> Result<Buffers, CommError> {
+        let core = &mut *self.comm.core.enter()?;
+        let now = core.generation();
+        let id = match self.id.take() {
+            Some(id) if now == self.generation => id,
+            _ => return Err(CommError::Expired { started: self.generation, now }),
+        };
+        core.driver.waiting.enter(name, self.comm.shared.context, None);
+        core.driver.wait_activity(id, &mut Memory::none())?;
+        core.driver.finish_activity(id)
+    }
+
+    pub(super) fn is_done(&self) -> Result<bool, CommError> {
         let core = &mut *self.comm.core.enter()?;
         core.driver.look()?;
         Ok(self.id.is_none_or(|id| core.driver.lists.is_done(id)))
     }
 }
 
-impl<T: Plain> Drop for PlanRequest<T> {
+impl Drop for UnderWay {
     fn drop(&mut self) {
         if let (Some(id), Some(mut core)) = (self.id, self.comm.core.tidy())
             && core.generation() == self.generation

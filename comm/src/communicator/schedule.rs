@@ -2,11 +2,12 @@
 //! of T. Hoefler, A. Lumsdaine and W. Rehm, Implementation and performance analysis of non-blocking collective operations for
 //! MPI, SC 2007). They go on whenever the program is in a call of this crate.
 
+use std::any::Any;
 use std::marker::PhantomData;
 
-use super::exchange::PlanRequest;
+use super::exchange::UnderWay;
 use super::*;
-use crate::driver::{Apply, Own, Spaces, StepList};
+use crate::driver::{Apply, Buffer, Own, Spaces, StepList};
 use ft_proto::collective::{Space, hazard};
 
 /// What one rank does in an exchange of bytes that all ranks of a communicator take part in; ranks with nothing to do have an
@@ -62,22 +63,22 @@ impl Communicator {
         core.driver.finish_activity(id).map(|_| ())
     }
 
-    /// Starts it with memory that it owns, which [`PlanRequest::wait`] gives back.
+    /// Starts it with memory that it owns, which [`ScheduleRequest::wait`] gives back.
     ///
     /// # Errors
-    /// As [`Communicator::run_schedule`]; later ones are returned by [`PlanRequest::wait`].
-    pub fn start_schedule(
+    /// As [`Communicator::run_schedule`]; later ones are returned by [`ScheduleRequest::wait`].
+    pub fn start_schedule<B: AsRef<[u8]> + AsMut<[u8]> + 'static>(
         &self,
         schedule: &Schedule,
-        input: Vec<u8>,
-        buffer: Vec<u8>,
-    ) -> Result<PlanRequest<u8>, CommError> {
+        input: B,
+        buffer: B,
+    ) -> Result<ScheduleRequest<B>, CommError> {
         let core = &mut *self.core.enter()?;
-        let list = self.schedule_list(core, schedule, (input.len(), buffer.len()))?;
-        let (input, buffer) = (Some(Box::new(input) as _), Some(Box::new(buffer) as _));
+        let room = (input.as_ref().len(), buffer.as_ref().len());
+        let list = self.schedule_list(core, schedule, room)?;
+        let (input, buffer) = (Some(Box::new(Given(input)) as _), Some(Box::new(Given(buffer)) as _));
         let id = core.driver.start(list, Own { input, buffer, combine: None }, &mut Memory::none())?;
-        let generation = core.generation();
-        Ok(PlanRequest { comm: self.clone(), generation, id: Some(id), element: PhantomData })
+        Ok(ScheduleRequest { under_way: UnderWay::new(self, core.generation(), id), memory: PhantomData })
     }
 
     fn schedule_list(
@@ -104,4 +105,51 @@ impl Communicator {
         let list = self.list::<u8>(core.generation(), "schedule", schedule.steps.clone());
         Ok(StepList { apply: Some(schedule.apply.clone()), ..list })
     }
+}
+
+/// A schedule under way. Dropped without being waited for, it ends behind the program's back.
+#[must_use = "a request is to be waited for"]
+#[derive(Debug)]
+pub struct ScheduleRequest<B> {
+    under_way: UnderWay,
+    memory: PhantomData<B>,
+}
+
+impl<B: AsRef<[u8]> + AsMut<[u8]> + 'static> ScheduleRequest<B> {
+    /// Waits until all steps are done; gives input and buffer back.
+    ///
+    /// # Errors
+    /// A failure, a message of another length, or a repair has come between.
+    pub fn wait(self) -> Result<(B, B), CommError> {
+        let (input, buffer) = self.under_way.wait("schedule")?;
+        Ok((given(input), given(buffer)))
+    }
+
+    /// Whether [`ScheduleRequest::wait`] would return at once, after a look at the links.
+    ///
+    /// # Errors
+    /// As [`ScheduleRequest::wait`].
+    pub fn is_done(&self) -> Result<bool, CommError> {
+        self.under_way.is_done()
+    }
+}
+
+/// Memory of whatever kind that the caller gives away until the schedule is done.
+struct Given<B>(B);
+
+impl<B: AsRef<[u8]> + AsMut<[u8]> + 'static> Buffer for Given<B> {
+    fn bytes(&self) -> &[u8] {
+        self.0.as_ref()
+    }
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self.0.as_mut()
+    }
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+fn given<B: 'static>(buffer: Option<Box<dyn Buffer>>) -> B {
+    let buffer = buffer.expect("a schedule owns its memory");
+    buffer.into_any().downcast::<Given<B>>().expect("the type is the request's").0
 }

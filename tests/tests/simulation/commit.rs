@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ft_checkpoint::checkpointer::{COMMITS_EARLY, FORGETS_STAGED};
+use ft_checkpoint::checkpointer::{COMMITS_EARLY, FORGETS_STAGED, KEEPS_COMMIT_TO_ITSELF};
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{
     Checkpoints, Field, Flow, GroupLayout, Interval, Program, Protect, Protection, Scheme, StatePart, Walk,
@@ -138,11 +138,16 @@ pub(super) fn of_either_kind(seed: u64) -> Checkpoints {
 }
 
 fn simulate(seed: u64, bug: &'static str) -> Outcome {
+    simulate_on(seed, 0, bug)
+}
+
+/// With memory of so many hosts that outlives processes.
+fn simulate_on(seed: u64, estates: u32, bug: &'static str) -> Outcome {
     let (scheme, ranks, parity) = job(seed);
     let mut choices = Choices(seed);
     let interval = Interval::Steps(1 + choices.below(4));
     let protection = Protection { checkpoints: of_either_kind(seed), ..Protection::new(scheme, interval) };
-    let mut config = Config { parity, bug, ..Config::rough(seed, ranks) };
+    let mut config = Config { parity, bug, estates, ..Config::rough(seed, ranks) };
     config.faults = Faults {
         cuts: cuts(seed),
         cuts_forever: cuts_forever(seed),
@@ -220,6 +225,40 @@ fn commit_is_right_within_tolerance_and_says_so_beyond() {
     for_seeds("commit_is_right", &courses, |seed| check(seed, &simulate(seed, "")));
 }
 
+#[test]
+fn memory_that_outlives_processes_changes_no_answer() {
+    let courses = [Course::Undisturbed, Course::Repaired];
+    for_seeds("memory_that_outlives", &courses, |seed| {
+        check(seed, &simulate_on(seed, 1 + (seed / 7 % 2) as u32, ""))
+    });
+}
+
+/// Most ranks are killed together, with memory of so many hosts that outlives processes.
+fn killed_together(seed: u64, estates: u32, bug: &'static str) -> Outcome {
+    let (scheme, ranks, parity) = job(seed);
+    let at = Duration::from_micros(Choices(seed).below(60_000));
+    let protection =
+        Protection { checkpoints: of_either_kind(seed), ..Protection::new(scheme, Interval::Steps(1)) };
+    let mut config = Config { parity, estates, bug, ..Config::rough(seed, ranks) };
+    let ranks = (0..ranks + parity).filter(|rank| *rank == 0 || seed >> rank & 1 == 0).collect();
+    config.faults.explicit = vec![Fault { trigger: Trigger::At(at), blow: Blow::Kill(ranks) }];
+    run(config, &protection)
+}
+
+/// Whoever is killed on one host finds its own again, however many die at once.
+#[test]
+fn on_one_host_with_such_memory_no_death_is_beyond_the_tolerance() {
+    let mut beyond = 0;
+    for seed in crate::seeds(500).into_iter().filter(|seed| job(*seed).0 != Scheme::None) {
+        let outcome = killed_together(seed, 1, "");
+        let course = check(seed, &outcome).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert!(matches!(course, Course::Undisturbed | Course::Repaired), "seed {seed}: {course:?}");
+        let without = checker::status(&killed_together(seed, 0, ""));
+        beyond += u64::from(without.is_ok_and(|(code, _)| code == 3));
+    }
+    assert!(beyond > 50, "without such memory {beyond} jobs have lost too much");
+}
+
 /// Only the first that is lost has known of the commit of the first checkpoint, so the others start again from `init`; what
 /// is lost then, before anything is staged again, must not be taken for the end of those who held it.
 #[test]
@@ -250,4 +289,9 @@ fn planted_a_rank_that_commits_before_the_vote_is_caught() {
 #[test]
 fn planted_a_rank_that_forgets_what_it_has_staged_is_caught() {
     finds(FORGETS_STAGED, |seed| check(seed, &simulate(seed, FORGETS_STAGED)));
+}
+
+#[test]
+fn planted_a_rank_that_keeps_a_commit_from_its_successor_is_caught() {
+    finds(KEEPS_COMMIT_TO_ITSELF, |seed| check(seed, &killed_together(seed, 1, KEEPS_COMMIT_TO_ITSELF)));
 }

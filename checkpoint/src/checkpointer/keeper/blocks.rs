@@ -1,10 +1,11 @@
 //! Redundant blocks in the memory of the other ranks of a group; without a group there is nothing but the own copies.
 
-use ft_comm::{PlanRequest, Rank};
+use ft_comm::{Rank, ScheduleRequest};
 #[cfg(feature = "planted-bugs")]
 use ft_proto::planted;
 
 use super::Keeper;
+use crate::buffer::Buffer;
 #[cfg(feature = "planted-bugs")]
 use crate::checkpointer::defects::DAMAGED_ON_THE_WAY;
 use crate::checkpointer::holdings::Holdings;
@@ -24,7 +25,7 @@ impl Keeper for Blocks {
         part: StatePart,
         staging: &Staging,
         round: Round,
-    ) -> Result<Option<PlanRequest<u8>>, CheckpointError> {
+    ) -> Result<Option<ScheduleRequest<Buffer>>, CheckpointError> {
         let slot = place.store.slot_mut(part, staging.epoch);
         let Some(group_comm) = &place.home else {
             slot.seal(&[staging.own(part)])?;
@@ -40,7 +41,7 @@ impl Keeper for Blocks {
         part: StatePart,
         staging: &Staging,
         is_last: bool,
-        request: PlanRequest<u8>,
+        request: ScheduleRequest<Buffer>,
     ) -> Result<(), CheckpointError> {
         let slot = place.store.slot_mut(part, staging.epoch);
         slot.put_back(request.wait()?);

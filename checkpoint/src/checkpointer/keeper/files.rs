@@ -1,9 +1,10 @@
 //! A file for each rank and checkpoint ([`crate::disk`]): what ranks tell each other of theirs.
 
 use ft_comm::time::Clock;
-use ft_comm::{CommError, Communicator, Op, PlanRequest, Rank};
+use ft_comm::{CommError, Communicator, Op, Rank, ScheduleRequest};
 
 use super::Keeper;
+use crate::buffer::Buffer;
 use crate::checkpointer::holdings::Holdings;
 use crate::checkpointer::under_way::Staging;
 use crate::disk::Disk;
@@ -31,7 +32,7 @@ impl Keeper for Files {
         part: StatePart,
         staging: &Staging,
         round: Round,
-    ) -> Result<Option<PlanRequest<u8>>, CheckpointError> {
+    ) -> Result<Option<ScheduleRequest<Buffer>>, CheckpointError> {
         if round.number == 0 {
             let (slot, own) = (place.store.slot_mut(part, staging.epoch), staging.own(part));
             self.disk.stage(part, staging.epoch, own, slot.shard())?;

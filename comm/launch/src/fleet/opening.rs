@@ -14,6 +14,7 @@ use crate::invitation::Invitation;
 use crate::reach::Reach;
 use crate::remote::{Remote, command};
 use crate::spec::{JobSpec, LaunchError};
+use ft_comm::estate::ENV_GROUND;
 use ft_comm::time::Time;
 use ft_comm::transport::{
     Credentials, Doorman, ENV_CONGESTION, ENV_HOST, ENV_LINK_FAULTS, ENV_LISTEN, ENV_PLAIN, ENV_TRANSPORT,
@@ -117,6 +118,10 @@ fn environment(spec: &JobSpec, credentials: &Credentials) -> Vec<(String, String
     let mut environment = spec.environment.clone();
     environment.push((ENV_TRANSPORT.into(), spec.carrier.to_string()));
     environment.push((ENV_WAIT.into(), spec.waiting.to_string()));
+    if spec.keeps_memory {
+        // The host puts the number in its place.
+        environment.push((ENV_GROUND.into(), String::new()));
+    }
     if !credentials.secret {
         environment.push((ENV_PLAIN.into(), String::new()));
     }

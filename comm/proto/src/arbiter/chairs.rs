@@ -9,7 +9,8 @@ use crate::time::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Starting,
-    Joined,
+    /// With what its predecessor has left it to report.
+    Joined(u64),
     Member,
     Ready(u64),
     /// The process has exited in peace.
@@ -194,7 +195,7 @@ impl Chairs {
     /// (a planted defect).
     pub(super) fn are_ready(&self, early: bool) -> bool {
         self.chairs.iter().all(|chair| match chair.phase {
-            Phase::Joined | Phase::Ready(_) | Phase::Vacant => true,
+            Phase::Joined(_) | Phase::Ready(_) | Phase::Vacant => true,
             Phase::Member => early,
             Phase::Starting | Phase::Gone => false,
         })
@@ -238,7 +239,10 @@ impl Chairs {
         let known = |(rank, chair): (Rank, &Chair)| matches!(chair.phase, Phase::Ready(_)).then_some(rank);
         let before = self.chairs.iter().enumerate().filter(|(_, chair)| kept(chair)).map(known).collect();
         self.chairs.retain(kept);
-        let report = |chair: &Chair| if let Phase::Ready(report) = chair.phase { report } else { 0 };
+        let report = |chair: &Chair| match chair.phase {
+            Phase::Ready(report) | Phase::Joined(report) => report,
+            Phase::Starting | Phase::Member | Phase::Gone | Phase::Vacant => 0,
+        };
         let membership = Membership {
             seats: self.chairs.iter().map(Chair::seat).collect(),
             compute: self.chairs.iter().filter(|chair| chair.origin < compute).count(),

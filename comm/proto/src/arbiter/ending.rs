@@ -75,7 +75,9 @@ impl Roster {
         if self.chairs.held().all(|chair| chair.phase == Phase::Gone) {
             let (code, text) = (self.ending.code, std::mem::take(&mut self.ending.text));
             self.end(code, text);
-        } else if !self.ending.is_finished && self.chairs.any(Phase::Joined) {
+        } else if !self.ending.is_finished
+            && self.chairs.iter().any(|chair| matches!(chair.phase, Phase::Joined(_)))
+        {
             let gone = self.chairs.iter().position(|chair| chair.phase == Phase::Gone).unwrap_or(0);
             self.end(1, format!("rank {gone} exited without joining the job while others joined it"));
         }

@@ -134,7 +134,7 @@ impl Roster {
             return; // it is old
         }
         match message {
-            ToArbiter::Join { address } => self.join(now, rank, address),
+            ToArbiter::Join { address, report } => self.join(now, rank, address, report),
             ToArbiter::Suspect { rank: other, goes_on, why, .. } => {
                 self.suspect(now, rank, other, goes_on, &why);
             }
@@ -165,10 +165,10 @@ impl Roster {
         }
     }
 
-    fn join(&mut self, now: Time, rank: Rank, address: String) {
+    fn join(&mut self, now: Time, rank: Rank, address: String, report: u64) {
         let chair = &mut self.chairs[rank];
         if chair.phase == Phase::Starting {
-            (chair.address, chair.phase) = (address, Phase::Joined);
+            (chair.address, chair.phase) = (address, Phase::Joined(report));
             self.births.joined(chair.peer, now);
             self.decide(now);
         }

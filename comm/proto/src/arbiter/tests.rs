@@ -66,7 +66,7 @@ impl Job {
     fn join(&mut self, rank: Rank) {
         let peer = self.peer(rank);
         assert!(self.arbiter.connected(self.now, peer));
-        self.says(rank, ToArbiter::Join { address: format!("at {}", peer.0) });
+        self.says(rank, ToArbiter::Join { address: format!("at {}", peer.0), report: 0 });
     }
 
     fn join_all(&mut self) {

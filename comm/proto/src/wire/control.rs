@@ -47,6 +47,8 @@ pub enum ToArbiter {
     Join {
         /// Where.
         address: String,
+        /// What it has found in memory that its predecessor has left, as the value of [`ToArbiter::Ready`]; 0: nothing.
+        report: u64,
     },
     /// Alive.
     Beat,

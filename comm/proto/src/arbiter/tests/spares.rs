@@ -38,7 +38,7 @@ fn a_spare_takes_the_rank_of_a_lost_one_and_is_made_up_for_when_all_work() {
     let welcome = |e: &&Effect| matches!(e, Effect::Send { to: PeerId(3), message: News::Welcome(w) } if w.rank == 1 && w.incarnation == 1);
     assert_eq!(effects.iter().filter(welcome).count(), 1);
     job.ready(0, 0, 0);
-    job.says(1, ToArbiter::Join { address: "a spare's".into() });
+    job.says(1, ToArbiter::Join { address: "a spare's".into(), report: 0 });
     let all = decided(&job.take());
     assert_eq!((all.len(), all[0].0.seats[1].address.as_str()), (1, "a spare's"));
 
@@ -56,7 +56,7 @@ fn a_pool_is_filled_up_although_nobody_says_that_he_works() {
     assert!(job.arbiter.connected(job.now, PeerId(3)));
     job.dies(1);
     job.ready(0, 0, 0);
-    job.says(1, ToArbiter::Join { address: String::new() });
+    job.says(1, ToArbiter::Join { address: String::new(), report: 0 });
     job.take();
     job.pass(Duration::from_millis(900), &[]);
     assert_eq!(spares(&job.take()), []);
