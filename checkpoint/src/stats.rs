@@ -54,6 +54,9 @@ pub struct RestoreSeconds {
     pub reprotect: f64,
     /// Checking what was rebuilt, waiting for all, and loading the state.
     pub load: f64,
+    /// Ranks whose checkpoint was in memory that has outlived their process: nothing was rebuilt for them.
+    #[serde(default)]
+    pub kept: u32,
 }
 
 impl Stats {
@@ -102,6 +105,7 @@ impl RestoreSeconds {
             rebuild: self.rebuild.max(other.rebuild),
             reprotect: self.reprotect.max(other.reprotect),
             load: self.load.max(other.load),
+            kept: self.kept + other.kept,
         }
     }
 }

@@ -9,7 +9,7 @@
 //! rank 0                         rank 1
 //! | page | rooms            ...  | page | rooms            ...        a part of 16 TiB each, of which only what is used is there
 //!   owner: process and its start
-//!   two records, used in turn: count, generation, report, where the text is, its checksum, count again
+//!   two records, used in turn: count, generation, report, where the text is, its checksum, that of the record, count again
 //! ```
 //!
 //! # What a death leaves
@@ -54,7 +54,7 @@ const RANKS_MAX: u64 = 1 << 18;
 /// Words of the page of an estate.
 const OWNER: usize = 0;
 const RECORDS: [usize; 2] = [8, 24];
-const RECORD_WORDS: usize = 10;
+const RECORD_WORDS: usize = 8;
 
 /// How long a successor waits for the end of an owner that is being killed.
 const DYING: Duration = Duration::from_millis(50);
@@ -367,8 +367,7 @@ impl Estate {
             }
             let room = self.notes[spare].as_mut().expect("it was just made");
             room[..text.len()].copy_from_slice(text);
-            (record[3], record[4]) = (room.at, text.len() as u64);
-            record[5..9].copy_from_slice(&checksum(text));
+            (record[3], record[4], record[5]) = (room.at, text.len() as u64, checksum(text));
         } else {
             // The room of the text that stays is not to be written by the next note.
             self.notes.swap(0, 1);
@@ -384,7 +383,9 @@ impl Estate {
 
     fn write(&mut self, mut record: [u64; RECORD_WORDS]) {
         self.count += 1;
-        (record[0], record[RECORD_WORDS - 1]) = (self.count, self.count);
+        record[0] = self.count;
+        record[6] = checksum_of_words(&record[..6]);
+        record[7] = self.count;
         let to = RECORDS[self.count as usize % 2];
         // The text is there before the record, each word of that before the next, and all of it before what the caller does then.
         fence(Ordering::SeqCst);
@@ -410,14 +411,15 @@ impl Estate {
         };
         let records = RECORDS.map(read).into_iter().enumerate();
         let whole = |(at, record): &(usize, [u64; RECORD_WORDS])| {
-            record[0] == record[RECORD_WORDS - 1] && record[0] as usize % 2 == *at
+            let is_sound = record[6] == checksum_of_words(&record[..6]);
+            is_sound && record[0] == record[7] && record[0] as usize % 2 == *at
         };
         let Some((_, record)) = records.filter(whole).max_by_key(|(_, record)| record[0]) else { return };
         self.count = record[0];
-        let [_, generation, report, at, bytes, ..] = record;
+        let [_, generation, report, at, bytes, sum, ..] = record;
         let Ok(generation) = Generation::try_from(generation) else { return };
         let Ok(Some(room)) = self.open(at, usize::try_from(bytes).unwrap_or(usize::MAX)) else { return };
-        let text = room.get(..bytes as usize).filter(|text| checksum(text) == record[5..9]);
+        let text = room.get(..bytes as usize).filter(|text| checksum(text) == sum);
         self.found = text.map(|text| Found { generation, report, text: text.to_vec() });
         self.notes[self.count as usize % 2] = Some(room);
     }
@@ -436,10 +438,14 @@ impl Estate {
     }
 }
 
-fn checksum(text: &[u8]) -> [u64; 4] {
-    let hash = blake3::hash(text);
-    let words = hash.as_bytes().as_chunks::<8>().0;
-    std::array::from_fn(|at| u64::from_le_bytes(words[at]))
+fn checksum(bytes: &[u8]) -> u64 {
+    let hash = blake3::hash(bytes);
+    u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("it is longer"))
+}
+
+fn checksum_of_words(words: &[u64]) -> u64 {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    checksum(&bytes)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What is wrong with options that are right one by one.
 
-use super::{Checkpoints, Options};
+use super::{Checkpoints, OnFailure, Options};
 use crate::value::Timed;
 
 impl Options {
@@ -23,6 +23,15 @@ impl Options {
             return Err(
                 "--throttle is for --checkpoints asynchronous: nobody waits for a slower checkpoint".into()
             );
+        }
+        if self.keep_memory && (self.scheme() == "none" || self.scheme().starts_with("disk:")) {
+            return Err(format!(
+                "--keep-memory is for checkpoints in the memory of several ranks: --scheme {} has none",
+                self.scheme()
+            ));
+        }
+        if self.keep_memory && self.on_failure != OnFailure::Rebuild {
+            return Err("--keep-memory is for ranks that are replaced: leave out --on-failure".into());
         }
         // With parity ranks the size of the job depends on the number of groups, with a host file on what is in it; the
         // launcher checks then.

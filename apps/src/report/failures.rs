@@ -11,6 +11,8 @@ use crate::words::count;
 
 /// Most failures that people are told of one by one.
 const SHOWN: usize = 10;
+/// Of a rank whose checkpoint was in memory that has outlived its process.
+const FOUND: &str = "found again in memory";
 
 /// One failure in the report.
 #[derive(Debug, Serialize)]
@@ -73,7 +75,13 @@ impl FailureReport {
             (false, false) => format!("{} went on after {repair}", count(self.held as u64, "rank")),
         });
         if let Some(restore) = self.restore_s.filter(|_| !self.at_start) {
-            let how = if self.restore.is_some() { rebuilt } else { "at work again" };
+            let kept = self.restore.map_or(0, |restore| restore.kept as usize);
+            let how = match (self.restore.is_some(), kept) {
+                (false, _) => "at work again".to_owned(),
+                (true, 0) => rebuilt.to_owned(),
+                (true, kept) if kept >= self.ranks.len() => FOUND.to_owned(),
+                (true, kept) => format!("{kept} {FOUND}, the others {rebuilt}"),
+            };
             parts.push(format!("{how} in {}", ms(restore)));
             parts.push(format!("{} done again", count(self.steps_lost, "step")));
         }
@@ -152,6 +160,22 @@ mod tests {
             of(|f| (f.generation, f.steps_lost) = (Some(2), 2)),
             "rank 2 failed (step=20): noticed after 1.0 ms, replaced in 2.0 ms, at work again in 3.0 ms, 2 steps done again"
         );
+    }
+
+    #[test]
+    fn what_has_outlived_its_process_was_not_rebuilt() {
+        let of = |ranks: Vec<usize>, kept| {
+            let restores = vec![RestoreSeconds { generation: 1, kept, ..RestoreSeconds::default() }];
+            let stats = Stats { restores, ..Stats::default() };
+            FailureReport::new(&Failure { ranks, ..failure() }, &stats).line(false, "rebuilt in memory")
+        };
+        assert!(of(vec![2], 1).contains(", found again in memory in 3.0 ms,"));
+        assert!(of(vec![1, 2], 2).contains(", found again in memory in 3.0 ms,"));
+        assert!(
+            of(vec![1, 2, 3], 2)
+                .contains(", 2 found again in memory, the others rebuilt in memory in 3.0 ms,")
+        );
+        assert!(of(vec![1], 0).contains(", rebuilt in memory in 3.0 ms,"));
     }
 
     #[test]

@@ -79,6 +79,7 @@ impl Checkpointer {
         point("verify")?;
         let trying = self.load_sound(epoch, &choice.holders, state, is_due)?;
         (rebuilt.shards, rebuilding) = (rebuilt.shards + trying, rebuilding + trying);
+        let kept = u32::from(self.legacy.is_heir);
         self.settle(Some(epoch))?;
         self.stats.restores.push(RestoreSeconds {
             generation: world.generation(),
@@ -86,6 +87,7 @@ impl Checkpointer {
             rebuild: rebuilt.shards.as_secs_f64(),
             reprotect: rebuilt.blocks.as_secs_f64(),
             load: self.clock.now().since(planned).saturating_sub(rebuilding).as_secs_f64(),
+            kept,
         });
         Ok(Restored::Epoch(epoch))
     }

@@ -121,9 +121,18 @@ fn a_note_is_whole_or_not_there() {
         });
         assert_eq!(claim(&ground, 0).found().map(|found| found.generation), Some(number));
     }
-    // Text that is damaged is not believed.
-    let room = estate.notes[estate.count as usize % 2].as_mut().unwrap();
-    room[3] ^= 1;
+    // What is damaged is not believed: neither record nor text.
+    let newest = RECORDS[estate.count as usize % 2];
+    for bit in [0, 1, 40] {
+        for word in newest..newest + RECORD_WORDS {
+            estate.page.word(word).fetch_xor(1 << bit, Ordering::Relaxed);
+            let found = claim(&ground, 0).found().map(|found| found.generation);
+            assert!(found.is_none_or(|generation| generation == 4), "{bit} {word}: {found:?}");
+            estate.page.word(word).fetch_xor(1 << bit, Ordering::Relaxed);
+        }
+    }
+    assert_eq!(claim(&ground, 0).found().map(|found| found.generation), Some(5));
+    estate.notes[estate.count as usize % 2].as_mut().unwrap()[3] ^= 1;
     assert_eq!(claim(&ground, 0).found(), None);
 }
 

@@ -87,9 +87,10 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// `ftrun` with arguments that are separated by blanks.
+    /// `ftrun` with arguments that are separated by blanks, behind those that `FT_FTRUN_OPTIONS` has for every job.
     pub(crate) fn ftrun(arguments: &str) -> Self {
-        Self::program(&built().join("ftrun"), arguments)
+        let more = std::env::var("FT_FTRUN_OPTIONS").unwrap_or_default();
+        Self::program(&built().join("ftrun"), &format!("{more} {arguments}"))
     }
 
     /// Any program, likewise.

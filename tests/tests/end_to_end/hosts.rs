@@ -11,9 +11,9 @@ use tempfile::{TempDir, tempdir};
 use crate::common::{LONG, Outcome, POISSON, Run, Running, built, example, poisson_answer};
 use crate::sockets::sockets;
 
-const HOSTS: [&str; 3] = ["127.0.0.2", "127.0.0.3", "127.0.0.4"];
+pub(crate) const HOSTS: [&str; 3] = ["127.0.0.2", "127.0.0.3", "127.0.0.4"];
 /// Six ranks on three hosts, of which two at a time may be lost.
-const SIX: &str = "-n 6 --scheme rs:4+2 --hosts 127.0.0.2:2,127.0.0.3:2,127.0.0.4:2";
+pub(crate) const SIX: &str = "-n 6 --scheme rs:4+2 --hosts 127.0.0.2:2,127.0.0.3:2,127.0.0.4:2";
 /// As `ssh` does it: what follows the host is joined with blanks and given to a shell.
 pub(crate) const LIKE_SSH: &str = "export FT_TESTS_HOST=$1; shift; exec sh -c \"exec $*\"";
 
@@ -44,13 +44,13 @@ fn variable(process: Pid, name: &str) -> Option<String> {
 }
 
 /// The agent on `host`, and the ranks and spares there.
-fn processes_on(running: &Running, host: &str) -> (Vec<Pid>, Vec<Pid>) {
+pub(crate) fn processes_on(running: &Running, host: &str) -> (Vec<Pid>, Vec<Pid>) {
     let there = |process: &Pid| variable(*process, "FT_TESTS_HOST").as_deref() == Some(host);
     let processes = running.processes().into_iter().filter(there);
     processes.partition(|process| variable(*process, "FTRUN_PEER").is_none())
 }
 
-fn send(processes: &[Pid], signal: Signal) {
+pub(crate) fn send(processes: &[Pid], signal: Signal) {
     for process in processes {
         let _ = rustix::process::kill_process(*process, signal);
     }

@@ -30,6 +30,7 @@ mod mpirun;
 mod network;
 mod npb_cg;
 mod operations;
+mod outliving;
 mod output;
 mod outside;
 mod panics;
