@@ -24,10 +24,11 @@ impl Options {
                 "--throttle is for --checkpoints asynchronous: nobody waits for a slower checkpoint".into()
             );
         }
-        if self.keep_memory && (self.scheme() == "none" || self.scheme().starts_with("disk:")) {
+        if let Some(scheme) = self.scheme.as_deref().filter(|_| self.keep_memory)
+            && (scheme == "none" || scheme.starts_with("disk:"))
+        {
             return Err(format!(
-                "--keep-memory is for checkpoints in the memory of several ranks: --scheme {} has none",
-                self.scheme()
+                "--keep-memory is for checkpoints in the memory of several ranks: --scheme {scheme} has none"
             ));
         }
         if self.keep_memory && self.on_failure != OnFailure::Rebuild {

@@ -120,6 +120,9 @@ impl Case {
         if parity > 0 {
             options += &format!(" --parity-ranks {parity}");
         }
+        if mode == Mode::Rebuild && protects && random.percent(40) {
+            options += " --keep-memory";
+        }
         let spares = if random.percent(25) { 1 + random.below(2) } else { 0 };
         Self {
             seed,

@@ -90,6 +90,16 @@ fn tips_that_help() {
             "Tip: '--poisson' is an option of 'cg' and stands behind that word; see 'ftrun cg --help'.",
         ),
         ("cgg --poisson 4", "'cgg' is neither a bundled app nor a file", "Tip: did you mean 'cg'?"),
+        (
+            "--keep-memory --scheme none cg --poisson 4",
+            "--keep-memory is for checkpoints in the memory of several ranks: --scheme none has none",
+            "",
+        ),
+        (
+            "-n 4 --keep-memory --on-failure shrink cg --poisson 4",
+            "--keep-memory is for ranks that are replaced: leave out --on-failure",
+            "",
+        ),
         ("bnech", "'bnech' is neither a bundled app nor a file", "Tip: did you mean 'bench'?"),
         ("man no-such-app", "'no-such-app' is neither a bundled app nor a tool", ""),
         ("completions", "the following required arguments were not provided: <SHELL>", ""),
