@@ -6,7 +6,6 @@ use clap::{ArgMatches, Args, Command, Error};
 
 use crate::app::{AnyApp, App};
 use crate::collective::CollectiveArgs;
-use crate::collective_times::CollectiveTimesArgs;
 use crate::ep::EpArgs;
 use crate::heat::HeatArgs;
 use crate::hpcg::HpcgArgs;
@@ -98,7 +97,7 @@ pub(crate) const BUNDLED: &[Bundled] = &[
     },
     Bundled {
         name: "collective",
-        purpose: "Check and time the collective operations",
+        purpose: "Check and time the collective operations, or all their algorithms",
         usage: "",
         options: CollectiveArgs::augment_args,
         read: read::<CollectiveArgs>,
@@ -116,13 +115,6 @@ pub(crate) const BUNDLED: &[Bundled] = &[
         usage: "",
         options: LoadArgs::augment_args,
         read: read::<LoadArgs>,
-    },
-    Bundled {
-        name: "collective-times",
-        purpose: "Check and time every algorithm of the collective operations",
-        usage: "",
-        options: CollectiveTimesArgs::augment_args,
-        read: read::<CollectiveTimesArgs>,
     },
 ];
 

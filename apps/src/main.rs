@@ -25,8 +25,6 @@ mod bench;
 mod bundled;
 mod cli;
 mod collective;
-mod collective_call;
-mod collective_times;
 mod ep;
 mod heat;
 mod hpcg;

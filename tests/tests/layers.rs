@@ -62,7 +62,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "number say settings size text_file value words",
             "options progress timeline",
-            "app collective_call rank",
+            "app rank",
             APPS,
             "bundled advise bench inspect picture",
             "invocation report",
@@ -73,7 +73,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// The bundled apps, a module each. They know nothing of each other.
-const APPS: &str = "collective collective_times ep heat hpcg load npb_cg pi ring seismic simulator solve";
+const APPS: &str = "collective ep heat hpcg load npb_cg pi ring seismic simulator solve";
 
 /// Whoever uses these meets the world: the clock, other threads and processes, networks.
 const WORLD: &str =

@@ -5,6 +5,8 @@
 
 #[path = "simulation/bag.rs"]
 mod bag;
+#[path = "../../comm/examples/conformance/call.rs"]
+mod call;
 #[path = "simulation/checker.rs"]
 mod checker;
 #[path = "simulation/collectives.rs"]
@@ -17,8 +19,6 @@ mod damage;
 mod messages;
 #[path = "simulation/modes.rs"]
 mod modes;
-#[path = "../../comm/examples/operations/operation.rs"]
-mod operation;
 #[path = "simulation/panics.rs"]
 mod panics;
 #[path = "simulation/problem.rs"]

@@ -1,6 +1,6 @@
 //! Which algorithm of a collective operation is the fastest, by ranks and bytes.
 //!
-//! Jobs of `ftrun collective-times` are run as child processes and their reports are read. Within a job the algorithms of
+//! Jobs of `ftrun collective --algorithms` are run as child processes and their reports are read. Within a job the algorithms of
 //! an operation take turns; each round starts a job for every number of ranks.
 //!
 //! The table: `ranges` takes the fewest ranges of bytes in which one algorithm is nowhere slower than the fastest by

@@ -1,10 +1,10 @@
 //! Collectives, blocking and not, with every type and operation, against a serial reference.
 
-use std::fmt::Debug;
-use std::ops::Range;
+use ft_comm::{
+    CommError, Communicator, Custom, Graph, LocatedF64, LocatedI32, Op, Operation, Plain, Reduce, wait_any,
+};
 
-use ft_comm::{CommError, Communicator, Custom, Graph, LocatedF64, LocatedI32, Op, Reduce, wait_any};
-
+use super::call::{Call, KINDS, Kind};
 use super::messages::beside;
 
 /// Lengths around the number of ranks.
@@ -17,39 +17,44 @@ fn value(rank: usize, at: usize) -> u8 {
     ((rank * 7 + at * 3) % 4) as u8
 }
 
-/// The reduction over `ranks`, one after the other.
-fn serial<T: Reduce>(op: Op, ranks: Range<usize>, len: usize, value: impl Fn(usize, usize) -> T) -> Vec<T> {
-    let of = |rank: usize| (0..len).map(|at| value(rank, at)).collect::<Vec<T>>();
-    let mut all = of(ranks.start);
-    for rank in ranks.start + 1..ranks.end {
-        T::combine(op, &mut all, &of(rank), ft_comm::collective::Order::MineFirst);
-    }
-    all
-}
-
 /// All collectives; buffers of up to `long` bytes.
 pub(crate) fn check(comm: &Communicator, long: usize) -> Result<(), CommError> {
+    let lengths = lengths(comm.size());
     macro_rules! numbers {
-        ($($t:ty)*) => {$( reductions::<$t>(comm, &lengths(comm.size()), |rank, at| value(rank, at) as $t)?; )*};
+        ($($t:ty)*) => {$( reductions(comm, &lengths, |_, from, _, at| value(from, at) as $t)?; )*};
     }
     numbers!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64);
-    let index = |rank: usize, at: usize| (rank * 31 + at) as u64;
-    reductions(comm, &lengths(comm.size()), |rank, at| LocatedF64 {
-        value: f64::from(value(rank, at)),
-        index: index(rank, at),
+    reductions(comm, &lengths, |_, from, _, at| LocatedF64 {
+        value: f64::from(value(from, at)),
+        index: (from * 31 + at) as u64,
     })?;
-    reductions(comm, &lengths(comm.size()), |rank, at| LocatedI32 {
-        value: i32::from(value(rank, at)) - 2,
-        index: index(rank, at) as u32,
+    reductions(comm, &lengths, |_, from, _, at| LocatedI32 {
+        value: i32::from(value(from, at)) - 2,
+        index: (from * 31 + at) as u32,
     })?;
-    reductions::<u32>(comm, &[long / 4], |rank, at| (rank * 1_000_003 + at) as u32)?;
+    reductions(comm, &[long / 4], |_, from, _, at| (from * 1_000_003 + at) as u32)?;
     ordered(comm)?;
-    for len in lengths(comm.size()).into_iter().chain([long / 8 / comm.size()]) {
-        movement(comm, len)?;
+    movement(comm, &lengths)?;
+    for (kind, number) in KINDS.into_iter().flat_map(|kind| roots(comm).map(|root| (kind, root))) {
+        both(Call::of_numbers(comm, kind, number, long / 8 / comm.size()))?;
     }
-    uneven(comm)?;
+    comm.barrier()?;
+    comm.ibarrier()?.wait()?;
     several_at_once(comm)?;
     neighbors(comm)
+}
+
+/// The collective that is called, waited for at once and not.
+fn both<T: Plain + PartialEq, O: Operation<T> + Copy + 'static>(
+    call: Call<'_, T, O>,
+) -> Result<(), CommError> {
+    let name = || {
+        let Call { kind, number, len, comm, .. } = call;
+        format!("{kind:?} {number} of {len} x {} on {} ranks", std::any::type_name::<T>(), comm.size())
+    };
+    assert!(call.run()?, "{}", name());
+    assert!(call.is_right(call.start()?.wait()?), "{}, started", name());
+    Ok(())
 }
 
 const OPS: [Op; 12] = [
@@ -67,92 +72,34 @@ const OPS: [Op; 12] = [
     Op::MaxLoc,
 ];
 
-fn reductions<T: Reduce + PartialEq + Debug>(
+/// Whether it combines elements; the others only move them.
+fn reduces(kind: Kind) -> bool {
+    use Kind::{Allreduce, Exscan, Reduce, ReduceScatter, Scan};
+    matches!(kind, Reduce | Allreduce | Scan | Exscan | ReduceScatter)
+}
+
+/// Numbers of calls, even and odd, that have the first, a middle and the last rank as their root.
+fn roots(comm: &Communicator) -> [u64; 4] {
+    [0, 1, comm.size() / 2, comm.size() - 1].map(|number| number as u64)
+}
+
+/// By the number of a call: what one rank has for another at a place.
+type Element<T> = fn(u64, usize, usize, usize) -> T;
+
+/// What combines elements, with every operation that these have.
+fn reductions<T: Reduce + PartialEq>(
     comm: &Communicator,
     lengths: &[usize],
-    value: impl Fn(usize, usize) -> T + Copy,
+    element: Element<T>,
 ) -> Result<(), CommError> {
-    for (number, op) in OPS.into_iter().filter(|op| T::supports(*op)).enumerate() {
+    for (number, op) in (0u64..).zip(OPS.into_iter().filter(|op| T::supports(*op))) {
         for &len in lengths {
-            let name = format!("{op:?} of {len} x {} on {} ranks", std::any::type_name::<T>(), comm.size());
-            let reduction = Reduction { comm, op, len, value, name };
-            reduction.totals((number + len) % comm.size())?;
-            reduction.prefixes()?;
-            reduction.parts()?;
+            for kind in KINDS.into_iter().filter(|kind| reduces(*kind)) {
+                both(Call { comm, kind, number: number + len as u64, len, op, element })?;
+            }
         }
     }
     Ok(())
-}
-
-/// An operation on `len` elements of each rank.
-struct Reduction<'a, F> {
-    comm: &'a Communicator,
-    op: Op,
-    len: usize,
-    /// An element, by its rank and its place.
-    value: F,
-    name: String,
-}
-
-impl<T: Reduce + PartialEq + Debug, F: Fn(usize, usize) -> T + Copy> Reduction<'_, F> {
-    fn mine(&self, len: usize) -> Vec<T> {
-        (0..len).map(|at| (self.value)(self.comm.rank(), at)).collect()
-    }
-
-    fn serial(&self, ranks: Range<usize>) -> Vec<T> {
-        serial(self.op, ranks, self.len, self.value)
-    }
-
-    fn totals(&self, root: usize) -> Result<(), CommError> {
-        let Self { comm, op, name, .. } = self;
-        let (mine, total) = (self.mine(self.len), self.serial(0..comm.size()));
-        let mut buf = mine.clone();
-        comm.allreduce(&mut buf, *op)?;
-        assert_eq!(buf, total, "allreduce {name}");
-        assert_eq!(comm.iallreduce(mine.clone(), *op)?.wait()?, total, "iallreduce {name}");
-
-        let mut buf = mine.clone();
-        comm.reduce(&mut buf, *op, root)?;
-        let again = comm.ireduce(mine, *op, root)?.wait()?;
-        if comm.rank() == root {
-            assert_eq!((&buf, &again), (&total, &total), "reduce {name}");
-        }
-        Ok(())
-    }
-
-    fn prefixes(&self) -> Result<(), CommError> {
-        let Self { comm, op, name, .. } = self;
-        let (rank, mine) = (comm.rank(), self.mine(self.len));
-        let mut buf = mine.clone();
-        comm.scan(&mut buf, *op)?;
-        let prefix = self.serial(0..rank + 1);
-        assert_eq!(buf, prefix, "scan {name}");
-        assert_eq!(comm.iscan(mine.clone(), *op)?.wait()?, prefix, "iscan {name}");
-
-        let mut buf = mine.clone();
-        comm.exscan(&mut buf, *op)?;
-        let below = if rank == 0 { mine.clone() } else { self.serial(0..rank) };
-        assert_eq!(buf, below, "exscan {name}");
-        assert_eq!(comm.iexscan(mine, *op)?.wait()?, below, "iexscan {name}");
-        Ok(())
-    }
-
-    /// Every part of another length, some empty.
-    fn parts(&self) -> Result<(), CommError> {
-        let Self { comm, op, len, value, name } = self;
-        let (rank, size) = (comm.rank(), comm.size());
-        let mut counts: Vec<usize> = (0..size).map(|rank| (len / size) * (rank % 2 * 2)).collect();
-        counts[size - 1] = len - counts[..size - 1].iter().sum::<usize>().min(*len);
-        let len = counts.iter().sum::<usize>();
-        let (mine, whole) = (self.mine(len), serial(*op, 0..size, len, value));
-        let own = counts[..rank].iter().sum::<usize>()..counts[..=rank].iter().sum::<usize>();
-        let mut buf = mine.clone();
-        comm.reduce_scatter(&mut buf, &counts, *op)?;
-        assert_eq!(buf[own.clone()], whole[own.clone()], "reduce_scatter {name}");
-        let buf = comm.ireduce_scatter(mine, &counts, *op)?.wait()?;
-        assert_eq!(buf[own.clone()], whole[own], "ireduce_scatter {name}");
-        Ok(())
-    }
 }
 
 type Matrix = [u64; 4];
@@ -165,142 +112,29 @@ fn times(a: Matrix, b: Matrix) -> Matrix {
 
 /// Operations that do not commute are evaluated in the order of ranks.
 fn ordered(comm: &Communicator) -> Result<(), CommError> {
-    let (rank, size) = (comm.rank(), comm.size());
-    let of = |rank: usize, at: usize| [1 + rank as u64, at as u64, 2 * rank as u64 + 1, 3];
-    let product =
-        |ranks: Range<usize>, at: usize| ranks.map(|rank| of(rank, at)).reduce(times).expect("not empty");
-    for len in [1, size, 700] {
-        let mine: Vec<Matrix> = (0..len).map(|at| of(rank, at)).collect();
-        let total: Vec<Matrix> = (0..len).map(|at| product(0..size, at)).collect();
-        let op = Custom::ordered(times);
-        let mut buf = mine.clone();
-        comm.allreduce(&mut buf, op)?;
-        assert_eq!(buf, total, "ordered allreduce of {len}");
-        for root in [0, size / 2, size - 1] {
-            let mut buf = mine.clone();
-            comm.reduce(&mut buf, op, root)?;
-            assert!(rank != root || buf == total, "ordered reduce of {len} to {root}");
+    let element = |_, from: usize, _, at: usize| [1 + from as u64, at as u64, 2 * from as u64 + 1, 3];
+    let op = Custom::ordered(times as fn(Matrix, Matrix) -> Matrix);
+    for len in [1, comm.size(), 700] {
+        for kind in KINDS.into_iter().filter(|kind| reduces(*kind)) {
+            for number in roots(comm) {
+                both(Call { comm, kind, number, len, op, element })?;
+            }
         }
-        let mut buf = mine.clone();
-        comm.scan(&mut buf, op)?;
-        assert_eq!(buf, (0..len).map(|at| product(0..rank + 1, at)).collect::<Vec<_>>());
-        let mut buf = mine.clone();
-        comm.exscan(&mut buf, op)?;
-        assert!(rank == 0 || buf == (0..len).map(|at| product(0..rank, at)).collect::<Vec<_>>());
-        let counts: Vec<usize> = (0..size).map(|rank| (rank + 1) * len / size - rank * len / size).collect();
-        let own = rank * len / size..(rank + 1) * len / size;
-        let mut buf = mine;
-        comm.reduce_scatter(&mut buf, &counts, op)?;
-        assert_eq!(buf[own.clone()], total[own], "ordered reduce_scatter of {len}");
     }
     Ok(())
 }
 
-/// Operations that only move data, with parts of `len` elements.
-fn movement(comm: &Communicator, len: usize) -> Result<(), CommError> {
-    comm.barrier()?;
-    comm.ibarrier()?.wait()?;
-    for root in [0, comm.size() / 2, comm.size() - 1] {
-        from_and_to_one(comm, len, root)?;
+/// What only moves elements, whose lengths and values follow from where they come from and go to.
+fn movement(comm: &Communicator, lengths: &[usize]) -> Result<(), CommError> {
+    let element =
+        |number, from: usize, to: usize, at: usize| number as u16 ^ (from * 2000 + to * 100 + at) as u16;
+    for &len in lengths {
+        for kind in KINDS.into_iter().filter(|kind| !reduces(*kind)) {
+            for number in roots(comm) {
+                both(Call { comm, kind, number, len, op: Op::Sum, element })?;
+            }
+        }
     }
-    among_all(comm, len)
-}
-
-/// A part of `len` elements that is on its way from one rank to another.
-fn part(len: usize, from: usize, to: usize) -> Vec<u64> {
-    (0..len).map(|at| ((from * 64 + to) * 1_000_000 + at) as u64).collect()
-}
-
-fn from_and_to_one(comm: &Communicator, len: usize, root: usize) -> Result<(), CommError> {
-    let (rank, size) = (comm.rank(), comm.size());
-    let mut buf = if rank == root { part(len, root, 1) } else { vec![0; len] };
-    comm.bcast(&mut buf, root)?;
-    assert_eq!(buf, part(len, root, 1), "bcast of {len} from {root}");
-    let buf = if rank == root { part(len, root, 2) } else { vec![0; len] };
-    assert_eq!(comm.ibcast(buf, root)?.wait()?, part(len, root, 2), "ibcast of {len} from {root}");
-
-    let mine = part(len, rank, 0);
-    let expected = (rank == root).then(|| (0..size).flat_map(|from| part(len, from, 0)).collect());
-    assert_eq!(comm.gather(&mine, root)?, expected, "gather of {len} to {root}");
-    let gathered = comm.igather(mine, root)?.wait()?;
-    assert_eq!(gathered, expected.unwrap_or_default(), "igather of {len} to {root}");
-
-    let source: Vec<u64> =
-        if rank == root { (0..size).flat_map(|to| part(len, root, to)).collect() } else { vec![] };
-    let mut buf = vec![0; len];
-    comm.scatter(&source, &mut buf, root)?;
-    assert_eq!(buf, part(len, root, rank), "scatter of {len} from {root}");
-    assert_eq!(comm.iscatter(source, len, root)?.wait()?, part(len, root, rank), "iscatter of {len}");
-    Ok(())
-}
-
-fn among_all(comm: &Communicator, len: usize) -> Result<(), CommError> {
-    let (rank, size) = (comm.rank(), comm.size());
-    let mine = part(len, rank, 0);
-    let all: Vec<u64> = (0..size).flat_map(|from| part(len, from, 0)).collect();
-    let mut buf = vec![0; len * size];
-    comm.allgather(&mine, &mut buf)?;
-    assert_eq!(buf, all, "allgather of {len}");
-    assert_eq!(comm.iallgather(&mine)?.wait()?, all, "iallgather of {len}");
-
-    let out: Vec<u64> = (0..size).flat_map(|to| part(len, rank, to)).collect();
-    let expected: Vec<u64> = (0..size).flat_map(|from| part(len, from, rank)).collect();
-    let mut buf = vec![0; len * size];
-    comm.alltoall(&out, &mut buf)?;
-    assert_eq!(buf, expected, "alltoall of {len}");
-    let mut buf = out.clone();
-    comm.alltoall_in_place(&mut buf)?;
-    assert_eq!(buf, expected, "alltoall in place of {len}");
-    assert_eq!(comm.ialltoall(out)?.wait()?, expected, "ialltoall of {len}");
-    Ok(())
-}
-
-/// The length of the part from one rank to another where lengths are unequal, some of them 0.
-fn uneven_length(from: usize, to: usize) -> usize {
-    (from * 5 + to * 3) % 7
-}
-
-fn uneven_part(from: usize, to: usize) -> Vec<u16> {
-    vec![(from * 100 + to) as u16; uneven_length(from, to)]
-}
-
-fn uneven(comm: &Communicator) -> Result<(), CommError> {
-    let (rank, size) = (comm.rank(), comm.size());
-    let counts: Vec<usize> = (0..size).map(|from| uneven_length(from, 0)).collect();
-    let all: Vec<u16> = (0..size).flat_map(|from| uneven_part(from, 0)).collect();
-    let mine = uneven_part(rank, 0);
-    let root = size - 1;
-    let expected = (rank == root).then(|| all.clone());
-    let known: &[usize] = if rank == root { &counts } else { &[] };
-    assert_eq!(comm.gatherv(&mine, known, root)?, expected);
-    assert_eq!(comm.igatherv(mine.clone(), known, root)?.wait()?, expected.unwrap_or_default());
-
-    let source = if rank == root { all.clone() } else { vec![] };
-    let mut buf = vec![0; counts[rank]];
-    comm.scatterv(&source, known, &mut buf, root)?;
-    assert_eq!(buf, mine);
-    assert_eq!(comm.iscatterv(source, known, counts[rank], root)?.wait()?, mine);
-
-    let mut buf = vec![0; all.len()];
-    let own = counts[..rank].iter().sum::<usize>();
-    buf[own..own + counts[rank]].copy_from_slice(&mine);
-    let start = buf.clone();
-    comm.allgatherv(&mut buf, &counts)?;
-    assert_eq!(buf, all);
-    assert_eq!(comm.iallgatherv(start, &counts)?.wait()?, all);
-    uneven_alltoall(comm)
-}
-
-fn uneven_alltoall(comm: &Communicator) -> Result<(), CommError> {
-    let (rank, size) = (comm.rank(), comm.size());
-    let out: Vec<u16> = (0..size).flat_map(|to| uneven_part(rank, to)).collect();
-    let out_counts: Vec<usize> = (0..size).map(|to| uneven_length(rank, to)).collect();
-    let counts: Vec<usize> = (0..size).map(|from| uneven_length(from, rank)).collect();
-    let expected: Vec<u16> = (0..size).flat_map(|from| uneven_part(from, rank)).collect();
-    let mut buf = vec![0; expected.len()];
-    comm.alltoallv(&out, &out_counts, &mut buf, &counts)?;
-    assert_eq!(buf, expected);
-    assert_eq!(comm.ialltoallv(out, &out_counts, &counts)?.wait()?, expected);
     Ok(())
 }
 

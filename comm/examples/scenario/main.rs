@@ -9,8 +9,8 @@ use std::process::ExitCode;
 
 use ft_comm::World;
 
-#[path = "../operations/operation.rs"]
-mod operation;
+#[path = "../conformance/call.rs"]
+mod call;
 mod row;
 mod survival;
 

@@ -3,7 +3,7 @@
 
 use ft_comm::{CommError, Communicator, EAGER_BYTES_MAX, Group, Layout, Piece, Source, wait_all};
 
-use super::operation::{self, Call, KINDS};
+use super::call::{self, Call, KINDS};
 
 /// The rows that are no collectives of [`KINDS`]; these follow, as they are and without waiting.
 const OTHERS: [&str; 20] = [
@@ -140,9 +140,9 @@ fn making(comm: &Communicator, row: &str) -> Result<bool, CommError> {
 }
 
 fn collective<'a>(comm: &'a Communicator, name: &str, number: u64) -> Call<'a> {
-    let of = |kind: &&operation::Kind| format!("{kind:?}").to_lowercase() == name;
+    let of = |kind: &&call::Kind| format!("{kind:?}").to_lowercase() == name;
     let kind = *KINDS.iter().find(of).unwrap_or_else(|| panic!("there is no row '{name}'"));
-    Call { comm, kind, number, len: [3, 900][number as usize % 2] }
+    Call::of_numbers(comm, kind, number, [3, 900][number as usize % 2])
 }
 
 /// All say something to one, who takes it as it comes.

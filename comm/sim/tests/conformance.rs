@@ -2,6 +2,8 @@
 
 use ft_sim::ranks;
 
+#[path = "../../examples/conformance/call.rs"]
+mod call;
 #[path = "../../examples/conformance/collectives.rs"]
 mod collectives;
 #[path = "../../examples/conformance/communicators.rs"]

@@ -35,7 +35,7 @@ fn run(options: &str, kills: &[String]) -> Outcome {
     for kill in kills {
         run = run.arg("--kill").arg(kill);
     }
-    let outcome = run.arg(example("operations")).finish().expect(0);
+    let outcome = run.arg(example("conformance")).arg("survive").finish().expect(0);
     assert!(!outcome.stderr.contains("never fired"), "{outcome}");
     outcome
 }

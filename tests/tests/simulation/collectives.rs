@@ -8,7 +8,7 @@ use ft_comm::{
 };
 use ft_sim::{self as sim, Config, Faults, SimOutcome};
 
-use super::operation::{Call, KINDS};
+use super::call::{Call, KINDS};
 use super::problem::{BREACH, Problem, demand};
 use super::{Choices, Course, checker, for_all, seeds};
 
@@ -106,7 +106,7 @@ fn step<'a>(
         1..8 => 700,
         _ => choices.below(9) as usize,
     };
-    let call = Call { comm, kind, number, len };
+    let call = Call::of_numbers(comm, kind, number, len);
     match choices.below(9) {
         0..4 => demand(call.run()?, || format!("{kind:?} {number} of {len} elements"))?,
         4..7 => pending.push((call, call.start()?)),

@@ -1,4 +1,4 @@
-//! One job of `ftrun collective-times` as a child process, and what is read from its report.
+//! One job of `ftrun collective --algorithms` as a child process, and what is read from its report.
 
 use std::process::{Command, Stdio};
 
@@ -50,7 +50,7 @@ fn arguments(experiment: &Experiment, ranks: usize) -> String {
     let Experiment { time_s, transport, .. } = experiment;
     let sizes: Vec<String> = SIZES.iter().map(usize::to_string).collect();
     format!(
-        "--json -n {ranks} --scheme none --transport {transport} collective-times --time {time_s} --sizes {}",
+        "--json -n {ranks} --scheme none --transport {transport} collective --algorithms --time {time_s} --sizes {}",
         sizes.join(",")
     )
 }
@@ -70,7 +70,7 @@ mod tests {
         };
         let arguments = arguments(&experiment, 4);
         let sizes = arguments.strip_prefix(
-            "--json -n 4 --scheme none --transport tcp collective-times --time 0.5 --sizes 8,64,",
+            "--json -n 4 --scheme none --transport tcp collective --algorithms --time 0.5 --sizes 8,64,",
         );
         assert!(sizes.is_some_and(|sizes| sizes.ends_with(",4194304")), "{arguments}");
     }

@@ -1,12 +1,9 @@
-//! `collective-times`: every algorithm of every collective operation, checked and timed, for `ftrun bench collectives`.
+//! Every algorithm of every collective operation, checked and timed, for `ftrun bench collectives`.
 //!
 //! All algorithms of an operation run in the same processes and take turns batch by batch, so that what else the machine
 //! does meets all of them alike. Every other call goes through the ranks in reversed order: so each call waits for the one
 //! before, and what is timed is how long it takes, not how soon a root can begin the next.
 
-use std::process::ExitCode;
-
-use clap::Args;
 use ft_checkpoint::{Flow, Program};
 use ft_comm::collective::{Operation, Selection};
 use ft_comm::time::Clock;
@@ -15,41 +12,19 @@ use ft_tools::collectives::{fits, is_offered};
 use ft_tools::harness::more;
 use serde::{Deserialize, Serialize};
 
-use crate::app::{self, App};
-use crate::collective_call::Call;
-use crate::rank::{self, Reporter};
-use crate::size;
-use crate::value::positive;
-use crate::words::count;
+use super::call::Call;
+use super::{CollectiveArgs, CollectiveResult, Measured};
+use crate::app;
+use crate::rank::Reporter;
 
 /// Batches of each algorithm.
 const BATCHES: usize = 5;
 /// Batches where one call takes longer than all batches should.
 const FEWEST: usize = 2;
 
-/// The arguments of `collective-times`.
-#[derive(Debug, Clone, PartialEq, Args)]
-#[command(next_help_heading = "Options of collective-times")]
-pub(crate) struct CollectiveTimesArgs {
-    /// Sizes to time: bytes, or a number of KiB, MiB or GiB; of the buffer, or of one rank's part of it
-    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', default_value = "8,1KiB,64KiB", value_parser = size::of_words)]
-    sizes: Vec<u64>,
-    /// About how long each algorithm is timed with each size
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.03, value_parser = positive)]
-    time: f64,
-}
-
-/// What `collective-times` reports.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Times {
-    timings: Vec<Timing>,
-    /// Wrong numbers, on all ranks together.
-    wrong: u64,
-}
-
 /// One algorithm with one size: the middle of its batches, each as long as its slowest rank.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Timing {
+pub(super) struct Timing {
     operation: String,
     bytes: usize,
     algorithm: String,
@@ -59,34 +34,21 @@ pub(crate) struct Timing {
     calls: usize,
 }
 
-impl App for CollectiveTimesArgs {
-    type Outcome = Times;
-
-    fn rank(&self) -> ExitCode {
-        rank::run(|settings| CollectiveTimes {
-            args: self.clone(),
-            clock: Clock::start(),
-            times: Times::default(),
-            reporter: Reporter::new(settings),
-        })
-    }
-
-    fn complaint(&self, Times { wrong, .. }: &Times) -> Option<String> {
-        (*wrong > 0).then(|| format!("collective operations gave {}", count(*wrong, "wrong number")))
-    }
-
-    fn lines(&self, Times { timings, .. }: &Times) -> Vec<String> {
-        let timing = |Timing { operation, bytes, algorithm, seconds, .. }: &Timing| {
-            format!("{operation:<15}{bytes:>9} B  {algorithm:<20}{:>12.1} us", seconds * 1e6)
-        };
-        timings.iter().map(timing).collect()
+impl Timing {
+    /// For people.
+    pub(super) fn line(&self) -> String {
+        let Self { operation, bytes, algorithm, seconds, .. } = self;
+        format!("{operation:<15}{bytes:>9} B  {algorithm:<20}{:>12.1} us", seconds * 1e6)
     }
 }
 
-struct CollectiveTimes {
-    args: CollectiveTimesArgs,
+/// All algorithms of all operations, one operation and size after the other.
+pub(super) struct Algorithms {
+    args: CollectiveArgs,
     clock: Clock,
-    times: Times,
+    timings: Vec<Timing>,
+    /// Wrong numbers of this rank.
+    wrong: u64,
     reporter: Reporter,
 }
 
@@ -121,7 +83,11 @@ impl Candidate {
 /// The same call with ranks in their order, and in the reversed one.
 type Turns<'a> = [(&'a Communicator, Call); 2];
 
-impl CollectiveTimes {
+impl Algorithms {
+    pub(super) fn new(args: CollectiveArgs, clock: Clock, reporter: Reporter) -> Self {
+        Self { args, clock, timings: vec![], wrong: 0, reporter }
+    }
+
     /// Checks and times all algorithms of an operation with one size.
     fn time(
         &mut self,
@@ -147,7 +113,7 @@ impl CollectiveTimes {
             }
         }
         world.choose_algorithms(Selection::builtin());
-        self.times.timings.extend(candidates.into_iter().map(|candidate| candidate.timing(operation, bytes)));
+        self.timings.extend(candidates.into_iter().map(|candidate| candidate.timing(operation, bytes)));
         Ok(())
     }
 
@@ -155,7 +121,7 @@ impl CollectiveTimes {
         for (comm, call) in turns {
             call.fill();
             call.call(comm)?;
-            self.times.wrong += call.wrong();
+            self.wrong += call.wrong();
         }
         Ok(())
     }
@@ -189,7 +155,7 @@ impl CollectiveTimes {
     }
 }
 
-impl Program for CollectiveTimes {
+impl Program for Algorithms {
     type State = ();
     type Error = CommError;
 
@@ -198,7 +164,7 @@ impl Program for CollectiveTimes {
     }
 
     fn step(&mut self, _: &mut (), world: &World, _: u64) -> Result<Flow, CommError> {
-        self.times = Times::default();
+        (self.timings, self.wrong) = (vec![], 0);
         let sizes: Vec<usize> =
             self.args.sizes.iter().map(|&bytes| usize::try_from(bytes).unwrap_or(usize::MAX)).collect();
         let Some(reversed) = world.comm().split(Some(0), -(world.rank() as i64))? else {
@@ -215,9 +181,9 @@ impl Program for CollectiveTimes {
     }
 
     fn output(&mut self, _: &mut (), world: &World) -> Result<Vec<u8>, CommError> {
-        let mut wrong = [self.times.wrong];
+        let mut wrong = [self.wrong];
         world.comm().allreduce(&mut wrong, Op::Sum)?;
-        let times = Times { wrong: wrong[0], ..self.times.clone() };
-        Ok(app::write(&times))
+        let measured = Measured::Algorithms { timings: self.timings.clone() };
+        Ok(app::write(&CollectiveResult { wrong: wrong[0], measured }))
     }
 }

@@ -1,13 +1,9 @@
 //! Every collective, blocking and not, exchanges, and communicators that are made: one after the other, by hand in a loop
 //! that survives. Each result is checked; what was under way at a failure is done again.
-//!
-//! `ftrun -n 4 --kill 2@collective=20 --kill 0@at=iscan:2 target/release/examples/operations 3`
 
-use ft_comm::{CommError, Communicator, Layout, LocatedI64, MainError, Op, Piece, Plan, World};
+use ft_comm::{CommError, Communicator, Layout, LocatedI64, Op, Piece, Plan, World};
 
-mod operation;
-
-use operation::{Call, KINDS, mixed};
+use super::call::{Call, KINDS, mixed};
 
 /// What is made of the world's communicator, in every generation anew.
 struct Made {
@@ -78,7 +74,7 @@ fn operation(world: &World, made: &Made, number: u64) -> Result<(), CommError> {
     // The longest are announced before they are sent.
     let len = [1, 7, 900, 45_000][(mixed(number + 1) % 4) as usize];
     let at = (number % ROUND) as usize;
-    let call = Call { comm, kind: KINDS[at % KINDS.len()], number, len };
+    let call = Call::of_numbers(comm, KINDS[at % KINDS.len()], number, len);
     let right = match name.as_str() {
         "barrier" => comm.barrier().map(|()| true)?,
         "ibarrier" => {
@@ -146,16 +142,16 @@ fn attempt(
     world.finalize(Vec::new())
 }
 
-fn main() -> Result<(), MainError> {
-    let rounds = std::env::args().nth(1).map_or(1, |rounds| rounds.parse().expect("a number of rounds"));
-    let (mut world, mut state, mut made) = (World::init()?, State::default(), None);
+/// So many rounds of all of them, whoever dies; rank 0 says what came of it.
+pub(crate) fn survive(mut world: World, rounds: u64) -> Result<(), CommError> {
+    let (mut state, mut made) = (State::default(), None);
     loop {
         let result = attempt(&mut world, &mut state, &mut made, rounds);
         if !matches!(&result, Err(error) if error.is_failure()) {
             if world.rank() == 0 && result.is_ok() {
                 println!("{} operations, answer {:016x}", state.done, state.answer);
             }
-            return Ok(result?);
+            return result;
         }
         if state.done < rounds * ROUND {
             println!("interrupted in {}", name(state.done));

@@ -4,7 +4,7 @@ use ft_comm::collective::Operation;
 use ft_comm::{CommError, Communicator, Op};
 
 /// An operation and the memory that it works on.
-pub(crate) struct Call {
+pub(super) struct Call {
     operation: Operation,
     rank: usize,
     size: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Call {
 
 impl Call {
     /// With `bytes` bytes in the whole buffer, or in one rank's part. Ranks take turns at being the root, round by round.
-    pub(crate) fn new(operation: Operation, bytes: usize, comm: &Communicator, round: u64) -> Self {
+    pub(super) fn new(operation: Operation, bytes: usize, comm: &Communicator, round: u64) -> Self {
         let (rank, size, words) = (comm.rank(), comm.size(), bytes / 8);
         let root = (round % size as u64) as usize;
         let is_root = rank == root;
@@ -53,7 +53,7 @@ impl Call {
     }
 
     /// Fresh numbers to bring.
-    pub(crate) fn fill(&mut self) {
+    pub(super) fn fill(&mut self) {
         let (out, buf) = (self.out.len(), self.buf.len());
         let brought = |len: usize| (0..len).map(|at| self.word(self.rank, at)).collect::<Vec<u64>>();
         let is_filled = match self.operation {
@@ -65,7 +65,7 @@ impl Call {
         debug_assert!(self.words > 0 || self.operation == Operation::Barrier);
     }
 
-    pub(crate) fn call(&mut self, comm: &Communicator) -> Result<(), CommError> {
+    pub(super) fn call(&mut self, comm: &Communicator) -> Result<(), CommError> {
         let Self { operation, root, counts, out, buf, .. } = self;
         match operation {
             Operation::Barrier => comm.barrier(),
@@ -87,7 +87,7 @@ impl Call {
     }
 
     /// Numbers of this rank that are not what they have to be, after one call on fresh ones.
-    pub(crate) fn wrong(&self) -> u64 {
+    pub(super) fn wrong(&self) -> u64 {
         let Self { operation, rank, size, root, words, ref counts, ref buf, .. } = *self;
         let count = |range: std::ops::Range<usize>, right: &dyn Fn(usize) -> u64| {
             // A number that is not there is wrong too.
