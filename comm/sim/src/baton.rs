@@ -25,7 +25,7 @@ impl Shared {
         match kernel.holder {
             Holder::Main => self.main.notify_one(),
             Holder::Process(peer) => {
-                kernel.process(peer).into_iter().for_each(|process| process.turn.notify_one());
+                kernel.processes.get(peer).into_iter().for_each(|process| process.turn.notify_one());
             }
         }
     }

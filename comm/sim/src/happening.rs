@@ -1,8 +1,5 @@
-//! What can happen in a simulated job, and when it is due.
+//! What can happen in a simulated job.
 
-use std::collections::BTreeMap;
-
-use ft_comm::time::Time;
 use ft_proto::rank::PeerId;
 use ft_proto::wire::control::ToArbiter;
 
@@ -72,24 +69,5 @@ impl Happening {
             Self::Kill(peer) => (9, peer.0),
             _ => (10, 0),
         }
-    }
-}
-
-/// What is going to happen: the earliest first; at the same moment, what was put there first.
-#[derive(Debug, Default)]
-pub(super) struct Agenda {
-    due: BTreeMap<(Time, u64), Happening>,
-    number: u64,
-}
-
-impl Agenda {
-    pub(super) fn add(&mut self, at: Time, what: Happening) {
-        self.number += 1;
-        self.due.insert((at, self.number), what);
-    }
-
-    /// What is next, and when.
-    pub(super) fn next(&mut self) -> Option<(Time, Happening)> {
-        self.due.pop_first().map(|((at, _), what)| (at, what))
     }
 }

@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agenda;
 mod baton;
 mod config;
 mod control;
@@ -23,6 +24,7 @@ mod kernel;
 mod net;
 mod outcome;
 mod process;
+mod processes;
 mod schedule;
 mod service;
 #[cfg(test)]
@@ -85,7 +87,7 @@ pub fn run<R: Send>(config: Config, program: impl Fn(World) -> R + Sync) -> SimO
         finished: run.finished.into_inner().unwrap_or_else(PoisonError::into_inner),
         history: kernel.record.seen.clone(),
         events: kernel.record.events.clone(),
-        elapsed: kernel.now.since(Time(0)),
+        elapsed: kernel.agenda.now.since(Time(0)),
         happened: kernel.record.happened,
         trace: kernel.record.trace,
         unfired: kernel.arbiter.unfired(),
@@ -107,7 +109,7 @@ struct Run<R, P> {
 impl<R: Send, P: Fn(World) -> R + Sync> Run<R, P> {
     /// Starts the thread of `peer`, which was ordered.
     fn start<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>, kernel: &mut Kernel, peer: PeerId) {
-        let process = kernel.process(peer).expect("it was ordered");
+        let process = kernel.processes.get(peer).expect("it was ordered");
         let place = Place { shared: self.shared.clone(), peer, turn: process.turn.clone() };
         let (rank, incarnation) = (process.rank, process.incarnation);
         kernel.wake_now(peer);
@@ -123,7 +125,7 @@ impl<R: Send, P: Fn(World) -> R + Sync> Run<R, P> {
     fn main_of_rank(&self, place: Place, rank: Rank, incarnation: u32) {
         let (shared, peer) = (&self.shared, place.peer);
         let kernel = shared.await_turn(shared.lock(), Holder::Process(peer), &place.turn);
-        let alive = kernel.process(peer).is_some_and(Process::alive);
+        let alive = kernel.processes.get(peer).is_some_and(Process::alive);
         drop(kernel);
         let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
             if !alive {
@@ -158,14 +160,14 @@ impl<R: Send, P: Fn(World) -> R + Sync> Run<R, P> {
         let seed = shared.lock().config.seed;
         let at = (seed ^ u64::from(peer.0)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61;
         let ground = self.grounds.get(if at == 0 { self.grounds.len().checked_sub(1)? } else { 0 })?;
-        let lives = move |other| shared.lock().process(PeerId(other)).is_some_and(Process::alive);
+        let lives = move |other| shared.lock().processes.get(PeerId(other)).is_some_and(Process::alive);
         Some(ground.simulated(peer.0, lives))
     }
 
     /// Threads that are left, behind a cut or in a hung job, unwind one by one.
     fn unwind<'a>(&'a self, mut kernel: MutexGuard<'a, Kernel>) {
-        for peer in kernel.peers() {
-            if let Some(process) = kernel.process_mut(peer).filter(|process| process.thread) {
+        for peer in kernel.processes.peers() {
+            if let Some(process) = kernel.processes.get_mut(peer).filter(|process| process.thread) {
                 process.life = Life::Dead;
                 process.blocked = None;
                 kernel.holder = Holder::Process(peer);

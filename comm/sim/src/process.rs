@@ -14,6 +14,7 @@ use ft_proto::rank::{Generation, Membership, PeerId, Rank};
 use ft_proto::wire::control::{News, ToArbiter};
 
 use super::happening::{ConnId, Happening};
+use super::net::EndId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
@@ -125,10 +126,20 @@ pub(super) struct Heard {
 pub(super) struct Wires {
     pub(super) generation: Option<Generation>,
     pub(super) addresses: BTreeMap<PeerId, PeerId>,
-    pub(super) links: BTreeMap<LinkId, (ConnId, usize)>,
-    pub(super) next_link: u64,
+    pub(super) links: BTreeMap<LinkId, EndId>,
+    next_link: u64,
     pub(super) inbox: Vec<Knock>,
     pub(super) opened: Option<Opened>,
+}
+
+impl Wires {
+    /// Gives an end the name of a link.
+    pub(super) fn adopt(&mut self, end: EndId) -> LinkId {
+        let link = LinkId(self.next_link);
+        self.next_link += 1;
+        self.links.insert(link, end);
+        link
+    }
 }
 
 impl Process {

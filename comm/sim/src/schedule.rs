@@ -161,3 +161,54 @@ impl Faults {
         }
     }
 }
+
+/// The failures of a run, by number, and what they wait for.
+#[derive(Debug)]
+pub(super) struct Plan {
+    faults: Vec<Fault>,
+    /// Losses that the launcher has noted.
+    losses: u32,
+}
+
+impl Plan {
+    pub(super) fn new(faults: Vec<Fault>) -> Self {
+        Self { faults, losses: 0 }
+    }
+
+    pub(super) fn blow(&self, number: usize) -> Blow {
+        self.faults[number].blow.clone()
+    }
+
+    /// Those that strike at a time since the start of the job, and when.
+    pub(super) fn timed(&self) -> Vec<(usize, Duration)> {
+        self.by_trigger(|trigger| match trigger {
+            Trigger::At(at) => Some(*at),
+            _ => None,
+        })
+    }
+
+    /// Those that strike in this call.
+    pub(super) fn in_call(&self, of: Rank, its: u32, number: u64) -> Vec<usize> {
+        let found = self.by_trigger(|trigger| match trigger {
+            Trigger::Call { rank, incarnation, call } => {
+                ((*rank, *incarnation, *call) == (of, its, number)).then_some(())
+            }
+            _ => None,
+        });
+        found.into_iter().map(|(number, ())| number).collect()
+    }
+
+    /// The launcher has noted one more loss; gives those that follow it, and how long after it.
+    pub(super) fn lost(&mut self) -> Vec<(usize, Duration)> {
+        self.losses += 1;
+        self.by_trigger(|trigger| match trigger {
+            Trigger::AfterLoss { losses, delay } if *losses == self.losses => Some(*delay),
+            _ => None,
+        })
+    }
+
+    fn by_trigger<T>(&self, due: impl Fn(&Trigger) -> Option<T>) -> Vec<(usize, T)> {
+        let faults = self.faults.iter().enumerate();
+        faults.filter_map(|(number, fault)| Some((number, due(&fault.trigger)?))).collect()
+    }
+}

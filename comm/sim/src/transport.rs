@@ -9,6 +9,7 @@ use rand::RngExt;
 
 use super::baton::Handle;
 use super::kernel::{Holder, Kernel};
+use super::net::EndId;
 use super::process::{Blocked, Opened};
 use ft_comm::transport::{LinkError, LinkId, Neighbor, Patience, Transport};
 use ft_proto::planted;
@@ -37,8 +38,8 @@ impl Place {
             drop(kernel);
             panic::resume_unwind(Box::new(Killed));
         }
-        let preemptions = kernel.config.network.preemptions.min(1000);
-        if preemptions > 0 && kernel.random.random_ratio(preemptions, 1000) {
+        let preemptions = kernel.agenda.network.preemptions.min(1000);
+        if preemptions > 0 && kernel.agenda.random.random_ratio(preemptions, 1000) {
             return self.give_way(kernel);
         }
         kernel
@@ -53,7 +54,7 @@ impl Place {
     /// Gives the baton on; returns when it is back, or not at all if the process is killed meanwhile.
     pub(super) fn pass<'a>(&'a self, kernel: MutexGuard<'a, Kernel>) -> MutexGuard<'a, Kernel> {
         let kernel = self.shared.pass(kernel, Holder::Process(self.peer), &self.turn);
-        if !kernel.process(self.peer).is_some_and(super::process::Process::alive) {
+        if !kernel.processes.get(self.peer).is_some_and(super::process::Process::alive) {
             drop(kernel);
             panic::resume_unwind(Box::new(Killed));
         }
@@ -77,7 +78,7 @@ impl Transport for SimTransport {
     fn change(&mut self, generation: Generation, peers: &[(PeerId, String)]) {
         let mut kernel = self.0.enter();
         let me = self.0.peer;
-        let Some(process) = kernel.process_mut(me) else { return };
+        let Some(process) = kernel.processes.get_mut(me) else { return };
         process.wires.generation = Some(generation);
         process.wires.addresses = peers.iter().filter_map(|(peer, at)| Some((*peer, parse(at)?))).collect();
         if planted::has(planted::TAKES_OLD_FRAMES) {
@@ -91,7 +92,7 @@ impl Transport for SimTransport {
     fn open(&mut self, peer: PeerId) -> Result<LinkId, LinkError> {
         let mut kernel = self.0.enter();
         let me = self.0.peer;
-        let Some(process) = kernel.process_mut(me) else { return Err(LinkError::Interrupted) };
+        let Some(process) = kernel.processes.get_mut(me) else { return Err(LinkError::Interrupted) };
         if process.wires.generation.is_none() {
             return Err(LinkError::Down("no generation has started".into()));
         }
@@ -104,15 +105,15 @@ impl Transport for SimTransport {
         };
         kernel.open_begin(me, target);
         let mut kernel = self.0.pass(kernel);
-        let process = kernel.process_mut(me).expect("it runs");
+        let process = kernel.processes.get_mut(me).expect("it runs");
         Opened::result(process.wires.opened.take(), process.heard.wake)
     }
 
     fn accepted(&mut self) -> Option<(PeerId, LinkId)> {
-        let mut kernel = self.0.enter();
+        let kernel = &mut *self.0.enter();
         let me = self.0.peer;
         loop {
-            let process = kernel.process_mut(me)?;
+            let process = kernel.processes.get_mut(me)?;
             let generation = process.wires.generation?;
             // Links of an older generation are dropped, those of a later one wait.
             let takes_old = planted::has(planted::TAKES_OLD_FRAMES);
@@ -121,24 +122,31 @@ impl Transport for SimTransport {
             if let Some(old) = old {
                 let knock = process.wires.inbox.remove(old);
                 kernel.note(|| format!("process {} drops a link of generation {}", me.0, knock.generation));
-                kernel.close_end(knock.conn, 1);
+                kernel.net.close(&mut kernel.agenda, (knock.conn, 1));
                 continue;
             }
             let at = process.wires.inbox.iter().position(|knock| knock.generation <= generation)?;
             let knock = process.wires.inbox.remove(at);
             if process.wires.addresses.contains_key(&knock.from) {
-                return Some((knock.from, kernel.adopt(me, knock.conn, 1)));
+                let wires = &mut kernel.processes.get_mut(me)?.wires;
+                return Some((knock.from, wires.adopt((knock.conn, 1))));
             }
-            kernel.close_end(knock.conn, 1);
+            kernel.net.close(&mut kernel.agenda, (knock.conn, 1));
         }
     }
 
     fn send(&mut self, link: LinkId, pieces: &[IoSlice<'_>]) -> Result<usize, LinkError> {
-        self.0.enter().send(self.0.peer, link, pieces)
+        let kernel = &mut *self.0.enter();
+        let end = kernel.processes.end(self.0.peer, link)?;
+        kernel.net.send(&mut kernel.agenda, end, pieces)
     }
 
     fn receive(&mut self, link: LinkId, pieces: &mut [IoSliceMut<'_>]) -> Result<usize, LinkError> {
-        self.0.enter().receive(self.0.peer, link, pieces)
+        let kernel = &mut *self.0.enter();
+        let end = kernel.processes.end(self.0.peer, link)?;
+        let (count, other) = kernel.net.receive(end, pieces)?;
+        kernel.stir_all(other);
+        Ok(count)
     }
 
     fn is_near(&self, _link: LinkId) -> bool {
@@ -148,7 +156,8 @@ impl Transport for SimTransport {
     fn read(&mut self, link: LinkId, from: u64, into: &mut [u8]) -> bool {
         // All processes are threads of this one. What is freed when one dies is out of reach from then on.
         let kernel = self.0.enter();
-        kernel.is_open(self.0.peer, link) && Neighbor::myself().read(from, into)
+        kernel.processes.end(self.0.peer, link).is_ok_and(|end| kernel.net.is_open(end))
+            && Neighbor::myself().read(from, into)
     }
 
     fn wait(&mut self, writing: &[LinkId], timeout: Duration, ready: &mut Vec<LinkId>) {
@@ -162,13 +171,11 @@ impl Transport for SimTransport {
         }
         let mut kernel = self.0.pass(kernel);
         let kernel = &mut *kernel;
-        let process = kernel.process_mut(me).expect("it runs");
+        let process = kernel.processes.get_mut(me).expect("it runs");
         process.heard.wake = false;
-        let process = kernel.process(me).expect("it runs");
-        let readable = |(id, side): &(super::happening::ConnId, usize)| {
-            kernel.net.conns.get(id).is_none_or(|c| c.readable(*side))
-        };
-        ready.extend(process.wires.links.iter().filter(|(_, place)| readable(place)).map(|(link, _)| *link));
+        let process = kernel.processes.get(me).expect("it runs");
+        let readable = |end: &EndId| kernel.net.readable(*end) != Some(false);
+        ready.extend(process.wires.links.iter().filter(|(_, end)| readable(end)).map(|(link, _)| *link));
     }
 
     fn idle(&mut self, timeout: Duration) {
@@ -177,7 +184,7 @@ impl Transport for SimTransport {
         kernel.block(me, Blocked::Idle, Some(timeout));
         kernel.stir(me);
         let mut kernel = self.0.pass(kernel);
-        kernel.process_mut(me).expect("it runs").heard.wake = false;
+        kernel.processes.get_mut(me).expect("it runs").heard.wake = false;
     }
 
     fn relax(&mut self) {
