@@ -56,7 +56,8 @@ use crate::cli::Asked;
 use crate::invocation::Program;
 use crate::job::{AS_AGENT, AS_GUARDIAN, AS_RANK};
 
-fn main() -> ExitCode {
+/// What the command `ftrun` does, with the arguments of this process: launcher, agent, guardian or rank.
+pub fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();
     match &argv[..] {
         [_, flag, ..] if flag == AS_RANK => as_rank(argv),
