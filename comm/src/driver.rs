@@ -44,8 +44,6 @@ use waiting::Waiting;
 
 /// Longest sleep between looks at the news.
 const NAP: Duration = Duration::from_millis(100);
-/// An alarm is followed by what it was raised for within so long.
-const DETAILS_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 enum State {
@@ -193,20 +191,6 @@ impl Driver {
             State::Running => Ok(()),
             State::Interrupted | State::Ended { .. } => Err(self.failure()),
         }
-    }
-
-    /// As [`Driver::check`], and waits for the details of a failure that the launcher has raised the alarm for; not for ever, as
-    /// the launcher may have mourned a process that nobody needs any more.
-    pub(crate) fn check_alarm(&mut self) -> Result<(), CommError> {
-        self.check()?;
-        if !self.rests && self.service.alarm().is_raised() && self.failures.news().is_empty() {
-            let until = self.waiting.clock.now().after(DETAILS_WITHIN);
-            while self.failures.news().is_empty() && self.waiting.clock.now() < until {
-                self.engine.links.transport.idle(NAP);
-                self.check()?;
-            }
-        }
-        Ok(())
     }
 
     /// Starts the generation of `membership` with new links and nothing under way.

@@ -1,21 +1,24 @@
 //! The engine of messages: one rank's [`Endpoint`], the links that its frames take, and the memory that they come from and
 //! go to. It says nothing to anybody and waits for nobody: what goes wrong with a link it keeps until it is asked
-//! ([`Engine::broken`]).
+//! ([`Findings`]).
 
 use std::time::Duration;
 
 use ft_proto::endpoint::{BounceId, Endpoint, Mode, OpId, Outcome, Outgoing, Task};
 use ft_proto::error::CommError;
 use ft_proto::matching::{Envelope, Pattern};
-use ft_proto::rank::{Generation, Membership, Rank, Tag};
+use ft_proto::rank::{Membership, Rank, Tag};
 
 use super::links::Links;
 use super::memory::{Memory, Place, Stock};
 use super::seal::Seal;
 use crate::transport::{LinkId, Transport};
 
+mod findings;
 mod reading;
 mod transfer;
+
+use findings::Findings;
 
 /// Bytes of small messages that are gathered before they leave together.
 const GATHER_BYTES: usize = 16 << 10;
@@ -58,10 +61,7 @@ pub(crate) struct Engine {
     /// Operations that nobody waits for any more; their memory is freed when they are finished.
     detached: Vec<OpId>,
     packing: Vec<u8>,
-    /// Links that are of no use: to which ranks, and what was seen of them.
-    broken: Vec<(Rank, String)>,
-    /// News came while a link was being opened: frames that need it have not left.
-    interrupted: bool,
+    pub(super) findings: Findings,
     /// Counts what has come or gone over links, and what step lists have made of it.
     pub(super) moves: u64,
     sent: u64,
@@ -78,8 +78,7 @@ impl Engine {
             stock: Stock::default(),
             detached: vec![],
             packing: vec![],
-            broken: vec![],
-            interrupted: false,
+            findings: Findings::default(),
             moves: 0,
             sent: 0,
             read: 0,
@@ -95,12 +94,7 @@ impl Engine {
         membership.holes.iter().for_each(|rank| self.endpoint.handle_loss(*rank, &[]));
         self.stock.clear();
         self.detached.clear();
-        self.broken.clear();
-        self.interrupted = false;
-    }
-
-    fn generation(&self) -> Generation {
-        self.endpoint.generation()
+        self.findings = Findings::default();
     }
 
     /// Bytes that were sent, and those that were read from the memory of others.
@@ -108,24 +102,9 @@ impl Engine {
         (self.sent, self.read)
     }
 
-    /// Links that have broken since the last call: to which ranks, and what was seen of them.
-    pub(super) fn broken(&mut self) -> Vec<(Rank, String)> {
-        std::mem::take(&mut self.broken)
-    }
-
-    pub(super) fn breaks(&mut self, rank: Rank, why: &str) {
-        if self.broken.iter().all(|(other, _)| *other != rank) {
-            self.broken.push((rank, why.to_owned()));
-        }
-    }
-
-    pub(super) fn has_broken(&self) -> bool {
-        !self.broken.is_empty()
-    }
-
     /// Whether frames have not left, since the last call, because there is news; and then looks at it no more.
     pub(super) fn was_interrupted(&mut self) -> bool {
-        let was = std::mem::take(&mut self.interrupted);
+        let was = self.findings.take_interrupted();
         if was {
             let ready = self.links.wait(&[], Duration::ZERO);
             self.links.done_with(ready);
@@ -258,7 +237,7 @@ impl Engine {
 
     /// The error of an operation that did not end well.
     pub(super) fn well(&self, outcome: Outcome) -> Result<Outcome, CommError> {
-        let generation = self.generation();
+        let generation = self.endpoint.generation();
         match outcome {
             Outcome::Failed(rank) => Err(CommError::PeerFailed { ranks: vec![rank], generation }),
             Outcome::Revoked => Err(CommError::Revoked { generation }),

@@ -13,6 +13,8 @@ use ft_proto::rank::{MessageMode, Rank, Tag};
 use ft_proto::wire::control::News;
 use ft_proto::wire::wait::Awaited;
 
+/// An alarm is followed by what it was raised for within so long.
+const DETAILS_WITHIN: Duration = Duration::from_secs(1);
 /// A caller that never sleeps looks at the watchdog so often.
 const LOOKS_BETWEEN_WATCHES: u32 = 1 << 16;
 /// A program that looks without waiting asks for signs of life so often at most.
@@ -133,6 +135,20 @@ impl Driver {
                 _ => self.engine.links.transport.idle(NAP),
             }
         }
+    }
+
+    /// As [`Driver::check`], and waits for the details of a failure that the launcher has raised the alarm for; not for ever, as
+    /// the launcher may have mourned a process that nobody needs any more.
+    pub(crate) fn check_alarm(&mut self) -> Result<(), CommError> {
+        self.check()?;
+        if !self.rests && self.service.alarm().is_raised() && self.failures.news().is_empty() {
+            let until = self.waiting.clock.now().after(DETAILS_WITHIN);
+            while self.failures.news().is_empty() && self.waiting.clock.now() < until {
+                self.engine.links.transport.idle(NAP);
+                self.check()?;
+            }
+        }
+        Ok(())
     }
 
     /// Waits until all ranks are done; a failure before that is an error.
@@ -297,9 +313,9 @@ impl Driver {
     /// Settles what the engine has found out: links that are of no use, and news that came while one was being opened.
     pub(super) fn settle(&mut self, memory: &Memory<'_>) -> Result<(), CommError> {
         loop {
-            if self.engine.has_broken() {
+            if self.engine.findings.has_broken() {
                 let mut result = Ok(());
-                for (rank, why) in self.engine.broken() {
+                for (rank, why) in self.engine.findings.take_broken() {
                     result = result.and(self.lost(rank, &why));
                 }
                 result?;

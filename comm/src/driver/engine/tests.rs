@@ -125,7 +125,7 @@ fn broken_after(prepare: impl Fn(&Wires, &mut [Engine])) -> Vec<Vec<(Rank, Strin
     turn(&mut engines, 2);
     prepare(&net, &mut engines);
     turn(&mut engines, 3);
-    engines.iter_mut().map(Engine::broken).collect()
+    engines.iter_mut().map(|engine| engine.findings.take_broken()).collect()
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn who_cannot_be_reached_is_told_and_what_waits_for_it_ends_when_it_is_buried() 
     let named = receive(&mut engines[0], 2, 1, 5);
     let any =
         engines[0].receive(Pattern { source: None, ..from(2, 1) }, owned(&[0; 5]), None, &mut Memory::none());
-    assert_eq!(engines[0].broken(), [(2, "nobody is there".to_owned())]);
+    assert_eq!(engines[0].findings.take_broken(), [(2, "nobody is there".to_owned())]);
     assert!(!engines[0].is_finished(send));
     engines[0].bury(2, &[0]);
     for op in [send, named, any] {
@@ -153,7 +153,7 @@ fn who_cannot_be_reached_is_told_and_what_waits_for_it_ends_when_it_is_buried() 
         assert_eq!(ended, Err(CommError::PeerFailed { ranks: vec![2], generation: 3 }));
     }
     engines[0].flush_all(&Memory::none());
-    assert_eq!(engines[0].broken(), [], "no link is tried again");
+    assert_eq!(engines[0].findings.take_broken(), [], "no link is tried again");
 }
 
 #[test]

@@ -38,8 +38,8 @@ impl Engine {
                 self.greet(rank, link);
                 return Some(link);
             }
-            Err(LinkError::Interrupted) => self.interrupted = true,
-            Err(LinkError::Down(why)) => self.breaks(rank, &why),
+            Err(LinkError::Interrupted) => self.findings.interrupted(),
+            Err(LinkError::Down(why)) => self.findings.broke(rank, &why),
         }
         None
     }
@@ -63,7 +63,7 @@ impl Engine {
             self.packing = packing;
             let (sent, offered) = match sent {
                 Ok(sent) => sent,
-                Err(error) => return self.breaks(rank, error.why()),
+                Err(error) => return self.findings.broke(rank, error.why()),
             };
             self.moves += u64::from(sent > 0);
             let mut left = self.links.left(rank) + sent;
@@ -141,7 +141,7 @@ impl Engine {
                     self.moves += 1;
                     self.links.hear(rank, link);
                     if let Err(Nonsense) = self.digest(link, memory) {
-                        self.breaks(rank, NONSENSE);
+                        self.findings.broke(rank, NONSENSE);
                         return true;
                     }
                     if count < wanted {
@@ -149,7 +149,7 @@ impl Engine {
                     }
                 }
                 Err(error) => {
-                    self.breaks(rank, error.why());
+                    self.findings.broke(rank, error.why());
                     return moved;
                 }
             }
