@@ -349,3 +349,6 @@ impl Net {
 fn take(queue: &mut VecDeque<u8>, into: &mut [u8]) {
     queue.read_exact(into).expect("no more is taken than has arrived");
 }
+
+#[cfg(test)]
+mod tests;
