@@ -43,7 +43,7 @@ impl Slot {
             return false;
         };
         let block = |(stripe, (start, end), crc): &(usize, (usize, usize), u64)| {
-            (start <= end && *end <= redundancy.len()).then(|| Block {
+            (start <= end && *end <= redundancy.len()).then_some(Block {
                 stripe: *stripe,
                 range: *start..*end,
                 crc: *crc,
