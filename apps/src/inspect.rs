@@ -1,5 +1,7 @@
 //! `ftrun inspect`: what there is in the files that a job has left.
 
+mod fields;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -7,7 +9,7 @@ use clap::Parser;
 use ft_checkpoint::{DiskError, SavedRank, SavedSet, SavedSets};
 use serde_json::{Value, json};
 
-use crate::say::complain;
+use crate::say::{complain, page};
 use crate::words::{bytes, count};
 
 /// Say which checkpoints there are in files, and whether they are whole
@@ -29,16 +31,25 @@ pub(crate) struct Inspect {
     /// Print it as JSON
     #[arg(long)]
     json: bool,
+    /// Look at this checkpoint alone; without it the fields are those of the newest that is whole
+    #[arg(long, value_name = "NUMBER")]
+    checkpoint: Option<u32>,
+    /// Take the field of this name out, of all ranks
+    #[arg(long, value_name = "NAME", requires = "npy", conflicts_with_all = ["json", "all_bytes"])]
+    field: Option<String>,
+    /// The file that takes it, as an array of NumPy
+    #[arg(long, value_name = "FILE", requires = "field")]
+    npy: Option<PathBuf>,
+    /// Take what this rank has of the field
+    #[arg(long, value_name = "RANK", requires = "field")]
+    rank: Option<usize>,
 }
 
 impl Inspect {
-    /// Status 2 if there is nothing to look at.
+    /// Status 2 if there is nothing to look at, or not what was asked for.
     pub(crate) fn run(&self) -> ExitCode {
         match self.look() {
-            Ok((sets, found)) => {
-                print!("{}", if self.json { in_json(&sets, &found) } else { in_words(&sets, &found) });
-                ExitCode::SUCCESS
-            }
+            Ok(text) => page(text),
             Err(error) => {
                 complain(error);
                 ExitCode::from(2)
@@ -46,14 +57,32 @@ impl Inspect {
         }
     }
 
-    fn look(&self) -> Result<(SavedSets, Vec<SavedSet>), DiskError> {
-        let sets = SavedSets::find(&self.dir)?;
-        let found = sets.inspect(self.all_bytes)?;
-        Ok((sets, found))
+    /// What is to be printed.
+    fn look(&self) -> Result<String, String> {
+        let sets = SavedSets::find(&self.dir).map_err(in_text)?;
+        let mut found = sets.inspect(self.all_bytes).map_err(in_text)?;
+        if let Some(number) = self.checkpoint {
+            let numbers: Vec<String> = found.iter().map(|set| set.number.to_string()).collect();
+            found.retain(|set| set.number == number);
+            if found.is_empty() {
+                let folder = sets.folder().display();
+                return Err(format!("no checkpoint {number} in {folder}; there are: {}", numbers.join(", ")));
+            }
+        }
+        match (&self.field, &self.npy) {
+            (Some(name), Some(file)) => fields::take_out(&sets, &found, name, self.rank, file),
+            _ if self.json => Ok(in_json(&sets, &found)),
+            _ => Ok(in_words(&sets, &found)),
+        }
     }
 }
 
+fn in_text(error: DiskError) -> String {
+    error.to_string()
+}
+
 fn in_words(sets: &SavedSets, found: &[SavedSet]) -> String {
+    let newest = found.iter().find(|set| set.is_whole()).map(|set| set.number);
     let mut lines = vec![sets.folder().display().to_string()];
     lines.extend(sets.command().map(|command| format!("  {command}")));
     for set in found {
@@ -66,6 +95,9 @@ fn in_words(sets: &SavedSets, found: &[SavedSet]) -> String {
         lines.extend(set.trouble.iter().map(|trouble| format!("    {trouble}")));
         for (rank, SavedRank { trouble, .. }) in set.ranks.iter().enumerate() {
             lines.extend(trouble.iter().map(|trouble| format!("    rank {rank}: {trouble}")));
+        }
+        if newest == Some(set.number) {
+            lines.extend(fields::in_words(sets, set.number));
         }
     }
     lines.join("\n") + "\n"
@@ -81,6 +113,7 @@ fn in_json(sets: &SavedSets, found: &[SavedSet]) -> String {
             "steps": set.steps,
             "trouble": set.trouble,
             "ranks": set.ranks.iter().map(rank).collect::<Vec<Value>>(),
+            "fields": fields::in_json(sets, set),
         })
     };
     let all = json!({

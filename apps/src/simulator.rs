@@ -109,7 +109,7 @@ fn expected_sum(size: usize, ranks: usize, loops: u32) -> f64 {
 
 #[derive(Debug, Default, Protect)]
 struct Matrix {
-    #[protect(constant)]
+    #[protect(constant, replicated)]
     size: usize,
     /// Row by row.
     values: Vec<f64>,

@@ -55,6 +55,7 @@ mod writer;
 use std::path::Path;
 
 pub use self::error::DiskError;
+pub(crate) use self::file::Contents;
 pub use self::saved::SavedSets;
 pub(crate) use self::saved::Shards;
 use self::sets::{Set, Sets};
@@ -82,20 +83,14 @@ impl Disk {
 
     /// Writes this rank's shard of one part of `epoch`. To be called when all ranks are known to have committed `epoch - 1`;
     /// this rank's shard of `epoch - 2` is overwritten.
-    pub(crate) fn stage(
-        &self,
-        part: StatePart,
-        epoch: u32,
-        meta: ShardMeta,
-        shard: &[u8],
-    ) -> Result<(), DiskError> {
+    pub(crate) fn stage(&self, part: StatePart, epoch: u32, shard: Contents<'_>) -> Result<(), DiskError> {
         let (set, over) = match part {
             StatePart::Constant => (Set::Constant(epoch), None),
             StatePart::Variable => {
                 (Set::Epoch(epoch), epoch.checked_sub(2).filter(|old| *old > 0).map(Set::Epoch))
             }
         };
-        self.sets.write_shard(set, over, self.rank, meta, shard)
+        self.sets.write_shard(set, over, self.rank, shard)
     }
 
     /// Makes the set of `epoch` complete when all ranks have staged it: on rank 0, the others have nothing to do.

@@ -1,5 +1,8 @@
 //! What there is in the files that a job has left, for people who look.
 
+mod fields;
+
+pub use self::fields::{FieldError, SavedArray, SavedField, SavedPiece};
 use crate::disk::{DiskError, SavedSets};
 use crate::resilient::steps_of;
 

@@ -61,14 +61,15 @@ pub use error::CheckpointError;
 /// What `main` returns: any error, in words.
 #[doc(inline)]
 pub use ft_comm::MainError;
-pub use inspect::{SavedRank, SavedSet};
+pub use inspect::{FieldError, SavedArray, SavedField, SavedPiece, SavedRank, SavedSet};
 pub use layout::{BeyondTolerance, CodeSpec, GroupLayout, LayoutError, ParityGroup, Stripe};
 pub use pace::{Interval, IntervalReport};
 pub use protection::{Checkpoints, Protection};
 pub use protocol::{Choice, Event, Ledger, LedgerError, Report, State, choose};
 pub use redistribution::{Redistribute, Redistribution};
 pub use region::{
-    Field, Protect, ProtectError, ProtectErrorKind, StatePart, Walk, fingerprint, load, save, save_into, size,
+    Array, Element, Field, Protect, ProtectError, ProtectErrorKind, Spread, StatePart, Walk, fingerprint,
+    load, save, save_into, size,
 };
 #[doc(hidden)]
 pub use region::{describe_once, describe_plainly};

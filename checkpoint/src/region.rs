@@ -2,7 +2,8 @@
 //!
 //! A state says *what* it consists of once, in [`Protect::walk`] (usually derived), and a [`Walk`] decides what
 //! happens to each piece: it is counted, copied into a shard, or overwritten from one. So the three can never
-//! disagree about the format. The price is that `size` and `save` take `&mut` though they change nothing.
+//! disagree about the format. A fourth takes down which fields there are, where somebody may look at the shard who does not know the
+//! type. The price is that `size` and `save` take `&mut` though they change nothing.
 //!
 //! The format is for the memory of ranks that run the same program on the same kind of processor: pieces follow
 //! each other in the order of the fields, without names or padding, scalars in native byte order, each length as
@@ -38,20 +39,25 @@
 //! # Ok::<(), ft_checkpoint::ProtectError>(())
 //! ```
 
+mod array;
 mod error;
 
 mod collections;
 mod field;
 #[cfg(feature = "nalgebra")]
 mod nalgebra;
+mod outline;
 #[cfg(test)]
 mod tests;
 mod walk;
 
+pub use array::{Array, Element};
 pub use field::Field;
 #[doc(hidden)]
 pub use field::{describe_once, describe_plainly};
 pub use ft_checkpoint_derive::{Field, Protect};
+pub use outline::Spread;
+pub(crate) use outline::{FieldOutline, outline, read_outline};
 pub use walk::{DEPTH_MAX, Walk};
 
 use crate::store::lengthen;
@@ -97,7 +103,8 @@ impl StatePart {
 /// | nothing | as a [`Field`]: numbers, strings, vectors, options, maps, enums, arrays of nalgebra |
 /// | `serde` | through serde and postcard; goes with `variable` and `constant` |
 ///
-/// What it is to the other ranks, at most one of, read by `#[derive(Redistribute)]` only (see [`crate::Redistribute`]):
+/// What it is to the other ranks, at most one of, read by `#[derive(Redistribute)]` (see [`crate::Redistribute`]), and by whoever takes the
+/// field out of files. A field of a nested state of which nothing is said is what that state is:
 ///
 /// | | on every rank | when ranks close up |
 /// |---|---|---|

@@ -92,6 +92,8 @@ pub struct Slot {
     sealed: bool,
     /// Shared with whoever writes it to a file ([`Slot::shared`]).
     shard: Arc<Buffer>,
+    /// The fields in the shard, where files are to tell them; else empty.
+    outline: Arc<Vec<u8>>,
     /// The redundant blocks, one after the other.
     redundancy: Buffer,
     blocks: Vec<Block>,
@@ -106,6 +108,7 @@ impl Slot {
             epoch: 0,
             sealed: false,
             shard: Arc::default(),
+            outline: Arc::default(),
             redundancy: Buffer::default(),
             blocks: Vec::new(),
             members: Vec::new(),
@@ -117,6 +120,7 @@ impl Slot {
     pub fn begin(&mut self, epoch: u32) {
         self.epoch = epoch;
         self.sealed = false;
+        self.outline = Arc::default();
         self.blocks.clear();
         self.members.clear();
     }
@@ -139,6 +143,16 @@ impl Slot {
     /// Returns the shard, to be read by another thread: it stays as it is, and the slot takes other memory if it has to change.
     pub(crate) fn shared(&self) -> Arc<Buffer> {
         Arc::clone(&self.shard)
+    }
+
+    /// Returns the fields in the shard, as they were told since [`Slot::begin`]; empty if they were not.
+    pub(crate) fn outline(&self) -> Arc<Vec<u8>> {
+        Arc::clone(&self.outline)
+    }
+
+    /// Tells the fields in the shard.
+    pub(crate) fn tell_outline(&mut self, outline: Vec<u8>) {
+        self.outline = Arc::new(outline);
     }
 
     /// Returns the buffer of the shard, memory of this process, to be overwritten: its bytes are any; a sealed slot is sealed no more.

@@ -16,11 +16,11 @@ use crate::{Global, LinalgError, error::EntryFault, parallel};
 /// Entry `k` of row `i` is at `row_ptr[i] + k`. Stored entries may be zero.
 #[derive(Clone, Debug, Default, PartialEq, Protect)]
 pub struct CsrRows {
-    #[protect(constant)]
+    #[protect(constant, private)]
     row_ptr: Vec<usize>,
-    #[protect(constant)]
+    #[protect(constant, distributed)]
     cols: Vec<u64>,
-    #[protect(constant)]
+    #[protect(constant, distributed)]
     vals: Vec<f64>,
 }
 

@@ -36,7 +36,9 @@ use crate::{
 pub struct MultiVector {
     #[protect(nested)]
     part: Partition,
+    #[protect(replicated)]
     columns: usize,
+    #[protect(private)]
     local: Vec<f64>,
 }
 

@@ -22,12 +22,16 @@ pub fn write_vector(path: impl AsRef<Path>, x: &DistVector, comm: &Communicator)
     let piece = || {
         pieces.next().unwrap_or_default().iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>()
     };
-    in_turn::write(path.as_ref(), &head(x.part().n()), piece, comm)
+    in_turn::write(path.as_ref(), &head("<f8", &[x.part().n() as u64]), piece, comm)
 }
 
-/// What stands before the numbers.
-fn head(n: usize) -> Vec<u8> {
-    let text = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({n},), }}");
+/// What stands before the elements of an array with these lengths, row after row; `element` is what NumPy calls them, such as `<f8`.
+/// There are few enough lengths for the version of the format: some thousand.
+pub fn head(element: &str, lengths: &[u64]) -> Vec<u8> {
+    let shape: String = lengths.iter().map(|length| format!("{length}, ")).collect();
+    // A tuple of one has a comma behind it, others have none.
+    let shape = if lengths.len() == 1 { shape.trim_end() } else { shape.trim_end_matches(", ") };
+    let text = format!("{{'descr': '{element}', 'fortran_order': False, 'shape': ({shape}), }}");
     // Magic, version and the length of the rest are 10 bytes; a line feed ends it.
     let len = (10 + text.len() + 1).next_multiple_of(ALIGNMENT) - 10;
     let mut head = b"\x93NUMPY\x01\x00".to_vec();
@@ -57,6 +61,16 @@ mod tests {
         assert_eq!(bytes[127], b'\n');
         let (values, _) = bytes[128..].as_chunks();
         assert!(values.iter().enumerate().all(|(at, value)| f64::from_le_bytes(*value) == at as f64));
+    }
+
+    #[test]
+    fn shapes_are_tuples_of_python() {
+        for (lengths, shape) in
+            [(&[][..], "()"), (&[7], "(7,)"), (&[2, 3], "(2, 3)"), (&[0, 3, 1], "(0, 3, 1)")]
+        {
+            let head = String::from_utf8_lossy(&head("|b1", lengths)).into_owned();
+            assert!(head.contains(&format!("'|b1', 'fortran_order': False, 'shape': {shape}, }}")), "{head}");
+        }
     }
 
     #[test]

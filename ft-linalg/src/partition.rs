@@ -66,9 +66,9 @@ pub(crate) fn weights_of_rows(n: usize, range: Range<usize>) -> Vec<u64> {
 /// The default, an empty problem on no rank, only waits to be restored from a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Protect)]
 pub struct Partition {
-    #[protect(constant)]
+    #[protect(constant, replicated)]
     cuts: Shared,
-    #[protect(constant)]
+    #[protect(constant, private)]
     rank: Rank,
 }
 

@@ -18,7 +18,7 @@ use crate::{
 pub struct DistRows {
     #[protect(nested)]
     part: Partition,
-    #[protect(constant)]
+    #[protect(constant, replicated)]
     n_cols: usize,
     #[protect(nested)]
     rows: CsrRows,

@@ -44,6 +44,7 @@ pub(crate) fn divide(x: &mut [f64], divisor: f64) {
 pub struct DistVector {
     #[protect(nested)]
     part: Partition,
+    #[protect(distributed)]
     local: Vec<f64>,
 }
 

@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use ft_checkpoint::resilient::activity;
-use ft_checkpoint::{Field, Flow, Program, Protect, ProtectError, RestorePolicy, StatePart, Walk, Worker};
+use ft_checkpoint::{Flow, Program, Protect, ProtectError, RestorePolicy, Spread, StatePart, Walk, Worker};
 use ft_comm::time::{Clock, Time};
 use ft_comm::{CommError, Op, Rank, World};
 use ft_seismic::gather::Gather;
@@ -66,19 +66,20 @@ impl Protect for State {
     fn walk<W: Walk>(&mut self, part: StatePart, walk: &mut W) -> Result<(), ProtectError> {
         match part {
             StatePart::Constant => {
-                walk.serde(&mut self.survey)?;
-                walk.serde(&mut self.steps)?;
-                walk.serde(&mut self.protects_shots)?;
-                walk.serde(&mut self.model.nx)?;
-                walk.serde(&mut self.model.nz)?;
-                Field::walk(&mut self.model.spacing, walk)?;
-                Field::walk(&mut self.model.velocity, walk)
+                let same = Some(Spread::Replicated);
+                walk.field_by_serde("survey", same, &mut self.survey)?;
+                walk.field_by_serde("steps", same, &mut self.steps)?;
+                walk.field_by_serde("protects_shots", same, &mut self.protects_shots)?;
+                walk.field_by_serde("nx", same, &mut self.model.nx)?;
+                walk.field_by_serde("nz", same, &mut self.model.nz)?;
+                walk.field("spacing", same, &mut self.model.spacing)?;
+                walk.field("velocity", same, &mut self.model.velocity)
             }
             StatePart::Variable => {
-                self.worker.walk(part, walk)?;
+                walk.nested("worker", None, part, &mut self.worker)?;
                 if self.protects_shots {
-                    walk.serde(&mut self.shot)?;
-                    Field::walk(&mut self.traces, walk)?;
+                    walk.field_by_serde("shot", None, &mut self.shot)?;
+                    walk.field("traces", None, &mut self.traces)?;
                     for part in self.field.parts_mut() {
                         let mut length = part.len();
                         walk.serde(&mut length)?;

@@ -35,7 +35,7 @@ impl Dealt {
             return Ok(Self { pattern: quote!(#member: _), value, ..Self::default() });
         }
         let via = Via::of(words);
-        let (value, bound, extent) = match words.place {
+        let (value, bound, extent) = match words.place.unwrap_or(Place::Private) {
             Place::Private => return Err(private(member, field)),
             Place::Distributed => (
                 quote_spanned!(span=> <#ty as ::ft_checkpoint::Redistribute>::redistribute(#list, __moves)?),

@@ -29,7 +29,7 @@ pub(crate) fn expand(input: &DeriveInput, fields: &Fields) -> Result<TokenStream
         let (ty, name, via) = (&field.ty, shown(&member), Via::of(words));
         bounds.add(ty, &via.bound())?;
         saved.described.push(via.describe(ty, &format!(" {name}: {:?}", words.role)));
-        let statement = via.walk(ty, &quote_spanned!(at(ty)=> &mut self.#member), &name);
+        let statement = via.visit(ty, &quote_spanned!(at(ty)=> &mut self.#member), &name, words);
         if words.role != Role::Variable {
             saved.constant.push(statement.clone());
         }

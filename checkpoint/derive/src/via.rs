@@ -36,7 +36,25 @@ impl Via {
         }
     }
 
-    /// Takes the walk to `place`, a mutable reference to a value of type `ty`. Errors name `path`.
+    /// Takes the walk to `place`, a mutable reference to a field of a state: it is of type `ty`, and has this name and these words.
+    pub(crate) fn visit(self, ty: &Type, place: &TokenStream, name: &str, words: Words) -> TokenStream {
+        let span = at(ty);
+        let spread = match words.place {
+            None => quote!(::core::option::Option::None),
+            Some(place) => {
+                let place = Ident::new(&format!("{place:?}"), span);
+                quote!(::core::option::Option::Some(::ft_checkpoint::Spread::#place))
+            }
+        };
+        let call = match self {
+            Self::Protect => quote_spanned!(span=> nested::<#ty>(__walk, #name, #spread, __part, #place)),
+            Self::Serde => quote_spanned!(span=> field_by_serde::<#ty>(__walk, #name, #spread, #place)),
+            Self::Field => quote_spanned!(span=> field::<#ty>(__walk, #name, #spread, #place)),
+        };
+        quote!(::ft_checkpoint::Walk::#call?;)
+    }
+
+    /// Takes the walk to `place`, a mutable reference to what a value holds, of type `ty`. Errors name `path`.
     pub(crate) fn walk(self, ty: &Type, place: &TokenStream, path: &str) -> TokenStream {
         let span = at(ty);
         let call = match self {

@@ -34,7 +34,8 @@ pub(crate) enum Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Words {
     pub(crate) role: Role,
-    pub(crate) place: Place,
+    /// None: nothing is said.
+    pub(crate) place: Option<Place>,
     pub(crate) serde: bool,
 }
 
@@ -80,7 +81,7 @@ pub(crate) fn of_state(field: &Field) -> Result<Words> {
     }
     Ok(Words {
         role: role.map_or(Role::Variable, |(role, _)| role),
-        place: place.map_or(Place::Private, |(place, _)| place),
+        place: place.map(|(place, _)| place),
         serde: serde.is_some(),
     })
 }
@@ -104,7 +105,7 @@ pub(crate) fn of_value(field: &Field) -> Result<Words> {
         return Err(Error::new(word.span(), text));
     }
     let role = role.map_or(Role::Variable, |(role, _)| role);
-    Ok(Words { role, place: Place::Private, serde: serde.is_some() })
+    Ok(Words { role, place: None, serde: serde.is_some() })
 }
 
 /// Refuses words where there is no field.

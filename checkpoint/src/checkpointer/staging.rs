@@ -21,7 +21,7 @@ use crate::build;
 use crate::error::CheckpointError;
 use crate::exchange::Round;
 use crate::protocol::{Event, State};
-use crate::region::{Protect, StatePart, save_into_with_crc, size};
+use crate::region::{Protect, StatePart, outline, save_into_with_crc, size};
 use crate::scheme::Scheme;
 use crate::stats::CheckpointSeconds;
 use crate::store::{ShardMeta, Slot};
@@ -67,6 +67,9 @@ impl Checkpointer {
         reach(world, epoch, "copy")?;
         self.ledger.apply(Event::Begin(epoch))?;
         let (copied, metas) = self.copy(state, epoch, first);
+        if copied.is_ok() && self.writes_files() {
+            self.tell_outlines(state, epoch);
+        }
         let copied_at = self.clock.now();
         reach(world, epoch, "encode")?;
         let is_damaged = self.scrub.as_ref().is_some_and(|scrub| scrub.has_found(self.ledger.committed()));
@@ -128,6 +131,22 @@ impl Checkpointer {
         let constant =
             if first { copy(StatePart::Constant, store.constant_mut()) } else { store.constant().own_meta() };
         (copied, [constant, variable])
+    }
+
+    /// Whether what is copied may be written to files, for others to look at.
+    fn writes_files(&self) -> bool {
+        self.spilling.is_some() || matches!(self.scheme, Scheme::Disk { .. })
+    }
+
+    /// Takes down which fields there are in the copy of `state`; those of its constant part once. Files can do without.
+    fn tell_outlines<S: Protect>(&mut self, state: &mut S, epoch: u32) {
+        let store = &mut self.places.target_mut().store;
+        let mut tell = |part, slot: &mut Slot| slot.tell_outline(outline(state, part).unwrap_or_default());
+        tell(StatePart::Variable, store.variable_mut(epoch));
+        // A replacement has the constant part from others, who do not know what is in it.
+        if store.constant().outline().is_empty() {
+            tell(StatePart::Constant, store.constant_mut());
+        }
     }
 
     /// Starts what can be started of a checkpoint under way; to be called now and then, on all ranks but at any time. Gives whether

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use super::DiskError;
 use super::sets::{Set, Sets};
+use crate::region::{FieldOutline, StatePart, read_outline};
 use crate::store::ShardMeta;
 
 /// The checkpoints in the folder of one job.
@@ -117,8 +118,15 @@ impl SavedSets {
     }
 
     fn parts(&self, number: u32) -> Result<[Set; 2], DiskError> {
-        // If there is none, that of the first epoch is missed.
-        Ok([Set::Constant(self.sets.constant_of(number)?.unwrap_or(1)), Set::Epoch(number)])
+        Ok([self.set(number, StatePart::Constant)?, self.set(number, StatePart::Variable)?])
+    }
+
+    fn set(&self, number: u32, part: StatePart) -> Result<Set, DiskError> {
+        match part {
+            // If there is none, that of the first epoch is missed.
+            StatePart::Constant => Ok(Set::Constant(self.sets.constant_of(number)?.unwrap_or(1))),
+            StatePart::Variable => Ok(Set::Epoch(number)),
+        }
     }
 
     /// The parts of the state of `rank` in checkpoint `number`, compared with the manifests.
@@ -126,18 +134,45 @@ impl SavedSets {
     /// # Errors
     /// A file is missing or damaged.
     pub(crate) fn read(&self, number: u32, rank: usize) -> Result<Shards, DiskError> {
-        let read = |set: Set| {
-            let manifest = self.sets.manifest(set)?;
-            let Some(meta) = manifest.get(rank).copied() else {
-                let what = format!("{} ranks, there is a rank {rank}", manifest.len());
-                return Err(DiskError::damaged(&self.sets.manifest_path(set), what));
-            };
-            let mut bytes = Vec::new();
-            self.sets.read_shard(set, rank, meta, &mut bytes)?;
-            Ok((meta, bytes))
-        };
-        let [constant, variable] = self.parts(number)?.map(read);
+        let [constant, variable] = StatePart::BOTH.map(|part| self.read_part(number, part, rank));
         Ok([constant?, variable?])
+    }
+
+    /// As [`SavedSets::read`], one part.
+    pub(crate) fn read_part(
+        &self,
+        number: u32,
+        part: StatePart,
+        rank: usize,
+    ) -> Result<(ShardMeta, Vec<u8>), DiskError> {
+        let set = self.set(number, part)?;
+        let manifest = self.sets.manifest(set)?;
+        let Some(meta) = manifest.get(rank).copied() else {
+            let what = format!("{} ranks, there is a rank {rank}", manifest.len());
+            return Err(DiskError::damaged(&self.sets.manifest_path(set), what));
+        };
+        let mut bytes = Vec::new();
+        self.sets.read_shard(set, rank, meta, &mut bytes)?;
+        Ok((meta, bytes))
+    }
+
+    /// The fields in one part of the state of `rank` in checkpoint `number`; none if its file does not tell them.
+    ///
+    /// # Errors
+    /// The file is missing, or what tells the fields is damaged.
+    pub(crate) fn read_fields(
+        &self,
+        number: u32,
+        part: StatePart,
+        rank: usize,
+        meta: ShardMeta,
+    ) -> Result<Option<Vec<FieldOutline>>, DiskError> {
+        let set = self.set(number, part)?;
+        let Some(bytes) = self.sets.read_outline(set, rank)? else { return Ok(None) };
+        let fields = read_outline(&bytes, meta.len);
+        fields
+            .map(Some)
+            .map_err(|error| DiskError::damaged(&self.sets.shard_path(set, rank), error.to_string()))
     }
 
     /// Removes what is after checkpoint `number`: it was not complete, or is damaged.

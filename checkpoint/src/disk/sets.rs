@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::DiskError;
-use super::file::{self, Label};
+use super::file::{self, Contents, Label};
 use crate::store::ShardMeta;
 
 /// One set of files, by the epoch that wrote it.
@@ -111,20 +111,19 @@ impl Sets {
         set: Set,
         over: Option<Set>,
         rank: usize,
-        meta: ShardMeta,
-        shard: &[u8],
+        shard: Contents<'_>,
     ) -> Result<(), DiskError> {
         make(&self.folder(set))?;
         let (path, over) = (self.shard_path(set, rank), over.map(|over| self.shard_path(over, rank)));
-        file::write(&path, over.as_deref(), self.label(set, rank as u64), meta, shard)
+        file::write(&path, over.as_deref(), self.label(set, rank as u64), shard)
     }
 
     /// Writes the manifest, after the shards of all ranks, and forces all names to the disk: from now on the set is
     /// complete.
     pub(super) fn write_manifest(&self, set: Set, ranks: &[ShardMeta]) -> Result<(), DiskError> {
         let bytes: Vec<u8> = ranks.iter().flat_map(|meta| meta.to_bytes()).collect();
-        let label = self.label(set, MANIFEST);
-        file::write(&self.manifest_path(set), None, label, ShardMeta::of(&bytes), &bytes)?;
+        let contents = Contents { meta: ShardMeta::of(&bytes), bytes: &bytes, outline: &[] };
+        file::write(&self.manifest_path(set), None, self.label(set, MANIFEST), contents)?;
         sync(&self.folder(set))?;
         sync(&self.root)
     }
@@ -154,6 +153,11 @@ impl Sets {
             true => Ok(()),
             false => Err(DiskError::damaged(&path, "the manifest names another length or checksum")),
         }
+    }
+
+    /// Reads the outline of the shard of `rank`, if it has one. Whether that is a shard of this set is not asked.
+    pub(super) fn read_outline(&self, set: Set, rank: usize) -> Result<Option<Vec<u8>>, DiskError> {
+        file::outline(&self.shard_path(set, rank), self.label(set, rank as u64))
     }
 
     /// Whether the file of `rank` is there, with that header and as long as that says. Its bytes are not read.

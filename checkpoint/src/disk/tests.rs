@@ -14,6 +14,11 @@ const RANKS: usize = 3;
 /// The "epoch" of the constant part, for its contents.
 const CONSTANT: u32 = 0;
 
+/// What a file has of some bytes, with an outline or an empty one.
+fn with_outline<'a>(bytes: &'a [u8], outline: &'a [u8]) -> Contents<'a> {
+    Contents { meta: ShardMeta::of(bytes), bytes, outline }
+}
+
 /// The shard of `rank` at `epoch`; the epoch 0 is the constant part. Ragged, and empty for rank 1 at epoch 2.
 fn shard(epoch: u32, rank: usize) -> Vec<u8> {
     let len = 1000 * rank + 100 * epoch as usize;
@@ -31,7 +36,7 @@ fn open(dir: &TempDir) -> Vec<Disk> {
 
 fn stage(disk: &Disk, epoch: u32) {
     let write = |part, bytes: Vec<u8>| {
-        disk.stage(part, epoch, ShardMeta::of(&bytes), &bytes).expect("staged");
+        disk.stage(part, epoch, with_outline(&bytes, &[])).expect("staged");
     };
     if epoch == 1 {
         write(StatePart::Constant, shard(CONSTANT, disk.rank));
@@ -126,6 +131,42 @@ fn shorter_longer_and_missing_files_are_noticed() {
     assert!(error.starts_with("cannot read /") && error.contains("rank-2: No such file"), "{error}");
 }
 
+/// Damage in an outline is damage to nothing else.
+#[test]
+fn an_outline_is_read_as_it_was_written_or_refused() {
+    let dir = tempdir().unwrap();
+    let disks = open(&dir);
+    checkpoint(&disks, 1);
+    let (sets, set) = (&disks[2].sets, Set::Epoch(1));
+    assert_eq!(sets.read_outline(set, 2), Ok(None), "files without one are as they always were");
+    let (file, bytes) = (path(&dir, "epoch-1/rank-2"), shard(1, 2));
+    let plain = fs::read(&file).unwrap().len();
+    sets.write_shard(set, None, 2, with_outline(&bytes, b"the fields")).unwrap();
+    read_back(&disks, 1).expect("the manifest names the same bytes");
+    assert_eq!(sets.read_outline(set, 2), Ok(Some(b"the fields".to_vec())));
+
+    let right = fs::read(&file).unwrap();
+    let refused = |bytes: &[u8]| {
+        fs::write(&file, bytes).unwrap();
+        read_back(&disks, 1).expect("the bytes are whole");
+        assert!(sets.is_there(set, 2, ShardMeta::of(&shard(1, 2))));
+        let error = sets.read_outline(set, 2).expect_err("noticed").to_string();
+        assert!(error.contains("epoch-1/rank-2 is damaged: its outline does not match"), "{error}");
+    };
+    for at in plain..right.len() {
+        let mut wrong = right.clone();
+        wrong[at] ^= 1 << (at % 8);
+        refused(&wrong);
+        if at > plain + 16 {
+            refused(&right[..at]);
+        }
+    }
+    refused(&[&right[..], &[0]].concat());
+    fs::write(&file, &right[..plain - 1]).unwrap();
+    read_back(&disks, 1).expect_err("a byte of the shard is missing");
+    sets.read_outline(set, 2).expect_err("likewise");
+}
+
 #[test]
 fn files_of_others_are_refused() {
     let dir = tempdir().unwrap();
@@ -149,8 +190,7 @@ fn files_of_others_are_refused() {
         assert!(error.ends_with("its header belongs to another file, job or format"), "{error}");
     }
     // The right name on the bytes of another attempt: only the manifest can tell.
-    let (other, meta) = (b"something else", ShardMeta::of(b"something else"));
-    disks[0].sets.write_shard(Set::Epoch(2), None, 0, meta, other).unwrap();
+    disks[0].sets.write_shard(Set::Epoch(2), None, 0, with_outline(b"something else", b"x")).unwrap();
     let error = read_back(&disks, 2).expect_err("another attempt").to_string();
     assert!(error.ends_with("the manifest names another length or checksum"), "{error}");
     fs::write(&own, right).unwrap();
@@ -246,9 +286,8 @@ fn a_file_that_cannot_be_written_is_named_with_its_bytes() {
     checkpoint(&disks, 1);
     fs::create_dir_all(path(&dir, "epoch-2/rank-2/full")).unwrap();
     let bytes = shard(2, 2);
-    let error = disks[2]
-        .stage(StatePart::Variable, 2, ShardMeta::of(&bytes), &bytes)
-        .expect_err("a directory is there");
+    let error =
+        disks[2].stage(StatePart::Variable, 2, with_outline(&bytes, &[])).expect_err("a directory is there");
     let text = error.to_string();
     let file = path(&dir, "epoch-2/rank-2");
     let expected = format!("cannot write 2200 bytes to {}: ", file.display());
@@ -265,7 +304,7 @@ fn half_a_file_takes_no_room() {
     let folder = dir.path().join("job/epoch-1");
     fs::create_dir_all(folder.join("rank-1")).unwrap();
     let bytes = shard(1, 1);
-    disk.stage(StatePart::Variable, 1, ShardMeta::of(&bytes), &bytes).unwrap_err();
+    disk.stage(StatePart::Variable, 1, with_outline(&bytes, &[])).unwrap_err();
     assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "that folder alone");
 }
 
@@ -274,7 +313,7 @@ fn a_constant_part_stays_as_long_as_epochs_that_need_it() {
     let dir = tempdir().unwrap();
     let disk = Disk::open(dir.path(), "job", 0).unwrap();
     let write = |part, epoch: u32, bytes: &[u8]| {
-        disk.stage(part, epoch, ShardMeta::of(bytes), bytes).expect("staged");
+        disk.stage(part, epoch, with_outline(bytes, &[])).expect("staged");
     };
     let constant_of = |epoch| {
         let mut store = Store::new(0);
@@ -352,7 +391,7 @@ fn when_nobody_is_left_the_newest_whole_set_decides() {
     // Damaged: the one before is taken.
     let file = root.join("epoch-3/rank-0");
     let mut bytes = fs::read(&file).unwrap();
-    *bytes.last_mut().unwrap() ^= 1;
+    bytes[64] ^= 1;
     fs::write(&file, bytes).unwrap();
     assert_eq!(replaced(&world, &scheme, true), Ok((Restored::Epoch(2), state(2))));
     assert!(!file.exists(), "given up");

@@ -18,8 +18,8 @@ use std::time::Duration;
 use ft_comm::time::Clock;
 use ft_comm::{Saved, Saves};
 
-use super::DiskError;
 use super::sets::{Set, Sets};
+use super::{Contents, DiskError};
 use crate::buffer::Buffer;
 use crate::spill::Spill;
 use crate::store::ShardMeta;
@@ -42,6 +42,8 @@ pub(crate) struct Snapshot {
     pub(crate) metas: Arc<Vec<[ShardMeta; 2]>>,
     /// The parts of this rank.
     pub(crate) shards: [Arc<Buffer>; 2],
+    /// The fields in them; empty if they are not told.
+    pub(crate) outlines: [Arc<Vec<u8>>; 2],
 }
 
 impl Snapshot {
@@ -229,7 +231,8 @@ impl Thread {
                     "the memory that it was to be written from has changed",
                 ));
             }
-            self.sets.write_shard(set, None, rank, meta, &snapshot.shards[part])?;
+            let (bytes_of, outline) = (&snapshot.shards[part], &snapshot.outlines[part]);
+            self.sets.write_shard(set, None, rank, Contents { meta, bytes: bytes_of, outline })?;
             bytes += meta.len;
         }
         if rank > 0 {
@@ -298,7 +301,8 @@ mod tests {
     fn snapshot(rank: usize, number: u32, states: [&[u8]; 2]) -> Snapshot {
         let metas = states.map(|state| [ShardMeta::of(b"constant"), ShardMeta::of(state)]);
         let shards = [b"constant", states[rank]].map(|bytes| Arc::new(bytes.to_vec().into()));
-        Snapshot { number, constant_number: 1, rank, metas: Arc::new(metas.to_vec()), shards }
+        let outlines = Default::default();
+        Snapshot { number, constant_number: 1, rank, metas: Arc::new(metas.to_vec()), shards, outlines }
     }
 
     fn until(is_so: impl Fn() -> bool) {

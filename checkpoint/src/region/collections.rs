@@ -4,9 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher, Hash};
 
-use super::ProtectError;
 use super::field::describe_many;
-use super::{Field, Walk};
+use super::{Array, Field, ProtectError, Walk};
 
 impl<T: Field> Field for VecDeque<T> {
     fn blank() -> Self {
@@ -22,6 +21,10 @@ impl<T: Field> Field for VecDeque<T> {
 
     fn describe(text: &mut String) {
         describe_many::<T>(" queue of", text);
+    }
+
+    fn array(&self) -> Option<Array> {
+        T::fixed_array()?.times(self.len())
     }
 }
 

@@ -4,8 +4,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::ProtectError;
-use super::Walk;
+use super::{Array, ProtectError, Walk};
 
 /// A value that can be protected as bytes.
 ///
@@ -92,6 +91,16 @@ pub trait Field: Sized {
     fn describe(text: &mut String) {
         describe_plainly::<Self>(text);
     }
+
+    /// Returns the array that every value of this type is, of as many numbers: for those who read a checkpoint without the program.
+    fn fixed_array() -> Option<Array> {
+        None
+    }
+
+    /// Returns the array that this value is; its last bytes in a shard are the elements.
+    fn array(&self) -> Option<Array> {
+        Self::fixed_array()
+    }
 }
 
 /// What can be said of any type.
@@ -154,6 +163,10 @@ macro_rules! plain {
             ) -> ::core::result::Result<(), $crate::ProtectError> {
                 walk.plain(items)
             }
+
+            fn fixed_array() -> ::core::option::Option<$crate::Array> {
+                $crate::Array::one::<Self>()
+            }
         }
     )+};
 }
@@ -176,6 +189,10 @@ impl Field for bool {
             _ => return Err(walk.invalid("bool")),
         };
         Ok(())
+    }
+
+    fn fixed_array() -> Option<Array> {
+        Array::one::<Self>()
     }
 }
 
@@ -244,6 +261,10 @@ impl<T: Field> Field for Vec<T> {
     fn describe(text: &mut String) {
         describe_many::<T>(" vector of", text);
     }
+
+    fn array(&self) -> Option<Array> {
+        T::fixed_array()?.times(self.len())
+    }
 }
 
 impl<T: Field> Field for Box<[T]> {
@@ -261,6 +282,10 @@ impl<T: Field> Field for Box<[T]> {
     fn describe(text: &mut String) {
         describe_many::<T>(" slice of", text);
     }
+
+    fn array(&self) -> Option<Array> {
+        T::fixed_array()?.times(self.len())
+    }
 }
 
 impl<T: Field> Field for Box<T> {
@@ -276,6 +301,14 @@ impl<T: Field> Field for Box<T> {
 
     fn describe(text: &mut String) {
         T::describe(text);
+    }
+
+    fn fixed_array() -> Option<Array> {
+        T::fixed_array()
+    }
+
+    fn array(&self) -> Option<Array> {
+        T::array(self)
     }
 }
 
@@ -296,6 +329,10 @@ impl<T: Field, const N: usize> Field for [T; N] {
 
     fn describe(text: &mut String) {
         describe_many::<T>(&format!(" array of {N}"), text);
+    }
+
+    fn fixed_array() -> Option<Array> {
+        T::fixed_array()?.times(N)
     }
 }
 

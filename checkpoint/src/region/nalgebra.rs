@@ -3,8 +3,13 @@
 use bytemuck::Pod;
 use nalgebra::{DMatrix, DVector, SMatrix, Scalar};
 
-use super::ProtectError;
-use super::{Field, Walk};
+use super::{Array, Element, Field, ProtectError, Walk};
+
+/// Of `rows` and `columns`, column after column.
+fn matrix<T: 'static>(rows: usize, columns: usize) -> Option<Array> {
+    let lengths = vec![rows as u64, columns as u64];
+    Some(Array { element: Element::of::<T>()?, lengths, by_columns: true })
+}
 
 impl<T: Pod + Scalar> Field for DVector<T> {
     fn blank() -> Self {
@@ -17,6 +22,10 @@ impl<T: Pod + Scalar> Field for DVector<T> {
             *self = Self::from_element(len, T::zeroed());
         }
         walk.plain(self.as_mut_slice())
+    }
+
+    fn array(&self) -> Option<Array> {
+        Array::one::<T>()?.times(self.len())
     }
 }
 
@@ -36,6 +45,10 @@ impl<T: Pod + Scalar> Field for DMatrix<T> {
         }
         walk.plain(self.as_mut_slice())
     }
+
+    fn array(&self) -> Option<Array> {
+        matrix::<T>(self.nrows(), self.ncols())
+    }
 }
 
 /// Vectors and matrices of fixed size, `SVector` too.
@@ -48,5 +61,9 @@ impl<T: Pod + Scalar, const R: usize, const C: usize> Field for SMatrix<T, R, C>
 
     fn walk<W: Walk>(&mut self, walk: &mut W) -> Result<(), ProtectError> {
         walk.plain(self.as_mut_slice())
+    }
+
+    fn fixed_array() -> Option<Array> {
+        if C == 1 { Array::one::<T>()?.times(R) } else { matrix::<T>(R, C) }
     }
 }

@@ -1,4 +1,4 @@
-//! The visitor and its three kinds: count, copy out, copy in.
+//! The visitor and three of its kinds: count, copy out, copy in. The fourth is in `outline.rs`.
 
 use bytemuck::Pod;
 use crc_fast::{CrcAlgorithm, Digest};
@@ -6,9 +6,9 @@ use ft_encoders::copy_past_caches;
 use postcard::ser_flavors::{Flavor, Slice};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{ProtectError, ProtectErrorKind};
+use super::{Field, Protect, ProtectError, ProtectErrorKind, Spread, StatePart};
 
-/// What is done to each piece of a state; implemented by size, save and load only, so it is not for users to write.
+/// What is done to each piece of a state; implemented by size, save, load and outline only, so it is not for users to write.
 pub trait Walk {
     /// Visits bytes whose number both sides know: counted, copied out, or overwritten.
     ///
@@ -36,6 +36,62 @@ pub trait Walk {
 
     /// Returns the number of bytes visited so far.
     fn offset(&self) -> usize;
+
+    /// Visits a field of a state. Errors have its name, and so has who looks into files; `spread` is what it is to the other ranks,
+    /// if that is said.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Field::walk`].
+    fn field<T: Field>(
+        &mut self,
+        name: &str,
+        spread: Option<Spread>,
+        field: &mut T,
+    ) -> Result<(), ProtectError>
+    where
+        Self: Sized,
+    {
+        let _ = spread;
+        field.walk(self).map_err(|error| error.in_field(name))
+    }
+
+    /// As [`Walk::field`], through serde and postcard.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Walk::serde`].
+    fn field_by_serde<T: Serialize + DeserializeOwned>(
+        &mut self,
+        name: &str,
+        spread: Option<Spread>,
+        field: &mut T,
+    ) -> Result<(), ProtectError>
+    where
+        Self: Sized,
+    {
+        let _ = spread;
+        self.serde(field).map_err(|error| error.in_field(name))
+    }
+
+    /// As [`Walk::field`], for one `part` of a state within the state.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Protect::walk`].
+    fn nested<P: Protect>(
+        &mut self,
+        name: &str,
+        spread: Option<Spread>,
+        part: StatePart,
+        state: &mut P,
+    ) -> Result<(), ProtectError>
+    where
+        Self: Sized,
+    {
+        let _ = spread;
+        state.walk(part, self).map_err(|error| error.in_field(name))
+    }
 
     /// Visits a slice of plain data as its bytes; its length is not written.
     ///

@@ -1,6 +1,6 @@
 //! A solver that is chosen at run time.
 
-use ft_checkpoint::{Field, Protect, ProtectError, Redistribute, Redistribution, StatePart, Walk};
+use ft_checkpoint::{Protect, ProtectError, Redistribute, Redistribution, Spread, StatePart, Walk};
 use ft_comm::{CommError, Communicator};
 
 use super::{
@@ -116,7 +116,7 @@ macro_rules! any_solver {
             fn walk<W: Walk>(&mut self, part: StatePart, walk: &mut W) -> Result<(), ProtectError> {
                 if part == StatePart::Constant {
                     let mut method = self.method();
-                    Field::walk(&mut method, walk)?;
+                    walk.field("method", Some(Spread::Replicated), &mut method)?;
                     if method != self.method() {
                         *self = Self::blank(method);
                     }

@@ -7,7 +7,7 @@ use super::Keeper;
 use crate::buffer::Buffer;
 use crate::checkpointer::holdings::Holdings;
 use crate::checkpointer::under_way::Staging;
-use crate::disk::Disk;
+use crate::disk::{Contents, Disk};
 use crate::error::CheckpointError;
 use crate::exchange::{Rebuilt, Round};
 use crate::placement::Placement;
@@ -35,7 +35,9 @@ impl Keeper for Files {
     ) -> Result<Option<ScheduleRequest<Buffer>>, CheckpointError> {
         if round.number == 0 {
             let (slot, own) = (place.store.slot_mut(part, staging.epoch), staging.own(part));
-            self.disk.stage(part, staging.epoch, own, slot.shard())?;
+            let outline = slot.outline();
+            let shard = Contents { meta: own, bytes: slot.shard(), outline: &outline };
+            self.disk.stage(part, staging.epoch, shard)?;
             slot.seal(&[own])?;
         }
         Ok(None)
