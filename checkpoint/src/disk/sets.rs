@@ -10,7 +10,7 @@ use super::file::{self, Contents, Label};
 use crate::store::ShardMeta;
 
 /// One set of files, by the epoch that wrote it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Set {
     /// The constant part of this epoch and those after it, up to the next that begins anew.
     Constant(u32),
@@ -187,33 +187,25 @@ impl Sets {
 
     /// The epoch whose constant part goes with `epoch`.
     pub(super) fn constant_of(&self, epoch: u32) -> Result<Option<u32>, DiskError> {
-        let first = |set: Set| match set {
-            Set::Constant(first) => (first <= epoch).then_some(first),
-            Set::Epoch(_) => None,
-        };
-        Ok(self.all()?.into_iter().filter_map(first).max())
+        Ok(constant_of(&self.all()?, epoch))
     }
 
     /// Removes all sets before the `count` newest that have a manifest, and constant parts that go with none of those.
     pub(super) fn keep(&self, count: usize) -> Result<(), DiskError> {
-        let Some(oldest) = self.with_manifest()?.get(count.saturating_sub(1)).copied() else { return Ok(()) };
-        let base = self.constant_of(oldest)?;
-        let is_old = |set: &Set| match *set {
-            Set::Constant(first) => base.is_some_and(|base| first < base),
-            Set::Epoch(epoch) => epoch < oldest,
-        };
-        self.remove_those(is_old)
+        self.remove_those(too_old(&self.all()?, &self.with_manifest()?, count))
     }
 
     /// Removes the sets after `epoch`.
     pub(super) fn remove_after(&self, epoch: u32) -> Result<(), DiskError> {
-        self.remove_those(|newer| newer.epoch() > epoch)
+        self.remove_those(newer_than(&self.all()?, epoch))
     }
 
-    /// Removes some sets, each constant part after the epochs that go with it.
-    fn remove_those(&self, which: impl Fn(&Set) -> bool) -> Result<(), DiskError> {
-        let mut sets: Vec<Set> = self.all()?.into_iter().filter(which).collect();
-        sets.sort_by_key(|set| matches!(set, Set::Constant(_)));
+    /// Removes constant parts after that of epoch `first` which would be taken for that of `epoch`: they were given up.
+    pub(super) fn remove_constants(&self, first: u32, epoch: u32) -> Result<(), DiskError> {
+        self.remove_those(given_up(&self.all()?, first, epoch))
+    }
+
+    fn remove_those(&self, sets: Vec<Set>) -> Result<(), DiskError> {
         sets.into_iter().try_for_each(|set| self.remove(set))
     }
 
@@ -270,6 +262,43 @@ impl Sets {
     pub(super) fn is_removed(folder: &Path) -> bool {
         folder.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
     }
+}
+
+/// The epoch whose constant part goes with `epoch`, of `all` sets.
+pub(super) fn constant_of(all: &[Set], epoch: u32) -> Option<u32> {
+    let first = |set: &Set| match *set {
+        Set::Constant(first) => (first <= epoch).then_some(first),
+        Set::Epoch(_) => None,
+    };
+    all.iter().filter_map(first).max()
+}
+
+/// The sets before the `count` newest that have a manifest, of `all`, and constant parts that go with none of those; in the order in
+/// which they are to go. `with_manifest` are the newest first.
+pub(super) fn too_old(all: &[Set], with_manifest: &[u32], count: usize) -> Vec<Set> {
+    let Some(oldest) = with_manifest.get(count.saturating_sub(1)).copied() else { return vec![] };
+    let base = constant_of(all, oldest);
+    constants_last(all, |set| match set {
+        Set::Constant(first) => base.is_some_and(|base| first < base),
+        Set::Epoch(epoch) => epoch < oldest,
+    })
+}
+
+/// The sets after `epoch`, in the order in which they are to go.
+pub(super) fn newer_than(all: &[Set], epoch: u32) -> Vec<Set> {
+    constants_last(all, |set| set.epoch() > epoch)
+}
+
+/// The constant parts after that of epoch `first`, up to `epoch`.
+pub(super) fn given_up(all: &[Set], first: u32, epoch: u32) -> Vec<Set> {
+    constants_last(all, |set| matches!(set, Set::Constant(other) if first < other && other <= epoch))
+}
+
+/// Some of the sets, each constant part after the epochs that go with it.
+fn constants_last(all: &[Set], which: impl Fn(Set) -> bool) -> Vec<Set> {
+    let mut sets: Vec<Set> = all.iter().copied().filter(|set| which(*set)).collect();
+    sets.sort_by_key(|set| matches!(set, Set::Constant(_)));
+    sets
 }
 
 /// What the files of a job say of whose they are.

@@ -10,6 +10,10 @@
 //! up is attempted again under its number, and what a rank wrote that had committed it alone may still be there. Rank 0 waits for files
 //! with the lengths and checksums of its own attempt, so the two are not mixed; the manifest would tell.
 
+#[cfg(test)]
+mod model;
+mod order;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,9 +22,11 @@ use std::time::Duration;
 use ft_comm::time::Clock;
 use ft_comm::{Saved, Saves};
 
+use self::order::{Step, steps};
 use super::sets::{Set, Sets};
 use super::{Contents, DiskError};
 use crate::buffer::Buffer;
+use crate::region::StatePart;
 use crate::spill::Spill;
 use crate::store::ShardMeta;
 
@@ -49,6 +55,15 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     fn sets(&self) -> [Set; 2] {
         [Set::Constant(self.constant_number), Set::Epoch(self.number)]
+    }
+
+    fn set(&self, part: StatePart) -> Set {
+        self.sets()[part as usize]
+    }
+
+    /// What all ranks are to have written of a part.
+    fn metas_of(&self, part: StatePart) -> Vec<ShardMeta> {
+        self.metas.iter().map(|pair| pair[part as usize]).collect()
     }
 }
 
@@ -216,39 +231,43 @@ impl Thread {
 
     /// Writes the files of this rank, and what makes the set whole. Gives the bytes of this rank, and whether the set is whole now.
     fn write(&self, snapshot: &Snapshot) -> Result<(u64, bool), DiskError> {
-        let started = self.clock.now();
-        let (metas, rank) = (&snapshot.metas, snapshot.rank);
-        let mut bytes = 0;
-        for (part, set) in snapshot.sets().into_iter().enumerate() {
-            let meta = metas[rank][part];
-            if self.sets.is_there(set, rank, meta) {
-                continue;
-            }
-            if !meta.fits(&snapshot.shards[part]) {
-                let path = self.sets.shard_path(set, rank);
-                return Err(DiskError::damaged(
-                    &path,
-                    "the memory that it was to be written from has changed",
-                ));
-            }
-            let (bytes_of, outline) = (&snapshot.shards[part], &snapshot.outlines[part]);
-            self.sets.write_shard(set, None, rank, Contents { meta, bytes: bytes_of, outline })?;
-            bytes += meta.len;
-        }
-        if rank > 0 {
-            return Ok((bytes, false));
-        }
-        let patience = 10 * self.clock.now().since(started) + PATIENCE;
-        if !self.wait(snapshot, patience) {
-            return Ok((bytes, false));
-        }
-        for (part, set) in snapshot.sets().into_iter().enumerate() {
-            if !self.sets.manifest_path(set).exists() || part == 1 {
-                self.sets.write_manifest(set, &metas.iter().map(|pair| pair[part]).collect::<Vec<_>>())?;
+        let (started, mut bytes) = (self.clock.now(), 0);
+        for step in steps(snapshot.rank) {
+            match step {
+                Step::Shard(part) => bytes += self.write_shard(snapshot, part)?,
+                Step::Await => {
+                    let patience = 10 * self.clock.now().since(started) + PATIENCE;
+                    if !self.wait(snapshot, patience) {
+                        return Ok((bytes, false));
+                    }
+                }
+                Step::Forget => self.sets.remove_constants(snapshot.constant_number, snapshot.number)?,
+                Step::Manifest(part) => {
+                    let set = snapshot.set(part);
+                    if part == StatePart::Variable || !self.sets.manifest_path(set).exists() {
+                        self.sets.write_manifest(set, &snapshot.metas_of(part))?;
+                    }
+                }
+                Step::Keep => self.sets.keep(self.keep)?,
             }
         }
-        self.sets.keep(self.keep)?;
-        Ok((bytes, true))
+        Ok((bytes, snapshot.rank == 0))
+    }
+
+    /// Writes one part of this rank, unless it is there; gives its bytes.
+    fn write_shard(&self, snapshot: &Snapshot, part: StatePart) -> Result<u64, DiskError> {
+        let (set, rank) = (snapshot.set(part), snapshot.rank);
+        let meta = snapshot.metas[rank][part as usize];
+        if self.sets.is_there(set, rank, meta) {
+            return Ok(0);
+        }
+        let [bytes, outline] = [&snapshot.shards, &snapshot.outlines].map(|of| &of[part as usize][..]);
+        if !meta.fits(bytes) {
+            let path = self.sets.shard_path(set, rank);
+            return Err(DiskError::damaged(&path, "the memory that it was to be written from has changed"));
+        }
+        self.sets.write_shard(set, None, rank, Contents { meta, bytes, outline })?;
+        Ok(meta.len)
     }
 
     /// Waits until all ranks have written what they are to; false if that is of no use any more.

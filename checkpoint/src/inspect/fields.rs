@@ -66,7 +66,7 @@ pub enum FieldError {
         ranks: usize,
     },
     /// It is no array of numbers.
-    #[error("the field {name} is a {type_name}, no array of numbers: only the program can read it")]
+    #[error("the field {name} is of type {type_name}, no array of numbers: only the program can read it")]
     Opaque {
         /// The field.
         name: String,

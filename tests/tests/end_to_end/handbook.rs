@@ -262,7 +262,7 @@ fn a_timeline_and_advice() {
 #[test]
 fn a_job_of_which_nothing_is_left() {
     let page = commands(&text("docs/resume.md"));
-    let [spill, resume] = &page[..] else { panic!("{page:?}") };
+    let [spill, resume, inspect, take_out] = &page[..] else { panic!("{page:?}") };
     let folder = folder();
     let here = |command: &str| {
         let command = command.replace("/scratch/spill", "spill").replace("5min", "1");
@@ -272,6 +272,11 @@ fn a_job_of_which_nothing_is_left() {
     running.await_text("is in files");
     running.signal(Signal::KILL);
     running.finish_killed();
+    let outcome = in_folder(&folder, &here(inspect)).finish().expect(0);
+    assert!(outcome.stdout.contains("solver.x") && outcome.stdout.contains("f64 [64000]"), "{outcome}");
+    in_folder(&folder, &here(take_out)).finish().expect(0);
+    let taken = fs::read(folder.path().join("x.npy")).unwrap();
+    assert!(taken.starts_with(b"\x93NUMPY") && taken.len() == 128 + 8 * 64_000, "{} bytes", taken.len());
     let whole = run(&here(spill)).expect(0);
     let outcome = in_folder(&folder, &here(resume)).finish().expect(0);
     let answer = |outcome: &Outcome| outcome.stdout.split_once("answer ").unwrap().1[..16].to_owned();
@@ -291,7 +296,7 @@ fn every_command_is_run() {
         ("docs/messages.md", 0),
         ("docs/mpirun.md", 0),
         ("docs/programs.md", 1),
-        ("docs/resume.md", 2),
+        ("docs/resume.md", 4),
         ("docs/schemes.md", 1),
         ("docs/solvers.md", 3),
         ("docs/speed.md", 0),

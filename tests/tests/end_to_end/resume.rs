@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
+use serde_json::{Value, json};
 use tempfile::{TempDir, tempdir};
 
 use crate::common::{Outcome, Run, Running, example};
@@ -346,6 +347,129 @@ fn the_newest_sets_are_kept_and_looked_at() {
     assert!(!look("--json").stdout.contains("checksum"), "headers alone");
     let text = look("--all-bytes").stdout;
     assert!(text.contains("rank 1") && text.contains("do not match their checksum"), "{text}");
+}
+
+/// What `ftrun inspect --field` writes: the dictionary of the header, and the elements.
+fn taken_out(dir: &Path, options: &str) -> (String, Vec<u8>) {
+    let file = dir.join("taken.npy");
+    let run = Run::ftrun("inspect").arg(dir).arg("--npy").arg(&file);
+    options.split_whitespace().fold(run, Run::arg).finish().expect(0);
+    let bytes = fs::read(&file).unwrap();
+    fs::remove_file(file).unwrap();
+    assert_eq!(&bytes[..8], b"\x93NUMPY\x01\x00");
+    let end = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    let header = String::from_utf8(bytes[10..end].to_vec()).unwrap();
+    let [_, kind, shape] = header.split("': ").collect::<Vec<_>>()[1..] else { panic!("{header}") };
+    assert_eq!(kind, "False, 'shape");
+    let kind = header.split('\'').nth(3).unwrap();
+    (format!("{kind} {}", shape.trim_end().trim_end_matches(", }")), bytes[end..].to_vec())
+}
+
+/// Three ranks have 0, 2 and 5 points; what a field is after a step is known.
+#[test]
+fn fields_are_taken_out_of_files() {
+    let files = ["--spill ", "--scheme disk:"];
+    // A replacement has the constant part from others, and writes it.
+    let options = ["--every 2 --spill-every 2", "--every 1 --spill-every 30 --kill 2@step=9", "--every 1"];
+    for (options, how) in options.into_iter().zip([files[0], files[0], files[1]]) {
+        let dir = tempdir().unwrap();
+        let run = Run::ftrun(&format!("-v -n 3 {options} {how}{}", dir.path().display()));
+        let running = run.arg(example("fields")).arg("100000000").start();
+        while fs::read_dir(dir.path()).unwrap().count() == 0 || complete(&folder(dir.path())).len() < 2 {
+            std::thread::yield_now();
+        }
+        running.signal(Signal::KILL);
+        running.finish_killed();
+
+        let look = Run::ftrun("inspect --json").arg(dir.path()).finish().expect(0);
+        let found: Value = serde_json::from_str(&look.stdout).unwrap();
+        let whole = found["checkpoints"].as_array().unwrap().iter().find(|set| set["whole"] == true).unwrap();
+        let step = whole["steps"].as_u64().unwrap();
+        let field = |name: &str| {
+            let fields = whole["fields"].as_array().unwrap();
+            let field = fields.iter().find(|field| field["name"] == name);
+            field.unwrap_or_else(|| panic!("{options}: no {name} in {whole}")).clone()
+        };
+        let points = field("cloud.points");
+        assert_eq!((&points["part"], &points["spread"]), (&json!("variable"), &json!("distributed")));
+        assert_eq!((&points["element"], &points["lengths"]), (&json!("f64"), &json!([7, 3])));
+        assert_eq!(points["ranks"][2], json!({ "bytes": 8 + 5 * 24, "lengths": [5, 3] }));
+        let ids = field("cloud.ids");
+        assert_eq!((&ids["part"], &ids["bytes"]), (&json!("constant"), &json!(3 * 8 + 7 * 8)));
+        assert_eq!(field("label")["type"], "String");
+
+        let (kind, bytes) = taken_out(dir.path(), "--field cloud.points");
+        let due = (0..7).flat_map(|id| [id as f64, step as f64, (id * step) as f64]);
+        assert_eq!(kind, "<f8 (7, 3)", "{options}");
+        assert_eq!(bytes, due.flat_map(f64::to_le_bytes).collect::<Vec<u8>>(), "{options}, step {step}");
+        let own = due_of_rank_1(step);
+        assert_eq!(taken_out(dir.path(), "--field cloud.points --rank 1"), ("<f8 (2, 3)".into(), own));
+        let ids: Vec<u8> = (0..7u64).flat_map(u64::to_le_bytes).collect();
+        assert_eq!(taken_out(dir.path(), "--field cloud.ids"), ("<u8 (7,)".into(), ids));
+        let even = vec![1, 0, 1, 0, 1, 0, 1];
+        assert_eq!(taken_out(dir.path(), "--field cloud.is_even"), ("|b1 (7,)".into(), even));
+        assert_eq!(
+            taken_out(dir.path(), "--field cloud.age"),
+            ("<u8 ()".into(), step.to_le_bytes().to_vec())
+        );
+        let weights = [0.5f32, 1.5, 2.5].iter().flat_map(|weight| weight.to_le_bytes()).collect();
+        assert_eq!(taken_out(dir.path(), "--field weights"), ("<f4 (3,)".into(), weights));
+        let done = (1..=step.min(8) as u32).flat_map(u32::to_le_bytes).collect();
+        let kind = format!("<u4 ({},)", step.min(8));
+        assert_eq!(taken_out(dir.path(), "--field done --rank 2"), (kind, done));
+
+        let refused = |options: &str, why: &str| {
+            let file = dir.path().join("none.npy");
+            let run = Run::ftrun("inspect").arg(dir.path()).arg("--npy").arg(&file);
+            let outcome = options.split_whitespace().fold(run, Run::arg).finish().expect(2);
+            assert!(outcome.stderr.contains(why) && outcome.stderr.lines().count() == 1, "{outcome}");
+            assert!(!file.exists(), "{outcome}");
+        };
+        refused("--field done", "is private, another one on each of the 3 ranks: say which by --rank");
+        refused("--field label", "is of type String, no array of numbers");
+        refused("--field cloud", "has no field cloud; there are: weights, cloud.ids, cloud.points");
+        refused("--field done --rank 3", "rank 3 has no field done in a checkpoint of 3 ranks");
+        refused("--field done --rank 0 --checkpoint 0", "no checkpoint 0 in");
+        let outcome = Run::ftrun("inspect --field done").arg(dir.path()).finish().expect(2);
+        assert!(outcome.stderr.contains("--npy"), "{outcome}");
+        damaged_fields_are_refused(dir.path(), whole["number"].as_u64().unwrap());
+    }
+}
+
+/// Points 0 and 1.
+fn due_of_rank_1(step: u64) -> Vec<u8> {
+    [[0.0, step as f64, 0.0], [1.0, step as f64, step as f64]]
+        .as_flattened()
+        .iter()
+        .flat_map(|x| x.to_le_bytes())
+        .collect()
+}
+
+/// Damage in what tells the fields is named, and the set is whole nonetheless; damage in the shard is found where it is read.
+fn damaged_fields_are_refused(dir: &Path, number: u64) {
+    let file = folder(dir).join(format!("epoch-{number}/rank-1"));
+    let right = fs::read(&file).unwrap();
+    let damage = |at: usize| {
+        let mut bytes = right.clone();
+        bytes[at] ^= 1;
+        fs::write(&file, bytes).unwrap();
+    };
+    let refused = |why: &str| {
+        let taken = dir.join("taken.npy");
+        let run = Run::ftrun("inspect --field cloud.points").arg(dir).arg("--npy").arg(&taken);
+        let outcome = run.arg("--checkpoint").arg(number.to_string()).finish().expect(2);
+        let names_it = outcome.stderr.contains(&format!("epoch-{number}/rank-1 is damaged: "));
+        assert!(names_it && outcome.stderr.contains(why), "{outcome}");
+        let _ = fs::remove_file(taken);
+    };
+    damage(right.len() - 1);
+    refused("its outline does not match");
+    let look = Run::ftrun("inspect --all-bytes").arg(dir).finish().expect(0);
+    assert!(look.stdout.contains(&format!("checkpoint {number}: whole")), "{look}");
+    assert!(look.stdout.contains("its outline does not match"), "{look}");
+    damage(70);
+    refused("its bytes do not match their checksum");
+    fs::write(&file, right).unwrap();
 }
 
 /// Everything is killed at a random moment, again and again, until a job comes to its end. `FT_RESUME_RUNS` says how often.
