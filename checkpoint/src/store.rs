@@ -184,6 +184,14 @@ impl Slot {
         self.blocks.iter().find(|block| block.stripe == stripe).map(|block| block.range.clone())
     }
 
+    /// Gives the slot memory for its shard, if it has none; the bytes are any.
+    pub(crate) fn take_memory(&mut self, memory: Vec<u8>) {
+        let shard = self.shard_mut();
+        if shard.capacity() == 0 {
+            *shard = memory;
+        }
+    }
+
     /// Makes the shard `len` bytes long, to be overwritten: they are any; a sealed slot is sealed no more.
     pub fn begin_shard(&mut self, len: usize) -> &mut [u8] {
         let memory = self.memory.clone();

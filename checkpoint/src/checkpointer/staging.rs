@@ -98,6 +98,13 @@ impl Checkpointer {
         if self.keeper.is_blocking() { self.wait(world) } else { Ok(()) }
     }
 
+    /// Gives the next checkpoint memory for its copies, of the constant and the variable part, where it has none yet.
+    pub(crate) fn take_memory(&mut self, [constant, variable]: [Vec<u8>; 2]) {
+        let (epoch, store) = (self.ledger.next_epoch(), &mut self.places.target_mut().store);
+        store.constant_mut().take_memory(constant);
+        store.variable_mut(epoch).take_memory(variable);
+    }
+
     /// Copies `state` into the slots of `epoch`, its constant part for the `first` one only; whether that went well, and what was
     /// copied of each part.
     fn copy<S: Protect>(

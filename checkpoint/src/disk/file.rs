@@ -16,7 +16,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use crc_fast::crc64_nvme;
+use crc_fast::{CrcAlgorithm, Digest, crc64_nvme};
 
 use super::DiskError;
 use crate::store::ShardMeta;
@@ -29,6 +29,8 @@ const OUTLINED: u32 = 3;
 /// Bytes of the header that the label gives; length, checksum and kind of the bytes follow.
 const LABEL_BYTES: usize = 40;
 const HEADER_BYTES: usize = LABEL_BYTES + ShardMeta::BYTES;
+/// Bytes that are read, and of which the checksum is taken, while they are in the cache.
+const PIECE: u64 = 256 << 10;
 /// Length and checksum of the outline.
 const TAIL_BYTES: usize = 16;
 
@@ -114,18 +116,26 @@ pub(super) fn meta(path: &Path, label: Label) -> Result<ShardMeta, DiskError> {
     open(path, label).map(|opened| opened.meta)
 }
 
-/// Reads the bytes of a file into `bytes` and checks them; costs one pass over them beside the reading. On an error
-/// `bytes` holds anything.
+/// Reads the bytes of a file into `bytes` and checks them while they are in the cache. On an error `bytes` holds anything.
 pub(super) fn read(path: &Path, label: Label, bytes: &mut Vec<u8>) -> Result<ShardMeta, DiskError> {
     let Opened { file, meta, .. } = open(path, label)?;
     bytes.clear();
     // The file is that long, so a wrong length in the header cannot ask for more memory.
     bytes.reserve_exact(usize::try_from(meta.len).unwrap_or(usize::MAX));
-    file.take(meta.len).read_to_end(bytes).map_err(DiskError::read(path))?;
-    if !meta.fits(bytes) {
-        return Err(DiskError::damaged(path, "its bytes do not match their checksum"));
+    let (mut file, mut digest) = (file.take(0), Digest::new(CrcAlgorithm::Crc64Nvme));
+    loop {
+        let before = bytes.len();
+        file.set_limit(PIECE.min(meta.len - before as u64));
+        file.read_to_end(bytes).map_err(DiskError::read(path))?;
+        if bytes.len() == before {
+            break;
+        }
+        digest.update(&bytes[before..]);
     }
-    Ok(meta)
+    match (bytes.len() as u64, digest.finalize()) == (meta.len, meta.crc) {
+        true => Ok(meta),
+        false => Err(DiskError::damaged(path, "its bytes do not match their checksum")),
+    }
 }
 
 /// Reads the outline of a file, and checks it. None: there is none.

@@ -425,9 +425,6 @@ impl Job {
         if self.protection.checkpoints == Checkpoints::Blocking || self.checkpointer.is_bare() {
             self.checkpointer.wait(&self.world)?;
         }
-        if self.checkpointer.has_committed() {
-            self.resuming.iter_mut().for_each(Resuming::forget);
-        }
         Ok(())
     }
 

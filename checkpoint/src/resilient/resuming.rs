@@ -2,7 +2,8 @@
 //!
 //! Where the loop would begin with `init` it reads the newest whole set instead, with the results of sections that had ended and the
 //! state of the one under way. What was read is protected by a first checkpoint like what `init` makes; until that is committed a
-//! failure brings the loop back here. Nothing that is read is changed or removed, but for sets that are newer and not whole when the
+//! failure brings the loop back here. The copies that this checkpoint makes are in the memory that was read into, as fresh memory
+//! takes longer than a warm file. Nothing that is read is changed or removed, but for sets that are newer and not whole when the
 //! job writes its own beside them.
 //!
 //! With other ranks than then, the states are read by ranks in equal shares, and dealt out by the program as after a shrink.
@@ -24,22 +25,16 @@ pub(super) struct Resuming {
     accept_build: bool,
     /// The job writes into the same folder.
     continues: bool,
-    read: Option<Read>,
-}
-
-/// What this rank has read.
-#[derive(Debug)]
-struct Read {
     /// Ranks that computed then.
     before: usize,
-    /// States of ranks of then that fell to this rank.
+    /// States of ranks of then that fell to this rank, as they were read.
     shares: Vec<(Rank, Shards)>,
 }
 
 impl Resuming {
     pub(super) fn new(resume: &Resume, continues: bool) -> Result<Self, DiskError> {
         let sets = SavedSets::find(&resume.folder)?;
-        Ok(Self { sets, accept_build: resume.accept_build, continues, read: None })
+        Ok(Self { sets, accept_build: resume.accept_build, continues, before: 0, shares: vec![] })
     }
 
     /// Reads the newest set that is whole; gives its number, and what was over then. Collective.
@@ -64,8 +59,9 @@ impl Resuming {
             }
             let mut whole = [u8::from(read.is_ok() && ranks > 0)];
             comm.allreduce(&mut whole, Op::Min)?;
-            if let (1, Ok(read)) = (whole[0], read) {
-                let past = self.take(read, comm)?;
+            if let (1, Ok(shares)) = (whole[0], read) {
+                (self.before, self.shares) = (ranks, shares);
+                let past = self.past(comm)?;
                 if self.continues && comm.rank() == 0 {
                     self.sets.remove_after(number)?;
                 }
@@ -75,21 +71,25 @@ impl Resuming {
         }
     }
 
-    fn read_shares(&self, number: u32, before: usize, comm: &Communicator) -> Result<Read, DiskError> {
+    fn read_shares(
+        &self,
+        number: u32,
+        before: usize,
+        comm: &Communicator,
+    ) -> Result<Vec<(Rank, Shards)>, DiskError> {
         let (now, me) = (comm.size(), comm.rank());
         let mine = (0..before).filter(|old| old * now / before == me);
-        let shares: Result<_, DiskError> = mine.map(|old| Ok((old, self.sets.read(number, old)?))).collect();
-        Ok(Read { before, shares: shares? })
+        mine.map(|old| Ok((old, self.sets.read(number, old)?))).collect()
     }
 
-    /// Keeps what was read; gives what was over then, the same on all ranks where it has to be.
-    fn take(&mut self, read: Read, comm: &Communicator) -> Result<Past, CheckpointError> {
-        let is_dealt_out = read.before != comm.size();
-        let first = read.shares.first().map(|(_, [constant, _])| Past::read(&constant.1)).transpose()?;
+    /// What was over then, the same on all ranks where it has to be.
+    fn past(&self, comm: &Communicator) -> Result<Past, CheckpointError> {
+        let is_dealt_out = self.before != comm.size();
+        let first = self.shares.first().map(|(_, [constant, _])| Past::read(&constant.1)).transpose()?;
         let refused =
-            |why: &'static str| CheckpointError::ResumedRanks { before: read.before, now: comm.size(), why };
-        let past = match first {
-            Some(past) if !is_dealt_out => past,
+            |why: &'static str| CheckpointError::ResumedRanks { before: self.before, now: comm.size(), why };
+        match first {
+            Some(past) if !is_dealt_out => Ok(past),
             past => {
                 let is_alone = past.is_none_or(|past| past.sections() == 0 && past.is_under_way());
                 let mut alone = [u8::from(is_alone)];
@@ -97,33 +97,31 @@ impl Resuming {
                 if alone[0] == 0 {
                     return Err(refused("results of several protected runs cannot be dealt out anew"));
                 }
-                Past::default().with_state()
+                Ok(Past::default().with_state())
             }
-        };
-        self.read = Some(read);
-        Ok(past)
+        }
     }
 
     /// Ranks that computed then.
     pub(super) fn before(&self) -> usize {
-        self.read.as_ref().map_or(0, |read| read.before)
+        self.before
     }
 
-    /// The states that fell to this rank.
-    pub(super) fn states<S: Protect + Default>(&self) -> Result<Vec<RankState<S>>, CheckpointError> {
-        let shares = self.read.iter().flat_map(|read| &read.shares);
-        let state = |(rank, [constant, variable]): &(Rank, Shards)| {
+    /// The states that fell to this rank, once after each [`Resuming::read`], and the memory that the last one was read into.
+    pub(super) fn states<S: Protect + Default>(&mut self) -> Result<States<S>, CheckpointError> {
+        let mut memory = [vec![], vec![]];
+        let state = |(rank, [constant, variable]): (Rank, Shards)| {
             build::check_resumed::<S>(variable.0.kind, self.accept_build)?;
             let mut state = S::default();
             load(&mut state, StatePart::Constant, &constant.1)?;
             load(&mut state, StatePart::Variable, &variable.1)?;
-            Ok(RankState { rank: *rank, state })
+            memory = [constant.1, variable.1];
+            Ok::<_, CheckpointError>(RankState { rank, state })
         };
-        shares.map(state).collect()
-    }
-
-    /// What was read is protected in memory: the files are not needed any more.
-    pub(super) fn forget(&mut self) {
-        self.read = None;
+        let states = std::mem::take(&mut self.shares).into_iter().map(state).collect::<Result<_, _>>()?;
+        Ok((states, memory))
     }
 }
+
+/// States of ranks, and memory for the two parts of one.
+type States<S> = (Vec<RankState<S>>, [Vec<u8>; 2]);

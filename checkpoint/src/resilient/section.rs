@@ -154,12 +154,13 @@ impl<'a, P: Program> Section<'a, P> {
     }
 
     /// Takes up the state that another job has left in files.
-    fn resume(&mut self, job: &Job) -> Result<Begun, Problem<P::Error>> {
-        let resuming = job.resuming.as_ref().expect("it was read from there");
+    fn resume(&mut self, job: &mut Job) -> Result<Begun, Problem<P::Error>> {
+        let resuming = job.resuming.as_mut().expect("it was read from there");
         let (before, now) = (resuming.before(), job.world.size());
         let refused = |why| CheckpointError::ResumedRanks { before, now, why };
-        let mut shares = resuming.states::<Kept<P::State>>()?;
+        let (mut shares, memory) = resuming.states::<Kept<P::State>>()?;
         if before == now {
+            job.checkpointer.take_memory(memory);
             let own = shares.pop().expect("each rank has read its own");
             (self.kept.step, self.kept.state) = (own.state.step, own.state.state);
         } else {

@@ -349,6 +349,159 @@ fn the_newest_sets_are_kept_and_looked_at() {
     assert!(text.contains("rank 1") && text.contains("do not match their checksum"), "{text}");
 }
 
+/// Does something to the folder of a job, of which the number is that of the newest set.
+type Undo = fn(&Path, u32);
+
+/// What a folder looks like in each phase of writing its newest set, made from one that is finished: the order of events is that of
+/// `disk/writer/order.rs`, and whoever was struck, this is what is left. With each whether the newest set is whole.
+const PHASES: [(&str, bool, Undo); 12] = [
+    ("before the first file", false, |folder, newest| fs::remove_dir_all(set(folder, newest)).unwrap()),
+    ("half a shard", false, |folder, newest| {
+        ["manifest", "rank-1", "rank-2"].map(|name| fs::remove_file(set(folder, newest).join(name)).unwrap());
+        half(&set(folder, newest).join("rank-0"));
+        under_another_name(&set(folder, newest).join("rank-0"));
+    }),
+    ("a shard that has no name yet", false, |folder, newest| {
+        ["manifest", "rank-1", "rank-2"].map(|name| fs::remove_file(set(folder, newest).join(name)).unwrap());
+        under_another_name(&set(folder, newest).join("rank-0"));
+    }),
+    ("shards of some ranks", false, |folder, newest| {
+        ["manifest", "rank-0"].map(|name| fs::remove_file(set(folder, newest).join(name)).unwrap());
+    }),
+    ("shards of all ranks", false, |folder, newest| {
+        fs::remove_file(set(folder, newest).join("manifest")).unwrap()
+    }),
+    ("half a manifest", false, |folder, newest| {
+        half(&set(folder, newest).join("manifest"));
+        under_another_name(&set(folder, newest).join("manifest"));
+    }),
+    ("a manifest that has no name yet", false, |folder, newest| {
+        under_another_name(&set(folder, newest).join("manifest"));
+    }),
+    ("the set is whole", true, |_, _| {}),
+    ("an old set has lost its manifest", true, |folder, newest| {
+        fs::remove_file(set(folder, oldest(folder, newest)).join("manifest")).unwrap();
+    }),
+    ("an old set has lost some files", true, |folder, newest| {
+        let old = set(folder, oldest(folder, newest));
+        ["manifest", "rank-0", "rank-2"].map(|name| fs::remove_file(old.join(name)).unwrap());
+    }),
+    ("an old constant part has lost some files", true, |folder, _| {
+        fs::create_dir(folder.join("constant-0")).unwrap();
+        fs::copy(folder.join("constant-1/rank-1"), folder.join("constant-0/rank-1")).map(|_| ()).unwrap();
+    }),
+    ("a constant part of its own is begun", false, |folder, newest| {
+        fs::remove_dir_all(set(folder, newest)).unwrap();
+        fs::create_dir(folder.join(format!("constant-{newest}"))).unwrap();
+        let own = folder.join(format!("constant-{newest}/rank-1"));
+        fs::copy(folder.join("constant-1/rank-1"), own).map(|_| ()).unwrap();
+    }),
+];
+
+fn set(folder: &Path, number: u32) -> PathBuf {
+    folder.join(format!("epoch-{number}"))
+}
+
+/// The oldest set that is complete beside the newest one.
+fn oldest(folder: &Path, newest: u32) -> u32 {
+    *complete(folder).first().filter(|oldest| **oldest < newest).unwrap()
+}
+
+fn half(file: &Path) {
+    let bytes = fs::read(file).unwrap();
+    fs::write(file, &bytes[..bytes.len() / 2]).unwrap();
+}
+
+/// As a file is called while it is written.
+fn under_another_name(file: &Path) {
+    fs::rename(file, file.with_extension("4711.tmp")).unwrap();
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_all(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).map(|_| ()).unwrap();
+        }
+    }
+}
+
+/// In each phase of writing a set the newest whole one is used, the answer has the same bits, and what is left of the torn one is in
+/// nobody's way: the job that goes on writes its own sets beside it, to the end.
+#[test]
+fn everything_is_killed_in_each_phase_of_writing_a_set() {
+    let (job, name) = JOBS[0];
+    let (dir, due) = (tempdir().unwrap(), due(job, name));
+    killed(dir.path(), "-n 3 --keep 3", job, 4);
+    let left = folder(dir.path());
+    // What the kill itself has left half done is a phase of its own, by chance.
+    let numbers = complete(&left);
+    let [.., before, newest] = numbers[..] else { panic!("{numbers:?}") };
+    for (phase, is_whole, undo) in PHASES {
+        let again = tempdir().unwrap();
+        let folder = again.path().join(left.file_name().unwrap());
+        copy_all(&left, &folder);
+        for entry in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let torn =
+                entry.file_name().unwrap().to_str().unwrap().strip_prefix("epoch-").map(str::parse::<u32>);
+            if torn.is_some_and(|number| number.unwrap() > newest) {
+                fs::remove_dir_all(entry).unwrap();
+            }
+        }
+        undo(&folder, newest);
+        let (used, other) = if is_whole { (newest, before) } else { (before, newest) };
+        let look = Run::ftrun("inspect --all-bytes --json").arg(again.path()).finish().expect(0);
+        let found: Value = serde_json::from_str(&look.stdout).unwrap();
+        let sets = found["checkpoints"].as_array().unwrap();
+        let steps = |number: u32| sets.iter().find(|set| set["number"] == number)?["steps"].as_u64();
+        let whole = sets.iter().find(|set| set["whole"] == true).unwrap();
+        assert_eq!(whole["number"], used, "{phase}: {look}");
+        assert_ne!(steps(used), steps(other), "{phase}: {look}");
+
+        let run = format!("--spill-every 2 --every 2 --spill {}", again.path().display());
+        let outcome = resumed(again.path(), &run, job).limit(60).finish().expect(0);
+        assert!(!outcome.stderr.contains("is not used"), "{phase}: {outcome}");
+        assert_eq!(answer(&outcome, name), due, "{phase}: {outcome}");
+        assert_eq!(fs::read_dir(again.path()).unwrap().count(), 0, "{phase}: {outcome}");
+    }
+}
+
+/// The first set of a job is no set in any phase before its last, and a job does not begin anew unasked.
+#[test]
+fn everything_is_killed_in_each_phase_of_writing_the_first_set() {
+    let (job, name) = JOBS[0];
+    let dir = tempdir().unwrap();
+    killed(dir.path(), "-n 3 --keep 1", job, 2);
+    let left = folder(dir.path());
+    let newest = *complete(&left).last().unwrap();
+    for entry in fs::read_dir(&left).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir()
+            && !["constant-1", &format!("epoch-{newest}")].iter().any(|name| entry.ends_with(name))
+        {
+            fs::remove_dir_all(entry).unwrap();
+        }
+    }
+    let [constant, variable] = [left.join("constant-1"), set(&left, newest)];
+    // Backwards in time.
+    let due = due(job, name);
+    let outcome = resumed(dir.path(), "", job).finish().expect(0);
+    assert_eq!(answer(&outcome, name), due, "{outcome}");
+    for last in [
+        variable.join("manifest"),
+        constant.join("manifest"),
+        variable.join("rank-2"),
+        variable.join("rank-1"),
+        constant.join("rank-0"),
+    ] {
+        fs::remove_file(&last).unwrap();
+        let outcome = resumed(dir.path(), "", job).finish().expect(2);
+        assert!(outcome.stderr.contains("no checkpoint is complete in"), "{}: {outcome}", last.display());
+    }
+}
+
 /// What `ftrun inspect --field` writes: the dictionary of the header, and the elements.
 fn taken_out(dir: &Path, options: &str) -> (String, Vec<u8>) {
     let file = dir.join("taken.npy");
