@@ -8,13 +8,16 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use arbitrary::Arbitrary;
-use ft_checkpoint::{Checkpointer, Protect, Restored, Scheme, ShardMeta};
+use ft_checkpoint::{Checkpointer, Protect, Restored, SavedSets, Scheme, ShardMeta};
 use ft_comm::{Membership, World};
 use ft_fuzz::{BUFFERS, within};
 use libfuzzer_sys::fuzz_target;
 
 /// Bytes of a file that say whose it is; length, checksum and kind follow.
 const LABEL_BYTES: usize = 40;
+/// Where they have the version of the format, and that of a file without an outline of the fields.
+const VERSION: std::ops::Range<usize> = 8..12;
+const PLAIN: u32 = 2;
 /// Checkpoints that were taken; the files of the last two are there.
 const EPOCHS: u64 = 3;
 
@@ -131,6 +134,7 @@ fn restored(written: &Written, changes: &[Change<'_>]) -> Option<(Restored, Stat
         fs::write(path, bytes).expect("written");
         length += bytes.len();
     }
+    within(BUFFERS + 100 * length, || look(&folder.path().join(world.job())));
     let mut state = State::default();
     let mut checkpointer =
         Checkpointer::new(world, Scheme::Disk { dir: folder.path().to_owned() }).expect("it fits");
@@ -140,10 +144,25 @@ fn restored(written: &Written, changes: &[Change<'_>]) -> Option<(Restored, Stat
     restored.ok().map(|restored| (restored, state))
 }
 
+/// Takes each field out of the newest set that has a manifest; what cannot be taken out is an error.
+fn look(folder: &Path) {
+    let Ok(sets) = SavedSets::find(folder) else { return };
+    let number = sets.complete().ok().and_then(|numbers| numbers.first().copied()).unwrap_or(0);
+    for field in sets.fields(number).unwrap_or_default() {
+        if let Ok(array) = sets.field(number, &field.name, Some(0)) {
+            array.pieces().for_each(drop);
+        }
+    }
+}
+
 /// Puts `payload` into the shard of the set that file `at` belongs to, and makes the manifest fit.
 fn forge(files: &mut [(PathBuf, Vec<u8>)], at: usize, payload: &[u8]) {
     let (manifest, shard) = (at & !1, at | 1);
-    let label = |bytes: &[u8]| bytes.get(..LABEL_BYTES).map(<[u8]>::to_vec);
+    let label = |bytes: &[u8]| {
+        let mut label = bytes.get(..LABEL_BYTES)?.to_vec();
+        label[VERSION].copy_from_slice(&PLAIN.to_le_bytes());
+        Some(label)
+    };
     let (Some(own), Some(whose)) = (label(&files[shard].1), label(&files[manifest].1)) else { return };
     let kind = files[shard].1.get(LABEL_BYTES + 16..LABEL_BYTES + 24).and_then(|kind| kind.try_into().ok());
     let meta = ShardMeta { kind: kind.map_or(0, u64::from_le_bytes), ..ShardMeta::of(payload) };

@@ -186,13 +186,12 @@ fn what_is_damaged_is_refused_by_name_and_the_one_before_is_used() {
     let spoil: [(&str, Spoil); 5] = [
         ("do not match their checksum", |file| {
             let mut bytes = fs::read(file).unwrap();
-            let last = bytes.len() - 1;
-            bytes[last] ^= 1;
+            bytes[1000] ^= 1;
             fs::write(file, bytes).unwrap();
         }),
         ("were written", |file| {
             let bytes = fs::read(file).unwrap();
-            fs::write(file, &bytes[..bytes.len() - 8]).unwrap();
+            fs::write(file, &bytes[..bytes.len() / 2]).unwrap();
         }),
         ("No such file", |file| fs::remove_file(file).unwrap()),
         ("another file, job or format", |file| {
@@ -357,16 +356,16 @@ type Undo = fn(&Path, u32);
 const PHASES: [(&str, bool, Undo); 12] = [
     ("before the first file", false, |folder, newest| fs::remove_dir_all(set(folder, newest)).unwrap()),
     ("half a shard", false, |folder, newest| {
-        ["manifest", "rank-1", "rank-2"].map(|name| fs::remove_file(set(folder, newest).join(name)).unwrap());
+        remove(&set(folder, newest), &["manifest", "rank-1", "rank-2"]);
         half(&set(folder, newest).join("rank-0"));
         under_another_name(&set(folder, newest).join("rank-0"));
     }),
     ("a shard that has no name yet", false, |folder, newest| {
-        ["manifest", "rank-1", "rank-2"].map(|name| fs::remove_file(set(folder, newest).join(name)).unwrap());
+        remove(&set(folder, newest), &["manifest", "rank-1", "rank-2"]);
         under_another_name(&set(folder, newest).join("rank-0"));
     }),
     ("shards of some ranks", false, |folder, newest| {
-        ["manifest", "rank-0"].map(|name| fs::remove_file(set(folder, newest).join(name)).unwrap());
+        remove(&set(folder, newest), &["manifest", "rank-0"]);
     }),
     ("shards of all ranks", false, |folder, newest| {
         fs::remove_file(set(folder, newest).join("manifest")).unwrap()
@@ -384,7 +383,7 @@ const PHASES: [(&str, bool, Undo); 12] = [
     }),
     ("an old set has lost some files", true, |folder, newest| {
         let old = set(folder, oldest(folder, newest));
-        ["manifest", "rank-0", "rank-2"].map(|name| fs::remove_file(old.join(name)).unwrap());
+        remove(&old, &["manifest", "rank-0", "rank-2"]);
     }),
     ("an old constant part has lost some files", true, |folder, _| {
         fs::create_dir(folder.join("constant-0")).unwrap();
@@ -405,6 +404,10 @@ fn set(folder: &Path, number: u32) -> PathBuf {
 /// The oldest set that is complete beside the newest one.
 fn oldest(folder: &Path, newest: u32) -> u32 {
     *complete(folder).first().filter(|oldest| **oldest < newest).unwrap()
+}
+
+fn remove(folder: &Path, names: &[&str]) {
+    names.iter().for_each(|name| fs::remove_file(folder.join(name)).unwrap());
 }
 
 fn half(file: &Path) {
