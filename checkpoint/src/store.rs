@@ -184,11 +184,11 @@ impl Slot {
         self.blocks.iter().find(|block| block.stripe == stripe).map(|block| block.range.clone())
     }
 
-    /// Gives the slot memory for its shard, if it has none; the bytes are any.
+    /// Gives the slot memory of the process for its shard, if it has none; the bytes are any.
     pub(crate) fn take_memory(&mut self, memory: Vec<u8>) {
-        let shard = self.shard_mut();
+        let shard = self.own_shard();
         if shard.capacity() == 0 {
-            *shard = memory;
+            *shard = memory.into();
         }
     }
 

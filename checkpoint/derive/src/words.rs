@@ -210,15 +210,18 @@ mod tests {
             let Words { role, place, serde } = of_state(&field(attribute)).expect("understood");
             (role, place, serde)
         };
-        assert_eq!(read(quote!()), (Role::Variable, Place::Private, false));
-        assert_eq!(read(quote!(#[protect(serde)])), (Role::Variable, Place::Private, true));
-        assert_eq!(read(quote!(#[protect(constant, serde)])), (Role::Constant, Place::Private, true));
+        assert_eq!(read(quote!()), (Role::Variable, None, false));
+        assert_eq!(read(quote!(#[protect(serde)])), (Role::Variable, None, true));
+        assert_eq!(read(quote!(#[protect(constant, serde)])), (Role::Constant, None, true));
         assert_eq!(
             read(quote!(#[protect(serde)] #[protect(constant, replicated)])),
-            (Role::Constant, Place::Replicated, true)
+            (Role::Constant, Some(Place::Replicated), true)
         );
-        assert_eq!(read(quote!(#[protect(nested, distributed)])), (Role::Nested, Place::Distributed, false));
-        assert_eq!(read(quote!(#[other] #[protect(derived)])), (Role::Derived, Place::Private, false));
-        assert_eq!(read(quote!(#[protect(skip)])), (Role::Skip, Place::Private, false));
+        assert_eq!(
+            read(quote!(#[protect(nested, distributed)])),
+            (Role::Nested, Some(Place::Distributed), false)
+        );
+        assert_eq!(read(quote!(#[other] #[protect(derived)])), (Role::Derived, None, false));
+        assert_eq!(read(quote!(#[protect(skip)])), (Role::Skip, None, false));
     }
 }

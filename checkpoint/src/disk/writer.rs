@@ -261,7 +261,7 @@ impl Thread {
         if self.sets.is_there(set, rank, meta) {
             return Ok(0);
         }
-        let [bytes, outline] = [&snapshot.shards, &snapshot.outlines].map(|of| &of[part as usize][..]);
+        let (bytes, outline) = (&snapshot.shards[part as usize][..], &snapshot.outlines[part as usize][..]);
         if !meta.fits(bytes) {
             let path = self.sets.shard_path(set, rank);
             return Err(DiskError::damaged(&path, "the memory that it was to be written from has changed"));
