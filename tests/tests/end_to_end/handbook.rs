@@ -201,7 +201,9 @@ fn a_survey_with_random_failures() {
 #[test]
 fn ranks_that_are_not_replaced_and_ranks_that_stand_still() {
     let page = commands(&text("docs/failures.md"));
-    let [shrink, stuck] = &page[..] else { panic!("{page:?}") };
+    let [kept, shrink, stuck] = &page[..] else { panic!("{page:?}") };
+    let outcome = run(kept).expect(0);
+    assert!(outcome.stdout.contains("found again in memory"), "{outcome}");
     let outcome = run(shrink).expect(0);
     assert!(outcome.stdout.contains("6 of 8 ranks are left"), "{outcome}");
     let folder = folder();
