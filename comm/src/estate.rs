@@ -26,7 +26,7 @@ mod mapping;
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::{Deref, DerefMut, Range};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -36,6 +36,7 @@ use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::io::FdFlags;
 
 use self::mapping::Mapping;
+use crate::inherited;
 use crate::limits;
 use crate::time::{Clock, Time};
 use ft_proto::rank::{Generation, Rank};
@@ -116,17 +117,8 @@ impl Ground {
     }
 
     /// The one that the launcher handed down. None if there is none.
-    #[expect(unsafe_code, reason = "a file that is inherited has a number and no owner")]
     pub fn take(number: &str) -> Option<Self> {
-        let number: i32 = number.parse().ok().filter(|number| *number > 2)?;
-        // The number may mean something else by now, in a child that inherited the environment.
-        let link = std::fs::read_link(format!("/proc/self/fd/{number}")).ok()?;
-        if !link.to_string_lossy().contains(NAME) {
-            return None;
-        }
-        // SAFETY: it is a file that was made for this purpose, so nobody else in this process uses it.
-        let file = unsafe { OwnedFd::from_raw_fd(number) };
-        rustix::io::fcntl_setfd(&file, FdFlags::CLOEXEC).ok()?;
+        let file = inherited::take_memory(number, NAME)?;
         Some(Self { file: Arc::new(file), owners: Owners::Processes })
     }
 

@@ -1,11 +1,13 @@
-//! A secret that the launcher hands down to a process that it starts: in a pipe, of which the environment has the number. The
-//! process takes it out and closes the pipe, so that neither its own children nor those who may look into its environment
-//! get to know it.
+//! Open files that the launcher hands down to a process that it starts, of which the environment has the number.
+//!
+//! A secret comes in a pipe. The process takes it out and closes the pipe, so that neither its own children nor those who may look
+//! into its environment get to know it. Shared memory comes as a file that has its name in `/proc` alone.
 //!
 //! # Safety
 //!
 //! A number in the environment is no proof that a file is ours. [`take`] only uses a number that is a pipe in which exactly as
-//! many bytes wait as were handed down; nobody else in a process that has just been started has such a pipe.
+//! many bytes wait as were handed down; nobody else in a process that has just been started has such a pipe. [`take_memory`] only uses
+//! one that is memory of the name that was given to it for this purpose.
 #![expect(unsafe_code, reason = "a file that is inherited has a number and no owner")]
 
 use std::io;
@@ -41,6 +43,20 @@ pub fn take(number: &str, length: usize) -> Option<Vec<u8>> {
     let pipe = unsafe { OwnedFd::from_raw_fd(number) };
     let mut secret = vec![0; length];
     (rustix::io::read(&pipe, &mut secret) == Ok(length)).then_some(secret)
+}
+
+/// The memory of this name (`memfd_create`) that is the open file of this number; children of this process do not get it. None if there
+/// is no such memory: in a child that has the environment of its parent the number may mean something else.
+pub fn take_memory(number: &str, name: &str) -> Option<OwnedFd> {
+    let number: i32 = number.parse().ok().filter(|number| *number > 2)?;
+    let link = std::fs::read_link(format!("/proc/self/fd/{number}")).ok()?;
+    if !link.to_string_lossy().contains(name) {
+        return None;
+    }
+    // SAFETY: see the module.
+    let file = unsafe { OwnedFd::from_raw_fd(number) };
+    rustix::io::fcntl_setfd(&file, FdFlags::CLOEXEC).ok()?;
+    Some(file)
 }
 
 #[cfg(test)]

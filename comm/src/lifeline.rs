@@ -27,7 +27,7 @@
 
 use std::io;
 use std::marker::PhantomData;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -37,6 +37,7 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 use rustix::thread::{ClockId, futex};
 
+use crate::inherited;
 use crate::limits;
 
 /// Environment of a process that the launcher starts: the number of the open file to be given to [`hold`].
@@ -221,14 +222,7 @@ impl Flag {
 
 /// Takes the lifeline that the launcher handed down, for the calling thread. None if there is none.
 pub fn hold(number: &str) -> Option<Held> {
-    let number: i32 = number.parse().ok()?;
-    // The number may mean something else by now, in a child that inherited the environment.
-    let link = std::fs::read_link(format!("/proc/self/fd/{number}")).ok()?;
-    if !link.to_string_lossy().contains(NAME) {
-        return None;
-    }
-    // SAFETY: it is a file that was made for this purpose, so nobody else in this process uses it.
-    let file = unsafe { OwnedFd::from_raw_fd(number) };
+    let file = inherited::take_memory(number, NAME)?;
     let page = Arc::new(Page::map(&file).ok()?);
     let (mut before, mut bytes) = (ptr::null_mut::<Head>(), 0_usize);
     // SAFETY: both places may be written.

@@ -67,20 +67,17 @@ impl Store {
 
     /// The store that was noted, with the variable parts of these epochs alone. None if it is not there.
     pub(crate) fn reopen(
-        StoreNote(notes): &StoreNote,
+        StoreNote([constant, even, odd]): &StoreNote,
         member: usize,
         memory: &Memory,
         wants: impl Fn(u32) -> bool,
     ) -> Option<Self> {
         let mut store = Self::in_memory(member, memory);
-        let Self { constant, variable: [even, odd] } = &mut store;
-        let mut is_there = true;
-        for (slot, note) in [constant, even, odd].into_iter().zip(notes) {
-            if std::ptr::eq(note, &notes[0]) || wants(note.epoch) {
-                is_there &= slot.take_up(note);
-            }
-        }
-        is_there.then_some(store)
+        let is_there = |slot: &mut Slot, note: &SlotNote| !wants(note.epoch) || slot.take_up(note);
+        let [even_slot, odd_slot] = &mut store.variable;
+        let is_whole =
+            store.constant.take_up(constant) && is_there(even_slot, even) && is_there(odd_slot, odd);
+        is_whole.then_some(store)
     }
 }
 

@@ -3,7 +3,8 @@
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
 
 use rustix::fs::{SeekFrom, seek};
 use rustix::process::{Pid, Signal};
@@ -108,14 +109,16 @@ fn what_a_lost_host_has_kept_is_lost() {
     );
 }
 
+/// Whether this open file is memory that outlives processes.
+fn is_memory(path: &Path) -> bool {
+    fs::read_link(path).is_ok_and(|link| link.to_string_lossy().contains("ftrun-estates"))
+}
+
 /// The memory of the job, as the launcher has it open.
 fn memory(launcher: Pid) -> File {
     let files = fs::read_dir(format!("/proc/{launcher}/fd")).unwrap();
     let mut paths = files.map(|entry| entry.unwrap().path());
-    let is_it = |path: &std::path::PathBuf| {
-        fs::read_link(path).is_ok_and(|link| link.to_string_lossy().contains("ftrun-estates"))
-    };
-    let path = paths.find(is_it).expect("the launcher keeps memory");
+    let path = paths.find(|path| is_memory(path)).expect("the launcher keeps memory");
     File::options().read(true).write(true).open(path).unwrap()
 }
 
@@ -175,12 +178,23 @@ fn peer(process: Pid) -> Option<u64> {
 }
 
 #[test]
-fn a_job_that_is_killed_leaves_no_memory() {
+fn nobody_has_the_memory_of_a_job_that_was_killed() {
     let mut running = Run::ftrun(&format!("-v -n 4 --keep-memory --every 5 --kill 1@step=20 {LONG}")).start();
     running.await_text("state restored from memory");
     let file = memory(running.launcher());
     assert!(!extents(&file).is_empty());
+    let number = file.metadata().unwrap().ino();
     drop(file);
+    let has_it = || {
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let files =
+            processes.filter_map(|process| fs::read_dir(process.path().join("fd")).ok()).flatten().flatten();
+        let is_it =
+            |path: &Path| is_memory(path) && fs::metadata(path).is_ok_and(|data| data.ino() == number);
+        files.filter(|file| is_it(&file.path())).count()
+    };
+    assert!(has_it() >= 5, "launcher and ranks");
     running.signal(Signal::KILL);
     running.finish_killed();
+    assert_eq!(has_it(), 0);
 }
