@@ -41,6 +41,7 @@ mod random_kills;
 mod recoveries;
 mod relay;
 mod resume;
+mod saved_files;
 mod scenarios;
 mod sections;
 mod seismic;
