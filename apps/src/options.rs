@@ -65,6 +65,9 @@ pub(crate) struct Options {
     /// Seconds between two failures of the job, as expected beforehand, for --interval auto; weighs as half a failure
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     expect_mtbf: Option<f64>,
+    /// Let a step begin no sooner than SECONDS after the one before, to look on at a job or to kill its processes by hand
+    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    pace: Option<f64>,
     /// End with the first checkpoint after so many seconds, without an answer
     #[arg(long, hide = true, value_name = "SECONDS", value_parser = positive)]
     trial_seconds: Option<f64>,

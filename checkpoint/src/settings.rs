@@ -22,6 +22,8 @@ pub struct LoopSettings {
     pub protection: Protection,
     /// When a run is over that is only measured; never if it is not.
     pub trial: Trial,
+    /// A step begins no sooner than so many seconds after the one before: for who looks on.
+    pub pace: Option<f64>,
     /// From what the job goes on; none: from its start.
     pub resume: Option<Resume>,
     /// The program and its arguments, in one line, as files are to say of which job they are; none where there are no files.
@@ -37,7 +39,7 @@ impl LoopSettings {
 
     /// The settings as a launcher hands them on.
     pub fn write(&self) -> Settings {
-        let Self { protection, trial: Trial { seconds, steps }, resume, command } = self;
+        let Self { protection, trial: Trial { seconds, steps }, pace, resume, command } = self;
         let Protection { scheme, interval, checkpoints, throttle, scrub, memory, spill } = protection;
         let mut settings = Settings::default();
         settings.set("scheme", scheme);
@@ -66,6 +68,7 @@ impl LoopSettings {
         settings.set_some("command", command.as_ref());
         settings.set_some("trial-seconds", *seconds);
         settings.set_some("trial-steps", *steps);
+        settings.set_some("pace", *pace);
         settings
     }
 
@@ -89,6 +92,7 @@ impl LoopSettings {
                 seconds: positive(&mut settings, "trial-seconds")?,
                 steps: settings.take::<NonZero<u64>>("trial-steps")?.map(NonZero::get),
             },
+            pace: positive(&mut settings, "pace")?,
             resume: None,
             command: None,
         };
@@ -228,7 +232,7 @@ mod tests {
             let trial = Trial { seconds: Some(0.5), steps: Some(3) };
             let resume = Some(Resume { folder: "/f g".into(), accept_build: true });
             let command = Some("cg --poisson 40".to_owned());
-            let settings = LoopSettings { protection, trial, resume, command };
+            let settings = LoopSettings { protection, trial, pace: Some(0.25), resume, command };
             assert_eq!(LoopSettings::read(settings.write()), Ok(settings));
         }
     }

@@ -31,7 +31,7 @@ impl Options {
         let writes_files = protection.spill.is_some() || matches!(protection.scheme, Scheme::Disk { .. });
         let command = writes_files.then_some(command);
         let trial = Trial { seconds: self.trial_seconds, steps: self.trial_steps.map(|steps| steps as u64) };
-        LoopSettings { protection, trial, resume: self.resume(), command }
+        LoopSettings { protection, trial, pace: self.pace, resume: self.resume(), command }
     }
 
     /// What is about messages, with the table of collective algorithms if it is not the builtin one, and the host of each rank if

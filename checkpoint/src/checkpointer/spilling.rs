@@ -1,4 +1,5 @@
-//! When checkpoints in memory are written to files too: rank 0 says so with the metadata of the checkpoint that is the next to go.
+//! When checkpoints in memory are written to files too: rank 0 says so with the metadata of the checkpoint that is the next to go, and
+//! so does every rank that was asked for one.
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ pub(super) struct Spilling {
 }
 
 impl Spilling {
-    /// Whether the next checkpoint is to be written; what rank 0 says counts.
+    /// Whether it is time to write the next checkpoint; what rank 0 says counts.
     fn is_due(&self, now: Time) -> bool {
         let is_time = match self.every {
             SpillEvery::Checkpoints(count) => self.passed + 1 >= count.get(),
@@ -57,9 +58,12 @@ impl Checkpointer {
         self.spilling.iter_mut().for_each(|spilling| spilling.base = number);
     }
 
-    /// Whether the next checkpoint is to be written to files, as this rank sees it.
+    /// Whether this rank says that the checkpoint that begins is to be written to files: all do what one says.
     pub(super) fn is_to_spill(&self) -> bool {
-        self.spilling.as_ref().is_some_and(|spilling| spilling.is_due(self.clock.now()))
+        let is_first = self.comm.rank() == 0;
+        self.spilling.as_ref().is_some_and(|spilling| {
+            spilling.writer.is_asked() || (is_first && spilling.is_due(self.clock.now()))
+        })
     }
 
     /// The checkpoint was committed.

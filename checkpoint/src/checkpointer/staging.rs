@@ -73,7 +73,7 @@ impl Checkpointer {
         let copied_at = self.clock.now();
         reach(world, epoch, "encode")?;
         let is_damaged = self.scrub.as_ref().is_some_and(|scrub| scrub.has_found(self.ledger.committed()));
-        let spills = self.comm.rank() == 0 && self.is_to_spill();
+        let spills = self.is_to_spill();
         let mut mine = vec![(word::DAMAGED * u8::from(is_damaged)) | (word::SPILLS * u8::from(spills))];
         mine.extend(self.places.target().store.constant().epoch().to_le_bytes());
         mine.extend(metas.iter().flat_map(|meta| meta.to_bytes()));

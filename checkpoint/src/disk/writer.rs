@@ -14,12 +14,11 @@
 mod model;
 mod order;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ft_comm::time::Clock;
+use ft_comm::time::{Clock, Time};
 use ft_comm::{Saved, Saves};
 
 use self::order::{Step, steps};
@@ -53,6 +52,11 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
+    /// Whether it is the same checkpoint; one that was given up is not that which was taken in its place.
+    fn is(&self, other: &Self) -> bool {
+        self.number == other.number && Arc::ptr_eq(&self.metas, &other.metas)
+    }
+
     fn sets(&self) -> [Set; 2] {
         [Set::Constant(self.constant_number), Set::Epoch(self.number)]
     }
@@ -73,47 +77,86 @@ pub(crate) struct Writer {
     sets: Sets,
     shared: Arc<Shared>,
     saves: Saves,
-    thread: std::thread::Thread,
-}
-
-#[derive(Debug)]
-struct Shared {
-    newest: Mutex<Newest>,
-    /// Snapshots that are not dealt with.
-    pending: AtomicUsize,
-    stops: AtomicBool,
-    /// What rank 0 waits for may never come.
-    abandons: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Newest {
-    snapshot: Option<Snapshot>,
+struct Shared {
+    desk: Mutex<Desk>,
+    news: Condvar,
+}
+
+/// What the computation and the thread tell each other.
+#[derive(Debug, Default)]
+struct Desk {
+    newest: Option<Snapshot>,
     /// The next one is to be written too: others may have committed it already when this one was asked for.
     again: bool,
-    orders: Option<Sender<Snapshot>>,
+    /// Something was asked for since the last one that all write. Ranks are asked at different moments, so what each writes by itself
+    /// may be of different checkpoints: one that all agree on is to follow.
+    asked: bool,
+    /// At most one that all have agreed on, in front, and two that only this rank may have been asked for.
+    orders: VecDeque<Order>,
+    is_at_work: bool,
+    /// How many times ranks went back: what a lost one was writing of an order from before may never come.
+    returns: u32,
+    stops: bool,
+}
+
+impl Desk {
+    fn is_idle(&self) -> bool {
+        !self.is_at_work && self.orders.is_empty()
+    }
+
+    /// What all ranks have agreed on is the newest that they have in common, so those before it are of no use any more. All others
+    /// may be the only one that they have in common.
+    fn order(&mut self, snapshot: Snapshot, is_agreed: bool) {
+        if is_agreed {
+            self.orders.clear();
+        }
+        if self.orders.iter().all(|order| !order.snapshot.is(&snapshot)) {
+            let returns = self.returns;
+            let order = Order {
+                snapshot,
+                is_agreed,
+                returns,
+                done: 0,
+                bytes: 0,
+                seen: 0,
+                started: None,
+                looks: None,
+            };
+            self.orders.push_back(order);
+        }
+    }
+
+    /// Whether it is of no use to wait for the files of others.
+    fn is_in_vain(&self, order: &Order) -> bool {
+        let is_newer = |other: &Order| other.is_agreed && other.snapshot.number >= order.snapshot.number;
+        let mut of_now = self.orders.iter().filter(|other| other.returns == self.returns);
+        order.returns != self.returns || of_now.any(is_newer)
+    }
 }
 
 impl Shared {
-    fn newest(&self) -> MutexGuard<'_, Newest> {
-        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn order(&self, newest: &Newest, snapshot: Snapshot) {
-        if let Some(orders) = &newest.orders {
-            self.abandons.store(false, Ordering::Release);
-            self.pending.fetch_add(1, Ordering::AcqRel);
-            let _ = orders.send(snapshot);
-        }
+    /// Changes something, and tells the thread.
+    fn change<T>(&self, change: impl FnOnce(&mut Desk) -> T) -> T {
+        let result = change(&mut self.desk());
+        self.news.notify_all();
+        result
     }
 
     /// What there is, at once.
     fn save(&self) {
-        let mut newest = self.newest();
-        newest.again = true;
-        if let Some(snapshot) = newest.snapshot.clone() {
-            self.order(&newest, snapshot);
-        }
+        self.change(|desk| {
+            (desk.again, desk.asked) = (true, true);
+            if let Some(snapshot) = desk.newest.clone() {
+                desk.order(snapshot, false);
+            }
+        });
     }
 }
 
@@ -121,14 +164,7 @@ impl Writer {
     /// Starts the thread. Of the job that is `named` so, unless it goes on in the folder of another one.
     pub(crate) fn start(spill: &Spill, named: &str, saves: Saves) -> Result<Self, DiskError> {
         let sets = Sets::open(&spill.dir, spill.folder.as_deref().unwrap_or(named))?;
-        let (orders, ordered) = channel();
-        let newest = Newest { orders: Some(orders), ..Newest::default() };
-        let shared = Arc::new(Shared {
-            newest: Mutex::new(newest),
-            pending: AtomicUsize::new(0),
-            stops: AtomicBool::new(false),
-            abandons: AtomicBool::new(false),
-        });
+        let shared = Arc::new(Shared::default());
         let thread = Thread {
             sets: sets.clone(),
             keep: spill.keep.get() as usize,
@@ -136,15 +172,15 @@ impl Writer {
             saves: saves.clone(),
             clock: Clock::start(),
         };
-        let started = std::thread::Builder::new().name("spill".into()).spawn(move || thread.run(&ordered));
-        let thread = started.map_err(DiskError::folder(sets.root()))?.thread().clone();
+        let started = std::thread::Builder::new().name("spill".into()).spawn(move || thread.run());
+        started.map_err(DiskError::folder(sets.root()))?;
         // Batch systems send these to all processes of a job. What comes of them is for the launcher to say.
         for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGUSR1] {
             let _ = signal_hook::flag::register(signal, Arc::default());
         }
         let asked = Arc::clone(&shared);
         saves.on_request(move || asked.save());
-        Ok(Self { sets, shared, saves, thread })
+        Ok(Self { sets, shared, saves })
     }
 
     /// Says in the folder which job this is; to be called on rank 0.
@@ -154,34 +190,39 @@ impl Writer {
 
     /// Whether nothing is being written; on rank 0, whether all have written what they were to.
     pub(crate) fn is_idle(&self) -> bool {
-        self.shared.pending.load(Ordering::Acquire) == 0
+        self.shared.desk().is_idle()
     }
 
-    /// A checkpoint was committed, and is to be written if `due`.
-    pub(crate) fn committed(&self, snapshot: Snapshot, due: bool) {
-        let mut newest = self.shared.newest();
-        if std::mem::take(&mut newest.again) || due {
-            self.shared.order(&newest, snapshot.clone());
-        }
-        newest.snapshot = Some(snapshot);
+    /// Whether a checkpoint is asked for that all ranks write: the next one that begins is to be it.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.shared.desk().asked
+    }
+
+    /// A checkpoint was committed, and all ranks have agreed on whether it is to be written.
+    pub(crate) fn committed(&self, snapshot: Snapshot, is_agreed: bool) {
+        self.shared.change(|desk| {
+            if std::mem::take(&mut desk.again) || is_agreed {
+                desk.order(snapshot.clone(), is_agreed);
+            }
+            desk.asked &= !is_agreed;
+            desk.newest = Some(snapshot);
+        });
     }
 
     /// All go back to set `number`: another one is not what ranks have, and what a lost rank was writing need not be awaited. Gives
     /// whether something was being written that may not become whole now.
     pub(crate) fn restored(&self, number: u32) -> bool {
-        let is_cut_short = !self.is_idle();
-        self.shared.abandons.store(is_cut_short, Ordering::Release);
-        let mut newest = self.shared.newest();
-        newest.snapshot = newest.snapshot.take().filter(|snapshot| snapshot.number == number);
-        is_cut_short
+        self.shared.change(|desk| {
+            desk.returns += 1;
+            desk.newest = desk.newest.take().filter(|snapshot| snapshot.number == number);
+            !desk.is_idle()
+        })
     }
 
     /// Nothing more is written or told. Nobody waits for the file that is being written, as a disk may take long.
     pub(crate) fn stop(&self) {
         self.saves.forget();
-        self.shared.stops.store(true, Ordering::Release);
-        self.shared.newest().orders = None;
-        self.thread.unpark();
+        self.shared.change(|desk| desk.stops = true);
     }
 }
 
@@ -189,6 +230,35 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// A snapshot that is to be written, and how far that is.
+#[derive(Debug)]
+struct Order {
+    snapshot: Snapshot,
+    /// All ranks write it.
+    is_agreed: bool,
+    /// [`Desk::returns`] of then.
+    returns: u32,
+    /// Of its steps.
+    done: usize,
+    /// Bytes of this rank.
+    bytes: u64,
+    /// Ranks and parts whose files were seen to be there.
+    seen: usize,
+    started: Option<Time>,
+    /// Until when rank 0 looks for files of others, and the pause before it looks again.
+    looks: Option<(Time, Duration)>,
+}
+
+/// How far it has come with an order.
+enum Came {
+    /// All of its steps are done.
+    ToTheEnd,
+    /// Files of others are not there yet.
+    ToWait { pause: Duration },
+    /// They have not come for too long.
+    TooLate,
 }
 
 struct Thread {
@@ -200,58 +270,82 @@ struct Thread {
 }
 
 impl Thread {
-    fn run(&self, ordered: &Receiver<Snapshot>) {
-        let mut next = None;
-        while let Some(snapshot) = next.take().or_else(|| ordered.recv().ok()) {
-            // Only the newest is of any use.
-            let (mut done, mut snapshot) = (1, snapshot);
-            ordered.try_iter().for_each(|newer| (done, snapshot) = (done + 1, newer));
-            if self.stops() {
-                return;
+    fn run(&self) {
+        while let Some(mut order) = self.next() {
+            let came = self.write(&mut order);
+            if self.shared.desk().stops {
+                return; // The job is done, and may have removed the folder.
             }
-            let number = snapshot.number;
-            match self.write(&snapshot) {
-                Ok((bytes, is_whole)) => {
-                    if is_whole {
-                        self.saves.say(Saved { number, bytes, error: None });
-                    }
+            let (number, bytes) = (order.snapshot.number, order.bytes);
+            match came {
+                Ok(Came::ToWait { pause }) => self.put_back(order, pause),
+                Ok(Came::ToTheEnd) if order.snapshot.rank == 0 => {
+                    // Older ones are of no use any more.
+                    self.shared.change(|desk| desk.orders.retain(|other| other.snapshot.number > number));
+                    self.saves.say(Saved { number, bytes, error: None });
                 }
-                // The job is done, and may have removed the folder.
-                Err(_) if self.stops() => return,
+                Ok(Came::ToTheEnd | Came::TooLate) => {}
                 Err(error) => self.saves.say(Saved { number, bytes: 0, error: Some(error.to_string()) }),
             }
-            next = ordered.try_recv().ok();
-            self.shared.pending.fetch_sub(done, Ordering::AcqRel);
+            self.shared.change(|desk| desk.is_at_work = false);
         }
     }
 
-    fn stops(&self) -> bool {
-        self.shared.stops.load(Ordering::Acquire)
+    /// Waits for something to write; nothing more is to be written if there is none.
+    fn next(&self) -> Option<Order> {
+        let nothing = |desk: &mut Desk| desk.orders.is_empty() && !desk.stops;
+        let desk = self.shared.desk();
+        let mut desk = self.shared.news.wait_while(desk, nothing).unwrap_or_else(PoisonError::into_inner);
+        if desk.stops {
+            return None;
+        }
+        desk.is_at_work = true;
+        desk.orders.pop_front()
     }
 
-    /// Writes the files of this rank, and what makes the set whole. Gives the bytes of this rank, and whether the set is whole now.
-    fn write(&self, snapshot: &Snapshot) -> Result<(u64, bool), DiskError> {
-        let (started, mut bytes) = (self.clock.now(), 0);
-        for step in steps(snapshot.rank) {
+    /// Goes on with another order if there is one, or waits: the files of this one may come yet.
+    fn put_back(&self, order: Order, pause: Duration) {
+        let mut desk = self.shared.desk();
+        if desk.orders.is_empty() && !desk.is_in_vain(&order) {
+            let alone = |desk: &mut Desk| desk.orders.is_empty() && !desk.is_in_vain(&order) && !desk.stops;
+            let waited = self.shared.news.wait_timeout_while(desk, pause, alone);
+            desk = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if !desk.is_in_vain(&order) {
+            desk.orders.push_back(order);
+        }
+    }
+
+    /// Writes the files of this rank, and what makes the set whole, as far as it comes without the files of others.
+    fn write(&self, order: &mut Order) -> Result<Came, DiskError> {
+        let started = *order.started.get_or_insert_with(|| self.clock.now());
+        let rank = order.snapshot.rank;
+        for step in steps(rank).skip(order.done) {
             match step {
-                Step::Shard(part) => bytes += self.write_shard(snapshot, part)?,
+                Step::Shard(part) => order.bytes += self.write_shard(&order.snapshot, part)?,
                 Step::Await => {
-                    let patience = 10 * self.clock.now().since(started) + PATIENCE;
-                    if !self.wait(snapshot, patience) {
-                        return Ok((bytes, false));
+                    let now = self.clock.now();
+                    let first = || (now.after(10 * now.since(started) + PATIENCE), LOOK[0]);
+                    let (until, pause) = *order.looks.get_or_insert_with(first);
+                    if !self.are_all_there(order) {
+                        order.looks = Some((until, (2 * pause).min(LOOK[1])));
+                        return Ok(if now < until { Came::ToWait { pause } } else { Came::TooLate });
                     }
                 }
-                Step::Forget => self.sets.remove_constants(snapshot.constant_number, snapshot.number)?,
+                Step::Forget => {
+                    self.sets.remove_constants(order.snapshot.constant_number, order.snapshot.number)?;
+                }
                 Step::Manifest(part) => {
-                    let set = snapshot.set(part);
+                    let set = order.snapshot.set(part);
                     if part == StatePart::Variable || !self.sets.manifest_path(set).exists() {
-                        self.sets.write_manifest(set, &snapshot.metas_of(part))?;
+                        self.sets.write_manifest(set, &order.snapshot.metas_of(part))?;
                     }
                 }
                 Step::Keep => self.sets.keep(self.keep)?,
             }
+            order.done += 1;
         }
-        Ok((bytes, snapshot.rank == 0))
+        Ok(Came::ToTheEnd)
     }
 
     /// Writes one part of this rank, unless it is there; gives its bytes.
@@ -270,22 +364,18 @@ impl Thread {
         Ok(meta.len)
     }
 
-    /// Waits until all ranks have written what they are to; false if that is of no use any more.
-    fn wait(&self, snapshot: &Snapshot, patience: Duration) -> bool {
-        let (started, mut pause) = (self.clock.now(), LOOK[0]);
-        let all = (0..snapshot.metas.len()).flat_map(|rank| [(rank, 0), (rank, 1)]);
-        let sets = snapshot.sets();
-        for (rank, part) in all {
-            while !self.sets.is_there(sets[part], rank, snapshot.metas[rank][part]) {
-                let is_late = self.clock.now().since(started) > patience;
-                let is_cut_short = self.shared.abandons.load(Ordering::Acquire);
-                if is_late || is_cut_short || self.stops() || self.shared.pending.load(Ordering::Acquire) > 1
-                {
-                    return false;
-                }
-                std::thread::park_timeout(pause);
-                pause = (2 * pause).min(LOOK[1]);
+    /// Whether all ranks have written what they are to.
+    fn are_all_there(&self, order: &mut Order) -> bool {
+        let (snapshot, sets) = (&order.snapshot, order.snapshot.sets());
+        let is_there = |index: usize| {
+            let (rank, part) = (index / 2, index % 2);
+            self.sets.is_there(sets[part], rank, snapshot.metas[rank][part])
+        };
+        while order.seen < 2 * snapshot.metas.len() {
+            if !is_there(order.seen) {
+                return false;
             }
+            order.seen += 1;
         }
         true
     }

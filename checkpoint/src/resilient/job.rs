@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::error::Error;
+use std::time::Duration;
 
 use ft_comm::{CommError, Communicator, Membership, OnFailure, Rank, World};
 
@@ -146,9 +147,10 @@ impl Job {
             let resuming = resuming.map(|resume| Resuming::new(&resume, continues)).transpose()?;
             let checkpointer = checkpointer(&world, &protection)?;
             told.command.iter().try_for_each(|command| checkpointer.name(command))?;
-            Ok((checkpointer, told.trial, resuming))
+            let pace = told.pace.map(Duration::try_from_secs_f64).and_then(Result::ok);
+            Ok((checkpointer, Pacing::new(protection.interval, told.trial, pace), resuming))
         });
-        let (checkpointer, trial, resuming) = match ready {
+        let (checkpointer, pacing, resuming) = match ready {
             Ok(ready) => ready,
             Err(error) => {
                 world.abort(MISUSED, error.to_string());
@@ -156,7 +158,7 @@ impl Job {
             }
         };
         let mut job = Self {
-            pacing: Pacing::new(protection.interval, trial),
+            pacing,
             orders: world.library(LAYER),
             restoring: (world.generation() > 0).then(|| world.membership()),
             world,

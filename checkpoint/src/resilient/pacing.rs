@@ -1,6 +1,8 @@
 //! When the next checkpoint is due, the same on all ranks: rank 0 counts out the steps and tells the others, with all that it has
 //! learned.
 
+use std::time::Duration;
+
 use ft_comm::time::{Clock, Time};
 use ft_comm::{CommError, Communicator, World};
 
@@ -9,6 +11,9 @@ use crate::trial::Trial;
 
 /// Tag of the word of rank 0 on how many steps it is to the next checkpoint, and why.
 const PACE: u32 = 1;
+
+/// How often who waits for a step looks for failures.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// What a rank knows of time: its own, and what the job has learned of steps, checkpoints and failures.
 #[derive(Debug)]
@@ -25,10 +30,13 @@ pub(super) struct Pacing {
     counted: Time,
     /// The step of the last checkpoint or restore, and when that was over.
     last: (u64, Time),
+    /// The time from one step to the next, at least, and when the next one may begin.
+    least: Option<Duration>,
+    may_begin: Time,
 }
 
 impl Pacing {
-    pub(super) fn new(interval: Interval, trial: Trial) -> Self {
+    pub(super) fn new(interval: Interval, trial: Trial, least: Option<Duration>) -> Self {
         Self {
             interval,
             trial,
@@ -38,7 +46,24 @@ impl Pacing {
             clock: Clock::start(),
             counted: Time(0),
             last: (0, Time(0)),
+            least,
+            may_begin: Time(0),
         }
+    }
+
+    /// Waits until the next step may begin: at once, unless somebody wants to look on. A failure ends it.
+    pub(super) fn await_step(&mut self, world: &World) -> Result<(), CommError> {
+        let Some(least) = self.least else { return Ok(()) };
+        loop {
+            let left = self.may_begin.since(self.now());
+            if left.is_zero() {
+                break;
+            }
+            world.check()?;
+            std::thread::park_timeout(left.min(LOOK));
+        }
+        self.may_begin = self.now().after(least);
+        Ok(())
     }
 
     pub(super) fn now(&self) -> Time {

@@ -82,6 +82,7 @@ impl<'a, P: Program> Section<'a, P> {
         self.take_up(job, begun)?;
         while !job.pacing.over {
             let number = self.kept.step + 1;
+            job.pacing.await_step(&job.world)?;
             job.world.step(job.past.steps + number)?;
             let flow =
                 self.program.step(&mut self.kept.state, &job.world, number).map_err(Problem::Program)?;
