@@ -52,6 +52,9 @@ pub(crate) struct Options {
     /// Let an asynchronous checkpoint encode at most SIZE of a rank's state a second, such as 200MiB
     #[arg(long, value_name = "SIZE", value_parser = size::of_words)]
     pub(crate) throttle: Option<u64>,
+    /// Send only what has changed of a state, where that is a quarter of it or less: it is compared with the last copy but one
+    #[arg(long)]
+    pub(crate) incremental: bool,
     /// Refuse checkpoints that keep more than SIZE of memory on a rank, beside its state
     #[arg(long, value_name = "SIZE", value_parser = size::of_words)]
     pub(crate) checkpoint_memory: Option<u64>,

@@ -68,6 +68,8 @@ struct Files {
 #[derive(Debug, Serialize)]
 struct Checkpoints {
     committed: u32,
+    /// Those of which only what had changed was sent.
+    increments: u32,
     bytes_protected: u64,
     bytes_sent: u64,
     seconds: f64,
@@ -87,6 +89,7 @@ impl Checkpoints {
     fn new(stats: &Stats, reports: Vec<RankReport>) -> Self {
         Self {
             committed: stats.committed,
+            increments: stats.increments,
             bytes_protected: stats.bytes_protected,
             bytes_sent: stats.bytes_sent,
             seconds: stats.seconds,
@@ -285,6 +288,13 @@ impl Report {
             count(committed, "checkpoint"),
             bytes(bytes_protected),
         ));
+        if self.checkpoints.increments > 0 {
+            let sent = bytes(self.checkpoints.bytes_sent);
+            line(format_args!(
+                "  of {} only what had changed was sent, {sent} in all",
+                self.checkpoints.increments
+            ));
+        }
         if self.checkpoints.damaged > 0 {
             let times = count(self.checkpoints.damaged, "time");
             line(format_args!("  found damaged in memory, and made again: {times}"));

@@ -36,7 +36,7 @@ use budget::Budget;
 #[doc(hidden)]
 pub use defects::{
     COMMITS_EARLY, DAMAGED_BLOCK, DAMAGED_ON_THE_WAY, DAMAGED_SHARD, DROPS_OLD_EARLY, FORGETS_STAGED,
-    KEEPS_COMMIT_TO_ITSELF, KEEPS_OLD_LAYOUT, ROTS,
+    KEEPS_COMMIT_TO_ITSELF, KEEPS_OLD_LAYOUT, MIXES_BASES, ROTS,
 };
 use keeper::{Blocks, Files, Keeper};
 use legacy::Legacy;
@@ -74,6 +74,8 @@ pub struct Checkpointer {
     /// The checkpoint under way.
     staging: Option<(Phase, Staging)>,
     throttle: Throttle,
+    /// Whether what has changed is sent alone.
+    incremental: bool,
     budget: Budget,
     /// How far a look for damage has come, if there is one.
     scrub: Option<Scrub>,
@@ -130,6 +132,7 @@ impl Checkpointer {
             clock,
             staging: None,
             throttle: Throttle::default(),
+            incremental: false,
             budget: Budget::default(),
             scrub: None,
             spilling: None,

@@ -9,6 +9,8 @@
 //!   source, each adds its own, and the last one passes them to where they belong. Each member sends and receives as much as
 //!   there is wanted, whatever their number.
 //!
+//! Where only what has changed is to be sent ([`updating`]), each difference goes straight to who holds redundancy of it.
+//!
 //! Blocks that are plain copies go straight to where they belong. A member is where the rank is that speaks for it; where one rank
 //! speaks for several, what goes from one of them to another is copied.
 //!
@@ -29,11 +31,14 @@ pub(crate) mod choices;
 mod owner;
 #[cfg(test)]
 mod tests;
+mod update;
 mod work;
 
 use chain::{Chain, run_chains};
 use choices::Missing;
 use owner::at_the_owner;
+pub(crate) use update::updating;
+use work::Combine;
 pub(crate) use work::{Digests, Work, perform};
 
 /// Bytes of all sources of a segment together: a few of them fit into the caches.
@@ -77,7 +82,7 @@ impl Recipe {
     }
 
     fn work(&mut self, work: Work) {
-        let (reads, changes) = (work.reads(), work.targets.clone());
+        let (reads, changes) = (work.reads(), work.changes());
         self.steps.push(Step::Apply { number: self.works.len(), reads, changes });
         self.works.push(work);
     }

@@ -11,7 +11,8 @@ use ft_comm::{Communicator, Rank, Schedule, ScheduleRequest, Tag};
 use ft_encoders::{Code, Mirror, ReedSolomon, Xor};
 
 use crate::buffer::Buffer;
-use crate::coding::{Digests, Recipe, View, Wanted, encoding, perform, rebuilding};
+use crate::changes::Pages;
+use crate::coding::{Digests, Recipe, View, Wanted, encoding, perform, rebuilding, updating};
 use crate::error::CheckpointError;
 use crate::layout::{CodeSpec, ParityGroup};
 use crate::store::{ShardMeta, Slot, Store};
@@ -83,19 +84,21 @@ fn schedule(recipe: Recipe, account: &Rc<RefCell<Account>>, clock: Clock) -> Sch
 }
 
 impl Account {
-    /// Seals `slot` with the checksums that are known by now, and forgets them.
+    /// Seals `slot` with the checksums that are known by now, and forgets them. Blocks of which none is known are read, or, where what has
+    /// changed was [sent alone](GroupComm::start_update), are as they were.
     pub(crate) fn seal(
         &mut self,
         slot: &mut Slot,
         group: &ParityGroup,
         metas: &[ShardMeta],
+        is_increment: bool,
     ) -> Result<(), CheckpointError> {
         let digests = std::mem::take(&mut self.digests);
         let known = |stripe: usize| {
             let original = group.copied(stripe).and_then(|member| metas.get(member)).map(|meta| meta.crc);
             original.or_else(|| digests.of(stripe))
         };
-        Ok(slot.seal_with(metas, known)?)
+        Ok(if is_increment { slot.seal_renewed(metas, known)? } else { slot.seal_with(metas, known)? })
     }
 }
 
@@ -181,6 +184,27 @@ impl GroupComm {
         Ok(self.comm.start_schedule(&schedule, shard, redundancy)?)
     }
 
+    /// Starts to renew the redundant blocks that this member holds by what has changed of the shards of all members: `pages` says what
+    /// that is, by member, and `packed` is the difference of the own one. The redundancy of the slot is away until it is done.
+    /// Collective over the group.
+    ///
+    /// Every member sends what has changed of its shard `m` times.
+    pub(crate) fn start_update(
+        &self,
+        slot: &mut Slot,
+        metas: &[ShardMeta],
+        pages: &[Pages],
+        packed: Vec<u8>,
+        account: &Rc<RefCell<Account>>,
+    ) -> Result<ScheduleRequest<Buffer>, CheckpointError> {
+        let lens = lens(metas);
+        let view = self.view(&lens);
+        let recipe = updating(view, pages, places(view, slot), |stripe| slot.block_crc(stripe));
+        account.borrow_mut().sent += recipe.bytes_sent();
+        let schedule = schedule(recipe, account, self.clock);
+        Ok(self.comm.start_schedule(&schedule, packed.into(), slot.take_redundancy())?)
+    }
+
     /// Rebuilds the shards and blocks of the members with `lost[member]` from those of the others, with nobody lost nothing. A lost
     /// member's slot is sealed then; nothing changes at the others. Collective over all groups.
     ///
@@ -209,7 +233,7 @@ impl GroupComm {
         let (shard, redundancy) = slot.memory_mut();
         self.comm.run_schedule(&schedule(recipe, &account, self.clock), shard, redundancy)?;
         if is_lost {
-            account.borrow_mut().seal(slot, &self.group, metas)?;
+            account.borrow_mut().seal(slot, &self.group, metas, false)?;
         }
         Ok(Rebuilt { shards: halfway.since(started), blocks: self.clock.now().since(halfway) })
     }

@@ -31,6 +31,7 @@ pub mod bag;
 mod buffer;
 mod build;
 mod candidates;
+mod changes;
 pub mod checkpointer;
 mod coding;
 pub mod disk;

@@ -17,6 +17,8 @@ pub struct Protection {
     pub checkpoints: Checkpoints,
     /// Bytes of a rank's state that an asynchronous checkpoint encodes a second, at most.
     pub throttle: Option<NonZero<u64>>,
+    /// Whether what has changed since a checkpoint before is sent alone, where that is little.
+    pub incremental: bool,
     /// Whether ranks look for damage in what they hold, behind the computation.
     pub scrub: bool,
     /// Bytes that checkpoints may keep on a rank, at most.
@@ -26,13 +28,14 @@ pub struct Protection {
 }
 
 impl Protection {
-    /// Blocking checkpoints with this scheme and interval, and no scrub.
+    /// Blocking checkpoints of the whole state with this scheme and interval, and no scrub.
     pub fn new(scheme: Scheme, interval: Interval) -> Self {
         Self {
             scheme,
             interval,
             checkpoints: Checkpoints::Blocking,
             throttle: None,
+            incremental: false,
             scrub: false,
             memory: None,
             spill: None,

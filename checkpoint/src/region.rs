@@ -60,6 +60,7 @@ pub use outline::Spread;
 pub(crate) use outline::{FieldOutline, outline, read_outline};
 pub use walk::{DEPTH_MAX, Walk};
 
+use crate::changes::Changes;
 use crate::store::lengthen;
 pub use error::{ProtectError, ProtectErrorKind};
 use walk::{Load, Save, Size};
@@ -185,16 +186,18 @@ pub(crate) fn save_with_crc<P: Protect>(
     shard: &mut Vec<u8>,
 ) -> Result<u64, ProtectError> {
     lengthen(shard, size(state, part)?);
-    save_into_with_crc(state, part, shard)
+    save_into_with_crc(state, part, shard, None)
 }
 
-/// As [`save_into`]; gives the checksum of the shard (CRC-64/NVME), which costs no further pass over memory.
+/// As [`save_into`]; gives the checksum of the shard (CRC-64/NVME), which costs no further pass over memory. `changes` are told what
+/// differs from what was in the shard.
 pub(crate) fn save_into_with_crc<P: Protect>(
     state: &mut P,
     part: StatePart,
     shard: &mut [u8],
+    changes: Option<&mut Changes>,
 ) -> Result<u64, ProtectError> {
-    let mut walk = Save::new(shard);
+    let mut walk = Save::new(shard, changes);
     state.walk(part, &mut walk)?;
     finish(walk.offset(), walk.left())?;
     Ok(walk.crc())
@@ -206,7 +209,7 @@ pub(crate) fn save_into_with_crc<P: Protect>(
 ///
 /// Those of [`save`]; [`ProtectErrorKind::Short`] or [`ProtectErrorKind::Trailing`] if `shard` has another size.
 pub fn save_into<P: Protect>(state: &mut P, part: StatePart, shard: &mut [u8]) -> Result<(), ProtectError> {
-    save_into_with_crc(state, part, shard).map(|_| ())
+    save_into_with_crc(state, part, shard, None).map(|_| ())
 }
 
 /// Overwrites `part` of `state` with the contents of `shard`; lengths may change, other parts are untouched.

@@ -40,7 +40,8 @@ impl LoopSettings {
     /// The settings as a launcher hands them on.
     pub fn write(&self) -> Settings {
         let Self { protection, trial: Trial { seconds, steps }, pace, resume, command } = self;
-        let Protection { scheme, interval, checkpoints, throttle, scrub, memory, spill } = protection;
+        let Protection { scheme, interval, checkpoints, throttle, incremental, scrub, memory, spill } =
+            protection;
         let mut settings = Settings::default();
         settings.set("scheme", scheme);
         match interval {
@@ -53,6 +54,7 @@ impl LoopSettings {
         }
         settings.set("checkpoints", checkpoints.name());
         settings.set_some("throttle", *throttle);
+        settings.set("incremental", incremental);
         settings.set("scrub", scrub);
         settings.set_some("checkpoint-memory", *memory);
         if let Some(Spill { dir, folder, every, keep }) = spill {
@@ -84,6 +86,7 @@ impl LoopSettings {
                 interval: interval(&mut settings)?.unwrap_or(default.interval),
                 checkpoints: settings.take("checkpoints")?.unwrap_or(default.checkpoints),
                 throttle: settings.take("throttle")?,
+                incremental: settings.take("incremental")?.unwrap_or(default.incremental),
                 scrub: settings.take("scrub")?.unwrap_or(default.scrub),
                 memory: settings.take("checkpoint-memory")?,
                 spill: spill(&mut settings)?,
@@ -157,9 +160,8 @@ fn above_0(name: &str, text: &str) -> Result<f64, SettingError> {
 }
 
 impl Protection {
-    /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--expect-mtbf`, `--checkpoints`, `--throttle`, `--scrub`,
-    /// `--checkpoint-memory`); without
-    /// it, or with one rank, nothing is protected.
+    /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--expect-mtbf`, `--checkpoints`, `--throttle`,
+    /// `--incremental`, `--scrub`, `--checkpoint-memory`); without it, or with one rank, nothing is protected.
     ///
     /// # Errors
     /// [`CheckpointError::Setting`]: the launcher was told what this version does not know, or what makes no sense.
@@ -220,6 +222,7 @@ mod tests {
                 interval,
                 checkpoints,
                 throttle: NonZero::new(8),
+                incremental: true,
                 scrub: true,
                 memory: NonZero::new(1 << 40),
                 spill: Some(Spill {

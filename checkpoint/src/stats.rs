@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Stats {
     /// Newest committed epoch.
     pub committed: u32,
+    /// Checkpoints of which only what had changed was sent.
+    #[serde(default)]
+    pub increments: u32,
     /// Bytes of state copied and encoded.
     pub bytes_protected: u64,
     /// Bytes of shards and redundant blocks sent for it.
@@ -75,6 +78,7 @@ impl Stats {
         Self {
             committed: self.committed.max(other.committed),
             bytes_protected: self.bytes_protected + other.bytes_protected,
+            increments: self.increments.max(other.increments),
             bytes_sent: self.bytes_sent + other.bytes_sent,
             seconds: self.seconds.max(other.seconds),
             phases: CheckpointSeconds {

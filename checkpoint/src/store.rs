@@ -125,6 +125,18 @@ impl Slot {
         self.members.clear();
     }
 
+    /// Begins the slot for `epoch` with all that it holds, of the epoch that is given back, for a shard of `len` bytes that is to be
+    /// written over its own: shard and redundancy can be renewed by what differs. None, and nothing is done, if that cannot be.
+    pub(crate) fn renew(&mut self, epoch: u32, len: usize) -> Option<u32> {
+        let is_alone = Arc::get_mut(&mut self.shard).is_some();
+        if !self.sealed || !is_alone || self.shard.len() != len {
+            return None;
+        }
+        self.sealed = false;
+        self.outline = Arc::default();
+        Some(std::mem::replace(&mut self.epoch, epoch))
+    }
+
     /// Returns the epoch given to [`Slot::begin`]; 0 before the first.
     pub fn epoch(&self) -> u32 {
         self.epoch
@@ -244,6 +256,17 @@ impl Slot {
         (Arc::unwrap_or_clone(std::mem::take(&mut self.shard)), std::mem::take(&mut self.redundancy))
     }
 
+    /// Takes the buffer of the redundancy alone; a sealed slot is sealed no more.
+    pub(crate) fn take_redundancy(&mut self) -> Buffer {
+        self.sealed = false;
+        std::mem::take(&mut self.redundancy)
+    }
+
+    /// Puts it back.
+    pub(crate) fn put_back_redundancy(&mut self, redundancy: Buffer) {
+        self.redundancy = redundancy;
+    }
+
     /// Puts back what was taken.
     pub(crate) fn put_back(&mut self, (shard, redundancy): (Buffer, Buffer)) {
         (self.shard, self.redundancy) = (Arc::new(shard), redundancy);
@@ -271,15 +294,40 @@ impl Slot {
         members: &[ShardMeta],
         known: impl Fn(usize) -> Option<u64>,
     ) -> Result<(), StoreError> {
+        let redundancy = &self.redundancy;
+        let read = |block: &Block| crc64_nvme(&redundancy[block.range.clone()]);
+        let crcs = self.blocks.iter().map(|block| known(block.stripe).unwrap_or_else(|| read(block)));
+        let crcs = crcs.collect();
+        self.seal_blocks(members, crcs)
+    }
+
+    /// As [`Slot::seal`], of a slot that was [renewed](Slot::renew): a block of whose stripe `known` gives nothing is as it was.
+    pub(crate) fn seal_renewed(
+        &mut self,
+        members: &[ShardMeta],
+        known: impl Fn(usize) -> Option<u64>,
+    ) -> Result<(), StoreError> {
+        let crcs = self.blocks.iter().map(|block| known(block.stripe).unwrap_or(block.crc)).collect();
+        self.seal_blocks(members, crcs)
+    }
+
+    fn seal_blocks(&mut self, members: &[ShardMeta], crcs: Vec<u64>) -> Result<(), StoreError> {
         self.own_len_matches(members)?;
-        for block in &mut self.blocks {
-            let crc = || crc64_nvme(&self.redundancy[block.range.clone()]);
-            block.crc = known(block.stripe).unwrap_or_else(crc);
-        }
+        self.blocks.iter_mut().zip(crcs).for_each(|(block, crc)| block.crc = crc);
         self.members.clear();
         self.members.extend_from_slice(members);
         self.sealed = true;
         Ok(())
+    }
+
+    /// Returns the checksum that the block of `stripe` has to have, if it is held here.
+    pub(crate) fn block_crc(&self, stripe: usize) -> Option<u64> {
+        self.blocks.iter().find(|block| block.stripe == stripe).map(|block| block.crc)
+    }
+
+    /// Returns the shard, to be written over; a slot that is renewed stays so.
+    pub(crate) fn renewed_shard(&mut self) -> &mut [u8] {
+        self.own_shard()
     }
 
     /// Returns piece `at` of what is held here, the shard first and then the blocks, with the checksum that it has to have; none

@@ -24,11 +24,13 @@ impl Options {
                 "--throttle is for --checkpoints asynchronous: nobody waits for a slower checkpoint".into()
             );
         }
-        if let Some(scheme) = self.scheme.as_deref().filter(|_| self.keep_memory)
+        let in_memory = [(self.keep_memory, "--keep-memory"), (self.incremental, "--incremental")];
+        if let Some(scheme) = self.scheme.as_deref()
+            && let Some((_, option)) = in_memory.into_iter().find(|(is_wanted, _)| *is_wanted)
             && (scheme == "none" || scheme.starts_with("disk:"))
         {
             return Err(format!(
-                "--keep-memory is for checkpoints in the memory of several ranks: --scheme {scheme} has none"
+                "{option} is for checkpoints in the memory of several ranks: --scheme {scheme} has none"
             ));
         }
         if self.keep_memory && self.on_failure != OnFailure::Rebuild {

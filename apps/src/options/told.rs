@@ -24,6 +24,7 @@ impl Options {
                 super::Checkpoints::Asynchronous => Checkpoints::Asynchronous,
             },
             throttle: self.throttle.and_then(NonZero::new),
+            incremental: self.incremental,
             scrub: self.scrub,
             memory: self.checkpoint_memory.and_then(NonZero::new),
             spill: self.spill(),

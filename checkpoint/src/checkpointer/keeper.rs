@@ -30,7 +30,7 @@ pub(super) trait Keeper {
         &self,
         place: &mut Placement,
         part: StatePart,
-        staging: &Staging,
+        staging: &mut Staging,
         round: Round,
     ) -> Result<Option<ScheduleRequest<Buffer>>, CheckpointError>;
 

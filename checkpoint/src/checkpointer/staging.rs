@@ -18,6 +18,7 @@ use super::throttle::Throttle;
 use super::under_way::{Phase, Staging};
 use crate::buffer::Buffer;
 use crate::build;
+use crate::changes::{Changes, Delta, Pages};
 use crate::error::CheckpointError;
 use crate::exchange::Round;
 use crate::protocol::{Event, State};
@@ -32,8 +33,23 @@ mod word {
     pub(super) const DAMAGED: u8 = 1;
     /// The checkpoint is to be written to files too; rank 0 says so.
     pub(super) const SPILLS: u8 = 2;
-    /// Bytes of all that it says: these flags, since when it has the constant part, and the metadata of both parts.
-    pub(super) const BYTES: usize = 1 + 4 + 2 * super::ShardMeta::BYTES;
+    /// Bytes of all that it says: these flags, since when it has the constant part, the base of what has changed, and the metadata
+    /// of both parts.
+    pub(super) const BYTES: usize = 1 + 2 * 4 + 2 * super::ShardMeta::BYTES;
+}
+
+/// What has changed is sent alone if it is no more than one part of so many: with more of it the difference takes memory, and is sent
+/// to each holder of redundancy.
+const WORTH_IT: usize = 4;
+
+/// What has become of the copy of a state.
+struct Copied {
+    copied: Result<(), CheckpointError>,
+    /// Of each part.
+    metas: [ShardMeta; 2],
+    /// The epoch since which `delta` is what has changed of the variable part; 0: of none.
+    base: u32,
+    delta: Option<Delta>,
 }
 
 impl Checkpointer {
@@ -66,7 +82,7 @@ impl Checkpointer {
 
         reach(world, epoch, "copy")?;
         self.ledger.apply(Event::Begin(epoch))?;
-        let (copied, metas) = self.copy(state, epoch, first);
+        let Copied { copied, metas, base, delta } = self.copy(state, epoch, first);
         if copied.is_ok() && self.writes_files() {
             self.tell_outlines(state, epoch);
         }
@@ -76,6 +92,7 @@ impl Checkpointer {
         let spills = self.is_to_spill();
         let mut mine = vec![(word::DAMAGED * u8::from(is_damaged)) | (word::SPILLS * u8::from(spills))];
         mine.extend(self.places.target().store.constant().epoch().to_le_bytes());
+        mine.extend(base.to_le_bytes());
         mine.extend(metas.iter().flat_map(|meta| meta.to_bytes()));
         let phase = Phase::Sharing(self.comm.iallgather(&mine)?);
         let held = self.clock.now().since(started);
@@ -87,6 +104,9 @@ impl Checkpointer {
             is_over_limit: false,
             spills: false,
             constant_since: u32::MAX,
+            delta,
+            bases: vec![],
+            pages: vec![],
             metas: vec![],
             account: Rc::default(),
             started,
@@ -105,27 +125,32 @@ impl Checkpointer {
         store.variable_mut(epoch).take_memory(variable);
     }
 
-    /// Copies `state` into the slots of `epoch`, its constant part for the `first` one only; whether that went well, and what was
-    /// copied of each part.
-    fn copy<S: Protect>(
-        &mut self,
-        state: &mut S,
-        epoch: u32,
-        first: bool,
-    ) -> (Result<(), CheckpointError>, [ShardMeta; 2]) {
+    /// Copies `state` into the slots of `epoch`, its constant part for the `first` one only.
+    fn copy<S: Protect>(&mut self, state: &mut S, epoch: u32, first: bool) -> Copied {
         let (mut copied, kind) = (
             self.budget.check_copies(self.places.target(), self.comm.rank(), state, first),
             build::kind::<S>(),
         );
-        let mut copy = |part: StatePart, slot: &mut Slot| {
-            slot.begin(epoch);
-            let saved = match copied {
-                Ok(()) => size(state, part)
-                    .and_then(|len| save_into_with_crc(state, part, slot.begin_shard(len)))
-                    .map_err(CheckpointError::from),
-                Err(_) => return ShardMeta { kind, ..ShardMeta::of(&[]) },
+        let (mut since, incremental) = ((0, None), self.incremental);
+        let mut save = |state: &mut S, part: StatePart, slot: &mut Slot| {
+            let len = size(state, part)?;
+            let base = if incremental && part == StatePart::Variable { slot.renew(epoch, len) } else { None };
+            let Some(base) = base else {
+                slot.begin(epoch);
+                return save_into_with_crc(state, part, slot.begin_shard(len), None);
             };
-            match saved {
+            let (before, mut changes) = (slot.own_meta().crc, Changes::new(len, len / WORTH_IT));
+            let crc = save_into_with_crc(state, part, slot.renewed_shard(), Some(&mut changes))?;
+            let delta = changes.finish(before);
+            since = (if delta.is_some() { base } else { 0 }, delta);
+            Ok(crc)
+        };
+        let mut copy = |part: StatePart, slot: &mut Slot| {
+            if copied.is_err() {
+                slot.begin(epoch);
+                return ShardMeta { kind, ..ShardMeta::of(&[]) };
+            }
+            match save(state, part, slot).map_err(CheckpointError::from) {
                 Ok(crc) => ShardMeta { len: slot.shard().len() as u64, crc, kind },
                 Err(error) => {
                     copied = Err(error);
@@ -137,7 +162,8 @@ impl Checkpointer {
         let variable = copy(StatePart::Variable, store.variable_mut(epoch));
         let constant =
             if first { copy(StatePart::Constant, store.constant_mut()) } else { store.constant().own_meta() };
-        (copied, [constant, variable])
+        let (base, delta) = since;
+        Copied { copied, metas: [constant, variable], base, delta }
     }
 
     /// Whether what is copied may be written to files, for others to look at.
@@ -180,6 +206,12 @@ impl Checkpointer {
         self.throttle = Throttle(bytes_per_second);
     }
 
+    /// From now on checkpoints send what has changed alone, where that is a quarter of a state or less and the ranks of a group hold
+    /// redundancy of the same checkpoint before. It is found by comparing the state with its last copy but one. The same on all ranks.
+    pub fn set_incremental(&mut self, incremental: bool) {
+        self.incremental = incremental;
+    }
+
     /// From now on a checkpoint that would keep more bytes on a rank than this is refused before it takes them; none: there is no
     /// limit. The same on all ranks. What counts is what [`ParityGroup::kept_bytes`](crate::ParityGroup::kept_bytes) says of two checkpoints of
     /// the variable part of the state and one of the constant part.
@@ -199,7 +231,9 @@ impl Checkpointer {
         loop {
             let is_done = waits
                 || match &mut phase {
-                    Phase::Sharing(request) | Phase::Voting(request) => request.is_done()?,
+                    Phase::Sharing(request) | Phase::Telling(request) | Phase::Voting(request) => {
+                        request.is_done()?
+                    }
                     Phase::Encoding(_, round, Some(request)) => {
                         let spent = self.clock.now().since(staging.copied_at);
                         self.throttle.is_over(staging.longest(), *round, spent) && request.is_done()?
@@ -213,6 +247,11 @@ impl Checkpointer {
             }
             phase = match phase {
                 Phase::Sharing(request) => self.shared(world, request, &mut staging)?,
+                Phase::Telling(request) => {
+                    let bytes = Pages::bytes(staging.longest() as usize);
+                    staging.pages = request.wait()?.chunks(bytes).map(Pages::of).collect();
+                    self.start_exchange(world, &mut staging)?
+                }
                 Phase::Encoding(part, round, request) => {
                     self.encoded(world, part, round, request, &mut staging)?
                 }
@@ -237,10 +276,12 @@ impl Checkpointer {
         for (rank, said) in request.wait()?.chunks(word::BYTES).enumerate() {
             damaged.extend((said[0] & word::DAMAGED != 0).then_some(rank));
             staging.spills |= said[0] & word::SPILLS != 0;
-            let (since, metas) = said[1..].split_first_chunk().expect("it is that long");
+            let (since, said) = said[1..].split_first_chunk().expect("it is that long");
             if rank < self.computing {
                 staging.constant_since = staging.constant_since.min(u32::from_le_bytes(*since));
             }
+            let (base, metas) = said.split_first_chunk().expect("it is that long");
+            staging.bases.push(u32::from_le_bytes(*base));
             let metas: Vec<ShardMeta> = ShardMeta::read_all(metas).collect();
             staging.metas.extend_from_slice(metas.as_chunks().0);
         }
@@ -251,6 +292,17 @@ impl Checkpointer {
             staging.is_over_limit = true;
             staging.copied = std::mem::replace(&mut staging.copied, Ok(())).and(Err(error));
         }
+        let bytes = Pages::bytes(staging.longest() as usize);
+        if bytes > 0 && staging.bases.iter().any(|base| *base > 0) {
+            let mine = staging.delta.as_ref().map_or_else(|| vec![0; bytes], |delta| delta.pages.told(bytes));
+            return Ok(Phase::Telling(self.comm.iallgather(&mine)?));
+        }
+        staging.bases.fill(0);
+        self.start_exchange(world, staging)
+    }
+
+    /// All know what they have to: the first part of the state is given away.
+    fn start_exchange(&mut self, world: &World, staging: &mut Staging) -> Result<Phase, CheckpointError> {
         reach(world, staging.epoch, "exchange")?;
         let part = if staging.first { StatePart::Constant } else { StatePart::Variable };
         let round = Round { number: 0, of: self.throttle.rounds(staging.longest()) };
@@ -305,7 +357,7 @@ impl Checkpointer {
         &mut self,
         part: StatePart,
         round: Round,
-        staging: &Staging,
+        staging: &mut Staging,
     ) -> Result<Option<ScheduleRequest<Buffer>>, CheckpointError> {
         if staging.is_over_limit {
             return Ok(None);
@@ -351,6 +403,8 @@ impl Checkpointer {
         let seconds = |from: Time, to: Time| to.since(from).as_secs_f64();
         let stats = &mut self.stats;
         stats.committed = epoch;
+        let home = self.places.current.home.as_ref();
+        stats.increments += u32::from(home.is_some_and(|home| staging.is_increment(&home.group)));
         stats.bytes_protected += copied as u64;
         stats.bytes_sent += sent;
         stats.seconds += staging.held.as_secs_f64();

@@ -7,7 +7,11 @@ use std::time::Duration;
 use ft_comm::time::Time;
 use ft_comm::{CollectiveRequest, Rank, ScheduleRequest};
 
+use ft_proto::planted;
+
+use super::defects::MIXES_BASES;
 use crate::buffer::Buffer;
+use crate::changes::{Delta, Pages};
 use crate::error::CheckpointError;
 use crate::exchange::{Account, Round};
 use crate::layout::ParityGroup;
@@ -28,6 +32,12 @@ pub(super) struct Staging {
     pub(super) spills: bool,
     /// The epoch since which ranks have the constant part: that of the one which has had it longest, as replacements have it since later.
     pub(super) constant_since: u32,
+    /// What has changed of the variable part of this rank's state, if its slot can be renewed by that.
+    pub(super) delta: Option<Delta>,
+    /// Of all ranks: the epoch of what their slots held before and can be renewed from; 0: of none.
+    pub(super) bases: Vec<u32>,
+    /// Of all ranks, if one of them has a base: which pages have changed.
+    pub(super) pages: Vec<Pages>,
     /// Of all ranks, both parts; also of a constant part that is not in this checkpoint.
     pub(super) metas: Vec<[ShardMeta; 2]>,
     pub(super) account: Rc<RefCell<Account>>,
@@ -59,6 +69,18 @@ impl Staging {
             .unwrap_or(0)
     }
 
+    /// Whether all members of `group` can renew what they held before, of one epoch, by what has changed.
+    pub(super) fn is_increment(&self, group: &ParityGroup) -> bool {
+        let bases: Vec<u32> = group.members.iter().map(|rank| self.bases[*rank]).collect();
+        let is_base = |base: &u32| *base > 0 && (*base == bases[0] || planted::has(MIXES_BASES));
+        bases.iter().all(is_base)
+    }
+
+    /// Which pages have changed of the variable part of each member of such a group that has a shard.
+    pub(super) fn pages_of(&self, group: &ParityGroup) -> Vec<Pages> {
+        group.members[..group.computing].iter().map(|rank| self.pages[*rank].clone()).collect()
+    }
+
     /// Of the members of a group that have a shard.
     pub(super) fn metas_of(&self, group: &ParityGroup, part: StatePart) -> Vec<ShardMeta> {
         group.members[..group.computing].iter().map(|rank| self.meta(*rank, part)).collect()
@@ -68,6 +90,8 @@ impl Staging {
 /// The operation that is not done yet.
 pub(super) enum Phase {
     Sharing(CollectiveRequest<u8>),
+    /// Which pages have changed.
+    Telling(CollectiveRequest<u8>),
     /// Of a part of the state; no request where there is no group.
     Encoding(StatePart, Round, Option<ScheduleRequest<Buffer>>),
     Voting(CollectiveRequest<u8>),

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use ft_comm::collective::{Space, Span};
 use ft_encoders::Combination;
 
-use super::{Recipe, View, Wanted, Work, part, segment};
+use super::{Combine, Recipe, View, Wanted, Work, part, segment};
 use crate::error::CheckpointError;
 
 /// Segments of a chain that a member is ready to receive beyond the one that it works on: with more ranks than cores a chain of two
@@ -211,7 +211,7 @@ impl ChainLink<'_> {
         }
         let (sources, targets) = (vec![mine], self.sums());
         let weights = source.weights.clone();
-        recipe.work(Work { sources, targets, weights, adds: position > 0, digest: None });
+        recipe.work(Work::Combine(Combine { sources, targets, weights, adds: position > 0, digest: None }));
         match self.chain.sources.get(position + 1) {
             Some(next) => recipe.send(view.rank(next.member), self.all_sums()),
             None => {

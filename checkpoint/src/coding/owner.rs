@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use ft_comm::collective::{Space, Span};
 
-use super::{Recipe, View, Work, part, segment};
+use super::{Combine, Recipe, View, Work, part, segment};
 
 /// Segments of its sources that an owner receives at a time; more were not faster.
 const RECEIVED: usize = 2;
@@ -115,7 +115,8 @@ impl<'a> Owner<'a> {
             let own = part(Space::Buffer, own);
             let targets = std::iter::once(own.clone()).chain((1..stripe.parity.len()).map(on)).collect();
             let digest = Some((*index, own));
-            recipe.work(Work { sources, targets, weights: weights.clone(), adds: false, digest });
+            let weights = weights.clone();
+            recipe.work(Work::Combine(Combine { sources, targets, weights, adds: false, digest }));
             for (j, holder) in stripe.parity.iter().enumerate().skip(1) {
                 recipe.send(view.rank(*holder), on(j));
             }

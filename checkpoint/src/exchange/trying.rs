@@ -71,7 +71,7 @@ impl GroupComm {
         let account = Rc::new(RefCell::new(Account::default()));
         let (shard, redundancy) = slot.memory_mut();
         self.comm.run_schedule(&schedule(recipe, &account, self.clock), shard, redundancy)?;
-        account.borrow_mut().seal(slot, &self.group, &metas)?;
+        account.borrow_mut().seal(slot, &self.group, &metas, false)?;
         Ok(slot.block_crcs() != before)
     }
 }

@@ -6,6 +6,8 @@ use ft_encoders::copy_past_caches;
 use postcard::ser_flavors::{Flavor, Slice};
 use serde::{Serialize, de::DeserializeOwned};
 
+use crate::changes::Changes;
+
 use super::{Field, Protect, ProtectError, ProtectErrorKind, Spread, StatePart};
 
 /// What is done to each piece of a state; implemented by size, save, load and outline only, so it is not for users to write.
@@ -189,11 +191,14 @@ pub(super) struct Save<'a> {
     digest: Digest,
     /// The first bytes are in the digest.
     digested: usize,
+    /// What differs from what was in the shard, if that is wanted.
+    changes: Option<&'a mut Changes>,
 }
 
 impl<'a> Save<'a> {
-    pub(super) fn new(shard: &'a mut [u8]) -> Self {
-        Self { shard, offset: 0, depth: 0, digest: Digest::new(CrcAlgorithm::Crc64Nvme), digested: 0 }
+    pub(super) fn new(shard: &'a mut [u8], changes: Option<&'a mut Changes>) -> Self {
+        let digest = Digest::new(CrcAlgorithm::Crc64Nvme);
+        Self { shard, offset: 0, depth: 0, digest, digested: 0, changes }
     }
 
     /// The checksum of what was written.
@@ -220,6 +225,14 @@ impl<'a> Save<'a> {
         if bytes.len() > left {
             let kind = ProtectErrorKind::Short { wanted: bytes.len() as u64, left };
             return Err(ProtectError::new(self.offset, kind));
+        }
+        if self.changes.is_some() {
+            for piece in bytes.chunks(PIECE) {
+                let there = &mut self.shard[self.offset..][..piece.len()];
+                self.changes.iter_mut().for_each(|changes| changes.put(self.offset, piece, there));
+                self.advance(piece.len());
+            }
+            return Ok(());
         }
         if bytes.len() < LARGE {
             self.shard[self.offset..][..bytes.len()].copy_from_slice(bytes);
@@ -249,6 +262,10 @@ impl Walk for Save<'_> {
     }
 
     fn serde<T: Serialize + DeserializeOwned>(&mut self, value: &mut T) -> Result<(), ProtectError> {
+        if self.changes.is_some() {
+            let bytes = postcard::to_extend(value, Vec::new()).map_err(|e| serde_error(self.offset, &e))?;
+            return self.put(&bytes);
+        }
         let written = postcard::serialize_with_flavor::<T, Counted<'_>, usize>(
             value,
             Counted { slice: Slice::new(&mut self.shard[self.offset..]), bytes: 0 },

@@ -542,6 +542,7 @@ fn checkpointer(world: &World, protection: &Protection) -> Result<Checkpointer, 
     }
     let mut checkpointer = Checkpointer::new(world, protection.scheme.clone())?;
     checkpointer.set_throttle(protection.throttle);
+    checkpointer.set_incremental(protection.incremental);
     checkpointer.set_scrub(protection.scrub);
     checkpointer.set_memory_limit(protection.memory);
     if let Some(spill) = protection.spill.as_ref().filter(|_| !world.is_parity()) {

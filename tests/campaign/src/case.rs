@@ -123,6 +123,9 @@ impl Case {
         if mode == Mode::Rebuild && protects && random.percent(40) {
             options += " --keep-memory";
         }
+        if protects && random.percent(30) {
+            options += " --incremental";
+        }
         let spares = if random.percent(25) { 1 + random.below(2) } else { 0 };
         Self {
             seed,

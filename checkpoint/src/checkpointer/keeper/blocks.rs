@@ -23,7 +23,7 @@ impl Keeper for Blocks {
         &self,
         place: &mut Placement,
         part: StatePart,
-        staging: &Staging,
+        staging: &mut Staging,
         round: Round,
     ) -> Result<Option<ScheduleRequest<Buffer>>, CheckpointError> {
         let slot = place.store.slot_mut(part, staging.epoch);
@@ -32,6 +32,15 @@ impl Keeper for Blocks {
             return Ok(None);
         };
         let metas = staging.metas_of(&group_comm.group, part);
+        if part == StatePart::Variable && staging.is_increment(&group_comm.group) {
+            // It is not much, and done in one round.
+            if round.number > 0 {
+                return Ok(None);
+            }
+            let packed = staging.delta.take().map_or_else(Vec::new, |delta| delta.packed);
+            let pages = staging.pages_of(&group_comm.group);
+            return group_comm.start_update(slot, &metas, &pages, packed, &staging.account).map(Some);
+        }
         group_comm.start_encoding(slot, &metas, &staging.account, round).map(Some)
     }
 
@@ -44,11 +53,18 @@ impl Keeper for Blocks {
         request: ScheduleRequest<Buffer>,
     ) -> Result<(), CheckpointError> {
         let slot = place.store.slot_mut(part, staging.epoch);
-        slot.put_back(request.wait()?);
-        if let (Some(group_comm), true) = (&place.home, is_last) {
+        let memory = request.wait()?;
+        let Some(group_comm) = &place.home else { return Ok(()) };
+        let is_increment = part == StatePart::Variable && staging.is_increment(&group_comm.group);
+        if is_increment {
+            slot.put_back_redundancy(memory.1);
+        } else {
+            slot.put_back(memory);
+        }
+        if is_last || is_increment {
             let sealing = group_comm.clock.now();
-            let mut account = staging.account.borrow_mut();
-            account.seal(slot, &group_comm.group, &staging.metas_of(&group_comm.group, part))?;
+            let (mut account, group) = (staging.account.borrow_mut(), &group_comm.group);
+            account.seal(slot, group, &staging.metas_of(group, part), is_increment)?;
             account.computing += group_comm.clock.now().since(sealing);
             #[cfg(feature = "planted-bugs")]
             if planted::has(DAMAGED_ON_THE_WAY) {

@@ -30,7 +30,7 @@ impl Keeper for Files {
         &self,
         place: &mut Placement,
         part: StatePart,
-        staging: &Staging,
+        staging: &mut Staging,
         round: Round,
     ) -> Result<Option<ScheduleRequest<Buffer>>, CheckpointError> {
         if round.number == 0 {
