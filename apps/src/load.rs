@@ -11,6 +11,9 @@ use clap::Args;
 use ft_checkpoint::{Flow, Program, Protect};
 use ft_comm::time::{Clock, Time};
 use ft_comm::{CommError, Op, World};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64;
 use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
@@ -29,6 +32,9 @@ pub(crate) struct LoadArgs {
     /// Bytes of it that each step changes, one slice after the other; all by default
     #[arg(long, value_name = "SIZE", value_parser = size::of_words)]
     slice: Option<u64>,
+    /// Take a slice from pages of 4 KiB all over the state, on each rank from others
+    #[arg(long, requires = "slice")]
+    scattered: bool,
     /// Steps to do
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one)]
     steps: usize,
@@ -64,6 +70,7 @@ impl App for LoadArgs {
             args: self.clone(),
             clock: Clock::start(),
             began: None,
+            order: None,
             stepping: (0, Duration::ZERO),
             reporter: Reporter::new(settings),
         })
@@ -103,6 +110,8 @@ struct Load {
     clock: Clock,
     /// The first step of this process.
     began: Option<Time>,
+    /// Of the pages, as soon as it is known.
+    order: Option<Order>,
     /// Steps of this process, and the time they took.
     stepping: (u32, Duration),
     reporter: Reporter,
@@ -132,7 +141,54 @@ impl Slices {
     }
 }
 
+/// Words of a page.
+const PAGE: usize = 512;
+
+/// In which order the pages of a state come in its slices. A piece at the end that is no whole page comes last.
+#[derive(Clone, Debug)]
+struct Order {
+    /// The page at each place.
+    pages: Vec<usize>,
+    /// The place of each page.
+    places: Vec<usize>,
+}
+
+impl Order {
+    /// One after the other, or in an order that `seed` gives.
+    fn new(words: usize, seed: Option<u64>) -> Self {
+        let mut pages: Vec<usize> = (0..words / PAGE).collect();
+        if let Some(seed) = seed {
+            pages.shuffle(&mut Pcg64::seed_from_u64(seed));
+        }
+        let mut places = vec![0; pages.len()];
+        pages.iter().enumerate().for_each(|(place, page)| places[*page] = place);
+        Self { pages, places }
+    }
+
+    /// The words that come at `places`, in pieces.
+    fn pieces(&self, places: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        let pages = places.start / PAGE..places.end.div_ceil(PAGE);
+        pages.map(move |place| {
+            let page = self.pages.get(place).copied().unwrap_or(place);
+            let start = places.start.max(place * PAGE) - place * PAGE;
+            let end = places.end.min((place + 1) * PAGE) - place * PAGE;
+            page * PAGE + start..page * PAGE + end
+        })
+    }
+
+    /// Where word `index` comes.
+    fn place(&self, index: usize) -> usize {
+        self.places.get(index / PAGE).map_or(index, |place| place * PAGE + index % PAGE)
+    }
+}
+
 impl Load {
+    /// The order of the pages of this rank's state.
+    fn order(&mut self, world: &World, words: usize) -> &Order {
+        let seed = self.args.scattered.then_some(world.rank() as u64);
+        self.order.get_or_insert_with(|| Order::new(words, seed))
+    }
+
     fn slices(&self) -> Slices {
         let all = self.args.state / size_of::<u64>() as u64;
         let words = self.args.slice.map_or(all, |bytes| bytes / size_of::<u64>() as u64).min(all);
@@ -165,7 +221,9 @@ impl Program for Load {
         let started = self.clock.now();
         self.began.get_or_insert(started);
         let changed = self.slices().range(number, state.words.len());
-        state.words[changed].iter_mut().for_each(|word| *word = word.wrapping_add(STRIDE));
+        for piece in self.order(world, state.words.len()).pieces(changed) {
+            state.words[piece].iter_mut().for_each(|word| *word = word.wrapping_add(STRIDE));
+        }
         let least = Duration::from_millis(self.args.step_ms);
         while self.clock.now().since(started) < least {
             // Ranks that share a core would otherwise keep each other from their messages.
@@ -185,9 +243,9 @@ impl Program for Load {
         let (steps, spent) = self.stepping;
         let last = self.args.steps as u64;
         let (words, slices) = (state.words.iter().enumerate(), self.slices());
-        let mut wrong = [words
-            .filter(|(at, is)| **is != word(world.rank(), *at, slices.changes(*at, last)))
-            .count() as u64];
+        let order = self.order(world, state.words.len());
+        let due = |at: usize| word(world.rank(), at, slices.changes(order.place(at), last));
+        let mut wrong = [words.filter(|(at, is)| **is != due(*at)).count() as u64];
         world.comm().allreduce(&mut wrong, Op::Sum)?;
         let mut hashes = vec![0; world.size()];
         world.comm().allgather(&[hash(&state.words)], &mut hashes)?;
@@ -242,6 +300,23 @@ mod tests {
         }
         assert_eq!(changes, [4, 4, 4, 4, 4, 4, 4, 4, 3, 3]);
         assert_eq!(Slices { words: 10, count: 1 }.changes(9, 7), 7);
+    }
+
+    #[test]
+    fn the_pieces_of_all_slices_are_the_state() {
+        let words = 9 * PAGE + 77;
+        for seed in [None, Some(3)] {
+            let order = Order::new(words, seed);
+            let mut seen = vec![0; words];
+            for start in (0..words).step_by(700) {
+                let places = start..(start + 700).min(words);
+                for index in order.pieces(places.clone()).flatten() {
+                    assert!(places.contains(&order.place(index)));
+                    seen[index] += 1;
+                }
+            }
+            assert!(seen.iter().all(|times| *times == 1), "{seed:?}");
+        }
     }
 
     #[test]

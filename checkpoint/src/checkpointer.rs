@@ -36,7 +36,7 @@ use budget::Budget;
 #[doc(hidden)]
 pub use defects::{
     COMMITS_EARLY, DAMAGED_BLOCK, DAMAGED_ON_THE_WAY, DAMAGED_SHARD, DROPS_OLD_EARLY, FORGETS_STAGED,
-    KEEPS_COMMIT_TO_ITSELF, KEEPS_OLD_LAYOUT, MIXES_BASES, ROTS,
+    KEEPS_COMMIT_TO_ITSELF, KEEPS_OLD_LAYOUT, ROTS, TRUSTS_OLD_COPY,
 };
 use keeper::{Blocks, Files, Keeper};
 use legacy::Legacy;

@@ -15,6 +15,8 @@ mod collectives;
 mod commit;
 #[path = "simulation/damage.rs"]
 mod damage;
+#[path = "simulation/increments.rs"]
+mod increments;
 #[path = "simulation/messages.rs"]
 mod messages;
 #[path = "simulation/modes.rs"]

@@ -8,8 +8,8 @@ pub const FORGETS_STAGED: &str = "forgets what it has staged";
 /// A defect to plant: a rank that has not heard of the first commit in a new placement stays with the old one.
 pub const KEEPS_OLD_LAYOUT: &str = "keeps the old layout";
 
-/// A defect to plant: redundancy of one epoch is renewed by what has changed since another one.
-pub const MIXES_BASES: &str = "mixes bases";
+/// A defect to plant: what has changed is taken against an old copy whose checksum is not looked at.
+pub const TRUSTS_OLD_COPY: &str = "trusts the old copy";
 
 /// A defect to plant: a rank gives up the old placement for a new one before it is restored to that.
 pub const DROPS_OLD_EARLY: &str = "drops the old placement early";

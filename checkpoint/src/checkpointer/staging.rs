@@ -13,7 +13,7 @@ use ft_proto::planted;
 
 use super::Checkpointer;
 use super::budget::Budget;
-use super::defects::{COMMITS_EARLY, KEEPS_COMMIT_TO_ITSELF};
+use super::defects::{COMMITS_EARLY, KEEPS_COMMIT_TO_ITSELF, TRUSTS_OLD_COPY};
 use super::throttle::Throttle;
 use super::under_way::{Phase, Staging};
 use crate::buffer::Buffer;
@@ -41,6 +41,8 @@ mod word {
 /// What has changed is sent alone if it is no more than one part of so many: with more of it the difference takes memory, and is sent
 /// to each holder of redundancy.
 const WORTH_IT: usize = 4;
+/// So many bytes are not much, however small the state is.
+const ALWAYS_WORTH_IT: usize = 32 << 10;
 
 /// What has become of the copy of a state.
 struct Copied {
@@ -139,9 +141,11 @@ impl Checkpointer {
                 slot.begin(epoch);
                 return save_into_with_crc(state, part, slot.begin_shard(len), None);
             };
-            let (before, mut changes) = (slot.own_meta().crc, Changes::new(len, len / WORTH_IT));
+            let limit = (len / WORTH_IT).max(ALWAYS_WORTH_IT);
+            let (before, mut changes) = (slot.own_meta().crc, Changes::new(len, limit));
             let crc = save_into_with_crc(state, part, slot.renewed_shard(), Some(&mut changes))?;
-            let delta = changes.finish(before);
+            let (delta, is_sound) = changes.finish(before);
+            let delta = delta.filter(|_| is_sound || planted::has(TRUSTS_OLD_COPY));
             since = (if delta.is_some() { base } else { 0 }, delta);
             Ok(crc)
         };

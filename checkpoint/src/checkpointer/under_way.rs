@@ -7,9 +7,6 @@ use std::time::Duration;
 use ft_comm::time::Time;
 use ft_comm::{CollectiveRequest, Rank, ScheduleRequest};
 
-use ft_proto::planted;
-
-use super::defects::MIXES_BASES;
 use crate::buffer::Buffer;
 use crate::changes::{Delta, Pages};
 use crate::error::CheckpointError;
@@ -72,8 +69,7 @@ impl Staging {
     /// Whether all members of `group` can renew what they held before, of one epoch, by what has changed.
     pub(super) fn is_increment(&self, group: &ParityGroup) -> bool {
         let bases: Vec<u32> = group.members.iter().map(|rank| self.bases[*rank]).collect();
-        let is_base = |base: &u32| *base > 0 && (*base == bases[0] || planted::has(MIXES_BASES));
-        bases.iter().all(is_base)
+        bases.iter().all(|base| *base > 0 && *base == bases[0])
     }
 
     /// Which pages have changed of the variable part of each member of such a group that has a shard.

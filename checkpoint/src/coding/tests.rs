@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use ft_comm::Spaces;
 
 use super::*;
+use crate::changes::{Changes, Delta, Pages};
 use crate::exchange::code;
 use crate::layout::GroupLayout;
 use crate::scheme::Scheme;
@@ -188,6 +189,61 @@ fn encode(group: &ParityGroup, lens: &[usize], bytes: usize, rounds: usize) -> W
     Whole { shards, redundancy }
 }
 
+/// Changes some pages of the shards of a group, and checks that what is sent of them renews every block; one that was damaged stays so.
+fn renew(group: &ParityGroup, lens: &[usize], whole: &Whole, seed: u64) {
+    let code = code(group.code).unwrap();
+    let members = group.members.len();
+    let view = |me: usize| View::new(group, &*code, me, lens);
+    let mut word = seed;
+    let mut random = |below: usize| {
+        word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (word >> 33) as usize % below.max(1)
+    };
+    let change = |shard: &Vec<u8>| {
+        let (mut new, mut there) = (shard.clone(), shard.clone());
+        for _ in 0..random(6) {
+            let (start, count) = (random(new.len()), random(9000));
+            new.iter_mut()
+                .skip(start)
+                .take(count)
+                .for_each(|byte| *byte = byte.wrapping_mul(5).wrapping_add(7));
+        }
+        let mut changes = Changes::new(new.len(), usize::MAX);
+        changes.put(0, &new, &mut there);
+        (new, changes.finish(crc_fast::crc64_nvme(shard)).0.unwrap())
+    };
+    let (new, deltas): (Vec<Vec<u8>>, Vec<Delta>) = whole.shards.iter().map(change).unzip();
+    let pages: Vec<Pages> = deltas.iter().map(|delta| delta.pages.clone()).collect();
+    let spoiled = random(members);
+    let mut processes: Vec<Process> = (0..members)
+        .map(|me| {
+            let (places, _) = places(view(me));
+            let block = block_in(&places);
+            let before = |stripe: usize| {
+                let crc = crc_fast::crc64_nvme(&whole.redundancy[me][block(stripe)]);
+                Some(if me == spoiled { crc ^ 1 } else { crc })
+            };
+            let recipe = updating(view(me), &pages, &block, before);
+            Process::new(recipe, deltas[me].packed.clone(), whole.redundancy[me].clone())
+        })
+        .collect();
+    run_all(&mut processes);
+    for (index, stripe) in group.stripes.iter().enumerate() {
+        let chunks: Vec<&[u8]> = stripe.data.iter().map(|data| &new[data.0][view(0).chunk(*data)]).collect();
+        let mut blocks = vec![vec![0; group.block_len(index, lens)]; stripe.parity.len()];
+        let mut into: Vec<&mut [u8]> = blocks.iter_mut().map(|block| &mut block[..]).collect();
+        code.encode(&chunks, &mut into).unwrap();
+        for (block, holder) in blocks.iter().zip(&stripe.parity) {
+            let place = block_in(&places(view(*holder)).0)(index);
+            assert!(processes[*holder].buffer[place] == **block, "stripe {index} at {holder} of {group:?}");
+            if let Some(crc) = processes[*holder].digests.of(index) {
+                let due = crc_fast::crc64_nvme(block);
+                assert_eq!(crc, if *holder == spoiled { !due } else { due }, "stripe {index} at {holder}");
+            }
+        }
+    }
+}
+
 /// Loses these members and checks that they come back.
 fn rebuild(group: &ParityGroup, lens: &[usize], bytes: usize, whole: &Whole, lost: &[bool]) {
     let code = code(group.code).unwrap();
@@ -263,6 +319,19 @@ fn every_block_is_right_and_every_loss_within_tolerance_comes_back() {
         }
     }
     assert!(patterns > 3000, "{patterns}");
+}
+
+#[test]
+fn what_has_changed_renews_every_block() {
+    for ranks in 2..=8 {
+        for (seed, group) in (0u64..).zip(groups(ranks)) {
+            for lens in [[40_000; 5], [0, 1, 77_777, 4099, 20_000]] {
+                let lens: Vec<usize> = (0..group.computing).map(|member| lens[member % 5]).collect();
+                let whole = encode(&group, &lens, 65536, 1);
+                renew(&group, &lens, &whole, seed << 8 | ranks as u64);
+            }
+        }
+    }
 }
 
 #[test]

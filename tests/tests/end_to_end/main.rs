@@ -17,6 +17,7 @@ mod examples;
 mod handbook;
 mod hosts;
 mod hpcg;
+mod increments;
 mod intervals;
 mod invariant9;
 mod kills;
