@@ -10,6 +10,7 @@
 use std::ops::Range;
 
 use crc_fast::{CrcAlgorithm, Digest};
+use ft_encoders::copy_past_caches;
 
 /// Bytes of a page; the last one of a shard may be shorter. Pages of memory would be four times as long, and what changes in one of them
 /// lies in two of a shard, as lengths and other fields come before it.
@@ -42,6 +43,16 @@ pub(crate) struct Delta {
     pub(crate) packed: Vec<u8>,
 }
 
+/// Whether it is of use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    Whole,
+    /// There is more of it than was wanted.
+    TooMuch,
+    /// What it was compared with was not what it should have been.
+    Unsound,
+}
+
 /// A piece of a chunk that has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
@@ -53,18 +64,22 @@ pub(crate) struct Run {
 }
 
 impl Changes {
-    /// Of a shard of `len` bytes; they are of no use if more than `limit` bytes have to be sent.
-    pub(crate) fn new(len: usize, limit: usize) -> Self {
-        let pages = Pages(vec![0; Pages::bytes(len)]);
-        Self { pages, packed: vec![], limit, is_over: false, before: Digest::new(CrcAlgorithm::Crc64Nvme) }
+    /// Of a shard of `len` bytes, packed in this memory; they are of no use if more than `limit` bytes have to be sent.
+    pub(crate) fn new(len: usize, limit: usize, memory: Vec<u8>) -> Self {
+        let (pages, before) = (Pages(vec![0; Pages::bytes(len)]), Digest::new(CrcAlgorithm::Crc64Nvme));
+        let mut packed = memory;
+        packed.clear();
+        Self { pages, packed, limit, is_over: false, before }
     }
 
     /// Overwrites `there`, which begins at byte `at` of the shard, with `new`. Each byte once, and in order.
     pub(crate) fn put(&mut self, mut at: usize, new: &[u8], there: &mut [u8]) {
         for (new, there) in new.chunks(PIECE).zip(there.chunks_mut(PIECE)) {
-            if !self.is_over {
-                self.before.update(there);
+            if self.is_over {
+                copy_past_caches(new, there);
+                continue;
             }
+            self.before.update(there);
             let (mut new, mut there) = (new, there);
             while !new.is_empty() && !self.is_over {
                 let count = (PAGE - at % PAGE).min(new.len());
@@ -96,10 +111,15 @@ impl Changes {
         there.copy_from_slice(new);
     }
 
-    /// What has changed, if it is not too much, and whether it has changed of a shard with the checksum `before`.
-    pub(crate) fn finish(self, before: u64) -> (Option<Delta>, bool) {
+    /// What has changed, if that is of use. It has changed of a shard that had the checksum `before`.
+    pub(crate) fn finish(self, before: u64) -> (Delta, Use) {
         let is_sound = self.before.finalize() == before;
-        ((!self.is_over).then_some(Delta { pages: self.pages, packed: self.packed }), is_sound)
+        let of_use = match () {
+            () if self.is_over => Use::TooMuch,
+            () if !is_sound => Use::Unsound,
+            () => Use::Whole,
+        };
+        (Delta { pages: self.pages, packed: self.packed }, of_use)
     }
 }
 
@@ -144,15 +164,15 @@ impl Pages {
 
     /// The pieces of `chunk` that have changed, in order and as long as they can be.
     pub(crate) fn runs(&self, chunk: &Range<usize>) -> Vec<Run> {
-        let mut runs: Vec<Run> = vec![];
-        let start = self.packed(chunk.start);
+        let (mut runs, mut from): (Vec<Run>, usize) = (vec![], 0);
         for page in (chunk.start / PAGE..chunk.end.div_ceil(PAGE)).filter(|page| self.has(*page)) {
             let piece = chunk.start.max(page * PAGE)..chunk.end.min((page + 1) * PAGE);
-            let (at, from) = (piece.start - chunk.start, self.packed(piece.start) - start);
+            let (at, len) = (piece.start - chunk.start, piece.len());
             match runs.last_mut() {
-                Some(last) if last.at + last.len == at => last.len += piece.len(),
-                _ => runs.push(Run { at, from, len: piece.len() }),
+                Some(last) if last.at + last.len == at => last.len += len,
+                _ => runs.push(Run { at, from, len }),
             }
+            from += len;
         }
         runs
     }
@@ -167,7 +187,7 @@ mod tests {
 
     /// Overwrites `old` with `new` in pieces of these lengths.
     fn changes(old: &[u8], new: &[u8], limit: usize, pieces: &[usize]) -> (Vec<u8>, Option<Delta>) {
-        let (mut there, mut changes) = (old.to_vec(), Changes::new(old.len(), limit));
+        let (mut there, mut changes) = (old.to_vec(), Changes::new(old.len(), limit, vec![9]));
         let mut at = 0;
         for len in pieces.iter().cycle() {
             let end = (at + len).min(new.len());
@@ -177,9 +197,8 @@ mod tests {
                 break;
             }
         }
-        let (delta, is_sound) = changes.finish(ShardMeta::of(old).crc);
-        assert!(is_sound || delta.is_none());
-        (there, delta)
+        let (delta, of_use) = changes.finish(ShardMeta::of(old).crc);
+        (there, (of_use == Use::Whole).then_some(delta))
     }
 
     proptest! {
@@ -229,10 +248,10 @@ mod tests {
     #[test]
     fn a_flipped_bit_of_what_was_there_spoils_them() {
         let old = vec![7; 3 * PAGE];
-        let (mut there, mut changes) = (old.clone(), Changes::new(old.len(), usize::MAX));
+        let (mut there, mut changes) = (old.clone(), Changes::new(old.len(), usize::MAX, vec![]));
         there[PAGE + 9] ^= 4;
         changes.put(0, &old, &mut there);
         assert_eq!(there, old);
-        assert!(!changes.finish(ShardMeta::of(&old).crc).1);
+        assert_eq!(changes.finish(ShardMeta::of(&old).crc).1, Use::Unsound);
     }
 }

@@ -20,6 +20,7 @@ use crate::stats::Stats;
 mod budget;
 mod defects;
 mod holdings;
+mod increments;
 mod keeper;
 mod legacy;
 mod placements;
@@ -38,6 +39,7 @@ pub use defects::{
     COMMITS_EARLY, DAMAGED_BLOCK, DAMAGED_ON_THE_WAY, DAMAGED_SHARD, DROPS_OLD_EARLY, FORGETS_STAGED,
     KEEPS_COMMIT_TO_ITSELF, KEEPS_OLD_LAYOUT, ROTS, TRUSTS_OLD_COPY,
 };
+use increments::Increments;
 use keeper::{Blocks, Files, Keeper};
 use legacy::Legacy;
 use placements::Placements;
@@ -74,8 +76,7 @@ pub struct Checkpointer {
     /// The checkpoint under way.
     staging: Option<(Phase, Staging)>,
     throttle: Throttle,
-    /// Whether what has changed is sent alone.
-    incremental: bool,
+    increments: Increments,
     budget: Budget,
     /// How far a look for damage has come, if there is one.
     scrub: Option<Scrub>,
@@ -132,7 +133,7 @@ impl Checkpointer {
             clock,
             staging: None,
             throttle: Throttle::default(),
-            incremental: false,
+            increments: Increments::default(),
             budget: Budget::default(),
             scrub: None,
             spilling: None,

@@ -98,7 +98,9 @@ impl Account {
             let original = group.copied(stripe).and_then(|member| metas.get(member)).map(|meta| meta.crc);
             original.or_else(|| digests.of(stripe))
         };
-        Ok(if is_increment { slot.seal_renewed(metas, known)? } else { slot.seal_with(metas, known)? })
+        let sealed =
+            if is_increment { slot.seal_renewed(metas, known) } else { slot.seal_with(metas, known) };
+        Ok(sealed?)
     }
 }
 

@@ -85,7 +85,11 @@ const PURE: &[(&str, &str, &str)] = &[
     ("encoders", "", "std::fs std::io"),
     ("montecarlo", "", "std::fs std::io"),
     ("seismic", "", ""),
-    ("checkpoint", "protocol layout region store scheme bag pace candidates", "std::fs std::io ft_comm"),
+    (
+        "checkpoint",
+        "protocol layout region store scheme bag pace candidates changes",
+        "std::fs std::io ft_comm",
+    ),
 ];
 
 /// The crates that carry messages know nothing of checkpoints: they carry an opaque value.

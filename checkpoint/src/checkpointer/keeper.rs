@@ -39,7 +39,7 @@ pub(super) trait Keeper {
         &self,
         place: &mut Placement,
         part: StatePart,
-        staging: &Staging,
+        staging: &mut Staging,
         is_last: bool,
         request: ScheduleRequest<Buffer>,
     ) -> Result<(), CheckpointError> {

@@ -13,12 +13,13 @@ use ft_proto::planted;
 
 use super::Checkpointer;
 use super::budget::Budget;
-use super::defects::{COMMITS_EARLY, KEEPS_COMMIT_TO_ITSELF, TRUSTS_OLD_COPY};
+use super::defects::{COMMITS_EARLY, KEEPS_COMMIT_TO_ITSELF};
+use super::increments::Increments;
 use super::throttle::Throttle;
 use super::under_way::{Phase, Staging};
 use crate::buffer::Buffer;
 use crate::build;
-use crate::changes::{Changes, Delta, Pages};
+use crate::changes::{Delta, Pages};
 use crate::error::CheckpointError;
 use crate::exchange::Round;
 use crate::protocol::{Event, State};
@@ -38,18 +39,12 @@ mod word {
     pub(super) const BYTES: usize = 1 + 2 * 4 + 2 * super::ShardMeta::BYTES;
 }
 
-/// What has changed is sent alone if it is no more than one part of so many: with more of it the difference takes memory, and is sent
-/// to each holder of redundancy.
-const WORTH_IT: usize = 4;
-/// So many bytes are not much, however small the state is.
-const ALWAYS_WORTH_IT: usize = 32 << 10;
-
 /// What has become of the copy of a state.
 struct Copied {
     copied: Result<(), CheckpointError>,
     /// Of each part.
     metas: [ShardMeta; 2],
-    /// The epoch since which `delta` is what has changed of the variable part; 0: of none.
+    /// The epoch since which `delta` is what has changed of the variable part; 0: it is of no use.
     base: u32,
     delta: Option<Delta>,
 }
@@ -133,20 +128,20 @@ impl Checkpointer {
             self.budget.check_copies(self.places.target(), self.comm.rank(), state, first),
             build::kind::<S>(),
         );
-        let (mut since, incremental) = ((0, None), self.incremental);
+        let (mut since, increments) = ((0, None), &mut self.increments);
         let mut save = |state: &mut S, part: StatePart, slot: &mut Slot| {
             let len = size(state, part)?;
-            let base = if incremental && part == StatePart::Variable { slot.renew(epoch, len) } else { None };
+            let is_worth_it = part == StatePart::Variable && increments.are_worth_it();
+            let base = if is_worth_it { slot.renew(epoch, len) } else { None };
             let Some(base) = base else {
                 slot.begin(epoch);
                 return save_into_with_crc(state, part, slot.begin_shard(len), None);
             };
-            let limit = (len / WORTH_IT).max(ALWAYS_WORTH_IT);
-            let (before, mut changes) = (slot.own_meta().crc, Changes::new(len, limit));
+            let (before, mut changes) = (slot.own_meta().crc, increments.start(len));
             let crc = save_into_with_crc(state, part, slot.renewed_shard(), Some(&mut changes))?;
-            let (delta, is_sound) = changes.finish(before);
-            let delta = delta.filter(|_| is_sound || planted::has(TRUSTS_OLD_COPY));
-            since = (if delta.is_some() { base } else { 0 }, delta);
+            let (delta, of_use) = changes.finish(before);
+            let is_of_use = increments.are_of_use(of_use);
+            since = (if is_of_use { base } else { 0 }, Some(delta));
             Ok(crc)
         };
         let mut copy = |part: StatePart, slot: &mut Slot| {
@@ -213,7 +208,7 @@ impl Checkpointer {
     /// From now on checkpoints send what has changed alone, where that is a quarter of a state or less and the ranks of a group hold
     /// redundancy of the same checkpoint before. It is found by comparing the state with its last copy but one. The same on all ranks.
     pub fn set_incremental(&mut self, incremental: bool) {
-        self.incremental = incremental;
+        self.increments = Increments::new(incremental);
     }
 
     /// From now on a checkpoint that would keep more bytes on a rank than this is refused before it takes them; none: there is no
@@ -262,7 +257,7 @@ impl Checkpointer {
                 Phase::Voting(request) => self.voted(world, request, &mut staging)?,
                 Phase::Committing => {
                     staging.held += self.clock.now().since(entered);
-                    self.commit(world, &staging)?;
+                    self.commit(world, &mut staging)?;
                     return Ok(true);
                 }
             };
@@ -387,8 +382,9 @@ impl Checkpointer {
     }
 
     /// All have voted yes.
-    fn commit(&mut self, world: &World, staging: &Staging) -> Result<(), CheckpointError> {
+    fn commit(&mut self, world: &World, staging: &mut Staging) -> Result<(), CheckpointError> {
         let Staging { epoch, first, .. } = *staging;
+        self.increments.take_back(staging.delta.take());
         if !planted::has(COMMITS_EARLY) {
             self.ledger.apply(Event::VotePassed(epoch))?;
         }

@@ -208,9 +208,9 @@ fn renew(group: &ParityGroup, lens: &[usize], whole: &Whole, seed: u64) {
                 .take(count)
                 .for_each(|byte| *byte = byte.wrapping_mul(5).wrapping_add(7));
         }
-        let mut changes = Changes::new(new.len(), usize::MAX);
+        let mut changes = Changes::new(new.len(), usize::MAX, vec![]);
         changes.put(0, &new, &mut there);
-        (new, changes.finish(crc_fast::crc64_nvme(shard)).0.unwrap())
+        (new, changes.finish(crc_fast::crc64_nvme(shard)).0)
     };
     let (new, deltas): (Vec<Vec<u8>>, Vec<Delta>) = whole.shards.iter().map(change).unzip();
     let pages: Vec<Pages> = deltas.iter().map(|delta| delta.pages.clone()).collect();

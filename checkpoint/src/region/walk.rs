@@ -226,16 +226,12 @@ impl<'a> Save<'a> {
             let kind = ProtectErrorKind::Short { wanted: bytes.len() as u64, left };
             return Err(ProtectError::new(self.offset, kind));
         }
-        if self.changes.is_some() {
-            for piece in bytes.chunks(PIECE) {
-                let there = &mut self.shard[self.offset..][..piece.len()];
-                self.changes.iter_mut().for_each(|changes| changes.put(self.offset, piece, there));
-                self.advance(piece.len());
-            }
-            return Ok(());
-        }
         if bytes.len() < LARGE {
-            self.shard[self.offset..][..bytes.len()].copy_from_slice(bytes);
+            let there = &mut self.shard[self.offset..][..bytes.len()];
+            match &mut self.changes {
+                Some(changes) => changes.put(self.offset, bytes, there),
+                None => there.copy_from_slice(bytes),
+            }
             self.advance(bytes.len());
             return Ok(());
         }
@@ -243,7 +239,11 @@ impl<'a> Save<'a> {
         self.digest.update(&self.shard[self.digested..self.offset]);
         for piece in bytes.chunks(PIECE) {
             self.digest.update(piece);
-            copy_past_caches(piece, &mut self.shard[self.offset..][..piece.len()]);
+            let there = &mut self.shard[self.offset..][..piece.len()];
+            match &mut self.changes {
+                Some(changes) => changes.put(self.offset, piece, there),
+                None => copy_past_caches(piece, there),
+            }
             self.offset += piece.len();
         }
         self.digested = self.offset;

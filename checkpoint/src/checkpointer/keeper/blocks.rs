@@ -37,7 +37,8 @@ impl Keeper for Blocks {
             if round.number > 0 {
                 return Ok(None);
             }
-            let packed = staging.delta.take().map_or_else(Vec::new, |delta| delta.packed);
+            let packed =
+                staging.delta.as_mut().map_or_else(Vec::new, |delta| std::mem::take(&mut delta.packed));
             let pages = staging.pages_of(&group_comm.group);
             return group_comm.start_update(slot, &metas, &pages, packed, &staging.account).map(Some);
         }
@@ -48,7 +49,7 @@ impl Keeper for Blocks {
         &self,
         place: &mut Placement,
         part: StatePart,
-        staging: &Staging,
+        staging: &mut Staging,
         is_last: bool,
         request: ScheduleRequest<Buffer>,
     ) -> Result<(), CheckpointError> {
@@ -57,7 +58,9 @@ impl Keeper for Blocks {
         let Some(group_comm) = &place.home else { return Ok(()) };
         let is_increment = part == StatePart::Variable && staging.is_increment(&group_comm.group);
         if is_increment {
-            slot.put_back_redundancy(memory.1);
+            let (mut packed, redundancy) = memory;
+            slot.put_back_redundancy(redundancy);
+            staging.delta.iter_mut().for_each(|delta| delta.packed = std::mem::take(packed.heap()));
         } else {
             slot.put_back(memory);
         }
