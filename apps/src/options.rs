@@ -58,7 +58,8 @@ pub(crate) struct Options {
     /// Refuse checkpoints that keep more than SIZE of memory on a rank, beside its state
     #[arg(long, value_name = "SIZE", value_parser = size::of_words)]
     pub(crate) checkpoint_memory: Option<u64>,
-    /// Let ranks look for damage in what they hold of the last checkpoint, behind the computation, and mend it with the next one
+    /// Let ranks look for damage in what they hold of the last checkpoint, behind the computation, and mend it with the next one; and
+    /// in each copy before it is committed
     #[arg(long)]
     pub(crate) scrub: bool,
     /// Take a checkpoint about every SECONDS instead, or with 'auto' as often as is best for what checkpoints are measured to

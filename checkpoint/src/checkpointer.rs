@@ -36,8 +36,8 @@ mod under_way;
 use budget::Budget;
 #[doc(hidden)]
 pub use defects::{
-    COMMITS_EARLY, DAMAGED_BLOCK, DAMAGED_ON_THE_WAY, DAMAGED_SHARD, DROPS_OLD_EARLY, FORGETS_STAGED,
-    KEEPS_COMMIT_TO_ITSELF, KEEPS_OLD_LAYOUT, ROTS, TRUSTS_OLD_COPY,
+    COMMITS_EARLY, DAMAGED_BLOCK, DAMAGED_COPY, DAMAGED_ON_THE_WAY, DAMAGED_SHARD, DROPS_OLD_EARLY,
+    FORGETS_STAGED, KEEPS_COMMIT_TO_ITSELF, KEEPS_OLD_LAYOUT, ROTS, TRUSTS_OLD_COPY,
 };
 use increments::Increments;
 use keeper::{Blocks, Files, Keeper};
@@ -77,6 +77,8 @@ pub struct Checkpointer {
     staging: Option<(Phase, Staging)>,
     throttle: Throttle,
     increments: Increments,
+    /// The last checkpoint was given up, as a copy was damaged.
+    is_spoiled: bool,
     budget: Budget,
     /// How far a look for damage has come, if there is one.
     scrub: Option<Scrub>,
@@ -134,6 +136,7 @@ impl Checkpointer {
             staging: None,
             throttle: Throttle::default(),
             increments: Increments::default(),
+            is_spoiled: false,
             budget: Budget::default(),
             scrub: None,
             spilling: None,

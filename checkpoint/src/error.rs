@@ -26,6 +26,17 @@ pub enum CheckpointError {
         /// The epoch that was given up.
         epoch: u32,
     },
+    /// Copies of the state were damaged in memory before redundancy was made of them, again and again. The checkpoint before is whole.
+    #[error(
+        "checkpoint {epoch} was copied {copies} times, and each time a copy was damaged in memory before it was protected: the memory \
+         of a host is broken"
+    )]
+    Spoiled {
+        /// The epoch that was given up.
+        epoch: u32,
+        /// How often it was copied.
+        copies: u32,
+    },
     /// Checkpoints would take more memory of a rank than they may; nothing was taken.
     #[error(
         "checkpoints of a state of this size take {bytes} bytes of rank {rank}, and may take {limit}: allow more \

@@ -19,6 +19,9 @@ pub const DAMAGED_SHARD: &str = "a bit of a shard flips";
 /// Damage to plant: a bit of a redundant block flips in memory before a restore.
 pub const DAMAGED_BLOCK: &str = "a bit of a redundant block flips";
 
+/// Damage to plant: a bit of the copy of a state flips before redundancy is made of it.
+pub const DAMAGED_COPY: &str = "a bit of a copy flips";
+
 /// Damage to plant: a bit of the redundant blocks of each checkpoint flips on its way, before their checksums are taken.
 pub const DAMAGED_ON_THE_WAY: &str = "a bit of redundancy flips on its way";
 

@@ -13,6 +13,8 @@ use ft_proto::planted;
 
 use super::Checkpointer;
 use super::budget::Budget;
+#[cfg(feature = "planted-bugs")]
+use super::defects::DAMAGED_COPY;
 use super::defects::{COMMITS_EARLY, KEEPS_COMMIT_TO_ITSELF};
 use super::increments::Increments;
 use super::throttle::Throttle;
@@ -26,7 +28,7 @@ use crate::protocol::{Event, State};
 use crate::region::{Protect, StatePart, outline, save_into_with_crc, size};
 use crate::scheme::Scheme;
 use crate::stats::CheckpointSeconds;
-use crate::store::{ShardMeta, Slot};
+use crate::store::{ShardMeta, Slot, StoreError};
 
 /// What a rank says with the metadata of its state.
 mod word {
@@ -38,6 +40,18 @@ mod word {
     /// of both parts.
     pub(super) const BYTES: usize = 1 + 2 * 4 + 2 * super::ShardMeta::BYTES;
 }
+
+/// What a rank says when it has done its part; the smallest word counts.
+mod vote {
+    /// The state cannot be written down.
+    pub(super) const NO: u8 = 0;
+    /// The copy has changed since it was made, so redundancy may be of something else: it is to be made again.
+    pub(super) const DAMAGED: u8 = 1;
+    pub(super) const YES: u8 = 2;
+}
+
+/// How often the state is copied for one checkpoint at most, as copies were damaged.
+const COPIES: u32 = 3;
 
 /// What has become of the copy of a state.
 struct Copied {
@@ -57,8 +71,14 @@ impl Checkpointer {
     /// A failure, or the state cannot be written; the checkpoint before is whole. That an asynchronous checkpoint before it has
     /// failed is told first.
     pub fn checkpoint<S: Protect>(&mut self, world: &World, state: &mut S) -> Result<(), CheckpointError> {
-        self.begin(world, state)?;
-        self.wait(world)
+        for _ in 0..COPIES {
+            self.begin(world, state)?;
+            self.wait(world)?;
+            if !self.is_spoiled {
+                return Ok(());
+            }
+        }
+        Err(CheckpointError::Spoiled { epoch: self.ledger.next_epoch(), copies: COPIES })
     }
 
     /// Copies `state`, and returns: what is left of the checkpoint goes on behind the computation, whenever the program is in a
@@ -77,6 +97,7 @@ impl Checkpointer {
         let started = self.clock.now();
         let epoch = self.ledger.next_epoch();
 
+        self.is_spoiled = false;
         reach(world, epoch, "copy")?;
         self.ledger.apply(Event::Begin(epoch))?;
         let Copied { copied, metas, base, delta } = self.copy(state, epoch, first);
@@ -84,6 +105,11 @@ impl Checkpointer {
             self.tell_outlines(state, epoch);
         }
         let copied_at = self.clock.now();
+        #[cfg(feature = "planted-bugs")]
+        if planted::has(DAMAGED_COPY) {
+            self.places.target_mut().store.variable_mut(epoch).damage(false, planted::place());
+            planted::plant("");
+        }
         reach(world, epoch, "encode")?;
         let is_damaged = self.scrub.as_ref().is_some_and(|scrub| scrub.has_found(self.ledger.committed()));
         let spills = self.is_to_spill();
@@ -254,7 +280,10 @@ impl Checkpointer {
                 Phase::Encoding(part, round, request) => {
                     self.encoded(world, part, round, request, &mut staging)?
                 }
-                Phase::Voting(request) => self.voted(world, request, &mut staging)?,
+                Phase::Voting(request) => match self.voted(world, request, &mut staging)? {
+                    Some(phase) => phase,
+                    None => return Ok(true),
+                },
                 Phase::Committing => {
                     staging.held += self.clock.now().since(entered);
                     self.commit(world, &mut staging)?;
@@ -333,22 +362,34 @@ impl Checkpointer {
         Ok(Phase::Encoding(part, round, self.start_encoding(part, round, staging)?))
     }
 
-    /// All have voted.
+    /// All have voted; nothing is left to be done if a copy was damaged.
     fn voted(
         &mut self,
         world: &World,
         request: CollectiveRequest<u8>,
         staging: &mut Staging,
-    ) -> Result<Phase, CheckpointError> {
+    ) -> Result<Option<Phase>, CheckpointError> {
         let epoch = staging.epoch;
-        if request.wait()?[0] == 0 {
-            self.ledger.apply(Event::VoteFailed(epoch))?;
-            self.note(false);
-            std::mem::replace(&mut staging.copied, Ok(()))?;
-            return Err(CheckpointError::Refused { epoch });
+        match request.wait()?[0] {
+            vote::YES => {
+                self.keeper.complete(staging, &|| reach(world, epoch, "commit"))?;
+                Ok(Some(Phase::Committing))
+            }
+            vote => {
+                self.ledger.apply(Event::VoteFailed(epoch))?;
+                self.note(false);
+                self.is_spoiled = vote == vote::DAMAGED;
+                std::mem::replace(&mut staging.copied, Ok(()))?;
+                if self.is_spoiled { Ok(None) } else { Err(CheckpointError::Refused { epoch }) }
+            }
         }
-        self.keeper.complete(staging, &|| reach(world, epoch, "commit"))?;
-        Ok(Phase::Committing)
+    }
+
+    /// Whether the copies of `epoch` are what they were when they were made; looked at if damage is looked for at all.
+    fn are_copies_sound(&self, epoch: u32, first: bool) -> bool {
+        let store = &self.places.target().store;
+        let is_sound = |slot: &Slot| !matches!(slot.verify_shard(), Err(StoreError::Shard { .. }));
+        self.scrub.is_none() || (is_sound(store.variable(epoch)) && (!first || is_sound(store.constant())))
     }
 
     /// Starts to give one part away, where there is memory for it.
@@ -369,7 +410,14 @@ impl Checkpointer {
         world: &World,
         staging: &Staging,
     ) -> Result<CollectiveRequest<u8>, CheckpointError> {
-        let (epoch, staged) = (staging.epoch, staging.copied.is_ok());
+        let epoch = staging.epoch;
+        let mine = match staging.copied.is_ok() {
+            false => vote::NO,
+            true if !self.are_copies_sound(epoch, staging.first) => vote::DAMAGED,
+            true => vote::YES,
+        };
+        let staged = mine == vote::YES;
+        self.stats.damaged += u64::from(mine == vote::DAMAGED);
         if staged {
             self.ledger.apply(Event::Staged(epoch))?;
             self.note(true);
@@ -378,7 +426,7 @@ impl Checkpointer {
         if staged && planted::has(COMMITS_EARLY) {
             self.ledger.apply(Event::VotePassed(epoch))?;
         }
-        Ok(self.comm.iallreduce(vec![u8::from(staged)], Op::Min)?)
+        Ok(self.comm.iallreduce(vec![mine], Op::Min)?)
     }
 
     /// All have voted yes.

@@ -422,12 +422,16 @@ impl Job {
         if anew {
             self.checkpointer.begin_anew()?;
         }
-        self.checkpointer.begin(&self.world, kept)?;
-        // Nothing is committed before the first one, nor of what ranks have after they have closed up.
-        if self.protection.checkpoints == Checkpoints::Blocking || self.checkpointer.is_bare() {
-            self.checkpointer.wait(&self.world)?;
+        if self.is_waited_for() {
+            return self.checkpointer.checkpoint(&self.world, kept);
         }
-        Ok(())
+        self.checkpointer.begin(&self.world, kept)
+    }
+
+    /// Whether the next checkpoint is, and taken again if a copy was damaged: nothing is committed before the first one, nor of what ranks
+    /// have after they have closed up.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.protection.checkpoints == Checkpoints::Blocking || self.checkpointer.is_bare()
     }
 
     /// The end of the job, `steps` steps of a program after the sections that are over.

@@ -31,7 +31,12 @@ impl Job {
             if order == order::ANEW {
                 self.checkpointer.begin_anew()?;
             }
-            self.checkpointer.checkpoint(&self.world, &mut nothing)?;
+            if self.is_waited_for() {
+                self.checkpointer.checkpoint(&self.world, &mut nothing)?;
+            } else {
+                self.checkpointer.begin(&self.world, &mut nothing)?;
+                self.checkpointer.wait(&self.world)?;
+            }
             self.world.activity(activity::WAITING);
         }
     }

@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
-use ft_checkpoint::checkpointer::{DAMAGED_BLOCK, DAMAGED_ON_THE_WAY, DAMAGED_SHARD, ROTS};
+use ft_checkpoint::checkpointer::{DAMAGED_BLOCK, DAMAGED_COPY, DAMAGED_ON_THE_WAY, DAMAGED_SHARD, ROTS};
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{Field, Flow, Interval, Program, Protect, ProtectError, Protection, StatePart, Walk};
+use ft_checkpoint::{
+    Checkpoints, Field, Flow, Interval, Program, Protect, ProtectError, Protection, StatePart, Walk,
+};
 use ft_comm::{CommError, World};
 use ft_proto::planted;
 use ft_sim::{self as sim, Config, Faults};
@@ -217,6 +219,96 @@ fn a_scrub_mends_what_a_later_loss_needs() {
         // Nobody needs the bits of a redundant block beyond the chunks of the lost.
         assert!(if scrub { refused == 0 } else { refused > 20 }, "scrub {scrub}: {refused} refused");
     }
+}
+
+/// A bit of a copy of rank 2 flips before redundancy is made of it, which then is of something else; once, or always from then on. Then a
+/// rank is lost.
+fn copied_badly(
+    protection: &Protection,
+    parity: usize,
+    at: u64,
+    always: bool,
+) -> (i32, String, Vec<RankReport>) {
+    let lost = [1, 2, 3][at as usize % 3];
+    let kills = vec![format!("{lost}@step=8").parse().expect("a spec")];
+    let outcome = sim::run(Config { kills, parity, ..Config::calm(RANKS) }, |world| {
+        ft_checkpoint::run(world, protection.clone(), &mut Copied { at, always })
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    });
+    let (code, message) = checker::status(&outcome).expect("it ended");
+    let outputs = checker::outputs(&outcome).into_iter().flatten().take(RANKS);
+    (code, message.to_owned(), outputs.map(|bytes| RankReport::read(bytes).unwrap()).collect())
+}
+
+struct Copied {
+    at: u64,
+    always: bool,
+}
+
+impl Program for Copied {
+    type State = CopiedBadly;
+    type Error = CommError;
+
+    fn init(&mut self, world: &World) -> Result<CopiedBadly, CommError> {
+        Ok(CopiedBadly { numbers: Recurrence.init(world)?, damage: None })
+    }
+
+    fn step(&mut self, state: &mut CopiedBadly, world: &World, number: u64) -> Result<Flow, CommError> {
+        if number == 6 && world.rank() == 2 && world.generation() == 0 {
+            planted::plant_at(DAMAGED_COPY, self.at);
+            state.damage = self.always.then_some(self.at);
+        }
+        Recurrence.step(&mut state.numbers, world, number)
+    }
+
+    fn output(&mut self, state: &mut CopiedBadly, world: &World) -> Result<Vec<u8>, CommError> {
+        Recurrence.output(&mut state.numbers, world)
+    }
+}
+
+/// Each of its copies is damaged at this bit, if there is one.
+#[derive(Default)]
+struct CopiedBadly {
+    numbers: Numbers,
+    damage: Option<u64>,
+}
+
+impl Protect for CopiedBadly {
+    fn walk<W: Walk>(&mut self, part: StatePart, walk: &mut W) -> Result<(), ProtectError> {
+        if let Some(at) = self.damage {
+            planted::plant_at(DAMAGED_COPY, at);
+        }
+        self.numbers.walk(part, walk)
+    }
+}
+
+#[test]
+fn a_copy_that_is_damaged_before_it_is_protected_is_made_again() {
+    for (scheme, parity) in [("neighbor", 0), ("xor", 0), ("rs:2+2", 0), ("xor", 1)] {
+        for (scrub, checkpoints) in
+            [(true, Checkpoints::Blocking), (true, Checkpoints::Asynchronous), (false, Checkpoints::Blocking)]
+        {
+            let of = Protection::new(scheme.parse().unwrap(), Interval::Steps(3));
+            let protection = Protection { scrub, checkpoints, ..of };
+            let mut refused = 0;
+            for at in 0..30 {
+                let (code, message, reports) = copied_badly(&protection, parity, 37 * at, false);
+                if code == 0 {
+                    let answers: Vec<_> = reports.iter().map(|report| report.output.clone()).collect();
+                    assert_eq!(answers, answer(RANKS), "{scheme} {scrub} {at}");
+                }
+                assert!(code == 0 || (code == 3 && !scrub), "{scheme} {scrub} {at}: {message}");
+                refused += u64::from(code == 3);
+            }
+            assert_eq!(refused > 5, !scrub, "{scheme} {scrub}: {refused} refused");
+        }
+    }
+    // It is not tried for ever.
+    let protection =
+        Protection { scrub: true, ..Protection::new("xor".parse().unwrap(), Interval::Steps(3)) };
+    let (code, message, _) = copied_badly(&protection, 0, 5, true);
+    assert!(code == 1 && message.contains("the memory of a host is broken"), "{code} {message}");
 }
 
 /// The recurrence, in which a bit of a redundant block of every checkpoint flips on its way to one rank, before its checksum is taken.
