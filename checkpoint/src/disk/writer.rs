@@ -303,14 +303,15 @@ impl Thread {
         desk.orders.pop_front()
     }
 
-    /// Goes on with another order if there is one, or waits: the files of this one may come yet.
+    /// Goes on with another order if there is one to be begun, or waits: the files of this one may come yet.
     fn put_back(&self, order: Order, pause: Duration) {
-        let mut desk = self.shared.desk();
-        if desk.orders.is_empty() && !desk.is_in_vain(&order) {
-            let alone = |desk: &mut Desk| desk.orders.is_empty() && !desk.is_in_vain(&order) && !desk.stops;
-            let waited = self.shared.news.wait_timeout_while(desk, pause, alone);
-            desk = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
+        // Where all that is ordered waits for files, there is nothing to do but to look again.
+        let waits = |desk: &mut Desk| {
+            let is_waiting = desk.orders.iter().all(|other| other.looks.is_some());
+            is_waiting && !desk.is_in_vain(&order) && !desk.stops
+        };
+        let waited = self.shared.news.wait_timeout_while(self.shared.desk(), pause, waits);
+        let mut desk = waited.unwrap_or_else(PoisonError::into_inner).0;
         if !desk.is_in_vain(&order) {
             desk.orders.push_back(order);
         }

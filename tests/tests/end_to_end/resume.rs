@@ -27,7 +27,7 @@ fn spilling(dir: &Path, options: &str, job: &str) -> Run {
 }
 
 /// The same so slowly that it does not come to its end before it is killed, however slow the disk is.
-fn lasting(dir: &Path, options: &str, job: &str) -> Run {
+pub(crate) fn lasting(dir: &Path, options: &str, job: &str) -> Run {
     spilling(dir, &format!("--pace 0.05 {options}"), job)
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tempfile::tempdir;
 
 use crate::common::{Run, example};
-use crate::resume::{JOBS, answer, complete, due, folder, killed, resumed};
+use crate::resume::{JOBS, answer, complete, due, folder, killed, lasting, resumed};
 
 /// Does something to the folder of a job, of which the number is that of the newest set.
 type Undo = fn(&Path, u32);
@@ -165,6 +165,62 @@ fn everything_is_killed_in_each_phase_of_writing_the_first_set() {
         let outcome = resumed(dir.path(), "", job).finish().expect(2);
         assert!(outcome.stderr.contains("no checkpoint is complete in"), "{}: {outcome}", last.display());
     }
+}
+
+/// Everything is killed as soon as a file of the writers is seen, with the work under way: what is whole then is what the job goes on from,
+/// and never an older set than was whole before.
+#[test]
+fn everything_is_killed_as_soon_as_a_file_is_there() {
+    let (job, name) = JOBS[0];
+    let due = due(job, name);
+    for (file, sets) in [
+        ("constant-1/rank-2", 0),
+        ("constant-1/manifest", 0),
+        ("epoch-1/rank-1", 0),
+        ("epoch-1/manifest", 0),
+        ("rank-0", 2),
+        ("rank-1", 2),
+        ("rank-2", 2),
+        ("tmp", 2),
+        ("manifest", 2),
+        ("manifest", 4),
+    ] {
+        let dir = tempdir().unwrap();
+        let mut running = lasting(dir.path(), "-n 3", job).start();
+        running.await_times("is in files", sets);
+        let before = if sets == 0 { vec![] } else { complete(&folder(dir.path())) };
+        // Of a set that was not whole, if it does not say which file it is; a later set says that it was there.
+        let is_seen = |path: &Path| {
+            let number = || path.parent()?.file_name()?.to_str()?.strip_prefix("epoch-")?.parse::<u32>().ok();
+            let is_new = number().is_some_and(|number| !before.contains(&number));
+            let is_it = path.file_name().is_some_and(|found| found == file);
+            let is_it = is_it || path.extension().is_some_and(|end| end == file);
+            path.ends_with(file) && file.contains('/') || is_new && (is_it || number() > Some(8))
+        };
+        while !files(dir.path()).iter().any(|path| is_seen(path)) {
+            rustix::process::test_kill_process(running.launcher()).expect("the job goes on");
+            std::thread::yield_now();
+        }
+        for process in running.processes() {
+            let _ = rustix::process::kill_process(process, Signal::KILL);
+        }
+        running.finish_killed();
+        let newest = complete(&folder(dir.path())).pop();
+        assert!(newest >= before.last().copied(), "{file}: {before:?}, then {newest:?}");
+        let outcome =
+            resumed(dir.path(), "", job).limit(60).finish().expect(if newest.is_some() { 0 } else { 2 });
+        if newest.is_some() {
+            assert!(!outcome.stderr.contains("is not used"), "{file}: {outcome}");
+            assert_eq!(answer(&outcome, name), due, "{file}: {outcome}");
+        }
+    }
+}
+
+/// All files in there; those that go meanwhile may be among them or not.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(dir) else { return vec![] };
+    let paths = entries.flatten().map(|entry| entry.path());
+    paths.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
 /// What `ftrun inspect --field` writes: the dictionary of the header, and the elements.
