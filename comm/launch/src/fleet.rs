@@ -99,6 +99,11 @@ impl Fleet {
         first.or_else(|| (0..self.doors.len()).filter(is_open).min_by_key(processes))
     }
 
+    /// The host of a process that was started.
+    pub(super) fn host_of(&self, peer: PeerId) -> Option<usize> {
+        self.homes.get(&peer).copied()
+    }
+
     /// The cores of a rank, if it is bound: on none that is this machine by another name.
     fn share(&self, rank: Rank, at: usize) -> Option<CoreShare> {
         self.places.share(rank, at).filter(|_| !self.is_alias(at))

@@ -254,7 +254,11 @@ impl Launcher {
     fn start(&mut self, peer: PeerId, rank: Option<Rank>) -> Result<(), LaunchError> {
         rank.into_iter().for_each(|rank| self.output.seat(peer, rank));
         match self.fleet.start(peer, rank) {
-            Ok(stdin) => stdin.into_iter().for_each(|stdin| self.stdin.forward_to(stdin)),
+            Ok(stdin) => {
+                stdin.into_iter().for_each(|stdin| self.stdin.forward_to(stdin));
+                let host = self.fleet.host_of(peer).filter(|_| rank.is_none());
+                host.into_iter().for_each(|host| self.arbiter.spare_stands(peer, host));
+            }
             Err(error) => return self.not_started(peer, limits::explain(&error)),
         }
         Ok(())

@@ -103,6 +103,11 @@ impl Arbiter {
         is_awaited
     }
 
+    /// A spare was started on this host, of those in [`MessageSettings::hosts`](crate::settings::MessageSettings::hosts).
+    pub fn spare_stands(&mut self, peer: PeerId, host: usize) {
+        self.roster.pool.stands(peer, host);
+    }
+
     /// A rank has said something.
     pub fn handle(&mut self, now: Time, peer: PeerId, message: ToArbiter) {
         if let Some(rank) = self.roster.heard(now, peer) {

@@ -95,6 +95,9 @@ impl Roster {
     pub(super) fn host_lost(&mut self, now: Time, peers: &[PeerId], cause: &str) {
         let (seated, others): (Vec<PeerId>, Vec<PeerId>) =
             peers.iter().partition(|peer| self.chairs.rank_of(**peer).is_some());
+        let homes = seated.iter().filter_map(|peer| self.home(self.chairs.rank_of(*peer)?));
+        let homes: Vec<usize> = homes.collect();
+        self.lost_hosts.extend(homes);
         // Spares first: none of them may take the place of another process of that host.
         for peer in others {
             self.spare_gone(now, peer, cause);
@@ -232,9 +235,9 @@ impl Roster {
         Some(format!("rank {origin} failed {times}, --max-restarts is {limit}"))
     }
 
-    /// Gives the rank to a spare, or to a new process.
+    /// Gives the rank to a spare, or to a new process, on its host unless that is lost.
     fn replace(&mut self, now: Time, rank: Rank) {
-        let spare = self.pool.take();
+        let spare = self.pool.take(self.home(rank));
         let peer = spare.unwrap_or_else(|| self.chairs.number());
         self.chairs[rank].refill(peer);
         let incarnation = self.chairs[rank].incarnation;

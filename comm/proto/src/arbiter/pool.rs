@@ -2,6 +2,9 @@
 //!
 //! A spare opens its control link and waits there. A loss gives it the rank of the lost process, without the start of
 //! a process in between; the pool is filled up again behind the computation, when the repair is over.
+//!
+//! Parity groups are laid over hosts so that the loss of one is survived. So a rank goes to another host only when its own is lost: a spare
+//! that is elsewhere is for that.
 
 use std::time::Duration;
 
@@ -16,6 +19,8 @@ const SETTLED: Duration = Duration::from_secs(1);
 struct Spare {
     peer: PeerId,
     connected: bool,
+    /// Where it is, if that is known.
+    host: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -63,7 +68,13 @@ impl Pool {
     }
 
     pub(super) fn started(&mut self, peer: PeerId) {
-        self.spares.push(Spare { peer, connected: false });
+        self.spares.push(Spare { peer, connected: false, host: None });
+    }
+
+    /// A spare is on this host.
+    pub(super) fn stands(&mut self, peer: PeerId, host: usize) {
+        let spare = self.spares.iter_mut().find(|spare| spare.peer == peer);
+        spare.into_iter().for_each(|spare| spare.host = Some(host));
     }
 
     /// A process has connected; false if it is no spare, or has been connected.
@@ -84,9 +95,10 @@ impl Pool {
         was_spare
     }
 
-    /// One that can take a rank at once.
-    pub(super) fn take(&mut self) -> Option<PeerId> {
-        let at = self.spares.iter().position(|spare| spare.connected)?;
+    /// One that can take a rank at once, which is to be on host `home` if there is one.
+    pub(super) fn take(&mut self, home: Option<usize>) -> Option<PeerId> {
+        let is_near = |spare: &Spare| home.is_none() || spare.host.is_none() || spare.host == home;
+        let at = self.spares.iter().position(|spare| spare.connected && is_near(spare))?;
         (self.wasted, self.taken) = (0, self.taken + 1);
         Some(self.spares.remove(at).peer)
     }

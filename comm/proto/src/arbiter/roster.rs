@@ -29,6 +29,8 @@ pub(super) struct Roster {
     pub(super) suspicion: Suspicion,
     agreements: Agreements,
     pub(super) pool: Pool,
+    /// Hosts that are lost.
+    pub(super) lost_hosts: Vec<usize>,
     pub(super) detector: Detector,
     pub(super) births: Births,
     pub(super) stops: Stops,
@@ -54,6 +56,7 @@ impl Roster {
             suspicion: Suspicion::default(),
             agreements: Agreements::default(),
             pool: Pool::new(config.spares),
+            lost_hosts: vec![],
             detector: Detector::new(config.timeout, now),
             births: Births::new(config.timeout, config.joins, now),
             stops: Stops::new(config.timeout, now),
@@ -108,6 +111,12 @@ impl Roster {
             kills: vec![],
         };
         self.out.send(chair.peer, News::Welcome(welcome));
+    }
+
+    /// The host of a rank, if there are several and it is not lost.
+    pub(super) fn home(&self, rank: Rank) -> Option<usize> {
+        let host = *self.config.messages.hosts.as_ref()?.get(rank)?;
+        (!self.lost_hosts.contains(&host)).then_some(host)
     }
 
     /// A process lives. Gives its rank, if it has one and the job is not over. One that has none any more was declared lost while

@@ -65,6 +65,50 @@ fn its_spares_take_no_rank() {
     assert_eq!(started(&effects), []);
 }
 
+/// Two ranks on each of two hosts, and a spare on the second one.
+#[test]
+fn a_spare_elsewhere_is_for_ranks_whose_host_is_lost() {
+    let messages = MessageSettings { hosts: Some(vec![0, 0, 1, 1]), ..MessageSettings::default() };
+    let mut job = Job::with(Config { spares: 1, messages, ..config(4) });
+    job.join_all();
+    job.pass(Duration::from_millis(100), &[]);
+    let spare = job
+        .take()
+        .iter()
+        .find_map(|effect| if let Effect::Spare(peer) = effect { Some(*peer) } else { None });
+    let spare = spare.expect("a spare is started");
+    job.arbiter.spare_stands(spare, 1);
+    assert!(job.arbiter.connected(job.now, spare));
+    job.take();
+    job.exits(job.peer(1), Exit::Signal(9));
+    let effects = job.take();
+    assert!(matches!(started(&effects)[..], [(1, _)]), "on its own host: {effects:?}");
+    job.host_lost(&[job.peer(0), job.peer(1)]);
+    let effects = job.take();
+    assert!(effects.contains(&Effect::Seat { peer: spare, rank: 0, incarnation: 1 }), "{effects:?}");
+    assert!(matches!(started(&effects)[..], [(1, _)]), "{effects:?}");
+}
+
+/// A rank on the host of the spare has it at once.
+#[test]
+fn a_spare_of_the_same_host_takes_the_rank() {
+    let messages = MessageSettings { hosts: Some(vec![0, 0, 1, 1]), ..MessageSettings::default() };
+    let mut job = Job::with(Config { spares: 1, messages, ..config(4) });
+    job.join_all();
+    job.pass(Duration::from_millis(100), &[]);
+    let spare = job
+        .take()
+        .iter()
+        .find_map(|effect| if let Effect::Spare(peer) = effect { Some(*peer) } else { None });
+    let spare = spare.expect("a spare is started");
+    job.arbiter.spare_stands(spare, 1);
+    assert!(job.arbiter.connected(job.now, spare));
+    job.take();
+    job.exits(job.peer(3), Exit::Signal(9));
+    let effects = job.take();
+    assert!(effects.contains(&Effect::Seat { peer: spare, rank: 3, incarnation: 1 }), "{effects:?}");
+}
+
 #[test]
 fn after_the_agreed_end_its_ranks_count_as_gone() {
     let mut job = Job::running(3);
