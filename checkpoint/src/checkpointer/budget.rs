@@ -4,6 +4,7 @@ use std::num::NonZero;
 
 use ft_comm::Rank;
 
+use super::increments::Increments;
 use super::under_way::Staging;
 use crate::error::CheckpointError;
 use crate::exchange::GroupComm;
@@ -31,6 +32,7 @@ impl Budget {
         rank: Rank,
         state: &mut S,
         first: bool,
+        increments: &Increments,
     ) -> Result<(), CheckpointError> {
         if self.0.is_none() {
             return Ok(());
@@ -39,12 +41,18 @@ impl Budget {
             true => size(state, StatePart::Constant)?,
             false => place.store.constant().shard().len(),
         };
-        self.check(rank, constant + 2 * size(state, StatePart::Variable)?)
+        let variable = size(state, StatePart::Variable)?;
+        self.check(rank, constant + 2 * variable + increments.most(variable))
     }
 
     /// Whether all members of the group of `place` are within the limit, with the redundancy that they are about to hold; all of
     /// them come to the same.
-    pub(super) fn check_group(self, place: &Placement, staging: &Staging) -> Result<(), CheckpointError> {
+    pub(super) fn check_group(
+        self,
+        place: &Placement,
+        staging: &Staging,
+        increments: &Increments,
+    ) -> Result<(), CheckpointError> {
         let Placement { store, home, .. } = place;
         let Some(GroupComm { group, .. }) = home.as_ref().filter(|_| self.0.is_some()) else {
             return Ok(());
@@ -57,7 +65,8 @@ impl Budget {
         };
         let (constant, variable) = (lens(StatePart::Constant), lens(StatePart::Variable));
         group.members.iter().enumerate().try_for_each(|(member, rank)| {
-            self.check(*rank, group.kept_bytes(member, &constant) + 2 * group.kept_bytes(member, &variable))
+            let kept = group.kept_bytes(member, &constant) + 2 * group.kept_bytes(member, &variable);
+            self.check(*rank, kept + increments.most(variable.get(member).copied().unwrap_or(0)))
         })
     }
 }

@@ -37,10 +37,14 @@ impl Increments {
         self.is_wanted && !is_paused
     }
 
+    /// The most memory that what has changed of a shard of `len` bytes takes.
+    pub(super) fn most(&self, len: usize) -> usize {
+        if self.is_wanted { limit(len).min(len) } else { 0 }
+    }
+
     /// The changes of a shard of `len` bytes.
     pub(super) fn start(&mut self, len: usize) -> Changes {
-        let limit = (len / WORTH_IT).max(ALWAYS_WORTH_IT);
-        Changes::new(len, limit, std::mem::take(&mut self.packed))
+        Changes::new(len, limit(len), std::mem::take(&mut self.packed))
     }
 
     /// Learns from what was found; gives whether it can be sent.
@@ -60,6 +64,11 @@ impl Increments {
             self.packed = packed;
         }
     }
+}
+
+/// Bytes that may have changed of `len`.
+fn limit(len: usize) -> usize {
+    (len / WORTH_IT).max(ALWAYS_WORTH_IT)
 }
 
 #[cfg(test)]
@@ -82,5 +91,7 @@ mod tests {
         assert!(increments.are_worth_it() && increments.are_worth_it());
         assert!(!increments.are_of_use(Use::Unsound) && increments.are_worth_it());
         assert!(!Increments::new(false).are_worth_it());
+        let most = [0, 1000, 64 << 10, 1 << 20].map(|len| increments.most(len));
+        assert_eq!((most, Increments::new(false).most(1 << 20)), ([0, 1000, 32 << 10, 256 << 10], 0));
     }
 }

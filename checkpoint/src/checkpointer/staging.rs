@@ -151,7 +151,7 @@ impl Checkpointer {
     /// Copies `state` into the slots of `epoch`, its constant part for the `first` one only.
     fn copy<S: Protect>(&mut self, state: &mut S, epoch: u32, first: bool) -> Copied {
         let (mut copied, kind) = (
-            self.budget.check_copies(self.places.target(), self.comm.rank(), state, first),
+            self.budget.check_copies(self.places.target(), self.comm.rank(), state, first, &self.increments),
             build::kind::<S>(),
         );
         let (mut since, increments) = ((0, None), &mut self.increments);
@@ -239,7 +239,7 @@ impl Checkpointer {
 
     /// From now on a checkpoint that would keep more bytes on a rank than this is refused before it takes them; none: there is no
     /// limit. The same on all ranks. What counts is what [`ParityGroup::kept_bytes`](crate::ParityGroup::kept_bytes) says of two checkpoints of
-    /// the variable part of the state and one of the constant part.
+    /// the variable part of the state and one of the constant part, and a quarter of the variable part if what has changed is sent alone.
     pub fn set_memory_limit(&mut self, bytes: Option<NonZero<u64>>) {
         self.budget = Budget(bytes);
     }
@@ -316,7 +316,7 @@ impl Checkpointer {
         if !damaged.is_empty() {
             self.mend(&damaged)?;
         }
-        if let Err(error) = self.budget.check_group(self.places.target(), staging) {
+        if let Err(error) = self.budget.check_group(self.places.target(), staging, &self.increments) {
             staging.is_over_limit = true;
             staging.copied = std::mem::replace(&mut staging.copied, Ok(())).and(Err(error));
         }
