@@ -94,6 +94,10 @@ struct Desk {
     /// Something was asked for since the last one that all write. Ranks are asked at different moments, so what each writes by itself
     /// may be of different checkpoints: one that all agree on is to follow.
     asked: bool,
+    /// Something was asked for, and nothing that was ordered since is whole.
+    is_awaited: bool,
+    /// Sets that were ordered before it was asked for, and are whole: who has asked is not to take one of them for the answer.
+    held_back: Vec<Saved>,
     /// At most one that all have agreed on, in front, and two that only this rank may have been asked for.
     orders: VecDeque<Order>,
     is_at_work: bool,
@@ -110,14 +114,18 @@ impl Desk {
     /// What all ranks have agreed on is the newest that they have in common, so those before it are of no use any more. All others
     /// may be the only one that they have in common.
     fn order(&mut self, snapshot: Snapshot, is_agreed: bool) {
+        let is_answer = self.is_awaited;
         if is_agreed {
             self.orders.clear();
         }
-        if self.orders.iter().all(|order| !order.snapshot.is(&snapshot)) {
+        if let Some(known) = self.orders.iter_mut().find(|order| order.snapshot.is(&snapshot)) {
+            known.is_answer |= is_answer;
+        } else {
             let returns = self.returns;
             let order = Order {
                 snapshot,
                 is_agreed,
+                is_answer,
                 returns,
                 done: 0,
                 bytes: 0,
@@ -127,6 +135,14 @@ impl Desk {
             };
             self.orders.push_back(order);
         }
+    }
+
+    /// A set is whole, so older ones are of no use any more; gives what is to be told now.
+    fn is_whole(&mut self, saved: Saved, is_answer: bool) -> Vec<Saved> {
+        self.orders.retain(|other| other.snapshot.number > saved.number);
+        self.held_back.push(saved);
+        self.is_awaited &= !is_answer;
+        if self.is_awaited { vec![] } else { std::mem::take(&mut self.held_back) }
     }
 
     /// Whether it is of no use to wait for the files of others.
@@ -152,7 +168,7 @@ impl Shared {
     /// What there is, at once.
     fn save(&self) {
         self.change(|desk| {
-            (desk.again, desk.asked) = (true, true);
+            (desk.again, desk.asked, desk.is_awaited) = (true, true, true);
             if let Some(snapshot) = desk.newest.clone() {
                 desk.order(snapshot, false);
             }
@@ -238,6 +254,8 @@ struct Order {
     snapshot: Snapshot,
     /// All ranks write it.
     is_agreed: bool,
+    /// It was ordered since something was asked for.
+    is_answer: bool,
     /// [`Desk::returns`] of then.
     returns: u32,
     /// Of its steps.
@@ -280,9 +298,9 @@ impl Thread {
             match came {
                 Ok(Came::ToWait { pause }) => self.put_back(order, pause),
                 Ok(Came::ToTheEnd) if order.snapshot.rank == 0 => {
-                    // Older ones are of no use any more.
-                    self.shared.change(|desk| desk.orders.retain(|other| other.snapshot.number > number));
-                    self.saves.say(Saved { number, bytes, error: None });
+                    let saved = Saved { number, bytes, error: None };
+                    let told = self.shared.change(|desk| desk.is_whole(saved, order.is_answer));
+                    told.into_iter().for_each(|saved| self.saves.say(saved));
                 }
                 Ok(Came::ToTheEnd | Came::TooLate) => {}
                 Err(error) => self.saves.say(Saved { number, bytes: 0, error: Some(error.to_string()) }),
@@ -501,6 +519,28 @@ mod tests {
         saves.request();
         until(|| one.is_idle());
         assert_eq!(names(dir.path()), ["constant-1", "epoch-7", "epoch-8"]);
+    }
+
+    /// Who has asked and ends the job with the next word takes no set that was ordered before for the answer.
+    #[test]
+    fn a_set_from_before_a_request_is_told_with_the_answer() {
+        let dir = tempdir().unwrap();
+        let (zero, saves, told) = writer(dir.path());
+        let (one, of_one, _) = writer(dir.path());
+        for writer in [(&zero, 0), (&one, 1)] {
+            writer.0.committed(snapshot(writer.1, 3, [b"a", b"b"]), writer.1 == 0);
+        }
+        let four = [0, 1].map(|rank| snapshot(rank, 4, [b"c", b"d"]));
+        zero.committed(four[0].clone(), false);
+        saves.request();
+        // Set 3 is whole now, as rank 1 is asked for it too.
+        of_one.request();
+        until(|| zero.shared.desk().held_back.len() == 1);
+        assert!(told.lock().unwrap().is_empty());
+        one.committed(four[1].clone(), false);
+        until(|| zero.is_idle());
+        let numbers: Vec<u32> = told.lock().unwrap().iter().map(|saved| saved.number).collect();
+        assert_eq!(numbers, [3, 4]);
     }
 
     #[test]

@@ -147,6 +147,7 @@ impl ServiceThread {
             incoming: Vec::new(),
             outgoing: Vec::new(),
             over: false,
+            is_orphan: false,
         };
         let thread = Some(plane.start(lifeline)?);
         Ok((Self { shared, outbox, questions, me, clock, cuts, saves, thread }, transport, address))
@@ -237,6 +238,8 @@ struct Plane {
     outgoing: Vec<u8>,
     /// The job has ended, or this process is out of it: nobody needs to hear anything any more.
     over: bool,
+    /// The link to the launcher broke, perhaps in one direction only: what this process would say now, such as a goodbye, is not to count.
+    is_orphan: bool,
 }
 
 impl Plane {
@@ -264,8 +267,9 @@ impl Plane {
                 encode(&message, &mut self.outgoing);
             }
             // Bytes of a cut link wait in its socket.
-            let alive = !self.is_reached() || self.write() && self.read();
-            if !alive {
+            let alive = !self.is_orphan && (!self.is_reached() || self.write() && self.read());
+            if !alive && !self.is_orphan {
+                self.is_orphan = true;
                 self.member.orphaned();
             }
             self.publish();
