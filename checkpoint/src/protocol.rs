@@ -17,7 +17,7 @@
 //!    whoever holds `e - 1` no longer has committed `e`, and by rule 1 everybody else holds `e`, too.
 //! 3. A rank writes into the slot of `e + 1` only between its own [`Event::Begin`] and its vote. The copy is made
 //!    straight after `Begin`. Blocks of others come in by the steps of an exchange that this rank itself starts after that
-//!    (`GroupComm::start_encoding`). A block that comes earlier is not written: it waits in the link, or in memory of the
+//!    (`GroupComm::start_encoding`, `start_update`). A block that comes earlier is not written: it waits in the link, or in memory of the
 //!    driver, until a step asks for it.
 //!
 //! After a failure the survivors compare reports and [`choose`] the newest epoch `e` that any of them has *committed*.

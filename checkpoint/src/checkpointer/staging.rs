@@ -34,7 +34,7 @@ use crate::store::{ShardMeta, Slot, StoreError};
 mod word {
     /// It has found damage in what it holds.
     pub(super) const DAMAGED: u8 = 1;
-    /// The checkpoint is to be written to files too; rank 0 says so.
+    /// The checkpoint is to be written to files too: rank 0 says so when it is time, and every rank that was asked for one.
     pub(super) const SPILLS: u8 = 2;
     /// Bytes of all that it says: these flags, since when it has the constant part, the base of what has changed, and the metadata
     /// of both parts.

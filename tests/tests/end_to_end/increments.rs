@@ -53,7 +53,7 @@ fn what_is_restored_is_what_whole_checkpoints_hold() {
     assert!(3 * sent.unwrap() < whole.unwrap(), "{sent:?} of {whole:?} bytes");
 }
 
-/// Nothing is sent alone of a state that changes wholly, and of one that is written to files while it is renewed.
+/// Nothing is sent alone of a state that changes wholly. A copy that is being written to files is not overwritten.
 #[test]
 fn what_cannot_be_renewed_is_sent_as_a_whole() {
     let job = "load --state 300KiB --steps 40 --step-ms 1";

@@ -11,7 +11,7 @@ use ft_proto::planted;
 use ft_sim::{self as sim, Config, Faults};
 
 use super::commit::{check_end, cuts, cuts_forever, job, of_either_kind};
-use super::{Choices, Course, checker, finds, for_seeds};
+use super::{Choices, Course, SEEDS, checker, finds, for_seeds, seeds};
 
 const STEPS: u64 = 16;
 /// Words of a page.
@@ -166,7 +166,8 @@ fn restored_states_are_those_of_whole_checkpoints() {
         }
         Ok(course)
     });
-    assert!(increments.get() > 0, "all checkpoints were whole");
+    // One seed alone may have none.
+    assert!(increments.get() > SEEDS as u32 || (seeds(SEEDS).len() as u64) < SEEDS, "{}", increments.get());
 }
 
 /// A bit flips in what rank 1 holds of a checkpoint that a later one renews; then a rank is lost.

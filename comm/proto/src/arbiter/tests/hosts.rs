@@ -66,20 +66,22 @@ fn its_spares_take_no_rank() {
 }
 
 /// Two ranks on each of two hosts, and a spare on the second one.
-#[test]
-fn a_spare_elsewhere_is_for_ranks_whose_host_is_lost() {
+fn with_a_spare_on_the_second_host() -> (Job, PeerId) {
     let messages = MessageSettings { hosts: Some(vec![0, 0, 1, 1]), ..MessageSettings::default() };
     let mut job = Job::with(Config { spares: 1, messages, ..config(4) });
     job.join_all();
     job.pass(Duration::from_millis(100), &[]);
-    let spare = job
-        .take()
-        .iter()
-        .find_map(|effect| if let Effect::Spare(peer) = effect { Some(*peer) } else { None });
-    let spare = spare.expect("a spare is started");
+    let is_spare = |effect: &Effect| if let Effect::Spare(peer) = effect { Some(*peer) } else { None };
+    let spare = job.take().iter().find_map(is_spare).expect("a spare is started");
     job.arbiter.spare_stands(spare, 1);
     assert!(job.arbiter.connected(job.now, spare));
     job.take();
+    (job, spare)
+}
+
+#[test]
+fn a_spare_elsewhere_is_for_ranks_whose_host_is_lost() {
+    let (mut job, spare) = with_a_spare_on_the_second_host();
     job.exits(job.peer(1), Exit::Signal(9));
     let effects = job.take();
     assert!(matches!(started(&effects)[..], [(1, _)]), "on its own host: {effects:?}");
@@ -92,18 +94,7 @@ fn a_spare_elsewhere_is_for_ranks_whose_host_is_lost() {
 /// A rank on the host of the spare has it at once.
 #[test]
 fn a_spare_of_the_same_host_takes_the_rank() {
-    let messages = MessageSettings { hosts: Some(vec![0, 0, 1, 1]), ..MessageSettings::default() };
-    let mut job = Job::with(Config { spares: 1, messages, ..config(4) });
-    job.join_all();
-    job.pass(Duration::from_millis(100), &[]);
-    let spare = job
-        .take()
-        .iter()
-        .find_map(|effect| if let Effect::Spare(peer) = effect { Some(*peer) } else { None });
-    let spare = spare.expect("a spare is started");
-    job.arbiter.spare_stands(spare, 1);
-    assert!(job.arbiter.connected(job.now, spare));
-    job.take();
+    let (mut job, spare) = with_a_spare_on_the_second_host();
     job.exits(job.peer(3), Exit::Signal(9));
     let effects = job.take();
     assert!(effects.contains(&Effect::Seat { peer: spare, rank: 3, incarnation: 1 }), "{effects:?}");
