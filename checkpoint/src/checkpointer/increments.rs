@@ -90,6 +90,10 @@ mod tests {
         assert!(increments.are_of_use(Use::Whole));
         assert!(increments.are_worth_it() && increments.are_worth_it());
         assert!(!increments.are_of_use(Use::Unsound) && increments.are_worth_it());
+        // It begins from the start when it was of use in between.
+        assert!(
+            !increments.are_of_use(Use::TooMuch) && !increments.are_worth_it() && increments.are_worth_it()
+        );
         assert!(!Increments::new(false).are_worth_it());
         let most = [0, 1000, 64 << 10, 1 << 20].map(|len| increments.most(len));
         assert_eq!((most, Increments::new(false).most(1 << 20)), ([0, 1000, 32 << 10, 256 << 10], 0));

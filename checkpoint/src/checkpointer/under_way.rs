@@ -68,8 +68,7 @@ impl Staging {
 
     /// Whether all members of `group` can renew what they held before, of one epoch, by what has changed.
     pub(super) fn is_increment(&self, group: &ParityGroup) -> bool {
-        let bases: Vec<u32> = group.members.iter().map(|rank| self.bases[*rank]).collect();
-        bases.iter().all(|base| *base > 0 && *base == bases[0])
+        is_one(group.members.iter().map(|rank| self.bases[*rank]))
     }
 
     /// Which pages have changed of the variable part of each member of such a group that has a shard.
@@ -92,4 +91,29 @@ pub(super) enum Phase {
     Encoding(StatePart, Round, Option<ScheduleRequest<Buffer>>),
     Voting(CollectiveRequest<u8>),
     Committing,
+}
+
+/// Whether there is a base, and all have the same.
+fn is_one(mut bases: impl Iterator<Item = u32>) -> bool {
+    bases.next().is_some_and(|first| first > 0 && bases.all(|base| base == first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_one;
+
+    #[test]
+    fn a_group_renews_one_epoch_of_all_or_none() {
+        let cases = [
+            (&[4, 4, 4][..], true),
+            (&[4], true),
+            (&[4, 6], false),
+            (&[0, 0], false),
+            (&[4, 0], false),
+            (&[], false),
+        ];
+        for (bases, due) in cases {
+            assert_eq!(is_one(bases.iter().copied()), due, "{bases:?}");
+        }
+    }
 }

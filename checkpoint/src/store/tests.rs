@@ -165,6 +165,25 @@ fn writing_breaks_the_seal() {
 }
 
 #[test]
+fn only_what_is_whole_alone_and_as_long_is_renewed() {
+    let mut slot = Slot::new(1, Memory::default());
+    filled(&mut slot, 1, 9);
+    let is_renewed = |slot: &mut Slot, len: usize| slot.renew(3, len);
+    assert_eq!(is_renewed(&mut slot, 8), None, "another length");
+    let shared = slot.shared();
+    assert_eq!(is_renewed(&mut slot, 9), None, "somebody reads it");
+    drop(shared);
+    assert!(slot.is_sealed(), "nothing was done");
+    let blocks = [slot.block_crc(3), slot.block_crc(0)];
+    assert_eq!((is_renewed(&mut slot, 9), slot.epoch(), slot.is_sealed()), (Some(1), 3, false));
+    assert_eq!(is_renewed(&mut slot, 9), None, "it was begun and not sealed");
+    // What nobody has changed has the checksum that it had.
+    let own = ShardMeta::of(slot.shard());
+    slot.seal_renewed(&[own, own], |stripe| (stripe == 0).then_some(7)).expect("seal");
+    assert_eq!([slot.block_crc(3), slot.block_crc(0)], [blocks[0], Some(7)]);
+}
+
+#[test]
 fn a_shard_that_somebody_reads_stays_as_it_is() {
     let mut slot = Slot::new(1, Memory::default());
     filled(&mut slot, 1, 9);

@@ -38,6 +38,9 @@ fn more_than_is_allowed_is_refused_before_it_is_taken() {
         // A parity rank holds as much as a rank that computes, in all.
         ("--scheme xor --parity-ranks 1", "17MiB", 0),
         ("--scheme rs:4+2 --parity-ranks 2", "15MiB", 2),
+        // A quarter of the state for what has changed.
+        ("--scheme rs:4+2 --parity-ranks 2 --incremental", "17MiB", 2),
+        ("--scheme rs:4+2 --parity-ranks 2 --incremental", "19MiB", 0),
     ] {
         let program = "load --state 8MiB --steps 5 --step-ms 0";
         let run = Run::ftrun(&format!("-n 4 {options} --checkpoint-memory {limit} {program}"));
