@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -308,15 +309,33 @@ impl Running {
     /// The same for a launcher that could not see to it itself: its processes end soon after.
     pub(crate) fn finish_killed(mut self) -> Outcome {
         let outcome = self.wait();
-        for process in self.processes() {
-            let described = describe(process);
-            let Ok(handle) = rustix::process::pidfd_open(process, PidfdFlags::empty()) else { continue };
+        self.watched().await_end();
+        outcome
+    }
+
+    /// Its processes of now, to await the end of them.
+    pub(crate) fn watched(&self) -> Watched {
+        let watch = |process| {
+            let handle = rustix::process::pidfd_open(process, PidfdFlags::empty()).ok()?;
+            Some((describe(process), handle))
+        };
+        Watched(self.processes().into_iter().filter_map(watch).collect())
+    }
+}
+
+/// Processes whose end is awaited. One that is about to end has no environment any more, by which [`Running::processes`] knows it, while
+/// its files are still open: who asks for those watches it from before.
+pub(crate) struct Watched(Vec<(String, OwnedFd)>);
+
+impl Watched {
+    /// All of them end within five seconds.
+    pub(crate) fn await_end(self) {
+        for (described, handle) in self.0 {
             let limit = Timespec { tv_sec: 5, tv_nsec: 0 };
             let mut fds = [PollFd::new(&handle, PollFlags::IN)];
             let ended = rustix::event::poll(&mut fds, Some(&limit)).unwrap();
-            assert!(ended == 1, "lives on: {described}\n{outcome}");
+            assert!(ended == 1, "lives on: {described}");
         }
-        outcome
     }
 }
 

@@ -194,7 +194,9 @@ fn nobody_has_the_memory_of_a_job_that_was_killed() {
         files.filter(|file| is_it(&file.path())).count()
     };
     assert!(has_it() >= 5, "launcher and ranks");
+    let watched = running.watched();
     running.signal(Signal::KILL);
     running.finish_killed();
+    watched.await_end();
     assert_eq!(has_it(), 0);
 }

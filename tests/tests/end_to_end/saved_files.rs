@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
-use crate::common::{Run, example};
+use crate::common::{Run, Running, example};
 use crate::resume::{JOBS, answer, complete, due, folder, killed, lasting, resumed};
 
 /// Does something to the folder of a job, of which the number is that of the newest set.
@@ -197,14 +197,7 @@ fn everything_is_killed_as_soon_as_a_file_is_there() {
             let is_it = is_it || path.extension().is_some_and(|end| end == file);
             path.ends_with(file) && file.contains('/') || is_new && (is_it || number() > Some(8))
         };
-        while !files(dir.path()).iter().any(|path| is_seen(path)) {
-            rustix::process::test_kill_process(running.launcher()).expect("the job goes on");
-            std::thread::yield_now();
-        }
-        for process in running.processes() {
-            let _ = rustix::process::kill_process(process, Signal::KILL);
-        }
-        running.finish_killed();
+        killed_when(running, dir.path(), is_seen);
         let newest = complete(&folder(dir.path())).pop();
         assert!(newest >= before.last().copied(), "{file}: {before:?}, then {newest:?}");
         let outcome =
@@ -214,6 +207,36 @@ fn everything_is_killed_as_soon_as_a_file_is_there() {
             assert_eq!(answer(&outcome, name), due, "{file}: {outcome}");
         }
     }
+}
+
+/// Rank 0 has written its few bytes long before the others, and the manifest says nonetheless that theirs are there.
+#[test]
+fn a_manifest_stands_for_the_files_of_all() {
+    let run = |options: &str, dir: &Path| {
+        let run =
+            Run::ftrun(&format!("-n 3 --every 1 --scheme rs:2+1 {options}")).arg(dir).arg(example("ragged"));
+        run.arg("100").arg("3000000").arg("8000000")
+    };
+    let in_a_set = |path: &Path| path.parent().is_some_and(|set| set.to_string_lossy().contains("/epoch-"));
+    for _ in 0..8 {
+        let dir = tempdir().unwrap();
+        let running = run("--pace 0.05 --spill-every 1 --spill", dir.path()).start();
+        killed_when(running, dir.path(), |path| path.ends_with("manifest") && in_a_set(path));
+        let outcome = run("--resume", dir.path()).finish().expect(0);
+        assert_eq!(outcome.stdout.matches("all right").count(), 3, "{outcome}");
+    }
+}
+
+/// Kills all of a job as soon as there is such a file.
+fn killed_when(running: Running, dir: &Path, is_seen: impl Fn(&Path) -> bool) {
+    while !files(dir).iter().any(|path| is_seen(path)) {
+        rustix::process::test_kill_process(running.launcher()).expect("the job goes on");
+        std::thread::yield_now();
+    }
+    for process in running.processes() {
+        let _ = rustix::process::kill_process(process, Signal::KILL);
+    }
+    running.finish_killed();
 }
 
 /// All files in there; those that go meanwhile may be among them or not.
