@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use ft_checkpoint::{LoopSettings, SpillEvery};
+use ft_checkpoint::{LoopSettings, MemoryUse, SpillEvery};
 use ft_comm::binding::Binding;
 use ft_comm::fault::{CutSpec, KillSpec, SlowSpec};
 use ft_comm::transport::{Carrier, Waiting};
@@ -55,6 +55,9 @@ pub(crate) struct Options {
     /// Send only what has changed of a state, where that is a quarter of it or less: it is compared with the last copy but one
     #[arg(long)]
     pub(crate) incremental: bool,
+    /// Keep two copies of a rank's state, or with 'least' one: the state itself is the other while a checkpoint is made of it
+    #[arg(long, value_name = "least|fast", value_parser = |text: &str| text.parse::<MemoryUse>(), default_value = MemoryUse::Fast.name())]
+    pub(crate) memory: MemoryUse,
     /// Refuse checkpoints that keep more than SIZE of memory on a rank, beside its state
     #[arg(long, value_name = "SIZE", value_parser = size::of_words)]
     pub(crate) checkpoint_memory: Option<u64>,

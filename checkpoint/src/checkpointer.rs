@@ -23,6 +23,7 @@ mod holdings;
 mod increments;
 mod keeper;
 mod legacy;
+mod live;
 mod placements;
 mod restoring;
 mod scrubbing;
@@ -36,13 +37,15 @@ mod under_way;
 use budget::Budget;
 #[doc(hidden)]
 pub use defects::{
-    COMMITS_EARLY, DAMAGED_BLOCK, DAMAGED_COPY, DAMAGED_ON_THE_WAY, DAMAGED_SHARD, DROPS_OLD_EARLY,
-    FORGETS_STAGED, KEEPS_COMMIT_TO_ITSELF, KEEPS_OLD_LAYOUT, ROTS, TRUSTS_OLD_COPY,
+    COMMITS_EARLY, COPIES_EARLY, DAMAGED_BLOCK, DAMAGED_COPY, DAMAGED_ON_THE_WAY, DAMAGED_SHARD,
+    DROPS_OLD_EARLY, FORGETS_LIVE, FORGETS_STAGED, KEEPS_COMMIT_TO_ITSELF, KEEPS_OLD_LAYOUT, ROTS,
+    TRUSTS_OLD_COPY,
 };
 use increments::Increments;
 use keeper::{Blocks, Files, Keeper};
 use legacy::Legacy;
 use placements::Placements;
+pub(crate) use restoring::LiveState;
 use scrubbing::Scrub;
 pub use shrinking::RankState;
 use spilling::Spilling;
@@ -77,6 +80,8 @@ pub struct Checkpointer {
     staging: Option<(Phase, Staging)>,
     throttle: Throttle,
     increments: Increments,
+    /// A rank keeps one copy of its state where it can.
+    saves_memory: bool,
     /// The last checkpoint was given up, as a copy was damaged.
     is_spoiled: bool,
     budget: Budget,
@@ -136,6 +141,7 @@ impl Checkpointer {
             staging: None,
             throttle: Throttle::default(),
             increments: Increments::default(),
+            saves_memory: false,
             is_spoiled: false,
             budget: Budget::default(),
             scrub: None,

@@ -97,6 +97,8 @@ pub(crate) struct View<'a> {
     pub(crate) lens: &'a [usize],
     /// Bytes of a segment, a multiple of a line of the cache.
     segment: usize,
+    /// The input has these bytes of each own chunk, one after the other; none: it is the shard.
+    window: Option<(usize, usize)>,
 }
 
 fn part(space: Space, range: Range<usize>) -> Span {
@@ -113,9 +115,33 @@ impl<'a> View<'a> {
     pub(crate) fn new(group: &'a ParityGroup, code: &'a dyn Code, me: usize, lens: &'a [usize]) -> Self {
         let sources = group.stripes.iter().map(|stripe| stripe.data.len()).max().unwrap_or(1).max(1);
         let segment = (SOURCES_BYTES / sources).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES);
-        let view = Self { group, code, me, lens, segment };
+        let view = Self { group, code, me, lens, segment, window: None };
         let segment = segment.min(view.longest().max(1)).next_multiple_of(4096);
         Self { segment, ..view }
+    }
+
+    /// The same, where the input has of the own shard what is in these segments alone: [`View::pieces`].
+    pub(crate) fn in_window(self, segments: Range<usize>) -> Self {
+        let bytes = |segments: usize| segments.saturating_mul(self.segment);
+        Self { window: Some((bytes(segments.start), bytes(segments.end))), ..self }
+    }
+
+    /// What the input has of the own shard.
+    pub(crate) fn pieces(&self) -> Vec<Range<usize>> {
+        let Some(len) = self.lens.get(self.me) else { return vec![] };
+        let Some((from, end)) = self.window else { return std::iter::once(0..*len).collect() };
+        (0..self.group.chunks).map(|chunk| segment(&self.chunk((self.me, chunk)), from, end)).collect()
+    }
+
+    /// Where the input has `piece`, a range of the own shard which lies in this chunk of it.
+    fn input(&self, chunk: usize, piece: Range<usize>) -> Span {
+        if self.window.is_none() {
+            return part(Space::Input, piece);
+        }
+        let pieces = self.pieces();
+        let before: usize = pieces[..chunk].iter().map(ExactSizeIterator::len).sum();
+        let start = before + piece.start - pieces[chunk].start;
+        part(Space::Input, start..start + piece.len())
     }
 
     /// The stripes of which this member holds a redundant block, with its length.
@@ -161,7 +187,7 @@ impl<'a> View<'a> {
 }
 
 /// Fills the redundant blocks of all members, which lie where `block` says in [`Space::Buffer`], from their shards in
-/// [`Space::Input`], in these `segments` of them; a block that is computed here is digested on the way.
+/// [`Space::Input`], or what is in the window of them, in these `segments` of them; a block that is computed here is digested on the way.
 pub(crate) fn encoding(
     view: View<'_>,
     block: impl Fn(usize) -> Range<usize>,
@@ -197,7 +223,7 @@ fn copies(
         let due = segment(&view.chunk(data), from, end);
         for holder in &stripe.parity {
             if data.0 == view.me {
-                recipe.send(view.rank(*holder), part(Space::Input, due.clone()));
+                recipe.send(view.rank(*holder), view.input(data.1, due.clone()));
             } else if *holder == view.me {
                 let place = segment(&block(index), from, end);
                 recipe.recv(view.rank(data.0), part(Space::Buffer, place.start..place.start + due.len()));

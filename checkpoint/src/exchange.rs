@@ -186,6 +186,31 @@ impl GroupComm {
         Ok(self.comm.start_schedule(&schedule, shard, redundancy)?)
     }
 
+    /// As [`GroupComm::start_encoding`], where the shard is nowhere in memory: `pieces` gives the ranges of it that this round needs, one
+    /// after the other. The redundancy of the slot alone is away until it is done.
+    pub(crate) fn start_window(
+        &self,
+        slot: &mut Slot,
+        metas: &[ShardMeta],
+        account: &Rc<RefCell<Account>>,
+        Round { number, of }: Round,
+        pieces: impl FnOnce(&[Range<usize>]) -> Vec<u8>,
+    ) -> Result<ScheduleRequest<Buffer>, CheckpointError> {
+        let lens = lens(metas);
+        let view = self.view(&lens);
+        if number == 0 {
+            slot.begin_blocks(view.held());
+        }
+        let at = |number: usize| view.segments() * number / of;
+        let segments = at(number)..at(number + 1);
+        let view = view.in_window(segments.clone());
+        let recipe = encoding(view, places(view, slot), segments);
+        account.borrow_mut().sent += recipe.bytes_sent();
+        let schedule = schedule(recipe, account, self.clock);
+        let window = pieces(&view.pieces());
+        Ok(self.comm.start_schedule(&schedule, window.into(), slot.take_redundancy())?)
+    }
+
     /// Starts to renew the redundant blocks that this member holds by what has changed of the shards of all members: `pages` says what
     /// that is, by member, and `packed` is the difference of the own one. The redundancy of the slot is away until it is done.
     /// Collective over the group.

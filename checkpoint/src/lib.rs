@@ -65,7 +65,7 @@ pub use ft_comm::MainError;
 pub use inspect::{FieldError, SavedArray, SavedField, SavedPiece, SavedRank, SavedSet};
 pub use layout::{BeyondTolerance, CodeSpec, GroupLayout, LayoutError, ParityGroup, Stripe};
 pub use pace::{Interval, IntervalReport};
-pub use protection::{Checkpoints, Protection};
+pub use protection::{Checkpoints, MemoryUse, Protection};
 pub use protocol::{Choice, Event, Ledger, LedgerError, Report, State, choose};
 pub use redistribution::{Redistribute, Redistribution};
 pub use region::{

@@ -19,6 +19,8 @@ pub struct Protection {
     pub throttle: Option<NonZero<u64>>,
     /// Whether what has changed since a checkpoint before is sent alone, where that is little.
     pub incremental: bool,
+    /// How much memory checkpoints take.
+    pub memory_use: MemoryUse,
     /// Whether ranks look for damage in what they hold, behind the computation.
     pub scrub: bool,
     /// Bytes that checkpoints may keep on a rank, at most.
@@ -36,6 +38,7 @@ impl Protection {
             checkpoints: Checkpoints::Blocking,
             throttle: None,
             incremental: false,
+            memory_use: MemoryUse::Fast,
             scrub: false,
             memory: None,
             spill: None,
@@ -51,4 +54,15 @@ pub enum Checkpoints {
     Blocking,
     /// For the copy only; the rest is done in the calls of the steps that follow. The next checkpoint waits for the last one.
     Asynchronous,
+}
+
+/// How much memory checkpoints in the memory of ranks take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryUse {
+    /// Two copies of the state of a rank, and redundancy of both.
+    #[default]
+    Fast,
+    /// One copy: the state itself is the other while redundancy is made of it. The program waits for each checkpoint, and all of the
+    /// state is sent.
+    Least,
 }

@@ -48,6 +48,12 @@
 //! old ones until it is restored (`Placements::choose`), as it does with `e - 1`: should all die that have committed
 //! `e`, the next choice is `e - 1`. In the second case nobody alive has committed what it drops, and nobody will.
 //!
+//! Where memory is to be saved (`checkpointer/live.rs`), a rank has one own copy, and the live state is the other. It stages
+//! `e` without a copy: while the program waits for the commit its state is that of `e`, and the redundancy of `e` is made from it.
+//! Only when it knows that somebody has committed `e` does it write the state over its copy of `e - 1`. It knows it by its own
+//! commit, or after a failure by the choice ([`Event::CommittedElsewhere`]). By rule 1 everybody holds `e` then; and as the
+//! rank counts `e` as committed from then on, `e - 1` is not chosen any more while it lives.
+//!
 //! Beside this, memory of a committed epoch is written only to make right what is damaged (`checkpointer/trying.rs`,
 //! `checkpointer/scrubbing.rs`), and what is damaged counts as lost.
 //!
@@ -76,7 +82,8 @@ pub enum State {
     Staging(u32),
     /// All of this epoch is here, and the vote is under way.
     Staged(u32),
-    /// A failure was noticed; only [`Event::Restored`] leads out. Holds the epoch that was staged whole, if any.
+    /// A failure was noticed; only [`Event::Restored`] leads out. Holds the epoch that was staged whole and is not known to be committed,
+    /// if any.
     Interrupted(Option<u32>),
 }
 
@@ -93,6 +100,9 @@ pub enum Event {
     VoteFailed(u32),
     /// A call of the checkpoint failed because a rank did.
     Interrupted,
+    /// A failure came before the outcome of the vote was known here; the choice after it says that some rank has committed this epoch,
+    /// so all have voted yes.
+    CommittedElsewhere(u32),
     /// This rank holds all of this epoch, chosen by all; 0: the program starts again from `init`.
     Restored(u32),
 }
@@ -214,6 +224,10 @@ impl Ledger {
                 Ok((State::Interrupted(None), committed))
             }
             (State::Interrupted(staged), Event::Interrupted) => Ok((State::Interrupted(staged), committed)),
+            (State::Interrupted(Some(now)), Event::CommittedElsewhere(epoch)) => {
+                is(epoch, now)?;
+                Ok((State::Interrupted(None), epoch))
+            }
             (State::Idle | State::Interrupted(_), Event::Restored(epoch)) => {
                 if epoch < committed {
                     return Err(LedgerError::Older { epoch, committed });

@@ -43,6 +43,7 @@ mod array;
 mod error;
 
 mod collections;
+mod extract;
 mod field;
 #[cfg(feature = "nalgebra")]
 mod nalgebra;
@@ -52,6 +53,7 @@ mod tests;
 mod walk;
 
 pub use array::{Array, Element};
+pub(crate) use extract::{Live, LivePart, LiveRef};
 pub use field::Field;
 #[doc(hidden)]
 pub use field::{describe_once, describe_plainly};

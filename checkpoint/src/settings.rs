@@ -10,7 +10,7 @@ use ft_comm::settings::{SettingError, Settings};
 
 use crate::error::CheckpointError;
 use crate::pace::Interval;
-use crate::protection::{Checkpoints, Protection};
+use crate::protection::{Checkpoints, MemoryUse, Protection};
 use crate::scheme::Scheme;
 use crate::spill::{Resume, Spill};
 use crate::trial::Trial;
@@ -40,8 +40,8 @@ impl LoopSettings {
     /// The settings as a launcher hands them on.
     pub fn write(&self) -> Settings {
         let Self { protection, trial: Trial { seconds, steps }, pace, resume, command } = self;
-        let Protection { scheme, interval, checkpoints, throttle, incremental, scrub, memory, spill } =
-            protection;
+        let Protection { scheme, interval, checkpoints, throttle, incremental, .. } = protection;
+        let Protection { memory_use, scrub, memory, spill, .. } = protection;
         let mut settings = Settings::default();
         settings.set("scheme", scheme);
         match interval {
@@ -55,6 +55,7 @@ impl LoopSettings {
         settings.set("checkpoints", checkpoints.name());
         settings.set_some("throttle", *throttle);
         settings.set("incremental", incremental);
+        settings.set("memory", memory_use.name());
         settings.set("scrub", scrub);
         settings.set_some("checkpoint-memory", *memory);
         if let Some(Spill { dir, folder, every, keep }) = spill {
@@ -87,6 +88,7 @@ impl LoopSettings {
                 checkpoints: settings.take("checkpoints")?.unwrap_or(default.checkpoints),
                 throttle: settings.take("throttle")?,
                 incremental: settings.take("incremental")?.unwrap_or(default.incremental),
+                memory_use: settings.take("memory")?.unwrap_or(default.memory_use),
                 scrub: settings.take("scrub")?.unwrap_or(default.scrub),
                 memory: settings.take("checkpoint-memory")?,
                 spill: spill(&mut settings)?,
@@ -161,7 +163,7 @@ fn above_0(name: &str, text: &str) -> Result<f64, SettingError> {
 
 impl Protection {
     /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--expect-mtbf`, `--checkpoints`, `--throttle`,
-    /// `--incremental`, `--scrub`, `--checkpoint-memory`); without it, or with one rank, nothing is protected.
+    /// `--incremental`, `--memory`, `--scrub`, `--checkpoint-memory`); without it, or with one rank, nothing is protected.
     ///
     /// # Errors
     /// [`CheckpointError::Setting`]: the launcher was told what this version does not know, or what makes no sense.
@@ -197,6 +199,26 @@ impl FromStr for Checkpoints {
     }
 }
 
+impl MemoryUse {
+    const ALL: [Self; 2] = [Self::Fast, Self::Least];
+
+    /// As it is asked for.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fast => "fast",
+            Self::Least => "least",
+        }
+    }
+}
+
+impl FromStr for MemoryUse {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|known| known.name() == text).ok_or("must be least or fast")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,6 +245,7 @@ mod tests {
                 checkpoints,
                 throttle: NonZero::new(8),
                 incremental: true,
+                memory_use: MemoryUse::Least,
                 scrub: true,
                 memory: NonZero::new(1 << 40),
                 spill: Some(Spill {
@@ -255,6 +278,7 @@ mod tests {
             ("interval", "inf", "must be a number above 0"),
             ("checkpoints", "never", "must be blocking or asynchronous"),
             ("throttle", "0", "number would be zero"),
+            ("memory", "1GiB", "must be least or fast"),
             ("scrub", "maybe", "was not `true` or `false`"),
             ("checkpoint-memory", "1GiB", "invalid digit"),
             ("trial-seconds", "NaN", "must be a number above 0"),

@@ -92,6 +92,8 @@ pub struct Slot {
     sealed: bool,
     /// Shared with whoever writes it to a file ([`Slot::shared`]).
     shard: Arc<Buffer>,
+    /// The shard is not here: the live state of the rank is what it would be.
+    live: bool,
     /// The fields in the shard, where files are to tell them; else empty.
     outline: Arc<Vec<u8>>,
     /// The redundant blocks, one after the other.
@@ -108,6 +110,7 @@ impl Slot {
             epoch: 0,
             sealed: false,
             shard: Arc::default(),
+            live: false,
             outline: Arc::default(),
             redundancy: Buffer::default(),
             blocks: Vec::new(),
@@ -120,9 +123,35 @@ impl Slot {
     pub fn begin(&mut self, epoch: u32) {
         self.epoch = epoch;
         self.sealed = false;
+        self.live = false;
         self.outline = Arc::default();
         self.blocks.clear();
         self.members.clear();
+    }
+
+    /// As [`Slot::begin`], for redundancy of shards that are where the states of ranks are, and nowhere else so far.
+    pub(crate) fn begin_live(&mut self, epoch: u32) {
+        self.begin(epoch);
+        self.live = true;
+    }
+
+    /// Whether the shard is where the state of the rank is, and not here.
+    pub(crate) fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// Takes the memory of the shard of `other`, which is of no use any more, for the one that was [live](Slot::begin_live), to be
+    /// overwritten; the seal is not broken.
+    pub(crate) fn settle(&mut self, other: &mut Self) -> &mut [u8] {
+        self.live = false;
+        other.sealed = false;
+        self.shard = std::mem::take(&mut other.shard);
+        let len = self.members.get(self.member).map_or(0, |own| own.len as usize);
+        let (memory, sealed) = (self.memory.clone(), self.sealed);
+        let shard = self.own_shard();
+        memory.lengthen(shard, len);
+        self.sealed = sealed;
+        Arc::get_mut(&mut self.shard).expect("nobody else has it")
     }
 
     /// Begins the slot for `epoch` with all that it holds, of the epoch that is given back, for a shard of `len` bytes that is to be
@@ -312,7 +341,9 @@ impl Slot {
     }
 
     fn seal_blocks(&mut self, members: &[ShardMeta], crcs: Vec<u64>) -> Result<(), StoreError> {
-        self.own_len_matches(members)?;
+        if !self.live {
+            self.own_len_matches(members)?;
+        }
         self.blocks.iter_mut().zip(crcs).for_each(|(block, crc)| block.crc = crc);
         self.members.clear();
         self.members.extend_from_slice(members);
@@ -508,6 +539,12 @@ impl Store {
     /// Returns the slot that the variable part uses at `epoch`, whatever it holds now.
     pub fn variable(&self, epoch: u32) -> &Slot {
         &self.variable[epoch as usize % 2]
+    }
+
+    /// Returns the slot that the variable part uses at `epoch`, and the other one.
+    pub(crate) fn variable_and_other(&mut self, epoch: u32) -> (&mut Slot, &mut Slot) {
+        let [even, odd] = &mut self.variable;
+        if epoch.is_multiple_of(2) { (even, odd) } else { (odd, even) }
     }
 
     /// Returns the slot that the variable part uses at `epoch`, to be filled: it may still hold `epoch - 2`.

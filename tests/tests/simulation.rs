@@ -17,6 +17,8 @@ mod commit;
 mod damage;
 #[path = "simulation/increments.rs"]
 mod increments;
+#[path = "simulation/least.rs"]
+mod least;
 #[path = "simulation/messages.rs"]
 mod messages;
 #[path = "simulation/modes.rs"]

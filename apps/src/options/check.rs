@@ -1,5 +1,7 @@
 //! What is wrong with options that are right one by one.
 
+use ft_checkpoint::MemoryUse;
+
 use super::{Checkpoints, OnFailure, Options};
 use crate::value::Timed;
 
@@ -24,7 +26,21 @@ impl Options {
                 "--throttle is for --checkpoints asynchronous: nobody waits for a slower checkpoint".into()
             );
         }
-        let in_memory = [(self.keep_memory, "--keep-memory"), (self.incremental, "--incremental")];
+        let saves_memory = self.memory == MemoryUse::Least;
+        if saves_memory && self.checkpoints == Checkpoints::Asynchronous {
+            return Err(
+                "--checkpoints asynchronous needs a copy of the state: --memory least is for blocking ones"
+                    .into(),
+            );
+        }
+        if saves_memory && self.incremental {
+            return Err("--memory least keeps no copy that --incremental could compare the state with".into());
+        }
+        let in_memory = [
+            (self.keep_memory, "--keep-memory"),
+            (self.incremental, "--incremental"),
+            (saves_memory, "--memory least"),
+        ];
         if let Some(scheme) = self.scheme.as_deref()
             && let Some((_, option)) = in_memory.into_iter().find(|(is_wanted, _)| *is_wanted)
             && (scheme == "none" || scheme.starts_with("disk:"))

@@ -25,6 +25,7 @@ impl Options {
             },
             throttle: self.throttle.and_then(NonZero::new),
             incremental: self.incremental,
+            memory_use: self.memory,
             scrub: self.scrub,
             memory: self.checkpoint_memory.and_then(NonZero::new),
             spill: self.spill(),

@@ -25,13 +25,14 @@ impl Budget {
         }
     }
 
-    /// Whether the copies of the state of `rank` alone are within the limit; asked before there are any.
+    /// Whether the copies of the state of `rank` alone, so many of its variable part, are within the limit; asked before there are any.
     pub(super) fn check_copies<S: Protect>(
         self,
         place: &Placement,
         rank: Rank,
         state: &mut S,
         first: bool,
+        copies: usize,
         increments: &Increments,
     ) -> Result<(), CheckpointError> {
         if self.0.is_none() {
@@ -42,15 +43,16 @@ impl Budget {
             false => place.store.constant().shard().len(),
         };
         let variable = size(state, StatePart::Variable)?;
-        self.check(rank, constant + 2 * variable + increments.most(variable))
+        self.check(rank, constant + copies * variable + increments.most(variable))
     }
 
-    /// Whether all members of the group of `place` are within the limit, with the redundancy that they are about to hold; all of
-    /// them come to the same.
+    /// Whether all members of the group of `place` are within the limit, with as many copies, one or two, and the redundancy that they
+    /// are about to hold; all of them come to the same.
     pub(super) fn check_group(
         self,
         place: &Placement,
         staging: &Staging,
+        copies: usize,
         increments: &Increments,
     ) -> Result<(), CheckpointError> {
         let Placement { store, home, .. } = place;
@@ -65,8 +67,9 @@ impl Budget {
         };
         let (constant, variable) = (lens(StatePart::Constant), lens(StatePart::Variable));
         group.members.iter().enumerate().try_for_each(|(member, rank)| {
+            let own = variable.get(member).copied().unwrap_or(0);
             let kept = group.kept_bytes(member, &constant) + 2 * group.kept_bytes(member, &variable);
-            self.check(*rank, kept + increments.most(variable.get(member).copied().unwrap_or(0)))
+            self.check(*rank, kept - (2 - copies) * own + increments.most(own))
         })
     }
 }

@@ -30,3 +30,8 @@ pub const ROTS: &str = "a bit of the committed checkpoint flips";
 
 /// A defect to plant: a rank does not note for a successor that it has committed.
 pub const KEEPS_COMMIT_TO_ITSELF: &str = "keeps a commit to itself";
+
+/// A defect to plant: a rank with one own copy writes its state over it before the vote.
+pub const COPIES_EARLY: &str = "copies its state before the vote";
+/// A defect to plant: a rank with one own copy does not write its state over it when it hears from others that it is committed.
+pub const FORGETS_LIVE: &str = "forgets that its state is the checkpoint";

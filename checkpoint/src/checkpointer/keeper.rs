@@ -14,7 +14,7 @@ use crate::buffer::Buffer;
 use crate::error::CheckpointError;
 use crate::exchange::{Rebuilt, Round};
 use crate::placement::Placement;
-use crate::region::StatePart;
+use crate::region::{LiveRef, StatePart};
 use crate::store::Store;
 
 /// See the module. All ranks make the same calls, in the same order.
@@ -25,13 +25,14 @@ pub(super) trait Keeper {
     }
 
     /// Starts a round of giving a part of the state away, of which the own copy is made and all ranks have told. Gives what is to be
-    /// waited for before [`Keeper::finish`]; if there is nothing, the slot is sealed.
+    /// waited for before [`Keeper::finish`]; if there is nothing, the slot is sealed. `live` is the state, if its only copy is that.
     fn start(
         &self,
         place: &mut Placement,
         part: StatePart,
         staging: &mut Staging,
         round: Round,
+        live: LiveRef<'_, '_>,
     ) -> Result<Option<ScheduleRequest<Buffer>>, CheckpointError>;
 
     /// Ends a round; the slot is sealed after the last one.

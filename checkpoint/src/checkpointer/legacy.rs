@@ -111,11 +111,12 @@ impl Checkpointer {
         postcard::to_stdvec(&Inventory(notes?)).ok()
     }
 
-    /// A generation has begun, in which this rank `holds` what is restored, or gets it from the others.
-    pub(super) fn enter(&mut self, generation: Generation, holds: bool) {
+    /// A generation has begun, in which this rank `holds` what is restored, or gets it from the others; `contents` have come to it since
+    /// the last note.
+    pub(super) fn enter(&mut self, generation: Generation, holds: bool, contents: bool) {
         self.legacy.generation = generation;
         if holds {
-            self.note(false);
+            self.note(contents);
         } else if let Some(mut estate) = self.legacy.memory.estate() {
             estate.forget();
         }

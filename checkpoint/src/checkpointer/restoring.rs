@@ -18,6 +18,13 @@ use crate::region::{Protect, StatePart, load_with_crc};
 use crate::stats::RestoreSeconds;
 use crate::store::Slot;
 
+/// What becomes of the live state of a rank in a restore.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LiveState {
+    GoesBack,
+    Stays,
+}
+
 impl Checkpointer {
     /// After a repair: chooses the newest checkpoint that is whole from the reports of all ranks, rebuilds
     /// what is lost or damaged, makes redundancy whole again, and loads `state`; a rank whose live state is to stay
@@ -31,16 +38,30 @@ impl Checkpointer {
         repair: &Repair,
         state: Option<&mut S>,
     ) -> Result<Restored, CheckpointError> {
-        self.restore_where(world, repair, state, &|_| true)
+        self.restore_where(world, repair, (state, LiveState::GoesBack), &|_| true)
     }
 
-    /// As [`Checkpointer::restore`], but `state` is loaded only if `is_due`, asked with the constant part of this rank's shard, says
+    /// As [`Checkpointer::restore`], of a rank whose state stays as it is. Where checkpoints
+    /// [save memory](Checkpointer::set_saves_memory) the state may be the only copy of what others go back to.
+    ///
+    /// # Errors
+    /// As [`Checkpointer::restore`].
+    pub fn restore_others<S: Protect>(
+        &mut self,
+        world: &World,
+        repair: &Repair,
+        state: &mut S,
+    ) -> Result<Restored, CheckpointError> {
+        self.restore_where(world, repair, (Some(state), LiveState::Stays), &|_| true)
+    }
+
+    /// As [`Checkpointer::restore`], but `state` is loaded only if it is to go back and `is_due`, asked with the constant part of this rank's shard, says
     /// so; otherwise [`Checkpointer::load_held`] can load what is held here. Of a shard that is damaged `is_due` may say anything.
     pub(crate) fn restore_where<S: Protect>(
         &mut self,
         world: &World,
         repair: &Repair,
-        state: Option<&mut S>,
+        (mut state, live): (Option<&mut S>, LiveState),
         is_due: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Restored, CheckpointError> {
         let _guard = self.comm.guard()?;
@@ -52,6 +73,7 @@ impl Checkpointer {
         let choice = choose(&repair.reports);
         let chosen = self.choose_epoch(repair, choice.epoch)?;
         self.places.choose(chosen);
+        let is_copied = self.settle_live(world, chosen, state.as_deref_mut())?;
         let Some(epoch) = chosen else {
             self.settle(None)?;
             return Ok(Restored::Nothing);
@@ -65,7 +87,7 @@ impl Checkpointer {
                 .damage(planted::has(DAMAGED_BLOCK), planted::place());
         }
         let holds = choice.holders[self.comm.rank()];
-        self.enter(world.generation(), holds);
+        self.enter(world.generation(), holds, is_copied);
         let planned = self.clock.now();
         let lost: Vec<Rank> = (0..world.total()).filter(|rank| !choice.holders[*rank]).collect();
         self.places.current.layout.survives(&lost)?;
@@ -77,6 +99,7 @@ impl Checkpointer {
         };
         let mut rebuilding = self.clock.now().since(exchanging);
         point("verify")?;
+        let state = state.filter(|_| live == LiveState::GoesBack);
         let trying = self.load_sound(epoch, &choice.holders, state, is_due)?;
         (rebuilt.shards, rebuilding) = (rebuilt.shards + trying, rebuilding + trying);
         let kept = u32::from(self.legacy.is_heir);

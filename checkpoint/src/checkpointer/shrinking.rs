@@ -39,20 +39,27 @@ impl Checkpointer {
         self.places.current.layout.ranks()
     }
 
-    /// Nothing is to be restored, as every rank keeps its live state: only agrees on what counts as committed.
+    /// Nothing is to be restored, as every rank keeps its live `state`: only agrees on what counts as committed.
     ///
     /// # Errors
-    /// Never, unless the ledger is broken.
-    pub fn pass_over(&mut self, repair: &Repair) -> Result<(), CheckpointError> {
+    /// Never, unless the ledger is broken, or the state is of another type than that of the checkpoint which was interrupted.
+    pub fn pass_over<S: Protect>(
+        &mut self,
+        world: &World,
+        repair: &Repair,
+        state: &mut S,
+    ) -> Result<(), CheckpointError> {
         self.ledger.apply(Event::Interrupted)?;
-        self.settle(choose(&repair.reports).epoch)
+        let chosen = choose(&repair.reports).epoch;
+        self.settle_live(world, chosen, Some(state))?;
+        self.settle(chosen)
     }
 
     /// Chooses the newest checkpoint that is whole, and gives this rank its own state of then, and those of the lost ranks
     /// that fall to it: each falls to one survivor of its parity group, in turn. Collective. `None`: nothing was
     /// committed before the failure. Nothing of the checkpoint changes, so that it serves again if this fails.
     ///
-    /// A lost state comes along a chain of its group, so that each member sends its length once.
+    /// A lost state comes along a chain of its group, so that each member sends its length once. The own `state` is left as it is.
     ///
     /// # Errors
     /// A failure; [`CheckpointError::BeyondTolerance`]: too much is lost, the job is to be ended.
@@ -60,6 +67,7 @@ impl Checkpointer {
         &mut self,
         world: &World,
         repair: &Repair,
+        state: &mut S,
     ) -> Result<Option<Vec<RankState<S>>>, CheckpointError> {
         let _guard = self.comm.guard()?;
         let number = u64::from(world.generation());
@@ -67,6 +75,7 @@ impl Checkpointer {
         point("plan")?;
         self.ledger.apply(Event::Interrupted)?;
         let choice = choose(&repair.reports);
+        self.settle_live(world, choice.epoch, Some(state))?;
         let Some(epoch) = choice.epoch else {
             self.settle(None)?;
             return Ok(None);

@@ -25,7 +25,7 @@ use crate::changes::{Delta, Pages};
 use crate::error::CheckpointError;
 use crate::exchange::Round;
 use crate::protocol::{Event, State};
-use crate::region::{Protect, StatePart, outline, save_into_with_crc, size};
+use crate::region::{Live, LivePart, LiveRef, Protect, StatePart, outline, save_into_with_crc, size};
 use crate::scheme::Scheme;
 use crate::stats::CheckpointSeconds;
 use crate::store::{ShardMeta, Slot, StoreError};
@@ -100,7 +100,9 @@ impl Checkpointer {
         self.is_spoiled = false;
         reach(world, epoch, "copy")?;
         self.ledger.apply(Event::Begin(epoch))?;
-        let Copied { copied, metas, base, delta } = self.copy(state, epoch, first);
+        let is_live = self.is_next_live();
+        let Copied { copied, metas, base, delta } =
+            if is_live { self.take_stock(state, epoch) } else { self.copy(state, epoch, first) };
         if copied.is_ok() && self.writes_files() {
             self.tell_outlines(state, epoch);
         }
@@ -138,6 +140,9 @@ impl Checkpointer {
             held,
         };
         self.staging = Some((phase, staging));
+        if is_live {
+            return self.go_on(world, true, Some(&mut LivePart(state, StatePart::Variable))).map(|_| ());
+        }
         if self.keeper.is_blocking() { self.wait(world) } else { Ok(()) }
     }
 
@@ -150,10 +155,7 @@ impl Checkpointer {
 
     /// Copies `state` into the slots of `epoch`, its constant part for the `first` one only.
     fn copy<S: Protect>(&mut self, state: &mut S, epoch: u32, first: bool) -> Copied {
-        let (mut copied, kind) = (
-            self.budget.check_copies(self.places.target(), self.comm.rank(), state, first, &self.increments),
-            build::kind::<S>(),
-        );
+        let (mut copied, kind) = (self.check_copies(state, first), build::kind::<S>());
         let (mut since, increments) = ((0, None), &mut self.increments);
         let mut save = |state: &mut S, part: StatePart, slot: &mut Slot| {
             let len = size(state, part)?;
@@ -191,6 +193,26 @@ impl Checkpointer {
         Copied { copied, metas: [constant, variable], base, delta }
     }
 
+    /// Whether the copies of `state` are within the limit of memory, if there is one.
+    fn check_copies<S: Protect>(&self, state: &mut S, first: bool) -> Result<(), CheckpointError> {
+        let (place, rank) = (self.places.target(), self.comm.rank());
+        self.budget.check_copies(place, rank, state, first, self.copies(), &self.increments)
+    }
+
+    /// Takes down what the variable part of `state` is, of which the slot of `epoch` will hold redundancy and no copy.
+    fn take_stock<S: Protect>(&mut self, state: &mut S, epoch: u32) -> Copied {
+        let copied = self.check_copies(state, false);
+        let store = &mut self.places.target_mut().store;
+        store.variable_mut(epoch).begin_live(epoch);
+        let digest = LivePart(state, StatePart::Variable).digest().map_err(CheckpointError::from);
+        let (copied, (len, crc)) = match copied.and(digest) {
+            Ok(digest) => (Ok(()), digest),
+            Err(error) => (Err(error), (0, ShardMeta::of(&[]).crc)),
+        };
+        let variable = ShardMeta { len: len as u64, crc, kind: build::kind::<S>() };
+        Copied { copied, metas: [store.constant().own_meta(), variable], base: 0, delta: None }
+    }
+
     /// Whether what is copied may be written to files, for others to look at.
     fn writes_files(&self) -> bool {
         self.spilling.is_some() || matches!(self.scheme, Scheme::Disk { .. })
@@ -214,7 +236,7 @@ impl Checkpointer {
     /// A failure, or a rank could not write down its state; the checkpoint before is whole.
     pub fn progress(&mut self, world: &World) -> Result<bool, CheckpointError> {
         self.scrub_some();
-        self.go_on(world, false)
+        self.go_on(world, false, None)
     }
 
     /// Waits until no checkpoint is under way; one that was begun is committed then.
@@ -222,7 +244,7 @@ impl Checkpointer {
     /// # Errors
     /// As [`Checkpointer::progress`].
     pub fn wait(&mut self, world: &World) -> Result<(), CheckpointError> {
-        self.go_on(world, true).map(|_| ())
+        self.go_on(world, true, None).map(|_| ())
     }
 
     /// From now on an asynchronous checkpoint encodes at most so many bytes of a rank's state a second; none: as fast as it can.
@@ -239,7 +261,8 @@ impl Checkpointer {
 
     /// From now on a checkpoint that would keep more bytes on a rank than this is refused before it takes them; none: there is no
     /// limit. The same on all ranks. What counts is what [`ParityGroup::kept_bytes`](crate::ParityGroup::kept_bytes) says of two checkpoints of
-    /// the variable part of the state and one of the constant part, and a quarter of the variable part if what has changed is sent alone.
+    /// the variable part of the state and one of the constant part; a quarter of the variable part more if what has changed is sent alone,
+    /// and one copy of it less if [memory is to be saved](Checkpointer::set_saves_memory).
     pub fn set_memory_limit(&mut self, bytes: Option<NonZero<u64>>) {
         self.budget = Budget(bytes);
     }
@@ -249,7 +272,13 @@ impl Checkpointer {
         self.ledger.state() == State::Idle && self.has_committed()
     }
 
-    fn go_on(&mut self, world: &World, waits: bool) -> Result<bool, CheckpointError> {
+    /// Goes on with the checkpoint under way; `live` is the state, if its only copy is that.
+    fn go_on(
+        &mut self,
+        world: &World,
+        waits: bool,
+        mut live: LiveRef<'_, '_>,
+    ) -> Result<bool, CheckpointError> {
         let _guard = self.comm.guard()?;
         let Some((mut phase, mut staging)) = self.staging.take() else { return Ok(true) };
         let entered = self.clock.now();
@@ -270,15 +299,16 @@ impl Checkpointer {
                 self.staging = Some((phase, staging));
                 return Ok(false);
             }
+            let live = live.as_deref_mut();
             phase = match phase {
-                Phase::Sharing(request) => self.shared(world, request, &mut staging)?,
+                Phase::Sharing(request) => self.shared(world, request, &mut staging, live)?,
                 Phase::Telling(request) => {
                     let bytes = Pages::bytes(staging.longest() as usize);
                     staging.pages = request.wait()?.chunks(bytes).map(Pages::of).collect();
-                    self.start_exchange(world, &mut staging)?
+                    self.start_exchange(world, &mut staging, live)?
                 }
                 Phase::Encoding(part, round, request) => {
-                    self.encoded(world, part, round, request, &mut staging)?
+                    self.encoded(world, (part, round, request), &mut staging, live)?
                 }
                 Phase::Voting(request) => match self.voted(world, request, &mut staging)? {
                     Some(phase) => phase,
@@ -286,7 +316,7 @@ impl Checkpointer {
                 },
                 Phase::Committing => {
                     staging.held += self.clock.now().since(entered);
-                    self.commit(world, &mut staging)?;
+                    self.commit(world, &mut staging, live)?;
                     return Ok(true);
                 }
             };
@@ -299,6 +329,7 @@ impl Checkpointer {
         world: &World,
         request: CollectiveRequest<u8>,
         staging: &mut Staging,
+        live: LiveRef<'_, '_>,
     ) -> Result<Phase, CheckpointError> {
         let mut damaged = vec![];
         for (rank, said) in request.wait()?.chunks(word::BYTES).enumerate() {
@@ -316,7 +347,8 @@ impl Checkpointer {
         if !damaged.is_empty() {
             self.mend(&damaged)?;
         }
-        if let Err(error) = self.budget.check_group(self.places.target(), staging, &self.increments) {
+        let (place, copies) = (self.places.target(), self.copies());
+        if let Err(error) = self.budget.check_group(place, staging, copies, &self.increments) {
             staging.is_over_limit = true;
             staging.copied = std::mem::replace(&mut staging.copied, Ok(())).and(Err(error));
         }
@@ -326,25 +358,29 @@ impl Checkpointer {
             return Ok(Phase::Telling(self.comm.iallgather(&mine)?));
         }
         staging.bases.fill(0);
-        self.start_exchange(world, staging)
+        self.start_exchange(world, staging, live)
     }
 
     /// All know what they have to: the first part of the state is given away.
-    fn start_exchange(&mut self, world: &World, staging: &mut Staging) -> Result<Phase, CheckpointError> {
+    fn start_exchange(
+        &mut self,
+        world: &World,
+        staging: &mut Staging,
+        live: LiveRef<'_, '_>,
+    ) -> Result<Phase, CheckpointError> {
         reach(world, staging.epoch, "exchange")?;
         let part = if staging.first { StatePart::Constant } else { StatePart::Variable };
-        let round = Round { number: 0, of: self.throttle.rounds(staging.longest()) };
-        Ok(Phase::Encoding(part, round, self.start_encoding(part, round, staging)?))
+        let round = self.first_round(staging.epoch, staging.longest());
+        Ok(Phase::Encoding(part, round, self.start_encoding(part, round, staging, live)?))
     }
 
     /// A round is over: the next one begins, the next part, or the vote.
     fn encoded(
         &mut self,
         world: &World,
-        part: StatePart,
-        Round { number, of }: Round,
-        request: Option<ScheduleRequest<Buffer>>,
+        (part, Round { number, of }, request): (StatePart, Round, Option<ScheduleRequest<Buffer>>),
         staging: &mut Staging,
+        live: LiveRef<'_, '_>,
     ) -> Result<Phase, CheckpointError> {
         let is_last = number + 1 == of;
         if let Some(request) = request {
@@ -355,11 +391,11 @@ impl Checkpointer {
             StatePart::Constant => (StatePart::Variable, 0),
             StatePart::Variable => {
                 staging.exchanged_at = self.clock.now();
-                return Ok(Phase::Voting(self.start_vote(world, staging)?));
+                return Ok(Phase::Voting(self.start_vote(world, staging, live)?));
             }
         };
         let round = Round { number, of };
-        Ok(Phase::Encoding(part, round, self.start_encoding(part, round, staging)?))
+        Ok(Phase::Encoding(part, round, self.start_encoding(part, round, staging, live)?))
     }
 
     /// All have voted; nothing is left to be done if a copy was damaged.
@@ -386,10 +422,14 @@ impl Checkpointer {
     }
 
     /// Whether the copies of `epoch` are what they were when they were made; looked at if damage is looked for at all.
-    fn are_copies_sound(&self, epoch: u32, first: bool) -> bool {
+    fn are_copies_sound(&self, epoch: u32, first: bool, live: LiveRef<'_, '_>) -> bool {
         let store = &self.places.target().store;
         let is_sound = |slot: &Slot| !matches!(slot.verify_shard(), Err(StoreError::Shard { .. }));
-        self.scrub.is_none() || (is_sound(store.variable(epoch)) && (!first || is_sound(store.constant())))
+        match live {
+            _ if self.scrub.is_none() => true,
+            Some(live) => live.digest().is_ok_and(|(_, crc)| crc == store.variable(epoch).own_meta().crc),
+            None => is_sound(store.variable(epoch)) && (!first || is_sound(store.constant())),
+        }
     }
 
     /// Starts to give one part away, where there is memory for it.
@@ -398,29 +438,35 @@ impl Checkpointer {
         part: StatePart,
         round: Round,
         staging: &mut Staging,
+        live: LiveRef<'_, '_>,
     ) -> Result<Option<ScheduleRequest<Buffer>>, CheckpointError> {
         if staging.is_over_limit {
             return Ok(None);
         }
-        self.keeper.start(self.places.target_mut(), part, staging, round)
+        self.keeper.start(self.places.target_mut(), part, staging, round, live)
     }
 
     fn start_vote(
         &mut self,
         world: &World,
         staging: &Staging,
+        mut live: LiveRef<'_, '_>,
     ) -> Result<CollectiveRequest<u8>, CheckpointError> {
-        let epoch = staging.epoch;
+        let (epoch, is_live) = (staging.epoch, live.is_some());
         let mine = match staging.copied.is_ok() {
             false => vote::NO,
-            true if !self.are_copies_sound(epoch, staging.first) => vote::DAMAGED,
+            true if !self.are_copies_sound(epoch, staging.first, live.as_deref_mut()) => vote::DAMAGED,
             true => vote::YES,
         };
         let staged = mine == vote::YES;
         self.stats.damaged += u64::from(mine == vote::DAMAGED);
         if staged {
             self.ledger.apply(Event::Staged(epoch))?;
-            self.note(true);
+            // A successor would not have the live state.
+            if !is_live {
+                self.note(true);
+            }
+            self.copy_early(epoch, live)?;
         }
         reach(world, epoch, "vote")?;
         if staged && planted::has(COMMITS_EARLY) {
@@ -430,14 +476,22 @@ impl Checkpointer {
     }
 
     /// All have voted yes.
-    fn commit(&mut self, world: &World, staging: &mut Staging) -> Result<(), CheckpointError> {
-        let Staging { epoch, first, .. } = *staging;
+    fn commit(
+        &mut self,
+        world: &World,
+        staging: &mut Staging,
+        live: LiveRef<'_, '_>,
+    ) -> Result<(), CheckpointError> {
+        let (epoch, first, is_live) = (staging.epoch, staging.first, live.is_some());
         self.increments.take_back(staging.delta.take());
         if !planted::has(COMMITS_EARLY) {
             self.ledger.apply(Event::VotePassed(epoch))?;
         }
+        if let Some(live) = live.filter(|_| self.is_live(epoch)) {
+            self.copy_live(epoch, live)?;
+        }
         if !planted::has(KEEPS_COMMIT_TO_ITSELF) {
-            self.note(false);
+            self.note(is_live);
         }
         self.places.committed();
         self.spill_committed(staging);

@@ -24,8 +24,9 @@ pub(super) struct Chain {
 
 struct Source {
     member: usize,
-    /// Where the block is, if it is that of this member.
-    place: Span,
+    /// Where the block is, if it is that of this member: in its shard, as this chunk of it, or in the buffer.
+    place: Range<usize>,
+    chunk: Option<usize>,
     len: usize,
     /// What it is multiplied by for each target.
     weights: Rc<[u8]>,
@@ -52,11 +53,20 @@ impl Source {
         let stripe = &view.group.stripes[index];
         if let Some(data) = stripe.data.get(position) {
             let chunk = view.chunk(*data);
-            return Self { member: data.0, len: chunk.len(), place: part(Space::Input, chunk), weights };
+            return Self { member: data.0, len: chunk.len(), place: chunk, chunk: Some(data.1), weights };
         }
         let member = stripe.parity[position - stripe.data.len()];
-        let place = part(Space::Buffer, if member == view.me { block(index) } else { 0..0 });
-        Self { member, place, len: view.group.block_len(index, view.lens), weights }
+        let place = if member == view.me { block(index) } else { 0..0 };
+        Self { member, place, chunk: None, len: view.group.block_len(index, view.lens), weights }
+    }
+
+    /// Where bytes `at..end` of the block are, if it is that of this member.
+    fn segment(&self, view: View<'_>, at: usize, end: usize) -> Span {
+        let segment = segment(&self.place, at, end);
+        match self.chunk {
+            Some(chunk) => view.input(chunk, segment),
+            None => part(Space::Buffer, segment),
+        }
     }
 }
 
@@ -199,7 +209,7 @@ impl ChainLink<'_> {
     fn proceed(&self, view: View<'_>, recipe: &mut Recipe) {
         let Some(position) = self.position(view.me) else { return };
         let source = &self.chain.sources[position];
-        let mine = part(source.place.space, segment(&source.place.range, self.at, self.end));
+        let mine = source.segment(view, self.at, self.end);
         if self.is_copy() {
             let targets = self.chain.targets.iter();
             return targets.for_each(|target| self.deliver(view, target, mine.clone(), recipe));

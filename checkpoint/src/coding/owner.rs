@@ -84,7 +84,7 @@ impl<'a> Owner<'a> {
                 let mine = stripe.data.iter().filter(|(member, _)| *member == me && stripe.parity[0] == to);
                 for data in mine {
                     let due = segment(&view.chunk(*data), at, end);
-                    recipe.send(view.rank(to), part(Space::Input, due));
+                    recipe.send(view.rank(to), view.input(data.1, due));
                 }
             }
             for (index, _) in &self.owned {

@@ -151,8 +151,11 @@ fn encode(group: &ParityGroup, lens: &[usize], bytes: usize, rounds: usize) -> W
     for round in 0..rounds {
         let now = segments * round / rounds..segments * (round + 1) / rounds;
         let process = |me: usize| {
-            let recipe = encoding(view(me), block_in(&places(view(me)).0), now.clone());
-            let mut process = Process::new(recipe, shards[me].clone(), redundancy[me].clone());
+            // Every other round has its own piece of the shards alone.
+            let view = if round % 2 == 1 { view(me).in_window(now.clone()) } else { view(me) };
+            let recipe = encoding(view, block_in(&places(view).0), now.clone());
+            let input = view.pieces().into_iter().flat_map(|piece| shards[me][piece].to_vec()).collect();
+            let mut process = Process::new(recipe, input, redundancy[me].clone());
             process.digests = std::mem::take(&mut digests[me]);
             process
         };

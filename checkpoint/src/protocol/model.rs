@@ -5,7 +5,8 @@
 //! its state and tells the others. When all have told, it runs its exchange: it sends each other rank a block, and writes
 //! theirs. Then it votes, and knows the outcome when all votes are in. If a rank dies meanwhile, some know it, and
 //! others are interrupted. After a repair the lost are rebuilt, and then each rank goes on. On disk a rank writes a file
-//! instead of blocks, and rank 0 completes the set between vote and commit ([`files`]).
+//! instead of blocks, and rank 0 completes the set between vote and commit ([`files`]). Where memory is to be saved its state is its
+//! copy until then, as in `checkpointer/live.rs`.
 //!
 //! Messages and crashes come in any order. In *every* state reached the checker asks: if the survivors compared their
 //! reports now, would each hold all of what they choose, in one version, and not too old?
@@ -36,6 +37,10 @@ pub(super) enum Bug {
     CommitsBeforeManifest,
     /// On disk, a rank writes its file before it has heard from all the others.
     OverwritesUnheard,
+    /// A rank with one own copy writes its state over it when it votes.
+    CopiesBeforeCommit,
+    /// A rank with one own copy has written its state over it after a failure, and does not count that as committed.
+    CopiesWithoutCommit,
 }
 
 impl Bug {
@@ -78,6 +83,8 @@ struct Node {
     life: Life,
     ledger: Ledger,
     slots: [Slot; 2],
+    /// What its state is, which is its only copy of what it stages.
+    live: Option<Content>,
     /// It has begun the exchange of the epoch that it stages; on disk, it has written its file.
     exchanges: bool,
     /// Counts failed votes and repairs: work after one of them is another attempt.
@@ -107,6 +114,8 @@ struct Bounds {
     /// Ranks that may be lost at the same time.
     tolerance: usize,
     on_disk: bool,
+    /// Ranks have one own copy.
+    saves_memory: bool,
     bug: Bug,
 }
 
@@ -116,6 +125,7 @@ struct Job {
     wires: Wires,
     /// In place of blocks.
     files: Option<Files>,
+    saves_memory: bool,
     /// The chosen epoch while some ranks still have to be restored to it; 0: from `init`.
     restoring: Option<u32>,
     /// The newest epoch that all ranks have committed at one time.
@@ -143,6 +153,8 @@ enum Step {
     Repair,
     /// Rank 0 removes the sets that were given up.
     GiveUp,
+    /// A rank writes its state, which is that of the chosen epoch, over its own copy.
+    Copy(usize),
     Rebuild(usize),
     Restore(usize),
 }
@@ -183,6 +195,21 @@ impl Node {
         &self.slots[epoch as usize % 2]
     }
 
+    /// What rank `r`, which this is, has of the state at `epoch`, and of what the others gave it then.
+    fn held(&self, r: usize, epoch: u32) -> Slot {
+        let mut held = self.slot(epoch).clone();
+        held[r] = held[r].or(self.live.filter(|live| live.epoch == epoch));
+        held
+    }
+
+    /// As rank `r`: the state is written over the only copy.
+    fn copy(&mut self, r: usize) {
+        if let Some(live) = self.live.take() {
+            self.slots.iter_mut().for_each(|slot| slot[r] = None);
+            self.slots[live.epoch as usize % 2][r] = Some(live);
+        }
+    }
+
     fn apply(&mut self, event: Event) {
         self.ledger.apply(event).expect("the model offers legal events only");
     }
@@ -192,11 +219,12 @@ impl Job {
     fn new(bounds: &Bounds) -> Self {
         let slots = [vec![None; bounds.ranks], vec![None; bounds.ranks]];
         let ledger = Ledger { bug: bounds.bug, ..Ledger::new(1) };
-        let node = Node { life: Life::Whole, ledger, slots, exchanges: false, attempt: 0 };
+        let node = Node { life: Life::Whole, ledger, slots, live: None, exchanges: false, attempt: 0 };
         Self {
             nodes: vec![node; bounds.ranks],
             wires: Wires::new(bounds.ranks),
             files: bounds.on_disk.then(|| Files::new(bounds.ranks)),
+            saves_memory: bounds.saves_memory,
             restoring: None,
             floor: 0,
             crashes: bounds.crashes,
@@ -259,12 +287,15 @@ impl Job {
             steps.push(Step::Exchange(r));
         }
         let slot = node.slot(content.epoch);
-        let comes = |from: &usize| node.exchanges && slot[*from].is_none() && blocks[r][*from].is_some();
+        let comes = |from: &usize| {
+            node.exchanges && *from != r && slot[*from].is_none() && blocks[r][*from].is_some()
+        };
         steps.extend((0..slot.len()).filter(comes).map(|from| Step::Receive { at: r, from }));
         if votes[r].is_some_and(|(about, _)| about == content) {
             return;
         }
-        let is_done = node.exchanges && (self.files.is_some() || slot.iter().all(Option::is_some));
+        let held = node.held(r, content.epoch);
+        let is_done = node.exchanges && (self.files.is_some() || held.iter().all(Option::is_some));
         if is_done {
             steps.push(Step::Vote(r, true));
         }
@@ -306,12 +337,22 @@ impl Job {
             steps.push(Step::Interrupt(r));
         }
         let all_rebuilt = self.nodes.iter().all(|node| node.life != Life::Lost);
-        if self.restoring.is_some() && node.life == Life::Lost {
+        let all_copied = self.nodes.iter().all(|node| !self.has_to_copy(node));
+        if self.has_to_copy(node) {
+            steps.push(Step::Copy(r));
+        }
+        if self.restoring.is_some() && node.life == Life::Lost && all_copied {
             steps.push(Step::Rebuild(r));
         }
         if self.restoring.is_some() && node.is_interrupted() && all_rebuilt && !self.has_to_give_up() {
             steps.push(Step::Restore(r));
         }
+    }
+
+    /// Whether the state of a survivor is what was chosen, and not in its copy yet.
+    fn has_to_copy(&self, node: &Node) -> bool {
+        let is_chosen = node.live.is_some_and(|live| Some(live.epoch) == self.restoring);
+        node.life == Life::Whole && node.is_interrupted() && is_chosen
     }
 
     /// Rank 0 has something to remove before anybody is restored.
@@ -333,7 +374,19 @@ impl Job {
                 let block = self.wires.blocks[at][from].take();
                 self.nodes[at].slots[content.epoch as usize % 2][from] = block;
             }
-            Step::Vote(r, yes) => self.vote(r, yes),
+            Step::Vote(r, yes) => {
+                self.vote(r, yes);
+                if bug == Bug::CopiesBeforeCommit {
+                    self.nodes[r].copy(r);
+                }
+            }
+            Step::Copy(r) => {
+                self.nodes[r].copy(r);
+                if bug != Bug::CopiesWithoutCommit {
+                    let chosen = self.restoring.expect("a repair has chosen");
+                    self.nodes[r].apply(Event::CommittedElsewhere(chosen));
+                }
+            }
             Step::Complete(content) => self.files.as_mut().expect("on disk").complete(content),
             Step::Tell(content) => self.wires.complete = Some(content),
             Step::Learn(r, passed) => self.learn(r, passed),
@@ -351,8 +404,9 @@ impl Job {
         self.floor = self.floor.max(all);
     }
 
-    /// The slot is torn from here on; the own copy is made at once.
+    /// The slot is torn from here on; the own copy is made at once, where there is another one. There is none before the first commit.
     fn begin(&mut self, r: usize) {
+        let saves_memory = self.saves_memory;
         let node = &mut self.nodes[r];
         let epoch = match node.ledger.state() {
             State::Staged(epoch) => epoch + 1,
@@ -363,7 +417,11 @@ impl Job {
         let content = node.content();
         let slot = &mut node.slots[epoch as usize % 2];
         slot.fill(None);
-        slot[r] = content;
+        if saves_memory && epoch > 1 {
+            node.live = content;
+        } else {
+            slot[r] = content;
+        }
         self.wires.told[r] = content;
     }
 
@@ -392,6 +450,10 @@ impl Job {
         let node = &mut self.nodes[r];
         let Content { epoch, .. } = node.content().expect("voted on");
         node.apply(if passed { Event::VotePassed(epoch) } else { Event::VoteFailed(epoch) });
+        if passed {
+            node.copy(r);
+        }
+        node.live = None;
         node.attempt += u8::from(!passed);
         node.exchanges = false;
     }
@@ -402,6 +464,7 @@ impl Job {
             life: Life::Lost,
             ledger: Ledger { bug: node.ledger.bug, ..Ledger::replacement(1) },
             slots: [vec![None; ranks], vec![None; ranks]],
+            live: None,
             exchanges: false,
             attempt: 0,
         };
@@ -411,11 +474,14 @@ impl Job {
 
     /// All are ready: the next generation begins, with new links.
     fn repair(&mut self, bug: Bug) {
-        self.restoring = Some(self.choice());
+        let chosen = self.choice();
+        self.restoring = Some(chosen);
         let attempt = self.nodes.iter().map(|node| node.attempt).max().unwrap_or(0) + 1;
         for node in &mut self.nodes {
             node.attempt = attempt;
             node.exchanges = false;
+            // A state of another epoch is written over by that of the chosen one.
+            node.live = node.live.filter(|live| live.epoch == chosen);
             if node.life == Life::Rebuilt {
                 node.life = Life::Lost;
             }
@@ -488,12 +554,12 @@ impl Job {
         }
         let holders = choose(&self.reports()).holders;
         let (first, node) = survivors().next().expect("somebody has committed");
-        let version = node.slot(epoch)[first];
+        let version = node.held(first, epoch)[first];
         for (r, node) in survivors() {
             if !holders[r] {
                 return Err(format!("epoch {epoch} is chosen, rank {r} says it does not hold it"));
             }
-            let slot = node.slot(epoch);
+            let slot = node.held(r, epoch);
             if slot
                 .iter()
                 .any(|piece| *piece != version || piece.is_none_or(|content| content.epoch != epoch))

@@ -139,7 +139,7 @@ pub const DEPTH_MAX: usize = 128;
 
 const LENGTH_BYTES: usize = size_of::<u64>();
 
-fn serde_error(offset: usize, error: &postcard::Error) -> ProtectError {
+pub(super) fn serde_error(offset: usize, error: &postcard::Error) -> ProtectError {
     ProtectError::new(offset, ProtectErrorKind::Serde(error.to_string()))
 }
 

@@ -12,10 +12,10 @@ use super::report::RankReport;
 use super::resuming::Resuming;
 use super::section::Section;
 use super::{Problem, Program, RunError, activity};
-use crate::checkpointer::{Checkpointer, Restored};
+use crate::checkpointer::{Checkpointer, LiveState, Restored};
 use crate::disk::Writer;
 use crate::error::CheckpointError;
-use crate::protection::{Checkpoints, Protection};
+use crate::protection::{Checkpoints, MemoryUse, Protection};
 use crate::region::{Field, Protect};
 use crate::scheme::Scheme;
 use crate::settings::LoopSettings;
@@ -236,7 +236,7 @@ impl Job {
         &mut self,
         work: &mut impl FnMut(&World) -> Result<T, E>,
     ) -> Result<(), Problem<E>> {
-        match self.find::<()>(None)? {
+        match self.find::<()>(None, LiveState::GoesBack)? {
             Found::Nothing => {}
             Found::State | Found::Saved => return Err(self.is_elsewhere().into()),
             Found::Result => return Ok(()),
@@ -275,7 +275,7 @@ impl Job {
     }
 
     fn try_to_finish(&mut self) -> Result<(), Problem<Infallible>> {
-        match self.find::<()>(None)? {
+        match self.find::<()>(None, LiveState::GoesBack)? {
             Found::Nothing => {}
             Found::State | Found::Saved | Found::Result => return Err(self.is_elsewhere().into()),
         }
@@ -317,8 +317,12 @@ impl Job {
     }
 
     /// Takes up what there is of the section that `main` has come to. After a repair this is collective: all go back to the newest
-    /// checkpoint. If that is of this section it is loaded into `state`, if there is one: a rank may keep its live state.
-    pub(super) fn find<S: Protect>(&mut self, state: Option<&mut Kept<S>>) -> Result<Found, CheckpointError> {
+    /// checkpoint. If that is of this section it is loaded into `state`, if there is one and it does not stay as it is.
+    pub(super) fn find<S: Protect>(
+        &mut self,
+        state: Option<&mut Kept<S>>,
+        live: LiveState,
+    ) -> Result<Found, CheckpointError> {
         let position = self.position;
         let is_fresh =
             self.position == 0 && !self.checkpointer.has_committed() && self.past == Past::default();
@@ -328,7 +332,9 @@ impl Job {
                 Past::read(constant).is_ok_and(|past| past.is_under_way() && past.sections() == position)
             };
             let restored = match &self.restoring {
-                Some(repair) => self.checkpointer.restore_where(&self.world, repair, state, &is_here)?,
+                Some(repair) => {
+                    self.checkpointer.restore_where(&self.world, repair, (state, live), &is_here)?
+                }
                 None => Restored::Nothing,
             };
             self.past = match restored {
@@ -351,7 +357,7 @@ impl Job {
             return Ok(Found::Nothing);
         }
         self.is_ahead = false;
-        if let Some(state) = state
+        if let Some(state) = state.filter(|_| live == LiveState::GoesBack)
             && self.checkpointer.has_committed()
         {
             self.checkpointer.load_held(state)?;
@@ -547,6 +553,7 @@ fn checkpointer(world: &World, protection: &Protection) -> Result<Checkpointer, 
     let mut checkpointer = Checkpointer::new(world, protection.scheme.clone())?;
     checkpointer.set_throttle(protection.throttle);
     checkpointer.set_incremental(protection.incremental);
+    checkpointer.set_saves_memory(protection.memory_use == MemoryUse::Least);
     checkpointer.set_scrub(protection.scrub);
     checkpointer.set_memory_limit(protection.memory);
     if let Some(spill) = protection.spill.as_ref().filter(|_| !world.is_parity()) {
@@ -555,8 +562,18 @@ fn checkpointer(world: &World, protection: &Protection) -> Result<Checkpointer, 
     Ok(checkpointer)
 }
 
-/// Why no program can run with the repair mode of the job.
+/// Why no program can be protected like this, or not with the repair mode of the job.
 fn refusal(world: &World, protection: &Protection) -> Option<&'static str> {
+    if protection.memory_use == MemoryUse::Least {
+        if protection.checkpoints == Checkpoints::Asynchronous {
+            return Some(
+                "asynchronous checkpoints need a copy of the state: `--memory least` is for blocking ones",
+            );
+        }
+        if protection.incremental {
+            return Some("`--memory least` keeps no copy that `--incremental` could compare the state with");
+        }
+    }
     match world.repair_mode() {
         OnFailure::Rebuild | OnFailure::Abort => None,
         OnFailure::Blank => {

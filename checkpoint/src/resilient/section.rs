@@ -5,7 +5,7 @@ use ft_comm::{CommError, Membership, OnFailure, Op, Rank};
 use super::job::{Found, Job};
 use super::kept::{Kept, Past};
 use super::{Flow, Problem, Program, RestorePolicy, activity};
-use crate::checkpointer::RankState;
+use crate::checkpointer::{LiveState, RankState};
 use crate::error::CheckpointError;
 use crate::region::Field;
 
@@ -136,7 +136,8 @@ impl<'a, P: Program> Section<'a, P> {
             }
         }
         let keeps = P::RESTORE == RestorePolicy::LostOnly && self.live;
-        match job.find((!keeps).then_some(&mut self.kept))? {
+        let live = if keeps { LiveState::Stays } else { LiveState::GoesBack };
+        match job.find(Some(&mut self.kept), live)? {
             Found::Result => return Ok(Begun::Ended),
             Found::Saved => return self.resume(job),
             Found::Nothing => {
@@ -234,7 +235,7 @@ impl<'a, P: Program> Section<'a, P> {
     /// The states of a checkpoint are dealt out over the ranks that are left; none if nothing was committed.
     fn deal_out(&mut self, job: &mut Job, repair: &Membership) -> Result<Option<u64>, Problem<P::Error>> {
         let before = job.checkpointer.ranks_before();
-        let Some(shares) = job.checkpointer.gather::<Kept<P::State>>(&job.world, repair)? else {
+        let Some(shares) = job.checkpointer.gather(&job.world, repair, &mut self.kept)? else {
             return Ok(None);
         };
         self.kept.step = shares.first().map_or(0, |share| share.state.step);
@@ -251,7 +252,7 @@ impl<'a, P: Program> Section<'a, P> {
         job: &mut Job,
         repair: &Membership,
     ) -> Result<Option<u64>, Problem<P::Error>> {
-        job.checkpointer.pass_over(repair)?;
+        job.checkpointer.pass_over(&job.world, repair, &mut self.kept)?;
         if !self.settle(job, self.live)?.is_empty() {
             return Ok(None);
         }

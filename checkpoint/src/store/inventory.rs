@@ -21,9 +21,9 @@ struct SlotNote {
 }
 
 impl Slot {
-    /// None if it is sealed and not in the estate.
+    /// None if it is sealed and not in the estate; nothing of one that ends with the process.
     fn note(&self) -> Option<SlotNote> {
-        if !self.sealed {
+        if !self.sealed || self.live {
             return Some(SlotNote::default());
         }
         let block = |block: &Block| (block.stripe, (block.range.start, block.range.end), block.crc);
@@ -50,7 +50,7 @@ impl Slot {
             })
         };
         let Some(blocks) = note.blocks.iter().map(block).collect() else { return false };
-        self.epoch = note.epoch;
+        (self.epoch, self.live) = (note.epoch, false);
         self.members = note.members.iter().copied().map(ShardMeta::from_bytes).collect();
         (self.shard, self.redundancy, self.blocks) = (shard.into(), redundancy, blocks);
         self.sealed = true;

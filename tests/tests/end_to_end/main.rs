@@ -21,6 +21,7 @@ mod increments;
 mod intervals;
 mod invariant9;
 mod kills;
+mod least;
 mod lifecycle;
 mod limits;
 mod many_ranks;

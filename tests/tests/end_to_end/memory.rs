@@ -38,6 +38,11 @@ fn more_than_is_allowed_is_refused_before_it_is_taken() {
         // A parity rank holds as much as a rank that computes, in all.
         ("--scheme xor --parity-ranks 1", "17MiB", 0),
         ("--scheme rs:4+2 --parity-ranks 2", "15MiB", 2),
+        // One copy alone.
+        ("--scheme xor --memory least", "14MiB", 0),
+        ("--scheme xor --memory least", "13MiB", 2),
+        ("--scheme rs:4+2 --parity-ranks 2 --memory least", "17MiB", 0),
+        ("--scheme neighbor --memory least", "7MiB", 2),
         // A quarter of the state for what has changed.
         ("--scheme rs:4+2 --parity-ranks 2 --incremental", "17MiB", 2),
         ("--scheme rs:4+2 --parity-ranks 2 --incremental", "19MiB", 0),

@@ -11,7 +11,7 @@ use ft_checkpoint::{Bag, Flow, Interval, Program, Protect, Protection, RestorePo
 use ft_comm::{CommError, OnFailure, Rank, World};
 use ft_sim::{self as sim, Config, Faults};
 
-use super::commit::of_either_kind;
+use super::commit::of_any_kind;
 use super::{Choices, Course, checker, for_seeds};
 
 const TASKS: usize = 11;
@@ -88,10 +88,8 @@ fn check(seed: u64, on_failure: OnFailure) -> Result<Course, String> {
     let mut choices = Choices(seed);
     let (scheme, ranks) =
         [("xor", 3), ("rs:2+2", 4), ("neighbor:1", 2), ("rs:3+2", 5)][choices.below(4) as usize];
-    let protection = Protection {
-        checkpoints: of_either_kind(seed),
-        ..Protection::new(scheme.parse().expect("a scheme"), Interval::Steps(1 + choices.below(3)))
-    };
+    let interval = Interval::Steps(1 + choices.below(3));
+    let protection = of_any_kind(seed, Protection::new(scheme.parse().expect("a scheme"), interval));
     let resumes = choices.below(2) == 0;
     let faults = Faults::kills(1 + choices.below(3) as u32, Duration::from_millis(40));
     let written = Mutex::new(BTreeMap::new());

@@ -6,8 +6,8 @@ use std::time::Duration;
 use ft_checkpoint::checkpointer::{COMMITS_EARLY, FORGETS_STAGED, KEEPS_COMMIT_TO_ITSELF};
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{
-    Checkpoints, Field, Flow, GroupLayout, Interval, Program, Protect, Protection, Scheme, StatePart, Walk,
-    choose,
+    Checkpoints, Field, Flow, GroupLayout, Interval, MemoryUse, Program, Protect, Protection, Scheme,
+    StatePart, Walk, choose,
 };
 use ft_comm::{CommError, Op, World};
 use ft_proto::arbiter::Event as ArbiterEvent;
@@ -137,16 +137,32 @@ pub(super) fn of_either_kind(seed: u64) -> Checkpoints {
     if (seed >> 1).is_multiple_of(2) { Checkpoints::Blocking } else { Checkpoints::Asynchronous }
 }
 
+/// As [`of_either_kind`], and half of those that are waited for keep one copy of the state.
+pub(super) fn of_any_kind(seed: u64, of: Protection) -> Protection {
+    let memory_use = if seed >> 1 & 3 == 2 { MemoryUse::Least } else { MemoryUse::Fast };
+    Protection { checkpoints: of_either_kind(seed), memory_use, ..of }
+}
+
 fn simulate(seed: u64, bug: &'static str) -> Outcome {
     simulate_on(seed, 0, bug)
 }
 
 /// With memory of so many hosts that outlives processes.
 fn simulate_on(seed: u64, estates: u32, bug: &'static str) -> Outcome {
+    simulate_with(seed, estates, |of| of_any_kind(seed, of), bug)
+}
+
+/// With a protection that is made of the one of this seed.
+pub(super) fn simulate_with(
+    seed: u64,
+    estates: u32,
+    with: impl FnOnce(Protection) -> Protection,
+    bug: &'static str,
+) -> Outcome {
     let (scheme, ranks, parity) = job(seed);
     let mut choices = Choices(seed);
     let interval = Interval::Steps(1 + choices.below(4));
-    let protection = Protection { checkpoints: of_either_kind(seed), ..Protection::new(scheme, interval) };
+    let protection = with(Protection::new(scheme, interval));
     let mut config = Config { parity, bug, estates, ..Config::rough(seed, ranks) };
     config.faults = Faults {
         cuts: cuts(seed),
@@ -166,7 +182,7 @@ fn run(config: Config, protection: &Protection) -> Outcome {
 }
 
 /// The answer is right, or more was lost than the scheme survives and the job says so.
-fn check(seed: u64, outcome: &Outcome) -> Result<Course, String> {
+pub(super) fn check(seed: u64, outcome: &Outcome) -> Result<Course, String> {
     let course = check_end(seed, outcome)?;
     if let (Course::Undisturbed | Course::Repaired, ranks) = (course, job(seed).1) {
         let outputs = checker::outputs(outcome).ok_or("no outputs")?;
@@ -237,6 +253,7 @@ fn memory_that_outlives_processes_changes_no_answer() {
 fn killed_together(seed: u64, estates: u32, bug: &'static str) -> Outcome {
     let (scheme, ranks, parity) = job(seed);
     let at = Duration::from_micros(Choices(seed).below(60_000));
+    // A live state dies with its process, so with one copy there is a moment at which too many deaths are too many.
     let protection =
         Protection { checkpoints: of_either_kind(seed), ..Protection::new(scheme, Interval::Steps(1)) };
     let mut config = Config { parity, estates, bug, ..Config::rough(seed, ranks) };

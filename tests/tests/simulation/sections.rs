@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use ft_checkpoint::checkpointer::{DROPS_OLD_EARLY, KEEPS_OLD_LAYOUT};
-use ft_checkpoint::{Flow, Interval, Job, Program, Protect, Protection};
+use ft_checkpoint::{Flow, Interval, Job, MemoryUse, Program, Protect, Protection};
 use ft_comm::{CommError, OnFailure, Op, World};
 use ft_sim::{self as sim, Blow, Config, Ending, Fault, Faults, Trigger};
 
-use super::commit::{Outcome, Recurrence, answer, check_end, cuts, cuts_forever, job, of_either_kind};
+use super::commit::{Outcome, Recurrence, answer, check_end, cuts, cuts_forever, job, of_any_kind};
 use super::{Choices, Course, finds, for_seeds};
 
 /// Short runs after one another.
@@ -123,7 +123,7 @@ fn simulate(seed: u64, bug: &'static str) -> Outcome {
         1 => Interval::Auto { mtbf: None },
         _ => Interval::Steps(1 + choices.below(4)),
     };
-    let protection = Protection { checkpoints: of_either_kind(seed), ..Protection::new(scheme, interval) };
+    let protection = of_any_kind(seed, Protection::new(scheme, interval));
     let mut config = Config { parity, bug, ..Config::rough(seed, ranks) };
     config.faults = Faults {
         cuts: cuts(seed),
@@ -208,7 +208,10 @@ fn a_kill_in_any_phase_around_the_end_of_a_section() {
         for epoch in 8..=13 {
             for phase in ["copy", "encode", "exchange", "vote"] {
                 let kill = format!("{rank}@checkpoint={epoch}/{phase}");
-                let outcome = calm(&[&kill], OnFailure::Rebuild, |world| main_of(world, protection(), false));
+                let memory_use = if (rank + epoch) % 2 == 0 { MemoryUse::Least } else { MemoryUse::Fast };
+                let protection = Protection { memory_use, ..protection() };
+                let main = |world| main_of(world, protection.clone(), false);
+                let outcome = calm(&[&kill], OnFailure::Rebuild, main);
                 assert!(outcome.unfired.is_empty(), "{kill}");
                 assert_eq!(outcome.ending, Ending::Ended { code: 0, message: String::new() }, "{kill}");
                 for rank in 0..3 {

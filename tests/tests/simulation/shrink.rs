@@ -10,7 +10,7 @@ use ft_proto::arbiter::Event as ArbiterEvent;
 use ft_proto::planted;
 use ft_sim::{self as sim, Blow, Config, Fault, Faults, Trigger};
 
-use super::commit::of_either_kind;
+use super::commit::of_any_kind;
 use super::{Choices, Course, checker, finds, for_seeds};
 
 const STEPS: u64 = 14;
@@ -112,10 +112,8 @@ const JOBS: &[(&str, usize, usize)] = &[
 fn check(seed: u64) -> Result<Course, String> {
     let mut choices = Choices(seed);
     let (scheme, ranks, tolerance) = JOBS[choices.below(JOBS.len() as u64) as usize];
-    let protection = Protection {
-        checkpoints: of_either_kind(seed),
-        ..Protection::new(scheme.parse().expect("a scheme"), Interval::Steps(1 + choices.below(4)))
-    };
+    let interval = Interval::Steps(1 + choices.below(4));
+    let protection = of_any_kind(seed, Protection::new(scheme.parse().expect("a scheme"), interval));
     let together_max = 1 + choices.below(2) as usize;
     let kills = 1 + choices.below(4) as u32;
     let faults = Faults {

@@ -1,5 +1,7 @@
 //! Redundant blocks in the memory of the other ranks of a group; without a group there is nothing but the own copies.
 
+use std::ops::Range;
+
 use ft_comm::{Rank, ScheduleRequest};
 #[cfg(feature = "planted-bugs")]
 use ft_proto::planted;
@@ -13,7 +15,7 @@ use crate::checkpointer::under_way::Staging;
 use crate::error::CheckpointError;
 use crate::exchange::{Rebuilt, Round};
 use crate::placement::Placement;
-use crate::region::StatePart;
+use crate::region::{LiveRef, StatePart};
 
 /// See the module.
 pub(in crate::checkpointer) struct Blocks;
@@ -25,6 +27,7 @@ impl Keeper for Blocks {
         part: StatePart,
         staging: &mut Staging,
         round: Round,
+        live: LiveRef<'_, '_>,
     ) -> Result<Option<ScheduleRequest<Buffer>>, CheckpointError> {
         let slot = place.store.slot_mut(part, staging.epoch);
         let Some(group_comm) = &place.home else {
@@ -42,7 +45,20 @@ impl Keeper for Blocks {
             let pages = staging.pages_of(&group_comm.group);
             return group_comm.start_update(slot, &metas, &pages, packed, &staging.account).map(Some);
         }
-        group_comm.start_encoding(slot, &metas, &staging.account, round).map(Some)
+        let Some(live) = live else {
+            return group_comm.start_encoding(slot, &metas, &staging.account, round).map(Some);
+        };
+        let mut refused = Ok(());
+        let pieces = |ranges: &[Range<usize>]| {
+            // Who cannot write its state down votes against it, and takes part until then.
+            live.pieces(ranges).unwrap_or_else(|error| {
+                refused = Err(error.into());
+                vec![0; ranges.iter().map(ExactSizeIterator::len).sum()]
+            })
+        };
+        let request = group_comm.start_window(slot, &metas, &staging.account, round, pieces)?;
+        staging.copied = std::mem::replace(&mut staging.copied, Ok(())).and(refused);
+        Ok(Some(request))
     }
 
     fn finish(
@@ -61,6 +77,8 @@ impl Keeper for Blocks {
             let (mut packed, redundancy) = memory;
             slot.put_back_redundancy(redundancy);
             staging.delta.iter_mut().for_each(|delta| delta.packed = std::mem::take(packed.heap()));
+        } else if slot.is_live() {
+            slot.put_back_redundancy(memory.1);
         } else {
             slot.put_back(memory);
         }

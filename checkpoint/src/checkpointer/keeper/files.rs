@@ -11,7 +11,7 @@ use crate::disk::{Contents, Disk};
 use crate::error::CheckpointError;
 use crate::exchange::{Rebuilt, Round};
 use crate::placement::Placement;
-use crate::region::StatePart;
+use crate::region::{LiveRef, StatePart};
 use crate::store::Store;
 
 /// See the module.
@@ -32,6 +32,7 @@ impl Keeper for Files {
         part: StatePart,
         staging: &mut Staging,
         round: Round,
+        _: LiveRef<'_, '_>,
     ) -> Result<Option<ScheduleRequest<Buffer>>, CheckpointError> {
         if round.number == 0 {
             let (slot, own) = (place.store.slot_mut(part, staging.epoch), staging.own(part));

@@ -56,13 +56,25 @@ fn wander(bounds: &Bounds, seed: u64) -> Result<u32, String> {
     }
 }
 
-const SMALL: Bounds =
-    Bounds { ranks: 3, epochs: 2, crashes: 1, failed_votes: 0, tolerance: 1, on_disk: false, bug: Bug::None };
+const SMALL: Bounds = Bounds {
+    ranks: 3,
+    epochs: 2,
+    crashes: 1,
+    failed_votes: 0,
+    tolerance: 1,
+    on_disk: false,
+    saves_memory: false,
+    bug: Bug::None,
+};
 
 #[test]
 fn every_interleaving_keeps_a_whole_checkpoint() {
     let on_disk = Bounds { on_disk: true, ..SMALL };
+    let saving = Bounds { saves_memory: true, ..SMALL };
     let cases = [
+        Bounds { ranks: 2, epochs: 4, crashes: 3, failed_votes: 2, ..saving },
+        Bounds { ranks: 3, epochs: 3, crashes: 1, failed_votes: 1, ..saving },
+        Bounds { ranks: 3, epochs: 3, crashes: 3, tolerance: 2, ..saving },
         Bounds { ranks: 2, epochs: 4, crashes: 3, failed_votes: 2, ..SMALL },
         Bounds { ranks: 3, epochs: 3, crashes: 1, ..SMALL },
         Bounds { ranks: 3, epochs: 3, crashes: 2, tolerance: 2, ..SMALL },
@@ -85,7 +97,17 @@ fn random_walks_keep_a_whole_checkpoint() {
         let ranks = 3 + seed as usize % 3;
         let on_disk = seed % 4 == 3;
         let tolerance = if on_disk { ranks } else { 1 + seed as usize % (ranks - 1) };
-        let bounds = Bounds { ranks, epochs: 6, crashes: 5, failed_votes: 2, tolerance, on_disk, ..SMALL };
+        let saves_memory = !on_disk && seed % 2 == 0;
+        let bounds = Bounds {
+            ranks,
+            epochs: 6,
+            crashes: 5,
+            failed_votes: 2,
+            tolerance,
+            on_disk,
+            saves_memory,
+            ..SMALL
+        };
         assert_eq!(wander(&bounds, seed).expect("whole"), bounds.epochs, "seed {seed} got stuck");
     }
 }
@@ -138,4 +160,15 @@ fn a_commit_before_the_manifest_is_found() {
 fn a_file_that_is_overwritten_too_early_is_found() {
     let bug = Bug::OverwritesUnheard;
     finds(Bounds { bug, epochs: 3, crashes: 2, tolerance: 2, on_disk: true, ..SMALL });
+}
+
+#[test]
+fn a_state_that_is_written_over_its_only_copy_before_the_commit_is_found() {
+    finds(Bounds { bug: Bug::CopiesBeforeCommit, epochs: 3, saves_memory: true, ..SMALL });
+}
+
+#[test]
+fn a_state_that_is_written_over_its_only_copy_and_not_counted_as_committed_is_found() {
+    let bug = Bug::CopiesWithoutCommit;
+    finds(Bounds { bug, epochs: 3, crashes: 2, tolerance: 2, saves_memory: true, ..SMALL });
 }
