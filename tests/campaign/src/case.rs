@@ -125,6 +125,8 @@ impl Case {
         }
         if protects && random.percent(30) {
             options += " --incremental";
+        } else if protects && !options.contains("asynchronous") && random.percent(30) {
+            options += " --memory least";
         }
         let spares = if random.percent(25) { 1 + random.below(2) } else { 0 };
         Self {
