@@ -58,6 +58,11 @@ impl Checkpointer {
         self.spilling.iter_mut().for_each(|spilling| spilling.base = number);
     }
 
+    /// From which set on this rank counts.
+    pub(super) fn counted_from(&self) -> u32 {
+        self.spilling.as_ref().map_or(0, |spilling| spilling.base)
+    }
+
     /// Whether this rank says that the checkpoint that begins is to be written to files: all do what one says.
     pub(super) fn is_to_spill(&self) -> bool {
         let is_first = self.comm.rank() == 0;

@@ -36,9 +36,9 @@ mod word {
     pub(super) const DAMAGED: u8 = 1;
     /// The checkpoint is to be written to files too: rank 0 says so when it is time, and every rank that was asked for one.
     pub(super) const SPILLS: u8 = 2;
-    /// Bytes of all that it says: these flags, since when it has the constant part, the base of what has changed, and the metadata
-    /// of both parts.
-    pub(super) const BYTES: usize = 1 + 2 * 4 + 2 * super::ShardMeta::BYTES;
+    /// Bytes of all that it says: these flags, from which number on sets of files are counted, since when it has the constant part, the
+    /// base of what has changed, and the metadata of both parts.
+    pub(super) const BYTES: usize = 1 + 3 * 4 + 2 * super::ShardMeta::BYTES;
 }
 
 /// What a rank says when it has done its part; the smallest word counts.
@@ -116,6 +116,7 @@ impl Checkpointer {
         let is_damaged = self.scrub.as_ref().is_some_and(|scrub| scrub.has_found(self.ledger.committed()));
         let spills = self.is_to_spill();
         let mut mine = vec![(word::DAMAGED * u8::from(is_damaged)) | (word::SPILLS * u8::from(spills))];
+        mine.extend(self.counted_from().to_le_bytes());
         mine.extend(self.places.target().store.constant().epoch().to_le_bytes());
         mine.extend(base.to_le_bytes());
         mine.extend(metas.iter().flat_map(|meta| meta.to_bytes()));
@@ -331,11 +332,13 @@ impl Checkpointer {
         staging: &mut Staging,
         live: LiveRef<'_, '_>,
     ) -> Result<Phase, CheckpointError> {
-        let mut damaged = vec![];
+        let (mut damaged, mut counted_from) = (vec![], 0);
         for (rank, said) in request.wait()?.chunks(word::BYTES).enumerate() {
             damaged.extend((said[0] & word::DAMAGED != 0).then_some(rank));
             staging.spills |= said[0] & word::SPILLS != 0;
-            let (since, said) = said[1..].split_first_chunk().expect("it is that long");
+            let (from, said) = said[1..].split_first_chunk().expect("it is that long");
+            counted_from = counted_from.max(u32::from_le_bytes(*from));
+            let (since, said) = said.split_first_chunk().expect("it is that long");
             if rank < self.computing {
                 staging.constant_since = staging.constant_since.min(u32::from_le_bytes(*since));
             }
@@ -344,6 +347,8 @@ impl Checkpointer {
             let metas: Vec<ShardMeta> = ShardMeta::read_all(metas).collect();
             staging.metas.extend_from_slice(metas.as_chunks().0);
         }
+        // A replacement does not know it.
+        self.count_on_from(counted_from);
         if !damaged.is_empty() {
             self.mend(&damaged)?;
         }

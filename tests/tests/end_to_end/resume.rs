@@ -148,6 +148,29 @@ fn a_job_is_killed_and_resumed_again_and_again() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "a job that has ended well leaves nothing");
 }
 
+/// A replacement does not know from which set on the others count.
+#[test]
+fn a_job_that_was_resumed_loses_ranks_and_goes_on_writing() {
+    let (job, name) = JOBS[0];
+    for kills in ["--kill 1@checkpoint=3/copy", "--kill 0@checkpoint=2/vote --kill 2@checkpoint=5/exchange"] {
+        let (dir, due) = (tempdir().unwrap(), due(job, name));
+        killed(dir.path(), "-n 3", job, 2);
+        let before = *complete(&folder(dir.path())).last().unwrap();
+        let again = format!("-n 3 --scheme rs:1+2 {kills} --resume {}", dir.path().display());
+        let mut running = lasting(dir.path(), &again, job).start();
+        running.await_times("strikes", kills.matches("--kill").count());
+        let written = running.printed("is in files");
+        running.await_times("is in files", written + 3);
+        running.signal(Signal::KILL);
+        running.finish_killed();
+        let now = *complete(&folder(dir.path())).last().unwrap();
+        assert!(now > before + 2, "{before}, then {now}");
+        let outcome = resumed(dir.path(), "", job).finish().expect(0);
+        assert!(!outcome.stderr.contains("is not used"), "{kills}: {outcome}");
+        assert_eq!(answer(&outcome, name), due, "{kills}: {outcome}");
+    }
+}
+
 #[test]
 fn one_job_alone_goes_on_in_a_folder() {
     let job = JOBS[0].0;
