@@ -140,6 +140,10 @@ impl<'a> Prepared<'a> {
         options.move_to_folder(path.as_mut())?;
         let cluster = cluster(&options)?;
         let layout = spread(&cluster, &scheme, &options).map_err(|error| error.to_string())?;
+        options.levels.iter().flat_map(|levels| &levels.above).try_for_each(|level| {
+            let fits = GroupLayout::new(level.scheme.clone(), layout.ranks(), 0, None);
+            fits.map(|_| ()).map_err(|error| error.to_string())
+        })?;
         options.check_ranks(layout.total_ranks())?;
         options.check_spill(&scheme)?;
         options.check_command(&invocation.command)?;
@@ -270,6 +274,7 @@ impl<'a> Prepared<'a> {
             cuts: self.cuts(),
             is_trial: self.options.is_trial(),
             spills: self.options.spill_folder("").is_some(),
+            levels: self.options.levels.iter().flat_map(|levels| levels.above.clone()).collect(),
             selection: self.selection.identity().into(),
             layout: self.layout.clone(),
         }

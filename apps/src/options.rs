@@ -18,12 +18,14 @@ use crate::value::{Timed, at_least_one, interval, one_of, positive, positive_tim
 mod check;
 mod exports;
 mod files;
+mod levels;
 mod places;
 mod told;
 
 pub(crate) use exports::Exports;
 use exports::Variable;
 use files::Resumed;
+pub(crate) use levels::Levels;
 
 const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP], rs:K+M or disk:DIR (default: xor; none for one rank)";
 
@@ -43,6 +45,11 @@ pub(crate) struct Options {
     // Not a doc comment: rustdoc would take the brackets for links.
     #[arg(long, value_name = "S", help = SCHEME_HELP)]
     scheme: Option<String>,
+    /// Protect at several levels: schemes, from cheap to strong, each with how often (steps or a time), such as
+    /// neighbor@1s,rs:6+2@10s,spill@10min; what one does not survive goes back to the next. 'spill' is for files (--spill)
+    #[arg(long, value_name = "LIST", value_parser = |text: &str| text.parse::<Levels>(),
+          conflicts_with_all = ["scheme", "every", "interval", "spill_every"])]
+    pub(crate) levels: Option<Levels>,
     /// Take a checkpoint every N steps
     #[arg(long, value_name = "N", default_value_t = LoopSettings::EVERY as usize, value_parser = at_least_one)]
     pub(crate) every: usize,
@@ -232,7 +239,8 @@ impl Options {
     /// The scheme as given, or the default for this number of ranks.
     pub(crate) fn scheme(&self) -> &str {
         let default = if self.ranks() == 1 { "none" } else { "xor" };
-        self.scheme.as_deref().unwrap_or(default)
+        let of_levels = self.levels.as_ref().map(|levels| levels.scheme.as_str());
+        of_levels.or(self.scheme.as_deref()).unwrap_or(default)
     }
 
     /// Whether the run is only measured.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{CheckpointSeconds, GroupLayout, IntervalReport, Stats};
+use ft_checkpoint::{CheckpointSeconds, GroupLayout, IntervalReport, Level, LevelStats, Stats};
 use ft_comm::list;
 use ft_launch::{Ending, SavedFiles};
 use serde::Serialize;
@@ -82,11 +82,45 @@ struct Checkpoints {
     kept_bytes: u64,
     /// Of the resilient loop, if the program runs in one.
     interval: Option<IntervalReport>,
+    /// Levels of protection above the first; what they have cost is in the sums above, too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    levels: Vec<LevelReport>,
+}
+
+/// A level of protection above the first.
+#[derive(Debug, Serialize)]
+struct LevelReport {
+    scheme: String,
+    /// With every how many checkpoints of the first level it has one.
+    every: u64,
+    #[serde(flatten)]
+    stats: LevelStats,
+}
+
+impl LevelReport {
+    /// For people.
+    fn line(&self) -> String {
+        let Self { scheme, every, stats } = self;
+        let restores = match stats.restores {
+            0 => String::new(),
+            restores => format!(", {}", count(u64::from(restores), "restore")),
+        };
+        let checkpoints = count(u64::from(stats.checkpoints), "checkpoint");
+        format!(
+            "{checkpoints} more under {scheme}, one with every {every} of these: {:.3} s{restores}",
+            stats.seconds
+        )
+    }
 }
 
 impl Checkpoints {
     /// Of all ranks together.
-    fn new(stats: &Stats, reports: Vec<RankReport>) -> Self {
+    fn new(stats: &Stats, reports: Vec<RankReport>, levels: &[Level]) -> Self {
+        let level = |(level, stats): (&Level, &LevelStats)| LevelReport {
+            scheme: level.scheme.to_string(),
+            every: level.every.get(),
+            stats: *stats,
+        };
         Self {
             committed: stats.committed,
             increments: stats.increments,
@@ -99,6 +133,7 @@ impl Checkpoints {
             state_bytes: stats.state_bytes,
             kept_bytes: stats.kept_bytes,
             interval: reports.into_iter().find_map(|report| report.interval),
+            levels: levels.iter().zip(&stats.levels).map(level).collect(),
         }
     }
 }
@@ -115,6 +150,8 @@ pub(crate) struct Ordered {
     pub(crate) is_trial: bool,
     /// Checkpoints are written to files too.
     pub(crate) spills: bool,
+    /// Levels of protection above the first.
+    pub(crate) levels: Vec<Level>,
     /// Identity of the table of collective algorithms.
     pub(crate) selection: String,
 }
@@ -189,7 +226,7 @@ impl Report {
             seed: ordered.seed,
             elapsed_s: ending.elapsed.as_secs_f64(),
             result,
-            checkpoints: Checkpoints::new(&stats, reports),
+            checkpoints: Checkpoints::new(&stats, reports, &ordered.levels),
             failures: ending.failures.iter().map(|failure| FailureReport::new(failure, &stats)).collect(),
             left: left.filter(|left| left.len() < layout.total_ranks()),
             unfired_options: unfired.iter().map(|(option, spec)| format!("{option} {spec}")).collect(),
@@ -288,6 +325,9 @@ impl Report {
             count(committed, "checkpoint"),
             bytes(bytes_protected),
         ));
+        for level in &self.checkpoints.levels {
+            line(format_args!("  {}", level.line()));
+        }
         if self.checkpoints.increments > 0 {
             let sent = bytes(self.checkpoints.bytes_sent);
             line(format_args!(

@@ -13,7 +13,7 @@ use crate::disk::Disk;
 use crate::error::CheckpointError;
 use crate::layout::GroupLayout;
 use crate::placement::Placement;
-use crate::protocol::{Event, Ledger};
+use crate::protocol::{Choice, Event, Ledger, choose};
 use crate::scheme::Scheme;
 use crate::stats::Stats;
 
@@ -37,9 +37,9 @@ mod under_way;
 use budget::Budget;
 #[doc(hidden)]
 pub use defects::{
-    COMMITS_EARLY, COPIES_EARLY, DAMAGED_BLOCK, DAMAGED_COPY, DAMAGED_ON_THE_WAY, DAMAGED_SHARD,
-    DROPS_OLD_EARLY, FORGETS_LIVE, FORGETS_STAGED, KEEPS_COMMIT_TO_ITSELF, KEEPS_OLD_LAYOUT, ROTS,
-    TRUSTS_OLD_COPY,
+    CLAIMS_WHAT_IS_LOST, COMMITS_EARLY, COPIES_EARLY, DAMAGED_BLOCK, DAMAGED_COPY, DAMAGED_ON_THE_WAY,
+    DAMAGED_SHARD, DROPS_OLD_EARLY, FORGETS_LIVE, FORGETS_STAGED, KEEPS_COMMIT_TO_ITSELF, KEEPS_OLD_LAYOUT,
+    ROTS, TRUSTS_OLD_COPY,
 };
 use increments::Increments;
 use keeper::{Blocks, Files, Keeper};
@@ -54,6 +54,8 @@ use under_way::{Phase, Staging};
 
 /// The library layer of the communicator for checkpoints.
 const LAYER: u32 = 0;
+/// Those of the levels above the first; the loop has one of its own before them.
+const LAYERS_ABOVE: u32 = 1;
 
 /// What a restore has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,9 +113,16 @@ impl Checkpointer {
     /// # Errors
     /// The scheme does not fit the world, or its directory cannot be used.
     pub fn new(world: &World, scheme: Scheme) -> Result<Self, CheckpointError> {
+        Self::on_level(world, scheme, 0)
+    }
+
+    /// As [`Checkpointer::new`], for checkpoints beside those of others, which are on other levels. Memory that outlives the process is
+    /// for level 0.
+    pub(crate) fn on_level(world: &World, scheme: Scheme, level: u32) -> Result<Self, CheckpointError> {
         let dedicated = world.total() - world.size();
         let layout = layout(scheme.clone(), world.size(), dedicated, world.hosts().as_deref())?;
-        let (comm, clock) = (world.library(LAYER), Clock::start());
+        let layer = if level == 0 { LAYER } else { LAYERS_ABOVE + level };
+        let (comm, clock) = (world.library(layer), Clock::start());
         let keeper: Box<dyn Keeper> = match &scheme {
             Scheme::Disk { dir } => {
                 let disk = Disk::open(dir, world.job(), world.rank())?;
@@ -121,7 +130,7 @@ impl Checkpointer {
             }
             _ => Box::new(Blocks),
         };
-        let mut legacy = Legacy::of(world, &scheme);
+        let mut legacy = if level == 0 { Legacy::of(world, &scheme) } else { Legacy::default() };
         let (shape, memory) = (layout.shape(), legacy.memory.clone());
         let new = || Placement::new(&comm, clock, layout.clone(), 1, &memory);
         let (ledger, places) = match legacy.open(new)? {
@@ -157,6 +166,11 @@ impl Checkpointer {
         self.ledger.committed().is_some()
     }
 
+    /// The number of the next checkpoint.
+    pub(crate) fn next_epoch(&self) -> u32 {
+        self.ledger.next_epoch()
+    }
+
     /// Whether nothing is committed where the next checkpoint goes: what ranks hold now is not protected there.
     pub fn is_bare(&self) -> bool {
         self.places.target().first.is_some()
@@ -187,10 +201,45 @@ impl Checkpointer {
     fn settle(&mut self, epoch: Option<u32>) -> Result<(), CheckpointError> {
         self.ledger.apply(Event::Restored(epoch.unwrap_or(0)))?;
         self.places.restored(epoch);
+        if epoch.is_none() && !self.is_bare() {
+            self.clear()?;
+        }
         self.spill_restored(epoch.unwrap_or(0));
         self.stats.committed = epoch.unwrap_or(self.stats.committed);
         self.legacy.is_heir = false;
         self.note(true);
+        Ok(())
+    }
+
+    /// After a repair in which all go on from another level: who was lost has nothing here, and where nothing `stays` all have given up
+    /// what they had. The next checkpoint has to begin anew.
+    pub(crate) fn pass_by(&mut self, reports: &[u64], stays: bool) -> Result<(), CheckpointError> {
+        self.ledger.apply(Event::Interrupted)?;
+        let Choice { epoch, holders, .. } = choose(reports);
+        self.places.choose(epoch);
+        let newest = epoch.unwrap_or(0);
+        let is_holder = holders[self.comm.rank()] || planted::has(CLAIMS_WHAT_IS_LOST);
+        let holds = stays && epoch.is_some() && is_holder;
+        let counted = if stays { newest } else { 0 };
+        self.ledger.apply(if holds { Event::Restored(counted) } else { Event::PassedBy(counted) })?;
+        self.places.restored(epoch);
+        self.spill_restored(newest);
+        if counted == 0 {
+            self.count_on_from(self.counted_from() + newest);
+            self.clear()?;
+        }
+        self.legacy.is_heir = false;
+        if !holds && let Some(mut estate) = self.legacy.memory.estate() {
+            estate.forget();
+        }
+        Ok(())
+    }
+
+    /// Nothing is committed: the next checkpoint is the first one.
+    fn clear(&mut self) -> Result<(), CheckpointError> {
+        let layout = self.places.current.layout.clone();
+        let first = self.ledger.next_epoch();
+        self.places.replace(Placement::new(&self.comm, self.clock, layout, first, &self.legacy.memory)?);
         Ok(())
     }
 
@@ -216,11 +265,16 @@ impl Checkpointer {
     pub fn report(&mut self) -> Result<u64, CheckpointError> {
         self.staging = None;
         self.ledger.apply(Event::Interrupted)?;
+        Ok(self.told())
+    }
+
+    /// What this rank has, in the words of [`Checkpointer::report`].
+    pub(crate) fn told(&self) -> u64 {
         let mut report = self.ledger.report();
         if planted::has(FORGETS_STAGED) {
             report.staged = 0;
         }
-        Ok(u64::from(report))
+        u64::from(report)
     }
 }
 

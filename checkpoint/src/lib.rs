@@ -65,7 +65,7 @@ pub use ft_comm::MainError;
 pub use inspect::{FieldError, SavedArray, SavedField, SavedPiece, SavedRank, SavedSet};
 pub use layout::{BeyondTolerance, CodeSpec, GroupLayout, LayoutError, ParityGroup, Stripe};
 pub use pace::{Interval, IntervalReport};
-pub use protection::{Checkpoints, MemoryUse, Protection};
+pub use protection::{Checkpoints, Level, MemoryUse, Protection};
 pub use protocol::{Choice, Event, Ledger, LedgerError, Report, State, choose};
 pub use redistribution::{Redistribute, Redistribution};
 pub use region::{
@@ -78,7 +78,7 @@ pub use resilient::{Flow, Job, Program, RestorePolicy, RunError, run};
 pub use scheme::{Scheme, SchemeError};
 pub use settings::LoopSettings;
 pub use spill::{Resume, Spill, SpillEvery};
-pub use stats::{CheckpointSeconds, RestoreSeconds, Stats};
+pub use stats::{CheckpointSeconds, LevelStats, RestoreSeconds, Stats};
 pub use store::{ShardMeta, Slot, Store, StoreError};
 pub use trial::Trial;
 pub use worker::Worker;

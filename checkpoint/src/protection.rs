@@ -25,6 +25,9 @@ pub struct Protection {
     pub scrub: bool,
     /// Bytes that checkpoints may keep on a rank, at most.
     pub memory: Option<NonZero<u64>>,
+    /// Stronger schemes beside this one, each with the checkpoints that are taken under it. What the first scheme does not survive goes
+    /// back to the first of these that does.
+    pub levels: Vec<Level>,
     /// Where checkpoints are written to files too, behind the computation, for a job of which no process is left.
     pub spill: Option<Spill>,
 }
@@ -41,9 +44,19 @@ impl Protection {
             memory_use: MemoryUse::Fast,
             scrub: false,
             memory: None,
+            levels: vec![],
             spill: None,
         }
     }
+}
+
+/// A level of protection beside the first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Level {
+    /// Where its redundancy lies: in the memory of ranks.
+    pub scheme: Scheme,
+    /// Each checkpoint of the first level whose number is a multiple of this is taken on this level too.
+    pub every: NonZero<u64>,
 }
 
 /// Whether a program waits for a checkpoint.

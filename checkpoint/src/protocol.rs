@@ -54,6 +54,10 @@
 //! commit, or after a failure by the choice ([`Event::CommittedElsewhere`]). By rule 1 everybody holds `e` then; and as the
 //! rank counts `e` as committed from then on, `e - 1` is not chosen any more while it lives.
 //!
+//! A job may be protected at several levels, each with a ledger and memory of its own (`resilient/levels.rs`). A level that is passed by
+//! in a restore ([`Event::PassedBy`]) has lost what some ranks had of it. These say so from then on, so that it is chosen only if it can
+//! be decoded without them, and nobody has it whole again before the next epoch, which begins anew in slots of its own.
+//!
 //! Beside this, memory of a committed epoch is written only to make right what is damaged (`checkpointer/trying.rs`,
 //! `checkpointer/scrubbing.rs`), and what is damaged counts as lost.
 //!
@@ -105,6 +109,9 @@ pub enum Event {
     CommittedElsewhere(u32),
     /// This rank holds all of this epoch, chosen by all; 0: the program starts again from `init`.
     Restored(u32),
+    /// All go on from another level of protection. This rank has nothing of this epoch, the newest that anybody has committed here; it
+    /// counts it all the same, as others may have it, and the next one begins anew. 0: all have given up what they had.
+    PassedBy(u32),
 }
 
 /// What one rank knows about the checkpoints of one session.
@@ -115,6 +122,8 @@ pub struct Ledger {
     state: State,
     /// It took part in all that was staged since `init` or the last restore.
     knows: bool,
+    /// It counts the committed epoch, and has nothing of it.
+    empty: bool,
     #[cfg(test)]
     bug: model::Bug,
 }
@@ -129,6 +138,7 @@ impl Ledger {
             committed: 0,
             state: State::Idle,
             knows: true,
+            empty: false,
             #[cfg(test)]
             bug: model::Bug::None,
         }
@@ -172,7 +182,8 @@ impl Ledger {
             State::Staged(epoch) | State::Interrupted(Some(epoch)) => epoch,
             State::Idle | State::Staging(_) | State::Interrupted(None) => 0,
         };
-        Report { session: if self.knows { self.session } else { 0 }, committed: self.committed, staged }
+        let committed = if self.empty { 0 } else { self.committed };
+        Report { session: if self.knows { self.session } else { 0 }, committed, staged }
     }
 
     /// Takes one event and returns the new state.
@@ -184,7 +195,12 @@ impl Ledger {
         let (state, committed) = self.after(event)?;
         self.state = state;
         self.committed = committed;
-        self.knows |= matches!(event, Event::Restored(_));
+        self.knows |= matches!(event, Event::Restored(_) | Event::PassedBy(_));
+        match event {
+            Event::PassedBy(_) => self.empty = true,
+            Event::VotePassed(_) | Event::CommittedElsewhere(_) | Event::Restored(_) => self.empty = false,
+            Event::Begin(_) | Event::Staged(_) | Event::VoteFailed(_) | Event::Interrupted => {}
+        }
         Ok(state)
     }
 
@@ -228,15 +244,17 @@ impl Ledger {
                 is(epoch, now)?;
                 Ok((State::Interrupted(None), epoch))
             }
-            (State::Idle | State::Interrupted(_), Event::Restored(epoch)) => {
-                if epoch < committed {
+            (State::Idle | State::Interrupted(_), Event::PassedBy(0)) => Ok((State::Idle, 0)),
+            (State::Idle | State::Interrupted(_), Event::Restored(epoch) | Event::PassedBy(epoch)) => {
+                // Of what an empty rank counts it holds nothing, and those who did may be gone.
+                if epoch < committed && !self.empty {
                     return Err(LedgerError::Older { epoch, committed });
                 }
                 if epoch > EPOCH_MAX {
                     return Err(LedgerError::TooLarge { epoch });
                 }
                 // A replacement has committed nothing and may be given any epoch; others are one behind at most.
-                if committed > 0 && epoch > committed {
+                if committed > 0 && epoch > committed && !self.empty {
                     is(epoch, self.next_epoch())?;
                 }
                 Ok((State::Idle, epoch))

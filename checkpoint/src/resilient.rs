@@ -23,6 +23,7 @@ use crate::protection::Protection;
 
 mod job;
 mod kept;
+mod levels;
 mod pacing;
 mod parity;
 mod program;

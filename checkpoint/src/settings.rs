@@ -1,6 +1,7 @@
 //! What a launcher tells the resilient loop: a value on both sides, text on the way. Names and defaults stand here and
 //! nowhere else.
 
+use std::fmt;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -10,7 +11,7 @@ use ft_comm::settings::{SettingError, Settings};
 
 use crate::error::CheckpointError;
 use crate::pace::Interval;
-use crate::protection::{Checkpoints, MemoryUse, Protection};
+use crate::protection::{Checkpoints, Level, MemoryUse, Protection};
 use crate::scheme::Scheme;
 use crate::spill::{Resume, Spill};
 use crate::trial::Trial;
@@ -41,7 +42,7 @@ impl LoopSettings {
     pub fn write(&self) -> Settings {
         let Self { protection, trial: Trial { seconds, steps }, pace, resume, command } = self;
         let Protection { scheme, interval, checkpoints, throttle, incremental, .. } = protection;
-        let Protection { memory_use, scrub, memory, spill, .. } = protection;
+        let Protection { memory_use, scrub, memory, levels, spill, .. } = protection;
         let mut settings = Settings::default();
         settings.set("scheme", scheme);
         match interval {
@@ -58,6 +59,10 @@ impl LoopSettings {
         settings.set("memory", memory_use.name());
         settings.set("scrub", scrub);
         settings.set_some("checkpoint-memory", *memory);
+        if !levels.is_empty() {
+            let levels: Vec<String> = levels.iter().map(Level::to_string).collect();
+            settings.set("levels", levels.join(","));
+        }
         if let Some(Spill { dir, folder, every, keep }) = spill {
             settings.set("spill", dir.display());
             settings.set_some("spill-folder", folder.as_ref());
@@ -91,6 +96,7 @@ impl LoopSettings {
                 memory_use: settings.take("memory")?.unwrap_or(default.memory_use),
                 scrub: settings.take("scrub")?.unwrap_or(default.scrub),
                 memory: settings.take("checkpoint-memory")?,
+                levels: levels(&mut settings)?,
                 spill: spill(&mut settings)?,
             },
             trial: Trial {
@@ -132,6 +138,15 @@ fn interval(settings: &mut Settings) -> Result<Option<Interval>, SettingError> {
         return Ok(Some(Interval::Auto { mtbf: positive(settings, "expect-mtbf")? }));
     }
     above_0("interval", &text).map(|seconds| Some(Interval::Seconds(seconds)))
+}
+
+/// Reads the levels of protection above the first.
+fn levels(settings: &mut Settings) -> Result<Vec<Level>, SettingError> {
+    let Some(text) = settings.take::<String>("levels")? else { return Ok(vec![]) };
+    let levels: Result<Vec<Level>, _> = text.split(',').map(str::parse).collect();
+    levels.map_err(|_| {
+        SettingError::value("levels", &text, "must be schemes with how often each is used: rs:6+2@10")
+    })
 }
 
 /// Reads where checkpoints are written to files; none if that is not set.
@@ -176,6 +191,23 @@ impl Default for Protection {
     /// No redundancy, and blocking checkpoints after every [`LoopSettings::EVERY`] steps.
     fn default() -> Self {
         Self::new(Scheme::None, Interval::Steps(LoopSettings::EVERY))
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.scheme, self.every)
+    }
+}
+
+impl FromStr for Level {
+    type Err = &'static str;
+
+    /// The scheme, and with every how many checkpoints of the first level: `rs:6+2@10`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (scheme, every) = text.rsplit_once('@').ok_or("a level is a scheme, an @, and how often")?;
+        let scheme = scheme.parse().map_err(|_| "no scheme")?;
+        Ok(Self { scheme, every: every.parse().map_err(|_| "no number above 0")? })
     }
 }
 
@@ -248,6 +280,7 @@ mod tests {
                 memory_use: MemoryUse::Least,
                 scrub: true,
                 memory: NonZero::new(1 << 40),
+                levels: vec!["xor:4@3".parse().unwrap(), "rs:6+2@40".parse().unwrap()],
                 spill: Some(Spill {
                     dir: "/c d".into(),
                     folder: Some("e".into()),
@@ -279,6 +312,8 @@ mod tests {
             ("checkpoints", "never", "must be blocking or asynchronous"),
             ("throttle", "0", "number would be zero"),
             ("memory", "1GiB", "must be least or fast"),
+            ("levels", "rs:6+2", "must be schemes with how often"),
+            ("levels", "rs:6+2@0", "must be schemes with how often"),
             ("scrub", "maybe", "was not `true` or `false`"),
             ("checkpoint-memory", "1GiB", "invalid digit"),
             ("trial-seconds", "NaN", "must be a number above 0"),

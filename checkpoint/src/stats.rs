@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Stats {
     /// Newest committed epoch.
     pub committed: u32,
+    /// Checkpoints that this process took part in.
+    #[serde(default)]
+    pub taken: u32,
     /// Checkpoints of which only what had changed was sent.
     #[serde(default)]
     pub increments: u32,
@@ -29,6 +32,36 @@ pub struct Stats {
     pub damaged: u64,
     /// What has become of the parity groups, as ranks are missing.
     pub degraded: Option<String>,
+    /// What the levels of protection above the first have of all this.
+    #[serde(default)]
+    pub levels: Vec<LevelStats>,
+}
+
+/// What one level of protection has cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LevelStats {
+    /// Checkpoints that were committed.
+    pub checkpoints: u32,
+    /// Restores from it.
+    pub restores: u32,
+    /// Bytes of shards and redundant blocks sent for it.
+    pub bytes_sent: u64,
+    /// Seconds spent in its checkpoints.
+    pub seconds: f64,
+    /// Bytes kept for it.
+    pub kept_bytes: u64,
+}
+
+impl LevelStats {
+    fn merge(self, other: Self) -> Self {
+        Self {
+            checkpoints: self.checkpoints.max(other.checkpoints),
+            restores: self.restores.max(other.restores),
+            bytes_sent: self.bytes_sent + other.bytes_sent,
+            seconds: self.seconds.max(other.seconds),
+            kept_bytes: self.kept_bytes + other.kept_bytes,
+        }
+    }
 }
 
 /// Where the time of checkpoints goes.
@@ -75,8 +108,12 @@ impl Stats {
             }
         }
         restores.sort_by_key(|restore| restore.generation);
+        let mut levels = other.levels;
+        levels.resize(levels.len().max(self.levels.len()), LevelStats::default());
+        levels.iter_mut().zip(self.levels).for_each(|(other, mine)| *other = other.merge(mine));
         Self {
             committed: self.committed.max(other.committed),
+            taken: self.taken.max(other.taken),
             bytes_protected: self.bytes_protected + other.bytes_protected,
             increments: self.increments.max(other.increments),
             bytes_sent: self.bytes_sent + other.bytes_sent,
@@ -92,7 +129,34 @@ impl Stats {
             damaged: self.damaged + other.damaged,
             degraded: self.degraded.or(other.degraded),
             restores,
+            levels,
         }
+    }
+
+    /// The account of a rank whose first level has this one, with that of the next level above.
+    pub(crate) fn with_level(mut self, level: Self) -> Self {
+        self.levels.push(LevelStats {
+            checkpoints: level.taken,
+            restores: level.restores.len() as u32,
+            bytes_sent: level.bytes_sent,
+            seconds: level.seconds,
+            kept_bytes: level.kept_bytes,
+        });
+        let (mine, others) = (self.phases, level.phases);
+        self.phases = CheckpointSeconds {
+            copy: mine.copy + others.copy,
+            encode: mine.encode + others.encode,
+            exchange: mine.exchange + others.exchange,
+            commit: mine.commit + others.commit,
+        };
+        self.bytes_protected += level.bytes_protected;
+        self.bytes_sent += level.bytes_sent;
+        self.seconds += level.seconds;
+        self.kept_bytes += level.kept_bytes;
+        self.damaged += level.damaged;
+        self.restores.extend(level.restores);
+        self.restores.sort_by_key(|restore| restore.generation);
+        self
     }
 
     /// Bytes in memory for each byte of state, the live state included.

@@ -19,6 +19,8 @@ mod damage;
 mod increments;
 #[path = "simulation/least.rs"]
 mod least;
+#[path = "simulation/levels.rs"]
+mod levels;
 #[path = "simulation/messages.rs"]
 mod messages;
 #[path = "simulation/modes.rs"]

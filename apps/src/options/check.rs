@@ -2,6 +2,7 @@
 
 use ft_checkpoint::MemoryUse;
 
+use super::levels::Levels;
 use super::{Checkpoints, OnFailure, Options};
 use crate::value::Timed;
 
@@ -49,6 +50,9 @@ impl Options {
                 "{option} is for checkpoints in the memory of several ranks: --scheme {scheme} has none"
             ));
         }
+        if let Some(levels) = &self.levels {
+            self.check_levels(levels)?;
+        }
         if self.keep_memory && self.on_failure != OnFailure::Rebuild {
             return Err("--keep-memory is for ranks that are replaced: leave out --on-failure".into());
         }
@@ -56,6 +60,27 @@ impl Options {
         // launcher checks then.
         let is_known = self.parity_ranks == 0 && self.hostfile.is_none();
         if is_known { self.check_ranks(self.ranks()) } else { Ok(()) }
+    }
+
+    /// Whether several levels of protection go with the other options.
+    fn check_levels(&self, levels: &Levels) -> Result<(), String> {
+        if levels.spill.is_some() && self.spill.is_none() {
+            return Err("--levels has 'spill': say with --spill DIR where the files are to go".into());
+        }
+        if levels.above.is_empty() {
+            return Ok(());
+        }
+        let others = [
+            (self.parity_ranks > 0, "--parity-ranks"),
+            (self.checkpoint_memory.is_some(), "--checkpoint-memory"),
+            (self.on_failure != OnFailure::Rebuild && self.on_failure != OnFailure::Abort, "--on-failure"),
+        ];
+        match others.into_iter().find(|(is_given, _)| *is_given) {
+            Some((_, option)) => {
+                Err(format!("--levels with several schemes does not go together with {option}"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Whether all ranks that are to fail exist in a job of this size.

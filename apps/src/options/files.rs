@@ -78,7 +78,12 @@ impl Options {
         Some(Spill {
             folder: folder.map(|name| name.to_string_lossy().into_owned()),
             dir,
-            every: self.spill_every.unwrap_or_default(),
+            every: self
+                .levels
+                .as_ref()
+                .and_then(|levels| levels.spill)
+                .or(self.spill_every)
+                .unwrap_or_default(),
             keep: self.keep.unwrap_or(Spill::KEEP),
         })
     }

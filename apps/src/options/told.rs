@@ -11,10 +11,11 @@ use crate::value::Timed;
 impl Options {
     /// What the resilient loop is told, with the scheme as the launcher has read it, and the `command` of the program.
     pub(crate) fn loop_settings(&self, scheme: Scheme, command: String) -> LoopSettings {
-        let interval = match self.interval {
-            Some(Timed::Seconds(seconds)) => Interval::Seconds(seconds),
-            Some(Timed::Auto) => Interval::Auto { mtbf: self.expect_mtbf },
-            None => Interval::Steps(self.every as u64),
+        let interval = match (&self.levels, self.interval) {
+            (Some(levels), _) => levels.interval,
+            (None, Some(Timed::Seconds(seconds))) => Interval::Seconds(seconds),
+            (None, Some(Timed::Auto)) => Interval::Auto { mtbf: self.expect_mtbf },
+            (None, None) => Interval::Steps(self.every as u64),
         };
         let protection = Protection {
             scheme,
@@ -28,6 +29,7 @@ impl Options {
             memory_use: self.memory,
             scrub: self.scrub,
             memory: self.checkpoint_memory.and_then(NonZero::new),
+            levels: self.levels.as_ref().map(|levels| levels.above.clone()).unwrap_or_default(),
             spill: self.spill(),
         };
         let writes_files = protection.spill.is_some() || matches!(protection.scheme, Scheme::Disk { .. });

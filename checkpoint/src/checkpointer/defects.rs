@@ -35,3 +35,6 @@ pub const KEEPS_COMMIT_TO_ITSELF: &str = "keeps a commit to itself";
 pub const COPIES_EARLY: &str = "copies its state before the vote";
 /// A defect to plant: a rank with one own copy does not write its state over it when it hears from others that it is committed.
 pub const FORGETS_LIVE: &str = "forgets that its state is the checkpoint";
+
+/// A defect to plant: a rank that was replaced counts itself among those that have a checkpoint of a level that was passed by.
+pub const CLAIMS_WHAT_IS_LOST: &str = "claims a checkpoint that was lost with its rank";

@@ -45,7 +45,7 @@ impl Placements {
 
     /// Nothing is committed anywhere: `current` takes the place of all.
     pub(super) fn replace(&mut self, current: Placement) {
-        (self.current, self.next) = (current, None);
+        (self.current, self.next, self.previous) = (current, None, None);
     }
 
     /// This rank has committed the checkpoint that went to the target.

@@ -510,6 +510,7 @@ impl Checkpointer {
         let seconds = |from: Time, to: Time| to.since(from).as_secs_f64();
         let stats = &mut self.stats;
         stats.committed = epoch;
+        stats.taken += 1;
         let home = self.places.current.home.as_ref();
         stats.increments += u32::from(home.is_some_and(|home| staging.is_increment(&home.group)));
         stats.bytes_protected += copied as u64;

@@ -12,7 +12,10 @@ fn ledger(committed: u32, state: State) -> Ledger {
 /// Each state (with epoch 4 committed) against each event: the new state and committed epoch, or the error.
 #[test]
 fn transition_table() {
-    use Event::{Begin, Interrupted as Fail, Restored, Staged as Done, VoteFailed, VotePassed};
+    use Event::{
+        Begin, CommittedElsewhere, Interrupted as Fail, PassedBy, Restored, Staged as Done, VoteFailed,
+        VotePassed,
+    };
     use State::{Idle, Interrupted, Staged, Staging};
     let events = [
         Begin(4),
@@ -30,6 +33,11 @@ fn transition_table() {
         Restored(4),
         Restored(5),
         Restored(6),
+        CommittedElsewhere(5),
+        CommittedElsewhere(4),
+        PassedBy(0),
+        PassedBy(3),
+        PassedBy(5),
     ];
     let mut table = String::new();
     for state in [Idle, Staging(5), Staged(5), Interrupted(None), Interrupted(Some(5))] {
@@ -51,7 +59,7 @@ fn transition_table() {
                     }
                 }
             };
-            table.push_str(&format!("    {:<14} {line}\n", format!("{event:?}")));
+            table.push_str(&format!("    {:<21} {line}\n", format!("{event:?}")));
         }
     }
     assert_eq!(table, include_str!("table.txt"), "\n{table}");
@@ -120,4 +128,22 @@ fn a_replacement_knows_nothing_until_it_is_restored() {
     assert!(!ledger.report().knows_nothing(), "it starts from `init` with the others");
     // Who was there from the start knows that nothing was committed.
     assert!(!Ledger::new(1).report().knows_nothing());
+}
+
+#[test]
+fn who_is_passed_by_has_nothing_until_the_next_commit() {
+    let mut ledger = ledger(4, State::Interrupted(None));
+    ledger.apply(Event::PassedBy(5)).unwrap();
+    assert_eq!(ledger.report(), Report { session: 1, committed: 0, staged: 0 });
+    assert_eq!(ledger.next_epoch(), 6);
+    // Those who had what it counts may be gone.
+    let mut back = ledger.clone();
+    back.apply(Event::Restored(4)).unwrap();
+    assert_eq!(back.report().committed, 4);
+    for event in [Event::Begin(6), Event::Staged(6)] {
+        ledger.apply(event).unwrap();
+    }
+    assert_eq!(ledger.report(), Report { session: 1, committed: 0, staged: 6 });
+    ledger.apply(Event::VotePassed(6)).unwrap();
+    assert_eq!(ledger.report().committed, 6);
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ft_comm::{CommError, Communicator, Membership, OnFailure, Rank, World};
 
 use super::kept::{Kept, Past};
+use super::levels::Levels;
 use super::pacing::Pacing;
 use super::report::RankReport;
 use super::resuming::Resuming;
@@ -102,6 +103,7 @@ pub struct Job {
     pub(super) orders: Communicator,
     pub(super) protection: Protection,
     pub(super) checkpointer: Checkpointer,
+    pub(super) levels: Levels,
     /// What is over on all ranks, as the newest checkpoint that was taken or restored here says.
     pub(super) past: Past,
     /// Sections whose results `main` has.
@@ -148,9 +150,10 @@ impl Job {
             let checkpointer = checkpointer(&world, &protection)?;
             told.command.iter().try_for_each(|command| checkpointer.name(command))?;
             let pace = told.pace.map(Duration::try_from_secs_f64).and_then(Result::ok);
-            Ok((checkpointer, Pacing::new(protection.interval, told.trial, pace), resuming))
+            let levels = Levels::new(&world, &protection.levels)?;
+            Ok((checkpointer, levels, Pacing::new(protection.interval, told.trial, pace), resuming))
         });
-        let (checkpointer, pacing, resuming) = match ready {
+        let (checkpointer, levels, pacing, resuming) = match ready {
             Ok(ready) => ready,
             Err(error) => {
                 world.abort(MISUSED, error.to_string());
@@ -164,6 +167,7 @@ impl Job {
             world,
             protection,
             checkpointer,
+            levels,
             past: Past::default(),
             position: 0,
             is_resuming: false,
@@ -331,15 +335,13 @@ impl Job {
             let is_here = |constant: &[u8]| {
                 Past::read(constant).is_ok_and(|past| past.is_under_way() && past.sections() == position)
             };
-            let restored = match &self.restoring {
-                Some(repair) => {
-                    self.checkpointer.restore_where(&self.world, repair, (state, live), &is_here)?
-                }
+            let restored = match self.restoring.clone() {
+                Some(repair) => self.restore(&repair, (state, live), &is_here)?,
                 None => Restored::Nothing,
             };
             self.past = match restored {
                 Restored::Nothing => self.read_back()?,
-                Restored::Epoch(_) => Past::read(self.checkpointer.constant())?,
+                Restored::Epoch(_) => Past::read(self.source().constant())?,
             };
             if self.restoring.is_some() {
                 self.is_repaired();
@@ -358,16 +360,16 @@ impl Job {
         }
         self.is_ahead = false;
         if let Some(state) = state.filter(|_| live == LiveState::GoesBack)
-            && self.checkpointer.has_committed()
+            && self.source().has_committed()
         {
-            self.checkpointer.load_held(state)?;
+            self.source().load_held(state)?;
         }
         Ok(self.state_is())
     }
 
     /// Where a state is that is not that of `init`.
     fn state_is(&self) -> Found {
-        if self.checkpointer.has_committed() { Found::State } else { Found::Saved }
+        if self.source().has_committed() { Found::State } else { Found::Saved }
     }
 
     /// What was over when the checkpoint was taken from which the job goes on; nothing, if it begins. Collective.
@@ -423,6 +425,21 @@ impl Job {
         anew: bool,
         steps: u64,
     ) -> Result<(), CheckpointError> {
+        if anew {
+            self.protect_above(kept)?;
+        }
+        let number = self.checkpointer.next_epoch();
+        self.protect_first(kept, anew, steps)?;
+        if anew { Ok(()) } else { self.protect_due(kept, number) }
+    }
+
+    /// The same on the first level alone.
+    fn protect_first<S: Protect>(
+        &mut self,
+        kept: &mut Kept<S>,
+        anew: bool,
+        steps: u64,
+    ) -> Result<(), CheckpointError> {
         let anew = anew && self.checkpointer.has_committed();
         self.order(if anew { order::ANEW } else { order::CHECKPOINT }, steps)?;
         if anew {
@@ -453,7 +470,7 @@ impl Job {
         self.pacing.count_time();
         let interval = steps.map(|steps| self.pacing.report(steps));
         self.checkpointer.stop_spilling();
-        let report = RankReport { stats: self.checkpointer.stats(), output, interval };
+        let report = RankReport { stats: self.levels.add_to(self.checkpointer.stats()), output, interval };
         self.world.finalize(report.to_bytes())?;
         // The job has ended well; files that cannot be removed do not change that, and nobody is there to be told.
         let _ = self.checkpointer.remove_files();
@@ -481,6 +498,7 @@ impl Job {
                 self.world.activity(activity::WAITING);
                 self.pacing.fail();
                 let report = self.checkpointer.report().map_err(RunError::Checkpoint)?;
+                self.levels.interrupt().map_err(RunError::Checkpoint)?;
                 self.restoring = Some(self.world.repair(report).map_err(RunError::Ended)?);
                 Ok(())
             }
@@ -572,6 +590,27 @@ fn refusal(world: &World, protection: &Protection) -> Option<&'static str> {
         }
         if protection.incremental {
             return Some("`--memory least` keeps no copy that `--incremental` could compare the state with");
+        }
+    }
+    if !protection.levels.is_empty() {
+        let is_of_memory = |scheme: &Scheme| !matches!(scheme, Scheme::None | Scheme::Disk { .. });
+        let mut schemes =
+            std::iter::once(&protection.scheme).chain(protection.levels.iter().map(|l| &l.scheme));
+        if !schemes.all(is_of_memory) {
+            return Some(
+                "levels of protection are schemes with redundancy in memory; files go beside them with `--spill`",
+            );
+        }
+        if world.total() > world.size() {
+            return Some("several levels of protection are not possible with dedicated parity ranks");
+        }
+        if world.repair_mode() == OnFailure::Shrink {
+            return Some(
+                "several levels of protection are for lost ranks that are replaced, not for `--on-failure shrink`",
+            );
+        }
+        if protection.memory.is_some() {
+            return Some("`--checkpoint-memory` is for one level of protection");
         }
     }
     match world.repair_mode() {

@@ -114,6 +114,11 @@ impl<'a, P: Program> Section<'a, P> {
                 job.resumed(steps_lost);
             }
             Begun::Protected(steps_lost) => {
+                if job.levels.are_due {
+                    self.kept.past = job.past.with_state();
+                    job.protect_above(&mut self.kept)?;
+                    self.kept.past = Past::default();
+                }
                 job.resumed(steps_lost);
                 job.pacing.count_out(self.kept.step);
             }
@@ -147,12 +152,13 @@ impl<'a, P: Program> Section<'a, P> {
             Found::State => {}
         }
         self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program)?;
+        let begun = if job.has_fallen_back() { Begun::Bare } else { Begun::Protected };
         if P::RESTORE == RestorePolicy::Global {
-            return Ok(Begun::Protected(self.steps_lost(job)));
+            return Ok(begun(self.steps_lost(job)));
         }
         let lost = self.settle(job, keeps)?;
         let again = self.program.reconcile(&mut self.kept.state, &job.world, &lost);
-        again.map(Begun::Protected).map_err(Problem::Program)
+        again.map(begun).map_err(Problem::Program)
     }
 
     /// Takes up the state that another job has left in files.

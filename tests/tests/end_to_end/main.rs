@@ -22,6 +22,7 @@ mod intervals;
 mod invariant9;
 mod kills;
 mod least;
+mod levels;
 mod lifecycle;
 mod limits;
 mod many_ranks;

@@ -71,6 +71,14 @@ fn gathers_do_not_depend_on_the_ranks() {
     check(&["-n 1", "-n 2", "-n 5", "-n 2 --parity-ranks 1 --scheme xor:3"], SURVEY);
 }
 
+/// Survivors keep their shots, whatever level the others go back to.
+#[test]
+fn gathers_do_not_depend_on_the_level_that_serves() {
+    let kills = ["--kill 1,2@step=5", "--kill 0,1@step=4 --kill 2,3@step=7", "--kill 1,2@at=gather-write:1"];
+    let options = kills.map(|kills| format!("-n 4 --levels neighbor@2,rs:2+2@4 {kills}"));
+    check(&options.each_ref().map(String::as_str), SURVEY.trim_end_matches(" --every 2"));
+}
+
 #[test]
 fn gathers_do_not_depend_on_failures() {
     survives("");
