@@ -70,6 +70,7 @@
 //! - Intel, Galois Field New Instructions (GFNI) technology guide, and the library ISA-L (`isa-l`): products by affine maps; the matrix and
 //!   the bytes of [`ReedSolomon::new`] are those of its `gf_gen_cauchy1_matrix`.
 
+mod checksum;
 mod code;
 mod combination;
 mod error;
@@ -80,6 +81,7 @@ mod reed_solomon;
 mod shape;
 mod xor;
 
+pub use checksum::{Bound, Checksum, ChecksumError, Drift, Recovery, add_product, largest};
 pub use code::{Code, accumulate, combine, copy_past_caches};
 pub use combination::{Combination, Combinations};
 pub use error::CodeError;

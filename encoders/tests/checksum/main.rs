@@ -1,0 +1,7 @@
+//! Checksum codes: their weights, the errors of what they rebuild against the bounds, and what they refuse.
+
+mod bounds;
+mod exact;
+mod refusals;
+mod samples;
+mod weights;
