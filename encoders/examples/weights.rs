@@ -136,12 +136,12 @@ fn adjugate_of(a: &[Column; BLOCKS_MAX], order: usize, adjugate: &mut [Column; B
         adjugate[0][0] = 1.0;
         return a[0][0];
     }
-    for i in 0..order {
-        for j in 0..order {
+    for (i, line) in adjugate.iter_mut().enumerate().take(order) {
+        for (j, cofactor) in line.iter_mut().enumerate().take(order) {
             let rows: Vec<usize> = (0..order).filter(|row| *row != j).collect();
             let columns: Vec<usize> = (0..order).filter(|column| *column != i).collect();
             let sign = if (i + j) % 2 == 0 { 1.0 } else { -1.0 };
-            adjugate[i][j] = sign * minor(a, &rows, &columns);
+            *cofactor = sign * minor(a, &rows, &columns);
         }
     }
     (0..order).map(|i| a[0][i] * adjugate[i][0]).sum()

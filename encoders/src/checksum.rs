@@ -5,8 +5,8 @@
 //!
 //! *Weights.* Any `e` members may be lost with any `m - e` blocks, so every square part of the table of weights may be the matrix of the
 //! equations, and errors grow with its condition number. Vandermonde matrices, the first choice, have parts that are all but
-//! singular; random ones are better (Chen and Dongarra 2005), and those here were searched for (`weights.rs`). The first row is all ones: a single loss is
-//! a difference of plain sums.
+//! singular; random ones are better (Chen and Dongarra 2005), and those here were searched for (`weights.rs`). The first row is all ones, so
+//! block 0 is the plain sum.
 
 mod bound;
 mod error;
@@ -55,6 +55,24 @@ use crate::shape::Shape;
 /// assert!(recovery.rebuild(&[data[0], &p, &q], &mut [&mut second, &mut third], limit).is_err());
 /// # Ok::<(), ft_encoders::ChecksumError>(())
 /// ```
+///
+/// # Weights
+///
+/// Any square part of the table of weights may be the matrix to be solved. The worst of all of them, over all patterns of `m` losses:
+///
+/// | `k` | `m` = 1 | 2 | 3 | 4 |
+/// |---|---|---|---|---|
+/// | 4 | 1 (4) | 4.6 (9.1) | 5.8 (11) | 9.3 (13) |
+/// | 8 | 1 (8) | 9.7 (33) | 21 (54) | 59 (115) |
+/// | 16 | 1 (16) | 19 (123) | 77 (360) | 516 (1890) |
+/// | 32 | 1 (32) | 39 (499) | 381 (3010) | 4890 (38 700) |
+/// | 60 | 1 (60) | 80 (1840) | 1410 (23 600) | 45 400 (606 000) |
+///
+/// First the condition number ([`Recovery::condition`]), then how errors grow ([`Recovery::growth`]), of which `k` is the least for a plain sum; a `k` between two is no worse than
+/// the next larger. The powers `(i + 1)^j` of a Vandermonde matrix grow errors by 1090 for 8+3 and 111 000 for 16+4. More members or blocks are refused: exact codes do
+/// better there. Bounds of real data of one magnitude are some 10 to 100 times the largest error of a slice, since roundings seldom all have one sign.
+///
+/// # After a loss
 ///
 /// After members were rebuilt, encode again, all blocks: those that survived are sums of what was lost, and no longer of what there is. The next bounds
 /// count from the rebuilt members.

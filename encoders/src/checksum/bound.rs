@@ -146,6 +146,12 @@ mod tests {
         drift.add(1, drifted(4, 7.0, 0.0, 1e300));
         assert_eq!(drift, Drift::none(2));
         drift.add(1, drifted(4, 7.0, 1.0, 8.0));
-        assert!(drift.as_slice()[1] > 8.0 * UNIT_ROUNDOFF && drift.as_slice()[0] == 0.0);
+        // Of the change its difference, its product, and the 4 roundings of an encoding; of the sum one.
+        let least = (6.0 * 7.0 + 8.0) * UNIT_ROUNDOFF;
+        assert!(drift.as_slice()[1] > least && drift.as_slice()[1] < 1.2 * least);
+        assert_eq!(drift.as_slice()[0], 0.0);
+        let once = drift.as_slice()[1];
+        drift.add(1, once);
+        assert!(drift.as_slice()[1] >= 2.0 * once);
     }
 }

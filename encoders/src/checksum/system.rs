@@ -131,11 +131,18 @@ mod tests {
     }
 
     #[test]
-    fn the_plain_sum_stands_in_for_a_single_loss() {
+    fn of_several_systems_the_one_is_taken_whose_errors_grow_least() {
         let weights = Weights::new(8, 4).unwrap();
-        let (system, growth) = System::best(&weights, &[5], &[0, 1, 2, 3]).unwrap();
-        assert_eq!(system.helpers, [0]);
-        assert_eq!(growth, Growth { stripe: 8.0, condition: 1.0 });
+        let plain = System::best(&weights, &[5], &[0]).unwrap();
+        assert_eq!(plain.1, Growth { stripe: 8.0, condition: 1.0 });
+        for lost in [&[5][..], &[0, 7], &[1, 2, 6]] {
+            let best = System::best(&weights, lost, &[0, 1, 2, 3]).unwrap();
+            assert_eq!(best.1, best.0.growth(&weights).unwrap());
+            for left_out in 0..4 {
+                let others: Vec<usize> = (0..4).filter(|helper| *helper != left_out).collect();
+                assert!(best.1.stripe <= System::best(&weights, lost, &others).unwrap().1.stripe);
+            }
+        }
         assert!(System::best(&weights, &[1, 5], &[2]).is_none());
     }
 }

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod exact;
+mod formula;
 mod refusals;
 mod samples;
 mod weights;

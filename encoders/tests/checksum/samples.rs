@@ -30,10 +30,11 @@ impl Draws {
 }
 
 /// Shards of `members`, of one kind: 0 of one magnitude, then of any from 1e-300 to 1e300 element by element, of one such magnitude a member,
-/// subnormal ones, sums that cancel, almost only zeros, and any bits of doubles up to 1e300.
+/// subnormal ones of one magnitude, sums that cancel, almost only zeros, and any bits of doubles up to 1e300.
 pub(crate) fn stripe(members: usize, length: usize, kind: u64, seed: u64) -> Vec<Vec<f64>> {
     let mut draws = Draws(seed * KINDS + kind);
     let any = |draws: &mut Draws| 10_f64.powf(300.0 * draws.unit());
+    let shift = draws.below(52);
     let common: Vec<f64> = (0..length).map(|_| draws.unit()).collect();
     let shard = |member: usize| {
         let scale = any(&mut draws);
@@ -41,8 +42,8 @@ pub(crate) fn stripe(members: usize, length: usize, kind: u64, seed: u64) -> Vec
             0 => draws.unit(),
             1 => any(&mut draws) * draws.unit(),
             2 => scale * draws.unit(),
-            3 => f64::from_bits(draws.bits() >> 12 >> draws.below(52)) * draws.unit().signum(),
-            4 => (common[at] + 1e-13 * draws.unit()) * if member % 2 == 0 { 1.0 } else { -1.0 },
+            3 => f64::from_bits(draws.bits() >> 12 >> shift) * draws.unit().signum(),
+            4 => (common[at] + 1e-13 * draws.unit()) * if member.is_multiple_of(2) { 1.0 } else { -1.0 },
             5 => [0.0, 0.0, -0.0, 1.0, draws.unit()][draws.below(5)],
             _ => Some(f64::from_bits(draws.bits())).filter(|value| value.abs() < 1e300).unwrap_or(1.0),
         };

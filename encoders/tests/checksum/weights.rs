@@ -31,7 +31,8 @@ fn worst_growth(table: &[Vec<f64>]) -> f64 {
     worst
 }
 
-fn inverse(mut a: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+/// By Gauss and Jordan with partial pivoting.
+pub(crate) fn inverse(mut a: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     let n = a.len();
     for (i, row) in a.iter_mut().enumerate() {
         row.extend((0..n).map(|j| f64::from(u8::from(i == j))));
@@ -50,7 +51,8 @@ fn inverse(mut a: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
     a.into_iter().map(|row| row[n..].to_vec()).collect()
 }
 
-fn table(code: &Checksum) -> Vec<Vec<f64>> {
+/// Rows of blocks, columns of members.
+pub(crate) fn table(code: &Checksum) -> Vec<Vec<f64>> {
     let row = |block| (0..code.data()).map(|member| code.weight(block, member)).collect();
     (0..code.redundant()).map(row).collect()
 }
