@@ -43,7 +43,7 @@
 //!
 //! The others are a [`Code`] over bytes; [`Checksum`] is one over slices of doubles, with calls of the same names. It is **never for
 //! integers: bits are not kept**. What it rebuilds is rounded, and comes with the most that it can be off ([`Bound`]): of data whose
-//! members are of one magnitude the last one to five digits of sixteen, of a small member beside a large one possibly all.
+//! members are of one magnitude the last few digits of sixteen, of a small member beside a large one possibly all.
 //!
 //! What is not here: finding out *that* a block is damaged (a wrong block is an input like any other, so check
 //! blocks before and after with a checksum), and knowing where blocks are stored.

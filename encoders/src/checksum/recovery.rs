@@ -67,30 +67,25 @@ impl Recovery {
         wanted: &[usize],
     ) -> Result<Self, ChecksumError> {
         shape.check_solvable(present, wanted)?;
-        let data = shape.data;
+        let Shape { data, redundant } = shape;
         let solved = wanted.iter().any(|index| !present[*index]);
         let lost: Vec<usize> = (0..data).filter(|i| solved && !present[*i]).collect();
-        let there: Vec<usize> = (0..shape.redundant).filter(|j| present[data + j]).collect();
-        let undetermined = || CodeError::Undetermined {
-            index: wanted.first().copied().unwrap_or(0),
-            data,
-            redundant: shape.redundant,
-        };
+        let there: Vec<usize> = (0..redundant).filter(|j| present[data + j]).collect();
+        let undetermined =
+            || CodeError::Undetermined { index: wanted.first().copied().unwrap_or(0), data, redundant };
         let (system, growth) = System::best(weights, &lost, &there).ok_or_else(undetermined)?;
 
         let is_read = |index: &usize| {
-            let helps = index.checked_sub(data).is_some_and(|block| system.helpers.contains(&block));
-            present[*index] && (wanted.contains(index) || solved && (*index < data || helps))
+            let helps = index.checked_sub(data).is_none_or(|block| system.helpers.contains(&block));
+            present[*index] && (wanted.contains(index) || solved && helps)
         };
-        let sources: Vec<usize> = (0..data + shape.redundant).filter(is_read).collect();
-        let rows = lost
-            .iter()
-            .chain(wanted)
-            .map(|index| match present[*index] {
-                true => Ok(Row::copy(&sources, *index, lost.len())),
-                false => Row::solved(weights, &system, &sources, *index).ok_or_else(undetermined),
-            })
-            .collect::<Result<Vec<Row>, CodeError>>()?;
+        let sources: Vec<usize> = (0..data + redundant).filter(is_read).collect();
+        let row = |index: &usize| match present[*index] {
+            true => Some(Row::copy(&sources, *index, lost.len())),
+            false => Solved::new(weights, &system, *index).map(|solved| solved.row(&sources)),
+        };
+        let rows: Option<Vec<Row>> = lost.iter().chain(wanted).map(row).collect();
+        let rows = rows.ok_or_else(undetermined)?;
         let contraction = rows[..lost.len()].iter().map(Row::of_all_lost).fold(0.0, f64::max);
         let spread = rounded_up(1.0 / (1.0 - contraction));
         Ok(Self { shape, sources, wanted: wanted.to_vec(), growth, system, rows, spread })
@@ -282,45 +277,6 @@ impl Row {
         Self { weights, errors: vec![0.0; sources.len()], of_lost: vec![0.0; lost], always: 0.0 }
     }
 
-    /// A block that is lost, with all that its sources have of others taken out again.
-    fn solved(weights: &Weights, system: &System, sources: &[usize], wanted: usize) -> Option<Self> {
-        let data = weights.data();
-        // What the wanted block has of data member `i`.
-        let wanted_part = |i: usize| match wanted.checked_sub(data) {
-            None => i64::from(i == wanted),
-            Some(block) => weights.get(block, i),
-        };
-        let solution = system.solve(weights, &[&wanted_part])?;
-        let (q, p) = (solution.denominator, &solution.numerators[0]);
-        // What the helpers bring along of a member, and what they do of its magnitude: integers below 2^53.
-        let sum = |part: &dyn Fn(i64, usize) -> i64| -> i64 {
-            system.helpers.iter().zip(p).map(|(helper, numerator)| part(*numerator, *helper)).sum()
-        };
-        let brought = |i: usize| sum(&|numerator, helper| numerator * weights.get(helper, i));
-        let encoded = |i: usize| {
-            let magnitude = sum(&|numerator, helper| (numerator * weights.get(helper, i)).abs());
-            gamma(data) * (magnitude as f64 / q.abs() as f64)
-        };
-
-        let computing = gamma(sources.len() + 1);
-        let coefficients = |index: &usize| match index.checked_sub(data) {
-            None => {
-                let weight = (wanted_part(*index) * q - brought(*index)) as f64 / q as f64;
-                (weight, rounded_up(computing * weight.abs() + encoded(*index)))
-            }
-            Some(block) => {
-                let numerator = sum(&|numerator, helper| if helper == block { numerator } else { 0 });
-                let weight = numerator as f64 / q as f64;
-                (weight, rounded_up(computing * weight.abs()))
-            }
-        };
-        let (weights, errors) = sources.iter().map(coefficients).unzip();
-        let of_lost = system.lost.iter().map(|lost| rounded_up(encoded(*lost))).collect();
-        // The products underflow by half of it each, and so do those that make the bound.
-        let always = (4 * (sources.len() + system.lost.len()) + 16) as f64 * SMALLEST;
-        Some(Self { weights, errors, of_lost, always })
-    }
-
     /// The row sum of `K`.
     fn of_all_lost(&self) -> f64 {
         self.of_lost.iter().sum()
@@ -334,5 +290,68 @@ impl Row {
                 add_product(*weight, part(source, piece * CHUNK, into.len()), into);
             }
         }
+    }
+}
+
+/// A block that is lost, as a sum of the helpers, with all that they have of other members taken out again.
+struct Solved<'a> {
+    weights: &'a Weights,
+    system: &'a System,
+    wanted: usize,
+    /// The weights of the helpers: numerators over a denominator.
+    numerators: Vec<i64>,
+    denominator: i64,
+}
+
+impl<'a> Solved<'a> {
+    fn new(weights: &'a Weights, system: &'a System, wanted: usize) -> Option<Self> {
+        let mut solution = system.solve(weights, &[&|member| part_of(weights, wanted, member)])?;
+        let numerators = solution.numerators.pop()?;
+        Some(Self { weights, system, wanted, numerators, denominator: solution.denominator })
+    }
+
+    fn row(&self, sources: &[usize]) -> Row {
+        let computing = gamma(sources.len() + 1);
+        let weights: Vec<f64> = sources.iter().map(|index| self.weight(*index)).collect();
+        let error = |(index, weight): (&usize, &f64)| {
+            let encoding = if *index < self.weights.data() { self.encoded(*index) } else { 0.0 };
+            rounded_up(computing * weight.abs() + encoding)
+        };
+        let errors = sources.iter().zip(&weights).map(error).collect();
+        let of_lost = self.system.lost.iter().map(|lost| rounded_up(self.encoded(*lost))).collect();
+        // Each product loses at most half of the smallest double by underflow, and so do those that make the bound.
+        let always = (4 * (sources.len() + self.system.lost.len()) + 16) as f64 * SMALLEST;
+        Row { weights, errors, of_lost, always }
+    }
+
+    /// What a source is multiplied by: integers below 2^53, rounded once as a quotient.
+    fn weight(&self, index: usize) -> f64 {
+        let numerator = match index.checked_sub(self.weights.data()) {
+            None => {
+                let brought: i64 = self.helpers().map(|(j, p)| p * self.weights.get(j, index)).sum();
+                part_of(self.weights, self.wanted, index) * self.denominator - brought
+            }
+            Some(block) => self.helpers().filter(|(helper, _)| *helper == block).map(|(_, p)| p).sum(),
+        };
+        numerator as f64 / self.denominator as f64
+    }
+
+    /// How much of the magnitude of a member is error because the helpers were encoded with it.
+    fn encoded(&self, member: usize) -> f64 {
+        let magnitude: i64 = self.helpers().map(|(j, p)| (p * self.weights.get(j, member)).abs()).sum();
+        gamma(self.weights.data()) * (magnitude as f64 / self.denominator.abs() as f64)
+    }
+
+    /// Each helper with its numerator.
+    fn helpers(&self) -> impl Iterator<Item = (usize, i64)> {
+        self.system.helpers.iter().copied().zip(self.numerators.iter().copied())
+    }
+}
+
+/// What block `index` of a stripe has of a data member.
+fn part_of(weights: &Weights, index: usize, member: usize) -> i64 {
+    match index.checked_sub(weights.data()) {
+        None => i64::from(index == member),
+        Some(block) => weights.get(block, member),
     }
 }
