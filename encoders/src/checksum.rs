@@ -25,14 +25,16 @@ use self::weights::Weights;
 use crate::CodeError;
 use crate::shape::Shape;
 
-/// Any up to [`Checksum::DATA_MAX`] data members and [`Checksum::REDUNDANT_MAX`] checksum blocks over slices of doubles; survives the loss of as many, rounded.
+/// Up to [`Checksum::DATA_MAX`] data members and [`Checksum::REDUNDANT_MAX`] checksum blocks, slices of doubles; survives the loss of as many blocks as there are
+/// checksums, with rounding.
 ///
 /// **Never for integers**, nor for anything else that is not a number with a magnitude: bits are not kept. A rebuilt slice is near to what was lost, within
 /// the [`Bound`] that comes with it, and not equal to it: not for indices, counters, seeds, masks and pointers, nor for doubles that are compared bit by
 /// bit. `-0.0` comes back as `0.0`, a NaN not at all. Members of very different magnitudes are as near as the largest of them allows. Where
 /// that will not do there is [`ReedSolomon`](crate::ReedSolomon).
 ///
-/// What it is for: sums can be made by any reduction of doubles, also by the network, and a linear operation on all members keeps them sums.
+/// What it is for: sums can be made by any reduction of doubles, also by the network, and a linear operation on all members keeps them
+/// sums. What that rounds besides is [`Drift`], for the caller to bound.
 ///
 /// ```
 /// use ft_encoders::{Bound, Checksum};
@@ -68,7 +70,7 @@ use crate::shape::Shape;
 /// | 32 | 1 (32) | 39 (499) | 381 (3010) | 4890 (38 700) |
 /// | 60 | 1 (60) | 80 (1840) | 1410 (23 600) | 45 400 (606 000) |
 ///
-/// First the condition number ([`Recovery::condition`]), then how errors grow ([`Recovery::growth`]), of which `k` is the least for a plain sum; a `k` between two is no worse than
+/// First the condition number ([`Recovery::condition`]), then how errors grow ([`Recovery::growth`]), `k` for a plain sum; a `k` between two is no worse than
 /// the next larger. The powers `(i + 1)^j` of a Vandermonde matrix grow errors by 1090 for 8+3 and 111 000 for 16+4. More members or blocks are refused: exact codes do
 /// better there. Bounds of real data of one magnitude are some 10 to 100 times the largest error of a slice, since roundings seldom all have one sign.
 ///
