@@ -14,6 +14,8 @@
 
 const BLOCKS_MAX: usize = 4;
 const WEIGHT_MAX: f64 = 127.0;
+/// All numbers below 4 but one.
+const OTHERS: [[usize; 3]; BLOCKS_MAX] = [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]];
 
 /// What each block multiplies a member by: 1, then integers, then zeros beyond the last block.
 type Column = [f64; BLOCKS_MAX];
@@ -138,10 +140,9 @@ fn adjugate_of(a: &[Column; BLOCKS_MAX], order: usize, adjugate: &mut [Column; B
     }
     for (i, line) in adjugate.iter_mut().enumerate().take(order) {
         for (j, cofactor) in line.iter_mut().enumerate().take(order) {
-            let rows: Vec<usize> = (0..order).filter(|row| *row != j).collect();
-            let columns: Vec<usize> = (0..order).filter(|column| *column != i).collect();
+            let (rows, columns) = (&OTHERS[j][..order - 1], &OTHERS[i][..order - 1]);
             let sign = if (i + j) % 2 == 0 { 1.0 } else { -1.0 };
-            *cofactor = sign * minor(a, &rows, &columns);
+            *cofactor = sign * minor(a, rows, columns);
         }
     }
     (0..order).map(|i| a[0][i] * adjugate[i][0]).sum()
