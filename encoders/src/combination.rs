@@ -3,6 +3,7 @@
 use crate::error::CodeError;
 use crate::field;
 use crate::kernel::Kernel;
+use crate::shape::{Shape, check_lengths};
 use crate::{Code, accumulate};
 
 /// Which blocks a wanted one is computed from, and what each of them is multiplied by.
@@ -25,7 +26,7 @@ impl Combination {
         wanted: usize,
     ) -> Result<Self, CodeError> {
         let (data, redundant) = (code.data(), code.redundant());
-        require_solvable(code, present, wanted)?;
+        Shape::of(code).check_solvable(present, &[wanted])?;
         if present[wanted] {
             return Ok(Self { sources: vec![(wanted, 1)] });
         }
@@ -89,22 +90,6 @@ impl Combination {
     }
 }
 
-/// Checks that there is such a block, and that no more are lost than the code survives.
-fn require_solvable<C: Code + ?Sized>(code: &C, present: &[bool], wanted: usize) -> Result<(), CodeError> {
-    let (data, redundant) = (code.data(), code.redundant());
-    let taken = data + redundant;
-    let lost = present.iter().filter(|is_present| !**is_present).count();
-    if present.len() != taken {
-        Err(CodeError::WrongShardCount { given: present.len(), taken, data, redundant })
-    } else if wanted >= taken {
-        Err(CodeError::IndexOutOfRange { index: wanted, data, redundant })
-    } else if lost > redundant {
-        Err(CodeError::TooManyLost { lost, data, redundant })
-    } else {
-        Ok(())
-    }
-}
-
 /// Several combinations of one stripe as one: every source is read once for all of them.
 ///
 /// ```
@@ -138,7 +123,7 @@ impl Combinations {
     pub fn rebuild(&self, sources: &[&[u8]], into: &mut [&mut [u8]]) -> Result<(), CodeError> {
         check_count(sources.len(), self.sources.len())?;
         check_count(into.len(), self.weights.len())?;
-        crate::shape::check_lengths(into)?;
+        check_lengths(into)?;
         Kernel::current().combine(|j, i| self.weights[j][i], sources, into, false);
         Ok(())
     }
@@ -161,7 +146,8 @@ impl FromIterator<Combination> for Combinations {
     }
 }
 
-fn check_count(given: usize, taken: usize) -> Result<(), CodeError> {
+/// As many blocks are given as a combination takes.
+pub(crate) fn check_count(given: usize, taken: usize) -> Result<(), CodeError> {
     if given == taken { Ok(()) } else { Err(CodeError::WrongSourceCount { given, taken }) }
 }
 

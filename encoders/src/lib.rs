@@ -34,11 +34,16 @@
 //! | [`Mirror`] | `m` of `1 + m` | `m` times the data | `m` copies | exact |
 //! | [`Xor`] | 1 of `k + 1` | `1 / k` of the data | 1 XOR | exact |
 //! | [`ReedSolomon`] | `m` of `k + m`, `k + m <= 256` | `m / k` of the data | `m` products and XORs | exact |
+//! | [`Checksum`] | `m` of `k + m`, `k <= 60`, `m <= 4` | `m / k` of the data | `m / 8` products and sums of doubles | rounded, with a bound |
 //!
 //! Every code here is *systematic* (the shards are stored as they are), *maximum distance separable*
 //! (no code survives more losses with as much memory) and *linear*: the parity of a
 //! difference is the difference of the parities, so a shard that changed in a few places can be updated in the
 //! redundant blocks ([`Code::update`]).
+//!
+//! The others are a [`Code`] over bytes; [`Checksum`] is one over slices of doubles, with calls of the same names. It is **never for
+//! integers: bits are not kept**. What it rebuilds is rounded, and comes with the most that it can be off ([`Bound`]): of data whose
+//! members are of one magnitude the last few digits of sixteen, of a small member beside a large one possibly all.
 //!
 //! What is not here: finding out *that* a block is damaged (a wrong block is an input like any other, so check
 //! blocks before and after with a checksum), and knowing where blocks are stored.
@@ -69,7 +74,17 @@
 //!   by shuffles.
 //! - Intel, Galois Field New Instructions (GFNI) technology guide, and the library ISA-L (`isa-l`): products by affine maps; the matrix and
 //!   the bytes of [`ReedSolomon::new`] are those of its `gf_gen_cauchy1_matrix`.
+//! - J. S. Plank, Y. Kim and J. J. Dongarra, Algorithm-based diskless checkpointing for fault tolerant matrix operations, FTCS-25, 1995, and
+//!   Fault-tolerant matrix operations for networks of workstations using diskless checkpointing, Journal of Parallel and Distributed
+//!   Computing 43(2), 1997: checksums in floating point, [`Checksum`].
+//! - Z. Chen and J. Dongarra, Numerically stable real number codes based on random matrices, ICCS 2005, LNCS 3514, and Z. Chen, Optimal real number codes
+//!   for fault tolerant matrix operations, SC 2009: why every square part of the weights has to be well conditioned, and Vandermonde's are not.
+//! - E. H. Bareiss, Sylvester's identity and multistep integer-preserving Gaussian elimination, Mathematics of Computation 22, 1968: the equations
+//!   of [`Recovery`], solved without rounding.
+//! - N. J. Higham, Accuracy and stability of numerical algorithms, 2nd edition, SIAM 2002: `gamma(n)` and sums (chapters 3 and 4), the condition number of Skeel and
+//!   the scaling that attains it (chapter 7).
 
+mod checksum;
 mod code;
 mod combination;
 mod error;
@@ -80,6 +95,7 @@ mod reed_solomon;
 mod shape;
 mod xor;
 
+pub use checksum::{Bound, Checksum, ChecksumError, Drift, Recovery, add_product, largest};
 pub use code::{Code, accumulate, combine, copy_past_caches};
 pub use combination::{Combination, Combinations};
 pub use error::CodeError;

@@ -50,25 +50,42 @@ impl Shape {
     }
 
     /// The blocks are all, of one length, and every shard fits into them.
-    pub(crate) fn check_blocks(self, blocks: &[&mut [u8]], shards: &[&[u8]]) -> Result<(), CodeError> {
+    pub(crate) fn check_blocks<T>(self, blocks: &[&mut [T]], shards: &[&[T]]) -> Result<(), CodeError> {
         let Self { data, redundant } = self;
         if blocks.len() != redundant {
             return Err(CodeError::WrongBlockCount { given: blocks.len(), data, redundant });
         }
         let block_bytes = check_lengths(blocks)?;
-        let shard_bytes = shards.iter().map(|shard| shard.len()).max().unwrap_or(0);
+        let shard_bytes = shards.iter().map(|shard| size_of_val(*shard)).max().unwrap_or(0);
         if shard_bytes > block_bytes {
             return Err(CodeError::ShardTooLong { shard_bytes, block_bytes });
         }
         Ok(())
     }
+
+    /// There are such blocks as are wanted, and no more are missing than the code survives.
+    pub(crate) fn check_solvable(self, present: &[bool], wanted: &[usize]) -> Result<(), CodeError> {
+        let Self { data, redundant } = self;
+        let taken = data + redundant;
+        let lost = present.iter().filter(|is_present| !**is_present).count();
+        if present.len() != taken {
+            Err(CodeError::WrongShardCount { given: present.len(), taken, data, redundant })
+        } else if let Some(&index) = wanted.iter().find(|index| **index >= taken) {
+            Err(CodeError::IndexOutOfRange { index, data, redundant })
+        } else if lost > redundant {
+            Err(CodeError::TooManyLost { lost, data, redundant })
+        } else {
+            Ok(())
+        }
+    }
 }
 
-/// The common length of the blocks, 0 if there are none.
-pub(crate) fn check_lengths(blocks: &[&mut [u8]]) -> Result<usize, CodeError> {
-    let first_bytes = blocks.first().map_or(0, |block| block.len());
-    match blocks.iter().enumerate().find(|(_, block)| block.len() != first_bytes) {
-        Some((index, block)) => Err(CodeError::UnequalLengths { index, bytes: block.len(), first_bytes }),
+/// The common length of the blocks in bytes, 0 if there are none.
+pub(crate) fn check_lengths<T>(blocks: &[&mut [T]]) -> Result<usize, CodeError> {
+    let bytes = |block: &[T]| size_of_val(block);
+    let first_bytes = blocks.first().map_or(0, |block| bytes(block));
+    match blocks.iter().enumerate().find(|(_, block)| bytes(block) != first_bytes) {
+        Some((index, block)) => Err(CodeError::UnequalLengths { index, bytes: bytes(block), first_bytes }),
         None => Ok(first_bytes),
     }
 }
