@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
-use ft_tools::advice::{self, Advice, AdviceExperiment, losses_survived, schemes_for};
+use ft_tools::advice::{
+    self, Advice, AdviceExperiment, FailureKind, KindError, check_kinds, losses_survived, schemes_for,
+};
 use ft_tools::harness::interruptible;
 use ft_tools::recovery::Progress;
 use indicatif::ProgressBar;
@@ -34,6 +36,10 @@ pub(crate) struct Advise {
     /// Mean times between failures of the job to look ahead for: seconds, or a number with min, h, d or w behind it
     #[arg(long, value_name = "TIME,...", value_delimiter = ',', default_value = "10min,1h,6h,1d,1w", value_parser = span)]
     mtbf: Vec<f64>,
+    /// Say which levels of protection to take together, and how often each, for such mean times between failures of the job, by how
+    /// many ranks are lost at once: 1=1h,2=1d,all=30d
+    #[arg(long, value_name = "LOSSES=TIME,...", value_delimiter = ',', value_parser = failure_kind)]
+    level_mtbf: Vec<FailureKind>,
     /// Schemes to compare; 'disk' is a fresh folder in the temporary folder of the system (default: neighbor, xor, rs and
     /// disk as far as they fit the ranks)
     #[arg(long, value_name = "S,...", value_delimiter = ',')]
@@ -75,7 +81,16 @@ impl Advise {
         if let Some(pair) = self.mtbf.windows(2).find(|pair| pair[0] >= pair[1]) {
             return Err(format!("--mtbf: {} s does not follow {} s; name rising times", pair[1], pair[0]));
         }
-        Ok(())
+        let refuse = |error: KindError| format!("--level-mtbf: {error}");
+        check_kinds(&self.level_mtbf, &self.schemes(), ranks).map_err(refuse)
+    }
+
+    /// Those that are named, or else those that fit.
+    fn schemes(&self) -> Vec<String> {
+        match &self.schemes[..] {
+            [] => schemes_for(self.ranks(), self.survive, &self.level_mtbf),
+            named => named.to_vec(),
+        }
     }
 
     /// The job that is measured, as a command line: what is wrong with it is known before the first one.
@@ -97,16 +112,16 @@ impl Advise {
     }
 
     fn experiment(&self) -> std::io::Result<AdviceExperiment> {
-        let named = (!self.schemes.is_empty()).then(|| self.schemes.clone());
         Ok(AdviceExperiment {
             ftrun: std::env::current_exe()?,
             command: self.command.clone(),
             ranks: self.ranks(),
-            schemes: named.unwrap_or_else(|| schemes_for(self.ranks(), self.survive)),
+            schemes: self.schemes(),
             seconds: self.seconds,
             repeat: self.repeat,
             mtbfs_s: self.mtbf.clone(),
             survive: self.survive,
+            failures: self.level_mtbf.clone(),
         })
     }
 
@@ -142,13 +157,24 @@ fn span(text: &str) -> Result<f64, String> {
     let units = [("min", 60.0), ("h", 3600.0), ("d", 86_400.0), ("w", 604_800.0), ("s", 1.0)];
     let with_unit = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
     let (number, seconds) = with_unit.unwrap_or((text, 1.0));
-    let wrong = |_| "must be seconds, or a number with min, h, d or w behind it".to_owned();
-    positive(number).map(|number| number * seconds).map_err(wrong)
+    let span_s = positive(number).ok().map(|number| number * seconds).filter(|span_s| span_s.is_finite());
+    span_s.ok_or_else(|| "must be above 0: seconds, or a number with min, h, d or w behind it".to_owned())
+}
+
+/// A kind of failure and the mean time between two of them: `2=1d`, `all=30d`.
+fn failure_kind(text: &str) -> Result<FailureKind, String> {
+    let form = "must be how many ranks are lost at once, or all, and a time, as in 1=1h or all=30d";
+    let (losses, mtbf) = text.split_once('=').ok_or(form)?;
+    let losses = losses.parse().map_err(|error: KindError| error.to_string())?;
+    let mtbf_s = span(mtbf).map_err(|error| format!("the time '{mtbf}' {error}"))?;
+    Ok(FailureKind { losses, mtbf_s })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::span;
+    use ft_tools::advice::Losses;
+
+    use super::{FailureKind, failure_kind, span};
 
     #[test]
     fn spans_of_time() {
@@ -163,8 +189,29 @@ mod tests {
         for (text, seconds) in all {
             assert_eq!(span(text), Ok(seconds), "{text}");
         }
-        for text in ["", "min", "0h", "-1d", "1y", "inf", "1 month"] {
+        for text in ["", "min", "0h", "-1d", "1y", "inf", "1e308w", "1 month"] {
             assert!(span(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn kinds_of_failures() {
+        let all = [("1=1h", Losses::AtOnce(1), 3600.0), ("all=30d", Losses::All, 2_592_000.0)];
+        for (text, losses, mtbf_s) in all {
+            assert_eq!(failure_kind(text), Ok(FailureKind { losses, mtbf_s }));
+        }
+        for (text, part) in [
+            ("1h", "as in 1=1h or all=30d"),
+            ("", "as in 1=1h or all=30d"),
+            ("host=1h", "'host' is not how many ranks are lost at once"),
+            ("0=1h", "0 losses are no failure"),
+            ("1=", "the time '' must be above 0"),
+            ("1=0", "the time '0' must be above 0"),
+            ("2=-1d", "the time '-1d' must be above 0"),
+            ("all=1y", "the time '1y' must be above 0: seconds, or"),
+        ] {
+            let why = failure_kind(text).expect_err(text);
+            assert!(why.contains(part), "{why}");
         }
     }
 }

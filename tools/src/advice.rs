@@ -4,15 +4,24 @@
 //! checkpoint): once without protection, which says how long its steps are, then with each scheme, every time through a real
 //! kill of one rank. What the program was held for a checkpoint, and how long it took from the kill to the resumption, go into
 //! the model of [`ft_checkpoint::interval`], which says what longer runs are to expect.
+//!
+//! If it is said how often failures of several kinds strike (`--level-mtbf`), the same measurements go into a model of several levels of
+//! protection at once, which says which of them to take together, and how often each.
 
+mod combinations;
 mod error;
 mod experiment;
+mod failures;
 mod job;
 mod judgment;
+mod levels;
 mod session;
 mod tables;
+mod times;
 
+pub use self::combinations::{Combination, LevelAdvice, PlannedLevel};
 pub use self::error::AdviceError;
 pub use self::experiment::{AdviceExperiment, losses_survived, schemes_for};
+pub use self::failures::{FailureKind, KindError, Losses, check_kinds};
 pub use self::judgment::{Advice, Candidate, Outlook};
 pub use self::session::advise;

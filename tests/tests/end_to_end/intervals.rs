@@ -111,6 +111,37 @@ fn advice_for_a_program_of_ones_own() {
     assert!(outcome.stdout.contains("None of these schemes survives 2 losses at once"), "{outcome}");
 }
 
+/// Times between failures may fall from kind to kind.
+#[test]
+fn advice_on_levels() {
+    let load = "load --state 64KiB --steps 600000 --step-ms 1";
+    let options =
+        format!("advise -n 4 {QUICK} --schemes neighbor:1,rs:2+2,disk --level-mtbf 1=1d,2=1h,all=30d");
+    let outcome = Run::ftrun(&format!("{options} --json {load}")).finish().expect(0);
+    let advice: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let levels = &advice["levels"];
+    let all = levels["combinations"].as_array().unwrap();
+    let overheads: Vec<f64> = all.iter().map(|one| one["overhead"].as_f64().unwrap()).collect();
+    assert!(overheads.len() == 4 && overheads.is_sorted() && overheads[0] > 0.0, "{outcome}");
+    for one in all {
+        let numbers: Vec<u64> =
+            one["levels"].as_array().unwrap().iter().map(|level| level["every"].as_u64().unwrap()).collect();
+        assert_eq!(numbers[0], 1, "{outcome}");
+    }
+    let kinds: Vec<&str> =
+        levels["failures"].as_array().unwrap().iter().map(|kind| kind["losses"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["1", "2", "all"], "{outcome}");
+    let best = &levels["recommended"];
+    let command = format!("ftrun -n 4 {} {load}", best["options"].as_str().unwrap());
+    assert_eq!(levels["command"], command, "{outcome}");
+    let outcome = Run::ftrun(&format!("{options} {load}")).finish().expect(0);
+    assert!(
+        outcome.stdout.contains("Levels of protection for 1 loss every 1 d, 2 losses at once"),
+        "{outcome}"
+    );
+    assert!(outcome.stdout.contains("neighbor:1@") && outcome.stdout.contains(",spill@"), "{outcome}");
+}
+
 #[test]
 fn no_advice() {
     for (arguments, parts) in [
@@ -118,6 +149,17 @@ fn no_advice() {
         ("advise -n 4 --schemes rs:4+2 cg --poisson 8", &["--schemes rs:4+2", "6 ranks", "there are 4"]),
         ("advise -n 4 --schemes none cg --poisson 8", &["--schemes none", "survives nothing"]),
         ("advise -n 4 --mtbf 1h,10min cg --poisson 8", &["--mtbf", "rising"]),
+        ("advise -n 4 --level-mtbf 1h cg --poisson 8", &["--level-mtbf", "as in 1=1h"]),
+        ("advise -n 4 --level-mtbf 1=1h,, cg --poisson 8", &["--level-mtbf", "as in 1=1h"]),
+        (
+            "advise -n 4 --level-mtbf host=1h cg --poisson 8",
+            &["--level-mtbf", "'host' is not how many ranks"],
+        ),
+        ("advise -n 4 --level-mtbf 1=1h,2=0 cg --poisson 8", &["--level-mtbf", "'0' must be above 0"]),
+        ("advise -n 4 --level-mtbf all=-1d cg --poisson 8", &["--level-mtbf", "'-1d' must be above 0"]),
+        ("advise -n 4 --level-mtbf 1=1h,1=1d cg --poisson 8", &["--level-mtbf", "1 is named twice"]),
+        ("advise -n 4 --level-mtbf 4=1h cg --poisson 8", &["--level-mtbf", "write all for that"]),
+        ("advise -n 4 --level-mtbf 2=1h --schemes xor cg --poisson 8", &["--level-mtbf", "2 losses at once"]),
         ("advise -n 4 --survive 0 cg --poisson 8", &["'0'", "--survive"]),
         ("advise -n 4 cg", &["--matrix", "--poisson"]),
         ("advise -n 4 cg --poisson 8 --scheme xor", &["--scheme", "multiple times"]),

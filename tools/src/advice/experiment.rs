@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use ft_checkpoint::{GroupLayout, Scheme};
 
+use super::failures::{FailureKind, Losses};
 use crate::recovery::FRESH_DISK;
 
 /// What is to be measured.
@@ -26,18 +27,33 @@ pub struct AdviceExperiment {
     pub mtbfs_s: Vec<f64>,
     /// Losses at once that are to be survived, wherever they strike.
     pub survive: usize,
+    /// Kinds of failures to combine several levels of protection for; none if that is not asked for.
+    pub failures: Vec<FailureKind>,
+}
+
+impl AdviceExperiment {
+    /// The program and its arguments as one line.
+    pub(super) fn program(&self) -> String {
+        let words: Vec<String> = self.command.iter().map(|word| word.display().to_string()).collect();
+        words.join(" ")
+    }
 }
 
 /// Most data blocks a stripe of the Reed-Solomon schemes that are compared if none are named.
 const DATA_MAX: usize = 8;
 
-/// The schemes that are compared if none are named: those with one or two losses a group, those that survive so many, and disk, as
-/// far as they fit the ranks.
-pub fn schemes_for(ranks: usize, survive: usize) -> Vec<String> {
+/// The schemes that are compared if none are named: those with one or two losses a group, those that survive so many or the losses of a
+/// kind of failure, and disk, as far as they fit the ranks.
+pub fn schemes_for(ranks: usize, survive: usize, failures: &[FailureKind]) -> Vec<String> {
     let mut all = vec!["neighbor:1".to_owned(), "xor".to_owned()];
     let mut losses = vec![2, survive];
+    losses.extend(failures.iter().filter_map(|kind| match kind.losses {
+        Losses::AtOnce(count) => Some(count),
+        Losses::All => None,
+    }));
+    losses.sort_unstable();
     losses.dedup();
-    losses.retain(|parity| *parity > 1);
+    losses.retain(|parity| (2..ranks).contains(parity));
     for parity in losses {
         all.push(format!("neighbor:{parity}"));
         all.push(format!("rs:{}+{parity}", ranks.saturating_sub(parity).min(DATA_MAX)));
@@ -72,11 +88,14 @@ mod tests {
 
     #[test]
     fn schemes_fit_the_ranks() {
-        assert_eq!(schemes_for(1, 1), ["disk"]);
-        assert_eq!(schemes_for(2, 1), ["neighbor:1", "xor", "disk"]);
-        assert_eq!(schemes_for(4, 1), ["neighbor:1", "xor", "neighbor:2", "rs:2+2", "disk"]);
+        assert_eq!(schemes_for(1, 1, &[]), ["disk"]);
+        assert_eq!(schemes_for(2, 1, &[]), ["neighbor:1", "xor", "disk"]);
+        assert_eq!(schemes_for(4, 1, &[]), ["neighbor:1", "xor", "neighbor:2", "rs:2+2", "disk"]);
         let of_eight = ["neighbor:1", "xor", "neighbor:2", "rs:6+2", "neighbor:3", "rs:5+3", "disk"];
-        assert_eq!(schemes_for(8, 3), of_eight);
+        assert_eq!(schemes_for(8, 3, &[]), of_eight);
+        let kind = |losses| FailureKind { losses, mtbf_s: 60.0 };
+        let kinds = [Losses::All, Losses::AtOnce(3), Losses::AtOnce(1)].map(kind);
+        assert_eq!(schemes_for(8, 1, &kinds), of_eight);
     }
 
     #[test]

@@ -105,8 +105,7 @@ pub(crate) fn run(
     let args = options(experiment, scheme, purpose);
     let mut command = Command::new(&experiment.ftrun);
     command.args(&args).args(&experiment.command);
-    let words: Vec<String> = experiment.command.iter().map(|word| word.display().to_string()).collect();
-    let name = format!("ftrun {} {}", args.join(" "), words.join(" "));
+    let name = format!("ftrun {} {}", args.join(" "), experiment.program());
     let limit_s = 10.0 * longest_s + PATIENCE_S;
     let limit = Duration::from_secs_f64(limit_s);
     // However it ends, its report says more.
@@ -116,7 +115,8 @@ pub(crate) fn run(
     }
     let report = Report::of(&ended, &name)?;
     let Some(interval) = &report.checkpoints.interval else {
-        return Err(AdviceError::NoLoop { program: words.first().cloned().unwrap_or_default() });
+        let program = experiment.command.first().map(|word| word.display().to_string());
+        return Err(AdviceError::NoLoop { program: program.unwrap_or_default() });
     };
     let recovery_s = report.recovery_s(purpose).map_err(|why| AdviceError::Report { command: name, why })?;
     Ok(Seen {
@@ -161,6 +161,7 @@ mod tests {
             repeat: 1,
             mtbfs_s: vec![60.0],
             survive: 1,
+            failures: vec![],
         };
         let words = options(&experiment, "disk:/a b", Purpose::Steps);
         assert_eq!(words.join(" "), "--json --scheme disk:/a b -n 4 --interval 0.2 --trial-seconds 2");

@@ -3,6 +3,7 @@
 use ft_checkpoint::interval::Costs;
 use serde::Serialize;
 
+use super::combinations::{LevelAdvice, Measured, is_close, weigh};
 use super::experiment::{AdviceExperiment, is_disk, losses_survived};
 use super::job::Seen;
 use crate::recovery::{Spread, percent, span};
@@ -62,10 +63,10 @@ pub struct Advice {
     pub reason: String,
     /// The command that does it.
     pub command: Option<String>,
+    /// Several levels of protection, if kinds of failures were named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub levels: Option<LevelAdvice>,
 }
-
-/// Overheads that are so close, as a ratio and as a share of the work, are taken for equal: runs spread more than that.
-const CLOSE: (f64, f64) = (1.25, 0.001);
 
 /// Puts all together: `steps` is a run without protection, `seen` has the runs of each scheme.
 pub(crate) fn judge(experiment: &AdviceExperiment, steps: &Seen, seen: &[Vec<Seen>]) -> Advice {
@@ -73,8 +74,7 @@ pub(crate) fn judge(experiment: &AdviceExperiment, steps: &Seen, seen: &[Vec<See
     let candidates: Vec<Candidate> = (experiment.schemes.iter().zip(seen))
         .map(|(scheme, runs)| Candidate::of(scheme, runs, steps.step_s, experiment))
         .collect();
-    let words: Vec<String> = experiment.command.iter().map(|word| word.display().to_string()).collect();
-    let program = words.join(" ");
+    let program = experiment.program();
     let best = recommend(&candidates, experiment.survive);
     let reason = reason(&candidates, best, experiment);
     let command = best.map(|best| {
@@ -91,8 +91,19 @@ pub(crate) fn judge(experiment: &AdviceExperiment, steps: &Seen, seen: &[Vec<See
         reason,
         command,
         program,
+        levels: (!experiment.failures.is_empty()).then(|| levels(&candidates, experiment, steps.step_s)),
         candidates,
     }
+}
+
+fn levels(candidates: &[Candidate], experiment: &AdviceExperiment, step_s: f64) -> LevelAdvice {
+    let measured = |candidate: &Candidate| Measured {
+        scheme: candidate.scheme.clone(),
+        checkpoint_s: candidate.checkpoint_s.median,
+        recovery_s: candidate.recovery_s.median,
+    };
+    let measured: Vec<Measured> = candidates.iter().map(measured).collect();
+    weigh(&measured, experiment, step_s)
 }
 
 impl Candidate {
@@ -129,7 +140,7 @@ fn outlook(costs: &Costs, mtbf_s: f64, step_s: f64) -> Outlook {
 fn recommend(candidates: &[Candidate], survive: usize) -> Option<&Candidate> {
     let fit = || candidates.iter().filter(|c| c.survives >= survive && !is_disk(&c.scheme));
     let least = fit().map(overhead).min_by(f64::total_cmp)?;
-    let close = fit().filter(|c| overhead(c) <= (least * CLOSE.0).max(least + CLOSE.1));
+    let close = fit().filter(|c| is_close(overhead(c), least));
     close.min_by(|one, other| {
         let by_memory = one.extra_bytes.total_cmp(&other.extra_bytes);
         by_memory.then(overhead(one).total_cmp(&overhead(other)))
@@ -202,6 +213,7 @@ mod tests {
             repeat: 3,
             mtbfs_s: vec![60.0, 3600.0],
             survive,
+            failures: vec![],
         }
     }
 
