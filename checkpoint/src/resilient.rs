@@ -30,6 +30,7 @@ mod program;
 mod report;
 mod resuming;
 mod section;
+mod setup;
 
 pub use job::Job;
 pub(crate) use kept::steps_of;

@@ -8,7 +8,7 @@
 //!
 //! What begins anew has no copy before it, and so gets its own at once.
 
-use ft_comm::World;
+use ft_comm::{Repair, World};
 use ft_proto::planted;
 
 use super::Checkpointer;
@@ -16,7 +16,7 @@ use super::defects::{COPIES_EARLY, FORGETS_LIVE};
 use crate::build;
 use crate::error::CheckpointError;
 use crate::exchange::Round;
-use crate::protocol::{Event, State};
+use crate::protocol::{Event, State, choose};
 use crate::region::{Live, LivePart, LiveRef, Protect, StatePart};
 
 /// Bytes of the longest state of a rank that are encoded in one round, so that little of it is in memory twice.
@@ -87,6 +87,17 @@ impl Checkpointer {
         self.ledger.apply(Event::CommittedElsewhere(epoch))?;
         self.copy_live(epoch, &mut LivePart(state, StatePart::Variable))?;
         Ok(true)
+    }
+
+    /// As [`Checkpointer::settle_live`], before the state goes back to what another level has.
+    pub(crate) fn settle_first<S: Protect>(
+        &mut self,
+        world: &World,
+        repair: &Repair,
+        state: Option<&mut S>,
+    ) -> Result<(), CheckpointError> {
+        self.ledger.apply(Event::Interrupted)?;
+        self.settle_live(world, choose(&repair.reports).epoch, state).map(|_| ())
     }
 
     /// A defect.

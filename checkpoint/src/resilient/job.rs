@@ -12,13 +12,11 @@ use super::pacing::Pacing;
 use super::report::RankReport;
 use super::resuming::Resuming;
 use super::section::Section;
-use super::{Problem, Program, RunError, activity};
+use super::{Problem, Program, RunError, activity, setup};
 use crate::checkpointer::{Checkpointer, LiveState, Restored};
-use crate::disk::Writer;
 use crate::error::CheckpointError;
-use crate::protection::{Checkpoints, MemoryUse, Protection};
+use crate::protection::{Checkpoints, Protection};
 use crate::region::{Field, Protect};
-use crate::scheme::Scheme;
 use crate::settings::LoopSettings;
 
 /// The library layer of the communicator on which parity ranks are told what comes next.
@@ -147,10 +145,10 @@ impl Job {
             let resuming = told.resume.filter(|_| !world.is_parity());
             let continues = protection.spill.as_ref().is_some_and(|spill| spill.folder.is_some());
             let resuming = resuming.map(|resume| Resuming::new(&resume, continues)).transpose()?;
-            let checkpointer = checkpointer(&world, &protection)?;
+            let checkpointer = setup::checkpointer(&world, &protection)?;
             told.command.iter().try_for_each(|command| checkpointer.name(command))?;
             let pace = told.pace.map(Duration::try_from_secs_f64).and_then(Result::ok);
-            let levels = Levels::new(&world, &protection.levels)?;
+            let levels = Levels::new(&world, &protection)?;
             Ok((checkpointer, levels, Pacing::new(protection.interval, told.trial, pace), resuming))
         });
         let (checkpointer, levels, pacing, resuming) = match ready {
@@ -561,69 +559,4 @@ impl Job {
 
 fn never(error: &Infallible) -> i32 {
     match *error {}
-}
-
-/// What takes the checkpoints of a job.
-fn checkpointer(world: &World, protection: &Protection) -> Result<Checkpointer, CheckpointError> {
-    if let Some(text) = refusal(world, protection) {
-        return Err(CheckpointError::Unfit(text.into()));
-    }
-    let mut checkpointer = Checkpointer::new(world, protection.scheme.clone())?;
-    checkpointer.set_throttle(protection.throttle);
-    checkpointer.set_incremental(protection.incremental);
-    checkpointer.set_saves_memory(protection.memory_use == MemoryUse::Least);
-    checkpointer.set_scrub(protection.scrub);
-    checkpointer.set_memory_limit(protection.memory);
-    if let Some(spill) = protection.spill.as_ref().filter(|_| !world.is_parity()) {
-        checkpointer.spill(Writer::start(spill, world.job(), world.saves())?, spill.every);
-    }
-    Ok(checkpointer)
-}
-
-/// Why no program can be protected like this, or not with the repair mode of the job.
-fn refusal(world: &World, protection: &Protection) -> Option<&'static str> {
-    if protection.memory_use == MemoryUse::Least {
-        if protection.checkpoints == Checkpoints::Asynchronous {
-            return Some(
-                "asynchronous checkpoints need a copy of the state: `--memory least` is for blocking ones",
-            );
-        }
-        if protection.incremental {
-            return Some("`--memory least` keeps no copy that `--incremental` could compare the state with");
-        }
-    }
-    if !protection.levels.is_empty() {
-        let is_of_memory = |scheme: &Scheme| !matches!(scheme, Scheme::None | Scheme::Disk { .. });
-        let mut schemes =
-            std::iter::once(&protection.scheme).chain(protection.levels.iter().map(|l| &l.scheme));
-        if !schemes.all(is_of_memory) {
-            return Some(
-                "levels of protection are schemes with redundancy in memory; files go beside them with `--spill`",
-            );
-        }
-        if world.total() > world.size() {
-            return Some("several levels of protection are not possible with dedicated parity ranks");
-        }
-        if world.repair_mode() == OnFailure::Shrink {
-            return Some(
-                "several levels of protection are for lost ranks that are replaced, not for `--on-failure shrink`",
-            );
-        }
-        if protection.memory.is_some() {
-            return Some("`--checkpoint-memory` is for one level of protection");
-        }
-    }
-    match world.repair_mode() {
-        OnFailure::Rebuild | OnFailure::Abort => None,
-        OnFailure::Blank => {
-            Some("the resilient loop knows no holes; `--on-failure shrink` goes on with fewer ranks")
-        }
-        OnFailure::Shrink if world.total() > world.size() => {
-            Some("`--on-failure shrink` is not possible with dedicated parity ranks")
-        }
-        OnFailure::Shrink if matches!(protection.scheme, Scheme::Disk { .. }) => {
-            Some("`--on-failure shrink` is not possible with checkpoints on disk")
-        }
-        OnFailure::Shrink => None,
-    }
 }

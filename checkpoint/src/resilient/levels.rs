@@ -20,7 +20,7 @@ use super::job::Job;
 use super::kept::Kept;
 use crate::checkpointer::{Checkpointer, LiveState, Restored};
 use crate::error::CheckpointError;
-use crate::protection::Level;
+use crate::protection::{Level, MemoryUse, Protection};
 use crate::region::Protect;
 use crate::stats::Stats;
 
@@ -41,9 +41,11 @@ struct Upper {
 }
 
 impl Levels {
-    pub(super) fn new(world: &World, levels: &[Level]) -> Result<Self, CheckpointError> {
+    pub(super) fn new(world: &World, protection: &Protection) -> Result<Self, CheckpointError> {
+        let Protection { levels, memory_use, .. } = protection;
         let upper = |(number, level): (u32, &Level)| {
-            let checkpointer = Checkpointer::on_level(world, level.scheme.clone(), number)?;
+            let mut checkpointer = Checkpointer::on_level(world, level.scheme.clone(), number)?;
+            checkpointer.set_saves_memory(*memory_use == MemoryUse::Least);
             Ok(Upper { checkpointer, every: level.every })
         };
         let upper = (1..).zip(levels).map(upper).collect::<Result<_, CheckpointError>>()?;
@@ -121,6 +123,9 @@ impl Job {
         is_here: &dyn Fn(&[u8]) -> bool,
     ) -> Result<Restored, CheckpointError> {
         let repairs = self.repairs(repair)?;
+        for (upper, repair) in self.levels.upper.iter_mut().zip(&repairs[1..]) {
+            upper.checkpointer.settle_first(&self.world, repair, state.as_deref_mut())?;
+        }
         let mut beyond = None;
         for (at, repair) in repairs.iter().enumerate() {
             let checkpointer = match at.checked_sub(1) {

@@ -12,7 +12,10 @@ use ft_proto::arbiter::Event as ArbiterEvent;
 use ft_sim::{self as sim, Blow, Config, Fault, Faults, Trigger};
 
 use super::commit::{Outcome, Recurrence, answer, cuts};
-use super::{Choices, Course, SEEDS, checker, finds, for_seeds, seeds};
+use super::{Choices, Course, checker, finds, for_all, seeds};
+
+/// Seeds that are taken if nothing is said: a job of several levels has more to do than others.
+const USUAL: u64 = 400;
 
 /// Schemes from the first level on, with every how many checkpoints the others are used, and the ranks.
 const JOBS: &[(&[&str], usize)] = &[
@@ -91,7 +94,7 @@ fn run(seed: u64) -> Result<(Course, [u32; 3]), String> {
 #[test]
 fn the_first_level_that_survives_it_serves() {
     let restores = Cell::new([0; 3]);
-    for_seeds("the_first_level_that", &[Course::Undisturbed, Course::Repaired], |seed| {
+    for_all(seeds(USUAL), "the_first_level_that", &[Course::Undisturbed, Course::Repaired], |seed| {
         let (course, more) = run(seed)?;
         let mut sums = restores.get();
         sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
@@ -101,7 +104,7 @@ fn the_first_level_that_survives_it_serves() {
     let [all, second, third] = restores.get();
     println!("{all} restores, {second} of them from the second level, {third} from the third");
     // One seed alone may have none.
-    assert!(second > 20 && third > 0 || (seeds(SEEDS).len() as u64) < SEEDS, "{second}, {third}");
+    assert!(second > 5 && third > 0 || (seeds(USUAL).len() as u64) < USUAL, "{second}, {third}");
 }
 
 /// A second loss comes while the strong level is made whole after the first; it survives both together.
@@ -132,7 +135,7 @@ fn lost_again(seed: u64, bug: &'static str) -> Result<Course, String> {
 
 #[test]
 fn a_loss_while_the_strong_level_is_made_whole_is_survived() {
-    for_seeds("a_loss_while_the_strong", &[Course::Repaired], |seed| lost_again(seed, ""));
+    for_all(seeds(USUAL), "a_loss_while_the_strong", &[Course::Repaired], |seed| lost_again(seed, ""));
 }
 
 #[test]
@@ -143,7 +146,7 @@ fn planted_a_rank_that_claims_what_is_lost_is_caught() {
 /// Two protected runs, with something between them: no level goes back behind the end of the first.
 #[test]
 fn several_runs_on_several_levels() {
-    for_seeds("several_runs_on", &[Course::Undisturbed, Course::Repaired], |seed| {
+    for_all(seeds(USUAL), "several_runs_on", &[Course::Undisturbed, Course::Repaired], |seed| {
         let outcome = simulate(seed, |world, protection| {
             let said = |error: &dyn std::fmt::Display| error.to_string();
             let Some(mut job) = Job::start(world, protection).map_err(|error| said(&error))? else {

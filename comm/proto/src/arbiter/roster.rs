@@ -286,7 +286,7 @@ impl Roster {
         let too_often = repairs > self.config.max_restarts;
         if too_often {
             let text = "repairs were asked for again and again, for no loss and without progress in between";
-            self.end(1, text.into());
+            self.end(1, format!("{text}{}", self.suspicion));
         }
         !too_often
     }

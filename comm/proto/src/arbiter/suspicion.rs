@@ -121,6 +121,19 @@ impl Suspicion {
     }
 }
 
+/// The links that broke since somebody was lost, or there was progress, as the end of a sentence; nothing if none did.
+impl std::fmt::Display for Suspicion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let pairs: Vec<String> =
+            self.broken.keys().map(|(one, other)| format!("{one} and {other}")).collect();
+        if pairs.is_empty() {
+            return Ok(());
+        }
+        let why = self.broken.values().map(|broken| broken.why.as_str()).find(|why| !why.is_empty());
+        write!(f, "; links broke between ranks {}{}", pairs.join(", "), because(why.unwrap_or_default()))
+    }
+}
+
 /// Words of another process, for a line that people read.
 fn plain(why: &str) -> String {
     why.chars().filter(|char| !char.is_control()).take(CHARS).collect()
@@ -176,6 +189,16 @@ mod tests {
         let (_, cause) = suspicion.cut_off(|_| 0).expect("a rank");
         assert!(cause.starts_with("its links to rank 0 broke again and again: no route!"), "{cause}");
         assert_eq!(cause.chars().filter(|char| *char == '!').count(), CHARS - "no route".len());
+    }
+
+    #[test]
+    fn links_that_broke_are_named() {
+        let mut suspicion = suspicion(&[(4, 1), (0, 5), (1, 4)], 3);
+        assert_eq!(suspicion.to_string(), "; links broke between ranks 0 and 5, 1 and 4");
+        suspicion.broke(5, 0, "a damaged byte");
+        assert_eq!(suspicion.to_string(), "; links broke between ranks 0 and 5, 1 and 4: a damaged byte");
+        suspicion.forgive();
+        assert_eq!(suspicion.to_string(), "");
     }
 
     #[test]
