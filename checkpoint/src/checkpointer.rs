@@ -13,7 +13,7 @@ use crate::disk::Disk;
 use crate::error::CheckpointError;
 use crate::layout::GroupLayout;
 use crate::placement::Placement;
-use crate::protocol::{Choice, Event, Ledger, choose};
+use crate::protocol::{Choice, Event, Ledger, State, choose};
 use crate::scheme::Scheme;
 use crate::stats::Stats;
 
@@ -166,9 +166,12 @@ impl Checkpointer {
         self.ledger.committed().is_some()
     }
 
-    /// The number of the next checkpoint.
-    pub(crate) fn next_epoch(&self) -> u32 {
-        self.ledger.next_epoch()
+    /// The number of the checkpoint that was begun last and not given up: the same on all ranks after each has begun it, however far it is.
+    pub(crate) fn newest(&self) -> u32 {
+        match self.ledger.state() {
+            State::Staging(epoch) | State::Staged(epoch) => epoch,
+            State::Idle | State::Interrupted(_) => self.ledger.committed().unwrap_or(0),
+        }
     }
 
     /// Whether nothing is committed where the next checkpoint goes: what ranks hold now is not protected there.

@@ -426,9 +426,8 @@ impl Job {
         if anew {
             self.protect_above(kept)?;
         }
-        let number = self.checkpointer.next_epoch();
         self.protect_first(kept, anew, steps)?;
-        if anew { Ok(()) } else { self.protect_due(kept, number) }
+        if anew { Ok(()) } else { self.protect_due(kept, self.checkpointer.newest()) }
     }
 
     /// The same on the first level alone.

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use ft_checkpoint::checkpointer::CLAIMS_WHAT_IS_LOST;
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{GroupLayout, Interval, Job, Level, MemoryUse, Protection, Scheme};
+use ft_checkpoint::{GroupLayout, Interval, Job, Level, Protection, Scheme};
 use ft_comm::World;
 use ft_proto::arbiter::Event as ArbiterEvent;
 use ft_sim::{self as sim, Blow, Config, Fault, Faults, Trigger};
 
-use super::commit::{Outcome, Recurrence, answer, cuts};
+use super::commit::{Outcome, Recurrence, answer, cuts, of_any_kind};
 use super::{Choices, Course, checker, finds, for_all, seeds};
 
 /// Seeds that are taken if nothing is said: a job of several levels has more to do than others.
@@ -35,8 +35,7 @@ fn simulate(seed: u64, main: impl Fn(World, Protection) -> Result<(), String> + 
     let (scheme, levels, ranks) = job(seed);
     let mut choices = Choices(seed);
     let interval = Interval::Steps(1 + choices.below(3));
-    let memory_use = if seed / 7 % 3 == 1 { MemoryUse::Least } else { MemoryUse::Fast };
-    let protection = Protection { levels, memory_use, ..Protection::new(scheme, interval) };
+    let protection = Protection { levels, ..of_any_kind(seed / 3, Protection::new(scheme, interval)) };
     let mut config = Config { estates: (seed / 5 % 4 / 3) as u32, ..Config::rough(seed, ranks) };
     config.faults = Faults {
         cuts: cuts(seed),
