@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use ft_checkpoint::resilient::{RankReport, activity};
-use ft_checkpoint::{CheckpointError, Checkpointer, Protect, Restored};
+use ft_checkpoint::{CheckpointError, Checkpointer, MemoryUse, Protect, Restored};
 use ft_comm::{CommError, Repair, Tag, World};
 use serde::{Deserialize, Serialize};
 
@@ -47,8 +47,11 @@ impl App for RingArgs {
     type Outcome = RingResult;
 
     fn check(&self, options: &Options) -> Result<(), String> {
-        match &options.interval {
-            Some(_) => Err("--interval is nothing for ring, which counts rounds: --checkpoint-rounds".into()),
+        if options.interval.is_some() {
+            return Err("--interval is nothing for ring, which counts rounds: --checkpoint-rounds".into());
+        }
+        match &options.levels {
+            Some(_) => Err("--levels is nothing for ring, which has one scheme: --scheme".into()),
             None => Ok(()),
         }
     }
@@ -91,8 +94,10 @@ impl Ring {
     fn new(world: World, args: &RingArgs) -> Result<Self, CheckpointError> {
         let (settings, protection) = rank::told(&world)?;
         let checkpointer = Checkpointer::new(&world, protection.scheme);
+        let mut checkpointer = checkpointer.inspect_err(|error| _ = world.abort(2, error.to_string()))?;
+        checkpointer.set_saves_memory(protection.memory_use == MemoryUse::Least);
         Ok(Self {
-            checkpointer: checkpointer.inspect_err(|error| _ = world.abort(2, error.to_string()))?,
+            checkpointer,
             world,
             token: Token::default(),
             rounds: args.rounds.into(),

@@ -63,6 +63,18 @@ pub(crate) struct Round {
     pub(crate) of: usize,
 }
 
+impl Round {
+    /// The segments of this round; the first one lays out the blocks that are to be filled.
+    fn begin(self, view: View<'_>, slot: &mut Slot) -> Range<usize> {
+        let Self { number, of } = self;
+        if number == 0 {
+            slot.begin_blocks(view.held());
+        }
+        let at = |number: usize| view.segments() * number / of;
+        at(number)..at(number + 1)
+    }
+}
+
 /// What the computations of schedules leave behind.
 #[derive(Debug, Default)]
 pub(crate) struct Account {
@@ -170,16 +182,12 @@ impl GroupComm {
         slot: &mut Slot,
         metas: &[ShardMeta],
         account: &Rc<RefCell<Account>>,
-        Round { number, of }: Round,
+        round: Round,
     ) -> Result<ScheduleRequest<Buffer>, CheckpointError> {
         let lens = lens(metas);
         let view = self.view(&lens);
-        if number == 0 {
-            slot.begin_blocks(view.held());
-        }
-        let block = |stripe: usize| slot.block_range(stripe).expect("the first round lays out the blocks");
-        let at = |number: usize| view.segments() * number / of;
-        let recipe = encoding(view, block, at(number)..at(number + 1));
+        let segments = round.begin(view, slot);
+        let recipe = encoding(view, places(view, slot), segments);
         account.borrow_mut().sent += recipe.bytes_sent();
         let schedule = schedule(recipe, account, self.clock);
         let (shard, redundancy) = slot.take();
@@ -193,16 +201,12 @@ impl GroupComm {
         slot: &mut Slot,
         metas: &[ShardMeta],
         account: &Rc<RefCell<Account>>,
-        Round { number, of }: Round,
+        round: Round,
         pieces: impl FnOnce(&[Range<usize>]) -> Vec<u8>,
     ) -> Result<ScheduleRequest<Buffer>, CheckpointError> {
         let lens = lens(metas);
         let view = self.view(&lens);
-        if number == 0 {
-            slot.begin_blocks(view.held());
-        }
-        let at = |number: usize| view.segments() * number / of;
-        let segments = at(number)..at(number + 1);
+        let segments = round.begin(view, slot);
         let view = view.in_window(segments.clone());
         let recipe = encoding(view, places(view, slot), segments);
         account.borrow_mut().sent += recipe.bytes_sent();

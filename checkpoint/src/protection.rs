@@ -25,8 +25,8 @@ pub struct Protection {
     pub scrub: bool,
     /// Bytes that checkpoints may keep on a rank, at most.
     pub memory: Option<NonZero<u64>>,
-    /// Stronger schemes beside this one, each with the checkpoints that are taken under it. What the first scheme does not survive goes
-    /// back to the first of these that does.
+    /// Stronger schemes beside this one, from weak to strong. After a failure that the scheme above does not survive all go back to the
+    /// last checkpoint under the first of these that does.
     pub levels: Vec<Level>,
     /// Where checkpoints are written to files too, behind the computation, for a job of which no process is left.
     pub spill: Option<Spill>,

@@ -178,7 +178,7 @@ fn above_0(name: &str, text: &str) -> Result<f64, SettingError> {
 
 impl Protection {
     /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--expect-mtbf`, `--checkpoints`, `--throttle`,
-    /// `--incremental`, `--memory`, `--scrub`, `--checkpoint-memory`); without it, or with one rank, nothing is protected.
+    /// `--incremental`, `--memory`, `--levels`, `--scrub`, `--checkpoint-memory`); without it, or with one rank, nothing is protected.
     ///
     /// # Errors
     /// [`CheckpointError::Setting`]: the launcher was told what this version does not know, or what makes no sense.

@@ -8,11 +8,13 @@ use crate::common::{Outcome, Run};
 /// Some 8 of 70 pages of a state change between two checkpoints.
 const SCATTERED: &str = "load --state 283KiB --slice 9KiB --scattered --steps 60 --step-ms 1";
 
-fn run(options: &str, job: &str) -> Outcome {
+/// A run of four ranks that goes well.
+pub(crate) fn run(options: &str, job: &str) -> Outcome {
     Run::ftrun(&format!("-n 4 --json {options} {job}")).limit(60).finish().expect(0)
 }
 
-fn answer(outcome: &Outcome) -> String {
+/// The answer of `load`, which is right.
+pub(crate) fn answer(outcome: &Outcome) -> String {
     assert_eq!(outcome.report().0["result"]["wrong_words"], 0, "{outcome}");
     outcome.report().answer().to_owned()
 }

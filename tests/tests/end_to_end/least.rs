@@ -3,19 +3,11 @@
 use tempfile::tempdir;
 
 use crate::common::{Outcome, Run};
+use crate::increments::{answer, run};
 
 /// Several windows of a state are encoded one after the other.
 const LARGE: &str = "load --state 5MiB --steps 30 --step-ms 0";
 const SMALL: &str = "load --state 200KiB --steps 60 --step-ms 1";
-
-fn run(options: &str, job: &str) -> Outcome {
-    Run::ftrun(&format!("-n 4 --json {options} {job}")).limit(60).finish().expect(0)
-}
-
-fn answer(outcome: &Outcome) -> String {
-    assert_eq!(outcome.report().0["result"]["wrong_words"], 0, "{outcome}");
-    outcome.report().answer().to_owned()
-}
 
 fn overhead(outcome: &Outcome) -> f64 {
     outcome.report().0["checkpoints"]["memory_overhead"].as_f64().unwrap()
@@ -37,7 +29,6 @@ fn kills_in_every_phase_lose_nothing() {
     for (at, scheme) in SCHEMES.into_iter().enumerate() {
         let phases = ["copy", "encode", "exchange", "vote", "commit"].into_iter().enumerate();
         for (_, phase) in phases.filter(|(number, _)| (number + at) % 2 == 0) {
-            // The rank has died; those who know of the commit die while the others hear of it.
             let (one, other) = (at % 4, (at + 1) % 4);
             let kills = format!("--kill {one}@checkpoint=3/{phase} --kill {other}@checkpoint=6/{phase}");
             let more = if at % 2 == 0 { "" } else { "--keep-memory" };

@@ -51,6 +51,7 @@ fn of_the_launcher() {
         ("-n 2 cg --poisson 8 --precond bjacobi:domains=0", &["--precond", "domains is a number from 1"]),
         ("-n 2 cg --poisson 8 --precond bjacobi:ilu0", &["--precond", "not symmetric positive definite"]),
         ("-n 4 --interval 1 ring", &["--interval", "--checkpoint-rounds"]),
+        ("-n 4 --levels neighbor@3,rs:2+2@6 ring", &["--levels", "--scheme"]),
         ("-n 4 simulator --procfail 5 --numloops 4", &["--procfail 5", "--numloops 4"]),
         ("-n 1 simulator --procfail 1", &["--procfail 1", "scheme none"]),
         ("-n 4 heat --grid 3", &["--grid 3", "4"]),

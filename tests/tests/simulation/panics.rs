@@ -157,6 +157,40 @@ fn in_a_state_that_is_written() {
     }
 }
 
+/// A state that cannot be walked through once more after so many times.
+struct Worn(u32);
+
+impl Protect for Worn {
+    fn walk<W: Walk>(&mut self, part: StatePart, walk: &mut W) -> Result<(), ProtectError> {
+        if part == StatePart::Constant {
+            return Ok(());
+        }
+        self.0 = self.0.checked_sub(1).expect("a state that fails");
+        walk.bytes(&mut [7; 3000])
+    }
+}
+
+/// The first checkpoint counts and copies the state. The second one, of one copy alone, looks at it, makes redundancy of it while the
+/// others wait for that, and copies it when it is committed.
+#[test]
+fn in_a_state_of_which_redundancy_is_made() {
+    for (walks, seed) in (2..5).flat_map(|walks| (0..20).map(move |seed| (walks, seed))) {
+        let outcome = run(seed, 1, |world, panics| {
+            let mut checkpointer =
+                Checkpointer::new(world, "xor".parse().expect("a scheme")).expect("it fits");
+            checkpointer.set_saves_memory(true);
+            let mut state = Worn(if panics { walks } else { 100 });
+            let taken = (0..2).try_for_each(|_| checkpointer.checkpoint(world, &mut state));
+            assert!(!panics, "it went well");
+            taken.map_err(|error| match error {
+                ft_checkpoint::CheckpointError::Comm(error) => error,
+                other => panic!("{other}"),
+            })
+        });
+        assert!(check(&outcome, 1, &format!("after {walks} walks, seed {seed}")));
+    }
+}
+
 /// A call from within another one is refused, and that one goes on.
 #[test]
 fn a_call_within_a_call_is_refused() {
