@@ -20,6 +20,8 @@ fn what_the_first_does_not_survive_goes_back_to_the_next() {
         ("--kill 1,2@step=20", 1),
         ("--kill 1,2@step=20 --kill 2,3@step=21 --kill 0,3@step=29", 3),
         ("--kill 0,2@step=20 --kill 0,1@step=28", 1),
+        // The first level is whole again, and serves.
+        ("--kill 1,2@step=20 --kill 1@step=33", 1),
         // Nothing but the first checkpoint is there.
         ("--kill 2,3@step=1", 1),
         ("--kill 1@step=20 --kill 0@restore=1/exchange", 1),
@@ -30,6 +32,9 @@ fn what_the_first_does_not_survive_goes_back_to_the_next() {
         for more in ["", "--checkpoints asynchronous", "--memory least", "--keep-memory --spares 1"] {
             let outcome = run(&format!("{LEVELS} {kills} {more}"), POISSON);
             assert_eq!(outcome.report().answer(), poisson_answer().answer(), "{outcome}");
+            let failures = outcome.report().0["failures"].as_array().unwrap().clone();
+            let steps_lost = failures.iter().filter_map(|failure| failure["steps_lost"].as_u64()).max();
+            assert!(steps_lost.is_none_or(|steps| steps < 15), "nobody begins from the start: {outcome}");
             // With memory that outlives processes nothing is lost; the last kills may strike at the start.
             if more != "--keep-memory --spares 1" && !kills.contains("checkpoint=1") {
                 assert_eq!(from_above(&outcome), above, "{outcome}");

@@ -162,7 +162,11 @@ fn a_job_that_was_resumed_loses_ranks_and_goes_on_writing() {
         let written = running.printed("is in files");
         running.await_times("is in files", written + 3);
         running.signal(Signal::KILL);
-        running.finish_killed();
+        let killed = running.finish_killed();
+        let number =
+            |line: &str| line.split_once("checkpoint ")?.1.strip_suffix(" is in files")?.parse().ok();
+        let numbers: Vec<u32> = killed.stderr.lines().filter_map(number).collect();
+        assert!(numbers.iter().all(|number| *number > before), "{before}, then {numbers:?}");
         let now = *complete(&folder(dir.path())).last().unwrap();
         assert!(now > before + 2, "{before}, then {now}");
         let outcome = resumed(dir.path(), "", job).finish().expect(0);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ft_checkpoint::checkpointer::CLAIMS_WHAT_IS_LOST;
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{GroupLayout, Interval, Job, Level, Protection, Scheme};
+use ft_checkpoint::{GroupLayout, Interval, Job, Level, MemoryUse, Protection, Scheme};
 use ft_comm::World;
 use ft_proto::arbiter::Event as ArbiterEvent;
 use ft_sim::{self as sim, Blow, Config, Fault, Faults, Trigger};
@@ -108,14 +108,22 @@ fn the_first_level_that_survives_it_serves() {
 
 /// A second loss comes while the strong level is made whole after the first; it survives both together.
 fn lost_again(seed: u64, bug: &'static str) -> Result<Course, String> {
+    let is_anywhere = seed % 2 == 1;
     let protection = Protection {
         levels: vec!["rs:2+3@2".parse().unwrap()],
+        memory_use: if is_anywhere { MemoryUse::Least } else { MemoryUse::Fast },
         ..Protection::new("neighbor:1".parse().unwrap(), Interval::Steps(2))
     };
     let delay = Duration::from_micros(200 + 37 * (seed % 400));
     let second = Fault { trigger: Trigger::AfterLoss { losses: 1, delay }, blow: Blow::Kill(vec![0, 1]) };
-    let mut config = Config { bug, kills: vec!["3@step=7".parse().unwrap()], ..Config::rough(seed, 5) };
+    let mut config = Config { bug, ..Config::rough(seed, 5) };
     config.faults.explicit = vec![second];
+    if is_anywhere {
+        let at = Duration::from_micros(4_000 + Choices(seed).below(16_000));
+        config.faults.explicit.push(Fault { trigger: Trigger::At(at), blow: Blow::Kill(vec![3]) });
+    } else {
+        config.kills = vec!["3@step=7".parse().unwrap()];
+    }
     let outcome = sim::run(config, |world| {
         let run = ft_checkpoint::run(world, protection.clone(), &mut Recurrence);
         run.map(|_| ()).map_err(|error| error.to_string())
