@@ -11,13 +11,13 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::sync::OnceLock;
 
-use crc_fast::{CrcAlgorithm, Digest, crc64_nvme};
 use ft_comm::Rank;
 use object::Endianness;
 use object::elf::{ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID};
 use object::read::ReadCache;
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 
+use crate::crc::{Digest, crc64_nvme};
 use crate::error::CheckpointError;
 use crate::region::{Protect, fingerprint};
 use crate::store::ShardMeta;
@@ -62,7 +62,7 @@ fn build_id(file: &File) -> Option<Vec<u8>> {
 /// The checksum of all bytes.
 fn content(mut file: &File) -> io::Result<u64> {
     file.rewind()?;
-    let (mut digest, mut piece) = (Digest::new(CrcAlgorithm::Crc64Nvme), vec![0; 256 << 10]);
+    let (mut digest, mut piece) = (Digest::new(), vec![0; 256 << 10]);
     loop {
         match file.read(&mut piece)? {
             0 => return Ok(digest.finalize()),

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crc_fast::{CrcAlgorithm, checksum_combine, crc64_nvme};
+use crate::crc::{combine as checksum_combine, crc64_nvme};
 
 /// Combinations that are tried.
 const TRIES_MAX: usize = 1 << 20;
@@ -60,7 +60,7 @@ impl Candidates {
         // What each of the other candidates of a chunk changes.
         let changes = |(chunk, others): (&Range<usize>, &Vec<Vec<u8>>)| -> Vec<u64> {
             let behind = (first.len() - chunk.end) as u64;
-            let part = |bytes: &[u8]| checksum_combine(CrcAlgorithm::Crc64Nvme, crc64_nvme(bytes), 0, behind);
+            let part = |bytes: &[u8]| checksum_combine(crc64_nvme(bytes), 0, behind);
             let one = part(&first[chunk.clone()]);
             others.iter().map(|other| one ^ part(other)).collect()
         };

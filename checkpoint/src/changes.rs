@@ -9,8 +9,9 @@
 
 use std::ops::Range;
 
-use crc_fast::{CrcAlgorithm, Digest};
 use ft_encoders::copy_past_caches;
+
+use crate::crc::Digest;
 
 /// Bytes of a page; the last one of a shard may be shorter. Pages of memory would be four times as long, and what changes in one of them
 /// lies in two of a shard, as lengths and other fields come before it.
@@ -66,7 +67,7 @@ pub(crate) struct Run {
 impl Changes {
     /// Of a shard of `len` bytes, packed in this memory; they are of no use if more than `limit` bytes have to be sent.
     pub(crate) fn new(len: usize, limit: usize, memory: Vec<u8>) -> Self {
-        let (pages, before) = (Pages(vec![0; Pages::bytes(len)]), Digest::new(CrcAlgorithm::Crc64Nvme));
+        let (pages, before) = (Pages(vec![0; Pages::bytes(len)]), Digest::new());
         let mut packed = memory;
         packed.clear();
         Self { pages, packed, limit, is_over: false, before }

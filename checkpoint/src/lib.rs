@@ -34,6 +34,7 @@ mod candidates;
 mod changes;
 pub mod checkpointer;
 mod coding;
+mod crc;
 pub mod disk;
 pub mod error;
 mod exchange;

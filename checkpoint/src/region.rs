@@ -148,7 +148,7 @@ const FORMAT: u32 = 1;
 pub fn fingerprint<P: Protect>() -> u64 {
     let mut text = format!("format {FORMAT} ");
     P::describe(&mut text);
-    crc_fast::crc64_nvme(text.as_bytes())
+    crate::crc::crc64_nvme(text.as_bytes())
 }
 
 /// The state of a rank that has nothing to protect.

@@ -19,9 +19,8 @@ mod tests;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crc_fast::crc64_nvme;
-
 use crate::buffer::{Buffer, Memory};
+use crate::crc::crc64_nvme;
 use crate::region::StatePart;
 pub use error::StoreError;
 pub(crate) use inventory::StoreNote;

@@ -4,12 +4,12 @@
 //! A rank that finds damage says so when the next checkpoint is shared out. What it held is then lost for all: it is made again from
 //! what the others hold, before anything of the next checkpoint is exchanged, as after a failure.
 
-use crc_fast::{CrcAlgorithm, Digest};
 use ft_comm::Rank;
 #[cfg(feature = "planted-bugs")]
 use ft_proto::planted;
 
 use super::Checkpointer;
+use crate::crc::Digest;
 use crate::error::CheckpointError;
 use crate::placement::Placement;
 use crate::region::StatePart;
@@ -49,7 +49,7 @@ impl Scrub {
                 }
                 continue;
             };
-            let digest = self.digest.get_or_insert_with(|| Digest::new(CrcAlgorithm::Crc64Nvme));
+            let digest = self.digest.get_or_insert_with(Digest::new);
             let some = left.min(bytes.len() - self.done);
             digest.update(&bytes[self.done..self.done + some]);
             (self.done, left) = (self.done + some, left - some);

@@ -176,7 +176,7 @@ fn encode(group: &ParityGroup, lens: &[usize], bytes: usize, rounds: usize) -> W
             let place = block_in(&places(view(*holder)).0)(index);
             assert!(redundancy[*holder][place] == **block, "stripe {index} at {holder} of {group:?}");
             if let Some(crc) = digests[*holder].of(index) {
-                assert_eq!(crc, crc_fast::crc64_nvme(block), "stripe {index} at {holder}");
+                assert_eq!(crc, crate::crc::crc64_nvme(block), "stripe {index} at {holder}");
             }
         }
     }
@@ -213,7 +213,7 @@ fn renew(group: &ParityGroup, lens: &[usize], whole: &Whole, seed: u64) {
         }
         let mut changes = Changes::new(new.len(), usize::MAX, vec![]);
         changes.put(0, &new, &mut there);
-        (new, changes.finish(crc_fast::crc64_nvme(shard)).0)
+        (new, changes.finish(crate::crc::crc64_nvme(shard)).0)
     };
     let (new, deltas): (Vec<Vec<u8>>, Vec<Delta>) = whole.shards.iter().map(change).unzip();
     let pages: Vec<Pages> = deltas.iter().map(|delta| delta.pages.clone()).collect();
@@ -223,7 +223,7 @@ fn renew(group: &ParityGroup, lens: &[usize], whole: &Whole, seed: u64) {
             let (places, _) = places(view(me));
             let block = block_in(&places);
             let before = |stripe: usize| {
-                let crc = crc_fast::crc64_nvme(&whole.redundancy[me][block(stripe)]);
+                let crc = crate::crc::crc64_nvme(&whole.redundancy[me][block(stripe)]);
                 Some(if me == spoiled { crc ^ 1 } else { crc })
             };
             let recipe = updating(view(me), &pages, &block, before);
@@ -240,7 +240,7 @@ fn renew(group: &ParityGroup, lens: &[usize], whole: &Whole, seed: u64) {
             let place = block_in(&places(view(*holder)).0)(index);
             assert!(processes[*holder].buffer[place] == **block, "stripe {index} at {holder} of {group:?}");
             if let Some(crc) = processes[*holder].digests.of(index) {
-                let due = crc_fast::crc64_nvme(block);
+                let due = crate::crc::crc64_nvme(block);
                 assert_eq!(crc, if *holder == spoiled { !due } else { due }, "stripe {index} at {holder}");
             }
         }
@@ -272,7 +272,7 @@ fn rebuild(group: &ParityGroup, lens: &[usize], bytes: usize, whole: &Whole, los
             assert!(process.buffer == *due, "{wanted:?} of {me} with {lost:?} lost of {group:?}");
             for (stripe, place) in places(view(me)).0 {
                 if let Some(crc) = process.digests.of(stripe) {
-                    assert_eq!(crc, crc_fast::crc64_nvme(&whole.redundancy[me][place]), "stripe {stripe}");
+                    assert_eq!(crc, crate::crc::crc64_nvme(&whole.redundancy[me][place]), "stripe {stripe}");
                 }
             }
         }

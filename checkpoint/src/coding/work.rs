@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use crc_fast::{CrcAlgorithm, Digest};
 use ft_comm::Spaces;
 use ft_comm::collective::{Space, Span};
 
 use super::part;
 use crate::changes::Run;
+use crate::crc::Digest;
 
 /// One of them.
 #[derive(Debug)]
@@ -87,8 +87,7 @@ impl Update {
         let mut sources: Vec<(&[u8], &[Run], u8)> = (self.sources.iter())
             .map(|source| (&scratch[source.packed.clone()], &source.runs[..], source.weight))
             .collect();
-        let new = || Digest::new(CrcAlgorithm::Crc64Nvme);
-        let mut crcs = self.before.map(|_| [new(), new()]);
+        let mut crcs = self.before.map(|_| [Digest::new(), Digest::new()]);
         let window = if crcs.is_some() { WINDOW } else { block.len().max(1) };
         for (start, window) in (0..).step_by(window).zip(block.chunks_mut(window)) {
             crcs.iter_mut().for_each(|[before, _]| before.update(window));
@@ -139,7 +138,7 @@ impl Digests {
 
     fn update(&mut self, stripe: usize, bytes: &[u8]) {
         let at = self.grown.iter().position(|(other, _)| *other == stripe).unwrap_or_else(|| {
-            self.grown.push((stripe, Digest::new(CrcAlgorithm::Crc64Nvme)));
+            self.grown.push((stripe, Digest::new()));
             self.grown.len() - 1
         });
         self.grown[at].1.update(bytes);

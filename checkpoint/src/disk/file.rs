@@ -16,9 +16,8 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use crc_fast::{CrcAlgorithm, Digest, crc64_nvme};
-
 use super::DiskError;
+use crate::crc::{Digest, crc64_nvme};
 use crate::store::ShardMeta;
 
 const MAGIC: [u8; 8] = *b"DISKLESS";
@@ -122,7 +121,7 @@ pub(super) fn read(path: &Path, label: Label, bytes: &mut Vec<u8>) -> Result<Sha
     bytes.clear();
     // The file is that long, so a wrong length in the header cannot ask for more memory.
     bytes.reserve_exact(usize::try_from(meta.len).unwrap_or(usize::MAX));
-    let (mut file, mut digest) = (file.take(0), Digest::new(CrcAlgorithm::Crc64Nvme));
+    let (mut file, mut digest) = (file.take(0), Digest::new());
     loop {
         let before = bytes.len();
         file.set_limit(PIECE.min(meta.len - before as u64));

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use crc_fast::{CrcAlgorithm, Digest};
 use serde::{Serialize, de::DeserializeOwned};
+
+use crate::crc::Digest;
 
 use super::walk::serde_error;
 use super::{Protect, ProtectError, ProtectErrorKind, StatePart, Walk};
@@ -28,7 +29,7 @@ pub(crate) struct LivePart<'a, S>(pub(crate) &'a mut S, pub(crate) StatePart);
 
 impl<S: Protect> Live for LivePart<'_, S> {
     fn digest(&mut self) -> Result<(usize, u64), ProtectError> {
-        let mut walk = Extract::new(Wanted::Digest(Box::new(Digest::new(CrcAlgorithm::Crc64Nvme))));
+        let mut walk = Extract::new(Wanted::Digest(Box::new(Digest::new())));
         self.0.walk(self.1, &mut walk)?;
         match walk.wanted {
             Wanted::Digest(digest) => Ok((walk.offset, digest.finalize())),

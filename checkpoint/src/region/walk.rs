@@ -1,12 +1,12 @@
 //! The visitor and three of its kinds: count, copy out, copy in. The fourth is in `outline.rs`.
 
 use bytemuck::Pod;
-use crc_fast::{CrcAlgorithm, Digest};
 use ft_encoders::copy_past_caches;
 use postcard::ser_flavors::{Flavor, Slice};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::changes::Changes;
+use crate::crc::Digest;
 
 use super::{Field, Protect, ProtectError, ProtectErrorKind, Spread, StatePart};
 
@@ -197,7 +197,7 @@ pub(super) struct Save<'a> {
 
 impl<'a> Save<'a> {
     pub(super) fn new(shard: &'a mut [u8], changes: Option<&'a mut Changes>) -> Self {
-        let digest = Digest::new(CrcAlgorithm::Crc64Nvme);
+        let digest = Digest::new();
         Self { shard, offset: 0, depth: 0, digest, digested: 0, changes }
     }
 
@@ -326,7 +326,7 @@ const COMPARED: usize = 4 << 10;
 
 impl<'a> Load<'a> {
     pub(super) fn new(shard: &'a [u8], spares: bool) -> Self {
-        Self { shard, offset: 0, depth: 0, spares, digest: Digest::new(CrcAlgorithm::Crc64Nvme), digested: 0 }
+        Self { shard, offset: 0, depth: 0, spares, digest: Digest::new(), digested: 0 }
     }
 
     pub(super) fn left(&self) -> usize {
