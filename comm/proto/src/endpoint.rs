@@ -437,7 +437,7 @@ impl<P> Endpoint<P> {
             if kind == Kind::Eager {
                 self.post(to, kind, envelope, About::default(), Some(op));
             } else {
-                let offer = offer.filter(|_| peer.nearness.reads);
+                let offer = offer.filter(|_| peer.nearness.greeted);
                 let sequence =
                     self.post(to, kind, envelope, offer.map_or(About::default(), About::from), None);
                 self.peers[to].offered.insert(sequence, op);

@@ -121,6 +121,9 @@ impl Engine {
             return self.send_to_self(context, tag, place, memory);
         }
         let offer = self.offer(&place, length, memory);
+        if offer.is_some() {
+            self.link_to(to); // which greets: what is offered before is of no use
+        }
         let message = Outgoing { context, tag, length: length as u64, mode, offer };
         let op = self.endpoint.send(to, message, place);
         let leaves = match urgency {

@@ -2,8 +2,11 @@
 
 use crate::common::{Run, example};
 
-fn conforms(transport: &str) {
-    for ranks in [1, 2, 3, 4, 7, 8, 16] {
+/// Of all algorithms: an odd number of ranks, and more than there are cores.
+const RANKS: [usize; 3] = [1, 3, 8];
+
+fn conforms(transport: &str, ranks: &[usize]) {
+    for ranks in ranks {
         let run = Run::ftrun(&format!("-n {ranks} --transport {transport}")).limit(60);
         // Long enough for every algorithm that long messages take.
         let outcome = run.arg(example("conformance")).arg("600000").finish().expect(0);
@@ -14,10 +17,18 @@ fn conforms(transport: &str) {
 
 #[test]
 fn over_unix_sockets() {
-    conforms("auto");
+    conforms("auto", &RANKS);
 }
 
 #[test]
 fn over_tcp() {
-    conforms("tcp");
+    conforms("tcp", &RANKS);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn on_more_numbers_of_ranks() {
+    for transport in ["auto", "tcp"] {
+        conforms(transport, &[2, 4, 7, 16]);
+    }
 }

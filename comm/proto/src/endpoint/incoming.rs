@@ -29,7 +29,6 @@ impl<P> Endpoint<P> {
             Kind::Payload => self.payload_comes(from, header),
             Kind::Credit => self.credit_came(from, header),
             Kind::Greeting => Ok(self.greeting_came(from, header)),
-            Kind::Readable => Ok(self.readable_came(from)),
             Kind::Receipt => self.receipt_came(from, header),
         });
         landing.map_err(|what| Violation { rank: from, what })

@@ -1,12 +1,12 @@
 //! Messages that their receiver reads from the memory of the sender: one copy instead of two, and only one of the two
 //! processes has work (the single-copy mechanism of MPI libraries within a host).
 //!
-//! Two ranks whose driver can read the other's memory greet each other on their link; who could read answers. From then on the
-//! envelope of a long message says where its payload lies. The receiver reads it when a receive has matched, and a receipt ends
-//! the send.
+//! Two ranks of a host greet each other as soon as they have a link: each says where its *seal* is, a word of its memory. Who finds it there can read the other's
+//! memory. After that the envelope of a long message says where its payload lies. The receiver reads it when a receive has matched, if it can, and a receipt
+//! ends the send. Else it asks for the payload, as on a link between hosts.
 //!
-//! A send may end early, by a failure, and its memory be changed or freed. So each rank has a *seal*, a word of its memory that it
-//! changes before that. An offer names the seal that it was made under, and what was read counts only if the seal is still the
+//! A send may end early, by a failure, and its memory be changed or freed. So a rank changes its seal
+//! before that. An offer names the seal that it was made under, and what was read counts only if the seal is still the
 //! same after the reading; else the payload is asked for as ever. A seal is random: a stranger that got the number of a process
 //! that has died does not have it.
 
@@ -57,10 +57,8 @@ pub struct Greeting {
 /// What a rank knows of reading another's memory.
 #[derive(Debug, Default)]
 pub(super) struct Nearness {
-    /// It was greeted.
-    greeted: bool,
-    /// It can read mine.
-    pub(super) reads: bool,
+    /// It was greeted: what is offered may be of use.
+    pub(super) greeted: bool,
     /// Where its seal is, if I can read its memory.
     pub(super) seal_at: Option<u64>,
 }
@@ -103,12 +101,6 @@ impl<P> Endpoint<P> {
     /// The seal was found where it should be.
     pub fn handle_readable(&mut self, greeting: Greeting) {
         self.peers[greeting.from].nearness.seal_at = Some(greeting.seal_at);
-        self.answer(greeting.from, Kind::Readable, 0, About::default());
-    }
-
-    pub(super) fn readable_came(&mut self, from: Rank) -> Landing {
-        self.peers[from].nearness.reads = true;
-        Landing::Nowhere
     }
 
     /// The payload of an announced message is wanted, by nobody or by this receive.

@@ -18,7 +18,7 @@
 use crate::rank::Generation;
 
 /// Version of the frame format.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 56;
@@ -37,12 +37,10 @@ pub enum Kind {
     Payload = 4,
     /// Gives back `subject` bytes of eager credit and `tag` envelopes.
     Credit = 5,
-    /// The seal of the sender's memory is at `place`, and is `subject`: can it be read?
+    /// The seal of the sender's memory is at `place`, and is `subject`: who finds it there can read what is offered.
     Greeting = 6,
-    /// It can.
-    Readable = 7,
     /// The payload of the envelope `subject` was read, or nobody wants it: it need not be sent.
-    Receipt = 8,
+    Receipt = 7,
 }
 
 /// A frame header.
@@ -137,8 +135,7 @@ impl Header {
             4 => Kind::Payload,
             5 => Kind::Credit,
             6 => Kind::Greeting,
-            7 => Kind::Readable,
-            8 => Kind::Receipt,
+            7 => Kind::Receipt,
             other => return Err(HeaderError::Kind(other)),
         };
         let flags = u16::from_le_bytes([bytes[2], bytes[3]]);
@@ -162,7 +159,7 @@ impl Header {
     pub fn body_bytes(&self) -> u64 {
         match self.kind {
             Kind::Eager | Kind::Payload => self.length,
-            Kind::Envelope | Kind::Ask | Kind::Credit | Kind::Greeting | Kind::Readable | Kind::Receipt => 0,
+            Kind::Envelope | Kind::Ask | Kind::Credit | Kind::Greeting | Kind::Receipt => 0,
         }
     }
 }
@@ -172,16 +169,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const KINDS: [Kind; 8] = [
-        Kind::Eager,
-        Kind::Envelope,
-        Kind::Ask,
-        Kind::Payload,
-        Kind::Credit,
-        Kind::Greeting,
-        Kind::Readable,
-        Kind::Receipt,
-    ];
+    const KINDS: [Kind; 7] =
+        [Kind::Eager, Kind::Envelope, Kind::Ask, Kind::Payload, Kind::Credit, Kind::Greeting, Kind::Receipt];
 
     fn sample() -> Header {
         Header {
@@ -200,12 +189,12 @@ mod tests {
     #[test]
     fn golden_bytes() {
         let mut golden = [0u8; HEADER_BYTES];
-        golden[0] = 2;
+        golden[0] = 3;
         golden[1] = 1;
         for (at, value) in [(4, 3), (8, 4), (12, 5), (16, 6), (24, 7), (32, 8), (40, 9), (48, 10)] {
             golden[at] = value;
         }
-        golden[20..24].copy_from_slice(&[0x57, 0x02, 0xa1, 0x77]);
+        golden[20..24].copy_from_slice(&[0x80, 0x11, 0x34, 0x6a]);
         assert_eq!(sample().encode(), golden, "the frame format is a contract: raise VERSION to change it");
     }
 

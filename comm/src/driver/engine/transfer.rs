@@ -23,7 +23,7 @@ struct Nonsense;
 impl Engine {
     /// The link on which frames to `rank` leave, opened if there is none yet; none if there is to be none, or cannot be one
     /// now.
-    fn link_to(&mut self, rank: Rank) -> Option<LinkId> {
+    pub(super) fn link_to(&mut self, rank: Rank) -> Option<LinkId> {
         if self.links.is_shut(rank) {
             return None;
         }
