@@ -2,6 +2,8 @@
 //!
 //! What holds for them, where other schemes hold more:
 //!
+//! - Where ranks of a group have doubles of so different magnitudes that some could come back too far off, all is exact in that checkpoint
+//!   ([`are_summed`](crate::coding::apart::are_summed)).
 //! - A rank whose doubles are not all finite, or so large that sums of them could overflow, has an exact copy as a whole in that
 //!   checkpoint.
 //! - A rebuilt shard has no checksum to be held against, but for its exact bytes. So all that it is rebuilt from is checked before; what is damaged
@@ -13,14 +15,12 @@
 use std::time::Duration;
 
 use ft_comm::{Rank, World};
-#[cfg(feature = "planted-bugs")]
 use ft_proto::planted;
 
-#[cfg(feature = "planted-bugs")]
-use super::defects::DENIES_ROUNDING;
+use super::defects::{DENIES_ROUNDING, TRUSTS_ROUNDED};
 use super::holdings::{Holdings, all, look_at_all, say};
 use super::{Checkpointer, Event};
-use crate::coding::apart::Within;
+use crate::coding::apart::{ERROR_MAX, Within};
 use crate::coding::choices::Missing;
 use crate::error::CheckpointError;
 use crate::exchange::apart::{largest, seal_rebuilt};
@@ -32,8 +32,9 @@ use crate::scheme::Scheme;
 use crate::stats::RebuiltDoubles;
 use crate::store::{Slot, Split};
 
-/// How far rebuilt doubles may be from what they were, relative to the largest of a rank, where nothing else is said.
-pub const CHECKSUM_LIMIT: f64 = 1e-6;
+/// How far rebuilt doubles may be from what they were, relative to the largest of a rank, where nothing else is said. What could be further
+/// off is kept exactly, so a larger limit changes nothing.
+pub const CHECKSUM_LIMIT: f64 = ERROR_MAX;
 
 /// The largest magnitude that is protected by sums: none of all that is computed with weights is beyond the range of doubles then.
 const LARGEST: f64 = 1e290;
@@ -71,7 +72,7 @@ pub(super) fn copy_apart<S: Protect>(
 
 impl Checkpointer {
     /// Under a checksum scheme: doubles that can only be rebuilt with errors of more than this are not, and the job ends. Relative to the
-    /// largest of a rank. The same on all ranks.
+    /// largest of a rank; more than [`CHECKSUM_LIMIT`] is never the case. The same on all ranks.
     pub fn set_checksum_limit(&mut self, limit: f64) {
         self.checksum_limit = limit;
     }
@@ -148,6 +149,9 @@ impl Checkpointer {
         epoch: u32,
         rebuilt: &RebuiltApart,
     ) -> Result<(), CheckpointError> {
+        if planted::has(TRUSTS_ROUNDED) {
+            return self.settle(Some(epoch));
+        }
         if rebuilt.lacks {
             self.ledger.apply(Event::PassedBy(epoch))?;
             self.places.restored(Some(epoch));
@@ -188,10 +192,9 @@ impl Placement {
             }
             home.rebuild_shards(slot, &metas, missing)?;
             if shards[home.me] {
-                is_right &= seal_rebuilt(slot, metas, home.me, own.map_or(0.0, |own| own.absolute))?;
+                is_right &= seal_rebuilt(slot, metas, home.me, own.map(|own| own.absolute))?;
             }
         }
-        #[cfg(feature = "planted-bugs")]
         if planted::has(DENIES_ROUNDING) {
             let exact = |own: Within| Within { absolute: 0.0, relative: 0.0, ..own };
             return Ok((is_right, own.map(exact)));

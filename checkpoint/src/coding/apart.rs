@@ -1,7 +1,7 @@
 //! Shards of two strings, exact bytes and doubles: both are encoded and rebuilt side by side, in the same stripes, each by its own code.
 //!
 //! A redundant block has the two parts as a shard has them: `| of exact bytes | zeros up to a multiple of 8 | sums of doubles |`. Where no
-//! member has doubles it is what it is without them.
+//! member has doubles, or some would come back too far off, it is what it is without them: Reed-Solomon of whole shards.
 
 use std::ops::Range;
 
@@ -24,18 +24,29 @@ pub(crate) struct Lens {
 }
 
 impl Lens {
-    /// Of shards of these lengths; `splits` says which of them have doubles apart, or nothing if none has.
-    pub(crate) fn new(lens: Vec<usize>, splits: &[Split], me: usize) -> Self {
-        let strings: Vec<Strings> = splits.iter().map(|split| split.strings()).collect();
-        if strings.iter().all(|strings| strings.doubles == 0) {
+    /// Of shards of these lengths; `splits` says which of them have doubles apart, or nothing if none has, and `sums` is the code of these.
+    pub(crate) fn new(lens: Vec<usize>, sums: Option<&Checksum>, splits: &[Split], me: usize) -> Self {
+        if !sums.is_some_and(|sums| are_summed(sums, splits)) {
             return Self { exact: lens, doubles: None, base: 0 };
         }
+        let strings: Vec<Strings> = splits.iter().map(|split| split.strings()).collect();
         Self {
             exact: strings.iter().map(|strings| strings.exact).collect(),
             doubles: Some(strings.iter().map(|strings| strings.doubles).collect()),
             base: strings.get(me).map_or(0, |own| own.start()),
         }
     }
+}
+
+/// How far rebuilt doubles can be from what they were, relative to the largest of a rank: where it could be more, all is exact.
+pub(crate) const ERROR_MAX: f64 = 1e-6;
+
+/// Whether doubles are protected by sums: some members have any, and none of these are so small beside those of others that they could come
+/// back further off than [`ERROR_MAX`], whoever is lost. All members come to the same.
+pub(crate) fn are_summed(sums: &Checksum, splits: &[Split]) -> bool {
+    let mut with_doubles = splits.iter().filter(|split| split.strings().doubles > 0).peekable();
+    let most = splits.iter().map(|split| split.largest).fold(0.0, f64::max) * sums.error_max();
+    with_doubles.peek().is_some() && with_doubles.all(|split| most <= ERROR_MAX * split.largest)
 }
 
 /// A member's views of both.
@@ -103,7 +114,7 @@ pub(crate) struct Within {
     pub(crate) relative: f64,
 }
 
-/// How near the doubles of the members that are missing come back, where they had any.
+/// How near the doubles of the members that are missing come back, where they are protected by sums.
 ///
 /// # Errors
 /// The group cannot be decoded.
@@ -113,6 +124,9 @@ pub(crate) fn within(
     splits: &[Split],
     missing: Missing<'_>,
 ) -> Result<Vec<Within>, CheckpointError> {
+    if !are_summed(sums, splits) {
+        return Ok(vec![]);
+    }
     let mut worst = vec![0.0_f64; splits.len()];
     for stripe in &group.stripes {
         let data = stripe.data.iter().map(|(member, _)| *member);

@@ -20,7 +20,7 @@ const SPLITS: Tag = u32::MAX - 1;
 impl GroupComm {
     /// `splits` says it of shards that have doubles apart; empty: none has.
     pub(super) fn lens_of(&self, metas: &[ShardMeta], splits: &[Split]) -> Lens {
-        Lens::new(lens(metas), splits, self.me)
+        Lens::new(lens(metas), self.sums.as_deref(), splits, self.me)
     }
 
     pub(super) fn views<'b>(&'b self, lens: &'b Lens) -> Views<'b> {
@@ -35,7 +35,7 @@ impl GroupComm {
         Ok(told.map_or_else(|| own.to_vec(), |told| Split::read_all(&told).collect()))
     }
 
-    /// How near the doubles of the members that are missing come back, where they had any.
+    /// How near the doubles of the members that are missing come back, where they are protected by sums.
     pub(crate) fn within(
         &self,
         splits: &[Split],
@@ -79,19 +79,20 @@ pub(super) fn begin_blocks(views: Views<'_>, slot: &mut Slot) {
     }
 }
 
-/// Seals the slot of this rank, whose shard was rebuilt, if that is what its owner had: exact bytes by their checksum, doubles as far as can be
-/// seen, by their magnitudes, of which none can be more than `within` above the largest. Gives whether it is.
+/// Seals the slot of this rank, whose shard was rebuilt, if that is what its owner had: exact bytes by their checksum, doubles that are only `within`
+/// so much of what they were as far as can be seen, by their magnitudes, of which none can be more than that above the largest. Gives
+/// whether it is.
 pub(crate) fn seal_rebuilt(
     slot: &mut Slot,
     mut metas: Vec<ShardMeta>,
     me: usize,
-    within: f64,
+    within: Option<f64>,
 ) -> Result<bool, CheckpointError> {
     let shard = slot.shard();
     let own = &mut metas[me];
-    let is_right = match slot.own_split().filter(|split| split.strings().doubles > 0) {
+    let is_right = match slot.own_split().zip(within) {
         None => own.fits(shard),
-        Some(split) => {
+        Some((split, within)) => {
             let strings = split.strings();
             own.crc = crc64_nvme(shard);
             shard.len() == strings.bytes()

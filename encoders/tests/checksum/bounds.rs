@@ -164,6 +164,23 @@ fn magnitudes_of_what_was_lost_give_a_bound_that_holds() {
     }
 }
 
+#[test]
+fn no_bound_is_beyond_the_most_that_is_known_beforehand() {
+    for (data, redundant) in [4, 7, 16].into_iter().flat_map(|data| (1..=4).map(move |m| (data, m))) {
+        let code = Checksum::new(data, redundant).unwrap();
+        let mut worst = 0.0_f64;
+        for lost in subsets(data + redundant, redundant) {
+            let present: Vec<bool> = (0..data + redundant).map(|index| !lost.contains(&index)).collect();
+            let wanted: Vec<usize> = lost.into_iter().filter(|index| *index < data).collect();
+            let bounds =
+                code.recovery(&present, &wanted).unwrap().bounds_of_members(&vec![3.0; data]).unwrap();
+            worst = bounds.iter().map(|bound| bound.relative_to_largest).fold(worst, f64::max);
+        }
+        println!("{code:?}: {worst:e}, {:e} at most", code.error_max());
+        assert!(worst <= code.error_max() && worst > code.error_max() / 6.0, "{code:?}: {worst:e}");
+    }
+}
+
 /// Members are updated many times, and by large numbers that go away again.
 #[test]
 fn drift_of_updates_is_in_the_bound() {

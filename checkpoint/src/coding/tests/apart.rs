@@ -1,7 +1,7 @@
 //! Shards of exact bytes and doubles.
 
 use super::*;
-use crate::coding::apart::{Lens, Views, within};
+use crate::coding::apart::{Lens, Views, are_summed, within};
 use crate::region::Strings;
 use crate::store::Split;
 
@@ -12,7 +12,7 @@ fn doubles(member: usize, count: usize, kind: usize) -> Vec<f64> {
     let scale = |at: usize| match kind {
         0 => 1.0,
         1 => 10f64.powi((bits[8 * at + 2] % 60) as i32 - 30),
-        2 => 10f64.powi(40 * (member % 3) as i32 - 40),
+        2 => 10f64.powi(2 * (member % 3) as i32 - 40),
         _ => f64::MIN_POSITIVE * f64::from(bits[8 * at + 3]),
     };
     (0..count).map(|at| unit(at) * scale(at)).collect()
@@ -53,8 +53,8 @@ impl<'a> Group<'a> {
         Self { group, splits: splits.collect(), strings, shards }
     }
 
-    fn lens(&self, me: usize) -> Lens {
-        Lens::new(self.shards.iter().map(Vec::len).collect(), &self.splits, me)
+    fn lens(&self, sums: &Checksum, me: usize) -> Lens {
+        Lens::new(self.shards.iter().map(Vec::len).collect(), Some(sums), &self.splits, me)
     }
 
     /// What each member makes of its views by `make`, run to its end in these buffers.
@@ -67,7 +67,7 @@ impl<'a> Group<'a> {
         let CodeSpec::Checksum { data, parity } = self.group.code else { panic!("another code") };
         let (code, sums) = (code(self.group.code).unwrap(), Checksum::new(data, parity).unwrap());
         let process = |me: usize| {
-            let lens = self.lens(me);
+            let lens = self.lens(&sums, me);
             let mut views = Views::new(self.group, &*code, Some(&sums), me, &lens);
             views.exact.segment = bytes;
             views.doubles.iter_mut().for_each(|view| view.segment = bytes);
@@ -112,8 +112,9 @@ impl<'a> Group<'a> {
         };
         let found = self.run(bytes, buffers, |view, block| restoring(view, missing, block));
         let CodeSpec::Checksum { data, parity } = self.group.code else { panic!("another code") };
-        let bounds =
-            within(self.group, &Checksum::new(data, parity).unwrap(), &self.splits, missing).unwrap();
+        let sums = Checksum::new(data, parity).unwrap();
+        let bounds = within(self.group, &sums, &self.splits, missing).unwrap();
+        let is_exact = !are_summed(&sums, &self.splits);
         let mut worst = 0.0_f64;
         for member in (0..self.group.computing).filter(|member| missing.shards[*member]) {
             let (strings, due, is) = (self.strings[member], &self.shards[member], &found[member]);
@@ -123,7 +124,8 @@ impl<'a> Group<'a> {
             let pairs = values(is).into_iter().zip(values(due));
             let error = pairs.map(|(is, due)| (is - due).abs()).fold(0.0, f64::max);
             let Some(bound) = bounds.iter().find(|bound| bound.member == member) else {
-                assert_eq!(strings.doubles, 0);
+                assert!(is_exact || strings.doubles == 0);
+                assert!(is == due, "all of {member}: {missing:?}");
                 continue;
             };
             assert!(
@@ -131,7 +133,7 @@ impl<'a> Group<'a> {
                 "{error:e} off, {bound:?}, {missing:?} of {:?}",
                 self.group.code
             );
-            assert!(bound.absolute.is_finite());
+            assert!(bound.absolute.is_finite() && bound.relative < 1e-6);
             worst = worst.max(error / bound.absolute);
         }
         worst
@@ -178,6 +180,22 @@ fn exact_bytes_come_back_as_they_were_and_doubles_within_their_bounds() {
     }
     assert!(patterns > 1500, "{patterns}");
     assert!(worst > 0.001, "errors are {worst} of their bounds at most: is anything computed in doubles?");
+}
+
+#[test]
+fn what_is_small_beside_others_is_exact() {
+    let sums = Checksum::new(4, 2).unwrap();
+    let of = |largest: [f64; 4], doubles: [usize; 4]| {
+        let split = |at: usize| Split::new(Strings { exact: 8, doubles: doubles[at] }, 0, largest[at]);
+        are_summed(&sums, &[0, 1, 2, 3].map(split))
+    };
+    assert!(of([1.0; 4], [80; 4]));
+    assert!(of([1e5, 1.0, 1e-2, 1e3], [80; 4]));
+    assert!(!of([1e5, 1.0, 1e-5, 1e3], [80; 4]));
+    assert!(!of([1.0, 1.0, 0.0, 1.0], [80; 4]), "zeros are as small as can be");
+    assert!(of([1.0, 1.0, 0.0, 1.0], [80, 80, 0, 80]), "who has none is not asked");
+    assert!(!of([0.0; 4], [0; 4]));
+    assert!(of([0.0; 4], [80; 4]), "sums of zeros are zeros");
 }
 
 #[test]
