@@ -132,7 +132,8 @@ impl ParityGroup {
     /// With `k` data members and `m` blocks of stripes of equal shards of `S` bytes that is `S` and `m / k` of it with rotated
     /// parity, `S` on a dedicated parity rank, and `S` for each copy that it holds. A rank keeps two checkpoints of the variable
     /// part of its state and one of the constant part, beside the state itself; while it exchanges, segments of
-    /// at most 512 KiB come to that: `2 (k + m - 1)` of them with rotated parity, `8 m` with dedicated.
+    /// at most 512 KiB come to that: `2 (k + m - 1)` of them with rotated parity, `8 m` with dedicated. Of shards with doubles under a
+    /// checksum scheme blocks have two parts, each as long as the longest of the members is, and up to 15 bytes to line them up.
     pub fn kept_bytes(&self, member: usize, shard_lens: &[usize]) -> usize {
         let held = self.stripes.iter().enumerate().filter(|(_, stripe)| stripe.parity.contains(&member));
         let blocks: usize = held.map(|(index, _)| self.block_len(index, shard_lens)).sum();

@@ -6,6 +6,7 @@ use ft_comm::{Rank, Repair, World};
 #[cfg(feature = "planted-bugs")]
 use ft_proto::planted;
 
+use super::apart::RebuiltApart;
 #[cfg(feature = "planted-bugs")]
 use super::defects::{DAMAGED_BLOCK, DAMAGED_SHARD};
 use super::holdings::all;
@@ -93,25 +94,14 @@ impl Checkpointer {
         self.places.current.layout.survives(&lost)?;
         let exchanging = self.clock.now();
         point("exchange")?;
-        let apart = match self.keeps_doubles_apart() {
-            true => Some(self.rebuild_apart(epoch, &choice.holders)?),
-            false => None,
-        };
-        let mut rebuilt = match lost.is_empty() || apart.is_some() {
-            true => Rebuilt::default(),
-            false => self.keeper.rebuild(&mut self.places.current, epoch, &lost)?,
-        };
-        rebuilt.shards += apart.as_ref().map_or(Duration::ZERO, |apart| apart.spent);
+        let (mut rebuilt, apart) = self.rebuild(epoch, &choice.holders, &lost)?;
         let mut rebuilding = self.clock.now().since(exchanging);
         point("verify")?;
         let state = state.filter(|_| live == LiveState::GoesBack);
         let trying = self.load_sound(epoch, &choice.holders, state, is_due)?;
         (rebuilt.shards, rebuilding) = (rebuilt.shards + trying, rebuilding + trying);
         let kept = u32::from(self.legacy.is_heir);
-        match &apart {
-            Some(apart) => self.settle_apart(world, epoch, apart)?,
-            None => self.settle(Some(epoch))?,
-        }
+        self.settle_apart(world, epoch, &apart)?;
         self.stats.restores.push(RestoreSeconds {
             generation: world.generation(),
             plan: planned.since(started).as_secs_f64(),
@@ -119,9 +109,27 @@ impl Checkpointer {
             reprotect: rebuilt.blocks.as_secs_f64(),
             load: self.clock.now().since(planned).saturating_sub(rebuilding).as_secs_f64(),
             kept,
-            doubles: apart.map(|apart| apart.doubles).unwrap_or_default(),
+            doubles: apart.doubles,
         });
         Ok(Restored::Epoch(epoch))
+    }
+
+    /// Makes again what the `lost` ranks had of `epoch`, that is all who did not have it before.
+    fn rebuild(
+        &mut self,
+        epoch: u32,
+        held: &[bool],
+        lost: &[Rank],
+    ) -> Result<(Rebuilt, RebuiltApart), CheckpointError> {
+        if self.keeps_doubles_apart() {
+            let apart = self.rebuild_apart(epoch, held)?;
+            return Ok((Rebuilt { shards: apart.spent, ..Rebuilt::default() }, apart));
+        }
+        let rebuilt = match lost.is_empty() {
+            true => Rebuilt::default(),
+            false => self.keeper.rebuild(&mut self.places.current, epoch, lost)?,
+        };
+        Ok((rebuilt, RebuiltApart::default()))
     }
 
     /// The epoch to go back to, `known` by reports; none: to the start. Later ones are given up.

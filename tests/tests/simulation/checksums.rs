@@ -3,11 +3,12 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::num::NonZero;
 use std::time::Duration;
 
 use ft_checkpoint::checkpointer::{DAMAGED_BLOCK, DAMAGED_SHARD, DENIES_ROUNDING, TRUSTS_ROUNDED};
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{Flow, GroupLayout, Interval, Job, Program, Protect, Protection, Scheme};
+use ft_checkpoint::{Flow, GroupLayout, Interval, Job, MemoryUse, Program, Protect, Protection, Scheme};
 use ft_comm::{CommError, Op, World};
 use ft_proto::arbiter::Event as ArbiterEvent;
 use ft_proto::planted;
@@ -354,6 +355,34 @@ fn what_is_damaged_is_not_used() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn what_does_not_go_with_checksums_is_refused() {
+    let of = Protection::new("checksum:2+1".parse().expect("a scheme"), Interval::Steps(3));
+    let others = [
+        (Protection { incremental: true, ..of.clone() }, "`--incremental`"),
+        (Protection { memory_use: MemoryUse::Least, ..of.clone() }, "`--memory least`"),
+        (Protection { scrub: true, ..of.clone() }, "`--scrub`"),
+        (Protection { memory: NonZero::new(1 << 40), ..of.clone() }, "`--checkpoint-memory`"),
+        (Protection { levels: vec!["rs:1+2@2".parse().unwrap()], ..of.clone() }, "for exact schemes"),
+        (
+            Protection {
+                scheme: "xor".parse().unwrap(),
+                levels: vec!["checksum:1+2@2".parse().unwrap()],
+                ..of.clone()
+            },
+            "for exact schemes",
+        ),
+    ];
+    for (protection, part) in others {
+        let outcome = sim::run(Config::calm(3), |world| {
+            let run = ft_checkpoint::run(world, protection.clone(), &mut Sums { salt: 0, damaged: None });
+            run.map(|_| ()).map_err(|error| error.to_string())
+        });
+        let (code, message) = checker::status(&outcome).expect("it ended");
+        assert!(code == 2 && message.contains(part), "{code}: {message}");
     }
 }
 
