@@ -27,7 +27,7 @@ use exports::Variable;
 use files::Resumed;
 pub(crate) use levels::Levels;
 
-const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP], rs:K+M or disk:DIR (default: xor; none for one rank)";
+const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP], rs:K+M, checksum:K+M or disk:DIR (default: xor; none for one rank)";
 
 const HOSTS_HELP: &str =
     "Run on these hosts: NAME[:SLOTS],... (default: this one); ranks fill the slots of one after the other";
@@ -68,6 +68,10 @@ pub(crate) struct Options {
     /// Refuse checkpoints that keep more than SIZE of memory on a rank, beside its state
     #[arg(long, value_name = "SIZE", value_parser = size::of_words)]
     pub(crate) checkpoint_memory: Option<u64>,
+    /// Under --scheme checksum, end the job rather than rebuild doubles with errors of more than REL times the largest of a rank; what
+    /// could have more than 1e-6 is kept exactly (default: 1e-6)
+    #[arg(long, value_name = "REL", value_parser = positive)]
+    pub(crate) checksum_limit: Option<f64>,
     /// Let ranks look for damage in what they hold of the last checkpoint, behind the computation, and mend it with the next one; and
     /// in each copy before it is committed
     #[arg(long)]

@@ -50,6 +50,9 @@ impl App for RingArgs {
         if options.interval.is_some() {
             return Err("--interval is nothing for ring, which counts rounds: --checkpoint-rounds".into());
         }
+        if options.scheme().starts_with("checksum:") {
+            return Err("--scheme checksum is nothing for ring, which has no doubles: use rs:K+M".into());
+        }
         match &options.levels {
             Some(_) => Err("--levels is nothing for ring, which has one scheme: --scheme".into()),
             None => Ok(()),

@@ -17,6 +17,7 @@ use crate::protocol::{Choice, Event, Ledger, State, choose};
 use crate::scheme::Scheme;
 use crate::stats::Stats;
 
+mod apart;
 mod budget;
 mod defects;
 mod holdings;
@@ -34,12 +35,13 @@ mod throttle;
 mod trying;
 mod under_way;
 
+pub use apart::CHECKSUM_LIMIT;
 use budget::Budget;
 #[doc(hidden)]
 pub use defects::{
     CLAIMS_WHAT_IS_LOST, COMMITS_EARLY, COPIES_EARLY, DAMAGED_BLOCK, DAMAGED_COPY, DAMAGED_ON_THE_WAY,
-    DAMAGED_SHARD, DROPS_OLD_EARLY, FORGETS_LIVE, FORGETS_STAGED, KEEPS_COMMIT_TO_ITSELF, KEEPS_OLD_LAYOUT,
-    ROTS, TRUSTS_OLD_COPY,
+    DAMAGED_SHARD, DENIES_ROUNDING, DROPS_OLD_EARLY, FORGETS_LIVE, FORGETS_STAGED, KEEPS_COMMIT_TO_ITSELF,
+    KEEPS_OLD_LAYOUT, ROTS, TRUSTS_OLD_COPY, TRUSTS_ROUNDED,
 };
 use increments::Increments;
 use keeper::{Blocks, Files, Keeper};
@@ -87,6 +89,10 @@ pub struct Checkpointer {
     /// The last checkpoint was given up, as a copy was damaged.
     is_spoiled: bool,
     budget: Budget,
+    /// Something was rebuilt with rounding, or is damaged: the next checkpoint begins anew, and until it is committed redundancy is not whole.
+    owes_fresh: bool,
+    /// How far rebuilt doubles may be from what they were, relative to the largest of a rank.
+    checksum_limit: f64,
     /// How far a look for damage has come, if there is one.
     scrub: Option<Scrub>,
     /// Files beside memory, if there are any.
@@ -153,6 +159,8 @@ impl Checkpointer {
             saves_memory: false,
             is_spoiled: false,
             budget: Budget::default(),
+            owes_fresh: false,
+            checksum_limit: CHECKSUM_LIMIT,
             scrub: None,
             spilling: None,
             computing: world.size(),
@@ -204,6 +212,7 @@ impl Checkpointer {
     fn settle(&mut self, epoch: Option<u32>) -> Result<(), CheckpointError> {
         self.ledger.apply(Event::Restored(epoch.unwrap_or(0)))?;
         self.places.restored(epoch);
+        self.owes_fresh = false;
         if epoch.is_none() && !self.is_bare() {
             self.clear()?;
         }

@@ -21,11 +21,12 @@
 use std::ops::Range;
 
 use ft_comm::collective::{Space, Span, Step};
-use ft_encoders::Code;
 
 use crate::error::CheckpointError;
 use crate::layout::ParityGroup;
 
+pub(crate) mod apart;
+mod arithmetic;
 mod chain;
 pub(crate) mod choices;
 mod owner;
@@ -34,6 +35,7 @@ mod tests;
 mod update;
 mod work;
 
+pub(crate) use arithmetic::Arithmetic;
 use chain::{Chain, run_chains};
 use choices::Missing;
 use owner::at_the_owner;
@@ -81,6 +83,16 @@ impl Recipe {
         }
     }
 
+    /// Then what `other` does.
+    pub(crate) fn append(&mut self, other: Self) {
+        let before = self.works.len();
+        self.works.extend(other.works);
+        self.steps.extend(other.steps.into_iter().map(|step| match step {
+            Step::Apply { number, reads, changes } => Step::Apply { number: before + number, reads, changes },
+            other => other,
+        }));
+    }
+
     fn work(&mut self, work: Work) {
         let (reads, changes) = (work.reads(), work.changes());
         self.steps.push(Step::Apply { number: self.works.len(), reads, changes });
@@ -92,9 +104,13 @@ impl Recipe {
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     pub(crate) group: &'a ParityGroup,
-    pub(crate) code: &'a dyn Code,
+    pub(crate) code: Arithmetic<'a>,
     pub(crate) me: usize,
     pub(crate) lens: &'a [usize],
+    /// Where in the own shard the bytes begin that this is about.
+    base: usize,
+    /// Checksums of blocks are taken on the way.
+    digests: bool,
     /// Bytes of a segment, a multiple of a line of the cache.
     segment: usize,
     /// The input has these bytes of each own chunk, one after the other; none: it is the shard.
@@ -112,12 +128,18 @@ fn segment(range: &Range<usize>, at: usize, end: usize) -> Range<usize> {
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn new(group: &'a ParityGroup, code: &'a dyn Code, me: usize, lens: &'a [usize]) -> Self {
+    pub(crate) fn new(group: &'a ParityGroup, code: Arithmetic<'a>, me: usize, lens: &'a [usize]) -> Self {
         let sources = group.stripes.iter().map(|stripe| stripe.data.len()).max().unwrap_or(1).max(1);
         let segment = (SOURCES_BYTES / sources).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES);
-        let view = Self { group, code, me, lens, segment, window: None };
+        let view = Self { group, code, me, lens, base: 0, digests: true, segment, window: None };
         let segment = segment.min(view.longest().max(1)).next_multiple_of(4096);
         Self { segment, ..view }
+    }
+
+    /// The same about strings that are a part of shards, the own one from `base` on; blocks are parts of blocks, whose checksums are
+    /// not taken.
+    pub(crate) fn of_strings(self, base: usize) -> Self {
+        Self { base, digests: false, ..self }
     }
 
     /// The same, where the input has of the own shard what is in these segments alone: [`View::pieces`].
@@ -136,7 +158,7 @@ impl<'a> View<'a> {
     /// Where the input has `piece`, a range of the own shard which lies in this chunk of it.
     fn input(&self, chunk: usize, piece: Range<usize>) -> Span {
         if self.window.is_none() {
-            return part(Space::Input, piece);
+            return part(Space::Input, self.base + piece.start..self.base + piece.end);
         }
         let pieces = self.pieces();
         let before: usize = pieces[..chunk].iter().map(ExactSizeIterator::len).sum();
@@ -148,7 +170,13 @@ impl<'a> View<'a> {
     pub(crate) fn held(&self) -> impl Iterator<Item = (usize, usize)> {
         let stripes = self.group.stripes.iter().enumerate();
         let mine = stripes.filter(|(_, stripe)| stripe.parity.contains(&self.me));
-        mine.map(|(index, _)| (index, self.group.block_len(index, self.lens)))
+        mine.map(|(index, _)| (index, self.block_len(index)))
+    }
+
+    /// Bytes of the blocks of a stripe.
+    pub(crate) fn block_len(&self, stripe: usize) -> usize {
+        let data = self.group.stripes[stripe].data.iter();
+        data.map(|data| self.chunk(*data).len()).max().unwrap_or(0)
     }
 
     fn rank(&self, member: usize) -> usize {
@@ -162,13 +190,16 @@ impl<'a> View<'a> {
 
     /// Where in its shard the chunk of a member is.
     fn chunk(&self, (member, chunk): (usize, usize)) -> Range<usize> {
-        self.group.chunk_range(self.lens[member], chunk)
+        let unit = self.code.unit();
+        let units = self.group.chunk_range(self.lens[member] / unit, chunk);
+        units.start * unit..units.end * unit
     }
 
     /// Whether the redundant blocks of `stripe` are copies of its only chunk.
     fn is_copied(&self, stripe: usize) -> bool {
         let stripe = &self.group.stripes[stripe];
-        stripe.data.len() == 1 && (0..stripe.parity.len()).all(|block| self.code.weight(block, 0) == 1)
+        stripe.data.len() == 1
+            && self.code.weights((0..stripe.parity.len()).map(|block| (block, 0))).are_ones()
     }
 
     /// Whether the holders of parity of `stripe` have no data at all.
@@ -177,7 +208,7 @@ impl<'a> View<'a> {
     }
 
     fn longest(&self) -> usize {
-        (0..self.group.stripes.len()).map(|stripe| self.group.block_len(stripe, self.lens)).max().unwrap_or(0)
+        (0..self.group.stripes.len()).map(|stripe| self.block_len(stripe)).max().unwrap_or(0)
     }
 
     /// The number of segments of the longest block.
@@ -258,6 +289,20 @@ pub(crate) fn rebuilding(
         Some(holders.map(|member| !lost[*member]).collect())
     };
     chained(view, present, wanted, |_| 0, block)
+}
+
+/// Makes the shards that are missing again; that of a member without one comes to [`Space::Buffer`] there. What the others have is as in
+/// [`rebuilding`].
+///
+/// # Errors
+/// The group cannot be decoded.
+pub(crate) fn restoring(
+    view: View<'_>,
+    missing: Missing<'_>,
+    block: impl Fn(usize) -> Range<usize>,
+) -> Result<Recipe, CheckpointError> {
+    let present = |index: usize| Some(missing.present_of(&view.group.stripes[index]));
+    chained(view, present, Wanted::Shards, |_| view.base, block)
 }
 
 /// Makes the shards that are missing again by the `choice`-th selection of redundant blocks of each stripe; a stripe that has fewer is

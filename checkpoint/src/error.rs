@@ -134,6 +134,24 @@ pub enum CheckpointError {
     /// A code refused its blocks; a defect of this crate.
     #[error("code: {0}")]
     Code(#[from] ft_encoders::CodeError),
+    /// A checksum code refused its blocks; a defect of this crate.
+    #[error("code: {0}")]
+    Checksum(#[from] ft_encoders::ChecksumError),
+    /// Doubles can be rebuilt, but not as near to what was lost as is asked for. The job cannot go on.
+    #[error(
+        "the doubles of rank {rank} can be rebuilt within {within:.1e}, which is {relative:.1e} of the largest of them, and the limit \
+         is {limit:.1e}: allow more (--checksum-limit), or choose a scheme that is exact (rs:K+M)"
+    )]
+    Inexact {
+        /// The rank that was lost.
+        rank: usize,
+        /// How far any of them can be from what it was.
+        within: f64,
+        /// The same over the largest magnitude among them.
+        relative: f64,
+        /// The most that this may be.
+        limit: f64,
+    },
     /// A file of a checkpoint on disk cannot be written or read.
     #[error(transparent)]
     Disk(#[from] DiskError),

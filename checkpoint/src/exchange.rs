@@ -8,27 +8,38 @@ use std::time::Duration;
 
 use ft_comm::time::Clock;
 use ft_comm::{Communicator, Rank, Schedule, ScheduleRequest, Tag};
-use ft_encoders::{Code, Mirror, ReedSolomon, Xor};
+use ft_encoders::{Checksum, Code, Mirror, ReedSolomon, Xor};
 
 use crate::buffer::Buffer;
 use crate::changes::Pages;
-use crate::coding::{Digests, Recipe, View, Wanted, encoding, perform, rebuilding, updating};
+use crate::coding::{Arithmetic, Digests, Recipe, View, Wanted, encoding, perform, rebuilding, updating};
 use crate::error::CheckpointError;
 use crate::layout::{CodeSpec, ParityGroup};
 use crate::store::{ShardMeta, Slot, Store};
 
+pub(crate) mod apart;
 mod trying;
 
 /// Tag of metadata for members that are rebuilt.
 const METAS: Tag = u32::MAX;
 
-/// The code of a group.
+/// The code of a group, for all that is exact.
 pub(crate) fn code(spec: CodeSpec) -> Result<Rc<dyn Code>, CheckpointError> {
     Ok(match spec {
         CodeSpec::Mirror { copies } => Rc::new(Mirror::new(copies)?),
         CodeSpec::Xor { data } => Rc::new(Xor::new(data)?),
-        CodeSpec::Rs { data, parity } => Rc::new(ReedSolomon::new(data, parity)?),
+        CodeSpec::Rs { data, parity } | CodeSpec::Checksum { data, parity } => {
+            Rc::new(ReedSolomon::new(data, parity)?)
+        }
     })
+}
+
+/// The code of a group for doubles that are kept apart, if they are.
+pub(crate) fn sums(spec: CodeSpec) -> Result<Option<Rc<Checksum>>, CheckpointError> {
+    match spec {
+        CodeSpec::Checksum { data, parity } => Ok(Some(Rc::new(Checksum::new(data, parity)?))),
+        CodeSpec::Mirror { .. } | CodeSpec::Xor { .. } | CodeSpec::Rs { .. } => Ok(None),
+    }
 }
 
 /// One member's view of its group.
@@ -38,6 +49,8 @@ pub(crate) struct GroupComm {
     /// Its members are the ranks that speak for them.
     pub(crate) group: ParityGroup,
     pub(crate) code: Rc<dyn Code>,
+    /// That of doubles, if they are kept apart.
+    pub(crate) sums: Option<Rc<Checksum>>,
     pub(crate) me: usize,
     pub(crate) clock: Clock,
 }
@@ -66,10 +79,14 @@ pub(crate) struct Round {
 impl Round {
     /// The segments of this round; the first one lays out the blocks that are to be filled.
     fn begin(self, view: View<'_>, slot: &mut Slot) -> Range<usize> {
-        let Self { number, of } = self;
-        if number == 0 {
+        if self.number == 0 {
             slot.begin_blocks(view.held());
         }
+        self.segments(view)
+    }
+
+    fn segments(self, view: View<'_>) -> Range<usize> {
+        let Self { number, of } = self;
         let at = |number: usize| view.segments() * number / of;
         at(number)..at(number + 1)
     }
@@ -141,7 +158,7 @@ impl GroupComm {
     }
 
     fn view<'b>(&'b self, lens: &'b [usize]) -> View<'b> {
-        View::new(&self.group, &*self.code, self.me, lens)
+        View::new(&self.group, Arithmetic::Field(&*self.code), self.me, lens)
     }
 
     /// What is known of the shards of all members at `epoch`, both parts: the first of the members that hold them tells the ranks
@@ -152,24 +169,41 @@ impl GroupComm {
         epoch: u32,
         held: &[bool],
     ) -> Result<[Vec<ShardMeta>; 2], CheckpointError> {
-        let ParityGroup { members, computing, .. } = &self.group;
+        let own = [store.constant().members(), store.variable(epoch).members()];
+        let bytes = || own.iter().copied().flatten().flat_map(|meta| meta.to_bytes()).collect();
+        let computing = self.group.computing;
+        let Some(told) = self.share(held, bytes, 2 * computing * ShardMeta::BYTES, METAS)? else {
+            return Ok(own.map(<[ShardMeta]>::to_vec));
+        };
+        let mut constant: Vec<ShardMeta> = ShardMeta::read_all(&told).collect();
+        let variable = constant.split_off(computing);
+        Ok([constant, variable])
+    }
+
+    /// The first of the members that `held` something tells the ranks that speak for none of these what that is, in so many bytes. Gives what
+    /// was told; none to who knows it.
+    fn share(
+        &self,
+        held: &[bool],
+        own: impl FnOnce() -> Vec<u8>,
+        len: usize,
+        tag: Tag,
+    ) -> Result<Option<Vec<u8>>, CheckpointError> {
+        let members = &self.group.members;
         let here = members[self.me];
         let holders: Vec<Rank> = (0..held.len()).filter(|at| held[*at]).map(|at| members[at]).collect();
         let teller = *holders.first().expect("a group that can be decoded has a whole member");
-        if holders.contains(&here) {
-            let own = [store.constant().members().to_vec(), store.variable(epoch).members().to_vec()];
-            if teller == here {
-                let bytes: Vec<u8> = own.iter().flatten().flat_map(|meta| meta.to_bytes()).collect();
-                let ignorant = members.iter().filter(|rank| !holders.contains(rank));
-                ignorant.into_iter().try_for_each(|rank| self.comm.send(&bytes, *rank, METAS))?;
-            }
-            return Ok(own);
+        if !holders.contains(&here) {
+            let mut told = vec![0; len];
+            self.comm.recv(&mut told, teller, tag)?;
+            return Ok(Some(told));
         }
-        let mut bytes = vec![0; 2 * computing * ShardMeta::BYTES];
-        self.comm.recv(&mut bytes, teller, METAS)?;
-        let mut constant: Vec<ShardMeta> = ShardMeta::read_all(&bytes).collect();
-        let variable = constant.split_off(*computing);
-        Ok([constant, variable])
+        if teller == here {
+            let bytes = own();
+            let ignorant = members.iter().filter(|rank| !holders.contains(rank));
+            ignorant.into_iter().try_for_each(|rank| self.comm.send(&bytes, *rank, tag))?;
+        }
+        Ok(None)
     }
 
     /// Starts to fill the redundant blocks that this member holds from the shards of all members, whose lengths are in
@@ -184,10 +218,13 @@ impl GroupComm {
         account: &Rc<RefCell<Account>>,
         round: Round,
     ) -> Result<ScheduleRequest<Buffer>, CheckpointError> {
-        let lens = lens(metas);
-        let view = self.view(&lens);
-        let segments = round.begin(view, slot);
-        let recipe = encoding(view, places(view, slot), segments);
+        let lens = self.lens_of(metas, slot.splits());
+        let views = self.views(&lens);
+        if round.number == 0 {
+            apart::begin_blocks(views, slot);
+        }
+        let block = |stripe| slot.block_range(stripe).expect("a group stores the blocks of its stripes only");
+        let recipe = views.recipe(block, |view, block| Ok(encoding(view, block, round.segments(view))))?;
         account.borrow_mut().sent += recipe.bytes_sent();
         let schedule = schedule(recipe, account, self.clock);
         let (shard, redundancy) = slot.take();

@@ -25,6 +25,8 @@ mod tests;
 
 use std::ops::Range;
 
+use ft_encoders::Checksum;
+
 use crate::scheme::Scheme;
 pub use error::{BeyondTolerance, LayoutError};
 
@@ -49,6 +51,13 @@ pub enum CodeSpec {
     },
     /// Reed-Solomon over GF(2^8): any `parity` blocks may be lost.
     Rs {
+        /// Data blocks a stripe.
+        data: usize,
+        /// Parity blocks a stripe.
+        parity: usize,
+    },
+    /// Weighted sums for doubles, beside Reed-Solomon for all else: any `parity` blocks may be lost.
+    Checksum {
         /// Data blocks a stripe.
         data: usize,
         /// Parity blocks a stripe.
@@ -86,7 +95,7 @@ impl ParityGroup {
         match self.code {
             CodeSpec::Mirror { copies } => copies,
             CodeSpec::Xor { .. } => 1,
-            CodeSpec::Rs { parity, .. } => parity,
+            CodeSpec::Rs { parity, .. } | CodeSpec::Checksum { parity, .. } => parity,
         }
     }
 
@@ -123,7 +132,8 @@ impl ParityGroup {
     /// With `k` data members and `m` blocks of stripes of equal shards of `S` bytes that is `S` and `m / k` of it with rotated
     /// parity, `S` on a dedicated parity rank, and `S` for each copy that it holds. A rank keeps two checkpoints of the variable
     /// part of its state and one of the constant part, beside the state itself; while it exchanges, segments of
-    /// at most 512 KiB come to that: `2 (k + m - 1)` of them with rotated parity, `8 m` with dedicated.
+    /// at most 512 KiB come to that: `2 (k + m - 1)` of them with rotated parity, `8 m` with dedicated. Of shards with doubles under a
+    /// checksum scheme blocks have two parts, each as long as the longest of the members is, and up to 15 bytes to line them up.
     pub fn kept_bytes(&self, member: usize, shard_lens: &[usize]) -> usize {
         let held = self.stripes.iter().enumerate().filter(|(_, stripe)| stripe.parity.contains(&member));
         let blocks: usize = held.map(|(index, _)| self.block_len(index, shard_lens)).sum();
@@ -142,11 +152,16 @@ impl ParityGroup {
         self.stripes.iter().map(left).try_fold(usize::MAX, |least, left| Some(least.min(left?)))
     }
 
-    /// Refuses more blocks a stripe than Reed-Solomon has elements.
+    /// Refuses more blocks a stripe than Reed-Solomon has elements, or there are weights for.
     fn require_narrow(&self, scheme: &Scheme) -> Result<(), LayoutError> {
         match self.code {
             CodeSpec::Rs { data, parity } if data + parity > RS_BLOCKS_MAX => {
                 Err(LayoutError::TooWide { scheme: scheme.clone(), data, parity })
+            }
+            CodeSpec::Checksum { data, parity }
+                if data > Checksum::DATA_MAX || parity > Checksum::REDUNDANT_MAX =>
+            {
+                Err(no_weights(scheme, data, parity))
             }
             _ => Ok(()),
         }
@@ -228,6 +243,7 @@ impl GroupLayout {
             CodeSpec::Mirror { copies } => Scheme::Neighbor { copies },
             CodeSpec::Xor { data } => Scheme::Xor { group: Some(data + 1) },
             CodeSpec::Rs { data, parity } => Scheme::Rs { data, parity },
+            CodeSpec::Checksum { data, parity } => Scheme::Checksum { data, parity },
         }
     }
 
@@ -330,6 +346,11 @@ impl GroupLayout {
     }
 }
 
+fn no_weights(scheme: &Scheme, data: usize, parity: usize) -> LayoutError {
+    let (data_max, parity_max) = (Checksum::DATA_MAX, Checksum::REDUNDANT_MAX);
+    LayoutError::NoWeights { scheme: scheme.clone(), data, parity, data_max, parity_max }
+}
+
 /// A scheme with its numbers checked against the job.
 enum Shape {
     None,
@@ -343,7 +364,14 @@ struct Division {
     parity: usize,
     /// The parity has ranks of its own, which `size` does not count.
     dedicated: bool,
-    xor: bool,
+    kind: Kind,
+}
+
+/// How the parity of a group is computed.
+enum Kind {
+    Xor,
+    Rs,
+    Checksum,
 }
 
 impl Shape {
@@ -355,19 +383,26 @@ impl Shape {
         }
         let dedicated = parity_ranks > 0;
         let (group, parity) = match *scheme {
-            Scheme::None | Scheme::Disk { .. } | Scheme::Neighbor { .. } if dedicated => {
+            Scheme::None | Scheme::Disk { .. } | Scheme::Neighbor { .. } | Scheme::Checksum { .. }
+                if dedicated =>
+            {
                 return Err(refuse(0));
             }
             Scheme::None | Scheme::Disk { .. } => return Ok(Self::None),
             Scheme::Neighbor { copies: 0 } => return Err(zero("copies")),
             Scheme::Xor { group: Some(0) } => return Err(zero("group")),
             Scheme::Xor { group: Some(1) } => return Err(LayoutError::XorOfOne),
-            Scheme::Rs { data: 0, .. } => return Err(zero("data")),
-            Scheme::Rs { parity: 0, .. } => return Err(zero("parity")),
+            Scheme::Rs { data: 0, .. } | Scheme::Checksum { data: 0, .. } => return Err(zero("data")),
+            Scheme::Rs { parity: 0, .. } | Scheme::Checksum { parity: 0, .. } => return Err(zero("parity")),
             Scheme::Xor { .. } if dedicated && parity_ranks != 1 => return Err(refuse(1)),
             Scheme::Rs { parity, .. } if dedicated && parity_ranks != parity => return Err(refuse(parity)),
             Scheme::Rs { data, parity } if data.saturating_add(parity) > RS_BLOCKS_MAX => {
                 return Err(LayoutError::TooWide { scheme: scheme.clone(), data, parity });
+            }
+            Scheme::Checksum { data, parity }
+                if data > Checksum::DATA_MAX || parity > Checksum::REDUNDANT_MAX =>
+            {
+                return Err(no_weights(scheme, data, parity));
             }
             _ if ranks == 1 && !dedicated => return Err(LayoutError::OneRank { scheme: scheme.clone() }),
             Scheme::Neighbor { copies } if copies >= ranks => {
@@ -376,13 +411,18 @@ impl Shape {
             Scheme::Neighbor { copies } => return Ok(Self::Ring { copies }),
             Scheme::Xor { group: None } => (XOR_GROUP_DEFAULT.min(ranks) + usize::from(dedicated), 1),
             Scheme::Xor { group: Some(group) } => (group, 1),
-            Scheme::Rs { data, parity } => (data + parity, parity),
+            Scheme::Rs { data, parity } | Scheme::Checksum { data, parity } => (data + parity, parity),
         };
         let size = if dedicated { group - parity } else { group };
         if ranks < size {
             return Err(LayoutError::TooFew { scheme: scheme.clone(), needs: size, ranks, dedicated });
         }
-        Ok(Self::Groups(Division { size, parity, dedicated, xor: matches!(scheme, Scheme::Xor { .. }) }))
+        let kind = match scheme {
+            Scheme::Xor { .. } => Kind::Xor,
+            Scheme::Checksum { .. } => Kind::Checksum,
+            _ => Kind::Rs,
+        };
+        Ok(Self::Groups(Division { size, parity, dedicated, kind }))
     }
 
     fn groups(&self, ranks: usize, hosts: Option<&[usize]>) -> Vec<ParityGroup> {
@@ -406,7 +446,11 @@ impl Division {
             members.extend((0..parity).map(|p| ranks + index * parity + p));
         }
         let data = members.len() - parity;
-        let code = if self.xor { CodeSpec::Xor { data } } else { CodeSpec::Rs { data, parity } };
+        let code = match self.kind {
+            Kind::Xor => CodeSpec::Xor { data },
+            Kind::Rs => CodeSpec::Rs { data, parity },
+            Kind::Checksum => CodeSpec::Checksum { data, parity },
+        };
         let (chunks, stripes) = match self.dedicated {
             true => (1, vec![one_stripe(computing, parity)]),
             false => (data, rotated(computing, parity)),

@@ -9,7 +9,7 @@ use ft_comm::{Communicator, Membership, Rank};
 
 use crate::buffer::Memory;
 use crate::error::CheckpointError;
-use crate::exchange::{GroupComm, code};
+use crate::exchange::{GroupComm, code, sums};
 use crate::layout::GroupLayout;
 use crate::layout::LayoutError;
 use crate::scheme::Scheme;
@@ -39,7 +39,8 @@ impl Placement {
         let home = match layout.group_of(comm.rank()) {
             Some((group, me)) => {
                 let group = layout.groups[group].clone();
-                Some(GroupComm { code: code(group.code)?, comm: comm.clone(), group, me, clock })
+                let (code, sums) = (code(group.code)?, sums(group.code)?);
+                Some(GroupComm { code, sums, comm: comm.clone(), group, me, clock })
             }
             None => None,
         };
@@ -97,7 +98,8 @@ pub(crate) fn reduced(
         Scheme::Neighbor { copies } => {
             candidates.extend((1..copies).rev().map(|copies| Scheme::Neighbor { copies }));
         }
-        Scheme::Rs { data, parity } => {
+        // Whoever closes up has no doubles apart (`resilient/setup.rs`).
+        Scheme::Rs { data, parity } | Scheme::Checksum { data, parity } => {
             let fits = |data: usize, parity: usize| (data > 0).then_some(Scheme::Rs { data, parity });
             let fewer = (1..=parity).rev().filter_map(|m| fits(ranks.saturating_sub(m).min(data), m));
             candidates.extend(fewer);

@@ -2,6 +2,7 @@
 
 use std::num::NonZero;
 
+use crate::checkpointer::CHECKSUM_LIMIT;
 use crate::pace::Interval;
 use crate::scheme::Scheme;
 use crate::spill::Spill;
@@ -25,6 +26,9 @@ pub struct Protection {
     pub scrub: bool,
     /// Bytes that checkpoints may keep on a rank, at most.
     pub memory: Option<NonZero<u64>>,
+    /// Under a checksum scheme: doubles that can only be rebuilt with errors of more than this, relative to the largest of a rank, are not; the
+    /// job ends then. More than the default is never the case, as what could have more is kept exactly.
+    pub checksum_limit: f64,
     /// Stronger schemes beside this one, from weak to strong. After a failure that the scheme above does not survive all go back to the
     /// last checkpoint under the first of these that does.
     pub levels: Vec<Level>,
@@ -44,6 +48,7 @@ impl Protection {
             memory_use: MemoryUse::Fast,
             scrub: false,
             memory: None,
+            checksum_limit: CHECKSUM_LIMIT,
             levels: vec![],
             spill: None,
         }

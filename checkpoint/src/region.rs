@@ -39,6 +39,7 @@
 //! # Ok::<(), ft_checkpoint::ProtectError>(())
 //! ```
 
+mod apart;
 mod array;
 mod error;
 
@@ -52,6 +53,7 @@ mod outline;
 mod tests;
 mod walk;
 
+pub(crate) use apart::{DOUBLE_BYTES, Strings, load_apart, save_apart, size_apart};
 pub use array::{Array, Element};
 pub(crate) use extract::{Live, LivePart, LiveRef};
 pub use field::Field;

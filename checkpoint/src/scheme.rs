@@ -30,6 +30,13 @@ pub enum Scheme {
         /// Parity blocks a stripe, M.
         parity: usize,
     },
+    /// Weighted sums of doubles, which come back within a bound; all else is exact, by Reed-Solomon. Text: `checksum:K+M`.
+    Checksum {
+        /// Data blocks a stripe, K.
+        data: usize,
+        /// Redundant blocks a stripe, M.
+        parity: usize,
+    },
     /// A file a rank on a disk that all ranks see ([`crate::disk`]). Text: `disk:DIR`.
     Disk {
         /// The directory; each job has one of its own in there.
@@ -45,6 +52,7 @@ impl fmt::Display for Scheme {
             Self::Xor { group: None } => write!(f, "xor"),
             Self::Xor { group: Some(group) } => write!(f, "xor:{group}"),
             Self::Rs { data, parity } => write!(f, "rs:{data}+{parity}"),
+            Self::Checksum { data, parity } => write!(f, "checksum:{data}+{parity}"),
             Self::Disk { dir } => write!(f, "disk:{}", dir.display()),
         }
     }
@@ -70,18 +78,25 @@ impl FromStr for Scheme {
             ("xor", Some(group)) => number(group)
                 .map(|group| Self::Xor { group: Some(group) })
                 .ok_or_else(|| wrong("xor[:GROUP]")),
-            ("rs", numbers) => numbers
-                .and_then(|numbers| numbers.split_once('+'))
-                .and_then(|(data, parity)| Some(Self::Rs { data: number(data)?, parity: number(parity)? }))
+            ("rs", numbers) => two_numbers(numbers)
+                .map(|(data, parity)| Self::Rs { data, parity })
                 .ok_or_else(|| wrong("rs:K+M")),
+            ("checksum", numbers) => two_numbers(numbers)
+                .map(|(data, parity)| Self::Checksum { data, parity })
+                .ok_or_else(|| wrong("checksum:K+M")),
             ("disk", dir) => dir
                 .filter(|dir| !dir.is_empty())
                 .map(|dir| Self::Disk { dir: dir.into() })
                 .ok_or_else(|| wrong("disk:DIR")),
-            ("checksum", _) => Err(SchemeError::NotYet { name: text.to_owned() }),
             _ => Err(SchemeError::Unknown { name: text.to_owned() }),
         }
     }
+}
+
+/// Reads `K+M`.
+fn two_numbers(text: Option<&str>) -> Option<(usize, usize)> {
+    let (data, parity) = text?.split_once('+')?;
+    Some((number(data)?, number(parity)?))
 }
 
 /// Reads digits and nothing else; `str::parse` would take a sign as well.
@@ -103,6 +118,7 @@ mod tests {
             ("xor", Scheme::Xor { group: None }),
             ("xor:4", Scheme::Xor { group: Some(4) }),
             ("rs:4+2", Scheme::Rs { data: 4, parity: 2 }),
+            ("checksum:4+2", Scheme::Checksum { data: 4, parity: 2 }),
             ("disk:/scratch/a:b c", Scheme::Disk { dir: "/scratch/a:b c".into() }),
             ("disk:here", Scheme::Disk { dir: "here".into() }),
         ];
@@ -115,15 +131,17 @@ mod tests {
     #[test]
     fn refusals_say_what_there_is() {
         let refused = |text: &str| text.parse::<Scheme>().expect_err(text).to_string();
-        let list = "there are none, neighbor[:COPIES], xor[:GROUP], rs:K+M and disk:DIR";
+        let list = "there are none, neighbor[:COPIES], xor[:GROUP], rs:K+M, checksum:K+M and disk:DIR";
         assert_eq!(refused("raid5"), format!("unknown scheme `raid5`; {list}"));
         assert_eq!(refused("XOR"), format!("unknown scheme `XOR`; {list}"));
         assert_eq!(refused(""), format!("unknown scheme ``; {list}"));
-        assert_eq!(refused("checksum:4+2"), format!("scheme `checksum:4+2` does not exist yet; {list}"));
         assert_eq!(refused("disk"), "`disk` cannot be read as disk:DIR");
         assert_eq!(refused("disk:"), "`disk:` cannot be read as disk:DIR");
         for text in ["rs", "rs:4", "rs:4+", "rs:+2", "rs:4++2", "rs:4+2+1", "rs:a+b", "rs: 4+2"] {
             assert_eq!(refused(text), format!("`{text}` cannot be read as rs:K+M"));
+        }
+        for text in ["checksum", "checksum:4", "checksum:4+", "checksum:-4+2"] {
+            assert_eq!(refused(text), format!("`{text}` cannot be read as checksum:K+M"));
         }
         for text in ["xor:", "xor:-1", "xor:+4", "xor:4.0", "xor:99999999999999999999999"] {
             assert_eq!(refused(text), format!("`{text}` cannot be read as xor[:GROUP]"));
@@ -134,7 +152,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "(none|neighbor|xor|rs|disk)?[:+0-9a-z]{0,8}|\\PC*") {
+        fn any_text_is_read_or_refused(text in "(none|neighbor|xor|rs|checksum|disk)?[:+0-9a-z]{0,8}|\\PC*") {
             if let Ok(scheme) = text.parse::<Scheme>() {
                 prop_assert_eq!(scheme.to_string().parse(), Ok(scheme));
             }

@@ -59,6 +59,7 @@ impl LoopSettings {
         settings.set("memory", memory_use.name());
         settings.set("scrub", scrub);
         settings.set_some("checkpoint-memory", *memory);
+        settings.set("checksum-limit", protection.checksum_limit);
         if !levels.is_empty() {
             let levels: Vec<String> = levels.iter().map(Level::to_string).collect();
             settings.set("levels", levels.join(","));
@@ -96,6 +97,7 @@ impl LoopSettings {
                 memory_use: settings.take("memory")?.unwrap_or(default.memory_use),
                 scrub: settings.take("scrub")?.unwrap_or(default.scrub),
                 memory: settings.take("checkpoint-memory")?,
+                checksum_limit: positive(&mut settings, "checksum-limit")?.unwrap_or(default.checksum_limit),
                 levels: levels(&mut settings)?,
                 spill: spill(&mut settings)?,
             },
@@ -178,7 +180,7 @@ fn above_0(name: &str, text: &str) -> Result<f64, SettingError> {
 
 impl Protection {
     /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--expect-mtbf`, `--checkpoints`, `--throttle`,
-    /// `--incremental`, `--memory`, `--levels`, `--scrub`, `--checkpoint-memory`); without it, or with one rank, nothing is protected.
+    /// `--incremental`, `--memory`, `--levels`, `--scrub`, `--checkpoint-memory`, `--checksum-limit`); without it, or with one rank, nothing is protected.
     ///
     /// # Errors
     /// [`CheckpointError::Setting`]: the launcher was told what this version does not know, or what makes no sense.
@@ -280,6 +282,7 @@ mod tests {
                 memory_use: MemoryUse::Least,
                 scrub: true,
                 memory: NonZero::new(1 << 40),
+                checksum_limit: 1e-9 / 3.0,
                 levels: vec!["xor:4@3".parse().unwrap(), "rs:6+2@40".parse().unwrap()],
                 spill: Some(Spill {
                     dir: "/c d".into(),
@@ -316,6 +319,7 @@ mod tests {
             ("levels", "rs:6+2@0", "must be schemes with how often"),
             ("scrub", "maybe", "was not `true` or `false`"),
             ("checkpoint-memory", "1GiB", "invalid digit"),
+            ("checksum-limit", "-1e-6", "must be a number above 0"),
             ("trial-seconds", "NaN", "must be a number above 0"),
             ("trial-steps", "0", "number would be zero"),
         ] {

@@ -77,8 +77,19 @@ pub struct CheckpointSeconds {
     pub commit: f64,
 }
 
-/// Where the time of one restore goes.
+/// Doubles that a restore has rebuilt from checksums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RebuiltDoubles {
+    /// Whose they are.
+    pub rank: usize,
+    /// How far any of them can be from what it was.
+    pub within: f64,
+    /// The same over the largest magnitude among them.
+    pub relative: f64,
+}
+
+/// Where the time of one restore goes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RestoreSeconds {
     /// The generation that the restore starts.
     pub generation: Generation,
@@ -93,6 +104,9 @@ pub struct RestoreSeconds {
     /// Ranks whose checkpoint was in memory that has outlived their process: nothing was rebuilt for them.
     #[serde(default)]
     pub kept: u32,
+    /// Under a checksum scheme: what was rebuilt with rounding, in the order of ranks.
+    #[serde(default)]
+    pub doubles: Vec<RebuiltDoubles>,
 }
 
 impl Stats {
@@ -174,6 +188,8 @@ impl RestoreSeconds {
             reprotect: self.reprotect.max(other.reprotect),
             load: self.load.max(other.load),
             kept: self.kept + other.kept,
+            // All ranks know all of them.
+            doubles: if self.doubles.is_empty() { other.doubles.clone() } else { self.doubles.clone() },
         }
     }
 }

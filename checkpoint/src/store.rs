@@ -13,6 +13,7 @@
 
 mod error;
 mod inventory;
+mod split;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ use crate::crc::crc64_nvme;
 use crate::region::StatePart;
 pub use error::StoreError;
 pub(crate) use inventory::StoreNote;
+pub(crate) use split::Split;
 
 /// Blocks begin at multiples of this, a line of the cache.
 const BLOCK_ALIGN: usize = 64;
@@ -99,6 +101,8 @@ pub struct Slot {
     redundancy: Buffer,
     blocks: Vec<Block>,
     members: Vec<ShardMeta>,
+    /// Of all members, where doubles are kept apart; else empty.
+    splits: Vec<Split>,
     memory: Memory,
 }
 
@@ -114,6 +118,7 @@ impl Slot {
             redundancy: Buffer::default(),
             blocks: Vec::new(),
             members: Vec::new(),
+            splits: Vec::new(),
             memory,
         }
     }
@@ -126,6 +131,22 @@ impl Slot {
         self.outline = Arc::default();
         self.blocks.clear();
         self.members.clear();
+        self.splits.clear();
+    }
+
+    /// Tells where the doubles of the shards of all members are kept apart, by member.
+    pub(crate) fn tell_splits(&mut self, splits: Vec<Split>) {
+        self.splits = splits;
+    }
+
+    /// Returns what was told with [`Slot::tell_splits`] since [`Slot::begin`].
+    pub(crate) fn splits(&self) -> &[Split] {
+        &self.splits
+    }
+
+    /// Returns that of the shard of this rank, if its doubles are kept apart.
+    pub(crate) fn own_split(&self) -> Option<Split> {
+        self.splits.get(self.member).copied()
     }
 
     /// As [`Slot::begin`], for redundancy of shards that are where the states of ranks are, and nowhere else so far.

@@ -19,7 +19,7 @@ pub use bound::{Bound, Drift};
 pub use error::ChecksumError;
 pub use recovery::Recovery;
 
-use self::bound::drifted;
+use self::bound::{drifted, gamma};
 use self::sums::{CHUNK, part};
 use self::weights::Weights;
 use crate::CodeError;
@@ -122,6 +122,15 @@ impl Checksum {
     /// One of them is out of range.
     pub fn weight(&self, block: usize, member: usize) -> f64 {
         self.weights.get(block, member) as f64
+    }
+
+    /// What a rebuilt member is off at most, whichever up to `m` blocks are lost, over the largest magnitude of all members of the stripe, but for
+    /// what underflows. It is computed from the table [above](Self#weights), and so known before anything is: bounds of what is lost are
+    /// smaller.
+    pub fn error_max(&self) -> f64 {
+        let Shape { data, redundant } = self.shape;
+        // Sources, helpers, and the roundings of these: each at most what the errors grow by (`recovery.rs`).
+        3.0 * gamma(data + 2) * weights::growth_max(data, redundant)
     }
 
     /// Computes all checksum blocks: `data[i]` is the shard of member `i`, `blocks[j]` becomes block `j`.

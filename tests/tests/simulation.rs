@@ -9,6 +9,8 @@ mod bag;
 mod call;
 #[path = "simulation/checker.rs"]
 mod checker;
+#[path = "simulation/checksums.rs"]
+mod checksums;
 #[path = "simulation/collectives.rs"]
 mod collectives;
 #[path = "simulation/commit.rs"]

@@ -53,6 +53,7 @@ impl Options {
         if let Some(levels) = &self.levels {
             self.check_levels(levels)?;
         }
+        self.check_checksums()?;
         if self.keep_memory && self.on_failure != OnFailure::Rebuild {
             return Err("--keep-memory is for ranks that are replaced: leave out --on-failure".into());
         }
@@ -78,6 +79,43 @@ impl Options {
         match others.into_iter().find(|(is_given, _)| *is_given) {
             Some((_, option)) => {
                 Err(format!("--levels with several schemes does not go together with {option}"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a checksum scheme goes with the other options, and the limit of its errors with the scheme.
+    fn check_checksums(&self) -> Result<(), String> {
+        let is_checksum = |scheme: &str| scheme.starts_with("checksum:");
+        let mut levels = self.levels.iter().flat_map(|levels| &levels.above);
+        let is_level = self.levels.is_some() && is_checksum(self.scheme())
+            || levels.any(|level| is_checksum(&level.scheme.to_string()));
+        if is_level {
+            return Err(
+                "--levels is for exact schemes, under which all comes back as it was: not for checksums"
+                    .into(),
+            );
+        }
+        if !is_checksum(self.scheme()) {
+            return match self.checksum_limit {
+                Some(_) => {
+                    Err("--checksum-limit is for --scheme checksum:K+M, which is not asked for".into())
+                }
+                None => Ok(()),
+            };
+        }
+        let others = [
+            (self.parity_ranks > 0, "--parity-ranks"),
+            (self.incremental, "--incremental"),
+            (self.memory == MemoryUse::Least, "--memory least"),
+            (self.checkpoint_memory.is_some(), "--checkpoint-memory"),
+            (self.scrub, "--scrub"),
+            (self.spill.is_some(), "--spill"),
+            (self.on_failure == OnFailure::Shrink, "--on-failure shrink"),
+        ];
+        match others.into_iter().find(|(is_given, _)| *is_given) {
+            Some((_, option)) => {
+                Err(format!("--scheme {} does not go together with {option}", self.scheme()))
             }
             None => Ok(()),
         }

@@ -2,6 +2,7 @@
 
 use std::num::NonZero;
 
+use ft_checkpoint::checkpointer::CHECKSUM_LIMIT;
 use ft_checkpoint::{Checkpoints, Interval, LoopSettings, Protection, Scheme, Trial};
 use ft_comm::settings::MessageSettings;
 
@@ -29,6 +30,7 @@ impl Options {
             memory_use: self.memory,
             scrub: self.scrub,
             memory: self.checkpoint_memory.and_then(NonZero::new),
+            checksum_limit: self.checksum_limit.unwrap_or(CHECKSUM_LIMIT),
             levels: self.levels.as_ref().map(|levels| levels.above.clone()).unwrap_or_default(),
             spill: self.spill(),
         };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ft_checkpoint::{RestoreSeconds, Stats};
+use ft_checkpoint::{RebuiltDoubles, RestoreSeconds, Stats};
 use ft_comm::list;
 use ft_launch::Failure;
 use serde::Serialize;
@@ -49,7 +49,7 @@ impl FailureReport {
             repair_s: seconds(failure.repair),
             agree_s: seconds(failure.agree),
             respawn_s: seconds(failure.respawn),
-            restore: stats.restores.iter().find(|r| Some(r.generation) == failure.generation).copied(),
+            restore: stats.restores.iter().find(|r| Some(r.generation) == failure.generation).cloned(),
             restore_s: seconds(failure.restore),
             steps_lost: failure.steps_lost,
             replaced: failure.held.as_ref().map(|_| !failure.is_final()),
@@ -75,7 +75,7 @@ impl FailureReport {
             (false, false) => format!("{} went on after {repair}", count(self.held as u64, "rank")),
         });
         if let Some(restore) = self.restore_s.filter(|_| !self.at_start) {
-            let kept = self.restore.map_or(0, |restore| restore.kept as usize);
+            let kept = self.restore.as_ref().map_or(0, |restore| restore.kept as usize);
             let how = match (self.restore.is_some(), kept) {
                 (false, _) => "at work again".to_owned(),
                 (true, 0) => rebuilt.to_owned(),
@@ -84,6 +84,10 @@ impl FailureReport {
             };
             parts.push(format!("{how} in {}", ms(restore)));
             parts.push(format!("{} done again", count(self.steps_lost, "step")));
+            let doubles = self.restore.iter().flat_map(|restore| &restore.doubles);
+            parts.extend(doubles.map(|RebuiltDoubles { rank, within, .. }| {
+                format!("doubles of rank {rank} rebuilt within {within:.1e}")
+            }));
         }
         self.said(&parts)
     }
@@ -176,6 +180,17 @@ mod tests {
                 .contains(", 2 found again in memory, the others rebuilt in memory in 3.0 ms,")
         );
         assert!(of(vec![1], 0).contains(", rebuilt in memory in 3.0 ms,"));
+    }
+
+    #[test]
+    fn what_was_rounded_says_how_far() {
+        let within = |rank, within| RebuiltDoubles { rank, within, relative: within / 10.0 };
+        let doubles = vec![within(2, 3.14e-13), within(5, 1e-12)];
+        let restores = vec![RestoreSeconds { generation: 1, doubles, ..RestoreSeconds::default() }];
+        let stats = Stats { restores, ..Stats::default() };
+        let line = FailureReport::new(&failure(), &stats).line(false, "rebuilt in memory");
+        let end = "1 step done again, doubles of rank 2 rebuilt within 3.1e-13, doubles of rank 5 rebuilt within 1.0e-12";
+        assert!(line.ends_with(end), "{line}");
     }
 
     #[test]

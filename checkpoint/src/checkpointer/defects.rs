@@ -36,5 +36,11 @@ pub const COPIES_EARLY: &str = "copies its state before the vote";
 /// A defect to plant: a rank with one own copy does not write its state over it when it hears from others that it is committed.
 pub const FORGETS_LIVE: &str = "forgets that its state is the checkpoint";
 
+/// A defect to plant: a rank takes what was rebuilt with rounding for what the others have sums of.
+pub const TRUSTS_ROUNDED: &str = "takes what was rounded for what was there";
+
+/// A defect to plant: doubles that were rebuilt with rounding are said to be what they were.
+pub const DENIES_ROUNDING: &str = "denies that doubles were rounded";
+
 /// A defect to plant: a rank that was replaced counts itself among those that have a checkpoint of a level that was passed by.
 pub const CLAIMS_WHAT_IS_LOST: &str = "claims a checkpoint that was lost with its rank";

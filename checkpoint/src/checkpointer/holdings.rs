@@ -26,6 +26,14 @@ impl Holdings {
         (shards, group.members.iter().map(|home| !self.held[*home]).collect())
     }
 
+    /// By member of `group` whose shards are missing, of any part, and whose blocks are, where a damaged block cannot be told from what is
+    /// rebuilt with it.
+    pub(super) fn of_apart(&self, group: &ParityGroup) -> (Vec<bool>, Vec<bool>) {
+        let shards = group.members.iter().map(|home| !self.is_sound(*home)).collect();
+        let lacks = |home: &Rank| self.said[*home] != SOUND[0] | SOUND[1] | BLOCKS;
+        (shards, group.members.iter().map(lacks).collect())
+    }
+
     /// Whether the shards of a home are sound.
     pub(super) fn is_sound(&self, home: Rank) -> bool {
         SOUND.iter().all(|bit| self.said[home] & bit != 0)

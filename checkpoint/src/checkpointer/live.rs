@@ -31,12 +31,13 @@ impl Checkpointer {
 
     /// Whether the next checkpoint is made from the live state.
     pub(super) fn is_next_live(&self) -> bool {
-        self.saves_memory && !self.is_bare() && self.places.target().home.is_some()
+        self.copies() == 1 && !self.is_bare()
     }
 
     /// How many copies a rank keeps of the variable part of its state.
     pub(super) fn copies(&self) -> usize {
-        if self.saves_memory && self.places.target().home.is_some() { 1 } else { 2 }
+        let is_possible = self.places.target().home.is_some() && !self.keeps_doubles_apart();
+        if self.saves_memory && is_possible { 1 } else { 2 }
     }
 
     /// The first round of a part of which the longest at any rank is `longest` bytes long.

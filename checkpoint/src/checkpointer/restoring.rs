@@ -6,6 +6,7 @@ use ft_comm::{Rank, Repair, World};
 #[cfg(feature = "planted-bugs")]
 use ft_proto::planted;
 
+use super::apart::RebuiltApart;
 #[cfg(feature = "planted-bugs")]
 use super::defects::{DAMAGED_BLOCK, DAMAGED_SHARD};
 use super::holdings::all;
@@ -14,7 +15,7 @@ use crate::build;
 use crate::error::CheckpointError;
 use crate::exchange::Rebuilt;
 use crate::protocol::{Event, Report, choose};
-use crate::region::{Protect, StatePart, load_with_crc};
+use crate::region::{Protect, ProtectError, StatePart, load_apart, load_with_crc};
 use crate::stats::RestoreSeconds;
 use crate::store::Slot;
 
@@ -93,17 +94,14 @@ impl Checkpointer {
         self.places.current.layout.survives(&lost)?;
         let exchanging = self.clock.now();
         point("exchange")?;
-        let mut rebuilt = match lost.is_empty() {
-            true => Rebuilt::default(),
-            false => self.keeper.rebuild(&mut self.places.current, epoch, &lost)?,
-        };
+        let (mut rebuilt, apart) = self.rebuild(epoch, &choice.holders, &lost)?;
         let mut rebuilding = self.clock.now().since(exchanging);
         point("verify")?;
         let state = state.filter(|_| live == LiveState::GoesBack);
         let trying = self.load_sound(epoch, &choice.holders, state, is_due)?;
         (rebuilt.shards, rebuilding) = (rebuilt.shards + trying, rebuilding + trying);
         let kept = u32::from(self.legacy.is_heir);
-        self.settle(Some(epoch))?;
+        self.settle_apart(world, epoch, &apart)?;
         self.stats.restores.push(RestoreSeconds {
             generation: world.generation(),
             plan: planned.since(started).as_secs_f64(),
@@ -111,8 +109,27 @@ impl Checkpointer {
             reprotect: rebuilt.blocks.as_secs_f64(),
             load: self.clock.now().since(planned).saturating_sub(rebuilding).as_secs_f64(),
             kept,
+            doubles: apart.doubles,
         });
         Ok(Restored::Epoch(epoch))
+    }
+
+    /// Makes again what the `lost` ranks had of `epoch`, that is all who did not have it before.
+    fn rebuild(
+        &mut self,
+        epoch: u32,
+        held: &[bool],
+        lost: &[Rank],
+    ) -> Result<(Rebuilt, RebuiltApart), CheckpointError> {
+        if self.keeps_doubles_apart() {
+            let apart = self.rebuild_apart(epoch, held)?;
+            return Ok((Rebuilt { shards: apart.spent, ..Rebuilt::default() }, apart));
+        }
+        let rebuilt = match lost.is_empty() {
+            true => Rebuilt::default(),
+            false => self.keeper.rebuild(&mut self.places.current, epoch, lost)?,
+        };
+        Ok((rebuilt, RebuiltApart::default()))
     }
 
     /// The epoch to go back to, `known` by reports; none: to the start. Later ones are given up.
@@ -124,7 +141,8 @@ impl Checkpointer {
         };
         self.keeper.give_up_after(chosen.unwrap_or(0))?;
         // Somebody has committed, but all who held that checkpoint may be gone.
-        if chosen.is_none() && repair.marked && nobody_knows {
+        let is_gone = nobody_knows || self.owes_fresh && self.ledger.committed().is_some();
+        if chosen.is_none() && repair.marked && is_gone {
             self.places.current.layout.survives(&(0..self.comm.size()).collect::<Vec<_>>())?;
         }
         Ok(chosen)
@@ -144,8 +162,13 @@ impl Checkpointer {
         let wanted = |checkpointer: &Self| is_due(checkpointer.places.current.store.constant().shard());
         let is_wanted = wanted(self);
         let is_sound = self.load(epoch, was_here, state.as_deref_mut().filter(|_| is_wanted))?;
-        if !all(&self.comm, is_sound)?.contains(&false) {
+        let sound = all(&self.comm, is_sound)?;
+        if !sound.contains(&false) {
             return Ok(Duration::ZERO);
+        }
+        if self.keeps_doubles_apart() {
+            // All was checked just before: memory is damaged faster than it is mended.
+            return Err(CheckpointError::Unsound { ranks: unsound(&sound) });
         }
         let started = self.clock.now();
         self.rebuild_otherwise(epoch, held)?;
@@ -153,7 +176,7 @@ impl Checkpointer {
         let is_wanted = wanted(self);
         let is_sound = is_sound || self.load(epoch, was_here, state.filter(|_| is_wanted))?;
         let sound = all(&self.comm, is_sound)?;
-        let ranks: Vec<Rank> = (0..sound.len()).filter(|rank| !sound[*rank]).collect();
+        let ranks = unsound(&sound);
         if ranks.is_empty() { Ok(spent) } else { Err(CheckpointError::Unsound { ranks }) }
     }
 
@@ -191,7 +214,7 @@ impl Checkpointer {
             match state.as_deref_mut().filter(|_| is_due && slot.is_sealed()) {
                 Some(state) => {
                     check_type::<S>(slot, self.comm.rank())?;
-                    let (crc, loaded) = load_with_crc(state, part, slot.shard(), was_here);
+                    let (crc, loaded) = load_slot(state, part, slot, was_here);
                     if !slot.has_shard_crc(crc) {
                         return Ok(false);
                     }
@@ -203,6 +226,25 @@ impl Checkpointer {
             }
         }
         Ok(true)
+    }
+}
+
+/// The ranks that are not `sound`.
+fn unsound(sound: &[bool]) -> Vec<Rank> {
+    (0..sound.len()).filter(|rank| !sound[*rank]).collect()
+}
+
+/// As [`load_with_crc`], from the shard of a slot, in which doubles may be kept apart.
+fn load_slot<S: Protect>(
+    state: &mut S,
+    part: StatePart,
+    slot: &Slot,
+    spares: bool,
+) -> (u64, Result<(), ProtectError>) {
+    let strings = slot.own_split().map(|split| split.strings());
+    match strings.filter(|strings| strings.doubles > 0 && strings.bytes() == slot.shard().len()) {
+        Some(strings) => load_apart(state, part, slot.shard(), strings, spares),
+        None => load_with_crc(state, part, slot.shard(), spares),
     }
 }
 

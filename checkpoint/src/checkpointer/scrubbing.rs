@@ -92,6 +92,10 @@ impl Checkpointer {
     /// it stays as it is: the next checkpoint takes the place of the variable part, and a restore will find the rest.
     pub(super) fn mend(&mut self, damaged: &[Rank]) -> Result<(), CheckpointError> {
         let Some(epoch) = self.ledger.committed() else { return Ok(()) };
+        // What could only be mended with rounding would be no redundancy of anything.
+        if self.keeps_doubles_apart() {
+            return Ok(());
+        }
         // While ranks are missing the homes of the checkpoint are not their ranks.
         if self.places.begins_anew() || self.places.current.layout.survives(damaged).is_err() {
             return Ok(());

@@ -62,13 +62,19 @@ impl Checkpointer {
     /// A lost state comes along a chain of its group, so that each member sends its length once. The own `state` is left as it is.
     ///
     /// # Errors
-    /// A failure; [`CheckpointError::BeyondTolerance`]: too much is lost, the job is to be ended.
+    /// A failure; [`CheckpointError::BeyondTolerance`]: too much is lost, the job is to be ended; [`CheckpointError::Unfit`]: the scheme is
+    /// one of checksums.
     pub fn gather<S: Protect + Default>(
         &mut self,
         world: &World,
         repair: &Repair,
         state: &mut S,
     ) -> Result<Option<Vec<RankState<S>>>, CheckpointError> {
+        if self.keeps_doubles_apart() {
+            let why =
+                "states with doubles that are protected by checksums cannot be dealt out over fewer ranks";
+            return Err(CheckpointError::Unfit(why.into()));
+        }
         let _guard = self.comm.guard()?;
         let number = u64::from(world.generation());
         let point = |phase: &str| world.fault_point("restore", number, Some(phase));

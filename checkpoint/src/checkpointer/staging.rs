@@ -12,6 +12,7 @@ use ft_comm::{CollectiveRequest, CommError, Op, ScheduleRequest, World};
 use ft_proto::planted;
 
 use super::Checkpointer;
+use super::apart::copy_apart;
 use super::budget::Budget;
 #[cfg(feature = "planted-bugs")]
 use super::defects::DAMAGED_COPY;
@@ -28,7 +29,7 @@ use crate::protocol::{Event, State};
 use crate::region::{Live, LivePart, LiveRef, Protect, StatePart, outline, save_into_with_crc, size};
 use crate::scheme::Scheme;
 use crate::stats::CheckpointSeconds;
-use crate::store::{ShardMeta, Slot, StoreError};
+use crate::store::{ShardMeta, Slot, Split, StoreError};
 
 /// What a rank says with the metadata of its state.
 mod word {
@@ -61,6 +62,8 @@ struct Copied {
     /// The epoch since which `delta` is what has changed of the variable part; 0: it is of no use.
     base: u32,
     delta: Option<Delta>,
+    /// Of the variable part, if doubles are kept apart.
+    split: Option<Split>,
 }
 
 impl Checkpointer {
@@ -90,6 +93,9 @@ impl Checkpointer {
     pub fn begin<S: Protect>(&mut self, world: &World, state: &mut S) -> Result<(), CheckpointError> {
         let _guard = self.comm.guard()?;
         self.wait(world)?;
+        if self.owes_fresh {
+            self.begin_anew()?;
+        }
         let first = self.is_bare();
         if *self.places.target().layout.scheme() == Scheme::None && !first && self.spilling.is_none() {
             return Ok(());
@@ -101,7 +107,7 @@ impl Checkpointer {
         reach(world, epoch, "copy")?;
         self.ledger.apply(Event::Begin(epoch))?;
         let is_live = self.is_next_live();
-        let Copied { copied, metas, base, delta } =
+        let Copied { copied, metas, base, delta, split } =
             if is_live { self.take_stock(state, epoch) } else { self.copy(state, epoch, first) };
         if copied.is_ok() && self.writes_files() {
             self.tell_outlines(state, epoch);
@@ -120,6 +126,7 @@ impl Checkpointer {
         mine.extend(self.places.target().store.constant().epoch().to_le_bytes());
         mine.extend(base.to_le_bytes());
         mine.extend(metas.iter().flat_map(|meta| meta.to_bytes()));
+        mine.extend(split.iter().flat_map(|split| split.to_bytes()));
         let phase = Phase::Sharing(self.comm.iallgather(&mine)?);
         let held = self.clock.now().since(started);
         let staging = Staging {
@@ -134,6 +141,7 @@ impl Checkpointer {
             bases: vec![],
             pages: vec![],
             metas: vec![],
+            splits: vec![],
             account: Rc::default(),
             started,
             copied_at,
@@ -157,8 +165,14 @@ impl Checkpointer {
     /// Copies `state` into the slots of `epoch`, its constant part for the `first` one only.
     fn copy<S: Protect>(&mut self, state: &mut S, epoch: u32, first: bool) -> Copied {
         let (mut copied, kind) = (self.check_copies(state, first), build::kind::<S>());
+        let mut split = self.keeps_doubles_apart().then(|| Split::exact(0, ShardMeta::of(&[]).crc));
         let (mut since, increments) = ((0, None), &mut self.increments);
         let mut save = |state: &mut S, part: StatePart, slot: &mut Slot| {
+            if let Some(split) = split.as_mut().filter(|_| part == StatePart::Variable) {
+                let (crc, own) = copy_apart(state, slot, epoch)?;
+                *split = own;
+                return Ok(crc);
+            }
             let len = size(state, part)?;
             let is_worth_it = part == StatePart::Variable && increments.are_worth_it();
             let base = if is_worth_it { slot.renew(epoch, len) } else { None };
@@ -191,7 +205,7 @@ impl Checkpointer {
         let constant =
             if first { copy(StatePart::Constant, store.constant_mut()) } else { store.constant().own_meta() };
         let (base, delta) = since;
-        Copied { copied, metas: [constant, variable], base, delta }
+        Copied { copied, metas: [constant, variable], base, delta, split }
     }
 
     /// Whether the copies of `state` are within the limit of memory, if there is one.
@@ -211,7 +225,8 @@ impl Checkpointer {
             Err(error) => (Err(error), (0, ShardMeta::of(&[]).crc)),
         };
         let variable = ShardMeta { len: len as u64, crc, kind: build::kind::<S>() };
-        Copied { copied, metas: [store.constant().own_meta(), variable], base: 0, delta: None }
+        let metas = [store.constant().own_meta(), variable];
+        Copied { copied, metas, base: 0, delta: None, split: None }
     }
 
     /// Whether what is copied may be written to files, for others to look at.
@@ -333,7 +348,8 @@ impl Checkpointer {
         live: LiveRef<'_, '_>,
     ) -> Result<Phase, CheckpointError> {
         let (mut damaged, mut counted_from) = (vec![], 0);
-        for (rank, said) in request.wait()?.chunks(word::BYTES).enumerate() {
+        let splits = if self.keeps_doubles_apart() { Split::BYTES } else { 0 };
+        for (rank, said) in request.wait()?.chunks(word::BYTES + splits).enumerate() {
             damaged.extend((said[0] & word::DAMAGED != 0).then_some(rank));
             staging.spills |= said[0] & word::SPILLS != 0;
             let (from, said) = said[1..].split_first_chunk().expect("it is that long");
@@ -344,8 +360,10 @@ impl Checkpointer {
             }
             let (base, metas) = said.split_first_chunk().expect("it is that long");
             staging.bases.push(u32::from_le_bytes(*base));
+            let (metas, split) = metas.split_at(2 * ShardMeta::BYTES);
             let metas: Vec<ShardMeta> = ShardMeta::read_all(metas).collect();
             staging.metas.extend_from_slice(metas.as_chunks().0);
+            staging.splits.extend(Split::read_all(split));
         }
         // A replacement does not know it.
         self.count_on_from(counted_from);
@@ -498,6 +516,7 @@ impl Checkpointer {
         if !planted::has(KEEPS_COMMIT_TO_ITSELF) {
             self.note(is_live);
         }
+        self.owes_fresh &= !self.places.begins_anew();
         self.places.committed();
         self.spill_committed(staging);
         world.mark();

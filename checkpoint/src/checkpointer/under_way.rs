@@ -13,7 +13,7 @@ use crate::error::CheckpointError;
 use crate::exchange::{Account, Round};
 use crate::layout::ParityGroup;
 use crate::region::StatePart;
-use crate::store::ShardMeta;
+use crate::store::{ShardMeta, Split};
 
 /// A checkpoint under way.
 pub(super) struct Staging {
@@ -37,6 +37,8 @@ pub(super) struct Staging {
     pub(super) pages: Vec<Pages>,
     /// Of all ranks, both parts; also of a constant part that is not in this checkpoint.
     pub(super) metas: Vec<[ShardMeta; 2]>,
+    /// Of all ranks, of the variable part, if doubles are kept apart; else empty.
+    pub(super) splits: Vec<Split>,
     pub(super) account: Rc<RefCell<Account>>,
     pub(super) started: Time,
     pub(super) copied_at: Time,
@@ -79,6 +81,15 @@ impl Staging {
     /// Of the members of a group that have a shard.
     pub(super) fn metas_of(&self, group: &ParityGroup, part: StatePart) -> Vec<ShardMeta> {
         group.members[..group.computing].iter().map(|rank| self.meta(*rank, part)).collect()
+    }
+}
+
+impl Staging {
+    /// Where the doubles of a part are kept apart, by member of a group.
+    pub(super) fn splits_of(&self, group: &ParityGroup, part: StatePart) -> Vec<Split> {
+        let members = group.members[..group.computing].iter();
+        let of = |rank: &Rank| self.splits.get(*rank).copied();
+        if part == StatePart::Variable { members.filter_map(of).collect() } else { vec![] }
     }
 }
 

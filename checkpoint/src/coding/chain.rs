@@ -1,11 +1,10 @@
 //! A chain: partial sums go from source to source, and the last one gives each target what it wants.
 
 use std::ops::Range;
-use std::rc::Rc;
 
 use ft_comm::collective::{Space, Span};
-use ft_encoders::Combination;
 
+use super::arithmetic::Weights;
 use super::{Combine, Recipe, View, Wanted, Work, part, segment};
 use crate::error::CheckpointError;
 
@@ -29,7 +28,7 @@ struct Source {
     chunk: Option<usize>,
     len: usize,
     /// What it is multiplied by for each target.
-    weights: Rc<[u8]>,
+    weights: Weights,
 }
 
 struct Target {
@@ -47,7 +46,7 @@ impl Source {
         view: View<'_>,
         index: usize,
         position: usize,
-        weights: Rc<[u8]>,
+        weights: Weights,
         block: &impl Fn(usize) -> Range<usize>,
     ) -> Self {
         let stripe = &view.group.stripes[index];
@@ -57,7 +56,7 @@ impl Source {
         }
         let member = stripe.parity[position - stripe.data.len()];
         let place = if member == view.me { block(index) } else { 0..0 };
-        Self { member, place, chunk: None, len: view.group.block_len(index, view.lens), weights }
+        Self { member, place, chunk: None, len: view.block_len(index), weights }
     }
 
     /// Where bytes `at..end` of the block are, if it is that of this member.
@@ -90,7 +89,7 @@ impl Target {
         let place = if view.is_here(member) { block(index) } else { 0..0 };
         // The checksum of a copy is that of its original.
         let is_digested = view.group.copied(index).is_none();
-        Self { member, place, len: view.group.block_len(index, view.lens), is_digested }
+        Self { member, place, len: view.block_len(index), is_digested }
     }
 }
 
@@ -98,7 +97,7 @@ impl Chain {
     pub(super) fn of_parity(view: View<'_>, index: usize, block: &impl Fn(usize) -> Range<usize>) -> Self {
         let stripe = &view.group.stripes[index];
         let (k, m) = (stripe.data.len(), stripe.parity.len());
-        let weights = |i: usize| (0..m).map(|j| view.code.weight(j, i)).collect();
+        let weights = |i: usize| view.code.weights((0..m).map(|j| (j, i)));
         Self {
             stripe: index,
             sources: (0..k).map(|i| Source::of(view, index, i, weights(i), block)).collect(),
@@ -119,16 +118,10 @@ impl Chain {
         let missing =
             |position: &usize| !present[*position] && (*position < data) == (wanted == Wanted::Shards);
         let missing: Vec<usize> = (0..present.len()).filter(missing).collect();
-        let combinations = missing.iter().map(|position| view.code.combination(present, *position));
-        let combinations = combinations.collect::<Result<Vec<Combination>, _>>()?;
-        let weight = |combination: &Combination, position: usize| {
-            combination.sources().find(|(source, _)| *source == position).map_or(0, |(_, weight)| weight)
-        };
+        let mut combined = view.code.combined(present, &missing)?;
         let source = |position: usize| {
-            let weights: Rc<[u8]> =
-                combinations.iter().map(|combination| weight(combination, position)).collect();
-            let is_used = weights.iter().any(|weight| *weight != 0);
-            is_used.then(|| Source::of(view, index, position, weights, block))
+            let weights = std::mem::replace(&mut combined[position], Weights::none());
+            weights.is_used().then(|| Source::of(view, index, position, weights, block))
         };
         let target = |position: &usize| Target::of(view, index, *position, room, block);
         let sources = (0..present.len()).filter_map(source).collect();
@@ -172,7 +165,7 @@ impl ChainLink<'_> {
     fn is_copy(&self) -> bool {
         let Chain { sources, targets, .. } = self.chain;
         let is_whole = |source: &Source| targets.iter().all(|target| target.len == source.len);
-        matches!(&sources[..], [one] if one.weights.iter().all(|weight| *weight == 1) && is_whole(one))
+        matches!(&sources[..], [one] if one.weights.are_ones() && is_whole(one))
     }
 
     fn position(&self, me: usize) -> Option<usize> {
@@ -214,7 +207,8 @@ impl ChainLink<'_> {
             let targets = self.chain.targets.iter();
             return targets.for_each(|target| self.deliver(view, target, mine.clone(), recipe));
         }
-        if let (0, [1], Some(next)) = (position, &*source.weights, self.chain.sources.get(1))
+        if let (0, [_], Some(next)) = (position, &self.chain.targets[..], self.chain.sources.get(1))
+            && source.weights.are_ones()
             && mine.len() == self.due(0)
         {
             return recipe.send(view.rank(next.member), mine); // the sum so far is what is there

@@ -33,6 +33,12 @@ impl Missing<'_> {
         Some(data.chain(redundant).collect())
     }
 
+    /// By block of the stripe, data first, whether it is there.
+    pub(crate) fn present_of(&self, stripe: &Stripe) -> Vec<bool> {
+        let data = stripe.data.iter().map(|(member, _)| !self.shards[*member]);
+        data.chain(stripe.parity.iter().map(|member| !self.blocks[*member])).collect()
+    }
+
     /// How many selections are worth a try: as many as the stripe with the most of them has. None if some stripe cannot be decoded.
     pub(crate) fn choices(&self, group: &ParityGroup) -> Option<usize> {
         let of = |stripe: &Stripe| match self.of(stripe) {

@@ -2,10 +2,10 @@
 //! on.
 
 use std::ops::Range;
-use std::rc::Rc;
 
 use ft_comm::collective::{Space, Span};
 
+use super::arithmetic::Weights;
 use super::{Combine, Recipe, View, Work, part, segment};
 
 /// Segments of its sources that an owner receives at a time; more were not faster.
@@ -37,7 +37,7 @@ struct Owner<'a> {
     /// The stripes that somebody computes.
     computed: Vec<usize>,
     /// Those that this member owns, with their weights.
-    owned: Vec<(usize, Rc<[u8]>)>,
+    owned: Vec<(usize, Weights)>,
 }
 
 impl<'a> Owner<'a> {
@@ -47,7 +47,7 @@ impl<'a> Owner<'a> {
             (0..group.stripes.len()).filter(|stripe| !view.is_copied(*stripe)).collect();
         let weights = |stripe: usize| {
             let (k, m) = (group.stripes[stripe].data.len(), group.stripes[stripe].parity.len());
-            (0..m).flat_map(|j| (0..k).map(move |i| view.code.weight(j, i))).collect()
+            view.code.weights((0..m).flat_map(|j| (0..k).map(move |i| (j, i))))
         };
         let owned = computed.iter().copied().filter(|stripe| group.stripes[*stripe].parity[0] == me);
         let owned = owned.map(|stripe| (stripe, weights(stripe))).collect();
@@ -114,7 +114,7 @@ impl<'a> Owner<'a> {
             let on = |j: usize| self.place(now, *index, stripe.data.len() + j - 1, len);
             let own = part(Space::Buffer, own);
             let targets = std::iter::once(own.clone()).chain((1..stripe.parity.len()).map(on)).collect();
-            let digest = Some((*index, own));
+            let digest = view.digests.then_some((*index, own));
             let weights = weights.clone();
             recipe.work(Work::Combine(Combine { sources, targets, weights, adds: false, digest }));
             for (j, holder) in stripe.parity.iter().enumerate().skip(1) {

@@ -3,12 +3,15 @@
 use std::collections::{HashMap, VecDeque};
 
 use ft_comm::Spaces;
+use ft_encoders::Checksum;
 
 use super::*;
 use crate::changes::{Changes, Delta, Pages};
 use crate::exchange::code;
-use crate::layout::GroupLayout;
+use crate::layout::{CodeSpec, GroupLayout};
 use crate::scheme::Scheme;
+
+mod apart;
 
 /// A member with its memories.
 struct Process {
@@ -141,7 +144,7 @@ struct Whole {
 fn encode(group: &ParityGroup, lens: &[usize], bytes: usize, rounds: usize) -> Whole {
     let code = code(group.code).unwrap();
     let members = group.members.len();
-    let view = |me: usize| View { segment: bytes, ..View::new(group, &*code, me, lens) };
+    let view = |me: usize| View { segment: bytes, ..View::new(group, Arithmetic::Field(&*code), me, lens) };
     let shards: Vec<Vec<u8>> =
         (0..members).map(|member| shard(member, lens.get(member).copied().unwrap_or(0))).collect();
     let mut redundancy: Vec<Vec<u8>> = (0..members).map(|me| vec![0xdd; places(view(me)).1]).collect();
@@ -196,7 +199,7 @@ fn encode(group: &ParityGroup, lens: &[usize], bytes: usize, rounds: usize) -> W
 fn renew(group: &ParityGroup, lens: &[usize], whole: &Whole, seed: u64) {
     let code = code(group.code).unwrap();
     let members = group.members.len();
-    let view = |me: usize| View::new(group, &*code, me, lens);
+    let view = |me: usize| View::new(group, Arithmetic::Field(&*code), me, lens);
     let mut word = seed;
     let mut random = |below: usize| {
         word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -251,7 +254,7 @@ fn renew(group: &ParityGroup, lens: &[usize], whole: &Whole, seed: u64) {
 fn rebuild(group: &ParityGroup, lens: &[usize], bytes: usize, whole: &Whole, lost: &[bool]) {
     let code = code(group.code).unwrap();
     let members = group.members.len();
-    let view = |me: usize| View { segment: bytes, ..View::new(group, &*code, me, lens) };
+    let view = |me: usize| View { segment: bytes, ..View::new(group, Arithmetic::Field(&*code), me, lens) };
     for wanted in [Wanted::Shards, Wanted::Blocks] {
         let process = |me: usize| {
             let recipe = rebuilding(view(me), lost, wanted, block_in(&places(view(me)).0)).unwrap();
@@ -362,7 +365,7 @@ fn beyond_tolerance_there_is_no_recipe() {
     let groups = groups(4);
     let group = groups.iter().find(|group| group.tolerance() == 2).unwrap();
     let (code, lens) = (code(group.code).unwrap(), vec![100; group.computing]);
-    let view = View::new(group, &*code, 0, &lens);
+    let view = View::new(group, Arithmetic::Field(&*code), 0, &lens);
     let error = rebuilding(view, &[false, true, true, true], Wanted::Shards, |_| 0..0).unwrap_err();
     assert!(error.to_string().contains("lost"), "{error}");
 }
@@ -390,7 +393,7 @@ fn room_in(rooms: &[(usize, usize)]) -> impl Fn(usize) -> usize {
 /// Computes the missing shards by this choice, and checks them where they come to; ranks that speak for nobody are gone.
 fn try_choice(group: &ParityGroup, lens: &[usize], whole: &Whole, missing: Missing<'_>, choice: usize) {
     let code = code(group.code).unwrap();
-    let view = |me: usize| View { segment: 192, ..View::new(group, &*code, me, lens) };
+    let view = |me: usize| View { segment: 192, ..View::new(group, Arithmetic::Field(&*code), me, lens) };
     let rooms = |me: usize| rooms(group, lens, missing.shards, me, whole.redundancy[me].len());
     let process = |me: usize| {
         if group.members[me] != me {

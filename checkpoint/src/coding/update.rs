@@ -37,7 +37,7 @@ pub(crate) fn updating(
                     sources.push(Difference {
                         packed,
                         runs: pages.runs(&chunk),
-                        weight: view.code.weight(j, i),
+                        weight: view.code.field_weight(j, i),
                     });
                 }
             }

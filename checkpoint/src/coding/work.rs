@@ -1,11 +1,11 @@
 //! The computations between the messages.
 
 use std::ops::Range;
-use std::rc::Rc;
 
 use ft_comm::Spaces;
 use ft_comm::collective::{Space, Span};
 
+use super::arithmetic::{Weights, add_products};
 use super::part;
 use crate::changes::Run;
 use crate::crc::Digest;
@@ -17,14 +17,14 @@ pub(crate) enum Work {
     Update(Update),
 }
 
-/// `targets[j] (^)= XOR_i weights[j * k + i] * sources[i]` over GF(2^8), of `k` sources.
+/// `targets[j] (+)= sum_i weights[j * k + i] * sources[i]`, of `k` sources, over GF(2^8) or in doubles.
 #[derive(Debug)]
 pub(crate) struct Combine {
     /// Shorter ones count as padded with zeros.
     pub(super) sources: Vec<Span>,
     /// None, or parts of the buffer and the scratch of equal or descending lengths.
     pub(super) targets: Vec<Span>,
-    pub(super) weights: Rc<[u8]>,
+    pub(super) weights: Weights,
     /// What is there is added to, else replaced.
     pub(super) adds: bool,
     /// Then this part of the block of this stripe goes into its checksum, each part once and in order.
@@ -35,7 +35,7 @@ impl Work {
     pub(super) fn digest(stripe: usize, part: Span) -> Self {
         let digest = Some((stripe, part));
         let nothing =
-            Combine { sources: vec![], targets: vec![], weights: Rc::default(), adds: false, digest };
+            Combine { sources: vec![], targets: vec![], weights: Weights::none(), adds: false, digest };
         Self::Combine(nothing)
     }
 
@@ -195,9 +195,15 @@ fn combine(work: &Combine, sources: &[&[u8]], targets: &mut [&mut [u8]], first: 
     let Some(len) = targets.first().map(|target| target.len()) else { return };
     let alike = targets.iter().take_while(|target| target.len() == len).count();
     let (now, later) = targets.split_at_mut(alike);
-    let (weights, width) = (&*work.weights, sources.len());
-    let weight = |j: usize, i: usize| weights[(first + j) * width + i];
-    ft_encoders::combine(weight, sources, now, work.adds).expect("pieces of a stripe have one length");
+    let at = |j: usize, i: usize| (first + j) * sources.len() + i;
+    match &work.weights {
+        Weights::Field(weights) => {
+            let weights = &weights[..];
+            ft_encoders::combine(|j, i| weights[at(j, i)], sources, now, work.adds)
+                .expect("pieces of a stripe have one length");
+        }
+        Weights::Doubles(weights) => add_products(|j, i| weights[at(j, i)], sources, now, work.adds),
+    }
     combine(work, sources, later, first + alike);
 }
 

@@ -68,6 +68,23 @@ pub enum LayoutError {
         /// Parity blocks a stripe.
         parity: usize,
     },
+    /// There are no well-conditioned weights for so many blocks a stripe.
+    #[error(
+        "{scheme}: a group of {data} data + {parity} redundant blocks a stripe is more than there are weights for ({data_max} + \
+         {parity_max}); use smaller groups, or rs:K+M"
+    )]
+    NoWeights {
+        /// The scheme.
+        scheme: Scheme,
+        /// Data blocks a stripe.
+        data: usize,
+        /// Redundant blocks a stripe.
+        parity: usize,
+        /// The most data blocks.
+        data_max: usize,
+        /// The most redundant blocks.
+        parity_max: usize,
+    },
     /// Hosts are given for fewer ranks than compute.
     #[error("{hosts} hosts are given for {ranks} ranks")]
     Hosts {

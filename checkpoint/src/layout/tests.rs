@@ -21,6 +21,7 @@ fn all_layouts() -> Vec<GroupLayout> {
     schemes.extend((1..6).map(|copies| Scheme::Neighbor { copies }));
     schemes.extend((2..12).map(|group| Scheme::Xor { group: Some(group) }));
     schemes.extend((1..7).flat_map(|data| (1..5).map(move |parity| Scheme::Rs { data, parity })));
+    schemes.extend((1..5).map(|parity| Scheme::Checksum { data: 3, parity }));
     let mut layouts = Vec::new();
     for scheme in schemes {
         for ranks in 1..=40 {
@@ -75,7 +76,7 @@ fn every_chunk_is_in_exactly_one_stripe_and_blocks_lie_apart() {
             assert_eq!(chunks, all.collect::<Vec<_>>());
             let data = match group.code {
                 CodeSpec::Mirror { .. } => 1,
-                CodeSpec::Xor { data } | CodeSpec::Rs { data, .. } => data,
+                CodeSpec::Xor { data } | CodeSpec::Rs { data, .. } | CodeSpec::Checksum { data, .. } => data,
             };
             for stripe in &group.stripes {
                 let on: BTreeSet<usize> =

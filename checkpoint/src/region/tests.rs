@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 
+mod apart;
 mod values;
 
 mod as_it_was {

@@ -1,5 +1,7 @@
 //! The visitor and three of its kinds: count, copy out, copy in. The fourth is in `outline.rs`.
 
+use std::any::TypeId;
+
 use bytemuck::Pod;
 use ft_encoders::copy_past_caches;
 use postcard::ser_flavors::{Flavor, Slice};
@@ -8,6 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::changes::Changes;
 use crate::crc::Digest;
 
+use super::apart::{Apart, DOUBLES_MIN};
 use super::{Field, Protect, ProtectError, ProtectErrorKind, Spread, StatePart};
 
 /// What is done to each piece of a state; implemented by size, save, load and outline only, so it is not for users to write.
@@ -18,6 +21,26 @@ pub trait Walk {
     ///
     /// [`ProtectErrorKind::Short`] if the shard ends before.
     fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), ProtectError>;
+
+    /// Visits the bytes of doubles, which may be kept apart from all else.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Walk::bytes`].
+    fn doubles(&mut self, bytes: &mut [u8]) -> Result<(), ProtectError> {
+        self.bytes(bytes)
+    }
+
+    /// Is told before a field what that is to the other ranks; the answer is for [`Walk::leave`].
+    fn enter(&mut self, spread: Option<Spread>) -> bool {
+        let _ = spread;
+        false
+    }
+
+    /// Is told after a field what [`Walk::enter`] gave.
+    fn leave(&mut self, outer: bool) {
+        let _ = outer;
+    }
 
     /// Visits a length and returns the one that counts: `items` itself, or on load the one in the shard.
     ///
@@ -54,8 +77,10 @@ pub trait Walk {
     where
         Self: Sized,
     {
-        let _ = spread;
-        field.walk(self).map_err(|error| error.in_field(name))
+        let outer = self.enter(spread);
+        let walked = field.walk(self).map_err(|error| error.in_field(name));
+        self.leave(outer);
+        walked
     }
 
     /// As [`Walk::field`], through serde and postcard.
@@ -91,8 +116,10 @@ pub trait Walk {
     where
         Self: Sized,
     {
-        let _ = spread;
-        state.walk(part, self).map_err(|error| error.in_field(name))
+        let outer = self.enter(spread);
+        let walked = state.walk(part, self).map_err(|error| error.in_field(name));
+        self.leave(outer);
+        walked
     }
 
     /// Visits a slice of plain data as its bytes; its length is not written.
@@ -101,7 +128,9 @@ pub trait Walk {
     ///
     /// Those of [`Walk::bytes`].
     fn plain<T: Pod>(&mut self, items: &mut [T]) -> Result<(), ProtectError> {
-        self.bytes(bytemuck::cast_slice_mut(items))
+        let are_doubles = TypeId::of::<T>() == TypeId::of::<f64>() && items.len() >= DOUBLES_MIN;
+        let bytes = bytemuck::cast_slice_mut(items);
+        if are_doubles { self.doubles(bytes) } else { self.bytes(bytes) }
     }
 
     /// Visits what lies within a value, which may hold others of its own type.
@@ -154,12 +183,38 @@ const LARGE: usize = 8 << 20;
 pub(super) struct Size {
     offset: usize,
     depth: usize,
+    apart: Apart<usize>,
+}
+
+impl Size {
+    /// With doubles apart.
+    pub(super) fn apart() -> Self {
+        Self { apart: Apart::to(0), ..Self::default() }
+    }
+
+    /// Bytes of doubles that are apart.
+    pub(super) fn doubles(&self) -> usize {
+        self.apart.other().copied().unwrap_or(0)
+    }
 }
 
 impl Walk for Size {
     fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), ProtectError> {
         self.offset += bytes.len();
         Ok(())
+    }
+
+    fn doubles(&mut self, bytes: &mut [u8]) -> Result<(), ProtectError> {
+        *self.apart.open().unwrap_or(&mut self.offset) += bytes.len();
+        Ok(())
+    }
+
+    fn enter(&mut self, spread: Option<Spread>) -> bool {
+        self.apart.enter(spread)
+    }
+
+    fn leave(&mut self, outer: bool) {
+        self.apart.leave(outer);
     }
 
     fn length(&mut self, items: usize, _: usize) -> Result<usize, ProtectError> {
@@ -175,7 +230,7 @@ impl Walk for Size {
     }
 
     fn offset(&self) -> usize {
-        self.offset
+        self.offset + Size::doubles(self)
     }
 
     fn depth(&mut self) -> &mut usize {
@@ -193,12 +248,23 @@ pub(super) struct Save<'a> {
     digested: usize,
     /// What differs from what was in the shard, if that is wanted.
     changes: Option<&'a mut Changes>,
+    apart: Apart<Box<Self>>,
 }
 
 impl<'a> Save<'a> {
     pub(super) fn new(shard: &'a mut [u8], changes: Option<&'a mut Changes>) -> Self {
         let digest = Digest::new();
-        Self { shard, offset: 0, depth: 0, digest, digested: 0, changes }
+        Self { shard, offset: 0, depth: 0, digest, digested: 0, changes, apart: Apart::default() }
+    }
+
+    /// With doubles apart.
+    pub(super) fn apart(exact: &'a mut [u8], doubles: &'a mut [u8]) -> Self {
+        Self { apart: Apart::to(Box::new(Self::new(doubles, None))), ..Self::new(exact, None) }
+    }
+
+    /// What saves the doubles that are apart.
+    pub(super) fn take_doubles(&mut self) -> Option<Box<Self>> {
+        self.apart.take()
     }
 
     /// The checksum of what was written.
@@ -256,6 +322,21 @@ impl Walk for Save<'_> {
         self.put(bytes)
     }
 
+    fn doubles(&mut self, bytes: &mut [u8]) -> Result<(), ProtectError> {
+        match self.apart.open() {
+            Some(other) => other.put(bytes),
+            None => self.put(bytes),
+        }
+    }
+
+    fn enter(&mut self, spread: Option<Spread>) -> bool {
+        self.apart.enter(spread)
+    }
+
+    fn leave(&mut self, outer: bool) {
+        self.apart.leave(outer);
+    }
+
     fn length(&mut self, items: usize, _: usize) -> Result<usize, ProtectError> {
         self.put(&(items as u64).to_ne_bytes())?;
         Ok(items)
@@ -276,7 +357,7 @@ impl Walk for Save<'_> {
     }
 
     fn offset(&self) -> usize {
-        self.offset
+        self.offset + self.apart.other().map_or(0, |other| other.offset)
     }
 
     fn depth(&mut self) -> &mut usize {
@@ -319,6 +400,7 @@ pub(super) struct Load<'a> {
     digest: Digest,
     /// The first bytes are in the digest.
     digested: usize,
+    apart: Apart<Box<Self>>,
 }
 
 /// Bytes that are compared before they are copied.
@@ -326,7 +408,18 @@ const COMPARED: usize = 4 << 10;
 
 impl<'a> Load<'a> {
     pub(super) fn new(shard: &'a [u8], spares: bool) -> Self {
-        Self { shard, offset: 0, depth: 0, spares, digest: Digest::new(), digested: 0 }
+        let digest = Digest::new();
+        Self { shard, offset: 0, depth: 0, spares, digest, digested: 0, apart: Apart::default() }
+    }
+
+    /// With doubles apart.
+    pub(super) fn apart(exact: &'a [u8], doubles: &'a [u8], spares: bool) -> Self {
+        Self { apart: Apart::to(Box::new(Self::new(doubles, spares))), ..Self::new(exact, spares) }
+    }
+
+    /// What loads the doubles that are apart.
+    pub(super) fn take_doubles(&mut self) -> Option<Box<Self>> {
+        self.apart.take()
     }
 
     pub(super) fn left(&self) -> usize {
@@ -347,8 +440,7 @@ impl<'a> Load<'a> {
         }
     }
 
-    fn check(&self, wanted: u64) -> Result<(), ProtectError> {
-        let left = self.left();
+    fn check(&self, wanted: u64, left: usize) -> Result<(), ProtectError> {
         if wanted > left as u64 {
             return Err(ProtectError::new(self.offset, ProtectErrorKind::Short { wanted, left }));
         }
@@ -358,7 +450,7 @@ impl<'a> Load<'a> {
 
 impl Walk for Load<'_> {
     fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), ProtectError> {
-        self.check(bytes.len() as u64)?;
+        self.check(bytes.len() as u64, self.left())?;
         for piece in bytes.chunks_mut(PIECE) {
             let end = self.offset + piece.len();
             self.digest_to(end);
@@ -374,11 +466,27 @@ impl Walk for Load<'_> {
         Ok(())
     }
 
+    fn doubles(&mut self, bytes: &mut [u8]) -> Result<(), ProtectError> {
+        match self.apart.open() {
+            Some(other) => other.bytes(bytes),
+            None => self.bytes(bytes),
+        }
+    }
+
+    fn enter(&mut self, spread: Option<Spread>) -> bool {
+        self.apart.enter(spread)
+    }
+
+    fn leave(&mut self, outer: bool) {
+        self.apart.leave(outer);
+    }
+
     fn length(&mut self, _: usize, item_bytes: usize) -> Result<usize, ProtectError> {
         let mut raw = [0; LENGTH_BYTES];
         self.bytes(&mut raw)?;
         let items = u64::from_ne_bytes(raw);
-        self.check(items.saturating_mul(item_bytes as u64))?;
+        let apart = self.apart.other().map_or(0, |other| other.left());
+        self.check(items.saturating_mul(item_bytes as u64), self.left() + apart)?;
         usize::try_from(items).map_err(|_| self.invalid("length"))
     }
 
@@ -391,7 +499,7 @@ impl Walk for Load<'_> {
     }
 
     fn offset(&self) -> usize {
-        self.offset
+        self.offset + self.apart.other().map_or(0, |other| other.offset)
     }
 
     fn depth(&mut self) -> &mut usize {

@@ -384,7 +384,11 @@ impl Job {
     }
 
     /// After a restore: this rank works again where nothing of the section was done yet.
-    fn resume(&mut self) -> Result<(), CommError> {
+    fn resume(&mut self) -> Result<(), CheckpointError> {
+        if self.checkpointer.owes_fresh() {
+            let mut kept = Kept { past: self.past.clone(), step: 0, state: () };
+            self.protect_first(&mut kept, true, self.past.steps)?;
+        }
         if self.is_resuming {
             self.pacing.recall(&self.world)?;
         }
@@ -430,7 +434,18 @@ impl Job {
         if anew { Ok(()) } else { self.protect_due(kept, self.checkpointer.newest()) }
     }
 
-    /// The same on the first level alone.
+    /// Protects what was restored anew where that is due: on levels that did not serve, and where doubles were rebuilt with rounding.
+    pub(super) fn protect_restored<S: Protect>(&mut self, kept: &mut Kept<S>) -> Result<(), CheckpointError> {
+        if self.levels.are_due {
+            self.protect_above(kept)?;
+        }
+        match self.checkpointer.owes_fresh() {
+            true => self.protect_first(kept, true, self.past.steps + kept.step),
+            false => Ok(()),
+        }
+    }
+
+    /// As [`Job::protect`], on the first level alone.
     fn protect_first<S: Protect>(
         &mut self,
         kept: &mut Kept<S>,
@@ -518,7 +533,9 @@ impl Job {
                     return RunError::Ended(ended);
                 }
                 let code = match error {
-                    CheckpointError::BeyondTolerance(_) | CheckpointError::Unsound { .. } => 3,
+                    CheckpointError::BeyondTolerance(_)
+                    | CheckpointError::Unsound { .. }
+                    | CheckpointError::Inexact { .. } => 3,
                     CheckpointError::Memory { .. } => 2,
                     _ => 1,
                 };

@@ -114,9 +114,9 @@ impl<'a, P: Program> Section<'a, P> {
                 job.resumed(steps_lost);
             }
             Begun::Protected(steps_lost) => {
-                if job.levels.are_due {
+                if job.levels.are_due || job.checkpointer.owes_fresh() {
                     self.kept.past = job.past.with_state();
-                    job.protect_above(&mut self.kept)?;
+                    job.protect_restored(&mut self.kept)?;
                     self.kept.past = Past::default();
                 }
                 job.resumed(steps_lost);

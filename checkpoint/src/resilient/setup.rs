@@ -19,6 +19,7 @@ pub(super) fn checkpointer(world: &World, protection: &Protection) -> Result<Che
     checkpointer.set_saves_memory(protection.memory_use == MemoryUse::Least);
     checkpointer.set_scrub(protection.scrub);
     checkpointer.set_memory_limit(protection.memory);
+    checkpointer.set_checksum_limit(protection.checksum_limit);
     if let Some(spill) = protection.spill.as_ref().filter(|_| !world.is_parity()) {
         checkpointer.spill(Writer::start(spill, world.job(), world.saves())?, spill.every);
     }
@@ -37,7 +38,9 @@ fn refusal(world: &World, protection: &Protection) -> Option<&'static str> {
             return Some("`--memory least` keeps no copy that `--incremental` could compare the state with");
         }
     }
-    if let Some(text) = refusal_of_levels(world, protection) {
+    if let Some(text) =
+        refusal_of_levels(world, protection).or_else(|| refusal_of_checksums(world, protection))
+    {
         return Some(text);
     }
     match world.repair_mode() {
@@ -53,6 +56,33 @@ fn refusal(world: &World, protection: &Protection) -> Option<&'static str> {
         }
         OnFailure::Shrink => None,
     }
+}
+
+/// What does not go with a scheme under which doubles come back with rounding, if this is one.
+fn refusal_of_checksums(world: &World, protection: &Protection) -> Option<&'static str> {
+    let is_checksum = |scheme: &Scheme| matches!(scheme, Scheme::Checksum { .. });
+    if protection.levels.iter().any(|level| is_checksum(&level.scheme)) {
+        return Some("several levels of protection are for exact schemes, not for checksums");
+    }
+    if !is_checksum(&protection.scheme) {
+        return None;
+    }
+    let others = [
+        (
+            !protection.levels.is_empty(),
+            "several levels of protection are for exact schemes, not for checksums",
+        ),
+        (protection.incremental, "`--incremental` is not possible with checksums"),
+        (protection.memory_use == MemoryUse::Least, "`--memory least` is not possible with checksums"),
+        (protection.scrub, "`--scrub` is not possible with checksums"),
+        (protection.memory.is_some(), "`--checkpoint-memory` is not possible with checksums"),
+        (protection.spill.is_some(), "`--spill` is not possible with checksums"),
+        (
+            world.repair_mode() == OnFailure::Shrink,
+            "checksums are for lost ranks that are replaced, not for `--on-failure shrink`",
+        ),
+    ];
+    others.into_iter().find(|(is_wanted, _)| *is_wanted).map(|(_, text)| text)
 }
 
 /// Why several levels of protection are not possible, if there are any.

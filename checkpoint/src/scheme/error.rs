@@ -5,16 +5,10 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemeError {
     /// No scheme has this name.
-    #[error("unknown scheme `{name}`; there are none, neighbor[:COPIES], xor[:GROUP], rs:K+M and disk:DIR")]
-    Unknown {
-        /// The name as it was given.
-        name: String,
-    },
-    /// The scheme is named in the documentation and not built yet.
     #[error(
-        "scheme `{name}` does not exist yet; there are none, neighbor[:COPIES], xor[:GROUP], rs:K+M and disk:DIR"
+        "unknown scheme `{name}`; there are none, neighbor[:COPIES], xor[:GROUP], rs:K+M, checksum:K+M and disk:DIR"
     )]
-    NotYet {
+    Unknown {
         /// The name as it was given.
         name: String,
     },

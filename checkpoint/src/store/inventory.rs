@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Block, ShardMeta, Slot, Store};
+use super::{Block, ShardMeta, Slot, Split, Store};
 use crate::buffer::{Buffer, Memory};
 
 /// Of a store; slots without contents are empty.
@@ -18,6 +18,7 @@ struct SlotNote {
     /// Stripe, place and checksum.
     blocks: Vec<(usize, (usize, usize), u64)>,
     members: Vec<[u8; ShardMeta::BYTES]>,
+    splits: Vec<Split>,
 }
 
 impl Slot {
@@ -32,6 +33,7 @@ impl Slot {
             places: Some([self.shard.place()?, self.redundancy.place()?]),
             blocks: self.blocks.iter().map(block).collect(),
             members: self.members.iter().map(|meta| meta.to_bytes()).collect(),
+            splits: self.splits.clone(),
         })
     }
 
@@ -52,6 +54,7 @@ impl Slot {
         let Some(blocks) = note.blocks.iter().map(block).collect() else { return false };
         (self.epoch, self.live) = (note.epoch, false);
         self.members = note.members.iter().copied().map(ShardMeta::from_bytes).collect();
+        self.splits.clone_from(&note.splits);
         (self.shard, self.redundancy, self.blocks) = (shard.into(), redundancy, blocks);
         self.sealed = true;
         true

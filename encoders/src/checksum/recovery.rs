@@ -27,6 +27,7 @@ use crate::shape::{Shape, check_lengths};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recovery {
     shape: Shape,
+    weights: Weights,
     /// Indices in ascending order.
     sources: Vec<usize>,
     wanted: Vec<usize>,
@@ -88,7 +89,8 @@ impl Recovery {
         let rows = rows.ok_or_else(undetermined)?;
         let contraction = rows[..lost.len()].iter().map(Row::of_all_lost).fold(0.0, f64::max);
         let spread = rounded_up(1.0 / (1.0 - contraction));
-        Ok(Self { shape, sources, wanted: wanted.to_vec(), growth, system, rows, spread })
+        let wanted = wanted.to_vec();
+        Ok(Self { shape, weights: *weights, sources, wanted, growth, system, rows, spread })
     }
 
     /// The blocks to be read, in ascending order.
@@ -210,6 +212,37 @@ impl Recovery {
         let found =
             values.iter().zip(&errors).map(|(value, error)| Found { largest: value[0], error: error[0] });
         self.concluded(&found.skip(self.system.lost.len()).collect::<Vec<Found>>())
+    }
+
+    /// The bounds of [`Recovery::rebuild`] from what is known before anything is lost: `largest[i]` is the largest magnitude of data member `i` as it
+    /// was encoded, also of those that are lost. They are known before anything is computed. Relative to the largest they are so by what was
+    /// lost, not by what is rebuilt; a checksum block that is wanted counts with the largest that it can have.
+    ///
+    /// The blocks have to be as they were encoded, but for what [`Recovery::with_drift`] was told.
+    ///
+    /// # Errors
+    /// There are not `k` magnitudes, or one of them is not finite, or sums of them overflow.
+    pub fn bounds_of_members(&self, largest: &[f64]) -> Result<Vec<Bound>, ChecksumError> {
+        let Shape { data, redundant } = self.shape;
+        if largest.len() != data {
+            let (given, taken) = (largest.len(), data);
+            return Err(CodeError::WrongShardCount { given, taken, data, redundant }.into());
+        }
+        let magnitude = |index: usize| match index.checked_sub(data) {
+            None => largest[index].abs(),
+            Some(block) => {
+                let products = (0..data).map(|i| self.weights.get(block, i).abs() as f64 * largest[i].abs());
+                rounded_up((1.0 + gamma(data)) * products.sum::<f64>()) + data as f64 * SMALLEST
+            }
+        };
+        let of_wanted = |(row, index): (&Row, &usize)| {
+            let of_sources = row.errors.iter().zip(&self.sources).map(|(share, at)| share * magnitude(*at));
+            let of_lost = row.of_lost.iter().zip(&self.system.lost).map(|(share, at)| share * magnitude(*at));
+            let error = rounded_up(of_sources.chain(of_lost).sum::<f64>() + row.always);
+            Found { largest: magnitude(*index), error }
+        };
+        let rows = self.rows[self.system.lost.len()..].iter().zip(&self.wanted);
+        self.concluded(&rows.map(of_wanted).collect::<Vec<Found>>())
     }
 
     /// Computes everything but keeps nothing except the largest values and errors of the wanted blocks.

@@ -45,6 +45,21 @@ impl Weights {
     }
 }
 
+/// Tables by their members, and how errors grow at most with 1 to 4 blocks, whatever is lost, a little too large.
+const GROWTH: &[(usize, [f64; 4])] = &[
+    (4, [4.0, 9.2, 11.0, 13.0]),
+    (8, [8.0, 33.0, 54.0, 116.0]),
+    (16, [16.0, 124.0, 361.0, 1900.0]),
+    (32, [32.0, 500.0, 3020.0, 38_900.0]),
+    (DATA_MAX, [60.0, 1850.0, 23_700.0, 608_000.0]),
+];
+
+/// That of a code; it has the columns of the next larger table.
+pub(super) fn growth_max(data: usize, redundant: usize) -> f64 {
+    let table = GROWTH.iter().find(|(members, _)| *members >= data);
+    table.map_or(f64::INFINITY, |(_, growth)| growth[redundant - 1])
+}
+
 /// All rows but the first, smaller tables first.
 #[rustfmt::skip]
 const TABLES: &[&[&[i8]]] = &[

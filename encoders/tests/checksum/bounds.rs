@@ -137,6 +137,50 @@ fn magnitudes_alone_give_a_bound_that_is_no_smaller() {
     }
 }
 
+/// What is known before anything is lost gives a bound too, for all patterns and kinds of data.
+#[test]
+fn magnitudes_of_what_was_lost_give_a_bound_that_holds() {
+    for (data, redundant) in [4, 8, 16].into_iter().flat_map(|data| (1..=4).map(move |m| (data, m))) {
+        let code = Checksum::new(data, redundant).unwrap();
+        let patterns = subsets(data + redundant, redundant);
+        for kind in 0..KINDS {
+            let stripe = whole(&code, stripe(data, 9, kind, 8));
+            let magnitudes: Vec<f64> = stripe[..data].iter().map(|member| largest(member)).collect();
+            for lost in patterns.iter().filter(|lost| !lost.is_empty()) {
+                let present: Vec<bool> = (0..data + redundant).map(|index| !lost.contains(&index)).collect();
+                let recovery = code.recovery(&present, lost).unwrap();
+                let bounds = recovery.bounds_of_members(&magnitudes).unwrap();
+                for (block, bound) in rebuilt(&code, &stripe, lost).iter().zip(bounds) {
+                    let text = format!("{code:?}, lost {lost:?}, block {}: {bound}", block.index);
+                    assert!(block.error <= bound.absolute, "{:e} off, {text}", block.error);
+                    assert!(kind != 0 || bound.absolute < 10.0 * block.bound.absolute, "{text}");
+                    if block.index < data && magnitudes[block.index] > 1e-300 {
+                        let relative = bound.absolute / magnitudes[block.index];
+                        assert_eq!(bound.relative_to_largest, relative, "{text}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn no_bound_is_beyond_the_most_that_is_known_beforehand() {
+    for (data, redundant) in [4, 7, 16].into_iter().flat_map(|data| (1..=4).map(move |m| (data, m))) {
+        let code = Checksum::new(data, redundant).unwrap();
+        let mut worst = 0.0_f64;
+        for lost in subsets(data + redundant, redundant) {
+            let present: Vec<bool> = (0..data + redundant).map(|index| !lost.contains(&index)).collect();
+            let wanted: Vec<usize> = lost.into_iter().filter(|index| *index < data).collect();
+            let bounds =
+                code.recovery(&present, &wanted).unwrap().bounds_of_members(&vec![3.0; data]).unwrap();
+            worst = bounds.iter().map(|bound| bound.relative_to_largest).fold(worst, f64::max);
+        }
+        println!("{code:?}: {worst:e}, {:e} at most", code.error_max());
+        assert!(worst <= code.error_max() && worst > code.error_max() / 6.0, "{code:?}: {worst:e}");
+    }
+}
+
 /// Members are updated many times, and by large numbers that go away again.
 #[test]
 fn drift_of_updates_is_in_the_bound() {

@@ -189,6 +189,11 @@ fn wrong_recoveries_are_refused() {
     assert_eq!((recovery.sources(), recovery.wanted()), (&[0, 2, 3, 5][..], &[1, 1][..]));
     assert!(recovery.weights(1).is_some() && recovery.weights(2).is_none());
     assert_eq!(recovery.bounds(&[1.0; 5]), Err(wrong_count.into()));
+    let (given, taken) = (5, 4);
+    let wrong_count = CodeError::WrongShardCount { given, taken, data: 4, redundant: 2 };
+    assert_eq!(recovery.bounds_of_members(&[1.0; 5]), Err(wrong_count.into()));
+    let overflow = recovery.bounds_of_members(&[1.0, f64::INFINITY, 1.0, 1.0]);
+    assert!(matches!(overflow, Err(ChecksumError::Overflow { .. })), "{overflow:?}");
     let source = [1.0; 5];
     let (mut one, mut two) = ([7.0; 5], [7.0; 5]);
     let wrong = CodeError::WrongSourceCount { given: 3, taken: 4 };

@@ -89,6 +89,8 @@ fn no_pattern_of_losses_is_ill_conditioned() {
         println!("{code:?}: {found:.3?}");
         let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-3;
         assert!(near(found.0, condition) && near(found.1, growth), "{code:?}: {found:?}");
+        let at_most = 1.5 * f64::EPSILON * (data + 2) as f64 * growth;
+        assert!(code.error_max() >= at_most && code.error_max() < 1.05 * at_most, "{code:?}");
     }
 }
 

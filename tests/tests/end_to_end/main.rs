@@ -9,6 +9,7 @@ mod asynchronous;
 mod bench;
 mod births;
 mod builds;
+mod checksums;
 mod collectives;
 mod common;
 mod conformance;

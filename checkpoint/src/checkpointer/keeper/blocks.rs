@@ -35,6 +35,9 @@ impl Keeper for Blocks {
             return Ok(None);
         };
         let metas = staging.metas_of(&group_comm.group, part);
+        if round.number == 0 {
+            slot.tell_splits(staging.splits_of(&group_comm.group, part));
+        }
         if part == StatePart::Variable && staging.is_increment(&group_comm.group) {
             // It is not much, and done in one round.
             if round.number > 0 {
