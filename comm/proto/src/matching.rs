@@ -35,6 +35,7 @@ pub struct Envelope {
 }
 
 impl From<&Header> for Envelope {
+    #[inline]
     fn from(header: &Header) -> Self {
         let Header { context, source, tag, length, .. } = *header;
         Self { context, source, tag, length }
@@ -43,6 +44,7 @@ impl From<&Header> for Envelope {
 
 impl Pattern {
     /// Whether a receive with this pattern takes `envelope`.
+    #[inline]
     pub fn accepts(&self, envelope: &Envelope) -> bool {
         self.context == envelope.context
             && self.source.is_none_or(|source| source == envelope.source)

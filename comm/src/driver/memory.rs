@@ -112,8 +112,8 @@ pub(crate) enum Place {
     Span(ActivityId, Space, Extent),
     /// Scratch, this many bytes: combined with its part when nothing is sent from there any more.
     Aside(Scratch, usize),
-    /// Combined with a part as it comes.
-    Fold(Fold),
+    /// Combined with a part as it comes. Boxed, as every operation takes the space of the largest place.
+    Fold(Box<Fold>),
     /// So many bytes that nobody wants any more.
     Gone(usize),
 }
@@ -189,7 +189,7 @@ impl Stock {
         order: Order,
     ) -> Place {
         let staging = self.spare.take(range.len().min(FOLD_BYTES).max(element));
-        Place::Fold(Fold::new(activity, space, range, element, order, staging))
+        Place::Fold(Box::new(Fold::new(activity, space, range, element, order, staging)))
     }
 
     /// Takes back what a place has of the scratch; gives other places back.

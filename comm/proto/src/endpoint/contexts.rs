@@ -32,6 +32,7 @@ impl Contexts {
     }
 
     /// Whether a message of `context` can never be received here.
+    #[inline]
     pub(super) fn is_closed(&self, context: u32) -> bool {
         (CONTEXT_DYNAMIC..=self.newest).contains(&context) && !self.open.contains(&context)
     }

@@ -26,10 +26,12 @@ impl Cost {
     pub(super) const ENVELOPE: Self = Self { bytes: 0, envelopes: 1 };
 
     /// Of an eager message of so many bytes.
+    #[inline]
     pub(super) fn eager(length: u64) -> Self {
         Self { bytes: length.saturating_add(MESSAGE_COST), envelopes: 0 }
     }
 
+    #[inline]
     fn with(self, other: Self) -> Self {
         let Self { bytes, envelopes } = self;
         Self {
@@ -38,6 +40,7 @@ impl Cost {
         }
     }
 
+    #[inline]
     fn without(self, other: Self) -> Option<Self> {
         let Self { bytes, envelopes } = self;
         Some(Self {
@@ -59,6 +62,7 @@ impl Default for Credit {
 
 impl Credit {
     /// Pays, if there is enough; whether there was.
+    #[inline]
     pub(super) fn pay(&mut self, cost: Cost) -> bool {
         self.0.without(cost).map(|rest| self.0 = rest).is_some()
     }
@@ -86,12 +90,14 @@ impl Default for Grant {
 
 impl Grant {
     /// The peer has paid for a message; false if it had not the credit for that.
+    #[inline]
     pub(super) fn pay(&mut self, cost: Cost) -> bool {
         self.left.without(cost).map(|rest| self.left = rest).is_some()
     }
 
     /// A message of the peer was received. Gives what is to be given back now: credit goes back in lumps of a quarter, so that most messages
     /// cost no frame of their own.
+    #[inline]
     pub(super) fn receive(&mut self, cost: Cost) -> Option<Cost> {
         self.owed = self.owed.with(cost);
         let is_much = self.owed.bytes >= CREDIT_BYTES / 4 || self.owed.envelopes >= ENVELOPES_MAX / 4;

@@ -56,6 +56,7 @@ pub(super) struct Peer {
 
 impl Peer {
     /// Queues a frame; gives its number.
+    #[inline]
     pub(super) fn post(
         &mut self,
         kind: Kind,
@@ -75,11 +76,13 @@ impl Peer {
     }
 
     /// Frames that have not left, in order.
+    #[inline]
     pub(super) fn frames(&self) -> &VecDeque<Frame> {
         &self.frames
     }
 
     /// The first frame has left.
+    #[inline]
     pub(super) fn left(&mut self) -> Option<Frame> {
         self.frames.pop_front()
     }
@@ -88,6 +91,7 @@ impl Peer {
     ///
     /// # Errors
     /// Another one was due: this.
+    #[inline]
     pub(super) fn count(&mut self, sequence: u64) -> Result<(), u64> {
         if sequence != self.due {
             return Err(self.due);
@@ -97,6 +101,7 @@ impl Peer {
     }
 
     /// Pays for a message to it: how it leaves, if there is credit for that.
+    #[inline]
     pub(super) fn pay(&mut self, mode: Mode, length: u64) -> Option<Kind> {
         let may_be_eager = mode == Mode::Standard && length <= EAGER_BYTES_MAX as u64;
         if may_be_eager && self.credit.pay(Cost::eager(length)) {

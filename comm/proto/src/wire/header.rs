@@ -90,6 +90,7 @@ pub enum HeaderError {
 
 impl Header {
     /// The header as bytes.
+    #[inline]
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut out = [0; HEADER_BYTES];
         out[0] = VERSION;
@@ -111,6 +112,7 @@ impl Header {
     ///
     /// # Errors
     /// Every array of bytes that [`Header::encode`] does not produce is refused.
+    #[inline]
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Self, HeaderError> {
         let u32_at = |at: usize| {
             u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a range of 4 bytes has 4 bytes"))
@@ -156,6 +158,7 @@ impl Header {
     }
 
     /// Bytes of payload that follow this header on the link.
+    #[inline]
     pub fn body_bytes(&self) -> u64 {
         match self.kind {
             Kind::Eager | Kind::Payload => self.length,
