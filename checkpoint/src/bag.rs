@@ -195,10 +195,16 @@ impl Bag {
     }
 
     /// `rank` is lost, and nobody takes its place: what it held goes back into the bag. Ranks keep the numbers that they
-    /// had at the start.
+    /// came with.
     pub fn retire(&mut self, rank: Rank) {
         self.lose(rank, None);
         self.hands[rank] = Hand { gone: true, ..Hand::default() };
+    }
+
+    /// So many ranks more take part from now on, with the next numbers. They have nothing to do until the next [`Bag::deal`].
+    pub fn join(&mut self, ranks: usize) {
+        self.round += 1;
+        self.hands.resize(self.hands.len() + ranks, Hand::default());
     }
 
     /// The ranks that are there, ascending.
@@ -206,7 +212,7 @@ impl Bag {
         self.hands.iter().enumerate().filter(|(_, hand)| !hand.gone).map(|(rank, _)| rank)
     }
 
-    /// The number of ranks at the start.
+    /// The number of ranks that have ever been there.
     pub fn size(&self) -> usize {
         self.hands.len()
     }

@@ -10,13 +10,13 @@ use ft_comm::{CommError, Communicator, Rank};
 use crate::Protect;
 use crate::bag::{Bag, FACT_WORDS, Fact, TaskId};
 
-/// Words that a rank says at a meeting: its number at the start, and its fact.
+/// Words that a rank says at a meeting: the number that it came with, and its fact.
 const MEETING: usize = 1 + FACT_WORDS;
 
 /// One rank at work on a bag of tasks. Protected as part of the state of its program.
 #[derive(Clone, Debug, Default, PartialEq, Protect)]
 pub struct Worker {
-    /// This rank, as it was numbered at the start.
+    /// This rank, by the number that it came with.
     me: Rank,
     #[protect(serde)]
     bag: Bag,
@@ -33,6 +33,27 @@ impl Worker {
     pub fn new(tasks: usize, rank: Rank, ranks: usize) -> Self {
         let bag = Bag::new(tasks, ranks);
         Self { me: rank, task: bag.task_of(rank), bag, progress: 0, done: vec![] }
+    }
+
+    /// The worker of this rank where a job goes on with another number of ranks: `own`, that of a rank of then whose place it takes, or none;
+    /// collective. Whoever has none joins with a number of its own. [`Worker::reconcile`] is to follow: it gives what ranks held whose place
+    /// nobody has taken back into the bag.
+    ///
+    /// # Errors
+    /// A failure.
+    pub fn take_up(own: Option<Self>, comm: &Communicator) -> Result<Self, CommError> {
+        let mut takes = vec![0; comm.size()];
+        comm.allgather(&[u8::from(own.is_some())], &mut takes)?;
+        let root = takes.iter().position(|takes| *takes == 1).unwrap_or(0);
+        let newcomers = |takes: &[u8]| takes.iter().filter(|takes| **takes == 0).count();
+        let is_new = own.is_none();
+        let mut worker = own.unwrap_or_default();
+        worker.bag = share(&worker.bag, root, comm)?;
+        if is_new {
+            worker.me = worker.bag.size() + newcomers(&takes[..comm.rank()]);
+        }
+        worker.bag.join(newcomers(&takes));
+        Ok(worker)
     }
 
     /// The task to work on; none: wait for the next meeting.
@@ -147,7 +168,7 @@ impl Worker {
 /// What a rank says in [`Worker::reconcile`].
 #[derive(Clone, Copy)]
 struct Said {
-    /// The rank, as it was numbered at the start.
+    /// The rank, by the number that it came with.
     number: Rank,
     /// Of its bag.
     round: u64,

@@ -84,7 +84,6 @@ impl Frame {
         Kind::Payload,
         Kind::Credit,
         Kind::Greeting,
-        Kind::Readable,
         Kind::Receipt,
     ];
 

@@ -8,7 +8,9 @@
 use std::time::Duration;
 
 use ft_checkpoint::resilient::activity;
-use ft_checkpoint::{Flow, Program, Protect, ProtectError, RestorePolicy, Spread, StatePart, Walk, Worker};
+use ft_checkpoint::{
+    Flow, Program, Protect, ProtectError, RankState, RestorePolicy, Spread, StatePart, Walk, Worker,
+};
 use ft_comm::time::{Clock, Time};
 use ft_comm::{CommError, Op, Rank, World};
 use ft_seismic::gather::Gather;
@@ -232,6 +234,7 @@ impl Program for Modeling {
     type Error = SeismicError;
     const RESTORE: RestorePolicy = RestorePolicy::LostOnly;
     const SHRINKS: bool = true;
+    const GROWS: bool = true;
 
     fn init(&mut self, world: &World) -> Result<State, SeismicError> {
         let Setup { model, survey, steps, .. } = Setup::new(&self.args).map_err(SeismicError::Setup)?;
@@ -254,6 +257,25 @@ impl Program for Modeling {
             self.rate.restart(summary::steps_done(&state.worker, state.steps.wavelet.len() as u64));
         }
         Ok(())
+    }
+
+    /// Each rank takes the place of one of then, with the shot that this was in. Shots of those whose place nobody takes begin again.
+    fn redistribute(
+        &mut self,
+        shares: Vec<RankState<State>>,
+        _: usize,
+        world: &World,
+    ) -> Result<State, SeismicError> {
+        let states = shares.into_iter().map(|share| share.state);
+        let (mut state, own) = match states.max_by_key(|state| state.worker.progress()) {
+            Some(mut state) => {
+                let own = std::mem::take(&mut state.worker);
+                (state, Some(own))
+            }
+            None => (self.init(world)?, None),
+        };
+        state.worker = Worker::take_up(own, world.comm())?;
+        Ok(state)
     }
 
     fn reconcile(&mut self, state: &mut State, world: &World, lost: &[Rank]) -> Result<u64, SeismicError> {

@@ -52,6 +52,19 @@ fn a_task_that_a_checkpoint_had_goes_on_in_the_middle() {
 }
 
 #[test]
+fn newcomers_get_what_nobody_holds_any_more() {
+    let mut bag = Bag::new(6, 2);
+    let round = bag.round();
+    bag.join(2);
+    bag.retire(1);
+    assert!(bag.round() > round && bag.ranks().eq([0, 2, 3]) && bag.size() == 4);
+    assert_eq!([bag.task_of(2), bag.task_of(3)], [None; 2], "not before they are dealt to");
+    bag.deal();
+    assert_eq!([0, 2, 3].map(|rank| bag.task_of(rank)), [Some(0), Some(1), Some(3)]);
+    assert_eq!([0, 2, 3].map(|rank| bag.reserve_of(rank)), [Some(2), Some(4), Some(5)]);
+}
+
+#[test]
 fn facts_travel_as_words() {
     for fact in [Fact::default(), done(0), Fact { done: [Some(7), Some(0)], progress: u64::MAX }] {
         assert_eq!(Fact::from_words(&fact.to_words()), fact);

@@ -79,7 +79,8 @@ pub trait Program {
     /// Deals the state out anew over the ranks that are left; collective. `shares` are the states of a checkpoint that fell to
     /// this rank: its own, and those of lost ranks; all together they are the states of all `before` ranks. The default
     /// is right where all ranks have the same state; for one that derives [`Redistribute`](crate::Redistribute) this is one line.
-    /// [`Program::rebuild`] follows. With [`RestorePolicy::LostOnly`] it is not called: survivors keep their live state, and [`Program::reconcile`] sees that ranks are missing.
+    /// [`Program::rebuild`] follows. With [`RestorePolicy::LostOnly`] it is called only where a job is resumed with another number of ranks, and [`Program::reconcile`] after it, where all
+    /// are lost: else survivors keep their live state, and `reconcile` sees that ranks are missing.
     ///
     /// # Errors
     /// Any ends the job, but for failures.

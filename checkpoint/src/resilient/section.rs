@@ -172,7 +172,7 @@ impl<'a, P: Program> Section<'a, P> {
             let own = shares.pop().expect("each rank has read its own");
             (self.kept.step, self.kept.state) = (own.state.step, own.state.state);
         } else {
-            if P::RESTORE == RestorePolicy::LostOnly || !P::SHRINKS {
+            if !P::SHRINKS {
                 return Err(refused("this program cannot go on with another number of ranks").into());
             }
             if now > before && !P::GROWS {

@@ -1,10 +1,12 @@
 //! A job of which no process is left goes on from the files that it has written beside its work: the same bits, on as many ranks as
 //! then and on others; what is damaged, foreign or not finished is refused by name.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
+use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 use crate::common::{Outcome, Run, Running, example};
@@ -96,6 +98,49 @@ fn every_job_goes_on_after_all_of_it_was_killed_on_as_many_ranks_and_on_others()
             assert_eq!(answer(&outcome, name), due, "{options}: {outcome}");
         }
         assert_eq!(complete(&folder(dir.path())), before, "nothing was taken away");
+    }
+}
+
+/// The files of a folder, with what is in them.
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| (path.clone(), fs::read(&path).unwrap())).collect()
+}
+
+/// The runs of all shots of a survey.
+fn runs(outcome: &Outcome) -> Vec<Value> {
+    let shots = outcome.report().0["result"]["shots"].as_array().unwrap().clone();
+    shots.iter().flat_map(|shot| shot["runs"].as_array().unwrap()).cloned().collect()
+}
+
+#[test]
+fn a_survey_goes_on_with_as_many_ranks_and_with_others() {
+    for protects in ["", "--protect-shots"] {
+        let (dir, out) = (tempdir().unwrap(), tempdir().unwrap());
+        let out = out.path().join("gathers");
+        let survey = format!(
+            "seismic --synthetic layers --shape 241x161 --shots 9 --time 2 --slice 5 {protects} --out {}",
+            out.display()
+        );
+        Run::ftrun(&format!("-n 3 {survey}")).limit(60).finish().expect(0);
+        let due = contents(&out);
+        fs::remove_dir_all(&out).unwrap();
+
+        killed(dir.path(), "-n 4", &survey, 8);
+        let left = contents(&out);
+        for options in ["", "-n 2", "-n 1", "-n 7 --kill 5@step=40"] {
+            fs::remove_dir_all(&out).unwrap();
+            fs::create_dir(&out).unwrap();
+            left.iter().for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+            let outcome = resumed(dir.path(), options, &survey).limit(60).finish().expect(0);
+            assert_eq!(outcome.report().unfired(), [""; 0], "{outcome}");
+            assert!(contents(&out) == due, "gathers differ with {options}: {outcome}");
+            let runs = runs(&outcome);
+            let done = runs.iter().filter(|run| run["outcome"] == "done").count();
+            assert_eq!(done, 9, "each shot is done once, {options}: {outcome}");
+            let is_resumed = runs.iter().any(|run| run["resumed"] != 0);
+            assert_eq!(is_resumed, !protects.is_empty(), "{options}: {outcome}");
+        }
     }
 }
 
