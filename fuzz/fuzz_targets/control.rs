@@ -60,7 +60,10 @@ fn config() -> Config {
         max_restarts: 3,
         interval: Duration::from_millis(100),
         timeout: Duration::from_secs(1),
-        messages: MessageSettings { watchdog: Some(Duration::from_millis(300)), ..MessageSettings::default() },
+        messages: MessageSettings {
+            watchdog: Some(Duration::from_millis(300)),
+            ..MessageSettings::default()
+        },
         layers: BTreeMap::new(),
         kills: vec![],
         mtbf: None,

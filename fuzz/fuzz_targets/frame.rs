@@ -77,15 +77,8 @@ struct Frame {
 }
 
 impl Frame {
-    const KINDS: [Kind; 8] = [
-        Kind::Eager,
-        Kind::Envelope,
-        Kind::Ask,
-        Kind::Payload,
-        Kind::Credit,
-        Kind::Greeting,
-        Kind::Receipt,
-    ];
+    const KINDS: [Kind; 7] =
+        [Kind::Eager, Kind::Envelope, Kind::Ask, Kind::Payload, Kind::Credit, Kind::Greeting, Kind::Receipt];
 
     /// Of the frame that comes from there, and is due to have this number.
     fn header(&self, from: usize, sequence: u64) -> Header {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
-use ft_checkpoint::{StatePart, Protect, load, save};
+use ft_checkpoint::{Protect, StatePart, load, save};
 use ft_fuzz::{BUFFERS, within};
 use libfuzzer_sys::fuzz_target;
 use serde::{Deserialize, Serialize};
