@@ -93,7 +93,8 @@ impl<'a> Sides<'a> {
             _ => self.ours.clone(),
         };
         let mut command = Command::new(program);
-        command.args(job.words());
+        // One core on both sides: a clock of CPU time misses what helpers are just doing.
+        command.args(job.words()).env("FT_THREADS", "1");
         let said = Said(self.children.run(command, LIMIT)?.output);
         let wrong = |why| HarnessError::Output { command: job.to_string(), why };
         if let Job::Ours(_) = job {
