@@ -1,6 +1,6 @@
 //! What holds for every job, looked up in what the simulator has recorded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ft_comm::{Generation, Membership};
 use ft_proto::arbiter::Event as ArbiterEvent;
@@ -35,6 +35,19 @@ pub(crate) fn status<R>(outcome: &SimOutcome<R>) -> Result<(i32, &str), String> 
 pub(crate) fn course<R>(outcome: &SimOutcome<R>) -> Course {
     let is_loss = |event: &ArbiterEvent| matches!(event, ArbiterEvent::Decided { generation: 1.., .. });
     if launcher(outcome).any(is_loss) { Course::Repaired } else { Course::Undisturbed }
+}
+
+/// Ranks that are lost and not known to be restored at the end.
+pub(crate) fn not_restored<R>(outcome: &SimOutcome<R>) -> Vec<usize> {
+    let mut missing = BTreeSet::new();
+    for event in launcher(outcome) {
+        match event {
+            ArbiterEvent::Decided { failed, .. } => missing.extend(failed.iter().copied()),
+            ArbiterEvent::Resumed { .. } => missing.clear(),
+            _ => {}
+        }
+    }
+    missing.into_iter().collect()
 }
 
 /// Whether ranks that live could not reach each other, again and again, because a cut never heals, and replacing them did

@@ -2,7 +2,6 @@
 //! what it was than the restores have said.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::time::Duration;
 
@@ -10,7 +9,6 @@ use ft_checkpoint::checkpointer::{DAMAGED_BLOCK, DAMAGED_SHARD, DENIES_ROUNDING,
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{Flow, GroupLayout, Interval, Job, MemoryUse, Program, Protect, Protection, Scheme};
 use ft_comm::{CommError, Op, World};
-use ft_proto::arbiter::Event as ArbiterEvent;
 use ft_proto::planted;
 use ft_sim::{self as sim, Config, Faults};
 
@@ -198,16 +196,7 @@ fn check_end(seed: u64, outcome: &Outcome) -> Result<Course, String> {
     let (scheme, ranks) = job(seed);
     let layout = GroupLayout::new(scheme.clone(), ranks, 0, None).unwrap();
     checker::memberships(outcome)?;
-    // Ranks that are lost and not known to be restored.
-    let mut missing = BTreeSet::new();
-    for event in checker::launcher(outcome) {
-        match event {
-            ArbiterEvent::Decided { failed, .. } => missing.extend(failed.iter().copied()),
-            ArbiterEvent::Resumed { .. } => missing.clear(),
-            _ => {}
-        }
-    }
-    let missing: Vec<usize> = missing.into_iter().collect();
+    let missing = checker::not_restored(outcome);
     match checker::status(outcome)? {
         (0, _) => Ok(checker::course(outcome)),
         (3, _) if layout.survives(&missing).is_err() => Ok(Course::BeyondTolerance),

@@ -1,14 +1,12 @@
 //! Several levels of protection (`--levels`), on the full stack: what the first does not survive goes back to the first that does.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ft_checkpoint::checkpointer::CLAIMS_WHAT_IS_LOST;
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{GroupLayout, Interval, Job, Level, MemoryUse, Protection, Scheme};
 use ft_comm::World;
-use ft_proto::arbiter::Event as ArbiterEvent;
 use ft_sim::{self as sim, Blow, Config, Fault, Faults, Trigger};
 
 use super::commit::{Outcome, Recurrence, answer, cuts, of_any_kind};
@@ -49,15 +47,7 @@ fn simulate(seed: u64, main: impl Fn(World, Protection) -> Result<(), String> + 
 fn check_end(seed: u64, outcome: &Outcome) -> Result<Course, String> {
     let (scheme, levels, ranks) = job(seed);
     checker::memberships(outcome)?;
-    let mut missing = BTreeSet::new();
-    for event in checker::launcher(outcome) {
-        match event {
-            ArbiterEvent::Decided { failed, .. } => missing.extend(failed.iter().copied()),
-            ArbiterEvent::Resumed { .. } => missing.clear(),
-            _ => {}
-        }
-    }
-    let missing: Vec<usize> = missing.into_iter().collect();
+    let missing = checker::not_restored(outcome);
     let survives =
         |scheme: Scheme| GroupLayout::new(scheme, ranks, 0, None).unwrap().survives(&missing).is_ok();
     let (code, message) = checker::status(outcome)?;
