@@ -2,10 +2,10 @@
  * ft-checkpoint, and benches/src/ulfm compares the two.
  *
  *     mpicc -O3 -o ulfm_recovery ulfm_recovery.c
- *     mpiexec --with-ft ulfm -n N ./ulfm_recovery FILE rebuild|shrink MIB ITERATIONS EVERY KILL_AT [VICTIM]...
+ *     mpiexec --with-ft ulfm -n N ./ulfm_recovery FILE rebuild|shrink MIB ITERATIONS EVERY KILL_AT SLICE_KIB [VICTIM]...
  *     mpiexec --with-ft ulfm -n N ./ulfm_recovery FILE agree
  *
- * Each rank has MIB of state; an iteration changes a slice of it by an allreduce. Every so many iterations a rank keeps a
+ * Each rank has MIB of state; an iteration changes a slice of SLICE_KIB of it by an allreduce. Every so many iterations a rank keeps a
  * copy of its state and sends one to the next rank. The victims kill themselves in iteration KILL_AT. The others hear of it
  * from the allreduce, revoke, shrink and, in `rebuild`, start as many processes as are gone, give them the old ranks,
  * bring state and copies back, and do again what was done since the last copy. No two victims may be neighbors.
@@ -26,13 +26,13 @@
 /* It takes words of the other one. */
 #include <mpi-ext.h>
 
-enum { SLICE = 8192, MOST_LOST = 16, BATCHES = 21, CALLS = 50 };
+enum { MOST_LOST = 16, BATCHES = 21, CALLS = 50 };
 enum { COPY = 1, SEAT, RESTORE, PROTECT };
 
 static int file, rank = -1, size, is_new;
 static MPI_Comm world;
-/* Words of the state, and two generations of copies: the last one has to serve until all ranks have the next. */
-static size_t words;
+/* Words of the state, of the slice that an iteration changes, and two generations of copies: the last one has to serve until all ranks have the next. */
+static size_t words, slice;
 static uint64_t *state, *own[2], *previous[2];
 static int copied_at[2] = {-1, -1}, newest;
 static int iterations, every, kill_at, is_victim;
@@ -122,7 +122,7 @@ static int copy(int iteration)
 
 static int iterate(int iteration)
 {
-    size_t length = words < SLICE ? words : SLICE, start = (size_t)iteration * SLICE % words;
+    size_t length = words < slice ? words : slice, start = (size_t)iteration * slice % words;
     uint64_t part = 0, all = 0;
     if (start + length > words)
         start = words - length;
@@ -311,8 +311,8 @@ static int recover(int argc, char **argv, MPI_Comm parent)
 {
     int iteration = 0, living = 0, error, shrinks = strcmp(argv[2], "shrink") == 0;
     words = (size_t)atol(argv[3]) << 17;
-    iterations = atoi(argv[4]), every = atoi(argv[5]), kill_at = atoi(argv[6]);
-    for (int at = 7; at < argc; at++)
+    iterations = atoi(argv[4]), every = atoi(argv[5]), kill_at = atoi(argv[6]), slice = (size_t)atol(argv[7]) << 7;
+    for (int at = 8; at < argc; at++)
         is_victim |= !is_new && atoi(argv[at]) == rank;
     state = memory();
     for (int slot = 0; slot < 2; slot++)
@@ -346,8 +346,8 @@ int main(int argc, char **argv)
     MPI_Comm parent;
     MPI_Init(&argc, &argv);
     file = argc > 2 ? open(argv[1], O_WRONLY | O_APPEND) : -1;
-    if (file < 0 || (argc < 7 && strcmp(argv[2], "agree") != 0)) {
-        fprintf(stderr, "ulfm_recovery: FILE agree, or FILE rebuild|shrink MIB ITERATIONS EVERY KILL_AT [VICTIM]...\n");
+    if (file < 0 || (argc < 8 && strcmp(argv[2], "agree") != 0)) {
+        fprintf(stderr, "ulfm_recovery: FILE agree, or FILE rebuild|shrink MIB ITERATIONS EVERY KILL_AT SLICE_KIB [VICTIM]...\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

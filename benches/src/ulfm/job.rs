@@ -46,6 +46,24 @@ impl fmt::Display for Task {
     }
 }
 
+/// What a step changes; it takes no other time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Change {
+    /// 64 KiB of the state, one slice after the other.
+    Slice,
+    /// All of it.
+    All,
+}
+
+impl Change {
+    fn kib(self, mib: usize) -> usize {
+        match self {
+            Self::Slice => 64,
+            Self::All => mib * 1024,
+        }
+    }
+}
+
 /// A job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Job {
@@ -59,6 +77,10 @@ pub(super) struct Job {
     pub(super) lost: usize,
     /// Processes that wait for a rank; ours only.
     pub(super) spares: usize,
+    /// How much of the state a step changes.
+    pub(super) change: Change,
+    /// Whether the host keeps checkpoints of processes that die (`--keep-memory`); ours only.
+    pub(super) keeps: bool,
 }
 
 /// A job of one side.
@@ -85,8 +107,6 @@ const EVERY: usize = 8;
 const STEPS: (usize, usize) = (24, 20);
 /// The same where a spare has to be ready by then.
 const STEPS_WITH_SPARES: (usize, usize) = (1200, 1196);
-/// What a step of theirs does: it changes so much of the state and takes no other time.
-const STEP: [&str; 4] = ["--slice", "64KiB", "--step-ms", "0"];
 
 impl Job {
     /// Ranks that are killed, in order.
@@ -108,6 +128,7 @@ impl Job {
         let (steps, kill_at) = self.steps();
         let mut command = Command::new(ftrun);
         command.args(["--json", "--quiet", "--scheme", "neighbor"]);
+        command.args(self.keeps.then_some("--keep-memory"));
         command.args(["-n", &self.ranks.to_string(), "--every", &EVERY.to_string()]);
         if self.spares > 0 {
             command.args(["--spares", &self.spares.to_string()]);
@@ -116,7 +137,8 @@ impl Job {
             command.args(["--kill", &format!("{victim}@step={kill_at}")]);
         }
         command.args(["load", "--state", &format!("{}MiB", self.mib)]);
-        command.args(["--steps", &steps.to_string()]).args(STEP);
+        command.args(["--steps", &steps.to_string()]);
+        command.args(["--slice", &format!("{}KiB", self.change.kib(self.mib)), "--step-ms", "0"]);
         command
     }
 
@@ -132,7 +154,8 @@ impl Job {
         command.args(["-n", &self.ranks.to_string()]).arg(mpi.program(PEER)).arg(file);
         command.arg(self.task.to_string());
         if self.task != Task::Agree {
-            command.args([self.mib, steps, EVERY, kill_at].map(|number| number.to_string()));
+            let slice = self.change.kib(self.mib);
+            command.args([self.mib, steps, EVERY, kill_at, slice].map(|number| number.to_string()));
             command.args(self.victims().iter().map(ToString::to_string));
         }
         command
@@ -142,12 +165,18 @@ impl Job {
 /// "rebuild, 8 ranks x 1 MiB, 1 lost, 1 spare".
 impl fmt::Display for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { task, ranks, mib, lost, spares } = self;
+        let Self { task, ranks, mib, lost, spares, change, keeps } = self;
         match task {
             Task::Agree => return write!(f, "{task}, {ranks} ranks"),
             _ => write!(f, "{task}, {ranks} ranks x {mib} MiB, {lost} lost")?,
         }
-        if *spares > 0 { write!(f, ", {spares} spare") } else { Ok(()) }
+        if *spares > 0 {
+            write!(f, ", {spares} spare")?;
+        }
+        if *change == Change::All {
+            f.write_str(", all changes")?;
+        }
+        f.write_str(if *keeps { ", kept" } else { "" })
     }
 }
 
@@ -155,7 +184,15 @@ impl fmt::Display for Job {
 pub(super) mod tests {
     use super::*;
 
-    pub(in super::super) const FRESH: Job = Job { task: Task::Rebuild, ranks: 8, mib: 1, lost: 1, spares: 0 };
+    pub(in super::super) const FRESH: Job = Job {
+        task: Task::Rebuild,
+        ranks: 8,
+        mib: 1,
+        lost: 1,
+        spares: 0,
+        change: Change::Slice,
+        keeps: false,
+    };
     pub(in super::super) const SHRINK: Job = Job { task: Task::Shrink, ..FRESH };
     pub(in super::super) const AGREE: Job = Job { task: Task::Agree, mib: 0, lost: 0, ..FRESH };
 
@@ -178,6 +215,9 @@ pub(super) mod tests {
         let spare = line(Job { spares: 1, ..FRESH });
         assert!(spare.contains(" --spares 1 --kill 2@step=1196 load "), "{spare}");
         assert!(spare.ends_with("--steps 1200 --slice 64KiB --step-ms 0"), "{spare}");
+        let all = line(Job { change: Change::All, keeps: true, ..FRESH });
+        assert!(all.contains(" --scheme neighbor --keep-memory -n 8 "), "{all}");
+        assert!(all.ends_with("--steps 24 --slice 1024KiB --step-ms 0"), "{all}");
     }
 
     #[test]
@@ -186,9 +226,11 @@ pub(super) mod tests {
         let line = |job: Job| words(&job.ulfm(&mpi, "/folder/marks".as_ref()));
         let start = "/mpi/bin/mpiexec --with-ft ulfm --oversubscribe --mca btl self,tcp -n 8 ";
         let end = |line: String| line.strip_prefix(start).unwrap().split_once(' ').unwrap().1.to_owned();
-        assert_eq!(end(line(FRESH)), "/folder/marks rebuild 1 24 8 20 2");
-        assert_eq!(end(line(Job { lost: 2, ..FRESH })), "/folder/marks rebuild 1 24 8 20 2 5");
-        assert_eq!(end(line(SHRINK.undisturbed())), "/folder/marks shrink 1 24 8 20");
+        assert_eq!(end(line(FRESH)), "/folder/marks rebuild 1 24 8 20 64 2");
+        assert_eq!(end(line(Job { lost: 2, ..FRESH })), "/folder/marks rebuild 1 24 8 20 64 2 5");
+        assert_eq!(end(line(SHRINK.undisturbed())), "/folder/marks shrink 1 24 8 20 64");
         assert_eq!(end(line(AGREE)), "/folder/marks agree");
+        let all = Job { change: Change::All, ..FRESH };
+        assert_eq!(end(line(all)), "/folder/marks rebuild 1 24 8 20 1024 2");
     }
 }

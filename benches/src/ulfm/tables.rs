@@ -2,7 +2,7 @@
 
 use ft_figures::Table;
 
-use super::job::{Side, Start};
+use super::job::{Change, Side, Start};
 use super::row::Row;
 use super::sides::{GRACE, Took};
 use crate::comparison::{Ratio, Samples, beside, few_rounds, table};
@@ -91,12 +91,17 @@ pub(super) fn measurements(samples: &Measured) -> Table {
             let [round, ranks, mib, lost, spares] =
                 [sample.round, job.ranks, job.mib, job.lost, job.spares].map(|count| count.to_string());
             let (side, task, figure) = (side.to_string(), job.task.to_string(), (*figure).to_owned());
+            let change = if job.change == Change::All { "all" } else { "slice" };
+            let (change, kept) = (change.to_owned(), job.keeps.to_string());
             let (ms, ended) = (format!("{:.6}", seconds * 1e3), word(sample.took.parting).to_owned());
-            [round, side, task, ranks, mib, lost, spares, figure, ms, ended, format!("{:.3}", sample.foreign)]
+            let foreign = format!("{:.3}", sample.foreign);
+            [round, side, task, ranks, mib, lost, spares, change, kept, figure, ms, ended, foreign]
         })
     });
-    let header =
-        ["round", "side", "task", "ranks", "mib", "lost", "spares", "figure", "ms", "ended", "foreign"];
+    let header = [
+        "round", "side", "task", "ranks", "mib", "lost", "spares", "change", "kept", "figure", "ms", "ended",
+        "foreign",
+    ];
     table(header, rows)
 }
 
@@ -164,8 +169,8 @@ mod tests {
         let rows = rows(&["fresh-8x1", "spare-8x1", "two-8x1", "known-4x1", "shrink-8x1"]);
         let bars = bars(&rows, &samples()).rows;
         let title = "fresh process, 8 ranks x 1 MiB";
-        assert_eq!(bars[0], [title, "20.0 [16.0..24.0]", "64.0 [64.0..64.0]", "0.312", "<= 0.25", "NO"]);
-        assert_eq!(bars[1][3..], ["0.062", "<= 0.1", "yes"], "a spare is held against a fresh process");
+        assert_eq!(bars[0], [title, "20.0 [16.0..24.0]", "64.0 [64.0..64.0]", "0.312", "<= 0.08", "NO"]);
+        assert_eq!(bars[1][3..], ["0.062", "<= 0.05", "NO"], "a spare is held against a fresh process");
         assert_eq!(bars[2][1..], ["", "", "", "<= 0.4", "?"]);
         assert_eq!(bars[3][1..], ["", "-", "", "", ""]);
         assert_eq!(bars[4][1..], [NOT_AVAILABLE, "4.00", "", "", ""]);
@@ -178,7 +183,7 @@ mod tests {
     fn one_row_a_figure() {
         let rows = measurements(&samples()).rows;
         assert_eq!(rows.len(), 2 * 7);
-        assert_eq!(rows[3].join(","), "0,ulfm,rebuild,8,1,1,0,resumed,64.000000,hung,0.000");
+        assert_eq!(rows[3].join(","), "0,ulfm,rebuild,8,1,1,0,slice,false,resumed,64.000000,hung,0.000");
     }
 
     #[test]

@@ -259,8 +259,10 @@ impl Roster {
         if !self.chairs.are_ready(early) || !self.repair.lets_go_on(self.chairs.survivors()) {
             return;
         }
-        if self.generation.is_none() || !failed.is_empty() {
-            self.suspicion.forgive();
+        if self.generation.is_none() || self.config.on_failure == OnFailure::Shrink && !failed.is_empty() {
+            self.suspicion.forgive(); // ranks that close up have other numbers
+        } else if !failed.is_empty() {
+            self.suspicion.replaces(&failed);
         } else if !self.replaces_nobody(now) {
             return;
         }
@@ -279,7 +281,6 @@ impl Roster {
     fn replaces_nobody(&mut self, now: Time) -> bool {
         let repairs = self.suspicion.replaces_nobody();
         if let Some((rank, cause)) = self.suspicion.cut_off(|rank| self.chairs[rank].failures) {
-            self.suspicion.forgive();
             self.fail(now, rank, cause, false);
             return false;
         }

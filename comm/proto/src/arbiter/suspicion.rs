@@ -5,7 +5,7 @@
 //! Ranks that go on without a repair accuse those that they cannot reach; unless a death explains that, the accused is lost.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::list;
 use crate::rank::Rank;
@@ -43,6 +43,8 @@ pub(super) struct Suspicion {
     empty_repairs: u32,
     /// Which pairs of ranks said since then that the link between them broke.
     broken: BTreeMap<(Rank, Rank), Breaks>,
+    /// Ranks that those could not reach which were lost for their links since then: they are on the side that stays.
+    staying: BTreeSet<Rank>,
     /// Ranks whose links to others broke while these go on: to whom first.
     accused: BTreeMap<Rank, Accusation>,
 }
@@ -93,30 +95,52 @@ impl Suspicion {
         self.empty_repairs
     }
 
+    /// These ranks are replaced, which explains why their links broke. What is known of others stays: a network that is cut takes
+    /// several links with it, of which each repair may show another one. Each has to break once more before it counts.
+    pub(super) fn replaces(&mut self, ranks: &[Rank]) {
+        self.empty_repairs = 0;
+        let staying: Vec<Rank> = ranks.iter().flat_map(|rank| self.cut_from(*rank)).collect();
+        self.staying.extend(staying);
+        self.broken.retain(|(one, other), _| !ranks.contains(one) && !ranks.contains(other));
+        self.broken.values_mut().for_each(|breaks| breaks.times = BREAKS - 1);
+    }
+
     /// Nothing is held against links that broke so far.
     pub(super) fn forgive(&mut self) {
         self.empty_repairs = 0;
         self.broken.clear();
+        self.staying.clear();
+    }
+
+    /// The pairs whose links broke too often.
+    fn pairs(&self) -> impl Iterator<Item = (Rank, Rank)> {
+        self.broken.iter().filter(|(_, broken)| broken.times >= BREAKS).map(|(pair, _)| *pair)
+    }
+
+    /// The others in pairs with `rank`.
+    fn cut_from(&self, rank: Rank) -> impl Iterator<Item = Rank> {
+        let others = self.pairs().filter(move |(a, b)| *a == rank || *b == rank);
+        others.map(move |(a, b)| if a == rank { b } else { a })
     }
 
     /// When new links between living ranks broke as well: the rank that most such pairs have in common, and why it is lost. Of
-    /// several it is one that has not been replaced for that, of these the highest; `failures` says how often a rank was.
+    /// several it is the one whose links broke most often, then one that has not been replaced for that, then the one that is furthest
+    /// from ranks on the side that stays (neighbors in number are on one host, mostly), of these the highest; `failures` says
+    /// how often a rank was replaced.
     pub(super) fn cut_off(&self, failures: impl Fn(Rank) -> u32) -> Option<(Rank, String)> {
         if self.empty_repairs < BREAKS {
             return None; // it may have been chance
         }
-        let pairs = || self.broken.iter().filter(|(_, broken)| broken.times >= BREAKS).map(|(pair, _)| *pair);
-        let others = |rank: Rank| -> Vec<Rank> {
-            pairs()
-                .filter(|(a, b)| *a == rank || *b == rank)
-                .map(|(a, b)| if a == rank { b } else { a })
-                .collect()
-        };
-        let all = pairs().flat_map(|(a, b)| [a, b]);
-        let worst = all.max_by_key(|rank| (others(*rank).len(), Reverse(failures(*rank)), *rank))?;
-        let of_worst = self.broken.iter().filter(|((a, b), _)| *a == worst || *b == worst);
-        let why = of_worst.map(|(_, broken)| broken.why.as_str()).find(|why| !why.is_empty());
-        let (others, why) = (list("rank", &others(worst)), because(why.unwrap_or_default()));
+        let all = self.pairs().flat_map(|(a, b)| [a, b]);
+        let breaks_of = |rank: Rank| self.broken.iter().filter(move |((a, b), _)| *a == rank || *b == rank);
+        let times = |rank: Rank| breaks_of(rank).map(|(_, broken)| broken.times).sum::<u32>();
+        let away = |rank: Rank| self.staying.iter().map(|other| rank.abs_diff(*other)).min();
+        let worst = all.max_by_key(|rank| {
+            (self.cut_from(*rank).count(), times(*rank), Reverse(failures(*rank)), away(*rank), *rank)
+        })?;
+        let why = breaks_of(worst).map(|(_, broken)| broken.why.as_str()).find(|why| !why.is_empty());
+        let (others, why) =
+            (list("rank", &self.cut_from(worst).collect::<Vec<_>>()), because(why.unwrap_or_default()));
         Some((worst, format!("its links to {others} broke again and again{why}")))
     }
 }
@@ -179,6 +203,30 @@ mod tests {
         let mut forgiven = suspicion(&pair, 2);
         forgiven.forgive();
         assert_eq!((cut_off(&forgiven, [0; 4]), forgiven.replaces_nobody()), (None, 1));
+    }
+
+    /// Ranks 0 and 1 reach 2 and 3 no more, and not every broken link is known at once: those of one side have to go.
+    #[test]
+    fn of_two_sides_one_is_lost() {
+        let mut cut = suspicion(&[(1, 3), (0, 2), (1, 3), (1, 2), (0, 3)], 2);
+        assert_eq!(cut_off(&cut, [0; 4]), Some(3));
+        cut.replaces(&[3]);
+        assert_eq!((cut.replaces_nobody(), cut.replaces_nobody()), (1, 2));
+        assert_eq!(cut_off(&cut, [0, 0, 0, 1]), None, "what broke before has to break once more");
+        cut.broke(0, 2, "");
+        assert_eq!(cut_off(&cut, [0, 0, 0, 1]), Some(2), "its link to 1 broke as well");
+        let mut known_late = suspicion(&[(1, 2), (0, 2), (1, 2)], 2);
+        assert_eq!(cut_off(&known_late, [0, 1, 1, 0]), Some(2), "its link to 0 broke once");
+        known_late.replaces(&[2]);
+        assert_eq!(known_late.to_string(), "");
+        let mut far = suspicion(&[(1, 3), (1, 3)], 2);
+        assert_eq!(cut_off(&far, [0, 0, 0, 1]), Some(1));
+        far.replaces(&[1]);
+        for due in [1, 2] {
+            far.broke(0, 2, "");
+            assert_eq!(far.replaces_nobody(), due);
+        }
+        assert_eq!(cut_off(&far, [0, 1, 0, 1]), Some(0), "rank 2 is next to 3, which rank 1 could not reach");
     }
 
     #[test]
