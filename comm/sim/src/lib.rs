@@ -19,6 +19,7 @@ mod agenda;
 mod baton;
 mod config;
 mod control;
+mod core;
 mod happening;
 mod kernel;
 mod net;
@@ -36,6 +37,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 
+use self::core::Core;
 use baton::Shared;
 pub use config::Config;
 use kernel::{Holder, Kernel};
@@ -62,6 +64,7 @@ pub fn run<R: Send>(config: Config, program: impl Fn(World) -> R + Sync) -> SimO
     let grounds =
         (0..config.estates).map(|_| Ground::new().expect("the operating system has such memory")).collect();
     planted::plant(bug);
+    let _core = Core::take();
     let shared = Arc::new(Shared { kernel: Mutex::new(Kernel::new(config)), main: Condvar::new() });
     let run = Run { shared, program, grounds, bug, finished: Mutex::new(vec![]), panicked: Mutex::new(None) };
     std::thread::scope(|scope| {
