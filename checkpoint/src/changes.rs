@@ -11,14 +11,11 @@ use std::ops::Range;
 
 use ft_encoders::copy_past_caches;
 
-use crate::crc::Digest;
+use crate::crc::{Digest, STRIDE};
 
 /// Bytes of a page; the last one of a shard may be shorter. Pages of memory would be four times as long, and what changes in one of them
 /// lies in two of a shard, as lengths and other fields come before it.
 pub(crate) const PAGE: usize = 1024;
-
-/// Bytes whose checksum is taken at once.
-const PIECE: usize = 64 << 10;
 
 /// The changes of a shard, as they are found while it is overwritten from its start to its end.
 pub(crate) struct Changes {
@@ -30,6 +27,8 @@ pub(crate) struct Changes {
     is_over: bool,
     /// Of what was there before.
     before: Digest,
+    /// Of what is there now.
+    after: Digest,
 }
 
 /// Which pages of a shard have changed: bit `p % 8` of byte `p / 8` says it of page `p`.
@@ -67,15 +66,23 @@ pub(crate) struct Run {
 impl Changes {
     /// Of a shard of `len` bytes, packed in this memory; they are of no use if more than `limit` bytes have to be sent.
     pub(crate) fn new(len: usize, limit: usize, memory: Vec<u8>) -> Self {
-        let (pages, before) = (Pages(vec![0; Pages::bytes(len)]), Digest::new());
+        let pages = Pages(vec![0; Pages::bytes(len)]);
         let mut packed = memory;
         packed.clear();
-        Self { pages, packed, limit, is_over: false, before }
+        Self { pages, packed, limit, is_over: false, before: Digest::new(), after: Digest::new() }
     }
 
     /// Overwrites `there`, which begins at byte `at` of the shard, with `new`. Each byte once, and in order.
     pub(crate) fn put(&mut self, mut at: usize, new: &[u8], there: &mut [u8]) {
-        for (new, there) in new.chunks(PIECE).zip(there.chunks_mut(PIECE)) {
+        for (new, there) in new.chunks(STRIDE).zip(there.chunks_mut(STRIDE)) {
+            // The rest of a page that has changed is of the difference too.
+            let is_apart = !self.is_over && !self.pages.has(at / PAGE);
+            if is_apart && new.len() == STRIDE && new == there {
+                self.after.update_both(&mut self.before, new);
+                at += new.len();
+                continue;
+            }
+            self.after.update(new);
             if self.is_over {
                 copy_past_caches(new, there);
                 continue;
@@ -110,6 +117,11 @@ impl Changes {
         }
         self.packed.extend(new.iter().zip(&*there).map(|(new, old)| new ^ old));
         there.copy_from_slice(new);
+    }
+
+    /// The checksum of what is there now.
+    pub(crate) fn crc(&self) -> u64 {
+        self.after.finalize()
     }
 
     /// What has changed, if that is of use. It has changed of a shard that had the checksum `before`.

@@ -2,7 +2,12 @@
 //!
 //! Everything here is compiled once. The loops of the library are inlined wherever they are called, and were a third of this crate.
 
+use std::sync::OnceLock;
+
 use crc_fast::CrcAlgorithm::Crc64Nvme;
+
+/// Bytes that two digests can take together.
+pub(crate) const STRIDE: usize = 16 << 10;
 
 /// A checksum that grows with its bytes.
 #[derive(Debug)]
@@ -21,11 +26,36 @@ impl Digest {
         self.0.update(bytes);
     }
 
+    /// As `update` of both, by the work of one.
+    ///
+    /// # Panics
+    /// If `bytes` are not [`STRIDE`].
+    #[inline(never)]
+    pub(crate) fn update_both(&mut self, other: &mut Self, bytes: &[u8]) {
+        assert_eq!(bytes.len(), STRIDE);
+        let apart = self.finalize() ^ other.finalize();
+        self.update(bytes);
+        // A checksum is linear but for a constant: the same bytes change by which constant two of them differ, and how does not
+        // depend on the bytes.
+        let state = !(self.finalize() ^ after_a_stride(apart));
+        other.0 = crc_fast::Digest::new_with_init_state(Crc64Nvme, state);
+    }
+
     /// The checksum of all bytes so far.
     #[inline(never)]
     pub(crate) fn finalize(&self) -> u64 {
         self.0.finalize()
     }
+}
+
+/// What becomes of a difference of checksums when [`STRIDE`] bytes follow: the sum of what becomes of each of its bits.
+fn after_a_stride(apart: u64) -> u64 {
+    static OF_BITS: OnceLock<[u64; 64]> = OnceLock::new();
+    if apart == 0 {
+        return 0;
+    }
+    let of_bits = OF_BITS.get_or_init(|| std::array::from_fn(|bit| combine(1 << bit, 0, STRIDE as u64)));
+    of_bits.iter().enumerate().fold(0, |sum, (bit, of_bit)| sum ^ of_bit & (apart >> bit & 1).wrapping_neg())
 }
 
 /// The checksum of `bytes`.
@@ -59,5 +89,27 @@ mod tests {
         assert_eq!(digest.finalize(), crc64_nvme(b"123456789"));
         let combined = combine(crc64_nvme(first), crc64_nvme(second), second.len() as u64);
         assert_eq!(combined, digest.finalize());
+    }
+
+    #[test]
+    fn two_digests_take_the_same_bytes_together() {
+        let bytes: Vec<u8> = (0..3 * STRIDE).map(|at| (at * at / 7) as u8).collect();
+        for (one, other) in [("", ""), ("an", "other"), ("x", "")] {
+            let (mut both, mut alone) = ([Digest::new(), Digest::new()], [Digest::new(), Digest::new()]);
+            for ((both, alone), text) in both.iter_mut().zip(&mut alone).zip([one, other]) {
+                both.update(text.as_bytes());
+                alone.update(text.as_bytes());
+            }
+            for piece in bytes.chunks(STRIDE) {
+                let [first, second] = &mut both;
+                first.update_both(second, piece);
+                alone.iter_mut().for_each(|digest| digest.update(piece));
+            }
+            both.iter_mut().zip(&mut alone).for_each(|(both, alone)| {
+                both.update(b"and more");
+                alone.update(b"and more");
+                assert_eq!(both.finalize(), alone.finalize(), "{one}, {other}");
+            });
+        }
     }
 }

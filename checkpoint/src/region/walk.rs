@@ -246,7 +246,7 @@ pub(super) struct Save<'a> {
     digest: Digest,
     /// The first bytes are in the digest.
     digested: usize,
-    /// What differs from what was in the shard, if that is wanted.
+    /// What differs from what was in the shard, if that is wanted; the checksum is theirs then.
     changes: Option<&'a mut Changes>,
     apart: Apart<Box<Self>>,
 }
@@ -269,6 +269,9 @@ impl<'a> Save<'a> {
 
     /// The checksum of what was written.
     pub(super) fn crc(mut self) -> u64 {
+        if let Some(changes) = self.changes {
+            return changes.crc();
+        }
         self.digest.update(&self.shard[self.digested..self.offset]);
         self.digest.finalize()
     }
@@ -295,20 +298,27 @@ impl<'a> Save<'a> {
         if bytes.len() < LARGE {
             let there = &mut self.shard[self.offset..][..bytes.len()];
             match &mut self.changes {
-                Some(changes) => changes.put(self.offset, bytes, there),
-                None => there.copy_from_slice(bytes),
+                Some(changes) => {
+                    changes.put(self.offset, bytes, there);
+                    self.offset += bytes.len();
+                }
+                None => {
+                    there.copy_from_slice(bytes);
+                    self.advance(bytes.len());
+                }
             }
-            self.advance(bytes.len());
             return Ok(());
         }
         // A copy that is larger than the caches is written past them; then the original is what is in the cache.
         self.digest.update(&self.shard[self.digested..self.offset]);
         for piece in bytes.chunks(PIECE) {
-            self.digest.update(piece);
             let there = &mut self.shard[self.offset..][..piece.len()];
             match &mut self.changes {
                 Some(changes) => changes.put(self.offset, piece, there),
-                None => copy_past_caches(piece, there),
+                None => {
+                    self.digest.update(piece);
+                    copy_past_caches(piece, there);
+                }
             }
             self.offset += piece.len();
         }
