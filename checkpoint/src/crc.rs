@@ -48,13 +48,24 @@ impl Digest {
     }
 }
 
+/// The polynomial of CRC-64/NVME, as its catalogue has it, from the lowest power on.
+const POLYNOMIAL: u64 = 0xad93_d235_94c9_3659_u64.reverse_bits();
+
 /// What becomes of a difference of checksums when [`STRIDE`] bytes follow: the sum of what becomes of each of its bits.
 fn after_a_stride(apart: u64) -> u64 {
     static OF_BITS: OnceLock<[u64; 64]> = OnceLock::new();
     if apart == 0 {
         return 0;
     }
-    let of_bits = OF_BITS.get_or_init(|| std::array::from_fn(|bit| combine(1 << bit, 0, STRIDE as u64)));
+    let of_bits = OF_BITS.get_or_init(|| {
+        // The highest bit is 1, and each below it x times the one above, modulo the polynomial.
+        let mut of_bits = [combine(1 << 63, 0, STRIDE as u64); 64];
+        for bit in (0..63).rev() {
+            let above = of_bits[bit + 1];
+            of_bits[bit] = above >> 1 ^ if above & 1 == 1 { POLYNOMIAL } else { 0 };
+        }
+        of_bits
+    });
     of_bits.iter().enumerate().fold(0, |sum, (bit, of_bit)| sum ^ of_bit & (apart >> bit & 1).wrapping_neg())
 }
 

@@ -10,8 +10,8 @@ use ft_tools::harness::{Middle, Parting, shown};
 
 /// Fewer rounds are no figures to quote.
 const FEWEST: usize = 7;
-/// Where ours has nothing to compare.
-const NOT_AVAILABLE: &str = "not available";
+/// Where ours is measured by another program.
+const ELSEWHERE: &str = "elsewhere";
 
 pub(super) type Measured = Samples<Start, Took>;
 
@@ -36,7 +36,7 @@ fn bars(rows: &[Row], samples: &Measured) -> Table {
         let (ours, theirs) = (of(Side::Ours, row.ours), of(Side::Ulfm, row.theirs));
         let words = [
             row.title.to_owned(),
-            if row.ours.is_some() { shown(ours) } else { NOT_AVAILABLE.to_owned() },
+            if row.ours.is_some() { shown(ours) } else { ELSEWHERE.to_owned() },
             if row.theirs.is_some() { shown(theirs) } else { "-".to_owned() },
         ];
         (words, Ratio::of_medians(ours, theirs), row.bar)
@@ -120,7 +120,7 @@ pub(super) fn notes(rows: &[Row], rounds: usize, with_ulfm: bool, samples: &Meas
         has(|row| row.theirs.is_some_and(|job| job.lost == 2)),
         "Two at once: theirs is timed from the later of the two deaths, ours from that of the rank that was noticed first.",
     );
-    say(has(|row| row.ours.is_none()), "Rows without figures of ours: it offers nothing of the kind yet.");
+    say(has(|row| row.ours.is_none()), "Rows without figures of ours: `examples/survivors` has them.");
     let theirs = samples.jobs().into_iter().filter(|start| start.side == Side::Ulfm && start.job.lost > 0);
     let theirs: Vec<Start> = theirs.collect();
     let ended = |how| theirs.iter().map(|start| count(samples, *start, how)).sum::<usize>();
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(bars[1][3..], ["0.062", "<= 0.05", "NO"], "a spare is held against a fresh process");
         assert_eq!(bars[2][1..], ["", "", "", "<= 0.4", "?"]);
         assert_eq!(bars[3][1..], ["", "-", "", "", ""]);
-        assert_eq!(bars[4][1..], [NOT_AVAILABLE, "4.00", "", "", ""]);
+        assert_eq!(bars[4][1..], [ELSEWHERE, "4.00", "", "", ""]);
         let known = ["rebuild, 8 ranks x 1 MiB, 1 lost", "ulfm", "known", "16.0 [16.0..16.0]"];
         assert_eq!(figures(&samples()).rows[2], known);
         assert_eq!(partings(&samples()).rows[0], [known[0], "1 badly, 1 hung"]);
