@@ -125,7 +125,7 @@ struct Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     fn new(invocation: &'a Invocation) -> Result<Self, String> {
-        let mut options = invocation.options.with_hostfile()?;
+        let mut options = invocation.options.with_hosts()?;
         options.anchor_files()?;
         options.find_resumed()?;
         let folder = options.lock_folder()?;
@@ -341,6 +341,14 @@ fn flushed(console: &Console, status: i32) -> i32 {
 
 /// The hosts of the job.
 fn cluster(options: &Options) -> Result<Cluster, String> {
+    if let Some(allocation) = &options.allocation {
+        let cluster = Cluster::allocated(allocation);
+        if options.verbose {
+            let (slots, hosts) = (allocation.hosts.slots(), cluster.hosts().len());
+            say::complain(format_args!("{}: {slots} slots on {hosts} hosts", allocation.name));
+        }
+        return Ok(cluster);
+    }
     let Some(hosts) = &options.hosts else { return Ok(Cluster::here()) };
     let Some(exec) = &options.launcher_exec else { return Ok(Cluster::new(hosts, None)) };
     // One without a `/` is looked for as a shell would.

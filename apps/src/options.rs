@@ -9,7 +9,7 @@ use ft_checkpoint::{LoopSettings, MemoryUse, SpillEvery};
 use ft_comm::binding::Binding;
 use ft_comm::fault::{CutSpec, KillSpec, SlowSpec};
 use ft_comm::transport::{Carrier, Waiting};
-use ft_launch::HostList;
+use ft_launch::{Allocation, HostList};
 
 use crate::settings::AppSettings;
 use crate::size;
@@ -114,6 +114,9 @@ pub(crate) struct Options {
     /// What was found there.
     #[arg(skip)]
     resumed: Option<Resumed>,
+    /// What a batch system has given, where no hosts are named.
+    #[arg(skip)]
+    pub(crate) allocation: Option<Allocation>,
     /// What happens when ranks are lost
     #[arg(long, value_name = "M", value_enum, default_value_t = OnFailure::Rebuild)]
     pub(crate) on_failure: OnFailure,

@@ -103,7 +103,7 @@ fn there_are_as_many_ranks_as_slots() {
     assert_eq!(cg("ftrun --hosts a:3,b cg --poisson 8 -n 2").0.ranks(), 2);
     // The ranks read the same line where there is no such file.
     let (options, _) = cg("ftrun --hostfile /no/such/file --launcher-exec rsh cg --poisson 8");
-    let complaint = options.with_hostfile().unwrap_err();
+    let complaint = options.with_hosts().unwrap_err();
     assert_eq!(complaint, "--hostfile: cannot read /no/such/file: No such file or directory (os error 2)");
 }
 

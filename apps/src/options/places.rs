@@ -2,18 +2,27 @@
 
 use std::path::PathBuf;
 
-use ft_launch::HostList;
+use ft_launch::{Allocation, HostList};
 
 use super::Options;
 use crate::text_file::read_text;
 
 impl Options {
-    /// The same with the host file read, which only the launcher may do: other hosts need not have it.
+    /// The same with its hosts: those of the host file, which only the launcher may read, as other hosts need not have it; or those of a
+    /// job of Slurm that this is part of, if no others are named.
     ///
     /// # Errors
-    /// The file cannot be read, or names no hosts.
-    pub(crate) fn with_hostfile(&self) -> Result<Self, String> {
-        let Some(file) = &self.hostfile else { return Ok(self.clone()) };
+    /// The file or the allocation cannot be read, or names no hosts.
+    pub(crate) fn with_hosts(&self) -> Result<Self, String> {
+        let Some(file) = &self.hostfile else {
+            let mut options = self.clone();
+            if self.hosts.is_none() {
+                let allocation = Allocation::of_slurm(|name| std::env::var(name).ok());
+                options.allocation = allocation.map_err(|error| error.to_string())?;
+                options.hosts = options.allocation.as_ref().map(|allocation| allocation.hosts.clone());
+            }
+            return Ok(options);
+        };
         let text = read_text(file)
             .map_err(|error| format!("--hostfile: cannot read {}: {error}", file.display()))?;
         let hosts =

@@ -5,13 +5,17 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use ft_comm::transport::{HOST_OF_LAUNCHER, is_label};
 
+use crate::allocation::Allocation;
+use crate::remote;
+
 /// Most slots of one host.
-const SLOTS_MAX: usize = 1 << 16;
+pub(super) const SLOTS_MAX: usize = 1 << 16;
 
 /// The command that starts a program on another host, if no other is named.
 const EXEC: &str = "ssh";
@@ -23,6 +27,13 @@ pub struct Host {
     pub name: String,
     /// How many ranks it is given before the next host gets some; at least 1.
     pub slots: usize,
+}
+
+impl Host {
+    /// A host that a batch system names.
+    pub(super) fn new(name: &str, slots: usize) -> Result<Self, HostError> {
+        host_of(name).map(|host| Self { slots, ..host })
+    }
 }
 
 /// Hosts, at least one, each once, in the order in which they were named.
@@ -150,26 +161,52 @@ fn slots_of(text: &str) -> Result<usize, HostError> {
 pub struct Cluster {
     /// The hosts. The one called [`HOST_OF_LAUNCHER`], if there is one, is this one.
     hosts: Vec<Host>,
-    /// The command that starts a program on another host: `EXEC HOST COMMAND...`.
-    exec: PathBuf,
+    starter: Starter,
 }
+
+/// How an agent is started on another host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Starter {
+    /// By a command such as `ssh`: `EXEC HOST COMMAND...`, which may join its words for a shell.
+    Command(PathBuf),
+    /// As a step of the job of Slurm that this is part of.
+    Slurm,
+}
+
+/// What `srun` is told, besides the host: a step of one task for an agent, whose ranks may use all of the host. It is no end of
+/// the job when it ends, nor when a node is lost: that is for the agents' links to tell.
+const STEP: [&str; 9] = [
+    "--mpi=none",
+    "--nodes=1",
+    "--ntasks=1",
+    "--overlap",
+    "--cpu-bind=none",
+    "--mem=0",
+    "--no-kill",
+    "--kill-on-bad-exit=0",
+    "--quiet",
+];
 
 impl Cluster {
     /// A cluster of this host alone.
     pub fn here() -> Self {
-        Self { hosts: vec![Host { name: HOST_OF_LAUNCHER.to_owned(), slots: 1 }], exec: EXEC.into() }
+        Self {
+            hosts: vec![Host { name: HOST_OF_LAUNCHER.to_owned(), slots: 1 }],
+            starter: Starter::Command(EXEC.into()),
+        }
     }
 
     /// A cluster of the hosts of `list`. Programs are started on others by `exec`, or by `ssh`; if `exec` is named it is used for all of
     /// them, else this host is known by its names and needs none.
     pub fn new(list: &HostList, exec: Option<PathBuf>) -> Self {
-        let own = own_names();
-        let hosts = list.0.iter().map(|host| {
-            let here = exec.is_none() && own.iter().any(|name| name.eq_ignore_ascii_case(&host.name));
-            let name = if here { HOST_OF_LAUNCHER } else { &host.name };
-            Host { name: name.to_owned(), slots: host.slots }
-        });
-        Self { hosts: hosts.collect::<HostList>().0, exec: exec.unwrap_or_else(|| EXEC.into()) }
+        let own = if exec.is_none() { own_names() } else { vec![] };
+        Self { hosts: known(list, &own), starter: Starter::Command(exec.unwrap_or_else(|| EXEC.into())) }
+    }
+
+    /// A cluster of what a batch system has given, which starts what is started on other hosts.
+    pub fn allocated(allocation: &Allocation) -> Self {
+        let own: Vec<String> = allocation.own.iter().cloned().collect();
+        Self { hosts: known(&allocation.hosts, &own), starter: Starter::Slurm }
     }
 
     /// The hosts.
@@ -177,8 +214,19 @@ impl Cluster {
         &self.hosts
     }
 
-    pub(super) fn exec(&self) -> &PathBuf {
-        &self.exec
+    /// The command that starts `program` as an agent on another host, and its arguments.
+    pub(super) fn starter(&self, host: &str, program: &Path, agent: &str) -> (PathBuf, Vec<OsString>) {
+        match &self.starter {
+            Starter::Command(exec) => {
+                let [program, agent] = remote::command(program, agent);
+                (exec.clone(), vec![host.into(), program, agent])
+            }
+            Starter::Slurm => {
+                let mut arguments: Vec<OsString> = STEP.map(OsString::from).into();
+                arguments.extend([format!("--nodelist={host}").into(), program.into(), agent.into()]);
+                ("srun".into(), arguments)
+            }
+        }
     }
 
     /// The host of each of `ranks` ranks, by position: the slots of the first host are filled, then those of the next;
@@ -189,6 +237,16 @@ impl Cluster {
             slots.flat_map(|(at, host)| std::iter::repeat_n(at, host.slots)).take(ranks).collect();
         round.iter().copied().cycle().take(ranks).collect()
     }
+}
+
+/// The hosts of a list, where this one is known by its `own` names.
+fn known(list: &HostList, own: &[String]) -> Vec<Host> {
+    let hosts = list.0.iter().map(|host| {
+        let here = own.iter().any(|name| name.eq_ignore_ascii_case(&host.name));
+        let name = if here { HOST_OF_LAUNCHER } else { &host.name };
+        Host { name: name.to_owned(), slots: host.slots }
+    });
+    hosts.collect::<HostList>().0
 }
 
 /// What this host is called.
@@ -287,6 +345,29 @@ mod tests {
         let known = names(&Cluster::new(&list, None));
         assert_eq!(known, [("local".into(), 3), ("b".into(), 1), ("127.0.0.2".into(), 1)]);
         assert_eq!(names(&Cluster::new(&list, Some("rsh".into()))).len(), 4);
+    }
+
+    #[test]
+    fn agents_are_started_by_what_has_given_the_hosts() {
+        let words = |cluster: &Cluster| {
+            let (exec, arguments) = cluster.starter("n2", Path::new("/a b/ftrun"), "--as-agent");
+            let words = std::iter::once(exec.into_os_string()).chain(arguments);
+            words.map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join("|")
+        };
+        let list = "n1:2,n2:2".parse().unwrap();
+        assert_eq!(words(&Cluster::new(&list, None)), "ssh|n2|'/a b/ftrun'|--as-agent");
+        let allocation = |own: Option<&str>| Allocation {
+            name: "Slurm job 1".into(),
+            hosts: list.clone(),
+            own: own.map(str::to_owned),
+        };
+        let allocated = Cluster::allocated(&allocation(Some("n1")));
+        assert_eq!(allocated.hosts()[0].name, HOST_OF_LAUNCHER);
+        assert_eq!(allocated.hosts()[1].name, "n2");
+        assert_eq!(Cluster::allocated(&allocation(None)).hosts()[0].name, "n1");
+        let words = words(&allocated);
+        assert!(words.starts_with("srun|--mpi=none|"), "{words}");
+        assert!(words.ends_with("|--nodelist=n2|/a b/ftrun|--as-agent"), "{words}");
     }
 
     proptest! {

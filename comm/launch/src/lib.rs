@@ -22,6 +22,7 @@ use ft_proto::wire::control::News;
 use ft_proto::wire::handshake::{JobKey, hex};
 
 mod agent;
+mod allocation;
 mod cluster;
 mod console;
 mod control;
@@ -42,6 +43,7 @@ mod stdin;
 mod vigil;
 
 pub use agent::agent;
+pub use allocation::{Allocation, AllocationError};
 pub use cluster::{Cluster, Host, HostError, HostList};
 pub use console::{Console, ConsoleError, Stream};
 use control::Control;

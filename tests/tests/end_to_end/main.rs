@@ -50,6 +50,7 @@ mod scenarios;
 mod sections;
 mod seismic;
 mod shrink;
+mod slurm;
 mod small_apps;
 mod sockets;
 mod solve;

@@ -129,8 +129,7 @@ impl Slurm {
     /// Gives a script to `sbatch`; the number of the job.
     fn submit(&self, script: &str) -> String {
         std::fs::write(self.path("script"), script).unwrap();
-        let folder =
-            format!("PATH={}:{}", built().parent().unwrap().display(), std::env::var("PATH").unwrap());
+        let folder = format!("PATH={}:{}", built().display(), std::env::var("PATH").unwrap());
         let export = format!("--export=ALL,{folder}");
         self.ask("sbatch", &["--parsable", "-o", "%j.out", &export, "script"]).trim().to_owned()
     }
@@ -181,8 +180,13 @@ impl Drop for Slurm {
         for process in &left {
             let _ = rustix::process::kill_process(*process, Signal::KILL);
         }
-        for daemon in &mut self.daemons {
-            let _ = daemon.kill();
+        // The controller ends its own child if it is asked to end.
+        for daemon in self.daemons.iter_mut().rev() {
+            let process = Pid::from_child(daemon);
+            let _ = rustix::process::kill_process(process, Signal::TERM);
+            if !ends_within(process, Duration::from_secs(5)) {
+                let _ = daemon.kill();
+            }
             let _ = daemon.wait();
         }
         left.into_iter().for_each(|process| {

@@ -135,3 +135,60 @@ fn survivors_do_every_task_whoever_dies_and_is_not_replaced() {
     let courses = [Course::Undisturbed, Course::Repaired];
     for_seeds("survivors_do_every_task", &courses, |seed| check(seed, OnFailure::Shrink));
 }
+
+/// Works, meeting after every step or two, until all is done or `meetings` are over; notes who has done which task.
+fn work(
+    worker: &mut Worker,
+    world: &World,
+    meetings: usize,
+    done: &Mutex<Vec<usize>>,
+) -> Result<(), CommError> {
+    for meeting in 0..meetings {
+        for _ in 0..[2, 1, 3][(world.rank() + meeting) % 3] {
+            let Some(task) = worker.task() else { break };
+            worker.advance(1);
+            if worker.progress() == STEPS {
+                done.lock().unwrap().push(task);
+                worker.finish();
+            }
+        }
+        if worker.meet(world.comm())? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A job of other ranks takes up what one has left, as a whole: with fewer ranks, as many, and newcomers, of which each has a number of
+/// its own. Without failures each task is done once, whoever had begun it.
+#[test]
+fn a_bag_that_was_left_is_taken_up_by_any_number_of_ranks() {
+    for_seeds("a_bag_that_was_left", &[Course::Undisturbed], |seed| {
+        let mut choices = Choices(seed);
+        let [then, now] = [1 + choices.below(4) as usize, 1 + choices.below(7) as usize];
+        let (meetings, resumes) = (choices.below(6) as usize, choices.below(2) == 0);
+        let done = Mutex::new(vec![]);
+        let left = sim::run(Config::rough(seed, then), |mut world| {
+            let mut worker = Worker::new(TASKS, world.rank(), world.size());
+            work(&mut worker, &world, meetings, &done)?;
+            world.finalize(vec![]).map(|()| worker)
+        });
+        let left: Vec<Option<&Worker>> = (0..then).map(|rank| left.result(rank)?.as_ref().ok()).collect();
+        let outcome = sim::run(Config::rough(seed, now), |mut world| {
+            let own = left.get(world.rank()).copied().flatten().cloned();
+            let mut worker = Worker::take_up(own, world.comm())?;
+            worker.reconcile(world.comm(), &[], resumes)?;
+            work(&mut worker, &world, usize::MAX, &done)?;
+            world.finalize(vec![]).map(|()| worker.bag().is_empty())
+        });
+        if (0..now).any(|rank| !matches!(outcome.result(rank), Some(Ok(true)))) {
+            return Err(format!("{then} ranks, then {now}: {:?}", outcome.ending));
+        }
+        let mut done = done.into_inner().unwrap();
+        done.sort_unstable();
+        match done == (0..TASKS).collect::<Vec<_>>() {
+            true => Ok(Course::Undisturbed),
+            false => Err(format!("{then} ranks, then {now}: done were {done:?}")),
+        }
+    });
+}

@@ -12,7 +12,7 @@ use super::{Door, Fleet};
 use crate::crew::{Crew, Task};
 use crate::invitation::Invitation;
 use crate::reach::Reach;
-use crate::remote::{Remote, command};
+use crate::remote::Remote;
 use crate::spec::{JobSpec, LaunchError};
 use ft_comm::estate::ENV_GROUND;
 use ft_comm::time::Time;
@@ -95,9 +95,7 @@ impl Fleet {
         let Some(launcher) = launcher else { return Ok(Door::Here) };
         // Ranks count from the other end.
         let peer = PeerId(u32::MAX - u32::try_from(at).expect("a job has fewer than 2^32 hosts"));
-        let mut args: Vec<OsString> = vec![host.clone().into()];
-        args.extend(command(&spec.program, spec.agent));
-        let exec = self.cluster.exec().clone();
+        let (exec, args) = self.cluster.starter(&host, &spec.program, spec.agent);
         let words: Vec<String> = std::iter::once(exec.as_os_str())
             .chain(args.iter().map(|arg| &**arg))
             .map(|w| w.display().to_string())
