@@ -29,8 +29,7 @@ pub(crate) use levels::Levels;
 
 const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP], rs:K+M, checksum:K+M or disk:DIR (default: xor; none for one rank)";
 
-const HOSTS_HELP: &str =
-    "Run on these hosts: NAME[:SLOTS],... (default: this one); ranks fill the slots of one after the other";
+const HOSTS_HELP: &str = "Run on these hosts: NAME[:SLOTS],... (default: those of the job of Slurm, or this one); ranks fill the slots of one after the other";
 
 /// The options of a job.
 #[derive(Debug, Clone, Args)]

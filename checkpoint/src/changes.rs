@@ -75,9 +75,9 @@ impl Changes {
     /// Overwrites `there`, which begins at byte `at` of the shard, with `new`. Each byte once, and in order.
     pub(crate) fn put(&mut self, mut at: usize, new: &[u8], there: &mut [u8]) {
         for (new, there) in new.chunks(STRIDE).zip(there.chunks_mut(STRIDE)) {
-            // The rest of a page that has changed is of the difference too.
-            let is_apart = !self.is_over && !self.pages.has(at / PAGE);
-            if is_apart && new.len() == STRIDE && new == there {
+            // Of a page that has changed the rest is in the difference too.
+            let in_changed_page = self.pages.has(at / PAGE);
+            if !self.is_over && !in_changed_page && new.len() == STRIDE && new == there {
                 self.after.update_both(&mut self.before, new);
                 at += new.len();
                 continue;

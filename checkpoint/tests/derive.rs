@@ -4,7 +4,7 @@
 //! Types that are no `Protect` or no `Redistribute` are not among them: the compiler adds a list of those that are, with lines of this crate.
 
 #[test]
-#[ignore = "compiles the crate and all below it anew, a minute"]
+#[ignore = "compiles the crate and all below it anew, a minute: .ci/run runs it"]
 fn what_is_refused_is_said_where_it_stands() {
     trybuild::TestCases::new().compile_fail("tests/derive/*.rs");
 }

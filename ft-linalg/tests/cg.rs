@@ -369,7 +369,7 @@ fn iterations_s1rmq4m1_jacobi() {
 }
 
 #[test]
-#[ignore = "takes minutes without optimization; run with --release"]
+#[ignore = "slow: .ci/run runs it"]
 fn iterations_poisson_128() {
     on_ranks(2, |comm| {
         let a = poisson(&Poisson::new_3d(128, 128, 128).unwrap(), comm);

@@ -23,19 +23,19 @@ fn class_s_is_as_published() {
 }
 
 #[test]
-#[ignore = "slow: run with --release"]
+#[ignore = "slow: .ci/run runs it"]
 fn class_w_is_as_published() {
     Class::W.verify(&total(Class::W)).unwrap();
 }
 
 #[test]
-#[ignore = "slow: run with --release"]
+#[ignore = "slow: .ci/run runs it"]
 fn class_a_is_as_published() {
     Class::A.verify(&total(Class::A)).unwrap();
 }
 
 #[test]
-#[ignore = "slow: run with --release"]
+#[ignore = "slow: .ci/run runs it"]
 fn class_b_is_as_published() {
     Class::B.verify(&total(Class::B)).unwrap();
 }

@@ -26,7 +26,7 @@ fn a_million_samples() {
 }
 
 #[test]
-#[ignore = "slow: run with --release"]
+#[ignore = "slow: .ci/run runs it"]
 fn two_hundred_million_samples() {
     assert_eq!(hits(42, 0..200_000_000), 157_077_450);
 }

@@ -47,7 +47,7 @@ fn the_error_falls_with_the_order_and_with_the_spacing() {
 }
 
 #[test]
-#[ignore = "slow: run with --release"]
+#[ignore = "slow: .ci/run runs it"]
 fn errors_of_all_kinds_of_runs_are_as_expected() {
     let runs = [
         (2, 10.0, 0.001, 0.4),

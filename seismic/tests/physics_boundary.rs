@@ -41,7 +41,7 @@ fn at_most_50_db_come_back() {
 }
 
 #[test]
-#[ignore = "slow: run with --release"]
+#[ignore = "slow: .ci/run runs it"]
 fn at_most_50_db_come_back_at_any_order_and_frequency() {
     for order in (2..=16).step_by(2) {
         for f0_hz in [7.0, 15.0, 25.0] {
@@ -96,7 +96,7 @@ fn energy_leaves_a_model_of_strong_contrasts_and_does_not_come_back() {
 }
 
 #[test]
-#[ignore = "slow: run with --release"]
+#[ignore = "slow: .ci/run runs it"]
 fn nothing_grows_in_a_hundred_thousand_steps() {
     for order in [2, 8, 16] {
         let energies = energies(order, 120, 90, 100_000);

@@ -1,6 +1,6 @@
 //! Where a job runs: the hosts that a file names, and the folder of its ranks.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ft_launch::{Allocation, HostList};
 
@@ -14,20 +14,14 @@ impl Options {
     /// # Errors
     /// The file or the allocation cannot be read, or names no hosts.
     pub(crate) fn with_hosts(&self) -> Result<Self, String> {
-        let Some(file) = &self.hostfile else {
-            let mut options = self.clone();
-            if self.hosts.is_none() {
-                let allocation = Allocation::of_slurm(|name| std::env::var(name).ok());
-                options.allocation = allocation.map_err(|error| error.to_string())?;
-                options.hosts = options.allocation.as_ref().map(|allocation| allocation.hosts.clone());
-            }
-            return Ok(options);
-        };
-        let text = read_text(file)
-            .map_err(|error| format!("--hostfile: cannot read {}: {error}", file.display()))?;
-        let hosts =
-            HostList::from_lines(&text).map_err(|error| format!("--hostfile {}: {error}", file.display()))?;
-        let options = Self { hosts: Some(hosts), hostfile: None, ..self.clone() };
+        let mut options = self.clone();
+        if let Some(file) = options.hostfile.take() {
+            options.hosts = Some(hosts_of(&file)?);
+        } else if options.hosts.is_none() {
+            let allocation = Allocation::of_slurm(|name| std::env::var(name).ok());
+            options.allocation = allocation.map_err(|error| error.to_string())?;
+            options.hosts = options.allocation.as_ref().map(|allocation| allocation.hosts.clone());
+        }
         options.check().map(|()| options)
     }
 
@@ -46,4 +40,11 @@ impl Options {
         }
         std::env::set_current_dir(&folder).map_err(refused)
     }
+}
+
+/// The hosts that a host file names.
+fn hosts_of(file: &Path) -> Result<HostList, String> {
+    let text =
+        read_text(file).map_err(|error| format!("--hostfile: cannot read {}: {error}", file.display()))?;
+    HostList::from_lines(&text).map_err(|error| format!("--hostfile {}: {error}", file.display()))
 }

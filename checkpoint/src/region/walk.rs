@@ -295,31 +295,21 @@ impl<'a> Save<'a> {
             let kind = ProtectErrorKind::Short { wanted: bytes.len() as u64, left };
             return Err(ProtectError::new(self.offset, kind));
         }
+        if let Some(changes) = &mut self.changes {
+            changes.put(self.offset, bytes, &mut self.shard[self.offset..][..bytes.len()]);
+            self.offset += bytes.len();
+            return Ok(());
+        }
         if bytes.len() < LARGE {
-            let there = &mut self.shard[self.offset..][..bytes.len()];
-            match &mut self.changes {
-                Some(changes) => {
-                    changes.put(self.offset, bytes, there);
-                    self.offset += bytes.len();
-                }
-                None => {
-                    there.copy_from_slice(bytes);
-                    self.advance(bytes.len());
-                }
-            }
+            self.shard[self.offset..][..bytes.len()].copy_from_slice(bytes);
+            self.advance(bytes.len());
             return Ok(());
         }
         // A copy that is larger than the caches is written past them; then the original is what is in the cache.
         self.digest.update(&self.shard[self.digested..self.offset]);
         for piece in bytes.chunks(PIECE) {
-            let there = &mut self.shard[self.offset..][..piece.len()];
-            match &mut self.changes {
-                Some(changes) => changes.put(self.offset, piece, there),
-                None => {
-                    self.digest.update(piece);
-                    copy_past_caches(piece, there);
-                }
-            }
+            self.digest.update(piece);
+            copy_past_caches(piece, &mut self.shard[self.offset..][..piece.len()]);
             self.offset += piece.len();
         }
         self.digested = self.offset;

@@ -16,7 +16,7 @@ fn with_hanging(peer: u32, options: &str) -> Outcome {
 }
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: .ci/run runs it"]
 fn a_rank_that_hangs_at_its_start_is_replaced() {
     assert_eq!(with_hanging(1, "").report().failures(), [(vec![0], 0)]);
 }
@@ -29,7 +29,7 @@ fn a_replacement_that_hangs_at_its_start_is_replaced() {
 }
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: .ci/run runs it"]
 fn one_that_hangs_at_every_start_ends_the_job() {
     let script =
         format!("if [ $FTRUN_PEER != 2 ]; then exec sleep 1000; fi; exec {}", example("resilient").display());
@@ -41,7 +41,7 @@ fn one_that_hangs_at_every_start_ends_the_job() {
 
 /// Nobody joins: all processes are stopped as soon as they have started.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: .ci/run runs it"]
 fn those_that_are_all_stopped_at_their_start_are_replaced() {
     let script =
         format!("if [ $FTRUN_PEER -le 2 ]; then kill -STOP $$; fi; exec {}", example("resilient").display());
@@ -74,7 +74,7 @@ fn one_that_is_stopped_when_all_is_done_does_not_hold_up_the_job() {
 
 /// Nobody waits for programs that have nothing to do with the library.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: .ci/run runs it"]
 fn programs_that_never_join_may_take_their_time() {
     Run::ftrun("-n 2 /bin/sh -c")
         .arg("if [ $FTRUN_PEER = 2 ]; then sleep 12; fi")

@@ -61,7 +61,7 @@ fn a_bad_table_is_one_line() {
 }
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: .ci/run runs it"]
 fn the_table_that_is_measured_is_one_that_can_be_used() {
     let folder = tempfile::tempdir().unwrap();
     let [table, csv, html] = ["a.table", "a.csv", "a.html"].map(|name| folder.path().join(name));

@@ -117,7 +117,7 @@ fn kills_in_every_phase_of_a_later_checkpoint() {
 const UNKNOWN_OR_CHECKPOINT_3: &[u64] = &[0, 9, 10];
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: .ci/run runs it"]
 fn kills_during_a_repair() {
     for phase in ["repair=1/agree", "repair=1/reconnect", "restore=1/plan", "restore=1/exchange"] {
         for rank in [0, 1] {

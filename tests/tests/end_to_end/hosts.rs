@@ -299,7 +299,7 @@ fn a_host_without_the_folder_is_named() {
 
 /// Nothing comes within ten seconds.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: .ci/run runs it"]
 fn a_command_that_never_brings_an_agent_is_given_up() {
     let (_folder, run) = over("exec sleep 1000", &format!("-n 2 --hosts 127.0.0.2 {POISSON}"));
     let outcome = run.finish().expect(2);

@@ -24,7 +24,7 @@ const SCHEMES: [&str; 7] = [
 ];
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: .ci/run runs it"]
 fn kills_in_every_phase_lose_nothing() {
     let due = answer(&run("", LARGE));
     for (at, scheme) in SCHEMES.into_iter().enumerate() {

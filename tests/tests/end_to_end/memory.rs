@@ -3,7 +3,7 @@
 use crate::common::{Run, example};
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: .ci/run runs it"]
 fn of_every_scheme_is_that_of_the_formula() {
     for options in
         ["neighbor", "neighbor:2", "xor", "rs:2+2", "rs:3+1 --parity-ranks 1", "xor:3 --parity-ranks 1"]

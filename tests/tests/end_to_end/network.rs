@@ -146,7 +146,7 @@ fn a_host_whose_link_is_down_is_replaced_and_ends_itself() {
 }
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: .ci/run runs it"]
 fn a_host_whose_link_comes_back_too_late_is_told_to_end() {
     let Some(mut hosts) = Hosts::start(2, 2, &format!("--scheme rs:2+2 {SOON}")) else { return };
     hosts.set_link("down");
@@ -159,7 +159,7 @@ fn a_host_whose_link_comes_back_too_late_is_told_to_end() {
 
 /// The launcher has less than half of the ranks on its side: it waits until the lease of the others is over.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: .ci/run runs it"]
 fn the_larger_side_has_ended_before_the_launcher_goes_on_with_the_smaller() {
     let options = "--scheme rs:1+3 --heartbeat-interval 100 --heartbeat-timeout 1000";
     let Some(mut hosts) = Hosts::start(1, 3, options) else { return };

@@ -54,7 +54,7 @@ fn partitioned(cut: &str) -> (Running, Pid) {
 }
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: .ci/run runs it"]
 fn a_cut_between_two_ranks_that_lasts_costs_one_of_them() {
     check(&format!("{SOON} --cut 0-1@step=20"), POISSON, poisson_answer(), &[1]);
     check(&format!("{SOON} --cut 2-1@checkpoint=3/exchange"), POISSON, poisson_answer(), &[2]);
@@ -105,7 +105,7 @@ fn a_rank_that_is_cut_off_from_the_launcher_is_replaced_and_ends_itself() {
 
 /// The cut is longer than the timeout and shorter than the lease: what comes back is not wanted any more.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: .ci/run runs it"]
 fn a_rank_that_comes_back_after_its_replacement_is_told_to_end() {
     let (running, old) = partitioned("2-launcher@step=20:1.2");
     assert!(ends_within(old, Duration::from_secs(30)), "nobody tells it");
@@ -129,7 +129,7 @@ fn a_rank_that_was_stopped_for_long_is_replaced_and_gone() {
 
 /// The kill of the launcher does not reach it either: it wakes up in a world that has gone on without it.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: .ci/run runs it"]
 fn a_rank_that_was_stopped_behind_a_cut_ends_itself_when_it_goes_on() {
     let (running, old) = partitioned("2-launcher@step=20");
     rustix::process::kill_process(old, Signal::STOP).unwrap();

@@ -85,7 +85,7 @@ fn left(job: &str) -> TempDir {
 }
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: .ci/run runs it"]
 fn every_job_goes_on_after_all_of_it_was_killed_on_as_many_ranks_and_on_others() {
     for (job, name) in JOBS {
         let (dir, due) = (left(job), due(job, name));

@@ -88,7 +88,7 @@ fn with_parity_ranks() {
 }
 
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: .ci/run runs it"]
 fn on_a_disk() {
     let dir = tempdir().unwrap();
     let scheme = format!("--scheme disk:{}", dir.path().display());

@@ -215,7 +215,7 @@ fn answer(printed: &str) -> &str {
 /// The script of the handbook; a job that loses a node, as a whole and at a moment that nobody chose; one that ends with a status of its own;
 /// and what Slurm says that cannot be.
 #[test]
-#[ignore = "slow"]
+#[ignore = "slow: .ci/run runs it"]
 fn a_job_of_slurm_needs_no_hosts_and_outlives_a_node() {
     let Some(slurm) = Slurm::start() else { return };
     let handbook = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/hosts.md")).unwrap();

@@ -41,9 +41,9 @@ struct Accusation {
 pub(super) struct Suspicion {
     /// Repairs in a row that replaced nobody.
     empty_repairs: u32,
-    /// Which pairs of ranks said since then that the link between them broke.
+    /// Which pairs of ranks said, since there was progress, that the link between them broke; of those that were not replaced since.
     broken: BTreeMap<(Rank, Rank), Breaks>,
-    /// Ranks that those could not reach which were lost for their links since then: they are on the side that stays.
+    /// Ranks that could not be reached by those that were lost for it: they are on the side that stays.
     staying: BTreeSet<Rank>,
     /// Ranks whose links to others broke while these go on: to whom first.
     accused: BTreeMap<Rank, Accusation>,
@@ -145,7 +145,7 @@ impl Suspicion {
     }
 }
 
-/// The links that broke since somebody was lost, or there was progress, as the end of a sentence; nothing if none did.
+/// The links that broke since there was progress, of ranks that were not replaced since, as the end of a sentence; nothing if none did.
 impl std::fmt::Display for Suspicion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let pairs: Vec<String> =
