@@ -138,7 +138,7 @@ impl<'a> Prepared<'a> {
             }
         };
         options.move_to_folder(path.as_mut())?;
-        let cluster = cluster(&options)?;
+        let cluster = cluster(&options)?.mapped_by(options.map_by);
         let layout = spread(&cluster, &scheme, &options).map_err(|error| error.to_string())?;
         options.levels.iter().flat_map(|levels| &levels.above).try_for_each(|level| {
             let fits = GroupLayout::new(level.scheme.clone(), layout.ranks(), 0, None);

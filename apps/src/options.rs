@@ -9,7 +9,7 @@ use ft_checkpoint::{LoopSettings, MemoryUse, SpillEvery};
 use ft_comm::binding::Binding;
 use ft_comm::fault::{CutSpec, KillSpec, SlowSpec};
 use ft_comm::transport::{Carrier, Waiting};
-use ft_launch::{Allocation, HostList};
+use ft_launch::{Allocation, HostList, Mapping};
 
 use crate::settings::AppSettings;
 use crate::size;
@@ -154,6 +154,15 @@ pub(crate) struct Options {
     /// The same from a file with a host a line: name slots=N, name:N or name; # begins a comment
     #[arg(long, value_name = "FILE")]
     pub(crate) hostfile: Option<PathBuf>,
+    /// Put N ranks on each host, whatever number of slots it has
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    ppn: Option<usize>,
+    /// How ranks take the slots: slot (all of a host, then those of the next) or node (one of each host in turn)
+    #[arg(long, value_name = "slot|node", value_parser = |text: &str| text.parse::<Mapping>(), default_value_t)]
+    pub(crate) map_by: Mapping,
+    /// Let there be more ranks than a batch system has given slots
+    #[arg(long)]
+    oversubscribe: bool,
     /// Start things on hosts, on all of them, by this command: PATH HOST COMMAND... (default: ssh, but not for this host)
     #[arg(long, value_name = "PATH")]
     pub(crate) launcher_exec: Option<PathBuf>,

@@ -57,9 +57,10 @@ impl Options {
         if self.keep_memory && self.on_failure != OnFailure::Rebuild {
             return Err("--keep-memory is for ranks that are replaced: leave out --on-failure".into());
         }
-        // With parity ranks the size of the job depends on the number of groups, with a host file on what is in it; the
-        // launcher checks then.
-        let is_known = self.parity_ranks == 0 && self.hostfile.is_none();
+        // With parity ranks the size of the job depends on the number of groups, without a number of ranks on hosts that are not read
+        // yet; the launcher checks then.
+        let is_told = self.ranks.is_some() || self.hosts.is_some() && self.ppn.is_none();
+        let is_known = self.parity_ranks == 0 && is_told;
         if is_known { self.check_ranks(self.ranks()) } else { Ok(()) }
     }
 

@@ -22,7 +22,29 @@ impl Options {
             options.allocation = allocation.map_err(|error| error.to_string())?;
             options.hosts = options.allocation.as_ref().map(|allocation| allocation.hosts.clone());
         }
+        let given = options.allocation.as_ref().map(|allocation| allocation.hosts.slots());
+        if let Some(slots) = options.ppn {
+            let hosts = options.hosts.take().ok_or("--ppn is for ranks on hosts: name them with --hosts")?;
+            let hosts = hosts.with_slots(slots);
+            options.allocation.iter_mut().for_each(|allocation| allocation.hosts = hosts.clone());
+            options.hosts = Some(hosts);
+        }
+        options.check_slots(given)?;
         options.check().map(|()| options)
+    }
+
+    /// Whether the slots that a batch system has given, if it has, are enough.
+    fn check_slots(&self, given: Option<usize>) -> Result<(), String> {
+        let (ranks, Some(slots), Some(Allocation { name, .. })) = (self.ranks(), given, &self.allocation)
+        else {
+            return Ok(());
+        };
+        if ranks <= slots || self.oversubscribe {
+            return Ok(());
+        }
+        Err(format!(
+            "{ranks} ranks are too many for the {slots} slots of {name}: --oversubscribe lets some share one"
+        ))
     }
 
     /// Goes to the folder of the ranks, which they inherit; `program` and what else was named from here is found from there.

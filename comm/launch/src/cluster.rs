@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -86,6 +87,12 @@ impl HostList {
     pub fn slots(&self) -> usize {
         self.0.iter().map(|host| host.slots).sum()
     }
+
+    /// The same hosts with so many slots each.
+    #[must_use]
+    pub fn with_slots(self, slots: usize) -> Self {
+        Self(self.0.into_iter().map(|host| Host { slots, ..host }).collect())
+    }
 }
 
 impl FromIterator<Host> for HostList {
@@ -156,11 +163,48 @@ fn slots_of(text: &str) -> Result<usize, HostError> {
     slots.ok_or_else(|| HostError::Slots { text: text.to_owned() })
 }
 
+/// In which order ranks take the slots of hosts (`ftrun --map-by`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mapping {
+    /// All slots of a host, then those of the next.
+    #[default]
+    Slot,
+    /// A slot of each host in turn.
+    Node,
+}
+
+impl Mapping {
+    /// Both, as they are written.
+    pub const NAMES: [&str; 2] = ["slot", "node"];
+}
+
+impl fmt::Display for Mapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Self::NAMES[*self as usize])
+    }
+}
+
+impl FromStr for Mapping {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "slot" => Ok(Self::Slot),
+            "node" => Ok(Self::Node),
+            _ if text.starts_with("ppr:") => {
+                Err(format!("'{text}' is none of slot, node; --ppn N puts N ranks on each host"))
+            }
+            _ => Err(format!("'{text}' is none of {}", Self::NAMES.join(", "))),
+        }
+    }
+}
+
 /// Where the processes of a job are started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
     /// The hosts. The one called [`HOST_OF_LAUNCHER`], if there is one, is this one.
     hosts: Vec<Host>,
+    mapping: Mapping,
     starter: Starter,
 }
 
@@ -192,6 +236,7 @@ impl Cluster {
     pub fn here() -> Self {
         Self {
             hosts: vec![Host { name: HOST_OF_LAUNCHER.to_owned(), slots: 1 }],
+            mapping: Mapping::Slot,
             starter: Starter::Command(EXEC.into()),
         }
     }
@@ -200,13 +245,20 @@ impl Cluster {
     /// them, else this host is known by its names and needs none.
     pub fn new(list: &HostList, exec: Option<PathBuf>) -> Self {
         let own = if exec.is_none() { own_names() } else { vec![] };
-        Self { hosts: known(list, &own), starter: Starter::Command(exec.unwrap_or_else(|| EXEC.into())) }
+        let starter = Starter::Command(exec.unwrap_or_else(|| EXEC.into()));
+        Self { hosts: known(list, &own), mapping: Mapping::Slot, starter }
     }
 
     /// A cluster of what a batch system has given, which starts what is started on other hosts.
     pub fn allocated(allocation: &Allocation) -> Self {
         let own: Vec<String> = allocation.own.iter().cloned().collect();
-        Self { hosts: known(&allocation.hosts, &own), starter: Starter::Slurm }
+        Self { hosts: known(&allocation.hosts, &own), mapping: Mapping::Slot, starter: Starter::Slurm }
+    }
+
+    /// The same, where ranks take the slots in this order.
+    #[must_use]
+    pub fn mapped_by(self, mapping: Mapping) -> Self {
+        Self { mapping, ..self }
     }
 
     /// The hosts.
@@ -229,13 +281,18 @@ impl Cluster {
         }
     }
 
-    /// The host of each of `ranks` ranks, by position: the slots of the first host are filled, then those of the next;
-    /// when all are full it starts again.
+    /// The host of each of `ranks` ranks, by position, as the mapping has it; when all slots are taken it starts again.
     pub fn place(&self, ranks: usize) -> Vec<usize> {
-        let slots = self.hosts.iter().enumerate();
-        let round: Vec<usize> =
-            slots.flat_map(|(at, host)| std::iter::repeat_n(at, host.slots)).take(ranks).collect();
-        round.iter().copied().cycle().take(ranks).collect()
+        let hosts = self.hosts.iter().take(ranks).enumerate();
+        let slots = hosts.flat_map(|(at, host)| (0..host.slots.min(ranks)).map(move |slot| (slot, at)));
+        let mut round: Vec<(usize, usize)> = match self.mapping {
+            Mapping::Slot => slots.take(ranks).collect(),
+            Mapping::Node => slots.collect(),
+        };
+        if self.mapping == Mapping::Node {
+            round.sort_unstable();
+        }
+        round.into_iter().map(|(_, at)| at).cycle().take(ranks).collect()
     }
 }
 
@@ -333,6 +390,34 @@ mod tests {
         assert_eq!(cluster("a:9,b").place(3), [0, 0, 0]);
         assert_eq!(Cluster::here().place(3), [0, 0, 0]);
         assert_eq!(Cluster::here().place(0), [0; 0]);
+    }
+
+    #[test]
+    fn or_a_slot_of_each_host_in_turn() {
+        let place = |text: &str, ranks| {
+            let cluster = Cluster::new(&text.parse().unwrap(), Some("exec".into()));
+            cluster.mapped_by(Mapping::Node).place(ranks)
+        };
+        assert_eq!(place("a:2,b:2", 4), [0, 1, 0, 1]);
+        assert_eq!(
+            place("a:3,b,c:2", 8),
+            [0, 1, 2, 0, 2, 0, 0, 1],
+            "a full host is left out until all are full"
+        );
+        assert_eq!(place("a:9,b,c", 2), [0, 1]);
+    }
+
+    #[test]
+    fn mappings_are_read_as_they_are_written() {
+        for name in Mapping::NAMES {
+            assert_eq!(name.parse::<Mapping>().unwrap().to_string(), name);
+        }
+        let refused = |text: &str| text.parse::<Mapping>().unwrap_err();
+        assert_eq!(refused("core"), "'core' is none of slot, node");
+        assert_eq!(
+            refused("ppr:2:node"),
+            "'ppr:2:node' is none of slot, node; --ppn N puts N ranks on each host"
+        );
     }
 
     #[test]

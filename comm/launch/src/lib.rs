@@ -44,7 +44,7 @@ mod vigil;
 
 pub use agent::agent;
 pub use allocation::{Allocation, AllocationError};
-pub use cluster::{Cluster, Host, HostError, HostList};
+pub use cluster::{Cluster, Host, HostError, HostList, Mapping};
 pub use console::{Console, ConsoleError, Stream};
 use control::Control;
 use crew::Death;

@@ -108,6 +108,25 @@ fn ranks_on_other_hosts_have_variables_and_a_folder() {
 }
 
 #[test]
+fn ranks_are_mapped_as_is_wanted() {
+    for (options, due) in [
+        ("--hosts 127.0.0.2:2,127.0.0.3:2", "2 2 3 3"),
+        ("--map-by node --hosts 127.0.0.2:2,127.0.0.3:2", "2 3 2 3"),
+        ("-n 3 --map-by node --hosts 127.0.0.2:5,127.0.0.3", "2 3 2"),
+        ("--ppn 2 --hosts 127.0.0.2:5,127.0.0.3", "2 2 3 3"),
+        ("--ppn 1 --map-by slot --hosts 127.0.0.2:5,127.0.0.3", "2 3"),
+    ] {
+        let (_folder, run) = over(LIKE_SSH, options);
+        let run = run.arg("/bin/sh").arg("-c").arg("echo $RANK ${FT_TESTS_HOST#127.0.0.}");
+        let outcome = run.finish().expect(0);
+        let mut lines: Vec<&str> = outcome.stdout.lines().collect();
+        lines.sort_unstable();
+        let hosts: Vec<&str> = lines.iter().map(|line| line.split_once(' ').unwrap().1).collect();
+        assert_eq!(hosts.join(" "), due, "{options}: {outcome}");
+    }
+}
+
+#[test]
 fn the_program_may_be_in_any_folder() {
     let folder = tempdir().unwrap();
     let strange = folder.path().join("it's a \"$HOME\" & more");
@@ -435,6 +454,8 @@ fn what_makes_no_sense_is_refused() {
         ("--hostfile /no/such/file", "--hostfile: cannot read /no/such/file: No such file"),
         (&format!("--hostfile {file}"), &format!("--hostfile {file}: no host is named")),
         ("--launcher-exec /bin/true", "name some with --hosts or --hostfile"),
+        ("--ppn 2", "--ppn is for ranks on hosts: name them with --hosts"),
+        ("--map-by ppr:2:node", "'ppr:2:node' is none of slot, node; --ppn N puts N ranks on each host"),
         (
             "--hosts a --launcher-exec /no/such/file",
             "--launcher-exec: cannot run /no/such/file: No such file",

@@ -262,6 +262,8 @@ fn an_allocation_that_cannot_be_read_is_said() {
     assert!(outcome.stderr.contains("SLURM_JOB_NODELIST is 'n[1-', which is no list of hosts"), "{outcome}");
     let outcome = run("n[1-2]", "").finish().expect(2);
     assert!(outcome.stderr.contains("is no number of tasks for each of 2 hosts"), "{outcome}");
+    let outcome = run("n[1-3]", "-n 7").finish().expect(2);
+    assert!(outcome.stderr.contains("7 ranks are too many for the 6 slots of Slurm job 7"), "{outcome}");
     run("n[1-", "-n 2 --hosts localhost:2").finish().expect(0);
     // There is no such command: it is named, with the host.
     let outcome = run("n[1-3]", "").variable("PATH", "/nowhere").finish();
