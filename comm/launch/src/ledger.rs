@@ -166,6 +166,8 @@ impl Ledger {
             | Event::Progress { .. }
             | Event::Activity { .. }
             | Event::Spares { .. }
+            | Event::HostLost { .. }
+            | Event::HostBack { .. }
             | Event::Stalled { .. } => {}
         }
     }
