@@ -33,7 +33,7 @@ pub(crate) fn over(script: &str, options: &str) -> (TempDir, Run) {
     (folder, options.split_whitespace().fold(run, Run::arg))
 }
 
-fn variable(process: Pid, name: &str) -> Option<String> {
+pub(crate) fn variable(process: Pid, name: &str) -> Option<String> {
     let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
     let variables =
         environment.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());

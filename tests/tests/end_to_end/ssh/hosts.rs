@@ -109,6 +109,8 @@ impl Hosts {
             hosts.hosts.push(None);
             hosts.install(number);
             hosts.name(number);
+            let key = fs::read_to_string(hosts.path(&format!("h{number}/key.pub"))).unwrap();
+            hosts.append("known", &format!("h{number} {}", key.trim()));
             hosts.switch_on(number)?;
         }
         Ok(hosts)
@@ -147,17 +149,14 @@ impl Hosts {
         fs::write(self.path(&format!("h{number}/configuration")), configuration).unwrap();
     }
 
-    /// The launcher's host knows the address and the key of a host.
+    /// The launcher's host knows the address of a host.
     pub(crate) fn name(&self, number: usize) {
-        self.know(number);
-        let names = fs::read_to_string(self.path("names")).unwrap();
-        fs::write(self.path("names"), format!("{names}10.79.0.{} h{number}\n", number + 1)).unwrap();
+        self.append("names", &format!("10.79.0.{} h{number}", number + 1));
     }
 
-    fn know(&self, number: usize) {
-        let known = fs::read_to_string(self.path("known")).unwrap_or_default();
-        let key = fs::read_to_string(self.path(&format!("h{number}/key.pub"))).unwrap();
-        fs::write(self.path("known"), format!("{known}h{number} {key}")).unwrap();
+    fn append(&self, file: &str, line: &str) {
+        let text = fs::read_to_string(self.path(file)).unwrap_or_default();
+        fs::write(self.path(file), format!("{text}{line}\n")).unwrap();
     }
 
     /// Nobody knows its name any more.
@@ -199,7 +198,7 @@ impl Hosts {
         let net = host.0.id();
         self.launcher.run(&format!(
             "ip link delete h{number} 2>/dev/null || true
-             ip link add h{number} type veth peer name out netns {net}
+             ip link add h{number} type veth peer name out address 02:00:00:00:00:{number:02} netns {net}
              ip link set h{number} master bridge up"
         ));
         host.run(&format!("ip address add 10.79.0.{}/24 dev out; ip link set out up", number + 1));
@@ -225,13 +224,21 @@ impl Hosts {
     /// Whatever is sent to a host is lost on the way, and nobody is told.
     pub(crate) fn swallow(&self, number: usize) {
         let address = number + 1;
-        self.launcher.run(&format!("ip neigh replace 10.79.0.{address} lladdr 02:00:00:00:00:01 dev bridge"));
+        self.launcher.run(&format!("ip neigh replace 10.79.0.{address} lladdr 02:00:00:00:00:ff dev bridge"));
     }
 
     /// A name for an address of the launcher's own host, where no server is.
     pub(crate) fn name_nobody(&self, name: &str) {
-        let names = fs::read_to_string(self.path("names")).unwrap();
-        fs::write(self.path("names"), format!("{names}10.79.0.1 {name}\n")).unwrap();
+        self.append("names", &format!("10.79.0.1 {name}"));
+    }
+
+    /// A name that `ssh` alone knows.
+    pub(crate) fn name_for_ssh(&self, name: &str, number: usize) {
+        let address = number + 1;
+        self.append(
+            "configuration",
+            &format!("Host {name}\n HostName 10.79.0.{address}\n HostKeyAlias h{number}"),
+        );
     }
 
     /// The hosts, with two slots each.
