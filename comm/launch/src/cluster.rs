@@ -12,11 +12,13 @@ use std::str::FromStr;
 use ft_comm::transport::{HOST_OF_LAUNCHER, is_label};
 
 use crate::allocation::Allocation;
-use crate::reach::SSH;
 use crate::remote;
 
 /// Most slots of one host.
 pub(super) const SLOTS_MAX: usize = 1 << 16;
+
+/// The command that starts a program on another host, if no other is named.
+pub(super) const SSH: &str = "ssh";
 
 /// A host that processes can be started on.
 #[derive(Clone, Debug, PartialEq, Eq)]

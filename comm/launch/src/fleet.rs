@@ -41,6 +41,7 @@ use returns::Returns;
 enum Door {
     Here,
     Agent(Box<Remote>),
+    /// The agent is gone.
     Lost(Absent),
 }
 

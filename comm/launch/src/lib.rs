@@ -212,6 +212,7 @@ impl Launcher {
                 postponed: self.arbiter.postponed(),
                 strangers: self.doorman.refused_strangers() + self.ledger.refused(),
                 saved: self.ledger.saved().clone(),
+                hosts_back: self.ledger.hosts_back().clone(),
                 elapsed: self.clock.now().since(Time(0)),
             });
         }

@@ -7,15 +7,13 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
 use std::process::{Command, Stdio};
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, SSH};
 use ft_comm::transport::{Carrier, HOST_OF_LAUNCHER};
 
 /// An address that a route leads to but nobody has (RFC 5737).
 const NOBODY: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 /// Any port: nothing is sent.
 const PORT: u16 = 9;
-/// The command that starts a program on another host, if no other is named.
-pub(super) const SSH: &str = "ssh";
 
 /// See the module.
 #[derive(Debug, PartialEq, Eq)]

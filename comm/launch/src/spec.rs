@@ -1,5 +1,6 @@
 //! What is to be launched, and how it ended.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -85,6 +86,8 @@ pub struct Ending {
     pub strangers: u64,
     /// Checkpoints in files.
     pub saved: SavedFiles,
+    /// Hosts that were lost and have come back, and how often.
+    pub hosts_back: BTreeMap<String, u32>,
     /// Wall time.
     pub elapsed: Duration,
 }

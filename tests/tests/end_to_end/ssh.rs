@@ -225,6 +225,7 @@ fn lose_a_host_again_and_again(
     }
     let outcome = running.finish_killed().expect(0);
     check_answer(&outcome, steps);
+    assert_eq!(outcome.report().0["hosts_back"]["h2"], times, "{outcome}");
     // The second time only rank 2 is there.
     let lost: Vec<Vec<u64>> =
         (0..2 * times).map(|loss| if loss == 0 { vec![2, 3] } else { vec![2] }).collect();

@@ -26,6 +26,7 @@ impl Absent {
 }
 
 impl Fleet {
+    /// A host, if it is lost.
     pub(super) fn absent(&mut self, at: usize) -> Option<&mut Absent> {
         match self.doors.get_mut(at) {
             Some(Door::Lost(absent)) => Some(absent),

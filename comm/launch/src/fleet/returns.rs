@@ -29,6 +29,7 @@ struct Course {
     state: State,
 }
 
+/// Where it is.
 #[derive(Debug)]
 enum State {
     Away { until: Time },
