@@ -116,9 +116,10 @@ fn a_login_shell_may_print_and_ranks_have_variables_and_a_folder() {
     assert_eq!(lines, [0, 1, 2, 3].map(|rank| format!("{rank}: a c b {}", folder.display())), "{outcome}");
 }
 
-/// What is said last names the host, and `ssh` has said why.
-fn check_refused(outcome: Outcome, host: &str, why: &str) {
-    let outcome = outcome.expect(2);
+/// The job does not begin: what is said last names the host, and `ssh` has said why. Agents of other hosts end with their links, which
+/// may be a moment later.
+fn check_refused(run: Run, host: &str, why: &str) {
+    let outcome = run.start().finish_killed().expect(2);
     let last = outcome.stderr.lines().last().unwrap_or_default();
     assert!(last.starts_with(&format!("ftrun: cannot start anything on host {host}: ")), "{outcome}");
     assert!(outcome.stderr.contains(why) && outcome.stdout.is_empty(), "{outcome}");
@@ -127,7 +128,7 @@ fn check_refused(outcome: Outcome, host: &str, why: &str) {
 #[test]
 fn a_host_that_is_not_trusted_or_refuses_is_named() {
     let Some(hosts) = Hosts::start(2) else { return };
-    let run = |list: &str| hosts.ftrun(&format!("-n 2 --hosts {list} {POISSON}")).finish();
+    let run = |list: &str| hosts.ftrun(&format!("-n 2 --hosts {list} {POISSON}"));
     hosts.forget_key(2);
     check_refused(run("h1,h2"), "h2", "ftrun: h2: Host key verification failed.");
     hosts.name_nobody("h9");
@@ -140,7 +141,7 @@ fn a_host_that_is_not_trusted_or_refuses_is_named() {
 #[ignore = "slow: .ci/run runs it"]
 fn a_host_that_never_answers_or_has_no_address_is_named() {
     let Some(hosts) = Hosts::start(2) else { return };
-    let run = |list: &str| hosts.ftrun(&format!("-n 2 --hosts {list} {POISSON}")).finish();
+    let run = |list: &str| hosts.ftrun(&format!("-n 2 --hosts {list} {POISSON}"));
     hosts.swallow(2);
     check_refused(run("h1,h2"), "h2", "ftrun: h2: ssh: connect to host h2 port 22: Connection timed out");
     hosts.forget_name(2);
@@ -179,17 +180,17 @@ fn programs_may_be_in_another_folder_on_other_hosts() {
         let script = format!("mount -t tmpfs none {there} && {programs}{folder}");
         hosts.switch_on_with(number, &script).unwrap();
     }
-    let run = |options: &str| hosts.ftrun(&format!("-n 2 --hosts h1,h2 {options}")).finish();
-    let outcome = hosts.ftrun(&format!("-n 1 --hosts h1 {POISSON}")).finish();
-    check_refused(outcome, "h1", "left no agent: is ftrun at that path there? --remote-path names");
-    let outcome = run(&format!("--json --remote-path {there} {POISSON}")).expect(0);
+    let run = |options: &str| hosts.ftrun(&format!("-n 2 --hosts h1,h2 {options}"));
+    let without = hosts.ftrun(&format!("-n 1 --hosts h1 {POISSON}"));
+    check_refused(without, "h1", "left no agent: is ftrun at that path there? --remote-path names");
+    let outcome = run(&format!("--json --remote-path {there} {POISSON}")).finish().expect(0);
     assert_eq!(outcome.report().answer(), poisson_answer().answer(), "{outcome}");
-    run(&format!("--remote-path {there} {own}")).expect(0);
+    run(&format!("--remote-path {there} {own}")).finish().expect(0);
 
     std::fs::create_dir(hosts.path("here/work")).unwrap();
-    let outcome = run(&format!("--remote-path {there} -wdir {here}/work {POISSON}"));
-    check_refused(outcome, "h2", &format!("it has no folder {here}/work: No such file"));
-    let outcome = run(&format!("--remote-path there {POISSON}")).expect(2);
+    let elsewhere = run(&format!("--remote-path {there} -wdir {here}/work {POISSON}"));
+    check_refused(elsewhere, "h2", &format!("it has no folder {here}/work: No such file"));
+    let outcome = run(&format!("--remote-path there {POISSON}")).finish().expect(2);
     assert!(outcome.stderr.contains("--remote-path there: write the whole path"), "{outcome}");
 }
 
