@@ -188,9 +188,14 @@ impl<'a> Prepared<'a> {
         let environment: Vec<_> = exports.given.into_iter().chain(told).collect();
         let threads = environment.iter().filter(|(name, _)| name == ENV_THREADS);
         threads.map(|(_, number)| ft_threads::read(number)).collect::<Result<Vec<_>, _>>().map_err(usage)?;
+        let program = std::env::current_exe().map_err(failed)?;
+        let there = |path: &Path| Some(options.remote_path.as_ref()?.join(path.file_name()?));
+        let path_there = self.path.as_deref().and_then(there);
         Ok(JobSpec {
-            program: std::env::current_exe().map_err(failed)?,
-            args: self.rank_arguments(arguments),
+            elsewhere: there(&program)
+                .map(|program| (program, self.rank_arguments(arguments, path_there.as_deref()))),
+            args: self.rank_arguments(arguments, self.path.as_deref()),
+            program,
             environment,
             agent: AS_AGENT,
             guardian: AS_GUARDIAN,
@@ -209,10 +214,10 @@ impl<'a> Prepared<'a> {
         })
     }
 
-    /// What a rank is started with: the arguments of this process, with the program's path as it was found.
-    fn rank_arguments(&self, arguments: &[OsString]) -> Vec<OsString> {
+    /// What a rank is started with: the arguments of this process, with the program's path where the rank is.
+    fn rank_arguments(&self, arguments: &[OsString], path: Option<&Path>) -> Vec<OsString> {
         let mut args: Vec<OsString> = vec![AS_RANK.into()];
-        match (&self.invocation.program, &self.path) {
+        match (&self.invocation.program, path) {
             (Program::Own { args: own, .. }, Some(path)) => {
                 args.extend_from_slice(&arguments[..arguments.len() - own.len() - 1]);
                 args.push(path.into());

@@ -166,6 +166,9 @@ pub(crate) struct Options {
     /// Start things on hosts, on all of them, by this command: PATH HOST COMMAND... (default: ssh, but not for this host)
     #[arg(long, value_name = "PATH")]
     pub(crate) launcher_exec: Option<PathBuf>,
+    /// On other hosts ftrun and the program are in this folder, under their own names (default: where they are here)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) remote_path: Option<PathBuf>,
     /// What carries messages: auto (Unix sockets between ranks of one host, TCP between hosts; long messages within a host are
     /// read from the memory of their sender), unix (as auto, but no memory is read) or tcp
     #[arg(long, value_name = "T", value_parser = one_of::<Carrier>(&Carrier::NAMES), default_value_t)]

@@ -1,5 +1,6 @@
 //! The end of a job, for programs (`--json`, DESIGN section 7) and for people.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use ft_checkpoint::resilient::RankReport;
@@ -50,6 +51,9 @@ pub(crate) struct Report {
     status: i32,
     message: String,
     strangers_refused: u64,
+    /// Hosts that were lost and have come back, and how often.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    hosts_back: BTreeMap<String, u32>,
     /// Checkpoints in files; none if they were not asked for.
     files: Option<Files>,
 }
@@ -239,6 +243,7 @@ impl Report {
             status,
             message,
             strangers_refused: ending.strangers,
+            hosts_back: ending.hosts_back.clone(),
             files: ordered.spills.then(|| {
                 let SavedFiles { whole, newest, failed } = ending.saved.clone();
                 Files { whole, newest, failed }
@@ -275,6 +280,10 @@ impl Report {
         let rebuilt =
             if self.scheme.starts_with("disk:") { "read back from disk" } else { "rebuilt in memory" };
         let mut lines = failures::lines(&self.failures, self.closes, rebuilt);
+        lines.extend(self.hosts_back.iter().map(|(name, times)| match times {
+            1 => format!("host {name} is back"),
+            times => format!("host {name} was back {times} times"),
+        }));
         lines.extend(self.left.as_ref().map(|left| {
             let all = count((self.ranks + self.parity_ranks) as u64, "rank");
             let are = if left.len() == 1 { "is" } else { "are" };

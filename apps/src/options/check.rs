@@ -22,6 +22,14 @@ impl Options {
         if self.launcher_exec.is_some() && self.hosts.is_none() && self.hostfile.is_none() {
             return Err("--launcher-exec starts things on hosts: name some with --hosts or --hostfile".into());
         }
+        if let Some(folder) = &self.remote_path
+            && !folder.is_absolute()
+        {
+            let folder = folder.display();
+            return Err(format!(
+                "--remote-path {folder}: write the whole path, from / on: it is one on other hosts"
+            ));
+        }
         if self.throttle.is_some() && self.checkpoints == Checkpoints::Blocking {
             return Err(
                 "--throttle is for --checkpoints asynchronous: nobody waits for a slower checkpoint".into()

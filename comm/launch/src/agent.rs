@@ -124,7 +124,8 @@ impl Agent {
         messages.into_iter().for_each(|message| self.handle(message));
         self.feed();
         self.report();
-        if now >= self.beat_due {
+        // The first one says that it can do what it is there for.
+        if now >= self.beat_due && self.task.is_some() {
             self.beat_due = now.after(self.interval);
             self.link.send(&FromAgent::Beat);
         }
@@ -141,7 +142,9 @@ impl Agent {
         let blocked = self.inputs.values().filter(|input| !input.queue.is_empty());
         let blocked = blocked.filter_map(|input| input.pipe.as_ref());
         fds.extend(blocked.map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::OUT)));
-        let left = self.beat_due.since(self.clock.now());
+        // Without a task it waits for the first word.
+        let due = if self.task.is_some() { self.beat_due } else { self.clock.now().after(self.interval) };
+        let left = due.since(self.clock.now());
         let _ = rustix::event::poll(&mut fds, Some(&timespec(left)));
     }
 

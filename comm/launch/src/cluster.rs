@@ -19,7 +19,7 @@ use crate::remote;
 pub(super) const SLOTS_MAX: usize = 1 << 16;
 
 /// The command that starts a program on another host, if no other is named.
-const EXEC: &str = "ssh";
+pub(super) const SSH: &str = "ssh";
 
 /// A host that processes can be started on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -211,11 +211,17 @@ pub struct Cluster {
 /// How an agent is started on another host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Starter {
-    /// By a command such as `ssh`: `EXEC HOST COMMAND...`, which may join its words for a shell.
+    /// By `ssh`.
+    Ssh,
+    /// By another command: `EXEC HOST COMMAND...`, which may join its words for a shell as `ssh` does.
     Command(PathBuf),
     /// As a step of the job of Slurm that this is part of.
     Slurm,
 }
+
+/// What `ssh` is told, besides the host: no windows from there, and no questions, as it runs in the background, where it would be stopped
+/// if it asked the terminal; and to give up before the launcher does, as it knows the reason.
+const UNASKED: [&str; 3] = ["-x", "-oBatchMode=yes", "-oConnectTimeout=8"];
 
 /// What `srun` is told, besides the host: a step of one task for an agent, whose ranks may use all of the host. It is no end of
 /// the job when it ends, nor when a node is lost: that is for the agents' links to tell.
@@ -237,7 +243,7 @@ impl Cluster {
         Self {
             hosts: vec![Host { name: HOST_OF_LAUNCHER.to_owned(), slots: 1 }],
             mapping: Mapping::Slot,
-            starter: Starter::Command(EXEC.into()),
+            starter: Starter::Ssh,
         }
     }
 
@@ -245,7 +251,7 @@ impl Cluster {
     /// them, else this host is known by its names and needs none.
     pub fn new(list: &HostList, exec: Option<PathBuf>) -> Self {
         let own = if exec.is_none() { own_names() } else { vec![] };
-        let starter = Starter::Command(exec.unwrap_or_else(|| EXEC.into()));
+        let starter = exec.map_or(Starter::Ssh, Starter::Command);
         Self { hosts: known(list, &own), mapping: Mapping::Slot, starter }
     }
 
@@ -266,9 +272,20 @@ impl Cluster {
         &self.hosts
     }
 
+    /// Whether `ssh` starts what is started on other hosts.
+    pub(super) fn is_by_ssh(&self) -> bool {
+        self.starter == Starter::Ssh
+    }
+
     /// The command that starts `program` as an agent on another host, and its arguments.
     pub(super) fn starter(&self, host: &str, program: &Path, agent: &str) -> (PathBuf, Vec<OsString>) {
         match &self.starter {
+            Starter::Ssh => {
+                let mut arguments: Vec<OsString> = UNASKED.map(OsString::from).into();
+                arguments.push(host.into());
+                arguments.extend(remote::command(program, agent));
+                (SSH.into(), arguments)
+            }
             Starter::Command(exec) => {
                 let [program, agent] = remote::command(program, agent);
                 (exec.clone(), vec![host.into(), program, agent])
@@ -279,6 +296,13 @@ impl Cluster {
                 ("srun".into(), arguments)
             }
         }
+    }
+
+    /// The same command as people read it.
+    pub(super) fn command(&self, host: &str, program: &Path, agent: &str) -> String {
+        let (exec, arguments) = self.starter(host, program, agent);
+        let words = std::iter::once(exec.into_os_string()).chain(arguments);
+        words.map(|word| word.display().to_string()).collect::<Vec<_>>().join(" ")
     }
 
     /// The host of each of `ranks` ranks, by position, as the mapping has it; when all slots are taken it starts again.
@@ -440,7 +464,9 @@ mod tests {
             words.map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join("|")
         };
         let list = "n1:2,n2:2".parse().unwrap();
-        assert_eq!(words(&Cluster::new(&list, None)), "ssh|n2|'/a b/ftrun'|--as-agent");
+        let by_ssh = "ssh|-x|-oBatchMode=yes|-oConnectTimeout=8|n2|'/a b/ftrun'|--as-agent";
+        assert_eq!(words(&Cluster::new(&list, None)), by_ssh);
+        assert_eq!(words(&Cluster::new(&list, Some("rsh".into()))), "rsh|n2|'/a b/ftrun'|--as-agent");
         let allocation = |own: Option<&str>| Allocation {
             name: "Slurm job 1".into(),
             hosts: list.clone(),

@@ -2,7 +2,7 @@
 //!
 //! What happens to the processes comes out of it as reports, wherever they run. A host whose agent is gone or silent is
 //! lost with all its processes; new ones are started on the hosts that are left, on those with the fewest processes
-//! first.
+//! first. A lost host is tried again, and when an agent answers there it is one of them.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,21 +22,27 @@ use ft_proto::detector::Detector;
 use ft_proto::rank::{Membership, PeerId, Rank};
 use ft_proto::wire::agent::{Birth, CoreShare, INPUT_WINDOW, ToAgent};
 
+mod comeback;
 mod inflow;
+mod invitations;
 mod news;
 mod opening;
 mod places;
+mod returns;
 
+use comeback::Absent;
 use inflow::Inflow;
+use invitations::Invitations;
 pub(super) use news::Report;
 use places::Places;
+use returns::Returns;
 
 #[derive(Debug)]
 enum Door {
     Here,
     Agent(Box<Remote>),
-    /// The agent, whose command may still be there, is gone.
-    Lost(PeerId),
+    /// The agent is gone.
+    Lost(Absent),
 }
 
 /// See the module.
@@ -46,6 +52,11 @@ pub(super) struct Fleet {
     task: Task,
     cluster: Cluster,
     doors: Vec<Door>,
+    /// None before agents are started.
+    invitations: Option<Invitations>,
+    returns: Returns,
+    /// Hosts that are lost are of use again: processes are replaced, and the job is not over.
+    replaces: bool,
     places: Places,
     /// Where processes run.
     homes: HashMap<PeerId, usize>,
@@ -65,6 +76,11 @@ pub(super) struct Fleet {
 impl Fleet {
     /// An agent has proved that it belongs to the job; the channel comes back if it was no agent.
     pub(super) fn connected(&mut self, now: Time, peer: PeerId, channel: Channel) -> Option<Channel> {
+        let attempt = self.absent(agent_at(peer)).and_then(|absent| absent.attempt.as_mut());
+        if let Some(attempt) = attempt.filter(|attempt| !attempt.is_connected()) {
+            attempt.connected(channel);
+            return None;
+        }
         match self.remotes().find(|remote| remote.peer == peer && !remote.is_connected()) {
             Some(remote) => remote.connected(channel),
             None => return Some(channel),
@@ -212,12 +228,14 @@ impl Fleet {
 
     /// Tells the agents that the job is over; true when all have gone.
     pub(super) fn dismiss(&mut self) -> bool {
+        self.replaces = false;
+        (0..self.doors.len()).for_each(|at| _ = self.leave(at));
         self.remotes().for_each(Remote::dismiss);
         self.flush();
         self.doors.iter().all(|door| match door {
             Door::Here => true,
             Door::Agent(remote) => remote.link().is_none() && !self.crew.has(remote.peer),
-            Door::Lost(peer) => !self.crew.has(*peer),
+            Door::Lost(absent) => !self.crew.has(absent.peer),
         })
     }
 
@@ -258,6 +276,7 @@ impl Fleet {
                 fds.extend(remote.link().map(Control::poll));
             }
         }
+        fds.extend(self.attempts().filter_map(Remote::link).map(Control::poll));
     }
 
     /// When [`Fleet::serve`] is due.
@@ -267,11 +286,18 @@ impl Fleet {
             _ => None,
         });
         let beat = self.doors.iter().any(|door| matches!(door, Door::Agent(_))).then_some(self.beat_due);
-        late.chain(beat).fold(Time(u64::MAX), Time::min)
+        let returns = self.returns.due_at().filter(|_| self.replaces);
+        let attempts = self.attempts().map(|attempt| attempt.until);
+        late.chain(beat).chain(returns).chain(attempts).fold(Time(u64::MAX), Time::min)
     }
 
     /// Whether there is a host on which processes can be started.
     pub(super) fn has_a_host(&self) -> bool {
         self.home_for(None).is_some()
     }
+}
+
+/// The host of the agent with this number; for any other number no host at all.
+fn agent_at(peer: PeerId) -> usize {
+    (u32::MAX - peer.0) as usize
 }

@@ -1,5 +1,6 @@
 //! The account of a job, for reports: failures and repairs, what the ranks have to say at the end, who was refused.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ft_comm::time::Time;
@@ -112,6 +113,7 @@ pub(super) struct Ledger {
     outputs: Vec<Vec<u8>>,
     refused: u64,
     saved: SavedFiles,
+    hosts_back: BTreeMap<String, u32>,
 }
 
 /// What the job has written to files for one that resumes it.
@@ -135,6 +137,7 @@ impl Ledger {
             outputs: vec![],
             refused: 0,
             saved: SavedFiles::default(),
+            hosts_back: BTreeMap::new(),
         }
     }
 
@@ -155,6 +158,7 @@ impl Ledger {
             }
             Event::Finished { outputs } => self.outputs.clone_from(outputs),
             Event::Refused { count } => self.refused += count,
+            Event::HostBack { name } => *self.hosts_back.entry(name.clone()).or_default() += 1,
             Event::Saved { saved, .. } => match saved.error {
                 None => {
                     self.saved.whole += 1;
@@ -166,6 +170,7 @@ impl Ledger {
             | Event::Progress { .. }
             | Event::Activity { .. }
             | Event::Spares { .. }
+            | Event::HostLost { .. }
             | Event::Stalled { .. } => {}
         }
     }
@@ -225,11 +230,17 @@ impl Ledger {
         self.entries.iter_mut().filter(|entry| entry.decided.is_none())
     }
 
-    /// Connections that ranks have refused.
+    /// Checkpoints in files.
     pub(super) fn saved(&self) -> &SavedFiles {
         &self.saved
     }
 
+    /// Hosts that were lost and have come back, and how often.
+    pub(super) fn hosts_back(&self) -> &BTreeMap<String, u32> {
+        &self.hosts_back
+    }
+
+    /// Connections that ranks have refused.
     pub(super) fn refused(&self) -> u64 {
         self.refused
     }

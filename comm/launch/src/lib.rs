@@ -54,10 +54,13 @@ use ledger::Ledger;
 pub use ledger::{Failure, SavedFiles};
 use process::GRACE;
 pub use process::die_with_launcher;
-use reach::Reach;
+use reach::{Reach, Unreachable};
 use signals::Signals;
 pub use spec::{Ending, JobSpec, LaunchError};
 
+/// How long a host may have no address, and the longest pause before it is looked up again.
+const NAMES_TIMEOUT: Duration = Duration::from_secs(10);
+const NAMES_PAUSE: Duration = Duration::from_millis(250);
 /// How long a broken control link waits for the operating system's word on why.
 const CAUSE: Duration = Duration::from_millis(20);
 /// Exit status of a process that could not be started, as shells have it.
@@ -84,6 +87,28 @@ pub fn launch(
     // Whatever happened, nothing is left behind.
     launcher.fleet.end();
     result
+}
+
+/// Looks up the hosts, those without an address for a while: until there is one, or a signal.
+fn reach(spec: &JobSpec, console: &Console, signals: &Signals, clock: &Clock) -> Result<Reach, LaunchError> {
+    let until = clock.now().after(NAMES_TIMEOUT);
+    let mut is_said = false;
+    let waits = |hosts: &[&str]| {
+        if !std::mem::replace(&mut is_said, true) {
+            let (seconds, hosts) = (NAMES_TIMEOUT.as_secs(), hosts.join(", "));
+            console.say(format!(
+                "ftrun: waiting up to {seconds} s for addresses of hosts that have none yet: {hosts}"
+            ));
+        }
+        let mut fds: Vec<PollFd<'_>> =
+            signals.fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let heard = rustix::event::poll(&mut fds, Some(&timespec(NAMES_PAUSE)));
+        heard == Ok(0) && clock.now() < until
+    };
+    Reach::new(&spec.cluster, waits).map_err(|Unreachable { host, why }| {
+        let command = spec.cluster.command(&host, spec.elsewhere().0, spec.agent);
+        LaunchError::Host { host, command, why }
+    })
 }
 
 struct Launcher {
@@ -126,9 +151,9 @@ impl Launcher {
         let random = getrandom::fill(&mut key.job).and_then(|()| getrandom::fill(&mut key.key));
         random.map_err(|error| std::io::Error::other(error.to_string()))?;
         let credentials = Credentials { key, secret: !spec.plain };
-        let reach = Reach::new(&spec.cluster)?;
-        let doorman = Doorman::listen(credentials.clone(), PeerId::LAUNCHER, &reach.listen(), true)?;
         let clock = Clock::start();
+        let reach = reach(&spec, console, &signals, &clock)?;
+        let doorman = Doorman::listen(credentials.clone(), PeerId::LAUNCHER, &reach.listen(), true)?;
         Ok(Self {
             job: hex(&credentials.key.job),
             fleet: Fleet::new(&spec, &credentials, &doorman, &reach, clock.now())?,
@@ -187,6 +212,7 @@ impl Launcher {
                 postponed: self.arbiter.postponed(),
                 strangers: self.doorman.refused_strangers() + self.ledger.refused(),
                 saved: self.ledger.saved().clone(),
+                hosts_back: self.ledger.hosts_back().clone(),
                 elapsed: self.clock.now().since(Time(0)),
             });
         }
@@ -369,10 +395,11 @@ impl Launcher {
                 let result = self.not_started(peer, why);
                 self.refused = self.refused.take().or(result.err());
             }
-            Report::Lost { cause, peers } => {
+            Report::Back { host, name } => self.arbiter.host_back(self.clock.now(), host, &name),
+            Report::Lost { host, cause, peers } => {
                 peers.iter().for_each(|peer| self.last_words(*peer));
                 match self.fleet.has_a_host() {
-                    true => self.arbiter.host_lost(self.clock.now(), &peers, &cause),
+                    true => self.arbiter.host_lost(self.clock.now(), host, &peers, &cause),
                     false => self.arbiter.end(self.clock.now(), 1, format!("no host is left: {cause}")),
                 }
             }

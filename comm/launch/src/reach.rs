@@ -1,9 +1,13 @@
 //! At which addresses the processes of a job find each other over TCP: at none, unless other hosts are named.
+//!
+//! A host may be known to `ssh` alone, by another name in its configuration; then `ssh` is asked for that. A name that nobody knows may be
+//! that of a host that is just being set up: it is looked up again for as long as the caller has patience.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
+use std::process::{Command, Stdio};
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, SSH};
 use ft_comm::transport::{Carrier, HOST_OF_LAUNCHER};
 
 /// An address that a route leads to but nobody has (RFC 5737).
@@ -18,17 +22,56 @@ pub(super) struct Reach {
     pub(super) launcher: Vec<Option<IpAddr>>,
 }
 
+/// The operating system does not lead to a host.
+#[derive(Debug)]
+pub(super) struct Unreachable {
+    pub(super) host: String,
+    pub(super) why: String,
+}
+
+/// What is known of the way to a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Way {
+    /// It is this host.
+    None,
+    /// It has this address.
+    To(IpAddr),
+    /// Only the command that starts things there knows.
+    Hidden,
+    /// It has this name, which has no address.
+    Unknown(String),
+}
+
 impl Reach {
-    /// Looks up the hosts of `cluster`, which takes as long as that takes.
+    /// Looks up the hosts of `cluster`, which takes as long as that takes. `waits` is told which ones have no address, waits a while, and
+    /// says whether they are to be looked up again.
     ///
     /// # Errors
     /// The operating system has no route to any other host.
-    pub(super) fn new(cluster: &Cluster) -> std::io::Result<Self> {
-        let launcher = cluster.hosts().iter().map(|host| match host.name.as_str() {
-            HOST_OF_LAUNCHER => Ok(None),
-            name => towards(name).map(Some),
+    pub(super) fn new(
+        cluster: &Cluster,
+        mut waits: impl FnMut(&[&str]) -> bool,
+    ) -> Result<Self, Unreachable> {
+        let hosts = || cluster.hosts().iter().map(|host| &*host.name);
+        let mut ways: Vec<Way> = hosts().map(|name| way(name, cluster.is_by_ssh())).collect();
+        loop {
+            let unknown = hosts().zip(&ways).filter(|(_, way)| matches!(way, Way::Unknown(_)));
+            let unknown: Vec<&str> = unknown.map(|(name, _)| name).collect();
+            if unknown.is_empty() || !waits(&unknown) {
+                break;
+            }
+            ways.iter_mut().for_each(look_again);
+        }
+        let launcher = hosts().zip(&ways).map(|(name, way)| match way {
+            Way::None => Ok(None),
+            Way::To(there) => towards(*there).map(Some).map_err(|error| (name, error)),
+            Way::Hidden | Way::Unknown(_) => towards(NOBODY).map(Some).map_err(|error| (name, error)),
         });
-        Ok(Self { launcher: launcher.collect::<std::io::Result<_>>()? })
+        let unreachable = |(host, error): (&str, std::io::Error)| Unreachable {
+            host: host.to_owned(),
+            why: format!("no address is known for it, or no way leads there: {error}"),
+        };
+        Ok(Self { launcher: launcher.collect::<Result<_, _>>().map_err(unreachable)? })
     }
 
     /// Where the launcher listens over TCP: at the addresses by which other hosts reach it, and nowhere else.
@@ -46,16 +89,53 @@ impl Reach {
     }
 }
 
-/// The address of a name such as `me@host`; none if only the command that starts things there knows it.
-fn address(name: &str) -> Option<IpAddr> {
+/// The way to a host; what has no address here is asked of `ssh` if that starts things there.
+fn way(name: &str, is_by_ssh: bool) -> Way {
+    if name == HOST_OF_LAUNCHER {
+        return Way::None;
+    }
     let host = name.rsplit('@').next().unwrap_or(name);
+    match address(host) {
+        Some(there) => Way::To(there),
+        None if !is_by_ssh => Way::Hidden,
+        None => match by_ssh(name) {
+            Some(host) => address(&host).map_or(Way::Unknown(host), Way::To),
+            None => Way::Hidden,
+        },
+    }
+}
+
+fn look_again(way: &mut Way) {
+    if let Way::Unknown(host) = way
+        && let Some(there) = address(host)
+    {
+        *way = Way::To(there);
+    }
+}
+
+fn address(host: &str) -> Option<IpAddr> {
     let found: Vec<IpAddr> = (host, PORT).to_socket_addrs().ok()?.map(|address| address.ip()).collect();
     found.iter().find(|ip| ip.is_ipv4()).or(found.first()).copied()
 }
 
-/// Our own address on the way to a host.
-fn towards(name: &str) -> std::io::Result<IpAddr> {
-    let there = address(name).unwrap_or(NOBODY);
+/// The name by which `ssh` looks up a host; none if it gets there by other means, or does not tell.
+fn by_ssh(name: &str) -> Option<String> {
+    let output =
+        Command::new(SSH).args(["-G", name]).stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    target(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// The same, of what `ssh -G` has printed.
+fn target(configuration: &str) -> Option<String> {
+    let value = |key: &str| configuration.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
+    match value("proxyjump").or(value("proxycommand")) {
+        Some(_) => None,
+        None => value("hostname").map(str::to_owned),
+    }
+}
+
+/// Our own address on the way to another one.
+fn towards(there: IpAddr) -> std::io::Result<IpAddr> {
     if there.is_loopback() {
         return Ok(if there.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() });
     }
@@ -75,10 +155,11 @@ mod tests {
     fn nobody_listens_unless_other_hosts_are_named() {
         let local = IpAddr::from([127, 0, 0, 1]);
         let cluster = |text: &str| Cluster::new(&text.parse().unwrap(), None);
-        let reach = Reach::new(&Cluster::here()).unwrap();
+        let never = |_: &[&str]| unreachable!("all are known");
+        let reach = Reach::new(&Cluster::here(), never).unwrap();
         assert_eq!((reach.listen(), reach.own(Carrier::Auto)), (vec![], None));
         assert_eq!(reach.own(Carrier::Tcp), Some(local));
-        let reach = Reach::new(&cluster("127.0.0.2,me@127.0.0.3")).unwrap();
+        let reach = Reach::new(&cluster("127.0.0.2,me@127.0.0.3"), never).unwrap();
         assert_eq!(reach, Reach { launcher: vec![Some(local); 2] });
         assert_eq!((reach.listen(), reach.own(Carrier::Auto)), (vec![local], Some(local)));
     }
@@ -90,5 +171,32 @@ mod tests {
         let reach = Reach { launcher: vec![None, Some(out), Some(local), Some(six), Some(out)] };
         assert_eq!(reach.listen(), [out, local, six]);
         assert_eq!(reach.own(Carrier::Auto), Some(out));
+    }
+
+    #[test]
+    fn a_name_without_an_address_is_looked_up_until_the_caller_has_enough() {
+        let unknown = Way::Unknown("no-such-host.invalid".into());
+        let mut way = unknown.clone();
+        look_again(&mut way);
+        assert_eq!(way, unknown);
+        let mut way = Way::Unknown("127.0.0.2".into());
+        look_again(&mut way);
+        assert_eq!(way, Way::To(IpAddr::from([127, 0, 0, 2])));
+        // Another command may know more than this host.
+        let cluster = Cluster::new(&"no-such-host.invalid".parse().unwrap(), Some("exec".into()));
+        assert!(
+            Reach::new(&cluster, |_| unreachable!("nobody waits"))
+                .is_ok_and(|reach| reach.launcher.len() == 1)
+        );
+    }
+
+    #[test]
+    fn the_configuration_of_ssh_has_the_name_that_it_looks_up() {
+        let told = "host b\nuser me\nhostname 10.0.0.5\nhostbasedauthentication no\n";
+        assert_eq!(target(told).as_deref(), Some("10.0.0.5"));
+        for proxy in ["proxyjump gate\n", "proxycommand nc %h %p\n"] {
+            assert_eq!(target(&format!("{told}{proxy}")), None, "the name is one for the proxy");
+        }
+        assert_eq!(target(""), None);
     }
 }

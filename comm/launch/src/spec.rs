@@ -1,7 +1,8 @@
 //! What is to be launched, and how it ended.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::cluster::Cluster;
@@ -15,10 +16,12 @@ use ft_proto::fault::SlowSpec;
 /// What is to be launched.
 #[derive(Debug)]
 pub struct JobSpec {
-    /// The program of every rank; on other hosts it is where it is on this one.
+    /// The program of every rank.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
+    /// The same on other hosts, if it is not where it is on this one.
+    pub elsewhere: Option<(PathBuf, Vec<OsString>)>,
     /// The one argument with which the same program calls [`agent`](super::agent), on other hosts: a plain word.
     pub agent: &'static str,
     /// The first argument with which it calls [`guard`](super::guard), with the second; likewise.
@@ -52,6 +55,14 @@ pub struct JobSpec {
     pub saves: Option<Duration>,
 }
 
+impl JobSpec {
+    /// The program on other hosts, and its arguments there.
+    pub(super) fn elsewhere(&self) -> (&Path, &[OsString]) {
+        let here = || (&*self.program, &*self.args);
+        self.elsewhere.as_ref().map_or_else(here, |(program, args)| (program, args))
+    }
+}
+
 /// How a job ended.
 #[derive(Debug)]
 pub struct Ending {
@@ -75,6 +86,8 @@ pub struct Ending {
     pub strangers: u64,
     /// Checkpoints in files.
     pub saved: SavedFiles,
+    /// Hosts that were lost and have come back, and how often.
+    pub hosts_back: BTreeMap<String, u32>,
     /// Wall time.
     pub elapsed: Duration,
 }

@@ -136,10 +136,16 @@ impl Arbiter {
         self.pass_on(now);
     }
 
-    /// A host is lost, and with it these processes, all at once. That they have ended is likely but not certain: the host
-    /// may be cut off.
-    pub fn host_lost(&mut self, now: Time, peers: &[PeerId], cause: &str) {
-        self.roster.host_lost(now, peers, cause);
+    /// A host, of those in [`MessageSettings::hosts`](crate::settings::MessageSettings::hosts), is lost, and with it these processes,
+    /// all at once. That they have ended is likely but not certain: the host may be cut off.
+    pub fn host_lost(&mut self, now: Time, host: usize, peers: &[PeerId], cause: &str) {
+        self.roster.host_lost(now, host, peers, cause);
+        self.pass_on(now);
+    }
+
+    /// A host that was lost takes processes again; people know it by this name.
+    pub fn host_back(&mut self, now: Time, host: usize, name: &str) {
+        self.roster.host_back(host, name);
         self.pass_on(now);
     }
 

@@ -33,7 +33,7 @@ pub(crate) fn over(script: &str, options: &str) -> (TempDir, Run) {
     (folder, options.split_whitespace().fold(run, Run::arg))
 }
 
-fn variable(process: Pid, name: &str) -> Option<String> {
+pub(crate) fn variable(process: Pid, name: &str) -> Option<String> {
     let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
     let variables =
         environment.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());
@@ -267,6 +267,34 @@ fn an_agent_that_is_silent_is_lost_with_its_host() {
     assert!(outcome.stderr.contains("replaced [0, 0, 0, 0, 1, 1]"), "{outcome}");
 }
 
+/// The first attempt fails, and nobody hears of it. The second agent gets no rank, as long as none is lost.
+#[test]
+fn a_host_that_is_back_takes_ranks_again() {
+    let count = "echo $1 >>$(dirname $0)/$1; [ $(wc -l <$(dirname $0)/$1) != 2 ] || { echo nobody is there >&2; exit 255; }";
+    let program = "load --state 64KiB --steps 800 --step-ms 10";
+    let (_folder, run) = over(&format!("{count}; {LIKE_SSH}"), &format!("{SIX} --json -v {program}"));
+    let mut running = run.start();
+    running.await_text("all ranks have joined");
+    send(&processes_on(&running, HOSTS[1]).0, Signal::KILL);
+    running.await_text("host 127.0.0.3 is back");
+    assert_eq!(processes_on(&running, HOSTS[1]).1.len(), 0, "nobody has moved for that");
+    let moved = |process: &Pid| variable(*process, "RANK").as_deref() == Some("3");
+    let moved: Vec<Pid> = running.processes().into_iter().filter(moved).collect();
+    assert_eq!(moved.len(), 1);
+    send(&moved, Signal::KILL);
+    running.await_times("state restored from memory", 2);
+    assert_eq!(processes_on(&running, HOSTS[1]).1.len(), 1);
+    let outcome = running.finish().expect(0);
+    let quick = program.replace("--step-ms 10", "--step-ms 0");
+    let here = Run::ftrun(&format!("-n 6 --scheme rs:4+2 --json {quick}")).finish().expect(0).report();
+    let report = outcome.report();
+    assert_eq!(report.answer(), here.answer(), "{outcome}");
+    assert_eq!(report.0["hosts_back"]["127.0.0.3"], 1, "{outcome}");
+    assert!(!outcome.stderr.contains("nobody is there"), "{outcome}");
+    let lost: Vec<Vec<u64>> = report.failures().into_iter().map(|(ranks, _)| ranks).collect();
+    assert_eq!(lost, [vec![2, 3], vec![3]], "{outcome}");
+}
+
 #[test]
 fn without_any_host_the_job_ends() {
     let (_folder, run) = over(LIKE_SSH, "-n 2 -v --hosts 127.0.0.2 --scheme xor");
@@ -385,11 +413,11 @@ fn a_suspended_job_goes_on() {
     assert_eq!(outcome.report().failures().len(), 0, "{outcome}");
 }
 
-/// The host of the launcher needs no agent, unless a command is named.
+/// The host of the launcher needs no agent, unless a command is named. Three options come before the host.
 #[test]
 fn the_launcher_s_own_host_may_be_one_of_them() {
     let folder = tempdir().unwrap();
-    program(folder.path(), "ssh", &format!("echo asked for $1 >&2; {LIKE_SSH}"));
+    program(folder.path(), "ssh", &format!("shift 3; echo asked for $1 >&2; {LIKE_SSH}"));
     let script = format!("PATH={}:$PATH exec \"$0\" \"$@\"", folder.path().display());
     let run = Run::program(Path::new("/bin/sh"), "-c").arg(script).arg(built().join("ftrun"));
     let options =

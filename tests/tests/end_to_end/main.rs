@@ -55,6 +55,7 @@ mod small_apps;
 mod sockets;
 mod solve;
 mod spares;
+mod ssh;
 mod strangers;
 mod threads;
 mod transport;

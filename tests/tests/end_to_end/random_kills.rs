@@ -5,10 +5,10 @@ use std::hash::{BuildHasher, RandomState};
 use crate::common::{POISSON, Run, poisson_answer};
 
 /// Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014.
-struct SplitMix(u64);
+pub(crate) struct SplitMix(pub(crate) u64);
 
 impl SplitMix {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -17,11 +17,11 @@ impl SplitMix {
     }
 }
 
-fn number(variable: &str) -> Option<u64> {
+pub(crate) fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable}: '{text}'")))
 }
 
-fn seed() -> u64 {
+pub(crate) fn seed() -> u64 {
     let seed = number("FT_SEED").unwrap_or_else(|| RandomState::new().hash_one(0) >> 32);
     println!("FT_SEED={seed}");
     seed

@@ -2,8 +2,9 @@
 
 use rustix::process::Signal;
 
-use super::opening::AGENT_TIMEOUT;
-use super::{Door, Fleet};
+use super::comeback::Absent;
+use super::invitations::AGENT_TIMEOUT;
+use super::{Door, Fleet, agent_at};
 use crate::cluster::Cluster;
 use crate::crew::Death;
 use crate::spec::LaunchError;
@@ -11,6 +12,9 @@ use ft_comm::time::Time;
 use ft_proto::arbiter::Exit;
 use ft_proto::rank::PeerId;
 use ft_proto::wire::agent::{Ended, FromAgent, ToAgent};
+
+/// The status by which shells say that there is no such program.
+const NOT_THERE: i32 = 127;
 
 /// What has happened to processes.
 #[derive(Debug)]
@@ -26,7 +30,9 @@ pub(crate) enum Report {
     /// A process could not be started on another host.
     NotStarted { peer: PeerId, why: String },
     /// A host is lost, and with it these processes.
-    Lost { cause: String, peers: Vec<PeerId> },
+    Lost { host: usize, cause: String, peers: Vec<PeerId> },
+    /// A host that was lost is one to start processes on again.
+    Back { host: usize, name: String },
     /// An agent did not come, or cannot do what it is there for.
     Refused(LaunchError),
 }
@@ -40,7 +46,7 @@ impl Fleet {
         let stops = self.crew.stops().into_iter();
         reports.extend(stops.map(|(peer, is_stopped)| Report::Stopped { peer, is_stopped }));
         for death in deaths {
-            self.died(death, &mut reports);
+            self.died(death, now, &mut reports);
         }
         self.feed();
         for at in 0..self.doors.len() {
@@ -52,8 +58,11 @@ impl Fleet {
             }
             reports.extend(messages.into_iter().filter_map(|message| self.heard(at, message)));
             if let Err(error) = open {
-                reports.extend(self.lose(at, &format!("the link to its agent broke: {error}")));
+                reports.extend(self.lose(at, now, &format!("the link to its agent broke: {error}")));
             }
+        }
+        if self.replaces {
+            self.seek(now, &mut reports);
         }
         self.look_for_silence(now, &mut reports);
         let trouble = self.crew.trouble().map(|error| Report::Refused(LaunchError::Processes(error)));
@@ -62,9 +71,12 @@ impl Fleet {
     }
 
     fn pump(&mut self, deaths: &[Death], reports: &mut Vec<Report>) {
-        let Self { crew, cluster, .. } = self;
+        let Self { crew, cluster, doors, .. } = self;
         crew.pump(deaths, self.holds, &mut |peer, error, lines| {
-            reports.push(said(cluster, peer, error, lines))
+            // Why a lost host is not there yet is said as often as it is tried: nobody wants to hear it.
+            if !matches!(doors.get(agent_at(peer)), Some(Door::Lost(_))) {
+                reports.push(said(cluster, peer, error, lines));
+            }
         });
     }
 
@@ -76,11 +88,21 @@ impl Fleet {
         reports
     }
 
-    fn died(&mut self, death: Death, reports: &mut Vec<Report>) {
+    fn died(&mut self, death: Death, now: Time, reports: &mut Vec<Report>) {
         if let Death::Gone(peer, exit) = death {
+            if let Some(absent) = self.absent(agent_at(peer)) {
+                if absent.attempt.as_ref().is_some_and(|attempt| !attempt.is_connected()) {
+                    self.give_up(agent_at(peer), now);
+                }
+                return;
+            }
             if let Some(remote) = self.remotes().find(|remote| remote.peer == peer) {
                 if !remote.is_connected() && !remote.is_dismissed() {
                     let why = match exit {
+                        Exit::Status(NOT_THERE) => format!(
+                            "the command ended with status {NOT_THERE} and left no agent: is ftrun at that path there? \
+                             --remote-path names another folder"
+                        ),
                         Exit::Status(status) => {
                             format!("the command ended with status {status} and left no agent")
                         }
@@ -138,9 +160,8 @@ impl Fleet {
 
     fn look_for_silence(&mut self, now: Time, reports: &mut Vec<Report>) {
         for peer in self.detector.suspects(now) {
-            let at = (u32::MAX - peer.0) as usize;
-            reports
-                .extend(self.lose(at, &format!("its agent is silent for {} s", self.timeout.as_secs_f64())));
+            let cause = format!("its agent is silent for {} s", self.timeout.as_secs_f64());
+            reports.extend(self.lose(agent_at(peer), now, &cause));
         }
         for remote in self.remotes() {
             if !remote.is_connected() && now >= remote.until {
@@ -159,26 +180,27 @@ impl Fleet {
     }
 
     /// A host is lost, unless its agent has left because it was told to.
-    fn lose(&mut self, at: usize, cause: &str) -> Option<Report> {
+    fn lose(&mut self, at: usize, now: Time, cause: &str) -> Option<Report> {
         let remote = self.remote(at)?;
         let (peer, left) = (remote.peer, remote.is_dismissed());
-        self.doors[at] = Door::Lost(peer);
+        self.doors[at] = Door::Lost(Absent::new(peer));
         self.detector.forget(peer);
         if !left {
+            self.returns.lost(at, now);
             self.crew.signal(peer, Signal::KILL); // the command
         }
         let mut peers: Vec<PeerId> =
             self.homes.iter().filter(|(_, home)| **home == at).map(|(peer, _)| *peer).collect();
         peers.sort_unstable();
         peers.iter().for_each(|peer| self.forget(*peer, at));
-        let host = &self.cluster.hosts()[at].name;
-        (!left).then(|| Report::Lost { cause: format!("host {host} is gone: {cause}"), peers })
+        let name = &self.cluster.hosts()[at].name;
+        (!left).then(|| Report::Lost { host: at, cause: format!("host {name} is gone: {cause}"), peers })
     }
 }
 
 /// Who has said something: a process of the job, or the command that starts an agent.
 fn said(cluster: &Cluster, peer: PeerId, error: bool, lines: Vec<u8>) -> Report {
-    match cluster.hosts().get((u32::MAX - peer.0) as usize) {
+    match cluster.hosts().get(agent_at(peer)) {
         Some(host) => Report::Noted { host: host.name.clone(), lines },
         None => Report::Said { peer, error, lines },
     }

@@ -2,17 +2,14 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::io::{Error, Write};
-use std::net::SocketAddr;
-use std::process::Stdio;
-use std::time::Duration;
+use std::io::Error;
 
+use super::invitations::Invitations;
 use super::places::Places;
+use super::returns::Returns;
 use super::{Door, Fleet};
 use crate::crew::{Crew, Task};
-use crate::invitation::Invitation;
 use crate::reach::Reach;
-use crate::remote::Remote;
 use crate::spec::{JobSpec, LaunchError};
 use ft_comm::estate::ENV_GROUND;
 use ft_comm::time::Time;
@@ -20,12 +17,9 @@ use ft_comm::transport::{
     Credentials, Doorman, ENV_CONGESTION, ENV_HOST, ENV_LINK_FAULTS, ENV_LISTEN, ENV_PLAIN, ENV_TRANSPORT,
     ENV_WAIT, HOST_OF_LAUNCHER,
 };
+use ft_proto::arbiter::OnFailure;
 use ft_proto::detector::Detector;
-use ft_proto::rank::PeerId;
-use ft_proto::wire::agent::{Site, ToAgent};
-
-/// Longest time until an agent that is started has come to the launcher.
-pub(super) const AGENT_TIMEOUT: Duration = Duration::from_secs(10);
+use ft_proto::wire::agent::Site;
 
 impl Fleet {
     /// Starts an agent on every other host; they have not come when this returns.
@@ -41,12 +35,20 @@ impl Fleet {
     ) -> Result<Self, LaunchError> {
         let mut fleet = Self::here(spec, credentials, now)?;
         let mut environment = environment(spec, credentials);
-        let (site, doors) = (site(spec, &environment)?, doorman.tcp()?);
-        for (at, ip) in reach.launcher.iter().enumerate() {
-            let launcher = doors.iter().find(|door| Some(door.ip()) == *ip).copied();
-            let door = fleet.open(spec, at, credentials, launcher, &site, now)?;
-            fleet.doors.push(door);
+        let doors = doorman.tcp()?;
+        let door_for = |ip: &Option<_>| doors.iter().find(|door| Some(door.ip()) == *ip).copied();
+        let invitations = Invitations {
+            credentials: credentials.clone(),
+            program: spec.elsewhere().0.to_owned(),
+            agent: spec.agent,
+            launcher: reach.launcher.iter().map(door_for).collect(),
+            site: site(spec, &environment)?,
+        };
+        for at in 0..invitations.launcher.len() {
+            let remote = invitations.invite(&mut fleet.crew, &fleet.cluster, at, now)?;
+            fleet.doors.push(remote.map_or(Door::Here, |remote| Door::Agent(Box::new(remote))));
         }
+        fleet.invitations = Some(invitations);
         environment.extend([
             (ft_comm::ENV_LAUNCHER.into(), doorman.address(HOST_OF_LAUNCHER)?.to_string()),
             (ENV_HOST.into(), HOST_OF_LAUNCHER.to_owned()),
@@ -63,6 +65,9 @@ impl Fleet {
             crew: Crew::new(spec.guardian)?,
             cluster: spec.cluster.clone(),
             doors: vec![],
+            invitations: None,
+            returns: Returns::default(),
+            replaces: config.on_failure == OnFailure::Rebuild,
             places: Places::new(spec.cluster.place(config.total), config.compute, spec.binding),
             homes: HashMap::new(),
             begun: vec![],
@@ -80,34 +85,6 @@ impl Fleet {
                 key: credentials.key.clone(),
             },
         })
-    }
-
-    fn open(
-        &mut self,
-        spec: &JobSpec,
-        at: usize,
-        credentials: &Credentials,
-        launcher: Option<SocketAddr>,
-        site: &Site,
-        now: Time,
-    ) -> Result<Door, LaunchError> {
-        let host = self.cluster.hosts()[at].name.clone();
-        let Some(launcher) = launcher else { return Ok(Door::Here) };
-        // Ranks count from the other end.
-        let peer = PeerId(u32::MAX - u32::try_from(at).expect("a job has fewer than 2^32 hosts"));
-        let (exec, args) = self.cluster.starter(&host, &spec.program, spec.agent);
-        let words: Vec<String> = std::iter::once(exec.as_os_str())
-            .chain(args.iter().map(|arg| &**arg))
-            .map(|w| w.display().to_string())
-            .collect();
-        let mut remote = Remote::new(peer, host.clone(), words.join(" "), now.after(AGENT_TIMEOUT));
-        let started = self.crew.begin(peer, &exec, &args, &[], Stdio::piped());
-        let stdin = started.map_err(|error| remote.refused(&error.to_string()))?;
-        let invitation = Invitation { credentials: credentials.clone(), peer, launcher, host };
-        // It fits into the pipe. If nobody reads it, the end of the command says so.
-        let _ = stdin.map(|mut stdin| stdin.write_all(invitation.to_text().as_bytes()));
-        remote.send(ToAgent::Site(site.clone()));
-        Ok(Door::Agent(Box::new(remote)))
     }
 }
 
@@ -134,9 +111,10 @@ fn environment(spec: &JobSpec, credentials: &Credentials) -> Vec<(String, String
 fn site(spec: &JobSpec, environment: &[(String, String)]) -> Result<Site, LaunchError> {
     let congestion = std::env::var(ENV_CONGESTION).map(|value| (ENV_CONGESTION.to_owned(), value));
     let gone = |error: Error| Error::new(error.kind(), format!("the working folder: {error}"));
+    let (program, args) = spec.elsewhere();
     Ok(Site {
-        program: bytes(&spec.program),
-        args: spec.args.iter().map(bytes).collect(),
+        program: bytes(program),
+        args: args.iter().map(bytes).collect(),
         folder: bytes(std::env::current_dir().map_err(gone)?),
         environment: environment.iter().cloned().chain(congestion).collect(),
         heartbeat_ms: spec.config.interval.as_millis() as u64,

@@ -131,6 +131,16 @@ pub enum Event {
         /// Why there is one fewer; none if there is one more.
         lost: Option<String>,
     },
+    /// A host is lost that had no process of the job.
+    HostLost {
+        /// Which, and how it was noticed.
+        cause: String,
+    },
+    /// A host that was lost takes processes again.
+    HostBack {
+        /// Its name.
+        name: String,
+    },
     /// All survivors of a loss have stopped using the old generation.
     Agreed,
     /// All replacements have joined.

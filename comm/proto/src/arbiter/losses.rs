@@ -92,12 +92,13 @@ impl Roster {
 
     /// A host is lost, and with it these processes, all at once. That they have ended is likely but not certain: the host
     /// may be cut off.
-    pub(super) fn host_lost(&mut self, now: Time, peers: &[PeerId], cause: &str) {
+    pub(super) fn host_lost(&mut self, now: Time, host: usize, peers: &[PeerId], cause: &str) {
         let (seated, others): (Vec<PeerId>, Vec<PeerId>) =
             peers.iter().partition(|peer| self.chairs.rank_of(**peer).is_some());
-        let homes = seated.iter().filter_map(|peer| self.home(self.chairs.rank_of(*peer)?));
-        let homes: Vec<usize> = homes.collect();
-        self.lost_hosts.extend(homes);
+        self.lost_hosts.insert(host);
+        if peers.is_empty() && !self.ending.is_over {
+            self.out.record(Event::HostLost { cause: cause.to_owned() });
+        }
         // Spares first: none of them may take the place of another process of that host.
         for peer in others {
             self.spare_gone(now, peer, cause);
@@ -116,6 +117,14 @@ impl Roster {
             } else {
                 self.fail(now, rank, cause.to_owned(), false);
             }
+        }
+    }
+
+    /// A host that was lost is a place for processes again. Ranks that have moved stay where they are until they are lost there.
+    pub(super) fn host_back(&mut self, host: usize, name: &str) {
+        self.lost_hosts.remove(&host);
+        if !self.ending.is_over {
+            self.out.record(Event::HostBack { name: name.to_owned() });
         }
     }
 

@@ -3,6 +3,8 @@
 //! The roster is told what processes say and what becomes of them; what it wants done, and what it records, lies in its outbox.
 //! What follows from the end of a process is in `losses.rs`, the end of the job in `ending.rs`.
 
+use std::collections::BTreeSet;
+
 use super::agreements::Agreements;
 use super::births::Births;
 use super::chairs::{Chairs, Phase};
@@ -30,7 +32,7 @@ pub(super) struct Roster {
     agreements: Agreements,
     pub(super) pool: Pool,
     /// Hosts that are lost.
-    pub(super) lost_hosts: Vec<usize>,
+    pub(super) lost_hosts: BTreeSet<usize>,
     pub(super) detector: Detector,
     pub(super) births: Births,
     pub(super) stops: Stops,
@@ -56,7 +58,7 @@ impl Roster {
             suspicion: Suspicion::default(),
             agreements: Agreements::default(),
             pool: Pool::new(config.spares),
-            lost_hosts: vec![],
+            lost_hosts: BTreeSet::new(),
             detector: Detector::new(config.timeout, now),
             births: Births::new(config.timeout, config.joins, now),
             stops: Stops::new(config.timeout, now),

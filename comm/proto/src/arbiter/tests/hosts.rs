@@ -5,8 +5,8 @@ use super::*;
 const CAUSE: &str = "host b is gone";
 
 impl Job {
-    fn host_lost(&mut self, peers: &[PeerId]) {
-        self.arbiter.host_lost(self.now, peers, CAUSE);
+    fn host_lost(&mut self, host: usize, peers: &[PeerId]) {
+        self.arbiter.host_lost(self.now, host, peers, CAUSE);
         self.collect();
     }
 }
@@ -14,7 +14,7 @@ impl Job {
 #[test]
 fn all_its_ranks_are_replaced_in_one_repair() {
     let mut job = Job::running(4);
-    job.host_lost(&[job.peer(2), job.peer(3)]);
+    job.host_lost(1, &[job.peer(2), job.peer(3)]);
     let effects = job.take();
     assert_eq!(started(&effects), [(2, 1), (3, 1)]);
     let lost: Vec<Rank> = effects
@@ -36,7 +36,7 @@ fn all_its_ranks_are_replaced_in_one_repair() {
 #[test]
 fn its_processes_are_not_taken_for_dead() {
     let mut job = Job::running(3);
-    job.host_lost(&[job.peer(1), job.peer(2)]);
+    job.host_lost(1, &[job.peer(1), job.peer(2)]);
     job.ready(0, 0, 0);
     (1..3).for_each(|rank| job.join(rank));
     let has_decided =
@@ -59,7 +59,7 @@ fn its_spares_take_no_rank() {
     let [near, far] = spares[..] else { panic!("two spares are started: {spares:?}") };
     assert!(job.arbiter.connected(job.now, near) && job.arbiter.connected(job.now, far));
     // The spare that would be next is on the host that is lost.
-    job.host_lost(&[job.peer(1), near]);
+    job.host_lost(1, &[job.peer(1), near]);
     let effects = job.take();
     assert!(effects.contains(&Effect::Seat { peer: far, rank: 1, incarnation: 1 }), "{effects:?}");
     assert_eq!(started(&effects), []);
@@ -85,7 +85,7 @@ fn a_spare_elsewhere_is_for_ranks_whose_host_is_lost() {
     job.exits(job.peer(1), Exit::Signal(9));
     let effects = job.take();
     assert!(matches!(started(&effects)[..], [(1, _)]), "on its own host: {effects:?}");
-    job.host_lost(&[job.peer(0), job.peer(1)]);
+    job.host_lost(0, &[job.peer(0), job.peer(1)]);
     let effects = job.take();
     assert!(effects.contains(&Effect::Seat { peer: spare, rank: 0, incarnation: 1 }), "{effects:?}");
     assert!(matches!(started(&effects)[..], [(1, _)]), "{effects:?}");
@@ -100,11 +100,33 @@ fn a_spare_of_the_same_host_takes_the_rank() {
     assert!(effects.contains(&Effect::Seat { peer: spare, rank: 3, incarnation: 1 }), "{effects:?}");
 }
 
+/// The host is back: its ranks wait for no spare that is elsewhere, and a loss of the host where they are now does not take it again.
+#[test]
+fn a_host_that_is_back_is_the_home_of_its_ranks_again() {
+    let (mut job, spare) = with_a_spare_on_the_second_host();
+    job.host_lost(0, &[job.peer(0)]);
+    let effects = job.take();
+    assert!(effects.contains(&Effect::Seat { peer: spare, rank: 0, incarnation: 1 }), "{effects:?}");
+    job.arbiter.host_back(job.now, 0, "a");
+    job.collect();
+    assert_eq!(job.take(), [Effect::Record(Event::HostBack { name: "a".into() })]);
+    job.host_lost(1, &[job.peer(0)]);
+    assert!(matches!(started(&job.take())[..], [(0, 2)]));
+    assert_eq!(job.arbiter.roster.lost_hosts, [1].into());
+}
+
+#[test]
+fn a_host_without_processes_is_lost_with_a_word() {
+    let (mut job, _) = with_a_spare_on_the_second_host();
+    job.host_lost(0, &[]);
+    assert!(job.take().contains(&Effect::Record(Event::HostLost { cause: CAUSE.into() })));
+}
+
 #[test]
 fn after_the_agreed_end_its_ranks_count_as_gone() {
     let mut job = Job::running(3);
     (0..3).for_each(|rank| job.done(rank, 0));
-    job.host_lost(&[job.peer(1), job.peer(2)]);
+    job.host_lost(1, &[job.peer(1), job.peer(2)]);
     assert_eq!(job.ended(), None);
     job.exits(job.peer(0), Exit::Status(0));
     assert_eq!(job.ended(), Some((0, "")));
@@ -115,7 +137,7 @@ fn an_end_in_the_middle_is_the_end() {
     let mut job = Job::with(Config { on_failure: OnFailure::Abort, ..config(3) });
     job.join_all();
     job.take();
-    job.host_lost(&[job.peer(0), job.peer(1)]);
+    job.host_lost(1, &[job.peer(0), job.peer(1)]);
     let effects = job.take();
     assert_eq!(effects.iter().filter(|effect| matches!(effect, Effect::End { .. })).count(), 1);
     assert_eq!(effects.iter().filter(|e| matches!(e, Effect::Record(Event::Lost { .. }))).count(), 1);
@@ -128,7 +150,7 @@ fn a_generation_that_starts_between_two_losses_gives_the_others_new_numbers() {
     job.take();
     // All but rank 2 are ready, so its loss lets the next generation start.
     [0, 1, 3].into_iter().for_each(|rank| job.ready(rank, 0, 0));
-    job.host_lost(&[job.peer(2), job.peer(3)]);
+    job.host_lost(1, &[job.peer(2), job.peer(3)]);
     let lost = |effect: &Effect| match effect {
         Effect::Record(Event::Lost { rank, generation, .. }) => Some((*rank, *generation)),
         _ => None,

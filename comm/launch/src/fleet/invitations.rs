@@ -1,0 +1,62 @@
+//! Agents are started on other hosts, at the start of the job and again when a host was lost.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::cluster::Cluster;
+use crate::crew::Crew;
+use crate::invitation::Invitation;
+use crate::remote::Remote;
+use crate::spec::LaunchError;
+use ft_comm::time::Time;
+use ft_comm::transport::Credentials;
+use ft_proto::rank::PeerId;
+use ft_proto::wire::agent::{Site, ToAgent};
+
+/// Longest time until an agent that is started has come to the launcher.
+pub(super) const AGENT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What agents are started with, and told first.
+#[derive(Debug)]
+pub(super) struct Invitations {
+    pub(super) credentials: Credentials,
+    /// The program there, which becomes an agent by one argument.
+    pub(super) program: PathBuf,
+    pub(super) agent: &'static str,
+    /// By host where the launcher listens for it; none for the launcher's own.
+    pub(super) launcher: Vec<Option<SocketAddr>>,
+    pub(super) site: Site,
+}
+
+impl Invitations {
+    /// Starts an agent on a host, as a process of `crew`, which has none of that number; it has not come when this returns. None for the
+    /// launcher's own host.
+    ///
+    /// # Errors
+    /// The command that is to start it cannot be started itself.
+    pub(super) fn invite(
+        &self,
+        crew: &mut Crew,
+        cluster: &Cluster,
+        at: usize,
+        now: Time,
+    ) -> Result<Option<Remote>, LaunchError> {
+        let Some(launcher) = self.launcher[at] else { return Ok(None) };
+        let host = cluster.hosts()[at].name.clone();
+        // Ranks count from the other end.
+        let peer = PeerId(u32::MAX - u32::try_from(at).expect("a job has fewer than 2^32 hosts"));
+        let (exec, args) = cluster.starter(&host, &self.program, self.agent);
+        let command = cluster.command(&host, &self.program, self.agent);
+        let mut remote = Remote::new(peer, host.clone(), command, now.after(AGENT_TIMEOUT));
+        let started = crew.begin(peer, &exec, &args, &[], Stdio::piped());
+        let stdin = started.map_err(|error| remote.refused(&error.to_string()))?;
+        let invitation = Invitation { credentials: self.credentials.clone(), peer, launcher, host };
+        // It fits into the pipe. If nobody reads it, the end of the command says so.
+        let _ = stdin.map(|mut stdin| stdin.write_all(invitation.to_text().as_bytes()));
+        remote.send(ToAgent::Site(self.site.clone()));
+        Ok(Some(remote))
+    }
+}
