@@ -1,5 +1,6 @@
 //! The account of a job, for reports: failures and repairs, what the ranks have to say at the end, who was refused.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ft_comm::time::Time;
@@ -112,6 +113,32 @@ pub(super) struct Ledger {
     outputs: Vec<Vec<u8>>,
     refused: u64,
     saved: SavedFiles,
+    headway: Headway,
+}
+
+/// How far the work is.
+#[derive(Debug, Default)]
+pub(super) struct Headway {
+    /// How often each rank has made progress that no failure will undo.
+    marks: BTreeMap<Rank, u64>,
+    /// The number of the newest such progress.
+    pub(super) newest: Option<u64>,
+    /// Thousandths of the work that are done, if somebody has said so.
+    pub(super) done: Option<u16>,
+    /// A line about it.
+    pub(super) line: Option<String>,
+}
+
+impl Headway {
+    fn mark(&mut self, rank: Rank, number: u64) {
+        *self.marks.entry(rank).or_default() += 1;
+        self.newest = Some(number);
+    }
+
+    /// How often all have made progress that no failure will undo: a rank that was lost may have missed some.
+    pub(super) fn commits(&self) -> u64 {
+        self.marks.values().copied().max().unwrap_or(0)
+    }
 }
 
 /// What the job has written to files for one that resumes it.
@@ -135,6 +162,7 @@ impl Ledger {
             outputs: vec![],
             refused: 0,
             saved: SavedFiles::default(),
+            headway: Headway::default(),
         }
     }
 
@@ -162,11 +190,12 @@ impl Ledger {
                 }
                 Some(_) => self.saved.failed += 1,
             },
-            Event::Marked { .. }
-            | Event::Progress { .. }
-            | Event::Activity { .. }
-            | Event::Spares { .. }
-            | Event::Stalled { .. } => {}
+            Event::Marked { rank, number } => self.headway.mark(*rank, *number),
+            Event::Progress { done, line, .. } => {
+                self.headway.done = done.or(self.headway.done);
+                self.headway.line = Some(line.clone());
+            }
+            Event::Activity { .. } | Event::Spares { .. } | Event::Stalled { .. } => {}
         }
     }
 
@@ -237,6 +266,11 @@ impl Ledger {
     /// What the ranks had to say when all were done; nothing if they were not.
     pub(super) fn take_outputs(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.outputs)
+    }
+
+    /// How far the work is.
+    pub(super) fn headway(&self) -> &Headway {
+        &self.headway
     }
 
     pub(super) fn failures(&self) -> Vec<Failure> {

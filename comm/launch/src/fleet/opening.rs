@@ -65,6 +65,7 @@ impl Fleet {
             doors: vec![],
             places: Places::new(spec.cluster.place(config.total), config.compute, spec.binding),
             homes: HashMap::new(),
+            pids: HashMap::new(),
             begun: vec![],
             inputs: HashMap::new(),
             inflow: None,
