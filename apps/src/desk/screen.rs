@@ -68,8 +68,8 @@ fn drawing(mut lines: Vec<Line>, (rows, columns): (usize, usize), colored: bool)
     let line = |Line { style, text }: Line| {
         let text: String = text.chars().take(columns).collect();
         match colored {
-            true => format!("{style}{text}{style:#}{ERASE_LINE}\r\n"),
-            false => format!("{text}{ERASE_LINE}\r\n"),
+            true => format!("{style}{text}{style:#}{ERASE_LINE}\n"),
+            false => format!("{text}{ERASE_LINE}\n"),
         }
     };
     let drawn: String = lines.into_iter().map(line).collect();
@@ -84,7 +84,7 @@ mod tests {
     fn what_is_too_much_for_the_screen_is_cut() {
         let line = |text: &str| Line { style: Default::default(), text: text.into() };
         let lines = || vec![line("one two"), line("three"), line("four"), line("five")];
-        let bare = |text: String| text.replace(ERASE_LINE, "").replace("\r\n", "|");
+        let bare = |text: String| text.replace(ERASE_LINE, "").replace("\n", "|");
         let all = bare(drawing(lines(), (24, 80), false));
         assert_eq!(all, format!("{HOME}one two|three|four|five|{ERASE_REST}"));
         let some = bare(drawing(lines(), (4, 3), false));

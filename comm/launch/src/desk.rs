@@ -99,7 +99,9 @@ impl Desk {
 
     /// When [`Desk::serve`] is due.
     pub(super) fn poll_timeout(&self) -> Time {
-        let due = |guest: &Guest| if guest.is_pending() { Time(0) } else { guest.until };
+        // One that has nothing to wait for is to be dealt with.
+        let due =
+            |guest: &Guest| if guest.is_pending() || guest.poll().is_none() { Time(0) } else { guest.until };
         self.guests.iter().map(due).chain(self.rests_until).fold(Time(u64::MAX), Time::min)
     }
 

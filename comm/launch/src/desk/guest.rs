@@ -118,6 +118,7 @@ impl Guest {
         }
         let Some(end) = self.end_of_request() else {
             self.leaves = true;
+            self.incoming.clear();
             self.refuse(
                 format!("a request has at most {REQUEST_MAX} bytes"),
                 "431 Request Header Fields Too Large",
@@ -142,7 +143,6 @@ impl Guest {
     }
 
     fn refuse(&mut self, why: String, status: &str) {
-        self.incoming.clear();
         match self.tongue {
             Tongue::Lines => self.say(Answer::Refused(why)),
             Tongue::Http => self.outgoing = http::nothing(status),
