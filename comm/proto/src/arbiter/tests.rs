@@ -15,6 +15,7 @@ mod hosts;
 mod links;
 mod modes;
 mod spares;
+mod view;
 
 const TIMEOUT: Duration = Duration::from_millis(1000);
 
