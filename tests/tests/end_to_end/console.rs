@@ -8,6 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::event::Timespec;
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -17,6 +18,12 @@ use crate::hosts::{LIKE_SSH, over};
 
 /// A job that runs for as long as it is let, and has the answer of [`SHORT`] after so many steps.
 const LONG: &str = "-n 4 --json --every 5 --pace 0.02 cg --poisson 32 --tol 1e-300 --max-iter 100000";
+
+/// What asks a job how it is.
+const STATUS: &str = "{\"version\":1,\"command\":\"status\"}\n";
+/// From one look at a job to the next, and how many there are.
+const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+const LOOKS_MAX: u32 = 1500;
 
 /// Where the jobs of a test are, which other tests do not see.
 struct Session(TempDir);
@@ -36,7 +43,7 @@ impl Session {
     }
 
     fn ftrun(&self, arguments: &str) -> Run {
-        Run::ftrun(arguments).variable("XDG_RUNTIME_DIR", self.0.path())
+        Run::ftrun(arguments).variable("FTRUN_JOBS", self.folder())
     }
 
     /// A job of which `ftrun status` says that it runs.
@@ -48,20 +55,23 @@ impl Session {
 
     fn ask(&self, arguments: &str) -> Outcome {
         // Options of all jobs are none of these commands.
-        Run::program(&built().join("ftrun"), arguments).variable("XDG_RUNTIME_DIR", self.0.path()).finish()
+        Run::program(&built().join("ftrun"), arguments).variable("FTRUN_JOBS", self.folder()).finish()
     }
 
+    /// What a job says of itself, if it does.
     fn status(&self, job: &Running) -> Option<Value> {
-        let outcome = self.ask(&format!("status {} --json", job.launcher()));
-        (outcome.status == 0).then(|| serde_json::from_str(&outcome.stdout).unwrap())
+        let mut stream = UnixStream::connect(self.socket(job)).ok()?;
+        let answer: Value = serde_json::from_str(&answered(&mut stream, STATUS)).ok()?;
+        answer["answer"].get("status").cloned()
     }
 
-    /// Asks until the job is as wanted: each question waits for its answer.
+    /// Asks until the job is as wanted.
     fn await_status(&self, job: &Running, is_wanted: impl Fn(&Value) -> bool) -> Value {
-        for _ in 0..2000 {
+        for _ in 0..LOOKS_MAX {
             if let Some(status) = self.status(job).filter(|status| is_wanted(status)) {
                 return status;
             }
+            let _ = rustix::event::poll(&mut [], Some(&PAUSE));
         }
         panic!("it does not come to that: {:?}", self.status(job));
     }
@@ -94,6 +104,8 @@ fn a_running_job_is_told_as_it_is() {
     let session = Session::new();
     let job = session.job(LONG);
     let status = session.await_status(&job, |status| status["epoch"].as_u64() > Some(1));
+    let printed: Value = serde_json::from_str(&session.ask("status --json").expect(0).stdout).unwrap();
+    assert_eq!((&printed["job"], &printed["command"]), (&status["job"], &status["command"]), "{printed}");
     assert_eq!(status["job"], job.launcher().as_raw_nonzero().get());
     assert!(status["command"].as_str().unwrap().starts_with("cg --poisson 32 "), "{status}");
     assert_eq!((&status["generation"], &status["failures"]["total"]), (&0.into(), &0.into()), "{status}");
@@ -159,7 +171,7 @@ fn asked_often(times: usize) {
     let mut asked = 0;
     for _ in 0..times {
         let Ok(mut stream) = UnixStream::connect(&socket) else { break };
-        let answer = answered(&mut stream, "{\"version\":1,\"command\":\"status\"}\n");
+        let answer = answered(&mut stream, STATUS);
         if !answer.contains("\"status\":{") {
             break;
         }
@@ -268,12 +280,22 @@ fn a_socket_of_a_dead_job_is_cleaned() {
     assert!(!session.folder().exists());
 }
 
+/// Nobody else may look into the folder, or take a place in it.
 #[test]
 fn a_job_runs_where_nobody_can_find_it() {
     let session = Session::new();
     fs::create_dir(session.folder()).unwrap();
     fs::set_permissions(session.folder(), fs::Permissions::from_mode(0o755)).unwrap();
-    // The other place is a file where nobody may write.
+    for (option, lines) in [("-v", 1), ("-n 2", 0)] {
+        let outcome = session.ftrun(&format!("{option} cg --poisson 8")).finish().expect(0);
+        let said = format!(
+            "'ftrun ps' does not find this job: {} is no folder of this user",
+            session.folder().display()
+        );
+        assert_eq!(outcome.stderr.matches(&said).count(), lines, "{outcome}");
+    }
+    fs::remove_dir(session.folder()).unwrap();
+    // Where no file can be made.
     let script = "mount -t tmpfs -o ro none /tmp && exec \"$0\" -v -n 2 cg --poisson 8";
     let run = Run::program(std::path::Path::new("/usr/bin/unshare"), "-m /bin/sh -c").arg(script);
     let outcome = run.arg(built().join("ftrun")).variable("XDG_RUNTIME_DIR", "/nowhere").finish();
@@ -281,7 +303,6 @@ fn a_job_runs_where_nobody_can_find_it() {
         0 => assert!(outcome.stderr.contains("'ftrun ps' does not find this job: /tmp/ftrun-"), "{outcome}"),
         _ => eprintln!("skipped: no namespace of its own: {outcome}"),
     }
-    fs::remove_dir(session.folder()).unwrap();
 }
 
 /// Runs a command as nobody, if this is root and the programs for that are there.
@@ -343,6 +364,7 @@ fn strangers_at_the_desk_hurt_nobody() {
 
 /// What is at an address.
 fn fetched(address: SocketAddr, request: &str) -> String {
+    #[expect(clippy::disallowed_methods, reason = "a stranger does not come through the library")]
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
@@ -419,7 +441,7 @@ fn a_rank_of_another_host_is_killed() {
     let session = Session::new();
     let options = format!("--hosts 127.0.0.2:2,127.0.0.3:2 {LONG}");
     let (_folder, run) = over(LIKE_SSH, &options);
-    let job = run.variable("XDG_RUNTIME_DIR", session.0.path()).start();
+    let job = run.variable("FTRUN_JOBS", session.folder()).start();
     let before = session.await_status(&job, |status| status["epoch"].as_u64() > Some(0));
     let hosts: Vec<&str> =
         before["ranks"].as_array().unwrap().iter().map(|rank| rank["host"].as_str().unwrap()).collect();

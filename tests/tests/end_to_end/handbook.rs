@@ -291,7 +291,8 @@ fn a_job_that_is_asked() {
     let page = commands(&text("docs/console.md"));
     let (start, questions) = page.split_first().expect("a job and questions");
     let (session, place) = (tempfile::tempdir().unwrap(), folder());
-    let command = |arguments: &str| in_folder(&place, arguments).variable("XDG_RUNTIME_DIR", session.path());
+    let command =
+        |arguments: &str| in_folder(&place, arguments).variable("FTRUN_JOBS", session.path().join("jobs"));
     let mut job = command(&start.replace("9100", "0")).start();
     job.await_text("/metrics\n");
     let number = job.launcher().as_raw_nonzero().to_string();

@@ -16,6 +16,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 const NAME: &str = "ftrun";
 /// Where the session's own things are (XDG Base Directory Specification).
 const ENV_SESSION: &str = "XDG_RUNTIME_DIR";
+/// Names the one folder to use in place of these.
+const ENV_FOLDER: &str = "FTRUN_JOBS";
 /// How often a socket is tried to be made: a job that ends may remove the folder meanwhile.
 const TRIES: u32 = 3;
 
@@ -119,6 +121,9 @@ fn is_ours(folder: &Path) -> bool {
 
 /// Where jobs may be, the best place first.
 fn folders() -> Vec<PathBuf> {
+    if let Some(folder) = std::env::var_os(ENV_FOLDER) {
+        return vec![folder.into()];
+    }
     let ours = rustix::process::geteuid().as_raw();
     let session = std::env::var_os(ENV_SESSION).map(PathBuf::from);
     // Who has become another user may still have the variable of the one before.
