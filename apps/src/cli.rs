@@ -118,7 +118,7 @@ fn bench(before: &[OsString], args: &[OsString]) -> Result<Bench, Stop> {
 fn advise(before: &[OsString], args: &[OsString]) -> Result<Advise, Stop> {
     let advise: Advise = read(std::iter::once(nothing_before(ADVISE, before)?).chain(args))?;
     advise.check().map_err(|complaint| Stop::usage(&complaint, ADVISE_HINT))?;
-    if [BENCH, ADVISE, INSPECT, PICTURE].contains(&&*advise.program()) {
+    if tools::is_tool(&advise.program()) {
         let complaint = format!("'{}' is no program that could be measured", advise.program());
         return Err(Stop::usage(&complaint, ADVISE_HINT));
     }

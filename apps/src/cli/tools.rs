@@ -42,6 +42,11 @@ pub(super) const PURPOSES: [(&str, &str); 11] = [
     (MANUAL, "Print the manual page of ftrun, or of an app or a tool"),
 ];
 
+/// Whether a word stands for a tool.
+pub(super) fn is_tool(word: &str) -> bool {
+    word == BENCH || PURPOSES.iter().any(|(known, _)| *known == word)
+}
+
 /// What a tool is for that is one command.
 pub(super) fn purpose(word: &str) -> &'static str {
     PURPOSES.iter().find(|(known, _)| *known == word).map_or("", |(_, purpose)| purpose)

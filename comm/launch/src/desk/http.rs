@@ -55,7 +55,19 @@ fn answer(status: &str, kind: &str, body: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_safe(bytes in proptest::collection::vec(any::<u8>(), 0..200), text in "[GET /metrics.1\r\n]{0,100}") {
+            for bytes in [&bytes[..], text.as_bytes()] {
+                prop_assert!(end_of_head(bytes).is_none_or(|end| end <= bytes.len()));
+                read(bytes);
+            }
+        }
+    }
 
     #[test]
     fn one_page_is_handed_out() {

@@ -203,7 +203,18 @@ fn check_version(version: u32) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_safe(bytes in proptest::collection::vec(any::<u8>(), 0..200), text in ".{0,100}") {
+            for line in [&bytes[..], text.as_bytes(), format!("{{\"version\":1,\"command\":{text}}}").as_bytes()] {
+                let _ = (read_request(line), read_reply(line));
+            }
+        }
+    }
 
     #[test]
     fn lines_arrive_as_they_were_sent() {
