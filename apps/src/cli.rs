@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use crate::advise::Advise;
 use crate::bench::Bench;
 use crate::bundled;
+use crate::desk::Call;
 use crate::inspect::Inspect;
 use crate::invocation::{Invocation, Program};
 use crate::options::Options;
@@ -28,7 +29,9 @@ use commands::{AnyProgram, WithBench, read, read_app};
 use pages::Page;
 use stop::Stop;
 use tips::HINT;
-use tools::{ADVISE, BENCH, COMPLETIONS, HELP, INSPECT, MANUAL, PICTURE};
+use tools::{
+    ADVISE, BENCH, CHECKPOINT, COMPLETIONS, HELP, INSPECT, KILL, MANUAL, PICTURE, PS, STATUS, STOP, TOP,
+};
 
 const ADVISE_HINT: &str = "See 'ftrun advise --help'.";
 
@@ -47,6 +50,8 @@ pub(crate) enum Asked {
     Inspect(Inspect),
     /// A picture of a file.
     Picture(Box<Picture>),
+    /// Something of a job that runs.
+    Desk(Call),
     /// A page about this program.
     Page(Page),
 }
@@ -69,6 +74,7 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Asked, Stop> {
         ADVISE => advise(before, own_args).map(|advise| Asked::Advise(Box::new(advise))),
         INSPECT => inspect(before, args).map(Asked::Inspect),
         PICTURE => picture(before, args).map(|picture| Asked::Picture(Box::new(picture))),
+        word @ (PS | STATUS | TOP | KILL | CHECKPOINT | STOP) => desk(word, before, args).map(Asked::Desk),
         word @ (COMPLETIONS | MANUAL) => {
             nothing_before(word, before)?;
             pages::parse(command).map(Asked::Page)
@@ -112,7 +118,7 @@ fn bench(before: &[OsString], args: &[OsString]) -> Result<Bench, Stop> {
 fn advise(before: &[OsString], args: &[OsString]) -> Result<Advise, Stop> {
     let advise: Advise = read(std::iter::once(nothing_before(ADVISE, before)?).chain(args))?;
     advise.check().map_err(|complaint| Stop::usage(&complaint, ADVISE_HINT))?;
-    if [BENCH, ADVISE, INSPECT, PICTURE].contains(&&*advise.program()) {
+    if tools::is_tool(&advise.program()) {
         let complaint = format!("'{}' is no program that could be measured", advise.program());
         return Err(Stop::usage(&complaint, ADVISE_HINT));
     }
@@ -127,6 +133,20 @@ fn inspect(before: &[OsString], args: &[OsString]) -> Result<Inspect, Stop> {
 /// Reads what stands before and behind the word `picture`.
 fn picture(before: &[OsString], args: &[OsString]) -> Result<Picture, Stop> {
     Ok(read(std::iter::once(nothing_before(PICTURE, before)?).chain(args))?)
+}
+
+/// Reads what stands before and behind a word that is about a job which runs.
+fn desk(word: &str, before: &[OsString], args: &[OsString]) -> Result<Call, Stop> {
+    let argv = || std::iter::once(&before[0]).chain(args);
+    nothing_before(word, before)?;
+    Ok(match word {
+        PS => Call::Ps(read(argv())?),
+        STATUS => Call::Status(read(argv())?),
+        TOP => Call::Top(read(argv())?),
+        KILL => Call::Kill(read(argv())?),
+        CHECKPOINT => Call::Checkpoint(read(argv())?),
+        _ => Call::Stop(read(argv())?),
+    })
 }
 
 /// The name of this program, if nothing else stands before `word`.

@@ -11,7 +11,7 @@ use ft_checkpoint::{GroupLayout, LayoutError, LoopSettings, SavedSets, Scheme, S
 use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
 use ft_comm::transport::Congestion;
-use ft_launch::{Cluster, Console, ConsoleError, Ending, JobSpec, LaunchError, Stream, launch};
+use ft_launch::{Cluster, Console, ConsoleError, Desk, Ending, JobSpec, LaunchError, Stream, launch};
 use ft_proto::arbiter::{self, Config, Event, Mtbf};
 use ft_threads::ENV_THREADS;
 
@@ -76,8 +76,9 @@ fn try_run(
     console: &mut Option<Console>,
 ) -> Result<i32, Refusal> {
     let prepared = Prepared::new(invocation).map_err(usage)?;
-    let order = prepared.order(arguments)?;
+    let mut order = prepared.order(arguments)?;
     let console = &*console.insert(Console::new().map_err(failed)?);
+    order.desk = prepared.desk(console)?;
     let Prepared { options, layout, .. } = &prepared;
     let (kills, cuts) = (prepared.kills(), prepared.cuts());
     let on_disk = matches!(prepared.scheme, Scheme::Disk { .. });
@@ -211,7 +212,25 @@ impl<'a> Prepared<'a> {
             slow: options.slow.clone(),
             limit: options.timeout,
             saves: options.spill_folder("").map(|_| SAVE_PATIENCE),
+            desk: Desk::default(),
         })
+    }
+
+    /// Where others ask how the job is. It runs all the same where there is no place for that.
+    fn desk(&self, console: &Console) -> Result<Desk, Refusal> {
+        let mut desk = Desk::new(&*self.invocation.command);
+        if let Err(error) = desk.open()
+            && self.options.verbose
+        {
+            console.say(say::news(format_args!("'ftrun ps' does not find this job: {error}")));
+        }
+        if let Some(at) = self.options.metrics {
+            let shown = desk.show_metrics(at).map_err(|error| usage(format!("--metrics {at}: {error}")))?;
+            if !self.options.quiet {
+                console.say(say::news(format_args!("metrics at http://{shown}/metrics")));
+            }
+        }
+        Ok(desk)
     }
 
     /// What a rank is started with: the arguments of this process, with the program's path where the rank is.

@@ -25,6 +25,7 @@ mod bench;
 mod bundled;
 mod cli;
 mod collective;
+mod desk;
 mod ep;
 mod heat;
 mod hpcg;
@@ -72,6 +73,7 @@ pub fn main() -> ExitCode {
             Ok(Asked::Advise(advise)) => advise.run(),
             Ok(Asked::Inspect(inspect)) => inspect.run(),
             Ok(Asked::Picture(picture)) => picture.run(),
+            Ok(Asked::Desk(call)) => call.run(),
             Ok(Asked::Page(page)) => page.print(),
             Err(stop) => stop.print(),
         },
@@ -106,9 +108,7 @@ fn as_rank(mut argv: Vec<OsString>) -> ExitCode {
             Program::App(_, app) => app.rank(),
         },
         // No launcher starts one.
-        Ok(Asked::Bench(_) | Asked::Advise(_) | Asked::Inspect(_) | Asked::Picture(_) | Asked::Page(_)) => {
-            ExitCode::FAILURE
-        }
+        Ok(_) => ExitCode::FAILURE,
         Err(stop) => stop.print(),
     }
 }

@@ -1,5 +1,6 @@
 //! The options of a job, as values. They know of no app, and of no command line but how each of them is written.
 
+use std::net::SocketAddr;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +14,9 @@ use ft_launch::{Allocation, HostList, Mapping};
 
 use crate::settings::AppSettings;
 use crate::size;
-use crate::value::{Timed, at_least_one, interval, one_of, positive, positive_time, threads, up_to_1024};
+use crate::value::{
+    Timed, address, at_least_one, interval, one_of, positive, positive_time, threads, up_to_1024,
+};
 
 mod check;
 mod exports;
@@ -198,6 +201,9 @@ pub(crate) struct Options {
     /// Say which ranks wait in which calls, and for whom, when some have waited this long
     #[arg(long, value_name = "SECONDS", value_parser = positive_time)]
     pub(crate) watchdog: Option<Duration>,
+    /// Show metrics in the text format of Prometheus at http://ADDR/metrics: IP:PORT, or a port of this host alone; 0 takes a free one
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    pub(crate) metrics: Option<SocketAddr>,
     /// Print one JSON report on stdout at the end; everything else goes to stderr
     #[arg(long)]
     pub(crate) json: bool,

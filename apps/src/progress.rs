@@ -119,7 +119,7 @@ impl Account {
     fn hear(&mut self, event: &Event) -> Option<String> {
         match event {
             Event::Progress { line, .. } => self.work.clone_from(line),
-            Event::Marked { rank: 0 } => self.checkpoints += 1,
+            Event::Marked { rank: 0, .. } => self.checkpoints += 1,
             Event::Lost { .. } => self.failures += 1,
             // A disk that is full stays so: each rank says it once.
             Event::Saved { rank, saved }
@@ -238,7 +238,7 @@ mod tests {
         let progress = |line: &str| Event::Progress { rank: 0, done: Some(405), line: line.into() };
         let lines = |verbose: bool, seconds: &[f64]| -> Vec<String> {
             let mut account = account(verbose);
-            account.hear(&Event::Marked { rank: 0 });
+            account.hear(&Event::Marked { rank: 0, number: 1 });
             let lines = seconds.iter().filter_map(|seconds| {
                 let event = progress(&format!("step {seconds}"));
                 account.hear(&event);

@@ -1,5 +1,6 @@
 //! Values of options, read from what people write.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::num::{IntErrorKind, ParseIntError};
 use std::str::FromStr;
 use std::time::Duration;
@@ -49,6 +50,13 @@ pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
         Ok(number) => Ok(number),
         Err(error) => Err(no_number(&error)),
     }
+}
+
+/// Reads an address to listen at. A port alone is one of this host that no other can reach.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
+    let address = port.map(|port| SocketAddr::from((Ipv4Addr::LOCALHOST, port))).or_else(|_| text.parse());
+    address.map_err(|_| "must be IP:PORT, or a port".to_owned())
 }
 
 /// Reads a number above 0, which need not be whole.

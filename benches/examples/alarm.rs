@@ -94,7 +94,7 @@ fn measure(mut world: World) -> Result<(), CommError> {
 /// down when in `told`, and until this rank has seen the alarm.
 fn round(world: &World, told: &AtomicU64, died: &PathBuf) -> Result<[u64; 2], CommError> {
     world.resumed(0);
-    world.mark();
+    world.mark(u64::from(world.generation()));
     told.store(0, Ordering::Release);
     let computes = match world.comm().barrier() {
         // On a busy machine the kill may come before this rank has left the barrier.

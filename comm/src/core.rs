@@ -212,6 +212,7 @@ impl Core {
     /// Finishes the step: an injected failure of a step without communication strikes at its end.
     pub(crate) fn step(&mut self, next: u64) -> Result<(), CommError> {
         self.enter()?;
+        self.driver.service.is_in(next);
         self.armed_step = Some(next);
         Ok(())
     }

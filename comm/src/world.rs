@@ -289,9 +289,10 @@ impl World {
         self.core.peek().driver.submit(ToArbiter::Resumed { generation, steps_lost });
     }
 
-    /// Says that progress was made that no failure will undo: counts of failures in a row start again.
-    pub fn mark(&self) {
-        self.core.peek().driver.submit(ToArbiter::Mark);
+    /// Says that progress was made that no failure will undo: counts of failures in a row start again. `number` is what people
+    /// are told of it.
+    pub fn mark(&self, number: u64) {
+        self.core.peek().driver.submit(ToArbiter::Mark { number });
     }
 
     /// A line about the progress of the job, for the launcher's terminal, with the share of the work that is done

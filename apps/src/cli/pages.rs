@@ -13,6 +13,7 @@ use super::tips::HINT;
 use super::tools::{COMPLETIONS, MANUAL, purpose};
 use crate::advise::Advise;
 use crate::bundled::BUNDLED;
+use crate::desk::{Checkpoint, Kill, Ps, StatusOf, StopJob, Top};
 use crate::inspect::Inspect;
 use crate::picture::Picture;
 use crate::say;
@@ -73,8 +74,10 @@ impl Page {
 /// Apps and tools.
 fn parts() -> impl Iterator<Item = Command> {
     let tools = [WithBench::command(), Advise::command(), Inspect::command(), Picture::command()];
+    let desk = [Ps::command(), StatusOf::command(), Top::command(), Kill::command()];
+    let desk = desk.into_iter().chain([Checkpoint::command(), StopJob::command()]);
     let pages = [Completions::command(), Manual::command()];
-    BUNDLED.iter().map(commands::of_app).chain(tools).chain(pages)
+    BUNDLED.iter().map(commands::of_app).chain(tools).chain(desk).chain(pages)
 }
 
 fn whole() -> Command {

@@ -519,7 +519,7 @@ impl Checkpointer {
         self.owes_fresh &= !self.places.begins_anew();
         self.places.committed();
         self.spill_committed(staging);
-        world.mark();
+        world.mark(u64::from(epoch));
 
         let store = &self.places.current.store;
         let (variable, constant) = (store.variable(epoch).shard().len(), store.constant().shard().len());

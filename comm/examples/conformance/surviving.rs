@@ -137,7 +137,7 @@ fn attempt(
     while state.done < rounds * ROUND {
         operation(world, made, state.done)?;
         *state = State { done: state.done + 1, answer: mixed(state.answer ^ state.done) };
-        world.mark();
+        world.mark(state.done);
     }
     world.finalize(Vec::new())
 }

@@ -41,7 +41,7 @@ fn attempt(world: &mut World, row: &str, steps: u64, done: &mut u64) -> Result<(
         world.step(*done + 1)?;
         right(world, row, call(&comm, row, *done)?);
         *done += 1;
-        world.mark();
+        world.mark(*done);
     }
     world.finalize(done.to_le_bytes().to_vec())
 }

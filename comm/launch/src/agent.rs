@@ -174,6 +174,9 @@ impl Agent {
             Ok(pipe) => {
                 // One that would block the agent is of no use.
                 let pipe = pipe.filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok());
+                if let Some(pid) = self.crew.pid(peer) {
+                    self.link.send(&FromAgent::Started { peer, pid });
+                }
                 self.inputs.insert(peer, Input { pipe, queue: VecDeque::new(), ends: false });
             }
             Err(error) => {

@@ -195,6 +195,11 @@ impl Crew {
         dying.for_each(|((_, process), _)| process.wait());
     }
 
+    /// The number of a process.
+    pub(super) fn pid(&self, peer: PeerId) -> Option<u32> {
+        self.processes.get(&peer).map(Process::id)
+    }
+
     pub(super) fn has(&self, peer: PeerId) -> bool {
         self.processes.contains_key(&peer)
     }

@@ -60,6 +60,8 @@ pub(super) struct Fleet {
     places: Places,
     /// Where processes run.
     homes: HashMap<PeerId, usize>,
+    /// The numbers that agents have given for processes of other hosts.
+    pids: HashMap<PeerId, u32>,
     /// Those that were started since [`Fleet::begun`] was called.
     begun: Vec<PeerId>,
     /// Standard input of the spares of this host.
@@ -118,6 +120,12 @@ impl Fleet {
     /// The host of a process that was started.
     pub(super) fn host_of(&self, peer: PeerId) -> Option<usize> {
         self.homes.get(&peer).copied()
+    }
+
+    /// The host where a process runs by its name, and the number of the process there, if it is known.
+    pub(super) fn whereabouts(&self, peer: PeerId) -> Option<(&str, Option<u32>)> {
+        let host = &self.cluster.hosts()[self.host_of(peer)?].name;
+        Some((host, self.crew.pid(peer).or_else(|| self.pids.get(&peer).copied())))
     }
 
     /// The cores of a rank, if it is bound: on none that is this machine by another name.

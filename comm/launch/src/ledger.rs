@@ -114,6 +114,32 @@ pub(super) struct Ledger {
     refused: u64,
     saved: SavedFiles,
     hosts_back: BTreeMap<String, u32>,
+    headway: Headway,
+}
+
+/// How far the work is.
+#[derive(Debug, Default)]
+pub(super) struct Headway {
+    /// How often each rank has made progress that no failure will undo.
+    marks: BTreeMap<Rank, u64>,
+    /// The number of the newest such progress.
+    pub(super) newest: Option<u64>,
+    /// Thousandths of the work that are done, if somebody has said so.
+    pub(super) done: Option<u16>,
+    /// A line about it.
+    pub(super) line: Option<String>,
+}
+
+impl Headway {
+    fn mark(&mut self, rank: Rank, number: u64) {
+        *self.marks.entry(rank).or_default() += 1;
+        self.newest = Some(number);
+    }
+
+    /// How often all have made progress that no failure will undo: a rank that was lost may have missed some.
+    pub(super) fn commits(&self) -> u64 {
+        self.marks.values().copied().max().unwrap_or(0)
+    }
 }
 
 /// What the job has written to files for one that resumes it.
@@ -138,6 +164,7 @@ impl Ledger {
             refused: 0,
             saved: SavedFiles::default(),
             hosts_back: BTreeMap::new(),
+            headway: Headway::default(),
         }
     }
 
@@ -166,9 +193,12 @@ impl Ledger {
                 }
                 Some(_) => self.saved.failed += 1,
             },
-            Event::Marked { .. }
-            | Event::Progress { .. }
-            | Event::Activity { .. }
+            Event::Marked { rank, number } => self.headway.mark(*rank, *number),
+            Event::Progress { done, line, .. } => {
+                self.headway.done = done.or(self.headway.done);
+                self.headway.line = Some(line.clone());
+            }
+            Event::Activity { .. }
             | Event::Spares { .. }
             | Event::HostLost { .. }
             | Event::Stalled { .. } => {}
@@ -248,6 +278,11 @@ impl Ledger {
     /// What the ranks had to say when all were done; nothing if they were not.
     pub(super) fn take_outputs(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.outputs)
+    }
+
+    /// How far the work is.
+    pub(super) fn headway(&self) -> &Headway {
+        &self.headway
     }
 
     pub(super) fn failures(&self) -> Vec<Failure> {

@@ -23,10 +23,12 @@ use ft_proto::wire::handshake::{JobKey, hex};
 
 mod agent;
 mod allocation;
+mod answering;
 mod cluster;
 mod console;
 mod control;
 mod crew;
+mod desk;
 mod fleet;
 mod guardian;
 mod invitation;
@@ -48,6 +50,8 @@ pub use cluster::{Cluster, Host, HostError, HostList, Mapping};
 pub use console::{Console, ConsoleError, Stream};
 use control::Control;
 use crew::Death;
+pub use desk::protocol::{Command, FailureStatus, Failures, RankStatus, Status};
+pub use desk::{Desk, DeskError, Inquiry, InquiryError, jobs};
 use fleet::{Fleet, Report};
 pub use guardian::guard;
 use ledger::Ledger;
@@ -125,6 +129,7 @@ struct Launcher {
     output: output::Output,
     stdin: stdin::Forwarder,
     ledger: Ledger,
+    desk: Desk,
     /// It was said that there are no files left.
     ran_out: bool,
     ending: Option<Farewell>,
@@ -145,7 +150,7 @@ struct Farewell {
 }
 
 impl Launcher {
-    fn new(spec: JobSpec, console: &Console) -> Result<Self, LaunchError> {
+    fn new(mut spec: JobSpec, console: &Console) -> Result<Self, LaunchError> {
         let signals = Signals::new()?; // before there is anything that a signal could leave behind
         let mut key = JobKey { job: [0; 16], key: [0; 32] };
         let random = getrandom::fill(&mut key.job).and_then(|()| getrandom::fill(&mut key.key));
@@ -161,6 +166,7 @@ impl Launcher {
             ledger: Ledger::new(spec.config.kills.clone(), spec.config.cuts.clone()),
             output: output::Output::new(console.clone(), spec.output_to_stderr, spec.tag_output),
             stdin: stdin::Forwarder::default(),
+            desk: std::mem::take(&mut spec.desk),
             spec,
             clock,
             doorman,
@@ -188,6 +194,7 @@ impl Launcher {
             }
             self.hear();
             self.heed_signals();
+            self.attend();
             self.heed_limit();
             self.arbiter.tick(self.clock.now());
         }
@@ -201,6 +208,7 @@ impl Launcher {
             for report in self.fleet.finish() {
                 self.report(report);
             }
+            self.desk.close(self.clock.now(), farewell.code, &farewell.message);
             return Some(Ending {
                 job: self.job.clone(),
                 code: farewell.code,
@@ -305,6 +313,7 @@ impl Launcher {
         let now = self.clock.now();
         let mut until = self.arbiter.poll_timeout().min(self.fleet.poll_timeout());
         until = self.broken.values().copied().fold(until, Time::min);
+        until = until.min(self.desk.poll_timeout());
         until = self.limit().into_iter().chain(self.saving.map(|(_, until)| until)).fold(until, Time::min);
         if let Some(farewell) = &self.ending {
             until = until.min(farewell.until).min(now.after(Duration::from_millis(50)));
@@ -318,6 +327,7 @@ impl Launcher {
         fds.extend(self.doorman.fds().map(readable));
         self.fleet.fds(&mut fds);
         fds.extend(self.controls.values().map(Control::poll));
+        fds.extend(self.desk.fds());
         let _ = rustix::event::poll(&mut fds, Some(&timespec(until.since(now))));
     }
 
@@ -443,17 +453,22 @@ impl Launcher {
         self.arbiter.end(self.clock.now(), 128 + signal.as_raw(), signals::what_it_did(signal).into());
     }
 
+    /// A signal is to end the job.
+    fn heed(&mut self, signal: Signal) {
+        let patience = self.spec.saves.filter(|_| signal == Signal::TERM && self.ending.is_none());
+        // A second one does not wait.
+        match patience.filter(|_| self.saving.is_none()) {
+            Some(patience) => {
+                self.arbiter.save();
+                self.saving = Some((signal, self.clock.now().after(patience)));
+            }
+            None => self.end_by(signal),
+        }
+    }
+
     fn heed_signals(&mut self) {
         for signal in self.signals.to_end() {
-            let patience = self.spec.saves.filter(|_| signal == Signal::TERM && self.ending.is_none());
-            // A second one does not wait.
-            match patience.filter(|_| self.saving.is_none()) {
-                Some(patience) => {
-                    self.arbiter.save();
-                    self.saving = Some((signal, self.clock.now().after(patience)));
-                }
-                None => self.end_by(signal),
-            }
+            self.heed(signal);
         }
         if let Some((signal, until)) = self.saving
             && self.clock.now() >= until

@@ -102,6 +102,11 @@ impl Process {
         i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
     }
 
+    /// Its number.
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal to the process and its children. It was not reaped yet, so its number is its own.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::cluster::Cluster;
+use super::desk::Desk;
 use super::ledger::{Failure, SavedFiles};
 use ft_comm::binding::Binding;
 use ft_comm::limits;
@@ -53,6 +54,8 @@ pub struct JobSpec {
     /// Its ranks write checkpoints to files when they are asked to: SIGUSR1 asks them, and so does SIGTERM, which ends the job when
     /// they have answered, or have not for so long.
     pub saves: Option<Duration>,
+    /// Where others ask how the job is.
+    pub desk: Desk,
 }
 
 impl JobSpec {

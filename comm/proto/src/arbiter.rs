@@ -50,6 +50,7 @@ mod repair;
 mod roster;
 mod stops;
 mod suspicion;
+mod view;
 mod words;
 
 pub use crate::rank::OnFailure;
@@ -59,6 +60,7 @@ pub use job::{Config, Effect, Event, Exit};
 use outbox::Outbox;
 pub use random::Mtbf;
 use roster::Roster;
+pub use view::{RankView, Stage};
 
 /// The launcher's side of the membership protocol, as a state machine: events go in, effects come out.
 #[derive(Debug)]

@@ -25,6 +25,8 @@ pub struct Member {
     timeout: Duration,
     beat_due: Time,
     welcomed: bool,
+    /// The step that the rank is in.
+    step: u64,
     lease: Detector,
     out: VecDeque<ToArbiter>,
     news: VecDeque<News>,
@@ -40,6 +42,7 @@ impl Member {
             timeout,
             beat_due: now,
             welcomed: false,
+            step: 0,
             lease: lease(timeout, now),
             out: VecDeque::new(),
             news: VecDeque::new(),
@@ -49,6 +52,11 @@ impl Member {
     /// The rank has something to say.
     pub fn submit(&mut self, message: ToArbiter) {
         self.out.push_back(message);
+    }
+
+    /// The rank is in this step: the next heartbeat says so.
+    pub fn is_in(&mut self, step: u64) {
+        self.step = step;
     }
 
     /// The launcher has said something.
@@ -87,7 +95,7 @@ impl Member {
     pub fn tick(&mut self, now: Time) {
         if now >= self.beat_due {
             self.beat_due = now.after(self.interval);
-            self.out.extend(self.welcomed.then_some(ToArbiter::Beat));
+            self.out.extend(self.welcomed.then_some(ToArbiter::Beat { step: self.step }));
         }
         if !self.lease.suspects(now).is_empty() && !planted::has(planted::IGNORES_LEASE) {
             self.lease.forget(PeerId::LAUNCHER);
@@ -163,6 +171,9 @@ mod tests {
         assert_eq!(member.poll_timeout(), at(100));
         member.tick(at(100));
         assert_eq!(beats(&mut member), 1);
+        member.is_in(7);
+        member.tick(at(200));
+        assert_eq!(member.poll_transmit(), Some(ToArbiter::Beat { step: 7 }));
     }
 
     #[test]

@@ -102,6 +102,14 @@ impl Watch {
         })
     }
 
+    /// The call in which a rank has waited long and still does, and since when.
+    pub fn wait_of(&self, rank: Rank) -> Option<(&Wait, Time)> {
+        match self.ranks.get(rank)? {
+            Doing::Waits { wait, since } => Some((wait, *since)),
+            Doing::Moves | Doing::Lost => None,
+        }
+    }
+
     fn all_wait(&self) -> bool {
         self.waits().count() == self.ranks.len()
     }

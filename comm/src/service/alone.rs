@@ -68,11 +68,11 @@ impl Service for Alone {
             ToArbiter::Goodbye { code, message } => {
                 news.push_back(News::Ended { code: code.unwrap_or(1), message });
             }
-            ToArbiter::Beat
+            ToArbiter::Beat { .. }
             | ToArbiter::Suspect { .. }
             | ToArbiter::Agree { .. }
             | ToArbiter::Resumed { .. }
-            | ToArbiter::Mark
+            | ToArbiter::Mark { .. }
             | ToArbiter::Reached { .. }
             | ToArbiter::Activity { .. }
             | ToArbiter::Waiting(_)

@@ -50,6 +50,10 @@ pub trait Service {
     fn saves(&self) -> Saves {
         Saves::default()
     }
+    /// This rank is in this step: the launcher hears of it with the next sign of life.
+    fn is_in(&self, step: u64) {
+        let _ = step;
+    }
     /// While it rests the plane beats no heart and asks nobody: to measure what that costs.
     fn rest(&self, rests: bool) {
         let _ = rests;

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -48,6 +48,8 @@ struct Shared {
     verdicts: Verdicts,
     closing: AtomicBool,
     resting: AtomicBool,
+    /// The step that the caller is in.
+    step: AtomicU64,
     wake_caller: Arc<OwnedFd>,
     wake_service: OwnedFd,
 }
@@ -62,6 +64,7 @@ impl Shared {
             verdicts: Verdicts::default(),
             closing: AtomicBool::new(false),
             resting: AtomicBool::new(false),
+            step: AtomicU64::new(0),
             wake_caller: Arc::new(bell()?),
             wake_service: bell()?,
         })
@@ -200,6 +203,10 @@ impl Service for ServiceThread {
         self.saves.clone()
     }
 
+    fn is_in(&self, step: u64) {
+        self.shared.step.store(step, Ordering::Relaxed);
+    }
+
     fn rest(&self, rests: bool) {
         self.shared.resting.store(rests, Ordering::Release);
         ring(&self.shared.wake_service);
@@ -257,6 +264,7 @@ impl Plane {
     fn run(mut self) {
         loop {
             if !self.rests() {
+                self.member.is_in(self.shared.step.load(Ordering::Relaxed));
                 self.member.tick(self.clock.now());
                 self.inquire();
             }

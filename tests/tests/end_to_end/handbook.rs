@@ -285,11 +285,30 @@ fn a_job_of_which_nothing_is_left() {
     assert_eq!(answer(&outcome), answer(&whole), "{outcome}");
 }
 
+/// Questions to a job, which has another number here.
+#[test]
+fn a_job_that_is_asked() {
+    let page = commands(&text("docs/console.md"));
+    let (start, questions) = page.split_first().expect("a job and questions");
+    let (session, place) = (tempfile::tempdir().unwrap(), folder());
+    let command =
+        |arguments: &str| in_folder(&place, arguments).variable("FTRUN_JOBS", session.path().join("jobs"));
+    let mut job = command(&start.replace("9100", "0")).start();
+    job.await_text("/metrics\n");
+    let number = job.launcher().as_raw_nonzero().to_string();
+    for question in questions {
+        let outcome = command(&question.replace("15088", &number)).finish().expect(0);
+        assert!(outcome.stdout.contains(&number), "{outcome}");
+    }
+    job.finish().expect(143);
+}
+
 /// No page has a command that the tests above do not know of.
 #[test]
 fn every_command_is_run() {
     let counts = [
         ("docs/apps.md", 1),
+        ("docs/console.md", 5),
         ("docs/failures.md", 3),
         ("docs/getting-started.md", 0), // its commands have a folder before `ftrun`
         ("docs/hosts.md", 1),

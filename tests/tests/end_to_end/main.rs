@@ -13,6 +13,7 @@ mod checksums;
 mod collectives;
 mod common;
 mod conformance;
+mod console;
 mod disk;
 mod examples;
 mod handbook;

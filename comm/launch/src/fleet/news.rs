@@ -124,6 +124,12 @@ impl Fleet {
         match message {
             FromAgent::Beat => None,
             FromAgent::Refused { why } => self.remote(at).map(|remote| Report::Refused(remote.refused(&why))),
+            FromAgent::Started { peer, pid } => {
+                if runs_there(self, peer) {
+                    self.pids.insert(peer, pid);
+                }
+                None
+            }
             FromAgent::NotStarted { peer, why } => {
                 let runs = runs_there(self, peer);
                 self.forget(peer, at);
@@ -154,6 +160,7 @@ impl Fleet {
     fn forget(&mut self, peer: PeerId, at: usize) {
         if self.homes.get(&peer) == Some(&at) {
             self.homes.remove(&peer);
+            self.pids.remove(&peer);
             self.inflow = self.inflow.take().filter(|inflow| inflow.peer != peer);
         }
     }

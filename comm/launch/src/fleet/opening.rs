@@ -70,6 +70,7 @@ impl Fleet {
             replaces: config.on_failure == OnFailure::Rebuild,
             places: Places::new(spec.cluster.place(config.total), config.compute, spec.binding),
             homes: HashMap::new(),
+            pids: HashMap::new(),
             begun: vec![],
             inputs: HashMap::new(),
             inflow: None,

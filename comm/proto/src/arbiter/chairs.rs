@@ -29,6 +29,8 @@ pub(super) struct Chair {
     pub(super) address: String,
     pub(super) phase: Phase,
     pub(super) failures: u32,
+    /// The step that the process is in, as it has said; 0: none.
+    pub(super) step: u64,
     pub(super) resumed: Option<u64>,
     pub(super) output: Option<Vec<u8>>,
     /// What the process has printed to standard error before it has joined.
@@ -54,6 +56,7 @@ impl Chair {
             address: String::new(),
             phase: Phase::Starting,
             failures: 0,
+            step: 0,
             resumed: None,
             output: None,
             words: Words::default(),

@@ -198,6 +198,8 @@ pub enum Event {
     Marked {
         /// Which.
         rank: Rank,
+        /// The number of this progress, as the layers above count it.
+        number: u64,
     },
     /// All ranks are done; per rank what it has to report.
     Finished {

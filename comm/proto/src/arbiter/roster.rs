@@ -160,13 +160,13 @@ impl Roster {
             }
             ToArbiter::Ready { report, .. } => self.ready(now, rank, report),
             ToArbiter::Resumed { generation, steps_lost } => self.resumed(now, rank, generation, steps_lost),
-            ToArbiter::Mark => self.mark(rank),
+            ToArbiter::Mark { number } => self.mark(rank, number),
+            ToArbiter::Beat { step } => self.chairs[rank].step = step,
             ToArbiter::Finalize { output, goes_on, .. } => self.finalize(rank, output, goes_on),
             ToArbiter::Goodbye { code: Some(code), message } => self.end(code, message),
             ToArbiter::Goodbye { code: None, .. } => self.chairs[rank].leaving = true,
             // To the roster these are signs of life.
-            ToArbiter::Beat
-            | ToArbiter::Reached { .. }
+            ToArbiter::Reached { .. }
             | ToArbiter::Activity { .. }
             | ToArbiter::Progress { .. }
             | ToArbiter::Waiting(_)
@@ -214,9 +214,9 @@ impl Roster {
         }
     }
 
-    fn mark(&mut self, rank: Rank) {
+    fn mark(&mut self, rank: Rank, number: u64) {
         self.marked = true;
-        self.out.record(Event::Marked { rank: self.chairs[rank].origin });
+        self.out.record(Event::Marked { rank: self.chairs[rank].origin, number });
         self.chairs.iter_mut().for_each(|chair| chair.failures = 0);
         self.suspicion.forgive();
     }

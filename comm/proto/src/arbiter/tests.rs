@@ -15,6 +15,7 @@ mod hosts;
 mod links;
 mod modes;
 mod spares;
+mod view;
 
 const TIMEOUT: Duration = Duration::from_millis(1000);
 
@@ -98,7 +99,7 @@ impl Job {
             for rank in (0..self.arbiter.roster.chairs.len()).filter(|rank| !silent.contains(rank)) {
                 let peer = self.peer(rank);
                 if self.arbiter.roster.chairs[rank].connected {
-                    self.arbiter.handle(self.now, peer, ToArbiter::Beat);
+                    self.arbiter.handle(self.now, peer, ToArbiter::Beat { step: 0 });
                 }
             }
             self.arbiter.tick(self.now);
@@ -391,7 +392,7 @@ fn progress_forgives_failures() {
         job.dies(1);
         job.ready(0, generation, 0);
         job.join(1);
-        job.says(0, ToArbiter::Mark);
+        job.says(0, ToArbiter::Mark { number: 1 });
     }
     assert_eq!(job.ended(), None);
 }

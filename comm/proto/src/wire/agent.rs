@@ -121,6 +121,13 @@ pub enum FromAgent {
         /// Why.
         why: String,
     },
+    /// A process was started.
+    Started {
+        /// Which.
+        peer: PeerId,
+        /// Its number on that host.
+        pid: u32,
+    },
     /// A process could not be started.
     NotStarted {
         /// Which.

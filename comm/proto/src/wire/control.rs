@@ -51,7 +51,10 @@ pub enum ToArbiter {
         report: u64,
     },
     /// Alive.
-    Beat,
+    Beat {
+        /// The step that the rank is in, as it counts them; 0: it has begun none.
+        step: u64,
+    },
     /// A link to `rank` broke.
     Suspect {
         /// Generation of the link.
@@ -98,7 +101,10 @@ pub enum ToArbiter {
         steps_lost: u64,
     },
     /// The job made progress that will not be lost: retry counts start again.
-    Mark,
+    Mark {
+        /// Its number, as the layers above count it; for people.
+        number: u64,
+    },
     /// The rank has arrived at the failure to inject with this position.
     Reached {
         /// Position on the command line.
@@ -167,8 +173,8 @@ impl ToArbiter {
             | Self::Resumed { generation, .. }
             | Self::Finalize { generation, .. } => Some(*generation),
             Self::Join { .. }
-            | Self::Beat
-            | Self::Mark
+            | Self::Beat { .. }
+            | Self::Mark { .. }
             | Self::Reached { .. }
             | Self::Activity { .. }
             | Self::Progress { .. }
@@ -349,7 +355,7 @@ mod tests {
     #[test]
     fn messages_arrive_in_pieces() {
         let sent = [
-            ToArbiter::Beat,
+            ToArbiter::Beat { step: 7 },
             ToArbiter::Ready { generation: 3, report: 99 },
             ToArbiter::Goodbye { code: Some(2), message: "no such file".into() },
         ];

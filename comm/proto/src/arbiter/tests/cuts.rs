@@ -91,7 +91,7 @@ fn who_is_cut_off_from_the_launcher_is_replaced_without_a_kill_and_told_when_it_
         assert_ne!(job.peer(1), old, "{spec}: it is silent, so it is replaced");
         assert_eq!(is_killed(&effects, old), killed, "{spec}");
         // The cut is over, and it speaks.
-        job.arbiter.handle(job.now, old, ToArbiter::Beat);
+        job.arbiter.handle(job.now, old, ToArbiter::Beat { step: 0 });
         job.collect();
         let end = |effect: &Effect| matches!(effect, Effect::Send { to, message: News::Ended { code: 1, .. } } if *to == old);
         assert!(job.take().iter().any(end), "{spec}");
