@@ -11,7 +11,7 @@ use ft_checkpoint::{GroupLayout, LayoutError, LoopSettings, SavedSets, Scheme, S
 use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
 use ft_comm::transport::Congestion;
-use ft_launch::{Cluster, Console, ConsoleError, Ending, JobSpec, LaunchError, Stream, launch};
+use ft_launch::{Allocation, Cluster, Console, ConsoleError, Ending, JobSpec, LaunchError, Stream, launch};
 use ft_proto::arbiter::{self, Config, Event, Mtbf};
 use ft_threads::ENV_THREADS;
 
@@ -341,16 +341,14 @@ fn flushed(console: &Console, status: i32) -> i32 {
 
 /// The hosts of the job.
 fn cluster(options: &Options) -> Result<Cluster, String> {
-    if let Some(allocation) = &options.allocation {
-        let cluster = Cluster::allocated(allocation);
-        if options.verbose {
-            let (slots, hosts) = (allocation.hosts.slots(), cluster.hosts().len());
-            say::complain(format_args!("{}: {slots} slots on {hosts} hosts", allocation.name));
-        }
-        return Ok(cluster);
-    }
     let Some(hosts) = &options.hosts else { return Ok(Cluster::here()) };
-    let Some(exec) = &options.launcher_exec else { return Ok(Cluster::new(hosts, None)) };
+    if let Some(Allocation { name, .. }) = options.allocation.as_ref().filter(|_| options.verbose) {
+        say::complain(format_args!("{name}: {} slots on {} hosts", hosts.slots(), hosts.len()));
+    }
+    let Some(exec) = &options.launcher_exec else {
+        let allocated = options.allocation.as_ref().map(Cluster::allocated);
+        return Ok(allocated.unwrap_or_else(|| Cluster::new(hosts, None)));
+    };
     // One without a `/` is looked for as a shell would.
     if exec.as_os_str().as_encoded_bytes().contains(&b'/') {
         require_executable(exec).map_err(|error| format!("--launcher-exec: {error}"))?;

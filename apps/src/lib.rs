@@ -44,6 +44,7 @@ mod ring;
 mod say;
 mod seismic;
 mod settings;
+mod shell;
 mod simulator;
 mod size;
 mod solve;

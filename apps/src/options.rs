@@ -29,7 +29,7 @@ pub(crate) use levels::Levels;
 
 const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP], rs:K+M, checksum:K+M or disk:DIR (default: xor; none for one rank)";
 
-const HOSTS_HELP: &str = "Run on these hosts: NAME[:SLOTS],... (default: those of the job of Slurm, or this one); ranks fill the slots of one after the other";
+const HOSTS_HELP: &str = "Run on these hosts: NAME[:SLOTS],... (default: those of the batch job, or this one); ranks fill the slots of one after the other";
 
 /// The options of a job.
 #[derive(Debug, Clone, Args)]
@@ -154,7 +154,8 @@ pub(crate) struct Options {
     /// The same from a file with a host a line: name slots=N, name:N or name; # begins a comment
     #[arg(long, value_name = "FILE")]
     pub(crate) hostfile: Option<PathBuf>,
-    /// Start things on hosts, on all of them, by this command: PATH HOST COMMAND... (default: ssh, but not for this host)
+    /// Start things on hosts, on all of them, by this command: PATH HOST COMMAND... (default: that of the batch system or ssh, but not for
+    /// this host)
     #[arg(long, value_name = "PATH")]
     pub(crate) launcher_exec: Option<PathBuf>,
     /// What carries messages: auto (Unix sockets between ranks of one host, TCP between hosts; long messages within a host are

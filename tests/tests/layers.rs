@@ -60,7 +60,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "apps",
         &[
-            "number say settings size text_file value words",
+            "number say settings shell size text_file value words",
             "options progress timeline",
             "app rank",
             APPS,

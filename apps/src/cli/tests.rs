@@ -183,10 +183,6 @@ fn complaints_are_one_line() {
             "ftrun: the argument '--hosts <HOSTS>' cannot be used with '--hostfile <FILE>'",
         ),
         (
-            "ftrun --launcher-exec rsh ./x",
-            "ftrun: --launcher-exec starts things on hosts: name some with --hosts or --hostfile",
-        ),
-        (
             "ftrun --hosts a,b:2 --kill 3@step=1 ./x",
             "ftrun: --kill 3@step=1: rank 3 does not exist, ranks are 0 to 2",
         ),

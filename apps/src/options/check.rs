@@ -19,9 +19,6 @@ impl Options {
         if self.expect_mtbf.is_some() && self.interval != Some(Timed::Auto) {
             return Err("--expect-mtbf is for --interval auto, which is not asked for".into());
         }
-        if self.launcher_exec.is_some() && self.hosts.is_none() && self.hostfile.is_none() {
-            return Err("--launcher-exec starts things on hosts: name some with --hosts or --hostfile".into());
-        }
         if self.throttle.is_some() && self.checkpoints == Checkpoints::Blocking {
             return Err(
                 "--throttle is for --checkpoints asynchronous: nobody waits for a slower checkpoint".into()
@@ -57,9 +54,9 @@ impl Options {
         if self.keep_memory && self.on_failure != OnFailure::Rebuild {
             return Err("--keep-memory is for ranks that are replaced: leave out --on-failure".into());
         }
-        // With parity ranks the size of the job depends on the number of groups, with a host file on what is in it; the
-        // launcher checks then.
-        let is_known = self.parity_ranks == 0 && self.hostfile.is_none();
+        // With parity ranks the size of the job depends on the number of groups, with a host file on what is in it, and where nothing
+        // is said perhaps on a batch system; the launcher checks then.
+        let is_known = self.parity_ranks == 0 && (self.ranks.is_some() || self.hosts.is_some());
         if is_known { self.check_ranks(self.ranks()) } else { Ok(()) }
     }
 

@@ -6,19 +6,17 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use ft_comm::transport::{HOST_OF_LAUNCHER, is_label};
 
 use crate::allocation::Allocation;
-use crate::remote;
+use crate::starter::Starter;
 
 /// Most slots of one host.
 pub(super) const SLOTS_MAX: usize = 1 << 16;
-
-/// The command that starts a program on another host, if no other is named.
-const EXEC: &str = "ssh";
 
 /// A host that processes can be started on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,9 +80,32 @@ impl HostList {
         if hosts.0.is_empty() { Err(HostError::Empty) } else { Ok(hosts) }
     }
 
+    /// How many hosts there are; at least one.
+    #[expect(clippy::len_without_is_empty, reason = "there is always one")]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The number of slots of all hosts.
     pub fn slots(&self) -> usize {
         self.0.iter().map(|host| host.slots).sum()
+    }
+
+    /// Which of them this is, if it is one: hosts of a batch system may be named with their domain or without.
+    pub(super) fn own(&self) -> Option<String> {
+        let own = own_names();
+        let label = |name: &str| name.split('.').next().map(str::to_owned).filter(|_| !is_address(name));
+        let is_own =
+            |name: &str| own.iter().any(|own| own == name || label(name).is_some_and(|name| name == *own));
+        self.0.iter().find(|host| is_own(&host.name)).map(|host| host.name.clone())
+    }
+
+    /// All but the first, if there are several.
+    pub(super) fn without_first(mut self) -> Self {
+        if self.0.len() > 1 {
+            self.0.remove(0);
+        }
+        self
     }
 }
 
@@ -164,49 +185,23 @@ pub struct Cluster {
     starter: Starter,
 }
 
-/// How an agent is started on another host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Starter {
-    /// By a command such as `ssh`: `EXEC HOST COMMAND...`, which may join its words for a shell.
-    Command(PathBuf),
-    /// As a step of the job of Slurm that this is part of.
-    Slurm,
-}
-
-/// What `srun` is told, besides the host: a step of one task for an agent, whose ranks may use all of the host. It is no end of
-/// the job when it ends, nor when a node is lost: that is for the agents' links to tell.
-const STEP: [&str; 9] = [
-    "--mpi=none",
-    "--nodes=1",
-    "--ntasks=1",
-    "--overlap",
-    "--cpu-bind=none",
-    "--mem=0",
-    "--no-kill",
-    "--kill-on-bad-exit=0",
-    "--quiet",
-];
-
 impl Cluster {
     /// A cluster of this host alone.
     pub fn here() -> Self {
-        Self {
-            hosts: vec![Host { name: HOST_OF_LAUNCHER.to_owned(), slots: 1 }],
-            starter: Starter::Command(EXEC.into()),
-        }
+        Self { hosts: vec![Host { name: HOST_OF_LAUNCHER.to_owned(), slots: 1 }], starter: Starter::ssh() }
     }
 
     /// A cluster of the hosts of `list`. Programs are started on others by `exec`, or by `ssh`; if `exec` is named it is used for all of
     /// them, else this host is known by its names and needs none.
     pub fn new(list: &HostList, exec: Option<PathBuf>) -> Self {
         let own = if exec.is_none() { own_names() } else { vec![] };
-        Self { hosts: known(list, &own), starter: Starter::Command(exec.unwrap_or_else(|| EXEC.into())) }
+        Self { hosts: known(list, &own), starter: exec.map_or_else(Starter::ssh, Starter::Command) }
     }
 
     /// A cluster of what a batch system has given, which starts what is started on other hosts.
     pub fn allocated(allocation: &Allocation) -> Self {
         let own: Vec<String> = allocation.own.iter().cloned().collect();
-        Self { hosts: known(&allocation.hosts, &own), starter: Starter::Slurm }
+        Self { hosts: known(&allocation.hosts, &own), starter: allocation.starter.clone() }
     }
 
     /// The hosts.
@@ -216,17 +211,7 @@ impl Cluster {
 
     /// The command that starts `program` as an agent on another host, and its arguments.
     pub(super) fn starter(&self, host: &str, program: &Path, agent: &str) -> (PathBuf, Vec<OsString>) {
-        match &self.starter {
-            Starter::Command(exec) => {
-                let [program, agent] = remote::command(program, agent);
-                (exec.clone(), vec![host.into(), program, agent])
-            }
-            Starter::Slurm => {
-                let mut arguments: Vec<OsString> = STEP.map(OsString::from).into();
-                arguments.extend([format!("--nodelist={host}").into(), program.into(), agent.into()]);
-                ("srun".into(), arguments)
-            }
-        }
+        self.starter.command(host, program, agent)
     }
 
     /// The host of each of `ranks` ranks, by position: the slots of the first host are filled, then those of the next;
@@ -247,6 +232,10 @@ fn known(list: &HostList, own: &[String]) -> Vec<Host> {
         Host { name: name.to_owned(), slots: host.slots }
     });
     hosts.collect::<HostList>().0
+}
+
+fn is_address(name: &str) -> bool {
+    name.parse::<IpAddr>().is_ok()
 }
 
 /// What this host is called.
@@ -348,26 +337,31 @@ mod tests {
     }
 
     #[test]
-    fn agents_are_started_by_what_has_given_the_hosts() {
-        let words = |cluster: &Cluster| {
-            let (exec, arguments) = cluster.starter("n2", Path::new("/a b/ftrun"), "--as-agent");
-            let words = std::iter::once(exec.into_os_string()).chain(arguments);
-            words.map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join("|")
-        };
-        let list = "n1:2,n2:2".parse().unwrap();
-        assert_eq!(words(&Cluster::new(&list, None)), "ssh|n2|'/a b/ftrun'|--as-agent");
+    fn an_allocation_says_which_host_this_is_and_what_starts_agents() {
         let allocation = |own: Option<&str>| Allocation {
             name: "Slurm job 1".into(),
-            hosts: list.clone(),
+            hosts: "n1:2,n2:2".parse().unwrap(),
             own: own.map(str::to_owned),
+            starter: Starter::Slurm,
         };
         let allocated = Cluster::allocated(&allocation(Some("n1")));
         assert_eq!(allocated.hosts()[0].name, HOST_OF_LAUNCHER);
         assert_eq!(allocated.hosts()[1].name, "n2");
+        assert_eq!(allocated.starter("n2", Path::new("ftrun"), "--as-agent").0, Path::new("srun"));
         assert_eq!(Cluster::allocated(&allocation(None)).hosts()[0].name, "n1");
-        let words = words(&allocated);
-        assert!(words.starts_with("srun|--mpi=none|"), "{words}");
-        assert!(words.ends_with("|--nodelist=n2|/a b/ftrun|--as-agent"), "{words}");
+    }
+
+    #[test]
+    fn a_batch_system_may_name_this_host_with_its_domain() {
+        let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        let own = own.trim().split('.').next().unwrap();
+        let list = |text: &str| text.parse::<HostList>().unwrap();
+        let full = format!("{own}.example.org");
+        assert_eq!(list(&format!("n7,{full},n8")).own(), Some(full));
+        assert_eq!(list(&format!("n7,{own}")).own().as_deref(), Some(own));
+        assert_eq!(list(&format!("n7,{own}x,127.0.0.2")).own(), None);
+        assert_eq!(list("n1:2,n2").without_first(), list("n2"));
+        assert_eq!(list("n1").without_first(), list("n1"));
     }
 
     proptest! {

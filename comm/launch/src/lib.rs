@@ -39,11 +39,12 @@ mod remote;
 mod signals;
 mod spec;
 mod standing;
+mod starter;
 mod stdin;
 mod vigil;
 
 pub use agent::agent;
-pub use allocation::{Allocation, AllocationError};
+pub use allocation::{Allocation, AllocationError, Surroundings};
 pub use cluster::{Cluster, Host, HostError, HostList};
 pub use console::{Console, ConsoleError, Stream};
 use control::Control;

@@ -290,6 +290,7 @@ fn a_job_of_which_nothing_is_left() {
 fn every_command_is_run() {
     let counts = [
         ("docs/apps.md", 1),
+        ("docs/batch.md", 0),
         ("docs/failures.md", 3),
         ("docs/getting-started.md", 0), // its commands have a folder before `ftrun`
         ("docs/hosts.md", 1),

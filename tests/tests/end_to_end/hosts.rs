@@ -18,7 +18,7 @@ pub(crate) const SIX: &str = "-n 6 --scheme rs:4+2 --hosts 127.0.0.2:2,127.0.0.3
 pub(crate) const LIKE_SSH: &str = "export FT_TESTS_HOST=$1; shift; exec sh -c \"exec $*\"";
 
 /// A program in `folder` that runs `script` in a shell.
-fn program(folder: &Path, name: &str, script: &str) -> PathBuf {
+pub(crate) fn program(folder: &Path, name: &str, script: &str) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -72,7 +72,7 @@ fn stopped(running: &Running) -> Pid {
     }
 }
 
-fn check_answer(outcome: &Outcome) {
+pub(crate) fn check_answer(outcome: &Outcome) {
     let report = outcome.report();
     assert_eq!(report.answer(), poisson_answer().answer(), "{outcome}");
     assert_eq!(report.iterations(), poisson_answer().iterations(), "{outcome}");

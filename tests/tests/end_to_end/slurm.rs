@@ -218,7 +218,7 @@ fn answer(printed: &str) -> &str {
 #[ignore = "slow: .ci/run runs it"]
 fn a_job_of_slurm_needs_no_hosts_and_outlives_a_node() {
     let Some(slurm) = Slurm::start() else { return };
-    let handbook = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/hosts.md")).unwrap();
+    let handbook = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/batch.md")).unwrap();
     let script =
         handbook.split("```bash\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a script");
 
@@ -263,7 +263,8 @@ fn an_allocation_that_cannot_be_read_is_said() {
     let outcome = run("n[1-2]", "").finish().expect(2);
     assert!(outcome.stderr.contains("is no number of tasks for each of 2 hosts"), "{outcome}");
     run("n[1-", "-n 2 --hosts localhost:2").finish().expect(0);
-    // There is no such command: it is named, with the host.
-    let outcome = run("n[1-3]", "").variable("PATH", "/nowhere").finish();
-    assert!(outcome.status != 0 && outcome.stderr.contains("srun"), "{outcome}");
+    let outcome = run("n[1-3]", "").variable("PATH", "/nowhere").finish().expect(2);
+    let complaint =
+        "ftrun: Slurm job 7 starts things on its hosts by srun, and there is no such command in $PATH\n";
+    assert_eq!(outcome.stderr, complaint, "{outcome}");
 }

@@ -1,0 +1,91 @@
+//! Hosts that a batch system gives, which are loopback addresses here: scripts stand for its commands. Slurm has tests of its own.
+
+use std::path::Path;
+
+use tempfile::{TempDir, tempdir};
+
+use crate::common::{POISSON, Run};
+use crate::hosts::{HOSTS, LIKE_SSH, check_answer, program};
+
+/// A job in which `nodes` has three hosts of two slots each, and `ssh` and `blaunch` are scripts that say for whom they are asked.
+struct Job {
+    folder: TempDir,
+}
+
+impl Job {
+    fn new() -> Self {
+        let folder = tempdir().unwrap();
+        let nodes: String = HOSTS.iter().map(|host| format!("{host}\n{host}\n")).collect();
+        std::fs::write(folder.path().join("nodes"), nodes).unwrap();
+        for command in ["ssh", "blaunch", "other"] {
+            program(folder.path(), command, &format!("echo {command} to $1 >&2; {LIKE_SSH}"));
+        }
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// `ftrun` in that job, which has these variables.
+    fn run(&self, variables: &[(&str, &str)], options: &str) -> Run {
+        let path = format!("{}:{}", self.folder.path().display(), std::env::var("PATH").unwrap());
+        let nodes = self.path("nodes");
+        let run = Run::ftrun(&format!("{options} --json -v --scheme rs:4+2 {POISSON}"));
+        let run = run.variable("PATH", path);
+        variables.iter().fold(run, |run, (name, value)| run.variable(name, value.replace("NODES", &nodes)))
+    }
+}
+
+const PBS: [(&str, &str); 2] = [("PBS_JOBID", "7.head"), ("PBS_NODEFILE", "NODES")];
+const LSF: [(&str, &str); 2] = [("LSB_JOBID", "7"), ("LSB_DJOB_HOSTFILE", "NODES")];
+
+/// All ranks of a host are killed at once, as a host has two slots and no more.
+#[test]
+fn hosts_come_from_the_files_of_pbs_and_lsf() {
+    let job = Job::new();
+    for (variables, name, command) in [(PBS, "PBS job 7.head", "ssh"), (LSF, "LSF job 7", "blaunch")] {
+        let outcome = job.run(&variables, "--kill 2,3@step=25").finish().expect(0);
+        check_answer(&outcome);
+        assert!(outcome.stderr.contains(&format!("{name}: 6 slots on 3 hosts")), "{outcome}");
+        for host in HOSTS {
+            assert!(outcome.stderr.contains(&format!("{host}: {command} to {host}\n")), "{outcome}");
+        }
+    }
+}
+
+#[test]
+fn what_is_named_wins_over_the_batch_system() {
+    let job = Job::new();
+    let here = job.run(&PBS, "--hosts localhost:6").finish().expect(0);
+    assert!(!here.stderr.contains(" to 127") && !here.stderr.contains("PBS"), "{here}");
+    let nodes = job.path("nodes");
+    let outcome = job.run(&LSF, &format!("--hostfile {nodes}")).finish().expect(0);
+    assert_eq!(outcome.stderr.matches("ssh to 127").count(), 3, "{outcome}");
+    let other = job.path("other");
+    let outcome = job.run(&LSF, &format!("--launcher-exec {other}")).finish().expect(0);
+    assert_eq!(outcome.stderr.matches("other to 127").count(), 3, "{outcome}");
+    assert!(outcome.stderr.contains("LSF job 7: 6 slots on 3 hosts"), "{outcome}");
+}
+
+#[test]
+fn what_a_batch_system_says_that_cannot_be() {
+    let job = Job::new();
+    for (variables, complaint) in [
+        (&[PBS[0], ("PBS_NODEFILE", "/no/such/file")][..], "PBS_NODEFILE is '/no/such/file': No such file"),
+        (&[LSF[0], ("LSB_MCPU_HOSTS", "a b")], "LSB_MCPU_HOSTS is 'a b', which is no list of hosts"),
+        (
+            &[("JOB_COMPLETION_INDEX", "0"), ("FTRUN_PODS", "many")],
+            "FTRUN_PODS is 'many', which is no number of pods",
+        ),
+    ] {
+        let outcome = job.run(variables, "").finish().expect(2);
+        assert!(outcome.stderr.starts_with(&format!("ftrun: {complaint}")), "{outcome}");
+        assert_eq!(outcome.stderr.lines().count(), 1, "{outcome}");
+        job.run(variables, "--hosts localhost:6").finish().expect(0);
+    }
+    // One host that is this one needs no command.
+    std::fs::write(job.path("nodes"), std::fs::read("/proc/sys/kernel/hostname").unwrap().repeat(6)).unwrap();
+    let alone = job.run(&PBS, "").variable("PATH", Path::new("/nowhere")).finish().expect(0);
+    check_answer(&alone);
+}
