@@ -345,15 +345,20 @@ fn cluster(options: &Options) -> Result<Cluster, String> {
     if let Some(Allocation { name, .. }) = options.allocation.as_ref().filter(|_| options.verbose) {
         say::complain(format_args!("{name}: {} slots on {} hosts", hosts.slots(), hosts.len()));
     }
-    let Some(exec) = &options.launcher_exec else {
-        let allocated = options.allocation.as_ref().map(Cluster::allocated);
-        return Ok(allocated.unwrap_or_else(|| Cluster::new(hosts, None)));
+    let cluster = match (&options.launcher_exec, &options.allocation) {
+        (None, Some(allocation)) => Cluster::allocated(allocation),
+        (exec, _) => Cluster::new(hosts, named(exec.as_deref())?),
     };
+    cluster.with_spare_hosts(options.spare_hosts).map_err(|error| format!("--spare-hosts: {error}"))
+}
+
+/// The command that starts things on hosts, if one is named.
+fn named(exec: Option<&Path>) -> Result<Option<PathBuf>, String> {
     // One without a `/` is looked for as a shell would.
-    if exec.as_os_str().as_encoded_bytes().contains(&b'/') {
+    if let Some(exec) = exec.filter(|exec| exec.as_os_str().as_encoded_bytes().contains(&b'/')) {
         require_executable(exec).map_err(|error| format!("--launcher-exec: {error}"))?;
     }
-    Ok(Cluster::new(hosts, Some(exec.clone())))
+    Ok(exec.map(Path::to_owned))
 }
 
 /// Lays the groups over the hosts, and says so if that does not guard against the loss of one.

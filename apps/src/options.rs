@@ -154,6 +154,9 @@ pub(crate) struct Options {
     /// The same from a file with a host a line: name slots=N, name:N or name; # begins a comment
     #[arg(long, value_name = "FILE")]
     pub(crate) hostfile: Option<PathBuf>,
+    /// Keep the last K of the hosts for ranks whose host is lost: they get none at the start
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub(crate) spare_hosts: usize,
     /// Start things on hosts, on all of them, by this command: PATH HOST COMMAND... (default: that of the batch system or ssh, but not for
     /// this host)
     #[arg(long, value_name = "PATH")]
@@ -238,7 +241,7 @@ pub(crate) enum OnFailure {
 impl Options {
     /// Ranks that compute; at least one.
     pub(crate) fn ranks(&self) -> usize {
-        let slots = || self.hosts.as_ref().map(HostList::slots);
+        let slots = || self.hosts.as_ref().map(|hosts| hosts.slots_without(self.spare_hosts));
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         self.ranks.or_else(slots).unwrap_or_else(cores)
     }

@@ -25,6 +25,9 @@ impl Options {
         if options.launcher_exec.is_some() && options.hosts.is_none() {
             return Err("--launcher-exec starts things on hosts: name some with --hosts or --hostfile".into());
         }
+        if options.spare_hosts > 0 && options.hosts.is_none() {
+            return Err("--spare-hosts keeps some of the hosts: name them with --hosts or --hostfile".into());
+        }
         options.check().map(|()| options)
     }
 

@@ -56,6 +56,14 @@ pub enum HostError {
     /// A word of a line that is not understood.
     #[error("'{0}' is not understood: write NAME, NAME:SLOTS or NAME slots=SLOTS")]
     Word(String),
+    /// More hosts are to be spare than there can be.
+    #[error("{spare} of {hosts} hosts cannot be spare: one at least has to run ranks")]
+    Spare {
+        /// How many are to be.
+        spare: usize,
+        /// How many there are.
+        hosts: usize,
+    },
     /// A line of a file.
     #[error("line {number}: {error}")]
     Line {
@@ -88,7 +96,13 @@ impl HostList {
 
     /// The number of slots of all hosts.
     pub fn slots(&self) -> usize {
-        self.0.iter().map(|host| host.slots).sum()
+        self.slots_without(0)
+    }
+
+    /// The number of slots if the last hosts, so many, are spare; those of one host at least.
+    pub fn slots_without(&self, spare: usize) -> usize {
+        let used = self.0.len().saturating_sub(spare).max(1);
+        self.0.iter().take(used).map(|host| host.slots).sum()
     }
 
     /// Which of them this is, if it is one: hosts of a batch system may be named with their domain or without.
@@ -182,26 +196,48 @@ fn slots_of(text: &str) -> Result<usize, HostError> {
 pub struct Cluster {
     /// The hosts. The one called [`HOST_OF_LAUNCHER`], if there is one, is this one.
     hosts: Vec<Host>,
+    /// So many of the last ones get no ranks at the start.
+    spare: usize,
     starter: Starter,
 }
 
 impl Cluster {
     /// A cluster of this host alone.
     pub fn here() -> Self {
-        Self { hosts: vec![Host { name: HOST_OF_LAUNCHER.to_owned(), slots: 1 }], starter: Starter::ssh() }
+        Self {
+            hosts: vec![Host { name: HOST_OF_LAUNCHER.to_owned(), slots: 1 }],
+            spare: 0,
+            starter: Starter::ssh(),
+        }
     }
 
     /// A cluster of the hosts of `list`. Programs are started on others by `exec`, or by `ssh`; if `exec` is named it is used for all of
     /// them, else this host is known by its names and needs none.
     pub fn new(list: &HostList, exec: Option<PathBuf>) -> Self {
         let own = if exec.is_none() { own_names() } else { vec![] };
-        Self { hosts: known(list, &own), starter: exec.map_or_else(Starter::ssh, Starter::Command) }
+        Self { hosts: known(list, &own), spare: 0, starter: exec.map_or_else(Starter::ssh, Starter::Command) }
     }
 
     /// A cluster of what a batch system has given, which starts what is started on other hosts.
     pub fn allocated(allocation: &Allocation) -> Self {
         let own: Vec<String> = allocation.own.iter().cloned().collect();
-        Self { hosts: known(&allocation.hosts, &own), starter: allocation.starter.clone() }
+        Self { hosts: known(&allocation.hosts, &own), spare: 0, starter: allocation.starter.clone() }
+    }
+
+    /// The same, with so many of its last hosts for ranks whose host is lost: they get none at the start.
+    ///
+    /// # Errors
+    /// No other host is left.
+    pub fn with_spare_hosts(self, spare: usize) -> Result<Self, HostError> {
+        match self.hosts.len() {
+            hosts if spare >= hosts => Err(HostError::Spare { spare, hosts }),
+            _ => Ok(Self { spare, ..self }),
+        }
+    }
+
+    /// Whether the host at this place gets ranks only when another one is lost.
+    pub(super) fn is_spare(&self, at: usize) -> bool {
+        at >= self.hosts.len() - self.spare
     }
 
     /// The hosts.
@@ -215,9 +251,9 @@ impl Cluster {
     }
 
     /// The host of each of `ranks` ranks, by position: the slots of the first host are filled, then those of the next;
-    /// when all are full it starts again.
+    /// when all are full it starts again. Spare hosts get none.
     pub fn place(&self, ranks: usize) -> Vec<usize> {
-        let slots = self.hosts.iter().enumerate();
+        let slots = self.hosts.iter().enumerate().filter(|(at, _)| !self.is_spare(*at));
         let round: Vec<usize> =
             slots.flat_map(|(at, host)| std::iter::repeat_n(at, host.slots)).take(ranks).collect();
         round.iter().copied().cycle().take(ranks).collect()
@@ -322,6 +358,21 @@ mod tests {
         assert_eq!(cluster("a:9,b").place(3), [0, 0, 0]);
         assert_eq!(Cluster::here().place(3), [0, 0, 0]);
         assert_eq!(Cluster::here().place(0), [0; 0]);
+    }
+
+    #[test]
+    fn the_last_hosts_may_be_spare() {
+        let cluster = |text: &str, spare| {
+            Cluster::new(&text.parse().unwrap(), Some("exec".into())).with_spare_hosts(spare)
+        };
+        let two = cluster("a:2,b:2,c:8,d:8", 2).unwrap();
+        assert_eq!(two.place(6), [0, 0, 1, 1, 0, 0]);
+        assert_eq!([0, 1, 2, 3].map(|at| two.is_spare(at)), [false, false, true, true]);
+        assert!(!cluster("a", 0).unwrap().is_spare(0));
+        let error = cluster("a,b", 2).unwrap_err().to_string();
+        assert_eq!(error, "2 of 2 hosts cannot be spare: one at least has to run ranks");
+        let list: HostList = "a:2,b:3,c:8".parse().unwrap();
+        assert_eq!([0, 1, 2, 9].map(|spare| list.slots_without(spare)), [13, 5, 2, 2]);
     }
 
     #[test]

@@ -234,6 +234,7 @@ impl Launcher {
                 self.output.seat(peer, rank);
                 let stdin = self.fleet.seat(peer, rank);
                 stdin.into_iter().for_each(|stdin| self.stdin.forward_to(stdin));
+                self.ledger.stands_on(self.fleet.spare_host_of(peer));
             }
             Effect::Kill(peer) => self.fleet.signal(peer, Signal::KILL),
             Effect::Stop(peer) => self.fleet.signal(peer, Signal::STOP),
@@ -261,6 +262,7 @@ impl Launcher {
                 stdin.into_iter().for_each(|stdin| self.stdin.forward_to(stdin));
                 let host = self.fleet.host_of(peer).filter(|_| rank.is_none());
                 host.into_iter().for_each(|host| self.arbiter.spare_stands(peer, host));
+                self.ledger.stands_on(self.fleet.spare_host_of(peer).filter(|_| rank.is_some()));
             }
             Err(error) => return self.not_started(peer, limits::explain(&error)),
         }

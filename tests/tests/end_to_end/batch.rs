@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use rustix::process::Signal;
 use tempfile::{TempDir, tempdir};
 
 use crate::common::{POISSON, Run};
-use crate::hosts::{HOSTS, LIKE_SSH, check_answer, program};
+use crate::hosts::{HOSTS, LIKE_SSH, check_answer, processes_on, program, send};
 
 /// A job in which `nodes` has three hosts of two slots each, and `ssh` and `blaunch` are scripts that say for whom they are asked.
 struct Job {
@@ -31,7 +32,7 @@ impl Job {
     fn run(&self, variables: &[(&str, &str)], options: &str) -> Run {
         let path = format!("{}:{}", self.folder.path().display(), std::env::var("PATH").unwrap());
         let nodes = self.path("nodes");
-        let run = Run::ftrun(&format!("{options} --json -v --scheme rs:4+2 {POISSON}"));
+        let run = Run::ftrun(&format!("{options} --json -v {POISSON}"));
         let run = run.variable("PATH", path);
         variables.iter().fold(run, |run, (name, value)| run.variable(name, value.replace("NODES", &nodes)))
     }
@@ -45,12 +46,52 @@ const LSF: [(&str, &str); 2] = [("LSB_JOBID", "7"), ("LSB_DJOB_HOSTFILE", "NODES
 fn hosts_come_from_the_files_of_pbs_and_lsf() {
     let job = Job::new();
     for (variables, name, command) in [(PBS, "PBS job 7.head", "ssh"), (LSF, "LSF job 7", "blaunch")] {
-        let outcome = job.run(&variables, "--kill 2,3@step=25").finish().expect(0);
+        let outcome = job.run(&variables, "--scheme rs:4+2 --kill 2,3@step=25").finish().expect(0);
         check_answer(&outcome);
         assert!(outcome.stderr.contains(&format!("{name}: 6 slots on 3 hosts")), "{outcome}");
         for host in HOSTS {
             assert!(outcome.stderr.contains(&format!("{host}: {command} to {host}\n")), "{outcome}");
         }
+    }
+}
+
+/// Ranks of a host that is lost come back on the spare one, and stay there: one is killed again. Spares, which are there from the start, are
+/// taken first.
+#[test]
+fn ranks_of_a_lost_host_go_to_the_spare_host() {
+    let job = Job::new();
+    for (spares, again) in [(0, "--kill 3@step=35"), (2, "")] {
+        let hangs = format!("--heartbeat-timeout 20000 --kill 2@step=25:hang {again}");
+        let run = job.run(&PBS, &format!("--spare-hosts 1 --scheme rs:2+2 --spares {spares} {hangs}"));
+        let mut running = run.start();
+        running.await_text("--kill 2@step=25:hang strikes");
+        running.await_times("2 of 2 spares are ready", spares / 2);
+        let [first, second, spare] = HOSTS.map(|host| processes_on(&running, host));
+        assert_eq!([first.1.len(), second.1.len(), spare.1.len()], [2, 2, spares]);
+        send(&second.0, Signal::KILL);
+        let outcome = running.finish().expect(0);
+        check_answer(&outcome);
+        let report = outcome.report();
+        let lost: Vec<Vec<u64>> = report.failures().into_iter().map(|(ranks, _)| ranks).collect();
+        assert_eq!(lost, [vec![2, 3], vec![3]][..2 - spares / 2], "{outcome}");
+        let failures = report.0["failures"].as_array().unwrap();
+        assert!(failures.iter().all(|failure| failure["spare_hosts"][0] == HOSTS[2]), "{outcome}");
+        assert_eq!(report.spares_used(), spares as u64, "{outcome}");
+    }
+}
+
+#[test]
+fn one_host_at_least_is_not_spare() {
+    for (options, complaint) in [
+        (
+            "--hosts a,b --spare-hosts 2",
+            "--spare-hosts: 2 of 2 hosts cannot be spare: one at least has to run ranks",
+        ),
+        ("--spare-hosts 1", "--spare-hosts keeps some of the hosts: name them with --hosts or --hostfile"),
+        ("--hosts a --spare-hosts -1", "invalid value '-1' for '--spare-hosts <K>'"),
+    ] {
+        let outcome = Run::ftrun(&format!("{options} {POISSON}")).finish().expect(2);
+        assert!(outcome.stderr.starts_with(&format!("ftrun: {complaint}")), "{outcome}");
     }
 }
 
