@@ -13,6 +13,7 @@ use crate::inspect::Inspect;
 use crate::invocation::{Invocation, Program};
 use crate::options::Options;
 use crate::picture::Picture;
+use crate::sbatch::Sbatch;
 
 mod commands;
 mod mpirun;
@@ -28,11 +29,12 @@ use commands::{AnyProgram, WithBench, read, read_app};
 use pages::Page;
 use stop::Stop;
 use tips::HINT;
-use tools::{ADVISE, BENCH, COMPLETIONS, HELP, INSPECT, MANUAL, PICTURE};
+use tools::{ADVISE, BENCH, COMPLETIONS, HELP, INSPECT, MANUAL, PICTURE, SBATCH};
 
 const ADVISE_HINT: &str = "See 'ftrun advise --help'.";
 
 const BENCH_HINT: &str = "See 'ftrun bench --help'.";
+const SBATCH_HINT: &str = "See 'ftrun sbatch --help'.";
 
 /// What a command line asks for.
 #[derive(Debug)]
@@ -47,6 +49,13 @@ pub(crate) enum Asked {
     Inspect(Inspect),
     /// A picture of a file.
     Picture(Box<Picture>),
+    /// A job script for Slurm.
+    Sbatch {
+        /// Which.
+        sbatch: Sbatch,
+        /// The job writes its checkpoints to files.
+        writes_files: bool,
+    },
     /// A page about this program.
     Page(Page),
 }
@@ -69,6 +78,7 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Asked, Stop> {
         ADVISE => advise(before, own_args).map(|advise| Asked::Advise(Box::new(advise))),
         INSPECT => inspect(before, args).map(Asked::Inspect),
         PICTURE => picture(before, args).map(|picture| Asked::Picture(Box::new(picture))),
+        SBATCH => sbatch(before, own_args),
         word @ (COMPLETIONS | MANUAL) => {
             nothing_before(word, before)?;
             pages::parse(command).map(Asked::Page)
@@ -112,7 +122,7 @@ fn bench(before: &[OsString], args: &[OsString]) -> Result<Bench, Stop> {
 fn advise(before: &[OsString], args: &[OsString]) -> Result<Advise, Stop> {
     let advise: Advise = read(std::iter::once(nothing_before(ADVISE, before)?).chain(args))?;
     advise.check().map_err(|complaint| Stop::usage(&complaint, ADVISE_HINT))?;
-    if [BENCH, ADVISE, INSPECT, PICTURE].contains(&&*advise.program()) {
+    if [BENCH, ADVISE, INSPECT, PICTURE, SBATCH].contains(&&*advise.program()) {
         let complaint = format!("'{}' is no program that could be measured", advise.program());
         return Err(Stop::usage(&complaint, ADVISE_HINT));
     }
@@ -127,6 +137,25 @@ fn inspect(before: &[OsString], args: &[OsString]) -> Result<Inspect, Stop> {
 /// Reads what stands before and behind the word `picture`.
 fn picture(before: &[OsString], args: &[OsString]) -> Result<Picture, Stop> {
     Ok(read(std::iter::once(nothing_before(PICTURE, before)?).chain(args))?)
+}
+
+/// Reads what stands before and behind the word `sbatch`, and the job that is to be queued.
+fn sbatch(before: &[OsString], args: &[OsString]) -> Result<Asked, Stop> {
+    let program = nothing_before(SBATCH, before)?;
+    let end = args.iter().position(|word| word == "--").unwrap_or(args.len());
+    let (options, job) = (&args[..end], args.get(end + 1..).unwrap_or_default());
+    let sbatch = read::<Sbatch>(std::iter::once(program).chain(options))?.of_job(job);
+    sbatch.check().map_err(|complaint| Stop::usage(&complaint, SBATCH_HINT))?;
+    match parse(&[&[program.clone()], job].concat())? {
+        Asked::Job(job) => {
+            let writes_files = job.options.spill_folder("").is_some();
+            Ok(Asked::Sbatch { sbatch, writes_files })
+        }
+        _ => {
+            let complaint = format!("'{}' is no program that Slurm could run as a job", job[0].display());
+            Err(Stop::usage(&complaint, SBATCH_HINT))
+        }
+    }
 }
 
 /// The name of this program, if nothing else stands before `word`.

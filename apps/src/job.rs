@@ -24,6 +24,7 @@ use crate::say;
 use crate::settings::AppSettings;
 use crate::text_file::read_text;
 use crate::timeline::Recorder;
+use crate::words::count;
 
 /// First argument of the processes that the launcher starts, followed by the launcher's own arguments.
 pub(crate) const AS_RANK: &str = "--as-rank";
@@ -127,7 +128,7 @@ impl<'a> Prepared<'a> {
     fn new(invocation: &'a Invocation) -> Result<Self, String> {
         let mut options = invocation.options.with_hosts()?;
         options.anchor_files()?;
-        options.find_resumed()?;
+        options.find_resumed(&invocation.command)?;
         let folder = options.lock_folder()?;
         let (scheme, selection) = (scheme(&options)?, selection(&options)?);
         let mut path = match &invocation.program {
@@ -255,6 +256,12 @@ impl<'a> Prepared<'a> {
                 folder.display()
             );
             console.say(say::news(text));
+        }
+        if let (None, true) = (options.spill_folder(""), ending.is_terminated() && ending.marks > 0) {
+            let lost = count(ending.marks, "checkpoint");
+            console.say(say::news(format_args!(
+                "{lost} in memory are gone with the job; --spill DIR writes them to files"
+            )));
         }
         for option in report.unfired_options() {
             console.say(say::wrong(format_args!("{option} never fired")));

@@ -42,6 +42,7 @@ mod rank;
 mod report;
 mod ring;
 mod say;
+mod sbatch;
 mod seismic;
 mod settings;
 mod shell;
@@ -73,6 +74,7 @@ pub fn main() -> ExitCode {
             Ok(Asked::Advise(advise)) => advise.run(),
             Ok(Asked::Inspect(inspect)) => inspect.run(),
             Ok(Asked::Picture(picture)) => picture.run(),
+            Ok(Asked::Sbatch { sbatch, writes_files }) => sbatch.run(writes_files),
             Ok(Asked::Page(page)) => page.print(),
             Err(stop) => stop.print(),
         },
@@ -107,9 +109,7 @@ fn as_rank(mut argv: Vec<OsString>) -> ExitCode {
             Program::App(_, app) => app.rank(),
         },
         // No launcher starts one.
-        Ok(Asked::Bench(_) | Asked::Advise(_) | Asked::Inspect(_) | Asked::Picture(_) | Asked::Page(_)) => {
-            ExitCode::FAILURE
-        }
+        Ok(_) => ExitCode::FAILURE,
         Err(stop) => stop.print(),
     }
 }

@@ -20,12 +20,14 @@ mod exports;
 mod files;
 mod levels;
 mod places;
+mod restarted;
 mod told;
 
 pub(crate) use exports::Exports;
 use exports::Variable;
 use files::Resumed;
 pub(crate) use levels::Levels;
+use restarted::SlurmJob;
 
 const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP], rs:K+M, checksum:K+M or disk:DIR (default: xor; none for one rank)";
 
@@ -113,6 +115,9 @@ pub(crate) struct Options {
     /// What was found there.
     #[arg(skip)]
     resumed: Option<Resumed>,
+    /// The job of Slurm that this is part of, where checkpoints are written to files.
+    #[arg(skip)]
+    slurm: Option<SlurmJob>,
     /// What a batch system has given, where no hosts are named.
     #[arg(skip)]
     pub(crate) allocation: Option<Allocation>,

@@ -64,7 +64,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "options progress timeline",
             "app rank",
             APPS,
-            "bundled advise bench inspect picture",
+            "bundled advise bench inspect picture sbatch",
             "invocation report",
             "job",
             "cli",

@@ -16,6 +16,7 @@ use crate::bundled::BUNDLED;
 use crate::inspect::Inspect;
 use crate::picture::Picture;
 use crate::say;
+use crate::sbatch::Sbatch;
 
 /// A page to print.
 #[derive(Debug)]
@@ -72,7 +73,8 @@ impl Page {
 
 /// Apps and tools.
 fn parts() -> impl Iterator<Item = Command> {
-    let tools = [WithBench::command(), Advise::command(), Inspect::command(), Picture::command()];
+    let tools =
+        [WithBench::command(), Advise::command(), Inspect::command(), Picture::command(), Sbatch::command()];
     let pages = [Completions::command(), Manual::command()];
     BUNDLED.iter().map(commands::of_app).chain(tools).chain(pages)
 }

@@ -8,6 +8,8 @@ pub(super) const ADVISE: &str = "advise";
 pub(super) const PICTURE: &str = "picture";
 /// A look at files that a job has left.
 pub(super) const INSPECT: &str = "inspect";
+/// Job scripts for Slurm.
+pub(super) const SBATCH: &str = "sbatch";
 /// What makes a shell complete command lines.
 pub(super) const COMPLETIONS: &str = "completions";
 /// Manual pages.
@@ -16,10 +18,11 @@ pub(super) const MANUAL: &str = "man";
 pub(super) const HELP: &str = "help";
 
 /// The tools that are one command, and what each is for, in the order of the help.
-pub(super) const PURPOSES: [(&str, &str); 5] = [
+pub(super) const PURPOSES: [(&str, &str); 6] = [
     (ADVISE, "Measure a program and say which scheme to use, and how often"),
     (INSPECT, "Say which checkpoints there are in files, and whether they are whole"),
     (PICTURE, "Draw a shot gather or a velocity model"),
+    (SBATCH, "Print a job script for Slurm, or queue it"),
     (COMPLETIONS, "Print what makes a shell complete command lines of ftrun"),
     (MANUAL, "Print the manual page of ftrun, or of an app or a tool"),
 ];

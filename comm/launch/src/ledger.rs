@@ -116,6 +116,7 @@ pub(super) struct Ledger {
     outputs: Vec<Vec<u8>>,
     refused: u64,
     saved: SavedFiles,
+    marks: u64,
 }
 
 /// What the job has written to files for one that resumes it.
@@ -139,6 +140,7 @@ impl Ledger {
             outputs: vec![],
             refused: 0,
             saved: SavedFiles::default(),
+            marks: 0,
         }
     }
 
@@ -166,8 +168,8 @@ impl Ledger {
                 }
                 Some(_) => self.saved.failed += 1,
             },
-            Event::Marked { .. }
-            | Event::Progress { .. }
+            Event::Marked { rank } => self.marks += u64::from(*rank == 0),
+            Event::Progress { .. }
             | Event::Activity { .. }
             | Event::Spares { .. }
             | Event::Stalled { .. } => {}
@@ -239,11 +241,16 @@ impl Ledger {
         self.entries.iter_mut().filter(|entry| entry.decided.is_none())
     }
 
-    /// Connections that ranks have refused.
+    /// How often rank 0 has made progress that no failure would undo.
+    pub(super) fn marks(&self) -> u64 {
+        self.marks
+    }
+
     pub(super) fn saved(&self) -> &SavedFiles {
         &self.saved
     }
 
+    /// Connections that ranks have refused.
     pub(super) fn refused(&self) -> u64 {
         self.refused
     }

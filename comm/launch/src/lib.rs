@@ -56,6 +56,7 @@ pub use ledger::{Failure, SavedFiles};
 use process::GRACE;
 pub use process::die_with_launcher;
 use reach::Reach;
+pub use remote::quoted;
 use signals::Signals;
 pub use spec::{Ending, JobSpec, LaunchError};
 
@@ -188,6 +189,7 @@ impl Launcher {
                 postponed: self.arbiter.postponed(),
                 strangers: self.doorman.refused_strangers() + self.ledger.refused(),
                 saved: self.ledger.saved().clone(),
+                marks: self.ledger.marks(),
                 elapsed: self.clock.now().since(Time(0)),
             });
         }

@@ -11,6 +11,7 @@ use ft_comm::limits;
 use ft_comm::transport::{Carrier, Waiting};
 use ft_proto::arbiter::Config;
 use ft_proto::fault::SlowSpec;
+use rustix::process::Signal;
 
 /// What is to be launched.
 #[derive(Debug)]
@@ -75,8 +76,17 @@ pub struct Ending {
     pub strangers: u64,
     /// Checkpoints in files.
     pub saved: SavedFiles,
+    /// How often rank 0 has made progress that no failure would undo.
+    pub marks: u64,
     /// Wall time.
     pub elapsed: Duration,
+}
+
+impl Ending {
+    /// Whether somebody has told the launcher to end it (SIGTERM), such as a batch system.
+    pub fn is_terminated(&self) -> bool {
+        self.code == 128 + Signal::TERM.as_raw()
+    }
 }
 
 /// The job could not be launched.

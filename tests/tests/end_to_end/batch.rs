@@ -130,3 +130,73 @@ fn what_a_batch_system_says_that_cannot_be() {
     let alone = job.run(&PBS, "").variable("PATH", Path::new("/nowhere")).finish().expect(0);
     check_answer(&alone);
 }
+
+/// Slurm says by variables that it starts a job again. What other jobs have left is not taken.
+#[test]
+fn a_job_that_is_started_again_goes_on_from_its_own_files() {
+    let folder = tempdir().unwrap();
+    let files = folder.path().join("files");
+    let run = |id: &str, restarts: &str, command: &str| {
+        let run = Run::ftrun(&format!(
+            "-n 4 -v --json --pace 0.02 --spill-every 1 --spill {} {command}",
+            files.display()
+        ));
+        run.variable("SLURM_JOB_ID", id).variable("SLURM_RESTART_COUNT", restarts)
+    };
+    let anew = |id: &str| {
+        format!("Slurm has started job {id} again: it begins anew, as no checkpoint of it in files is whole")
+    };
+    let outcome = run("7", "1", POISSON).finish().expect(0);
+    check_answer(&outcome);
+    assert!(outcome.stderr.contains(&anew("7")), "{outcome}");
+    let mut running = run("7", "0", POISSON).start();
+    running.await_text("checkpoint 2 is in files");
+    running.signal(Signal::KILL);
+    let outcome = running.finish_killed().expect(128 + 9);
+    assert!(!outcome.stderr.contains("again"), "{outcome}");
+    for (id, command) in [("70", POISSON), ("7", "cg --poisson 15")] {
+        let outcome = run(id, "1", command).finish().expect(0);
+        assert!(outcome.stderr.contains(&anew(id)), "{outcome}");
+    }
+    let outcome = run("7", "2", POISSON).finish().expect(0);
+    let from = format!("Slurm has started job 7 again: goes on from {}/slurm-7.0-", files.display());
+    assert!(outcome.stderr.contains(&from), "{outcome}");
+    check_answer(&outcome);
+    assert_eq!(std::fs::read_dir(&files).unwrap().count(), 0, "all are done, and nothing is left");
+}
+
+#[test]
+fn what_is_lost_with_a_job_that_is_ended_is_said() {
+    let run = |options: &str| {
+        let mut running =
+            Run::ftrun(&format!("-n 4 -v --every 2 --pace 0.05 --kill 1@step=6 {options} {POISSON}")).start();
+        running.await_text("state restored from memory");
+        running.signal(Signal::TERM);
+        running.finish().expect(143)
+    };
+    let outcome = run("");
+    let lost = "in memory are gone with the job; --spill DIR writes them to files\n";
+    assert!(outcome.stderr.contains(lost) && outcome.stderr.contains("terminated (SIGTERM)"), "{outcome}");
+    let folder = tempdir().unwrap();
+    let outcome = run(&format!("--spill {}", folder.path().display()));
+    assert!(
+        !outcome.stderr.contains(lost) && outcome.stderr.contains("is in files: ftrun --resume"),
+        "{outcome}"
+    );
+}
+
+/// `sbatch` is a script that prints what it is given.
+#[test]
+fn a_script_is_printed_or_queued() {
+    let folder = tempdir().unwrap();
+    program(folder.path(), "sbatch", "echo queued; cat; exit 3");
+    let run = |submit: &str, path: &Path| {
+        let run = Run::ftrun(&format!("sbatch {submit} --nodes=3 -- -n 6 cg --poisson 8"));
+        run.variable("PATH", format!("{}:/bin:/usr/bin", path.display())).finish()
+    };
+    let printed = run("", folder.path()).expect(0);
+    assert!(printed.stdout.starts_with("#!/bin/bash\n#SBATCH --no-kill\n"), "{printed}");
+    assert!(printed.stdout.ends_with("ftrun -n 6 cg --poisson 8\n"), "{printed}");
+    let queued = run("--submit", folder.path()).expect(3);
+    assert_eq!(queued.stdout, format!("queued\n{}", printed.stdout), "{queued}");
+}

@@ -282,6 +282,17 @@ fn hosts_that_cannot_be_used_are_named() {
     assert!(outcome.stderr.starts_with("ftrun: 127.0.0.9: no route\n"), "{outcome}");
 }
 
+/// As if the launcher were of another version than what is installed on the other host.
+#[test]
+fn versions_that_differ_are_both_named() {
+    let script = "shift; sed 's/ftrun-agent-[^ ]*/ftrun-agent-0.0.1/' | exec sh -c \"exec $*\"";
+    let (_folder, run) = over(script, &format!("--hosts 127.0.0.2 {POISSON}"));
+    let outcome = run.finish().expect(2);
+    let both = "127.0.0.2: ftrun: the launcher speaks ftrun-agent-0.0.1, this host has ftrun-agent-";
+    assert!(outcome.stderr.contains(both), "{outcome}");
+    assert!(outcome.stderr.contains("cannot start anything on host 127.0.0.2"), "{outcome}");
+}
+
 /// As if the other host had no such folder: it goes away when the agent is started.
 #[test]
 fn a_host_without_the_folder_is_named() {
