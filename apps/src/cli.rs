@@ -146,7 +146,7 @@ fn sbatch(before: &[OsString], args: &[OsString]) -> Result<Asked, Stop> {
     let (options, job) = (&args[..end], args.get(end + 1..).unwrap_or_default());
     let sbatch = read::<Sbatch>(std::iter::once(program).chain(options))?.of_job(job);
     sbatch.check().map_err(|complaint| Stop::usage(&complaint, SBATCH_HINT))?;
-    match parse(&[&[program.clone()], job].concat())? {
+    match parse(&[std::slice::from_ref(program), job].concat())? {
         Asked::Job(job) => {
             let writes_files = job.options.spill_folder("").is_some();
             Ok(Asked::Sbatch { sbatch, writes_files })
