@@ -14,6 +14,7 @@ use crate::inspect::Inspect;
 use crate::invocation::{Invocation, Program};
 use crate::options::Options;
 use crate::picture::Picture;
+use crate::sbatch::Sbatch;
 
 mod commands;
 mod mpirun;
@@ -30,12 +31,14 @@ use pages::Page;
 use stop::Stop;
 use tips::HINT;
 use tools::{
-    ADVISE, BENCH, CHECKPOINT, COMPLETIONS, HELP, INSPECT, KILL, MANUAL, PICTURE, PS, STATUS, STOP, TOP,
+    ADVISE, BENCH, CHECKPOINT, COMPLETIONS, HELP, INSPECT, KILL, MANUAL, PICTURE, PS, SBATCH, STATUS, STOP,
+    TOP,
 };
 
 const ADVISE_HINT: &str = "See 'ftrun advise --help'.";
 
 const BENCH_HINT: &str = "See 'ftrun bench --help'.";
+const SBATCH_HINT: &str = "See 'ftrun sbatch --help'.";
 
 /// What a command line asks for.
 #[derive(Debug)]
@@ -52,6 +55,13 @@ pub(crate) enum Asked {
     Picture(Box<Picture>),
     /// Something of a job that runs.
     Desk(Call),
+    /// A job script for Slurm.
+    Sbatch {
+        /// Which.
+        sbatch: Sbatch,
+        /// The job writes its checkpoints to files.
+        writes_files: bool,
+    },
     /// A page about this program.
     Page(Page),
 }
@@ -75,6 +85,7 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Asked, Stop> {
         INSPECT => inspect(before, args).map(Asked::Inspect),
         PICTURE => picture(before, args).map(|picture| Asked::Picture(Box::new(picture))),
         word @ (PS | STATUS | TOP | KILL | CHECKPOINT | STOP) => desk(word, before, args).map(Asked::Desk),
+        SBATCH => sbatch(before, own_args),
         word @ (COMPLETIONS | MANUAL) => {
             nothing_before(word, before)?;
             pages::parse(command).map(Asked::Page)
@@ -147,6 +158,25 @@ fn desk(word: &str, before: &[OsString], args: &[OsString]) -> Result<Call, Stop
         CHECKPOINT => Call::Checkpoint(read(argv())?),
         _ => Call::Stop(read(argv())?),
     })
+}
+
+/// Reads what stands before and behind the word `sbatch`, and the job that is to be queued.
+fn sbatch(before: &[OsString], args: &[OsString]) -> Result<Asked, Stop> {
+    let program = nothing_before(SBATCH, before)?;
+    let end = args.iter().position(|word| word == "--").unwrap_or(args.len());
+    let (options, job) = (&args[..end], args.get(end + 1..).unwrap_or_default());
+    let sbatch = read::<Sbatch>(std::iter::once(program).chain(options))?.of_job(job);
+    sbatch.check().map_err(|complaint| Stop::usage(&complaint, SBATCH_HINT))?;
+    match parse(&[std::slice::from_ref(program), job].concat())? {
+        Asked::Job(job) => {
+            let writes_files = job.options.spill_folder("").is_some();
+            Ok(Asked::Sbatch { sbatch, writes_files })
+        }
+        _ => {
+            let complaint = format!("'{}' is no program that Slurm could run as a job", job[0].display());
+            Err(Stop::usage(&complaint, SBATCH_HINT))
+        }
+    }
 }
 
 /// The name of this program, if nothing else stands before `word`.

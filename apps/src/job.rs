@@ -11,7 +11,9 @@ use ft_checkpoint::{GroupLayout, LayoutError, LoopSettings, SavedSets, Scheme, S
 use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
 use ft_comm::transport::Congestion;
-use ft_launch::{Cluster, Console, ConsoleError, Desk, Ending, JobSpec, LaunchError, Stream, launch};
+use ft_launch::{
+    Allocation, Cluster, Console, ConsoleError, Desk, Ending, JobSpec, LaunchError, Stream, launch,
+};
 use ft_proto::arbiter::{self, Config, Event, Mtbf};
 use ft_threads::ENV_THREADS;
 
@@ -24,6 +26,7 @@ use crate::say;
 use crate::settings::AppSettings;
 use crate::text_file::read_text;
 use crate::timeline::Recorder;
+use crate::words::count;
 
 /// First argument of the processes that the launcher starts, followed by the launcher's own arguments.
 pub(crate) const AS_RANK: &str = "--as-rank";
@@ -128,7 +131,7 @@ impl<'a> Prepared<'a> {
     fn new(invocation: &'a Invocation) -> Result<Self, String> {
         let mut options = invocation.options.with_hosts()?;
         options.anchor_files()?;
-        options.find_resumed()?;
+        options.find_resumed(&invocation.command)?;
         let folder = options.lock_folder()?;
         let (scheme, selection) = (scheme(&options)?, selection(&options)?);
         let mut path = match &invocation.program {
@@ -280,6 +283,12 @@ impl<'a> Prepared<'a> {
             );
             console.say(say::news(text));
         }
+        if let (None, true) = (options.spill_folder(""), ending.is_terminated() && ending.marks > 0) {
+            let lost = count(ending.marks, "checkpoint");
+            console.say(say::news(format_args!(
+                "{lost} in memory are gone with the job; --spill DIR writes them to files"
+            )));
+        }
         for option in report.unfired_options() {
             console.say(say::wrong(format_args!("{option} never fired")));
         }
@@ -365,21 +374,24 @@ fn flushed(console: &Console, status: i32) -> i32 {
 
 /// The hosts of the job.
 fn cluster(options: &Options) -> Result<Cluster, String> {
-    if let Some(allocation) = &options.allocation {
-        let cluster = Cluster::allocated(allocation);
-        if options.verbose {
-            let (slots, hosts) = (allocation.hosts.slots(), cluster.hosts().len());
-            say::complain(format_args!("{}: {slots} slots on {hosts} hosts", allocation.name));
-        }
-        return Ok(cluster);
-    }
     let Some(hosts) = &options.hosts else { return Ok(Cluster::here()) };
-    let Some(exec) = &options.launcher_exec else { return Ok(Cluster::new(hosts, None)) };
+    if let Some(Allocation { name, .. }) = options.allocation.as_ref().filter(|_| options.verbose) {
+        say::complain(format_args!("{name}: {} slots on {} hosts", hosts.slots(), hosts.len()));
+    }
+    let cluster = match (&options.launcher_exec, &options.allocation) {
+        (None, Some(allocation)) => Cluster::allocated(allocation),
+        (exec, _) => Cluster::new(hosts, named(exec.as_deref())?),
+    };
+    cluster.with_spare_hosts(options.spare_hosts).map_err(|error| format!("--spare-hosts: {error}"))
+}
+
+/// The command that starts things on hosts, if one is named.
+fn named(exec: Option<&Path>) -> Result<Option<PathBuf>, String> {
     // One without a `/` is looked for as a shell would.
-    if exec.as_os_str().as_encoded_bytes().contains(&b'/') {
+    if let Some(exec) = exec.filter(|exec| exec.as_os_str().as_encoded_bytes().contains(&b'/')) {
         require_executable(exec).map_err(|error| format!("--launcher-exec: {error}"))?;
     }
-    Ok(Cluster::new(hosts, Some(exec.clone())))
+    Ok(exec.map(Path::to_owned))
 }
 
 /// Lays the groups over the hosts, and says so if that does not guard against the loss of one.

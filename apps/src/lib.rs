@@ -43,8 +43,10 @@ mod rank;
 mod report;
 mod ring;
 mod say;
+mod sbatch;
 mod seismic;
 mod settings;
+mod shell;
 mod simulator;
 mod size;
 mod solve;
@@ -73,6 +75,7 @@ pub fn main() -> ExitCode {
             Ok(Asked::Advise(advise)) => advise.run(),
             Ok(Asked::Inspect(inspect)) => inspect.run(),
             Ok(Asked::Picture(picture)) => picture.run(),
+            Ok(Asked::Sbatch { sbatch, writes_files }) => sbatch.run(writes_files),
             Ok(Asked::Desk(call)) => call.run(),
             Ok(Asked::Page(page)) => page.print(),
             Err(stop) => stop.print(),

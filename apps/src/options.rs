@@ -23,16 +23,18 @@ mod exports;
 mod files;
 mod levels;
 mod places;
+mod restarted;
 mod told;
 
 pub(crate) use exports::Exports;
 use exports::Variable;
 use files::Resumed;
 pub(crate) use levels::Levels;
+use restarted::SlurmJob;
 
 const SCHEME_HELP: &str = "Where the redundancy lies: none, neighbor[:COPIES], xor[:GROUP], rs:K+M, checksum:K+M or disk:DIR (default: xor; none for one rank)";
 
-const HOSTS_HELP: &str = "Run on these hosts: NAME[:SLOTS],... (default: those of the job of Slurm, or this one); ranks fill the slots of one after the other";
+const HOSTS_HELP: &str = "Run on these hosts: NAME[:SLOTS],... (default: those of the batch job, or this one); ranks fill the slots of one after the other";
 
 /// The options of a job.
 #[derive(Debug, Clone, Args)]
@@ -116,6 +118,9 @@ pub(crate) struct Options {
     /// What was found there.
     #[arg(skip)]
     resumed: Option<Resumed>,
+    /// The job of Slurm that this is part of, where checkpoints are written to files.
+    #[arg(skip)]
+    slurm: Option<SlurmJob>,
     /// What a batch system has given, where no hosts are named.
     #[arg(skip)]
     pub(crate) allocation: Option<Allocation>,
@@ -166,7 +171,11 @@ pub(crate) struct Options {
     /// Let there be more ranks than a batch system has given slots
     #[arg(long)]
     oversubscribe: bool,
-    /// Start things on hosts, on all of them, by this command: PATH HOST COMMAND... (default: ssh, but not for this host)
+    /// Keep the last K of the hosts for ranks whose host is lost: they get none at the start
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub(crate) spare_hosts: usize,
+    /// Start things on hosts, on all of them, by this command: PATH HOST COMMAND... (default: that of the batch system or ssh, but not for
+    /// this host)
     #[arg(long, value_name = "PATH")]
     pub(crate) launcher_exec: Option<PathBuf>,
     /// On other hosts ftrun and the program are in this folder, under their own names (default: where they are here)
@@ -255,7 +264,7 @@ pub(crate) enum OnFailure {
 impl Options {
     /// Ranks that compute; at least one.
     pub(crate) fn ranks(&self) -> usize {
-        let slots = || self.hosts.as_ref().map(HostList::slots);
+        let slots = || self.hosts.as_ref().map(|hosts| hosts.slots_without(self.spare_hosts));
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         self.ranks.or_else(slots).unwrap_or_else(cores)
     }

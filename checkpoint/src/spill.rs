@@ -13,7 +13,7 @@ use std::str::FromStr;
 pub struct Spill {
     /// A directory that all ranks see. Each job has a folder of its own there.
     pub dir: PathBuf,
-    /// The name of that folder, if it is that of the job that is resumed; else that of the job.
+    /// The name of that folder, such as that of the job that is resumed; if none, it is named after the job.
     pub folder: Option<String>,
     /// How often.
     pub every: SpillEvery,

@@ -60,11 +60,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "apps",
         &[
-            "number say settings size text_file value words",
+            "number say settings shell size text_file value words",
             "options progress timeline",
             "app rank",
             APPS,
-            "bundled advise bench desk inspect picture",
+            "bundled advise bench desk inspect picture sbatch",
             "invocation report",
             "job",
             "cli",

@@ -17,6 +17,7 @@ use crate::desk::{Checkpoint, Kill, Ps, StatusOf, StopJob, Top};
 use crate::inspect::Inspect;
 use crate::picture::Picture;
 use crate::say;
+use crate::sbatch::Sbatch;
 
 /// A page to print.
 #[derive(Debug)]
@@ -73,7 +74,8 @@ impl Page {
 
 /// Apps and tools.
 fn parts() -> impl Iterator<Item = Command> {
-    let tools = [WithBench::command(), Advise::command(), Inspect::command(), Picture::command()];
+    let tools =
+        [WithBench::command(), Advise::command(), Inspect::command(), Picture::command(), Sbatch::command()];
     let desk = [Ps::command(), StatusOf::command(), Top::command(), Kill::command()];
     let desk = desk.into_iter().chain([Checkpoint::command(), StopJob::command()]);
     let pages = [Completions::command(), Manual::command()];

@@ -1,12 +1,12 @@
 //! Programs of one's own, as users name them.
 
 use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::stop::Stop;
 use super::tips;
 use crate::bundled::BUNDLED;
+use crate::shell::in_path;
 
 /// The path of a program that is not bundled. One without a `/` is a file here, or else what a shell would find in `$PATH`.
 pub(super) fn own_program(name: &OsStr) -> Result<PathBuf, Stop> {
@@ -27,13 +27,4 @@ pub(super) fn own_program(name: &OsStr) -> Result<PathBuf, Stop> {
         apps.join(", ")
     );
     Err(Stop::usage(&complaint, &tips::on_program(name)))
-}
-
-/// Where a shell would find it.
-fn in_path(name: &OsStr) -> Option<PathBuf> {
-    let folders = std::env::var_os("PATH")?;
-    let is_program = |path: &Path| {
-        path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
-    };
-    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| is_program(path))
 }

@@ -49,6 +49,7 @@ fn the_commands_are_sound() {
     WithBench::command().debug_assert();
     Inspect::command().debug_assert();
     Picture::command().debug_assert();
+    Sbatch::command().debug_assert();
     for app in BUNDLED {
         let stop = asked(&format!("ftrun {} --help", app.name)).expect_err("help");
         assert!(stop.status == 0 && stop.text.contains(app.purpose), "{}: {}", app.name, stop.text);
@@ -183,10 +184,6 @@ fn complaints_are_one_line() {
             "ftrun: the argument '--hosts <HOSTS>' cannot be used with '--hostfile <FILE>'",
         ),
         (
-            "ftrun --launcher-exec rsh ./x",
-            "ftrun: --launcher-exec starts things on hosts: name some with --hosts or --hostfile",
-        ),
-        (
             "ftrun --hosts a,b:2 --kill 3@step=1 ./x",
             "ftrun: --kill 3@step=1: rank 3 does not exist, ranks are 0 to 2",
         ),
@@ -253,6 +250,25 @@ fn complaints_are_one_line() {
         ("ftrun -n 2 --slow 0-2:3 ./x", "ftrun: --slow 0-2:3: rank 2 does not exist, ranks are 0 to 1"),
     ] {
         assert_eq!(refused(line), expected, "{line}");
+    }
+}
+
+#[test]
+fn a_job_script_is_for_a_job() {
+    let writes_files = |line: &str| match asked(line) {
+        Ok(Asked::Sbatch { writes_files, .. }) => writes_files,
+        other => panic!("{other:?}"),
+    };
+    assert!(writes_files("ftrun sbatch -N 3 -- -n 6 --spill files cg --poisson 8"));
+    assert!(!writes_files("ftrun sbatch --nodes=3 --submit -- -np 6 cg --poisson 8"));
+    for (line, complaint) in [
+        ("ftrun sbatch -N 3", "there is no job: it stands behind '--'"),
+        ("ftrun sbatch cg -- cg --poisson 8", "'cg' is no option of sbatch: the job stands behind '--'"),
+        ("ftrun sbatch -- inspect files", "'inspect' is no program that Slurm could run as a job"),
+        ("ftrun sbatch -- cg", "the following required arguments were not provided: <--matrix"),
+        ("ftrun -n 3 sbatch -- cg --poisson 8", "'-n' stands before 'sbatch', which is no job"),
+    ] {
+        assert!(refused(line).starts_with(&format!("ftrun: {complaint}")), "{line}: {}", refused(line));
     }
 }
 

@@ -6,7 +6,7 @@ use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::commands;
-use super::tools::{ADVISE, BENCH, INSPECT, PICTURE};
+use super::tools::{ADVISE, BENCH, INSPECT, PICTURE, SBATCH};
 use crate::bundled::BUNDLED;
 
 /// Where everything stands.
@@ -55,7 +55,7 @@ fn has(command: &Command, option: &str) -> bool {
 
 /// What to write in place of the name of a program that is not there.
 pub(super) fn on_program(name: &OsStr) -> String {
-    let names = BUNDLED.iter().map(|app| app.name).chain([BENCH, ADVISE, INSPECT, PICTURE]);
+    let names = BUNDLED.iter().map(|app| app.name).chain([BENCH, ADVISE, INSPECT, PICTURE, SBATCH]);
     let command = Command::new("ftrun").subcommands(names.map(Command::new));
     let argv: [OsString; 2] = ["ftrun".into(), name.to_owned()];
     let error = command.try_get_matches_from(argv).err();

@@ -8,6 +8,8 @@ pub(super) const ADVISE: &str = "advise";
 pub(super) const PICTURE: &str = "picture";
 /// A look at files that a job has left.
 pub(super) const INSPECT: &str = "inspect";
+/// Job scripts for Slurm.
+pub(super) const SBATCH: &str = "sbatch";
 /// What makes a shell complete command lines.
 pub(super) const COMPLETIONS: &str = "completions";
 /// Manual pages.
@@ -28,10 +30,11 @@ pub(super) const STOP: &str = "stop";
 pub(super) const HELP: &str = "help";
 
 /// The tools that are one command, and what each is for, in the order of the help.
-pub(super) const PURPOSES: [(&str, &str); 11] = [
+pub(super) const PURPOSES: [(&str, &str); 12] = [
     (ADVISE, "Measure a program and say which scheme to use, and how often"),
     (INSPECT, "Say which checkpoints there are in files, and whether they are whole"),
     (PICTURE, "Draw a shot gather or a velocity model"),
+    (SBATCH, "Print a job script for Slurm, or queue it"),
     (PS, "List the jobs of this user on this host"),
     (STATUS, "Say how a job is: ranks, hosts, steps, checkpoints, failures"),
     (TOP, "Say the same again every second"),

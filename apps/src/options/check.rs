@@ -19,9 +19,6 @@ impl Options {
         if self.expect_mtbf.is_some() && self.interval != Some(Timed::Auto) {
             return Err("--expect-mtbf is for --interval auto, which is not asked for".into());
         }
-        if self.launcher_exec.is_some() && self.hosts.is_none() && self.hostfile.is_none() {
-            return Err("--launcher-exec starts things on hosts: name some with --hosts or --hostfile".into());
-        }
         if let Some(folder) = &self.remote_path
             && !folder.is_absolute()
         {

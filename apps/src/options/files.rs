@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ft_checkpoint::{DiskError, Resume, SavedSets, Scheme, Spill};
 
-use super::Options;
+use super::{Options, SlurmJob};
 
 /// The checkpoint from which a job goes on.
 #[derive(Clone, Debug)]
@@ -19,13 +19,19 @@ pub(crate) struct Resumed {
 }
 
 impl Options {
-    /// Looks for the checkpoint from which the job is to go on, if it is to; the job has as many ranks, if nothing else is asked for.
+    /// Looks for the checkpoint from which the job is to go on, if it is to; the job has as many ranks, if nothing else is asked for. One
+    /// that Slurm has started again goes on from what the same `command` has written in it.
     ///
     /// # Errors
-    /// There is none.
-    pub(crate) fn find_resumed(&mut self) -> Result<(), String> {
-        let Some(dir) = &self.resume else { return Ok(()) };
-        let found = SavedSets::find(dir).and_then(|sets| {
+    /// There is none where there should be one.
+    pub(crate) fn find_resumed(&mut self, command: &str) -> Result<(), String> {
+        self.slurm = self.spill.as_ref().and_then(|_| SlurmJob::of(|name| std::env::var(name).ok()));
+        let again = self.slurm.as_ref().filter(|job| job.restarts > 0);
+        let own = again.zip(self.spill.as_deref()).and_then(|(job, dir)| job.written(dir, command));
+        let Some(dir) = own.map(|sets| sets.folder().to_owned()).or(self.resume.clone()) else {
+            return Ok(());
+        };
+        let found = SavedSets::find(&dir).and_then(|sets| {
             // One that is damaged is not used by the ranks, which say so.
             let ranks = sets.complete()?.into_iter().map(|number| sets.ranks(number)).reduce(Result::or);
             let ranks = ranks.unwrap_or_else(|| Err(DiskError::Nothing { path: dir.clone() }))?;
@@ -52,9 +58,12 @@ impl Options {
     /// # Errors
     /// Another one does already.
     pub(crate) fn lock_folder(&self) -> Result<Option<File>, String> {
-        let (Some(resumed), Some(Spill { folder: Some(_), .. })) = (&self.resumed, self.spill()) else {
+        let (Some(resumed), Some(Spill { folder: Some(name), .. })) = (&self.resumed, self.spill()) else {
             return Ok(None);
         };
+        if resumed.folder.file_name() != Some(name.as_ref()) {
+            return Ok(None);
+        }
         let folder = resumed.folder.display();
         let held = File::open(&resumed.folder).map_err(|error| format!("--resume: {folder}: {error}"))?;
         match held.try_lock() {
@@ -75,8 +84,9 @@ impl Options {
         };
         // A job that goes on where it was writes on where it did.
         let folder = self.resumed.as_ref().filter(same).and_then(|resumed| resumed.folder.file_name());
+        let folder = folder.map(|name| name.to_string_lossy().into_owned());
         Some(Spill {
-            folder: folder.map(|name| name.to_string_lossy().into_owned()),
+            folder: folder.or_else(|| self.slurm.as_ref().map(SlurmJob::folder)),
             dir,
             every: self
                 .levels
@@ -112,9 +122,12 @@ impl Options {
         ))
     }
 
-    /// From which folder the job goes on, in words.
+    /// From which folder the job goes on, in words; or that one which was started again does not.
     pub(crate) fn resumed_from(&self) -> Option<String> {
-        self.resumed.as_ref().map(|resumed| format!("goes on from {}", resumed.folder.display()))
+        let from = self.resumed.as_ref().map(|resumed| format!("goes on from {}", resumed.folder.display()));
+        let Some(again) = self.slurm.as_ref().filter(|job| job.restarts > 0) else { return from };
+        let anew = || "it begins anew, as no checkpoint of it in files is whole".to_owned();
+        Some(again.news(&from.unwrap_or_else(anew)))
     }
 
     /// Whether they go with the `scheme`.

@@ -1,15 +1,16 @@
-//! Where a job runs: the hosts that a file names, and the folder of its ranks.
+//! Where a job runs: the hosts that a file names or a batch system has given, and the folder of its ranks.
 
 use std::path::{Path, PathBuf};
 
-use ft_launch::{Allocation, HostList};
+use ft_launch::{Allocation, AllocationError, HostList, Surroundings};
 
 use super::Options;
+use crate::shell::in_path;
 use crate::text_file::read_text;
 
 impl Options {
-    /// The same with its hosts: those of the host file, which only the launcher may read, as other hosts need not have it; or those of a
-    /// job of Slurm that this is part of, if no others are named.
+    /// The same with its hosts: those of the host file, which only the launcher may read, as other hosts need not have it; or those that
+    /// a batch system has given, if no others are named.
     ///
     /// # Errors
     /// The file or the allocation cannot be read, or names no hosts.
@@ -18,11 +19,17 @@ impl Options {
         if let Some(file) = options.hostfile.take() {
             options.hosts = Some(hosts_of(&file)?);
         } else if options.hosts.is_none() {
-            let allocation = Allocation::of_slurm(|name| std::env::var(name).ok());
-            options.allocation = allocation.map_err(|error| error.to_string())?;
+            options.allocation = options.allocated().map_err(|error| error.to_string())?;
             options.hosts = options.allocation.as_ref().map(|allocation| allocation.hosts.clone());
         }
-        let given = options.allocation.as_ref().map(|allocation| allocation.hosts.slots());
+        if options.launcher_exec.is_some() && options.hosts.is_none() {
+            return Err("--launcher-exec starts things on hosts: name some with --hosts or --hostfile".into());
+        }
+        if options.spare_hosts > 0 && options.hosts.is_none() {
+            return Err("--spare-hosts keeps some of the hosts: name them with --hosts or --hostfile".into());
+        }
+        let given =
+            options.allocation.as_ref().map(|allocation| allocation.hosts.slots_without(options.spare_hosts));
         if let Some(slots) = options.ppn {
             let hosts = options.hosts.take().ok_or("--ppn is for ranks on hosts: name them with --hosts")?;
             let hosts = hosts.with_slots(slots);
@@ -45,6 +52,15 @@ impl Options {
         Err(format!(
             "{ranks} ranks are too many for the {slots} slots of {name}: --oversubscribe lets some share one"
         ))
+    }
+
+    /// What a batch system has given. A command that is named takes the place of its own.
+    fn allocated(&self) -> Result<Option<Allocation>, AllocationError> {
+        Allocation::of(&Surroundings {
+            variable: &|name| std::env::var(name).ok(),
+            text: &read_text,
+            has_command: &|name| self.launcher_exec.is_some() || in_path(name).is_some(),
+        })
     }
 
     /// Goes to the folder of the ranks, which they inherit; `program` and what else was named from here is found from there.

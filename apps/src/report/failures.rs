@@ -29,6 +29,8 @@ pub(super) struct FailureReport {
     /// Where `restore_s` went, on the rank that took longest.
     restore: Option<RestoreSeconds>,
     steps_lost: u64,
+    /// Spare hosts on which replacements were started.
+    spare_hosts: Vec<String>,
     /// Whether others took the ranks; none if the job ended before.
     replaced: Option<bool>,
     /// How many ranks there are after it.
@@ -52,6 +54,7 @@ impl FailureReport {
             restore: stats.restores.iter().find(|r| Some(r.generation) == failure.generation).cloned(),
             restore_s: seconds(failure.restore),
             steps_lost: failure.steps_lost,
+            spare_hosts: failure.spare_hosts.clone(),
             replaced: failure.held.as_ref().map(|_| !failure.is_final()),
             held: failure.held.as_ref().map_or(0, Vec::len),
             at_start: failure.generation == Some(0),
@@ -69,8 +72,13 @@ impl FailureReport {
             return self.said(&parts);
         };
         let repair = ms(repair);
+        let on = match &self.spare_hosts[..] {
+            [] => String::new(),
+            [host] => format!(" on the spare host {host}"),
+            hosts => format!(" on the spare hosts {}", hosts.join(", ")),
+        };
         parts.push(match (replaced, closes) {
-            (true, _) => format!("replaced in {repair}"),
+            (true, _) => format!("replaced{on} in {repair}"),
             (false, true) => format!("{} closed up in {repair}", count(self.held as u64, "rank")),
             (false, false) => format!("{} went on after {repair}", count(self.held as u64, "rank")),
         });
@@ -127,6 +135,7 @@ mod tests {
             generation: Some(1),
             restore: Some(3 * MS),
             steps_lost: 1,
+            spare_hosts: vec![],
         }
     }
 
@@ -150,6 +159,12 @@ mod tests {
         assert_eq!(
             of(|f| (f.ranks, f.point, f.detect) = (vec![2, 3], "host b is gone".into(), None)),
             "ranks 2 and 3 failed (host b is gone): replaced in 2.0 ms, rebuilt in memory in 3.0 ms, 1 step done again"
+        );
+        assert!(
+            of(|f| f.spare_hosts = vec!["n9".into()]).contains(", replaced on the spare host n9 in 2.0 ms,")
+        );
+        assert!(
+            of(|f| f.spare_hosts = vec!["a".into(), "b".into()]).contains(" on the spare hosts a, b in ")
         );
         assert_eq!(
             of(|f| (f.held, f.repair, f.restore) = (None, None, None)),

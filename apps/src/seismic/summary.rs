@@ -230,6 +230,7 @@ mod tests {
             held: None,
             generation: Some(1),
             steps_lost: 0,
+            spare_hosts: vec![],
         }
     }
 

@@ -143,8 +143,8 @@ impl Job {
         let told = LoopSettings::from_launcher(&world).map_err(CheckpointError::from);
         let ready = told.and_then(|told| {
             let resuming = told.resume.filter(|_| !world.is_parity());
-            let continues = protection.spill.as_ref().is_some_and(|spill| spill.folder.is_some());
-            let resuming = resuming.map(|resume| Resuming::new(&resume, continues)).transpose()?;
+            let writes_into = protection.spill.as_ref().and_then(|spill| spill.folder.as_deref());
+            let resuming = resuming.map(|resume| Resuming::new(&resume, writes_into)).transpose()?;
             let checkpointer = setup::checkpointer(&world, &protection)?;
             told.command.iter().try_for_each(|command| checkpointer.name(command))?;
             let pace = told.pace.map(Duration::try_from_secs_f64).and_then(Result::ok);

@@ -32,8 +32,10 @@ pub(super) struct Resuming {
 }
 
 impl Resuming {
-    pub(super) fn new(resume: &Resume, continues: bool) -> Result<Self, DiskError> {
+    /// `writes_into` is the name of the folder of the job itself, if it is known beforehand.
+    pub(super) fn new(resume: &Resume, writes_into: Option<&str>) -> Result<Self, DiskError> {
         let sets = SavedSets::find(&resume.folder)?;
+        let continues = writes_into.is_some_and(|name| sets.folder().file_name() == Some(name.as_ref()));
         Ok(Self { sets, accept_build: resume.accept_build, continues, before: 0, shares: vec![] })
     }
 

@@ -1,12 +1,15 @@
-//! What a batch system has given to the job in which `ftrun` is started: hosts, and how many ranks each of them is to have.
-//!
-//! Slurm tells it in the environment of a batch script (`sbatch`) and of a shell (`salloc`): `SLURM_JOB_NODELIST` has the nodes,
-//! `SLURM_TASKS_PER_NODE` the number of tasks of each, and `SLURMD_NODENAME` the node where the script runs.
+//! What a batch system has given to the job in which `ftrun` is started: hosts, how many ranks each of them is to have, and what starts
+//! agents on them. The environment says so, or a file that it names; each system has a file here that says where.
 
-use crate::cluster::{Host, HostError, HostList, SLOTS_MAX};
+mod kubernetes;
+mod lsf;
+mod pbs;
+mod slurm;
 
-/// Most hosts that a list may name.
-const HOSTS_MAX: usize = 1 << 16;
+use std::path::Path;
+
+use crate::cluster::{HostError, HostList};
+use crate::starter::Starter;
 
 /// Hosts that are there for this job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,9 +20,21 @@ pub struct Allocation {
     pub hosts: HostList,
     /// Which of them this is; none of them: the job was started elsewhere.
     pub(super) own: Option<String>,
+    pub(super) starter: Starter,
 }
 
-/// An allocation cannot be read.
+/// What can be seen of the system that `ftrun` was started by.
+#[expect(missing_debug_implementations, reason = "functions")]
+pub struct Surroundings<'a> {
+    /// The value of a variable of the environment.
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// The text of a file, or why it cannot be read.
+    pub text: &'a dyn Fn(&Path) -> Result<String, String>,
+    /// Whether there is such a command.
+    pub has_command: &'a dyn Fn(&str) -> bool,
+}
+
+/// An allocation cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AllocationError {
     /// Not a list of hosts.
@@ -42,188 +57,86 @@ pub enum AllocationError {
         /// How many hosts there are.
         hosts: usize,
     },
+    /// A file that has the hosts cannot be used.
+    #[error("{variable} is '{path}': {why}; --hosts names hosts")]
+    File {
+        /// The variable of the environment.
+        variable: &'static str,
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A number of pods, or the name of one, that makes no sense.
+    #[error("{variable} is '{text}', which is {what}; --hosts names hosts")]
+    Pods {
+        /// The variable of the environment.
+        variable: &'static str,
+        /// What it says.
+        text: String,
+        /// What should be there.
+        what: &'static str,
+    },
     /// A host that cannot be used.
     #[error("a host of the allocation: {0}")]
     Host(HostError),
+    /// The command that is to start agents is missing.
+    #[error("{name} starts things on its hosts by {command}, and there is no such command in $PATH")]
+    Command {
+        /// What has given the hosts.
+        name: String,
+        /// The command.
+        command: &'static str,
+    },
 }
 
 impl Allocation {
-    /// That of Slurm, if `variable`, which gives a variable of the environment, says that this is part of a job of Slurm.
+    /// That of the batch system that this is part of a job of; none: it is part of no such job.
     ///
     /// # Errors
-    /// The variables do not fit together.
-    pub fn of_slurm(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, AllocationError> {
-        let (nodes, counts) = ("SLURM_JOB_NODELIST", ["SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"]);
-        let (Some(job), Some(text)) = (variable("SLURM_JOB_ID"), variable(nodes)) else { return Ok(None) };
-        let names = match expand_list(&text) {
-            Some(names) if !names.is_empty() => names,
-            _ => return Err(AllocationError::Hosts { variable: nodes, text }),
-        };
-        let said = counts.into_iter().find_map(|name| Some((name, variable(name)?)));
-        let slots = match said {
-            None => vec![1; names.len()],
-            Some((variable, text)) => {
-                let slots = expand_counts(&text).filter(|slots| slots.len() == names.len());
-                slots.ok_or(AllocationError::Counts { variable, text, hosts: names.len() })?
+    /// What the system says does not fit together.
+    pub fn of(surroundings: &Surroundings<'_>) -> Result<Option<Self>, AllocationError> {
+        for system in [slurm::allocation, pbs::allocation, lsf::allocation, kubernetes::allocation] {
+            if let Some(found) = system(surroundings)? {
+                return Ok(Some(found));
             }
-        };
-        let hosts = names.iter().zip(slots).map(|(name, slots)| Host::new(name, slots));
-        let hosts = hosts.collect::<Result<HostList, _>>().map_err(AllocationError::Host)?;
-        Ok(Some(Self { name: format!("Slurm job {job}"), hosts, own: variable("SLURMD_NODENAME") }))
-    }
-}
-
-/// The names of a list such as `a,rack[0-1]n[08-10,12]`; none if it is no such list or names too many.
-fn expand_list(text: &str) -> Option<Vec<String>> {
-    let (mut names, mut rest) = (vec![], text);
-    while !rest.is_empty() {
-        let mut depth = 0;
-        let is_end = |c: char| {
-            depth += match c {
-                '[' => 1,
-                ']' => -1,
-                _ => 0,
-            };
-            c == ',' && depth == 0
-        };
-        let end = rest.find(is_end).unwrap_or(rest.len());
-        expand(&rest[..end], String::new(), &mut names)?;
-        rest = match rest[end..].strip_prefix(',') {
-            Some("") => return None,
-            Some(rest) => rest,
-            None => "",
-        };
-    }
-    Some(names)
-}
-
-/// Adds `before` with everything that `text` stands for behind it.
-fn expand(text: &str, before: String, names: &mut Vec<String>) -> Option<()> {
-    let Some((fixed, rest)) = text.split_once('[') else {
-        let name = before + text;
-        (!name.is_empty() && !text.contains(']') && names.len() < HOSTS_MAX).then(|| names.push(name))?;
-        return Some(());
-    };
-    let (ranges, rest) = rest.split_once(']')?;
-    for range in ranges.split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (from, to) = (number(first)?, number(last)?);
-        (from <= to && to - from < HOSTS_MAX).then_some(())?;
-        for at in from..=to {
-            // Numbers are as long as the first one is written.
-            expand(rest, format!("{before}{fixed}{at:0width$}", width = first.len()), names)?;
         }
+        Ok(None)
     }
-    Some(())
 }
 
-/// As many numbers as `2(x3),1` stands for: four; none if it stands for none, or for one that is no number of slots.
-fn expand_counts(text: &str) -> Option<Vec<usize>> {
-    let mut counts = vec![];
-    for part in text.split(',') {
-        let (count, times) = match part.split_once("(x") {
-            Some((count, times)) => (count, number(times.strip_suffix(')')?)?),
-            None => (part, 1),
-        };
-        let count = number(count).filter(|count| (1..=SLOTS_MAX).contains(count))?;
-        (times <= HOSTS_MAX - counts.len()).then(|| counts.extend(std::iter::repeat_n(count, times)))?;
+impl Surroundings<'_> {
+    /// Hosts in the file that a variable names, one a line and as often as it has slots.
+    fn hosts_in_file(&self, variable: &'static str) -> Result<Option<HostList>, AllocationError> {
+        let Some(path) = (self.variable)(variable) else { return Ok(None) };
+        let hosts = (self.text)(Path::new(&path))
+            .and_then(|text| HostList::from_lines(&text).map_err(|error| error.to_string()));
+        hosts.map(Some).map_err(|why| AllocationError::File { variable, path, why })
     }
-    Some(counts)
-}
-
-/// A number of digits alone.
-fn number(text: &str) -> Option<usize> {
-    let is_plain = !text.is_empty() && text.len() <= 9 && text.bytes().all(|byte| byte.is_ascii_digit());
-    is_plain.then(|| text.parse().ok())?
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
-    fn of_slurm(variables: &[(&str, &str)]) -> Result<Option<Allocation>, AllocationError> {
-        let value = |name: &str| variables.iter().find(|(other, _)| *other == name);
-        Allocation::of_slurm(|name| value(name).map(|(_, value)| (*value).to_owned()))
-    }
-
-    #[test]
-    fn hosts_and_slots_of_a_job() {
-        let variables = [
-            ("SLURM_JOB_ID", "17"),
-            ("SLURM_JOB_NODELIST", "n[1-3]"),
-            ("SLURM_TASKS_PER_NODE", "2(x2),1"),
-            ("SLURM_JOB_CPUS_PER_NODE", "8(x3)"),
-            ("SLURMD_NODENAME", "n1"),
-        ];
-        let allocation = of_slurm(&variables).unwrap().unwrap();
-        assert_eq!((allocation.name.as_str(), allocation.own.as_deref()), ("Slurm job 17", Some("n1")));
-        assert_eq!(allocation.hosts, "n1:2,n2:2,n3:1".parse().unwrap());
-        let without_tasks: Vec<_> =
-            variables.into_iter().filter(|(name, _)| !name.contains("TASKS")).collect();
-        assert_eq!(of_slurm(&without_tasks).unwrap().unwrap().hosts.slots(), 24);
-        assert_eq!(of_slurm(&variables[..2]).unwrap().unwrap().hosts.slots(), 3);
-        assert_eq!(of_slurm(&variables[1..]), Ok(None), "outside of a job");
-    }
-
-    #[test]
-    fn lists_as_slurm_writes_them() {
-        for (text, names) in [
-            ("n1", "n1"),
-            ("n[1,3]", "n1 n3"),
-            ("n[08-10,12],login", "n08 n09 n10 n12 login"),
-            ("a,rack[0-1]n[1-2]-ib", "a rack0n1-ib rack0n2-ib rack1n1-ib rack1n2-ib"),
-            ("n[001-002]", "n001 n002"),
-        ] {
-            assert_eq!(expand_list(text).unwrap().join(" "), names, "{text}");
-        }
-        assert_eq!(expand_list("n[0-65535]").unwrap().len(), HOSTS_MAX);
-        for text in [
-            "n[1-",
-            "n[",
-            "n]",
-            "n[]",
-            "n[2-1]",
-            "n[a]",
-            "n[1--2]",
-            "n,",
-            ",n",
-            "n[0-65536]",
-            "n[0-999][0-99]",
-        ] {
-            assert_eq!(expand_list(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_does_not_fit_together_is_said() {
-        let with = |nodes, tasks| {
-            let variables =
-                [("SLURM_JOB_ID", "1"), ("SLURM_JOB_NODELIST", nodes), ("SLURM_TASKS_PER_NODE", tasks)];
-            of_slurm(&variables).unwrap_err().to_string()
+    /// The allocation where these variables, files and commands are.
+    pub(super) fn allocated(
+        variables: &[(&str, &str)],
+        files: &[(&str, &str)],
+        commands: &[&str],
+    ) -> Result<Option<Allocation>, AllocationError> {
+        let value = |list: &[(&str, &str)], name: &str| {
+            list.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
         };
-        assert_eq!(
-            with("n[1-", "1"),
-            "SLURM_JOB_NODELIST is 'n[1-', which is no list of hosts; --hosts names them"
-        );
-        for tasks in ["2", "2(x4)", "0(x3)", "2(x3", "", "x", "1,1,1,"] {
-            let said =
-                format!("SLURM_TASKS_PER_NODE is '{tasks}', which is no number of tasks for each of 3 hosts");
-            assert!(with("n[1-3]", tasks).starts_with(&said), "{}", with("n[1-3]", tasks));
-        }
-        assert!(with("a;b", "1").starts_with("a host of the allocation: 'a;b' is no host"));
+        Allocation::of(&Surroundings {
+            variable: &|name| value(variables, name),
+            text: &|path| value(files, path.to_str().unwrap()).ok_or_else(|| "No such file".into()),
+            has_command: &|name| commands.contains(&name),
+        })
     }
 
-    proptest! {
-        #[test]
-        fn any_text_is_read_or_refused(nodes in "[-a0-9,\\[\\]]{0,16}|\\PC{0,9}", counts in "[0-9x(),]{0,12}") {
-            if let Some(names) = expand_list(&nodes) {
-                prop_assert!(names.len() <= HOSTS_MAX && names.iter().all(|name| !name.is_empty()));
-            }
-            if let Some(counts) = expand_counts(&counts) {
-                prop_assert!(counts.len() <= HOSTS_MAX && !counts.contains(&0));
-            }
-        }
+    #[test]
+    fn outside_of_jobs_nothing_is_given() {
+        assert_eq!(allocated(&[("HOSTNAME", "n1")], &[], &["srun", "blaunch"]), Ok(None));
     }
 }

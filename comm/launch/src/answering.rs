@@ -176,6 +176,7 @@ mod tests {
         let failure = |number: u64| Failure {
             ranks: vec![2],
             point: format!("step={}", number / 2),
+            spare_hosts: vec![],
             detect: None,
             repair: Some(Duration::from_millis(500)),
             agree: None,

@@ -7,19 +7,17 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ffi::OsString;
 use std::fmt;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use ft_comm::transport::{HOST_OF_LAUNCHER, is_label};
 
 use crate::allocation::Allocation;
-use crate::remote;
+use crate::starter::Starter;
 
 /// Most slots of one host.
 pub(super) const SLOTS_MAX: usize = 1 << 16;
-
-/// The command that starts a program on another host, if no other is named.
-pub(super) const SSH: &str = "ssh";
 
 /// A host that processes can be started on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +57,14 @@ pub enum HostError {
     /// A word of a line that is not understood.
     #[error("'{0}' is not understood: write NAME, NAME:SLOTS or NAME slots=SLOTS")]
     Word(String),
+    /// More hosts are to be spare than there can be.
+    #[error("{spare} of {hosts} hosts cannot be spare: one at least has to run ranks")]
+    Spare {
+        /// How many are to be.
+        spare: usize,
+        /// How many there are.
+        hosts: usize,
+    },
     /// A line of a file.
     #[error("line {number}: {error}")]
     Line {
@@ -83,9 +89,38 @@ impl HostList {
         if hosts.0.is_empty() { Err(HostError::Empty) } else { Ok(hosts) }
     }
 
+    /// How many hosts there are; at least one.
+    #[expect(clippy::len_without_is_empty, reason = "there is always one")]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The number of slots of all hosts.
     pub fn slots(&self) -> usize {
-        self.0.iter().map(|host| host.slots).sum()
+        self.slots_without(0)
+    }
+
+    /// The number of slots if the last hosts, so many, are spare; those of one host at least.
+    pub fn slots_without(&self, spare: usize) -> usize {
+        let used = self.0.len().saturating_sub(spare).max(1);
+        self.0.iter().take(used).map(|host| host.slots).sum()
+    }
+
+    /// Which of them this is, if it is one: hosts of a batch system may be named with their domain or without.
+    pub(super) fn own(&self) -> Option<String> {
+        let own = own_names();
+        let label = |name: &str| name.split('.').next().map(str::to_owned).filter(|_| !is_address(name));
+        let is_own =
+            |name: &str| own.iter().any(|own| own == name || label(name).is_some_and(|name| name == *own));
+        self.0.iter().find(|host| is_own(&host.name)).map(|host| host.name.clone())
+    }
+
+    /// All but the first, if there are several.
+    pub(super) fn without_first(mut self) -> Self {
+        if self.0.len() > 1 {
+            self.0.remove(0);
+        }
+        self
     }
 
     /// The same hosts with so many slots each.
@@ -205,37 +240,10 @@ pub struct Cluster {
     /// The hosts. The one called [`HOST_OF_LAUNCHER`], if there is one, is this one.
     hosts: Vec<Host>,
     mapping: Mapping,
+    /// So many of the last ones get no ranks at the start.
+    spare: usize,
     starter: Starter,
 }
-
-/// How an agent is started on another host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Starter {
-    /// By `ssh`.
-    Ssh,
-    /// By another command: `EXEC HOST COMMAND...`, which may join its words for a shell as `ssh` does.
-    Command(PathBuf),
-    /// As a step of the job of Slurm that this is part of.
-    Slurm,
-}
-
-/// What `ssh` is told, besides the host: no windows from there, and no questions, as it runs in the background, where it would be stopped
-/// if it asked the terminal; and to give up before the launcher does, as it knows the reason.
-const UNASKED: [&str; 3] = ["-x", "-oBatchMode=yes", "-oConnectTimeout=8"];
-
-/// What `srun` is told, besides the host: a step of one task for an agent, whose ranks may use all of the host. It is no end of
-/// the job when it ends, nor when a node is lost: that is for the agents' links to tell.
-const STEP: [&str; 9] = [
-    "--mpi=none",
-    "--nodes=1",
-    "--ntasks=1",
-    "--overlap",
-    "--cpu-bind=none",
-    "--mem=0",
-    "--no-kill",
-    "--kill-on-bad-exit=0",
-    "--quiet",
-];
 
 impl Cluster {
     /// A cluster of this host alone.
@@ -243,6 +251,7 @@ impl Cluster {
         Self {
             hosts: vec![Host { name: HOST_OF_LAUNCHER.to_owned(), slots: 1 }],
             mapping: Mapping::Slot,
+            spare: 0,
             starter: Starter::Ssh,
         }
     }
@@ -252,19 +261,40 @@ impl Cluster {
     pub fn new(list: &HostList, exec: Option<PathBuf>) -> Self {
         let own = if exec.is_none() { own_names() } else { vec![] };
         let starter = exec.map_or(Starter::Ssh, Starter::Command);
-        Self { hosts: known(list, &own), mapping: Mapping::Slot, starter }
+        Self { hosts: known(list, &own), mapping: Mapping::Slot, spare: 0, starter }
     }
 
     /// A cluster of what a batch system has given, which starts what is started on other hosts.
     pub fn allocated(allocation: &Allocation) -> Self {
         let own: Vec<String> = allocation.own.iter().cloned().collect();
-        Self { hosts: known(&allocation.hosts, &own), mapping: Mapping::Slot, starter: Starter::Slurm }
+        Self {
+            hosts: known(&allocation.hosts, &own),
+            mapping: Mapping::Slot,
+            spare: 0,
+            starter: allocation.starter.clone(),
+        }
     }
 
     /// The same, where ranks take the slots in this order.
     #[must_use]
     pub fn mapped_by(self, mapping: Mapping) -> Self {
         Self { mapping, ..self }
+    }
+
+    /// The same, with so many of its last hosts for ranks whose host is lost: they get none at the start.
+    ///
+    /// # Errors
+    /// No other host is left.
+    pub fn with_spare_hosts(self, spare: usize) -> Result<Self, HostError> {
+        match self.hosts.len() {
+            hosts if spare >= hosts => Err(HostError::Spare { spare, hosts }),
+            _ => Ok(Self { spare, ..self }),
+        }
+    }
+
+    /// Whether the host at this place gets ranks only when another one is lost.
+    pub(super) fn is_spare(&self, at: usize) -> bool {
+        at >= self.hosts.len() - self.spare
     }
 
     /// The hosts.
@@ -279,23 +309,7 @@ impl Cluster {
 
     /// The command that starts `program` as an agent on another host, and its arguments.
     pub(super) fn starter(&self, host: &str, program: &Path, agent: &str) -> (PathBuf, Vec<OsString>) {
-        match &self.starter {
-            Starter::Ssh => {
-                let mut arguments: Vec<OsString> = UNASKED.map(OsString::from).into();
-                arguments.push(host.into());
-                arguments.extend(remote::command(program, agent));
-                (SSH.into(), arguments)
-            }
-            Starter::Command(exec) => {
-                let [program, agent] = remote::command(program, agent);
-                (exec.clone(), vec![host.into(), program, agent])
-            }
-            Starter::Slurm => {
-                let mut arguments: Vec<OsString> = STEP.map(OsString::from).into();
-                arguments.extend([format!("--nodelist={host}").into(), program.into(), agent.into()]);
-                ("srun".into(), arguments)
-            }
-        }
+        self.starter.command(host, program, agent)
     }
 
     /// The same command as people read it.
@@ -305,9 +319,10 @@ impl Cluster {
         words.map(|word| word.display().to_string()).collect::<Vec<_>>().join(" ")
     }
 
-    /// The host of each of `ranks` ranks, by position, as the mapping has it; when all slots are taken it starts again.
+    /// The host of each of `ranks` ranks, by position, as the mapping has it; when all slots are taken it starts again. Spare hosts
+    /// get none.
     pub fn place(&self, ranks: usize) -> Vec<usize> {
-        let hosts = self.hosts.iter().take(ranks).enumerate();
+        let hosts = self.hosts.iter().enumerate().filter(|(at, _)| !self.is_spare(*at)).take(ranks);
         let slots = hosts.flat_map(|(at, host)| (0..host.slots.min(ranks)).map(move |slot| (slot, at)));
         let mut round: Vec<(usize, usize)> = match self.mapping {
             Mapping::Slot => slots.take(ranks).collect(),
@@ -328,6 +343,10 @@ fn known(list: &HostList, own: &[String]) -> Vec<Host> {
         Host { name: name.to_owned(), slots: host.slots }
     });
     hosts.collect::<HostList>().0
+}
+
+fn is_address(name: &str) -> bool {
+    name.parse::<IpAddr>().is_ok()
 }
 
 /// What this host is called.
@@ -445,6 +464,21 @@ mod tests {
     }
 
     #[test]
+    fn the_last_hosts_may_be_spare() {
+        let cluster = |text: &str, spare| {
+            Cluster::new(&text.parse().unwrap(), Some("exec".into())).with_spare_hosts(spare)
+        };
+        let two = cluster("a:2,b:2,c:8,d:8", 2).unwrap();
+        assert_eq!(two.place(6), [0, 0, 1, 1, 0, 0]);
+        assert_eq!([0, 1, 2, 3].map(|at| two.is_spare(at)), [false, false, true, true]);
+        assert!(!cluster("a", 0).unwrap().is_spare(0));
+        let error = cluster("a,b", 2).unwrap_err().to_string();
+        assert_eq!(error, "2 of 2 hosts cannot be spare: one at least has to run ranks");
+        let list: HostList = "a:2,b:3,c:8".parse().unwrap();
+        assert_eq!([0, 1, 2, 9].map(|spare| list.slots_without(spare)), [13, 5, 2, 2]);
+    }
+
+    #[test]
     fn this_host_is_known_unless_a_command_is_named() {
         let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
         let list: HostList = format!("localhost:2,b,{},127.0.0.2", own.trim()).parse().unwrap();
@@ -457,28 +491,31 @@ mod tests {
     }
 
     #[test]
-    fn agents_are_started_by_what_has_given_the_hosts() {
-        let words = |cluster: &Cluster| {
-            let (exec, arguments) = cluster.starter("n2", Path::new("/a b/ftrun"), "--as-agent");
-            let words = std::iter::once(exec.into_os_string()).chain(arguments);
-            words.map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join("|")
-        };
-        let list = "n1:2,n2:2".parse().unwrap();
-        let by_ssh = "ssh|-x|-oBatchMode=yes|-oConnectTimeout=8|n2|'/a b/ftrun'|--as-agent";
-        assert_eq!(words(&Cluster::new(&list, None)), by_ssh);
-        assert_eq!(words(&Cluster::new(&list, Some("rsh".into()))), "rsh|n2|'/a b/ftrun'|--as-agent");
+    fn an_allocation_says_which_host_this_is_and_what_starts_agents() {
         let allocation = |own: Option<&str>| Allocation {
             name: "Slurm job 1".into(),
-            hosts: list.clone(),
+            hosts: "n1:2,n2:2".parse().unwrap(),
             own: own.map(str::to_owned),
+            starter: Starter::Slurm,
         };
         let allocated = Cluster::allocated(&allocation(Some("n1")));
         assert_eq!(allocated.hosts()[0].name, HOST_OF_LAUNCHER);
         assert_eq!(allocated.hosts()[1].name, "n2");
+        assert_eq!(allocated.starter("n2", Path::new("ftrun"), "--as-agent").0, Path::new("srun"));
         assert_eq!(Cluster::allocated(&allocation(None)).hosts()[0].name, "n1");
-        let words = words(&allocated);
-        assert!(words.starts_with("srun|--mpi=none|"), "{words}");
-        assert!(words.ends_with("|--nodelist=n2|/a b/ftrun|--as-agent"), "{words}");
+    }
+
+    #[test]
+    fn a_batch_system_may_name_this_host_with_its_domain() {
+        let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        let own = own.trim().split('.').next().unwrap();
+        let list = |text: &str| text.parse::<HostList>().unwrap();
+        let full = format!("{own}.example.org");
+        assert_eq!(list(&format!("n7,{full},n8")).own(), Some(full));
+        assert_eq!(list(&format!("n7,{own}")).own().as_deref(), Some(own));
+        assert_eq!(list(&format!("n7,{own}x,127.0.0.2")).own(), None);
+        assert_eq!(list("n1:2,n2").without_first(), list("n2"));
+        assert_eq!(list("n1").without_first(), list("n1"));
     }
 
     proptest! {

@@ -1,8 +1,8 @@
 //! The one door through which processes are started: on this host, or by agents on others.
 //!
 //! What happens to the processes comes out of it as reports, wherever they run. A host whose agent is gone or silent is
-//! lost with all its processes; new ones are started on the hosts that are left, on those with the fewest processes
-//! first. A lost host is tried again, and when an agent answers there it is one of them.
+//! lost with all its processes; new ones are started on the hosts that are left: on spare ones that have room, or on those with
+//! the fewest processes. A lost host is tried again, and when an agent answers there it is one of them.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -108,13 +108,17 @@ impl Fleet {
         }
     }
 
-    /// The host for a new process: that of the rank at the start, else the one with the fewest processes. None if no host
-    /// is left.
+    /// The host for a new process: that of the rank at the start, else the one where it was last, else a spare one that has room, else the
+    /// one with the fewest processes. None if no host is left.
     fn home_for(&self, rank: Option<Rank>) -> Option<usize> {
         let is_open = |at: &usize| !matches!(self.doors[*at], Door::Lost(_));
-        let first = rank.map(|rank| self.places.first(rank)).filter(is_open);
+        let own = rank.map(|rank| [self.places.first(rank), self.places.last(rank)]);
+        let own = own.into_iter().flatten().find(is_open);
         let processes = |at: &usize| self.homes.values().filter(|home| *home == at).count();
-        first.or_else(|| (0..self.doors.len()).filter(is_open).min_by_key(processes))
+        let has_room =
+            |at: &usize| self.cluster.is_spare(*at) && processes(at) < self.cluster.hosts()[*at].slots;
+        let open = || (0..self.doors.len()).filter(is_open);
+        own.or_else(|| open().find(has_room)).or_else(|| open().min_by_key(processes))
     }
 
     /// The host of a process that was started.
@@ -128,6 +132,12 @@ impl Fleet {
         Some((host, self.crew.pid(peer).or_else(|| self.pids.get(&peer).copied())))
     }
 
+    /// The name of that host, if it is a spare one.
+    pub(super) fn spare_host_of(&self, peer: PeerId) -> Option<&str> {
+        let at = self.host_of(peer).filter(|at| self.cluster.is_spare(*at))?;
+        Some(&self.cluster.hosts()[at].name)
+    }
+
     /// The cores of a rank, if it is bound: on none that is this machine by another name.
     fn share(&self, rank: Rank, at: usize) -> Option<CoreShare> {
         self.places.share(rank, at).filter(|_| !self.is_alias(at))
@@ -139,10 +149,17 @@ impl Fleet {
         host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 
-    /// Ranks that have the cores of a host among them, by whatever names of it.
+    /// Ranks that have the cores of a host among them, by whatever names of it. A spare host takes the place of another: it is to have
+    /// as many as one of these.
     fn ranks_beside(&self, at: usize) -> u32 {
-        let is_alias = self.is_alias(at);
-        self.places.count(|host| host == at || is_alias && self.is_alias(host))
+        let beside = |at: usize| {
+            let is_alias = self.is_alias(at);
+            self.places.count(|host| host == at || is_alias && self.is_alias(host))
+        };
+        match self.cluster.is_spare(at) {
+            true => (0..self.doors.len()).map(beside).max().unwrap_or(1),
+            false => beside(at),
+        }
     }
 
     /// Starts the process of a rank, or a spare; gives the pipe that is rank 0's standard input. On another host a failure

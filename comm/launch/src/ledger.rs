@@ -31,6 +31,8 @@ pub struct Failure {
     pub restore: Option<Duration>,
     /// Steps that had to be done again.
     pub steps_lost: u64,
+    /// Spare hosts on which replacements were started.
+    pub spare_hosts: Vec<String>,
 }
 
 impl Failure {
@@ -73,6 +75,7 @@ struct Entry {
     held: Option<Vec<Rank>>,
     resumed: Option<Time>,
     steps_lost: u64,
+    spare_hosts: Vec<String>,
 }
 
 impl Entry {
@@ -89,6 +92,7 @@ impl Entry {
             held: None,
             resumed: None,
             steps_lost: 0,
+            spare_hosts: vec![],
         }
     }
 
@@ -205,6 +209,16 @@ impl Ledger {
         }
     }
 
+    /// A rank was given to a process, which is on this spare host if on one.
+    pub(super) fn stands_on(&mut self, spare_host: Option<&str>) {
+        let Some(host) = spare_host else { return };
+        for entry in self.open() {
+            if !entry.spare_hosts.iter().any(|known| known == host) {
+                entry.spare_hosts.push(host.to_owned());
+            }
+        }
+    }
+
     fn strike(&mut self, now: Time, strike: Strike) {
         self.struck.push(Struck { strike, at: now, lost: vec![] });
     }
@@ -260,7 +274,6 @@ impl Ledger {
         self.entries.iter_mut().filter(|entry| entry.decided.is_none())
     }
 
-    /// Checkpoints in files.
     pub(super) fn saved(&self) -> &SavedFiles {
         &self.saved
     }
@@ -297,6 +310,7 @@ impl Ledger {
             held: entry.held.clone(),
             restore: entry.resumed.zip(entry.decided).map(|(resumed, decided)| resumed.since(decided)),
             steps_lost: entry.steps_lost,
+            spare_hosts: entry.spare_hosts.clone(),
         };
         self.entries.iter().map(failure).collect()
     }
@@ -312,7 +326,9 @@ mod tests {
         let lost = |rank| Event::Lost { rank, cause: "killed by signal 9".into(), generation: Some(0) };
         ledger.record(Time(10), &Event::Struck { spec: 0 });
         ledger.record(Time(15), &lost(2));
+        ledger.stands_on(Some("n9"));
         ledger.record(Time(17), &lost(1));
+        [Some("n9"), None].into_iter().for_each(|host| ledger.stands_on(host));
         ledger.record(Time(21), &Event::Agreed);
         ledger.record(Time(29), &Event::Respawned);
         ledger.record(Time(30), &Event::Decided { generation: 1, failed: vec![1, 2], held: vec![0, 1, 2] });
@@ -324,6 +340,7 @@ mod tests {
         assert_eq!((nanos(failure.detect), nanos(failure.repair), nanos(failure.restore)), (5, 15, 20));
         assert_eq!((nanos(failure.agree), nanos(failure.respawn)), (6, 14));
         assert_eq!((failure.generation, failure.steps_lost), (Some(1), 3));
+        assert_eq!(failure.spare_hosts, ["n9"]);
         assert!(!failure.is_final());
     }
 

@@ -41,11 +41,12 @@ mod remote;
 mod signals;
 mod spec;
 mod standing;
+mod starter;
 mod stdin;
 mod vigil;
 
 pub use agent::agent;
-pub use allocation::{Allocation, AllocationError};
+pub use allocation::{Allocation, AllocationError, Surroundings};
 pub use cluster::{Cluster, Host, HostError, HostList, Mapping};
 pub use console::{Console, ConsoleError, Stream};
 use control::Control;
@@ -59,6 +60,7 @@ pub use ledger::{Failure, SavedFiles};
 use process::GRACE;
 pub use process::die_with_launcher;
 use reach::{Reach, Unreachable};
+pub use remote::quoted;
 use signals::Signals;
 pub use spec::{Ending, JobSpec, LaunchError};
 
@@ -221,6 +223,7 @@ impl Launcher {
                 strangers: self.doorman.refused_strangers() + self.ledger.refused(),
                 saved: self.ledger.saved().clone(),
                 hosts_back: self.ledger.hosts_back().clone(),
+                marks: self.ledger.headway().commits(),
                 elapsed: self.clock.now().since(Time(0)),
             });
         }
@@ -267,6 +270,7 @@ impl Launcher {
                 self.output.seat(peer, rank);
                 let stdin = self.fleet.seat(peer, rank);
                 stdin.into_iter().for_each(|stdin| self.stdin.forward_to(stdin));
+                self.ledger.stands_on(self.fleet.spare_host_of(peer));
             }
             Effect::Kill(peer) => self.fleet.signal(peer, Signal::KILL),
             Effect::Stop(peer) => self.fleet.signal(peer, Signal::STOP),
@@ -294,6 +298,7 @@ impl Launcher {
                 stdin.into_iter().for_each(|stdin| self.stdin.forward_to(stdin));
                 let host = self.fleet.host_of(peer).filter(|_| rank.is_none());
                 host.into_iter().for_each(|host| self.arbiter.spare_stands(peer, host));
+                self.ledger.stands_on(self.fleet.spare_host_of(peer).filter(|_| rank.is_some()));
             }
             Err(error) => return self.not_started(peer, limits::explain(&error)),
         }

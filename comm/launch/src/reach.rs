@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs, UdpSocket};
 use std::process::{Command, Stdio};
 
-use super::cluster::{Cluster, SSH};
+use super::cluster::Cluster;
+use super::starter::SSH;
 use ft_comm::transport::{Carrier, HOST_OF_LAUNCHER};
 
 /// An address that a route leads to but nobody has (RFC 5737).

@@ -1,7 +1,7 @@
 //! The launcher's end of an agent on another host.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use super::control::Control;
@@ -84,20 +84,22 @@ impl Remote {
 /// to a shell; words that a shell would take as something else are quoted, others are left as they are, so that a
 /// command that runs them without a shell may be used too.
 pub(super) fn command(program: &Path, agent: &str) -> [OsString; 2] {
-    let bytes = program.as_os_str().as_bytes();
+    [quoted(program.as_os_str()), agent.into()]
+}
+
+/// A word as a shell reads it.
+pub fn quoted(word: &OsStr) -> OsString {
+    let bytes = word.as_bytes();
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+,@%:=".contains(byte) || *byte >= 0x80;
-    let program = match bytes.iter().all(plain) && !bytes.is_empty() {
-        true => program.as_os_str().to_owned(),
-        false => {
-            let mut quoted = b"'".to_vec();
-            for byte in bytes {
-                if *byte == b'\'' { quoted.extend_from_slice(b"'\\''") } else { quoted.push(*byte) }
-            }
-            quoted.push(b'\'');
-            std::ffi::OsStr::from_bytes(&quoted).to_owned()
-        }
-    };
-    [program, agent.into()]
+    if bytes.iter().all(plain) && !bytes.is_empty() {
+        return word.to_owned();
+    }
+    let mut quoted = b"'".to_vec();
+    for byte in bytes {
+        if *byte == b'\'' { quoted.extend_from_slice(b"'\\''") } else { quoted.push(*byte) }
+    }
+    quoted.push(b'\'');
+    OsString::from_vec(quoted)
 }
 
 #[cfg(test)]

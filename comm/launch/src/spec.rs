@@ -13,6 +13,7 @@ use ft_comm::limits;
 use ft_comm::transport::{Carrier, Waiting};
 use ft_proto::arbiter::Config;
 use ft_proto::fault::SlowSpec;
+use rustix::process::Signal;
 
 /// What is to be launched.
 #[derive(Debug)]
@@ -91,8 +92,17 @@ pub struct Ending {
     pub saved: SavedFiles,
     /// Hosts that were lost and have come back, and how often.
     pub hosts_back: BTreeMap<String, u32>,
+    /// How often all ranks have made progress that no failure would undo.
+    pub marks: u64,
     /// Wall time.
     pub elapsed: Duration,
+}
+
+impl Ending {
+    /// Whether somebody has told the launcher to end it (SIGTERM), such as a batch system.
+    pub fn is_terminated(&self) -> bool {
+        self.code == 128 + Signal::TERM.as_raw()
+    }
 }
 
 /// The job could not be launched.

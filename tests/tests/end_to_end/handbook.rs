@@ -303,11 +303,24 @@ fn a_job_that_is_asked() {
     job.finish().expect(143);
 }
 
+/// The script of the page is what the command above it prints, but for the place of the program.
+#[test]
+fn a_script_for_slurm() {
+    let page = text("docs/batch.md");
+    let [command] = &commands(&page)[..] else { panic!("there is one") };
+    let block = blocks(&page, "text").remove(0);
+    let (_, shown) = block.split_once('\n').expect("a command and a script");
+    let printed = run(command).expect(0).stdout;
+    let program = built().join("ftrun").canonicalize().unwrap().display().to_string();
+    assert_eq!(printed.replace(&program, "/usr/local/bin/ftrun").trim_end(), shown.trim_end());
+}
+
 /// No page has a command that the tests above do not know of.
 #[test]
 fn every_command_is_run() {
     let counts = [
         ("docs/apps.md", 1),
+        ("docs/batch.md", 1),
         ("docs/console.md", 5),
         ("docs/failures.md", 3),
         ("docs/getting-started.md", 0), // its commands have a folder before `ftrun`

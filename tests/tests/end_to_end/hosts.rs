@@ -18,7 +18,7 @@ pub(crate) const SIX: &str = "-n 6 --scheme rs:4+2 --hosts 127.0.0.2:2,127.0.0.3
 pub(crate) const LIKE_SSH: &str = "export FT_TESTS_HOST=$1; shift; exec sh -c \"exec $*\"";
 
 /// A program in `folder` that runs `script` in a shell.
-fn program(folder: &Path, name: &str, script: &str) -> PathBuf {
+pub(crate) fn program(folder: &Path, name: &str, script: &str) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -72,7 +72,7 @@ fn stopped(running: &Running) -> Pid {
     }
 }
 
-fn check_answer(outcome: &Outcome) {
+pub(crate) fn check_answer(outcome: &Outcome) {
     let report = outcome.report();
     assert_eq!(report.answer(), poisson_answer().answer(), "{outcome}");
     assert_eq!(report.iterations(), poisson_answer().iterations(), "{outcome}");
@@ -327,6 +327,17 @@ fn hosts_that_cannot_be_used_are_named() {
     let (_folder, run) = over("echo no route >&2; exit 255", &format!("--hosts 127.0.0.9 {POISSON}"));
     let outcome = run.finish().expect(2);
     assert!(outcome.stderr.starts_with("ftrun: 127.0.0.9: no route\n"), "{outcome}");
+}
+
+/// As if the launcher were of another version than what is installed on the other host.
+#[test]
+fn versions_that_differ_are_both_named() {
+    let script = "shift; sed 's/ftrun-agent-[^ ]*/ftrun-agent-0.0.1/' | exec sh -c \"exec $*\"";
+    let (_folder, run) = over(script, &format!("--hosts 127.0.0.2 {POISSON}"));
+    let outcome = run.finish().expect(2);
+    let both = "127.0.0.2: ftrun: the launcher speaks ftrun-agent-0.0.1, this host has ftrun-agent-";
+    assert!(outcome.stderr.contains(both), "{outcome}");
+    assert!(outcome.stderr.contains("cannot start anything on host 127.0.0.2"), "{outcome}");
 }
 
 /// As if the other host had no such folder: it goes away when the agent is started.

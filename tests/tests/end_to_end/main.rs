@@ -6,6 +6,7 @@
 mod accounts;
 mod answers;
 mod asynchronous;
+mod batch;
 mod bench;
 mod births;
 mod builds;

@@ -83,7 +83,7 @@ impl Slurm {
             .collect();
         format!(
             "ClusterName=tests\nSlurmctldHost={host}(127.0.0.1)\nSlurmctldPort={}\nSlurmUser=root\nSlurmdUser=root\n\
-             AuthType=auth/munge\nAuthInfo=socket={folder}/munge/sock\nCredType=cred/munge\n\
+             AuthType=auth/munge\nAuthInfo=socket={folder}/munge/sock,cred_expire=5\nCredType=cred/munge\n\
              ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nReturnToService=2\n\
              SlurmctldPidFile={folder}/controller.pid\nSlurmdPidFile={folder}/%n.pid\nSlurmdSpoolDir={folder}/spool/%n\n\
              StateSaveLocation={folder}/state\nSlurmctldLogFile={folder}/controller.log\nSlurmdLogFile={folder}/%n.log\n\
@@ -218,7 +218,7 @@ fn answer(printed: &str) -> &str {
 #[ignore = "slow: .ci/run runs it"]
 fn a_job_of_slurm_needs_no_hosts_and_outlives_a_node() {
     let Some(slurm) = Slurm::start() else { return };
-    let handbook = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/hosts.md")).unwrap();
+    let handbook = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/batch.md")).unwrap();
     let script =
         handbook.split("```bash\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a script");
 
@@ -244,9 +244,55 @@ fn a_job_of_slurm_needs_no_hosts_and_outlives_a_node() {
     assert_eq!(answer(&printed), answer(&here.stdout), "{printed}");
 
     let job = slurm
-        .submit("#!/bin/bash\nexec ftrun -n 2 --kill 0,1@step=5 load --state 1KiB --steps 9 --step-ms 1\n");
+        .submit("#!/bin/bash\n#SBATCH --ntasks=2\nexec ftrun --kill 0,1@step=5 load --state 1KiB --steps 9 --step-ms 1\n");
     let (printed, state, status) = slurm.finish(&job);
     assert_eq!((state.as_str(), status.as_str()), ("FAILED", "3:0"), "{printed}");
+}
+
+/// A script that `ftrun` has made: Slurm starts the job again, and it goes on from its files. Then what Slurm is told of the end of a job, and
+/// a node that was kept for a lost one.
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn a_job_of_slurm_is_started_again_and_says_how_it_ended() {
+    let Some(slurm) = Slurm::start() else { return };
+    let here = Run::ftrun("-n 6 --scheme rs:4+2 cg --poisson 24").limit(60).finish().expect(0);
+    let files = slurm.path("files").display().to_string();
+    let nodes = "--nodes=3 --ntasks-per-node=2";
+    let options = format!("-v --pace 0.1 --every 5 --spill {files} --spill-every 1 --scheme rs:4+2");
+    let script =
+        Run::ftrun(&format!("sbatch {nodes} -- {options} cg --poisson 24")).finish().expect(0).stdout;
+    let job = slurm.submit(&script);
+    slurm.until("files are written", |slurm| slurm.has_printed(&job, "checkpoint 3 is in files"));
+    slurm.ask("scontrol", &["requeue", &job]);
+    let (printed, state, status) = slurm.finish(&job);
+    assert_eq!((state.as_str(), status.as_str()), ("COMPLETED", "0:0"), "{printed}");
+    let again = format!("Slurm has started job {job} again: goes on from {files}/slurm-{job}.0-");
+    assert!(printed.contains(&again), "{printed}");
+    assert_eq!(answer(&printed), answer(&here.stdout), "{printed}");
+    assert_eq!(std::fs::read_dir(&files).unwrap().count(), 0, "{printed}");
+
+    for (command, expected) in [
+        ("-n 2 cg --poisson 16 --max-iter 3", ("FAILED", "1:0")),
+        ("-n 2 --scheme best cg --poisson 16", ("FAILED", "2:0")),
+    ] {
+        let (printed, state, status) =
+            slurm.finish(&slurm.submit(&format!("#!/bin/bash\n#SBATCH --ntasks=2\nexec ftrun {command}\n")));
+        assert_eq!((state.as_str(), status.as_str()), expected, "{printed}");
+    }
+
+    let load = "load --state 1MiB --steps 300 --step-ms 10";
+    let script = Run::ftrun(&format!("sbatch {nodes} -- -v --spare-hosts 1 --scheme rs:2+2 {load}"));
+    let job = slurm.submit(&script.finish().expect(0).stdout);
+    slurm.until("all have joined", |slurm| slurm.has_printed(&job, "all ranks have joined"));
+    for process in slurm.processes_of("n2") {
+        let _ = rustix::process::kill_process(process, Signal::KILL);
+    }
+    let (printed, state, status) = slurm.finish(&job);
+    assert_eq!((state.as_str(), status.as_str()), ("COMPLETED", "0:0"), "{printed}");
+    assert!(
+        printed.contains("4 ranks") && printed.contains("replaced on the spare host n3 in "),
+        "{printed}"
+    );
 }
 
 /// Nothing is started where the allocation makes no sense; hosts that are named win.
@@ -265,7 +311,8 @@ fn an_allocation_that_cannot_be_read_is_said() {
     let outcome = run("n[1-3]", "-n 7").finish().expect(2);
     assert!(outcome.stderr.contains("7 ranks are too many for the 6 slots of Slurm job 7"), "{outcome}");
     run("n[1-", "-n 2 --hosts localhost:2").finish().expect(0);
-    // There is no such command: it is named, with the host.
-    let outcome = run("n[1-3]", "").variable("PATH", "/nowhere").finish();
-    assert!(outcome.status != 0 && outcome.stderr.contains("srun"), "{outcome}");
+    let outcome = run("n[1-3]", "").variable("PATH", "/nowhere").finish().expect(2);
+    let complaint =
+        "ftrun: Slurm job 7 starts things on its hosts by srun, and there is no such command in $PATH\n";
+    assert_eq!(outcome.stderr, complaint, "{outcome}");
 }

@@ -29,6 +29,11 @@ impl Places {
         self.first[rank]
     }
 
+    /// The host where a rank was last.
+    pub(super) fn last(&self, rank: Rank) -> usize {
+        self.seats[rank].0
+    }
+
     /// The cores of a rank, if it is bound: on its first host only.
     pub(super) fn share(&self, rank: Rank, at: usize) -> Option<CoreShare> {
         if self.binding == Binding::None || self.first[rank] != at {
@@ -65,6 +70,8 @@ mod tests {
         let mut stand = |rank, at| places.stand(rank, at).local;
         assert_eq!([0, 1, 2, 3].map(|rank| stand(rank, rank % 2)), [0, 0, 1, 1]);
         assert_eq!((stand(2, 1), stand(2, 1)), (2, 2));
+        assert_eq!((places.first(2), places.last(2)), (0, 1));
+        let mut stand = |rank, at| places.stand(rank, at).local;
         assert_eq!((stand(1, 0), stand(2, 0)), (1, 2), "rank 1 has taken what rank 2 had");
         assert_eq!(places.stand(0, 0), Standing { rank: 0, size: 3, local: 0 });
     }
