@@ -12,9 +12,9 @@ use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
 use ft_comm::transport::Congestion;
 use ft_launch::{
-    Allocation, Cluster, Console, ConsoleError, Desk, Ending, JobSpec, LaunchError, Stream, launch,
+    Allocation, Cluster, Console, ConsoleError, Desk, Ending, JobSpec, LaunchError, Seen, Stream, launch,
 };
-use ft_proto::arbiter::{self, Config, Event, Mtbf};
+use ft_proto::arbiter::{self, Config, Mtbf};
 use ft_threads::ENV_THREADS;
 
 use crate::app::AnyApp;
@@ -82,17 +82,19 @@ fn try_run(
     let mut order = prepared.order(arguments)?;
     let console = &*console.insert(Console::new().map_err(failed)?);
     order.desk = prepared.desk(console)?;
-    let Prepared { options, layout, .. } = &prepared;
+    let Prepared { options, .. } = &prepared;
     let (kills, cuts) = (prepared.kills(), prepared.cuts());
     let on_disk = matches!(prepared.scheme, Scheme::Disk { .. });
     let mut display = Display::new(console, options.quiet, options.verbose, kills, cuts, on_disk);
     if let Some(text) = options.resumed_from().filter(|_| !options.quiet) {
         console.say(say::news(text));
     }
-    let mut recorder = Recorder::new(layout.total_ranks());
-    let mut observe = |event: &Event, at| {
-        display.show(event, at);
-        recorder.note(event, at);
+    let mut recorder = Recorder::default();
+    let mut observe = |seen: Seen<'_>, at| {
+        if let Seen::Event(event) = seen {
+            display.show(event, at);
+        }
+        recorder.note(seen, at);
     };
     let ending = launch(order, console, &mut observe).map_err(|error| match error {
         LaunchError::Host { .. } => usage(error),

@@ -61,5 +61,5 @@ pub use density::{Density, Marker, MarkerKind, Scale};
 pub use error::FigureError;
 pub use page::{Section, Table, html_page};
 pub use picture::{Picture, check_path};
-pub use timeline::{Kind, Mark, Row, Span, Timeline};
+pub use timeline::{Group, Kind, Mark, Row, Span, Timeline};
 pub use wiggle::Wiggle;

@@ -1,4 +1,4 @@
-//! What every rank did and when: a row per rank, time to the right.
+//! What every rank did and when: a row per rank, in groups such as hosts, time to the right.
 
 use crate::axis::{Along, Axis};
 use crate::color::{FRAME, INK};
@@ -16,6 +16,8 @@ mod runs;
 const HEIGHT: f64 = 560.0;
 const LOWEST_ROW: f64 = 9.0;
 const HIGHEST_ROW: f64 = 30.0;
+/// Height of the name of a group in px.
+const STRIP: f64 = 18.0;
 /// Widest name of a row in px.
 const WIDEST_NAME: f64 = 150.0;
 const MARKS: [Symbol; 6] =
@@ -26,12 +28,21 @@ const MARKS: [Symbol; 6] =
 pub struct Timeline {
     /// Title of the picture.
     pub title: String,
-    /// One row per rank, from top to bottom.
-    pub rows: Vec<Row>,
-    /// Events.
-    pub marks: Vec<Mark>,
+    /// The ranks, from top to bottom.
+    pub groups: Vec<Group>,
     /// Where the time axis ends, in seconds; it begins at 0.
     pub end_s: f64,
+}
+
+/// Ranks that belong together, such as those of a host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Group {
+    /// Name above its rows; if it has none, there is no room for it either.
+    pub label: String,
+    /// One row per rank, from top to bottom.
+    pub rows: Vec<Row>,
+    /// Events that are about all of them, shown beside the name.
+    pub marks: Vec<Mark>,
 }
 
 /// One rank of a timeline.
@@ -41,6 +52,8 @@ pub struct Row {
     pub label: String,
     /// What it did. Times outside the time axis are cut off.
     pub spans: Vec<Span>,
+    /// Events.
+    pub marks: Vec<Mark>,
 }
 
 /// A time in which a rank did one thing.
@@ -96,11 +109,9 @@ impl Kind {
     }
 }
 
-/// An event at a rank.
+/// An event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Mark {
-    /// Number of the row.
-    pub row: usize,
     /// When, in seconds.
     pub at_s: f64,
     /// What happened; events that say the same share a symbol and an entry of the legend.
@@ -113,11 +124,10 @@ impl Timeline {
     /// Where spans are too narrow to be seen, a row is drawn in steps of half a px, dealt out so that every kind
     /// keeps its share of the time. O(spans), and at most some 100 kB of SVG for 64 busy rows.
     pub fn draw(&self) -> Picture {
-        let names: Vec<String> = self.rows.iter().map(|row| fit(&row.label, LABEL, WIDEST_NAME)).collect();
+        let names: Vec<String> = self.rows().map(|row| fit(&row.label, LABEL, WIDEST_NAME)).collect();
         let left = left_room("", names.iter().map(String::as_str)).ceil();
         let width = (WIDTH - left - 2.0 * MARGIN).floor();
-        let runs: Vec<Vec<Run>> =
-            self.rows.iter().map(|row| runs::of(&row.spans, self.end_s, width)).collect();
+        let runs: Vec<Vec<Run>> = self.rows().map(|row| runs::of(&row.spans, self.end_s, width)).collect();
         if runs.iter().all(Vec::is_empty) {
             return no_data(&self.title);
         }
@@ -126,29 +136,56 @@ impl Timeline {
 
         let mut svg = Svg::default();
         let top = head(&mut svg, &self.title, &self.legend(&runs), WIDTH).round();
-        let pitch = (HEIGHT / self.rows.len() as f64).clamp(LOWEST_ROW, HIGHEST_ROW).floor();
-        let area = Area::new(left, top, width, pitch * self.rows.len() as f64);
+        let strips = STRIP * self.groups.iter().filter(|group| group.is_named()).count() as f64;
+        let pitch = (HEIGHT / names.len() as f64).clamp(LOWEST_ROW, HIGHEST_ROW).floor();
+        let area = Area::new(left, top, width, strips + pitch * names.len() as f64);
         grid_across(&mut svg, area, &axis);
         let named = ((LABEL + 1.0) / pitch).ceil() as usize;
-        for (i, runs) in runs.iter().enumerate() {
-            let middle = top + pitch * (i as f64 + 0.5);
-            if i % named == 0 {
-                svg.label((left - 8.0, middle), Anchor::End, &names[i]);
+        let mut rows = names.iter().zip(&runs);
+        self.places(top, pitch).for_each(|(middle, part)| match part {
+            Part::Name(group) => {
+                svg.label((MARGIN, middle), Anchor::Start, &fit(&group.label, LABEL, WIDEST_NAME));
             }
-            draw_row(&mut svg, runs, (left, middle), (0.76 * pitch).round());
-        }
+            Part::Row(at, _) => {
+                if let Some((name, runs)) = rows.next() {
+                    if at % named == 0 {
+                        svg.label((left - 8.0, middle), Anchor::End, name);
+                    }
+                    draw_row(&mut svg, runs, (left, middle), (0.76 * pitch).round());
+                }
+            }
+        });
         svg.line((left, area.bottom()), (area.right(), area.bottom()), FRAME, 1.0);
         axis_below(&mut svg, area, &axis, &format!("time [{unit}]"));
         self.draw_marks(&mut svg, area, pitch);
         svg.finish(&self.title, WIDTH, area.bottom() + bottom_room("time"))
     }
 
+    fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.groups.iter().flat_map(|group| &group.rows)
+    }
+
+    /// All that is drawn below `top`, with the height of its middle.
+    fn places(&self, top: f64, pitch: f64) -> impl Iterator<Item = (f64, Part<'_>)> {
+        let parts = self.groups.iter().flat_map(move |group| {
+            let name = group.is_named().then_some((STRIP, Part::Name(group)));
+            let rows = group.rows.iter().enumerate().map(move |(at, row)| (pitch, Part::Row(at, row)));
+            name.into_iter().chain(rows)
+        });
+        parts.scan(top, |below, (height, part)| {
+            *below += height;
+            Some((*below - height / 2.0, part))
+        })
+    }
+
     /// What happened, each once, in the order of the marks.
     fn events(&self) -> Vec<&str> {
         let mut events: Vec<&str> = Vec::new();
-        for mark in &self.marks {
-            if !events.contains(&mark.what.as_str()) {
-                events.push(&mark.what);
+        for (_, part) in self.places(0.0, 1.0) {
+            for mark in part.marks() {
+                if !events.contains(&mark.what.as_str()) {
+                    events.push(&mark.what);
+                }
             }
         }
         events
@@ -168,19 +205,42 @@ impl Timeline {
     }
 
     fn draw_marks(&self, svg: &mut Svg, area: Area, pitch: f64) {
-        let events = self.events();
-        for mark in &self.marks {
-            let at = mark.at_s / self.end_s;
-            if mark.row >= self.rows.len() || !(0.0..=1.0).contains(&at) {
-                continue;
+        let (events, radius) = (self.events(), (0.4 * pitch).min(6.0));
+        for (middle, part) in self.places(area.y, pitch) {
+            for mark in part.marks() {
+                let at = mark.at_s / self.end_s;
+                if !(0.0..=1.0).contains(&at) {
+                    continue;
+                }
+                let event = events.iter().position(|&what| what == mark.what).unwrap_or(0);
+                svg.open(format_args!(""));
+                svg.tip(&format!("{} at {} s", mark.what, mark.at_s));
+                let place = (area.x + at * area.width, middle);
+                MARKS[event % MARKS.len()].draw(svg, place, radius, INK, "#ffffff");
+                svg.close();
             }
-            let event = events.iter().position(|&what| what == mark.what).unwrap_or(0);
-            let place = (area.x + at * area.width, area.y + pitch * (mark.row as f64 + 0.5));
-            let radius = (0.4 * pitch).min(6.0);
-            svg.open(format_args!(""));
-            svg.tip(&format!("{} at {} s", mark.what, mark.at_s));
-            MARKS[event % MARKS.len()].draw(svg, place, radius, INK, "#ffffff");
-            svg.close();
+        }
+    }
+}
+
+impl Group {
+    fn is_named(&self) -> bool {
+        !self.label.is_empty()
+    }
+}
+
+/// What has a height of its own.
+enum Part<'a> {
+    Name(&'a Group),
+    /// A row, and its number in its group.
+    Row(usize, &'a Row),
+}
+
+impl<'a> Part<'a> {
+    fn marks(&self) -> &'a [Mark] {
+        match self {
+            Self::Name(group) => &group.marks,
+            Self::Row(_, row) => &row.marks,
         }
     }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{BAD, density, every_kind, timeline, wiggle};
 use ft_figures::{
-    ChartAxis, Density, GroupedBars, Hue, Kind, LineChart, Picture, Row, Scale, Series, Spacing, Span,
+    ChartAxis, Density, Group, GroupedBars, Hue, Kind, LineChart, Picture, Row, Scale, Series, Spacing, Span,
     StackedBars, StackedRow, Timeline,
 };
 use proptest::prelude::*;
@@ -173,8 +173,10 @@ fn busy_timeline_is_a_small_file() {
         to_s: i as f64 + 1.0,
         kind: Kind::ALL[i * 7919 % 31 % Kind::ALL.len()],
     };
-    let row = |i: usize| Row { label: format!("rank {i}"), spans: (i..i + 1000).map(span).collect() };
-    let timeline = Timeline { rows: (0..64).map(row).collect(), end_s: 3000.0, ..timeline("64 ranks", &[]) };
+    let spans = |i: usize| (i..i + 1000).map(span).collect();
+    let row = |i: usize| Row { label: format!("rank {i}"), spans: spans(i), ..Row::default() };
+    let groups = vec![Group { rows: (0..64).map(row).collect(), ..Group::default() }];
+    let timeline = Timeline { groups, end_s: 3000.0, title: "64 ranks".into() };
     let picture = timeline.draw();
     check("timeline", &picture);
     assert!(picture.svg().len() < 1_000_000, "{} bytes", picture.svg().len());

@@ -38,6 +38,7 @@ mod pipes;
 mod process;
 mod reach;
 mod remote;
+mod seen;
 mod signals;
 mod spec;
 mod standing;
@@ -61,6 +62,8 @@ use process::GRACE;
 pub use process::die_with_launcher;
 use reach::{Reach, Unreachable};
 pub use remote::quoted;
+use seen::Observer;
+pub use seen::Seen;
 use signals::Signals;
 pub use spec::{Ending, JobSpec, LaunchError};
 
@@ -85,7 +88,7 @@ const OUT_OF_TIME: i32 = 124;
 pub fn launch(
     spec: JobSpec,
     console: &Console,
-    observer: &mut dyn FnMut(&Event, Time),
+    observer: &mut dyn FnMut(Seen<'_>, Time),
 ) -> Result<Ending, LaunchError> {
     limits::raise_open_files();
     let mut launcher = Launcher::new(spec, console)?;
@@ -182,15 +185,15 @@ impl Launcher {
         })
     }
 
-    fn run(&mut self, observer: &mut dyn FnMut(&Event, Time)) -> Result<Ending, LaunchError> {
+    fn run(&mut self, observer: &mut Observer<'_>) -> Result<Ending, LaunchError> {
         loop {
             self.carry_out(observer)?;
-            if let Some(ending) = self.ended() {
+            if let Some(ending) = self.ended(observer) {
                 return Ok(ending);
             }
             self.wait();
             self.listen();
-            self.look_after_processes();
+            self.look_after_processes(observer);
             if let Some(error) = self.refused.take() {
                 return Err(error);
             }
@@ -203,12 +206,12 @@ impl Launcher {
     }
 
     /// How the job has ended, when nothing of it is left.
-    fn ended(&mut self) -> Option<Ending> {
+    fn ended(&mut self, observer: &mut Observer<'_>) -> Option<Ending> {
         let farewell = self.ending.as_mut()?;
         if self.fleet.is_empty() && self.fleet.dismiss() {
             let farewell = self.ending.take()?;
             for report in self.fleet.finish() {
-                self.report(report);
+                self.report(report, observer);
             }
             self.desk.close(self.clock.now(), farewell.code, &farewell.message);
             return Some(Ending {
@@ -239,7 +242,7 @@ impl Launcher {
         None
     }
 
-    fn carry_out(&mut self, observer: &mut dyn FnMut(&Event, Time)) -> Result<(), LaunchError> {
+    fn carry_out(&mut self, observer: &mut Observer<'_>) -> Result<(), LaunchError> {
         while let Some(effect) = self.arbiter.poll_effect() {
             self.act(effect, observer)?;
         }
@@ -253,7 +256,7 @@ impl Launcher {
         Ok(())
     }
 
-    fn act(&mut self, effect: Effect, observer: &mut dyn FnMut(&Event, Time)) -> Result<(), LaunchError> {
+    fn act(&mut self, effect: Effect, observer: &mut Observer<'_>) -> Result<(), LaunchError> {
         let now = self.clock.now();
         match effect {
             Effect::Send { to, message } => {
@@ -264,13 +267,13 @@ impl Launcher {
                     control.send(&message);
                 }
             }
-            Effect::Start { rank, peer, incarnation: _ } => self.start(peer, Some(rank))?,
-            Effect::Spare(peer) => self.start(peer, None)?,
+            Effect::Start { rank, peer, incarnation: _ } => self.start(peer, Some(rank), observer)?,
+            Effect::Spare(peer) => self.start(peer, None, observer)?,
             Effect::Seat { peer, rank, incarnation: _ } => {
                 self.output.seat(peer, rank);
                 let stdin = self.fleet.seat(peer, rank);
                 stdin.into_iter().for_each(|stdin| self.stdin.forward_to(stdin));
-                self.ledger.stands_on(self.fleet.spare_host_of(peer));
+                self.stands(peer, rank, observer);
             }
             Effect::Kill(peer) => self.fleet.signal(peer, Signal::KILL),
             Effect::Stop(peer) => self.fleet.signal(peer, Signal::STOP),
@@ -280,7 +283,7 @@ impl Launcher {
                     *until = now;
                 }
                 self.ledger.record(now, &event);
-                observer(&event, now);
+                observer(Seen::Event(&event), now);
             }
             Effect::End { code, message } => {
                 self.output.job_is_over();
@@ -291,18 +294,31 @@ impl Launcher {
     }
 
     /// Starts the process of a rank, or a spare.
-    fn start(&mut self, peer: PeerId, rank: Option<Rank>) -> Result<(), LaunchError> {
+    fn start(
+        &mut self,
+        peer: PeerId,
+        rank: Option<Rank>,
+        observer: &mut Observer<'_>,
+    ) -> Result<(), LaunchError> {
         rank.into_iter().for_each(|rank| self.output.seat(peer, rank));
         match self.fleet.start(peer, rank) {
             Ok(stdin) => {
                 stdin.into_iter().for_each(|stdin| self.stdin.forward_to(stdin));
                 let host = self.fleet.host_of(peer).filter(|_| rank.is_none());
                 host.into_iter().for_each(|host| self.arbiter.spare_stands(peer, host));
-                self.ledger.stands_on(self.fleet.spare_host_of(peer).filter(|_| rank.is_some()));
+                rank.into_iter().for_each(|rank| self.stands(peer, rank, observer));
             }
             Err(error) => return self.not_started(peer, limits::explain(&error)),
         }
         Ok(())
+    }
+
+    /// A process has a rank, on the host where it is.
+    fn stands(&mut self, peer: PeerId, rank: Rank, observer: &mut Observer<'_>) {
+        self.ledger.stands_on(self.fleet.spare_host_of(peer));
+        if let Some((host, _)) = self.fleet.whereabouts(peer) {
+            observer(Seen::Stands { rank, host }, self.clock.now());
+        }
     }
 
     /// A process could not be started: at the beginning that is the end of the job, later a failure of its rank.
@@ -383,13 +399,13 @@ impl Launcher {
     }
 
     /// What has happened to processes, here and elsewhere.
-    fn look_after_processes(&mut self) {
+    fn look_after_processes(&mut self, observer: &mut Observer<'_>) {
         for report in self.fleet.serve(self.clock.now()) {
-            self.report(report);
+            self.report(report, observer);
         }
     }
 
-    fn report(&mut self, report: Report) {
+    fn report(&mut self, report: Report, observer: &mut Observer<'_>) {
         match report {
             Report::Said { peer, error, lines } => {
                 if error {
@@ -410,9 +426,14 @@ impl Launcher {
                 let result = self.not_started(peer, why);
                 self.refused = self.refused.take().or(result.err());
             }
-            Report::Back { host, name } => self.arbiter.host_back(self.clock.now(), host, &name),
+            Report::Back { host, name } => {
+                observer(Seen::Host { name: &name, is_back: true }, self.clock.now());
+                self.arbiter.host_back(self.clock.now(), host, &name);
+            }
             Report::Lost { host, cause, peers } => {
                 peers.iter().for_each(|peer| self.last_words(*peer));
+                let name = &self.spec.cluster.hosts()[host].name;
+                observer(Seen::Host { name, is_back: false }, self.clock.now());
                 match self.fleet.has_a_host() {
                     true => self.arbiter.host_lost(self.clock.now(), host, &peers, &cause),
                     false => self.arbiter.end(self.clock.now(), 1, format!("no host is left: {cause}")),

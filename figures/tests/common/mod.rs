@@ -1,8 +1,8 @@
 //! One picture of every kind, of sound data or with bad values among them.
 
 use ft_figures::{
-    AxisRange, BarSeries, ChartAxis, Density, GroupedBars, Hue, Kind, LineChart, Mark, Marker, MarkerKind,
-    Picture, Point, Row, Scale, Series, Span, StackedBars, StackedRow, Timeline, Wiggle,
+    AxisRange, BarSeries, ChartAxis, Density, Group, GroupedBars, Hue, Kind, LineChart, Mark, Marker,
+    MarkerKind, Picture, Point, Row, Scale, Series, Span, StackedBars, StackedRow, Timeline, Wiggle,
 };
 
 /// What no picture may choke on.
@@ -78,13 +78,12 @@ pub(crate) fn timeline(text: &str, bad: &[f64]) -> Timeline {
             Span { from_s: 3.0, to_s: value, kind: Kind::Dead },
         ]
     });
-    let mark = |row, at_s| Mark { row, at_s, what: text.to_owned() };
-    Timeline {
-        title: text.to_owned(),
-        rows: vec![Row { label: text.to_owned(), spans: sound.chain(unsound).collect() }; 5],
-        marks: bad.iter().map(|&at_s| mark(1, at_s)).chain([mark(2, 4.0), mark(99, 4.0)]).collect(),
-        end_s: 20.0,
-    }
+    let mark = |at_s| Mark { at_s, what: text.to_owned() };
+    let marks: Vec<Mark> = bad.iter().copied().chain([4.0]).map(mark).collect();
+    let row = Row { label: text.to_owned(), spans: sound.chain(unsound).collect(), marks: marks.clone() };
+    let group =
+        |label: &str| Group { label: label.to_owned(), rows: vec![row.clone(); 3], marks: marks.clone() };
+    Timeline { title: text.to_owned(), groups: vec![group(""), group(text)], end_s: 20.0 }
 }
 
 fn range(title: &str) -> AxisRange {

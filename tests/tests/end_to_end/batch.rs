@@ -18,8 +18,15 @@ impl Job {
         let folder = tempdir().unwrap();
         let nodes: String = HOSTS.iter().map(|host| format!("{host}\n{host}\n")).collect();
         std::fs::write(folder.path().join("nodes"), nodes).unwrap();
+        // What `ssh` is told comes before the host. A host that is gone lets nobody in.
+        let options = "while [ \"${1#-}\" != \"$1\" ]; do shift; done";
+        let gone = folder.path().join("gone");
         for command in ["ssh", "blaunch", "other"] {
-            program(folder.path(), command, &format!("echo {command} to $1 >&2; {LIKE_SSH}"));
+            let script = format!(
+                "{options}; echo {command} to $1 >&2; [ ! -e {} ] || exit 255; {LIKE_SSH}",
+                gone.display()
+            );
+            program(folder.path(), command, &script);
         }
         Self { folder }
     }
@@ -55,7 +62,7 @@ fn hosts_come_from_the_files_of_pbs_and_lsf() {
     }
 }
 
-/// Ranks of a host that is lost come back on the spare one, and stay there: one is killed again. Spares, which are there from the start, are
+/// Ranks of a host that is gone come back on the spare one, and stay there: one is killed again. Spares, which are there from the start, are
 /// taken first.
 #[test]
 fn ranks_of_a_lost_host_go_to_the_spare_host() {
@@ -66,6 +73,7 @@ fn ranks_of_a_lost_host_go_to_the_spare_host() {
         let mut running = run.start();
         running.await_text("--kill 2@step=25:hang strikes");
         running.await_times("2 of 2 spares are ready", spares / 2);
+        std::fs::write(job.path("gone"), "").unwrap();
         let [first, second, spare] = HOSTS.map(|host| processes_on(&running, host));
         assert_eq!([first.1.len(), second.1.len(), spare.1.len()], [2, 2, spares]);
         send(&second.0, Signal::KILL);
@@ -77,6 +85,7 @@ fn ranks_of_a_lost_host_go_to_the_spare_host() {
         let failures = report.0["failures"].as_array().unwrap();
         assert!(failures.iter().all(|failure| failure["spare_hosts"][0] == HOSTS[2]), "{outcome}");
         assert_eq!(report.spares_used(), spares as u64, "{outcome}");
+        std::fs::remove_file(job.path("gone")).unwrap();
     }
 }
 
