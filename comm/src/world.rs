@@ -71,9 +71,10 @@ impl World {
     /// of one rank.
     ///
     /// # Errors
-    /// The launcher is not there, or the job has ended.
+    /// The launcher is not there, or the job has ended; or another one (`srun`, `mpirun`) has started this program several times.
     pub fn init() -> Result<Self, CommError> {
         let Ok(launcher) = std::env::var(ENV_LAUNCHER) else {
+            require_alone(|name| std::env::var(name).ok())?;
             let mut alone =
                 Self::join(Box::new(NullTransport), Box::new(Alone::default()), String::new(), None)?;
             alone.job = format!("alone-{}", std::process::id());
@@ -409,6 +410,21 @@ impl World {
     }
 }
 
+/// Who starts a program several times at once, each a rank, and the variable that says how many times.
+const OTHER_LAUNCHERS: [(&str, &str); 3] =
+    [("srun", "SLURM_STEP_NUM_TASKS"), ("mpirun", "OMPI_COMM_WORLD_SIZE"), ("mpiexec", "PMI_SIZE")];
+
+/// Whether this is no job of one rank beside others of its kind, none of which would know of the others.
+fn require_alone(variable: impl Fn(&str) -> Option<String>) -> Result<(), CommError> {
+    let count = |name| variable(name).and_then(|text| text.parse().ok()).filter(|count: &u64| *count > 1);
+    let found = OTHER_LAUNCHERS.iter().find_map(|(launcher, name)| Some((launcher, name, count(name)?)));
+    let Some((launcher, name, count)) = found else { return Ok(()) };
+    Err(CommError::Join(format!(
+        "{launcher} has started this program {count} times, and each would be a job of one rank: ftrun -n {count} PROGRAM starts one of {count} \
+         ranks ({name} is {count}; env -u {name} PROGRAM is on its own)"
+    )))
+}
+
 fn variable(name: &str) -> Result<String, CommError> {
     std::env::var(name).map_err(|_| CommError::Join(format!("{name} is not set")))
 }
@@ -450,5 +466,27 @@ fn welcomed(mut driver: Driver, welcome: &Welcome) -> Result<Core, CommError> {
 impl Drop for World {
     fn drop(&mut self) {
         self.core.open().into_iter().for_each(|mut core| core.leave(self.finalized));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_another_launcher_has_started_several_times_is_no_job_of_one_rank() {
+        let with = |name: &'static str, value: &'static str| {
+            require_alone(move |other| (other == name).then(|| value.to_owned()))
+                .map_err(|error| error.to_string())
+        };
+        for fine in [with("SLURM_STEP_NUM_TASKS", "1"), with("PMI_SIZE", "x"), with("RANK", "4")] {
+            assert_eq!(fine, Ok(()));
+        }
+        let said = with("SLURM_STEP_NUM_TASKS", "8").unwrap_err();
+        assert!(
+            said.contains("srun has started this program 8 times") && said.contains("ftrun -n 8"),
+            "{said}"
+        );
+        assert!(with("OMPI_COMM_WORLD_SIZE", "2").unwrap_err().contains("mpirun has started"));
     }
 }

@@ -2,6 +2,7 @@
 //! is not root, nothing is tested.
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal};
 use tempfile::{TempDir, tempdir};
 
-use crate::common::{Run, built, ends_within};
+use crate::common::{Run, built, ends_within, example};
 
 const NODES: [&str; 3] = ["n1", "n2", "n3"];
 
@@ -105,6 +106,16 @@ impl Slurm {
         let mut command = self.command(name);
         command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
         self.daemons.push(command.spawn().unwrap());
+    }
+
+    /// Starts the daemon of a node again, and waits until the node is of use.
+    fn revive(&mut self, node: &str) {
+        let own = NODES.iter().position(|other| *other == node).expect("a node");
+        self.daemon("slurmd", &["-D".into(), "-N".into(), node.into()]);
+        let mut gone = self.daemons.swap_remove(2 + own);
+        gone.wait().unwrap();
+        self.ask("scontrol", &["update", &format!("NodeName={node}"), "State=RESUME"]);
+        self.until(node, |slurm| slurm.ask("sinfo", &["-h", "-o", "%D%T"]).trim() == "3idle");
     }
 
     /// What a command of Slurm prints.
@@ -292,6 +303,48 @@ fn a_job_of_slurm_is_started_again_and_says_how_it_ended() {
     assert!(
         printed.contains("4 ranks") && printed.contains("replaced on the spare host n3 in "),
         "{printed}"
+    );
+}
+
+/// A node is lost while a rank of it hangs in a step that nobody has chosen. `FT_RUNS=30` makes it a soak.
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn a_node_is_lost_in_any_step() {
+    let Some(mut slurm) = Slurm::start() else { return };
+    let here = Run::ftrun("-n 6 --scheme rs:4+2 cg --poisson 48").limit(60).finish().expect(0);
+    for run in 0..std::env::var("FT_RUNS").map_or(2, |text| text.parse().unwrap()) {
+        let random = RandomState::new().hash_one(run) as usize;
+        let (lost, step) = (1 + random % 2, 1 + random / 2 % 60);
+        let kill = format!("--heartbeat-timeout 20000 --kill {}@step={step}:hang", 2 * lost);
+        let nodes = "#SBATCH --nodes=3\n#SBATCH --ntasks-per-node=2\n#SBATCH --no-kill";
+        let ftrun = format!("exec ftrun -v --scheme rs:4+2 {kill} cg --poisson 48");
+        let job = slurm.submit(&format!("#!/bin/bash\n{nodes}\n{ftrun}\n"));
+        slurm.until("a rank hangs", |slurm| slurm.has_printed(&job, "strikes"));
+        for process in slurm.processes_of(NODES[lost]) {
+            let _ = rustix::process::kill_process(process, Signal::KILL);
+        }
+        let (printed, state, status) = slurm.finish(&job);
+        assert_eq!((state.as_str(), status.as_str()), ("COMPLETED", "0:0"), "step {step}: {printed}");
+        assert!(printed.contains(&format!("host {} is gone", NODES[lost])), "step {step}: {printed}");
+        assert_eq!(answer(&printed), answer(&here.stdout), "step {step}: {printed}");
+        printed
+            .lines()
+            .filter(|line| line.contains("replaced in"))
+            .for_each(|line| println!("{}", line.trim()));
+        slurm.revive(NODES[lost]);
+    }
+}
+
+/// Several tasks of one step would each be a job of its own.
+#[test]
+fn what_srun_starts_several_times_is_no_job() {
+    let tasks = ("SLURM_STEP_NUM_TASKS", "3");
+    let outcome = Run::ftrun("-n 2 pi --samples 1000").variable(tasks.0, tasks.1).finish().expect(2);
+    assert!(outcome.stderr.contains("srun has started ftrun 3 times"), "{outcome}");
+    let outcome = Run::program(&example("waiting"), "").variable(tasks.0, tasks.1).finish();
+    assert!(
+        outcome.status != 0 && outcome.stderr.contains("srun has started this program 3 times"),
+        "{outcome}"
     );
 }
 
