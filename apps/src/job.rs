@@ -287,8 +287,9 @@ impl<'a> Prepared<'a> {
         }
         if let (None, true) = (options.spill_folder(""), ending.is_terminated() && ending.marks > 0) {
             let lost = count(ending.marks, "checkpoint");
+            let are = if ending.marks == 1 { "is" } else { "are" };
             console.say(say::news(format_args!(
-                "{lost} in memory are gone with the job; --spill DIR writes them to files"
+                "{lost} in memory {are} gone with the job; --spill DIR writes them to files"
             )));
         }
         for option in report.unfired_options() {
