@@ -31,8 +31,8 @@ use pages::Page;
 use stop::Stop;
 use tips::HINT;
 use tools::{
-    ADVISE, BENCH, CHECKPOINT, COMPLETIONS, HELP, INSPECT, KILL, MANUAL, PICTURE, PS, SBATCH, STATUS, STOP,
-    TOP,
+    ADVISE, BENCH, CHECKPOINT, COMPLETIONS, HELP, HOSTS, INSPECT, KILL, MANUAL, PICTURE, PS, SBATCH, STATUS,
+    STOP, TOP,
 };
 
 const ADVISE_HINT: &str = "See 'ftrun advise --help'.";
@@ -84,7 +84,9 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Asked, Stop> {
         ADVISE => advise(before, own_args).map(|advise| Asked::Advise(Box::new(advise))),
         INSPECT => inspect(before, args).map(Asked::Inspect),
         PICTURE => picture(before, args).map(|picture| Asked::Picture(Box::new(picture))),
-        word @ (PS | STATUS | TOP | KILL | CHECKPOINT | STOP) => desk(word, before, args).map(Asked::Desk),
+        word @ (PS | STATUS | TOP | KILL | CHECKPOINT | STOP | HOSTS) => {
+            desk(word, before, args).map(Asked::Desk)
+        }
         SBATCH => sbatch(before, own_args),
         word @ (COMPLETIONS | MANUAL) => {
             nothing_before(word, before)?;
@@ -156,6 +158,7 @@ fn desk(word: &str, before: &[OsString], args: &[OsString]) -> Result<Call, Stop
         TOP => Call::Top(read(argv())?),
         KILL => Call::Kill(read(argv())?),
         CHECKPOINT => Call::Checkpoint(read(argv())?),
+        HOSTS => Call::Hosts(read(argv())?),
         _ => Call::Stop(read(argv())?),
     })
 }

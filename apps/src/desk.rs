@@ -1,10 +1,10 @@
-//! `ftrun ps`, `status`, `top`, `kill`, `checkpoint` and `stop`: what people ask of jobs that run.
+//! `ftrun ps`, `status`, `top`, `kill`, `checkpoint`, `stop` and `hosts`: what people ask of jobs that run.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
-use ft_launch::{Command, Inquiry, InquiryError, Status, jobs};
+use clap::{Parser, ValueEnum};
+use ft_launch::{Command, HostChange, Inquiry, InquiryError, Status, jobs};
 use serde_json::{Value, json};
 
 use crate::say::{complain, page};
@@ -82,6 +82,50 @@ pub(crate) struct StopJob {
     job: u32,
 }
 
+/// List the hosts of a job, or add one, drain or remove it
+#[derive(Debug, Parser)]
+#[command(
+    name = "hosts",
+    display_name = "ftrun hosts",
+    bin_name = "ftrun hosts",
+    version,
+    max_term_width = 110
+)]
+pub(crate) struct HostsOf {
+    #[arg(value_name = "JOB", help = JOB_HELP)]
+    job: u32,
+    /// What is wanted of a host
+    #[arg(value_enum, value_name = "CHANGE", requires = "host")]
+    change: Option<Change>,
+    /// The host, as the list has it; a new one is NAME or NAME:SLOTS
+    #[arg(value_name = "NAME")]
+    host: Option<String>,
+    /// Print the list as JSON
+    #[arg(long, conflicts_with = "change")]
+    json: bool,
+}
+
+/// What is wanted of a host.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Change {
+    /// It takes processes as soon as an agent answers there
+    Add,
+    /// It takes no new processes
+    Drain,
+    /// Its ranks are replaced on others
+    Remove,
+}
+
+impl From<Change> for HostChange {
+    fn from(change: Change) -> Self {
+        match change {
+            Change::Add => Self::Add,
+            Change::Drain => Self::Drain,
+            Change::Remove => Self::Remove,
+        }
+    }
+}
+
 /// What is asked.
 #[derive(Debug)]
 pub(crate) enum Call {
@@ -91,6 +135,7 @@ pub(crate) enum Call {
     Kill(Kill),
     Checkpoint(Checkpoint),
     Stop(StopJob),
+    Hosts(HostsOf),
 }
 
 /// Why there is no answer, and the status to end with.
@@ -116,11 +161,22 @@ impl Call {
             Self::Kill(Kill { job, rank }) => order(*job, Command::Kill { rank: *rank }).map(page),
             Self::Checkpoint(Checkpoint { job }) => order(*job, Command::Save).map(page),
             Self::Stop(StopJob { job }) => order(*job, Command::Stop).map(page),
+            Self::Hosts(hosts) => hosts.run().map(page),
         };
         result.unwrap_or_else(|Refusal { status, text }| {
             complain(text);
             ExitCode::from(status)
         })
+    }
+}
+
+impl HostsOf {
+    fn run(&self) -> Result<String, Refusal> {
+        if let (Some(change), Some(name)) = (self.change, self.host.clone()) {
+            return order(self.job, Command::Host { change: change.into(), name });
+        }
+        let hosts = begin(Some(self.job))?.hosts()?;
+        Ok(if self.json { format!("{}\n", json!(hosts)) } else { words::hosts(&hosts) })
     }
 }
 

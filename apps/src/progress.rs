@@ -156,7 +156,8 @@ impl Account {
             }
             Event::Spares { lost: Some(cause), .. } => Some(format!("a spare is lost: {cause}")),
             Event::HostLost { cause } => Some(cause.clone()),
-            Event::HostBack { name } => Some(format!("host {name} is back")),
+            Event::HostBack { name, is_new: true } => Some(format!("host {name} joins")),
+            Event::HostBack { name, is_new: false } => Some(format!("host {name} is back")),
             Event::Refused { count: 1 } => detail("1 connection of a stranger is refused by a rank".into()),
             Event::Refused { count } => {
                 detail(format!("{count} connections of strangers are refused by a rank"))

@@ -13,7 +13,7 @@ use super::tips::HINT;
 use super::tools::{COMPLETIONS, MANUAL, purpose};
 use crate::advise::Advise;
 use crate::bundled::BUNDLED;
-use crate::desk::{Checkpoint, Kill, Ps, StatusOf, StopJob, Top};
+use crate::desk::{Checkpoint, HostsOf, Kill, Ps, StatusOf, StopJob, Top};
 use crate::inspect::Inspect;
 use crate::picture::Picture;
 use crate::say;
@@ -77,7 +77,7 @@ fn parts() -> impl Iterator<Item = Command> {
     let tools =
         [WithBench::command(), Advise::command(), Inspect::command(), Picture::command(), Sbatch::command()];
     let desk = [Ps::command(), StatusOf::command(), Top::command(), Kill::command()];
-    let desk = desk.into_iter().chain([Checkpoint::command(), StopJob::command()]);
+    let desk = desk.into_iter().chain([Checkpoint::command(), StopJob::command(), HostsOf::command()]);
     let pages = [Completions::command(), Manual::command()];
     BUNDLED.iter().map(commands::of_app).chain(tools).chain(desk).chain(pages)
 }

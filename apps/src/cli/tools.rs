@@ -26,11 +26,13 @@ pub(super) const KILL: &str = "kill";
 pub(super) const CHECKPOINT: &str = "checkpoint";
 /// A job is to end.
 pub(super) const STOP: &str = "stop";
+/// The hosts of a job.
+pub(super) const HOSTS: &str = "hosts";
 /// Help on the words behind it.
 pub(super) const HELP: &str = "help";
 
 /// The tools that are one command, and what each is for, in the order of the help.
-pub(super) const PURPOSES: [(&str, &str); 12] = [
+pub(super) const PURPOSES: [(&str, &str); 13] = [
     (ADVISE, "Measure a program and say which scheme to use, and how often"),
     (INSPECT, "Say which checkpoints there are in files, and whether they are whole"),
     (PICTURE, "Draw a shot gather or a velocity model"),
@@ -41,6 +43,7 @@ pub(super) const PURPOSES: [(&str, &str); 12] = [
     (KILL, "Kill the process of a rank, which the job survives as it survives any failure"),
     (CHECKPOINT, "Have a job with --spill write its newest checkpoint to files now"),
     (STOP, "End a job, as SIGTERM to its launcher does"),
+    (HOSTS, "List the hosts of a job, or add one, drain or remove it"),
     (COMPLETIONS, "Print what makes a shell complete command lines of ftrun"),
     (MANUAL, "Print the manual page of ftrun, or of an app or a tool"),
 ];

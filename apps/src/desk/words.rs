@@ -2,7 +2,7 @@
 
 use clap::builder::styling::{AnsiColor, Style};
 use ft_comm::list;
-use ft_launch::{Failures, RankStatus, Status};
+use ft_launch::{Failures, HostStatus, RankStatus, Status};
 
 use crate::words::count;
 
@@ -44,6 +44,18 @@ pub(super) fn jobs(jobs: &[(u32, Option<Status>)]) -> String {
     };
     let rows = std::iter::once(head).chain(jobs.iter().map(row)).collect::<Vec<_>>();
     let mut lines: Vec<Line> = table(&rows, "<<>>><").into_iter().map(Line::plain).collect();
+    lines[0].style = Style::new().bold();
+    text(&lines)
+}
+
+/// The hosts of a job.
+pub(super) fn hosts(hosts: &[HostStatus]) -> String {
+    let head = ["HOST", "SLOTS", "PROCESSES", "STATE"].map(str::to_owned);
+    let row = |host: &HostStatus| {
+        [plain(&host.host), host.slots.to_string(), host.processes.to_string(), plain(&host.state)]
+    };
+    let rows = std::iter::once(head).chain(hosts.iter().map(row)).collect::<Vec<_>>();
+    let mut lines: Vec<Line> = table(&rows, "<>><").into_iter().map(Line::plain).collect();
     lines[0].style = Style::new().bold();
     text(&lines)
 }

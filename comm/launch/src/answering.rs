@@ -7,6 +7,7 @@ use super::Launcher;
 use super::desk::Ask;
 use super::desk::protocol::{Answer, Command, FailureStatus, Failures, RankStatus, Status, WORKING};
 use super::ledger::Failure;
+use super::seen::Observer;
 use ft_comm::list;
 use ft_comm::time::Time;
 use ft_proto::arbiter::{RankView, Stage};
@@ -21,26 +22,33 @@ const OTHER: &str = "other";
 
 impl Launcher {
     /// Sees to those who are at the desk.
-    pub(super) fn attend(&mut self) {
+    pub(super) fn attend(&mut self, observer: &mut Observer<'_>) {
         let now = self.clock.now();
         for (guest, ask) in self.desk.serve(now) {
             match ask {
                 Ask::Page => self.desk.show(now, guest, &self.status()),
                 Ask::Command(command) => {
-                    let answer = self.obey(command);
+                    let answer = self.obey(command, observer);
                     self.desk.answer(now, guest, answer);
                 }
             }
         }
     }
 
-    fn obey(&mut self, command: Command) -> Answer {
+    fn obey(&mut self, command: Command, observer: &mut Observer<'_>) -> Answer {
         let result = match command {
             Command::Status => return Answer::Status(Box::new(self.status())),
+            Command::Hosts => return Answer::Hosts(self.fleet.hosts()),
             _ if self.ending.is_some() => Err("the job is over, and its processes are about to end".into()),
             Command::Kill { rank } => self.kill(rank),
             Command::Save => self.save(),
             Command::Stop => Ok(self.stop()),
+            Command::Host { change, name } => {
+                self.fleet.change(change, &name, self.clock.now()).map(|(said, report)| {
+                    report.into_iter().for_each(|report| self.report(report, observer));
+                    said
+                })
+            }
         };
         result.map_or_else(Answer::Refused, Answer::Done)
     }

@@ -35,6 +35,14 @@ impl Host {
     }
 }
 
+impl FromStr for Host {
+    type Err = HostError;
+
+    fn from_str(text: &str) -> Result<Self, HostError> {
+        host_of(text)
+    }
+}
+
 /// Hosts, at least one, each once, in the order in which they were named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostList(Vec<Host>);
@@ -295,6 +303,12 @@ impl Cluster {
     /// Whether the host at this place gets ranks only when another one is lost.
     pub(super) fn is_spare(&self, at: usize) -> bool {
         at >= self.hosts.len() - self.spare
+    }
+
+    /// A host more, which gets ranks when another one is lost.
+    pub(super) fn add(&mut self, host: Host) {
+        self.hosts.push(host);
+        self.spare += 1;
     }
 
     /// The hosts.

@@ -4,7 +4,7 @@
 //! lost with all its processes; new ones are started on the hosts that are left: on spare ones that have room, or on those with
 //! the fewest processes. A lost host is tried again, and when an agent answers there it is one of them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ChildStdin;
 use std::time::Duration;
@@ -22,6 +22,7 @@ use ft_proto::detector::Detector;
 use ft_proto::rank::{Membership, PeerId, Rank};
 use ft_proto::wire::agent::{Birth, CoreShare, INPUT_WINDOW, ToAgent};
 
+mod changes;
 mod comeback;
 mod inflow;
 mod invitations;
@@ -30,6 +31,7 @@ mod opening;
 mod places;
 mod returns;
 
+pub use changes::HostChange;
 use comeback::Absent;
 use inflow::Inflow;
 use invitations::Invitations;
@@ -55,6 +57,10 @@ pub(super) struct Fleet {
     /// None before agents are started.
     invitations: Option<Invitations>,
     returns: Returns,
+    /// Hosts that are to take no new processes, that are given up, and that have come to the job later.
+    drained: BTreeSet<usize>,
+    removed: BTreeSet<usize>,
+    added: BTreeSet<usize>,
     /// Hosts that are lost are of use again: processes are replaced, and the job is not over.
     replaces: bool,
     places: Places,
@@ -111,7 +117,7 @@ impl Fleet {
     /// The host for a new process: that of the rank at the start, else the one where it was last, else a spare one that has room, else the
     /// one with the fewest processes. None if no host is left.
     fn home_for(&self, rank: Option<Rank>) -> Option<usize> {
-        let is_open = |at: &usize| !matches!(self.doors[*at], Door::Lost(_));
+        let is_open = |at: &usize| self.is_open(*at);
         let own = rank.map(|rank| [self.places.first(rank), self.places.last(rank)]);
         let own = own.into_iter().flatten().find(is_open);
         let processes = |at: &usize| self.homes.values().filter(|home| *home == at).count();
@@ -130,6 +136,11 @@ impl Fleet {
     pub(super) fn whereabouts(&self, peer: PeerId) -> Option<(&str, Option<u32>)> {
         let host = &self.cluster.hosts()[self.host_of(peer)?].name;
         Some((host, self.crew.pid(peer).or_else(|| self.pids.get(&peer).copied())))
+    }
+
+    /// The name of a host.
+    pub(super) fn name(&self, at: usize) -> &str {
+        &self.cluster.hosts()[at].name
     }
 
     /// The name of that host, if it is a spare one.
@@ -320,6 +331,11 @@ impl Fleet {
     pub(super) fn has_a_host(&self) -> bool {
         self.home_for(None).is_some()
     }
+}
+
+/// The number of the agent of a host: ranks count from the other end.
+fn agent_peer(at: usize) -> PeerId {
+    PeerId(u32::MAX - u32::try_from(at).expect("a job has fewer than 2^32 hosts"))
 }
 
 /// The host of the agent with this number; for any other number no host at all.

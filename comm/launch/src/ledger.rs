@@ -189,7 +189,7 @@ impl Ledger {
             }
             Event::Finished { outputs } => self.outputs.clone_from(outputs),
             Event::Refused { count } => self.refused += count,
-            Event::HostBack { name } => *self.hosts_back.entry(name.clone()).or_default() += 1,
+            Event::HostBack { name, is_new: false } => *self.hosts_back.entry(name.clone()).or_default() += 1,
             Event::Saved { saved, .. } => match saved.error {
                 None => {
                     self.saved.whole += 1;
@@ -204,6 +204,7 @@ impl Ledger {
             }
             Event::Activity { .. }
             | Event::Spares { .. }
+            | Event::HostBack { .. }
             | Event::HostLost { .. }
             | Event::Stalled { .. } => {}
         }

@@ -52,8 +52,9 @@ pub use cluster::{Cluster, Host, HostError, HostList, Mapping};
 pub use console::{Console, ConsoleError, Stream};
 use control::Control;
 use crew::Death;
-pub use desk::protocol::{Command, FailureStatus, Failures, RankStatus, Status};
+pub use desk::protocol::{Command, FailureStatus, Failures, HostStatus, RankStatus, Status};
 pub use desk::{Desk, DeskError, Inquiry, InquiryError, jobs};
+pub use fleet::HostChange;
 use fleet::{Fleet, Report};
 pub use guardian::guard;
 use ledger::Ledger;
@@ -199,7 +200,7 @@ impl Launcher {
             }
             self.hear();
             self.heed_signals();
-            self.attend();
+            self.attend(observer);
             self.heed_limit();
             self.arbiter.tick(self.clock.now());
         }
@@ -426,14 +427,15 @@ impl Launcher {
                 let result = self.not_started(peer, why);
                 self.refused = self.refused.take().or(result.err());
             }
-            Report::Back { host, name } => {
-                observer(Seen::Host { name: &name, is_back: true }, self.clock.now());
-                self.arbiter.host_back(self.clock.now(), host, &name);
+            Report::Back { host, name, is_new } => {
+                if !is_new {
+                    observer(Seen::Host { name: &name, is_back: true }, self.clock.now());
+                }
+                self.arbiter.host_back(self.clock.now(), host, &name, is_new);
             }
             Report::Lost { host, cause, peers } => {
                 peers.iter().for_each(|peer| self.last_words(*peer));
-                let name = &self.spec.cluster.hosts()[host].name;
-                observer(Seen::Host { name, is_back: false }, self.clock.now());
+                observer(Seen::Host { name: self.fleet.name(host), is_back: false }, self.clock.now());
                 match self.fleet.has_a_host() {
                     true => self.arbiter.host_lost(self.clock.now(), host, &peers, &cause),
                     false => self.arbiter.end(self.clock.now(), 1, format!("no host is left: {cause}")),

@@ -145,9 +145,9 @@ impl Arbiter {
         self.pass_on(now);
     }
 
-    /// A host that was lost takes processes again; people know it by this name.
-    pub fn host_back(&mut self, now: Time, host: usize, name: &str) {
-        self.roster.host_back(host, name);
+    /// A host that was lost takes processes again, or one that `is_new` does; people know it by this name.
+    pub fn host_back(&mut self, now: Time, host: usize, name: &str, is_new: bool) {
+        self.roster.host_back(host, name, is_new);
         self.pass_on(now);
     }
 

@@ -65,6 +65,19 @@ impl Session {
         answer["answer"].get("status").cloned()
     }
 
+    /// Asks until a host of the job is as wanted.
+    fn await_host(&self, job: &Running, host: &str, state: &str) {
+        let command = format!("hosts {} --json", job.launcher());
+        for _ in 0..LOOKS_MAX {
+            let hosts: Value = serde_json::from_str(&self.ask(&command).expect(0).stdout).unwrap();
+            if hosts.as_array().unwrap().iter().any(|one| one["host"] == host && one["state"] == state) {
+                return;
+            }
+            let _ = rustix::event::poll(&mut [], Some(&PAUSE));
+        }
+        panic!("host {host} does not come to be {state}");
+    }
+
     /// Asks until the job is as wanted.
     fn await_status(&self, job: &Running, is_wanted: impl Fn(&Value) -> bool) -> Value {
         for _ in 0..LOOKS_MAX {
@@ -455,5 +468,72 @@ fn a_rank_of_another_host_is_killed() {
     let after = session.await_status(&job, |status| status["failures"]["recovered"] == 1);
     assert_eq!(after["failures"]["causes"]["killed by signal 9"], 1, "{after}");
     assert_ne!(after["ranks"][3]["pid"], before["ranks"][3]["pid"]);
+    interrupt(job);
+}
+
+/// A host is added, one is drained and one removed, and what is lost goes where processes are taken.
+#[test]
+fn hosts_come_and_go_as_the_user_asks() {
+    let session = Session::new();
+    let [second, third, fourth, job] = ["127.0.0.3", "127.0.0.4", "127.0.0.5", "cg --poisson 24 --tol 1e-10"];
+    let calm = session.ftrun(&format!("-n 4 --json {job}")).finish().expect(0).report().answer().to_owned();
+    let options = "--json -v -n 4 --scheme rs:2+2 --every 5 --pace 0.12 --hosts 127.0.0.2:2,127.0.0.3:2";
+    let (_folder, run) = over(LIKE_SSH, &format!("{options} {job}"));
+    let mut running = run.variable("FTRUN_JOBS", session.folder()).start();
+    running.await_text("all ranks have joined");
+    let number = running.launcher();
+    let hosts = |words: &str| session.ask(&format!("hosts {number} {words}"));
+    let host_of = |rank: usize| {
+        let status = session.await_status(&running, |status| status["state"] == "running");
+        status["ranks"][rank]["host"].as_str().unwrap_or_default().to_owned()
+    };
+    let listed = hosts("").expect(0).stdout;
+    let rows: Vec<Vec<&str>> = listed.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[1..], [["127.0.0.2", "2", "2", "open"], [second, "2", "2", "open"]], "{listed}");
+
+    hosts(&format!("add {third}:2")).expect(0);
+    session.await_host(&running, third, "open");
+    hosts(&format!("drain {second}")).expect(0);
+    let before = session.await_status(&running, |_| true)["failures"]["recovered"].as_u64();
+    session.ask(&format!("kill {number} 2")).expect(0);
+    session.await_status(&running, |status| status["failures"]["recovered"].as_u64() > before);
+    assert_eq!(host_of(2), third, "a rank of a drained host goes to the new one");
+    assert_eq!(host_of(3), second, "what runs on a drained host stays");
+
+    let said = hosts(&format!("remove {second}")).expect(0).stdout;
+    assert!(said.contains("host 127.0.0.3 is removed"), "{said}");
+    session.await_status(&running, |status| status["failures"]["recovered"].as_u64() > before.map(|n| n + 1));
+    assert_eq!(host_of(3), third);
+    for (words, complaint) in [
+        (format!("add {third}"), "host 127.0.0.4 is one of it already"),
+        (format!("add {third}:3"), "leave out its slots"),
+        ("add a;b".into(), "'a;b' is no host"),
+        ("drain nobody".into(), "no host of it is called 'nobody'"),
+    ] {
+        let outcome = hosts(&words).expect(2);
+        assert!(outcome.stderr.contains(complaint), "{outcome}");
+    }
+    hosts("drain 127.0.0.2").expect(0);
+    let last = hosts(&format!("remove {third}")).expect(2);
+    assert!(last.stderr.contains("host 127.0.0.4 is the only one that takes processes"), "{last}");
+    // It never answers: nobody waits for it.
+    hosts(&format!("add {fourth}")).expect(0);
+    hosts(&format!("remove {fourth}")).expect(0);
+    session.await_host(&running, second, "removed");
+    let outcome = running.finish().expect(0);
+    assert_eq!(outcome.report().answer(), calm, "{outcome}");
+    assert!(outcome.stderr.contains("host 127.0.0.4 joins"), "{outcome}");
+}
+
+/// A job on one host alone listens for no others.
+#[test]
+fn a_job_on_one_host_takes_no_others() {
+    let session = Session::new();
+    let job = session.job(LONG);
+    let outcome = session.ask(&format!("hosts {} add n2", job.launcher())).expect(2);
+    assert!(outcome.stderr.contains("it was started on this one alone"), "{outcome}");
+    let outcome = session.ask(&format!("hosts {} drain local", job.launcher())).expect(2);
+    assert!(outcome.stderr.contains("host local is the only one that takes processes"), "{outcome}");
+    session.ask(&format!("hosts {} add", job.launcher())).expect(2);
     interrupt(job);
 }

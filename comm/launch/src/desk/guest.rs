@@ -17,7 +17,7 @@ const REQUEST_MAX: usize = 4096;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What somebody at the desk wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ask {
     /// What the protocol has words for.
     Command(Command),

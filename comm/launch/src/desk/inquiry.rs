@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::folder::reach;
-use super::protocol::{self, Answer, Command, Status};
+use super::protocol::{self, Answer, Command, HostStatus, Status};
 
 /// How long a launcher may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -76,6 +76,17 @@ impl Inquiry {
         }
     }
 
+    /// The hosts of the job.
+    ///
+    /// # Errors
+    /// It does not say so.
+    pub fn hosts(&mut self) -> Result<Vec<HostStatus>, InquiryError> {
+        match self.ask(Command::Hosts)? {
+            Answer::Hosts(hosts) => Ok(hosts),
+            answer => Err(self.no(answer)),
+        }
+    }
+
     /// Has the job do something; gives what it has to say about that.
     ///
     /// # Errors
@@ -126,7 +137,9 @@ impl Inquiry {
         match answer {
             Answer::Refused(why) => self.refused(why),
             Answer::Ended { code, message } => InquiryError::Ended { job, code, message },
-            Answer::Status(_) | Answer::Done(_) => self.refused("it has answered something else".into()),
+            Answer::Status(_) | Answer::Hosts(_) | Answer::Done(_) => {
+                self.refused("it has answered something else".into())
+            }
         }
     }
 

@@ -6,11 +6,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fleet::HostChange;
+
 /// The version that is spoken here.
 pub(crate) const VERSION: u32 = 1;
 
 /// What somebody wants of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Command {
     /// To know how it is.
@@ -25,6 +27,15 @@ pub enum Command {
     Save,
     /// To end it.
     Stop,
+    /// To know its hosts.
+    Hosts,
+    /// To have a host more, or less.
+    Host {
+        /// What is wanted of it.
+        change: HostChange,
+        /// Its name, for a new one with its slots if it has more than one: `NAME:SLOTS`.
+        name: String,
+    },
 }
 
 /// What the launcher has to say.
@@ -33,6 +44,8 @@ pub enum Command {
 pub(crate) enum Answer {
     /// How the job is.
     Status(Box<Status>),
+    /// The hosts.
+    Hosts(Vec<HostStatus>),
     /// It is done, or under way, in words.
     Done(String),
     /// It is not done, and why not.
@@ -99,6 +112,19 @@ pub struct RankStatus {
     pub waits: Option<String>,
     /// The ranks that it waits for there, as far as they can be named.
     pub waits_for: Vec<usize>,
+}
+
+/// A host of a job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostStatus {
+    /// Its name.
+    pub host: String,
+    /// How many ranks it is given before another one gets some.
+    pub slots: usize,
+    /// Processes of the job that run there.
+    pub processes: usize,
+    /// `open`, `drained` (it takes no new processes), `removed`, or `awaited` (it is lost, or has not answered yet).
+    pub state: String,
 }
 
 /// State of a rank whose process belongs to the current generation.
@@ -218,8 +244,11 @@ mod tests {
 
     #[test]
     fn lines_arrive_as_they_were_sent() {
-        for command in [Command::Status, Command::Kill { rank: 2 }, Command::Save, Command::Stop] {
-            assert_eq!(read_request(request(command).trim_end().as_bytes()), Ok(command));
+        let drain = Command::Host { change: HostChange::Drain, name: "n2".into() };
+        let plain =
+            [Command::Status, Command::Kill { rank: 2 }, Command::Save, Command::Stop, Command::Hosts];
+        for command in plain.into_iter().chain([drain]) {
+            assert_eq!(read_request(request(command.clone()).trim_end().as_bytes()), Ok(command));
         }
         let status = Status {
             job: 7,
@@ -228,7 +257,8 @@ mod tests {
             ..Status::default()
         };
         let ended = Answer::Ended { code: 3, message: "two\nlines".into() };
-        for answer in [Answer::Status(Box::new(status)), Answer::Done("so".into()), ended] {
+        let hosts = Answer::Hosts(vec![HostStatus { host: "n1".into(), ..HostStatus::default() }]);
+        for answer in [Answer::Status(Box::new(status)), hosts, Answer::Done("so".into()), ended] {
             let line = reply(answer.clone());
             assert_eq!(line.matches('\n').count(), 1);
             assert_eq!(read_reply(line.as_bytes()), Ok(answer));
@@ -242,6 +272,11 @@ mod tests {
         assert_eq!(
             request(Command::Kill { rank: 2 }),
             "{\"version\":1,\"command\":{\"kill\":{\"rank\":2}}}\n"
+        );
+        let add = Command::Host { change: HostChange::Add, name: "n4:2".into() };
+        assert_eq!(
+            request(add),
+            "{\"version\":1,\"command\":{\"host\":{\"change\":\"add\",\"name\":\"n4:2\"}}}\n"
         );
         assert_eq!(request(Command::Save), "{\"version\":1,\"command\":\"checkpoint\"}\n");
     }

@@ -94,6 +94,7 @@ impl Fleet {
         self.detector.heard(remote.peer, now);
         self.doors[at] = Door::Agent(remote);
         self.returns.back(at, now);
-        Some(Report::Back { host: at, name: self.cluster.hosts()[at].name.clone() })
+        let (name, is_new) = (self.cluster.hosts()[at].name.clone(), self.added.remove(&at));
+        Some(Report::Back { host: at, name, is_new })
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
+use super::agent_peer;
 use crate::cluster::Cluster;
 use crate::crew::Crew;
 use crate::invitation::Invitation;
@@ -13,7 +14,6 @@ use crate::remote::Remote;
 use crate::spec::LaunchError;
 use ft_comm::time::Time;
 use ft_comm::transport::Credentials;
-use ft_proto::rank::PeerId;
 use ft_proto::wire::agent::{Site, ToAgent};
 
 /// Longest time until an agent that is started has come to the launcher.
@@ -46,8 +46,7 @@ impl Invitations {
     ) -> Result<Option<Remote>, LaunchError> {
         let Some(launcher) = self.launcher[at] else { return Ok(None) };
         let host = cluster.hosts()[at].name.clone();
-        // Ranks count from the other end.
-        let peer = PeerId(u32::MAX - u32::try_from(at).expect("a job has fewer than 2^32 hosts"));
+        let peer = agent_peer(at);
         let (exec, args) = cluster.starter(&host, &self.program, self.agent);
         let command = cluster.command(&host, &self.program, self.agent);
         let mut remote = Remote::new(peer, host.clone(), command, now.after(AGENT_TIMEOUT));

@@ -31,8 +31,8 @@ pub(crate) enum Report {
     NotStarted { peer: PeerId, why: String },
     /// A host is lost, and with it these processes.
     Lost { host: usize, cause: String, peers: Vec<PeerId> },
-    /// A host that was lost is one to start processes on again.
-    Back { host: usize, name: String },
+    /// A host that was lost, or that is new, is one to start processes on.
+    Back { host: usize, name: String, is_new: bool },
     /// An agent did not come, or cannot do what it is there for.
     Refused(LaunchError),
 }
@@ -187,7 +187,7 @@ impl Fleet {
     }
 
     /// A host is lost, unless its agent has left because it was told to.
-    fn lose(&mut self, at: usize, now: Time, cause: &str) -> Option<Report> {
+    pub(super) fn lose(&mut self, at: usize, now: Time, cause: &str) -> Option<Report> {
         let remote = self.remote(at)?;
         let (peer, left) = (remote.peer, remote.is_dismissed());
         self.doors[at] = Door::Lost(Absent::new(peer));

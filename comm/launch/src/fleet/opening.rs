@@ -1,6 +1,6 @@
 //! The start: an agent on every other host.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::io::Error;
 
@@ -67,6 +67,9 @@ impl Fleet {
             doors: vec![],
             invitations: None,
             returns: Returns::default(),
+            drained: BTreeSet::new(),
+            removed: BTreeSet::new(),
+            added: BTreeSet::new(),
             replaces: config.on_failure == OnFailure::Rebuild,
             places: Places::new(spec.cluster.place(config.total), config.compute, spec.binding),
             homes: HashMap::new(),

@@ -81,6 +81,11 @@ impl Returns {
         self.away(host, pause, now);
     }
 
+    /// A host is not to be tried any more.
+    pub(super) fn forget(&mut self, host: usize) {
+        self.hosts.remove(&host);
+    }
+
     /// A host is there again.
     pub(super) fn back(&mut self, host: usize, now: Time) {
         if let Some(course) = self.hosts.get_mut(&host) {

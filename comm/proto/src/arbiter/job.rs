@@ -136,10 +136,12 @@ pub enum Event {
         /// Which, and how it was noticed.
         cause: String,
     },
-    /// A host that was lost takes processes again.
+    /// A host that was lost takes processes again, or one that is new does.
     HostBack {
         /// Its name.
         name: String,
+        /// The job did not have it before.
+        is_new: bool,
     },
     /// All survivors of a loss have stopped using the old generation.
     Agreed,

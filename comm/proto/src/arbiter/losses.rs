@@ -121,10 +121,10 @@ impl Roster {
     }
 
     /// A host that was lost is a place for processes again. Ranks that have moved stay where they are until they are lost there.
-    pub(super) fn host_back(&mut self, host: usize, name: &str) {
+    pub(super) fn host_back(&mut self, host: usize, name: &str, is_new: bool) {
         self.lost_hosts.remove(&host);
         if !self.ending.is_over {
-            self.out.record(Event::HostBack { name: name.to_owned() });
+            self.out.record(Event::HostBack { name: name.to_owned(), is_new });
         }
     }
 

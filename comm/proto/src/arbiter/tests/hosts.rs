@@ -107,9 +107,9 @@ fn a_host_that_is_back_is_the_home_of_its_ranks_again() {
     job.host_lost(0, &[job.peer(0)]);
     let effects = job.take();
     assert!(effects.contains(&Effect::Seat { peer: spare, rank: 0, incarnation: 1 }), "{effects:?}");
-    job.arbiter.host_back(job.now, 0, "a");
+    job.arbiter.host_back(job.now, 0, "a", false);
     job.collect();
-    assert_eq!(job.take(), [Effect::Record(Event::HostBack { name: "a".into() })]);
+    assert_eq!(job.take(), [Effect::Record(Event::HostBack { name: "a".into(), is_new: false })]);
     job.host_lost(1, &[job.peer(0)]);
     assert!(matches!(started(&job.take())[..], [(0, 2)]));
     assert_eq!(job.arbiter.roster.lost_hosts, [1].into());
