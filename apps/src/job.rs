@@ -18,6 +18,7 @@ use ft_proto::arbiter::{self, Config, Mtbf};
 use ft_threads::ENV_THREADS;
 
 use crate::app::AnyApp;
+use crate::footing::Footing;
 use crate::invocation::{Invocation, Program};
 use crate::options::{Exports, OnFailure, Options};
 use crate::progress::{Display, is_watched};
@@ -85,15 +86,19 @@ fn try_run(
     let Prepared { options, .. } = &prepared;
     let (kills, cuts) = (prepared.kills(), prepared.cuts());
     let on_disk = matches!(prepared.scheme, Scheme::Disk { .. });
+    // Who closes up lays groups anew.
+    let replaces = options.on_failure == OnFailure::Rebuild;
     let mut display = Display::new(console, options.quiet, options.verbose, kills, cuts, on_disk);
     if let Some(text) = options.resumed_from().filter(|_| !options.quiet) {
         console.say(say::news(text));
     }
-    let mut recorder = Recorder::default();
+    let (mut recorder, mut footing) = (Recorder::default(), Footing::new(&prepared.layout));
     let mut observe = |seen: Seen<'_>, at| {
         if let Seen::Event(event) = seen {
             display.show(event, at);
         }
+        let news = footing.note(seen, at).filter(|_| replaces && !options.quiet);
+        news.into_iter().for_each(|text| console.say(say::news(text)));
         recorder.note(seen, at);
     };
     let ending = launch(order, console, &mut observe).map_err(|error| match error {
@@ -105,7 +110,8 @@ fn try_run(
     if let (0, Scheme::Disk { dir }) = (ending.code, &prepared.scheme) {
         let _ = SavedSets::remove(&dir.join(&ending.job));
     }
-    let status = prepared.conclude(&ending, recorder, console).map_err(failed)?;
+    let exposed = if replaces { footing.exposed(ending.elapsed) } else { Duration::ZERO };
+    let status = prepared.conclude(&ending, exposed, recorder, console).map_err(failed)?;
     // Only now is nothing of it needed any more.
     if let (0, Some(folder)) = (status, options.spill_folder(&ending.job)) {
         let _ = SavedSets::remove(&folder);
@@ -253,9 +259,15 @@ impl<'a> Prepared<'a> {
     }
 
     /// Says to people, programs and files what the job has come to; gives its status.
-    fn conclude(&self, ending: &Ending, recorder: Recorder, console: &Console) -> Result<i32, String> {
+    fn conclude(
+        &self,
+        ending: &Ending,
+        exposed: Duration,
+        recorder: Recorder,
+        console: &Console,
+    ) -> Result<i32, String> {
         let (options, app) = (&self.options, self.app());
-        let report = Report::new(self.ordered(), ending, app);
+        let report = Report::new(self.ordered(), ending, exposed, app);
         if options.json {
             console.print(Stream::Output, report.json() + "\n");
         } else if !options.quiet {

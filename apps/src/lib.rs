@@ -27,6 +27,7 @@ mod cli;
 mod collective;
 mod desk;
 mod ep;
+mod footing;
 mod heat;
 mod hpcg;
 mod inspect;

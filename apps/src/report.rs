@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{CheckpointSeconds, GroupLayout, IntervalReport, Level, LevelStats, Stats};
@@ -54,6 +55,9 @@ pub(crate) struct Report {
     /// Hosts that were lost and have come back, and how often.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     hosts_back: BTreeMap<String, u32>,
+    /// For how long the loss of one more host would have ended the job, seconds; none if it never would have since the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exposed_s: Option<f64>,
     /// Checkpoints in files; none if they were not asked for.
     files: Option<Files>,
 }
@@ -209,7 +213,12 @@ fn exit(status: i32) -> &'static str {
 }
 
 impl Report {
-    pub(crate) fn new(ordered: Ordered, ending: &Ending, app: Option<&dyn AnyApp>) -> Self {
+    pub(crate) fn new(
+        ordered: Ordered,
+        ending: &Ending,
+        exposed: Duration,
+        app: Option<&dyn AnyApp>,
+    ) -> Self {
         let reports: Vec<RankReport> =
             ending.outputs.iter().filter_map(|bytes| RankReport::read(bytes)).collect();
         let stats =
@@ -244,6 +253,7 @@ impl Report {
             message,
             strangers_refused: ending.strangers,
             hosts_back: ending.hosts_back.clone(),
+            exposed_s: (!exposed.is_zero()).then_some(exposed.as_secs_f64()),
             files: ordered.spills.then(|| {
                 let SavedFiles { whole, newest, failed } = ending.saved.clone();
                 Files { whole, newest, failed }
@@ -284,6 +294,11 @@ impl Report {
             1 => format!("host {name} is back"),
             times => format!("host {name} was back {times} times"),
         }));
+        lines.extend(
+            self.exposed_s.map(|seconds| {
+                format!("for {seconds:.1} s the loss of one more host would have ended the job")
+            }),
+        );
         lines.extend(self.left.as_ref().map(|left| {
             let all = count((self.ranks + self.parity_ranks) as u64, "rank");
             let are = if left.len() == 1 { "is" } else { "are" };

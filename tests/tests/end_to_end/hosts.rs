@@ -240,6 +240,11 @@ fn lose_a_host(options: &str, strike: impl FnOnce(&[Pid], &[Pid])) {
     check_answer(&outcome);
     let lost: Vec<Vec<u64>> = outcome.report().failures().into_iter().map(|(ranks, _)| ranks).collect();
     assert_eq!(lost, [vec![2, 3], vec![0]], "{outcome}");
+    // Three ranks of a group share each of the hosts that are left.
+    let said =
+        format!("rs:4+2 does not survive the loss of a whole host any more: {}, {}", HOSTS[0], HOSTS[2]);
+    assert!(outcome.stderr.contains(&said), "{outcome}");
+    assert!(outcome.report().0["exposed_s"].as_f64() > Some(0.0), "{outcome}");
 }
 
 #[test]
