@@ -61,7 +61,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "apps",
         &[
             "number say settings shell size text_file value words",
-            "options progress timeline",
+            "footing options progress timeline",
             "app rank",
             APPS,
             "bundled advise bench desk inspect picture sbatch",
