@@ -57,9 +57,11 @@ pub(super) struct Fleet {
     /// None before agents are started.
     invitations: Option<Invitations>,
     returns: Returns,
-    /// Hosts that are to take no new processes, that are given up, and that have come to the job later.
+    /// Hosts that are to take no new processes.
     drained: BTreeSet<usize>,
+    /// Hosts that are given up.
     removed: BTreeSet<usize>,
+    /// Hosts that were added, and have not answered yet.
     added: BTreeSet<usize>,
     /// Hosts that are lost are of use again: processes are replaced, and the job is not over.
     replaces: bool,

@@ -1,4 +1,4 @@
-//! Hosts are added, spared or given up while the job runs, as its user asks.
+//! Hosts are added, drained or given up while the job runs, as its user asks.
 //!
 //! A host that is added is one that is tried until an agent answers there, as a lost one is.
 
@@ -147,8 +147,7 @@ impl Fleet {
     /// The name of a host that the job can do without.
     fn spared(&self, at: usize) -> Result<String, String> {
         let name = self.cluster.hosts()[at].name.clone();
-        let others = (0..self.doors.len()).filter(|other| *other != at);
-        match others.into_iter().any(|other| self.is_open(other)) {
+        match (0..self.doors.len()).any(|other| other != at && self.is_open(other)) {
             true => Ok(name),
             false => Err(format!("host {name} is the only one that takes processes")),
         }
