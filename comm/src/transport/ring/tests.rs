@@ -235,7 +235,7 @@ impl Bell {
 fn all_bytes_arrive_in_every_order_and_nobody_sleeps_for_ever() {
     const TEXT: [u8; 6] = [1, 2, 3, 4, 5, 6];
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(4);
+    model.preemption_bound = Some(3);
     model.check(|| {
         let memory = seen(Flaw::None);
         let (bell_there, bell_here) = (LoomArc::new(Bell::default()), LoomArc::new(Bell::default()));
