@@ -459,7 +459,8 @@ fn welcomed(mut driver: Driver, welcome: &Welcome) -> Result<Core, CommError> {
     match &settings.collectives {
         Some(table) => {
             let table = Selection::parse(table);
-            core.selection = table.map_err(|error| CommError::Join(format!("setting collectives: {error}")))?;
+            core.selection =
+                table.map_err(|error| CommError::Join(format!("setting collectives: {error}")))?;
         }
         None if settings.crowded => core.selection = Selection::crowded(),
         None => {}

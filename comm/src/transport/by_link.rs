@@ -65,7 +65,7 @@ impl<T> ByLink<T> {
     }
 
     /// How many links there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.count
     }
 
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn each_link_has_its_own_until_it_is_closed() {
         let mut map = ByLink::default();
-        assert_eq!((map.get(LinkId(0)), map.len()), (None, 0));
+        assert_eq!((map.get(LinkId(0)), map.count()), (None, 0));
         [(7, 'a'), (8, 'b'), (11, 'c')].into_iter().for_each(|(link, value)| map.insert(LinkId(link), value));
         assert_eq!(
             [6, 7, 8, 9, 11, 12, u64::MAX].map(|link| map.get(LinkId(link)).copied()),
@@ -107,7 +107,7 @@ mod tests {
         );
         map.iter_mut().for_each(|(link, value)| *value = char::from(b'0' + link.0 as u8 % 10));
         assert_eq!(map.iter().collect::<Vec<_>>(), [(LinkId(7), &'7'), (LinkId(11), &'1')]);
-        assert_eq!((map.len(), map.take().collect::<String>(), map.len()), (2, "71".into(), 0));
+        assert_eq!((map.count(), map.take().collect::<String>(), map.count()), (2, "71".into(), 0));
         map.insert(LinkId(3), 'd');
         assert_eq!(map.get_mut(LinkId(3)), Some(&mut 'd'));
     }

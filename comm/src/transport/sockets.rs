@@ -144,7 +144,7 @@ impl SocketTransport {
         self.links.insert(link, Link { channel, account, neighbor, has_ring, writing: false, armed: false });
         self.rings += usize::from(has_ring);
         self.events.clear();
-        self.events.reserve(self.links.len() + 1);
+        self.events.reserve(self.links.count() + 1);
         Ok(link)
     }
 
@@ -292,7 +292,7 @@ impl Transport for SocketTransport {
             found |= self.look(ready);
             self.looks = self.looks.wrapping_add(1);
             let is_turn = self.looks.is_multiple_of(LOOKS_AT_MEMORY);
-            if self.rings == self.links.len() && !is_turn && (found || !sleeps) {
+            if self.rings == self.links.count() && !is_turn && (found || !sleeps) {
                 return;
             }
             if sleeps && !found {
