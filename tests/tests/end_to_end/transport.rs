@@ -1,6 +1,8 @@
 //! What carries the links, and how ranks wait: the answer is the same, and what was asked for is what is used.
 
+use std::fs::File;
 use std::io::IoSliceMut;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
@@ -123,5 +125,59 @@ fn leaves_no_socket_behind() {
             assert_eq!(ended, Ok(1), "a rank lives on");
         }
         assert!(!names.iter().any(|name| is_there(name)), "{names:?}");
+    }
+}
+
+/// Overwrites the memory beside all links of a rank, as a neighbour might that writes where it should not; how many links.
+fn scribble(rank: Pid) -> usize {
+    let process = format!("/proc/{}", rank.as_raw_nonzero());
+    let maps = std::fs::read_to_string(format!("{process}/maps")).expect("the rank lives");
+    let memory = File::options().write(true).open(format!("{process}/mem")).expect("it is a child's child");
+    let places = maps.lines().filter(|line| line.contains("ftrun-ring"));
+    let mut state = 1_u64;
+    let overwrite = |place: &str| {
+        let (from, to) = place.split(' ').next()?.split_once('-')?;
+        let at = |text| u64::from_str_radix(text, 16).ok();
+        let (from, to) = (at(from)?, at(to)?);
+        let noise: Vec<u8> = (from..to)
+            .map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (state >> 56) as u8
+            })
+            .collect();
+        memory.write_all_at(&noise, from).ok()
+    };
+    places.filter_map(overwrite).count()
+}
+
+#[test]
+fn memory_that_is_overwritten_ends_its_links_and_nothing_else() {
+    if !may_read_memory() {
+        return println!("skipped: here no process can write another's memory");
+    }
+    let job = "-n 4 --json -v --scheme rs:2+2";
+    let undisturbed = Run::ftrun(&format!("{job} heat --steps 10000")).finish().expect(0);
+    let mut running = Run::ftrun(&format!("{job} --kill 2@step=5 heat --steps 10000")).start();
+    running.await_times("state restored from memory", 1);
+    for times in 2..=3 {
+        assert!(scribble(ranks(&running)[times]) >= 1, "neighbours have a link");
+        running.await_times("state restored from memory", times);
+    }
+    let outcome = running.finish().expect(0);
+    assert_eq!(outcome.report().answer(), undisturbed.report().answer(), "{outcome}");
+    assert_eq!(outcome.report().failures().len(), 1, "nobody but rank 2 was lost: {outcome}");
+}
+
+#[test]
+fn memory_is_shared_unless_sockets_are_asked_for() {
+    for (options, has_memory) in [("", true), ("--transport unix", false), ("--transport tcp", false)] {
+        let running = at_work(options);
+        let maps = ranks(&running).into_iter().map(|rank| {
+            std::fs::read_to_string(format!("/proc/{}/maps", rank.as_raw_nonzero())).expect("it runs")
+        });
+        let rings = maps.filter(|maps| maps.contains("ftrun-ring")).count();
+        assert_eq!(rings, if has_memory { 4 } else { 0 }, "{options}");
+        running.signal(Signal::TERM);
+        running.finish().expect(143);
     }
 }

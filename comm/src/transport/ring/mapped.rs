@@ -173,3 +173,51 @@ impl Shared for Half {
 pub(super) fn fence() {
     atomic::fence(Ordering::SeqCst);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{IoSlice, IoSliceMut};
+
+    use super::super::{Receiver, Sender};
+    use super::*;
+
+    /// Memory of this process alone, which Miri knows; it is never given back.
+    fn leaked(capacity: usize) -> Arc<Mapped> {
+        let pages = vec![[0_u64; 512]; bytes_of(capacity) / 4096].leak();
+        let memory = Arc::new(Mapped { start: NonNull::from(pages).cast(), capacity });
+        std::mem::forget(Arc::clone(&memory));
+        memory
+    }
+
+    /// Two threads that really run at the same time. Miri sees to it that none reads what the other writes.
+    #[test]
+    fn two_threads_pass_bytes_on() {
+        let capacity = 4096;
+        let memory = leaked(capacity);
+        let (mut sender, mut receiver) =
+            (Sender::new(Half::new(Arc::clone(&memory), true)), Receiver::new(Half::new(memory, true)));
+        let text: Vec<u8> = (0..3 * capacity + 7).map(|at| (at * 31 / 7) as u8).collect();
+        let due = text.clone();
+        let thread = std::thread::spawn(move || {
+            let mut rest = &text[..];
+            while !rest.is_empty() {
+                let (first, second) = rest.split_at(rest.len().min(100));
+                let pieces = [IoSlice::new(first), IoSlice::new(&second[..second.len().min(300)])];
+                let count = sender.send(&pieces).unwrap();
+                sender.must_wake();
+                rest = &rest[count..];
+                std::thread::yield_now();
+            }
+        });
+        let mut got: Vec<u8> = Vec::new();
+        while got.len() < due.len() {
+            let (mut one, mut two) = ([0; 50], [0; 500]);
+            let mut pieces = [IoSliceMut::new(&mut one), IoSliceMut::new(&mut two)];
+            let (count, _) = receiver.receive(&mut pieces).unwrap();
+            got.extend_from_slice(&[&one[..], &two[..]].concat()[..count]);
+            std::thread::yield_now();
+        }
+        assert_eq!(got, due);
+        thread.join().unwrap();
+    }
+}
