@@ -241,6 +241,12 @@ impl<'a> Prepared<'a> {
                 console.say(say::news(format_args!("metrics at http://{shown}/metrics")));
             }
         }
+        if let Some(at) = self.options.dashboard {
+            let shown =
+                desk.show_dashboard(at).map_err(|error| usage(format!("--dashboard {at}: {error}")))?;
+            // Nobody finds it without being told.
+            console.say(say::news(format_args!("dashboard at {shown}")));
+        }
         Ok(desk)
     }
 
@@ -334,7 +340,8 @@ impl<'a> Prepared<'a> {
         let table = options.collectives.as_ref().map(|_| selection.to_string());
         let hosts = (cluster.hosts().len() > 1).then(|| cluster.place(layout.total_ranks()));
         let scheme = layout.scheme().clone();
-        let app = AppSettings { seed: options.seed, progress: is_watched(options.quiet) || options.verbose };
+        let progress = is_watched(options.quiet) || options.verbose || options.dashboard.is_some();
+        let app = AppSettings { seed: options.seed, progress };
         let layers = [
             (LoopSettings::LAYER, options.loop_settings(scheme, self.invocation.command.clone()).write()),
             (AppSettings::LAYER, app.write()),

@@ -213,6 +213,9 @@ pub(crate) struct Options {
     /// Show metrics in the text format of Prometheus at http://ADDR/metrics: IP:PORT, or a port of this host alone; 0 takes a free one
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) metrics: Option<SocketAddr>,
+    /// Show in browsers how the job is, at an address that is said: IP:PORT, or a port of this host alone; 0 takes a free one
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    pub(crate) dashboard: Option<SocketAddr>,
     /// Print one JSON report on stdout at the end; everything else goes to stderr
     #[arg(long)]
     pub(crate) json: bool,

@@ -104,6 +104,7 @@ fn account(status: &Status) -> Vec<String> {
     lines.extend(status.progress.as_deref().map(|line| format!("{done}{}", plain(line))));
     lines.extend(failures(&status.failures));
     lines.extend(status.metrics.as_deref().map(|address| format!("metrics at http://{address}/metrics")));
+    lines.extend(status.dashboard.as_deref().map(|address| format!("dashboard at {}", plain(address))));
     lines
 }
 

@@ -17,7 +17,8 @@ use crate::common::{Outcome, Run, Running, built};
 use crate::hosts::{LIKE_SSH, over};
 
 /// A job that runs for as long as it is let, and has the answer of [`SHORT`] after so many steps.
-const LONG: &str = "-n 4 --json --every 5 --pace 0.02 cg --poisson 32 --tol 1e-300 --max-iter 100000";
+pub(crate) const LONG: &str =
+    "-n 4 --json --every 5 --pace 0.02 cg --poisson 32 --tol 1e-300 --max-iter 100000";
 
 /// What asks a job how it is.
 const STATUS: &str = "{\"version\":1,\"command\":\"status\"}\n";
@@ -26,10 +27,10 @@ const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 const LOOKS_MAX: u32 = 1500;
 
 /// Where the jobs of a test are, which other tests do not see.
-struct Session(TempDir);
+pub(crate) struct Session(TempDir);
 
 impl Session {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
@@ -42,18 +43,18 @@ impl Session {
         self.folder().join(job.launcher().to_string())
     }
 
-    fn ftrun(&self, arguments: &str) -> Run {
+    pub(crate) fn ftrun(&self, arguments: &str) -> Run {
         Run::ftrun(arguments).variable("FTRUN_JOBS", self.folder())
     }
 
     /// A job of which `ftrun status` says that it runs.
-    fn job(&self, arguments: &str) -> Running {
+    pub(crate) fn job(&self, arguments: &str) -> Running {
         let job = self.ftrun(arguments).start();
         self.await_status(&job, |status| status["state"] == "running");
         job
     }
 
-    fn ask(&self, arguments: &str) -> Outcome {
+    pub(crate) fn ask(&self, arguments: &str) -> Outcome {
         // Options of all jobs are none of these commands.
         Run::program(&built().join("ftrun"), arguments).variable("FTRUN_JOBS", self.folder()).finish()
     }
@@ -79,7 +80,7 @@ impl Session {
     }
 
     /// Asks until the job is as wanted.
-    fn await_status(&self, job: &Running, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn await_status(&self, job: &Running, is_wanted: impl Fn(&Value) -> bool) -> Value {
         for _ in 0..LOOKS_MAX {
             if let Some(status) = self.status(job).filter(|status| is_wanted(status)) {
                 return status;
@@ -103,7 +104,7 @@ impl Drop for Session {
 }
 
 /// Ends a job by its launcher's own means.
-fn interrupt(job: Running) -> Outcome {
+pub(crate) fn interrupt(job: Running) -> Outcome {
     job.signal(Signal::INT);
     job.finish().expect(130)
 }
@@ -153,7 +154,7 @@ fn a_running_job_is_told_as_it_is() {
 }
 
 /// The answer of a job that ends, which has to be the same when ranks are killed.
-const SHORT: &str = "-n 4 --json --every 5 --pace 0.02 cg --poisson 24";
+pub(crate) const SHORT: &str = "-n 4 --json --every 5 --pace 0.02 cg --poisson 24";
 
 #[test]
 fn a_rank_that_is_killed_from_outside_comes_back() {
@@ -376,7 +377,7 @@ fn strangers_at_the_desk_hurt_nobody() {
 }
 
 /// What is at an address.
-fn fetched(address: SocketAddr, request: &str) -> String {
+pub(crate) fn fetched(address: SocketAddr, request: &str) -> String {
     #[expect(clippy::disallowed_methods, reason = "a stranger does not come through the library")]
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

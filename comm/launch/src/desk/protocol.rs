@@ -68,6 +68,8 @@ pub struct Status {
     pub command: String,
     /// Where its metrics are, if it has any.
     pub metrics: Option<String>,
+    /// Where its dashboard is, if it has one, with the token that lets one see it.
+    pub dashboard: Option<String>,
     /// `starting`, `running`, `repairing` or `ending`.
     pub state: String,
     /// Since its start.
