@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{Outcome, Run, Running, built};
+use crate::common::{Outcome, Run, Running, built, example};
 use crate::hosts::{LIKE_SSH, over};
 
 /// A job that runs for as long as it is let, and has the answer of [`SHORT`] after so many steps.
@@ -151,6 +151,27 @@ fn a_running_job_is_told_as_it_is() {
     assert_eq!(fs::metadata(session.folder()).unwrap().permissions().mode() & 0o777, 0o700);
     interrupt(job);
     assert_eq!(session.ask("ps").expect(0).stdout.lines().count(), 1);
+}
+
+/// Nobody has to ask for the watchdog beforehand.
+#[test]
+fn who_waits_for_whom_is_told() {
+    let session = Session::new();
+    let job = session.ftrun("-n 4").arg(example("stuck")).start();
+    let wait = |rank: &Value| rank["waits"].as_str().unwrap_or_default().to_owned();
+    let status = session.await_status(&job, |status| {
+        status["ranks"].as_array().unwrap().iter().all(|rank| !wait(rank).is_empty())
+    });
+    let waits: Vec<String> = status["ranks"].as_array().unwrap().iter().map(wait).collect();
+    assert!(waits[0].starts_with("recv for rank 1, tag 10, since "), "{status}");
+    assert!(waits[1].starts_with("recv for rank 0, tag 11, since "), "{status}");
+    assert!(waits[2].starts_with("barrier for rank 1, since "), "{status}");
+    assert_eq!(status["ranks"][3]["waits_for"], Value::from(vec![1]), "{status}");
+    let text = session.ask("status").expect(0).stdout;
+    assert!(text.contains("recv for rank 1, tag 10, since "), "{text}");
+    session.ask(&format!("stop {}", job.launcher())).expect(0);
+    let outcome = job.finish().expect(143);
+    assert!(!outcome.stderr.contains("waits"), "nothing is said without --watchdog: {outcome}");
 }
 
 /// The answer of a job that ends, which has to be the same when ranks are killed.

@@ -110,7 +110,7 @@ pub struct RankStatus {
     pub incarnation: u32,
     /// The step that it is in, if it counts them.
     pub step: Option<u64>,
-    /// The call in which it has waited for longer than `--watchdog` allows.
+    /// The call in which it has waited for half a second or for as long as `--watchdog` says, and since when.
     pub waits: Option<String>,
     /// The ranks that it waits for there, as far as they can be named.
     pub waits_for: Vec<usize>,

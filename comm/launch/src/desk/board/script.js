@@ -183,9 +183,10 @@ function showRanks(status, hosts) {
       const working = one.state === 'working';
       const word = working ? (own.speaks ? own.doing : 'working') : own.doing === 'dead' ? `lost, ${one.state}` : one.state === 'gone' ? 'done' : one.state;
       const waits = one.waits ? `waits in ${one.waits}` : '';
+      const whom = one.waits?.match(/ for (.*?)(, (tag|communicator|since) .*)?$/)?.[1];
       put(cells[0], String(one.rank));
-      put(cells[2], one.waits_for?.length ? `waits for ${list(one.waits_for)}` : word);
-      cells[2].style.setProperty('--mark', `var(--${working ? own.speaks ? own.doing : 'track' : own.doing === 'dead' ? 'dead' : 'waiting'})`);
+      put(cells[2], whom ? `waits for ${whom}` : word);
+      cells[2].style.setProperty('--mark', `var(--${whom ? 'waiting' : working ? own.speaks ? own.doing : 'track' : own.doing === 'dead' ? 'dead' : 'waiting'})`);
       put(cells[3], one.step === null ? '–' : one.step.toLocaleString('en'));
       put(cells[4], one.incarnation ? `${one.incarnation}×` : '–');
       put(cells[5], one.pid === null ? '–' : String(one.pid));
