@@ -150,7 +150,7 @@ impl<'a> Prepared<'a> {
             }
         };
         options.move_to_folder(path.as_mut())?;
-        let cluster = cluster(&options)?.mapped_by(options.map_by);
+        let cluster = cluster(&options)?.mapped_by(options.map_by).placed_by(options.place);
         let layout = spread(&cluster, &scheme, &options).map_err(|error| error.to_string())?;
         options.levels.iter().flat_map(|levels| &levels.above).try_for_each(|level| {
             let fits = GroupLayout::new(level.scheme.clone(), layout.ranks(), 0, None);

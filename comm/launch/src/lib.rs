@@ -30,6 +30,7 @@ mod control;
 mod crew;
 mod desk;
 mod fleet;
+mod gauge;
 mod guardian;
 mod invitation;
 mod ledger;
@@ -48,7 +49,7 @@ mod vigil;
 
 pub use agent::agent;
 pub use allocation::{Allocation, AllocationError, Surroundings};
-pub use cluster::{Cluster, Host, HostError, HostList, Mapping};
+pub use cluster::{Cluster, Host, HostError, HostList, Mapping, Placing};
 pub use console::{Console, ConsoleError, Stream};
 use control::Control;
 use crew::Death;

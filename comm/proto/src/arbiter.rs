@@ -180,7 +180,11 @@ impl Arbiter {
 
     /// When [`Arbiter::tick`] is due.
     pub fn poll_timeout(&self) -> Time {
-        self.injected.due().into_iter().chain(self.watch.poll_timeout()).fold(self.roster.poll_timeout(), Time::min)
+        self.injected
+            .due()
+            .into_iter()
+            .chain(self.watch.poll_timeout())
+            .fold(self.roster.poll_timeout(), Time::min)
     }
 
     /// Positions of the injected failures that have not fired: those of kills, and behind them those of cuts.

@@ -547,6 +547,46 @@ fn hosts_come_and_go_as_the_user_asks() {
     assert!(outcome.stderr.contains("host 127.0.0.4 joins"), "{outcome}");
 }
 
+/// A host of many processes that are none of the job's. The kernel says the same of all hosts here, so this one is told a tale.
+#[test]
+fn what_is_lost_goes_where_there_is_least_to_do() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: not root, so no host can be told that it is busy");
+    }
+    let session = Session::new();
+    let busy = session.0.path().join("loadavg");
+    fs::write(&busy, "90.00 90.00 90.00 91/999 4711\n").unwrap();
+    let told = format!("mount --bind {} /proc/loadavg && exec", busy.display());
+    let like_ssh = format!(
+        "export FT_TESTS_HOST=$1; shift; case $FT_TESTS_HOST in 127.0.0.3) exec unshare -m sh -c \"{told} $*\";; *) exec sh -c \"exec $*\";; esac"
+    );
+    for (rule, home) in [("load", "127.0.0.2"), ("processes", "127.0.0.3")] {
+        let options =
+            format!("-n 6 --scheme rs:4+2 --hosts 127.0.0.2:3,127.0.0.3:1,127.0.0.4:2 --place {rule}");
+        let (_folder, run) =
+            over(&like_ssh, &format!("{options} --every 5 --pace 0.02 cg --poisson 32 --tol 1e-300"));
+        let job = run.variable("FTRUN_JOBS", session.folder()).start();
+        session.await_status(&job, |status| status["epoch"].as_u64() > Some(0));
+        let hosts = session.ask(&format!("hosts {} --json", job.launcher())).expect(0).stdout;
+        let hosts: Value = serde_json::from_str(&hosts).unwrap();
+        let loads: Vec<Option<f64>> =
+            hosts.as_array().unwrap().iter().map(|host| host["load"].as_f64()).collect();
+        match rule {
+            "load" => assert!(loads[0] < loads[1] && loads[2] < loads[1], "{hosts}"),
+            _ => assert_eq!(loads, [None; 3], "nobody measures unasked"),
+        }
+        session.ask(&format!("hosts {} remove 127.0.0.4", job.launcher())).expect(0);
+        let after = session.await_status(&job, |status| status["failures"]["recovered"] == 1);
+        assert_eq!(after["ranks"][5]["host"], home, "{rule}: {after}");
+        interrupt(job);
+    }
+    let unknown = session.ftrun("--place best cg").finish().expect(2);
+    assert!(
+        unknown.stderr.contains("[possible values: processes, load]") || unknown.stderr.contains("best"),
+        "{unknown}"
+    );
+}
+
 /// A job on one host alone listens for no others.
 #[test]
 fn a_job_on_one_host_takes_no_others() {

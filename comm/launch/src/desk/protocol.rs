@@ -127,6 +127,8 @@ pub struct HostStatus {
     pub processes: usize,
     /// `open`, `drained` (it takes no new processes), `removed`, or `awaited` (it is lost, or has not answered yet).
     pub state: String,
+    /// Processes that want to run there, for each core, of whomever; with `--place load`.
+    pub load: Option<f64>,
 }
 
 /// State of a rank whose process belongs to the current generation.

@@ -168,8 +168,8 @@ function showRanks(status, hosts) {
       homes.set(name, home);
     }
     const up = members.filter(works).length;
-    const use = hosts.find(one => one.host === name)?.state ?? 'open';
-    put(home.note, (members.length ? `${up} of ${count(members.length, 'rank')} ${ended ? 'done' : 'work'}` : 'no ranks') + (use === 'open' ? '' : `, ${use}`));
+    const { state: use = 'open', load = null } = hosts.find(one => one.host === name) ?? {};
+    put(home.note, (members.length ? `${up} of ${count(members.length, 'rank')} ${ended ? 'done' : 'work'}` : 'no ranks') + (use === 'open' ? '' : `, ${use}`) + (load === null ? '' : `, load ${load.toFixed(2)}`));
     home.note.className = up < members.length || use === 'awaited' ? 'bad' : '';
     while (home.lines.length > members.length) home.lines.pop().node.remove();
     while (home.lines.length < members.length) {
