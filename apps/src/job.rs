@@ -151,7 +151,7 @@ impl<'a> Prepared<'a> {
             }
         };
         options.move_to_folder(path.as_mut())?;
-        let cluster = cluster(&options)?.mapped_by(options.map_by);
+        let cluster = cluster(&options)?.mapped_by(options.map_by).placed_by(options.place);
         let layout = spread(&cluster, &scheme, &options).map_err(|error| error.to_string())?;
         options.levels.iter().flat_map(|levels| &levels.above).try_for_each(|level| {
             let fits = GroupLayout::new(level.scheme.clone(), layout.ranks(), 0, None);
@@ -241,6 +241,12 @@ impl<'a> Prepared<'a> {
             if !self.options.quiet {
                 console.say(say::news(format_args!("metrics at http://{shown}/metrics")));
             }
+        }
+        if let Some(at) = self.options.dashboard {
+            let shown =
+                desk.show_dashboard(at).map_err(|error| usage(format!("--dashboard {at}: {error}")))?;
+            // Nobody finds it without being told.
+            console.say(say::news(format_args!("dashboard at {shown}")));
         }
         Ok(desk)
     }
@@ -336,7 +342,8 @@ impl<'a> Prepared<'a> {
         let hosts = (cluster.hosts().len() > 1).then(|| cluster.place(layout.total_ranks()));
         let crowded = hosts.is_none() && layout.total_ranks() > binding::cores().len();
         let scheme = layout.scheme().clone();
-        let app = AppSettings { seed: options.seed, progress: is_watched(options.quiet) || options.verbose };
+        let progress = is_watched(options.quiet) || options.verbose || options.dashboard.is_some();
+        let app = AppSettings { seed: options.seed, progress };
         let layers = [
             (LoopSettings::LAYER, options.loop_settings(scheme, self.invocation.command.clone()).write()),
             (AppSettings::LAYER, app.write()),

@@ -10,7 +10,7 @@ use ft_checkpoint::{LoopSettings, MemoryUse, SpillEvery};
 use ft_comm::binding::Binding;
 use ft_comm::fault::{CutSpec, KillSpec, SlowSpec};
 use ft_comm::transport::{Carrier, Waiting};
-use ft_launch::{Allocation, HostList, Mapping};
+use ft_launch::{Allocation, HostList, Mapping, Placing};
 
 use crate::settings::AppSettings;
 use crate::size;
@@ -168,6 +168,10 @@ pub(crate) struct Options {
     /// How ranks take the slots: slot (all of a host, then those of the next) or node (one of each host in turn)
     #[arg(long, value_name = "slot|node", value_parser = |text: &str| text.parse::<Mapping>(), default_value_t)]
     pub(crate) map_by: Mapping,
+    /// Where ranks go whose host is gone, besides spare hosts: to the host with the fewest processes of the job, or to the one that is the
+    /// least busy, whoever keeps it so
+    #[arg(long, value_name = "RULE", value_parser = one_of::<Placing>(&Placing::NAMES), default_value_t)]
+    pub(crate) place: Placing,
     /// Let there be more ranks than a batch system has given slots
     #[arg(long)]
     oversubscribe: bool,
@@ -213,6 +217,9 @@ pub(crate) struct Options {
     /// Show metrics in the text format of Prometheus at http://ADDR/metrics: IP:PORT, or a port of this host alone; 0 takes a free one
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) metrics: Option<SocketAddr>,
+    /// Show in browsers how the job is, at an address that is said: IP:PORT, or a port of this host alone; 0 takes a free one
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    pub(crate) dashboard: Option<SocketAddr>,
     /// Print one JSON report on stdout at the end; everything else goes to stderr
     #[arg(long)]
     pub(crate) json: bool,

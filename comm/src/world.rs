@@ -452,7 +452,7 @@ fn welcomed(mut driver: Driver, welcome: &Welcome) -> Result<Core, CommError> {
     let settings = &welcome.messages;
     settings.validate(welcome.total).map_err(|error| CommError::Join(error.to_string()))?;
     driver.waiting.doubt_after(Duration::from_millis(welcome.timeout_ms));
-    driver.waiting.watch(settings.watchdog);
+    driver.waiting.watch(ft_proto::watch::patience(settings.watchdog));
     driver.waiting.enter("init", 0, None);
     let mut core = Core::new(driver, Faults::new(welcome.rank, welcome.kills.clone()));
     core.checks_calls = settings.check;

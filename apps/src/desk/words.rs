@@ -50,12 +50,15 @@ pub(super) fn jobs(jobs: &[(u32, Option<Status>)]) -> String {
 
 /// The hosts of a job.
 pub(super) fn hosts(hosts: &[HostStatus]) -> String {
-    let head = ["HOST", "SLOTS", "PROCESSES", "STATE"].map(str::to_owned);
+    // The last column is empty where nobody measures.
+    let head = if hosts.iter().any(|host| host.load.is_some()) { "LOAD" } else { "" };
+    let head = ["HOST", "SLOTS", "PROCESSES", "STATE", head].map(str::to_owned);
     let row = |host: &HostStatus| {
-        [plain(&host.host), host.slots.to_string(), host.processes.to_string(), plain(&host.state)]
+        let load = host.load.map_or(String::new(), |load| format!("{load:.2}"));
+        [plain(&host.host), host.slots.to_string(), host.processes.to_string(), plain(&host.state), load]
     };
     let rows = std::iter::once(head).chain(hosts.iter().map(row)).collect::<Vec<_>>();
-    let mut lines: Vec<Line> = table(&rows, "<>><").into_iter().map(Line::plain).collect();
+    let mut lines: Vec<Line> = table(&rows, "<>><>").into_iter().map(Line::plain).collect();
     lines[0].style = Style::new().bold();
     text(&lines)
 }
@@ -104,6 +107,7 @@ fn account(status: &Status) -> Vec<String> {
     lines.extend(status.progress.as_deref().map(|line| format!("{done}{}", plain(line))));
     lines.extend(failures(&status.failures));
     lines.extend(status.metrics.as_deref().map(|address| format!("metrics at http://{address}/metrics")));
+    lines.extend(status.dashboard.as_deref().map(|address| format!("dashboard at {}", plain(address))));
     lines
 }
 

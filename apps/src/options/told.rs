@@ -51,7 +51,7 @@ impl Options {
         MessageSettings {
             watchdog: self.watchdog,
             check: self.check,
-            timeline: self.timeline.is_some(),
+            timeline: self.timeline.is_some() || self.dashboard.is_some(),
             collectives,
             hosts,
             crowded,

@@ -19,6 +19,7 @@ use rustix::process::Signal;
 
 use super::control::Control;
 use super::crew::{Crew, Death, Task};
+use super::gauge::Gauge;
 use super::invitation::Invitation;
 use ft_comm::limits;
 use ft_comm::time::{Clock, Time};
@@ -58,6 +59,8 @@ struct Agent {
     lease: Detector,
     interval: Duration,
     beat_due: Time,
+    /// How busy this host is, if the launcher wants to know.
+    gauge: Option<Gauge>,
     /// What processes print stays in their pipes: nobody reads it.
     holds: bool,
     /// The launcher has stopped all ranks and will stop itself: its silence is no sign.
@@ -104,6 +107,7 @@ impl Agent {
             lease: lease(PATIENCE, clock.now()),
             interval: Duration::from_millis(100),
             beat_due: clock.now(),
+            gauge: None,
             holds: false,
             paused: false,
             over: false,
@@ -127,7 +131,8 @@ impl Agent {
         // The first one says that it can do what it is there for.
         if now >= self.beat_due && self.task.is_some() {
             self.beat_due = now.after(self.interval);
-            self.link.send(&FromAgent::Beat);
+            let busy = self.gauge.as_ref().and_then(Gauge::read);
+            self.link.send(&FromAgent::Beat { busy });
         }
         self.link.flush();
         open && !self.over && self.lease.suspects(now).is_empty()
@@ -223,6 +228,7 @@ impl Agent {
             environment,
             key: self.invitation.credentials.key.clone(),
         });
+        self.gauge = site.measures.then(Gauge::open).flatten();
         self.interval = Duration::from_millis(site.heartbeat_ms.max(1));
         let timeout = Duration::from_millis(site.timeout_ms.max(1));
         self.lease = lease(timeout * LEASE_TIMEOUTS, self.clock.now());

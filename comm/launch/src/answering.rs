@@ -5,7 +5,9 @@ use rustix::time::ClockId;
 
 use super::Launcher;
 use super::desk::Ask;
-use super::desk::protocol::{Answer, Command, FailureStatus, Failures, RankStatus, Status, WORKING};
+use super::desk::protocol::{
+    Answer, Command, FailureStatus, Failures, HostStatus, RankStatus, Status, WORKING,
+};
 use super::ledger::Failure;
 use super::seen::Observer;
 use ft_comm::list;
@@ -26,13 +28,24 @@ impl Launcher {
         let now = self.clock.now();
         for (guest, ask) in self.desk.serve(now) {
             match ask {
-                Ask::Page => self.desk.show(now, guest, &self.status()),
+                Ask::Metrics => self.desk.show(now, guest, &self.status()),
                 Ask::Command(command) => {
                     let answer = self.obey(command, observer);
                     self.desk.answer(now, guest, answer);
                 }
+                // The desk does these by itself.
+                Ask::Board | Ask::Stream(_) => {}
             }
         }
+        if self.desk.is_to_tell(now) {
+            let (status, hosts) = self.look();
+            self.desk.tell(now, &status, &hosts);
+        }
+    }
+
+    /// What who looks on is shown.
+    pub(super) fn look(&self) -> (Status, Vec<HostStatus>) {
+        (self.status(), self.fleet.hosts())
     }
 
     fn obey(&mut self, command: Command, observer: &mut Observer<'_>) -> Answer {
@@ -97,6 +110,7 @@ impl Launcher {
             job: std::process::id(),
             command: self.desk.command().to_owned(),
             metrics: self.desk.metrics().map(|address| address.to_string()),
+            dashboard: self.desk.dashboard(),
             state: self.state(&views).to_owned(),
             seconds: now.since(Time(0)).as_secs_f64(),
             launcher_cpu_seconds: cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9,

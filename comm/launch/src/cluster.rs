@@ -242,12 +242,46 @@ impl FromStr for Mapping {
     }
 }
 
+/// On which host a rank is started again whose own is gone: no spare one, which come first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placing {
+    /// On the one with the fewest processes of the job.
+    #[default]
+    Processes,
+    /// On the one that is the least busy, whoever keeps it so.
+    Load,
+}
+
+impl Placing {
+    /// Both, as they are written.
+    pub const NAMES: [&str; 2] = ["processes", "load"];
+}
+
+impl fmt::Display for Placing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Self::NAMES[*self as usize])
+    }
+}
+
+impl FromStr for Placing {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "processes" => Ok(Self::Processes),
+            "load" => Ok(Self::Load),
+            _ => Err(format!("'{text}' is none of {}", Self::NAMES.join(", "))),
+        }
+    }
+}
+
 /// Where the processes of a job are started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
     /// The hosts. The one called [`HOST_OF_LAUNCHER`], if there is one, is this one.
     hosts: Vec<Host>,
     mapping: Mapping,
+    placing: Placing,
     /// So many of the last ones get no ranks at the start.
     spare: usize,
     starter: Starter,
@@ -259,6 +293,7 @@ impl Cluster {
         Self {
             hosts: vec![Host { name: HOST_OF_LAUNCHER.to_owned(), slots: 1 }],
             mapping: Mapping::Slot,
+            placing: Placing::default(),
             spare: 0,
             starter: Starter::Ssh,
         }
@@ -269,7 +304,13 @@ impl Cluster {
     pub fn new(list: &HostList, exec: Option<PathBuf>) -> Self {
         let own = if exec.is_none() { own_names() } else { vec![] };
         let starter = exec.map_or(Starter::Ssh, Starter::Command);
-        Self { hosts: known(list, &own), mapping: Mapping::Slot, spare: 0, starter }
+        Self {
+            hosts: known(list, &own),
+            mapping: Mapping::Slot,
+            placing: Placing::default(),
+            spare: 0,
+            starter,
+        }
     }
 
     /// A cluster of what a batch system has given, which starts what is started on other hosts.
@@ -278,9 +319,21 @@ impl Cluster {
         Self {
             hosts: known(&allocation.hosts, &own),
             mapping: Mapping::Slot,
+            placing: Placing::default(),
             spare: 0,
             starter: allocation.starter.clone(),
         }
+    }
+
+    /// The same, with a rule for ranks whose host is gone.
+    #[must_use]
+    pub fn placed_by(self, placing: Placing) -> Self {
+        Self { placing, ..self }
+    }
+
+    /// The rule for ranks whose host is gone.
+    pub(super) fn placing(&self) -> Placing {
+        self.placing
     }
 
     /// The same, where ranks take the slots in this order.

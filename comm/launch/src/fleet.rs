@@ -2,7 +2,7 @@
 //!
 //! What happens to the processes comes out of it as reports, wherever they run. A host whose agent is gone or silent is
 //! lost with all its processes; new ones are started on the hosts that are left: on spare ones that have room, or on those with
-//! the fewest processes. A lost host is tried again, and when an agent answers there it is one of them.
+//! the fewest processes, or that are the least busy. A lost host is tried again, and when an agent answers there it is one of them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,9 +12,10 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, Placing};
 use super::control::Control;
 use super::crew::{Crew, Task};
+use super::gauge::Gauge;
 use super::remote::Remote;
 use ft_comm::time::Time;
 use ft_comm::transport::Channel;
@@ -26,6 +27,7 @@ mod changes;
 mod comeback;
 mod inflow;
 mod invitations;
+mod loads;
 mod news;
 mod opening;
 mod places;
@@ -35,6 +37,7 @@ pub use changes::HostChange;
 use comeback::Absent;
 use inflow::Inflow;
 use invitations::Invitations;
+use loads::Loads;
 pub(super) use news::Report;
 use places::Places;
 use returns::Returns;
@@ -57,6 +60,10 @@ pub(super) struct Fleet {
     /// None before agents are started.
     invitations: Option<Invitations>,
     returns: Returns,
+    /// How busy the hosts are, if that counts.
+    loads: Loads,
+    /// The same of this one.
+    gauge: Option<Gauge>,
     /// Hosts that are to take no new processes.
     drained: BTreeSet<usize>,
     /// Hosts that are given up.
@@ -117,7 +124,7 @@ impl Fleet {
     }
 
     /// The host for a new process: that of the rank at the start, else the one where it was last, else a spare one that has room, else the
-    /// one with the fewest processes. None if no host is left.
+    /// one with the fewest processes, or that is the least busy. None if no host is left.
     fn home_for(&self, rank: Option<Rank>) -> Option<usize> {
         let is_open = |at: &usize| self.is_open(*at);
         let own = rank.map(|rank| [self.places.first(rank), self.places.last(rank)]);
@@ -126,7 +133,11 @@ impl Fleet {
         let has_room =
             |at: &usize| self.cluster.is_spare(*at) && processes(at) < self.cluster.hosts()[*at].slots;
         let open = || (0..self.doors.len()).filter(is_open);
-        own.or_else(|| open().find(has_room)).or_else(|| open().min_by_key(processes))
+        let other = || match self.cluster.placing() {
+            Placing::Processes => open().min_by_key(processes),
+            Placing::Load => self.loads.least(open().map(|at| (at, processes(&at)))),
+        };
+        own.or_else(|| open().find(has_room)).or_else(other)
     }
 
     /// The host of a process that was started.
@@ -182,6 +193,8 @@ impl Fleet {
     /// The operating system refuses.
     pub(super) fn start(&mut self, peer: PeerId, rank: Option<Rank>) -> std::io::Result<Option<OwnedFd>> {
         let Some(at) = self.home_for(rank) else { return Ok(None) };
+        // One that takes the place of another keeps its host as busy as it was.
+        let is_more = rank.is_none_or(|rank| self.places.last(rank) != at);
         let birth = Birth {
             // A spare may become rank 0.
             reads: rank.is_none_or(|rank| rank == 0),
@@ -203,6 +216,9 @@ impl Fleet {
             },
         };
         self.homes.insert(peer, at);
+        if is_more {
+            self.loads.placed(at);
+        }
         if !matches!(&self.doors[at], Door::Agent(remote) if !remote.is_connected()) {
             self.begun.push(peer);
         }

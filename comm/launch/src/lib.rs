@@ -30,6 +30,7 @@ mod control;
 mod crew;
 mod desk;
 mod fleet;
+mod gauge;
 mod guardian;
 mod invitation;
 mod ledger;
@@ -48,7 +49,7 @@ mod vigil;
 
 pub use agent::agent;
 pub use allocation::{Allocation, AllocationError, Surroundings};
-pub use cluster::{Cluster, Host, HostError, HostList, Mapping};
+pub use cluster::{Cluster, Host, HostError, HostList, Mapping, Placing};
 pub use console::{Console, ConsoleError, Stream};
 use control::Control;
 use crew::Death;
@@ -210,11 +211,12 @@ impl Launcher {
     fn ended(&mut self, observer: &mut Observer<'_>) -> Option<Ending> {
         let farewell = self.ending.as_mut()?;
         if self.fleet.is_empty() && self.fleet.dismiss() {
-            let farewell = self.ending.take()?;
             for report in self.fleet.finish() {
                 self.report(report, observer);
             }
-            self.desk.close(self.clock.now(), farewell.code, &farewell.message);
+            let last = self.desk.has_onlooker().then(|| self.look());
+            let farewell = self.ending.take()?;
+            self.desk.close(self.clock.now(), farewell.code, &farewell.message, last);
             return Some(Ending {
                 job: self.job.clone(),
                 code: farewell.code,
@@ -284,7 +286,7 @@ impl Launcher {
                     *until = now;
                 }
                 self.ledger.record(now, &event);
-                observer(Seen::Event(&event), now);
+                self.tell(Seen::Event(&event), now, observer);
             }
             Effect::End { code, message } => {
                 self.output.job_is_over();
@@ -292,6 +294,12 @@ impl Launcher {
             }
         }
         Ok(())
+    }
+
+    /// Tells whoever looks on what has happened.
+    fn tell(&mut self, seen: Seen<'_>, now: Time, observer: &mut Observer<'_>) {
+        self.desk.note(seen, now);
+        observer(seen, now);
     }
 
     /// Starts the process of a rank, or a spare.
@@ -318,7 +326,9 @@ impl Launcher {
     fn stands(&mut self, peer: PeerId, rank: Rank, observer: &mut Observer<'_>) {
         self.ledger.stands_on(self.fleet.spare_host_of(peer));
         if let Some((host, _)) = self.fleet.whereabouts(peer) {
-            observer(Seen::Stands { rank, host }, self.clock.now());
+            let (seen, now) = (Seen::Stands { rank, host }, self.clock.now());
+            self.desk.note(seen, now);
+            observer(seen, now);
         }
     }
 
@@ -429,13 +439,16 @@ impl Launcher {
             }
             Report::Back { host, name, is_new } => {
                 if !is_new {
-                    observer(Seen::Host { name: &name, is_back: true }, self.clock.now());
+                    self.tell(Seen::Host { name: &name, is_back: true }, self.clock.now(), observer);
                 }
                 self.arbiter.host_back(self.clock.now(), host, &name, is_new);
             }
             Report::Lost { host, cause, peers } => {
                 peers.iter().for_each(|peer| self.last_words(*peer));
-                observer(Seen::Host { name: self.fleet.name(host), is_back: false }, self.clock.now());
+                let (seen, now) =
+                    (Seen::Host { name: self.fleet.name(host), is_back: false }, self.clock.now());
+                self.desk.note(seen, now);
+                observer(seen, now);
                 match self.fleet.has_a_host() {
                     true => self.arbiter.host_lost(self.clock.now(), host, &peers, &cause),
                     false => self.arbiter.end(self.clock.now(), 1, format!("no host is left: {cause}")),

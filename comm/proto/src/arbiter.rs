@@ -67,14 +67,14 @@ pub use view::{RankView, Stage};
 pub struct Arbiter {
     roster: Roster,
     injected: Injected,
-    watch: Option<Watch>,
+    watch: Watch,
     effects: Outbox,
 }
 
 impl Arbiter {
     /// A job that starts now: the first effects start its processes.
     pub fn new(config: Config, now: Time) -> Self {
-        let watch = config.messages.watchdog.map(|patience| Watch::new(patience, config.total));
+        let watch = Watch::new(config.messages.watchdog, config.total);
         let injected = Injected::new(&config, now);
         let mut arbiter =
             Self { roster: Roster::new(config, now), injected, watch, effects: Outbox::default() };
@@ -171,7 +171,7 @@ impl Arbiter {
         }
         self.injected.tick(now, &mut self.roster);
         self.pass_on(now);
-        if let Some(account) = self.watch.as_mut().and_then(|watch| watch.tick(now)) {
+        if let Some(account) = self.watch.tick(now) {
             self.effects.record(Event::Stalled { account });
         }
         self.roster.tick(now);
@@ -180,8 +180,11 @@ impl Arbiter {
 
     /// When [`Arbiter::tick`] is due.
     pub fn poll_timeout(&self) -> Time {
-        let watch = self.watch.as_ref().and_then(Watch::poll_timeout);
-        self.injected.due().into_iter().chain(watch).fold(self.roster.poll_timeout(), Time::min)
+        self.injected
+            .due()
+            .into_iter()
+            .chain(self.watch.poll_timeout())
+            .fold(self.roster.poll_timeout(), Time::min)
     }
 
     /// Positions of the injected failures that have not fired: those of kills, and behind them those of cuts.
@@ -218,12 +221,8 @@ impl Arbiter {
         let origin = self.roster.chairs[rank].origin;
         match message {
             ToArbiter::Reached { spec } => self.injected.strike(now, spec, &mut self.roster),
-            ToArbiter::Waiting(wait) => {
-                if let Some(watch) = &mut self.watch {
-                    watch.waiting(now, rank, wait);
-                }
-            }
-            ToArbiter::Moving => self.watch.iter_mut().for_each(|watch| watch.moving(rank)),
+            ToArbiter::Waiting(wait) => self.watch.waiting(now, rank, wait),
+            ToArbiter::Moving => self.watch.moving(rank),
             ToArbiter::Progress { done, line } => {
                 self.effects.record(Event::Progress { rank: origin, done, line });
             }
@@ -260,12 +259,11 @@ impl Arbiter {
     /// Tells those who do not decide what becomes of the ranks.
     fn observe(&mut self, event: &Event) {
         self.injected.observe(event);
-        let Some(watch) = &mut self.watch else { return };
         match event {
             Event::Lost { rank, .. } => {
-                self.roster.chairs.known_as(*rank).into_iter().for_each(|rank| watch.lost(rank));
+                self.roster.chairs.known_as(*rank).into_iter().for_each(|rank| self.watch.lost(rank));
             }
-            Event::Decided { .. } | Event::Finished { .. } => watch.clear(),
+            Event::Decided { .. } | Event::Finished { .. } => self.watch.clear(),
             _ => {}
         }
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The settings of messages. The default is that of a launcher which was told nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageSettings {
-    /// How long a call may wait before its rank says so; never zero.
+    /// How long a call may wait before the launcher gives an account of it; never zero.
     pub watchdog: Option<Duration>,
     /// All ranks compare their collective calls before they make them.
     pub check: bool,

@@ -1,7 +1,7 @@
 //! The launcher's side of the watchdog: makes one account of all ranks out of what single ranks say of their waits.
 //!
-//! A rank says that it waits when it has done so for the time that was set, and that it moves again. The account is
-//! given at once when no rank is left that could move, else one such time after the first of the waits that it has
+//! A rank says that it waits when it has done so for the time that was set, or for half a second where none was, and that it moves again.
+//! Whoever asks is told. The account is for those who have set a time: it is given at once when no rank is left that could move, else one such time after the first of the waits that it has
 //! not named yet; so there is at most one in that time, and none without news. Waits for certain ranks make a graph
 //! (each of them is needed: the AND model of Chandy, Misra and Haas, "Distributed deadlock detection", 1983), in
 //! which a cycle is a deadlock, whatever the others do.
@@ -13,6 +13,14 @@ use crate::error::list;
 use crate::rank::Rank;
 use crate::time::Time;
 use crate::wire::wait::{Awaited, Wait};
+
+/// How long a call waits before its rank says so, where nobody has set a time: so long that saying it costs nothing.
+const NOTABLE: Duration = Duration::from_millis(500);
+
+/// How long a call may wait before its rank says so, with the time that was set for the watchdog if one was.
+pub fn patience(watchdog: Option<Duration>) -> Duration {
+    watchdog.unwrap_or(NOTABLE)
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Doing {
@@ -29,15 +37,16 @@ enum Doing {
 /// The watchdog's account: who waits for whom, out of what single ranks say. Memory: one wait a rank.
 #[derive(Debug)]
 pub struct Watch {
-    patience: Duration,
+    /// Of whoever wants accounts; none if nobody does.
+    patience: Option<Duration>,
     ranks: Vec<Doing>,
     /// When the account is due that names the waits which none has named yet; none if there are none.
     due: Option<Time>,
 }
 
 impl Watch {
-    /// Watches this number of ranks, each of which speaks up after `patience`.
-    pub fn new(patience: Duration, ranks: usize) -> Self {
+    /// Watches this number of ranks, each of which speaks up after [`patience`]. Without a time that was set there are no accounts.
+    pub fn new(patience: Option<Duration>, ranks: usize) -> Self {
         Self { patience, ranks: vec![Doing::Moves; ranks], due: None }
     }
 
@@ -52,7 +61,7 @@ impl Watch {
         }
         let since = Time(now.0.saturating_sub(wait.millis.saturating_mul(1_000_000)));
         *doing = Doing::Waits { wait, since };
-        self.due.get_or_insert(now.after(self.patience));
+        self.due = self.due.or(self.patience.map(|patience| now.after(patience)));
     }
 
     /// A rank moves again.

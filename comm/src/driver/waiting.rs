@@ -70,7 +70,7 @@ impl Default for Waiting {
 
 impl Waiting {
     /// Lets long waits be reported, each after `patience`.
-    pub(crate) fn watch(&mut self, patience: Option<Duration>) {
+    pub(crate) fn watch(&mut self, patience: Duration) {
         self.watchdog = Watchdog::new(patience);
     }
 
@@ -89,10 +89,12 @@ impl Driver {
     /// Before a sleep: reports a wait that has become too long.
     fn look_at_watch(&mut self, hint: Hint) {
         if self.waiting.watchdog.is_on() {
-            let (name, context, tag) = self.waiting.call;
-            let call = Call { name, context, tag, awaited: self.awaited_by(hint) };
-            let report = self.waiting.watchdog.look(self.waiting.clock.now(), &call);
-            report.into_iter().for_each(|report| self.submit(report));
+            let now = self.service.now(&self.waiting.clock);
+            if let Some(waited) = self.waiting.watchdog.look(now) {
+                let (name, context, tag) = self.waiting.call;
+                let call = Call { name, context, tag, awaited: self.awaited_by(hint) };
+                self.submit(call.waits(waited));
+            }
         }
     }
 
@@ -238,7 +240,8 @@ impl Driver {
                 }
                 _ => {
                     let sleep = if idle >= awake { NAP } else { Duration::ZERO };
-                    if !sleep.is_zero() || idle % LOOKS_BETWEEN_WATCHES == 0 {
+                    // Not at the first look, which most calls need alone; and such a look is at all links.
+                    if !sleep.is_zero() || idle % LOOKS_BETWEEN_WATCHES == LOOKS_BETWEEN_WATCHES - 1 {
                         self.look_at_watch(hint);
                     }
                     self.progress(sleep, memory)?

@@ -21,19 +21,28 @@ pub(crate) struct Call {
     pub(crate) awaited: Awaited,
 }
 
+impl Call {
+    /// What the launcher is told of it after so long.
+    pub(crate) fn waits(self, waited: Duration) -> ToArbiter {
+        let Self { name, context, tag, awaited } = self;
+        let millis = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+        ToArbiter::Waiting(Wait { call: name.into(), context, tag, awaited, millis })
+    }
+}
+
 /// See the module. A wait lasts from the first look to the next movement.
 #[derive(Debug, Default)]
 pub(crate) struct Watchdog {
-    /// How long a wait may last; without it there is nothing to watch.
+    /// How long a wait may last; without it, before the launcher has said so, there is nothing to watch.
     patience: Option<Duration>,
     since: Option<Time>,
     reported: bool,
 }
 
 impl Watchdog {
-    /// A watchdog with this patience; without one it never says anything.
-    pub(crate) fn new(patience: Option<Duration>) -> Self {
-        Self { patience, since: None, reported: false }
+    /// A watchdog with this patience. The default has none, and never says anything.
+    pub(crate) fn new(patience: Duration) -> Self {
+        Self { patience: Some(patience), since: None, reported: false }
     }
 
     /// Whether [`Watchdog::look`] is of any use.
@@ -41,22 +50,13 @@ impl Watchdog {
         self.patience.is_some()
     }
 
-    /// The rank is about to sleep in `call`. A wait that has become too long is to be reported, once.
-    pub(crate) fn look(&mut self, now: Time, call: &Call) -> Option<ToArbiter> {
+    /// The rank is about to sleep. Says how long it has waited if that is too long, and was not said yet: it is to be reported now.
+    pub(crate) fn look(&mut self, now: Time) -> Option<Duration> {
         let patience = self.patience?;
         let waited = now.since(*self.since.get_or_insert(now));
-        if self.reported || waited < patience {
-            return None;
-        }
-        self.reported = true;
-        let Call { name, context, tag, ref awaited } = *call;
-        Some(ToArbiter::Waiting(Wait {
-            call: name.into(),
-            context,
-            tag,
-            awaited: awaited.clone(),
-            millis: u64::try_from(waited.as_millis()).unwrap_or(u64::MAX),
-        }))
+        let is_news = !self.reported && waited >= patience;
+        self.reported |= is_news;
+        is_news.then_some(waited)
     }
 
     /// Something came or left, or the call returns: a wait that was reported is to be taken back.
@@ -80,31 +80,33 @@ mod tests {
 
     #[test]
     fn a_long_wait_is_reported_once_and_taken_back_once() {
-        let mut watchdog = Watchdog::new(Some(Duration::from_millis(300)));
-        assert_eq!(watchdog.look(at(1000), &recv()), None);
-        assert_eq!(watchdog.look(at(1299), &recv()), None);
-        let expected = Wait {
+        let mut watchdog = Watchdog::new(Duration::from_millis(300));
+        assert_eq!(watchdog.look(at(1000)), None);
+        assert_eq!(watchdog.look(at(1299)), None);
+        let waited = watchdog.look(at(1310));
+        assert_eq!(waited, Some(Duration::from_millis(310)));
+        assert_eq!(watchdog.look(at(9000)), None);
+        assert_eq!(watchdog.moved(), Some(ToArbiter::Moving));
+        assert_eq!(watchdog.moved(), None);
+        // The next wait starts at its own first look.
+        assert_eq!(watchdog.look(at(9100)), None);
+        assert!(watchdog.look(at(9400)).is_some());
+        let wait = Wait {
             call: "recv".into(),
             context: 2,
             tag: Some(7),
             awaited: Awaited::Ranks(vec![5]),
             millis: 310,
         };
-        assert_eq!(watchdog.look(at(1310), &recv()), Some(ToArbiter::Waiting(expected)));
-        assert_eq!(watchdog.look(at(9000), &recv()), None);
-        assert_eq!(watchdog.moved(), Some(ToArbiter::Moving));
-        assert_eq!(watchdog.moved(), None);
-        // The next wait starts at its own first look.
-        assert_eq!(watchdog.look(at(9100), &recv()), None);
-        assert!(watchdog.look(at(9400), &recv()).is_some());
+        assert_eq!(recv().waits(waited.unwrap()), ToArbiter::Waiting(wait));
     }
 
     #[test]
     fn a_wait_in_which_something_moves_is_a_new_one() {
-        let mut watchdog = Watchdog::new(Some(Duration::from_millis(300)));
+        let mut watchdog = Watchdog::new(Duration::from_millis(300));
         for ms in (0..3000).step_by(200) {
-            assert_eq!(watchdog.look(at(ms), &recv()), None);
-            assert_eq!(watchdog.look(at(ms + 199), &recv()), None);
+            assert_eq!(watchdog.look(at(ms)), None);
+            assert_eq!(watchdog.look(at(ms + 199)), None);
             assert_eq!(watchdog.moved(), None);
         }
     }
@@ -113,8 +115,8 @@ mod tests {
     fn without_patience_nothing_is_said() {
         let mut watchdog = Watchdog::default();
         assert!(!watchdog.is_on());
-        assert_eq!(watchdog.look(at(0), &recv()), None);
-        assert_eq!(watchdog.look(Time(u64::MAX), &recv()), None);
+        assert_eq!(watchdog.look(at(0)), None);
+        assert_eq!(watchdog.look(Time(u64::MAX)), None);
         assert_eq!(watchdog.moved(), None);
     }
 }

@@ -13,11 +13,12 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::{Outcome, Run, Running, built};
+use crate::common::{Outcome, Run, Running, built, example};
 use crate::hosts::{LIKE_SSH, over};
 
 /// A job that runs for as long as it is let, and has the answer of [`SHORT`] after so many steps.
-const LONG: &str = "-n 4 --json --every 5 --pace 0.02 cg --poisson 32 --tol 1e-300 --max-iter 100000";
+pub(crate) const LONG: &str =
+    "-n 4 --json --every 5 --pace 0.02 cg --poisson 32 --tol 1e-300 --max-iter 100000";
 
 /// What asks a job how it is.
 const STATUS: &str = "{\"version\":1,\"command\":\"status\"}\n";
@@ -26,10 +27,10 @@ const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 const LOOKS_MAX: u32 = 1500;
 
 /// Where the jobs of a test are, which other tests do not see.
-struct Session(TempDir);
+pub(crate) struct Session(TempDir);
 
 impl Session {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
@@ -42,18 +43,18 @@ impl Session {
         self.folder().join(job.launcher().to_string())
     }
 
-    fn ftrun(&self, arguments: &str) -> Run {
+    pub(crate) fn ftrun(&self, arguments: &str) -> Run {
         Run::ftrun(arguments).variable("FTRUN_JOBS", self.folder())
     }
 
     /// A job of which `ftrun status` says that it runs.
-    fn job(&self, arguments: &str) -> Running {
+    pub(crate) fn job(&self, arguments: &str) -> Running {
         let job = self.ftrun(arguments).start();
         self.await_status(&job, |status| status["state"] == "running");
         job
     }
 
-    fn ask(&self, arguments: &str) -> Outcome {
+    pub(crate) fn ask(&self, arguments: &str) -> Outcome {
         // Options of all jobs are none of these commands.
         Run::program(&built().join("ftrun"), arguments).variable("FTRUN_JOBS", self.folder()).finish()
     }
@@ -79,7 +80,7 @@ impl Session {
     }
 
     /// Asks until the job is as wanted.
-    fn await_status(&self, job: &Running, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn await_status(&self, job: &Running, is_wanted: impl Fn(&Value) -> bool) -> Value {
         for _ in 0..LOOKS_MAX {
             if let Some(status) = self.status(job).filter(|status| is_wanted(status)) {
                 return status;
@@ -103,7 +104,7 @@ impl Drop for Session {
 }
 
 /// Ends a job by its launcher's own means.
-fn interrupt(job: Running) -> Outcome {
+pub(crate) fn interrupt(job: Running) -> Outcome {
     job.signal(Signal::INT);
     job.finish().expect(130)
 }
@@ -152,8 +153,29 @@ fn a_running_job_is_told_as_it_is() {
     assert_eq!(session.ask("ps").expect(0).stdout.lines().count(), 1);
 }
 
+/// Nobody has to ask for the watchdog beforehand.
+#[test]
+fn who_waits_for_whom_is_told() {
+    let session = Session::new();
+    let job = session.ftrun("-n 4").arg(example("stuck")).start();
+    let wait = |rank: &Value| rank["waits"].as_str().unwrap_or_default().to_owned();
+    let status = session.await_status(&job, |status| {
+        status["ranks"].as_array().unwrap().iter().all(|rank| !wait(rank).is_empty())
+    });
+    let waits: Vec<String> = status["ranks"].as_array().unwrap().iter().map(wait).collect();
+    assert!(waits[0].starts_with("recv for rank 1, tag 10, since "), "{status}");
+    assert!(waits[1].starts_with("recv for rank 0, tag 11, since "), "{status}");
+    assert!(waits[2].starts_with("barrier for rank 1, since "), "{status}");
+    assert_eq!(status["ranks"][3]["waits_for"], Value::from(vec![1]), "{status}");
+    let text = session.ask("status").expect(0).stdout;
+    assert!(text.contains("recv for rank 1, tag 10, since "), "{text}");
+    session.ask(&format!("stop {}", job.launcher())).expect(0);
+    let outcome = job.finish().expect(143);
+    assert!(!outcome.stderr.contains("waits"), "nothing is said without --watchdog: {outcome}");
+}
+
 /// The answer of a job that ends, which has to be the same when ranks are killed.
-const SHORT: &str = "-n 4 --json --every 5 --pace 0.02 cg --poisson 24";
+pub(crate) const SHORT: &str = "-n 4 --json --every 5 --pace 0.02 cg --poisson 24";
 
 #[test]
 fn a_rank_that_is_killed_from_outside_comes_back() {
@@ -376,7 +398,7 @@ fn strangers_at_the_desk_hurt_nobody() {
 }
 
 /// What is at an address.
-fn fetched(address: SocketAddr, request: &str) -> String {
+pub(crate) fn fetched(address: SocketAddr, request: &str) -> String {
     #[expect(clippy::disallowed_methods, reason = "a stranger does not come through the library")]
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -523,6 +545,46 @@ fn hosts_come_and_go_as_the_user_asks() {
     let outcome = running.finish().expect(0);
     assert_eq!(outcome.report().answer(), calm, "{outcome}");
     assert!(outcome.stderr.contains("host 127.0.0.4 joins"), "{outcome}");
+}
+
+/// A host of many processes that are none of the job's. The kernel says the same of all hosts here, so this one is told a tale.
+#[test]
+fn what_is_lost_goes_where_there_is_least_to_do() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: not root, so no host can be told that it is busy");
+    }
+    let session = Session::new();
+    let busy = session.0.path().join("loadavg");
+    fs::write(&busy, "90.00 90.00 90.00 91/999 4711\n").unwrap();
+    let told = format!("mount --bind {} /proc/loadavg && exec", busy.display());
+    let like_ssh = format!(
+        "export FT_TESTS_HOST=$1; shift; case $FT_TESTS_HOST in 127.0.0.3) exec unshare -m sh -c \"{told} $*\";; *) exec sh -c \"exec $*\";; esac"
+    );
+    for (rule, home) in [("load", "127.0.0.2"), ("processes", "127.0.0.3")] {
+        let options =
+            format!("-n 6 --scheme rs:4+2 --hosts 127.0.0.2:3,127.0.0.3:1,127.0.0.4:2 --place {rule}");
+        let (_folder, run) =
+            over(&like_ssh, &format!("{options} --every 5 --pace 0.02 cg --poisson 32 --tol 1e-300"));
+        let job = run.variable("FTRUN_JOBS", session.folder()).start();
+        session.await_status(&job, |status| status["epoch"].as_u64() > Some(0));
+        let hosts = session.ask(&format!("hosts {} --json", job.launcher())).expect(0).stdout;
+        let hosts: Value = serde_json::from_str(&hosts).unwrap();
+        let loads: Vec<Option<f64>> =
+            hosts.as_array().unwrap().iter().map(|host| host["load"].as_f64()).collect();
+        match rule {
+            "load" => assert!(loads[0] < loads[1] && loads[2] < loads[1], "{hosts}"),
+            _ => assert_eq!(loads, [None; 3], "nobody measures unasked"),
+        }
+        session.ask(&format!("hosts {} remove 127.0.0.4", job.launcher())).expect(0);
+        let after = session.await_status(&job, |status| status["failures"]["recovered"] == 1);
+        assert_eq!(after["ranks"][5]["host"], home, "{rule}: {after}");
+        interrupt(job);
+    }
+    let unknown = session.ftrun("--place best cg").finish().expect(2);
+    assert!(
+        unknown.stderr.contains("[possible values: processes, load]") || unknown.stderr.contains("best"),
+        "{unknown}"
+    );
 }
 
 /// A job on one host alone listens for no others.

@@ -15,6 +15,7 @@ mod collectives;
 mod common;
 mod conformance;
 mod console;
+mod dashboard;
 mod disk;
 mod examples;
 mod handbook;

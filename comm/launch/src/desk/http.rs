@@ -1,17 +1,14 @@
-//! As much of HTTP/1.1 as it takes to hand out one page (RFC 9112).
+//! As much of HTTP/1.1 as it takes to hand out a few pages (RFC 9112).
 
-/// Where the page is.
-const PATH: &str = "/metrics";
-/// The text format of Prometheus.
-const TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
-
-/// What a request comes to.
+/// The head of a request, as far as anybody is interested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
-    /// The page.
-    Page,
-    /// Nothing that there is, with this status.
-    Nothing(&'static str),
+pub(super) struct Request<'a> {
+    /// Without what is asked of it.
+    pub(super) path: &'a [u8],
+    /// What is asked of it, behind the question mark.
+    pub(super) query: &'a [u8],
+    /// The number of the last event that a browser has heard, when it comes again (HTML, server-sent events).
+    pub(super) last_event: Option<u64>,
 }
 
 /// Where the head of a request ends, if all of it is there.
@@ -21,34 +18,52 @@ pub(super) fn end_of_head(bytes: &[u8]) -> Option<usize> {
     [ends(b"\r\n\r\n"), ends(b"\n\n")].into_iter().flatten().min()
 }
 
-/// What the head of a request wants.
-pub(super) fn read(head: &[u8]) -> Wish {
-    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let words: Vec<&[u8]> = line.trim_ascii_end().split(|byte| *byte == b' ').collect();
-    let [method, target, version] = words[..] else { return Wish::Nothing("400 Bad Request") };
-    let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
-    match (method, path) {
-        _ if !version.starts_with(b"HTTP/1.") => Wish::Nothing("400 Bad Request"),
-        (b"GET", path) if path == PATH.as_bytes() => Wish::Page,
-        (b"GET", _) => Wish::Nothing("404 Not Found"),
-        _ => Wish::Nothing("405 Method Not Allowed"),
+/// What the head of a request asks for.
+///
+/// # Errors
+/// The status of what is none that can be answered.
+pub(super) fn read(head: &[u8]) -> Result<Request<'_>, &'static str> {
+    let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+    let line = lines.next().unwrap_or_default();
+    let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
+    let [method, target, version] = words[..] else { return Err("400 Bad Request") };
+    if !version.starts_with(b"HTTP/1.") {
+        return Err("400 Bad Request");
+    }
+    if method != b"GET" {
+        return Err("405 Method Not Allowed");
+    }
+    let mut parts = target.splitn(2, |byte| *byte == b'?');
+    let (path, query) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let last_event = lines.find_map(|line| {
+        let (name, value) = std::str::from_utf8(line).ok()?.split_once(':')?;
+        name.eq_ignore_ascii_case("last-event-id").then(|| value.trim().parse().ok())?
+    });
+    Ok(Request { path, query, last_event })
+}
+
+impl<'a> Request<'a> {
+    /// What is asked under this name.
+    pub(super) fn asked(&self, name: &str) -> Option<&'a [u8]> {
+        let parts = self.query.split(|byte| *byte == b'&');
+        parts.filter_map(|part| part.strip_prefix(name.as_bytes())?.strip_prefix(b"=")).next()
     }
 }
 
-/// The page, and the end of the connection.
-pub(super) fn page(text: &str) -> Vec<u8> {
-    answer("200 OK", TYPE, text)
+/// A page, and the end of the connection; `more` are further lines of its head.
+pub(super) fn page(kind: &str, more: &str, text: &str) -> Vec<u8> {
+    answer("200 OK", kind, more, text)
 }
 
-/// The end of the connection, with this status.
-pub(super) fn nothing(status: &str) -> Vec<u8> {
-    answer(status, "text/plain; charset=utf-8", &format!("{status}: there is {PATH} here\n"))
+/// The end of the connection, with this status, and why.
+pub(super) fn nothing(status: &str, why: &str) -> Vec<u8> {
+    answer(status, "text/plain; charset=utf-8", "", &format!("{status}: {why}\n"))
 }
 
-fn answer(status: &str, kind: &str, body: &str) -> Vec<u8> {
+fn answer(status: &str, kind: &str, more: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\n{more}Content-Length: {length}\r\nConnection: close\r\n\r\n"
     );
     (head + body).into_bytes()
 }
@@ -61,42 +76,58 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_safe(bytes in proptest::collection::vec(any::<u8>(), 0..200), text in "[GET /metrics.1\r\n]{0,100}") {
-            for bytes in [&bytes[..], text.as_bytes()] {
+        fn any_bytes_are_safe(
+            bytes in proptest::collection::vec(any::<u8>(), 0..200),
+            text in "[GET /metrics?=&HTP.1\r\n]{0,100}",
+        ) {
+            for bytes in [&bytes[..], text.as_bytes(), format!("GET /{text} HTTP/1.1\n{text}").as_bytes()] {
                 prop_assert!(end_of_head(bytes).is_none_or(|end| end <= bytes.len()));
-                read(bytes);
+                if let Ok(request) = read(bytes) {
+                    request.asked("token");
+                }
             }
         }
     }
 
     #[test]
-    fn one_page_is_handed_out() {
-        for (head, wish) in [
-            ("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", Wish::Page),
-            ("GET /metrics?a=b HTTP/1.0\n\n", Wish::Page),
-            ("GET / HTTP/1.1\r\n\r\n", Wish::Nothing("404 Not Found")),
-            ("POST /metrics HTTP/1.1\r\n\r\n", Wish::Nothing("405 Method Not Allowed")),
-            ("GET /metrics\r\n\r\n", Wish::Nothing("400 Bad Request")),
-            ("GET /metrics SSH-2.0\r\n\r\n", Wish::Nothing("400 Bad Request")),
-            ("\r\n\r\n", Wish::Nothing("400 Bad Request")),
+    fn requests_are_read() {
+        let plain = |path: &'static str| Ok(Request { path: path.as_bytes(), query: b"", last_event: None });
+        for (head, request) in [
+            ("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", plain("/metrics")),
+            ("GET / HTTP/1.0\n\n", plain("/")),
+            ("POST /metrics HTTP/1.1\r\n\r\n", Err("405 Method Not Allowed")),
+            ("GET /metrics\r\n\r\n", Err("400 Bad Request")),
+            ("GET /metrics SSH-2.0\r\n\r\n", Err("400 Bad Request")),
+            ("\r\n\r\n", Err("400 Bad Request")),
         ] {
             assert_eq!(end_of_head(head.as_bytes()), Some(head.len()), "{head}");
-            assert_eq!(read(head.as_bytes()), wish, "{head}");
+            assert_eq!(read(head.as_bytes()), request, "{head}");
         }
         assert_eq!(end_of_head(b"GET /metrics HTTP/1.1\r\nHost: x\r\n"), None);
     }
 
     #[test]
+    fn questions_and_events_are_read() {
+        let head = b"GET /events?a=1&token=xyz&tokens=2 HTTP/1.1\r\nlast-event-ID: 17\r\n\r\n";
+        let request = read(head).unwrap();
+        assert_eq!((request.path, request.last_event), (&b"/events"[..], Some(17)));
+        let asked = ["a", "token", "tokens", "b"].map(|name| request.asked(name));
+        assert_eq!(asked, [Some(&b"1"[..]), Some(b"xyz"), Some(b"2"), None]);
+        assert_eq!(read(b"GET / HTTP/1.1\nLast-Event-ID: -1\n\n").unwrap().last_event, None);
+    }
+
+    #[test]
     fn the_length_of_the_page_is_said() {
-        let bytes = page("a 1\n");
-        let text = String::from_utf8(bytes).unwrap();
+        let text = String::from_utf8(page("text/plain", "A: b\r\n", "a 1\n")).unwrap();
         assert!(
-            text.starts_with("HTTP/1.1 200 OK\r\n")
+            text.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nA: b\r\n")
                 && text.ends_with("\r\nContent-Length: 4\r\nConnection: close\r\n\r\na 1\n"),
             "{text}"
         );
+        let text = String::from_utf8(nothing("404 Not Found", "so")).unwrap();
         assert!(
-            String::from_utf8(nothing("404 Not Found")).unwrap().starts_with("HTTP/1.1 404 Not Found\r\n")
+            text.starts_with("HTTP/1.1 404 Not Found\r\n") && text.ends_with("404 Not Found: so\n"),
+            "{text}"
         );
     }
 }

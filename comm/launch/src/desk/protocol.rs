@@ -68,6 +68,8 @@ pub struct Status {
     pub command: String,
     /// Where its metrics are, if it has any.
     pub metrics: Option<String>,
+    /// Where its dashboard is, if it has one, with the token that lets one see it.
+    pub dashboard: Option<String>,
     /// `starting`, `running`, `repairing` or `ending`.
     pub state: String,
     /// Since its start.
@@ -108,7 +110,7 @@ pub struct RankStatus {
     pub incarnation: u32,
     /// The step that it is in, if it counts them.
     pub step: Option<u64>,
-    /// The call in which it has waited for longer than `--watchdog` allows.
+    /// The call in which it has waited for half a second or for as long as `--watchdog` says, and since when.
     pub waits: Option<String>,
     /// The ranks that it waits for there, as far as they can be named.
     pub waits_for: Vec<usize>,
@@ -125,6 +127,8 @@ pub struct HostStatus {
     pub processes: usize,
     /// `open`, `drained` (it takes no new processes), `removed`, or `awaited` (it is lost, or has not answered yet).
     pub state: String,
+    /// Processes that want to run there, for each core, of whomever; with `--place load`.
+    pub load: Option<f64>,
 }
 
 /// State of a rank whose process belongs to the current generation.

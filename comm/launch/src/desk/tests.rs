@@ -42,9 +42,13 @@ impl Room {
         for (guest, ask) in self.desk.serve(now) {
             self.answered += 1;
             match ask {
-                Ask::Page => self.desk.show(now, guest, &status),
+                Ask::Metrics => self.desk.show(now, guest, &status),
                 Ask::Command(_) => self.desk.answer(now, guest, Answer::Status(Box::new(status.clone()))),
+                Ask::Board | Ask::Stream(_) => panic!("the desk does this by itself"),
             }
+        }
+        if self.desk.is_to_tell(now) {
+            self.desk.tell(now, &status, &[]);
         }
     }
 
@@ -125,7 +129,7 @@ fn the_silent_and_the_long_winded_are_sent_away() {
 fn who_is_there_at_the_end_hears_of_it() {
     let mut room = Room::new();
     let mut guest = room.guest();
-    room.desk.close(room.clock.now(), 3, "why");
+    room.desk.close(room.clock.now(), 3, "why", None);
     let ended = Answer::Ended { code: 3, message: "why".into() };
     assert_eq!(protocol::read_reply(read_line(&mut guest).as_bytes()), Ok(ended));
     assert_eq!(guest.read(&mut [0]).unwrap(), 0);
@@ -148,4 +152,71 @@ fn a_crowd_keeps_nobody_out() {
     guest.read_to_string(&mut page).unwrap();
     assert!(page.starts_with("HTTP/1.1 200 OK\r\n") && page.contains("\nftrun_ranks 1\n"), "{page}");
     drop(crowd);
+}
+
+/// A desk with a dashboard, and where its events are.
+fn board() -> (Room, String) {
+    let mut room = Room::new();
+    let address = room.desk.show_dashboard((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    (room, address)
+}
+
+/// Somebody who asks for the events of a dashboard.
+fn onlooker(address: &str) -> TcpStream {
+    let (at, token) = address.strip_prefix("http://").unwrap().split_once("/?").unwrap();
+    #[expect(clippy::disallowed_methods, reason = "a stranger comes by a socket of its own")]
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.write_all(format!("GET /events?{token} HTTP/1.1\r\n\r\n").as_bytes()).unwrap();
+    stream
+}
+
+#[test]
+fn an_onlooker_that_takes_nothing_is_sent_away() {
+    let (mut room, address) = board();
+    let (_slow, mut quick) = (onlooker(&address), onlooker(&address));
+    room.until(|room| room.desk.guests.iter().filter(|guest| guest.looks_on()).count() == 2);
+    quick.set_nonblocking(true).unwrap();
+    // Turns that each have more to tell than the last: what is not taken is not added to.
+    let mut now = room.clock.now();
+    let mut most = 0;
+    let mut taken = vec![0; 1 << 20];
+    while room.desk.guests.len() == 2 {
+        now = now.after(Duration::from_secs(1));
+        room.turn_at(now, 20_000);
+        most = most.max(room.desk.guests.iter().map(Guest::untaken).max().unwrap_or(0));
+        while quick.read(&mut taken).is_ok_and(|count| count > 0) {
+            room.desk.guests.iter_mut().for_each(|guest| _ = guest.flush(now));
+        }
+        assert!(now < Time(0).after(Duration::from_secs(300)), "nobody is sent away");
+    }
+    assert!(most < 8 << 20, "{most} bytes wait for somebody who takes none");
+    assert_eq!(room.desk.guests.len(), 1);
+    assert!(room.desk.guests[0].looks_on() && room.desk.has_onlooker());
+}
+
+#[test]
+fn nothing_is_told_where_nobody_looks_on() {
+    let (mut room, address) = board();
+    assert_eq!(room.desk.poll_timeout(), Time(u64::MAX), "a dashboard alone wakes nobody");
+    let mut guest = onlooker(&address);
+    room.until(|room| room.desk.has_onlooker());
+    let told = room.desk.poll_timeout();
+    assert!(told > room.clock.now() && told < room.clock.now().after(Duration::from_secs(1)));
+    // A loss is told at once.
+    let lost = ft_proto::arbiter::Event::Lost { rank: 1, cause: "x".into(), generation: None };
+    room.desk.note(Seen::Event(&lost), room.clock.now());
+    assert!(room.desk.poll_timeout() < told);
+    room.until(|room| room.desk.poll_timeout() > told);
+    room.desk.close(room.clock.now(), 3, "why", Some((Status::default(), vec![])));
+    let mut text = String::new();
+    guest.read_to_string(&mut text).unwrap();
+    let parts = [
+        "event: state\n",
+        "\"lost\":{\"rank\":1,\"cause\":\"x\"}",
+        "event: end\ndata: {\"code\":3,\"message\":\"why\"}\n\n",
+    ];
+    let places: Vec<usize> =
+        parts.iter().map(|part| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"))).collect();
+    assert!(places.is_sorted(), "{text}");
 }

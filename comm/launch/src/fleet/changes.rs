@@ -65,6 +65,7 @@ impl Fleet {
             slots: host.slots,
             processes: self.homes.values().filter(|home| **home == at).count(),
             state: self.use_of(at).name().to_owned(),
+            load: self.loads.of(at),
         };
         hosts.map(status).collect()
     }

@@ -54,7 +54,10 @@ impl Fleet {
             attempt.flush();
             let (messages, open) = attempt.receive();
             // It says that it lives when it knows what it is to do, and can.
-            if open.is_err() || now >= attempt.until || messages.iter().any(|said| *said != FromAgent::Beat) {
+            if open.is_err()
+                || now >= attempt.until
+                || messages.iter().any(|said| !matches!(said, FromAgent::Beat { .. }))
+            {
                 self.give_up(at, now);
             } else if !messages.is_empty() {
                 reports.extend(self.welcome_back(at, now));

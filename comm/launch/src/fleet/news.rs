@@ -7,6 +7,7 @@ use super::invitations::AGENT_TIMEOUT;
 use super::{Door, Fleet, agent_at};
 use crate::cluster::Cluster;
 use crate::crew::Death;
+use crate::gauge::Gauge;
 use crate::spec::LaunchError;
 use ft_comm::time::Time;
 use ft_proto::arbiter::Exit;
@@ -56,7 +57,7 @@ impl Fleet {
             if !messages.is_empty() {
                 self.detector.heard(peer, now);
             }
-            reports.extend(messages.into_iter().filter_map(|message| self.heard(at, message)));
+            reports.extend(messages.into_iter().filter_map(|message| self.heard(at, now, message)));
             if let Err(error) = open {
                 reports.extend(self.lose(at, now, &format!("the link to its agent broke: {error}")));
             }
@@ -119,10 +120,13 @@ impl Fleet {
     }
 
     /// What an agent has said.
-    fn heard(&mut self, at: usize, message: FromAgent) -> Option<Report> {
+    fn heard(&mut self, at: usize, now: Time, message: FromAgent) -> Option<Report> {
         let runs_there = |fleet: &Self, peer: PeerId| fleet.homes.get(&peer) == Some(&at);
         match message {
-            FromAgent::Beat => None,
+            FromAgent::Beat { busy } => {
+                busy.into_iter().for_each(|busy| self.loads.heard(at, now, busy));
+                None
+            }
             FromAgent::Refused { why } => self.remote(at).map(|remote| Report::Refused(remote.refused(&why))),
             FromAgent::Started { peer, pid } => {
                 if runs_there(self, peer) {
@@ -182,6 +186,9 @@ impl Fleet {
             self.remotes()
                 .filter(|remote| remote.is_connected())
                 .for_each(|remote| remote.send(ToAgent::Beat));
+            let busy = self.gauge.as_ref().and_then(Gauge::read);
+            let here = self.doors.iter().position(|door| matches!(door, Door::Here));
+            here.zip(busy).into_iter().for_each(|(here, busy)| self.loads.heard(here, now, busy));
         }
         self.flush();
     }
@@ -191,6 +198,7 @@ impl Fleet {
         let remote = self.remote(at)?;
         let (peer, left) = (remote.peer, remote.is_dismissed());
         self.doors[at] = Door::Lost(Absent::new(peer));
+        self.loads.forget(at);
         self.detector.forget(peer);
         if !left {
             self.returns.lost(at, now);

@@ -5,10 +5,13 @@ use std::ffi::OsString;
 use std::io::Error;
 
 use super::invitations::Invitations;
+use super::loads::Loads;
 use super::places::Places;
 use super::returns::Returns;
 use super::{Door, Fleet};
+use crate::cluster::Placing;
 use crate::crew::{Crew, Task};
+use crate::gauge::Gauge;
 use crate::reach::Reach;
 use crate::spec::{JobSpec, LaunchError};
 use ft_comm::estate::ENV_GROUND;
@@ -67,6 +70,8 @@ impl Fleet {
             doors: vec![],
             invitations: None,
             returns: Returns::default(),
+            loads: Loads::default(),
+            gauge: (spec.cluster.placing() == Placing::Load).then(Gauge::open).flatten(),
             drained: BTreeSet::new(),
             removed: BTreeSet::new(),
             added: BTreeSet::new(),
@@ -123,6 +128,7 @@ fn site(spec: &JobSpec, environment: &[(String, String)]) -> Result<Site, Launch
         environment: environment.iter().cloned().chain(congestion).collect(),
         heartbeat_ms: spec.config.interval.as_millis() as u64,
         timeout_ms: spec.config.timeout.as_millis() as u64,
+        measures: spec.cluster.placing() == Placing::Load,
     })
 }
 

@@ -646,11 +646,12 @@ fn the_watchdog_hears_all_ranks_and_forgets_with_a_generation() {
     assert_eq!(stalled(&job.take()), [""; 0]);
     job.pass(Duration::from_millis(200), &[]);
     assert!(matches!(stalled(&job.take())[..], [text] if text.contains("1 of 2 ranks wait")));
-    // Without the setting nobody listens.
+    // Without the setting nothing is said, and whoever asks is told.
     let mut job = Job::running(1);
     job.says(0, wait(0));
     job.pass(Duration::from_secs(1), &[]);
     assert_eq!(stalled(&job.take()), [""; 0]);
+    assert!(job.arbiter.view()[0].waits.is_some());
 }
 
 #[test]

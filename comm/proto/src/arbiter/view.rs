@@ -36,14 +36,13 @@ pub struct RankView {
     pub stage: Stage,
     /// The step that it is in, if it counts them.
     pub step: Option<u64>,
-    /// The call in which it has waited for longer than the watchdog allows, and since when.
+    /// The call in which it has waited long ([`crate::watch::patience`]), and since when.
     pub waits: Option<(Wait, Time)>,
 }
 
 impl Arbiter {
     /// The ranks as they are now.
     pub fn view(&self) -> Vec<RankView> {
-        let wait = |rank: Rank| self.watch.as_ref().and_then(|watch| watch.wait_of(rank));
         let chairs = self.roster.chairs.iter().enumerate();
         chairs
             .map(|(rank, chair)| RankView {
@@ -52,7 +51,7 @@ impl Arbiter {
                 incarnation: chair.incarnation,
                 stage: stage(chair.phase),
                 step: (chair.step > 0).then_some(chair.step),
-                waits: wait(rank).map(|(wait, since)| (wait.clone(), since)),
+                waits: self.watch.wait_of(rank).map(|(wait, since)| (wait.clone(), since)),
             })
             .collect()
     }

@@ -13,7 +13,7 @@ fn recv(ranks: &[Rank], tag: u32) -> Wait {
 }
 
 fn watch(ranks: usize) -> Watch {
-    Watch::new(PATIENCE, ranks)
+    Watch::new(Some(PATIENCE), ranks)
 }
 
 /// The account that is due at `now`; the time at which it is due has come, and not before.
@@ -140,4 +140,16 @@ fn what_cannot_be_is_ignored() {
     watch.waiting(at(0), 0, Wait { millis: u64::MAX, ..recv(&[9, 1, 1, usize::MAX], 1) });
     let text = account(&mut watch, at(100));
     assert!(text.contains("rank 0 waits in recv for rank 1, tag 1, since 1.1 s"), "{text}");
+}
+
+#[test]
+fn who_has_set_no_time_is_told_when_asking_alone() {
+    let mut watch = Watch::new(None, 2);
+    watch.waiting(at(500), 0, recv(&[1], 5));
+    watch.waiting(at(600), 1, recv(&[0], 6));
+    assert_eq!((watch.poll_timeout(), watch.tick(at(90_000))), (None, None));
+    assert_eq!(watch.wait_of(0), Some((&recv(&[1], 5), at(400))));
+    watch.moving(0);
+    assert_eq!((watch.wait_of(0), watch.wait_of(1).is_some()), (None, true));
+    assert_eq!([None, Some(PATIENCE)].map(patience), [NOTABLE, PATIENCE]);
 }

@@ -23,6 +23,17 @@ pub struct Site {
     pub heartbeat_ms: u64,
     /// Milliseconds of silence after which the other side is lost.
     pub timeout_ms: u64,
+    /// With its signs of life the agent is to say how busy its host is.
+    pub measures: bool,
+}
+
+/// How busy a host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Busy {
+    /// Thousandths of processes that want to run, on average over the last minute.
+    pub running: u32,
+    /// Its cores.
+    pub cores: u32,
 }
 
 /// A share of the cores of a host: the one at `index` of `count` equal ones.
@@ -115,7 +126,10 @@ pub enum ToAgent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromAgent {
     /// Alive.
-    Beat,
+    Beat {
+        /// How busy the host is, if the launcher wants to know.
+        busy: Option<Busy>,
+    },
     /// Nothing can be started on this host.
     Refused {
         /// Why.
@@ -189,6 +203,7 @@ mod tests {
             environment: vec![("A".into(), "1".into())],
             heartbeat_ms: 100,
             timeout_ms: 1000,
+            measures: true,
         };
         let sent = [
             ToAgent::Site(site),
