@@ -49,19 +49,21 @@ mod field;
 #[cfg(feature = "nalgebra")]
 mod nalgebra;
 mod outline;
+mod seams;
 #[cfg(test)]
 mod tests;
 mod walk;
 
-pub(crate) use apart::{DOUBLE_BYTES, Strings, load_apart, save_apart, size_apart};
+pub(crate) use apart::{DOUBLE_BYTES, Strings, largest, load_apart, save_apart, size_apart};
 pub use array::{Array, Element};
-pub(crate) use extract::{Live, LivePart, LiveRef};
+pub(crate) use extract::{Live, LiveApart, LivePart, LiveRef, take_stock};
 pub use field::Field;
 #[doc(hidden)]
 pub use field::{describe_once, describe_plainly};
 pub use ft_checkpoint_derive::{Field, Protect};
 pub use outline::Spread;
 pub(crate) use outline::{FieldOutline, outline, read_outline};
+pub(crate) use seams::{join, seams};
 pub use walk::{DEPTH_MAX, Walk};
 
 use crate::changes::Changes;
