@@ -9,8 +9,10 @@ use ft_proto::endpoint::Landing;
 use ft_proto::rank::{Membership, PeerId, Rank};
 use ft_proto::wire::header::Header;
 
-/// Bytes that are read ahead from a link, so that many small messages cost one read.
+/// Bytes that are read ahead from a link, so that many small messages cost one call of the system.
 const STAGING_BYTES: usize = 64 << 10;
+/// The same where a read is no call of the system.
+const STAGING_BYTES_NEAR: usize = 2 << 10;
 
 /// What leads to one rank.
 #[derive(Debug)]
@@ -49,8 +51,7 @@ pub(super) struct Body {
 }
 
 impl Inbound {
-    fn new(rank: Rank, staging: Option<Box<[u8]>>) -> Self {
-        let staging = staging.unwrap_or_else(|| vec![0; STAGING_BYTES].into_boxed_slice());
+    fn new(rank: Rank, staging: Box<[u8]>) -> Self {
         Self { rank, staging, start: 0, end: 0, body: None }
     }
 
@@ -114,7 +115,11 @@ impl Links {
     }
 
     fn adopt(&mut self, rank: Rank, link: LinkId) -> LinkId {
-        self.inbound.insert(link, Inbound::new(rank, self.spare.pop()));
+        let bytes = if self.transport.reads_ahead(link) { STAGING_BYTES } else { STAGING_BYTES_NEAR };
+        let spare = self.spare.iter().position(|staging| staging.len() == bytes);
+        let staging = spare.map(|at| self.spare.swap_remove(at));
+        let staging = staging.unwrap_or_else(|| vec![0; bytes].into_boxed_slice());
+        self.inbound.insert(link, Inbound::new(rank, staging));
         self.lines[rank].outbound.get_or_insert(link);
         link
     }
@@ -284,7 +289,7 @@ mod tests {
 
     #[test]
     fn what_is_staged_moves_to_the_front() {
-        let mut inbound = Inbound::new(1, None);
+        let mut inbound = Inbound::new(1, vec![0; 8].into());
         inbound.staging[3..6].copy_from_slice(b"abc");
         (inbound.start, inbound.end) = (3, 6);
         inbound.compact();

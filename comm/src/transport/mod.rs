@@ -23,6 +23,7 @@ mod opening;
 mod options;
 mod patience;
 mod probe;
+mod ring;
 mod seal;
 pub mod sockets;
 
@@ -100,6 +101,11 @@ pub trait Transport {
     /// # Errors
     /// The link is down.
     fn receive(&mut self, link: LinkId, pieces: &mut [IoSliceMut<'_>]) -> Result<usize, LinkError>;
+
+    /// Whether much should be received from `link` at a time, as every call of [`Transport::receive`] costs one of the system.
+    fn reads_ahead(&self, _link: LinkId) -> bool {
+        true
+    }
 
     /// Whether the process at the other end of `link` shares this host, so that its memory may be in reach.
     fn is_near(&self, _link: LinkId) -> bool {
