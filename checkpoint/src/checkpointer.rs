@@ -41,7 +41,7 @@ use budget::Budget;
 pub use defects::{
     CLAIMS_WHAT_IS_LOST, COMMITS_EARLY, COPIES_EARLY, DAMAGED_BLOCK, DAMAGED_COPY, DAMAGED_ON_THE_WAY,
     DAMAGED_SHARD, DENIES_ROUNDING, DROPS_OLD_EARLY, FORGETS_LIVE, FORGETS_STAGED, KEEPS_COMMIT_TO_ITSELF,
-    KEEPS_OLD_LAYOUT, ROTS, TRUSTS_OLD_COPY, TRUSTS_ROUNDED,
+    KEEPS_OLD_LAYOUT, ROTS, ROTS_FOR_GOOD, TRUSTS_OLD_COPY, TRUSTS_ROUNDED,
 };
 use increments::Increments;
 use keeper::{Blocks, Files, Keeper};
@@ -241,6 +241,8 @@ impl Checkpointer {
             self.clear()?;
         }
         self.legacy.is_heir = false;
+        // It begins anew in any case.
+        self.owes_fresh = false;
         if !holds && let Some(mut estate) = self.legacy.memory.estate() {
             estate.forget();
         }

@@ -107,7 +107,7 @@ pub(crate) struct View<'a> {
     pub(crate) code: Arithmetic<'a>,
     pub(crate) me: usize,
     pub(crate) lens: &'a [usize],
-    /// Where in the own shard the bytes begin that this is about.
+    /// Where in the input the bytes begin that this is about.
     base: usize,
     /// Checksums of blocks are taken on the way.
     digests: bool,
@@ -163,7 +163,7 @@ impl<'a> View<'a> {
         let pieces = self.pieces();
         let before: usize = pieces[..chunk].iter().map(ExactSizeIterator::len).sum();
         let start = before + piece.start - pieces[chunk].start;
-        part(Space::Input, start..start + piece.len())
+        part(Space::Input, self.base + start..self.base + start + piece.len())
     }
 
     /// The stripes of which this member holds a redundant block, with its length.

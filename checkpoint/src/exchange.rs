@@ -77,14 +77,7 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// The segments of this round; the first one lays out the blocks that are to be filled.
-    fn begin(self, view: View<'_>, slot: &mut Slot) -> Range<usize> {
-        if self.number == 0 {
-            slot.begin_blocks(view.held());
-        }
-        self.segments(view)
-    }
-
+    /// The segments of this round.
     fn segments(self, view: View<'_>) -> Range<usize> {
         let Self { number, of } = self;
         let at = |number: usize| view.segments() * number / of;
@@ -241,14 +234,17 @@ impl GroupComm {
         round: Round,
         pieces: impl FnOnce(&[Range<usize>]) -> Vec<u8>,
     ) -> Result<ScheduleRequest<Buffer>, CheckpointError> {
-        let lens = lens(metas);
-        let view = self.view(&lens);
-        let segments = round.begin(view, slot);
-        let view = view.in_window(segments.clone());
-        let recipe = encoding(view, places(view, slot), segments);
+        let lens = self.lens_of(metas, slot.splits());
+        let views = self.views(&lens);
+        if round.number == 0 {
+            apart::begin_blocks(views, slot);
+        }
+        let block = |stripe| slot.block_range(stripe).expect("a group stores the blocks of its stripes only");
+        let (views, wanted) = views.in_window(|view| round.segments(view));
+        let recipe = views.recipe(block, |view, block| Ok(encoding(view, block, round.segments(view))))?;
         account.borrow_mut().sent += recipe.bytes_sent();
         let schedule = schedule(recipe, account, self.clock);
-        let window = pieces(&view.pieces());
+        let window = pieces(&wanted);
         Ok(self.comm.start_schedule(&schedule, window.into(), slot.take_redundancy())?)
     }
 

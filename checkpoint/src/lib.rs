@@ -70,8 +70,8 @@ pub use protection::{Checkpoints, Level, MemoryUse, Protection};
 pub use protocol::{Choice, Event, Ledger, LedgerError, Report, State, choose};
 pub use redistribution::{Redistribute, Redistribution};
 pub use region::{
-    Array, Element, Field, Protect, ProtectError, ProtectErrorKind, Spread, StatePart, Walk, fingerprint,
-    load, save, save_into, size,
+    Array, Distributed, Element, Field, Protect, ProtectError, ProtectErrorKind, Replicated, Spread,
+    StatePart, Walk, fingerprint, load, save, save_into, size,
 };
 #[doc(hidden)]
 pub use region::{describe_once, describe_plainly};

@@ -133,7 +133,7 @@ pub struct Redistribution<'a> {
 }
 
 /// Where the indices of `rank` start, if all ranks have as many.
-fn cut(indices: usize, rank: Rank, ranks: usize) -> usize {
+pub(crate) fn cut(indices: usize, rank: Rank, ranks: usize) -> usize {
     (indices as u128 * rank as u128 / ranks as u128) as usize
 }
 

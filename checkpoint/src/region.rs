@@ -49,19 +49,24 @@ mod field;
 #[cfg(feature = "nalgebra")]
 mod nalgebra;
 mod outline;
+mod roles;
+mod seams;
 #[cfg(test)]
 mod tests;
 mod walk;
 
-pub(crate) use apart::{DOUBLE_BYTES, Strings, load_apart, save_apart, size_apart};
+pub(crate) use apart::{DOUBLE_BYTES, Strings, largest, load_apart, save_apart, size_apart};
 pub use array::{Array, Element};
-pub(crate) use extract::{Live, LivePart, LiveRef};
+pub(crate) use extract::{Live, LiveApart, LivePart, LiveRef, take_stock};
 pub use field::Field;
 #[doc(hidden)]
 pub use field::{describe_once, describe_plainly};
 pub use ft_checkpoint_derive::{Field, Protect};
 pub use outline::Spread;
 pub(crate) use outline::{FieldOutline, outline, read_outline};
+pub use roles::{Distributed, Replicated};
+pub(crate) use roles::{Piece, roles};
+pub(crate) use seams::{join, seams};
 pub use walk::{DEPTH_MAX, Walk};
 
 use crate::changes::Changes;
@@ -132,6 +137,25 @@ pub trait Protect {
     ///
     /// Those of `walk`, unchanged but for the name of the field.
     fn walk<W: Walk>(&mut self, part: StatePart, walk: &mut W) -> Result<(), ProtectError>;
+
+    /// As [`Walk::nested`], with the error that says what is no `Protect` at the place where the type stands; for the derive.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Protect::walk`].
+    #[doc(hidden)]
+    fn visit_nested<W: Walk>(
+        &mut self,
+        name: &str,
+        spread: Option<Spread>,
+        part: StatePart,
+        walk: &mut W,
+    ) -> Result<(), ProtectError>
+    where
+        Self: Sized,
+    {
+        walk.nested(name, spread, part, self)
+    }
 
     /// Adds to `text` what the bytes of such a state mean: two states with the same text can be restored from each
     /// other. The derive writes down names, types, sizes and roles of all fields; this one knows the name of the type

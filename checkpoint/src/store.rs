@@ -13,6 +13,7 @@
 
 mod error;
 mod inventory;
+mod legend;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use crate::crc::crc64_nvme;
 use crate::region::StatePart;
 pub use error::StoreError;
 pub(crate) use inventory::StoreNote;
+pub(crate) use legend::Legend;
 pub(crate) use split::Split;
 
 /// Blocks begin at multiples of this, a line of the cache.
@@ -95,8 +97,8 @@ pub struct Slot {
     shard: Arc<Buffer>,
     /// The shard is not here: the live state of the rank is what it would be.
     live: bool,
-    /// The fields in the shard, where files are to tell them; else empty.
-    outline: Arc<Vec<u8>>,
+    /// What files are to tell of the shard; else empty.
+    legend: Arc<Legend>,
     /// The redundant blocks, one after the other.
     redundancy: Buffer,
     blocks: Vec<Block>,
@@ -114,7 +116,7 @@ impl Slot {
             sealed: false,
             shard: Arc::default(),
             live: false,
-            outline: Arc::default(),
+            legend: Arc::default(),
             redundancy: Buffer::default(),
             blocks: Vec::new(),
             members: Vec::new(),
@@ -128,7 +130,7 @@ impl Slot {
         self.epoch = epoch;
         self.sealed = false;
         self.live = false;
-        self.outline = Arc::default();
+        self.legend = Arc::default();
         self.blocks.clear();
         self.members.clear();
         self.splits.clear();
@@ -182,7 +184,7 @@ impl Slot {
             return None;
         }
         self.sealed = false;
-        self.outline = Arc::default();
+        self.legend = Arc::default();
         Some(std::mem::replace(&mut self.epoch, epoch))
     }
 
@@ -206,14 +208,14 @@ impl Slot {
         Arc::clone(&self.shard)
     }
 
-    /// Returns the fields in the shard, as they were told since [`Slot::begin`]; empty if they were not.
-    pub(crate) fn outline(&self) -> Arc<Vec<u8>> {
-        Arc::clone(&self.outline)
+    /// Returns what was told with [`Slot::tell_legend`] since [`Slot::begin`].
+    pub(crate) fn legend(&self) -> Arc<Legend> {
+        Arc::clone(&self.legend)
     }
 
-    /// Tells the fields in the shard.
-    pub(crate) fn tell_outline(&mut self, outline: Vec<u8>) {
-        self.outline = Arc::new(outline);
+    /// Tells what files are to tell of the shard.
+    pub(crate) fn tell_legend(&mut self, legend: Legend) {
+        self.legend = Arc::new(legend);
     }
 
     /// Returns the buffer of the shard, memory of this process, to be overwritten: its bytes are any; a sealed slot is sealed no more.

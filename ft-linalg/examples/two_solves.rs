@@ -5,7 +5,7 @@
 //!
 //! A replacement gets the answers of solves that have ended, and joins the one that is under way.
 
-use ft_checkpoint::{Job, Protection};
+use ft_checkpoint::{Job, Protection, Replicated};
 use ft_comm::{MainError, World};
 use ft_linalg::gallery::ConvectionDiffusion;
 use ft_linalg::{
@@ -42,8 +42,9 @@ fn main() -> Result<(), MainError> {
     ended(solution.reason.iterations());
 
     // Norms and other sums between two solves are runs of their own, of one step.
-    let norm =
-        job.once(|world| DistVector::from_local(partition(world), heat.clone())?.norm2(world.comm()))?;
+    let Replicated(norm) = job.once(|world| {
+        DistVector::from_local(partition(world), heat.clone())?.norm2(world.comm()).map(Replicated)
+    })?;
 
     let (solution, mut x) = Protected::<Bicgstab>::new(stop, Precond::Jacobi, |world| {
         let part = partition(world);

@@ -205,6 +205,13 @@ impl Partition {
         Self::with(*n, cut::by_weight(weights, size), weights.clone(), rank)
     }
 
+    /// The rows that stay together if all ranks have an equal number of such blocks ([`Partition::new`]); none if they are cut in another way.
+    pub fn unit(&self) -> Option<usize> {
+        let Cuts { n, starts, weights } = &*self.cuts.0;
+        let is_equal = weights.is_empty() && *starts == cut::equally(blocks(*n), self.size());
+        is_equal.then(|| block_len(*n))
+    }
+
     /// How rows get from the ranks of a partition to those of `comm`, fewer of them, cut anew ([`Partition::on`]). The old
     /// ranks `held` have fallen to this rank; `old` is the partition as any of them had it. Collective: three short
     /// collectives; one more where nothing has fallen to some rank.
@@ -431,6 +438,10 @@ mod tests {
         let ranges: Vec<_> = (0..4).map(|rank| part.range_of(rank)).collect();
         assert_eq!(ranges, [0..0, 0..96, 96..100, 100..100]);
         assert_eq!([0, 95, 96, 99].map(|row| part.owner(Global(row))), [1, 1, 2, 2]);
+        // Only an equal number of blocks each is a rule that others know.
+        assert_eq!((part.unit(), Partition::new(100, 4, 1).unit()), (None, Some(32)));
+        let weighed = Partition::weighed(100, vec![1, 1, 1, 9], 2, 0).unwrap();
+        assert_eq!((weighed.range_of(0), weighed.unit()), (0..96, None));
         for (starts, at, why) in [
             (&[32, 64][..], 0, "rows start at 0"),
             (&[0, 64, 32], 2, "cuts ascend, up to the number of rows"),

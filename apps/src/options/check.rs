@@ -94,29 +94,19 @@ impl Options {
     fn check_checksums(&self) -> Result<(), String> {
         let is_checksum = |scheme: &str| scheme.starts_with("checksum:");
         let mut levels = self.levels.iter().flat_map(|levels| &levels.above);
-        let is_level = self.levels.is_some() && is_checksum(self.scheme())
-            || levels.any(|level| is_checksum(&level.scheme.to_string()));
-        if is_level {
-            return Err(
-                "--levels is for exact schemes, under which all comes back as it was: not for checksums"
-                    .into(),
-            );
-        }
+        let is_above = levels.any(|level| is_checksum(&level.scheme.to_string()));
         if !is_checksum(self.scheme()) {
             return match self.checksum_limit {
-                Some(_) => {
+                Some(_) if !is_above => {
                     Err("--checksum-limit is for --scheme checksum:K+M, which is not asked for".into())
                 }
-                None => Ok(()),
+                _ => Ok(()),
             };
         }
         let others = [
             (self.parity_ranks > 0, "--parity-ranks"),
             (self.incremental, "--incremental"),
-            (self.memory == MemoryUse::Least, "--memory least"),
             (self.checkpoint_memory.is_some(), "--checkpoint-memory"),
-            (self.scrub, "--scrub"),
-            (self.spill.is_some(), "--spill"),
             (self.on_failure == OnFailure::Shrink, "--on-failure shrink"),
         ];
         match others.into_iter().find(|(is_given, _)| *is_given) {

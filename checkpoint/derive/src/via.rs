@@ -46,12 +46,19 @@ impl Via {
                 quote!(::core::option::Option::Some(::ft_checkpoint::Spread::#place))
             }
         };
+        // The compiler says once what a type is not, as this is put in the same words as what describes the type.
         let call = match self {
-            Self::Protect => quote_spanned!(span=> nested::<#ty>(__walk, #name, #spread, __part, #place)),
-            Self::Serde => quote_spanned!(span=> field_by_serde::<#ty>(__walk, #name, #spread, #place)),
-            Self::Field => quote_spanned!(span=> field::<#ty>(__walk, #name, #spread, #place)),
+            Self::Protect => quote_spanned!(span=>
+                <#ty as ::ft_checkpoint::Protect>::visit_nested(#place, #name, #spread, __part, __walk)
+            ),
+            Self::Serde => quote_spanned!(span=>
+                ::ft_checkpoint::Walk::field_by_serde::<#ty>(__walk, #name, #spread, #place)
+            ),
+            Self::Field => quote_spanned!(span=>
+                <#ty as ::ft_checkpoint::Field>::visit_field(#place, #name, #spread, __walk)
+            ),
         };
-        quote!(::ft_checkpoint::Walk::#call?;)
+        quote!(#call?;)
     }
 
     /// Takes the walk to `place`, a mutable reference to what a value holds, of type `ty`. Errors name `path`.

@@ -19,14 +19,16 @@ use ft_proto::planted;
 
 use super::defects::{DENIES_ROUNDING, TRUSTS_ROUNDED};
 use super::holdings::{Holdings, all, look_at_all, say};
+use super::scrubbing::Scrub;
 use super::{Checkpointer, Event};
 use crate::coding::apart::{ERROR_MAX, Within};
 use crate::coding::choices::Missing;
 use crate::error::CheckpointError;
-use crate::exchange::apart::{largest, seal_rebuilt};
+use crate::exchange::apart::seal_rebuilt;
 use crate::placement::Placement;
 use crate::region::{
-    Protect, ProtectError, StatePart, Strings, save_apart, save_into_with_crc, size, size_apart,
+    Live, LiveApart, LivePart, Protect, ProtectError, StatePart, Strings, largest, save_apart,
+    save_into_with_crc, size, size_apart, take_stock,
 };
 use crate::scheme::Scheme;
 use crate::stats::RebuiltDoubles;
@@ -68,6 +70,25 @@ pub(super) fn copy_apart<S: Protect>(
     let len = size(state, part)?;
     let crc = save_into_with_crc(state, part, slot.begin_shard(len), None)?;
     Ok((crc, Split::exact(len as u64, crc)))
+}
+
+/// Takes down what the variable part of `state` is as a shard, which nobody makes; gives its length and checksum.
+pub(super) fn stock_apart<S: Protect>(state: &mut S) -> Result<(usize, u64, Split), ProtectError> {
+    let stock = take_stock(state, StatePart::Variable)?;
+    if stock.largest <= LARGEST {
+        let split = Split::new(stock.strings, stock.crcs.exact, stock.largest);
+        return Ok((stock.strings.bytes(), stock.crcs.shard, split));
+    }
+    let (len, crc) = LivePart(state, StatePart::Variable).digest()?;
+    Ok((len, crc, Split::exact(len as u64, crc)))
+}
+
+/// The variable part of `state` as the shard of which `split` says where its doubles are, if they are kept apart.
+pub(super) fn live<S: Protect>(state: &mut S, split: Option<Split>) -> Box<dyn Live + '_> {
+    match split.map(Split::strings).filter(|strings| strings.doubles > 0) {
+        Some(strings) => Box::new(LiveApart(state, strings)),
+        None => Box::new(LivePart(state, StatePart::Variable)),
+    }
 }
 
 impl Checkpointer {
@@ -142,6 +163,29 @@ impl Checkpointer {
         }
     }
 
+    /// Makes again what is damaged of `epoch`, as far as that is exact: all of the constant part, and redundancy of shards that are sound. A damaged
+    /// shard with doubles counts as lost until the next checkpoint takes its place, as what comes back with rounding is no redundancy of
+    /// anything. Collective.
+    pub(super) fn mend_apart(&mut self, epoch: u32) -> Result<(), CheckpointError> {
+        let said = say(&self.comm, look_at_all(&self.places.current.store, epoch))?;
+        let holdings = Holdings { held: vec![true; said.len()], said };
+        let damaged = holdings.damaged();
+        self.stats.damaged += u64::from(damaged.contains(&self.comm.rank()));
+        self.scrub = self.scrub.as_ref().map(|_| Scrub::default());
+        let Placement { layout, store, home, .. } = &mut self.places.current;
+        let Some(home) = home.as_ref().filter(|_| layout.survives(&damaged).is_ok()) else { return Ok(()) };
+        let (gone, _) = holdings.damage_of(&home.group, 0);
+        let slot = store.constant_mut();
+        let metas = slot.members().to_vec();
+        home.rebuild(slot, &metas, &gone)?;
+        // The same on all ranks, as all groups take part.
+        let is_mended = |group| !holdings.damage_of(group, 1).1.contains(&true);
+        if layout.groups.iter().all(is_mended) {
+            home.encode_again(store.variable_mut(epoch))?;
+        }
+        Ok(())
+    }
+
     /// After a restore of `epoch`: who lacks a shard of it, but for what was rebuilt, says so from now on.
     pub(super) fn settle_apart(
         &mut self,
@@ -155,6 +199,7 @@ impl Checkpointer {
         if rebuilt.lacks {
             self.ledger.apply(Event::PassedBy(epoch))?;
             self.places.restored(Some(epoch));
+            self.spill_restored(epoch);
             self.stats.committed = epoch;
             self.legacy.is_heir = false;
             self.enter(world.generation(), false, false);

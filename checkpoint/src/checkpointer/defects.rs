@@ -28,6 +28,9 @@ pub const DAMAGED_ON_THE_WAY: &str = "a bit of redundancy flips on its way";
 /// Damage to plant: a bit of what is held of the committed checkpoint flips behind the computation.
 pub const ROTS: &str = "a bit of the committed checkpoint flips";
 
+/// Damage to plant: the same in the constant part.
+pub const ROTS_FOR_GOOD: &str = "a bit of the constant part flips";
+
 /// A defect to plant: a rank does not note for a successor that it has committed.
 pub const KEEPS_COMMIT_TO_ITSELF: &str = "keeps a commit to itself";
 

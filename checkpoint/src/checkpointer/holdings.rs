@@ -34,6 +34,13 @@ impl Holdings {
         (shards, group.members.iter().map(lacks).collect())
     }
 
+    /// By member of `group` whether it has damage in what it holds of a part, and by member whether that is in its shard.
+    pub(super) fn damage_of(&self, group: &ParityGroup, part: usize) -> (Vec<bool>, Vec<bool>) {
+        let lacks = |home: &Rank, bits: u8| self.said[*home] & bits != bits;
+        let of = |bits: u8| group.members.iter().map(|home| lacks(home, bits)).collect();
+        (of(SOUND[part] | BLOCKS), of(SOUND[part]))
+    }
+
     /// Whether the shards of a home are sound.
     pub(super) fn is_sound(&self, home: Rank) -> bool {
         SOUND.iter().all(|bit| self.said[home] & bit != 0)

@@ -12,12 +12,13 @@ use ft_comm::{Repair, World};
 use ft_proto::planted;
 
 use super::Checkpointer;
+use super::apart::live;
 use super::defects::{COPIES_EARLY, FORGETS_LIVE};
 use crate::build;
 use crate::error::CheckpointError;
 use crate::exchange::Round;
 use crate::protocol::{Event, State, choose};
-use crate::region::{Live, LivePart, LiveRef, Protect, StatePart};
+use crate::region::{Live, LiveRef, Protect};
 
 /// Bytes of the longest state of a rank that are encoded in one round, so that little of it is in memory twice.
 const WINDOW_BYTES: u64 = 2 << 20;
@@ -36,8 +37,7 @@ impl Checkpointer {
 
     /// How many copies a rank keeps of the variable part of its state.
     pub(super) fn copies(&self) -> usize {
-        let is_possible = self.places.target().home.is_some() && !self.keeps_doubles_apart();
-        if self.saves_memory && is_possible { 1 } else { 2 }
+        if self.saves_memory && self.places.target().home.is_some() { 1 } else { 2 }
     }
 
     /// The first round of a part of which the longest at any rank is `longest` bytes long.
@@ -80,13 +80,14 @@ impl Checkpointer {
             return Ok(false);
         }
         let slot = self.places.target().store.variable(epoch);
+        let split = slot.own_split();
         build::check::<S>(slot.members(), slot.kind(), world.rank())?;
         let Some(state) = state else {
             let why = "the checkpoint to go back to is the live state of this rank, which the restore was not given";
             return Err(CheckpointError::Unfit(why.into()));
         };
         self.ledger.apply(Event::CommittedElsewhere(epoch))?;
-        self.copy_live(epoch, &mut LivePart(state, StatePart::Variable))?;
+        self.copy_live(epoch, &mut *live(state, split))?;
         Ok(true)
     }
 

@@ -77,11 +77,17 @@ impl Checkpointer {
     /// A little more of the look at what is committed; nothing while a checkpoint is under way.
     pub(super) fn scrub_some(&mut self) {
         #[cfg(feature = "planted-bugs")]
-        if let (true, None, Some(epoch)) =
-            (planted::has(super::defects::ROTS), &self.staging, self.ledger.committed())
-        {
-            self.places.current.store.variable_mut(epoch).damage(planted::place() % 2 == 1, planted::place());
-            planted::plant("");
+        if let (None, Some(epoch)) = (&self.staging, self.ledger.committed()) {
+            let (store, place) = (&mut self.places.current.store, planted::place());
+            let rotting = match () {
+                () if planted::has(super::defects::ROTS) => Some(store.variable_mut(epoch)),
+                () if planted::has(super::defects::ROTS_FOR_GOOD) => Some(store.constant_mut()),
+                () => None,
+            };
+            if let Some(slot) = rotting {
+                slot.damage(place % 2 == 1, place);
+                planted::plant("");
+            }
         }
         if let (Some(scrub), None, Some(epoch)) = (&mut self.scrub, &self.staging, self.ledger.committed()) {
             scrub.go_on(&self.places.current.store, epoch);
@@ -92,13 +98,12 @@ impl Checkpointer {
     /// it stays as it is: the next checkpoint takes the place of the variable part, and a restore will find the rest.
     pub(super) fn mend(&mut self, damaged: &[Rank]) -> Result<(), CheckpointError> {
         let Some(epoch) = self.ledger.committed() else { return Ok(()) };
-        // What could only be mended with rounding would be no redundancy of anything.
-        if self.keeps_doubles_apart() {
-            return Ok(());
-        }
         // While ranks are missing the homes of the checkpoint are not their ranks.
         if self.places.begins_anew() || self.places.current.layout.survives(damaged).is_err() {
             return Ok(());
+        }
+        if self.keeps_doubles_apart() {
+            return self.mend_apart(epoch);
         }
         let Placement { store, home, .. } = &mut self.places.current;
         let Some(group_comm) = home else { return Ok(()) };

@@ -90,7 +90,7 @@ impl Checkpointer {
             rank: staging.rank,
             metas: Arc::new(staging.metas[..computing].to_vec()),
             shards: [constant.shared(), variable.shared()],
-            outlines: [constant.outline(), variable.outline()],
+            legends: [constant.legend(), variable.legend()],
         };
         spilling.writer.committed(snapshot, staging.spills);
     }

@@ -12,7 +12,7 @@ use ft_comm::{CollectiveRequest, CommError, Op, ScheduleRequest, World};
 use ft_proto::planted;
 
 use super::Checkpointer;
-use super::apart::copy_apart;
+use super::apart::{copy_apart, live, stock_apart};
 use super::budget::Budget;
 #[cfg(feature = "planted-bugs")]
 use super::defects::DAMAGED_COPY;
@@ -26,10 +26,10 @@ use crate::changes::{Delta, Pages};
 use crate::error::CheckpointError;
 use crate::exchange::Round;
 use crate::protocol::{Event, State};
-use crate::region::{Live, LivePart, LiveRef, Protect, StatePart, outline, save_into_with_crc, size};
+use crate::region::{LiveRef, Protect, StatePart, outline, save_into_with_crc, seams, size};
 use crate::scheme::Scheme;
 use crate::stats::CheckpointSeconds;
-use crate::store::{ShardMeta, Slot, Split, StoreError};
+use crate::store::{Legend, ShardMeta, Slot, Split, StoreError};
 
 /// What a rank says with the metadata of its state.
 mod word {
@@ -109,9 +109,7 @@ impl Checkpointer {
         let is_live = self.is_next_live();
         let Copied { copied, metas, base, delta, split } =
             if is_live { self.take_stock(state, epoch) } else { self.copy(state, epoch, first) };
-        if copied.is_ok() && self.writes_files() {
-            self.tell_outlines(state, epoch);
-        }
+        let copied = copied.and_then(|()| self.tell_legends(state, epoch, split));
         let copied_at = self.clock.now();
         #[cfg(feature = "planted-bugs")]
         if planted::has(DAMAGED_COPY) {
@@ -150,7 +148,7 @@ impl Checkpointer {
         };
         self.staging = Some((phase, staging));
         if is_live {
-            return self.go_on(world, true, Some(&mut LivePart(state, StatePart::Variable))).map(|_| ());
+            return self.go_on(world, true, Some(&mut *live(state, split))).map(|_| ());
         }
         if self.keeper.is_blocking() { self.wait(world) } else { Ok(()) }
     }
@@ -217,16 +215,21 @@ impl Checkpointer {
     /// Takes down what the variable part of `state` is, of which the slot of `epoch` will hold redundancy and no copy.
     fn take_stock<S: Protect>(&mut self, state: &mut S, epoch: u32) -> Copied {
         let copied = self.check_copies(state, false);
-        let store = &mut self.places.target_mut().store;
-        store.variable_mut(epoch).begin_live(epoch);
-        let digest = LivePart(state, StatePart::Variable).digest().map_err(CheckpointError::from);
-        let (copied, (len, crc)) = match copied.and(digest) {
+        self.places.target_mut().store.variable_mut(epoch).begin_live(epoch);
+        let digest = match self.keeps_doubles_apart() {
+            true => stock_apart(state).map(|(len, crc, split)| (len, crc, Some(split))),
+            false => live(state, None).digest().map(|(len, crc)| (len, crc, None)),
+        };
+        let nothing = ShardMeta::of(&[]).crc;
+        let (copied, (len, crc, split)) = match copied.and(digest.map_err(CheckpointError::from)) {
             Ok(digest) => (Ok(()), digest),
-            Err(error) => (Err(error), (0, ShardMeta::of(&[]).crc)),
+            Err(error) => {
+                (Err(error), (0, nothing, self.keeps_doubles_apart().then(|| Split::exact(0, nothing))))
+            }
         };
         let variable = ShardMeta { len: len as u64, crc, kind: build::kind::<S>() };
-        let metas = [store.constant().own_meta(), variable];
-        Copied { copied, metas, base: 0, delta: None, split: None }
+        let metas = [self.places.target().store.constant().own_meta(), variable];
+        Copied { copied, metas, base: 0, delta: None, split }
     }
 
     /// Whether what is copied may be written to files, for others to look at.
@@ -234,15 +237,31 @@ impl Checkpointer {
         self.spilling.is_some() || matches!(self.scheme, Scheme::Disk { .. })
     }
 
-    /// Takes down which fields there are in the copy of `state`; those of its constant part once. Files can do without.
-    fn tell_outlines<S: Protect>(&mut self, state: &mut S, epoch: u32) {
-        let store = &mut self.places.target_mut().store;
-        let mut tell = |part, slot: &mut Slot| slot.tell_outline(outline(state, part).unwrap_or_default());
-        tell(StatePart::Variable, store.variable_mut(epoch));
-        // A replacement has the constant part from others, who do not know what is in it.
-        if store.constant().outline().is_empty() {
-            tell(StatePart::Constant, store.constant_mut());
+    /// Takes down which fields there are in the copy of `state`, and where doubles belong that are kept apart; the fields of its constant
+    /// part once. Files can do without fields.
+    fn tell_legends<S: Protect>(
+        &mut self,
+        state: &mut S,
+        epoch: u32,
+        split: Option<Split>,
+    ) -> Result<(), CheckpointError> {
+        if !self.writes_files() {
+            return Ok(());
         }
+        let store = &mut self.places.target_mut().store;
+        let outline = |state: &mut S, part| outline(state, part).unwrap_or_default();
+        let part = StatePart::Variable;
+        let seams = match split.filter(|split| split.strings().doubles > 0) {
+            Some(_) => seams(state, part)?,
+            None => vec![],
+        };
+        store.variable_mut(epoch).tell_legend(Legend { outline: outline(state, part), seams });
+        // A replacement has the constant part from others, who do not know what is in it.
+        if store.constant().legend().outline.is_empty() {
+            let outline = outline(state, StatePart::Constant);
+            store.constant_mut().tell_legend(Legend { outline, seams: vec![] });
+        }
+        Ok(())
     }
 
     /// Starts what can be started of a checkpoint under way; to be called now and then, on all ranks but at any time. Gives whether

@@ -83,6 +83,21 @@ impl<'a> Views<'a> {
         self.exact.held().map(block).collect()
     }
 
+    /// The same, where the input has of each string of the own shard what is in the window of these segments alone; and what that is of
+    /// the shard, one after the other.
+    pub(crate) fn in_window(self, segments: impl Fn(View<'a>) -> Range<usize>) -> (Self, Vec<Range<usize>>) {
+        let exact = self.exact.in_window(segments(self.exact));
+        let mut pieces = exact.pieces();
+        let before = pieces.iter().map(ExactSizeIterator::len).sum();
+        let doubles = self.doubles.map(|doubles| {
+            let shift = |piece: Range<usize>| doubles.base + piece.start..doubles.base + piece.end;
+            let windowed = doubles.in_window(segments(doubles));
+            pieces.extend(windowed.pieces().into_iter().map(shift));
+            windowed.of_strings(before)
+        });
+        (Self { exact, doubles }, pieces)
+    }
+
     /// What `make` makes for each of the strings, one after the other; `block` says where the blocks are that this member holds.
     pub(crate) fn recipe(
         &self,

@@ -10,6 +10,9 @@
 //!
 //! Version 3 has an outline of the fields behind the bytes, and the length and checksum of that at the end. Whoever wants the bytes
 //! alone does not look there, so damage in it is the business of those who want to know the fields. Version 2 ends with the bytes.
+//!
+//! Version 4 is of a shard whose doubles are kept apart. Behind the bytes are the outline and [the seams](crate::region::seams), the lengths of
+//! both, and one checksum. Who reads the bytes gets them joined.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -18,20 +21,21 @@ use std::path::Path;
 
 use super::DiskError;
 use crate::crc::{Digest, crc64_nvme};
-use crate::store::ShardMeta;
+use crate::region::join;
+use crate::store::{Legend, ShardMeta};
 
 const MAGIC: [u8; 8] = *b"DISKLESS";
 /// A file that ends with the bytes.
 const PLAIN: u32 = 2;
 /// A file with an outline behind them.
 const OUTLINED: u32 = 3;
+/// A file with an outline and seams behind them.
+const SEAMED: u32 = 4;
 /// Bytes of the header that the label gives; length, checksum and kind of the bytes follow.
 const LABEL_BYTES: usize = 40;
 const HEADER_BYTES: usize = LABEL_BYTES + ShardMeta::BYTES;
 /// Bytes that are read, and of which the checksum is taken, while they are in the cache.
 const PIECE: u64 = 256 << 10;
-/// Length and checksum of the outline.
-const TAIL_BYTES: usize = 16;
 
 /// What a file is.
 #[derive(Debug, Clone, Copy)]
@@ -62,20 +66,26 @@ pub(crate) struct Contents<'a> {
     /// That of the bytes.
     pub(crate) meta: ShardMeta,
     pub(crate) bytes: &'a [u8],
-    /// The fields in the bytes; empty if they are not told.
-    pub(crate) outline: &'a [u8],
+    pub(crate) legend: &'a Legend,
 }
 
 impl Contents<'_> {
     fn write(&self, label: Label, file: &mut File) -> io::Result<()> {
-        let version = if self.outline.is_empty() { PLAIN } else { OUTLINED };
+        let version = match self.legend {
+            Legend { seams, .. } if !seams.is_empty() => SEAMED,
+            Legend { outline, .. } if !outline.is_empty() => OUTLINED,
+            _ => PLAIN,
+        };
         file.write_all(&label.to_bytes(version))?;
         file.write_all(&self.meta.to_bytes())?;
         file.write_all(self.bytes)?;
         let mut length = HEADER_BYTES + self.bytes.len();
-        if !self.outline.is_empty() {
-            file.write_all(&[self.outline, tail_of(self.outline).as_flattened()].concat())?;
-            length += self.outline.len() + TAIL_BYTES;
+        if version != PLAIN {
+            let Legend { outline, seams } = self.legend;
+            let told = [&outline[..], seams].concat();
+            let behind = [&told[..], &tail(version, &told, outline.len())].concat();
+            file.write_all(&behind)?;
+            length += behind.len();
         }
         file.set_len(length as u64)
     }
@@ -115,13 +125,15 @@ pub(super) fn meta(path: &Path, label: Label) -> Result<ShardMeta, DiskError> {
     open(path, label).map(|opened| opened.meta)
 }
 
-/// Reads the bytes of a file into `bytes` and checks them while they are in the cache. On an error `bytes` holds anything.
+/// Reads the bytes of a file into `bytes` and checks them while they are in the cache; those of two strings are joined then. On an error
+/// `bytes` holds anything.
 pub(super) fn read(path: &Path, label: Label, bytes: &mut Vec<u8>) -> Result<ShardMeta, DiskError> {
-    let Opened { file, meta, .. } = open(path, label)?;
+    let opened = open(path, label)?;
+    let meta = opened.meta;
     bytes.clear();
     // The file is that long, so a wrong length in the header cannot ask for more memory.
     bytes.reserve_exact(usize::try_from(meta.len).unwrap_or(usize::MAX));
-    let (mut file, mut digest) = (file.take(0), Digest::new());
+    let (mut file, mut digest) = ((&opened.file).take(0), Digest::new());
     loop {
         let before = bytes.len();
         file.set_limit(PIECE.min(meta.len - before as u64));
@@ -131,36 +143,64 @@ pub(super) fn read(path: &Path, label: Label, bytes: &mut Vec<u8>) -> Result<Sha
         }
         digest.update(&bytes[before..]);
     }
-    match (bytes.len() as u64, digest.finalize()) == (meta.len, meta.crc) {
-        true => Ok(meta),
-        false => Err(DiskError::damaged(path, "its bytes do not match their checksum")),
+    if (bytes.len() as u64, digest.finalize()) != (meta.len, meta.crc) {
+        return Err(DiskError::damaged(path, "its bytes do not match their checksum"));
     }
+    if opened.version == SEAMED {
+        let Legend { seams, .. } = opened.legend(path)?;
+        *bytes = join(bytes, &seams)
+            .ok_or_else(|| DiskError::damaged(path, "its doubles do not belong where it says"))?;
+    }
+    Ok(meta)
 }
 
 /// Reads the outline of a file, and checks it. None: there is none.
 pub(super) fn outline(path: &Path, label: Label) -> Result<Option<Vec<u8>>, DiskError> {
-    let Opened { file, meta, behind } = open(path, label)?;
-    let Some(behind) = behind else { return Ok(None) };
-    let mut outline = vec![0; usize::try_from(behind).unwrap_or(usize::MAX)];
-    file.read_exact_at(&mut outline, HEADER_BYTES as u64 + meta.len).map_err(DiskError::read(path))?;
-    let tail = outline.split_off(outline.len().saturating_sub(TAIL_BYTES));
-    match tail == tail_of(&outline).as_flattened() {
-        true => Ok(Some(outline)),
-        false => Err(DiskError::damaged(path, "its outline does not match its length and checksum")),
+    let opened = open(path, label)?;
+    if opened.version == PLAIN {
+        return Ok(None);
     }
+    let Legend { outline, .. } = opened.legend(path)?;
+    Ok(Some(outline).filter(|outline| !outline.is_empty()))
 }
 
-/// What is behind an outline.
-fn tail_of(outline: &[u8]) -> [[u8; 8]; 2] {
-    [outline.len() as u64, crc64_nvme(outline)].map(u64::to_le_bytes)
+/// What is behind what is `told` of the bytes, of which the outline is the beginning.
+fn tail(version: u32, told: &[u8], outline: usize) -> Vec<u8> {
+    let (lengths, crc) = ([outline as u64, (told.len() - outline) as u64], crc64_nvme(told));
+    let lengths = if version == SEAMED { &lengths[..] } else { &lengths[..1] };
+    lengths.iter().copied().chain([crc]).flat_map(u64::to_le_bytes).collect()
+}
+
+/// Bytes of [`tail`].
+fn tail_bytes(version: u32) -> usize {
+    tail(version, &[], 0).len()
 }
 
 /// A file behind its header.
 struct Opened {
     file: File,
+    version: u32,
     meta: ShardMeta,
-    /// Bytes of the outline and its tail, if there is one.
-    behind: Option<u64>,
+    /// Bytes behind those of the shard.
+    behind: u64,
+}
+
+impl Opened {
+    /// What is told of the bytes, checked.
+    fn legend(&self, path: &Path) -> Result<Legend, DiskError> {
+        let mut told = vec![0; usize::try_from(self.behind).unwrap_or(usize::MAX)];
+        let at = HEADER_BYTES as u64 + self.meta.len;
+        self.file.read_exact_at(&mut told, at).map_err(DiskError::read(path))?;
+        let found = told.split_off(told.len() - tail_bytes(self.version));
+        let length = found.first_chunk().map_or(u64::MAX, |length| u64::from_le_bytes(*length));
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let may_end = if self.version == SEAMED { length <= told.len() } else { length == told.len() };
+        if !may_end || found != tail(self.version, &told, length) {
+            return Err(DiskError::damaged(path, "its outline does not match its length and checksum"));
+        }
+        let seams = told.split_off(length);
+        Ok(Legend { outline: told, seams })
+    }
 }
 
 /// Opens a file behind its header, which is checked, and so is the length of the file.
@@ -173,17 +213,19 @@ fn open(path: &Path, label: Label) -> Result<Opened, DiskError> {
     }
     file.read_exact(&mut header).map_err(DiskError::read(path))?;
     let (label_bytes, meta_bytes) = header.split_at(LABEL_BYTES);
-    let is_outlined = label_bytes == label.to_bytes(OUTLINED);
-    if !is_outlined && label_bytes != label.to_bytes(PLAIN) {
+    let is_of = |version: &u32| label_bytes == label.to_bytes(*version);
+    let Some(version) = [PLAIN, OUTLINED, SEAMED].into_iter().find(is_of) else {
         return Err(DiskError::damaged(path, "its header belongs to another file, job or format"));
-    }
+    };
     let meta =
         ShardMeta::from_bytes(meta_bytes.try_into().expect("a header ends with the metadata of the shard"));
     let length = there - HEADER_BYTES as u64;
-    let is_due = |behind: &u64| if is_outlined { *behind > TAIL_BYTES as u64 } else { *behind == 0 };
-    let behind = length.checked_sub(meta.len).filter(is_due);
-    match behind {
-        Some(behind) => Ok(Opened { file, meta, behind: is_outlined.then_some(behind) }),
+    let is_due = |behind: &u64| match version {
+        PLAIN => *behind == 0,
+        version => *behind > tail_bytes(version) as u64,
+    };
+    match length.checked_sub(meta.len).filter(is_due) {
+        Some(behind) => Ok(Opened { file, version, meta, behind }),
         None => Err(DiskError::damaged(path, format!("{length} bytes, {} were written", meta.len))),
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::DiskError;
 use super::file::{self, Contents, Label};
-use crate::store::ShardMeta;
+use crate::store::{Legend, ShardMeta};
 
 /// One set of files, by the epoch that wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,7 +122,7 @@ impl Sets {
     /// complete.
     pub(super) fn write_manifest(&self, set: Set, ranks: &[ShardMeta]) -> Result<(), DiskError> {
         let bytes: Vec<u8> = ranks.iter().flat_map(|meta| meta.to_bytes()).collect();
-        let contents = Contents { meta: ShardMeta::of(&bytes), bytes: &bytes, outline: &[] };
+        let contents = Contents { meta: ShardMeta::of(&bytes), bytes: &bytes, legend: &Legend::default() };
         file::write(&self.manifest_path(set), None, self.label(set, MANIFEST), contents)?;
         sync(&self.folder(set))?;
         sync(&self.root)

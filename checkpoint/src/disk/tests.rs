@@ -8,15 +8,20 @@ use tempfile::{TempDir, tempdir};
 
 use super::*;
 use crate::scheme::Scheme;
+use crate::store::Legend;
 use crate::{Checkpointer, Restored};
 
 const RANKS: usize = 3;
 /// The "epoch" of the constant part, for its contents.
 const CONSTANT: u32 = 0;
 
-/// What a file has of some bytes, with an outline or an empty one.
-fn with_outline<'a>(bytes: &'a [u8], outline: &'a [u8]) -> Contents<'a> {
-    Contents { meta: ShardMeta::of(bytes), bytes, outline }
+/// What a file has of some bytes, with what is told of them or nothing.
+fn with_legend<'a>(bytes: &'a [u8], legend: &'a Legend) -> Contents<'a> {
+    Contents { meta: ShardMeta::of(bytes), bytes, legend }
+}
+
+fn outlined(outline: &[u8]) -> Legend {
+    Legend { outline: outline.to_vec(), seams: vec![] }
 }
 
 /// The shard of `rank` at `epoch`; the epoch 0 is the constant part. Ragged, and empty for rank 1 at epoch 2.
@@ -36,7 +41,7 @@ fn open(dir: &TempDir) -> Vec<Disk> {
 
 fn stage(disk: &Disk, epoch: u32) {
     let write = |part, bytes: Vec<u8>| {
-        disk.stage(part, epoch, with_outline(&bytes, &[])).expect("staged");
+        disk.stage(part, epoch, with_legend(&bytes, &Legend::default())).expect("staged");
     };
     if epoch == 1 {
         write(StatePart::Constant, shard(CONSTANT, disk.rank));
@@ -141,7 +146,7 @@ fn an_outline_is_read_as_it_was_written_or_refused() {
     assert_eq!(sets.read_outline(set, 2), Ok(None), "files without one are as they always were");
     let (file, bytes) = (path(&dir, "epoch-1/rank-2"), shard(1, 2));
     let plain = fs::read(&file).unwrap().len();
-    sets.write_shard(set, None, 2, with_outline(&bytes, b"the fields")).unwrap();
+    sets.write_shard(set, None, 2, with_legend(&bytes, &outlined(b"the fields"))).unwrap();
     read_back(&disks, 1).expect("the manifest names the same bytes");
     assert_eq!(sets.read_outline(set, 2), Ok(Some(b"the fields".to_vec())));
 
@@ -167,6 +172,44 @@ fn an_outline_is_read_as_it_was_written_or_refused() {
     sets.read_outline(set, 2).expect_err("likewise");
 }
 
+/// Doubles that are kept apart in memory are among the other bytes for who reads the file, or it is refused.
+#[test]
+fn what_was_taken_apart_is_read_joined() {
+    let dir = tempdir().unwrap();
+    let disks = open(&dir);
+    let (sets, set) = (&disks[2].sets, Set::Epoch(1));
+    let seams = [3_u64, 8, 2, 16].map(u64::to_le_bytes).concat();
+    let shard = b"abcde\0\0\0doubles1doubles2doubles3";
+    let meta = ShardMeta::of(shard);
+    let (file, legend) = (path(&dir, "epoch-1/rank-2"), Legend { outline: b"the fields".to_vec(), seams });
+    sets.write_shard(set, None, 2, with_legend(shard, &legend)).unwrap();
+    let read = || {
+        let mut bytes = vec![];
+        sets.read_shard(set, 2, meta, &mut bytes).map(|()| bytes)
+    };
+    assert_eq!(read(), Ok(b"abcdoubles1dedoubles2doubles3".to_vec()));
+    assert_eq!(sets.read_outline(set, 2), Ok(Some(b"the fields".to_vec())));
+    let right = fs::read(&file).unwrap();
+    for at in 0..right.len() {
+        let mut wrong = right.clone();
+        wrong[at] ^= 1 << (at % 8);
+        fs::write(&file, &wrong).unwrap();
+        read().expect_err("altered");
+        fs::write(&file, &right[..at]).unwrap();
+        read().expect_err("cut off");
+    }
+    // Seams of another shard, with a checksum that is right.
+    let legend = Legend { seams: legend.seams[..24].to_vec(), ..legend };
+    sets.write_shard(set, None, 2, with_legend(shard, &legend)).unwrap();
+    let error = read().expect_err("other seams").to_string();
+    assert!(error.ends_with("its doubles do not belong where it says"), "{error}");
+    // Fields may be told or not.
+    let legend = Legend { outline: vec![], seams: [5_u64, 24].map(u64::to_le_bytes).concat() };
+    sets.write_shard(set, None, 2, with_legend(shard, &legend)).unwrap();
+    assert_eq!(read(), Ok(b"abcdedoubles1doubles2doubles3".to_vec()));
+    assert_eq!(sets.read_outline(set, 2), Ok(None));
+}
+
 #[test]
 fn files_of_others_are_refused() {
     let dir = tempdir().unwrap();
@@ -190,7 +233,10 @@ fn files_of_others_are_refused() {
         assert!(error.ends_with("its header belongs to another file, job or format"), "{error}");
     }
     // The right name on the bytes of another attempt: only the manifest can tell.
-    disks[0].sets.write_shard(Set::Epoch(2), None, 0, with_outline(b"something else", b"x")).unwrap();
+    disks[0]
+        .sets
+        .write_shard(Set::Epoch(2), None, 0, with_legend(b"something else", &outlined(b"x")))
+        .unwrap();
     let error = read_back(&disks, 2).expect_err("another attempt").to_string();
     assert!(error.ends_with("the manifest names another length or checksum"), "{error}");
     fs::write(&own, right).unwrap();
@@ -286,8 +332,9 @@ fn a_file_that_cannot_be_written_is_named_with_its_bytes() {
     checkpoint(&disks, 1);
     fs::create_dir_all(path(&dir, "epoch-2/rank-2/full")).unwrap();
     let bytes = shard(2, 2);
-    let error =
-        disks[2].stage(StatePart::Variable, 2, with_outline(&bytes, &[])).expect_err("a directory is there");
+    let error = disks[2]
+        .stage(StatePart::Variable, 2, with_legend(&bytes, &Legend::default()))
+        .expect_err("a directory is there");
     let text = error.to_string();
     let file = path(&dir, "epoch-2/rank-2");
     let expected = format!("cannot write 2200 bytes to {}: ", file.display());
@@ -304,7 +351,7 @@ fn half_a_file_takes_no_room() {
     let folder = dir.path().join("job/epoch-1");
     fs::create_dir_all(folder.join("rank-1")).unwrap();
     let bytes = shard(1, 1);
-    disk.stage(StatePart::Variable, 1, with_outline(&bytes, &[])).unwrap_err();
+    disk.stage(StatePart::Variable, 1, with_legend(&bytes, &Legend::default())).unwrap_err();
     assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "that folder alone");
 }
 
@@ -313,7 +360,7 @@ fn a_constant_part_stays_as_long_as_epochs_that_need_it() {
     let dir = tempdir().unwrap();
     let disk = Disk::open(dir.path(), "job", 0).unwrap();
     let write = |part, epoch: u32, bytes: &[u8]| {
-        disk.stage(part, epoch, with_outline(bytes, &[])).expect("staged");
+        disk.stage(part, epoch, with_legend(bytes, &Legend::default())).expect("staged");
     };
     let constant_of = |epoch| {
         let mut store = Store::new(0);

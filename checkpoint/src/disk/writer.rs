@@ -27,7 +27,7 @@ use super::{Contents, DiskError};
 use crate::buffer::Buffer;
 use crate::region::StatePart;
 use crate::spill::Spill;
-use crate::store::ShardMeta;
+use crate::store::{Legend, ShardMeta};
 
 /// How often rank 0 looks for the files of others, at first and at last.
 const LOOK: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(50)];
@@ -47,8 +47,8 @@ pub(crate) struct Snapshot {
     pub(crate) metas: Arc<Vec<[ShardMeta; 2]>>,
     /// The parts of this rank.
     pub(crate) shards: [Arc<Buffer>; 2],
-    /// The fields in them; empty if they are not told.
-    pub(crate) outlines: [Arc<Vec<u8>>; 2],
+    /// What is told of them.
+    pub(crate) legends: [Arc<Legend>; 2],
 }
 
 impl Snapshot {
@@ -374,12 +374,12 @@ impl Thread {
         if self.sets.is_there(set, rank, meta) {
             return Ok(0);
         }
-        let (bytes, outline) = (&snapshot.shards[part as usize][..], &snapshot.outlines[part as usize][..]);
+        let (bytes, legend) = (&snapshot.shards[part as usize][..], &*snapshot.legends[part as usize]);
         if !meta.fits(bytes) {
             let path = self.sets.shard_path(set, rank);
             return Err(DiskError::damaged(&path, "the memory that it was to be written from has changed"));
         }
-        self.sets.write_shard(set, None, rank, Contents { meta, bytes, outline })?;
+        self.sets.write_shard(set, None, rank, Contents { meta, bytes, legend })?;
         Ok(meta.len)
     }
 
@@ -429,8 +429,8 @@ mod tests {
     fn snapshot(rank: usize, number: u32, states: [&[u8]; 2]) -> Snapshot {
         let metas = states.map(|state| [ShardMeta::of(b"constant"), ShardMeta::of(state)]);
         let shards = [b"constant", states[rank]].map(|bytes| Arc::new(bytes.to_vec().into()));
-        let outlines = Default::default();
-        Snapshot { number, constant_number: 1, rank, metas: Arc::new(metas.to_vec()), shards, outlines }
+        let legends = Default::default();
+        Snapshot { number, constant_number: 1, rank, metas: Arc::new(metas.to_vec()), shards, legends }
     }
 
     fn until(is_so: impl Fn() -> bool) {

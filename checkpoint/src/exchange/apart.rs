@@ -11,7 +11,7 @@ use crate::coding::choices::Missing;
 use crate::coding::restoring;
 use crate::crc::crc64_nvme;
 use crate::error::CheckpointError;
-use crate::region::DOUBLE_BYTES;
+use crate::region::largest;
 use crate::store::{ShardMeta, Slot, Split};
 
 /// Tag of what is told of shards with doubles to members that are rebuilt.
@@ -73,9 +73,14 @@ impl GroupComm {
 pub(super) fn begin_blocks(views: Views<'_>, slot: &mut Slot) {
     let held = views.held();
     slot.begin_blocks(held.iter().map(|(stripe, len, _)| (*stripe, *len)));
-    for (stripe, _, padding) in held.into_iter().filter(|(.., padding)| !padding.is_empty()) {
+    clear_padding(views, slot);
+}
+
+/// Nothing is between the parts of the blocks that are held; the seal is not broken.
+pub(super) fn clear_padding(views: Views<'_>, slot: &mut Slot) {
+    for (stripe, _, padding) in views.held().into_iter().filter(|(.., padding)| !padding.is_empty()) {
         let at = slot.block_range(stripe).expect("it was begun").start;
-        slot.redundancy_mut()[at + padding.start..at + padding.end].fill(0);
+        slot.memory_mut().1[at + padding.start..at + padding.end].fill(0);
     }
 }
 
@@ -104,10 +109,4 @@ pub(crate) fn seal_rebuilt(
         slot.seal(&metas)?;
     }
     Ok(is_right)
-}
-
-/// The largest magnitude of doubles, given as their bytes: infinite if there is an infinity and NaN if there is a NaN, 0 for none.
-pub(crate) fn largest(doubles: &[u8]) -> f64 {
-    let magnitude = |bytes: &[u8; DOUBLE_BYTES]| f64::from_ne_bytes(*bytes).abs().to_bits();
-    f64::from_bits(doubles.as_chunks().0.iter().map(magnitude).fold(0, u64::max))
 }

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::{Account, GroupComm, lens, places, schedule};
+use super::{Account, GroupComm, apart, lens, places, schedule};
 use crate::candidates::Candidates;
 use crate::coding::choices::Missing;
 use crate::coding::{encoding, trying};
@@ -65,9 +65,11 @@ impl GroupComm {
     /// Collective over all groups.
     pub(crate) fn encode_again(&self, slot: &mut Slot) -> Result<bool, CheckpointError> {
         let (metas, before) = (slot.members().to_vec(), slot.block_crcs());
-        let lens = lens(&metas);
-        let view = self.view(&lens);
-        let recipe = encoding(view, places(view, slot), 0..view.segments());
+        let lens = self.lens_of(&metas, slot.splits());
+        let views = self.views(&lens);
+        apart::clear_padding(views, slot);
+        let block = |stripe| slot.block_range(stripe).expect("a group stores the blocks of its stripes only");
+        let recipe = views.recipe(block, |view, block| Ok(encoding(view, block, 0..view.segments())))?;
         let account = Rc::new(RefCell::new(Account::default()));
         let (shard, redundancy) = slot.memory_mut();
         self.comm.run_schedule(&schedule(recipe, &account, self.clock), shard, redundancy)?;

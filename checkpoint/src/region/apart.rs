@@ -139,8 +139,14 @@ pub(crate) fn load_apart<P: Protect>(
 }
 
 /// The checksum of a shard from those of its strings.
-fn joined(exact: u64, padding: &[u8], doubles: u64, bytes: usize) -> u64 {
+pub(super) fn joined(exact: u64, padding: &[u8], doubles: u64, bytes: usize) -> u64 {
     let join = |before, crc, bytes: usize| combine(before, crc, bytes as u64);
     let head = if padding.is_empty() { exact } else { join(exact, crc64_nvme(padding), padding.len()) };
     if bytes == 0 { head } else { join(head, doubles, bytes) }
+}
+
+/// The largest magnitude of doubles, given as their bytes: infinite if there is an infinity and NaN if there is a NaN, 0 for none.
+pub(crate) fn largest(doubles: &[u8]) -> f64 {
+    let magnitude = |bytes: &[u8; DOUBLE_BYTES]| f64::from_ne_bytes(*bytes).abs().to_bits();
+    f64::from_bits(doubles.as_chunks().0.iter().map(magnitude).fold(0, u64::max))
 }

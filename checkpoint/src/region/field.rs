@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::{Array, ProtectError, Walk};
+use super::{Array, ProtectError, Spread, Walk};
 
 /// A value that can be protected as bytes.
 ///
@@ -77,6 +77,21 @@ pub trait Field: Sized {
     ///
     /// Those of `walk`; [`Walk::invalid`] if the loaded bytes are no value of this type.
     fn walk<W: Walk>(&mut self, walk: &mut W) -> Result<(), ProtectError>;
+
+    /// As [`Walk::field`], with the error that says what is no `Field` at the place where the type stands; for the derive.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Field::walk`].
+    #[doc(hidden)]
+    fn visit_field<W: Walk>(
+        &mut self,
+        name: &str,
+        spread: Option<Spread>,
+        walk: &mut W,
+    ) -> Result<(), ProtectError> {
+        walk.field(name, spread, self)
+    }
 
     /// Hands all `items` to `walk`, at once where the type allows it; their number is not written.
     ///

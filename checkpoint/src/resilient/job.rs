@@ -88,11 +88,18 @@ pub(super) mod order {
 /// from results, arguments and the number of the rank: no messages, no clock, no random numbers, no input that may change. What
 /// is collective and no program of its own, as reading a matrix or a norm of an answer, is a [`Job::once`].
 ///
+/// # Other ranks
+///
+/// A job that is resumed on another number of ranks has the results of then on all of them, if each says what it is to the other ranks: the same on
+/// all ([`Replicated`](crate::Replicated)), or a block of an array ([`Distributed`](crate::Distributed)), also in tuples. Any other is private to its rank,
+/// and the job is refused. The program under way deals out its own state ([`Program::redistribute`]).
+///
 /// # What it costs
 ///
 /// A section has two checkpoints more than its interval asks for, one after `init` and one of its result; [`Job::once`] has one,
 /// and so has a program that ends the job ([`Job::last`]). The results of all sections are kept until the job ends, and each of
-/// these checkpoints has all of them, with 8 bytes more for each. So results should be small, or few: a loop that hands a large array
+/// these checkpoints has all of them, with 8 bytes more for each, and 32 for each that says what it is to
+/// the other ranks. So results should be small, or few: a loop that hands a large array
 /// from one iteration to the next is one program with a step an iteration, and not a section each.
 /// While a section begins the checkpoint at the end of the one before is there too; it has results only.
 #[derive(Debug)]

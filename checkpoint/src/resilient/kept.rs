@@ -3,19 +3,28 @@
 //! The results are in the constant part, so a checkpoint within a section does not write them again. A section begins anew
 //! with its first checkpoint, and so does what follows it with the one at its end.
 
-use crate::region::{Field, Protect, ProtectError, StatePart, Walk, load, load_head, save};
+use crate::region::{
+    Field, Piece, Protect, ProtectError, Spread, StatePart, Walk, load, load_head, roles, save,
+};
+
+/// The state of the next section follows; without it that begins with `init`.
+const UNDER_WAY: u64 = 1;
+/// What is said of results follows them.
+const ROLES: u64 = 2;
 
 /// What is over when a checkpoint is taken.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Past {
     /// Steps of all sections that have ended.
     pub(super) steps: u64,
-    /// 1: the state of the next section follows; 0: it begins with `init`.
-    under_way: u64,
+    /// [`UNDER_WAY`], [`ROLES`].
+    flags: u64,
     /// Where the result of each section ends, in order.
     ends: Vec<u64>,
     /// The results, one after the other.
     results: Vec<u8>,
+    /// Four words for each [`Piece`] of the results: the section, whether it is distributed, and where it is.
+    roles: Vec<u64>,
 }
 
 impl Past {
@@ -33,21 +42,65 @@ impl Past {
 
     /// Whether the checkpoint has the state of the section that follows these.
     pub(super) fn is_under_way(&self) -> bool {
-        self.under_way == 1
+        self.flags & UNDER_WAY != 0
     }
 
     /// The same past, as it is when the next section has a state.
     pub(super) fn with_state(&self) -> Self {
-        Self { under_way: 1, ..self.clone() }
+        Self { flags: self.flags | UNDER_WAY, ..self.clone() }
     }
 
     /// What is over when one more section has ended, after so many steps, with this result.
     pub(super) fn and<T: Field>(&self, steps: u64, result: T) -> Result<Self, ProtectError> {
-        let mut bytes = Vec::new();
-        save(&mut Value(result), StatePart::Variable, &mut bytes)?;
-        let (mut ends, results) = (self.ends.clone(), [&self.results[..], &bytes].concat());
-        ends.push(results.len() as u64);
-        Ok(Self { steps: self.steps + steps, under_way: 0, ends, results })
+        let (mut value, mut bytes, part) = (Value(result), Vec::new(), StatePart::Variable);
+        save(&mut value, part, &mut bytes)?;
+        let past = Self { steps: self.steps + steps, flags: self.flags & !UNDER_WAY, ..self.clone() };
+        Ok(past.with_result(&roles(&mut value, part)?, &bytes))
+    }
+
+    /// The same past with one more result, which has these pieces.
+    pub(super) fn with_result(mut self, pieces: &[Piece], bytes: &[u8]) -> Self {
+        let before = self.results.len();
+        for piece in pieces {
+            self.flags |= ROLES;
+            let is_distributed = u64::from(piece.spread == Spread::Distributed);
+            let [start, end] = [piece.start, piece.end].map(|at| (before + at) as u64);
+            self.roles.extend([self.ends.len() as u64, is_distributed, start, end]);
+        }
+        self.results.extend_from_slice(bytes);
+        self.ends.push(self.results.len() as u64);
+        self
+    }
+
+    /// The same past without any result.
+    pub(super) fn without_results(&self) -> Self {
+        Self { steps: self.steps, flags: self.flags & UNDER_WAY, ..Self::default() }
+    }
+
+    /// The bytes of each result with its pieces; what lies in none is private to its rank. None if what is said of results does not fit them.
+    pub(super) fn results(&self) -> Option<Vec<(Vec<Piece>, &[u8])>> {
+        let (words, []) = self.roles.as_chunks::<4>() else { return None };
+        let mut pieces = words.iter().peekable();
+        let mut start = 0;
+        let result = |(section, end): (usize, &u64)| {
+            let end = usize::try_from(*end).ok()?;
+            let bytes = self.results.get(start..end)?;
+            let (mut own, mut at) = (vec![], start);
+            while let Some([_, is_distributed, from, to]) = pieces.next_if(|piece| piece[0] == section as u64)
+            {
+                let (from, to) = (*from as usize, *to as usize);
+                if from < at || to < from || to > end {
+                    return None;
+                }
+                let spread = if *is_distributed == 1 { Spread::Distributed } else { Spread::Replicated };
+                own.push(Piece { spread, start: from - start, end: to - start });
+                at = to;
+            }
+            start = end;
+            Some((own, bytes))
+        };
+        let results = self.ends.iter().enumerate().map(result).collect::<Option<Vec<_>>>()?;
+        pieces.next().is_none().then_some(results)
     }
 
     /// The result of section `number`, counted from 0; none if it has not ended.
@@ -65,9 +118,14 @@ impl Protect for Past {
         match part {
             StatePart::Constant => {
                 Field::walk(&mut self.steps, walk)?;
-                Field::walk(&mut self.under_way, walk)?;
+                Field::walk(&mut self.flags, walk)?;
                 Field::walk(&mut self.ends, walk)?;
-                Field::walk(&mut self.results, walk)
+                Field::walk(&mut self.results, walk)?;
+                if self.flags & ROLES == 0 {
+                    self.roles.clear();
+                    return Ok(());
+                }
+                Field::walk(&mut self.roles, walk)
             }
             StatePart::Variable => Ok(()),
         }
@@ -119,6 +177,7 @@ pub(crate) fn steps_of(constant: &[u8], variable: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::region::{Distributed, Replicated};
 
     #[test]
     fn the_past_is_at_the_head_of_the_constant_part() {
@@ -135,5 +194,32 @@ mod tests {
         read.result::<f64>(1).unwrap().expect_err("another type");
         Past::read(&constant[..30]).expect_err("too short");
         assert!(!past.is_under_way());
+    }
+
+    #[test]
+    fn what_results_are_to_the_other_ranks_is_told_with_them() {
+        let past = Past::default().and(1, 7_u8).unwrap();
+        let past = past.and(2, (Replicated(2.5), Distributed::new(vec![1_u16, 2]))).unwrap();
+        let past = past.with_state().and(3, Replicated(())).unwrap().with_state();
+        let mut constant = vec![];
+        save(&mut past.clone(), StatePart::Constant, &mut constant).unwrap();
+        let read = Past::read(&constant).unwrap();
+        assert_eq!((read.clone(), read.is_under_way(), read.steps), (past.clone(), true, 6));
+        let results = read.results().unwrap();
+        let pieces = |number: usize| {
+            let of = |piece: &Piece| (piece.spread, piece.start, piece.end);
+            results[number].0.iter().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!((pieces(0), results[0].1), (vec![], &[7][..]));
+        assert_eq!(pieces(1), [(Spread::Replicated, 0, 8), (Spread::Distributed, 8, 8 + 16 + 4)]);
+        assert_eq!((pieces(2), results[2].1), (vec![(Spread::Replicated, 0, 0)], &[][..]));
+        // Put together again.
+        let again = results
+            .iter()
+            .fold(past.without_results(), |past, (pieces, bytes)| past.with_result(pieces, bytes));
+        assert_eq!(again, past);
+        for roles in [&[1][..], &[1, 0, 1, 99], &[1, 1, 9, 3], &[0, 0, 0, 1, 0, 0, 0, 1], &[3, 0, 0, 0]] {
+            assert_eq!(Past { roles: roles.to_vec(), ..past.clone() }.results(), None, "{roles:?}");
+        }
     }
 }

@@ -4,6 +4,8 @@
 //! what is restored stand here.
 //!
 //! - A failure goes back to the first level that survives it. A level that does not has given up what it had.
+//! - What a level can only give back with rounding is restored from it, if it is as near as the user wants it; else it does not survive the
+//!   failure.
 //! - On the others a rank that was lost has nothing any more. So each takes a checkpoint, which begins anew, of what was restored, before
 //!   the first step after it; the one before stays until that is committed.
 //! - Levels above the first take theirs straight after one of the first level, of the same state. What begins anew (a program, or the
@@ -42,10 +44,11 @@ struct Upper {
 
 impl Levels {
     pub(super) fn new(world: &World, protection: &Protection) -> Result<Self, CheckpointError> {
-        let Protection { levels, memory_use, .. } = protection;
+        let Protection { levels, memory_use, checksum_limit, .. } = protection;
         let upper = |(number, level): (u32, &Level)| {
             let mut checkpointer = Checkpointer::on_level(world, level.scheme.clone(), number)?;
             checkpointer.set_saves_memory(*memory_use == MemoryUse::Least);
+            checkpointer.set_checksum_limit(*checksum_limit);
             Ok(Upper { checkpointer, every: level.every })
         };
         let upper = (1..).zip(levels).map(upper).collect::<Result<_, CheckpointError>>()?;
@@ -139,9 +142,11 @@ impl Job {
                     self.pass_by_others(at, &repairs)?;
                     return Ok(restored);
                 }
-                Err(error @ (CheckpointError::BeyondTolerance(_) | CheckpointError::Unsound { .. })) => {
-                    beyond = beyond.or(Some(error));
-                }
+                Err(
+                    error @ (CheckpointError::BeyondTolerance(_)
+                    | CheckpointError::Unsound { .. }
+                    | CheckpointError::Inexact { .. }),
+                ) => beyond = beyond.or(Some(error)),
                 Err(error) => return Err(error),
             }
         }

@@ -6,10 +6,12 @@
 //! takes longer than a warm file. Nothing that is read is changed or removed, but for sets that are newer and not whole when the
 //! job writes its own beside them.
 //!
-//! With other ranks than then, the states are read by ranks in equal shares, and dealt out by the program as after a shrink.
+//! With other ranks than then, the states are read by ranks in equal shares, and dealt out by the program as after a shrink; results of
+//! sections that had ended as each says itself.
 
 use ft_comm::{Communicator, Op, Rank, World};
 
+use super::dealing::deal;
 use super::kept::Past;
 use crate::build;
 use crate::checkpointer::RankState;
@@ -84,22 +86,18 @@ impl Resuming {
         mine.map(|old| Ok((old, self.sets.read(number, old)?))).collect()
     }
 
-    /// What was over then, the same on all ranks where it has to be.
+    /// What was over then, [dealt out](super::dealing) where other ranks go on.
     fn past(&self, comm: &Communicator) -> Result<Past, CheckpointError> {
-        let is_dealt_out = self.before != comm.size();
-        let first = self.shares.first().map(|(_, [constant, _])| Past::read(&constant.1)).transpose()?;
-        let refused =
-            |why: &'static str| CheckpointError::ResumedRanks { before: self.before, now: comm.size(), why };
-        match first {
-            Some(past) if !is_dealt_out => Ok(past),
-            past => {
-                let is_alone = past.is_none_or(|past| past.sections() == 0 && past.is_under_way());
-                let mut alone = [u8::from(is_alone)];
-                comm.allreduce(&mut alone, Op::Min)?;
-                if alone[0] == 0 {
-                    return Err(refused("results of several protected runs cannot be dealt out anew"));
-                }
-                Ok(Past::default().with_state())
+        let past = |(rank, [constant, _]): &(Rank, Shards)| {
+            Ok::<_, CheckpointError>((*rank, Past::read(&constant.1)?))
+        };
+        let mut pasts: Vec<(Rank, Past)> =
+            self.shares.iter().map(past).collect::<Result<_, CheckpointError>>()?;
+        match pasts.pop() {
+            Some((_, own)) if self.before == comm.size() => Ok(own),
+            last => {
+                pasts.extend(last);
+                deal(comm, &pasts, self.before)
             }
         }
     }

@@ -60,23 +60,12 @@ fn refusal(world: &World, protection: &Protection) -> Option<&'static str> {
 
 /// What does not go with a scheme under which doubles come back with rounding, if this is one.
 fn refusal_of_checksums(world: &World, protection: &Protection) -> Option<&'static str> {
-    let is_checksum = |scheme: &Scheme| matches!(scheme, Scheme::Checksum { .. });
-    if protection.levels.iter().any(|level| is_checksum(&level.scheme)) {
-        return Some("several levels of protection are for exact schemes, not for checksums");
-    }
-    if !is_checksum(&protection.scheme) {
+    if !matches!(protection.scheme, Scheme::Checksum { .. }) {
         return None;
     }
     let others = [
-        (
-            !protection.levels.is_empty(),
-            "several levels of protection are for exact schemes, not for checksums",
-        ),
         (protection.incremental, "`--incremental` is not possible with checksums"),
-        (protection.memory_use == MemoryUse::Least, "`--memory least` is not possible with checksums"),
-        (protection.scrub, "`--scrub` is not possible with checksums"),
         (protection.memory.is_some(), "`--checkpoint-memory` is not possible with checksums"),
-        (protection.spill.is_some(), "`--spill` is not possible with checksums"),
         (
             world.repair_mode() == OnFailure::Shrink,
             "checksums are for lost ranks that are replaced, not for `--on-failure shrink`",

@@ -4,7 +4,9 @@
 
 use std::fmt;
 
-use ft_checkpoint::{Flow, Job, Program, Protect, Protection, RankState, Redistribute, RunError};
+use ft_checkpoint::{
+    Distributed, Flow, Job, Program, Protect, Protection, RankState, Redistribute, Replicated, RunError,
+};
 use ft_comm::{Communicator, World};
 
 use super::{Solution, Solver, Step, System, Watch};
@@ -211,15 +213,18 @@ impl<'a, S: Solver, A: ProtectedOperator> Protected<'a, S, A> {
     }
 
     /// Solves, through failures, as one of several protected runs of `job`; gives the answer's own rows too, to be made a
-    /// vector with the partition of the problem. Both are kept until the job ends, so that a replacement gets them.
+    /// vector with the partition of the problem. Both are kept until the job ends, so that a replacement gets them. A job that is resumed
+    /// on another number of ranks has them too, if that partition gives all ranks as many blocks of rows ([`Partition::new`]).
     ///
     /// # Errors
     /// The job has ended everywhere; with its cause. As [`ft_checkpoint::Job::run`].
     pub fn solve_in(mut self, job: &mut Job) -> Result<(Solution, Vec<f64>), RunError<LinalgError>> {
-        job.run(&mut self, |state| {
+        let (Replicated(solution), x) = job.run(&mut self, |state| {
             let solution = state.solution.clone().expect("the last step has concluded");
-            (solution, state.solver.x().to_vec())
-        })
+            let unit = state.a.col_part().unit().unwrap_or(0);
+            (Replicated(solution), Distributed::in_units(state.solver.x().to_vec(), unit))
+        })?;
+        Ok((solution, x.into_items()))
     }
 }
 

@@ -10,6 +10,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("protected_solve", "2@step=20"),
     ("own_solver", "2@step=20"),
     ("sections", "2@step=85"),
+    ("handing_on", "2@step=50"),
     ("two_solves", "2@step=60"),
     ("assembled", "2@step=5"),
     ("eigenvalues", "2@step=4"),

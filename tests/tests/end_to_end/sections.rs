@@ -6,6 +6,9 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use std::path::Path;
+
+use serde_json::Value;
 use tempfile::tempdir;
 
 use crate::common::{Outcome, Run, example};
@@ -140,4 +143,102 @@ fn ranks_that_close_up_have_one_run_only() {
     let run = Run::ftrun("-n 3 --json --on-failure shrink").arg(example("sections"));
     let outcome = run.finish().expect(2);
     assert!(outcome.report().message().contains("one protected run only"), "{outcome}");
+}
+
+/// A job of four ranks that writes files until all of it is lost in this step.
+fn lost(dir: &Path, program: &str, step: u64) {
+    let options = format!("-n 4 --every 2 --spill-every 1 --pace 0.02 --kill 0,1,2,3@step={step} --spill");
+    Run::ftrun(&options).arg(dir).arg(example(program)).limit(60).finish().expect(3);
+}
+
+fn resumed(dir: &Path, options: &str, program: &str, due: i32) -> Outcome {
+    let run = Run::ftrun(&format!("{options} --resume")).arg(dir).arg(example(program));
+    run.limit(60).finish().expect(due)
+}
+
+/// Steps of the job at the newest checkpoint that is whole.
+fn steps(dir: &Path) -> u64 {
+    let look = Run::ftrun("inspect --json").arg(dir).finish().expect(0);
+    let found: Value = serde_json::from_str(&look.stdout).unwrap();
+    let whole = found["checkpoints"].as_array().unwrap().iter().find(|set| set["whole"] == true).unwrap();
+    whole["steps"].as_u64().unwrap()
+}
+
+/// What earlier runs have given is dealt out over the ranks that there are, and so is the state of the one under way.
+#[test]
+fn a_job_of_several_runs_goes_on_with_other_ranks() {
+    for (step, run) in [(14, 1), (44, 2), (75, 3), (91, 4)] {
+        let dir = tempdir().unwrap();
+        if run < 4 {
+            lost(dir.path(), "handing_on", step);
+        } else {
+            // Between the end of the second run and the third.
+            let options = "-n 4 --every 2 --spill-every 1 --pace 0.02 --kill 0,1,2,3@at=begin:3 --spill";
+            Run::ftrun(options).arg(dir.path()).arg(example("handing_on")).limit(60).finish().expect(3);
+        }
+        let steps = steps(dir.path());
+        let in_run = if run < 4 { 30 * (run - 1) + 1..=step } else { 40..=60 };
+        assert!(in_run.contains(&steps), "killed in step {step}, and step {steps} is in files");
+        for (ranks, options) in [
+            (4, ""),
+            (1, "-n 1"),
+            (3, "-n 3 --kill 1@init"),
+            (2, "-n 2 --scheme neighbor --kill 1@step=89"),
+            (3, "-n 3 --kill 2@checkpoint=1/exchange --kill 0@checkpoint=2/vote --kill 1@step=90"),
+            (7, "-n 7 --scheme rs:2+2 --kill 3@checkpoint=1/vote --kill 0,6@step=89"),
+            (9, "-n 9 --scheme xor --checkpoints asynchronous --kill 8@step=88"),
+        ] {
+            let outcome = resumed(dir.path(), options, "handing_on", 0);
+            let right = outcome.stdout.matches("all right after 3 runs").count();
+            assert_eq!(right, ranks, "{options}, from step {steps}: {outcome}");
+            assert!(!outcome.stderr.contains("is not used"), "{outcome}");
+        }
+        // Again on others, from files that are not those of the first job.
+        let again = tempdir().unwrap();
+        let kill = format!(
+            "-n 5 --every 2 --spill-every 1 --pace 0.02 --kill 0,1,2,3,4@step=88 --spill {}",
+            again.path().display()
+        );
+        resumed(dir.path(), &kill, "handing_on", 3);
+        let outcome = resumed(again.path(), "-n 3 --kill 1@step=90", "handing_on", 0);
+        assert_eq!(outcome.stdout.matches("all right after 3 runs").count(), 3, "{outcome}");
+    }
+}
+
+#[test]
+fn what_is_private_to_its_rank_is_not_dealt_out() {
+    let dir = tempdir().unwrap();
+    lost(dir.path(), "sections", 25);
+    for options in ["-n 3", "-n 6"] {
+        let outcome = resumed(dir.path(), options, "sections", 1);
+        assert!(
+            outcome.stderr.contains("has to be `Replicated` or `Distributed`; resume with -n 4"),
+            "{outcome}"
+        );
+    }
+    let outcome = resumed(dir.path(), "--kill 1@step=31", "sections", 0);
+    assert_eq!(outcome.stdout.matches("after 12 runs").count(), 4, "{outcome}");
+}
+
+/// Answers of solves are blocks of rows, which have the same bits on any ranks.
+#[test]
+fn solves_go_on_with_other_ranks() {
+    let printed = |outcome: &Outcome| {
+        let mut lines: Vec<String> =
+            outcome.stdout.lines().filter(|line| line.contains("has the bits")).map(Into::into).collect();
+        lines.sort_unstable();
+        lines
+    };
+    for step in [20, 130] {
+        let dir = tempdir().unwrap();
+        lost(dir.path(), "two_solves", step);
+        for ranks in [2, 3, 6] {
+            let due =
+                Run::ftrun(&format!("-n {ranks}")).arg(example("two_solves")).limit(60).finish().expect(0);
+            let options = format!("-n {ranks} --scheme xor --kill 1@step={}", step + 15);
+            let outcome = resumed(dir.path(), &options, "two_solves", 0);
+            assert_eq!(printed(&outcome).len(), ranks, "{outcome}");
+            assert_eq!(printed(&outcome), printed(&due), "from step {step}: {outcome}");
+        }
+    }
 }

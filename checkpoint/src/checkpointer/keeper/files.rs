@@ -36,8 +36,8 @@ impl Keeper for Files {
     ) -> Result<Option<ScheduleRequest<Buffer>>, CheckpointError> {
         if round.number == 0 {
             let (slot, own) = (place.store.slot_mut(part, staging.epoch), staging.own(part));
-            let outline = slot.outline();
-            let shard = Contents { meta: own, bytes: slot.shard(), outline: &outline };
+            let legend = slot.legend();
+            let shard = Contents { meta: own, bytes: slot.shard(), legend: &legend };
             self.disk.stage(part, staging.epoch, shard)?;
             slot.seal(&[own])?;
         }
