@@ -181,8 +181,8 @@ pub(crate) struct Options {
     /// On other hosts ftrun and the program are in this folder, under their own names (default: where they are here)
     #[arg(long, value_name = "DIR")]
     pub(crate) remote_path: Option<PathBuf>,
-    /// What carries messages: auto (Unix sockets between ranks of one host, TCP between hosts; long messages within a host are
-    /// read from the memory of their sender), unix (as auto, but no memory is read) or tcp
+    /// What carries messages: auto (memory that two ranks of one host share, TCP between hosts; long messages within a host are
+    /// read from the memory of their sender), unix (sockets within a host) or tcp
     #[arg(long, value_name = "T", value_parser = one_of::<Carrier>(&Carrier::NAMES), default_value_t)]
     pub(crate) transport: Carrier,
     /// Let everybody on the way read what is sent between hosts; it is authenticated all the same

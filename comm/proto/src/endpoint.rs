@@ -432,7 +432,8 @@ impl<P> Endpoint<P> {
                 unreachable!("parked sends are sends")
             };
             let peer = &mut self.peers[to];
-            let Some(kind) = peer.pay(mode, envelope.length) else { break };
+            let is_read = offer.is_some() && peer.nearness.seal_at.is_some();
+            let Some(kind) = peer.pay(mode, envelope.length, is_read) else { break };
             peer.parked.pop_front();
             if kind == Kind::Eager {
                 self.post(to, kind, envelope, About::default(), Some(op));

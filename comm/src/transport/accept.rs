@@ -233,7 +233,11 @@ impl Doorman {
         }
         let until = now.after(Duration::from_secs(HANDSHAKE_SECONDS));
         let takes_memory = self.takes_memory && from.is_unix();
-        self.advance(now, Pending { stream, takes_memory, heard: Vec::new(), file: None, known: None, ring: None, until }, proved);
+        self.advance(
+            now,
+            Pending { stream, takes_memory, heard: Vec::new(), file: None, known: None, ring: None, until },
+            proved,
+        );
         if self.newcomers.len() > NEWCOMERS_MAX || self.known.len() > KNOWN_MAX {
             self.evict();
         }

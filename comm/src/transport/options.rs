@@ -26,11 +26,11 @@ const LABEL_MAX: usize = 255;
 /// What carries the links between ranks (`ftrun --transport`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carrier {
-    /// Unix sockets between ranks of one host, TCP between hosts; long messages within a host are read from the memory of
+    /// Unix sockets with memory beside them between ranks of one host, TCP between hosts; long messages within a host are read from the memory of
     /// their sender, where the kernel allows it.
     #[default]
     Auto,
-    /// The same, but nobody reads another's memory.
+    /// The same, but no memory is shared or read.
     Unix,
     /// TCP everywhere.
     Tcp,

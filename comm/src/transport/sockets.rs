@@ -4,7 +4,7 @@
 //! block; waiting is one `epoll_wait` over all links, the channel of accepted links and news. A look at the memory
 //! beside a socket costs no call of the system: where all links have some, the sockets are looked at every so often, and before a sleep.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::cross_memory::{Neighbor, admit_siblings};
 use super::opening::Credentials;
 use super::options::{Carrier, LinkOptions};
 use super::ring::fence;
-use super::{Accepted, Address, LinkError, LinkId, Patience, Transport, timespec};
+use super::{Accepted, Address, ByLink, LinkError, LinkId, Patience, Transport, timespec};
 use crate::binding::cores;
 use crate::time::Clock;
 use ft_proto::rank::{Generation, PeerId};
@@ -68,7 +68,7 @@ pub struct SocketTransport {
     /// Links with memory.
     rings: usize,
     looks: u32,
-    links: BTreeMap<LinkId, Link>,
+    links: ByLink<Link>,
     accounts: Accounts,
     next: u64,
     arrivals: Arrivals,
@@ -116,7 +116,7 @@ impl SocketTransport {
             ring: RING_BYTES.0,
             rings: 0,
             looks: 0,
-            links: BTreeMap::new(),
+            links: ByLink::default(),
             accounts,
             next: 0,
             arrivals: Arrivals::new(inbox),
@@ -144,7 +144,7 @@ impl SocketTransport {
         self.links.insert(link, Link { channel, account, neighbor, has_ring, writing: false, armed: false });
         self.rings += usize::from(has_ring);
         self.events.clear();
-        self.events.reserve(self.links.len() + 1);
+        self.events.reserve(self.links.count() + 1);
         Ok(link)
     }
 
@@ -155,12 +155,12 @@ impl SocketTransport {
         }
         let both = self.writing.iter().map(|id| (id, false)).chain(writing.iter().map(|id| (id, true)));
         for (id, wanted) in both {
-            if let Some(link) = self.links.get_mut(id) {
+            if let Some(link) = self.links.get_mut(*id) {
                 link.writing = wanted;
             }
         }
         for id in self.writing.iter().chain(writing) {
-            let Some(link) = self.links.get_mut(id) else { continue };
+            let Some(link) = self.links.get_mut(*id) else { continue };
             let arms = link.writing && !link.has_ring;
             if arms != link.armed {
                 link.armed = arms;
@@ -182,8 +182,8 @@ impl SocketTransport {
             let Some((ring, _)) = link.channel.ring() else { continue };
             if ring.has_come() {
                 found = true;
-                if !ready.contains(id) {
-                    ready.push(*id);
+                if !ready.contains(&id) {
+                    ready.push(id);
                 }
             }
             found |= link.writing && ring.has_room();
@@ -193,7 +193,7 @@ impl SocketTransport {
 
     /// Tells the other sides of links with memory that this one is about to sleep, or is awake.
     fn doze(&mut self, does: bool) {
-        for link in self.links.values_mut().filter(|link| link.has_ring) {
+        for link in self.links.iter_mut().map(|(_, link)| link).filter(|link| link.has_ring) {
             let writing = link.writing;
             if let Some((ring, _)) = link.channel.ring() {
                 ring.sleeps(does, writing);
@@ -214,7 +214,7 @@ fn is_loopback_tcp(socket: &Socket) -> bool {
 impl Transport for SocketTransport {
     fn change(&mut self, generation: Generation, peers: &[(PeerId, String)]) {
         self.accounts.begin(generation);
-        self.links.clear(); // closing a socket takes it out of the epoll set
+        drop(self.links.take()); // closing a socket takes it out of the epoll set
         self.rings = 0;
         self.writing.clear();
         let nearest = |(peer, address): &(PeerId, String)| {
@@ -250,14 +250,14 @@ impl Transport for SocketTransport {
     }
 
     fn send(&mut self, link: LinkId, pieces: &[IoSlice<'_>]) -> Result<usize, LinkError> {
-        let entry = self.links.get_mut(&link).ok_or_else(|| down("closed"))?;
+        let entry = self.links.get_mut(link).ok_or_else(|| down("closed"))?;
         let count = entry.channel.send(pieces).map_err(down)?;
         entry.account.iter().for_each(|account| account.sends(count));
         Ok(count)
     }
 
     fn receive(&mut self, link: LinkId, pieces: &mut [IoSliceMut<'_>]) -> Result<usize, LinkError> {
-        let entry = self.links.get_mut(&link).ok_or_else(|| down("closed"))?;
+        let entry = self.links.get_mut(link).ok_or_else(|| down("closed"))?;
         let received = entry.channel.receive(pieces).map_err(down);
         if entry.channel.holds_back() {
             self.full.insert(link);
@@ -269,11 +269,11 @@ impl Transport for SocketTransport {
     }
 
     fn is_near(&self, link: LinkId) -> bool {
-        self.links.get(&link).is_some_and(|link| link.neighbor.is_some())
+        self.links.get(link).is_some_and(|link| link.neighbor.is_some())
     }
 
     fn read(&mut self, link: LinkId, from: u64, into: &mut [u8]) -> bool {
-        let neighbor = self.links.get(&link).and_then(|link| link.neighbor);
+        let neighbor = self.links.get(link).and_then(|link| link.neighbor);
         neighbor.is_some_and(|neighbor| neighbor.read(from, into))
     }
 
@@ -282,7 +282,9 @@ impl Transport for SocketTransport {
         let before = ready.len();
         // Of what was read ahead from a link between hosts the system does not tell any more.
         if !self.full.is_empty() {
-            ready.extend(std::mem::take(&mut self.full).into_iter().filter(|link| self.links.contains_key(link)));
+            ready.extend(
+                std::mem::take(&mut self.full).into_iter().filter(|link| self.links.get(*link).is_some()),
+            );
         }
         let (held, mut found) = (before..ready.len(), ready.len() > before);
         let sleeps = !timeout.is_zero();
@@ -290,7 +292,7 @@ impl Transport for SocketTransport {
             found |= self.look(ready);
             self.looks = self.looks.wrapping_add(1);
             let is_turn = self.looks.is_multiple_of(LOOKS_AT_MEMORY);
-            if self.rings == self.links.len() && !is_turn && (found || !sleeps) {
+            if self.rings == self.links.count() && !is_turn && (found || !sleeps) {
                 return;
             }
             if sleeps && !found {
@@ -313,10 +315,12 @@ impl Transport for SocketTransport {
                 continue;
             }
             let id = LinkId(data);
-            match self.links.get_mut(&id).and_then(|link| link.channel.ring()) {
+            match self.links.get_mut(id).and_then(|link| link.channel.ring()) {
                 // What is there is found below.
                 Some((ring, socket)) => ring.hear(socket),
-                None if flags != epoll::EventFlags::OUT && !ready[held.clone()].contains(&id) => ready.push(id),
+                None if flags != epoll::EventFlags::OUT && !ready[held.clone()].contains(&id) => {
+                    ready.push(id)
+                }
                 None => {}
             }
         }
@@ -337,19 +341,30 @@ impl Transport for SocketTransport {
     }
 
     fn close(&mut self, link: LinkId) {
-        let closed = self.links.remove(&link);
+        let closed = self.links.remove(link);
         self.rings -= usize::from(closed.is_some_and(|link| link.has_ring));
     }
 
+    fn glance(&mut self, link: LinkId, times: u32) -> bool {
+        let Some((ring, _)) = self.links.get_mut(link).and_then(|link| link.channel.ring()) else {
+            return false;
+        };
+        (0..times).any(|_| {
+            std::hint::spin_loop();
+            ring.has_come()
+        })
+    }
+
     fn reads_ahead(&self, link: LinkId) -> bool {
-        self.links.get(&link).is_none_or(|link| !link.has_ring)
+        self.links.get(link).is_none_or(|link| !link.has_ring)
     }
 
     fn misses(&mut self, peer: PeerId) -> bool {
         let account = self.accounts.of(peer);
         let is_short = account.is_short();
         let of_peer = |link: &&Link| link.account.as_ref().is_some_and(|a| Arc::ptr_eq(a, &account));
-        is_short && !self.links.values().filter(of_peer).any(|link| link.channel.has_come())
+        is_short
+            && !self.links.iter().map(|(_, link)| link).filter(of_peer).any(|link| link.channel.has_come())
     }
 
     fn patience(&self, ranks: usize) -> Patience {

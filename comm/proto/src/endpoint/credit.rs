@@ -5,6 +5,8 @@
 
 /// Longest message in bytes that is sent before its receive is posted.
 pub const EAGER_BYTES_MAX: usize = 256 << 10;
+/// The same where the receiver can read it from the memory of the sender: one copy instead of two, for a message more each way.
+pub(super) const EAGER_BYTES_MAX_NEAR: usize = 48 << 10;
 /// Bytes of eager messages, [`MESSAGE_COST`] added to each, that one sender may have unreceived at one receiver.
 pub const CREDIT_BYTES: u64 = 4 << 20;
 /// What an eager message costs beside its length, so that the number of small ones is bounded too.

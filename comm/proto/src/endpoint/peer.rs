@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::credit::{Cost, Credit, EAGER_BYTES_MAX, Grant};
+use super::credit::{Cost, Credit, EAGER_BYTES_MAX, EAGER_BYTES_MAX_NEAR, Grant};
 use super::reading::Nearness;
 use super::{Mode, OpId};
 use crate::matching::Envelope;
@@ -100,10 +100,11 @@ impl Peer {
         Ok(())
     }
 
-    /// Pays for a message to it: how it leaves, if there is credit for that.
+    /// Pays for a message to it: how it leaves, if there is credit for that. If it can be read where it lies, `is_read`, fewer are sent eagerly.
     #[inline]
-    pub(super) fn pay(&mut self, mode: Mode, length: u64) -> Option<Kind> {
-        let may_be_eager = mode == Mode::Standard && length <= EAGER_BYTES_MAX as u64;
+    pub(super) fn pay(&mut self, mode: Mode, length: u64, is_read: bool) -> Option<Kind> {
+        let most = if is_read { EAGER_BYTES_MAX_NEAR } else { EAGER_BYTES_MAX };
+        let may_be_eager = mode == Mode::Standard && length <= most as u64;
         if may_be_eager && self.credit.pay(Cost::eager(length)) {
             return Some(Kind::Eager);
         }
@@ -156,13 +157,13 @@ mod tests {
     fn what_is_long_or_synchronous_or_without_credit_is_announced() {
         let mut peer = Peer::default();
         let most = EAGER_BYTES_MAX as u64;
-        assert_eq!(peer.pay(Mode::Standard, most), Some(Kind::Eager));
-        assert_eq!(peer.pay(Mode::Standard, most + 1), Some(Kind::Envelope));
-        assert_eq!(peer.pay(Mode::Synchronous, 0), Some(Kind::Envelope));
-        while peer.pay(Mode::Standard, most) == Some(Kind::Eager) {}
+        assert_eq!(peer.pay(Mode::Standard, most, false), Some(Kind::Eager));
+        assert_eq!(peer.pay(Mode::Standard, most + 1, false), Some(Kind::Envelope));
+        assert_eq!(peer.pay(Mode::Synchronous, 0, false), Some(Kind::Envelope));
+        while peer.pay(Mode::Standard, most, false) == Some(Kind::Eager) {}
         // Three envelopes are gone by now.
-        assert!((3..ENVELOPES_MAX).all(|_| peer.pay(Mode::Standard, most) == Some(Kind::Envelope)));
-        assert_eq!(peer.pay(Mode::Standard, most), None);
-        assert_eq!(peer.pay(Mode::Standard, 0), Some(Kind::Eager), "there is credit for a short one");
+        assert!((3..ENVELOPES_MAX).all(|_| peer.pay(Mode::Standard, most, false) == Some(Kind::Envelope)));
+        assert_eq!(peer.pay(Mode::Standard, most, false), None);
+        assert_eq!(peer.pay(Mode::Standard, 0, false), Some(Kind::Eager), "there is credit for a short one");
     }
 }

@@ -78,8 +78,7 @@ impl Mapped {
         }
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use.
-        let start =
-            unsafe { rustix::mm::mmap(ptr::null_mut(), bytes_of(capacity), access, flags, file, 0) }?;
+        let start = unsafe { rustix::mm::mmap(ptr::null_mut(), bytes_of(capacity), access, flags, file, 0) }?;
         let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
         Ok(Self { start, capacity })
     }
@@ -117,10 +116,7 @@ impl Half {
         let second = usize::from(is_second);
         // SAFETY: the words of both rings lie in the first page, and both rows behind it.
         let (words, row) = unsafe {
-            (
-                memory.start.add(second * RING_STRIDE),
-                memory.start.add(WORDS_BYTES + second * memory.capacity),
-            )
+            (memory.start.add(second * RING_STRIDE), memory.start.add(WORDS_BYTES + second * memory.capacity))
         };
         Self { memory, words, row }
     }

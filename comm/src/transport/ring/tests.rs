@@ -2,8 +2,8 @@ use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use loom::sync::{Arc as LoomArc, Condvar, Mutex};
 use loom::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence as loom_fence};
+use loom::sync::{Arc as LoomArc, Condvar, Mutex};
 use proptest::prelude::*;
 
 use super::*;
@@ -60,7 +60,11 @@ fn who_sleeps_is_woken_once_and_who_is_awake_is_not() {
     two.receive(&far, &mut [IoSliceMut::new(&mut [0; 2])]).unwrap();
     // A sender that waits for room hears of it when there is some.
     assert_eq!(one.send(&near, &[IoSlice::new(&[0; 5000])]).unwrap(), 4096 - 3);
-    assert_eq!(one.send(&near, &[IoSlice::new(&[0; 5000])]).unwrap(), 0, "it was not told of the first three");
+    assert_eq!(
+        one.send(&near, &[IoSlice::new(&[0; 5000])]).unwrap(),
+        0,
+        "it was not told of the first three"
+    );
     one.sleeps(true, true);
     fence();
     assert!(!one.has_room());

@@ -204,7 +204,7 @@ fn linked(mut one: Process, mut two: Process) -> (Process, Process, LinkId, Link
 }
 
 fn is_unix(process: &Process, link: LinkId) -> bool {
-    process.transport.links[&link].channel.socket().peer_addr().unwrap().is_unix()
+    process.transport.links.get(link).unwrap().channel.socket().peer_addr().unwrap().is_unix()
 }
 
 #[test]
@@ -533,7 +533,7 @@ fn every_link_that_is_ready_is_told_at_once() {
         }
         // What lies in memory is there at once.
         for (_, theirs) in links.iter().filter(|_| way != Way::Near) {
-            let socket = two.transport.links[theirs].channel.socket();
+            let socket = two.transport.links.get(*theirs).unwrap().channel.socket();
             rustix::event::poll(&mut [PollFd::new(socket, PollFlags::IN)], None).unwrap();
         }
         let mut ready = two.ready(Duration::from_secs(10));
@@ -546,7 +546,9 @@ fn every_link_that_is_ready_is_told_at_once() {
 fn a_waiting_caller_is_told_of_room_only_if_it_asks() {
     for way in WAYS {
         let (mut one, mut two, ours, theirs) = pair(way);
-        let armed = |process: &Process| process.transport.links.values().filter(|link| link.armed).count();
+        let armed = |process: &Process| {
+            process.transport.links.iter().map(|(_, link)| link).filter(|link| link.armed).count()
+        };
         // Of room in memory the system cannot tell.
         let tells = usize::from(way != Way::Near);
         while one.transport.send(ours, &[IoSlice::new(&[0; 65536])]).unwrap() > 0 {}
@@ -631,7 +633,7 @@ fn tcp_within_a_host_avoids_what_paces() {
     let (one, two, ours, theirs) = pair(Way::Tcp);
     let expected = Congestion::Auto.in_use().unwrap();
     for (process, link) in [(&one, ours), (&two, theirs)] {
-        let socket = process.transport.links[&link].channel.socket();
+        let socket = process.transport.links.get(link).unwrap().channel.socket();
         let used = String::from_utf8(socket.tcp_congestion().unwrap()).unwrap();
         assert_eq!(used.trim_end_matches('\0'), expected);
         assert_ne!(expected, "bbr");
