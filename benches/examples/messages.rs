@@ -4,8 +4,8 @@
 
 use clap::Parser;
 use ft_benches::messages::batches::{Ranks, measure};
-use ft_benches::messages::test::{BURST, COLLECTIVES, Operation, POINT_TO_POINT, Selection, Test, WINDOW};
-use ft_comm::{CommError, Communicator, MainError, Op, World};
+use ft_benches::messages::test::{COLLECTIVES, Operation, POINT_TO_POINT, SUMS, Selection, Test};
+use ft_comm::{CommError, Communicator, MainError, Op, Part, Piece, Plan, World};
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -25,7 +25,7 @@ fn main() -> Result<(), MainError> {
     let pairs = POINT_TO_POINT.iter().filter(|test| world.size() == 2 && is_offered(test));
     let chosen = pairs.chain(&COLLECTIVES).copied().filter(|&test| selection.has(test));
     for test in chosen {
-        let mut buffers = Buffers::new(test, world.size());
+        let mut buffers = Buffers::new(&ranks.comm, test)?;
         check(&ranks.comm, test, &mut buffers)?;
         let measured = measure(&mut ranks, test, options.time, |ranks, iterations| {
             iterate(&ranks.comm, test, &mut buffers, iterations)
@@ -71,26 +71,29 @@ struct Buffers {
     numbers: Vec<f64>,
     /// Of messages under way: a request owns its buffer and gives it back.
     window: Vec<Vec<u8>>,
+    /// The halo of an iteration.
+    halo: Option<Plan<u8>>,
 }
 
 impl Buffers {
-    fn new(Test { operation, bytes }: Test, size: usize) -> Self {
-        let (out, buf) = match operation {
+    fn new(comm: &Communicator, test: Test) -> Result<Self, CommError> {
+        let (size, bytes) = (comm.size(), test.bytes);
+        let (out, buf) = match test.operation {
             Operation::Alltoall => (size * bytes, size * bytes),
             Operation::Allgather => (bytes, size * bytes),
             _ => (bytes, bytes),
         };
-        let messages = match operation {
-            Operation::OneWay => WINDOW,
-            Operation::Rate => BURST,
-            _ => 0,
+        let halo = || {
+            let piece = Piece::from(Part { peer: 1 - comm.rank(), tag: 0, range: 0..bytes });
+            comm.plan(std::slice::from_ref(&piece), std::slice::from_ref(&piece))
         };
-        Self {
+        Ok(Self {
             out: vec![1; out],
             buf: vec![2; buf],
             numbers: vec![0.0; bytes / 8],
-            window: vec![vec![0; bytes]; messages],
-        }
+            window: vec![vec![0; bytes]; test.window()],
+            halo: (test.operation == Operation::Iteration).then(halo).transpose()?,
+        })
     }
 }
 
@@ -101,7 +104,7 @@ fn iterate(
     iterations: usize,
 ) -> Result<(), CommError> {
     let (rank, size) = (comm.rank(), comm.size());
-    let Buffers { out, buf, numbers, window } = buffers;
+    let Buffers { out, buf, numbers, window, halo } = buffers;
     for iteration in 0..iterations {
         match test.operation {
             Operation::Latency | Operation::PingPong if rank == 0 => {
@@ -115,6 +118,10 @@ fn iterate(
             Operation::OneWay | Operation::Rate => one_way(comm, window)?,
             Operation::Exchange => {
                 comm.sendrecv(out, 1 - rank, buf, 1 - rank, 0)?;
+            }
+            Operation::Iteration => {
+                halo.iter().try_for_each(|halo| halo.run(out, buf))?;
+                numbers[..SUMS].chunks_exact_mut(1).try_for_each(|number| comm.allreduce(number, Op::Sum))?;
             }
             Operation::Barrier => comm.barrier()?,
             Operation::Bcast => comm.bcast(buf, iteration % size)?,
@@ -177,16 +184,16 @@ fn check(comm: &Communicator, test: Test, buffers: &mut Buffers) -> Result<(), C
 /// Whether the buffers hold what an iteration with known contents leaves there.
 fn is_right(test: Test, rank: usize, size: usize, buffers: &Buffers) -> bool {
     let (Buffers { buf, numbers, window, .. }, bytes) = (buffers, test.bytes);
+    let sum = |at| (0..size).map(|from| number(from, at)).sum::<f64>();
+    let are_sums = |numbers: &[f64]| numbers.iter().enumerate().all(|(at, &number)| number == sum(at));
     match test.operation {
         Operation::Latency | Operation::PingPong | Operation::Bcast => *buf == filled(0, bytes),
         Operation::Exchange => *buf == filled(1 - rank, bytes),
         Operation::OneWay | Operation::Rate => {
             window.iter().enumerate().all(|(at, message)| *message == filled(at, bytes))
         }
-        Operation::Allreduce => {
-            let sum = |at| (0..size).map(|from| number(from, at)).sum::<f64>();
-            numbers.iter().enumerate().all(|(at, &number)| number == sum(at))
-        }
+        Operation::Iteration => *buf == filled(1 - rank, bytes) && are_sums(&numbers[..SUMS]),
+        Operation::Allreduce => are_sums(numbers),
         Operation::Alltoall => {
             let part = |(from, part): (usize, &[u8])| {
                 part.iter().enumerate().all(|(at, &found)| found == byte(from, rank * bytes + at))

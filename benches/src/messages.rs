@@ -1,9 +1,9 @@
-//! Messages and collectives of `ft-comm` beside raw sockets, MPICH and Open MPI.
+//! Messages and collectives of `ft-comm` beside MPICH, Open MPI, and sockets and shared memory alone.
 //!
 //! Every side is a program that times the same list of tests ([`mod@test`]) in the same way ([`batches`]) and prints
-//! the same lines ([`Measured`]): `examples/messages.rs` for `ft-comm`, `examples/raw` for sockets without any message
-//! layer, `peers/mpi_messages.c` for MPI. What counts are ratios of medians over rounds, because the machine is in another mood with
-//! every start.
+//! the same lines ([`Measured`]): `examples/messages.rs` for `ft-comm`, `examples/raw` for sockets and `peers/raw_memory.c` for shared memory
+//! without any message layer, `peers/mpi_messages.c` for MPI. What counts are ratios of times within a round, because the machine is in
+//! another mood with every start.
 
 pub mod batches;
 mod case;
@@ -20,6 +20,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use ft_tools::harness::Files;
+use serde_json::json;
 
 use self::case::cases;
 use self::congestion::Congestion;
@@ -29,14 +30,17 @@ use self::sides::Sides;
 use self::test::Selection;
 use crate::comparison::{Comparison, Failures, Report, Rounds, Watch, few_rounds};
 
-/// Compares the messages of ft-comm with raw sockets, MPICH and Open MPI, alternated in one session
+/// Compares the messages of ft-comm with MPICH, Open MPI, raw sockets and raw shared memory, alternated in one session
 #[derive(Debug, Parser)]
 #[command(name = "messages")]
 pub struct Options {
-    /// Installation of MPICH: the folder with bin/mpicc and bin/mpiexec
+    /// What carries messages of ft-comm within the host, as ftrun --transport takes it (default: FTRUN_TRANSPORT, else as ftrun chooses)
+    #[arg(long, value_name = "NAME")]
+    transport: Option<String>,
+    /// Installation of MPICH: the folder with bin/mpicc and bin/mpiexec (default: the one in PATH)
     #[arg(long, value_name = "DIR")]
     mpich: Option<PathBuf>,
-    /// Installation of Open MPI
+    /// Installation of Open MPI (default: the one in PATH)
     #[arg(long, value_name = "DIR")]
     openmpi: Option<PathBuf>,
     /// Process starts of every side
@@ -57,6 +61,9 @@ pub struct Options {
     /// The congestion control that ft-comm asks for: raw sockets are measured under it too
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     comm_congestion: String,
+    /// Write the rows as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
     #[command(flatten)]
     files: Files,
 }
@@ -74,17 +81,16 @@ impl Options {
 
     /// What a reader has to know to read the tables.
     fn notes(&self, sides: &Sides<'_>) -> Vec<String> {
-        let mut all = Vec::new();
+        let mut all = sides.left_out.clone();
         let mut say = |applies: bool, text: &str| all.extend(applies.then(|| text.to_owned()));
-        say(self.mpich.is_none(), "MPICH was not measured: --mpich DIR names its folder.");
-        say(self.openmpi.is_none(), "Open MPI was not measured: --openmpi DIR names its folder.");
+        let has_mpich = sides.those_there().contains(&Side::Mpich);
         say(
-            !sides.those_there().contains(&Side::CommTcp),
-            "This ftrun has no --transport: what it does by itself stands for TCP too.",
+            has_mpich,
+            "MPICH in shared memory was measured with no more ranks than cores: more of them spin through whole time slices.",
         );
         say(
-            !sides.mpich_has_gforker(),
-            "This MPICH has no mpiexec.gforker: with more ranks than cores its ranks cannot give way, which is not its best.",
+            has_mpich && !sides.room().mpich_yields,
+            "So it was over TCP: this MPICH has no mpiexec.gforker, whose ranks can give way to each other.",
         );
         all.extend(few_rounds(self.rounds, 3));
         all
@@ -105,7 +111,7 @@ impl Comparison for Options {
         let sides = Sides::find(self, watch)?;
         let there = sides.those_there();
         let rounds = Rounds {
-            cases: cases(&self.ranks, &there, &selection),
+            cases: cases(&self.ranks, &there, &selection, sides.room()),
             rounds: self.rounds,
             failures: Failures::AreSaid { after: 1 },
         };
@@ -114,18 +120,21 @@ impl Comparison for Options {
         remarks.extend(failures);
         let congestion = congestion::current();
         let did = format!(
-            "{} rounds, {} s a test; medians over process starts [lowest..highest]",
+            "{} rounds, {} s a test; medians over process starts [lowest..highest], of ratios over rounds",
             self.rounds, self.time
         );
         let under =
             format!("congestion control of the system {congestion}, of comm {}", self.comm_congestion);
-        let bars = tables::bars(&row::all(&self.ranks, watch.machine.cores), &samples);
+        let rows = row::all(&self.ranks, watch.machine.cores);
+        let bars = tables::bars(&rows, &samples);
+        let head = vec![did, watch.machine_line(), under, sides.words()];
+        let json = json!({"head": head, "machine": watch.machine, "rows": tables::json(&rows, &samples), "remarks": remarks});
         Ok(Report {
-            head: vec![did, watch.machine_line(), under],
+            head,
             tables: vec![("Bars", bars), ("All figures", tables::figures(&there, &samples))],
             remarks,
             measurements: tables::measurements(&congestion, &samples),
-            others: vec![],
+            others: self.json.iter().map(|file| (file.clone(), format!("{json:#}\n"))).collect(),
         })
     }
 }

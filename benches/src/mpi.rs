@@ -1,8 +1,12 @@
 //! A library of MPI, and the programs that are compiled with it.
 
+mod installed;
+
 use std::path::{Path, PathBuf};
 
-use crate::comparison::{Compiled, there};
+use self::installed::Installed;
+pub(crate) use self::installed::Library;
+use crate::comparison::Compiled;
 use ft_tools::harness::{Children, HarnessError};
 
 /// What Open MPI wants to hear when root starts it.
@@ -14,7 +18,7 @@ pub(crate) const MPICH: &str = "mpich";
 
 /// A library and what was compiled with it.
 pub(crate) struct Mpi {
-    bin: PathBuf,
+    installed: Installed,
     programs: Compiled,
 }
 
@@ -31,18 +35,35 @@ impl Mpi {
         words: &[&str],
         children: &Children<'_>,
     ) -> Result<Self, HarnessError> {
-        // Programs are started from anywhere.
-        let bin = std::path::absolute(prefix).unwrap_or_else(|_| prefix.to_owned()).join("bin");
         let remedy = || {
             format!(
                 "`python3 -m venv FOLDER && FOLDER/bin/pip install {get}` makes a FOLDER to name here; \
                  of a system's package it is /usr"
             )
         };
-        let compiler = there(bin.join("mpicc"), remedy)?;
-        there(bin.join("mpiexec"), remedy)?;
-        let programs = Compiled::new(&compiler, sources, words, children)?;
-        Ok(Self { bin, programs })
+        Self::with(Installed::at(prefix, remedy)?, sources, words, children)
+    }
+
+    /// The same with a library that is in `PATH`.
+    ///
+    /// # Errors
+    /// As [`Mpi::compile`].
+    pub(crate) fn found(
+        library: Library,
+        sources: &[(&str, &str)],
+        children: &Children<'_>,
+    ) -> Result<Self, HarnessError> {
+        Self::with(Installed::found(library, children)?, sources, &[], children)
+    }
+
+    fn with(
+        installed: Installed,
+        sources: &[(&str, &str)],
+        words: &[&str],
+        children: &Children<'_>,
+    ) -> Result<Self, HarnessError> {
+        let programs = Compiled::new(&installed.compiler, sources, words, children)?;
+        Ok(Self { installed, programs })
     }
 
     /// One that was compiled.
@@ -50,15 +71,27 @@ impl Mpi {
         self.programs.program(name)
     }
 
-    /// One of the library's own.
-    pub(crate) fn bin(&self, name: &str) -> PathBuf {
-        self.bin.join(name)
+    /// What starts programs.
+    pub(crate) fn launcher(&self) -> &Path {
+        &self.installed.launcher
+    }
+
+    /// Another program of the library, beside its launcher.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.installed.launcher.with_file_name(name)
+    }
+
+    /// The version of the library, if it says one.
+    pub(crate) fn version(&self, children: &Children<'_>) -> String {
+        self.installed.version(children)
     }
 
     #[cfg(test)]
     pub(crate) fn without_programs(bin: &str) -> Self {
         let children = Children { adopts: false, is_interrupted: &|| false };
-        Self { bin: bin.into(), programs: Compiled::new("cc".as_ref(), &[], &[], &children).unwrap() }
+        let installed =
+            Installed { compiler: Path::new(bin).join("mpicc"), launcher: Path::new(bin).join("mpiexec") };
+        Self { installed, programs: Compiled::new("cc".as_ref(), &[], &[], &children).unwrap() }
     }
 }
 

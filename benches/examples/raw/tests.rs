@@ -3,7 +3,7 @@
 use std::io;
 
 use ft_benches::messages::batches::{Ranks, measure};
-use ft_benches::messages::test::{BURST, COLLECTIVES, Operation, POINT_TO_POINT, Selection, Test, WINDOW};
+use ft_benches::messages::test::{COLLECTIVES, Operation, POINT_TO_POINT, SUMS, Selection, Test};
 use ft_benches::sockets::Mesh;
 
 use super::Options;
@@ -41,11 +41,7 @@ fn is_offered(test: &Test) -> bool {
 
 /// Bytes of each buffer: every message of a window has its own.
 fn room(test: &Test) -> usize {
-    match test.operation {
-        Operation::OneWay => WINDOW * test.bytes,
-        Operation::Rate | Operation::RateCoalesced => BURST * test.bytes,
-        _ => test.bytes.max(8),
-    }
+    (test.window().max(1) * test.bytes).max(8)
 }
 
 impl Ranks for Rank {
@@ -107,9 +103,15 @@ fn iterate(ranks: &mut Rank, test: Test, iterations: usize) -> io::Result<()> {
                 let peer = 1 - mesh.rank;
                 mesh.exchange(peer, &out[..bytes], peer, &mut buf[..bytes])?;
             }
-            Operation::OneWay => ranks.one_way(WINDOW, bytes)?,
-            Operation::Rate => ranks.one_way(BURST, bytes)?,
-            Operation::RateCoalesced => ranks.one_way(1, BURST * bytes)?,
+            Operation::OneWay | Operation::Rate => ranks.one_way(test.window(), bytes)?,
+            Operation::RateCoalesced => ranks.one_way(1, test.window() * bytes)?,
+            Operation::Iteration => {
+                let peer = 1 - mesh.rank;
+                mesh.exchange(peer, &out[..bytes], peer, &mut buf[..bytes])?;
+                for _ in 0..SUMS {
+                    ranks.double(1.0, |a, b| a + b)?;
+                }
+            }
             Operation::Barrier => ranks.meet()?,
             Operation::Allreduce => {
                 ranks.double(1.0, |a, b| a + b)?;
@@ -135,7 +137,7 @@ fn check(ranks: &mut Rank, test: Test) -> io::Result<()> {
     let as_expected = match test.operation {
         Operation::Latency | Operation::PingPong => is_from(0),
         Operation::OneWay | Operation::Rate | Operation::RateCoalesced => rank == 0 || is_from(0),
-        Operation::Exchange => is_from(1 - rank),
+        Operation::Exchange | Operation::Iteration => is_from(1 - rank),
         _ => true,
     };
     assert!(as_expected, "{test}: other bytes arrived at rank {rank} than were sent");

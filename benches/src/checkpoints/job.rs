@@ -153,7 +153,7 @@ impl Setup {
     fn shared(&self, ranks: usize) -> Command {
         let mpi = self.mpi.as_ref().expect("MPI-IO is planned where it is");
         let words = format!("--oversubscribe --bind-to none -n {ranks}");
-        let mut command = Command::new(mpi.bin("mpiexec"));
+        let mut command = Command::new(mpi.launcher());
         command.envs(AS_ROOT).args(words.split(' ')).arg(mpi.program(PEER)).arg(self.folder.join("shared"));
         command.args([self.sizes.mib, self.sizes.repeats].map(|number| number.to_string()));
         command

@@ -43,7 +43,8 @@ pub(crate) fn missing(what: &str, remedy: String) -> HarnessError {
 pub(crate) struct Compiled(FreshFolder);
 
 impl Compiled {
-    /// Compiles programs of C, given by name and text, each with `words` behind its source.
+    /// Compiles programs of C, given by name and text, each with `words` behind its source. What has a name that ends in `.h` is there to
+    /// be included.
     ///
     /// # Errors
     /// The folder for them cannot be made, or the compiler fails.
@@ -55,10 +56,14 @@ impl Compiled {
     ) -> Result<Self, HarnessError> {
         let folder = FreshFolder::new().map_err(|error| HarnessError::Folder(error.to_string()))?;
         for (name, text) in sources {
-            let source = folder.path().join(name).with_extension("c");
+            let is_header = name.ends_with(".h");
+            let source = folder.path().join(if is_header { (*name).to_owned() } else { format!("{name}.c") });
             let unwritten =
                 |error| HarnessError::Folder(format!("cannot write {}: {error}", source.display()));
             std::fs::write(&source, text).map_err(unwritten)?;
+            if is_header {
+                continue;
+            }
             let mut command = Command::new(compiler);
             command.args(["-O3", "-o"]).arg(folder.path().join(name)).arg(&source).args(words);
             children.run(command, LIMIT)?;

@@ -75,7 +75,7 @@ fn summarize(test: Test, ranks: usize, mut each_s: Vec<f64>, iterations: usize) 
     each_s.sort_by(f64::total_cmp);
     let batches = each_s.len();
     let tenth = batches / 10;
-    let value = |at: usize| test.operation.value(test.bytes, each_s[at]);
+    let value = |at: usize| test.value(each_s[at]);
     let (quick, slow) = (value(tenth), value(batches - 1 - tenth));
     Measured {
         test,

@@ -9,16 +9,21 @@ pub(super) enum Side {
     RawTcp,
     /// The same under the congestion control that `ft-comm` asks for, where that is another.
     RawTcpLikeComm,
+    /// Sockets alone, TCP as `ft-comm` asks for it, two processes on one core: nothing crosses from a cache to another, and a read takes all
+    /// that a buffer holds, not a segment.
+    RawTcpOneCore,
     /// Sockets alone, Unix stream sockets.
     RawUnix,
+    /// Shared memory alone.
+    RawMemory,
     /// `ft-comm` over TCP.
     CommTcp,
     /// `ft-comm` over what it chooses by itself.
     Comm,
     /// MPICH over TCP.
     Mpich,
-    /// MPICH over what it chooses by itself, shared memory; for start-up only, because ranks that share cores spin
-    /// there without ever giving way.
+    /// MPICH over what it chooses by itself, shared memory; with no more ranks than cores, because there they spin without ever
+    /// giving way.
     MpichShared,
     /// Open MPI over TCP.
     OpenMpi,
@@ -27,10 +32,12 @@ pub(super) enum Side {
 }
 
 /// All of them, with the names that tables and the CSV have for them.
-pub(super) const SIDES: [(Side, &str); 9] = [
+pub(super) const SIDES: [(Side, &str); 11] = [
     (Side::RawTcp, "raw tcp"),
     (Side::RawTcpLikeComm, "raw tcp like comm"),
+    (Side::RawTcpOneCore, "raw tcp, one core"),
     (Side::RawUnix, "raw unix"),
+    (Side::RawMemory, "raw memory"),
     (Side::CommTcp, "comm tcp"),
     (Side::Comm, "comm"),
     (Side::Mpich, "mpich tcp"),
@@ -40,9 +47,18 @@ pub(super) const SIDES: [(Side, &str); 9] = [
 ];
 
 impl Side {
-    /// Whether it is sockets alone.
+    /// Whether it has no message layer.
     pub(super) fn is_raw(self) -> bool {
-        matches!(self, Self::RawTcp | Self::RawTcpLikeComm | Self::RawUnix)
+        matches!(
+            self,
+            Self::RawTcp | Self::RawTcpLikeComm | Self::RawTcpOneCore | Self::RawUnix | Self::RawMemory
+        )
+    }
+
+    /// Whether it uses TCP although all ranks are on one host.
+    pub(super) fn is_tcp(self) -> bool {
+        let is_raw = matches!(self, Self::RawTcp | Self::RawTcpLikeComm | Self::RawTcpOneCore);
+        is_raw || matches!(self, Self::CommTcp | Self::Mpich | Self::OpenMpi)
     }
 }
 

@@ -10,14 +10,17 @@ pub enum Operation {
     Latency,
     /// The same; the value is the speed.
     PingPong,
-    /// [`WINDOW`] messages from rank 0 to rank 1, then an answer of 8 bytes.
+    /// Messages from rank 0 to rank 1, several at once ([`Test::window`]), then an answer of 8 bytes.
     OneWay,
     /// Ranks 0 and 1 send to each other at once; the speed is that of one direction.
     Exchange,
-    /// [`BURST`] non-blocking sends from rank 0 to rank 1, then an answer of 8 bytes.
+    /// The same; the value is their number, as in `osu_mbw_mr`.
     Rate,
     /// The same in one write; raw sockets only.
     RateCoalesced,
+    /// What an iteration of conjugate gradients sends: a halo of so many bytes to the other rank and back, planned once, then three
+    /// sums of one number.
+    Iteration,
     /// `MPI_Barrier`.
     Barrier,
     /// `MPI_Bcast`; the root goes round.
@@ -32,18 +35,23 @@ pub enum Operation {
     Start,
 }
 
-/// Messages under way at once in [`Operation::OneWay`].
+/// Long messages under way at once.
 pub const WINDOW: usize = 4;
-/// Messages of [`Operation::Rate`] before each answer.
+/// Messages under way at once that are not long.
 pub const BURST: usize = 64;
+/// A longer one is long.
+pub const SHORT: usize = 64 * KIB;
+/// Sums of an [`Operation::Iteration`].
+pub const SUMS: usize = 3;
 
-const NAMES: [(Operation, &str); 12] = [
+const NAMES: [(Operation, &str); 13] = [
     (Operation::Latency, "latency"),
     (Operation::PingPong, "pingpong"),
     (Operation::OneWay, "oneway"),
     (Operation::Exchange, "exchange"),
     (Operation::Rate, "rate"),
     (Operation::RateCoalesced, "rate-coalesced"),
+    (Operation::Iteration, "iteration"),
     (Operation::Barrier, "barrier"),
     (Operation::Bcast, "bcast"),
     (Operation::Allreduce, "allreduce"),
@@ -71,20 +79,6 @@ impl Operation {
     /// Whether larger values are better.
     pub fn is_speed(self) -> bool {
         self.unit().ends_with("/s")
-    }
-
-    /// The value of `bytes` in `seconds` an iteration.
-    pub fn value(self, bytes: usize, seconds: f64) -> f64 {
-        let bytes = bytes as f64;
-        match self {
-            Self::Latency => seconds / 2.0 * 1e6,
-            Self::PingPong => 2.0 * bytes / seconds * 1e-9,
-            Self::OneWay => WINDOW as f64 * bytes / seconds * 1e-9,
-            Self::Exchange => bytes / seconds * 1e-9,
-            Self::Rate | Self::RateCoalesced => BURST as f64 / seconds * 1e-6,
-            Self::Start => seconds,
-            _ => seconds * 1e6,
-        }
     }
 }
 
@@ -114,6 +108,31 @@ pub struct Test {
     pub bytes: usize,
 }
 
+impl Test {
+    /// Messages under way at once before each answer.
+    pub fn window(self) -> usize {
+        match self.operation {
+            Operation::OneWay if self.bytes > SHORT => WINDOW,
+            Operation::OneWay | Operation::Rate | Operation::RateCoalesced => BURST,
+            _ => 0,
+        }
+    }
+
+    /// The value of so many `seconds` an iteration.
+    pub fn value(self, seconds: f64) -> f64 {
+        let (bytes, window) = (self.bytes as f64, self.window() as f64);
+        match self.operation {
+            Operation::Latency => seconds / 2.0 * 1e6,
+            Operation::PingPong => 2.0 * bytes / seconds * 1e-9,
+            Operation::OneWay => window * bytes / seconds * 1e-9,
+            Operation::Exchange => bytes / seconds * 1e-9,
+            Operation::Rate | Operation::RateCoalesced => window / seconds * 1e-6,
+            Operation::Start => seconds,
+            _ => seconds * 1e6,
+        }
+    }
+}
+
 impl fmt::Display for Test {
     /// As `NAME:BYTES`, which the programs of all sides understand.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -129,18 +148,21 @@ const fn test(operation: Operation, bytes: usize) -> Test {
 }
 
 /// Tests of two ranks, each on a core of its own.
-pub const POINT_TO_POINT: [Test; 11] = [
+pub const POINT_TO_POINT: [Test; 14] = [
     test(Operation::Latency, 8),
     test(Operation::Latency, KIB),
     test(Operation::PingPong, 64 * KIB),
     test(Operation::PingPong, MIB),
     test(Operation::PingPong, 16 * MIB),
+    test(Operation::OneWay, KIB),
+    test(Operation::OneWay, 64 * KIB),
     test(Operation::OneWay, MIB),
     test(Operation::OneWay, 16 * MIB),
     test(Operation::Exchange, MIB),
     test(Operation::Exchange, 16 * MIB),
     test(Operation::Rate, 8),
     test(Operation::RateCoalesced, 8),
+    test(Operation::Iteration, KIB),
 ];
 
 /// Tests of any number of ranks.
@@ -210,13 +232,14 @@ mod tests {
     #[test]
     fn values_by_hand() {
         let near = |value: f64, expected: f64| assert!((value / expected - 1.0).abs() < 1e-12, "{value}");
-        near(Operation::Latency.value(8, 10e-6), 5.0);
-        near(Operation::PingPong.value(1_000_000, 1e-3), 2.0);
-        near(Operation::OneWay.value(1_000_000, 1e-3), 4.0);
-        near(Operation::Exchange.value(1_000_000, 1e-3), 1.0);
-        near(Operation::Rate.value(8, 1e-6), 64.0);
-        near(Operation::Barrier.value(0, 3e-6), 3.0);
-        near(Operation::Start.value(0, 0.25), 0.25);
+        near(test(Operation::Latency, 8).value(10e-6), 5.0);
+        near(test(Operation::PingPong, 1_000_000).value(1e-3), 2.0);
+        near(test(Operation::OneWay, 1_000_000).value(1e-3), 4.0);
+        near(test(Operation::OneWay, 1000).value(1e-3), 0.064);
+        near(test(Operation::Exchange, 1_000_000).value(1e-3), 1.0);
+        near(test(Operation::Rate, 8).value(1e-6), 64.0);
+        near(test(Operation::Barrier, 0).value(3e-6), 3.0);
+        near(test(Operation::Start, 0).value(0.25), 0.25);
         assert!(Operation::Rate.is_speed() && !Operation::Start.is_speed() && !Operation::Bcast.is_speed());
     }
 

@@ -36,6 +36,8 @@ pub enum Wait {
     Spin,
     /// Lets others run first, not bound
     Yield,
+    /// The same, all bound to one core: what is sent stays in its cache
+    Share,
     /// Sleeps until the kernel says that there is something to do
     Poll,
 }
@@ -75,8 +77,10 @@ impl Mesh {
     pub fn new(wires: &Wires<'_>, rank: usize) -> io::Result<Self> {
         set_parent_process_death_signal(Some(Signal::KILL))?;
         let size = wires.ranks;
-        if wires.wait == Wait::Spin {
-            bind_to_core(rank)?;
+        match wires.wait {
+            Wait::Spin => bind_to_core(rank)?,
+            Wait::Share => bind_to_core(0)?,
+            Wait::Yield | Wait::Poll => {}
         }
         let listener = socket(wires)?;
         let own = match wires.sockets {
@@ -172,7 +176,7 @@ impl Mesh {
     fn give_way(&self, to: Option<usize>, from: Option<usize>) -> io::Result<()> {
         match self.wait {
             Wait::Spin => {}
-            Wait::Yield => sched_yield(),
+            Wait::Yield | Wait::Share => sched_yield(),
             Wait::Poll => {
                 let wanted = [(to, PollFlags::OUT), (from, PollFlags::IN)];
                 let wanted = wanted.into_iter().filter_map(|(peer, flags)| Some((peer?, flags)));

@@ -126,7 +126,7 @@ impl<'a> Sides<'a> {
     fn command(&self, job: Job) -> Command {
         let mut command = match job {
             Job::Petsc { ranks, .. } => {
-                let mut command = Command::new(self.mpi.bin("mpiexec"));
+                let mut command = Command::new(self.mpi.launcher());
                 command.envs(AS_ROOT).args(["-n", &ranks.to_string()]);
                 match ranks <= self.cores {
                     true => command.args(["--bind-to", "core"]),

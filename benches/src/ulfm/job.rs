@@ -146,7 +146,7 @@ impl Job {
     /// a death is known by its connections, and new processes need not look for other networks.
     pub(super) fn ulfm(&self, mpi: &Mpi, file: &Path) -> Command {
         let (steps, kill_at) = self.steps();
-        let mut command = Command::new(mpi.bin("mpiexec"));
+        let mut command = Command::new(mpi.launcher());
         command.envs(AS_ROOT);
         // Those that hang leave their folders behind: here they go with the program.
         command.envs(file.parent().map(|folder| ("TMPDIR", folder)));
