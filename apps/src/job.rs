@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use ft_checkpoint::{GroupLayout, LayoutError, LoopSettings, SavedSets, Scheme, SchemeError};
+use ft_comm::binding;
 use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
 use ft_comm::transport::Congestion;
@@ -337,6 +338,7 @@ impl<'a> Prepared<'a> {
         let Self { options, layout, selection, cluster, .. } = self;
         let table = options.collectives.as_ref().map(|_| selection.to_string());
         let hosts = (cluster.hosts().len() > 1).then(|| cluster.place(layout.total_ranks()));
+        let crowded = hosts.is_none() && layout.total_ranks() > binding::cores().len();
         let scheme = layout.scheme().clone();
         let app = AppSettings { seed: options.seed, progress: is_watched(options.quiet) || options.verbose };
         let layers = [
@@ -357,7 +359,7 @@ impl<'a> Prepared<'a> {
             max_restarts: u32::try_from(options.max_restarts).unwrap_or(u32::MAX),
             interval: options.heartbeat_interval(),
             timeout: options.heartbeat_timeout(),
-            messages: options.message_settings(table, hosts),
+            messages: options.message_settings(table, hosts, crowded),
             layers: layers.into_iter().map(|(layer, settings)| (layer.to_owned(), settings)).collect(),
             kills: self.kills.clone(),
             cuts: options.cut.clone(),

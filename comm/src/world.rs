@@ -456,9 +456,13 @@ fn welcomed(mut driver: Driver, welcome: &Welcome) -> Result<Core, CommError> {
     driver.waiting.enter("init", 0, None);
     let mut core = Core::new(driver, Faults::new(welcome.rank, welcome.kills.clone()));
     core.checks_calls = settings.check;
-    if let Some(table) = &settings.collectives {
-        let table = Selection::parse(table);
-        core.selection = table.map_err(|error| CommError::Join(format!("setting collectives: {error}")))?;
+    match &settings.collectives {
+        Some(table) => {
+            let table = Selection::parse(table);
+            core.selection = table.map_err(|error| CommError::Join(format!("setting collectives: {error}")))?;
+        }
+        None if settings.crowded => core.selection = Selection::crowded(),
+        None => {}
     }
     Ok(core)
 }

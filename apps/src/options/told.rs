@@ -40,12 +40,13 @@ impl Options {
         LoopSettings { protection, trial, pace: self.pace, resume: self.resume(), command }
     }
 
-    /// What is about messages, with the table of collective algorithms if it is not the builtin one, and the host of each rank if
-    /// there are several.
+    /// What is about messages, with the table of collective algorithms if it is not the builtin one, the host of each rank if
+    /// there are several, and whether there are more ranks than cores on one.
     pub(crate) fn message_settings(
         &self,
         collectives: Option<String>,
         hosts: Option<Vec<usize>>,
+        crowded: bool,
     ) -> MessageSettings {
         MessageSettings {
             watchdog: self.watchdog,
@@ -53,6 +54,7 @@ impl Options {
             timeline: self.timeline.is_some(),
             collectives,
             hosts,
+            crowded,
         }
     }
 }

@@ -21,6 +21,8 @@ pub struct MessageSettings {
     pub collectives: Option<String>,
     /// The host on which each rank is started first; none if all are on one.
     pub hosts: Option<Vec<usize>>,
+    /// All ranks are started on one host, which has fewer cores than that.
+    pub crowded: bool,
 }
 
 impl MessageSettings {

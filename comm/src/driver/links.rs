@@ -1,16 +1,17 @@
 //! The links to the other ranks of a generation: which one frames to a rank leave on, and what has come over each and was
 //! not used yet.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::transport::{LinkError, LinkId, Transport};
+use crate::transport::{ByLink, LinkError, LinkId, Transport};
 use ft_proto::endpoint::Landing;
 use ft_proto::rank::{Membership, PeerId, Rank};
 use ft_proto::wire::header::Header;
 
-/// Bytes that are read ahead from a link, so that many small messages cost one read.
+/// Bytes that are read ahead from a link, so that many small messages cost one call of the system.
 const STAGING_BYTES: usize = 64 << 10;
+/// The same where a read is no call of the system.
+const STAGING_BYTES_NEAR: usize = 2 << 10;
 
 /// What leads to one rank.
 #[derive(Debug)]
@@ -49,8 +50,7 @@ pub(super) struct Body {
 }
 
 impl Inbound {
-    fn new(rank: Rank, staging: Option<Box<[u8]>>) -> Self {
-        let staging = staging.unwrap_or_else(|| vec![0; STAGING_BYTES].into_boxed_slice());
+    fn new(rank: Rank, staging: Box<[u8]>) -> Self {
         Self { rank, staging, start: 0, end: 0, body: None }
     }
 
@@ -67,7 +67,7 @@ impl Inbound {
 pub(super) struct Links {
     pub(super) transport: Box<dyn Transport>,
     lines: Vec<Line>,
-    inbound: BTreeMap<LinkId, Inbound>,
+    inbound: ByLink<Inbound>,
     /// Staging memory that no link uses.
     spare: Vec<Box<[u8]>>,
     /// The links that the last wait has found something on.
@@ -78,7 +78,7 @@ pub(super) struct Links {
 
 impl Links {
     pub(super) fn new(transport: Box<dyn Transport>) -> Self {
-        Self { transport, lines: vec![], inbound: BTreeMap::new(), spare: vec![], ready: vec![], looks: 1 }
+        Self { transport, lines: vec![], inbound: ByLink::default(), spare: vec![], ready: vec![], looks: 1 }
     }
 
     /// A generation begins: there are no links, and to its holes there will be none.
@@ -86,8 +86,7 @@ impl Links {
         let seats = &membership.seats;
         let peers: Vec<(PeerId, String)> = seats.iter().map(|s| (s.peer, s.address.clone())).collect();
         self.transport.change(membership.generation, &peers);
-        let inbound = std::mem::take(&mut self.inbound);
-        self.spare.extend(inbound.into_values().map(|inbound| inbound.staging));
+        self.spare.extend(self.inbound.take().map(|inbound| inbound.staging));
         let line = |(peer, _)| Line { peer, outbound: None, heard: None, left: 0, begun: 0, shut: false };
         self.lines = peers.into_iter().map(line).collect();
         membership.holes.iter().for_each(|rank| self.lines[*rank].shut = true);
@@ -114,7 +113,11 @@ impl Links {
     }
 
     fn adopt(&mut self, rank: Rank, link: LinkId) -> LinkId {
-        self.inbound.insert(link, Inbound::new(rank, self.spare.pop()));
+        let bytes = if self.transport.reads_ahead(link) { STAGING_BYTES } else { STAGING_BYTES_NEAR };
+        let spare = self.spare.iter().position(|staging| staging.len() == bytes);
+        let staging = spare.map(|at| self.spare.swap_remove(at));
+        let staging = staging.unwrap_or_else(|| vec![0; bytes].into_boxed_slice());
+        self.inbound.insert(link, Inbound::new(rank, staging));
         self.lines[rank].outbound.get_or_insert(link);
         link
     }
@@ -155,12 +158,12 @@ impl Links {
 
     /// What can receive from a link, and what has come over it, if it is open.
     pub(super) fn with_transport(&mut self, link: LinkId) -> Option<(&mut dyn Transport, &mut Inbound)> {
-        Some((&mut *self.transport, self.inbound.get_mut(&link)?))
+        Some((&mut *self.transport, self.inbound.get_mut(link)?))
     }
 
     /// What has come over a link, if it is open.
     pub(super) fn inbound(&mut self, link: LinkId) -> Option<&mut Inbound> {
-        self.inbound.get_mut(&link)
+        self.inbound.get_mut(link)
     }
 
     /// Something came over a link of `rank`.
@@ -188,11 +191,11 @@ impl Links {
     /// No link leads to `rank` any more. Gives the payloads that were coming from it.
     pub(super) fn shut(&mut self, rank: Rank) -> Vec<Landing> {
         let links: Vec<LinkId> =
-            self.inbound.iter().filter(|(_, inbound)| inbound.rank == rank).map(|(link, _)| *link).collect();
+            self.inbound.iter().filter(|(_, inbound)| inbound.rank == rank).map(|(link, _)| link).collect();
         let mut torn = vec![];
         for link in links {
             self.transport.close(link);
-            let Some(inbound) = self.inbound.remove(&link) else { continue };
+            let Some(inbound) = self.inbound.remove(link) else { continue };
             torn.extend(inbound.body.map(|body| body.landing));
             self.spare.push(inbound.staging);
         }
@@ -284,7 +287,7 @@ mod tests {
 
     #[test]
     fn what_is_staged_moves_to_the_front() {
-        let mut inbound = Inbound::new(1, None);
+        let mut inbound = Inbound::new(1, vec![0; 8].into());
         inbound.staging[3..6].copy_from_slice(b"abc");
         (inbound.start, inbound.end) = (3, 6);
         inbound.compact();

@@ -19,6 +19,8 @@ const DETAILS_WITHIN: Duration = Duration::from_secs(1);
 const LOOKS_BETWEEN_WATCHES: u32 = 1 << 16;
 /// A program that looks without waiting asks for signs of life so often at most.
 const LOOKS_BETWEEN_DOUBTS: u32 = 64;
+/// A look at a link begins with so many that see next to nothing else, where that is cheap.
+const GLANCES: u32 = 16;
 /// Of so many looks at the awaited link alone the last one is at all links.
 const LOOKS_AT_ONE: u32 = 16;
 
@@ -217,7 +219,13 @@ impl Driver {
                 self.ask_if_in_doubt(hint)?;
             }
             // The awaited link alone is cheap to look at; every so often all of them are.
-            let moved = match self.hinted(hint) {
+            let hinted = self.hinted(hint);
+            if let Some(link) = hinted
+                && idle < spins
+            {
+                self.engine.links.transport.glance(link, GLANCES);
+            }
+            let moved = match hinted {
                 Some(link) if idle < awake && idle % LOOKS_AT_ONE != LOOKS_AT_ONE - 1 => {
                     self.check()?;
                     self.engine.flush_all(memory);

@@ -8,19 +8,22 @@
 //! Unix socket lets in processes of the same user only. Nothing that a stranger sends reaches beyond its own connection.
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::io::Errno;
+use rustix::net::{self, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 use socket2::{SockAddr, Socket, Type};
 
 use super::accounts::Accounts;
 use super::address::{Address, abstract_socket};
-use super::channel::Channel;
+use super::channel::{Carriage, Channel};
 use super::opening::{Credentials, Server};
 use super::options::{Carrier, LinkOptions};
+use super::ring::{RING_TAKEN, Ring};
 use crate::time::Time;
 use ft_proto::rank::PeerId;
 use ft_proto::wire::handshake::{Opening, hex};
@@ -48,9 +51,15 @@ pub struct Accepted {
 #[derive(Debug)]
 struct Pending {
     stream: Socket,
+    /// It comes over the Unix socket to one who takes memory that comes along.
+    takes_memory: bool,
     heard: Vec<u8>,
+    /// What came with the first message.
+    file: Option<OwnedFd>,
     /// Who has said the first message.
     known: Option<Server>,
+    /// Made of what came with it.
+    ring: Option<Ring>,
     until: Time,
 }
 
@@ -64,6 +73,8 @@ pub struct Doorman {
     tcp: Vec<Socket>,
     /// The socket for processes of the same host, and its name.
     unix: Option<(Socket, String)>,
+    /// Memory that a process of this host offers beside its link is taken.
+    takes_memory: bool,
     /// The oldest first.
     newcomers: VecDeque<Pending>,
     known: VecDeque<Pending>,
@@ -97,6 +108,7 @@ impl Doorman {
             accounts: Accounts::default(),
             tcp,
             unix,
+            takes_memory: false,
             newcomers: VecDeque::new(),
             known: VecDeque::new(),
             refused: 0,
@@ -106,8 +118,8 @@ impl Doorman {
         })
     }
 
-    /// Listens for data links as `options` say: at a Unix socket unless TCP is to carry all, and over TCP if other hosts
-    /// are to reach this process. What went over them is in `accounts`.
+    /// Listens for data links as `options` say: at a Unix socket unless TCP is to carry all, and there memory is taken that is offered beside a
+    /// link unless it is to carry nothing; and over TCP if other hosts are to reach this process. What went over them is in `accounts`.
     ///
     /// # Errors
     /// The operating system refuses a socket.
@@ -119,7 +131,7 @@ impl Doorman {
     ) -> std::io::Result<Self> {
         let at: Vec<IpAddr> = options.listen.into_iter().collect();
         let doorman = Self::listen(credentials, me, &at, options.carrier != Carrier::Tcp)?;
-        Ok(Self { accounts, ..doorman })
+        Ok(Self { accounts, takes_memory: options.carrier == Carrier::Auto, ..doorman })
     }
 
     /// Where others connect to over TCP, in the order of the addresses it was told to listen at.
@@ -220,7 +232,12 @@ impl Doorman {
             }
         }
         let until = now.after(Duration::from_secs(HANDSHAKE_SECONDS));
-        self.advance(now, Pending { stream, heard: Vec::new(), known: None, until }, proved);
+        let takes_memory = self.takes_memory && from.is_unix();
+        self.advance(
+            now,
+            Pending { stream, takes_memory, heard: Vec::new(), file: None, known: None, ring: None, until },
+            proved,
+        );
         if self.newcomers.len() > NEWCOMERS_MAX || self.known.len() > KNOWN_MAX {
             self.evict();
         }
@@ -236,8 +253,9 @@ impl Doorman {
 
     fn advance(&mut self, now: Time, mut pending: Pending, proved: &mut Vec<Accepted>) {
         match pending.advance(&self.credentials, self.me, &self.accounts) {
-            Ok(Some((opening, sealed))) => {
-                proved.push(Accepted { opening, channel: Channel::new(pending.stream, sealed) });
+            Ok(Some((opening, carriage))) => {
+                let carriage = pending.ring.map_or(carriage, |ring| Carriage::Ring(Box::new(ring)));
+                proved.push(Accepted { opening, channel: Channel::new(pending.stream, carriage) });
             }
             Ok(None) if now > pending.until => self.note(pending.given_up()),
             Ok(None) if pending.known.is_some() => self.known.push_back(pending),
@@ -312,7 +330,11 @@ impl Pending {
             if self.heard.len() < due {
                 let at = self.heard.len();
                 self.heard.resize(due, 0);
-                let read = self.stream.read(&mut self.heard[at..]);
+                let into = &mut self.heard[at..];
+                let read = match self.known {
+                    None if self.takes_memory => hear_with(&self.stream, into, &mut self.file),
+                    _ => self.stream.read(into),
+                };
                 self.heard.truncate(at + read.as_ref().map_or(0, |count| *count));
                 match read {
                     Ok(0) => return Err(End::LeftOff),
@@ -330,8 +352,13 @@ impl Pending {
                 None => {
                     let server =
                         Server::new(credentials, me, &self.heard, accounts).map_err(|_| End::Refused)?;
+                    let mut reply = server.reply();
+                    if let Some(file) = self.file.take() {
+                        self.ring = Ring::adopt(&file).ok();
+                        reply.push(if self.ring.is_some() { RING_TAKEN } else { 0 });
+                    }
                     // So few bytes always fit into the empty buffer of a new socket.
-                    self.stream.write_all(&server.reply()).map_err(|_| End::LeftOff)?;
+                    self.stream.write_all(&reply).map_err(|_| End::LeftOff)?;
                     self.known = Some(server);
                     self.heard.clear();
                 }
@@ -342,7 +369,20 @@ impl Pending {
 }
 
 /// Who has opened a link, and what seals it.
-type Proved = (Opening, Option<Box<super::channel::Sealed>>);
+type Proved = (Opening, Carriage);
+
+/// Reads from a Unix socket, and takes a file that comes along.
+fn hear_with(stream: &Socket, into: &mut [u8], file: &mut Option<OwnedFd>) -> std::io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let heard = net::recvmsg(stream, &mut [IoSliceMut::new(into)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(files) = message {
+            *file = files.last().or(file.take());
+        }
+    }
+    Ok(heard.bytes)
+}
 
 /// A socket that listens at `address`.
 fn listener(address: &SockAddr) -> std::io::Result<Socket> {

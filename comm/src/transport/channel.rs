@@ -1,4 +1,4 @@
-//! A socket after its handshake: bytes as they are within a host, records ([`super::seal`]) between hosts.
+//! A socket after its handshake: bytes as they are within a host, or through memory ([`super::ring`]), records ([`super::seal`]) between hosts.
 
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -11,28 +11,40 @@ use rustix::io::Errno;
 use rustix::net::{self, SendAncillaryBuffer, SendFlags};
 use socket2::Socket;
 
+use super::ring::Ring;
 use super::seal::{Broken, FRAME_BYTES, Half, TEXT_MAX, text_length};
 use super::timespec;
 
 /// Bytes that are read from a socket at a time: a few records.
 const INCOMING_BYTES: usize = 4 * (TEXT_MAX + FRAME_BYTES);
 
-/// A socket after its handshake: bytes as they are within a host, sealed records between hosts. Never blocks.
+/// A socket after its handshake: bytes as they are within a host, or beside it through memory, sealed records between hosts. Never blocks.
 #[derive(Debug)]
 pub struct Channel {
     socket: Socket,
-    sealed: Option<Box<Sealed>>,
+    carriage: Carriage,
+}
+
+/// What takes the bytes to the other side.
+#[derive(Debug)]
+pub(super) enum Carriage {
+    /// The socket, as they are.
+    Bare,
+    /// The socket, in records.
+    Sealed(Box<Sealed>),
+    /// Memory that both sides have.
+    Ring(Box<Ring>),
 }
 
 impl Channel {
     /// A socket of which the handshake is over.
-    pub(super) fn new(socket: Socket, sealed: Option<Box<Sealed>>) -> Self {
-        Self { socket, sealed }
+    pub(super) fn new(socket: Socket, carriage: Carriage) -> Self {
+        Self { socket, carriage }
     }
 
     /// Whether it goes to another host.
     pub(super) fn is_far(&self) -> bool {
-        self.sealed.is_some()
+        matches!(self.carriage, Carriage::Sealed(_))
     }
 
     /// Whether something has come that was not received, or the end.
@@ -49,7 +61,15 @@ impl Channel {
 
     /// Something has come that was not handed out, and of which the socket does not tell any more.
     pub(super) fn holds_back(&self) -> bool {
-        self.sealed.as_ref().is_some_and(|sealed| sealed.holds_back())
+        matches!(&self.carriage, Carriage::Sealed(sealed) if sealed.holds_back())
+    }
+
+    /// The memory through which bytes go, if they do.
+    pub(super) fn ring(&mut self) -> Option<(&mut Ring, &Socket)> {
+        match &mut self.carriage {
+            Carriage::Ring(ring) => Some((ring, &self.socket)),
+            Carriage::Bare | Carriage::Sealed(_) => None,
+        }
     }
 
     /// Sends a prefix of `pieces`; how many bytes went, fewer than there are only if the socket takes no more. What did not go
@@ -58,9 +78,10 @@ impl Channel {
     /// # Errors
     /// The link is of no use any more.
     pub fn send(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        match &mut self.sealed {
-            None => offer(&self.socket, pieces),
-            Some(sealed) => sealed.send(&self.socket, pieces),
+        match &mut self.carriage {
+            Carriage::Bare => offer(&self.socket, pieces),
+            Carriage::Sealed(sealed) => sealed.send(&self.socket, pieces),
+            Carriage::Ring(ring) => ring.send(&self.socket, pieces),
         }
     }
 
@@ -69,9 +90,10 @@ impl Channel {
     /// # Errors
     /// The other side has closed it ([`io::ErrorKind::UnexpectedEof`]), or it is of no use any more.
     pub fn receive(&mut self, pieces: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        match &mut self.sealed {
-            None => take(&self.socket, pieces),
-            Some(sealed) => sealed.receive(&self.socket, pieces),
+        match &mut self.carriage {
+            Carriage::Bare => take(&self.socket, pieces),
+            Carriage::Sealed(sealed) => sealed.receive(&self.socket, pieces),
+            Carriage::Ring(ring) => ring.receive(&self.socket, pieces),
         }
     }
 }

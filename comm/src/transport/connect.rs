@@ -1,15 +1,18 @@
 //! Opening links: the client's side of the handshake.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
+use rustix::net::{self, SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use socket2::{SockAddr, Socket, TcpKeepalive, Type};
 
 use super::address::Target;
-use super::channel::Channel;
+use super::channel::{Carriage, Channel};
 use super::opening::{Answered, Client, Credentials};
+use super::ring::{RING_TAKEN, Ring};
 use super::{LinkError, timespec};
 use crate::time::{Clock, Time};
 use ft_proto::rank::PeerId;
@@ -58,11 +61,23 @@ pub fn connect(
     wake: Option<&OwnedFd>,
     clock: &Clock,
 ) -> Result<Channel, LinkError> {
+    connect_beside(credentials, opening, target, wake, clock, None)
+}
+
+/// As [`connect`]. To a process of this host memory is offered beside the socket, of `ring` bytes each way, if it is asked for and can be had.
+pub(super) fn connect_beside(
+    credentials: &Credentials,
+    opening: Opening,
+    target: &Target,
+    wake: Option<&OwnedFd>,
+    clock: &Clock,
+    ring: Option<usize>,
+) -> Result<Channel, LinkError> {
     let patience = if opening.to == PeerId::LAUNCHER { LAUNCHER_TIMEOUT } else { OPEN_TIMEOUT };
     let until = clock.now().after(patience);
     let mut pause = FIRST_PAUSE;
     loop {
-        match attempt(credentials, opening, target, wake, clock, until) {
+        match attempt(credentials, opening, target, wake, clock, until, ring) {
             // A place at a door where many strangers knock may be lost before it was used.
             Err(Refusal::Closed) if pause <= LAST_PAUSE => {
                 await_news(None, wake, pause)?;
@@ -95,12 +110,18 @@ fn attempt(
     wake: Option<&OwnedFd>,
     clock: &Clock,
     until: Time,
+    ring: Option<usize>,
 ) -> Result<Channel, Refusal> {
     let mut socket = reach(&target.socket).map_err(down)?;
     tune(&socket).map_err(down)?;
     let client = Client::new(credentials, opening, target.is_far);
-    socket.write_all(client.hello()).map_err(closed)?;
-    let mut reply = vec![0; client.reply_bytes()];
+    let ring = ring.filter(|_| target.socket.is_unix()).and_then(|capacity| Ring::create(capacity).ok());
+    match &ring {
+        None => socket.write_all(client.hello()).map_err(closed)?,
+        Some((_, file)) => send_with(&socket, client.hello(), file).map_err(closed)?,
+    }
+    let reply_bytes = client.reply_bytes();
+    let mut reply = vec![0; reply_bytes + usize::from(ring.is_some())];
     let mut filled = 0;
     while filled < reply.len() {
         match socket.read(&mut reply[filled..]) {
@@ -117,9 +138,23 @@ fn attempt(
             Err(error) => return Err(closed(error)),
         }
     }
-    let Answered { proof, sealed, .. } = client.reply(&reply).map_err(down)?;
+    let Answered { proof, carriage, .. } = client.reply(&reply[..reply_bytes]).map_err(down)?;
     socket.write_all(&proof).map_err(down)?;
-    Ok(Channel::new(socket, sealed))
+    let carriage = match ring {
+        Some((ring, _)) if reply[reply_bytes] == RING_TAKEN => Carriage::Ring(Box::new(ring)),
+        _ => carriage,
+    };
+    Ok(Channel::new(socket, carriage))
+}
+
+/// Sends the first message of a link, and with it a file. The buffer of a new socket has room for it.
+fn send_with(socket: &Socket, bytes: &[u8], file: &OwnedFd) -> std::io::Result<()> {
+    let files = [file.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    control.push(SendAncillaryMessage::ScmRights(&files));
+    let count = net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?;
+    if count == bytes.len() { Ok(()) } else { Err(ErrorKind::WriteZero.into()) }
 }
 
 fn closed(error: std::io::Error) -> Refusal {

@@ -11,6 +11,7 @@ use ft_proto::rank::{Generation, PeerId};
 mod accept;
 mod accounts;
 mod address;
+mod by_link;
 mod channel;
 mod congestion;
 mod connect;
@@ -23,6 +24,7 @@ mod opening;
 mod options;
 mod patience;
 mod probe;
+mod ring;
 mod seal;
 pub mod sockets;
 
@@ -30,6 +32,7 @@ pub use accept::is_shortage;
 pub use accept::{Accepted, Doorman};
 pub use accounts::Accounts;
 pub use address::{Address, AddressError, Target};
+pub use by_link::ByLink;
 pub use channel::Channel;
 pub use congestion::{Congestion, ENV_CONGESTION};
 pub use connect::connect;
@@ -100,6 +103,16 @@ pub trait Transport {
     /// # Errors
     /// The link is down.
     fn receive(&mut self, link: LinkId, pieces: &mut [IoSliceMut<'_>]) -> Result<usize, LinkError>;
+
+    /// Whether much should be received from `link` at a time, as every call of [`Transport::receive`] costs one of the system.
+    fn reads_ahead(&self, _link: LinkId) -> bool {
+        true
+    }
+
+    /// Looks so many times whether something has come on `link`, if a look costs next to nothing; whether it has.
+    fn glance(&mut self, _link: LinkId, _times: u32) -> bool {
+        false
+    }
 
     /// Whether the process at the other end of `link` shares this host, so that its memory may be in reach.
     fn is_near(&self, _link: LinkId) -> bool {

@@ -2,7 +2,7 @@
 
 use super::accept::nonce;
 use super::accounts::Accounts;
-use super::channel::Sealed;
+use super::channel::{Carriage, Sealed};
 use super::noise;
 use ft_proto::rank::PeerId;
 use ft_proto::wire::handshake::{self, HandshakeError, JobKey, MAGIC_SEALED, Opening, PREFIX_BYTES};
@@ -50,11 +50,11 @@ impl Client {
         match self {
             Self::Near(client) => {
                 let reply = reply.try_into().map_err(|_| HandshakeError::Stranger)?;
-                Ok(Answered { proof: client.reply(reply)?.to_vec(), sealed: None, sent: 0 })
+                Ok(Answered { proof: client.reply(reply)?.to_vec(), carriage: Carriage::Bare, sent: 0 })
             }
             Self::Far(client) => {
                 let (proof, sealed, sent) = client.reply(reply)?;
-                Ok(Answered { proof, sealed: Some(Box::new(sealed)), sent })
+                Ok(Answered { proof, carriage: sealing(sealed), sent })
             }
         }
     }
@@ -64,8 +64,8 @@ impl Client {
 pub(super) struct Answered {
     /// What it is to send, so that the link is open.
     pub(super) proof: Vec<u8>,
-    /// What seals all that follows between hosts.
-    pub(super) sealed: Option<Box<Sealed>>,
+    /// What takes all that follows.
+    pub(super) carriage: Carriage,
     /// Bytes that the server has sent to this process over links between hosts ([`super::accounts`]).
     pub(super) sent: u64,
 }
@@ -120,16 +120,20 @@ impl Server {
     }
 
     /// Checks the client's proof, of [`Server::proof_bytes`]; the link is open.
-    pub(super) fn proof(self, proof: &[u8]) -> Result<(Opening, Option<Box<Sealed>>), HandshakeError> {
+    pub(super) fn proof(self, proof: &[u8]) -> Result<(Opening, Carriage), HandshakeError> {
         match self {
             Self::Near(server) => {
                 let proof = proof.try_into().map_err(|_| HandshakeError::Stranger)?;
-                Ok((server.proof(proof)?, None))
+                Ok((server.proof(proof)?, Carriage::Bare))
             }
             Self::Far(server) => {
                 let (opening, sealed) = server.proof(proof)?;
-                Ok((opening, Some(Box::new(sealed))))
+                Ok((opening, sealing(sealed)))
             }
         }
     }
+}
+
+fn sealing(sealed: Sealed) -> Carriage {
+    Carriage::Sealed(Box::new(sealed))
 }

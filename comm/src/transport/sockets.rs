@@ -1,9 +1,10 @@
-//! Links over stream sockets: Unix sockets between processes of one host, TCP between hosts.
+//! Links over stream sockets: Unix sockets between processes of one host, with memory beside them, TCP between hosts.
 //!
 //! A link is the same whatever carries it: the handshake, the bytes, and how its end is seen. Sockets never
-//! block; waiting is one `epoll_wait` over all links, the channel of accepted links and news.
+//! block; waiting is one `epoll_wait` over all links, the channel of accepted links and news. A look at the memory
+//! beside a socket costs no call of the system: where all links have some, the sockets are looked at every so often, and before a sleep.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -17,11 +18,12 @@ use self::arrivals::Arrivals;
 use super::accounts::{Account, Accounts};
 use super::address::Target;
 use super::channel::Channel;
-use super::connect::{connect, down, tune};
+use super::connect::{connect_beside, down, tune};
 use super::cross_memory::{Neighbor, admit_siblings};
 use super::opening::Credentials;
 use super::options::{Carrier, LinkOptions};
-use super::{Accepted, Address, LinkError, LinkId, Patience, Transport, timespec};
+use super::ring::fence;
+use super::{Accepted, Address, ByLink, LinkError, LinkId, Patience, Transport, timespec};
 use crate::binding::cores;
 use crate::time::Clock;
 use ft_proto::rank::{Generation, PeerId};
@@ -30,6 +32,11 @@ use ft_proto::wire::handshake::Opening;
 mod arrivals;
 
 const WAKE: u64 = u64::MAX;
+/// Bytes of memory that all links within the host have together, at most, and that one has each way.
+const RINGS_BYTES: usize = 2 << 20;
+const RING_BYTES: (usize, usize) = (8 << 10, 64 << 10);
+/// Of so many looks at links that all have memory the last one is at their sockets too.
+const LOOKS_AT_MEMORY: u32 = 64;
 
 #[derive(Debug)]
 struct Link {
@@ -38,6 +45,8 @@ struct Link {
     account: Option<Arc<Account>>,
     /// The process at its other end, if its memory may be in reach.
     neighbor: Option<Neighbor>,
+    /// There is memory beside the socket.
+    has_ring: bool,
     /// The caller waits until something can be sent.
     writing: bool,
     /// `epoll` knows of it.
@@ -54,7 +63,12 @@ pub struct SocketTransport {
     clock: Clock,
     /// Where the peers of this generation are reached.
     peers: HashMap<PeerId, Target>,
-    links: BTreeMap<LinkId, Link>,
+    /// Bytes each way of the memory beside the next link.
+    ring: usize,
+    /// Links with memory.
+    rings: usize,
+    looks: u32,
+    links: ByLink<Link>,
     accounts: Accounts,
     next: u64,
     arrivals: Arrivals,
@@ -99,7 +113,10 @@ impl SocketTransport {
             cores: cores().len(),
             clock: Clock::start(),
             peers: HashMap::new(),
-            links: BTreeMap::new(),
+            ring: RING_BYTES.0,
+            rings: 0,
+            looks: 0,
+            links: ByLink::default(),
             accounts,
             next: 0,
             arrivals: Arrivals::new(inbox),
@@ -111,7 +128,8 @@ impl SocketTransport {
         })
     }
 
-    fn add(&mut self, peer: PeerId, channel: Channel) -> Result<LinkId, LinkError> {
+    fn add(&mut self, peer: PeerId, mut channel: Channel) -> Result<LinkId, LinkError> {
+        let has_ring = channel.ring().is_some();
         let socket = channel.socket();
         if is_loopback_tcp(socket) {
             self.options.congestion.apply(socket);
@@ -123,7 +141,8 @@ impl SocketTransport {
         let reads = self.options.carrier == Carrier::Auto;
         let neighbor = Neighbor::of(socket).filter(|_| reads);
         let account = channel.is_far().then(|| self.accounts.of(peer));
-        self.links.insert(link, Link { channel, account, neighbor, writing: false, armed: false });
+        self.links.insert(link, Link { channel, account, neighbor, has_ring, writing: false, armed: false });
+        self.rings += usize::from(has_ring);
         self.events.clear();
         self.events.reserve(self.links.len() + 1);
         Ok(link)
@@ -136,14 +155,15 @@ impl SocketTransport {
         }
         let both = self.writing.iter().map(|id| (id, false)).chain(writing.iter().map(|id| (id, true)));
         for (id, wanted) in both {
-            if let Some(link) = self.links.get_mut(id) {
+            if let Some(link) = self.links.get_mut(*id) {
                 link.writing = wanted;
             }
         }
         for id in self.writing.iter().chain(writing) {
-            let Some(link) = self.links.get_mut(id) else { continue };
-            if link.writing != link.armed {
-                link.armed = link.writing;
+            let Some(link) = self.links.get_mut(*id) else { continue };
+            let arms = link.writing && !link.has_ring;
+            if arms != link.armed {
+                link.armed = arms;
                 let out = if link.armed { epoll::EventFlags::OUT } else { epoll::EventFlags::empty() };
                 // A link that cannot be watched is found broken at its next use.
                 let data = epoll::EventData::new_u64(id.0);
@@ -152,6 +172,34 @@ impl SocketTransport {
         }
         self.writing.clear();
         self.writing.extend_from_slice(writing);
+    }
+
+    /// Looks at the memory of links: appends those with something to receive that are not in `ready` yet; whether there are any, or one that
+    /// the caller wants to send to has room.
+    fn look(&mut self, ready: &mut Vec<LinkId>) -> bool {
+        let mut found = false;
+        for (id, link) in self.links.iter_mut().filter(|(_, link)| link.has_ring) {
+            let Some((ring, _)) = link.channel.ring() else { continue };
+            if ring.has_come() {
+                found = true;
+                if !ready.contains(&id) {
+                    ready.push(id);
+                }
+            }
+            found |= link.writing && ring.has_room();
+        }
+        found
+    }
+
+    /// Tells the other sides of links with memory that this one is about to sleep, or is awake.
+    fn doze(&mut self, does: bool) {
+        for link in self.links.iter_mut().map(|(_, link)| link).filter(|link| link.has_ring) {
+            let writing = link.writing;
+            if let Some((ring, _)) = link.channel.ring() {
+                ring.sleeps(does, writing);
+            }
+        }
+        fence();
     }
 }
 
@@ -166,12 +214,16 @@ fn is_loopback_tcp(socket: &Socket) -> bool {
 impl Transport for SocketTransport {
     fn change(&mut self, generation: Generation, peers: &[(PeerId, String)]) {
         self.accounts.begin(generation);
-        self.links.clear(); // closing a socket takes it out of the epoll set
+        drop(self.links.take()); // closing a socket takes it out of the epoll set
+        self.rings = 0;
         self.writing.clear();
         let nearest = |(peer, address): &(PeerId, String)| {
             Some((*peer, address.parse::<Address>().ok()?.nearest(&self.options.host)?))
         };
         self.peers = peers.iter().filter_map(nearest).collect();
+        let near = self.peers.values().filter(|target| !target.is_far).count().max(1);
+        let (least, most) = RING_BYTES;
+        self.ring = (RINGS_BYTES / 2 / near).clamp(least, most).next_power_of_two().min(most);
         self.arrivals.begin(generation);
     }
 
@@ -179,7 +231,9 @@ impl Transport for SocketTransport {
         let generation = self.arrivals.generation().ok_or_else(|| down("no generation has started"))?;
         let target = self.peers.get(&peer).ok_or_else(|| down("unknown peer"))?;
         let opening = Opening { from: self.me, to: peer, generation };
-        let channel = connect(&self.credentials, opening, target, Some(&self.wake), &self.clock)?;
+        let ring = (self.options.carrier == Carrier::Auto).then_some(self.ring);
+        let (credentials, wake) = (&self.credentials, Some(&*self.wake));
+        let channel = connect_beside(credentials, opening, target, wake, &self.clock, ring)?;
         self.add(peer, channel)
     }
 
@@ -196,14 +250,14 @@ impl Transport for SocketTransport {
     }
 
     fn send(&mut self, link: LinkId, pieces: &[IoSlice<'_>]) -> Result<usize, LinkError> {
-        let entry = self.links.get_mut(&link).ok_or_else(|| down("closed"))?;
+        let entry = self.links.get_mut(link).ok_or_else(|| down("closed"))?;
         let count = entry.channel.send(pieces).map_err(down)?;
         entry.account.iter().for_each(|account| account.sends(count));
         Ok(count)
     }
 
     fn receive(&mut self, link: LinkId, pieces: &mut [IoSliceMut<'_>]) -> Result<usize, LinkError> {
-        let entry = self.links.get_mut(&link).ok_or_else(|| down("closed"))?;
+        let entry = self.links.get_mut(link).ok_or_else(|| down("closed"))?;
         let received = entry.channel.receive(pieces).map_err(down);
         if entry.channel.holds_back() {
             self.full.insert(link);
@@ -215,34 +269,63 @@ impl Transport for SocketTransport {
     }
 
     fn is_near(&self, link: LinkId) -> bool {
-        self.links.get(&link).is_some_and(|link| link.neighbor.is_some())
+        self.links.get(link).is_some_and(|link| link.neighbor.is_some())
     }
 
     fn read(&mut self, link: LinkId, from: u64, into: &mut [u8]) -> bool {
-        let neighbor = self.links.get(&link).and_then(|link| link.neighbor);
+        let neighbor = self.links.get(link).and_then(|link| link.neighbor);
         neighbor.is_some_and(|neighbor| neighbor.read(from, into))
     }
 
     fn wait(&mut self, writing: &[LinkId], timeout: Duration, ready: &mut Vec<LinkId>) {
         self.watch(writing);
-        self.events.clear();
-        // Of what was read ahead from a link between hosts the system does not tell any more.
-        let full = std::mem::take(&mut self.full).into_iter().filter(|link| self.links.contains_key(link));
         let before = ready.len();
-        ready.extend(full);
-        let held = before..ready.len();
-        let span = timespec(if !held.is_empty() { Duration::ZERO } else { timeout });
+        // Of what was read ahead from a link between hosts the system does not tell any more.
+        if !self.full.is_empty() {
+            ready.extend(
+                std::mem::take(&mut self.full).into_iter().filter(|link| self.links.get(*link).is_some()),
+            );
+        }
+        let (held, mut found) = (before..ready.len(), ready.len() > before);
+        let sleeps = !timeout.is_zero();
+        if self.rings > 0 {
+            found |= self.look(ready);
+            self.looks = self.looks.wrapping_add(1);
+            let is_turn = self.looks.is_multiple_of(LOOKS_AT_MEMORY);
+            if self.rings == self.links.len() && !is_turn && (found || !sleeps) {
+                return;
+            }
+            if sleeps && !found {
+                self.doze(true);
+                found = self.look(ready);
+            }
+        }
+        let span = timespec(if found { Duration::ZERO } else { timeout });
+        self.events.clear();
         let buffer = rustix::buffer::spare_capacity(&mut self.events);
-        if epoll::wait(&self.epoll, buffer, Some(&span)).is_err() {
-            return; // interrupted by a signal; the caller looks again
+        // Interrupted by a signal, the caller looks again.
+        let _ = epoll::wait(&self.epoll, buffer, Some(&span));
+        if self.rings > 0 && sleeps {
+            self.doze(false);
         }
         for event in &self.events {
             let (flags, data) = (event.flags, event.data.u64());
             if data == WAKE {
                 let _ = rustix::io::read(&*self.wake, &mut [0; 8]);
-            } else if flags != epoll::EventFlags::OUT && !ready[held.clone()].contains(&LinkId(data)) {
-                ready.push(LinkId(data));
+                continue;
             }
+            let id = LinkId(data);
+            match self.links.get_mut(id).and_then(|link| link.channel.ring()) {
+                // What is there is found below.
+                Some((ring, socket)) => ring.hear(socket),
+                None if flags != epoll::EventFlags::OUT && !ready[held.clone()].contains(&id) => {
+                    ready.push(id)
+                }
+                None => {}
+            }
+        }
+        if self.rings > 0 {
+            self.look(ready);
         }
     }
 
@@ -258,14 +341,30 @@ impl Transport for SocketTransport {
     }
 
     fn close(&mut self, link: LinkId) {
-        self.links.remove(&link);
+        let closed = self.links.remove(link);
+        self.rings -= usize::from(closed.is_some_and(|link| link.has_ring));
+    }
+
+    fn glance(&mut self, link: LinkId, times: u32) -> bool {
+        let Some((ring, _)) = self.links.get_mut(link).and_then(|link| link.channel.ring()) else {
+            return false;
+        };
+        (0..times).any(|_| {
+            std::hint::spin_loop();
+            ring.has_come()
+        })
+    }
+
+    fn reads_ahead(&self, link: LinkId) -> bool {
+        self.links.get(link).is_none_or(|link| !link.has_ring)
     }
 
     fn misses(&mut self, peer: PeerId) -> bool {
         let account = self.accounts.of(peer);
         let is_short = account.is_short();
         let of_peer = |link: &&Link| link.account.as_ref().is_some_and(|a| Arc::ptr_eq(a, &account));
-        is_short && !self.links.values().filter(of_peer).any(|link| link.channel.has_come())
+        is_short
+            && !self.links.iter().map(|(_, link)| link).filter(of_peer).any(|link| link.channel.has_come())
     }
 
     fn patience(&self, ranks: usize) -> Patience {

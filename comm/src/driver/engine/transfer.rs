@@ -91,6 +91,22 @@ impl Engine {
         memory: &Memory<'_>,
         packing: &mut Vec<u8>,
     ) -> Result<(usize, usize), LinkError> {
+        // Mostly one frame leaves alone.
+        if let ([frame], []) = self.endpoint.frames(rank).as_slices()
+            && let Some(body) = match frame.body.filter(|_| frame.length > 0) {
+                None => Some(&[][..]),
+                Some(op) => self.endpoint.place(op).and_then(|place| self.stock.in_one_piece(place, memory)),
+            }
+        {
+            let skip = self.links.left(rank);
+            let (header, body) =
+                (&frame.header[skip.min(HEADER_BYTES)..], &body[skip.saturating_sub(HEADER_BYTES)..]);
+            let pieces = [header, body].map(IoSlice::new);
+            let from = usize::from(header.is_empty());
+            let to = if body.is_empty() { 1 } else { 2 };
+            let sent = self.links.transport.send(link, &pieces[from..to])?;
+            return Ok((sent, header.len() + body.len()));
+        }
         let mut pieces = [IoSlice::new(&[]); BATCH_PIECES];
         let mut count = 0;
         let mut packed = None;

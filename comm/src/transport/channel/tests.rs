@@ -13,7 +13,7 @@ fn pair() -> (Channel, Channel) {
     let end = |stream: UnixStream, ours, theirs| {
         stream.set_nonblocking(true).unwrap();
         let socket = Socket::from(std::os::fd::OwnedFd::from(stream));
-        Channel::new(socket, Some(Box::new(Sealed::new(half(ours), half(theirs)))))
+        Channel::new(socket, Carriage::Sealed(Box::new(Sealed::new(half(ours), half(theirs)))))
     };
     (end(one, 1, 2), end(two, 2, 1))
 }

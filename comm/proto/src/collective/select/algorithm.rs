@@ -72,6 +72,7 @@ macro_rules! algorithms {
 static ALGORITHMS: &[Algorithm] = algorithms! {
     Barrier "dissemination" [] |s| barrier_dissemination();
     Barrier "tree" [] |s| barrier_tree();
+    Barrier "linear" [] |s| barrier_linear();
 
     Bcast "binomial" [] |s| bcast_binomial(s.root, s.len);
     Bcast "linear" [] |s| bcast_linear(s.root, s.len);
@@ -84,6 +85,7 @@ static ALGORITHMS: &[Algorithm] = algorithms! {
     Allreduce "recursive-doubling" [] |s| allreduce_recursive_doubling(s.len);
     Allreduce "halving-doubling" [] |s| allreduce_halving_doubling(s.len);
     Allreduce "tree" [] |s| allreduce_tree(s.len);
+    Allreduce "linear" [] |s| allreduce_linear(s.len);
     Allreduce "ring" [Commutative] |s| allreduce_ring(s.len);
 
     Scan "recursive-doubling" [] |s| scan_recursive_doubling(s.len);

@@ -59,6 +59,13 @@ impl Selection {
         Self { name, identity: SELECTION.into(), lines }
     }
 
+    /// The same for more ranks than cores on one host. Reductions give the same bits, so it is called the same.
+    pub fn crowded() -> Self {
+        let text = format!("{}{}", builtin::CROWDED, builtin::TEXT);
+        let (name, lines) = parse(&text).expect("the builtin table is right");
+        Self { name, identity: SELECTION.into(), lines }
+    }
+
     /// Reads a table; [`fmt::Display`] writes one.
     ///
     /// # Errors

@@ -223,3 +223,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn where_ranks_share_cores_few_bytes_go_through_one_of_them_and_bits_stay() {
+    let (builtin, crowded) = (Selection::builtin(), Selection::crowded());
+    let named = |table: &Selection, operation, size, bytes| table.algorithm(operation, size, bytes, true);
+    assert_eq!(named(&crowded, Operation::Barrier, 8, 0), "linear");
+    assert_eq!(named(&crowded, Operation::Barrier, 2, 0), "dissemination");
+    for (size, bytes) in [(4, 8), (64, 2048)] {
+        assert_eq!(named(&crowded, Operation::Allreduce, size, bytes), "linear");
+        assert_eq!(named(&builtin, Operation::Allreduce, size, bytes), "recursive-doubling");
+    }
+    for operation in [Operation::Allreduce, Operation::Reduce, Operation::Scan, Operation::ReduceScatter] {
+        for (size, bytes) in [(2, 8), (3, 100), (8, 2049), (8, 1 << 20), (64, 4096)] {
+            assert_eq!(named(&crowded, operation, size, bytes), named(&builtin, operation, size, bytes));
+        }
+    }
+    assert_eq!(crowded.identity(), builtin.identity());
+}

@@ -2,9 +2,15 @@ use super::*;
 
 type Algorithm = fn(Rank, usize, usize) -> Vec<Step>;
 
-const ALL: [Algorithm; 4] =
-    [allreduce_halving_doubling, allreduce_recursive_doubling, allreduce_ring, allreduce_tree];
-const IN_ORDER: [Algorithm; 3] = [allreduce_halving_doubling, allreduce_recursive_doubling, allreduce_tree];
+const ALL: [Algorithm; 5] = [
+    allreduce_halving_doubling,
+    allreduce_linear,
+    allreduce_recursive_doubling,
+    allreduce_ring,
+    allreduce_tree,
+];
+const IN_ORDER: [Algorithm; 4] =
+    [allreduce_halving_doubling, allreduce_linear, allreduce_recursive_doubling, allreduce_tree];
 
 #[test]
 fn allreduce_adds_everything() {
@@ -44,5 +50,15 @@ fn allreduce_keeps_the_order_of_ranks() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn one_rank_combines_as_all_would() {
+    for size in 1..=33 {
+        let result = |algorithm: Algorithm| {
+            after(|rank| algorithm(rank, size, 3), &[], filled(size, 3), grouped).swap_remove(0)
+        };
+        assert_eq!(result(allreduce_linear), result(allreduce_recursive_doubling), "size {size}");
     }
 }

@@ -2,7 +2,7 @@ use super::*;
 
 type Algorithm = fn(Rank, usize) -> Vec<Step>;
 
-const ALL: [Algorithm; 2] = [barrier_dissemination, barrier_tree];
+const ALL: [Algorithm; 3] = [barrier_dissemination, barrier_linear, barrier_tree];
 
 #[test]
 fn every_rank_hears_from_every_other() {

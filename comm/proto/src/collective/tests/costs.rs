@@ -18,8 +18,9 @@ fn parts(size: usize, len: usize) -> Vec<usize> {
 
 /// Name, list with rank 0 as root, formula; from which size on its rounds are exact: where the root sends without waiting,
 /// the clock overlaps what the formula takes for one after another.
-const ALL: [(&str, List, Formula, usize); 18] = [
+const ALL: [(&str, List, Formula, usize); 20] = [
     ("allreduce_halving_doubling", allreduce_halving_doubling, allreduce_halving_doubling::cost, 1),
+    ("allreduce_linear", allreduce_linear, allreduce_linear::cost, NEVER),
     ("allreduce_recursive_doubling", allreduce_recursive_doubling, allreduce_recursive_doubling::cost, 1),
     ("allreduce_ring", allreduce_ring, allreduce_ring::cost, 1),
     ("allreduce_tree", allreduce_tree, allreduce_tree::cost, 1),
@@ -29,6 +30,7 @@ const ALL: [(&str, List, Formula, usize); 18] = [
         barrier_dissemination::cost,
         1,
     ),
+    ("barrier_linear", |rank, size, _| barrier_linear(rank, size), barrier_linear::cost, NEVER),
     ("barrier_tree", |rank, size, _| barrier_tree(rank, size), barrier_tree::cost, 1),
     ("bcast_binomial", |rank, size, len| bcast_binomial(rank, size, 0, len), bcast_binomial::cost, 1),
     ("bcast_linear", |rank, size, len| bcast_linear(rank, size, 0, len), bcast_linear::cost, NEVER),

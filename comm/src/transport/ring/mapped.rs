@@ -1,0 +1,175 @@
+//! The memory of a link's two rings: a file without a name that two processes have mapped.
+//!
+//! The first page has the words of both rings, each on a line of its own; behind it are the two rows of bytes.
+//!
+//! # Safety
+//!
+//! What the `unsafe` here rests on:
+//! - A [`Mapped`] is one mapping of its own, of as many bytes as the file has, until it is dropped; nobody else unmaps it.
+//! - The file can become neither shorter nor longer: it is sealed, and [`Mapped::open`] takes no other.
+//! - No reference to its bytes exists. Words are touched as atomics only; bytes of a row are copied by [`Half::read`] and [`Half::write`], which stay
+//!   within the row. Of these, the two sides copy different ones at any time, as long as both keep to the protocol of the module above. If the other process
+//!   does not, what is copied is any bytes, which is what they are taken for.
+//! - A [`Half`] is used by one [`super::Sender`] or one [`super::Receiver`].
+#![expect(
+    unsafe_code,
+    reason = "memory of two processes has no safe interface; what it saves is in ARCHITECTURE, decision 55"
+)]
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{self, AtomicU64, Ordering};
+
+use nix::sys::resource::Resource;
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+
+use super::{Shared, Word};
+use crate::limits;
+
+/// Name of the files, for those who look into `/proc`.
+const NAME: &str = "ftrun-ring";
+/// Bytes before the rows.
+const WORDS_BYTES: usize = 4096;
+/// From one word to the next: two lines, as processors fetch lines in pairs.
+const WORD_STRIDE: usize = 128;
+/// From the words of the first ring to those of the second.
+const RING_STRIDE: usize = 1024;
+/// A row has so many bytes at least, and at most.
+const CAPACITIES: [usize; 2] = [4096, 1 << 20];
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Mapped {
+    start: NonNull<u8>,
+    capacity: usize,
+}
+
+// SAFETY: it is memory that any thread may touch, in the ways that the module names.
+unsafe impl Send for Mapped {}
+// SAFETY: as above.
+unsafe impl Sync for Mapped {}
+
+impl Mapped {
+    /// New memory for two rows of `capacity` bytes, and its file.
+    pub(super) fn create(capacity: usize) -> io::Result<(Self, OwnedFd)> {
+        let bytes = (WORDS_BYTES + 2 * capacity) as u64;
+        // The system kills who makes a file longer than it may be.
+        if limits::of(Resource::RLIMIT_FSIZE).is_some_and(|most| most < bytes) {
+            return Err(rustix::io::Errno::FBIG.into());
+        }
+        let file = rustix::fs::memfd_create(NAME, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        rustix::fs::ftruncate(&file, bytes)?;
+        rustix::fs::fcntl_add_seals(&file, SEALS)?;
+        Ok((Self::open(&file)?, file))
+    }
+
+    /// Memory that another process has made.
+    pub(super) fn open(file: &OwnedFd) -> io::Result<Self> {
+        let is_sealed = rustix::fs::fcntl_get_seals(file)?.contains(SEALS);
+        let rows = rustix::fs::fstat(file)?.st_size - WORDS_BYTES as i64;
+        let capacity = usize::try_from(rows).unwrap_or(0) / 2;
+        let [least, most] = CAPACITIES;
+        let fits = capacity.is_power_of_two() && (least..=most).contains(&capacity) && rows % 2 == 0;
+        if !is_sealed || !fits {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "no memory for rings"));
+        }
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use.
+        let start = unsafe { rustix::mm::mmap(ptr::null_mut(), bytes_of(capacity), access, flags, file, 0) }?;
+        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
+        Ok(Self { start, capacity })
+    }
+}
+
+/// Nobody makes the file shorter or longer, not even who has made it.
+const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
+
+fn bytes_of(capacity: usize) -> usize {
+    WORDS_BYTES + 2 * capacity
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this one's own, and nothing points into it that outlives it.
+        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), bytes_of(self.capacity)) };
+    }
+}
+
+/// One of the two rings.
+#[derive(Debug)]
+pub(super) struct Half {
+    /// Keeps what the pointers point to.
+    memory: Arc<Mapped>,
+    words: NonNull<u8>,
+    row: NonNull<u8>,
+}
+
+// SAFETY: as `Mapped`, of which it is a part.
+unsafe impl Send for Half {}
+
+impl Half {
+    /// The first or the second ring of `memory`.
+    pub(super) fn new(memory: Arc<Mapped>, is_second: bool) -> Self {
+        let second = usize::from(is_second);
+        // SAFETY: the words of both rings lie in the first page, and both rows behind it.
+        let (words, row) = unsafe {
+            (memory.start.add(second * RING_STRIDE), memory.start.add(WORDS_BYTES + second * memory.capacity))
+        };
+        Self { memory, words, row }
+    }
+
+    /// All of it, to look at it from another side.
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> &Arc<Mapped> {
+        &self.memory
+    }
+
+    fn word(&self, word: Word) -> &AtomicU64 {
+        // SAFETY: it lies in the first page, aligned to a line, for as long as the mapping is kept; all access is atomic.
+        unsafe { self.words.add(word as usize * WORD_STRIDE).cast().as_ref() }
+    }
+}
+
+impl Shared for Half {
+    fn capacity(&self) -> usize {
+        self.memory.capacity
+    }
+
+    #[inline]
+    fn load(&self, word: Word) -> u64 {
+        self.word(word).load(Ordering::Acquire)
+    }
+
+    #[inline]
+    fn store(&self, word: Word, value: u64) {
+        self.word(word).store(value, Ordering::Release);
+    }
+
+    #[inline]
+    fn fence(&self) {
+        fence();
+    }
+
+    #[inline]
+    fn read(&self, at: usize, into: &mut [u8]) {
+        assert!(at <= self.memory.capacity && into.len() <= self.memory.capacity - at, "it lies in the row");
+        // SAFETY: so it does; `into` is no part of it.
+        unsafe { ptr::copy_nonoverlapping(self.row.as_ptr().add(at), into.as_mut_ptr(), into.len()) }
+    }
+
+    #[inline]
+    fn write(&self, at: usize, from: &[u8]) {
+        assert!(at <= self.memory.capacity && from.len() <= self.memory.capacity - at, "it lies in the row");
+        // SAFETY: so it does; `from` is no part of it.
+        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), self.row.as_ptr().add(at), from.len()) }
+    }
+}
+
+/// A fence for all memory.
+#[inline]
+pub(super) fn fence() {
+    atomic::fence(Ordering::SeqCst);
+}
