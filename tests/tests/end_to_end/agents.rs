@@ -63,7 +63,8 @@ fn ranks_outlive_their_agent() {
 /// the first one has made.
 #[test]
 fn agent_after_agent_dies_and_then_a_rank() {
-    let (_folder, run) = over(LIKE_SSH, &format!("{SIX} --keep-memory --json -v {}", LOAD.replace("150", "400")));
+    let (_folder, run) =
+        over(LIKE_SSH, &format!("{SIX} --keep-memory --json -v {}", LOAD.replace("150", "400")));
     let mut running = run.start();
     running.await_text("all ranks have joined");
     let (mut agents, ranks) = processes_on(&running, HOSTS[1]);
