@@ -34,7 +34,11 @@ use crate::words::count;
 pub(crate) const AS_RANK: &str = "--as-rank";
 /// The argument of the process that starts ranks on another host.
 pub(crate) const AS_AGENT: &str = "--as-agent";
-/// First argument of the process that ends what a killed launcher or agent leaves behind, followed by how it is found.
+/// The one argument of the process that this becomes: the keeper of an agent.
+pub(crate) const AS_KEEPER: &str = "--as-keeper";
+/// Second argument of an agent that a keeper has started.
+pub(crate) const KEPT: &str = "kept";
+/// First argument of the process that ends what a killed launcher leaves behind, followed by how it is found.
 pub(crate) const AS_GUARDIAN: &str = "--as-guardian";
 
 /// How long a job that is to end by a signal is given to write its newest checkpoint to files: batch systems wait some 30 seconds.

@@ -58,14 +58,25 @@ mod words;
 
 use crate::cli::Asked;
 use crate::invocation::Program;
-use crate::job::{AS_AGENT, AS_GUARDIAN, AS_RANK};
+use crate::job::{AS_AGENT, AS_GUARDIAN, AS_KEEPER, AS_RANK, KEPT};
 
-/// What the command `ftrun` does, with the arguments of this process: launcher, agent, guardian or rank.
+/// What the command `ftrun` does, with the arguments of this process: launcher, keeper, agent, guardian or rank.
 pub fn main() -> ExitCode {
     let argv: Vec<OsString> = std::env::args_os().collect();
     match &argv[..] {
         [_, flag, ..] if flag == AS_RANK => as_rank(argv),
-        [_, flag] if flag == AS_AGENT => as_agent(),
+        [_, flag] if flag == AS_AGENT => {
+            say::complain(ft_launch::agent(AS_KEEPER));
+            ExitCode::FAILURE
+        }
+        [_, flag] if flag == AS_KEEPER => match ft_launch::keep([AS_AGENT, KEPT]) {
+            Ok(status) => ExitCode::from(status),
+            Err(error) => {
+                say::complain(error);
+                ExitCode::FAILURE
+            }
+        },
+        [_, flag, kept] if flag == AS_AGENT && kept == KEPT => as_agent(),
         [_, flag, mark] if flag == AS_GUARDIAN => {
             ft_launch::guard(&mark.to_string_lossy());
             ExitCode::SUCCESS
@@ -84,9 +95,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Starts ranks on this host for the launcher on another one.
+/// Has ranks on this host for the launcher on another one.
 fn as_agent() -> ExitCode {
-    match ft_launch::agent(AS_GUARDIAN) {
+    match ft_launch::kept_agent() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             say::complain(error);

@@ -158,6 +158,7 @@ impl Account {
             Event::HostLost { cause } => Some(cause.clone()),
             Event::HostBack { name, is_new: true } => Some(format!("host {name} joins")),
             Event::HostBack { name, is_new: false } => Some(format!("host {name} is back")),
+            Event::AgentBack { name } => detail(format!("host {name} has another agent, its ranks go on")),
             Event::Refused { count: 1 } => detail("1 connection of a stranger is refused by a rank".into()),
             Event::Refused { count } => {
                 detail(format!("{count} connections of strangers are refused by a rank"))

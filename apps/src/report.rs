@@ -55,6 +55,9 @@ pub(crate) struct Report {
     /// Hosts that were lost and have come back, and how often.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     hosts_back: BTreeMap<String, u32>,
+    /// Hosts that got another agent in the place of one that had died, and how often.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    agents_back: BTreeMap<String, u32>,
     /// For how long the loss of one more host would have ended the job, seconds; none if it never would have since the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     exposed_s: Option<f64>,
@@ -253,6 +256,7 @@ impl Report {
             message,
             strangers_refused: ending.strangers,
             hosts_back: ending.hosts_back.clone(),
+            agents_back: ending.agents_back.clone(),
             exposed_s: (!exposed.is_zero()).then_some(exposed.as_secs_f64()),
             files: ordered.spills.then(|| {
                 let SavedFiles { whole, newest, failed } = ending.saved.clone();

@@ -99,6 +99,11 @@ impl Ground {
         Ok(Self { file: Arc::new(file), owners: Owners::Processes })
     }
 
+    /// One that another process has made, from its file.
+    pub fn of(file: OwnedFd) -> Self {
+        Self { file: Arc::new(file), owners: Owners::Processes }
+    }
+
     /// The same for process `me` of a simulation, in which `lives` says which others are alive; a number is not 0.
     #[doc(hidden)]
     #[must_use]
@@ -119,7 +124,7 @@ impl Ground {
     /// The one that the launcher handed down. None if there is none.
     pub fn take(number: &str) -> Option<Self> {
         let file = inherited::take_memory(number, NAME)?;
-        Some(Self { file: Arc::new(file), owners: Owners::Processes })
+        Some(Self::of(file))
     }
 
     /// The estate of `rank`, from now on that of this process. None if its owner may still use it.

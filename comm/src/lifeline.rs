@@ -134,6 +134,18 @@ impl Lifeline {
         Ok((Self(Page::map(&file)?), file))
     }
 
+    /// The one of a process that was started by another launcher, from its file.
+    ///
+    /// # Errors
+    /// The operating system does not give access to that memory.
+    pub fn of(file: &OwnedFd) -> io::Result<Self> {
+        // Of a shorter file no word could be read.
+        if rustix::fs::fstat(file)?.st_size != PAGE_BYTES as i64 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok(Self(Page::map(file)?))
+    }
+
     /// Whether the process has died while it held the lifeline.
     pub fn is_cut(&self) -> bool {
         self.0.word().load(Ordering::Acquire) & DIED != 0

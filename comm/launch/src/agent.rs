@@ -2,16 +2,17 @@
 //!
 //! It decides nothing. What it is told it carries out with the same code as the launcher ([`super::crew`]), and what happens
 //! to the processes it says at once. When its link to the launcher ends, or has been silent for as long as a rank would
-//! bear it, it ends all processes and itself; when it dies in any other way, the kernel kills the ranks.
+//! bear it, it ends all processes and itself. When it is killed, its keeper (`keeper.rs`) starts another one, which finds the processes where they
+//! are: the launcher tells it of all that it knows of, and what was started or has ended is not started again.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{BufRead, ErrorKind, Read, Write};
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
-use std::process::ChildStdin;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
@@ -21,6 +22,7 @@ use super::control::Control;
 use super::crew::{Crew, Death, Task};
 use super::gauge::Gauge;
 use super::invitation::Invitation;
+use super::keeper::{Handed, Helm, become_keeper};
 use ft_comm::limits;
 use ft_comm::time::{Clock, Time};
 use ft_comm::transport::{Address, ENV_HOST, ENV_LISTEN, HOST_OF_LAUNCHER, Target, connect, timespec};
@@ -42,9 +44,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 struct Input {
     /// None when it has ended, or the process has closed it.
-    pipe: Option<ChildStdin>,
+    pipe: Option<File>,
     queue: VecDeque<u8>,
     ends: bool,
+    /// Before it was fed the last time.
+    was_open: bool,
 }
 
 struct Agent {
@@ -68,18 +72,34 @@ struct Agent {
     over: bool,
 }
 
-/// Makes this process the agent of a launcher, which has started it on another host with
-/// [`JobSpec::agent`](super::JobSpec::agent) and invites it on standard input. Returns when the job is over or the launcher
-/// is gone; nothing that it has started is left then. `guardian` is as in [`JobSpec`](super::JobSpec).
-///
-/// # Errors
-/// There is no launcher, or it cannot be reached from here.
-pub fn agent(guardian: &str) -> Result<(), String> {
+/// Makes this process the keeper of this host, which starts an agent, for a launcher that has started it on another host with
+/// [`JobSpec::agent`](super::JobSpec::agent) and invites it on standard input. `keeper` is the one argument with which this program calls
+/// [`keep`](super::keep). Returns only if there is no such launcher.
+pub fn agent(keeper: &str) -> String {
     limits::raise_open_files();
     let mut line = String::new();
     let stdin = std::io::stdin().lock();
-    stdin.take(INVITATION_MAX).read_line(&mut line).map_err(|error| format!("standard input: {error}"))?;
-    let mut agent = Agent::new(Invitation::from_text(&line)?, guardian)?;
+    if let Err(error) = stdin.take(INVITATION_MAX).read_line(&mut line) {
+        return format!("standard input: {error}");
+    }
+    match Invitation::from_text(&line) {
+        Ok(_) => format!("no keeper can be here: {}", become_keeper(&line, keeper)),
+        Err(error) => error,
+    }
+}
+
+/// Makes this process the agent of a keeper, which has started it. Returns when the job is over or the launcher is gone; what is left
+/// then is the keeper's to end.
+///
+/// # Errors
+/// There is no keeper, or the launcher cannot be reached from here.
+pub fn kept_agent() -> Result<(), String> {
+    let Handed { helm, invitation, kept, ground } = Helm::take().map_err(|error| error.to_string())?;
+    let inputs = kept.iter().filter_map(|kept| Some((kept.peer, kept.input.as_ref()?.try_clone().ok()?)));
+    let inputs: Vec<(PeerId, File)> = inputs.collect();
+    let crew = Crew::kept(helm, kept, ground).map_err(|error| error.to_string())?;
+    let mut agent = Agent::new(Invitation::from_text(&invitation)?, crew)?;
+    inputs.into_iter().for_each(|(peer, pipe)| agent.takes_input(peer, Some(pipe)));
     while agent.turn() {}
     agent.end();
     Ok(())
@@ -87,9 +107,10 @@ pub fn agent(guardian: &str) -> Result<(), String> {
 
 impl Agent {
     /// One that has a link to its launcher, and nothing to do yet.
-    fn new(invitation: Invitation, guardian: &str) -> Result<Self, String> {
+    fn new(invitation: Invitation, crew: Crew) -> Result<Self, String> {
         let clock = Clock::start();
-        let opening = Opening { from: invitation.peer, to: PeerId::LAUNCHER, generation: 0 };
+        // Of agents the generation is that of their invitation.
+        let opening = Opening { from: invitation.peer, to: PeerId::LAUNCHER, generation: invitation.term };
         let target = Target { socket: invitation.launcher.into(), is_far: true };
         let channel = connect(&invitation.credentials, opening, &target, None, &clock).map_err(|error| {
             format!("cannot reach the launcher at {}: {}", invitation.launcher, error.why())
@@ -101,7 +122,7 @@ impl Agent {
         Ok(Self {
             listen,
             link: Control::new(channel),
-            crew: Crew::new(guardian).map_err(io)?,
+            crew,
             task: None,
             inputs: HashMap::new(),
             lease: lease(PATIENCE, clock.now()),
@@ -135,7 +156,7 @@ impl Agent {
             self.link.send(&FromAgent::Beat { busy });
         }
         self.link.flush();
-        open && !self.over && self.lease.suspects(now).is_empty()
+        open && !self.over && !self.crew.is_forsaken() && self.lease.suspects(now).is_empty()
     }
 
     fn wait(&self) {
@@ -173,22 +194,31 @@ impl Agent {
         }
     }
 
+    /// Starts a process, unless that was done for the launcher before.
     fn start(&mut self, peer: PeerId, birth: Birth) {
         let Some(task) = &self.task else { return };
-        match self.crew.start(peer, task, birth) {
-            Ok(pipe) => {
-                // One that would block the agent is of no use.
-                let pipe = pipe.filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok());
-                if let Some(pid) = self.crew.pid(peer) {
-                    self.link.send(&FromAgent::Started { peer, pid });
+        if let Some(exit) = self.crew.exit_of(peer) {
+            return self.link.send(&FromAgent::Gone { peer, ended: ended(exit) });
+        }
+        if !self.crew.has(peer) {
+            match self.crew.start(peer, task, birth) {
+                Ok(pipe) => self.takes_input(peer, pipe),
+                Err(error) => {
+                    let why = limits::explain(&error);
+                    return self.link.send(&FromAgent::NotStarted { peer, why });
                 }
-                self.inputs.insert(peer, Input { pipe, queue: VecDeque::new(), ends: false });
-            }
-            Err(error) => {
-                let why = limits::explain(&error);
-                self.link.send(&FromAgent::NotStarted { peer, why });
             }
         }
+        if let Some(pid) = self.crew.pid(peer) {
+            self.link.send(&FromAgent::Started { peer, pid });
+        }
+    }
+
+    /// A process may get standard input through this pipe.
+    fn takes_input(&mut self, peer: PeerId, pipe: Option<File>) {
+        // One that would block the agent is of no use.
+        let pipe = pipe.filter(|pipe| rustix::io::ioctl_fionbio(pipe, true).is_ok());
+        self.inputs.insert(peer, Input { pipe, queue: VecDeque::new(), ends: false, was_open: false });
     }
 
     /// Sends a signal to a process, or to all.
@@ -223,13 +253,14 @@ impl Agent {
             (ENV_LISTEN.to_owned(), self.listen.to_string()),
         ]);
         self.task = Some(Task {
-            program: OsString::from_vec(site.program).into(),
+            program: OsString::from_vec(site.program),
             args: site.args.into_iter().map(OsString::from_vec).collect(),
             environment,
             key: self.invitation.credentials.key.clone(),
         });
         self.gauge = site.measures.then(Gauge::open).flatten();
         self.interval = Duration::from_millis(site.heartbeat_ms.max(1));
+        self.crew.welcome();
         let timeout = Duration::from_millis(site.timeout_ms.max(1));
         self.lease = lease(timeout * LEASE_TIMEOUTS, self.clock.now());
     }
@@ -240,6 +271,9 @@ impl Agent {
             let taken = input.feed();
             if taken > 0 {
                 self.link.send(&FromAgent::Taken { peer: *peer, bytes: taken });
+            }
+            if input.has_ended() {
+                self.crew.end_input(*peer);
             }
         }
     }
@@ -281,6 +315,7 @@ impl Input {
     /// Bytes that the process has taken, or that nobody will take.
     fn feed(&mut self) -> u32 {
         let mut taken = 0;
+        self.was_open = self.pipe.is_some();
         while !self.queue.is_empty() {
             let (front, _) = self.queue.as_slices();
             let result = match &mut self.pipe {
@@ -301,6 +336,11 @@ impl Input {
             self.pipe = None;
         }
         taken
+    }
+
+    /// The last [`Input::feed`] was the end of it.
+    fn has_ended(&self) -> bool {
+        self.was_open && self.pipe.is_none()
     }
 }
 

@@ -1,21 +1,19 @@
-//! The processes of this host, as the launcher or an agent starts them: their lifelines, what they print, how they end.
+//! The processes of this host, as the launcher or an agent has them: their lifelines, what they print, how they end. The launcher's are its children,
+//! those of an agent are children of its keeper.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Error;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Stdio};
-use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags};
 use rustix::process::Signal;
 
 use super::guardian::{ENV_MARK, Guardian};
+use super::keeper::{Helm, Kept};
 use super::pipes::{Lines, Pipes, Turn};
-use super::process::{self, Change, GRACE, Process, Started};
+use super::process::{self, Change, Files, Order, Process};
 use super::signals::{bell, rang};
 use super::standing;
 use super::vigil::Vigil;
@@ -23,8 +21,6 @@ use ft_comm::binding::{self, Binding, ENV_CORES};
 use ft_comm::estate::{ENV_GROUND, Ground};
 use ft_comm::inherited;
 use ft_comm::lifeline::{ENV_LIFELINE, Lifeline};
-use ft_comm::time::Clock;
-use ft_comm::transport::timespec;
 use ft_proto::arbiter::Exit;
 use ft_proto::rank::{Generation, PeerId};
 use ft_proto::wire::agent::{Birth, CoreShare};
@@ -37,7 +33,7 @@ const NULL: &str = "/dev/null";
 /// What every process of the job runs.
 #[derive(Debug)]
 pub(super) struct Task {
-    pub(super) program: PathBuf,
+    pub(super) program: OsString,
     pub(super) args: Vec<OsString>,
     /// What all of them find in their environment.
     pub(super) environment: Vec<(String, String)>,
@@ -62,15 +58,35 @@ impl Death {
     }
 }
 
+/// Whose children the processes are.
+#[derive(Debug)]
+enum Parent {
+    /// This process: the bell rings when one has ended. There is no guardian when all is over.
+    Own {
+        guardian: Option<Guardian>,
+        bell: UnixStream,
+    },
+    Keeper(Helm),
+}
+
+impl Parent {
+    /// By what the processes are found when this one is dead.
+    fn mark(&self) -> Option<&str> {
+        match self {
+            Self::Own { guardian, .. } => guardian.as_ref().map(Guardian::mark),
+            Self::Keeper(helm) => Some(helm.mark()),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Crew {
     processes: HashMap<PeerId, Process>,
+    /// Those that have ended: they are reaped when what they have said last was read.
+    ended: Vec<(PeerId, Process)>,
+    parent: Parent,
     pipes: Pipes,
     vigil: Vigil,
-    /// None when all is over.
-    guardian: Option<Guardian>,
-    /// Rung when a child has ended.
-    child: UnixStream,
     /// Why processes cannot be looked after, if that was not told yet.
     trouble: Option<Error>,
     /// Who was stopped or goes on, if that was not told yet.
@@ -86,12 +102,28 @@ impl Crew {
     /// started with `guardian` as its first argument.
     pub(super) fn new(guardian: &str) -> std::io::Result<Self> {
         process::adopt_orphans();
+        let guardian = Some(Guardian::start(guardian)?);
+        Self::under(Parent::Own { guardian, bell: bell(&[signal_hook::consts::SIGCHLD])? })
+    }
+
+    /// Those that the agent before had, if there was one. Processes are started by the keeper.
+    pub(super) fn kept(helm: Helm, kept: Vec<Kept>, ground: Option<Ground>) -> std::io::Result<Self> {
+        let mut crew = Self { ground, ..Self::under(Parent::Keeper(helm))? };
+        for Kept { peer, process, output, lifeline, input: _ } in kept {
+            crew.pipes.add(peer, output)?;
+            crew.processes.insert(peer, process);
+            lifeline.into_iter().for_each(|line| crew.vigil.watch(peer, line));
+        }
+        Ok(crew)
+    }
+
+    fn under(parent: Parent) -> std::io::Result<Self> {
         Ok(Self {
             processes: HashMap::new(),
+            ended: vec![],
+            parent,
             pipes: Pipes::default(),
             vigil: Vigil::new()?,
-            guardian: Some(Guardian::start(guardian)?),
-            child: bell(&[signal_hook::consts::SIGCHLD])?,
             trouble: None,
             stops: vec![],
             ground: None,
@@ -100,38 +132,32 @@ impl Crew {
     }
 
     /// Starts a process of the job; gives the pipe that is its standard input, if it may have any.
-    pub(super) fn start(
-        &mut self,
-        peer: PeerId,
-        task: &Task,
-        birth: Birth,
-    ) -> std::io::Result<Option<ChildStdin>> {
+    pub(super) fn start(&mut self, peer: PeerId, task: &Task, birth: Birth) -> std::io::Result<Option<File>> {
         let Birth { reads, share, ranks, standing } = birth;
         let mut environment = task.environment.clone();
         environment.extend(standing.into_iter().flat_map(standing::variables));
         let mut set = |name: &str, value: String| environment.push((name.to_owned(), value));
         set(ft_comm::ENV_PEER, peer.0.to_string());
+        let mut inherited = vec![];
+        let mut inherit = |name: &str, file: OwnedFd| inherited.push((name.to_owned(), file));
         // Where the system has none, deaths are noticed later.
-        let lifeline = Lifeline::new().ok();
-        if let Some((_, file)) = &lifeline {
-            set(ENV_LIFELINE, file.as_raw_fd().to_string());
-        }
+        let (lifeline, file) = Lifeline::new().ok().unzip();
+        file.into_iter().for_each(|file| inherit(ENV_LIFELINE, file));
         let wants_ground = task.environment.iter().any(|(name, _)| name == ENV_GROUND);
         if wants_ground && self.ground.is_none() {
             self.ground = Ground::new().ok();
         }
         let ground = self.ground.as_ref().and_then(|ground| ground.hand_down().ok());
-        ground.iter().for_each(|file| set(ENV_GROUND, file.as_raw_fd().to_string()));
-        let key = inherited::hand_down(task.key.to_text().as_bytes())?;
-        set(ft_comm::ENV_KEY, key.as_raw_fd().to_string());
+        ground.into_iter().for_each(|file| inherit(ENV_GROUND, file));
+        inherit(ft_comm::ENV_KEY, inherited::hand_down(task.key.to_text().as_bytes())?);
         share.and_then(cores).into_iter().for_each(|cores| set(ENV_CORES, cores));
         let said = |(name, _): &(String, String)| name == ENV_THREADS;
         if !task.environment.iter().any(said) && std::env::var_os(ENV_THREADS).is_none() {
             set(ENV_THREADS, threads(binding::cores().len(), ranks as usize).to_string());
         }
-        let stdin = if reads { Stdio::piped() } else { self.null.try_clone()?.into() };
-        let stdin = self.begin(peer, &task.program, &task.args, &environment, stdin)?;
-        if let Some((line, _)) = lifeline {
+        let order = Order { program: task.program.clone(), args: task.args.clone(), environment };
+        let stdin = self.begin(peer, order, inherited, reads)?;
+        if let Some(line) = lifeline {
             self.vigil.watch(peer, line);
         }
         Ok(stdin)
@@ -141,18 +167,29 @@ impl Crew {
     pub(super) fn begin(
         &mut self,
         peer: PeerId,
-        program: &Path,
-        args: &[OsString],
-        environment: &[(String, String)],
-        stdin: Stdio,
-    ) -> std::io::Result<Option<ChildStdin>> {
-        let mut environment = environment.to_vec();
-        let mark = self.guardian.iter().map(|guardian| (ENV_MARK.to_owned(), guardian.mark().to_owned()));
-        environment.extend(mark);
-        let Started { process, stdout, stderr, stdin } = process::start(program, args, &environment, stdin)?;
+        mut order: Order,
+        inherited: Vec<(String, OwnedFd)>,
+        reads: bool,
+    ) -> std::io::Result<Option<File>> {
+        let mark = self.parent.mark().map(|mark| (ENV_MARK.to_owned(), mark.to_owned()));
+        order.environment.extend(mark);
+        let (input, stdin) = if reads {
+            let (stdin, input) = std::io::pipe()?;
+            (Some(OwnedFd::from(input)), OwnedFd::from(stdin))
+        } else {
+            (None, self.null.try_clone()?.into())
+        };
+        let (output, stdout) = std::io::pipe()?;
+        let (error, stderr) = std::io::pipe()?;
+        let output: [OwnedFd; 2] = [output.into(), error.into()];
+        let files = Files { streams: [stdin, stdout.into(), stderr.into()], inherited };
+        let process = match &mut self.parent {
+            Parent::Own { .. } => process::start(&order, files, None, None)?,
+            Parent::Keeper(helm) => helm.start(peer, &order, &files, &output, input.as_ref())?,
+        };
         self.processes.insert(peer, process);
-        self.pipes.add(peer, stdout, stderr);
-        Ok(stdin)
+        self.pipes.add(peer, output)?;
+        Ok(input.map(File::from))
     }
 
     /// A generation begins that has these members.
@@ -162,9 +199,8 @@ impl Crew {
 
     /// Binds a process that runs already to its cores.
     pub(super) fn bind(&self, peer: PeerId, share: CoreShare) {
-        let pid = self.processes.get(&peer).and_then(Process::pid);
-        if let (Some(pid), Some(cores)) = (pid, cores(share)) {
-            binding::bind(Some(pid), &cores);
+        if let (Some(process), Some(cores)) = (self.processes.get(&peer), cores(share)) {
+            process.bind(&cores);
         }
     }
 
@@ -188,11 +224,47 @@ impl Crew {
         self.trouble.take()
     }
 
-    /// Ends all processes and waits for them. Those to which it may send no signal die with this process.
+    /// Ends all processes, and waits for them if they are children of this one. Those to which it may send no signal die with it.
     pub(super) fn kill_all(&mut self) {
-        let killed: Vec<bool> = self.processes.values().map(|p| p.signal(Signal::KILL).is_ok()).collect();
-        let dying = self.processes.drain().zip(killed).filter(|(_, killed)| *killed);
-        dying.for_each(|((_, process), _)| process.wait());
+        self.reap();
+        process::end(self.processes.drain().map(|(_, process)| process));
+    }
+
+    /// Reaps those that have ended.
+    fn reap(&mut self) {
+        for (peer, process) in self.ended.drain(..) {
+            match &mut self.parent {
+                Parent::Own { .. } => process.reap(),
+                Parent::Keeper(helm) => helm.reap(peer),
+            }
+        }
+    }
+
+    /// Standard input of a process is not handed on any more.
+    pub(super) fn end_input(&mut self, peer: PeerId) {
+        if let Parent::Keeper(helm) = &mut self.parent {
+            helm.end_input(peer);
+        }
+    }
+
+    /// The launcher has taken this process for the agent of its host.
+    pub(super) fn welcome(&mut self) {
+        if let Parent::Keeper(helm) = &mut self.parent {
+            helm.welcome();
+        }
+    }
+
+    /// Whether the keeper is dead, and with it all processes.
+    pub(super) fn is_forsaken(&self) -> bool {
+        matches!(&self.parent, Parent::Keeper(helm) if helm.is_gone())
+    }
+
+    /// How a process has ended that is not there any more, and was before there was this agent.
+    pub(super) fn exit_of(&self, peer: PeerId) -> Option<Exit> {
+        match &self.parent {
+            Parent::Own { .. } => None,
+            Parent::Keeper(helm) => helm.exit_of(peer),
+        }
     }
 
     /// The number of a process.
@@ -205,7 +277,11 @@ impl Crew {
     }
 
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        [self.child.as_fd(), self.vigil.fd()].into_iter()
+        let parent = match &self.parent {
+            Parent::Own { bell, .. } => bell.as_fd(),
+            Parent::Keeper(helm) => helm.fd(),
+        };
+        [parent, self.vigil.fd()].into_iter()
     }
 
     /// Where processes print to.
@@ -228,6 +304,7 @@ impl Crew {
             },
             lines,
         );
+        self.reap();
     }
 
     /// Hands on what is left of what was printed.
@@ -239,27 +316,38 @@ impl Crew {
     pub(super) fn deaths(&mut self) -> Vec<Death> {
         let dying = |peer| Some(Death::Dying(peer, self.processes.get(&peer)?.ending()?));
         let mut deaths: Vec<Death> = self.vigil.dead().into_iter().filter_map(dying).collect();
-        if rang(&self.child) {
-            let changes: Vec<_> = self.processes.iter_mut().map(|(peer, p)| (*peer, p.change())).collect();
-            for (peer, change) in changes {
-                let exit = match change {
-                    Ok(Some(Change::Ended(exit))) => exit,
-                    Ok(None) => continue,
-                    Ok(Some(change)) => {
-                        self.stops.push((peer, change == Change::Stopped));
-                        continue;
-                    }
-                    Err(error) => {
-                        self.note(Err(error));
-                        continue;
-                    }
-                };
-                self.processes.remove(&peer);
-                self.vigil.forget(peer);
-                deaths.push(Death::Gone(peer, exit));
+        let changes = self.changes();
+        // Those who die with the keeper do so after it: that is the end of the host, and no death of one of them.
+        if self.is_forsaken() {
+            return vec![];
+        }
+        for (peer, change) in changes {
+            match change {
+                Ok(Change::Ended(exit)) => {
+                    let Some(process) = self.processes.remove(&peer) else { continue };
+                    self.vigil.forget(peer);
+                    self.ended.push((peer, process));
+                    deaths.push(Death::Gone(peer, exit));
+                }
+                Ok(change) => self.stops.push((peer, change == Change::Stopped)),
+                Err(error) => self.note(Err(error)),
             }
         }
         deaths
+    }
+
+    /// What has become of processes since the last call.
+    fn changes(&mut self) -> Vec<(PeerId, std::io::Result<Change>)> {
+        match &mut self.parent {
+            Parent::Own { bell, .. } if rang(bell) => {
+                let changes = self.processes.iter_mut();
+                changes.filter_map(|(peer, process)| Some((*peer, process.change().transpose()?))).collect()
+            }
+            Parent::Own { .. } => vec![],
+            Parent::Keeper(helm) => {
+                helm.changes().into_iter().map(|(peer, change)| (peer, Ok(change))).collect()
+            }
+        }
     }
 
     /// Who was stopped (true) or goes on, as far as [`Crew::deaths`] has come across it.
@@ -267,15 +355,14 @@ impl Crew {
         std::mem::take(&mut self.stops)
     }
 
-    /// Waits, not for long, until no descendant of this process is left.
+    /// Waits, not for long, until no descendant of this process is left, or leaves that to the keeper.
     pub(super) fn end_orphans(&mut self) {
-        self.guardian = None; // it would be one of them
-        let clock = Clock::start();
-        let until = clock.now().after(GRACE);
-        while process::end_orphans() && clock.now() < until {
-            let mut fds = [PollFd::new(&self.child, PollFlags::IN)];
-            let _ = rustix::event::poll(&mut fds, Some(&timespec(Duration::from_millis(5))));
-            rang(&self.child);
+        match &mut self.parent {
+            Parent::Own { guardian, bell } => {
+                *guardian = None; // it would be one of them
+                process::end_orphans(bell);
+            }
+            Parent::Keeper(helm) => helm.end(),
         }
     }
 }

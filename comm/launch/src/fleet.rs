@@ -1,12 +1,12 @@
 //! The one door through which processes are started: on this host, or by agents on others.
 //!
 //! What happens to the processes comes out of it as reports, wherever they run. A host whose agent is gone or silent is
-//! lost with all its processes; new ones are started on the hosts that are left: on spare ones that have room, or on those with
-//! the fewest processes, or that are the least busy. A lost host is tried again, and when an agent answers there it is one of them.
+//! lost with all its processes, unless these say that they live: then its keeper has another agent soon. New ones are started on the hosts that are left: on spare ones
+//! that have room, or on those with the fewest processes, or that are the least busy. A lost host is tried again, and when an agent answers there it is one of them.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::process::ChildStdin;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
@@ -21,7 +21,7 @@ use ft_comm::time::Time;
 use ft_comm::transport::Channel;
 use ft_proto::detector::Detector;
 use ft_proto::rank::{Membership, PeerId, Rank};
-use ft_proto::wire::agent::{Birth, CoreShare, INPUT_WINDOW, ToAgent};
+use ft_proto::wire::agent::{Birth, CoreShare, ToAgent};
 
 mod changes;
 mod comeback;
@@ -32,6 +32,7 @@ mod news;
 mod opening;
 mod places;
 mod returns;
+mod succession;
 
 pub use changes::HostChange;
 use comeback::Absent;
@@ -48,6 +49,18 @@ enum Door {
     Agent(Box<Remote>),
     /// The agent is gone.
     Lost(Absent),
+}
+
+/// Where a process runs.
+#[derive(Debug)]
+struct Home {
+    at: usize,
+    /// What the agent there was told of it, for another one in its place.
+    told: Vec<ToAgent>,
+    /// [`Fleet::begun`] has named it, or will.
+    begun: bool,
+    /// It has been linked to the launcher.
+    has_joined: bool,
 }
 
 /// See the module.
@@ -73,14 +86,15 @@ pub(super) struct Fleet {
     /// Hosts that are lost are of use again: processes are replaced, and the job is not over.
     replaces: bool,
     places: Places,
-    /// Where processes run.
-    homes: HashMap<PeerId, usize>,
+    homes: HashMap<PeerId, Home>,
     /// The numbers that agents have given for processes of other hosts.
     pids: HashMap<PeerId, u32>,
     /// Those that were started since [`Fleet::begun`] was called.
     begun: Vec<PeerId>,
+    /// Hosts that have got another agent in the place of a dead one, if that was not told yet.
+    resumed: Vec<usize>,
     /// Standard input of the spares of this host.
-    inputs: HashMap<PeerId, ChildStdin>,
+    inputs: HashMap<PeerId, File>,
     inflow: Option<Inflow>,
     /// What processes print stays in their pipes: nobody reads it.
     holds: bool,
@@ -91,20 +105,38 @@ pub(super) struct Fleet {
 }
 
 impl Fleet {
-    /// An agent has proved that it belongs to the job; the channel comes back if it was no agent.
-    pub(super) fn connected(&mut self, now: Time, peer: PeerId, channel: Channel) -> Option<Channel> {
-        let attempt = self.absent(agent_at(peer)).and_then(|absent| absent.attempt.as_mut());
-        if let Some(attempt) = attempt.filter(|attempt| !attempt.is_connected()) {
+    /// A process has proved that it belongs to the job; the channel comes back if it was no agent. `term` is the number of an agent's
+    /// invitation.
+    pub(super) fn connected(
+        &mut self,
+        now: Time,
+        peer: PeerId,
+        term: u32,
+        channel: Channel,
+    ) -> Option<Channel> {
+        if let Some(home) = self.homes.get_mut(&peer) {
+            home.has_joined = true;
+            return Some(channel);
+        }
+        let at = agent_at(peer);
+        let attempt = self.absent(at).and_then(|absent| absent.attempt.as_mut());
+        if let Some(attempt) = attempt.filter(|attempt| attempt.is(peer, term) && !attempt.is_connected()) {
             attempt.connected(channel);
             return None;
         }
-        match self.remotes().find(|remote| remote.peer == peer && !remote.is_connected()) {
-            Some(remote) => remote.connected(channel),
-            None => return Some(channel),
+        let Some(remote) = self.remote(at).filter(|remote| remote.is(peer, term)) else {
+            return Some(channel);
+        };
+        match remote.is_connected() || remote.broken().is_some() {
+            true => self.succeeds(at, channel),
+            false => remote.connected(channel),
         }
         // Now it hears what it is to start.
-        let there = self.homes.iter().filter(|(_, at)| PeerId(u32::MAX - **at as u32) == peer);
-        self.begun.extend(there.map(|(peer, _)| *peer));
+        for (peer, home) in self.homes.iter_mut().filter(|(_, home)| home.at == at) {
+            if !std::mem::replace(&mut home.begun, true) {
+                self.begun.push(*peer);
+            }
+        }
         self.detector.heard(peer, now);
         None
     }
@@ -129,7 +161,7 @@ impl Fleet {
         let is_open = |at: &usize| self.is_open(*at);
         let own = rank.map(|rank| [self.places.first(rank), self.places.last(rank)]);
         let own = own.into_iter().flatten().find(is_open);
-        let processes = |at: &usize| self.homes.values().filter(|home| *home == at).count();
+        let processes = |at: &usize| self.homes.values().filter(|home| home.at == *at).count();
         let has_room =
             |at: &usize| self.cluster.is_spare(*at) && processes(at) < self.cluster.hosts()[*at].slots;
         let open = || (0..self.doors.len()).filter(is_open);
@@ -142,7 +174,7 @@ impl Fleet {
 
     /// The host of a process that was started.
     pub(super) fn host_of(&self, peer: PeerId) -> Option<usize> {
-        self.homes.get(&peer).copied()
+        self.homes.get(&peer).map(|home| home.at)
     }
 
     /// The host where a process runs by its name, and the number of the process there, if it is known.
@@ -202,10 +234,19 @@ impl Fleet {
             ranks: self.ranks_beside(at),
             standing: rank.map(|rank| self.places.stand(rank, at)),
         };
+        let begun = !matches!(&self.doors[at], Door::Agent(remote) if !remote.is_connected());
+        let home = Home { at, told: vec![], begun, has_joined: false };
+        if is_more {
+            self.loads.placed(at);
+        }
         let stdin = match &mut self.doors[at] {
-            Door::Agent(remote) => {
-                remote.send(ToAgent::Start { peer, birth });
-                if rank == Some(0) { Some(self.inflow(peer, at)?) } else { None }
+            Door::Agent(_) => {
+                self.homes.insert(peer, home);
+                self.tell(peer, ToAgent::Start { peer, birth });
+                if begun {
+                    self.begun.push(peer);
+                }
+                return (rank == Some(0)).then(|| self.inflow(peer, at)).transpose();
             }
             _ => match self.crew.start(peer, &self.task, birth)? {
                 Some(stdin) if rank.is_none() => {
@@ -215,13 +256,8 @@ impl Fleet {
                 stdin => stdin.map(OwnedFd::from),
             },
         };
-        self.homes.insert(peer, at);
-        if is_more {
-            self.loads.placed(at);
-        }
-        if !matches!(&self.doors[at], Door::Agent(remote) if !remote.is_connected()) {
-            self.begun.push(peer);
-        }
+        self.homes.insert(peer, home);
+        self.begun.push(peer);
         Ok(stdin)
     }
 
@@ -238,36 +274,38 @@ impl Fleet {
 
     /// A spare takes a rank; gives the pipe that is rank 0's standard input.
     pub(super) fn seat(&mut self, peer: PeerId, rank: Rank) -> Option<OwnedFd> {
-        let at = *self.homes.get(&peer)?;
+        let at = self.host_of(peer)?;
         let share = self.share(rank, at);
         self.places.stand(rank, at);
         let input = self.inputs.remove(&peer);
-        let Some(remote) = self.remote(at) else {
+        if self.remote(at).is_none() {
             share.into_iter().for_each(|share| self.crew.bind(peer, share));
             return input.filter(|_| rank == 0).map(OwnedFd::from);
-        };
-        share.into_iter().for_each(|share| remote.send(ToAgent::Bind { peer, share }));
+        }
+        share.into_iter().for_each(|share| self.tell(peer, ToAgent::Bind { peer, share }));
         if rank == 0 {
             return self.inflow(peer, at).ok();
         }
-        remote.send(ToAgent::Input { peer, bytes: vec![] });
+        self.tell(peer, ToAgent::Input { peer, bytes: vec![] });
         None
     }
 
     /// Sends a signal to a process and its children.
     pub(super) fn signal(&mut self, peer: PeerId, signal: Signal) {
-        let Some(at) = self.homes.get(&peer).copied() else { return };
+        let Some(at) = self.host_of(peer) else { return };
+        let message = ToAgent::Signal { to: Some(peer), signal: signal.as_raw() };
         match &mut self.doors[at] {
             Door::Here => self.crew.signal(peer, signal),
-            Door::Agent(remote) => remote.send(ToAgent::Signal { to: Some(peer), signal: signal.as_raw() }),
+            Door::Agent(_) if signal == Signal::KILL => self.tell(peer, message),
+            Door::Agent(remote) => remote.send(message),
             Door::Lost(_) => {}
         }
     }
 
     /// Sends a signal to all processes of the job, but not to agents.
     pub(super) fn signal_all(&mut self, signal: Signal) {
-        for (peer, at) in &self.homes {
-            if matches!(self.doors[*at], Door::Here) {
+        for (peer, home) in &self.homes {
+            if matches!(self.doors[home.at], Door::Here) {
                 self.crew.signal(*peer, signal);
             }
         }
@@ -323,8 +361,8 @@ impl Fleet {
         let readable = |fd: BorrowedFd<'a>| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         fds.extend(self.crew.fds().map(readable));
         fds.extend(self.crew.pipes().filter(|_| !self.holds).map(readable));
-        let inflow = self.inflow.iter().filter(|inflow| inflow.under_way < INPUT_WINDOW);
-        fds.extend(inflow.map(|inflow| readable(inflow.pipe.as_fd())));
+        let inflow = self.inflow.iter().filter_map(Inflow::source);
+        fds.extend(inflow.map(|pipe| readable(pipe.as_fd())));
         for door in &self.doors {
             if let Door::Agent(remote) = door {
                 fds.extend(remote.link().map(Control::poll));

@@ -1,4 +1,5 @@
-//! The guardian: a process that outlives a killed launcher, or agent, for a moment and ends what that leaves behind.
+//! The guardian: a process that outlives a killed launcher for a moment and ends what that leaves behind. On other hosts the keeper
+//! (`keeper.rs`) does so.
 //!
 //! Ranks die with the launcher by themselves (parent-death signal); what they have started does not, in whatever process
 //! group or session it is. All of it has inherited a mark in its environment, by which the guardian finds it in `/proc`. It hears of the
@@ -15,7 +16,7 @@ use ft_comm::time::{Clock, Time};
 use ft_comm::transport::timespec;
 use ft_proto::wire::handshake::hex;
 
-/// Environment of every process that is started for a job: the mark of the launcher or the agent that has started it.
+/// Environment of every process that is started for a job: the mark of the launcher or the keeper that has started it.
 pub(super) const ENV_MARK: &str = "FTRUN_MARK";
 /// How long the guardian goes on looking for processes that do not end.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,9 +36,7 @@ pub(super) struct Guardian {
 impl Guardian {
     /// Starts this program again, which calls [`guard`] when `word` is its first argument.
     pub(super) fn start(word: &str) -> std::io::Result<Self> {
-        let mut mark = [0; 16];
-        getrandom::fill(&mut mark).map_err(|error| std::io::Error::other(error.to_string()))?;
-        let mark = hex(&mark);
+        let mark = new_mark()?;
         let program = std::env::current_exe()?;
         let mut command = Command::new(program);
         // Without an environment it is found by no guardian, should this be a job within a job.
@@ -61,10 +60,25 @@ impl Drop for Guardian {
     }
 }
 
+/// A mark that nobody else has.
+///
+/// # Errors
+/// The operating system has no random numbers.
+pub(super) fn new_mark() -> std::io::Result<String> {
+    let mut mark = [0; 16];
+    getrandom::fill(&mut mark).map_err(|error| std::io::Error::other(error.to_string()))?;
+    Ok(hex(&mark))
+}
+
 /// Makes this process the guardian of the one that has started it with this mark. Returns when that is dead, and whatever was
 /// started with the mark.
 pub fn guard(mark: &str) {
     let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+    end_all(mark);
+}
+
+/// Ends the processes that have the mark, and those that they start meanwhile.
+pub(super) fn end_all(mark: &str) {
     let (clock, mut quiet) = (Clock::start(), 0);
     while quiet < QUIET && clock.now().since(Time(0)) < PATIENCE {
         quiet = if end_marked(mark) { 0 } else { quiet + 1 };

@@ -21,6 +21,8 @@ pub(super) struct Invitation {
     pub(super) credentials: Credentials,
     /// The number of the agent.
     pub(super) peer: PeerId,
+    /// That of this invitation: a host that was lost and is tried again gets another one.
+    pub(super) term: u32,
     /// Where the launcher listens, as seen from the agent's host.
     pub(super) launcher: SocketAddr,
     /// The name of the host.
@@ -31,7 +33,8 @@ impl Invitation {
     pub(super) fn to_text(&self) -> String {
         let Credentials { key, secret } = &self.credentials;
         let manner = if *secret { SECRET } else { PLAIN };
-        format!("{VERSION} {} {manner} {} {} {}\n", key.to_text(), self.peer.0, self.launcher, self.host)
+        let Self { peer, term, launcher, host, .. } = self;
+        format!("{VERSION} {} {manner} {} {term} {launcher} {host}\n", key.to_text(), peer.0)
     }
 
     /// # Errors
@@ -39,12 +42,13 @@ impl Invitation {
     pub(super) fn from_text(line: &str) -> Result<Self, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
-            [VERSION, key, manner @ (SECRET | PLAIN), peer, launcher, host] => {
+            [VERSION, key, manner @ (SECRET | PLAIN), peer, term, launcher, host] => {
                 let key = JobKey::from_text(key);
                 let invitation = || {
                     Some(Self {
                         credentials: Credentials { key: key?, secret: manner == SECRET },
                         peer: PeerId(peer.parse().ok()?),
+                        term: term.parse().ok()?,
                         launcher: launcher.parse().ok()?,
                         host: is_label(host).then(|| host.to_owned())?,
                     })
@@ -70,6 +74,7 @@ mod tests {
         let invitation = Invitation {
             credentials: Credentials { key: JobKey { job: [3; 16], key: [0xab; 32] }, secret: true },
             peer: PeerId(u32::MAX),
+            term: 3,
             launcher: "[::1]:4000".parse().unwrap(),
             host: "me@there".into(),
         };
@@ -98,7 +103,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_line_is_refused_or_is_written_as_the_same(
-            key in "[0-9a-fA-F]{96}|\\PC{0,96}", peer in "[0-9]{1,11}",
+            key in "[0-9a-fA-F]{96}|\\PC{0,96}", peer in "[0-9]{1,11}( [0-9]{1,10})?",
             launcher in "[0-9]{1,3}(\\.[0-9]{1,3}){3}:[0-9]{1,6}|\\[[0-9a-f:]{2,9}\\]:[0-9]{1,5}|\\PC{0,9}",
             host in "[!-~]{1,20}|\\PC{0,9}",
         ) {

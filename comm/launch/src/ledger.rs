@@ -118,6 +118,7 @@ pub(super) struct Ledger {
     refused: u64,
     saved: SavedFiles,
     hosts_back: BTreeMap<String, u32>,
+    agents_back: BTreeMap<String, u32>,
     headway: Headway,
 }
 
@@ -168,6 +169,7 @@ impl Ledger {
             refused: 0,
             saved: SavedFiles::default(),
             hosts_back: BTreeMap::new(),
+            agents_back: BTreeMap::new(),
             headway: Headway::default(),
         }
     }
@@ -190,6 +192,7 @@ impl Ledger {
             Event::Finished { outputs } => self.outputs.clone_from(outputs),
             Event::Refused { count } => self.refused += count,
             Event::HostBack { name, is_new: false } => *self.hosts_back.entry(name.clone()).or_default() += 1,
+            Event::AgentBack { name } => *self.agents_back.entry(name.clone()).or_default() += 1,
             Event::Saved { saved, .. } => match saved.error {
                 None => {
                     self.saved.whole += 1;
@@ -282,6 +285,11 @@ impl Ledger {
     /// Hosts that were lost and have come back, and how often.
     pub(super) fn hosts_back(&self) -> &BTreeMap<String, u32> {
         &self.hosts_back
+    }
+
+    /// Hosts that got another agent in the place of a dead one, and how often.
+    pub(super) fn agents_back(&self) -> &BTreeMap<String, u32> {
+        &self.agents_back
     }
 
     /// Connections that ranks have refused.

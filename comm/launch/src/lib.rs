@@ -33,6 +33,7 @@ mod fleet;
 mod gauge;
 mod guardian;
 mod invitation;
+mod keeper;
 mod ledger;
 mod output;
 mod pipes;
@@ -47,7 +48,7 @@ mod starter;
 mod stdin;
 mod vigil;
 
-pub use agent::agent;
+pub use agent::{agent, kept_agent};
 pub use allocation::{Allocation, AllocationError, Surroundings};
 pub use cluster::{Cluster, Host, HostError, HostList, Mapping, Placing};
 pub use console::{Console, ConsoleError, Stream};
@@ -58,6 +59,7 @@ pub use desk::{Desk, DeskError, Inquiry, InquiryError, jobs};
 pub use fleet::HostChange;
 use fleet::{Fleet, Report};
 pub use guardian::guard;
+pub use keeper::keep;
 use ledger::Ledger;
 pub use ledger::{Failure, SavedFiles};
 use process::GRACE;
@@ -200,6 +202,7 @@ impl Launcher {
                 return Err(error);
             }
             self.hear();
+            self.look_after_hosts(observer);
             self.heed_signals();
             self.attend(observer);
             self.heed_limit();
@@ -229,6 +232,7 @@ impl Launcher {
                 strangers: self.doorman.refused_strangers() + self.ledger.refused(),
                 saved: self.ledger.saved().clone(),
                 hosts_back: self.ledger.hosts_back().clone(),
+                agents_back: self.ledger.agents_back().clone(),
                 marks: self.ledger.headway().commits(),
                 elapsed: self.clock.now().since(Time(0)),
             });
@@ -367,7 +371,8 @@ impl Launcher {
     fn listen(&mut self) {
         let now = self.clock.now();
         for Accepted { opening, channel } in self.doorman.serve(now) {
-            let Some(channel) = self.fleet.connected(now, opening.from, channel) else { continue };
+            let known = self.fleet.connected(now, opening.from, opening.generation, channel);
+            let Some(channel) = known else { continue };
             if self.arbiter.connected(now, opening.from) {
                 self.controls.insert(opening.from, Control::new(channel));
             }
@@ -416,6 +421,14 @@ impl Launcher {
         }
     }
 
+    /// Hosts without an agent are lost as soon as none of their ranks is heard.
+    fn look_after_hosts(&mut self, observer: &mut Observer<'_>) {
+        let controls = &self.controls;
+        for report in self.fleet.forsaken(self.clock.now(), |peer| controls.contains_key(&peer)) {
+            self.report(report, observer);
+        }
+    }
+
     fn report(&mut self, report: Report, observer: &mut Observer<'_>) {
         match report {
             Report::Said { peer, error, lines } => {
@@ -453,6 +466,11 @@ impl Launcher {
                     true => self.arbiter.host_lost(self.clock.now(), host, &peers, &cause),
                     false => self.arbiter.end(self.clock.now(), 1, format!("no host is left: {cause}")),
                 }
+            }
+            Report::Resumed { name } => {
+                let (event, now) = (Event::AgentBack { name }, self.clock.now());
+                self.ledger.record(now, &event);
+                observer(Seen::Event(&event), now);
             }
             Report::Refused(error) => self.refused = self.refused.take().or(Some(error)),
         }

@@ -2,7 +2,6 @@
 
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::process::{ChildStderr, ChildStdout};
 
 use ft_proto::rank::PeerId;
 
@@ -47,10 +46,16 @@ pub(super) struct Pipes {
 }
 
 impl Pipes {
-    pub(super) fn add(&mut self, peer: PeerId, stdout: ChildStdout, stderr: ChildStderr) {
-        let stream = |error, fd| Stream { peer, error, fd, partial: vec![] };
-        self.streams.push(stream(false, stdout.into()));
-        self.streams.push(stream(true, stderr.into()));
+    /// Reads the standard output of a process, and its standard error.
+    ///
+    /// # Errors
+    /// They cannot be read without waiting for them.
+    pub(super) fn add(&mut self, peer: PeerId, output: [OwnedFd; 2]) -> std::io::Result<()> {
+        for (error, fd) in [false, true].into_iter().zip(output) {
+            rustix::io::ioctl_fionbio(&fd, true)?;
+            self.streams.push(Stream { peer, error, fd, partial: vec![] });
+        }
+        Ok(())
     }
 
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {

@@ -4,19 +4,26 @@
 //! only and a kill reaches the children of a rank too. It stays in the launcher's session: a session of its
 //! own would put it into a scheduler group of its own, where yielding to the other ranks has no effect.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Error;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions};
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::{Errno, FdFlags};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions};
+use serde::{Deserialize, Serialize};
 
+use super::signals::rang;
 use super::standing;
+use ft_comm::binding;
+use ft_comm::time::Clock;
+use ft_comm::transport::timespec;
 use ft_proto::arbiter::Exit;
 
 /// How long processes are given to end by themselves when the job is over.
@@ -39,9 +46,39 @@ fn tunables(given: Option<String>) -> String {
     }
 }
 
+/// What is to be started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Order {
+    pub(super) program: OsString,
+    pub(super) args: Vec<OsString>,
+    /// What it finds in its environment beside what is there anyway.
+    pub(super) environment: Vec<(String, String)>,
+}
+
+/// What a process begins with: standard input, output and error, and files that it inherits, of which its environment has the numbers
+/// under these names.
+#[derive(Debug)]
+pub(super) struct Files<F> {
+    pub(super) streams: [F; 3],
+    pub(super) inherited: Vec<(String, F)>,
+}
+
+impl Files<OwnedFd> {
+    /// All of them, the streams first.
+    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.streams.iter().chain(self.inherited.iter().map(|(_, file)| file)).map(AsFd::as_fd)
+    }
+}
+
+/// Variables of an environment.
+pub(super) type Variables = Vec<(OsString, OsString)>;
+
 #[derive(Debug)]
 pub(super) struct Process {
-    child: Child,
+    /// Its number.
+    id: u32,
+    /// None if it is the child of another process, which waits for it.
+    child: Option<Child>,
     /// It was stopped when it was last asked for its state.
     stopped: bool,
     /// `/proc/PID/stat`, where the status of a dying process can be read before it can be waited for.
@@ -49,62 +86,71 @@ pub(super) struct Process {
 }
 
 /// What a process does now that it did not do before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Change {
     /// Nothing: a signal has stopped it.
     Stopped,
     /// A signal has ended its stop.
     GoesOn,
-    /// It has ended and was waited for.
+    /// It has ended, and is to be reaped.
     Ended(Exit),
 }
 
-pub(super) struct Started {
-    pub(super) process: Process,
-    pub(super) stdout: ChildStdout,
-    pub(super) stderr: ChildStderr,
-    pub(super) stdin: Option<ChildStdin>,
-}
-
+/// Starts a process as a child of this one, in `folder` and with the environment `base` if these are not to be those of this process.
+///
+/// # Errors
+/// The operating system refuses.
 pub(super) fn start(
-    program: &Path,
-    args: &[OsString],
-    environment: &[(String, String)],
-    stdin: Stdio,
-) -> std::io::Result<Started> {
-    let mut command = Command::new(program);
+    order: &Order,
+    files: Files<OwnedFd>,
+    base: Option<&Variables>,
+    folder: Option<&OsStr>,
+) -> std::io::Result<Process> {
+    let mut command = Command::new(&order.program);
+    let mut given = std::env::var_os(ENV_TUNABLES);
+    if let Some(base) = base {
+        command.env_clear().envs(base.iter().map(|(name, value)| (name, value)));
+        given = base.iter().find(|(name, _)| name == ENV_TUNABLES).map(|(_, value)| value.clone());
+    }
+    folder.into_iter().for_each(|folder| _ = command.current_dir(folder));
     standing::names().for_each(|name| _ = command.env_remove(name));
-    let mut child = command
-        .args(args)
-        .envs(environment.iter().map(|(name, value)| (name, value)))
+    command
+        .args(&order.args)
+        .envs(order.environment.iter().map(|(name, value)| (name, value)))
         .env(ENV_PARENT, std::process::id().to_string())
-        .env(ENV_TUNABLES, tunables(std::env::var(ENV_TUNABLES).ok()))
-        .stdin(stdin)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .spawn()?;
-    let stdout = child.stdout.take().expect("the pipes that were asked for are there");
-    let stderr = child.stderr.take().expect("the pipes that were asked for are there");
-    rustix::io::ioctl_fionbio(&stdout, true)?;
-    rustix::io::ioctl_fionbio(&stderr, true)?;
-    let stat = File::open(format!("/proc/{}/stat", child.id())).ok();
-    Ok(Started {
-        stdin: child.stdin.take(),
-        process: Process { child, stopped: false, stat },
-        stdout,
-        stderr,
-    })
+        .env(ENV_TUNABLES, tunables(given.and_then(|given| given.into_string().ok())));
+    for (name, file) in &files.inherited {
+        rustix::io::fcntl_setfd(file, FdFlags::empty())?;
+        command.env(name, file.as_raw_fd().to_string());
+    }
+    let [stdin, stdout, stderr] = files.streams;
+    let child = command.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0).spawn()?;
+    Ok(Process::new(child.id(), Some(child)))
 }
 
 impl Process {
-    pub(super) fn pid(&self) -> Option<Pid> {
-        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+    fn new(id: u32, child: Option<Child>) -> Self {
+        let stat = File::open(format!("/proc/{id}/stat")).ok();
+        Self { id, child, stopped: false, stat }
+    }
+
+    /// One that was started by another process, and is not reaped before that is told to.
+    pub(super) fn of_another(id: u32) -> Self {
+        Self::new(id, None)
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        i32::try_from(self.id).ok().and_then(Pid::from_raw)
     }
 
     /// Its number.
     pub(super) fn id(&self) -> u32 {
-        self.child.id()
+        self.id
+    }
+
+    /// Runs it on these cores from now on.
+    pub(super) fn bind(&self, cores: &str) {
+        self.pid().into_iter().for_each(|pid| binding::bind(Some(pid), cores));
     }
 
     /// Sends a signal to the process and its children. It was not reaped yet, so its number is its own.
@@ -119,28 +165,25 @@ impl Process {
         }
     }
 
-    /// What has become of it, if that is something else than when it was last asked.
+    /// What has become of a child, if that is something else than when it was last asked. Its end is told until it is reaped.
     ///
     /// # Errors
     /// The operating system does not tell.
     pub(super) fn change(&mut self) -> std::io::Result<Option<Change>> {
-        // While it is not reaped its number, and so its group, is its own: children that it leaves behind go too.
         let Some(pid) = self.pid() else { return Ok(None) };
         let kinds = WaitIdOptions::EXITED | WaitIdOptions::STOPPED;
         let look = kinds | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let stopped = match rustix::process::waitid(WaitId::Pid(pid), look) {
-            Ok(Some(state)) if !state.stopped() => None,
-            Ok(state) => Some(state.is_some()),
+        let state = match rustix::process::waitid(WaitId::Pid(pid), look) {
+            Ok(state) => state,
             Err(Errno::INTR) => return Ok(None),
-            Err(error) => return Err(named(WAITING, error)),
+            Err(error) => return Err(named("waiting for a process", error)),
         };
-        if let Some(stopped) = stopped {
-            let is_new = std::mem::replace(&mut self.stopped, stopped) != stopped;
-            return Ok(is_new.then_some(if stopped { Change::Stopped } else { Change::GoesOn }));
+        if let Some(exit) = state.as_ref().and_then(exit_of) {
+            return Ok(Some(Change::Ended(exit)));
         }
-        let _ = self.signal(Signal::KILL); // nobody may be left
-        let waited = self.child.try_wait();
-        Ok(waited.map_err(|error| named(WAITING, error))?.and_then(exit_of).map(Change::Ended))
+        let stopped = state.is_some();
+        let is_new = std::mem::replace(&mut self.stopped, stopped) != stopped;
+        Ok(is_new.then_some(if stopped { Change::Stopped } else { Change::GoesOn }))
     }
 
     /// How it ends, while it is dying: known before its memory has been given back.
@@ -152,26 +195,29 @@ impl Process {
         // the next, field 52 the status.
         let (_, fields) = text.rsplit_once(')')?;
         let status: i32 = fields.split_whitespace().nth(52 - 3)?.parse().ok()?;
-        exit_of(ExitStatus::from_raw(status))
+        let status = ExitStatus::from_raw(status);
+        status.code().map(Exit::Status).or_else(|| status.signal().map(Exit::Signal))
     }
 
-    pub(super) fn wait(mut self) {
+    /// Reaps a child that has ended, or waits until it has. While it is not reaped its number, and so its group, is its own: children
+    /// that it leaves behind go too.
+    pub(super) fn reap(mut self) {
+        let _ = self.signal(Signal::KILL);
+        let Some(child) = &mut self.child else { return };
         // One of both calls may be denied.
-        if let (Err(_), Some(pid)) = (self.child.wait(), self.pid()) {
+        if let (Err(_), Some(pid)) = (child.wait(), self.pid()) {
             let _ = rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
         }
     }
 }
-
-const WAITING: &str = "waiting for a process";
 
 fn named(what: &str, error: impl Into<Error>) -> Error {
     let error = error.into();
     Error::new(error.kind(), format!("{what}: {error}"))
 }
 
-fn exit_of(status: ExitStatus) -> Option<Exit> {
-    status.code().map(Exit::Status).or_else(|| status.signal().map(Exit::Signal))
+fn exit_of(state: &WaitIdStatus) -> Option<Exit> {
+    state.exit_status().map(Exit::Status).or_else(|| state.terminating_signal().map(Exit::Signal))
 }
 
 /// From now on, orphans among the descendants of this process become its children, so that
@@ -181,8 +227,26 @@ pub(super) fn adopt_orphans() {
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
+/// Waits, not for long, until no descendant of this process is left; `bell` rings when a child has ended.
+pub(super) fn end_orphans(bell: &UnixStream) {
+    let clock = Clock::start();
+    let until = clock.now().after(GRACE);
+    while end_children() && clock.now() < until {
+        let mut fds = [PollFd::new(bell, PollFlags::IN)];
+        let _ = rustix::event::poll(&mut fds, Some(&timespec(Duration::from_millis(5))));
+        rang(bell);
+    }
+}
+
+/// Kills all of these and waits for them, but not for those to which it may send no signal: they die with this process.
+pub(super) fn end(processes: impl IntoIterator<Item = Process>) {
+    let processes: Vec<Process> = processes.into_iter().collect();
+    let killed: Vec<bool> = processes.iter().map(|process| process.signal(Signal::KILL).is_ok()).collect();
+    processes.into_iter().zip(killed).filter(|(_, killed)| *killed).for_each(|(process, _)| process.reap());
+}
+
 /// Kills and reaps one generation of children that are left; false when there is none.
-pub(super) fn end_orphans() -> bool {
+fn end_children() -> bool {
     let me = rustix::process::getpid().as_raw_nonzero();
     let children = std::fs::read_to_string(format!("/proc/self/task/{me}/children")).unwrap_or_default();
     for pid in children.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)) {
@@ -197,7 +261,7 @@ pub(super) fn end_orphans() -> bool {
     }
 }
 
-/// Binds the life of this process to that of the launcher, or of the agent, that started it: when that dies, in
+/// Binds the life of this process to that of the launcher, or of the keeper, that started it: when that dies, in
 /// whatever way, the kernel kills this process. Survives `exec`.
 ///
 /// # Errors
@@ -214,15 +278,24 @@ pub fn die_with_launcher() -> Result<(), String> {
 mod tests {
     use super::*;
 
+    fn shell(script: &str) -> Process {
+        let args = ["-c", script].map(OsString::from).into();
+        let order = Order { program: "/bin/sh".into(), args, environment: vec![] };
+        let null = || File::options().read(true).write(true).open("/dev/null").unwrap().into();
+        let files = Files { streams: std::array::from_fn(|_| null()), inherited: vec![] };
+        start(&order, files, None, None).unwrap()
+    }
+
     #[test]
     fn the_status_of_a_process_can_be_read_before_it_is_waited_for() {
         let run = |script: &str| {
-            let args = ["-c", script].map(OsString::from);
-            let started = start(Path::new("/bin/sh"), &args, &[], Stdio::null()).unwrap();
-            let pid = started.process.pid().unwrap();
+            let mut process = shell(script);
+            let pid = process.pid().unwrap();
             rustix::process::waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
-            let mut process = started.process;
-            (process.ending(), process.change().unwrap())
+            let both = (process.ending(), process.change().unwrap());
+            assert_eq!(process.change().unwrap(), both.1, "it is not reaped yet");
+            process.reap();
+            both
         };
         let both = |exit| (Some(exit), Some(Change::Ended(exit)));
         assert_eq!(run("exit 7"), both(Exit::Status(7)));
@@ -231,8 +304,7 @@ mod tests {
 
     #[test]
     fn a_stop_is_told_once_and_so_is_its_end() {
-        let args = ["-c", "kill -STOP $$; exec sleep 1000"].map(OsString::from);
-        let mut process = start(Path::new("/bin/sh"), &args, &[], Stdio::null()).unwrap().process;
+        let mut process = shell("kill -STOP $$; exec sleep 1000");
         let pid = process.pid().unwrap();
         let wait_for = |state: WaitIdOptions| {
             rustix::process::waitid(WaitId::Pid(pid), state | WaitIdOptions::NOWAIT).unwrap();
@@ -246,6 +318,7 @@ mod tests {
         process.signal(Signal::KILL).unwrap();
         wait_for(WaitIdOptions::EXITED);
         assert_eq!(process.change().unwrap(), Some(Change::Ended(Exit::Signal(9))));
+        process.reap();
     }
 
     #[test]

@@ -15,6 +15,8 @@ use ft_proto::wire::agent::{FromAgent, ToAgent};
 pub(super) struct Remote {
     /// The number of the agent.
     pub(super) peer: PeerId,
+    /// The number of the invitation with which it comes, and so do those that its keeper starts when it dies.
+    term: u32,
     host: String,
     command: String,
     /// When it has to be there.
@@ -24,11 +26,18 @@ pub(super) struct Remote {
     early: Vec<ToAgent>,
     /// It was told that the job is over.
     dismissed: bool,
+    /// How its link ended: its keeper may have another one soon.
+    broken: Option<String>,
 }
 
 impl Remote {
-    pub(super) fn new(peer: PeerId, host: String, command: String, until: Time) -> Self {
-        Self { peer, host, command, until, link: None, early: vec![], dismissed: false }
+    pub(super) fn new(peer: PeerId, term: u32, host: String, command: String, until: Time) -> Self {
+        Self { peer, term, host, command, until, link: None, early: vec![], dismissed: false, broken: None }
+    }
+
+    /// Whether an agent of these numbers is this one, or one that its keeper has started.
+    pub(super) fn is(&self, peer: PeerId, term: u32) -> bool {
+        (self.peer, self.term) == (peer, term)
     }
 
     /// It has proved that it belongs to the job.
@@ -36,6 +45,26 @@ impl Remote {
         let mut link = Control::new(channel);
         self.early.drain(..).for_each(|message| link.send(&message));
         self.link = Some(link);
+    }
+
+    /// Its link has ended: another agent is waited for until then.
+    pub(super) fn breaks(&mut self, cause: String, until: Time) {
+        self.link = None;
+        self.until = until;
+        self.broken = Some(cause);
+    }
+
+    /// How its link has ended, if another agent is waited for.
+    pub(super) fn broken(&self) -> Option<&str> {
+        self.broken.as_deref()
+    }
+
+    /// Another agent has come in its place, and is told all that the one before may have known, and signals that were sent meanwhile.
+    pub(super) fn resumes(&mut self, channel: Channel, known: Vec<ToAgent>) {
+        self.early.retain(|message| matches!(message, ToAgent::Signal { .. } | ToAgent::End));
+        self.early.splice(..0, known);
+        self.broken = None;
+        self.connected(channel);
     }
 
     pub(super) fn is_connected(&self) -> bool {

@@ -92,6 +92,8 @@ pub struct Ending {
     pub saved: SavedFiles,
     /// Hosts that were lost and have come back, and how often.
     pub hosts_back: BTreeMap<String, u32>,
+    /// Hosts that got another agent in the place of one that had died, and how often.
+    pub agents_back: BTreeMap<String, u32>,
     /// How often all ranks have made progress that no failure would undo.
     pub marks: u64,
     /// Wall time.

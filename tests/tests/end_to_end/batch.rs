@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use tempfile::{TempDir, tempdir};
 
 use crate::common::{POISSON, Run};
-use crate::hosts::{HOSTS, LIKE_SSH, check_answer, processes_on, program, send};
+use crate::hosts::{HOSTS, LIKE_SSH, check_answer, kill_host, processes_on, program};
 
 /// A job in which `nodes` has three hosts of two slots each, and `ssh` and `blaunch` are scripts that say for whom they are asked.
 struct Job {
@@ -76,7 +76,7 @@ fn ranks_of_a_lost_host_go_to_the_spare_host() {
         std::fs::write(job.path("gone"), "").unwrap();
         let [first, second, spare] = HOSTS.map(|host| processes_on(&running, host));
         assert_eq!([first.1.len(), second.1.len(), spare.1.len()], [2, 2, spares]);
-        send(&second.0, Signal::KILL);
+        kill_host(&running, HOSTS[1]);
         let outcome = running.finish().expect(0);
         check_answer(&outcome);
         let report = outcome.report();

@@ -236,6 +236,11 @@ impl Running {
         rustix::process::kill_process(self.id, signal).unwrap();
     }
 
+    /// Something comes on its standard input, which was left open.
+    pub(crate) fn say(&mut self, text: &str) {
+        self.stdin.as_mut().expect("it is open").write_all(text.as_bytes()).unwrap();
+    }
+
     /// Nothing more comes on its standard input.
     pub(crate) fn end_stdin(&mut self) {
         self.stdin = None;

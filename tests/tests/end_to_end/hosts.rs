@@ -50,6 +50,20 @@ pub(crate) fn processes_on(running: &Running, host: &str) -> (Vec<Pid>, Vec<Pid>
     processes.partition(|process| variable(*process, "FTRUN_PEER").is_none())
 }
 
+/// The keeper of a host, whose child the agent there is: it has no environment.
+pub(crate) fn keeper_of(agent: Pid) -> Pid {
+    let status = std::fs::read_to_string(format!("/proc/{agent}/status")).expect("the agent lives");
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).expect("proc(5)");
+    Pid::from_raw(parent.trim().parse().unwrap()).expect("a process")
+}
+
+/// Kills all that a host has of a job.
+pub(crate) fn kill_host(running: &Running, host: &str) {
+    let (agents, ranks) = processes_on(running, host);
+    let keepers: Vec<Pid> = agents.iter().map(|agent| keeper_of(*agent)).collect();
+    send(&[keepers, ranks, agents].concat(), Signal::KILL);
+}
+
 pub(crate) fn send(processes: &[Pid], signal: Signal) {
     for process in processes {
         let _ = rustix::process::kill_process(*process, signal);
@@ -194,7 +208,7 @@ fn groups_are_laid_over_the_hosts() {
     let (_folder, run) = over(LIKE_SSH, &format!("{options} --kill 3@step=25:hang {POISSON}"));
     let mut running = run.start();
     running.await_text("--kill 3@step=25:hang strikes");
-    send(&processes_on(&running, HOSTS[1]).0, Signal::KILL);
+    kill_host(&running, HOSTS[1]);
     let outcome = running.finish().expect(0);
     check_answer(&outcome);
     let [(ranks, steps_lost)] = &outcome.report().failures()[..] else { panic!("one failure: {outcome}") };
@@ -249,13 +263,18 @@ fn lose_a_host(options: &str, strike: impl FnOnce(&[Pid], &[Pid])) {
 
 #[test]
 fn a_host_dies_with_all_its_processes() {
-    lose_a_host("", |agents, ranks| send(&[ranks, agents].concat(), Signal::KILL));
-    lose_a_host("", |agents, ranks| send(&[agents, ranks].concat(), Signal::KILL));
+    lose_a_host("", |agents, ranks| {
+        send(&[&[keeper_of(agents[0])], ranks, agents].concat(), Signal::KILL);
+    });
+    lose_a_host("", |agents, ranks| {
+        let keeper = keeper_of(agents[0]);
+        send(&[agents, &[keeper], ranks].concat(), Signal::KILL);
+    });
 }
 
 #[test]
-fn an_agent_dies_and_its_ranks_with_it() {
-    lose_a_host("", |agents, _| send(agents, Signal::KILL));
+fn a_keeper_dies_and_its_ranks_with_it() {
+    lose_a_host("", |agents, _| send(&[keeper_of(agents[0])], Signal::KILL));
 }
 
 #[test]
@@ -280,7 +299,7 @@ fn a_host_that_is_back_takes_ranks_again() {
     let (_folder, run) = over(&format!("{count}; {LIKE_SSH}"), &format!("{SIX} --json -v {program}"));
     let mut running = run.start();
     running.await_text("all ranks have joined");
-    send(&processes_on(&running, HOSTS[1]).0, Signal::KILL);
+    kill_host(&running, HOSTS[1]);
     running.await_text("host 127.0.0.3 is back");
     assert_eq!(processes_on(&running, HOSTS[1]).1.len(), 0, "nobody has moved for that");
     let moved = |process: &Pid| variable(*process, "RANK").as_deref() == Some("3");
@@ -305,7 +324,7 @@ fn without_any_host_the_job_ends() {
     let (_folder, run) = over(LIKE_SSH, "-n 2 -v --hosts 127.0.0.2 --scheme xor");
     let mut running = run.arg(example("waiting")).open_stdin().start();
     running.await_text("all ranks have joined");
-    send(&processes_on(&running, HOSTS[0]).0, Signal::KILL);
+    kill_host(&running, HOSTS[0]);
     let outcome = running.finish().expect(1);
     assert!(outcome.stderr.contains("no host is left: host 127.0.0.2 is gone"), "{outcome}");
 }

@@ -4,6 +4,7 @@
 //! happens, and must not leave a process behind.
 
 mod accounts;
+mod agents;
 mod answers;
 mod asynchronous;
 mod batch;

@@ -10,7 +10,7 @@ use rustix::fs::{SeekFrom, seek};
 use rustix::process::{Pid, Signal};
 
 use crate::common::{LONG, Outcome, POISSON, Run, Running, example, poisson_answer};
-use crate::hosts::{HOSTS, LIKE_SSH, over, processes_on, send};
+use crate::hosts::{HOSTS, LIKE_SSH, kill_host, over};
 
 const ALL: &str = "--kill 0,1,2,3@step=25";
 
@@ -97,7 +97,7 @@ fn what_a_lost_host_has_kept_is_lost() {
         over(LIKE_SSH, &format!("{options} --kill 0@step=5 --kill 1@step=5 --kill 3@step=25:hang {POISSON}"));
     let mut running = run.start();
     running.await_text("--kill 3@step=25:hang strikes");
-    send(&processes_on(&running, HOSTS[1]).0, Signal::KILL);
+    kill_host(&running, HOSTS[1]);
     let outcome = running.finish().expect(0);
     assert!(check(&outcome) >= 1, "{outcome}");
     let failures = outcome.report().0["failures"].as_array().unwrap().clone();

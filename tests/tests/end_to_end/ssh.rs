@@ -4,7 +4,7 @@
 use rustix::process::{Pid, Signal};
 
 use crate::common::{Outcome, POISSON, Run, Running, built, example, poisson_answer};
-use crate::hosts::{processes_on, send, variable};
+use crate::hosts::{kill_host, processes_on, send, variable};
 use crate::random_kills::{SplitMix, number, seed};
 
 mod hosts;
@@ -57,11 +57,6 @@ fn lose_a_host(strike: impl FnOnce(&mut Hosts, &Running)) {
     assert_eq!(ranks_of_failures(&outcome), [[2, 3]], "{outcome}");
 }
 
-fn kill_all_on(running: &Running, host: &str) {
-    let (agents, ranks) = processes_on(running, host);
-    send(&[ranks, agents].concat(), Signal::KILL);
-}
-
 #[test]
 fn a_host_is_switched_off() {
     lose_a_host(|hosts, _| hosts.switch_off(2));
@@ -69,7 +64,7 @@ fn a_host_is_switched_off() {
 
 #[test]
 fn the_processes_of_a_host_are_killed() {
-    lose_a_host(|_, running| kill_all_on(running, "h2"));
+    lose_a_host(|_, running| kill_host(running, "h2"));
 }
 
 #[test]
@@ -242,7 +237,7 @@ fn a_host_that_is_back_takes_ranks_again() {
 #[test]
 #[ignore = "slow: .ci/run runs it"]
 fn a_host_flaps_ten_times() {
-    lose_a_host_again_and_again(10, 4000, |_, running| kill_all_on(running, "h2"), |_| {});
+    lose_a_host_again_and_again(10, 4000, |_, running| kill_host(running, "h2"), |_| {});
 }
 
 /// Those who were cut off end, and do not disturb those who have their places.
@@ -281,7 +276,7 @@ fn a_random_host_is_lost_at_a_random_time() {
         match way {
             0 => hosts.cut(host),
             1 => hosts.switch_off(host),
-            2 => kill_all_on(&running, &name),
+            2 => kill_host(&running, &name),
             _ => send(&processes_on(&running, &name).0, Signal::KILL),
         }
         let outcome = running.finish_killed().expect(0);

@@ -63,7 +63,7 @@ impl Fleet {
         let status = |(at, host): (usize, &Host)| HostStatus {
             host: host.name.clone(),
             slots: host.slots,
-            processes: self.homes.values().filter(|home| **home == at).count(),
+            processes: self.homes.values().filter(|home| home.at == at).count(),
             state: self.use_of(at).name().to_owned(),
             load: self.loads.of(at),
         };

@@ -71,7 +71,7 @@ impl Fleet {
         if self.crew.has(peer) {
             return None; // the command that has started the lost one
         }
-        let remote = self.invitations.as_ref()?.invite(&mut self.crew, &self.cluster, at, now).ok()??;
+        let remote = self.invitations.as_mut()?.invite(&mut self.crew, &self.cluster, at, now).ok()??;
         self.absent(at)?.attempt = Some(Box::new(remote));
         Some(())
     }

@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::time::Duration;
 
 use super::agent_peer;
 use crate::cluster::Cluster;
 use crate::crew::Crew;
 use crate::invitation::Invitation;
+use crate::process::Order;
 use crate::remote::Remote;
 use crate::spec::LaunchError;
 use ft_comm::time::Time;
@@ -29,6 +29,8 @@ pub(super) struct Invitations {
     /// By host where the launcher listens for it; none for the launcher's own.
     pub(super) launcher: Vec<Option<SocketAddr>>,
     pub(super) site: Site,
+    /// So many were sent.
+    pub(super) sent: u32,
 }
 
 impl Invitations {
@@ -38,7 +40,7 @@ impl Invitations {
     /// # Errors
     /// The command that is to start it cannot be started itself.
     pub(super) fn invite(
-        &self,
+        &mut self,
         crew: &mut Crew,
         cluster: &Cluster,
         at: usize,
@@ -49,10 +51,14 @@ impl Invitations {
         let peer = agent_peer(at);
         let (exec, args) = cluster.starter(&host, &self.program, self.agent);
         let command = cluster.command(&host, &self.program, self.agent);
-        let mut remote = Remote::new(peer, host.clone(), command, now.after(AGENT_TIMEOUT));
-        let started = crew.begin(peer, &exec, &args, &[], Stdio::piped());
+        self.sent += 1;
+        let term = self.sent;
+        let mut remote = Remote::new(peer, term, host.clone(), command, now.after(AGENT_TIMEOUT));
+        let order = Order { program: exec.into_os_string(), args, environment: vec![] };
+        let started = crew.begin(peer, order, vec![], true);
         let stdin = started.map_err(|error| remote.refused(&error.to_string()))?;
-        let invitation = Invitation { credentials: self.credentials.clone(), peer, launcher, host };
+        let credentials = self.credentials.clone();
+        let invitation = Invitation { credentials, peer, term, launcher, host };
         // It fits into the pipe. If nobody reads it, the end of the command says so.
         let _ = stdin.map(|mut stdin| stdin.write_all(invitation.to_text().as_bytes()));
         remote.send(ToAgent::Site(self.site.clone()));

@@ -34,6 +34,8 @@ pub(crate) enum Report {
     Lost { host: usize, cause: String, peers: Vec<PeerId> },
     /// A host that was lost, or that is new, is one to start processes on.
     Back { host: usize, name: String, is_new: bool },
+    /// A host has got another agent in the place of one that has died; its processes live.
+    Resumed { name: String },
     /// An agent did not come, or cannot do what it is there for.
     Refused(LaunchError),
 }
@@ -59,9 +61,11 @@ impl Fleet {
             }
             reports.extend(messages.into_iter().filter_map(|message| self.heard(at, now, message)));
             if let Err(error) = open {
-                reports.extend(self.lose(at, now, &format!("the link to its agent broke: {error}")));
+                self.bereave(at, now, format!("the link to its agent broke: {error}"));
             }
         }
+        let resumed = std::mem::take(&mut self.resumed).into_iter();
+        reports.extend(resumed.map(|at| Report::Resumed { name: self.name(at).to_owned() }));
         if self.replaces {
             self.seek(now, &mut reports);
         }
@@ -98,7 +102,7 @@ impl Fleet {
                 return;
             }
             if let Some(remote) = self.remotes().find(|remote| remote.peer == peer) {
-                if !remote.is_connected() && !remote.is_dismissed() {
+                if !remote.is_connected() && !remote.is_dismissed() && remote.broken().is_none() {
                     let why = match exit {
                         Exit::Status(NOT_THERE) => format!(
                             "the command ended with status {NOT_THERE} and left no agent: is ftrun at that path there? \
@@ -121,7 +125,7 @@ impl Fleet {
 
     /// What an agent has said.
     fn heard(&mut self, at: usize, now: Time, message: FromAgent) -> Option<Report> {
-        let runs_there = |fleet: &Self, peer: PeerId| fleet.homes.get(&peer) == Some(&at);
+        let runs_there = |fleet: &Self, peer: PeerId| fleet.host_of(peer) == Some(at);
         match message {
             FromAgent::Beat { busy } => {
                 busy.into_iter().for_each(|busy| self.loads.heard(at, now, busy));
@@ -154,7 +158,7 @@ impl Fleet {
             FromAgent::Output { peer, error, lines } => Some(Report::Said { peer, error, lines }),
             FromAgent::Taken { peer, bytes } => {
                 if let Some(inflow) = self.inflow.as_mut().filter(|inflow| inflow.peer == peer) {
-                    inflow.under_way = inflow.under_way.saturating_sub(bytes as usize);
+                    inflow.taken(bytes as usize);
                 }
                 None
             }
@@ -162,7 +166,7 @@ impl Fleet {
     }
 
     fn forget(&mut self, peer: PeerId, at: usize) {
-        if self.homes.get(&peer) == Some(&at) {
+        if self.host_of(peer) == Some(at) {
             self.homes.remove(&peer);
             self.pids.remove(&peer);
             self.inflow = self.inflow.take().filter(|inflow| inflow.peer != peer);
@@ -175,7 +179,7 @@ impl Fleet {
             reports.extend(self.lose(agent_at(peer), now, &cause));
         }
         for remote in self.remotes() {
-            if !remote.is_connected() && now >= remote.until {
+            if !remote.is_connected() && remote.broken().is_none() && now >= remote.until {
                 let seconds = AGENT_TIMEOUT.as_secs();
                 reports
                     .push(Report::Refused(remote.refused(&format!("no agent has come within {seconds} s"))));
@@ -205,7 +209,7 @@ impl Fleet {
             self.crew.signal(peer, Signal::KILL); // the command
         }
         let mut peers: Vec<PeerId> =
-            self.homes.iter().filter(|(_, home)| **home == at).map(|(peer, _)| *peer).collect();
+            self.homes.iter().filter(|(_, home)| home.at == at).map(|(peer, _)| *peer).collect();
         peers.sort_unstable();
         peers.iter().for_each(|peer| self.forget(*peer, at));
         let name = &self.cluster.hosts()[at].name;

@@ -40,12 +40,13 @@ impl Fleet {
         let mut environment = environment(spec, credentials);
         let doors = doorman.tcp()?;
         let door_for = |ip: &Option<_>| doors.iter().find(|door| Some(door.ip()) == *ip).copied();
-        let invitations = Invitations {
+        let mut invitations = Invitations {
             credentials: credentials.clone(),
             program: spec.elsewhere().0.to_owned(),
             agent: spec.agent,
             launcher: reach.launcher.iter().map(door_for).collect(),
             site: site(spec, &environment)?,
+            sent: 0,
         };
         for at in 0..invitations.launcher.len() {
             let remote = invitations.invite(&mut fleet.crew, &fleet.cluster, at, now)?;
@@ -80,6 +81,7 @@ impl Fleet {
             homes: HashMap::new(),
             pids: HashMap::new(),
             begun: vec![],
+            resumed: vec![],
             inputs: HashMap::new(),
             inflow: None,
             holds: false,
@@ -88,7 +90,7 @@ impl Fleet {
             timeout: config.timeout,
             beat_due: now,
             task: Task {
-                program: spec.program.clone(),
+                program: spec.program.clone().into_os_string(),
                 args: spec.args.clone(),
                 environment: vec![],
                 key: credentials.key.clone(),

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::fault::{CutSpec, KillSpec};
 use crate::rank::{Generation, OnFailure, PeerId, Rank};
 use crate::settings::{MessageSettings, Settings};
@@ -42,7 +44,7 @@ pub struct Config {
 }
 
 /// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
     /// With this status.
     Status(i32),
@@ -142,6 +144,11 @@ pub enum Event {
         name: String,
         /// The job did not have it before.
         is_new: bool,
+    },
+    /// The agent of a host has died and another one has come, so that its ranks are there still.
+    AgentBack {
+        /// The name of the host.
+        name: String,
     },
     /// All survivors of a loss have stopped using the old generation.
     Agreed,

@@ -1,0 +1,165 @@
+//! Agents that die while their ranks live: others take their places. `FT_RUNS=100` makes a soak, `FT_SEED` repeats a run.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::common::{Outcome, Report, Run, ends_within};
+use crate::hosts::{HOSTS, LIKE_SSH, SIX, keeper_of, over, processes_on, send};
+use crate::random_kills::{SplitMix, number, seed};
+
+/// A second and a half of work.
+const LOAD: &str = "load --state 64KiB --steps 150 --step-ms 10";
+
+fn load_answer() -> &'static Report {
+    static ANSWER: OnceLock<Report> = OnceLock::new();
+    let quick = LOAD.replace("--step-ms 10", "--step-ms 0");
+    ANSWER.get_or_init(|| {
+        Run::ftrun(&format!("-n 6 --scheme rs:4+2 --json {quick}")).finish().expect(0).report()
+    })
+}
+
+fn check(outcome: &Outcome, story: &str) {
+    assert_eq!(outcome.report().answer(), load_answer().answer(), "{story}: {outcome}");
+}
+
+fn pause(ms: u64) {
+    let span = format!("{}", ms as f64 * 1e-3);
+    assert!(std::process::Command::new("sleep").arg(span).status().unwrap().success());
+}
+
+/// Any host, at any time, as early as an agent is there.
+#[test]
+fn ranks_outlive_their_agent() {
+    let seed = seed();
+    let random = &mut SplitMix(seed);
+    for run in 0..number("FT_RUNS").unwrap_or(3) {
+        let story = format!("FT_SEED={seed}, run {run}");
+        let (_folder, command) = over(LIKE_SSH, &format!("{SIX} --json -v {LOAD}"));
+        let mut running = command.start();
+        if random.below(4) > 0 {
+            running.await_text("all ranks have joined");
+        }
+        let host = HOSTS[random.below(3) as usize];
+        let (agents, ranks) = loop {
+            let (agents, ranks) = processes_on(&running, host);
+            if ranks.len() == 2 {
+                break (agents, ranks);
+            }
+        };
+        pause(random.below(500));
+        send(&agents, Signal::KILL);
+        running.await_text("has another agent, its ranks go on");
+        assert_eq!(processes_on(&running, host).1, ranks, "{story}");
+        let outcome = running.finish().expect(0);
+        check(&outcome, &story);
+        assert_eq!(outcome.report().failures(), [], "{story}: {outcome}");
+        assert_eq!(outcome.report().0["agents_back"][host], 1, "{story}: {outcome}");
+    }
+}
+
+/// The agent in an agent's place dies, too, and so on; then one of the ranks, which the last one replaces: with the memory of the host, which
+/// the first one has made.
+#[test]
+fn agent_after_agent_dies_and_then_a_rank() {
+    let (_folder, run) =
+        over(LIKE_SSH, &format!("{SIX} --keep-memory --json -v {}", LOAD.replace("150", "400")));
+    let mut running = run.start();
+    running.await_text("all ranks have joined");
+    let (mut agents, ranks) = processes_on(&running, HOSTS[1]);
+    for times in 1..=5 {
+        send(&agents, Signal::KILL);
+        running.await_times("host 127.0.0.3 has another agent, its ranks go on", times);
+        let there = processes_on(&running, HOSTS[1]);
+        assert!(there.0.len() == 1 && there.0 != agents && there.1 == ranks);
+        agents = there.0;
+    }
+    send(&ranks[..1], Signal::KILL);
+    running.await_text("state restored from memory");
+    let there = processes_on(&running, HOSTS[1]).1;
+    assert!(there.len() == 2 && there.contains(&ranks[1]) && !there.contains(&ranks[0]));
+    let outcome = running.finish().expect(0);
+    let [(lost, _)] = &outcome.report().failures()[..] else { panic!("one failure: {outcome}") };
+    assert!(lost == &[2] || lost == &[3], "{outcome}");
+    assert!(outcome.stderr.contains("killed by signal 9"), "the kernel's word: {outcome}");
+    assert_eq!(outcome.report().0["failures"][0]["restore"]["kept"], 1, "{outcome}");
+}
+
+/// An agent and one or both of its ranks, in any order.
+#[test]
+fn an_agent_and_its_ranks_die() {
+    let seed = seed();
+    let random = &mut SplitMix(seed);
+    for run in 0..number("FT_RUNS").unwrap_or(3) {
+        let (_folder, command) = over(LIKE_SSH, &format!("{SIX} --json -v {LOAD}"));
+        let mut running = command.start();
+        running.await_text("all ranks have joined");
+        let (agents, mut victims) = processes_on(&running, HOSTS[random.below(3) as usize]);
+        victims.truncate(random.below(2) as usize + 1);
+        victims.insert(random.below(victims.len() as u64 + 1) as usize, agents[0]);
+        pause(random.below(1000));
+        send(&victims, Signal::KILL);
+        let outcome = running.finish().expect(0);
+        check(&outcome, &format!("FT_SEED={seed}, run {run}"));
+        assert!(!outcome.report().failures().is_empty(), "FT_SEED={seed}, run {run}: {outcome}");
+    }
+}
+
+/// What is said to a process and what it says goes on, and ends.
+#[test]
+fn streams_go_on() {
+    let (_folder, run) = over(LIKE_SSH, "-n 1 -v --hosts 127.0.0.2 /bin/sh -c");
+    let script = "while read line; do echo got $line; done; echo end; exit 0";
+    let mut running = run.arg(script).open_stdin().start();
+    for turn in 1..=5 {
+        running.say(&format!("{turn}\n"));
+        running.await_text(&format!("got {turn}\n"));
+        send(&processes_on(&running, HOSTS[0]).0, Signal::KILL);
+        running.await_times("has another agent", turn);
+    }
+    running.end_stdin();
+    let outcome = running.finish().expect(0);
+    assert_eq!(outcome.stdout, "[0] got 1\n[0] got 2\n[0] got 3\n[0] got 4\n[0] got 5\n[0] end\n");
+}
+
+/// How a process has ended is known though its agent was another one when it started.
+#[test]
+fn statuses_are_those_of_the_processes() {
+    let (_folder, run) = over(LIKE_SSH, "-n 2 -v --hosts 127.0.0.2 /bin/sh -c");
+    let mut running = run.arg("echo ready; read line; exit $((RANK * 7))").open_stdin().start();
+    running.await_times("ready", 2);
+    send(&processes_on(&running, HOSTS[0]).0, Signal::KILL);
+    running.await_text("has another agent");
+    running.end_stdin();
+    running.finish().expect(7);
+}
+
+/// The next agent finds no launcher, and nothing is left.
+#[test]
+fn an_agent_and_its_launcher_die() {
+    let (_folder, run) = over(LIKE_SSH, "-n 2 --hosts 127.0.0.2 /bin/sh -c");
+    let mut running = run.arg("setsid sleep 1000 & echo ready; exec sleep 1000").start();
+    running.await_times("ready", 2);
+    let (agents, _) = processes_on(&running, HOSTS[0]);
+    let keeper = keeper_of(agents[0]);
+    send(&[running.launcher(), agents[0]], Signal::KILL);
+    running.finish_killed().expect(128 + 9);
+    assert!(ends_within(keeper, Duration::from_secs(5)));
+}
+
+/// What ranks have started ends with their keeper, and with the job.
+#[test]
+fn nothing_outlives_a_keeper() {
+    let (_folder, run) = over(LIKE_SSH, "-n 2 -v --hosts 127.0.0.2,127.0.0.3 /bin/sh -c");
+    let mut running = run.arg("setsid sleep 1000 & echo ready; exec sleep 1000").start();
+    running.await_times("ready", 2);
+    let (agents, ranks) = processes_on(&running, HOSTS[1]);
+    send(&[keeper_of(agents[0])], Signal::KILL);
+    for process in ranks.into_iter().chain(agents) {
+        let line = std::fs::read_to_string(format!("/proc/{process}/cmdline"));
+        assert!(ends_within(process, Duration::from_secs(5)), "{line:?}");
+    }
+    running.signal(Signal::TERM);
+    running.finish_killed();
+}
