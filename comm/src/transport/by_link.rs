@@ -44,16 +44,19 @@ impl<T> ByLink<T> {
         self.places.get_mut(place)?.as_mut()
     }
 
-    /// Keeps `value` for `link`, a newer one than all before.
-    pub fn insert(&mut self, link: LinkId, value: T) {
+    /// Keeps `value` for `link`, whose number is no smaller than that of the first; gives back what was there.
+    pub fn insert(&mut self, link: LinkId, value: T) -> Option<T> {
         if self.places.is_empty() {
             self.first = link.0;
         }
         let place = self.place(link);
-        assert!(place >= self.places.len(), "links come in the order of their numbers");
-        self.places.resize_with(place, || None);
-        self.places.push(Some(value));
-        self.count += 1;
+        assert!(link.0 >= self.first, "links come in the order of their numbers");
+        if place >= self.places.len() {
+            self.places.resize_with(place + 1, || None);
+        }
+        let before = self.places[place].replace(value);
+        self.count += usize::from(before.is_none());
+        before
     }
 
     /// Gives back what belongs to `link`.
@@ -96,7 +99,10 @@ mod tests {
     fn each_link_has_its_own_until_it_is_closed() {
         let mut map = ByLink::default();
         assert_eq!((map.get(LinkId(0)), map.count()), (None, 0));
-        [(7, 'a'), (8, 'b'), (11, 'c')].into_iter().for_each(|(link, value)| map.insert(LinkId(link), value));
+        for (link, value) in [(7, 'a'), (8, 'b'), (11, 'z')] {
+            assert_eq!(map.insert(LinkId(link), value), None);
+        }
+        assert_eq!(map.insert(LinkId(11), 'c'), Some('z'));
         assert_eq!(
             [6, 7, 8, 9, 11, 12, u64::MAX].map(|link| map.get(LinkId(link)).copied()),
             [None, Some('a'), Some('b'), None, Some('c'), None, None]
