@@ -5,10 +5,10 @@
 use ft_comm::{CommError, Communicator, MainError, Source, World, wait_all};
 use ft_proto::endpoint::CREDIT_BYTES;
 
-/// Bytes of each message: below those that are announced before they are sent.
-const LENGTH: usize = 200_000;
+/// Bytes of each message: below those that are announced before they are sent, also within a host.
+const LENGTH: usize = 40_000;
 /// Messages of each sender: far more than fit into its credit.
-const MESSAGES: usize = 100;
+const MESSAGES: usize = 500;
 
 /// The most memory that this process has had, in bytes.
 fn memory_peak() -> u64 {

@@ -165,8 +165,10 @@ fn who_waits_for_whom_is_told() {
     let waits: Vec<String> = status["ranks"].as_array().unwrap().iter().map(wait).collect();
     assert!(waits[0].starts_with("recv for rank 1, tag 10, since "), "{status}");
     assert!(waits[1].starts_with("recv for rank 0, tag 11, since "), "{status}");
-    assert!(waits[2].starts_with("barrier for rank 1, since "), "{status}");
-    assert_eq!(status["ranks"][3]["waits_for"], Value::from(vec![1]), "{status}");
+    // With more ranks than cores everybody waits for rank 0 there.
+    let through = |rank: u32| waits[2].starts_with(&format!("barrier for rank {rank}, since "));
+    let awaited = [0, 1].into_iter().find(|rank| through(*rank)).unwrap_or_else(|| panic!("{status}"));
+    assert_eq!(status["ranks"][3]["waits_for"], Value::from(vec![awaited]), "{status}");
     let text = session.ask("status").expect(0).stdout;
     assert!(text.contains("recv for rank 1, tag 10, since "), "{text}");
     session.ask(&format!("stop {}", job.launcher())).expect(0);

@@ -27,8 +27,8 @@ impl<'a> Opened<'a> {
 
     /// Neither on a disk nor in memory: writing there keeps nothing.
     fn is_device(&self) -> bool {
-        // A lifeline is one word that the kernel changes when its process dies.
-        let kernel = ["/dev/null", "/dev/tty", "ftrun-lifeline"];
+        // A lifeline is one word that the kernel changes when its process dies; a ring has messages on their way, and ends with their link.
+        let kernel = ["/dev/null", "/dev/tty", "ftrun-lifeline", "ftrun-ring"];
         kernel.contains(&self.path) || self.path.starts_with("/proc/")
     }
 

@@ -512,11 +512,20 @@ fn what_cannot_be_read_is_asked_for() {
     assert!(pair.0[0].is_finished(send) && pair.0[1].is_finished(op));
 }
 
+/// The longest message that is sent eagerly to who can read it.
+const NEAR: u64 = super::credit::EAGER_BYTES_MAX_NEAR as u64;
+
 #[test]
 fn short_messages_are_not_offered_and_who_cannot_read_asks() {
+    // Who can read gets less eagerly than who cannot.
+    for (length, kind) in [(NEAR, Kind::Eager), (NEAR + 1, Kind::Envelope)] {
+        let mut pair = neighbors();
+        pair.0[0].send(1, offered(7, length), 0);
+        assert_eq!(pair.deliver(0), [kind]);
+    }
     let mut pair = neighbors();
-    pair.0[0].send(1, offered(7, LONG - 1), 0);
-    assert_eq!(pair.deliver(0), [Kind::Eager]);
+    pair.0[0].send(1, message(1, 7, LONG - 1), 0);
+    assert_eq!(pair.deliver(0), [Kind::Eager], "it is not offered");
     let mut pair = Pair::new();
     pair.0[0].handle_near(1, 0x1000, 77);
     pair.deliver(0);
