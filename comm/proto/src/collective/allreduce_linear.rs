@@ -6,7 +6,7 @@ use crate::rank::Rank;
 
 /// All buffers of `len` elements become the reduction of all buffers. Keeps the order of ranks.
 ///
-/// Rank 0 combines in the order of [`super::allreduce_recursive_doubling`], so the bits are those that it gives.
+/// Rank 0 combines in the order of [`allreduce_recursive_doubling`](super::allreduce_recursive_doubling()), so the bits are those that it gives.
 ///
 /// Cost: `size - 1` messages of `len` elements into rank 0, and as many out of it.
 pub fn allreduce_linear(rank: Rank, size: usize, len: usize) -> Vec<Step> {
