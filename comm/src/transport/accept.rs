@@ -353,8 +353,8 @@ impl Pending {
                     let server =
                         Server::new(credentials, me, &self.heard, accounts).map_err(|_| End::Refused)?;
                     let mut reply = server.reply();
-                    if let Some(file) = self.file.take() {
-                        self.ring = Ring::adopt(&file).ok();
+                    if self.takes_memory {
+                        self.ring = self.file.take().and_then(|file| Ring::adopt(&file).ok());
                         reply.push(if self.ring.is_some() { RING_TAKEN } else { 0 });
                     }
                     // So few bytes always fit into the empty buffer of a new socket.
@@ -375,7 +375,12 @@ type Proved = (Opening, Carriage);
 fn hear_with(stream: &Socket, into: &mut [u8], file: &mut Option<OwnedFd>) -> std::io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let heard = net::recvmsg(stream, &mut [IoSliceMut::new(into)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let heard = net::recvmsg(stream, &mut [IoSliceMut::new(into)], &mut control, RecvFlags::CMSG_CLOEXEC);
+    // Where files cannot come along, the link is without memory.
+    let heard = match heard {
+        Err(Errno::PERM | Errno::ACCESS | Errno::NOSYS) => return Ok(rustix::io::read(stream, into)?),
+        heard => heard?,
+    };
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(files) = message {
             *file = files.last().or(file.take());

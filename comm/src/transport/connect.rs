@@ -64,7 +64,7 @@ pub fn connect(
     connect_beside(credentials, opening, target, wake, clock, None)
 }
 
-/// As [`connect`]. To a process of this host memory is offered beside the socket, of `ring` bytes each way, if it is asked for and can be had.
+/// As [`connect`]. To a process of this host, which takes memory, some is offered beside the socket, of `ring` bytes each way, if it can be had.
 pub(super) fn connect_beside(
     credentials: &Credentials,
     opening: Opening,
@@ -115,13 +115,14 @@ fn attempt(
     let mut socket = reach(&target.socket).map_err(down)?;
     tune(&socket).map_err(down)?;
     let client = Client::new(credentials, opening, target.is_far);
-    let ring = ring.filter(|_| target.socket.is_unix()).and_then(|capacity| Ring::create(capacity).ok());
+    let asked = ring.filter(|_| target.socket.is_unix());
+    let ring = asked.and_then(|capacity| Ring::create(capacity).ok());
     match &ring {
         None => socket.write_all(client.hello()).map_err(closed)?,
         Some((_, file)) => send_with(&socket, client.hello(), file).map_err(closed)?,
     }
     let reply_bytes = client.reply_bytes();
-    let mut reply = vec![0; reply_bytes + usize::from(ring.is_some())];
+    let mut reply = vec![0; reply_bytes + usize::from(asked.is_some())];
     let mut filled = 0;
     while filled < reply.len() {
         match socket.read(&mut reply[filled..]) {

@@ -1,7 +1,7 @@
 //! Bytes between two processes of a host through memory that both have: a ring for each direction.
 //!
-//! The opener of a link makes the memory, a file without a name, and sends it along with the first message of the handshake, which takes the job key. The
-//! answer has one byte more then, which says whether it was taken ([`RING_TAKEN`]). The socket of the link
+//! The opener of a link makes the memory, a file without a name, and sends it along with the first message of the handshake, which takes the job key. Between
+//! ranks that share memory the answer has one byte more, which says whether it was taken ([`RING_TAKEN`]). The socket of the link
 //! stays: its end is the news of a death, and a byte on it wakes who sleeps. Nothing else goes over it.
 //!
 //! A ring is a row of bytes and two positions that only grow: as far as was written (*head*), by the sender, and as far as was
@@ -28,7 +28,7 @@ use mapped::{Half, Mapped};
 
 mod mapped;
 
-/// Behind the answer to who has offered memory: it was taken. Any other byte: it was not.
+/// Behind the answer: memory was offered and taken. Any other byte: there is none.
 pub(super) const RING_TAKEN: u8 = 1;
 
 /// A ring is filled and emptied in so many lumps at least.
