@@ -203,6 +203,8 @@ impl Agent {
         if !self.crew.has(peer) {
             match self.crew.start(peer, task, birth) {
                 Ok(pipe) => self.takes_input(peer, pipe),
+                // Its keeper has died: the end of this agent says that the host is lost.
+                Err(_) if self.crew.is_forsaken() => return,
                 Err(error) => {
                     let why = limits::explain(&error);
                     return self.link.send(&FromAgent::NotStarted { peer, why });
