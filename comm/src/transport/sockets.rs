@@ -32,7 +32,7 @@ use ft_proto::wire::handshake::Opening;
 mod arrivals;
 
 const WAKE: u64 = u64::MAX;
-/// Bytes of memory that all links within the host have together, at most, and that one has each way.
+/// Bytes of memory that all links within the host have together, about, and the least and the most that one has each way.
 const RINGS_BYTES: usize = 2 << 20;
 const RING_BYTES: (usize, usize) = (8 << 10, 64 << 10);
 /// Of so many looks at links that all have memory the last one is at their sockets too.

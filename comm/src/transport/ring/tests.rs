@@ -233,8 +233,8 @@ impl Bell {
     }
 }
 
-/// Two threads, one of which sends more than there is room for; both sleep when they have nothing to do. In every order of what they do, and of what
-/// they see of it, all bytes arrive and nobody sleeps for ever.
+/// Two threads, one of which sends more than there is room for; both sleep when they have nothing to do. In every order of what they do (with up to three
+/// preemptions), and of what they see of it, all bytes arrive and nobody sleeps for ever.
 #[test]
 fn all_bytes_arrive_in_every_order_and_nobody_sleeps_for_ever() {
     const TEXT: [u8; 6] = [1, 2, 3, 4, 5, 6];
