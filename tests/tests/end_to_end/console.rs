@@ -18,7 +18,7 @@ use crate::hosts::{LIKE_SSH, over};
 
 /// A job that runs for as long as it is let, and has the answer of [`SHORT`] after so many steps.
 pub(crate) const LONG: &str =
-    "-n 4 --json --every 5 --pace 0.02 cg --poisson 32 --tol 1e-300 --max-iter 100000";
+    "-n 4 --json --every 5 --pace 0.03 cg --poisson 32 --tol 1e-300 --max-iter 100000";
 
 /// What asks a job how it is.
 const STATUS: &str = "{\"version\":1,\"command\":\"status\"}\n";

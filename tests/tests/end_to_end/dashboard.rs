@@ -76,6 +76,7 @@ impl Stream {
     fn await_entry(&mut self, kind: &str, entries: &mut Vec<Value>) -> (Value, u64) {
         loop {
             let (name, data, id) = self.next().expect("the stream goes on");
+            assert_ne!(name, "end", "the job ends before {kind} is told: {data}, after {entries:?}");
             if name != "log" {
                 continue;
             }
