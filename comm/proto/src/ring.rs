@@ -182,7 +182,10 @@ impl<M: Shared> Receiver<M> {
     ///
     /// # Errors
     /// As [`Receiver::look`].
-    pub fn receive(&mut self, pieces: &mut [impl DerefMut<Target = [u8]>]) -> Result<(usize, bool), Nonsense> {
+    pub fn receive(
+        &mut self,
+        pieces: &mut [impl DerefMut<Target = [u8]>],
+    ) -> Result<(usize, bool), Nonsense> {
         let (capacity, before, mut wakes) = (self.memory.capacity(), self.tail, false);
         'pieces: for piece in pieces {
             let mut rest = &mut piece[..];

@@ -256,7 +256,9 @@ impl Net {
 
     /// Whether nothing cuts a connection.
     fn is_way_open(&self, id: ConnId) -> bool {
-        self.conns.get(&id).is_some_and(|Conn { ends: [one, other], .. }| self.way(one.peer, other.peer) == Way::Open)
+        self.conns
+            .get(&id)
+            .is_some_and(|Conn { ends: [one, other], .. }| self.way(one.peer, other.peer) == Way::Open)
     }
 
     /// Whether there is memory beside a connection.
@@ -291,6 +293,8 @@ impl Net {
     /// Somebody who sleeps hears soon that there is something for it.
     fn call(&mut self, agenda: &mut Agenda, (id, side): EndId) {
         let Some(Conn { beside: Some(beside), .. }) = self.conns.get_mut(&id) else { return };
+        // Who hears the call sees what was stored before it.
+        beside.fence(1 - side);
         if beside.call(side) {
             let takes = agenda.travel(Duration::from_micros(2));
             agenda.after(takes, Happening::Arrive { conn: id, side: 1 - side });
@@ -390,7 +394,11 @@ impl Net {
             }
             let is_down = self.conns.get(&id).is_none_or(|conn| conn.ends[side].down);
             let gone = count == 0 && is_down;
-            return if gone { Err(LinkError::Down("closed by the other side".into())) } else { Ok((count, None)) };
+            return if gone {
+                Err(LinkError::Down("closed by the other side".into()))
+            } else {
+                Ok((count, None))
+            };
         }
         let end = &mut conn.ends[side];
         if end.arrived.is_empty() {

@@ -229,7 +229,8 @@ impl Transport for SimTransport {
         let kernel = &mut *kernel;
         let process = kernel.processes.get_mut(me).expect("it runs");
         process.heard.wake = false;
-        let links: Vec<(LinkId, EndId)> = process.wires.links.iter().map(|(link, end)| (*link, *end)).collect();
+        let links: Vec<(LinkId, EndId)> =
+            process.wires.links.iter().map(|(link, end)| (*link, *end)).collect();
         for (link, end) in links {
             kernel.net.sleeps(end, false, false);
             kernel.net.fence(end);
