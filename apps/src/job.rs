@@ -11,7 +11,7 @@ use ft_checkpoint::{GroupLayout, LayoutError, LoopSettings, SavedSets, Scheme, S
 use ft_comm::binding;
 use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
-use ft_comm::transport::Congestion;
+use ft_comm::transport::{Congestion, shortcomings};
 use ft_launch::{
     Allocation, Cluster, Console, ConsoleError, Desk, Ending, JobSpec, LaunchError, Seen, Stream, launch,
 };
@@ -94,6 +94,9 @@ fn try_run(
     // Who closes up lays groups anew.
     let replaces = options.on_failure == OnFailure::Rebuild;
     let mut display = Display::new(console, options.quiet, options.verbose, kills, cuts, on_disk);
+    if options.verbose {
+        shortcomings(options.transport).into_iter().for_each(|text| console.say(say::news(text)));
+    }
     if let Some(text) = options.resumed_from().filter(|_| !options.quiet) {
         console.say(say::news(text));
     }

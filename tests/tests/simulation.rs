@@ -36,6 +36,8 @@ mod reading;
 #[path = "simulation/repair.rs"]
 mod repair;
 
+#[path = "simulation/rings.rs"]
+mod rings;
 #[path = "../../comm/examples/scenario/row.rs"]
 mod row;
 #[path = "simulation/scenarios.rs"]

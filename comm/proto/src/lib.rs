@@ -8,7 +8,7 @@
 //! - Values: [`layout`] (which elements of a slice a message consists of), [`group`], [`topology`], [`reduction`].
 //! - [`wire`]: what the bytes on a link mean.
 //! - [`collective`]: algorithms of collective operations, as lists of steps.
-//! - Protocols: [`matching`] and [`endpoint`] (a rank's end of its data links), [`detector`], [`member`] (a rank's side of the membership),
+//! - Protocols: [`matching`] and [`endpoint`] (a rank's end of its data links), [`ring`] (bytes through shared memory), [`detector`], [`member`] (a rank's side of the membership),
 //!   [`arbiter`] (the launcher's side), [`watch`] (the watchdog's account).
 
 #![forbid(unsafe_code)]
@@ -28,6 +28,7 @@ pub mod plain;
 pub mod planted;
 pub mod rank;
 pub mod reduction;
+pub mod ring;
 pub mod settings;
 pub mod time;
 pub mod topology;

@@ -18,6 +18,13 @@ pub const TAKES_LAST: &str = "takes the last message that fits";
 /// What was read from the memory of a sender is taken, whatever has become of that memory since.
 pub const IGNORES_SEAL: &str = "ignores the seal of memory that it has read";
 
+/// Memory says that bytes are there before they are.
+pub const PUBLISHES_EARLY: &str = "says that bytes are there before they are";
+/// Who has written bytes looks for sleepers before the bytes can be seen.
+pub const LOOKS_WITHOUT_FENCE: &str = "looks for sleepers without a fence";
+/// Positions in shared memory are taken as they are.
+pub const TRUSTS_POSITIONS: &str = "trusts the positions in shared memory";
+
 /// This thread has `bug` from now on; the empty name is none.
 #[cfg(feature = "planted-bugs")]
 pub fn plant(bug: &'static str) {

@@ -80,7 +80,11 @@ impl Config {
     pub fn rough(seed: u64, ranks: usize) -> Self {
         Self {
             seed,
-            network: Network { near: seed.is_multiple_of(2), ..Network::rough() },
+            network: Network {
+                near: seed.is_multiple_of(2),
+                rings: seed.is_multiple_of(3),
+                ..Network::rough()
+            },
             restarts_max: 12,
             interval: Duration::from_millis(20),
             timeout: Duration::from_millis(200),

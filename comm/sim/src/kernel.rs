@@ -54,6 +54,8 @@ pub(super) struct Record {
     pub(super) events: Vec<(Time, Event)>,
     pub(super) seen: Vec<Seen>,
     pub(super) happened: u64,
+    /// How often somebody has slept to the end of its time beside bytes for it.
+    pub(super) overslept: usize,
     /// Hash of all that happened.
     pub(super) trace: u64,
 }
@@ -172,7 +174,7 @@ impl Kernel {
                 self.processes.peers().for_each(|peer| self.agenda.at(self.agenda.now, Happening::Kill(peer)))
             }
             Happening::Fault(index) => self.strike(index, None),
-            Happening::Heal(number) => self.net.heal(number),
+            Happening::Heal(number) => self.net.heal(&mut self.agenda, number),
             Happening::NoticeCuts => {
                 let there = self.net.notice_cuts();
                 self.stir_all(there);
@@ -185,6 +187,12 @@ impl Kernel {
     fn turn(&mut self, peer: PeerId, token: u64) {
         if !self.processes.is_blocked(peer, token) {
             return;
+        }
+        let process = self.processes.get(peer).expect("who has a turn is known to the kernel");
+        if matches!(process.blocked, Some(Blocked::Wait { .. })) && !process.stopped {
+            // It has slept to the end.
+            let ends = self.ends(peer);
+            self.record.overslept += ends.into_iter().filter(|end| self.net.is_forgotten(*end)).count();
         }
         let process = self.processes.get_mut(peer).expect("who has a turn is known to the kernel");
         if process.stopped {
@@ -443,6 +451,12 @@ impl Kernel {
                     }
                 }
             }
+            Blow::Overwrite(rank) => {
+                for peer in self.processes.newest_of(&[rank]) {
+                    let ends: Vec<EndId> = self.ends(peer);
+                    ends.into_iter().for_each(|end| self.net.overwrite(end));
+                }
+            }
             Blow::Cut { ranks, from_ranks, from_launcher, lasts } => {
                 let inside = self.processes.holders(&ranks).collect();
                 self.cut(Cut { inside, outside: None, from_ranks, from_launcher, until: None }, lasts);
@@ -454,6 +468,12 @@ impl Kernel {
                 self.cut(cut, lasts);
             }
         }
+    }
+
+    /// The ends that a process has of links.
+    pub(super) fn ends(&self, peer: PeerId) -> Vec<EndId> {
+        let process = self.processes.get(peer);
+        process.map(|process| process.wires.links.values().copied().collect()).unwrap_or_default()
     }
 
     fn cut(&mut self, mut cut: Cut, lasts: Option<Duration>) {

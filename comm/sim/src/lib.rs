@@ -11,7 +11,7 @@
 //!
 //! What is not simulated: sockets, handshakes and strangers ([`ft_comm::transport::sockets`] and the tests on real
 //! processes have those), the time that computing takes, and memory orderings between a caller and its service
-//! thread.
+//! thread. Memory between two ranks is (`net/beside.rs`).
 
 #![forbid(unsafe_code)]
 
@@ -92,6 +92,7 @@ pub fn run<R: Send>(config: Config, program: impl Fn(World) -> R + Sync) -> SimO
         events: kernel.record.events.clone(),
         elapsed: kernel.agenda.now.since(Time(0)),
         happened: kernel.record.happened,
+        overslept: kernel.record.overslept,
         trace: kernel.record.trace,
         unfired: kernel.arbiter.unfired(),
     }

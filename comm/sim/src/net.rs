@@ -2,7 +2,8 @@
 //!
 //! Each direction of a link is first in, first out, and takes only so many bytes at a time; different links
 //! know nothing of each other's order. A link whose other end has died takes bytes for a while as if nothing
-//! had happened.
+//! had happened. Processes of one host may have memory beside a link (`net/beside.rs`): then bytes need no time, and nothing of what was sent is lost
+//! with who has sent it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{IoSlice, IoSliceMut, Read};
@@ -10,11 +11,15 @@ use std::time::Duration;
 
 use rand::RngExt;
 
+use self::beside::Beside;
 use super::agenda::Agenda;
 use super::happening::{ConnId, Happening};
 use ft_comm::time::Time;
 use ft_comm::transport::LinkError;
 use ft_proto::rank::PeerId;
+use ft_proto::ring::Nonsense;
+
+mod beside;
 
 /// The links that there are, and what cuts them. It knows who is at their ends, and nothing else of processes.
 #[derive(Debug, Default)]
@@ -47,6 +52,8 @@ pub struct Network {
     pub notices_cuts: bool,
     /// Whether processes can read each other's memory.
     pub near: bool,
+    /// Whether links have memory beside them.
+    pub rings: bool,
 }
 
 impl Network {
@@ -61,6 +68,7 @@ impl Network {
             give_up: Duration::from_millis(500),
             notices_cuts: true,
             near: false,
+            rings: false,
         }
     }
 
@@ -75,6 +83,7 @@ impl Network {
             give_up: Duration::from_millis(300),
             notices_cuts: true,
             near: false,
+            rings: false,
         }
     }
 }
@@ -98,6 +107,8 @@ struct End {
 #[derive(Debug)]
 struct Conn {
     ends: [End; 2],
+    /// Bytes go through this, if it is there.
+    beside: Option<Beside>,
 }
 
 impl Conn {
@@ -107,10 +118,16 @@ impl Conn {
     }
 
     fn writable(&self, side: usize) -> bool {
+        if let Some(beside) = &self.beside {
+            return self.ends[side].down || beside.is_called(side);
+        }
         self.ends[side].down || self.ends[1 - side].closed || self.room(side) > 0
     }
 
     fn readable(&self, side: usize) -> bool {
+        if let Some(beside) = &self.beside {
+            return self.ends[side].down || beside.is_called(side);
+        }
         self.ends[side].down || !self.ends[side].arrived.is_empty()
     }
 }
@@ -156,16 +173,21 @@ impl Net {
         self.cuts.len() - 1
     }
 
-    pub(super) fn heal(&mut self, number: usize) {
+    /// A cut heals. Who sleeps at memory that was behind it looks there again.
+    pub(super) fn heal(&mut self, agenda: &mut Agenda, number: usize) {
         self.cuts[number].inside.clear();
+        let ids: Vec<ConnId> = self.conns.keys().copied().collect();
+        for id in ids {
+            [0, 1].into_iter().for_each(|side| self.call(agenda, (id, side)));
+        }
     }
 
-    /// Whether something can be read there, be it the end; nothing of a connection that is gone.
+    /// Whether somebody who sleeps hears of it that something can be read there, be it the end; nothing of a connection that is gone.
     pub(super) fn readable(&self, (id, side): EndId) -> Option<bool> {
         self.conns.get(&id).map(|conn| conn.readable(side))
     }
 
-    /// Whether something can be written there; nothing of a connection that is gone.
+    /// The same for something that can be written.
     pub(super) fn writable(&self, (id, side): EndId) -> Option<bool> {
         self.conns.get(&id).map(|conn| conn.writable(side))
     }
@@ -192,7 +214,8 @@ impl Net {
             closed: false,
             down: false,
         });
-        self.conns.insert(id, Conn { ends });
+        let beside = agenda.network.rings.then(|| Beside::new(&mut agenda.random));
+        self.conns.insert(id, Conn { ends, beside });
         id
     }
 
@@ -205,9 +228,13 @@ impl Net {
     ) -> Result<usize, LinkError> {
         let total = pieces.iter().map(|piece| piece.len()).sum::<usize>();
         let short = agenda.is_rough() && agenda.random.random_ratio(1, 8);
+        let is_open = self.is_way_open(id);
         let conn = self.conns.get_mut(&id).ok_or_else(|| LinkError::Down("closed".into()))?;
         if conn.ends[side].down {
             return Err(LinkError::Down("closed by the other side".into()));
+        }
+        if let Some(beside) = &mut conn.beside {
+            return if is_open { beside.send(side, pieces).map_err(overwritten) } else { Ok(0) };
         }
         if conn.ends[1 - side].closed {
             return Ok(total); // swallowed: the news has not come yet
@@ -227,6 +254,81 @@ impl Net {
         Ok(count)
     }
 
+    /// Whether nothing cuts a connection.
+    fn is_way_open(&self, id: ConnId) -> bool {
+        self.conns
+            .get(&id)
+            .is_some_and(|Conn { ends: [one, other], .. }| self.way(one.peer, other.peer) == Way::Open)
+    }
+
+    /// Whether there is memory beside a connection.
+    pub(super) fn has_ring(&self, (id, _): EndId) -> bool {
+        self.conns.get(&id).is_some_and(|conn| conn.beside.is_some())
+    }
+
+    /// Whether something can be received, be it the end.
+    pub(super) fn has_come(&mut self, (id, side): EndId) -> bool {
+        let is_open = self.is_way_open(id);
+        let Some(conn) = self.conns.get_mut(&id) else { return true };
+        let Some(beside) = &mut conn.beside else { return conn.readable(side) };
+        conn.ends[side].down || is_open && beside.has_come(side)
+    }
+
+    /// Whether something can be sent through memory, or the link is of no use.
+    pub(super) fn has_room(&mut self, (id, side): EndId) -> bool {
+        let is_open = self.is_way_open(id);
+        let Some(conn) = self.conns.get_mut(&id) else { return true };
+        let Some(beside) = &mut conn.beside else { return conn.writable(side) };
+        conn.ends[side].down || is_open && beside.has_room(side)
+    }
+
+    /// After something was sent: wakes who sleeps at the other end.
+    pub(super) fn wake(&mut self, agenda: &mut Agenda, (id, side): EndId) {
+        let Some(Conn { beside: Some(beside), .. }) = self.conns.get_mut(&id) else { return };
+        if beside.must_wake(side) {
+            self.call(agenda, (id, 1 - side));
+        }
+    }
+
+    /// Somebody who sleeps hears soon that there is something for it.
+    fn call(&mut self, agenda: &mut Agenda, (id, side): EndId) {
+        let Some(Conn { beside: Some(beside), .. }) = self.conns.get_mut(&id) else { return };
+        // Who hears the call sees what was stored before it.
+        beside.fence(1 - side);
+        if beside.call(side) {
+            let takes = agenda.travel(Duration::from_micros(2));
+            agenda.after(takes, Happening::Arrive { conn: id, side: 1 - side });
+        }
+    }
+
+    /// One end is about to sleep, and waits for room or not, or is awake.
+    pub(super) fn sleeps(&mut self, (id, side): EndId, does: bool, writing: bool) {
+        if let Some(Conn { beside: Some(beside), .. }) = self.conns.get_mut(&id) {
+            beside.sleeps(side, does, writing);
+        }
+    }
+
+    /// What one end has stored is seen by the other.
+    pub(super) fn fence(&self, (id, side): EndId) {
+        if let Some(Conn { beside: Some(beside), .. }) = self.conns.get(&id) {
+            beside.fence(side);
+        }
+    }
+
+    /// Whether nothing will wake one end, although there are bytes for it.
+    pub(super) fn is_forgotten(&mut self, (id, side): EndId) -> bool {
+        let is_open = self.is_way_open(id);
+        let Some(Conn { beside: Some(beside), ends }) = self.conns.get_mut(&id) else { return false };
+        is_open && !ends[side].down && !ends[1 - side].closed && beside.is_forgotten(side)
+    }
+
+    /// One end writes nonsense into the memory that both have.
+    pub(super) fn overwrite(&mut self, (id, side): EndId) {
+        if let Some(Conn { beside: Some(beside), .. }) = self.conns.get_mut(&id) {
+            beside.overwrite(side);
+        }
+    }
+
     /// Puts the next piece of what one end has sent on its way.
     fn move_on(&mut self, agenda: &mut Agenda, (id, side): EndId) {
         let Some(conn) = self.conns.get_mut(&id) else { return };
@@ -241,8 +343,12 @@ impl Net {
 
     /// A piece of what one end has sent arrives at the other one; gives who is there.
     pub(super) fn arrive(&mut self, agenda: &mut Agenda, (id, side): EndId) -> Option<PeerId> {
-        let conn = self.conns.get(&id)?;
+        let conn = self.conns.get_mut(&id)?;
         let (here, there) = (conn.ends[side].peer, conn.ends[1 - side].peer);
+        if let Some(beside) = &mut conn.beside {
+            beside.hear(1 - side);
+            return Some(there);
+        }
         let sent = conn.ends[side].sent.len();
         match self.way(here, there) {
             Way::Open => {}
@@ -274,10 +380,26 @@ impl Net {
     /// Gives how many bytes were read, and who may have waited for room at the other end.
     pub(super) fn receive(
         &mut self,
+        agenda: &mut Agenda,
         (id, side): EndId,
         pieces: &mut [IoSliceMut<'_>],
     ) -> Result<(usize, Option<PeerId>), LinkError> {
+        let is_open = self.is_way_open(id);
         let conn = self.conns.get_mut(&id).ok_or_else(|| LinkError::Down("closed".into()))?;
+        if let Some(beside) = &mut conn.beside {
+            let (count, wakes) =
+                if is_open { beside.receive(side, pieces).map_err(overwritten)? } else { (0, false) };
+            if wakes {
+                self.call(agenda, (id, 1 - side));
+            }
+            let is_down = self.conns.get(&id).is_none_or(|conn| conn.ends[side].down);
+            let gone = count == 0 && is_down;
+            return if gone {
+                Err(LinkError::Down("closed by the other side".into()))
+            } else {
+                Ok((count, None))
+            };
+        }
         let end = &mut conn.ends[side];
         if end.arrived.is_empty() {
             let gone = || LinkError::Down("closed by the other side".into());
@@ -298,6 +420,9 @@ impl Net {
     pub(super) fn close(&mut self, agenda: &mut Agenda, (id, side): EndId) {
         let reset = agenda.random.random_ratio(1, 2);
         let Some(conn) = self.conns.get_mut(&id) else { return };
+        if let Some(beside) = &mut conn.beside {
+            beside.die(side);
+        }
         conn.ends[side].closed = true;
         conn.ends[side].arrived.clear();
         if conn.ends[1 - side].closed {
@@ -343,6 +468,11 @@ impl Net {
         }
         there
     }
+}
+
+/// What a link is that has nonsense in its memory.
+fn overwritten(_: Nonsense) -> LinkError {
+    LinkError::Down("the shared memory of the link was overwritten".into())
 }
 
 /// Moves the first bytes of `queue`, which has enough, into `into`.

@@ -71,6 +71,8 @@ pub struct SimOutcome<R> {
     pub elapsed: Duration,
     /// Number of simulated events.
     pub happened: u64,
+    /// How often a process has slept to the end of its time although memory beside a link had bytes for it.
+    pub overslept: usize,
     /// A hash of all simulated events; equal for two runs with one seed.
     pub trace: u64,
     /// Positions of the injected failures that did not fire.

@@ -48,6 +48,8 @@ pub enum Blow {
         /// How long.
         lasts: Option<Duration>,
     },
+    /// The process writes nonsense into all memory that it shares with others.
+    Overwrite(Rank),
     /// The links between two sides are cut, and no others: both sides reach the launcher and all other ranks.
     CutBetween {
         /// The ranks on one side.

@@ -74,6 +74,38 @@ fn parse(address: &str) -> Option<PeerId> {
 /// See the module.
 pub(super) struct SimTransport(pub(super) Place);
 
+impl SimTransport {
+    /// Between two instructions of this process others may run, or it may be killed.
+    fn pause<'a>(&'a self, mut kernel: MutexGuard<'a, Kernel>) -> MutexGuard<'a, Kernel> {
+        let is_long = kernel.agenda.random.random_ratio(1, 8);
+        drop(kernel);
+        kernel = self.0.enter();
+        if is_long { self.0.give_way(kernel) } else { kernel }
+    }
+
+    /// Says at the memory of all links that this process is about to sleep.
+    fn doze<'a>(&'a self, mut kernel: MutexGuard<'a, Kernel>, writing: &[LinkId]) -> MutexGuard<'a, Kernel> {
+        let links = |kernel: &Kernel| {
+            let process = kernel.processes.get(self.0.peer);
+            process.map(|process| process.wires.links.clone()).unwrap_or_default()
+        };
+        for (link, end) in links(&kernel) {
+            kernel.net.sleeps(end, true, writing.contains(&link));
+        }
+        kernel = self.pause(kernel);
+        links(&kernel).into_values().for_each(|end| kernel.net.fence(end));
+        kernel
+    }
+
+    /// Whether something can be received from memory, or sent to one of `writing`.
+    fn has_something(&self, kernel: &mut Kernel, writing: &[LinkId]) -> bool {
+        let wanted: Vec<EndId> =
+            writing.iter().filter_map(|link| kernel.processes.end(self.0.peer, *link).ok()).collect();
+        kernel.ends(self.0.peer).into_iter().any(|end| kernel.net.has_come(end))
+            || wanted.into_iter().any(|end| kernel.net.has_room(end))
+    }
+}
+
 impl Transport for SimTransport {
     fn change(&mut self, generation: Generation, peers: &[(PeerId, String)]) {
         let mut kernel = self.0.enter();
@@ -136,17 +168,36 @@ impl Transport for SimTransport {
     }
 
     fn send(&mut self, link: LinkId, pieces: &[IoSlice<'_>]) -> Result<usize, LinkError> {
-        let kernel = &mut *self.0.enter();
+        let mut guard = self.0.enter();
+        let kernel = &mut *guard;
         let end = kernel.processes.end(self.0.peer, link)?;
-        kernel.net.send(&mut kernel.agenda, end, pieces)
+        let count = kernel.net.send(&mut kernel.agenda, end, pieces)?;
+        if kernel.net.has_ring(end) {
+            let kernel = &mut *self.pause(guard);
+            kernel.net.wake(&mut kernel.agenda, end);
+        }
+        Ok(count)
     }
 
     fn receive(&mut self, link: LinkId, pieces: &mut [IoSliceMut<'_>]) -> Result<usize, LinkError> {
         let kernel = &mut *self.0.enter();
         let end = kernel.processes.end(self.0.peer, link)?;
-        let (count, other) = kernel.net.receive(end, pieces)?;
+        let (count, other) = kernel.net.receive(&mut kernel.agenda, end, pieces)?;
         kernel.stir_all(other);
         Ok(count)
+    }
+
+    fn reads_ahead(&self, _link: LinkId) -> bool {
+        !self.0.shared.lock().config.network.rings
+    }
+
+    fn glance(&mut self, link: LinkId, times: u32) -> bool {
+        if !self.0.shared.lock().config.network.rings {
+            return false;
+        }
+        let kernel = &mut *self.0.enter();
+        let Ok(end) = kernel.processes.end(self.0.peer, link) else { return false };
+        (0..times.min(3)).any(|_| kernel.net.has_come(end))
     }
 
     fn is_near(&self, _link: LinkId) -> bool {
@@ -163,7 +214,12 @@ impl Transport for SimTransport {
     fn wait(&mut self, writing: &[LinkId], timeout: Duration, ready: &mut Vec<LinkId>) {
         let mut kernel = self.0.enter();
         let me = self.0.peer;
-        if timeout.is_zero() {
+        let mut is_there = timeout.is_zero();
+        if !is_there && kernel.config.network.rings {
+            kernel = self.doze(kernel, writing);
+            is_there = self.has_something(&mut kernel, writing);
+        }
+        if is_there {
             kernel.wake_now(me);
         } else {
             kernel.block(me, Blocked::Wait { writing: writing.to_vec() }, Some(timeout));
@@ -173,9 +229,15 @@ impl Transport for SimTransport {
         let kernel = &mut *kernel;
         let process = kernel.processes.get_mut(me).expect("it runs");
         process.heard.wake = false;
-        let process = kernel.processes.get(me).expect("it runs");
-        let readable = |end: &EndId| kernel.net.readable(*end) != Some(false);
-        ready.extend(process.wires.links.iter().filter(|(_, end)| readable(end)).map(|(link, _)| *link));
+        let links: Vec<(LinkId, EndId)> =
+            process.wires.links.iter().map(|(link, end)| (*link, *end)).collect();
+        for (link, end) in links {
+            kernel.net.sleeps(end, false, false);
+            kernel.net.fence(end);
+            if kernel.net.has_come(end) {
+                ready.push(link);
+            }
+        }
     }
 
     fn idle(&mut self, timeout: Duration) {

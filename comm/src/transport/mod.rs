@@ -26,6 +26,7 @@ mod patience;
 mod probe;
 mod ring;
 mod seal;
+mod shortcomings;
 pub mod sockets;
 
 pub use accept::is_shortage;
@@ -46,6 +47,7 @@ pub use options::{
 };
 pub use patience::{Patience, Waiting};
 pub use probe::Probe;
+pub use shortcomings::shortcomings;
 
 /// Pieces of memory that one call may send from or receive into (`IOV_MAX` of Linux).
 pub const PIECES_MAX: usize = 1024;

@@ -9,7 +9,7 @@ use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
-use crate::common::{LONG, POISSON, Run, Running, example, poisson_answer};
+use crate::common::{LONG, POISSON, Run, Running, built, example, poisson_answer};
 use crate::sockets::{Door, is_there, sockets};
 
 /// A job whose ranks have lost one of them, have restored its state and go on: every rank has links to others.
@@ -48,6 +48,25 @@ fn gives_the_same_answer_whatever_carries_it_and_however_ranks_wait() {
         assert_eq!(report.iterations(), poisson_answer().iterations(), "{outcome}");
         let lost: Vec<Vec<u64>> = report.failures().into_iter().map(|(ranks, _)| ranks).collect();
         assert_eq!(lost, [vec![2], vec![0], vec![1, 3]], "{outcome}");
+    }
+}
+
+#[test]
+fn what_cannot_be_had_is_said_and_not_missed() {
+    let sockets = "messages within this host go through sockets: no memory can be shared";
+    // No process of the job may make a file of any length.
+    for (limit, options, says) in [
+        ("", "-v", false),
+        ("ulimit -f 0;", "-v", true),
+        ("ulimit -f 0;", "", false),
+        ("ulimit -f 0;", "-v --transport tcp", false),
+    ] {
+        let shell = Run::program(Path::new("/bin/sh"), "-c").arg(format!("{limit} exec \"$0\" \"$@\""));
+        let job = format!("-n 3 --json {options} --kill 1@step=9 {POISSON}");
+        let ftrun = job.split_whitespace().fold(shell.arg(built().join("ftrun")), Run::arg);
+        let outcome = ftrun.finish().expect(0);
+        assert_eq!(outcome.stderr.contains(sockets), says, "{outcome}");
+        assert_eq!(outcome.report().answer(), poisson_answer().answer(), "{outcome}");
     }
 }
 

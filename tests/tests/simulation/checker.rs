@@ -24,6 +24,9 @@ pub(crate) fn outputs<R>(outcome: &SimOutcome<R>) -> Option<&Vec<Vec<u8>>> {
 /// The status with which the job ended. A process that was killed when all ranks were done already gives the job
 /// its status; that is no failure of the job.
 pub(crate) fn status<R>(outcome: &SimOutcome<R>) -> Result<(i32, &str), String> {
+    if outcome.overslept > 0 {
+        return Err(format!("{} times somebody has slept to the end beside bytes for it", outcome.overslept));
+    }
     match &outcome.ending {
         Ending::Hung(text) => Err(format!("hung: {text}")),
         Ending::Ended { .. } if outputs(outcome).is_some() => Ok((0, "")),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ft_comm::{CommError, EAGER_BYTES_MAX, Op, Request, Source, World};
 use ft_proto::arbiter::Event;
 use ft_proto::planted;
-use ft_sim::{self as sim, Blow, Config, Fault, Faults, SimOutcome, Trigger};
+use ft_sim::{self as sim, Blow, Config, Fault, Faults, Network, SimOutcome, Trigger};
 
 use super::problem::{BREACH, Problem, demand};
 use super::{Choices, Course, checker, finds, for_seeds};
@@ -96,7 +96,7 @@ fn report(world: &World) -> u64 {
     u64::from(world.generation()) * 1000 + world.rank() as u64 + 1
 }
 
-fn program(mut world: World, big: bool) -> Result<u64, Problem> {
+pub(super) fn program(mut world: World, big: bool) -> Result<u64, Problem> {
     let mut done = 0;
     loop {
         match attempt(&mut world, &mut done, big) {
@@ -122,6 +122,15 @@ fn cuts_forever(seed: u64) -> bool {
 }
 
 fn simulate(seed: u64, bug: &'static str) -> SimOutcome<Result<u64, Problem>> {
+    simulate_with(seed, bug, |_| {})
+}
+
+/// A job with failures from a seed, on a network that is changed first.
+pub(super) fn simulate_with(
+    seed: u64,
+    bug: &'static str,
+    change: impl FnOnce(&mut Network),
+) -> SimOutcome<Result<u64, Problem>> {
     let mut choices = Choices(seed);
     let ranks = 2 + choices.below(5) as usize;
     let parity = choices.below(3).min(ranks as u64 - 1) as usize;
@@ -142,10 +151,11 @@ fn simulate(seed: u64, bug: &'static str) -> SimOutcome<Result<u64, Problem>> {
         let dead = Fault::kill(at + Duration::from_micros(50), [(late + 1) % ranks]);
         config.faults.explicit = vec![deaf, dead];
     }
+    change(&mut config.network);
     sim::run(config, |world| program(world, big))
 }
 
-fn check(seed: u64, outcome: &SimOutcome<Result<u64, Problem>>) -> Result<Course, String> {
+pub(super) fn check(seed: u64, outcome: &SimOutcome<Result<u64, Problem>>) -> Result<Course, String> {
     let memberships = checker::memberships(outcome)?;
     let (code, message) = checker::status(outcome)?;
     if checker::is_cut_for_ever(code, message) && cuts_forever(seed) {
@@ -212,7 +222,7 @@ fn a_cut_between_two_ranks_costs_at_most_one_of_them() {
     assert!(costs.iter().all(|count| *count > 20), "{costs:?}: one side was hardly seen");
 }
 
-fn lost_rank(event: &Event) -> Option<usize> {
+pub(super) fn lost_rank(event: &Event) -> Option<usize> {
     match event {
         Event::Lost { rank, .. } => Some(*rank),
         _ => None,

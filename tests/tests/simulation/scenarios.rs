@@ -321,5 +321,6 @@ fn scenarios_end_well_wherever_death_strikes() {
         &failures[..failures.len().min(6)]
     );
     let few = std::env::var_os("FT_CELL").is_some() || seeds.len() == 1;
-    assert!(few || struck > cells, "most runs lose somebody: {struck} of {} did", cells * seeds.len() as u64);
+    let runs = cells * seeds.len() as u64;
+    assert!(few || struck > runs / 3, "many runs lose somebody: {struck} of {runs} did");
 }

@@ -31,11 +31,11 @@ fn until(net: &mut Net, agenda: &mut Agenda, end: Duration) {
     }
 }
 
-fn received(net: &mut Net, end: EndId) -> Result<Vec<u8>, LinkError> {
+fn received(net: &mut Net, agenda: &mut Agenda, end: EndId) -> Result<Vec<u8>, LinkError> {
     let mut all = vec![];
     loop {
         let mut buf = [0; 700];
-        match net.receive(end, &mut [IoSliceMut::new(&mut buf)])? {
+        match net.receive(agenda, end, &mut [IoSliceMut::new(&mut buf)])? {
             (0, _) => return Ok(all),
             (count, _) => all.extend(&buf[..count]),
         }
@@ -51,10 +51,10 @@ fn bytes_arrive_in_order_and_once() {
         while got.len() < bytes.len() {
             sent += net.send(&mut agenda, (conn, 0), &[IoSlice::new(&bytes[sent..])]).unwrap();
             until(&mut net, &mut agenda, Duration::from_secs(1000));
-            got.extend(received(&mut net, (conn, 1)).unwrap());
+            got.extend(received(&mut net, &mut agenda, (conn, 1)).unwrap());
         }
         assert_eq!(got, bytes, "seed {seed}");
-        assert_eq!(received(&mut net, (conn, 0)).unwrap(), []);
+        assert_eq!(received(&mut net, &mut agenda, (conn, 0)).unwrap(), []);
     }
 }
 
@@ -77,10 +77,10 @@ fn a_cut_holds_back_what_was_sent_until_it_heals() {
         sent = net.send(&mut agenda, (conn, 0), &[IoSlice::new(b"held back")]).unwrap();
     }
     until(&mut net, &mut agenda, heals - Duration::from_nanos(1));
-    assert!(received(&mut net, (conn, 1)).unwrap().is_empty() && !net.is_open((conn, 0)));
+    assert!(received(&mut net, &mut agenda, (conn, 1)).unwrap().is_empty() && !net.is_open((conn, 0)));
     net.heal(number);
     until(&mut net, &mut agenda, 2 * heals);
-    assert_eq!(received(&mut net, (conn, 1)).unwrap(), b"held back"[..sent]);
+    assert_eq!(received(&mut net, &mut agenda, (conn, 1)).unwrap(), b"held back"[..sent]);
     assert!(net.is_open((conn, 0)));
 }
 
@@ -92,7 +92,7 @@ fn an_end_that_is_closed_is_known_at_the_other_one_when_nothing_is_on_its_way() 
         // The news has not come yet.
         assert_eq!(net.send(&mut agenda, (conn, 1), &[IoSlice::new(b"swallowed")]).unwrap(), 9);
         until(&mut net, &mut agenda, Duration::from_secs(1));
-        assert!(received(&mut net, (conn, 1)).is_err());
+        assert!(received(&mut net, &mut agenda, (conn, 1)).is_err());
         assert!(net.send(&mut agenda, (conn, 1), &[IoSlice::new(b"refused")]).is_err());
         net.close(&mut agenda, (conn, 1));
         assert_eq!(net.readable((conn, 1)), None, "it is gone when both ends are closed");

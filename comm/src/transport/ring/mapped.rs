@@ -8,9 +8,9 @@
 //! - A [`Mapped`] is one mapping of its own, of as many bytes as the file has, until it is dropped; nobody else unmaps it.
 //! - The file can become neither shorter nor longer: it is sealed, and [`Mapped::open`] takes no other.
 //! - No reference to its bytes exists. Words are touched as atomics only; bytes of a row are copied by [`Half::read`] and [`Half::write`], which stay
-//!   within the row. Of these, the two sides copy different ones at any time, as long as both keep to the protocol of the module above. If the other process
+//!   within the row. Of these, the two sides copy different ones at any time, as long as both keep to the protocol of `ft_proto::ring`. If the other process
 //!   does not, what is copied is any bytes, which is what they are taken for.
-//! - A [`Half`] is used by one [`super::Sender`] or one [`super::Receiver`].
+//! - A [`Half`] is used by one [`ft_proto::ring::Sender`] or one [`ft_proto::ring::Receiver`].
 #![expect(
     unsafe_code,
     reason = "memory of two processes has no safe interface; what it saves is in ARCHITECTURE, decision 55"
@@ -26,8 +26,8 @@ use nix::sys::resource::Resource;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
-use super::{Shared, Word};
 use crate::limits;
+use ft_proto::ring::{Shared, Word};
 
 /// Name of the files, for those who look into `/proc`.
 const NAME: &str = "ftrun-ring";
