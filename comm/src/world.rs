@@ -155,11 +155,11 @@ impl World {
             _ => None,
         })?;
         core.driver.change(membership.clone());
-        core.renumber(&membership);
+        core.renumber();
         let me = core.driver.count(true).1;
         let total = membership.seats.len();
         let beside = |hosts: &Vec<usize>| hosts.iter().filter(|host| Some(*host) == hosts.get(me)).count();
-        core.driver.beside(self.hosts_of(core).as_ref().map_or(total, beside));
+        core.driver.beside(membership.hosts().as_ref().map_or(total, beside));
         Ok(membership)
     }
 
@@ -240,15 +240,10 @@ impl World {
         self.welcome.layers.get(layer).cloned().unwrap_or_default()
     }
 
-    /// The host on which each rank was started first, as numbers that tell hosts apart: the same on all ranks and after
-    /// repairs, wherever replacements run. None if all are on one host.
+    /// The host on which each rank runs since the last repair, as numbers that tell hosts apart: the same on all ranks. None if all
+    /// are on one host.
     pub fn hosts(&self) -> Option<Vec<usize>> {
-        self.hosts_of(&self.core.peek())
-    }
-
-    fn hosts_of(&self, core: &Core) -> Option<Vec<usize>> {
-        let hosts = self.welcome.messages.hosts.as_ref()?;
-        core.origins.iter().map(|origin| hosts.get(*origin).copied()).collect()
+        self.core.peek().driver.membership().hosts()
     }
 
     /// Collective calls use this table from now on, on all communicators of this rank. All ranks have to call it
