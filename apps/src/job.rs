@@ -407,6 +407,13 @@ fn cluster(options: &Options) -> Result<Cluster, String> {
         say::complain(format_args!("{name}: {} slots on {} hosts", hosts.slots(), hosts.len()));
     }
     let cluster = match (&options.launcher_exec, &options.allocation) {
+    if let Some(tasks) = crate::tasks().filter(|_| options.allocation.is_some() && !options.quiet) {
+        say::complain(format_args!(
+            "the {} tasks of srun are one job, started from the first; ranks that are lost are replaced, but Slurm ends the job with a node \
+             unless srun has --no-kill",
+            tasks.count
+        ));
+    }
         (None, Some(allocation)) => Cluster::allocated(allocation),
         (exec, _) => Cluster::new(hosts, named(exec.as_deref())?),
     };
