@@ -215,6 +215,7 @@ impl<'a> Prepared<'a> {
             program,
             environment,
             agent: AS_AGENT,
+            build: ft_checkpoint::build_number(),
             guardian: AS_GUARDIAN,
             config: self.config(),
             cluster: self.cluster.clone(),
@@ -406,7 +407,6 @@ fn cluster(options: &Options) -> Result<Cluster, String> {
     if let Some(Allocation { name, .. }) = options.allocation.as_ref().filter(|_| options.verbose) {
         say::complain(format_args!("{name}: {} slots on {} hosts", hosts.slots(), hosts.len()));
     }
-    let cluster = match (&options.launcher_exec, &options.allocation) {
     if let Some(tasks) = crate::tasks().filter(|_| options.allocation.is_some() && !options.quiet) {
         say::complain(format_args!(
             "the {} tasks of srun are one job, started from the first; ranks that are lost are replaced, but Slurm ends the job with a node \
@@ -414,6 +414,7 @@ fn cluster(options: &Options) -> Result<Cluster, String> {
             tasks.count
         ));
     }
+    let cluster = match (&options.launcher_exec, &options.allocation) {
         (None, Some(allocation)) => Cluster::allocated(allocation),
         (exec, _) => Cluster::new(hosts, named(exec.as_deref())?),
     };

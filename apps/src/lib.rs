@@ -66,7 +66,7 @@ pub fn main() -> ExitCode {
     match &argv[..] {
         [_, flag, ..] if flag == AS_RANK => as_rank(argv),
         [_, flag] if flag == AS_AGENT => {
-            say::complain(ft_launch::agent(AS_KEEPER));
+            say::complain(ft_launch::agent(AS_KEEPER, ft_checkpoint::build_number()));
             ExitCode::FAILURE
         }
         [_, flag] if flag == AS_KEEPER => match ft_launch::keep([AS_AGENT, KEPT]) {

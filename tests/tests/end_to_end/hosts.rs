@@ -400,6 +400,17 @@ fn versions_that_differ_are_both_named() {
     assert!(outcome.stderr.contains("cannot start anything on host 127.0.0.2"), "{outcome}");
 }
 
+/// As if what is installed on the other host were built anew from the same version.
+#[test]
+fn builds_that_differ_are_both_named() {
+    let script = "shift; sed 's/^\\(ftrun-agent-[^ ]* \\)[0-9a-f]*/\\100000001/' | exec sh -c \"exec $*\"";
+    let (_folder, run) = over(script, &format!("--hosts 127.0.0.2 {POISSON}"));
+    let outcome = run.finish().expect(2);
+    let both = "127.0.0.2: ftrun: the launcher is build 00000001 of ftrun-agent-";
+    assert!(outcome.stderr.contains(both) && outcome.stderr.contains("this host has build "), "{outcome}");
+    assert!(outcome.stderr.contains("cannot start anything on host 127.0.0.2"), "{outcome}");
+}
+
 /// As if the other host had no such folder: it goes away when the agent is started.
 #[test]
 fn a_host_without_the_folder_is_named() {
