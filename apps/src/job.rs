@@ -100,7 +100,7 @@ fn try_run(
     if let Some(text) = options.resumed_from().filter(|_| !options.quiet) {
         console.say(say::news(text));
     }
-    let (mut recorder, mut footing) = (Recorder::default(), Footing::new(&prepared.layout));
+    let (mut recorder, mut footing) = (Recorder::default(), Footing::new(prepared.layout.clone()));
     let mut observe = |seen: Seen<'_>, at| {
         if let Seen::Event(event) = seen {
             display.show(event, at);
@@ -218,6 +218,7 @@ impl<'a> Prepared<'a> {
             program,
             environment,
             agent: AS_AGENT,
+            build: ft_checkpoint::build_number(),
             guardian: AS_GUARDIAN,
             config: self.config(),
             cluster: self.cluster.clone(),
@@ -409,6 +410,13 @@ fn cluster(options: &Options) -> Result<Cluster, String> {
     if let Some(Allocation { name, .. }) = options.allocation.as_ref().filter(|_| options.verbose) {
         say::complain(format_args!("{name}: {} slots on {} hosts", hosts.slots(), hosts.len()));
     }
+    if let Some(tasks) = crate::tasks().filter(|_| options.allocation.is_some() && !options.quiet) {
+        say::complain(format_args!(
+            "the {} tasks of srun are one job, started from the first; ranks that are lost are replaced, but Slurm ends the job with a node \
+             unless srun has --no-kill",
+            tasks.count
+        ));
+    }
     let cluster = match (&options.launcher_exec, &options.allocation) {
         (None, Some(allocation)) => Cluster::allocated(allocation),
         (exec, _) => Cluster::new(hosts, named(exec.as_deref())?),
@@ -438,13 +446,9 @@ fn spread(cluster: &Cluster, scheme: &Scheme, options: &Options) -> Result<Group
     let places = cluster.place(ranks);
     let layout = lay(Some(&places))?;
     // Members of a group may share a host as long as they are no more than the group can lose.
-    let is_fatal = |host: &usize| {
-        let lost: Vec<usize> = (0..ranks).filter(|rank| places[*rank] == *host).collect();
-        !layout.groups_sharing_hosts.is_empty() && layout.survives(&lost).is_err()
-    };
-    let fatal = (0..cluster.hosts().len()).filter(is_fatal).map(|host| cluster.hosts()[host].name.as_str());
-    let fatal: Vec<&str> = fatal.collect();
-    if !fatal.is_empty() && !options.quiet {
+    let fatal = layout.fatal_hosts(&places);
+    let fatal: Vec<&str> = fatal.into_iter().map(|host| cluster.hosts()[host].name.as_str()).collect();
+    if !fatal.is_empty() && !layout.groups_sharing_hosts.is_empty() && !options.quiet {
         say::complain(format_args!(
             "{scheme} does not survive the loss of a whole host: {}; too many members of a parity group share it",
             fatal.join(", ")

@@ -66,7 +66,7 @@ pub fn main() -> ExitCode {
     match &argv[..] {
         [_, flag, ..] if flag == AS_RANK => as_rank(argv),
         [_, flag] if flag == AS_AGENT => {
-            say::complain(ft_launch::agent(AS_KEEPER));
+            say::complain(ft_launch::agent(AS_KEEPER, ft_checkpoint::build_number()));
             ExitCode::FAILURE
         }
         [_, flag] if flag == AS_KEEPER => match ft_launch::keep([AS_AGENT, KEPT]) {
@@ -82,6 +82,8 @@ pub fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => match cli::parse(&argv) {
+            // The first task of a step starts the job of all.
+            Ok(Asked::Job(_)) if tasks().is_some_and(|tasks| !tasks.is_first) => ExitCode::SUCCESS,
             Ok(Asked::Job(invocation)) => job::run(&invocation, &argv[1..]),
             Ok(Asked::Bench(bench)) => bench.run(),
             Ok(Asked::Advise(advise)) => advise.run(),
@@ -93,6 +95,11 @@ pub fn main() -> ExitCode {
             Err(stop) => stop.print(),
         },
     }
+}
+
+/// Those that `srun` has started with this one.
+fn tasks() -> Option<ft_launch::Tasks> {
+    ft_launch::Tasks::of(&|name| std::env::var(name).ok())
 }
 
 /// Has ranks on this host for the launcher on another one.

@@ -25,11 +25,12 @@ use crate::store::ShardMeta;
 /// The file that this process runs.
 const SELF: &str = "/proc/self/exe";
 
-/// The number of this build: of the linker's build ID and the length of the file, or of all its bytes. 0 if it cannot
-/// be read. Read once; the first checkpoint asks, and a replacement.
-fn identity() -> u32 {
-    static IDENTITY: OnceLock<u32> = OnceLock::new();
-    *IDENTITY.get_or_init(|| File::open(SELF).and_then(|file| identity_of(&file)).unwrap_or(0))
+/// The number of the build of the program that this process runs: of the linker's build ID and the length of the file, or of all its bytes.
+/// Copies of one file have the same; 0 if it cannot be read.
+pub fn build_number() -> u32 {
+    // Read once; the first checkpoint asks, and a replacement.
+    static NUMBER: OnceLock<u32> = OnceLock::new();
+    *NUMBER.get_or_init(|| File::open(SELF).and_then(|file| identity_of(&file)).unwrap_or(0))
 }
 
 fn identity_of(file: &File) -> io::Result<u32> {
@@ -77,7 +78,7 @@ fn folded(crc: u64) -> u32 {
 
 /// What is to be written beside shards of such a state ([`ShardMeta::kind`]): build and type, 32 bits each.
 pub(crate) fn kind<S: Protect>() -> u64 {
-    u64::from(identity()) << 32 | u64::from(folded(fingerprint::<S>()))
+    u64::from(build_number()) << 32 | u64::from(folded(fingerprint::<S>()))
 }
 
 /// Refuses the shards of `members` unless they are of this build.
@@ -86,7 +87,7 @@ pub(crate) fn kind<S: Protect>() -> u64 {
 /// [`CheckpointError::OtherBuild`].
 pub(crate) fn check_build(members: &[ShardMeta], rank: Rank) -> Result<(), CheckpointError> {
     // Whoever has no shard computes redundancy for those that do.
-    match members.iter().any(|member| member.kind != 0 && member.kind >> 32 != u64::from(identity())) {
+    match members.iter().any(|member| member.kind != 0 && member.kind >> 32 != u64::from(build_number())) {
         true => Err(CheckpointError::OtherBuild { rank }),
         false => Ok(()),
     }
@@ -141,11 +142,11 @@ mod tests {
             io::copy(&mut File::open(SELF).unwrap(), &mut copy).unwrap();
             copy
         };
-        assert_eq!(identity_of(&copied()).unwrap(), identity());
+        assert_eq!(identity_of(&copied()).unwrap(), build_number());
         let mut longer = copied();
         longer.write_all(&[0]).unwrap();
         assert_eq!(build_id(&longer).unwrap(), id);
-        assert_ne!(identity_of(&longer).unwrap(), identity());
+        assert_ne!(identity_of(&longer).unwrap(), build_number());
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod keeper;
 mod legacy;
 mod live;
 mod placements;
+mod relaying;
 mod restoring;
 mod scrubbing;
 mod shrinking;
@@ -39,9 +40,10 @@ pub use apart::CHECKSUM_LIMIT;
 use budget::Budget;
 #[doc(hidden)]
 pub use defects::{
-    CLAIMS_WHAT_IS_LOST, COMMITS_EARLY, COPIES_EARLY, DAMAGED_BLOCK, DAMAGED_COPY, DAMAGED_ON_THE_WAY,
-    DAMAGED_SHARD, DENIES_ROUNDING, DROPS_OLD_EARLY, FORGETS_LIVE, FORGETS_STAGED, KEEPS_COMMIT_TO_ITSELF,
-    KEEPS_OLD_LAYOUT, ROTS, ROTS_FOR_GOOD, TRUSTS_OLD_COPY, TRUSTS_ROUNDED,
+    ASSUMES_LAYOUT, CLAIMS_WHAT_IS_LOST, COMMITS_EARLY, COPIES_EARLY, DAMAGED_BLOCK, DAMAGED_COPY,
+    DAMAGED_ON_THE_WAY, DAMAGED_SHARD, DENIES_ROUNDING, DROPS_OLD_EARLY, FORGETS_LIVE, FORGETS_STAGED,
+    KEEPS_COMMIT_TO_ITSELF, KEEPS_OLD_LAYOUT, ROTS, ROTS_FOR_GOOD, STAYS_AS_LAID, TRUSTS_OLD_COPY,
+    TRUSTS_ROUNDED,
 };
 use increments::Increments;
 use keeper::{Blocks, Files, Keeper};
@@ -91,6 +93,8 @@ pub struct Checkpointer {
     budget: Budget,
     /// Something was rebuilt with rounding, or is damaged: the next checkpoint begins anew, and until it is committed redundancy is not whole.
     owes_fresh: bool,
+    /// Ranks have moved, and groups over the hosts where they are now survive the loss of more of them: the next checkpoint begins anew.
+    owes_layout: bool,
     /// How far rebuilt doubles may be from what they were, relative to the largest of a rank.
     checksum_limit: f64,
     /// How far a look for damage has come, if there is one.
@@ -138,11 +142,11 @@ impl Checkpointer {
         };
         let mut legacy = if level == 0 { Legacy::of(world, &scheme) } else { Legacy::default() };
         let (shape, memory) = (layout.shape(), legacy.memory.clone());
-        let new = || Placement::new(&comm, clock, layout.clone(), 1, &memory);
-        let (ledger, places) = match legacy.open(new)? {
+        let new = |layout: GroupLayout| Placement::new(&comm, clock, layout, 1, &memory);
+        let (ledger, places) = match legacy.open(&layout, new)? {
             Some(found) => found,
-            None if world.generation() == 0 => (Ledger::new(1), Placements::new(new()?)),
-            None => (Ledger::replacement(1), Placements::new(new()?)),
+            None if world.generation() == 0 => (Ledger::new(1), Placements::new(new(layout)?)),
+            None => (Ledger::replacement(1), Placements::new(new(layout)?)),
         };
         Ok(Self {
             scheme,
@@ -160,6 +164,7 @@ impl Checkpointer {
             is_spoiled: false,
             budget: Budget::default(),
             owes_fresh: false,
+            owes_layout: false,
             checksum_limit: CHECKSUM_LIMIT,
             scrub: None,
             spilling: None,
@@ -187,17 +192,17 @@ impl Checkpointer {
         self.places.target().first.is_some()
     }
 
-    /// The next checkpoint begins anew: it has a constant part of its own, and may be of another type of state. The committed one
-    /// stays until that is committed. To be called while no checkpoint is under way; not collective, but the same on all ranks.
+    /// The next checkpoint begins anew: it has a constant part of its own, may be of another type of state, and lies over the hosts where
+    /// ranks are now if that survives the loss of more of them. The committed one stays until that is committed. To be called while no checkpoint is under way; not collective,
+    /// but the same on all ranks.
     ///
     /// # Errors
     /// Never, unless the scheme has no code.
-    pub fn begin_anew(&mut self) -> Result<(), CheckpointError> {
+    pub fn begin_anew(&mut self, world: &World) -> Result<(), CheckpointError> {
         // Where ranks have closed up the next one does already.
         if self.has_committed() && !self.places.begins_anew() {
             self.before = self.largest();
-            let (layout, first) = (self.places.current.layout.clone(), self.ledger.next_epoch());
-            self.places.prepare(Placement::new(&self.comm, self.clock, layout, first, &self.legacy.memory)?);
+            self.places.prepare(self.empty(self.layout_anew(world))?);
         }
         Ok(())
     }
@@ -209,12 +214,13 @@ impl Checkpointer {
     }
 
     /// All ranks hold `epoch`, and go on from it; none: from the start.
-    fn settle(&mut self, epoch: Option<u32>) -> Result<(), CheckpointError> {
+    fn settle(&mut self, world: &World, epoch: Option<u32>) -> Result<(), CheckpointError> {
         self.ledger.apply(Event::Restored(epoch.unwrap_or(0)))?;
         self.places.restored(epoch);
         self.owes_fresh = false;
-        if epoch.is_none() && !self.is_bare() {
-            self.clear()?;
+        // Where homes are empty the others lay it out anew.
+        if epoch.is_none() && !self.places.current.has_empty_homes() {
+            self.clear(world)?;
         }
         self.spill_restored(epoch.unwrap_or(0));
         self.stats.committed = epoch.unwrap_or(self.stats.committed);
@@ -225,10 +231,17 @@ impl Checkpointer {
 
     /// After a repair in which all go on from another level: who was lost has nothing here, and where nothing `stays` all have given up
     /// what they had. The next checkpoint has to begin anew.
-    pub(crate) fn pass_by(&mut self, reports: &[u64], stays: bool) -> Result<(), CheckpointError> {
+    pub(crate) fn pass_by(
+        &mut self,
+        world: &World,
+        reports: &[u64],
+        stays: bool,
+    ) -> Result<(), CheckpointError> {
         self.ledger.apply(Event::Interrupted)?;
-        let Choice { epoch, holders, .. } = choose(reports);
-        self.places.choose(epoch);
+        let choice = choose(reports);
+        self.places.choose(choice.epoch);
+        self.learn_layout(world, &choice)?;
+        let Choice { epoch, holders, .. } = choice;
         let newest = epoch.unwrap_or(0);
         let is_holder = holders[self.comm.rank()] || planted::has(CLAIMS_WHAT_IS_LOST);
         let holds = stays && epoch.is_some() && is_holder;
@@ -238,11 +251,11 @@ impl Checkpointer {
         self.spill_restored(newest);
         if counted == 0 {
             self.count_on_from(self.counted_from() + newest);
-            self.clear()?;
+            self.clear(world)?;
         }
         self.legacy.is_heir = false;
         // It begins anew in any case.
-        self.owes_fresh = false;
+        (self.owes_fresh, self.owes_layout) = (false, false);
         if !holds && let Some(mut estate) = self.legacy.memory.estate() {
             estate.forget();
         }
@@ -250,10 +263,10 @@ impl Checkpointer {
     }
 
     /// Nothing is committed: the next checkpoint is the first one.
-    fn clear(&mut self) -> Result<(), CheckpointError> {
-        let layout = self.places.current.layout.clone();
-        let first = self.ledger.next_epoch();
-        self.places.replace(Placement::new(&self.comm, self.clock, layout, first, &self.legacy.memory)?);
+    fn clear(&mut self, world: &World) -> Result<(), CheckpointError> {
+        self.owes_layout = false;
+        let layout = self.places.current.layout.over(world.hosts().as_deref())?;
+        self.places.replace(self.empty(layout)?);
         Ok(())
     }
 

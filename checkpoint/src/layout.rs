@@ -16,7 +16,8 @@
 //!
 //! Without hosts, groups are runs of consecutive ranks. With hosts, ranks sorted by host are dealt out to the groups
 //! in turn. A host with no more ranks than there are groups then has at most one in each, and where it has more a
-//! collision is unavoidable: no other division does better.
+//! collision is unavoidable: no other division does better. When ranks have moved to other hosts a layout may be worse than
+//! one over these ([`GroupLayout::relaid`]).
 
 mod error;
 
@@ -303,6 +304,37 @@ impl GroupLayout {
             members,
             lost: own,
         })
+    }
+
+    /// Returns the same scheme and ranks over other `hosts`, as [`GroupLayout::new`] takes them.
+    ///
+    /// # Errors
+    ///
+    /// [`LayoutError::Hosts`]: there are fewer hosts than ranks.
+    pub fn over(&self, hosts: Option<&[usize]>) -> Result<Self, LayoutError> {
+        Self::new(self.scheme.clone(), self.ranks, self.parity_per_group, hosts)
+    }
+
+    /// Returns the hosts whose loss could not be survived, ascending, if `hosts[rank]` is where each rank is now.
+    pub fn fatal_hosts(&self, hosts: &[usize]) -> Vec<usize> {
+        let mut fatal = hosts.to_vec();
+        fatal.sort_unstable();
+        fatal.dedup();
+        let ranks_on = |host: usize| (0..hosts.len()).filter(|rank| hosts[*rank] == host).collect::<Vec<_>>();
+        fatal.retain(|host| self.undecodable(&ranks_on(*host)).is_some());
+        fatal
+    }
+
+    /// Returns the layout over `hosts`, where the ranks are now, if it survives the loss of more of them than this one does.
+    pub fn relaid(&self, hosts: &[usize]) -> Option<Self> {
+        let fatal = self.fatal_hosts(hosts).len();
+        let other = if fatal > 0 { self.over(Some(hosts)).ok() } else { None };
+        other.filter(|other| other.fatal_hosts(hosts).len() < fatal)
+    }
+
+    /// Returns the host of each rank over which this is laid, if hosts were given.
+    pub fn hosts(&self) -> Option<&[usize]> {
+        self.hosts.as_deref()
     }
 
     /// The first group that cannot be decoded; 0 without any group.

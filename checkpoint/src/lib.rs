@@ -57,6 +57,7 @@ mod trial;
 mod worker;
 
 pub use bag::Bag;
+pub use build::build_number;
 pub use checkpointer::{Checkpointer, RankState, Restored};
 pub use disk::{DiskError, SavedSets};
 pub use error::CheckpointError;

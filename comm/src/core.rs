@@ -7,7 +7,7 @@ use ft_proto::collective::Selection;
 use ft_proto::endpoint::{CONTEXT_DYNAMIC, OpId};
 use ft_proto::error::CommError;
 use ft_proto::fault::Faults;
-use ft_proto::rank::{Generation, Membership, Rank};
+use ft_proto::rank::{Generation, Rank};
 use ft_proto::wire::control::{News, ToArbiter};
 
 mod door;
@@ -42,8 +42,6 @@ pub(crate) struct Core {
     pub(crate) buffered: Vec<(OpId, usize)>,
     /// Communicators that live as long as the world.
     pub(crate) lasting: Vec<Weak<dyn Lasting>>,
-    /// By rank the number that it had at the start of the job.
-    pub(crate) origins: Vec<Rank>,
     /// The context that the next communicator may have, and the generation that this counts in.
     contexts: (Generation, u32),
     state: State,
@@ -71,7 +69,6 @@ impl Core {
             checks_calls: false,
             buffered: vec![],
             lasting: vec![],
-            origins: vec![],
             contexts: (0, CONTEXT_DYNAMIC),
             state: State::Whole,
         }
@@ -110,11 +107,7 @@ impl Core {
     }
 
     /// A generation has begun in which ranks may have other numbers.
-    pub(crate) fn renumber(&mut self, membership: &Membership) {
-        let origin = |(rank, was): (Rank, &Option<Rank>)| {
-            was.and_then(|was| self.origins.get(was).copied()).unwrap_or(rank)
-        };
-        self.origins = membership.before.iter().enumerate().map(origin).collect();
+    pub(crate) fn renumber(&mut self) {
         let ((total, me), (compute, _)) = (self.driver.count(true), self.driver.count(false));
         self.lasting.retain(|shared| shared.strong_count() > 0);
         for shared in self.lasting.iter().filter_map(Weak::upgrade) {

@@ -29,6 +29,7 @@ pub mod transport;
 mod communicator;
 mod core;
 mod driver;
+mod handover;
 mod main_error;
 mod request;
 mod world;

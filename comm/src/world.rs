@@ -8,7 +8,6 @@ use crate::communicator::{Communicator, Scope};
 use crate::core::{Core, Door};
 use crate::driver::Driver;
 use crate::estate::{ENV_GROUND, Estate, Ground};
-use crate::inherited;
 use crate::lifeline::ENV_LIFELINE;
 use crate::service::Service;
 use crate::service::alarm::Alarm;
@@ -16,6 +15,7 @@ use crate::service::alone::Alone;
 use crate::service::thread::ServiceThread;
 use crate::transport::null::NullTransport;
 use crate::transport::{Address, Credentials, ENV_LINK_FAULTS, ENV_PLAIN, LinkOptions, Transport};
+use crate::{handover, inherited};
 use ft_proto::collective::Selection;
 use ft_proto::error::CommError;
 use ft_proto::fault::Faults;
@@ -68,13 +68,15 @@ impl std::fmt::Debug for World {
 impl World {
     /// Joins the job that this process was started for, and waits until all ranks have; a replacement comes
     /// back from the repair that it was started for. A program that was started without the launcher is a job
-    /// of one rank.
+    /// of one rank. What `srun` has started several times becomes `ftrun` here, which starts the program again as one job of as many ranks: what
+    /// stands before this call has run then in each task.
     ///
     /// # Errors
-    /// The launcher is not there, or the job has ended; or another one (`srun`, `mpirun`) has started this program several times.
+    /// The launcher is not there, or the job has ended; or another one (`mpirun`) has started this program several times, or `srun` where no
+    /// `ftrun` is found.
     pub fn init() -> Result<Self, CommError> {
         let Ok(launcher) = std::env::var(ENV_LAUNCHER) else {
-            require_alone(|name| std::env::var(name).ok())?;
+            handover::require_alone()?;
             let mut alone =
                 Self::join(Box::new(NullTransport), Box::new(Alone::default()), String::new(), None)?;
             alone.job = format!("alone-{}", std::process::id());
@@ -155,11 +157,11 @@ impl World {
             _ => None,
         })?;
         core.driver.change(membership.clone());
-        core.renumber(&membership);
+        core.renumber();
         let me = core.driver.count(true).1;
         let total = membership.seats.len();
         let beside = |hosts: &Vec<usize>| hosts.iter().filter(|host| Some(*host) == hosts.get(me)).count();
-        core.driver.beside(self.hosts_of(core).as_ref().map_or(total, beside));
+        core.driver.beside(membership.hosts().as_ref().map_or(total, beside));
         Ok(membership)
     }
 
@@ -240,15 +242,10 @@ impl World {
         self.welcome.layers.get(layer).cloned().unwrap_or_default()
     }
 
-    /// The host on which each rank was started first, as numbers that tell hosts apart: the same on all ranks and after
-    /// repairs, wherever replacements run. None if all are on one host.
+    /// The host on which each rank runs since the last repair, as numbers that tell hosts apart: the same on all ranks. None if all
+    /// are on one host.
     pub fn hosts(&self) -> Option<Vec<usize>> {
-        self.hosts_of(&self.core.peek())
-    }
-
-    fn hosts_of(&self, core: &Core) -> Option<Vec<usize>> {
-        let hosts = self.welcome.messages.hosts.as_ref()?;
-        core.origins.iter().map(|origin| hosts.get(*origin).copied()).collect()
+        self.core.peek().driver.membership().hosts()
     }
 
     /// Collective calls use this table from now on, on all communicators of this rank. All ranks have to call it
@@ -410,21 +407,6 @@ impl World {
     }
 }
 
-/// Who starts a program several times at once, each a rank, and the variable that says how many times.
-const OTHER_LAUNCHERS: [(&str, &str); 3] =
-    [("srun", "SLURM_STEP_NUM_TASKS"), ("mpirun", "OMPI_COMM_WORLD_SIZE"), ("mpiexec", "PMI_SIZE")];
-
-/// Whether this is no job of one rank beside others of its kind, none of which would know of the others.
-fn require_alone(variable: impl Fn(&str) -> Option<String>) -> Result<(), CommError> {
-    let count = |name| variable(name).and_then(|text| text.parse().ok()).filter(|count: &u64| *count > 1);
-    let found = OTHER_LAUNCHERS.iter().find_map(|(launcher, name)| Some((launcher, name, count(name)?)));
-    let Some((launcher, name, count)) = found else { return Ok(()) };
-    Err(CommError::Join(format!(
-        "{launcher} has started this program {count} times, and each would be a job of one rank: ftrun -n {count} PROGRAM starts one of {count} \
-         ranks ({name} is {count}; env -u {name} PROGRAM is on its own)"
-    )))
-}
-
 fn variable(name: &str) -> Result<String, CommError> {
     std::env::var(name).map_err(|_| CommError::Join(format!("{name} is not set")))
 }
@@ -471,27 +453,5 @@ fn welcomed(mut driver: Driver, welcome: &Welcome) -> Result<Core, CommError> {
 impl Drop for World {
     fn drop(&mut self) {
         self.core.open().into_iter().for_each(|mut core| core.leave(self.finalized));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_program_that_another_launcher_has_started_several_times_is_no_job_of_one_rank() {
-        let with = |name: &'static str, value: &'static str| {
-            require_alone(move |other| (other == name).then(|| value.to_owned()))
-                .map_err(|error| error.to_string())
-        };
-        for fine in [with("SLURM_STEP_NUM_TASKS", "1"), with("PMI_SIZE", "x"), with("RANK", "4")] {
-            assert_eq!(fine, Ok(()));
-        }
-        let said = with("SLURM_STEP_NUM_TASKS", "8").unwrap_err();
-        assert!(
-            said.contains("srun has started this program 8 times") && said.contains("ftrun -n 8"),
-            "{said}"
-        );
-        assert!(with("OMPI_COMM_WORLD_SIZE", "2").unwrap_err().contains("mpirun has started"));
     }
 }

@@ -50,7 +50,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "comm",
         &[
-            "time main_error",
+            "time main_error handover",
             "transport binding estate inherited lifeline limits",
             "driver service",
             "core",

@@ -17,6 +17,8 @@ mod collectives;
 mod commit;
 #[path = "simulation/damage.rs"]
 mod damage;
+#[path = "simulation/hosts.rs"]
+mod hosts;
 #[path = "simulation/increments.rs"]
 mod increments;
 #[path = "simulation/least.rs"]

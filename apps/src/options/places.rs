@@ -16,7 +16,6 @@ impl Options {
     /// The file or the allocation cannot be read, or names no hosts.
     pub(crate) fn with_hosts(&self) -> Result<Self, String> {
         let mut options = self.clone();
-        require_once(std::env::var(TASKS_OF_STEP).ok().as_deref())?;
         if let Some(file) = options.hostfile.take() {
             options.hosts = Some(hosts_of(&file)?);
         } else if options.hosts.is_none() {
@@ -78,19 +77,6 @@ impl Options {
             *path = std::path::absolute(&path).map_err(refused)?;
         }
         std::env::set_current_dir(&folder).map_err(refused)
-    }
-}
-
-/// How many tasks a step of Slurm has, in the environment of each.
-const TASKS_OF_STEP: &str = "SLURM_STEP_NUM_TASKS";
-
-/// Whether `srun` has not started `ftrun` once per task: each would run the whole job.
-fn require_once(tasks: Option<&str>) -> Result<(), String> {
-    match tasks.and_then(|text| text.parse::<u64>().ok()) {
-        Some(count) if count > 1 => Err(format!(
-            "srun has started ftrun {count} times, and each would run the whole job: start it once, in a script for sbatch or under salloc"
-        )),
-        _ => Ok(()),
     }
 }
 

@@ -194,7 +194,7 @@ impl Checkpointer {
         rebuilt: &RebuiltApart,
     ) -> Result<(), CheckpointError> {
         if planted::has(TRUSTS_ROUNDED) {
-            return self.settle(Some(epoch));
+            return self.settle(world, Some(epoch));
         }
         if rebuilt.lacks {
             self.ledger.apply(Event::PassedBy(epoch))?;
@@ -204,7 +204,7 @@ impl Checkpointer {
             self.legacy.is_heir = false;
             self.enter(world.generation(), false, false);
         } else {
-            self.settle(Some(epoch))?;
+            self.settle(world, Some(epoch))?;
         }
         self.owes_fresh = rebuilt.owes;
         Ok(())

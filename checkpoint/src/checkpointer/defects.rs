@@ -47,3 +47,8 @@ pub const DENIES_ROUNDING: &str = "denies that doubles were rounded";
 
 /// A defect to plant: a rank that was replaced counts itself among those that have a checkpoint of a level that was passed by.
 pub const CLAIMS_WHAT_IS_LOST: &str = "claims a checkpoint that was lost with its rank";
+
+/// A defect to plant: a replacement takes what is committed for laid over the hosts of now.
+pub const ASSUMES_LAYOUT: &str = "assumes how a checkpoint lies";
+/// A defect to plant: what begins anew lies as what was before.
+pub const STAYS_AS_LAID: &str = "lays nothing over other hosts";

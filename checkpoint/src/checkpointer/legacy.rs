@@ -18,6 +18,7 @@ use super::Checkpointer;
 use super::placements::Placements;
 use crate::buffer::Memory;
 use crate::error::CheckpointError;
+use crate::layout::GroupLayout;
 use crate::placement::Placement;
 use crate::protocol::{Ledger, Report};
 use crate::scheme::Scheme;
@@ -34,10 +35,20 @@ pub(super) struct Legacy {
     pub(super) is_heir: bool,
 }
 
-/// The current placement, and the one to which the checkpoint went that begins anew: the first epoch in each, if nothing of it was
-/// committed then, and what is there.
+/// The current placement, and the one to which the checkpoint went that begins anew.
 #[derive(Debug, Serialize, Deserialize)]
-struct Inventory(Vec<(Option<u32>, StoreNote)>);
+struct Inventory(Vec<PlaceNote>);
+
+/// A placement.
+#[derive(Debug, Serialize, Deserialize)]
+struct PlaceNote {
+    /// The first epoch in it, if nothing of it was committed then.
+    first: Option<u32>,
+    /// The hosts over which it is laid.
+    hosts: Option<Vec<usize>>,
+    /// What is there.
+    store: StoreNote,
+}
 
 impl Legacy {
     /// That of this rank, if it has any memory that outlives it. Lost ranks have to be replaced, and their checkpoints to be in memory,
@@ -49,13 +60,14 @@ impl Legacy {
         Self { memory: Memory::of(estate), generation: world.generation(), is_heir: false }
     }
 
-    /// What the predecessor has noted: its ledger and its placements, of which `new` makes empty ones.
+    /// What the predecessor has noted: its ledger and its placements, of which `new` makes empty ones, laid as `layout` but for the hosts.
     ///
     /// # Errors
     /// The memory is not there any more, though the others were told that it is.
     pub(super) fn open(
         &mut self,
-        new: impl Fn() -> Result<Placement, CheckpointError>,
+        layout: &GroupLayout,
+        new: impl Fn(GroupLayout) -> Result<Placement, CheckpointError>,
     ) -> Result<Option<(Ledger, Placements)>, CheckpointError> {
         let found = self.memory.estate().and_then(|estate| estate.found().cloned());
         let Some(Found { report, text, .. }) = found else { return Ok(None) };
@@ -69,12 +81,12 @@ impl Legacy {
         let wants = |epoch: u32| epoch > 0 && [report.committed, report.staged].contains(&epoch);
         // A checkpoint that began anew and is committed has taken the place of all before.
         let begins_anew = |first: &Option<u32>| first.is_some_and(|first| first <= report.committed);
-        let current = notes.iter().rposition(|(first, _)| begins_anew(first)).unwrap_or(0);
+        let current = notes.iter().rposition(|note| begins_anew(&note.first)).unwrap_or(0);
         let mut placements = vec![];
-        for (first, note) in &notes[current.min(notes.len())..] {
-            let mut placement = new()?;
+        for PlaceNote { first, hosts, store } in &notes[current.min(notes.len())..] {
+            let mut placement = new(layout.over(hosts.as_deref())?)?;
             let member = placement.member();
-            placement.store = Store::reopen(note, member, &self.memory, wants).ok_or_else(unreadable)?;
+            placement.store = Store::reopen(store, member, &self.memory, wants).ok_or_else(unreadable)?;
             placement.first = first.filter(|first| *first > report.committed);
             placements.push(placement);
         }
@@ -106,7 +118,10 @@ impl Checkpointer {
         drop(self.legacy.memory.estate()?);
         let places =
             [Some(&self.places.current), Some(self.places.target()).filter(|_| self.places.begins_anew())];
-        let note = |place: &Placement| Some((place.first, place.store.note()?));
+        let note = |place: &Placement| {
+            let hosts = place.layout.hosts().map(<[usize]>::to_vec);
+            Some(PlaceNote { first: place.first, hosts, store: place.store.note()? })
+        };
         let notes: Option<Vec<_>> = places.into_iter().flatten().map(note).collect();
         postcard::to_stdvec(&Inventory(notes?)).ok()
     }

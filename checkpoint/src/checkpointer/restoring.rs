@@ -74,9 +74,10 @@ impl Checkpointer {
         let choice = choose(&repair.reports);
         let chosen = self.choose_epoch(repair, choice.epoch)?;
         self.places.choose(chosen);
+        self.learn_layout(world, &choice)?;
         let is_copied = self.settle_live(world, chosen, state.as_deref_mut())?;
         let Some(epoch) = chosen else {
-            self.settle(None)?;
+            self.settle(world, None)?;
             return Ok(Restored::Nothing);
         };
         #[cfg(feature = "planted-bugs")]

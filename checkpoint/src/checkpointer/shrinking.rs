@@ -52,7 +52,7 @@ impl Checkpointer {
         self.ledger.apply(Event::Interrupted)?;
         let chosen = choose(&repair.reports).epoch;
         self.settle_live(world, chosen, Some(state))?;
-        self.settle(chosen)
+        self.settle(world, chosen)
     }
 
     /// Chooses the newest checkpoint that is whole, and gives this rank its own state of then, and those of the lost ranks
@@ -83,14 +83,14 @@ impl Checkpointer {
         let choice = choose(&repair.reports);
         self.settle_live(world, choice.epoch, Some(state))?;
         let Some(epoch) = choice.epoch else {
-            self.settle(None)?;
+            self.settle(world, None)?;
             return Ok(None);
         };
         point("exchange")?;
         let shares = self.places.current.find_shares(&self.comm, epoch, &choice.holders)?;
         point("verify")?;
         self.comm.barrier()?;
-        self.settle(Some(epoch))?;
+        self.settle(world, Some(epoch))?;
         check_type::<S>(self.places.current.store.variable(epoch), self.comm.rank())?;
         let load = |(rank, [constant, variable]): Shards| {
             let mut state = S::default();

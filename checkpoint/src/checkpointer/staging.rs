@@ -93,8 +93,8 @@ impl Checkpointer {
     pub fn begin<S: Protect>(&mut self, world: &World, state: &mut S) -> Result<(), CheckpointError> {
         let _guard = self.comm.guard()?;
         self.wait(world)?;
-        if self.owes_fresh {
-            self.begin_anew()?;
+        if self.owes_fresh || self.owes_layout {
+            self.begin_anew(world)?;
         }
         let first = self.is_bare();
         if *self.places.target().layout.scheme() == Scheme::None && !first && self.spilling.is_none() {
@@ -535,7 +535,8 @@ impl Checkpointer {
         if !planted::has(KEEPS_COMMIT_TO_ITSELF) {
             self.note(is_live);
         }
-        self.owes_fresh &= !self.places.begins_anew();
+        let is_anew = self.places.begins_anew();
+        (self.owes_fresh, self.owes_layout) = (self.owes_fresh && !is_anew, self.owes_layout && !is_anew);
         self.places.committed();
         self.spill_committed(staging);
         world.mark(u64::from(epoch));

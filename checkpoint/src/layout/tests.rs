@@ -294,7 +294,43 @@ fn hosts_are_kept_apart_whenever_there_are_enough() {
     assert_eq!(laid.groups[0].members, [0, 1, 4]);
 }
 
+#[test]
+fn ranks_that_have_moved_are_laid_over_their_hosts_if_that_survives_more() {
+    let laid = |scheme: &str, hosts: &[usize]| {
+        GroupLayout::new(scheme.parse().unwrap(), hosts.len(), 0, Some(hosts)).expect("fits")
+    };
+    let old = laid("xor:2", &[0, 0, 1, 2]);
+    let members = |layout: &GroupLayout| layout.groups.iter().map(|g| g.members.clone()).collect::<Vec<_>>();
+    assert_eq!((members(&old), old.fatal_hosts(&[0, 0, 1, 2])), (vec![vec![0, 2], vec![1, 3]], vec![]));
+    assert_eq!(old.relaid(&[0, 0, 1, 2]), None);
+    let moved = [1, 2, 1, 2];
+    assert_eq!(old.fatal_hosts(&moved), [1, 2]);
+    let new = old.relaid(&moved).expect("it survives more");
+    assert_eq!((members(&new), new.fatal_hosts(&moved)), (vec![vec![0, 1], vec![2, 3]], vec![]));
+    assert_eq!(new.hosts(), Some(&moved[..]));
+    // Three of six on one host are too many wherever they are; on one host nothing can be done.
+    assert_eq!(laid("rs:4+2", &[0, 0, 1, 1, 2, 2]).relaid(&[0, 0, 0, 2, 2, 2]), None);
+    assert_eq!((old.relaid(&[1; 4]), laid("none", &[0, 1]).relaid(&[0, 0])), (None, None));
+    // Copies go to the next in a row of hosts that take turns.
+    let copies = laid("neighbor:1", &[0, 0, 1, 1]).relaid(&[0, 1, 0, 1]).expect("it survives more");
+    assert_eq!(copies.fatal_hosts(&[0, 1, 0, 1]), []);
+}
+
 proptest! {
+    #[test]
+    fn a_layout_over_the_hosts_of_now_is_never_the_worse_one(
+        scheme in 0usize..4, before in proptest::collection::vec(0usize..4, 6..10), seed: u64,
+    ) {
+        let scheme: Scheme = ["neighbor:2", "xor:2", "xor:3", "rs:2+2"][scheme].parse().unwrap();
+        let are_groups = !matches!(scheme, Scheme::Neighbor { .. });
+        let now: Vec<usize> = (0..before.len()).map(|rank| (seed >> (2 * rank)) as usize % 4).collect();
+        let old = GroupLayout::new(scheme, before.len(), 0, Some(&before)).unwrap();
+        let (was, over) = (old.fatal_hosts(&now), old.over(Some(&now)).unwrap());
+        let fatal = over.fatal_hosts(&now);
+        prop_assert_eq!(old.relaid(&now), Some(over).filter(|_| fatal.len() < was.len()));
+        prop_assert!(!are_groups || fatal.iter().all(|host| was.contains(host)), "{:?} {:?}", fatal, was);
+    }
+
     #[test]
     fn chunks_cover_the_shard(shard_len in 0usize..5000, group in 2usize..40) {
         let group = &layout(&format!("xor:{group}"), group, 0).groups[0];

@@ -462,7 +462,7 @@ impl Job {
         let anew = anew && self.checkpointer.has_committed();
         self.order(if anew { order::ANEW } else { order::CHECKPOINT }, steps)?;
         if anew {
-            self.checkpointer.begin_anew()?;
+            self.checkpointer.begin_anew(&self.world)?;
         }
         if self.is_waited_for() {
             return self.checkpointer.checkpoint(&self.world, kept);

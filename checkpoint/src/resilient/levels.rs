@@ -71,7 +71,7 @@ impl Levels {
     ) -> Result<(), CheckpointError> {
         for Upper { checkpointer, .. } in self.upper.iter_mut().rev().filter(|upper| is_due(upper.every)) {
             if anew {
-                checkpointer.begin_anew()?;
+                checkpointer.begin_anew(world)?;
             }
             checkpointer.checkpoint(world, state)?;
         }
@@ -173,11 +173,17 @@ impl Job {
         let upper = self.levels.upper.iter_mut().map(|upper| &mut upper.checkpointer);
         let all = std::iter::once(&mut self.checkpointer).chain(upper).zip(repairs).enumerate();
         for (at, (checkpointer, repair)) in all.filter(|(at, _)| *at != source) {
-            checkpointer.pass_by(&repair.reports, at > source)?;
+            checkpointer.pass_by(&self.world, &repair.reports, at > source)?;
         }
         self.levels.source = source;
         self.levels.are_due = repairs.len() > 1;
         Ok(())
+    }
+
+    /// Whether ranks have moved, so that some level is to be laid over other hosts.
+    pub(super) fn owes_layout(&self) -> bool {
+        self.checkpointer.owes_layout()
+            || self.levels.upper.iter().any(|upper| upper.checkpointer.owes_layout())
     }
 
     /// Whether the first level has nothing, as a stronger one has served.

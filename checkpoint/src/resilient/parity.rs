@@ -29,7 +29,7 @@ impl Job {
             }
             self.world.activity(activity::CHECKPOINT);
             if order == order::ANEW {
-                self.checkpointer.begin_anew()?;
+                self.checkpointer.begin_anew(&self.world)?;
             }
             if self.is_waited_for() {
                 self.checkpointer.checkpoint(&self.world, &mut nothing)?;

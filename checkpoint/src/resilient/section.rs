@@ -267,8 +267,9 @@ impl<'a, P: Program> Section<'a, P> {
         again.map(Some).map_err(Problem::Program)
     }
 
-    /// One that begins `anew` has the constant part of the state too.
+    /// One that begins `anew` has the constant part of the state too; it does where redundancy is to be laid over other hosts.
     fn checkpoint(&mut self, job: &mut Job, anew: bool) -> Result<(), Problem<P::Error>> {
+        let anew = anew || job.owes_layout();
         let (step, steps) = (self.kept.step, job.past.steps + self.kept.step);
         let begun = job.pacing.now();
         job.world.activity(activity::CHECKPOINT);

@@ -74,16 +74,17 @@ struct Agent {
 
 /// Makes this process the keeper of this host, which starts an agent, for a launcher that has started it on another host with
 /// [`JobSpec::agent`](super::JobSpec::agent) and invites it on standard input. `keeper` is the one argument with which this program calls
-/// [`keep`](super::keep). Returns only if there is no such launcher.
-pub fn agent(keeper: &str) -> String {
+/// [`keep`](super::keep), and `build` the number of its build, as [`JobSpec::build`](super::JobSpec::build). Returns only if there is no such
+/// launcher, or one of another build.
+pub fn agent(keeper: &str, build: u32) -> String {
     limits::raise_open_files();
     let mut line = String::new();
     let stdin = std::io::stdin().lock();
     if let Err(error) = stdin.take(INVITATION_MAX).read_line(&mut line) {
         return format!("standard input: {error}");
     }
-    match Invitation::from_text(&line) {
-        Ok(_) => format!("no keeper can be here: {}", become_keeper(&line, keeper)),
+    match Invitation::from_text(&line).and_then(|invitation| invitation.require_build(build)) {
+        Ok(()) => format!("no keeper can be here: {}", become_keeper(&line, keeper)),
         Err(error) => error,
     }
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use crate::cluster::{HostError, HostList};
 use crate::starter::Starter;
+pub use slurm::Tasks;
 
 /// Hosts that are there for this job.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -49,7 +49,7 @@ mod stdin;
 mod vigil;
 
 pub use agent::{agent, kept_agent};
-pub use allocation::{Allocation, AllocationError, Surroundings};
+pub use allocation::{Allocation, AllocationError, Surroundings, Tasks};
 pub use cluster::{Cluster, Host, HostError, HostList, Mapping, Placing};
 pub use console::{Console, ConsoleError, Stream};
 use control::Control;

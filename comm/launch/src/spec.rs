@@ -26,6 +26,8 @@ pub struct JobSpec {
     pub elsewhere: Option<(PathBuf, Vec<OsString>)>,
     /// The one argument with which the same program calls [`agent`](super::agent), on other hosts: a plain word.
     pub agent: &'static str,
+    /// The number of its build, by which agents tell whether theirs is the same; 0: it is not known, and no agent is refused.
+    pub build: u32,
     /// The first argument with which it calls [`guard`](super::guard), with the second; likewise.
     pub guardian: &'static str,
     /// What all of them find in their environment beside what the launcher has there, on other hosts too.

@@ -68,8 +68,15 @@ pub struct Seat {
     pub peer: PeerId,
     /// How often the rank has been replaced.
     pub incarnation: u32,
-    /// Where its service thread accepts links, as the transport writes it.
+    /// Where its service thread accepts links, as the transport writes it: a label of its host, a blank, and the rest.
     pub address: String,
+}
+
+impl Seat {
+    /// A label of the host where the process runs.
+    fn host(&self) -> &str {
+        self.address.split(' ').next().unwrap_or_default()
+    }
 }
 
 /// Who holds which rank in one generation. Every member of the generation has the same one.
@@ -92,6 +99,23 @@ pub struct Membership {
     pub reports: Vec<u64>,
     /// Some rank has marked progress (`World::mark`) before this generation.
     pub marked: bool,
+}
+
+impl Membership {
+    /// By rank the host where its process runs, as numbers that tell hosts apart, in the order of the first ranks on them; none if all
+    /// are on one.
+    pub fn hosts(&self) -> Option<Vec<usize>> {
+        let mut labels = vec![];
+        let mut number = |seat: &Seat| {
+            let found = labels.iter().position(|label| *label == seat.host());
+            found.unwrap_or_else(|| {
+                labels.push(seat.host().to_owned());
+                labels.len() - 1
+            })
+        };
+        let hosts: Vec<usize> = self.seats.iter().map(&mut number).collect();
+        (labels.len() > 1).then_some(hosts)
+    }
 }
 
 /// What calls among survivors do after a failure (MPI fault tolerance calls it the message mode, as FT-MPI did).
@@ -126,4 +150,19 @@ pub enum OnFailure {
     Blank,
     /// The job ends everywhere, with one cause.
     Abort,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_told_apart_by_the_labels_of_addresses() {
+        let hosts = |addresses: &[&str]| {
+            let seat = |address: &&str| Seat { peer: PeerId(1), incarnation: 0, address: (*address).into() };
+            Membership { seats: addresses.iter().map(seat).collect(), ..Membership::default() }.hosts()
+        };
+        assert_eq!(hosts(&["b 1 x", "a 2 -", "b 3 y", "c 1 x"]), Some(vec![0, 1, 0, 2]));
+        assert_eq!((hosts(&["b 1 x", "b 2 x"]), hosts(&[])), (None, None));
+    }
 }

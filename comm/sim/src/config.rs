@@ -20,7 +20,7 @@ pub struct Config {
     pub parity: usize,
     /// Failures to inject, as on the command line.
     pub kills: Vec<KillSpec>,
-    /// What ranks are told that is about messages.
+    /// What ranks are told that is about messages; where they are started first counts here too.
     pub messages: MessageSettings,
     /// What they are told for layers above, by the name of the layer.
     pub layers: BTreeMap<String, Settings>,
@@ -32,7 +32,8 @@ pub struct Config {
     pub on_failure: OnFailure,
     /// Processes that are started ahead to take the ranks of lost ones.
     pub spares: usize,
-    /// Hosts have memory that outlives processes: so many hosts, on which processes are started by chance; 0: no such memory.
+    /// Hosts have memory that outlives processes: so many hosts, on which processes are started by chance if none are named; 0: no such
+    /// memory.
     pub estates: u32,
     /// How often the same rank may fail in a row without progress in between.
     pub restarts_max: u32,

@@ -9,7 +9,7 @@ use super::happening::Happening;
 use super::kernel::{GRACE, Kernel};
 use super::net::Way;
 use super::outcome::{Event, Seen};
-use super::process::{Process, Up};
+use super::process::{Life, Process, Up};
 use ft_proto::arbiter::{Effect, Event as ArbiterEvent, Exit};
 use ft_proto::rank::{Membership, PeerId, Rank};
 use ft_proto::wire::control::{News, ToArbiter};
@@ -28,6 +28,7 @@ impl Kernel {
                 Effect::Start { rank, peer, incarnation } => self.order(peer, rank, incarnation),
                 Effect::Spare(peer) => self.order(peer, Process::NO_RANK, 0),
                 Effect::Seat { peer, rank, incarnation } => {
+                    self.hosts.seat(peer, rank);
                     if let Some(process) = self.processes.get_mut(peer) {
                         (process.rank, process.incarnation) = (rank, incarnation);
                     }
@@ -65,6 +66,10 @@ impl Kernel {
 
     /// A process is to be started.
     fn order(&mut self, peer: PeerId, rank: Rank, incarnation: u32) {
+        let (hosts, processes) = (&mut self.hosts, &self.processes);
+        hosts.place(peer, rank, |other| {
+            processes.get(other).is_some_and(|process| process.life != Life::Dead)
+        });
         self.processes.add(peer, Process::new(rank, incarnation));
         self.arbiter.started(self.agenda.now, peer);
         let micros = self.agenda.network.start.as_micros() as u64;

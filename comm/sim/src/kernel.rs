@@ -12,6 +12,7 @@ use rand_pcg::Pcg64;
 use super::agenda::Agenda;
 use super::config::Config;
 use super::happening::Happening;
+use super::hosts::Hosts;
 use super::net::{Cut, EndId, Net, Way};
 use super::outcome::{Ending, Event, Seen};
 use super::process::{Blocked, Knock, Life, Opened, Process};
@@ -40,6 +41,7 @@ pub(super) struct Kernel {
     /// Processes whose threads are to be started, by the thread that called `run`.
     pub(super) starting: Option<PeerId>,
     pub(super) processes: Processes,
+    pub(super) hosts: Hosts,
     pub(super) net: Net,
     pub(super) arbiter: Arbiter,
     pub(super) plan: Plan,
@@ -78,6 +80,7 @@ impl Kernel {
         let mut kernel = Self {
             arbiter: arbiter(&config),
             agenda: Agenda::new(random, config.network.clone()),
+            hosts: Hosts::new(config.messages.hosts.as_deref().unwrap_or_default()),
             config,
             holder: Holder::Main,
             starting: None,
@@ -434,14 +437,10 @@ impl Kernel {
         let blow = self.plan.blow(index);
         self.note(|| format!("{blow:?}"));
         match blow {
-            Blow::Kill(ranks) => {
-                for peer in self.processes.newest_of(&ranks) {
-                    if caller == Some(peer) {
-                        self.die(peer, Exit::Signal(9));
-                    } else {
-                        self.agenda.at(self.agenda.now, Happening::Kill(peer));
-                    }
-                }
+            Blow::Kill(ranks) => self.kill_all(self.processes.newest_of(&ranks), caller),
+            Blow::LoseHost(host) => {
+                let there = self.hosts.lose(host);
+                self.kill_all(there, caller);
             }
             Blow::Pause(rank, lasts) => {
                 for peer in self.processes.newest_of(&[rank]) {
@@ -470,10 +469,21 @@ impl Kernel {
         }
     }
 
+<<<<<<< HEAD
     /// The ends that a process has of links.
     pub(super) fn ends(&self, peer: PeerId) -> Vec<EndId> {
         let process = self.processes.get(peer);
         process.map(|process| process.wires.links.values().copied().collect()).unwrap_or_default()
+=======
+    fn kill_all(&mut self, peers: Vec<PeerId>, caller: Option<PeerId>) {
+        for peer in peers {
+            if caller == Some(peer) {
+                self.die(peer, Exit::Signal(9));
+            } else {
+                self.agenda.at(self.agenda.now, Happening::Kill(peer));
+            }
+        }
+>>>>>>> hosts
     }
 
     fn cut(&mut self, mut cut: Cut, lasts: Option<Duration>) {

@@ -21,6 +21,7 @@ mod config;
 mod control;
 mod core;
 mod happening;
+mod hosts;
 mod kernel;
 mod net;
 mod outcome;
@@ -116,17 +117,18 @@ impl<R: Send, P: Fn(World) -> R + Sync> Run<R, P> {
         let process = kernel.processes.get(peer).expect("it was ordered");
         let place = Place { shared: self.shared.clone(), peer, turn: process.turn.clone() };
         let (rank, incarnation) = (process.rank, process.incarnation);
+        let address = address(kernel.hosts.of(peer), peer);
         kernel.wake_now(peer);
         std::thread::Builder::new()
             .name(format!("rank {rank}.{incarnation}"))
             .spawn_scoped(scope, move || {
                 planted::plant(self.bug);
-                self.main_of_rank(place, rank, incarnation);
+                self.main_of_rank(place, rank, incarnation, address);
             })
             .expect("the operating system gives a thread");
     }
 
-    fn main_of_rank(&self, place: Place, rank: Rank, incarnation: u32) {
+    fn main_of_rank(&self, place: Place, rank: Rank, incarnation: u32, address: String) {
         let (shared, peer) = (&self.shared, place.peer);
         let kernel = shared.await_turn(shared.lock(), Holder::Process(peer), &place.turn);
         let alive = kernel.processes.get(peer).is_some_and(Process::alive);
@@ -137,7 +139,7 @@ impl<R: Send, P: Fn(World) -> R + Sync> Run<R, P> {
             }
             let (transport, service) = (SimTransport(place.clone()), SimService(place.clone()));
             let ground = self.ground(peer);
-            let world = World::join(Box::new(transport), Box::new(service), address(peer), ground.as_ref());
+            let world = World::join(Box::new(transport), Box::new(service), address, ground.as_ref());
             Some(world.map(&self.program))
         }));
         let mut kernel = shared.lock();
@@ -160,10 +162,17 @@ impl<R: Send, P: Fn(World) -> R + Sync> Run<R, P> {
     /// The memory of the host of a process.
     fn ground(&self, peer: PeerId) -> Option<Ground> {
         let shared = self.shared.clone();
-        // Most are on the first one; where a process is does not depend on what happens.
-        let seed = shared.lock().config.seed;
-        let at = (seed ^ u64::from(peer.0)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61;
-        let ground = self.grounds.get(if at == 0 { self.grounds.len().checked_sub(1)? } else { 0 })?;
+        let kernel = shared.lock();
+        let at = match kernel.config.messages.hosts {
+            Some(_) => kernel.hosts.of(peer),
+            // Most are on the first one; where a process is does not depend on what happens.
+            None => {
+                let at = (kernel.config.seed ^ u64::from(peer.0)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61;
+                if at == 0 { self.grounds.len().checked_sub(1)? } else { 0 }
+            }
+        };
+        drop(kernel);
+        let ground = self.grounds.get(at)?;
         let lives = move |other| shared.lock().processes.get(PeerId(other)).is_some_and(Process::alive);
         Some(ground.simulated(peer.0, lives))
     }

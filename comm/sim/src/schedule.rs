@@ -34,6 +34,8 @@ pub enum Trigger {
 pub enum Blow {
     /// They are killed together.
     Kill(Vec<Rank>),
+    /// All processes of this host are killed, and none is started there any more; the last host is never lost.
+    LoseHost(usize),
     /// The process is stopped, for this long or until somebody kills it.
     Pause(Rank, Option<Duration>),
     /// Links are cut: nothing passes between `ranks` and the others. What was sent is held back until the cut

@@ -62,13 +62,14 @@ impl Place {
     }
 }
 
-/// The address of a process.
-pub(super) fn address(peer: PeerId) -> String {
-    format!("simulated:{}", peer.0)
+/// The address of a process on a host.
+pub(super) fn address(host: usize, peer: PeerId) -> String {
+    format!("host-{host} simulated:{}", peer.0)
 }
 
 fn parse(address: &str) -> Option<PeerId> {
-    address.strip_prefix("simulated:")?.parse().ok().map(PeerId)
+    let (_, number) = address.split_once(" simulated:")?;
+    number.parse().ok().map(PeerId)
 }
 
 /// See the module.

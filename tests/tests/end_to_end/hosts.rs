@@ -319,6 +319,42 @@ fn a_host_that_is_back_takes_ranks_again() {
     assert_eq!(lost, [vec![2, 3], vec![3]], "{outcome}");
 }
 
+/// Two hosts of three, one after the other: when the first is lost, its ranks come to the hosts of those that they protect. The next checkpoint
+/// lies over the two that are left, so the second may be lost too. Neither comes back.
+fn lose_two_hosts(options: &str) {
+    let once = "echo $1 >>$(dirname $0)/$1; [ $(wc -l <$(dirname $0)/$1) = 1 ] || exit 255";
+    let hosts = format!("{}:2,{},{}", HOSTS[0], HOSTS[1], HOSTS[2]);
+    let program = "load --state 64KiB --steps 400 --step-ms 10";
+    let hangs = "--heartbeat-timeout 20000 --kill 1@step=30:hang";
+    let options = format!("-n 4 --scheme xor:2 --hosts {hosts} --json -v {hangs} {options}");
+    let (_folder, run) = over(&format!("{once}; {LIKE_SSH}"), &format!("{options} {program}"));
+    let mut running = run.start();
+    running.await_text("--kill 1@step=30:hang strikes");
+    stopped(&running);
+    kill_host(&running, HOSTS[0]);
+    let (left, last) = (HOSTS[1], HOSTS[2]);
+    running.await_text(&format!("xor:2 does not survive the loss of a whole host any more: {left}, {last}"));
+    running.await_text("xor:2 survives the loss of any host again");
+    kill_host(&running, left);
+    let outcome = running.finish().expect(0);
+    let quick = program.replace("--step-ms 10", "--step-ms 0");
+    let here = Run::ftrun(&format!("-n 4 --scheme xor:2 --json {quick}")).finish().expect(0).report();
+    let report = outcome.report();
+    assert_eq!(report.answer(), here.answer(), "{outcome}");
+    // As they lay at the start, ranks 0 and 2 had nobody but each other.
+    let lost: Vec<Vec<u64>> = report.failures().into_iter().map(|(ranks, _)| ranks).collect();
+    assert_eq!(lost, [vec![0, 1], vec![0, 2]], "{outcome}");
+    let exposed = report.0["exposed_s"].as_f64().expect("it was for a while");
+    assert!(exposed < report.0["elapsed_s"].as_f64().unwrap(), "{outcome}");
+}
+
+#[test]
+fn redundancy_is_laid_over_the_hosts_that_are_left() {
+    lose_two_hosts("");
+    lose_two_hosts("--checkpoints asynchronous");
+    lose_two_hosts("--keep-memory");
+}
+
 #[test]
 fn without_any_host_the_job_ends() {
     let (_folder, run) = over(LIKE_SSH, "-n 2 -v --hosts 127.0.0.2 --scheme xor");
@@ -361,6 +397,17 @@ fn versions_that_differ_are_both_named() {
     let outcome = run.finish().expect(2);
     let both = "127.0.0.2: ftrun: the launcher speaks ftrun-agent-0.0.1, this host has ftrun-agent-";
     assert!(outcome.stderr.contains(both), "{outcome}");
+    assert!(outcome.stderr.contains("cannot start anything on host 127.0.0.2"), "{outcome}");
+}
+
+/// As if what is installed on the other host were built anew from the same version.
+#[test]
+fn builds_that_differ_are_both_named() {
+    let script = "shift; sed 's/^\\(ftrun-agent-[^ ]* \\)[0-9a-f]*/\\100000001/' | exec sh -c \"exec $*\"";
+    let (_folder, run) = over(script, &format!("--hosts 127.0.0.2 {POISSON}"));
+    let outcome = run.finish().expect(2);
+    let both = "127.0.0.2: ftrun: the launcher is build 00000001 of ftrun-agent-";
+    assert!(outcome.stderr.contains(both) && outcome.stderr.contains("this host has build "), "{outcome}");
     assert!(outcome.stderr.contains("cannot start anything on host 127.0.0.2"), "{outcome}");
 }
 

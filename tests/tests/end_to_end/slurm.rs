@@ -335,17 +335,55 @@ fn a_node_is_lost_in_any_step() {
     }
 }
 
-/// Several tasks of one step would each be a job of its own.
+/// Tasks of a step are one job, whether `srun` starts a program or `ftrun`: ranks on all nodes, lost ones replaced, and its status.
 #[test]
-fn what_srun_starts_several_times_is_no_job() {
-    let tasks = ("SLURM_STEP_NUM_TASKS", "3");
-    let outcome = Run::ftrun("-n 2 pi --samples 1000").variable(tasks.0, tasks.1).finish().expect(2);
-    assert!(outcome.stderr.contains("srun has started ftrun 3 times"), "{outcome}");
-    let outcome = Run::program(&example("waiting"), "").variable(tasks.0, tasks.1).finish();
-    assert!(
-        outcome.status != 0 && outcome.stderr.contains("srun has started this program 3 times"),
-        "{outcome}"
-    );
+#[ignore = "slow: .ci/run runs it"]
+fn tasks_of_srun_are_one_job() {
+    let Some(slurm) = Slurm::start() else { return };
+    let path = format!("{}:{}", built().display(), std::env::var("PATH").unwrap());
+    let srun = |arguments: &[&str]| {
+        let mut command = slurm.command("srun");
+        command.args(["-n", "4", "-N", "2"]).args(arguments).env("PATH", &path);
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let one_job = "the 4 tasks of srun are one job, started from the first";
+    let program = example("hello");
+    let (status, printed, said) = srun(&[program.to_str().unwrap()]);
+    assert_eq!(status, Some(0), "{printed}{said}");
+    let mut lines: Vec<&str> = printed.lines().collect();
+    lines.sort_unstable();
+    let due: Vec<String> = (0..4).map(|rank| format!("hello from rank {rank} of 4")).collect();
+    assert_eq!(lines, due, "{said}");
+    assert_eq!(said.matches(one_job).count(), 1, "{said}");
+
+    let here = Run::ftrun("-n 4 cg --poisson 24").limit(60).finish().expect(0);
+    let ftrun = built().join("ftrun");
+    let ftrun = ftrun.to_str().unwrap();
+    let (status, printed, said) = srun(&[ftrun, "-v", "--kill", "3@step=9", "cg", "--poisson", "24"]);
+    assert_eq!(status, Some(0), "{printed}{said}");
+    assert!(said.contains("4 slots on 2 hosts") && said.contains("killed by signal 9"), "{said}");
+    assert_eq!((printed.matches("answer").count(), answer(&printed)), (1, answer(&here.stdout)), "{printed}");
+    let (status, printed, said) =
+        srun(&[ftrun, "--kill", "0,1@step=5", "load", "--state", "1KiB", "--steps", "9"]);
+    assert_eq!(status, Some(3), "{printed}{said}");
+}
+
+/// Several tasks of one step would each be a job of its own, where there is no `ftrun` that makes one job of them.
+#[test]
+fn what_srun_starts_several_times_is_no_job_of_one_rank() {
+    let tasks = |run: Run, own: &str| {
+        run.variable("SLURM_STEP_NUM_TASKS", "3").variable("SLURM_PROCID", own).variable("PATH", "/nowhere")
+    };
+    for own in ["0", "2"] {
+        let outcome = tasks(Run::program(&example("waiting"), ""), own).finish();
+        let said = "srun has started this program 3 times, of which ftrun would make one job of 3 ranks, but it is neither beside \
+                    the program nor in $PATH";
+        assert!(outcome.status != 0 && outcome.stderr.contains(said), "{outcome}");
+    }
+    let outcome = tasks(Run::ftrun("-n 2 pi --samples 1000"), "2").finish().expect(0);
+    assert_eq!((&*outcome.stdout, &*outcome.stderr), ("", ""), "it stands aside: {outcome}");
 }
 
 /// Nothing is started where the allocation makes no sense; hosts that are named win.

@@ -1,5 +1,6 @@
 //! Jobs of Slurm, in a batch script (`sbatch`) and in a shell (`salloc`): `SLURM_JOB_NODELIST` has the nodes, `SLURM_TASKS_PER_NODE` the number of
-//! tasks of each, and `SLURMD_NODENAME` the node where the script runs. Agents are steps of the job, started by `srun`.
+//! tasks of each, and `SLURMD_NODENAME` the node where the script runs. Agents are steps of the job, started by `srun`. A step whose tasks are to be
+//! one job has nodes and tasks of its own, and agents on all of these: its first task has cores for one rank alone.
 
 use super::{Allocation, AllocationError, Surroundings};
 use crate::cluster::{Host, HostList, SLOTS_MAX};
@@ -8,17 +9,38 @@ use crate::starter::{SRUN, Starter};
 /// Most hosts that a list may name.
 const HOSTS_MAX: usize = 1 << 16;
 
+/// Tasks that `srun` has started, each with the same program, which are to be one job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tasks {
+    /// How many, more than one.
+    pub count: u64,
+    /// This is the first one, which starts the job; the others stand aside.
+    pub is_first: bool,
+}
+
+impl Tasks {
+    /// Those that this process is one of, by the variables of its environment; none if it is alone.
+    pub fn of(variable: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
+        let count = variable("SLURM_STEP_NUM_TASKS")?.parse().ok().filter(|count| *count > 1)?;
+        let is_first = variable("SLURM_PROCID").is_none_or(|own| own == "0");
+        Some(Self { count, is_first })
+    }
+}
+
 pub(super) fn allocation(around: &Surroundings<'_>) -> Result<Option<Allocation>, AllocationError> {
-    let (nodes, variable) = ("SLURM_JOB_NODELIST", around.variable);
+    let variable = around.variable;
+    let tasks = Tasks::of(variable);
+    let nodes = if tasks.is_some() { "SLURM_STEP_NODELIST" } else { "SLURM_JOB_NODELIST" };
     let (Some(job), Some(text)) = (variable("SLURM_JOB_ID"), variable(nodes)) else { return Ok(None) };
     let names = match expand_list(&text) {
         Some(names) if !names.is_empty() => names,
         _ => return Err(AllocationError::Hosts { variable: nodes, text }),
     };
-    let slots = slots(around, names.len())?;
+    let slots = slots(around, names.len(), tasks)?;
     let hosts = names.iter().zip(slots).map(|(name, slots)| Host::new(name, slots));
     let hosts = hosts.collect::<Result<HostList, _>>().map_err(AllocationError::Host)?;
-    let (name, own) = (format!("Slurm job {job}"), variable("SLURMD_NODENAME"));
+    let name = format!("Slurm job {job}");
+    let own = variable("SLURMD_NODENAME").filter(|_| tasks.is_none());
     if names.iter().any(|name| Some(name) != own.as_ref()) && !(around.has_command)(SRUN) {
         return Err(AllocationError::Command { name, command: SRUN });
     }
@@ -26,9 +48,16 @@ pub(super) fn allocation(around: &Surroundings<'_>) -> Result<Option<Allocation>
 }
 
 /// How many tasks each of the hosts has, or cores if no tasks were asked for.
-fn slots(around: &Surroundings<'_>, hosts: usize) -> Result<Vec<usize>, AllocationError> {
-    let counts = ["SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"];
-    let said = counts.into_iter().find_map(|name| Some((name, (around.variable)(name)?)));
+fn slots(
+    around: &Surroundings<'_>,
+    hosts: usize,
+    tasks: Option<Tasks>,
+) -> Result<Vec<usize>, AllocationError> {
+    let counts: &[&'static str] = match tasks {
+        Some(_) => &["SLURM_STEP_TASKS_PER_NODE"],
+        None => &["SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"],
+    };
+    let said = counts.iter().copied().find_map(|name| Some((name, (around.variable)(name)?)));
     let Some((variable, text)) = said else { return Ok(vec![1; hosts]) };
     let slots = expand_counts(&text).filter(|slots| slots.len() == hosts);
     slots.ok_or(AllocationError::Counts { variable, text, hosts })
@@ -126,6 +155,32 @@ mod tests {
         assert_eq!(of_slurm(&without_tasks).unwrap().unwrap().hosts.slots(), 24);
         assert_eq!(of_slurm(&variables[..2]).unwrap().unwrap().hosts.slots(), 3);
         assert_eq!(of_slurm(&variables[1..]), Ok(None), "outside of a job");
+    }
+
+    #[test]
+    fn tasks_of_a_step_are_one_job_of_the_first_one() {
+        let step = |own| {
+            [
+                ("SLURM_JOB_ID", "17"),
+                ("SLURM_JOB_NODELIST", "n[1-3]"),
+                ("SLURM_TASKS_PER_NODE", "8(x3)"),
+                ("SLURM_STEP_NODELIST", "n[1-2]"),
+                ("SLURM_STEP_TASKS_PER_NODE", "3,1"),
+                ("SLURM_STEP_NUM_TASKS", "4"),
+                ("SLURM_PROCID", own),
+                ("SLURMD_NODENAME", "n1"),
+            ]
+        };
+        let allocation = of_slurm(&step("0")).unwrap().unwrap();
+        assert_eq!((allocation.hosts, allocation.own), ("n1:3,n2".parse().unwrap(), None));
+        let tasks = |variables: &[(&str, &str)]| {
+            Tasks::of(&|name| Some(variables.iter().find(|(other, _)| *other == name)?.1.to_owned()))
+        };
+        assert_eq!(tasks(&step("0")), Some(Tasks { count: 4, is_first: true }));
+        assert_eq!(tasks(&step("3")), Some(Tasks { count: 4, is_first: false }));
+        // A batch script is no task, whatever number it has.
+        assert_eq!(tasks(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4")]), None);
+        assert_eq!(tasks(&[("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "1")]), None);
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub(super) const AGENT_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Invitations {
     pub(super) credentials: Credentials,
+    /// The number of this build.
+    pub(super) build: u32,
     /// The program there, which becomes an agent by one argument.
     pub(super) program: PathBuf,
     pub(super) agent: &'static str,
@@ -57,8 +59,8 @@ impl Invitations {
         let order = Order { program: exec.into_os_string(), args, environment: vec![] };
         let started = crew.begin(peer, order, vec![], true);
         let stdin = started.map_err(|error| remote.refused(&error.to_string()))?;
-        let credentials = self.credentials.clone();
-        let invitation = Invitation { credentials, peer, term, launcher, host };
+        let (credentials, build) = (self.credentials.clone(), self.build);
+        let invitation = Invitation { credentials, build, peer, term, launcher, host };
         // It fits into the pipe. If nobody reads it, the end of the command says so.
         let _ = stdin.map(|mut stdin| stdin.write_all(invitation.to_text().as_bytes()));
         remote.send(ToAgent::Site(self.site.clone()));

@@ -42,6 +42,7 @@ impl Fleet {
         let door_for = |ip: &Option<_>| doors.iter().find(|door| Some(door.ip()) == *ip).copied();
         let mut invitations = Invitations {
             credentials: credentials.clone(),
+            build: spec.build,
             program: spec.elsewhere().0.to_owned(),
             agent: spec.agent,
             launcher: reach.launcher.iter().map(door_for).collect(),
