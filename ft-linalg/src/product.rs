@@ -194,6 +194,12 @@ impl ProductPlan {
         self.format
     }
 
+    /// Where its rows are in memory.
+    #[cfg(test)]
+    pub(crate) fn place(&self) -> *const () {
+        self.segments.as_ptr().cast()
+    }
+
     /// Number of rows in blocks that need halo values.
     pub fn boundary_rows(&self) -> usize {
         let boundary = self.segments.iter().filter(|segment| segment.boundary);
