@@ -23,7 +23,16 @@ pub(super) struct Row {
 }
 
 const fn rebuild(ranks: usize, mib: usize) -> Job {
-    Job { task: Task::Rebuild, ranks, mib, lost: 1, spares: 0, change: Change::Slice, keeps: false, tells: false }
+    Job {
+        task: Task::Rebuild,
+        ranks,
+        mib,
+        lost: 1,
+        spares: 0,
+        change: Change::Slice,
+        keeps: false,
+        tells: false,
+    }
 }
 
 const fn row(name: &'static str, title: &'static str, figure: &'static str) -> Row {

@@ -40,8 +40,7 @@ pub(crate) struct Words {
     pub(crate) serde: bool,
 }
 
-const KNOWN: &str =
-    "there are constant, variable, derived, lasting, skip, nested and serde, and private, replicated and distributed";
+const KNOWN: &str = "there are constant, variable, derived, lasting, skip, nested and serde, and private, replicated and distributed";
 
 /// A word that was read, of a kind of which a field has one.
 type Read<T> = Option<(T, Ident)>;

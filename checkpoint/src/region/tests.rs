@@ -480,8 +480,7 @@ impl Taken {
         let mut changes = (told && self.shard.len() == len).then(|| Changes::new(len, usize::MAX, vec![]));
         let before = self.shard.clone();
         self.shard.resize(len, 0);
-        self.crc =
-            save_with_notes(state, part, &mut self.shard, changes.as_mut(), &mut self.notes).unwrap();
+        self.crc = save_with_notes(state, part, &mut self.shard, changes.as_mut(), &mut self.notes).unwrap();
         let Some(changes) = changes else { return };
         let (delta, of_use) = changes.finish(crate::ShardMeta::of(&before).crc);
         assert_eq!(of_use, Use::Whole);

@@ -381,7 +381,11 @@ impl Save<'_> {
                     let crc = crc64_nvme(piece);
                     self.digest.skip(crc, piece.len());
                     let copy = &mut self.shard[self.offset..][..piece.len()];
-                    if is_large { copy_past_caches(piece, copy) } else { copy.copy_from_slice(piece) }
+                    if is_large {
+                        copy_past_caches(piece, copy)
+                    } else {
+                        copy.copy_from_slice(piece)
+                    }
                     crc
                 }
             };
@@ -502,7 +506,17 @@ impl<'a> Load<'a> {
     pub(super) fn new(shard: &'a [u8], spares: bool) -> Self {
         let digest = Digest::new();
         let (notes, bound) = (&[][..], shard.len());
-        Self { shard, offset: 0, depth: 0, spares, digest, digested: 0, notes, bound, apart: Apart::default() }
+        Self {
+            shard,
+            offset: 0,
+            depth: 0,
+            spares,
+            digest,
+            digested: 0,
+            notes,
+            bound,
+            apart: Apart::default(),
+        }
     }
 
     /// With what was noted beside the shard.
