@@ -357,7 +357,7 @@ impl<'a> Save<'a> {
 }
 
 impl Save<'_> {
-    /// Block by block, each with its checksum; what is as it was in the shard is left alone where that is to be renewed.
+    /// Block by block, each with its checksum; what is as it was in the shard is checked and left alone where that is to be renewed.
     fn put_blocks(&mut self, bytes: &[u8], marks: &Marks) -> Result<Vec<u64>, ProtectError> {
         let (at, is_large) = (self.offset, bytes.len() >= LARGE);
         let before = self.before.iter().position(|note| note.at == at && marks.are_of(note));
@@ -367,7 +367,12 @@ impl Save<'_> {
             self.digest.update(&self.shard[self.digested..self.offset]);
         }
         for (block, piece) in bytes.chunks(BLOCK).enumerate() {
-            let same = before.as_ref().filter(|note| !marks.has_changed(block, note));
+            let there = &self.shard[self.offset..][..piece.len()];
+            let is_same = |note: &&Note| {
+                let is_renewed = self.changes.is_some() && !marks.has_changed(block, note);
+                is_renewed && crc64_nvme(there) == note.crcs[block]
+            };
+            let same = before.as_ref().filter(is_same);
             let crc = match (same, &mut self.changes) {
                 (Some(note), Some(changes)) => {
                     changes.skip(self.offset, piece.len(), note.crcs[block]);
