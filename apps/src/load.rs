@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use ft_checkpoint::{Flow, Program, Protect};
+use ft_checkpoint::{Flow, Program, Protect, Tracked};
 use ft_comm::time::{Clock, Time};
 use ft_comm::{CommError, Op, World};
 use rand::SeedableRng;
@@ -35,6 +35,9 @@ pub(crate) struct LoadArgs {
     /// Take a slice from pages of 4 KiB all over the state, on each rank from others
     #[arg(long, requires = "slice")]
     scattered: bool,
+    /// The state takes down what is written of it, so that a rank that was not lost goes back by that alone
+    #[arg(long)]
+    tracked: bool,
     /// Steps to do
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one)]
     steps: usize,
@@ -102,7 +105,7 @@ fn mib(bytes: u64) -> f64 {
 /// The words of one rank.
 #[derive(Debug, Default, Protect)]
 struct LoadState {
-    words: Vec<u64>,
+    words: Tracked<u64>,
 }
 
 struct Load {
@@ -214,15 +217,18 @@ impl Program for Load {
 
     fn init(&mut self, world: &World) -> Result<LoadState, CommError> {
         let words = (0..self.args.state as usize / size_of::<u64>()).map(|at| word(world.rank(), at, 0));
-        Ok(LoadState { words: words.collect() })
+        Ok(LoadState { words: Tracked::from(words.collect::<Vec<_>>()) })
     }
 
     fn step(&mut self, state: &mut LoadState, world: &World, number: u64) -> Result<Flow, CommError> {
         let started = self.clock.now();
         self.began.get_or_insert(started);
         let changed = self.slices().range(number, state.words.len());
+        if !self.args.tracked {
+            state.words.write_all();
+        }
         for piece in self.order(world, state.words.len()).pieces(changed) {
-            state.words[piece].iter_mut().for_each(|word| *word = word.wrapping_add(STRIDE));
+            state.words.write(piece).iter_mut().for_each(|word| *word = word.wrapping_add(STRIDE));
         }
         let least = Duration::from_millis(self.args.step_ms);
         while self.clock.now().since(started) < least {

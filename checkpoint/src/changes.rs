@@ -100,6 +100,16 @@ impl Changes {
         }
     }
 
+    /// The next `len` bytes, from byte `at` of the shard on, are what was there, with this checksum.
+    pub(crate) fn skip(&mut self, at: usize, len: usize, crc: u64) {
+        self.after.skip(crc, len);
+        self.before.skip(crc, len);
+        // Of a page that has changed the rest is in the difference too.
+        if !self.is_over && self.pages.has(at / PAGE) {
+            self.packed.resize(self.packed.len() + len.min(PAGE - at % PAGE), 0);
+        }
+    }
+
     /// Overwrites a piece of one page.
     fn put_in_page(&mut self, at: usize, new: &[u8], there: &mut [u8]) {
         let page = at / PAGE;

@@ -8,6 +8,8 @@ use crc_fast::CrcAlgorithm::Crc64Nvme;
 
 /// Bytes that two digests can take together.
 pub(crate) const STRIDE: usize = 16 << 10;
+/// Bytes that a digest is quick to skip.
+pub(crate) const BLOCK: usize = 64 << 10;
 
 /// A checksum that grows with its bytes.
 #[derive(Debug)]
@@ -26,6 +28,13 @@ impl Digest {
         self.0.update(bytes);
     }
 
+    /// Takes `len` bytes of this checksum, without a look at them.
+    #[inline(never)]
+    pub(crate) fn skip(&mut self, crc: u64, len: usize) {
+        let state = !(after(self.finalize(), len) ^ crc);
+        self.0 = crc_fast::Digest::new_with_init_state(Crc64Nvme, state);
+    }
+
     /// As `update` of both, by the work of one.
     ///
     /// # Panics
@@ -37,7 +46,7 @@ impl Digest {
         self.update(bytes);
         // A checksum is linear but for a constant: the same bytes change by which constant two of them differ, and how does not
         // depend on the bytes.
-        let state = !(self.finalize() ^ after_a_stride(apart));
+        let state = !(self.finalize() ^ after(apart, STRIDE));
         other.0 = crc_fast::Digest::new_with_init_state(Crc64Nvme, state);
     }
 
@@ -51,22 +60,28 @@ impl Digest {
 /// The polynomial of CRC-64/NVME, as its catalogue has it, from the lowest power on.
 const POLYNOMIAL: u64 = 0xad93_d235_94c9_3659_u64.reverse_bits();
 
-/// What becomes of a difference of checksums when [`STRIDE`] bytes follow: the sum of what becomes of each of its bits.
-fn after_a_stride(apart: u64) -> u64 {
-    static OF_BITS: OnceLock<[u64; 64]> = OnceLock::new();
-    if apart == 0 {
-        return 0;
-    }
-    let of_bits = OF_BITS.get_or_init(|| {
-        // The highest bit is 1, and each below it x times the one above, modulo the polynomial.
-        let mut of_bits = [combine(1 << 63, 0, STRIDE as u64); 64];
-        for bit in (0..63).rev() {
-            let above = of_bits[bit + 1];
-            of_bits[bit] = above >> 1 ^ if above & 1 == 1 { POLYNOMIAL } else { 0 };
-        }
-        of_bits
-    });
+/// What becomes of a difference of checksums when `len` bytes follow.
+fn after(apart: u64, len: usize) -> u64 {
+    static STRIDES: OnceLock<[u64; 64]> = OnceLock::new();
+    static BLOCKS: OnceLock<[u64; 64]> = OnceLock::new();
+    let of_bits = match len {
+        _ if apart == 0 => return 0,
+        STRIDE => STRIDES.get_or_init(|| of_bits(STRIDE)),
+        BLOCK => BLOCKS.get_or_init(|| of_bits(BLOCK)),
+        _ => return combine(apart, 0, len as u64),
+    };
     of_bits.iter().enumerate().fold(0, |sum, (bit, of_bit)| sum ^ of_bit & (apart >> bit & 1).wrapping_neg())
+}
+
+/// What becomes of each bit: the whole is their sum.
+fn of_bits(len: usize) -> [u64; 64] {
+    // The highest bit is 1, and each below it x times the one above, modulo the polynomial.
+    let mut of_bits = [combine(1 << 63, 0, len as u64); 64];
+    for bit in (0..63).rev() {
+        let above = of_bits[bit + 1];
+        of_bits[bit] = above >> 1 ^ if above & 1 == 1 { POLYNOMIAL } else { 0 };
+    }
+    of_bits
 }
 
 /// The checksum of `bytes`.
@@ -100,6 +115,23 @@ mod tests {
         assert_eq!(digest.finalize(), crc64_nvme(b"123456789"));
         let combined = combine(crc64_nvme(first), crc64_nvme(second), second.len() as u64);
         assert_eq!(combined, digest.finalize());
+    }
+
+    #[test]
+    fn what_is_skipped_counts_as_if_it_had_been_read() {
+        let bytes: Vec<u8> = (0..3 * BLOCK + 77).map(|at| (at * at / 5) as u8).collect();
+        let (mut whole, mut skipping) = (Digest::new(), Digest::new());
+        for (number, piece) in bytes.chunks(BLOCK).enumerate() {
+            whole.update(piece);
+            match number {
+                0 => skipping.update(piece),
+                _ => skipping.skip(crc64_nvme(piece), piece.len()),
+            }
+            assert_eq!(skipping.finalize(), whole.finalize(), "{number}");
+        }
+        skipping.update(b"more");
+        whole.update(b"more");
+        assert_eq!(skipping.finalize(), whole.finalize());
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub use protocol::{Choice, Event, Ledger, LedgerError, Report, State, choose};
 pub use redistribution::{Redistribute, Redistribution};
 pub use region::{
     Array, Distributed, Element, Field, Protect, ProtectError, ProtectErrorKind, Replicated, Spread,
-    StatePart, Walk, fingerprint, load, save, save_into, size,
+    StatePart, Tracked, Walk, fingerprint, load, save, save_into, size,
 };
 #[doc(hidden)]
 pub use region::{describe_once, describe_plainly};

@@ -13,7 +13,7 @@ pub use ft_checkpoint_derive::Redistribute;
 
 use crate::checkpointer::RankState;
 use crate::region::ProtectError;
-use crate::region::{self, Field, Protect, Walk, load, save};
+use crate::region::{self, Field, Protect, Tracked, Walk, load, save};
 
 /// What can be dealt out over fewer ranks: a part of an array, or a state of which the derive knows what each field
 /// is to the other ranks.
@@ -104,6 +104,17 @@ impl<T: Plain> Redistribute for Vec<T> {
     fn redistribute(parts: Vec<Self>, moves: &Redistribution<'_>) -> Result<Self, CommError> {
         let width = moves.width(&parts.iter().map(Vec::len).collect::<Vec<_>>())?;
         moves.run(&parts.iter().map(|part| &part[..]).collect::<Vec<_>>(), width)
+    }
+}
+
+impl<T: Plain> Redistribute for Tracked<T> {
+    fn extent(&self) -> usize {
+        self.len()
+    }
+
+    fn redistribute(parts: Vec<Self>, moves: &Redistribution<'_>) -> Result<Self, CommError> {
+        let parts = parts.into_iter().map(Self::into_vec).collect();
+        Ok(Self::from(Vec::redistribute(parts, moves)?))
     }
 }
 

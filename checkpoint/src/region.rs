@@ -53,6 +53,7 @@ mod roles;
 mod seams;
 #[cfg(test)]
 mod tests;
+mod tracked;
 mod walk;
 
 pub(crate) use apart::{DOUBLE_BYTES, Strings, largest, load_apart, save_apart, size_apart};
@@ -67,6 +68,8 @@ pub(crate) use outline::{FieldOutline, outline, read_outline};
 pub use roles::{Distributed, Replicated};
 pub(crate) use roles::{Piece, roles};
 pub(crate) use seams::{join, seams};
+pub(crate) use tracked::Note;
+pub use tracked::{Marks, Tracked};
 pub use walk::{DEPTH_MAX, Walk};
 
 use crate::changes::Changes;
@@ -100,11 +103,12 @@ impl StatePart {
 /// | `constant` | with the first checkpoint | by a restore on a rank that is new | matrix, right-hand side, a velocity model |
 /// | `nested` | as its own [`Protect`] says | as that says | states within the state, with parts of their own |
 /// | `derived` | never | never; made again in `Program::rebuild` | halo plans, factors: what the rest determines |
+/// | `lasting` | never | never; its `Default` where the constant part is loaded | what the constant part alone determines: a rank that was there has it still |
 /// | `skip` | never | never | caches, handles, counters of this process: nobody makes them again |
 ///
 /// `derived` and `skip` are the same to the machine: no checkpoint has the field, a restore leaves it as it is on a
-/// rank that was there, and a replacement has its `Default`. They tell a reader what to expect of `rebuild`. Neither
-/// is in [`fingerprint`].
+/// rank that was there, and a replacement has its `Default`. They tell a reader what to expect of `rebuild`. Where a
+/// `lasting` field is not its `Default` there is nothing to be made again. None of the three is in [`fingerprint`].
 ///
 /// How it is saved:
 ///
@@ -231,6 +235,21 @@ pub(crate) fn save_into_with_crc<P: Protect>(
     Ok(walk.crc())
 }
 
+/// As [`save_into_with_crc`]; `notes` are what was noted beside what is in the shard, and become what is to be noted of the new copy.
+pub(crate) fn save_with_notes<P: Protect>(
+    state: &mut P,
+    part: StatePart,
+    shard: &mut [u8],
+    changes: Option<&mut Changes>,
+    notes: &mut Vec<Note>,
+) -> Result<u64, ProtectError> {
+    let mut walk = Save::new(shard, changes).noting(std::mem::take(notes));
+    state.walk(part, &mut walk)?;
+    finish(walk.offset(), walk.left())?;
+    *notes = walk.take_notes();
+    Ok(walk.crc())
+}
+
 /// Writes `part` of `state`, which is not changed, into `shard` of exactly [`size`] bytes.
 ///
 /// # Errors
@@ -246,7 +265,7 @@ pub fn save_into<P: Protect>(state: &mut P, part: StatePart, shard: &mut [u8]) -
 ///
 /// Any [`ProtectErrorKind`]; `state` is then partly overwritten.
 pub fn load<P: Protect>(state: &mut P, part: StatePart, shard: &[u8]) -> Result<(), ProtectError> {
-    load_with_crc(state, part, shard, false).1
+    load_with_crc(state, part, shard, false, &[]).1
 }
 
 /// As [`load`], from a `shard` that goes on behind what is loaded.
@@ -260,14 +279,15 @@ pub(crate) fn load_head<P: Protect>(
 
 /// As [`load`], with the checksum of the shard (CRC-64/NVME), which costs no further pass over memory. Only if it is
 /// the right one does an error of the load say something about the state and not about the shard. `spares`: much of
-/// the state may be right already.
+/// the state may be right already, and what is by `notes`, which were made beside the shard, is not looked at.
 pub(crate) fn load_with_crc<P: Protect>(
     state: &mut P,
     part: StatePart,
     shard: &[u8],
     spares: bool,
+    notes: &[Note],
 ) -> (u64, Result<(), ProtectError>) {
-    let mut walk = Load::new(shard, spares);
+    let mut walk = Load::new(shard, spares).by_notes(notes);
     let walked = state.walk(part, &mut walk);
     let loaded = walked.and_then(|()| finish(walk.offset(), walk.left()));
     (walk.crc(), loaded)

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use crate::buffer::{Buffer, Memory};
 use crate::crc::crc64_nvme;
-use crate::region::StatePart;
+use crate::region::{Note, StatePart};
 pub use error::StoreError;
 pub(crate) use inventory::StoreNote;
 pub(crate) use legend::Legend;
@@ -99,6 +99,8 @@ pub struct Slot {
     live: bool,
     /// What files are to tell of the shard; else empty.
     legend: Arc<Legend>,
+    /// What was noted of the state when the shard was copied from it.
+    notes: Vec<Note>,
     /// The redundant blocks, one after the other.
     redundancy: Buffer,
     blocks: Vec<Block>,
@@ -117,6 +119,7 @@ impl Slot {
             shard: Arc::default(),
             live: false,
             legend: Arc::default(),
+            notes: Vec::new(),
             redundancy: Buffer::default(),
             blocks: Vec::new(),
             members: Vec::new(),
@@ -131,6 +134,7 @@ impl Slot {
         self.sealed = false;
         self.live = false;
         self.legend = Arc::default();
+        self.notes.clear();
         self.blocks.clear();
         self.members.clear();
         self.splits.clear();
@@ -208,6 +212,21 @@ impl Slot {
         Arc::clone(&self.shard)
     }
 
+    /// Takes down what was noted of the state from which the shard was copied.
+    pub(crate) fn tell_notes(&mut self, notes: Vec<Note>) {
+        self.notes = notes;
+    }
+
+    /// Takes what was noted, before the shard is overwritten.
+    pub(crate) fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Returns what was noted of the state; nothing, if the shard did not come from it.
+    pub(crate) fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
     /// Returns what was told with [`Slot::tell_legend`] since [`Slot::begin`].
     pub(crate) fn legend(&self) -> Arc<Legend> {
         Arc::clone(&self.legend)
@@ -226,6 +245,7 @@ impl Slot {
     /// The shard as memory that nobody else has, to be overwritten; a sealed slot is sealed no more.
     fn own_shard(&mut self) -> &mut Buffer {
         self.sealed = false;
+        self.notes.clear();
         if Arc::get_mut(&mut self.shard).is_none() {
             self.shard = Arc::default();
         }

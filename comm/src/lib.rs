@@ -22,6 +22,7 @@ pub mod estate;
 pub mod inherited;
 pub mod lifeline;
 pub mod limits;
+pub mod pages;
 pub mod service;
 pub mod time;
 pub mod transport;

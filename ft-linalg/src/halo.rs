@@ -136,6 +136,15 @@ impl HaloPlan {
         if place < self.below { place } else { place + self.copied.len() }
     }
 
+    /// The places of all own rows that are copied, by row; those of other rows are any.
+    pub(crate) fn places(&self, own: &Range<usize>) -> Vec<u32> {
+        let mut places = vec![0; own.len()];
+        for (place, row) in (self.below as u32..).zip(&self.copied) {
+            places[*row as usize] = place;
+        }
+        places
+    }
+
     /// Makes the plan for columns of other ranks, ascending.
     ///
     /// Collective: an allgather of `size` numbers per rank, then one message for each pair of ranks that exchange

@@ -25,7 +25,7 @@ pub struct DistMatrix {
     /// What this rank's rows are stored as: told, or found out. A replacement need not find out again.
     #[protect(constant, replicated)]
     format: Option<Format>,
-    #[protect(derived)]
+    #[protect(lasting)]
     plan: Option<ProductPlan>,
 }
 
@@ -59,27 +59,43 @@ impl DistMatrix {
         Self::new(part, rows, comm)
     }
 
-    /// Makes the derived part again, after a restore. Collective.
+    /// Makes the derived part again, after a restore, on ranks that have lost it. Collective.
     ///
     /// # Errors
-    /// As [`DistMatrix::new`]; the matrix then has no plan.
+    /// As [`DistMatrix::new`]; the matrix then has no plan, unless it is [`LinalgError::Comm`].
     pub fn rebuild(&mut self, comm: &Communicator) -> Result<(), LinalgError> {
-        self.plan = None;
-        let fits = self
-            .part
-            .require(comm)
-            .and_then(|()| self.part.require_len("list of rows", self.rows.len()))
-            .and_then(|()| self.rows.check(self.part.n()));
+        let made = self.make_plan(comm);
+        match &made {
+            Ok(_) | Err(LinalgError::Comm(_)) => {}
+            Err(_) => self.plan = None,
+        }
+        if let Some(plan) = made? {
+            self.format = plan.format();
+            self.plan = Some(plan);
+        }
+        Ok(())
+    }
+
+    /// The plan, if there is none. Whose rows are as they were has one, and helps those who make theirs.
+    fn make_plan(&self, comm: &Communicator) -> Result<Option<ProductPlan>, LinalgError> {
+        let kept = self.plan.as_ref();
+        let check = || {
+            self.part.require_len("list of rows", self.rows.len())?;
+            self.rows.check(self.part.n())
+        };
+        let fits = self.part.require(comm).and_then(|()| if kept.is_some() { Ok(()) } else { check() });
         agree(fits, comm)?;
-        let halo = HaloPlan::build(&self.part, needed_columns(&self.rows, &self.part), comm);
+        let needed = || needed_columns(&self.rows, &self.part);
+        let needed = kept.map_or_else(needed, |plan| plan.halo().cols().to_vec());
+        let halo = HaloPlan::build(&self.part, needed, comm);
         if let Err(LinalgError::Comm(error)) = halo {
             return Err(error.into());
         }
-        let plan = halo.and_then(|halo| ProductPlan::of_rows(&self.part, &self.rows, halo, self.format));
-        let plan = agree(plan, comm)?;
-        self.format = plan.format();
-        self.plan = Some(plan);
-        Ok(())
+        let plan = halo.and_then(|halo| match kept {
+            Some(_) => Ok(None),
+            None => ProductPlan::of_rows(&self.part, &self.rows, halo, self.format).map(Some),
+        });
+        agree(plan, comm)
     }
 
     /// Stores this rank's rows in `format` from now on, also when they come out of a checkpoint; where that is `None`, in

@@ -73,15 +73,25 @@ struct Renumbered {
 }
 
 impl Renumbered {
-    fn new(rows: &CsrRows, range: &Range<usize>, own: &Range<usize>, halo: Option<&HaloPlan>) -> Self {
+    /// Where an exchange is read, own columns are at these places in what it gives.
+    fn new(
+        rows: &CsrRows,
+        range: &Range<usize>,
+        own: &Range<usize>,
+        exchange: Option<(&HaloPlan, &[u32])>,
+    ) -> Self {
+        let place = |col: u64, (halo, places): (&HaloPlan, &[u32])| match own.contains(&(col as usize)) {
+            true => places[col as usize - own.start],
+            false => halo.place(col, own) as u32,
+        };
         let ends = &rows.row_ptr()[range.start..=range.end];
         let cols = rows.cols()[ends[0]..ends[range.len()]].iter();
         Self {
             // A row has at most as many entries as there are own and halo columns, so its count fits.
             lens: ends.windows(2).map(|pair| (pair[1] - pair[0]) as u32).collect(),
-            cols: match halo {
+            cols: match exchange {
                 None => cols.map(|col| (col - own.start as u64) as u32).collect(),
-                Some(halo) => cols.map(|col| halo.place(*col, own) as u32).collect(),
+                Some(exchange) => cols.map(|col| place(*col, exchange)).collect(),
             },
         }
     }
@@ -131,17 +141,15 @@ impl ProductPlan {
             }
         }
         let boundary = segments.iter().filter(|(_, boundary)| *boundary);
-        let mut copied: Vec<u32> = boundary
-            .flat_map(|(range, _)| &rows.cols()[entries(range)])
-            .filter(|col| is_own(col))
-            .map(|col| (col - own.start as u64) as u32)
-            .collect();
-        copied.sort_unstable();
-        copied.dedup();
-        halo.copy(copied);
+        let mut is_copied = vec![false; own.len()];
+        for col in boundary.flat_map(|(range, _)| &rows.cols()[entries(range)]).filter(|col| is_own(col)) {
+            is_copied[*col as usize - own.start] = true;
+        }
+        halo.copy((0..own.len() as u32).filter(|row| is_copied[*row as usize]).collect());
 
+        let places = halo.places(&own);
         let renumbered = |(range, boundary): &(Range<usize>, bool)| {
-            Renumbered::new(rows, range, &own, boundary.then_some(&halo))
+            Renumbered::new(rows, range, &own, boundary.then_some((&halo, &places[..])))
         };
         let vals = |range: &Range<usize>| &rows.vals()[entries(range)];
         let format = format.unwrap_or_else(|| {
@@ -192,6 +200,12 @@ impl ProductPlan {
     /// How the rows of this rank are stored; `None` where they are not, as those of a stencil.
     pub fn format(&self) -> Option<Format> {
         self.format
+    }
+
+    /// Where its rows are in memory.
+    #[cfg(test)]
+    pub(crate) fn place(&self) -> *const () {
+        self.segments.as_ptr().cast()
     }
 
     /// Number of rows in blocks that need halo values.

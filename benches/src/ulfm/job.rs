@@ -81,6 +81,8 @@ pub(super) struct Job {
     pub(super) change: Change,
     /// Whether the host keeps checkpoints of processes that die (`--keep-memory`); ours only.
     pub(super) keeps: bool,
+    /// Whether the state takes down what is written of it; ours only.
+    pub(super) tells: bool,
 }
 
 /// A job of one side.
@@ -137,6 +139,7 @@ impl Job {
             command.args(["--kill", &format!("{victim}@step={kill_at}")]);
         }
         command.args(["load", "--state", &format!("{}MiB", self.mib)]);
+        command.args(self.tells.then_some("--tracked"));
         command.args(["--steps", &steps.to_string()]);
         command.args(["--slice", &format!("{}KiB", self.change.kib(self.mib)), "--step-ms", "0"]);
         command
@@ -165,7 +168,7 @@ impl Job {
 /// "rebuild, 8 ranks x 1 MiB, 1 lost, 1 spare".
 impl fmt::Display for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { task, ranks, mib, lost, spares, change, keeps } = self;
+        let Self { task, ranks, mib, lost, spares, change, keeps, tells } = self;
         match task {
             Task::Agree => return write!(f, "{task}, {ranks} ranks"),
             _ => write!(f, "{task}, {ranks} ranks x {mib} MiB, {lost} lost")?,
@@ -176,7 +179,8 @@ impl fmt::Display for Job {
         if *change == Change::All {
             f.write_str(", all changes")?;
         }
-        f.write_str(if *keeps { ", kept" } else { "" })
+        f.write_str(if *keeps { ", kept" } else { "" })?;
+        f.write_str(if *tells { ", tracked" } else { "" })
     }
 }
 
@@ -192,6 +196,7 @@ pub(super) mod tests {
         spares: 0,
         change: Change::Slice,
         keeps: false,
+        tells: false,
     };
     pub(in super::super) const SHRINK: Job = Job { task: Task::Shrink, ..FRESH };
     pub(in super::super) const AGREE: Job = Job { task: Task::Agree, mib: 0, lost: 0, ..FRESH };
@@ -215,6 +220,8 @@ pub(super) mod tests {
         let spare = line(Job { spares: 1, ..FRESH });
         assert!(spare.contains(" --spares 1 --kill 2@step=1196 load "), "{spare}");
         assert!(spare.ends_with("--steps 1200 --slice 64KiB --step-ms 0"), "{spare}");
+        let tells = line(Job { tells: true, ..FRESH });
+        assert!(tells.contains(" load --state 1MiB --tracked --steps 24 "), "{tells}");
         let all = line(Job { change: Change::All, keeps: true, ..FRESH });
         assert!(all.contains(" --scheme neighbor --keep-memory -n 8 "), "{all}");
         assert!(all.ends_with("--steps 24 --slice 1024KiB --step-ms 0"), "{all}");

@@ -23,6 +23,10 @@ pub(crate) fn expand(input: &DeriveInput, fields: &Fields) -> Result<TokenStream
     let mut saved = Saved::default();
     for (member, field) in members(fields) {
         let words = words::of_state(field)?;
+        if words.role == Role::Lasting {
+            bounds.add(&field.ty, &quote!(::core::default::Default))?;
+            saved.constant.push(quote!(::ft_checkpoint::Walk::lasting(__walk, &mut self.#member);));
+        }
         if !words.role.is_saved() {
             continue;
         }

@@ -11,6 +11,7 @@ pub(crate) enum Role {
     Constant,
     Variable,
     Derived,
+    Lasting,
     Skip,
     Nested,
 }
@@ -18,7 +19,7 @@ pub(crate) enum Role {
 impl Role {
     /// Whether a checkpoint has it.
     pub(crate) fn is_saved(self) -> bool {
-        !matches!(self, Self::Derived | Self::Skip)
+        !matches!(self, Self::Derived | Self::Lasting | Self::Skip)
     }
 }
 
@@ -39,8 +40,7 @@ pub(crate) struct Words {
     pub(crate) serde: bool,
 }
 
-const KNOWN: &str =
-    "there are constant, variable, derived, skip, nested and serde, and private, replicated and distributed";
+const KNOWN: &str = "there are constant, variable, derived, lasting, skip, nested and serde, and private, replicated and distributed";
 
 /// A word that was read, of a kind of which a field has one.
 type Read<T> = Option<(T, Ident)>;
@@ -63,7 +63,7 @@ pub(crate) fn of_state(field: &Field) -> Result<Words> {
     let (role, place, serde) = read(&field.attrs)?;
     if let (Some((role, old)), Some((_, word))) = (&role, &serde) {
         let why = match role {
-            Role::Derived | Role::Skip => format!("a field that is `{old}` is not saved"),
+            Role::Derived | Role::Lasting | Role::Skip => format!("a field that is `{old}` is not saved"),
             Role::Nested => "a nested field is walked by its own Protect".into(),
             Role::Constant | Role::Variable => String::new(),
         };
@@ -90,7 +90,7 @@ pub(crate) fn of_state(field: &Field) -> Result<Words> {
 pub(crate) fn of_value(field: &Field) -> Result<Words> {
     let (role, place, serde) = read(&field.attrs)?;
     let foreign = match (&role, &place) {
-        (Some((Role::Constant | Role::Variable | Role::Nested, word)), _) => Some(word),
+        (Some((Role::Constant | Role::Variable | Role::Lasting | Role::Nested, word)), _) => Some(word),
         (_, Some((_, word))) => Some(word),
         _ => None,
     };
@@ -131,6 +131,7 @@ fn read(attributes: &[Attribute]) -> Result<(Read<Role>, Read<Place>, Read<()>)>
                 "constant" => take(&mut role, Role::Constant, word),
                 "variable" => take(&mut role, Role::Variable, word),
                 "derived" => take(&mut role, Role::Derived, word),
+                "lasting" => take(&mut role, Role::Lasting, word),
                 "skip" => take(&mut role, Role::Skip, word),
                 "nested" => take(&mut role, Role::Nested, word),
                 "private" => take(&mut place, Place::Private, word),
@@ -173,6 +174,9 @@ mod tests {
             (quote!(#[protect(nested, constant)]), "`nested` and `constant` contradict"),
             (quote!(#[protect(skip, derived)]), "`skip` and `derived` contradict"),
             (quote!(#[protect(derived, serde)]), "`derived` and `serde` contradict"),
+            (quote!(#[protect(lasting, derived)]), "`lasting` and `derived` contradict"),
+            (quote!(#[protect(lasting, serde)]), "`lasting` and `serde` contradict"),
+            (quote!(#[protect(lasting, replicated)]), "`lasting` and `replicated` contradict"),
             (quote!(#[protect(serde, skip)]), "`skip` and `serde` contradict"),
             (quote!(#[protect(serde, nested)]), "`nested` and `serde` contradict"),
             (quote!(#[protect(skip, replicated)]), "`skip` and `replicated` contradict"),
@@ -194,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_value_has_no_parts() {
-        for word in ["constant", "variable", "nested", "private", "replicated", "distributed"] {
+        for word in ["constant", "variable", "lasting", "nested", "private", "replicated", "distributed"] {
             let ident = Ident::new(word, Span::call_site());
             let got = of_value(&field(quote!(#[protect(#ident)]))).expect_err("must be refused").to_string();
             assert!(got.starts_with(&format!("`{word}` has no meaning in a value")), "{got}");

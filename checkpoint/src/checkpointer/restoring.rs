@@ -245,7 +245,7 @@ fn load_slot<S: Protect>(
     let strings = slot.own_split().map(|split| split.strings());
     match strings.filter(|strings| strings.doubles > 0 && strings.bytes() == slot.shard().len()) {
         Some(strings) => load_apart(state, part, slot.shard(), strings, spares),
-        None => load_with_crc(state, part, slot.shard(), spares),
+        None => load_with_crc(state, part, slot.shard(), spares, slot.notes()),
     }
 }
 

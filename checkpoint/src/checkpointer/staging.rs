@@ -26,7 +26,7 @@ use crate::changes::{Delta, Pages};
 use crate::error::CheckpointError;
 use crate::exchange::Round;
 use crate::protocol::{Event, State};
-use crate::region::{LiveRef, Protect, StatePart, outline, save_into_with_crc, seams, size};
+use crate::region::{LiveRef, Protect, StatePart, outline, save_with_notes, seams, size};
 use crate::scheme::Scheme;
 use crate::stats::CheckpointSeconds;
 use crate::store::{Legend, ShardMeta, Slot, Split, StoreError};
@@ -176,10 +176,15 @@ impl Checkpointer {
             let base = if is_worth_it { slot.renew(epoch, len) } else { None };
             let Some(base) = base else {
                 slot.begin(epoch);
-                return save_into_with_crc(state, part, slot.begin_shard(len), None);
+                let mut notes = vec![];
+                let crc = save_with_notes(state, part, slot.begin_shard(len), None, &mut notes);
+                slot.tell_notes(notes);
+                return crc;
             };
             let (before, mut changes) = (slot.own_meta().crc, increments.start(len));
-            let crc = save_into_with_crc(state, part, slot.renewed_shard(), Some(&mut changes))?;
+            let mut notes = slot.take_notes();
+            let crc = save_with_notes(state, part, slot.renewed_shard(), Some(&mut changes), &mut notes)?;
+            slot.tell_notes(notes);
             let (delta, of_use) = changes.finish(before);
             let is_of_use = increments.are_of_use(of_use);
             since = (if is_of_use { base } else { 0 }, Some(delta));

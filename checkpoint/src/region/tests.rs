@@ -7,6 +7,8 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::*;
+use crate::changes::Use;
+use crate::crc::BLOCK;
 
 mod apart;
 mod values;
@@ -94,7 +96,7 @@ fn the_checksum_is_that_of_the_shard_and_loads_agree_whether_they_spare_or_not()
         other.first.iter_mut().skip(5).step_by(9000).for_each(|byte| *byte ^= 1);
         other.second.truncate(second as usize / 2);
         for (mut start, spares) in [(Long::default(), false), (other.clone(), false), (other, true)] {
-            let (seen, loaded) = load_with_crc(&mut start, StatePart::Variable, &shard, spares);
+            let (seen, loaded) = load_with_crc(&mut start, StatePart::Variable, &shard, spares, &[]);
             assert_eq!((seen, loaded), (crc, Ok(())));
             assert!(start == state, "{first} {second} {spares}");
         }
@@ -103,7 +105,7 @@ fn the_checksum_is_that_of_the_shard_and_loads_agree_whether_they_spare_or_not()
             let mut broken = shard.clone();
             broken[at] ^= 0x80;
             assert_ne!(
-                load_with_crc(&mut Long::default(), StatePart::Variable, &broken, false).0,
+                load_with_crc(&mut Long::default(), StatePart::Variable, &broken, false, &[]).0,
                 crc,
                 "{at}"
             );
@@ -451,4 +453,121 @@ fn nalgebra_round_trip() {
     broken[48] = 9; // the rows of `m`
     let error = load(&mut target, StatePart::Variable, &broken).expect_err("shape");
     assert_eq!(error.kind, ProtectErrorKind::Invalid { what: "shape of a matrix" });
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Protect)]
+struct Told {
+    name: String,
+    first: Tracked<u32>,
+    number: u64,
+    second: Tracked<f64>,
+    rest: Vec<u8>,
+}
+
+/// A copy with what was noted of it.
+#[derive(Clone, Default)]
+struct Taken {
+    shard: Vec<u8>,
+    crc: u64,
+    notes: Vec<Note>,
+}
+
+impl Taken {
+    /// The copy is overwritten, by what has changed if that is `told`.
+    fn renew(&mut self, state: &mut Told, told: bool) {
+        let part = StatePart::Variable;
+        let len = size(state, part).unwrap();
+        let mut changes = (told && self.shard.len() == len).then(|| Changes::new(len, usize::MAX, vec![]));
+        let before = self.shard.clone();
+        self.shard.resize(len, 0);
+        self.crc = save_with_notes(state, part, &mut self.shard, changes.as_mut(), &mut self.notes).unwrap();
+        let Some(changes) = changes else { return };
+        let (delta, of_use) = changes.finish(crate::ShardMeta::of(&before).crc);
+        assert_eq!(of_use, Use::Whole);
+        let mut patched = before;
+        for run in delta.pages.runs(&(0..len)) {
+            let pairs = patched[run.at..][..run.len].iter_mut().zip(&delta.packed[run.from..]);
+            pairs.for_each(|(byte, delta)| *byte ^= delta);
+        }
+        assert!(patched == self.shard, "what has changed is all that has");
+    }
+
+    /// The state goes back to it.
+    fn load(&self, state: &mut Told) -> (u64, Result<(), ProtectError>) {
+        load_with_crc(state, StatePart::Variable, &self.shard, true, &self.notes)
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    /// Two copies in turn, as checkpoints are, and states that go back to either, under anything that a program may do in between.
+    #[test]
+    fn what_is_told_is_as_good_as_a_look_at_everything(
+        lens in [0..100_000_usize, 0..40_000],
+        name in 0..3000_usize,
+        deeds in prop::collection::vec((0..9_u8, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..40),
+    ) {
+        let mut state = Told {
+            name: "n".repeat(name),
+            first: Tracked::from((0..lens[0] as u32).collect::<Vec<_>>()),
+            number: 1,
+            second: Tracked::from(vec![0.5; lens[1]]),
+            rest: vec![1; 300_000],
+        };
+        let (mut copies, mut due) = ([Taken::default(), Taken::default()], [Told::default(), Told::default()]);
+        for (deed, one, other) in deeds {
+            let at = usize::from(one.index(2) == 0);
+            match deed {
+                0 | 1 => {
+                    copies[at].renew(&mut state, deed == 0);
+                    due[at] = state.clone();
+                    prop_assert_eq!(copies[at].crc, crate::ShardMeta::of(&copies[at].shard).crc);
+                }
+                2 | 3 if !copies[at].shard.is_empty() => {
+                    prop_assert_eq!(copies[at].load(&mut state), (copies[at].crc, Ok(())));
+                    prop_assert!(state == due[at]);
+                }
+                4 => state.first = Tracked::from(vec![7; other.index(lens[0] + 1)]),
+                5 => {
+                    let copy = state.second.clone();
+                    state.second.write_all().fill(3.25);
+                    state.second = copy;
+                }
+                6 if !state.second.is_empty() => {
+                    let at = one.index(state.second.len());
+                    state.second.set(at, other.index(1000) as f64);
+                }
+                _ => {
+                    let len = state.first.len();
+                    let (one, other) = (one.index(len + 1), other.index(len + 1));
+                    state.first.write(one.min(other)..one.max(other)).iter_mut().for_each(|word| *word ^= 5);
+                    state.number += 1;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_state_goes_back_by_what_was_written_alone() {
+    let words = 10 * BLOCK / size_of::<u32>();
+    let mut state = Told { first: Tracked::from(vec![1; words]), ..Told::default() };
+    let mut copy = Taken::default();
+    copy.renew(&mut state, false);
+    let due = state.clone();
+    state.first.set(words / 2, 9);
+    // Behind its back: only where nothing was written this is not looked at.
+    let unseen = copy.shard.len() / 5;
+    copy.shard[unseen] ^= 1;
+    assert_eq!(copy.load(&mut state), (copy.crc, Ok(())));
+    assert!(state == due);
+    state.first.set(words / 2, 9);
+    let seen = copy.notes[0].at + 4 * (words / 2);
+    copy.shard[seen] ^= 1;
+    assert_ne!(copy.load(&mut state).0, copy.crc, "what is taken is checked");
+    // One of another array is of no use.
+    copy.shard[seen] ^= 1;
+    state.first = state.first.clone();
+    assert_ne!(copy.load(&mut state).0, copy.crc, "all of it was looked at");
 }

@@ -8,9 +8,10 @@ use postcard::ser_flavors::{Flavor, Slice};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::changes::Changes;
-use crate::crc::Digest;
+use crate::crc::{BLOCK, Digest, crc64_nvme};
 
 use super::apart::{Apart, DOUBLES_MIN};
+use super::tracked::{Marks, Note};
 use super::{Field, Protect, ProtectError, ProtectErrorKind, Spread, StatePart};
 
 /// What is done to each piece of a state; implemented by size, save, load and outline only, so it is not for users to write.
@@ -133,6 +134,21 @@ pub trait Walk {
         if are_doubles { self.doubles(bytes) } else { self.bytes(bytes) }
     }
 
+    /// As [`Walk::plain`], of a slice of which is known what was written.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Walk::bytes`].
+    fn tracked<T: Pod>(&mut self, items: &mut [T], marks: &mut Marks) -> Result<(), ProtectError> {
+        let _ = marks;
+        self.plain(items)
+    }
+
+    /// Visits what the constant part determines: it is as it was, or its default where that part is overwritten.
+    fn lasting<T: Default>(&mut self, value: &mut T) {
+        let _ = value;
+    }
+
     /// Visits what lies within a value, which may hold others of its own type.
     ///
     /// # Errors
@@ -248,13 +264,36 @@ pub(super) struct Save<'a> {
     digested: usize,
     /// What differs from what was in the shard, if that is wanted; the checksum is theirs then.
     changes: Option<&'a mut Changes>,
+    /// What was noted beside what was in the shard.
+    before: Vec<Note>,
+    /// What is to be noted, if anything is.
+    notes: Option<Vec<Note>>,
     apart: Apart<Box<Self>>,
 }
 
 impl<'a> Save<'a> {
     pub(super) fn new(shard: &'a mut [u8], changes: Option<&'a mut Changes>) -> Self {
         let digest = Digest::new();
-        Self { shard, offset: 0, depth: 0, digest, digested: 0, changes, apart: Apart::default() }
+        Self {
+            shard,
+            offset: 0,
+            depth: 0,
+            digest,
+            digested: 0,
+            changes,
+            before: vec![],
+            notes: None,
+            apart: Apart::default(),
+        }
+    }
+
+    /// Notes what there is of arrays that know what was written of them; `before` was noted beside what is in the shard.
+    pub(super) fn noting(self, before: Vec<Note>) -> Self {
+        Self { before, notes: Some(vec![]), ..self }
+    }
+
+    pub(super) fn take_notes(&mut self) -> Vec<Note> {
+        self.notes.take().unwrap_or_default()
     }
 
     /// With doubles apart.
@@ -317,7 +356,65 @@ impl<'a> Save<'a> {
     }
 }
 
+impl Save<'_> {
+    /// Block by block, each with its checksum; what is as it was in the shard is checked and left alone where that is to be renewed.
+    fn put_blocks(&mut self, bytes: &[u8], marks: &Marks) -> Result<Vec<u64>, ProtectError> {
+        let (at, is_large) = (self.offset, bytes.len() >= LARGE);
+        let before = self.before.iter().position(|note| note.at == at && marks.are_of(note));
+        let before = before.map(|index| self.before.swap_remove(index));
+        let mut crcs = Vec::with_capacity(bytes.len().div_ceil(BLOCK));
+        if self.changes.is_none() {
+            self.digest.update(&self.shard[self.digested..self.offset]);
+        }
+        for (block, piece) in bytes.chunks(BLOCK).enumerate() {
+            let there = &self.shard[self.offset..][..piece.len()];
+            let is_same = |note: &&Note| {
+                let is_renewed = self.changes.is_some() && !marks.has_changed(block, note);
+                is_renewed && crc64_nvme(there) == note.crcs[block]
+            };
+            let same = before.as_ref().filter(is_same);
+            let crc = match (same, &mut self.changes) {
+                (Some(note), Some(changes)) => {
+                    changes.skip(self.offset, piece.len(), note.crcs[block]);
+                    note.crcs[block]
+                }
+                (None, Some(changes)) => {
+                    changes.put(self.offset, piece, &mut self.shard[self.offset..][..piece.len()]);
+                    crc64_nvme(piece)
+                }
+                (_, None) => {
+                    let crc = crc64_nvme(piece);
+                    self.digest.skip(crc, piece.len());
+                    let copy = &mut self.shard[self.offset..][..piece.len()];
+                    if is_large {
+                        copy_past_caches(piece, copy)
+                    } else {
+                        copy.copy_from_slice(piece)
+                    }
+                    crc
+                }
+            };
+            self.offset += piece.len();
+            crcs.push(crc);
+        }
+        self.digested = self.offset;
+        Ok(crcs)
+    }
+}
+
 impl Walk for Save<'_> {
+    fn tracked<T: Pod>(&mut self, items: &mut [T], marks: &mut Marks) -> Result<(), ProtectError> {
+        let (bytes, at) = (bytemuck::cast_slice(items), self.offset);
+        // A slice that is too long is an error there.
+        if self.notes.is_none() || bytes.len() > self.left() {
+            return self.plain(items);
+        }
+        let crcs = self.put_blocks(bytes, marks)?;
+        let note = marks.note(at, bytes.len(), crcs);
+        self.notes.iter_mut().for_each(|notes| notes.push(note.clone()));
+        Ok(())
+    }
+
     fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), ProtectError> {
         self.put(bytes)
     }
@@ -400,6 +497,10 @@ pub(super) struct Load<'a> {
     digest: Digest,
     /// The first bytes are in the digest.
     digested: usize,
+    /// What was noted beside the shard when it was copied from this state.
+    notes: &'a [Note],
+    /// Bytes behind this one may not need a look.
+    bound: usize,
     apart: Apart<Box<Self>>,
 }
 
@@ -409,7 +510,31 @@ const COMPARED: usize = 4 << 10;
 impl<'a> Load<'a> {
     pub(super) fn new(shard: &'a [u8], spares: bool) -> Self {
         let digest = Digest::new();
-        Self { shard, offset: 0, depth: 0, spares, digest, digested: 0, apart: Apart::default() }
+        let (notes, bound) = (&[][..], shard.len());
+        Self {
+            shard,
+            offset: 0,
+            depth: 0,
+            spares,
+            digest,
+            digested: 0,
+            notes,
+            bound,
+            apart: Apart::default(),
+        }
+    }
+
+    /// With what was noted beside the shard.
+    pub(super) fn by_notes(self, notes: &'a [Note]) -> Self {
+        let mut load = Self { notes, ..self };
+        load.see_bound();
+        load
+    }
+
+    /// Up to the next array of which something was noted.
+    fn see_bound(&mut self) {
+        let next = self.notes.iter().map(|note| note.at).find(|at| *at > self.offset);
+        self.bound = next.unwrap_or(self.shard.len());
     }
 
     /// With doubles apart.
@@ -434,7 +559,7 @@ impl<'a> Load<'a> {
 
     fn digest_to(&mut self, end: usize) {
         while self.digested < end {
-            let piece = &self.shard[self.digested..][..PIECE.min(self.shard.len() - self.digested)];
+            let piece = &self.shard[self.digested..][..PIECE.min(self.bound.max(end) - self.digested)];
             self.digest.update(piece);
             self.digested += piece.len();
         }
@@ -449,6 +574,32 @@ impl<'a> Load<'a> {
 }
 
 impl Walk for Load<'_> {
+    fn tracked<T: Pod>(&mut self, items: &mut [T], marks: &mut Marks) -> Result<(), ProtectError> {
+        let (bytes, at) = (bytemuck::cast_slice_mut::<T, u8>(items), self.offset);
+        let is_here = |note: &&Note| note.at == at && note.len == bytes.len() && marks.are_of(note);
+        let note = self.notes.iter().find(is_here).filter(|_| self.spares);
+        let Some(note) = note.filter(|_| bytes.len() <= self.left()) else {
+            marks.write_all();
+            self.see_bound();
+            return self.plain(items);
+        };
+        self.digest_to(at);
+        for (block, piece) in bytes.chunks_mut(BLOCK).enumerate() {
+            let (start, len) = (self.offset, piece.len());
+            self.bound = start + len;
+            if marks.has_changed(block, note) {
+                marks.write(start - at..start - at + len);
+                self.bytes(piece)?;
+                self.digest_to(self.offset);
+            } else {
+                self.digest.skip(note.crcs[block], len);
+                (self.offset, self.digested) = (start + len, start + len);
+            }
+        }
+        self.see_bound();
+        Ok(())
+    }
+
     fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), ProtectError> {
         self.check(bytes.len() as u64, self.left())?;
         for piece in bytes.chunks_mut(PIECE) {
@@ -471,6 +622,10 @@ impl Walk for Load<'_> {
             Some(other) => other.bytes(bytes),
             None => self.bytes(bytes),
         }
+    }
+
+    fn lasting<T: Default>(&mut self, value: &mut T) {
+        *value = T::default();
     }
 
     fn enter(&mut self, spread: Option<Spread>) -> bool {

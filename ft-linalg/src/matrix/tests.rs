@@ -59,6 +59,31 @@ fn a_matrix_without_its_plan_says_so() {
 }
 
 #[test]
+fn whose_rows_are_as_they_were_keeps_its_plan_and_helps_those_who_make_theirs() {
+    let whole = Poisson::new_2d(10, 100).unwrap().rows(0..1000);
+    let (x, mut serial) = (vec![1.5; 1000], vec![0.0; 1000]);
+    whole.product_serial(&x, &mut serial);
+    ft_sim::ranks(3, |comm| {
+        let mut a = slice(&whole, Partition::of(comm, 1000), comm);
+        let (mut constant, mut variable) = (vec![], vec![]);
+        save(&mut a, StatePart::Constant, &mut constant).unwrap();
+        save(&mut a, StatePart::Variable, &mut variable).unwrap();
+        load(&mut a, StatePart::Variable, &variable).unwrap();
+        assert!(a.plan().is_ok());
+        if comm.rank() == 1 {
+            load(&mut a, StatePart::Constant, &constant).unwrap();
+            assert!(matches!(a.plan(), Err(LinalgError::NotRebuilt)), "it may be another matrix now");
+        }
+        let kept = a.plan().ok().map(ProductPlan::place);
+        a.rebuild(comm).unwrap();
+        assert!(kept.is_none_or(|kept| kept == a.plan().unwrap().place()), "it is the same in memory");
+        let part = a.part().clone();
+        let mine = DistVector::from_local(part.clone(), x[part.range()].to_vec()).unwrap();
+        assert_eq!(a.multiply(&mine, comm).unwrap().local(), &serial[part.range()]);
+    });
+}
+
+#[test]
 fn a_checkpoint_has_the_format() {
     let rows = Poisson::new_2d(10, 10).unwrap().rows(0..100);
     ft_sim::ranks(1, |comm| {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use ft_checkpoint::checkpointer::{ROTS, TRUSTS_OLD_COPY};
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{Field, Flow, Interval, Program, Protect, ProtectError, Protection, StatePart, Walk};
+use ft_checkpoint::{
+    Field, Flow, Interval, Program, Protect, ProtectError, Protection, StatePart, Tracked, Walk,
+};
 use ft_comm::{CommError, Op, World};
 use ft_proto::planted;
 use ft_sim::{self as sim, Config, Faults};
@@ -17,12 +19,17 @@ const STEPS: u64 = 16;
 /// Words of a page.
 const PAGE: u64 = 512;
 
-/// The state of one rank: the sum of the last step, and a table of which a step changes a little, all, or the length.
+/// Words of a block of an array that takes down what is written of it.
+const BLOCK: u64 = 8 << 10;
+
+/// The state of one rank: the sum of the last step, and two tables of which a step changes a little, all, or the length; one of them takes
+/// down what is written of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Table {
     history: u64,
     sum: u64,
     words: Vec<u64>,
+    told: Tracked<u64>,
 }
 
 impl Protect for Table {
@@ -31,7 +38,8 @@ impl Protect for Table {
             StatePart::Constant => Field::walk(&mut self.history, walk),
             StatePart::Variable => {
                 Field::walk(&mut self.sum, walk)?;
-                Field::walk(&mut self.words, walk)
+                Field::walk(&mut self.words, walk)?;
+                Field::walk(&mut self.told, walk)
             }
         }
     }
@@ -41,16 +49,20 @@ impl Table {
     fn new(history: u64, rank: usize) -> Self {
         let pages = [8, 0, 16, 12, 9][rank % 5];
         let words = (0..pages * PAGE + 37 * pages).map(|at| (rank as u64 + 1) << 32 | at).collect();
-        Self { history: Choices(history ^ rank as u64).below(u64::MAX), sum: 0, words }
+        let told: Vec<u64> = (0..[2 * BLOCK + 99, 0, 3 * BLOCK, 50, BLOCK][rank % 5]).collect();
+        let history = Choices(history ^ rank as u64).below(u64::MAX);
+        Self { history, sum: 0, words, told: Tracked::from(told) }
     }
 
     fn share(&self) -> u64 {
-        self.words.iter().fold(self.sum, |share, word| share.rotate_left(5).wrapping_add(*word))
+        let words = self.words.iter().chain(self.told.iter());
+        words.fold(self.sum, |share, word| share.rotate_left(5).wrapping_add(*word))
     }
 
     fn advance(&mut self, sum: u64, number: u64) {
         self.sum = sum;
         let mut choices = Choices(self.history ^ number << 32);
+        self.advance_told(sum, &mut choices);
         match choices.below(10) {
             0 => self.words.iter_mut().for_each(|word| *word = word.wrapping_mul(5).wrapping_add(sum)),
             1 => self.words.resize((choices.below(20) * PAGE / 2) as usize, sum),
@@ -61,6 +73,23 @@ impl Table {
                     words.for_each(|word| *word ^= sum | 1);
                 }
             }
+        }
+    }
+
+    fn advance_told(&mut self, sum: u64, choices: &mut Choices) {
+        let len = self.told.len() as u64;
+        match choices.below(12) {
+            0 => self.told.write_all().fill(sum),
+            1 => self.told = Tracked::from(vec![sum; choices.below(3 * BLOCK) as usize]),
+            2 => self.told = self.told.clone(),
+            _ if len > 0 => {
+                for _ in 0..choices.below(3) {
+                    let (one, count) = (choices.below(len), choices.below(PAGE));
+                    let range = one as usize..(one + count).min(len) as usize;
+                    self.told.write(range).iter_mut().for_each(|word| *word ^= sum | 1);
+                }
+            }
+            _ => {}
         }
     }
 
