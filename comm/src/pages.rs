@@ -5,7 +5,7 @@
 //! The `unsafe` here rests on this: advice on the size of pages changes nothing of what is in them.
 #![expect(
     unsafe_code,
-    reason = "advice about memory has no safe interface; what it saves is in ARCHITECTURE, decision 58"
+    reason = "advice about memory has no safe interface; what it saves is in ARCHITECTURE, decision 59"
 )]
 
 use rustix::mm::{Advice, madvise};
