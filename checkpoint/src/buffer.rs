@@ -4,7 +4,6 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ft_comm::estate::{Estate, Room};
-use ft_comm::pages::fill_soon;
 
 /// Bytes in one of the two.
 #[derive(Debug)]
@@ -95,13 +94,6 @@ impl AsMut<[u8]> for Buffer {
     }
 }
 
-/// New memory, which nobody has touched.
-fn zeros(len: usize) -> Vec<u8> {
-    let mut bytes = vec![0; len];
-    fill_soon(&mut bytes[..]);
-    bytes
-}
-
 /// Where buffers get their memory from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory(Option<Arc<Mutex<Estate>>>);
@@ -126,7 +118,7 @@ impl Memory {
             }
             _ => {
                 let room = self.estate().and_then(|mut estate| estate.room(len).ok());
-                *buffer = room.map_or_else(|| Buffer::Heap(zeros(len)), |room| Buffer::Room(room, len));
+                *buffer = room.map_or_else(|| Buffer::Heap(vec![0; len]), |room| Buffer::Room(room, len));
             }
         }
     }

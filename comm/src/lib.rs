@@ -22,7 +22,6 @@ pub mod estate;
 pub mod inherited;
 pub mod lifeline;
 pub mod limits;
-pub mod pages;
 pub mod service;
 pub mod time;
 pub mod transport;

@@ -4,8 +4,6 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::time::Duration;
 
-use ft_comm::pages::fill_soon;
-
 use super::{Array, ProtectError, Spread, Walk};
 
 /// A value that can be protected as bytes.
@@ -256,7 +254,6 @@ impl<T: Field> Field for Vec<T> {
         if T::FIXED_BYTES > 0 {
             if self.capacity() < len {
                 *self = T::blanks(len);
-                fill_soon(&mut self[..]);
             }
             self.resize_with(len, T::blank);
             return T::walk_slice(self, walk);

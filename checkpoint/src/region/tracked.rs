@@ -4,7 +4,6 @@ use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::Pod;
-use ft_comm::pages::fill_soon;
 
 use super::{Array, Field, ProtectError, Walk};
 use crate::crc::BLOCK;
@@ -182,7 +181,6 @@ impl<T: Field + Pod> Field for Tracked<T> {
         let len = walk.length(self.items.len(), T::FIXED_BYTES.max(1))?;
         if len != self.items.len() {
             *self = Self::from(T::blanks(len));
-            fill_soon(&mut self.items[..]);
         }
         walk.tracked(&mut self.items, &mut self.marks)
     }

@@ -469,12 +469,12 @@ impl Kernel {
         }
     }
 
-<<<<<<< HEAD
     /// The ends that a process has of links.
     pub(super) fn ends(&self, peer: PeerId) -> Vec<EndId> {
         let process = self.processes.get(peer);
         process.map(|process| process.wires.links.values().copied().collect()).unwrap_or_default()
-=======
+    }
+
     fn kill_all(&mut self, peers: Vec<PeerId>, caller: Option<PeerId>) {
         for peer in peers {
             if caller == Some(peer) {
@@ -483,7 +483,6 @@ impl Kernel {
                 self.agenda.at(self.agenda.now, Happening::Kill(peer));
             }
         }
->>>>>>> hosts
     }
 
     fn cut(&mut self, mut cut: Cut, lasts: Option<Duration>) {
