@@ -78,7 +78,7 @@ fn a_cut_holds_back_what_was_sent_until_it_heals() {
     }
     until(&mut net, &mut agenda, heals - Duration::from_nanos(1));
     assert!(received(&mut net, &mut agenda, (conn, 1)).unwrap().is_empty() && !net.is_open((conn, 0)));
-    net.heal(number);
+    net.heal(&mut agenda, number);
     until(&mut net, &mut agenda, 2 * heals);
     assert_eq!(received(&mut net, &mut agenda, (conn, 1)).unwrap(), b"held back"[..sent]);
     assert!(net.is_open((conn, 0)));
