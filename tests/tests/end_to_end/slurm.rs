@@ -165,7 +165,8 @@ impl Slurm {
         (self.printed(job), field("JobState"), field("ExitCode"))
     }
 
-    /// Processes of a node that belong to this Slurm: what it runs, and its own.
+    /// Processes of a node that belong to this Slurm: what it runs, and its own. The keeper of a job there has no environment, but a child
+    /// that has.
     fn processes_of(&self, node: &str) -> HashSet<Pid> {
         let variables = [
             format!("SLURMD_NODENAME={node}").into_bytes(),
@@ -178,10 +179,11 @@ impl Slurm {
         let all = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
         let own = NODES.iter().position(|other| *other == node).expect("a node");
         let daemon = &self.daemons[2 + own];
-        all.filter(|process| is_there(process))
-            .filter_map(|process| Pid::from_raw(process.file_name()?.to_str()?.parse().ok()?))
-            .chain([Pid::from_child(daemon)])
-            .collect()
+        let there = all.filter(|process| is_there(process));
+        let there = there.filter_map(|process| Pid::from_raw(process.file_name()?.to_str()?.parse().ok()?));
+        let there: Vec<Pid> = there.collect();
+        let keepers = there.iter().filter_map(|process| parent(*process)).filter(|parent| is_keeper(*parent));
+        keepers.chain(there.iter().copied()).chain([Pid::from_child(daemon)]).collect()
     }
 }
 
@@ -204,6 +206,18 @@ impl Drop for Slurm {
             ends_within(process, Duration::from_secs(5));
         });
     }
+}
+
+/// The parent of a process, if that lives.
+fn parent(process: Pid) -> Option<Pid> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    Pid::from_raw(parent.trim().parse().ok()?)
+}
+
+fn is_keeper(process: Pid) -> bool {
+    let command = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    command.split(|byte| *byte == 0).any(|word| word == b"--as-keeper")
 }
 
 /// A port that nobody else has while this lives, and probably not soon after.
