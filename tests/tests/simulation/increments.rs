@@ -196,7 +196,11 @@ fn restored_states_are_those_of_whole_checkpoints() {
         Ok(course)
     });
     // One seed alone may have none.
-    assert!(increments.get() > SEEDS as u32 / 2 || (seeds(SEEDS).len() as u64) < SEEDS, "{}", increments.get());
+    assert!(
+        increments.get() > SEEDS as u32 / 2 || (seeds(SEEDS).len() as u64) < SEEDS,
+        "{}",
+        increments.get()
+    );
 }
 
 /// A bit flips in what rank 1 holds of a checkpoint that a later one renews; then a rank is lost.
