@@ -43,7 +43,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "rank error time plain layout group topology fault planted settings waits",
             "wire",
-            "collective detector matching watch",
+            "collective detector matching ring watch",
             "endpoint member arbiter reduction",
         ],
     ),

@@ -320,8 +320,9 @@ fn a_host_that_is_back_takes_ranks_again() {
 }
 
 /// Two hosts of three, one after the other: when the first is lost, its ranks come to the hosts of those that they protect. The next checkpoint
-/// lies over the two that are left, so the second may be lost too. Neither comes back.
-fn lose_two_hosts(options: &str) {
+/// lies over the two that are left, so the second may be lost too. Neither comes back. False if the ranks of the first came to each other's
+/// hosts, as which of them is missed first is a matter of chance: then nothing is to be laid anew.
+fn lose_two_hosts(options: &str) -> bool {
     let once = "echo $1 >>$(dirname $0)/$1; [ $(wc -l <$(dirname $0)/$1) = 1 ] || exit 255";
     let hosts = format!("{}:2,{},{}", HOSTS[0], HOSTS[1], HOSTS[2]);
     let program = "load --state 64KiB --steps 400 --step-ms 10";
@@ -333,7 +334,13 @@ fn lose_two_hosts(options: &str) {
     stopped(&running);
     kill_host(&running, HOSTS[0]);
     let (left, last) = (HOSTS[1], HOSTS[2]);
-    running.await_text(&format!("xor:2 does not survive the loss of a whole host any more: {left}, {last}"));
+    running.await_text("state restored from memory");
+    if running.printed(&format!("xor:2 does not survive the loss of a whole host any more: {left}, {last}"))
+        == 0
+    {
+        running.finish().expect(0);
+        return false;
+    }
     running.await_text("xor:2 survives the loss of any host again");
     kill_host(&running, left);
     let outcome = running.finish().expect(0);
@@ -346,13 +353,14 @@ fn lose_two_hosts(options: &str) {
     assert_eq!(lost, [vec![0, 1], vec![0, 2]], "{outcome}");
     let exposed = report.0["exposed_s"].as_f64().expect("it was for a while");
     assert!(exposed < report.0["elapsed_s"].as_f64().unwrap(), "{outcome}");
+    true
 }
 
 #[test]
 fn redundancy_is_laid_over_the_hosts_that_are_left() {
-    lose_two_hosts("");
-    lose_two_hosts("--checkpoints asynchronous");
-    lose_two_hosts("--keep-memory");
+    for options in ["", "--checkpoints asynchronous", "--keep-memory"] {
+        assert!((0..6).any(|_| lose_two_hosts(options)), "{options}: the first loss never mattered");
+    }
 }
 
 #[test]

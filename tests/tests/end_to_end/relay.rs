@@ -12,9 +12,9 @@ use crate::hosts::over;
 /// to the file beside the script.
 const MISLEADING: &str = r#"host=$1; shift
 [ "$host" = 127.0.0.3 ] || exec sh -c "exec $*"
-read -r version key manner peer term launcher name
+read -r version build key manner peer term launcher name
 echo "$launcher" >"$0.launcher"
-echo "$version $key $manner $peer $term 127.0.0.1:$RELAY $name" | exec sh -c "$*""#;
+echo "$version $build $key $manner $peer $term 127.0.0.1:$RELAY $name" | exec sh -c "$*""#;
 
 /// What becomes of bytes of a direction, by how many have passed.
 type Change = fn(Vec<u8>, usize) -> Vec<u8>;
