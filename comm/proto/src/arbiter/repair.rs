@@ -21,8 +21,8 @@ struct Loss {
 pub(super) struct Repair {
     /// Members of the current generation that are lost.
     lost: BTreeMap<Rank, Loss>,
-    /// The members were told to stop using the generation.
-    interrupted: bool,
+    /// The members were told to stop using the generation, as these are lost.
+    told: Option<Vec<Rank>>,
     /// It was recorded that the survivors have agreed.
     agreed: bool,
     /// It was recorded that the replacements have joined.
@@ -30,14 +30,17 @@ pub(super) struct Repair {
 }
 
 impl Repair {
-    /// The members are told to stop.
-    pub(super) fn interrupt(&mut self) {
-        self.interrupted = true;
+    /// The members are to stop; gives who is lost if they were not told that already. Each of them says that it has stopped, and each might have
+    /// seen links break: what they know need not go to all again for each of these.
+    pub(super) fn interrupt(&mut self) -> Option<Vec<Rank>> {
+        let lost = self.lost();
+        let is_news = self.told.as_ref() != Some(&lost);
+        is_news.then(|| self.told.insert(lost).clone())
     }
 
     /// Whether the members were told to stop.
     pub(super) fn is_under_way(&self) -> bool {
-        self.interrupted
+        self.told.is_some()
     }
 
     /// A member is lost; `confirmed` if its end is certain.
@@ -106,6 +109,18 @@ mod tests {
         repair.lose(4, PeerId(5), at(1), true);
         assert!(repair.lets_go_on(2), "its end is certain");
         assert_eq!(repair.lost(), [0, 1, 2, 4]);
+    }
+
+    #[test]
+    fn members_are_told_once_of_each_loss() {
+        let mut repair = Repair::default();
+        assert!(!repair.is_under_way());
+        assert_eq!((repair.interrupt(), repair.interrupt()), (Some(vec![]), None));
+        assert!(repair.is_under_way());
+        repair.lose(2, PeerId(3), at(0), true);
+        assert_eq!((repair.interrupt(), repair.interrupt()), (Some(vec![2]), None));
+        repair.lose(0, PeerId(1), at(0), true);
+        assert_eq!((repair.interrupt(), repair.interrupt()), (Some(vec![0, 2]), None));
     }
 
     #[test]

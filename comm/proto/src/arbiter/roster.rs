@@ -232,11 +232,13 @@ impl Roster {
     /// Tells the members to stop using the current generation.
     pub(super) fn interrupt(&mut self) {
         let Some(generation) = self.generation else { return };
-        self.repair.interrupt();
+        let news = self.repair.interrupt();
         self.pool.interrupted();
         self.chairs.interrupt();
-        let members = self.chairs.members().map(|chair| chair.peer);
-        self.out.broadcast(members, &News::Failed { generation, ranks: self.repair.lost() });
+        if let Some(ranks) = news {
+            let members = self.chairs.members().map(|chair| chair.peer);
+            self.out.broadcast(members, &News::Failed { generation, ranks });
+        }
     }
 
     /// What can be said of agreements under way, to whom.
