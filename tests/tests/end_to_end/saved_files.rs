@@ -220,7 +220,7 @@ fn a_manifest_stands_for_the_files_of_all() {
     let in_a_set = |path: &Path| path.parent().is_some_and(|set| set.to_string_lossy().contains("/epoch-"));
     for _ in 0..8 {
         let dir = tempdir().unwrap();
-        let running = run("--pace 0.05 --spill-every 1 --spill", dir.path()).start();
+        let running = run("--pace 0.3 --spill-every 1 --spill", dir.path()).start();
         killed_when(running, dir.path(), |path| path.ends_with("manifest") && in_a_set(path));
         let outcome = run("--resume", dir.path()).finish().expect(0);
         assert_eq!(outcome.stdout.matches("all right").count(), 3, "{outcome}");
