@@ -30,8 +30,8 @@ fn get(address: SocketAddr, target: &str) -> String {
     fetched(address, &format!("GET {target} HTTP/1.1\r\nHost: x\r\n\r\n"))
 }
 
-/// A stream of events.
-struct Stream(BufReader<TcpStream>);
+/// A stream of events, and the number behind the last entry that was heard.
+struct Stream(BufReader<TcpStream>, u64);
 
 impl Stream {
     fn open(address: &str, head: &str) -> Self {
@@ -49,7 +49,7 @@ impl Stream {
             line.clear();
             stream.read_line(&mut line).unwrap();
         }
-        Self(stream)
+        Self(stream, 0)
     }
 
     /// The next event: its name, its data, and the number that it carries if it does. None at the end.
@@ -72,18 +72,18 @@ impl Stream {
         }
     }
 
-    /// All that happens, until something of this kind does; gives that and the number behind it.
+    /// Takes down all that happens until something of this kind has, which may be in `entries` already, as several things are told at once; gives that,
+    /// and the number behind all that was heard.
     fn await_entry(&mut self, kind: &str, entries: &mut Vec<Value>) -> (Value, u64) {
         loop {
+            if let Some(entry) = entries.iter().find(|entry| !entry[kind].is_null()) {
+                return (entry.clone(), self.1);
+            }
             let (name, data, id) = self.next().expect("the stream goes on");
             assert_ne!(name, "end", "the job ends before {kind} is told: {data}, after {entries:?}");
-            if name != "log" {
-                continue;
-            }
-            let from = entries.len();
-            entries.extend_from_slice(data.as_array().unwrap());
-            if let Some(entry) = entries[from..].iter().find(|entry| !entry[kind].is_null()) {
-                return (entry.clone(), id.expect("entries have numbers"));
+            if name == "log" {
+                entries.extend_from_slice(data.as_array().unwrap());
+                self.1 = id.expect("entries have numbers");
             }
         }
     }
