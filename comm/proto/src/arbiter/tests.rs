@@ -167,6 +167,23 @@ fn kill(spec: &str) -> KillSpec {
     spec.parse().expect("a spec")
 }
 
+/// Else a repair would cost messages by the square of the ranks.
+#[test]
+fn members_are_told_of_a_loss_once_however_many_say_that_they_have_stopped() {
+    let mut job = Job::running(5);
+    job.dies(2);
+    let peers: Vec<PeerId> = [0, 1, 3, 4].map(|rank| job.peer(rank)).into();
+    let due =
+        |lost: &[Rank], peers: &[PeerId]| peers.iter().map(|peer| (*peer, lost.to_vec())).collect::<Vec<_>>();
+    assert_eq!(told(&job.take()), due(&[2], &peers));
+    [0, 1].into_iter().for_each(|rank| job.ready(rank, 0, 0));
+    assert_eq!(told(&job.take()), []);
+    job.dies(4);
+    assert_eq!(told(&job.take()), due(&[2, 4], &peers[..3]));
+    job.ready(3, 0, 0);
+    assert_eq!(told(&job.take()), []);
+}
+
 #[test]
 fn generation_0_starts_when_all_have_joined() {
     let mut job = Job::new(3);
