@@ -18,6 +18,7 @@ use ft_proto::rank::{Generation, Membership, MessageMode, PeerId, Rank, Seat};
 use ft_proto::wire::control::{News, ToArbiter};
 
 mod calls;
+mod company;
 mod doubt;
 mod engine;
 mod failures;

@@ -263,9 +263,9 @@ impl Transport for SimTransport {
         // All ways to wait, however many cores this machine has.
         let seed = self.0.shared.lock().config.seed;
         match seed % 3 {
-            0 => Patience { spins: 0, yields: 0 },
-            1 => Patience { spins: 0, yields: 3 },
-            _ => Patience { spins: 20, yields: 2 },
+            0 => Patience::default(),
+            1 => Patience { yields: 3, ..Patience::default() },
+            _ => Patience { spins: 20, yields: 9, gives_way: true },
         }
     }
 }

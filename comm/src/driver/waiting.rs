@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::company::Company;
 use super::doubt::Doubt;
 use super::watchdog::{Call, Watchdog};
 use super::{ActivityId, Driver, Memory, NAP, State};
@@ -46,12 +47,13 @@ impl From<Option<Rank>> for Hint {
 /// How this rank waits, and what it does about waits that are long.
 pub(crate) struct Waiting {
     pub(super) patience: Patience,
-    /// Read by the watchdog and for doubts only.
+    /// Read by the watchdog, for doubts and while the caller yields.
     pub(super) clock: Clock,
     /// The call that the program is in: its name, context and tag.
     call: (&'static str, u32, Option<Tag>),
     watchdog: Watchdog,
     doubt: Doubt,
+    company: Company,
     looks: u32,
 }
 
@@ -63,6 +65,7 @@ impl Default for Waiting {
             call: ("", 0, None),
             watchdog: Watchdog::default(),
             doubt: Doubt::default(),
+            company: Company::default(),
             looks: 0,
         }
     }
@@ -214,8 +217,9 @@ impl Driver {
             if let Some(result) = done(self) {
                 return Ok(result);
             }
-            let Patience { spins, yields } = self.waiting.patience;
-            let awake = spins.saturating_add(yields);
+            let Patience { spins, yields, gives_way } = self.waiting.patience;
+            let sleeps_soon = gives_way && self.waiting.company.is_there();
+            let awake = spins.saturating_add(if sleeps_soon { 0 } else { yields });
             turns = turns.wrapping_add(1);
             if idle >= awake || turns % LOOKS_BETWEEN_WATCHES == 0 {
                 self.ask_if_in_doubt(hint)?;
@@ -244,7 +248,11 @@ impl Driver {
                     if !sleep.is_zero() || idle % LOOKS_BETWEEN_WATCHES == LOOKS_BETWEEN_WATCHES - 1 {
                         self.look_at_watch(hint);
                     }
-                    self.progress(sleep, memory)?
+                    let moved = self.progress(sleep, memory)?;
+                    if !sleep.is_zero() {
+                        self.waiting.company.slept();
+                    }
+                    moved
                 }
             };
             if moved {
@@ -253,6 +261,10 @@ impl Driver {
             idle = if moved { 0 } else { u32::wrapping_add(idle, 1) }; // who never sleeps may count far
             if idle > spins && idle <= awake {
                 self.engine.links.transport.relax();
+                if gives_way {
+                    let now = self.service.now(&self.waiting.clock);
+                    self.waiting.company.yielded(idle - spins, now);
+                }
             }
         }
     }

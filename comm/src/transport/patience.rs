@@ -11,6 +11,8 @@ pub struct Patience {
     pub spins: u32,
     /// Looks with [`Transport::relax`](super::Transport::relax) before each. The sum of both fits into 32 bits.
     pub yields: u32,
+    /// It yields no more for a while once others have wanted its core, but sleeps.
+    pub gives_way: bool,
 }
 
 /// What is asked for (`ftrun --wait`).
@@ -19,8 +21,8 @@ pub struct Patience {
 /// one session. So the launcher gives ranks no sessions of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Waiting {
-    /// With a core for every rank, looks often, then yields, then sleeps; with more ranks than cores, yields a
-    /// while, then sleeps. Good for all but the last microsecond.
+    /// With a core for every rank, looks often, then yields, then sleeps, and where others want the core sleeps without yielding; with more ranks
+    /// than cores, yields a while, then sleeps. Good for all but the last microsecond.
     #[default]
     Auto,
     /// Looks often, then yields for ever. The shortest latency after long waits too, at the price of a busy core a
@@ -42,11 +44,11 @@ impl Waiting {
         // while a yield costs next to nothing where nobody else wants the core.
         const SPINS: u32 = 30;
         match self {
-            Self::Auto if ranks <= cores => Patience { spins: SPINS, yields: 2000 },
-            Self::Auto => Patience { spins: 0, yields: 60 },
-            Self::Spin => Patience { spins: SPINS, yields: u32::MAX - SPINS },
-            Self::Yield => Patience { spins: 0, yields: u32::MAX },
-            Self::Sleep => Patience { spins: 0, yields: 0 },
+            Self::Auto if ranks <= cores => Patience { spins: SPINS, yields: 2000, gives_way: true },
+            Self::Auto => Patience { yields: 60, ..Patience::default() },
+            Self::Spin => Patience { spins: SPINS, yields: u32::MAX - SPINS, gives_way: false },
+            Self::Yield => Patience { yields: u32::MAX, ..Patience::default() },
+            Self::Sleep => Patience::default(),
         }
     }
 }
@@ -81,10 +83,10 @@ mod tests {
         for ranks in [4, 5] {
             // These two have no last look before a sleep, and the number of looks has room for them.
             for (waiting, spins) in [(Waiting::Spin, true), (Waiting::Yield, false)] {
-                let Patience { spins: looks, yields } = patience(waiting, ranks);
+                let Patience { spins: looks, yields, .. } = patience(waiting, ranks);
                 assert_eq!((looks > 0, looks.checked_add(yields)), (spins, Some(u32::MAX)), "{waiting}");
             }
-            assert_eq!(patience(Waiting::Sleep, ranks), Patience { spins: 0, yields: 0 });
+            assert_eq!(patience(Waiting::Sleep, ranks), Patience::default());
         }
     }
 
