@@ -44,7 +44,9 @@ fn folder() -> TempDir {
 /// What stands behind the word `ftrun` of a command, to be run in this folder.
 fn in_folder(folder: &TempDir, arguments: &str) -> Run {
     let script = format!("cd \"$0\" && exec \"$1\" {arguments}");
-    Run::program(Path::new("/bin/sh"), "-c").arg(script).arg(folder.path()).arg(built().join("ftrun"))
+    let run = Run::program(Path::new("/bin/sh"), "-c").arg(script);
+    // Some of them compute for a while, and say nothing before the end.
+    run.arg(folder.path()).arg(built().join("ftrun")).limit(120)
 }
 
 /// Runs what stands behind the word `ftrun` of a command, in a folder of its own.
