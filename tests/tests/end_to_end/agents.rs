@@ -1,27 +1,19 @@
 //! Agents that die while their ranks live: others take their places. `FT_RUNS=100` makes a soak, `FT_SEED` repeats a run.
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use rustix::process::Signal;
+use tempfile::TempDir;
 
-use crate::common::{Outcome, Report, Run, ends_within};
+use crate::common::{Run, ends_within, example};
 use crate::hosts::{HOSTS, LIKE_SSH, SIX, keeper_of, over, processes_on, send};
 use crate::random_kills::{SplitMix, number, seed};
 
-/// A second and a half of work.
-const LOAD: &str = "load --state 64KiB --steps 150 --step-ms 10";
-
-fn load_answer() -> &'static Report {
-    static ANSWER: OnceLock<Report> = OnceLock::new();
-    let quick = LOAD.replace("--step-ms 10", "--step-ms 0");
-    ANSWER.get_or_init(|| {
-        Run::ftrun(&format!("-n 6 --scheme rs:4+2 --json {quick}")).finish().expect(0).report()
-    })
-}
-
-fn check(outcome: &Outcome, story: &str) {
-    assert_eq!(outcome.report().answer(), load_answer().answer(), "{story}: {outcome}");
+/// Six ranks that are at work until their standard input ends, and then look whether nothing was lost of it.
+fn at_work(options: &str) -> (TempDir, Run) {
+    let options = format!("{SIX} --json -v --pace 0.01 --heartbeat-timeout 20000 {options}");
+    let (folder, run) = over(LIKE_SSH, &options);
+    (folder, run.arg(example("going_on")).open_stdin())
 }
 
 fn pause(ms: u64) {
@@ -36,7 +28,7 @@ fn ranks_outlive_their_agent() {
     let random = &mut SplitMix(seed);
     for run in 0..number("FT_RUNS").unwrap_or(3) {
         let story = format!("FT_SEED={seed}, run {run}");
-        let (_folder, command) = over(LIKE_SSH, &format!("{SIX} --json -v {LOAD}"));
+        let (_folder, command) = at_work("");
         let mut running = command.start();
         if random.below(4) > 0 {
             running.await_text("all ranks have joined");
@@ -52,8 +44,9 @@ fn ranks_outlive_their_agent() {
         send(&agents, Signal::KILL);
         running.await_text("has another agent, its ranks go on");
         assert_eq!(processes_on(&running, host).1, ranks, "{story}");
+        running.end_stdin();
         let outcome = running.finish().expect(0);
-        check(&outcome, &story);
+        assert!(outcome.stderr.contains("replaced [0, 0, 0, 0, 0, 0]"), "{story}: {outcome}");
         assert_eq!(outcome.report().failures(), [], "{story}: {outcome}");
         assert_eq!(outcome.report().0["agents_back"][host], 1, "{story}: {outcome}");
     }
@@ -63,8 +56,7 @@ fn ranks_outlive_their_agent() {
 /// the first one has made.
 #[test]
 fn agent_after_agent_dies_and_then_a_rank() {
-    let (_folder, run) =
-        over(LIKE_SSH, &format!("{SIX} --keep-memory --json -v {}", LOAD.replace("150", "400")));
+    let (_folder, run) = at_work("--keep-memory");
     let mut running = run.start();
     running.await_text("all ranks have joined");
     let (mut agents, ranks) = processes_on(&running, HOSTS[1]);
@@ -79,10 +71,13 @@ fn agent_after_agent_dies_and_then_a_rank() {
     running.await_text("state restored from memory");
     let there = processes_on(&running, HOSTS[1]).1;
     assert!(there.len() == 2 && there.contains(&ranks[1]) && !there.contains(&ranks[0]));
+    running.end_stdin();
     let outcome = running.finish().expect(0);
     let [(lost, _)] = &outcome.report().failures()[..] else { panic!("one failure: {outcome}") };
     assert!(lost == &[2] || lost == &[3], "{outcome}");
-    assert!(outcome.stderr.contains("killed by signal 9"), "the kernel's word: {outcome}");
+    // The agent has the kernel's word, and the launcher waits a moment for it when the link breaks, but not for an agent that is slow.
+    let causes = ["killed by signal 9", "its link to the launcher broke"];
+    assert!(causes.iter().any(|cause| outcome.stderr.contains(cause)), "{outcome}");
     assert_eq!(outcome.report().0["failures"][0]["restore"]["kept"], 1, "{outcome}");
 }
 
@@ -92,7 +87,7 @@ fn an_agent_and_its_ranks_die() {
     let seed = seed();
     let random = &mut SplitMix(seed);
     for run in 0..number("FT_RUNS").unwrap_or(3) {
-        let (_folder, command) = over(LIKE_SSH, &format!("{SIX} --json -v {LOAD}"));
+        let (_folder, command) = at_work("");
         let mut running = command.start();
         running.await_text("all ranks have joined");
         let (agents, mut victims) = processes_on(&running, HOSTS[random.below(3) as usize]);
@@ -100,8 +95,8 @@ fn an_agent_and_its_ranks_die() {
         victims.insert(random.below(victims.len() as u64 + 1) as usize, agents[0]);
         pause(random.below(1000));
         send(&victims, Signal::KILL);
+        running.end_stdin();
         let outcome = running.finish().expect(0);
-        check(&outcome, &format!("FT_SEED={seed}, run {run}"));
         assert!(!outcome.report().failures().is_empty(), "FT_SEED={seed}, run {run}: {outcome}");
     }
 }

@@ -146,10 +146,8 @@ fn a_job_that_is_started_again_goes_on_from_its_own_files() {
     let folder = tempdir().unwrap();
     let files = folder.path().join("files");
     let run = |id: &str, restarts: &str, command: &str| {
-        let run = Run::ftrun(&format!(
-            "-n 4 -v --json --pace 0.02 --spill-every 1 --spill {} {command}",
-            files.display()
-        ));
+        let run =
+            Run::ftrun(&format!("-n 4 -v --json --spill-every 1 --spill {} {command}", files.display()));
         run.variable("SLURM_JOB_ID", id).variable("SLURM_RESTART_COUNT", restarts)
     };
     let anew = |id: &str| {
@@ -158,8 +156,9 @@ fn a_job_that_is_started_again_goes_on_from_its_own_files() {
     let outcome = run("7", "1", POISSON).finish().expect(0);
     check_answer(&outcome);
     assert!(outcome.stderr.contains(&anew("7")), "{outcome}");
-    let mut running = run("7", "0", POISSON).start();
-    running.await_text("checkpoint 2 is in files");
+    // So slow that it is at work when it is killed.
+    let mut running = run("7", "0", &format!("--every 2 --pace 0.2 {POISSON}")).start();
+    running.await_times("is in files", 2);
     running.signal(Signal::KILL);
     let outcome = running.finish_killed().expect(128 + 9);
     assert!(!outcome.stderr.contains("again"), "{outcome}");
@@ -177,8 +176,9 @@ fn a_job_that_is_started_again_goes_on_from_its_own_files() {
 #[test]
 fn what_is_lost_with_a_job_that_is_ended_is_said() {
     let run = |options: &str| {
+        let endless = "cg --poisson 16 --tol 1e-300 --max-iter 100000";
         let mut running =
-            Run::ftrun(&format!("-n 4 -v --every 2 --pace 0.05 --kill 1@step=6 {options} {POISSON}")).start();
+            Run::ftrun(&format!("-n 4 -v --every 2 --pace 0.05 --kill 1@step=6 {options} {endless}")).start();
         running.await_text("state restored from memory");
         running.signal(Signal::TERM);
         running.finish().expect(143)

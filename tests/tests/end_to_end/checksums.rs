@@ -300,8 +300,9 @@ fn levels_are_of_sums_or_exact() {
     // Files are the last level.
     let dir = tempdir().unwrap();
     let spill = format!("-n 4 --levels checksum:3+1@3,rs:2+2@6,spill@6 --spill {}", dir.path().display());
-    let run_it = |more: &str| Run::ftrun(&format!("--json -v {spill} {more} --pace 0.01 {POISSON}"));
-    let mut running = run_it("--kill 1,2@step=20 --kill 0,1,2@step=40").start();
+    let run_it = |more: &str| Run::ftrun(&format!("--json -v {spill} {more} {POISSON}"));
+    // So slow that something is in files before all is lost.
+    let mut running = run_it("--pace 0.03 --kill 1,2@step=20 --kill 0,1,2@step=40").start();
     running.await_text("is in files");
     running.finish().expect(3);
     let outcome = run_it(&format!("--resume {}", dir.path().display())).finish().expect(0);

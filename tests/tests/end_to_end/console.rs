@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::common::{Outcome, Run, Running, built, example};
 use crate::hosts::{LIKE_SSH, over};
 
-/// A job that runs for as long as it is let, and has the answer of [`SHORT`] after so many steps.
+/// A job that runs for as long as it is let.
 pub(crate) const LONG: &str =
     "-n 4 --json --every 5 --pace 0.03 cg --poisson 32 --tol 1e-300 --max-iter 100000";
 
@@ -50,6 +50,15 @@ impl Session {
     /// A job of which `ftrun status` says that it runs.
     pub(crate) fn job(&self, arguments: &str) -> Running {
         let job = self.ftrun(arguments).start();
+        self.await_status(&job, |status| status["state"] == "running");
+        job
+    }
+
+    /// A job of four ranks of which `ftrun status` says that it runs, and that is at work until its standard input ends; then it looks whether
+    /// nothing was lost of it.
+    pub(crate) fn at_work(&self, options: &str) -> Running {
+        let options = format!("-n 4 --json --every 5 --pace 0.02 --heartbeat-timeout 20000 {options}");
+        let job = self.ftrun(&options).arg(example("going_on")).open_stdin().start();
         self.await_status(&job, |status| status["state"] == "running");
         job
     }
@@ -176,14 +185,19 @@ fn who_waits_for_whom_is_told() {
     assert!(!outcome.stderr.contains("waits"), "nothing is said without --watchdog: {outcome}");
 }
 
-/// The answer of a job that ends, which has to be the same when ranks are killed.
-pub(crate) const SHORT: &str = "-n 4 --json --every 5 --pace 0.02 cg --poisson 24";
+/// Lets a job of [`Session::at_work`] end, whose ranks were replaced so often.
+pub(crate) fn ends_well(mut job: Running, replaced: [u32; 4]) {
+    job.end_stdin();
+    let outcome = job.finish().expect(0);
+    assert!(outcome.stderr.contains(&format!("replaced {replaced:?}\n")), "{outcome}");
+    let losses = replaced.iter().sum::<u32>() as usize;
+    assert_eq!(outcome.report().failures().len(), losses, "{outcome}");
+}
 
 #[test]
 fn a_rank_that_is_killed_from_outside_comes_back() {
     let session = Session::new();
-    let calm = session.ftrun(SHORT).finish().expect(0).report().answer().to_owned();
-    let job = session.job(SHORT);
+    let job = session.at_work("");
     let before = session.await_status(&job, |status| status["epoch"].as_u64() > Some(0));
     let said = session.ask(&format!("kill {} 2", job.launcher())).expect(0).stdout;
     let pid = &before["ranks"][2]["pid"];
@@ -194,30 +208,23 @@ fn a_rank_that_is_killed_from_outside_comes_back() {
     assert_eq!(after["failures"]["newest"][0]["ranks"], Value::from(vec![2]), "{after}");
     assert_eq!(after["ranks"][2]["incarnation"], 1, "{after}");
     assert_ne!(&after["ranks"][2]["pid"], pid, "{after}");
-    let report = job.finish().expect(0).report();
-    assert_eq!((report.answer(), report.failures().len()), (calm.as_str(), 1));
+    ends_well(job, [0, 0, 1, 0]);
 }
 
-/// Asks a job that loses ranks how it is, many times over one connection after the other.
+/// Asks a job that loses ranks how it is, so many times and until all are back, over one connection after the other.
 fn asked_often(times: usize) {
     let session = Session::new();
-    let calm = session.ftrun(SHORT).finish().expect(0).report().answer().to_owned();
-    let job = session.ftrun(&format!("--kill 1@step=10 --kill 3@step=20 --kill 0@step=30 {SHORT}")).start();
-    session.await_status(&job, |_| true);
+    let job = session.at_work("--kill 1@step=10 --kill 3@step=20 --kill 0@step=30");
     let socket = session.socket(&job);
-    let mut asked = 0;
-    for _ in 0..times {
-        let Ok(mut stream) = UnixStream::connect(&socket) else { break };
+    let (mut asked, mut recovered) = (0, 0);
+    while asked < times || recovered < 3 {
+        let mut stream = UnixStream::connect(&socket).unwrap();
         let answer = answered(&mut stream, STATUS);
-        if !answer.contains("\"status\":{") {
-            break;
-        }
+        let told: Value = serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer}"));
+        recovered = told["answer"]["status"]["failures"]["recovered"].as_u64().expect("it says how it is");
         asked += 1;
     }
-    let outcome = job.finish().expect(0);
-    let report = outcome.report();
-    assert_eq!((report.answer(), report.failures().len()), (calm.as_str(), 3), "{outcome}");
-    assert!(asked * 2 > times, "it has ended after {asked} answers");
+    ends_well(job, [1, 1, 0, 1]);
 }
 
 #[test]
@@ -278,7 +285,9 @@ fn what_cannot_be_done_is_refused_in_one_line() {
     refused("status", 2, "no job of this user runs on this host");
     refused("kill 1 2", 2, "there is no job 1 of this user on this host; 'ftrun ps' lists");
     assert_eq!(session.ask("ps --json").expect(0).stdout, "[]\n");
-    let (job, other) = (session.job(LONG), session.job(LONG));
+    // The ranks of the first one bear it when their launcher is stopped.
+    let job = session.job(&format!("--heartbeat-timeout 20000 {LONG}"));
+    let other = session.job(LONG);
     refused("status", 2, "say which job: there are ");
     refused(&format!("kill {} 4", job.launcher()), 2, "rank 4 does not exist, there are ranks 0, 1, 2 and 3");
     refused(&format!("checkpoint {}", job.launcher()), 2, "started without --spill");
@@ -378,8 +387,7 @@ fn another_user_gets_nothing() {
 #[test]
 fn strangers_at_the_desk_hurt_nobody() {
     let session = Session::new();
-    let calm = session.ftrun(SHORT).finish().expect(0).report().answer().to_owned();
-    let job = session.job(&format!("--kill 2@step=40 {SHORT}"));
+    let job = session.at_work("--kill 2@step=40");
     let socket = session.socket(&job);
     let come = || UnixStream::connect(&socket).unwrap();
     let silent: Vec<UnixStream> = (0..100).map(|_| come()).collect();
@@ -393,9 +401,8 @@ fn strangers_at_the_desk_hurt_nobody() {
     let mut later = come();
     assert!(answered(&mut later, "{\"version\":2,\"command\":\"status\"}\n").contains("version 2"));
     assert_eq!(session.ask("status").expect(0).stderr, "");
-    let outcome = job.finish().expect(0);
-    let report = outcome.report();
-    assert_eq!((report.answer(), report.failures().len()), (calm.as_str(), 1), "{outcome}");
+    session.await_status(&job, |status| status["failures"]["recovered"] == 1);
+    ends_well(job, [0, 0, 1, 0]);
     drop((silent, half));
 }
 
@@ -438,7 +445,10 @@ fn metrics_are_scraped() {
     let session = Session::new();
     let mut job = session.ftrun(&format!("--metrics 0 --kill 2@step=12 {LONG}")).start();
     job.await_text("/metrics\n");
-    let status = session.await_status(&job, |status| status["failures"]["recovered"] == 1);
+    // How far ranks are they say with their signs of life.
+    let status = session.await_status(&job, |status| {
+        status["failures"]["recovered"] == 1 && status["ranks"][0]["step"].as_u64() > Some(0)
+    });
     let address: SocketAddr = status["metrics"].as_str().unwrap().parse().unwrap();
     assert!(address.ip().is_loopback());
     let answer = fetched(address, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -479,7 +489,10 @@ fn a_rank_of_another_host_is_killed() {
     let options = format!("--hosts 127.0.0.2:2,127.0.0.3:2 {LONG}");
     let (_folder, run) = over(LIKE_SSH, &options);
     let job = run.variable("FTRUN_JOBS", session.folder()).start();
-    let before = session.await_status(&job, |status| status["epoch"].as_u64() > Some(0));
+    // The numbers of the processes are told by agents, which may be slower than the ranks.
+    let before = session.await_status(&job, |status| {
+        status["epoch"].as_u64() > Some(0) && numbers(status, "pid").flatten().count() == 4
+    });
     let hosts: Vec<&str> =
         before["ranks"].as_array().unwrap().iter().map(|rank| rank["host"].as_str().unwrap()).collect();
     assert_eq!(hosts, ["127.0.0.2", "127.0.0.2", "127.0.0.3", "127.0.0.3"]);
@@ -490,7 +503,10 @@ fn a_rank_of_another_host_is_killed() {
     );
     session.ask(&format!("kill {} 3", job.launcher())).expect(0);
     let after = session.await_status(&job, |status| status["failures"]["recovered"] == 1);
-    assert_eq!(after["failures"]["causes"]["killed by signal 9"], 1, "{after}");
+    // The launcher waits a moment for the word of the agent when the link breaks, but not for an agent that is slow.
+    let causes = &after["failures"]["causes"];
+    let is_one = |cause: &&str| causes[*cause] == 1;
+    assert!(["killed by signal 9", "its link to the launcher broke"].iter().any(is_one), "{after}");
     assert_ne!(after["ranks"][3]["pid"], before["ranks"][3]["pid"]);
     interrupt(job);
 }
@@ -499,10 +515,10 @@ fn a_rank_of_another_host_is_killed() {
 #[test]
 fn hosts_come_and_go_as_the_user_asks() {
     let session = Session::new();
-    let [second, third, fourth, job] = ["127.0.0.3", "127.0.0.4", "127.0.0.5", "cg --poisson 24 --tol 1e-10"];
-    let calm = session.ftrun(&format!("-n 4 --json {job}")).finish().expect(0).report().answer().to_owned();
-    let options = "--json -v -n 4 --scheme rs:2+2 --every 5 --pace 0.12 --hosts 127.0.0.2:2,127.0.0.3:2";
-    let (_folder, run) = over(LIKE_SSH, &format!("{options} {job}"));
+    let [second, third, fourth] = ["127.0.0.3", "127.0.0.4", "127.0.0.5"];
+    let options = "--json -v -n 4 --scheme rs:2+2 --every 5 --pace 0.02 --heartbeat-timeout 20000";
+    let (_folder, run) = over(LIKE_SSH, &format!("{options} --hosts 127.0.0.2:2,127.0.0.3:2"));
+    let run = run.arg(example("going_on")).open_stdin();
     let mut running = run.variable("FTRUN_JOBS", session.folder()).start();
     running.await_text("all ranks have joined");
     let number = running.launcher();
@@ -544,8 +560,9 @@ fn hosts_come_and_go_as_the_user_asks() {
     hosts(&format!("add {fourth}")).expect(0);
     hosts(&format!("remove {fourth}")).expect(0);
     session.await_host(&running, second, "removed");
+    running.end_stdin();
     let outcome = running.finish().expect(0);
-    assert_eq!(outcome.report().answer(), calm, "{outcome}");
+    assert!(outcome.stderr.contains("replaced [0, 0, 1, 1]\n"), "{outcome}");
     assert!(outcome.stderr.contains("host 127.0.0.4 joins"), "{outcome}");
 }
 
@@ -569,13 +586,20 @@ fn what_is_lost_goes_where_there_is_least_to_do() {
             over(&like_ssh, &format!("{options} --every 5 --pace 0.02 cg --poisson 32 --tol 1e-300"));
         let job = run.variable("FTRUN_JOBS", session.folder()).start();
         session.await_status(&job, |status| status["epoch"].as_u64() > Some(0));
-        let hosts = session.ask(&format!("hosts {} --json", job.launcher())).expect(0).stdout;
-        let hosts: Value = serde_json::from_str(&hosts).unwrap();
-        let loads: Vec<Option<f64>> =
-            hosts.as_array().unwrap().iter().map(|host| host["load"].as_f64()).collect();
+        let loads = || -> Vec<Option<f64>> {
+            let hosts = session.ask(&format!("hosts {} --json", job.launcher())).expect(0).stdout;
+            let hosts: Value = serde_json::from_str(&hosts).unwrap();
+            hosts.as_array().unwrap().iter().map(|host| host["load"].as_f64()).collect()
+        };
         match rule {
-            "load" => assert!(loads[0] < loads[1] && loads[2] < loads[1], "{hosts}"),
-            _ => assert_eq!(loads, [None; 3], "nobody measures unasked"),
+            "load" => {
+                // They say it with their signs of life.
+                let are_known = |loads: &Vec<Option<f64>>| loads.iter().all(Option::is_some);
+                let known = (0..LOOKS_MAX).map(|_| loads()).find(are_known);
+                let loads = known.expect("all hosts say how busy they are");
+                assert!(loads[0] < loads[1] && loads[2] < loads[1], "{loads:?}");
+            }
+            _ => assert_eq!(loads(), [None; 3], "nobody measures unasked"),
         }
         session.ask(&format!("hosts {} remove 127.0.0.4", job.launcher())).expect(0);
         let after = session.await_status(&job, |status| status["failures"]["recovered"] == 1);

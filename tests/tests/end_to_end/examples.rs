@@ -113,7 +113,7 @@ fn solves_in_a_time_stepper_have_the_same_bits_with_kills_in_each() {
 /// `hello` takes no care of failures: the job ends, and says so.
 #[test]
 fn a_failure_that_a_program_does_not_handle_ends_the_job() {
-    let run = Run::ftrun("-n 4 --json --kill 2@collective=1").limit(10);
+    let run = Run::ftrun("-n 4 --json --kill 2@collective=1");
     let outcome = run.arg(example("hello")).finish().expect(1);
     assert!(!outcome.report().message().is_empty(), "{outcome}");
 }

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal};
 use tempfile::{TempDir, tempdir};
 
 use crate::common::{LONG, Outcome, POISSON, Run, Running, built, example, poisson_answer};
-use crate::sockets::sockets;
+use crate::sockets::{Sockets, sockets};
 
 pub(crate) const HOSTS: [&str; 3] = ["127.0.0.2", "127.0.0.3", "127.0.0.4"];
 /// Six ranks on three hosts, of which two at a time may be lost.
@@ -189,11 +189,11 @@ fn links_are_tcp_between_hosts_and_unix_sockets_within_one() {
         let (_, ranks) = processes_on(&running, host);
         assert_eq!(ranks.len(), 2);
         for rank in ranks {
-            let found = sockets(&[rank]);
+            // Links are opened when they are of use. One TCP connection is that to the launcher.
+            let has_both = |found: &Sockets| found.tcp >= 2 && found.unix >= 1;
+            let found = (0..1000).map(|_| sockets(&[rank])).find(has_both).expect("links of both kinds");
             let own: Ipv4Addr = host.parse().unwrap();
             assert_eq!(found.addresses, [own]);
-            // One TCP connection is that to the launcher.
-            assert!(found.tcp >= 2 && found.unix >= 1, "{found:?}");
             assert!(!found.others.contains(&own), "{found:?}");
         }
     }
@@ -279,13 +279,14 @@ fn a_keeper_dies_and_its_ranks_with_it() {
 
 #[test]
 fn an_agent_that_is_silent_is_lost_with_its_host() {
-    let (_folder, run) = over(LIKE_SSH, &format!("{SIX} --json -v --heartbeat-timeout 700"));
+    // Long enough for the others to be heard on a machine that is busy.
+    let (_folder, run) = over(LIKE_SSH, &format!("{SIX} --json -v --heartbeat-timeout 1700"));
     let mut running = run.arg(example("waiting")).open_stdin().start();
     running.await_text("all ranks have joined");
     let (agents, ranks) = processes_on(&running, HOSTS[2]);
     assert_eq!((agents.len(), ranks.len()), (1, 2));
     send(&agents, Signal::STOP);
-    running.await_text("host 127.0.0.4 is gone: its agent is silent for 0.7 s");
+    running.await_text("host 127.0.0.4 is gone: its agent is silent for 1.7 s");
     running.end_stdin();
     let outcome = running.finish().expect(0);
     assert!(outcome.stderr.contains("replaced [0, 0, 0, 0, 1, 1]"), "{outcome}");
@@ -295,12 +296,13 @@ fn an_agent_that_is_silent_is_lost_with_its_host() {
 #[test]
 fn a_host_that_is_back_takes_ranks_again() {
     let count = "echo $1 >>$(dirname $0)/$1; [ $(wc -l <$(dirname $0)/$1) != 2 ] || { echo nobody is there >&2; exit 255; }";
-    let program = "load --state 64KiB --steps 800 --step-ms 10";
-    let (_folder, run) = over(&format!("{count}; {LIKE_SSH}"), &format!("{SIX} --json -v {program}"));
-    let mut running = run.start();
+    let options = format!("{SIX} --json -v --pace 0.01 --heartbeat-timeout 20000");
+    let (_folder, run) = over(&format!("{count}; {LIKE_SSH}"), &options);
+    let mut running = run.arg(example("going_on")).open_stdin().start();
     running.await_text("all ranks have joined");
     kill_host(&running, HOSTS[1]);
     running.await_text("host 127.0.0.3 is back");
+    running.await_text("state restored from memory");
     assert_eq!(processes_on(&running, HOSTS[1]).1.len(), 0, "nobody has moved for that");
     let moved = |process: &Pid| variable(*process, "RANK").as_deref() == Some("3");
     let moved: Vec<Pid> = running.processes().into_iter().filter(moved).collect();
@@ -308,58 +310,48 @@ fn a_host_that_is_back_takes_ranks_again() {
     send(&moved, Signal::KILL);
     running.await_times("state restored from memory", 2);
     assert_eq!(processes_on(&running, HOSTS[1]).1.len(), 1);
+    running.end_stdin();
     let outcome = running.finish().expect(0);
-    let quick = program.replace("--step-ms 10", "--step-ms 0");
-    let here = Run::ftrun(&format!("-n 6 --scheme rs:4+2 --json {quick}")).finish().expect(0).report();
     let report = outcome.report();
-    assert_eq!(report.answer(), here.answer(), "{outcome}");
     assert_eq!(report.0["hosts_back"]["127.0.0.3"], 1, "{outcome}");
     assert!(!outcome.stderr.contains("nobody is there"), "{outcome}");
     let lost: Vec<Vec<u64>> = report.failures().into_iter().map(|(ranks, _)| ranks).collect();
     assert_eq!(lost, [vec![2, 3], vec![3]], "{outcome}");
 }
 
-/// Two hosts of three, one after the other: when the first is lost, its ranks come to the hosts of those that they protect. The next checkpoint
-/// lies over the two that are left, so the second may be lost too. Neither comes back. False if the ranks of the first came to each other's
-/// hosts, as which of them is missed first is a matter of chance: then nothing is to be laid anew.
-fn lose_two_hosts(options: &str) -> bool {
-    let once = "echo $1 >>$(dirname $0)/$1; [ $(wc -l <$(dirname $0)/$1) = 1 ] || exit 255";
-    let hosts = format!("{}:2,{},{}", HOSTS[0], HOSTS[1], HOSTS[2]);
-    let program = "load --state 64KiB --steps 400 --step-ms 10";
-    let hangs = "--heartbeat-timeout 20000 --kill 1@step=30:hang";
-    let options = format!("-n 4 --scheme xor:2 --hosts {hosts} --json -v {hangs} {options}");
-    let (_folder, run) = over(&format!("{once}; {LIKE_SSH}"), &format!("{options} {program}"));
-    let mut running = run.start();
-    running.await_text("--kill 1@step=30:hang strikes");
-    stopped(&running);
-    kill_host(&running, HOSTS[0]);
-    let (left, last) = (HOSTS[1], HOSTS[2]);
-    running.await_text("state restored from memory");
-    if running.printed(&format!("xor:2 does not survive the loss of a whole host any more: {left}, {last}"))
-        == 0
-    {
-        running.finish().expect(0);
-        return false;
-    }
-    running.await_text("xor:2 survives the loss of any host again");
-    kill_host(&running, left);
-    let outcome = running.finish().expect(0);
-    let quick = program.replace("--step-ms 10", "--step-ms 0");
-    let here = Run::ftrun(&format!("-n 4 --scheme xor:2 --json {quick}")).finish().expect(0).report();
-    let report = outcome.report();
-    assert_eq!(report.answer(), here.answer(), "{outcome}");
-    // As they lay at the start, ranks 0 and 2 had nobody but each other.
-    let lost: Vec<Vec<u64>> = report.failures().into_iter().map(|(ranks, _)| ranks).collect();
-    assert_eq!(lost, [vec![0, 1], vec![0, 2]], "{outcome}");
-    let exposed = report.0["exposed_s"].as_f64().expect("it was for a while");
-    assert!(exposed < report.0["elapsed_s"].as_f64().unwrap(), "{outcome}");
-    true
-}
-
+/// Two hosts of four, one after the other: when the third is lost, its rank comes to the first, where the one is that it protects. The next
+/// checkpoint lies over the three that are left, so the first may be lost too, with both. Neither comes back. A rank of each host hangs before that
+/// is lost, so the job waits; when rank 0 does, all ranks have taken two checkpoints since the first loss and know of one of them at least.
 #[test]
 fn redundancy_is_laid_over_the_hosts_that_are_left() {
+    let once = "echo $1 >>$(dirname $0)/$1; [ $(wc -l <$(dirname $0)/$1) = 1 ] || exit 255";
+    let hosts = [HOSTS[0], HOSTS[1], HOSTS[2], "127.0.0.5"];
+    let program = "load --state 64KiB --steps 90 --step-ms 1";
+    let here = Run::ftrun(&format!("-n 4 --scheme xor:2 --json {program}")).finish().expect(0).report();
     for options in ["", "--checkpoints asynchronous", "--keep-memory"] {
-        assert!((0..6).any(|_| lose_two_hosts(options)), "{options}: the first loss never mattered");
+        let hangs = "--heartbeat-timeout 20000 --kill 2@step=30:hang --kill 0@step=60:hang";
+        let options = format!("-n 4 --scheme xor:2 --hosts {} --json -v {hangs} {options}", hosts.join(","));
+        let (_folder, run) = over(&format!("{once}; {LIKE_SSH}"), &format!("{options} {program}"));
+        let mut running = run.start();
+        running.await_text("--kill 2@step=30:hang strikes");
+        stopped(&running);
+        kill_host(&running, hosts[2]);
+        running.await_text("state restored from memory");
+        let exposed = format!("xor:2 does not survive the loss of a whole host any more: {}\n", hosts[0]);
+        running.await_text(&exposed);
+        running.await_text("xor:2 survives the loss of any host again");
+        running.await_text("--kill 0@step=60:hang strikes");
+        stopped(&running);
+        assert_eq!(processes_on(&running, hosts[0]).1.len(), 2);
+        kill_host(&running, hosts[0]);
+        let outcome = running.finish().expect(0);
+        let report = outcome.report();
+        assert_eq!(report.answer(), here.answer(), "{outcome}");
+        // As they lay at the start, ranks 0 and 2 had nobody but each other.
+        let lost: Vec<Vec<u64>> = report.failures().into_iter().map(|(ranks, _)| ranks).collect();
+        assert_eq!(lost, [vec![2], vec![0, 2]], "{outcome}");
+        let exposed = report.0["exposed_s"].as_f64().expect("it was for a while");
+        assert!(exposed < report.0["elapsed_s"].as_f64().unwrap(), "{outcome}");
     }
 }
 
@@ -484,16 +476,14 @@ fn a_signal_reaches_the_ranks_on_all_hosts() {
     assert_eq!(outcome.stdout.matches("heard").count(), 2, "{outcome}");
 }
 
-/// The terminal's suspend key stops all ranks; afterwards nobody is taken for lost.
-#[test]
-fn a_suspended_job_goes_on() {
-    let options = "--heartbeat-interval 20 --heartbeat-timeout 200 --hosts 127.0.0.2,127.0.0.3";
+/// The terminal's suspend key stops all ranks for so many seconds; afterwards nobody is taken for lost.
+fn suspended(timeout_ms: u64, seconds: &str) {
+    let options = format!("--heartbeat-timeout {timeout_ms} --hosts 127.0.0.2,127.0.0.3");
     let (_folder, run) = over(LIKE_SSH, &format!("-n 4 -v --json {options}"));
     let mut running = run.arg(example("waiting")).open_stdin().start();
     running.await_text("all ranks have joined");
     running.signal(Signal::TSTP);
-    // Longer than the lease of the agents, which is ten timeouts.
-    Run::program("/bin/sleep".as_ref(), "2.5").finish().expect(0);
+    Run::program("/bin/sleep".as_ref(), seconds).finish().expect(0);
     let (agents, ranks) = processes_on(&running, HOSTS[1]);
     assert_eq!((agents.len(), ranks.len()), (1, 2));
     assert!(ranks.iter().all(is_stopped));
@@ -501,6 +491,19 @@ fn a_suspended_job_goes_on() {
     running.end_stdin();
     let outcome = running.finish().expect(0);
     assert_eq!(outcome.report().failures().len(), 0, "{outcome}");
+}
+
+/// For longer than silence is borne.
+#[test]
+fn a_suspended_job_goes_on() {
+    suspended(2000, "2.5");
+}
+
+/// For longer than the lease of the agents, which is ten timeouts.
+#[test]
+#[ignore = "slow: .ci/run runs it"]
+fn a_job_that_is_suspended_for_long_goes_on() {
+    suspended(1000, "11");
 }
 
 /// The host of the launcher needs no agent, unless a command is named. Three options come before the host.

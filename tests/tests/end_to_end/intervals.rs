@@ -67,8 +67,9 @@ const QUICK: &str = "--repeat 1 --seconds 0.2";
 fn advice_for_a_long_program() {
     // Ten minutes, if it were not ended.
     let load = "load --state 64KiB --steps 600000 --step-ms 1";
-    let outcome = Run::ftrun(&format!("advise -n 4 --json {QUICK} --survive 2 --mtbf 1h,1d {load}")).finish();
-    let outcome = outcome.expect(0);
+    let run = Run::ftrun(&format!("advise -n 4 --json {QUICK} --survive 2 --mtbf 1h,1d {load}"));
+    // It says nothing before its jobs have ended.
+    let outcome = run.limit(120).finish().expect(0);
     assert_eq!(outcome.stderr, "", "silent in a pipe");
     let advice: Value = serde_json::from_str(&outcome.stdout).unwrap();
     let all = advice["candidates"].as_array().unwrap();
@@ -117,7 +118,7 @@ fn advice_on_levels() {
     let load = "load --state 64KiB --steps 600000 --step-ms 1";
     let options =
         format!("advise -n 4 {QUICK} --schemes neighbor:1,rs:2+2,disk --level-mtbf 1=1d,2=1h,all=30d");
-    let outcome = Run::ftrun(&format!("{options} --json {load}")).finish().expect(0);
+    let outcome = Run::ftrun(&format!("{options} --json {load}")).limit(120).finish().expect(0);
     let advice: Value = serde_json::from_str(&outcome.stdout).unwrap();
     let levels = &advice["levels"];
     let all = levels["combinations"].as_array().unwrap();
@@ -134,7 +135,7 @@ fn advice_on_levels() {
     let best = &levels["recommended"];
     let command = format!("ftrun -n 4 {} {load}", best["options"].as_str().unwrap());
     assert_eq!(levels["command"], command, "{outcome}");
-    let outcome = Run::ftrun(&format!("{options} {load}")).finish().expect(0);
+    let outcome = Run::ftrun(&format!("{options} {load}")).limit(120).finish().expect(0);
     assert!(
         outcome.stdout.contains("Levels of protection for 1 loss every 1 d, 2 losses at once"),
         "{outcome}"

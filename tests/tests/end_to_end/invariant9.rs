@@ -68,6 +68,8 @@ fn no_file_is_written_and_none_but_the_program_is_read_for_a_rebuild() {
     let calls = "trace=open,openat,openat2,creat,memfd_create";
     let run = Run::program(&strace, "-f -qq -s 300 -o").arg(&trace).arg("-e").arg(calls);
     let run = run.arg(built().join("ftrun")).arg("-n").arg("4").arg("--json");
+    // Whoever is watched is slow, and nobody is to be lost for that.
+    let run = run.arg("--heartbeat-timeout").arg("20000");
     let run = run.arg("--scheme").arg("rs:2+2").arg("--kill").arg("1,2@step=15").arg("cg").arg("--matrix");
     let outcome = run.arg(&matrix).finish().expect(0);
     assert_eq!(outcome.report().failures().len(), 1, "{outcome}");
@@ -99,6 +101,7 @@ fn a_replacement_reads_no_model() {
 
     let run = Run::program(&strace, "-f -qq -s 300 -e trace=open,openat,openat2 -o").arg(&trace);
     let run = run.arg(built().join("ftrun")).arg("-n").arg("3").arg("--json").arg("--kill").arg("1@step=2");
+    let run = run.arg("--heartbeat-timeout").arg("20000");
     let run = run.arg("seismic").arg("--model").arg(&model).arg("--out").arg(folder.path().join("out"));
     let options = "--shape 60x40 --spacing 10 --time 0.5 --shots 3 --slice 1";
     let outcome = options.split_whitespace().fold(run, Run::arg).finish().expect(0);
