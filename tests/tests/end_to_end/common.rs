@@ -19,6 +19,8 @@ use serde_json::Value;
 pub(crate) const POISSON: &str = "cg --poisson 16";
 /// A job that is still at work when a test has done its worst to it.
 pub(crate) const LONG: &str = "cg --poisson 64 --tol 1e-200";
+/// For jobs of which is said exactly who is lost: nobody is lost because it had no core for a while.
+pub(crate) const PATIENT: &str = "--heartbeat-timeout 20000";
 
 /// Environment variable that marks all processes of one run.
 const MARK: &str = "FT_TESTS_JOB";

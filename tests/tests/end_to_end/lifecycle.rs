@@ -7,13 +7,17 @@ use std::time::Duration;
 use ft_comm::time::{Clock, Time};
 use rustix::process::{Pid, Signal};
 
-use crate::common::{LONG, Outcome, POISSON, Run, Running, built, ends_within, example, poisson_answer};
+use crate::common::{
+    LONG, Outcome, PATIENT, POISSON, Run, Running, built, ends_within, example, poisson_answer,
+};
 
 /// A job whose ranks are all at work.
 fn at_work(options: &str) -> Running {
     let mut running = Run::ftrun(&format!("-n 4 -v {options} {LONG}")).start();
     running.await_text("all ranks have joined");
-    assert!(running.processes().len() >= 5, "a launcher and four ranks");
+    // One that is to be lost may be gone, and the one that follows it not be there yet.
+    let due = if options.contains("--kill") { 4 } else { 5 };
+    assert!(running.processes().len() >= due, "a launcher and four ranks");
     running
 }
 
@@ -50,11 +54,12 @@ fn terminate_ends_the_job() {
 
 #[test]
 fn under_nohup_the_end_of_the_terminal_ends_nothing() {
-    // The rank sends the signal itself, and gives the launcher time to heed it.
-    let rank = "kill -HUP $PPID; sleep 0.3; echo survived";
+    // The rank sends the signal itself.
     if !is_under_nohup() {
-        Run::ftrun("-n 1 /bin/sh -c").arg(rank).finish().expect(129);
+        Run::ftrun("-n 1 /bin/sh -c").arg("kill -HUP $PPID; exec sleep 1000").finish().expect(129);
     }
+    // It gives the launcher time to heed it.
+    let rank = "kill -HUP $PPID; sleep 0.3; echo survived";
     let script = format!("trap '' HUP; exec \"$0\" -n 1 /bin/sh -c '{rank}'");
     let sh = Run::program(Path::new("/bin/sh"), "-c").arg(script).arg(built().join("ftrun"));
     assert_eq!(sh.finish().expect(0).stdout, "survived\n");
@@ -225,9 +230,9 @@ fn state(process: Pid) -> Option<char> {
 /// The terminal's suspend key stops launcher and ranks; afterwards the job goes on and nobody is taken for lost.
 #[test]
 fn a_suspended_job_goes_on() {
-    let options = "--heartbeat-interval 40 --heartbeat-timeout 400";
-    let job = "-n 4 -v --json load --state 64KiB --steps 300";
-    let mut running = Run::ftrun(&format!("{options} {job}")).start();
+    // Its steps come when standard input ends, so that it is there as long as this takes.
+    let run = Run::ftrun("-n 4 -v --json --heartbeat-timeout 2000").arg(example("waiting"));
+    let mut running = run.open_stdin().start();
     running.await_text("all ranks have joined");
     running.signal(Signal::TSTP);
     let clock = Clock::start();
@@ -238,15 +243,16 @@ fn a_suspended_job_goes_on() {
     }
     assert_eq!(running.processes().len(), 5, "launcher and ranks");
     // They stay stopped for longer than the timeout.
-    let until = clock.now().after(Duration::from_millis(900));
+    let until = clock.now().after(Duration::from_millis(2400));
     while clock.now() < until {
         assert!(all_stop(&running));
     }
     running.signal(Signal::CONT);
+    running.end_stdin();
+    // The program knows what has to come out.
     let outcome = running.finish().expect(0);
     assert_eq!(outcome.report().failures().len(), 0, "{outcome}");
-    let undisturbed = Run::ftrun(&format!("{job} --step-ms 0")).finish().expect(0);
-    assert_eq!(outcome.report().answer(), undisturbed.report().answer());
+    assert!(outcome.stderr.contains("replaced [0, 0, 0, 0]"), "{outcome}");
 }
 
 #[test]
@@ -291,7 +297,9 @@ fn standard_input_goes_to_rank_0() {
 #[test]
 fn a_replacement_hears_that_standard_input_has_ended() {
     let script = format!("cat; exec {}", example("resilient").display());
-    let run = Run::ftrun("-n 2 --json --kill 0@step=40 /bin/sh -c").arg(script).stdin(b"once\n".to_vec());
+    let run = Run::ftrun(&format!("-n 2 --json {PATIENT} --kill 0@step=40 /bin/sh -c"))
+        .arg(script)
+        .stdin(b"once\n".to_vec());
     let outcome = run.finish().expect(0);
     assert_eq!(outcome.report().failures().len(), 1, "{outcome}");
     assert_eq!(outcome.stderr.matches("once").count(), 1, "{outcome}");

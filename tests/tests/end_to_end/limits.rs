@@ -1,6 +1,6 @@
 //! Where survival ends: the job stops soon, with the status and the words that say why.
 
-use crate::common::{POISSON, Run, poisson_answer};
+use crate::common::{PATIENT, POISSON, Run, poisson_answer};
 
 /// Long enough for any job here, too short for one that waits for something that will not come.
 const SECONDS: u64 = 10;
@@ -28,7 +28,7 @@ fn beyond_tolerance_is_status_3_with_the_numbers() {
         ),
         ("--scheme xor --kill 2@step=40 --kill 1@restore=1/plan", &["xor:4 survives 1 loss"]),
     ] {
-        let run = Run::ftrun(&format!("-n 4 --json {options} {POISSON}"));
+        let run = Run::ftrun(&format!("-n 4 --json {PATIENT} {options} {POISSON}"));
         let outcome = run.limit(SECONDS).finish().expect(3);
         let report = outcome.report();
         assert_eq!(report.0["exit"], "beyond tolerance", "{outcome}");
@@ -93,7 +93,7 @@ fn a_rank_that_fails_again_and_again_ends_the_job() {
 #[test]
 fn failures_with_progress_in_between_do_not_add_up() {
     let kills = "--kill 1@step=5 --kill 1@step=15 --kill 1@step=25 --kill 1@step=35";
-    let run = Run::ftrun(&format!("-n 4 --json --max-restarts 1 {kills} {POISSON}"));
+    let run = Run::ftrun(&format!("-n 4 --json {PATIENT} --max-restarts 1 {kills} {POISSON}"));
     let outcome = run.limit(SECONDS).finish().expect(0);
     let report = outcome.report();
     assert_eq!((report.answer(), report.failures().len()), (poisson_answer().answer(), 4), "{outcome}");
@@ -108,8 +108,8 @@ fn a_program_that_always_crashes_is_not_started_for_ever() {
 
 #[test]
 fn an_injected_failure_that_never_fires_is_named() {
-    let run =
-        Run::ftrun(&format!("-n 4 --json --kill 1@step=500 --kill 2@step=20 --kill 0@repair=7 {POISSON}"));
+    let kills = "--kill 1@step=500 --kill 2@step=20 --kill 0@repair=7";
+    let run = Run::ftrun(&format!("-n 4 --json {PATIENT} {kills} {POISSON}"));
     let outcome = run.finish().expect(0);
     let report = outcome.report();
     assert_eq!(report.unfired(), ["1@step=500", "0@repair=7"], "{outcome}");

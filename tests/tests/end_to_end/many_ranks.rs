@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ft_comm::time::Clock;
 
-use crate::common::{Run, built, example};
+use crate::common::{PATIENT, Run, built, example};
 use crate::sockets::sockets;
 
 const RANKS: usize = 200;
@@ -15,6 +15,8 @@ fn two_hundred_ranks_meet_over_few_links() {
     // The usual limit of open files: the launcher needs about four for each rank of its host.
     let run = Run::program(Path::new("/bin/sh"), "-c").arg("ulimit -n 1024; exec \"$0\" \"$@\"");
     let run = run.arg(built().join("ftrun")).arg("-n").arg(RANKS.to_string());
+    // With so many of them one or the other has no core for long.
+    let run = PATIENT.split(' ').fold(run, Run::arg);
     let mut running = run.open_stdin().limit(120).arg(example("many")).arg("wait").start();
     // Rank 0 says so and waits; the others are in a barrier, or before it.
     running.await_text(&format!("{RANKS} ranks have met"));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{LONG, Outcome, Run, built, example};
+use crate::common::{LONG, Outcome, PATIENT, Run, built, example};
 
 /// A shell that runs `script` as each rank.
 fn shell(options: &str, script: &str) -> Run {
@@ -29,7 +29,10 @@ fn ranks_know_where_they_stand() {
 fn a_replacement_stands_where_the_lost_rank_stood_and_a_spare_nowhere() {
     let script = "echo ${RANK-none} of ${WORLD_SIZE-none}, here ${LOCAL_RANK-none}; exec \"$0\"";
     let ranks = ["0 of 4, here 0", "1 of 4, here 1", "2 of 4, here 2", "3 of 4, here 3"];
-    let outcome = shell("-n 4 --kill 2@step=45", script).arg(example("resilient")).finish().expect(0);
+    let outcome = shell(&format!("-n 4 {PATIENT} --kill 2@step=45"), script)
+        .arg(example("resilient"))
+        .finish()
+        .expect(0);
     assert_eq!(sorted(&outcome), [&ranks[..3], &ranks[2..]].concat(), "{outcome}");
 
     // Whoever has started the launcher may be a rank of another job.

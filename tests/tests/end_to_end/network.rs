@@ -12,10 +12,10 @@ use tempfile::{TempDir, tempdir};
 use crate::common::{Report, Run, Running, built, ends_within};
 
 const FAR: &str = "10.77.0.2";
-/// Silence is noticed after 0.4 s; the lease of ranks and agents is ten times that.
-const SOON: &str = "--heartbeat-interval 40 --heartbeat-timeout 400";
-/// A job that goes on for two leases, however fast the machine.
-const LASTING: &str = "load --state 64KiB --steps 900";
+/// Silence is noticed after 0.6 s; the lease of ranks and agents is ten times that.
+const SOON: &str = "--heartbeat-interval 60 --heartbeat-timeout 600";
+/// A job that goes on for a lease and some seconds, however fast the machine.
+const LASTING: &str = "load --state 64KiB --steps 1000";
 
 /// The near host: makes the far one, and runs a command.
 const NEAR_SCRIPT: &str = r#"set -e

@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::fs::{SeekFrom, seek};
 use rustix::process::{Pid, Signal};
 
-use crate::common::{LONG, Outcome, POISSON, Run, Running, example, poisson_answer};
+use crate::common::{LONG, Outcome, PATIENT, POISSON, Run, Running, example, poisson_answer};
 use crate::hosts::{HOSTS, LIKE_SSH, kill_host, over};
 
 const ALL: &str = "--kill 0,1,2,3@step=25";
@@ -93,8 +93,9 @@ fn spares_find_it_and_sections_and_messages_are_whole() {
 #[test]
 fn what_a_lost_host_has_kept_is_lost() {
     let options = "-n 6 --scheme rs:4+2 --hosts 127.0.0.2:2,127.0.0.3:2,127.0.0.4:2 --keep-memory --json -v";
-    let (_folder, run) =
-        over(LIKE_SSH, &format!("{options} --kill 0@step=5 --kill 1@step=5 --kill 3@step=25:hang {POISSON}"));
+    // The one that hangs is there until its host is lost.
+    let kills = format!("{PATIENT} --kill 0@step=5 --kill 1@step=5 --kill 3@step=25:hang");
+    let (_folder, run) = over(LIKE_SSH, &format!("{options} {kills} {POISSON}"));
     let mut running = run.start();
     running.await_text("--kill 3@step=25:hang strikes");
     kill_host(&running, HOSTS[1]);

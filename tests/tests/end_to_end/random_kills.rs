@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use crate::common::{POISSON, Run, poisson_answer};
+use crate::common::{PATIENT, POISSON, Run, poisson_answer};
 
 /// Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014.
 pub(crate) struct SplitMix(pub(crate) u64);
@@ -37,7 +37,7 @@ fn of_any_rank_in_any_step() {
         let scheme = ["xor", "xor:2", "rs:2+2", "neighbor", "neighbor:2"][random.below(5) as usize];
         let way = ["", ":exit"][random.below(2) as usize];
         let kill = format!("--scheme {scheme} --kill {rank}@step={step}{way}");
-        let outcome = Run::ftrun(&format!("-n 4 --json {kill} {POISSON}")).finish().expect(0);
+        let outcome = Run::ftrun(&format!("-n 4 --json {PATIENT} {kill} {POISSON}")).finish().expect(0);
         let report = outcome.report();
         assert_eq!(report.answer(), poisson_answer().answer(), "FT_SEED={seed}, run {run}: {outcome}");
         assert_eq!(report.unfired(), [""; 0], "FT_SEED={seed}, run {run}: {outcome}");
@@ -57,7 +57,7 @@ fn of_any_two_ranks_at_any_time() {
         let second = first + random.below((elapsed_s * 0.2e6) as u64);
         let mut kill = |micros: u64| format!("--kill {}@time={}", random.below(4), micros as f64 * 1e-6);
         let kills = format!("--scheme rs:2+2 {} {}", kill(first), kill(second));
-        let outcome = Run::ftrun(&format!("-n 4 --json {kills} {POISSON}")).finish().expect(0);
+        let outcome = Run::ftrun(&format!("-n 4 --json {PATIENT} {kills} {POISSON}")).finish().expect(0);
         assert_eq!(
             outcome.report().answer(),
             poisson_answer().answer(),

@@ -79,11 +79,12 @@ fn relay(listener: TcpListener, launcher: std::path::PathBuf, down: Change, up: 
             let launcher = std::fs::read_to_string(&launcher).unwrap();
             let launcher = connect(launcher.trim());
             let back = (launcher.try_clone().unwrap(), agent.try_clone().unwrap());
-            std::thread::spawn(move || pass(back.0, back.1, down));
-            std::thread::spawn(move || pass(agent, launcher, up));
+            // Before anything passes, as the job may be over at any time then.
             if said.send(()).is_err() {
                 return;
             }
+            std::thread::spawn(move || pass(back.0, back.1, down));
+            std::thread::spawn(move || pass(agent, launcher, up));
         }
     });
     heard

@@ -13,7 +13,7 @@ use crate::common::{Outcome, Run, Running, example};
 
 /// A job that takes a while, and what is compared of its result.
 pub(crate) const JOBS: [(&str, &str); 4] = [
-    ("cg --poisson 40 --tol 1e-10", "answer_hash"),
+    ("cg --poisson2d 120 --tol 1e-10", "answer_hash"),
     ("solve --poisson 30 --solver gmres --restart 9 --precond jacobi --tol 1e-12", "answer_hash"),
     ("heat --grid 300 --steps 600", "answer_hash"),
     ("pi --samples 600000000", "hits"),
@@ -28,9 +28,11 @@ fn spilling(dir: &Path, options: &str, job: &str) -> Run {
     job.split_whitespace().fold(run.arg(dir), Run::arg)
 }
 
-/// The same so slowly that it does not come to its end before it is killed, however slow the disk is.
+/// The same so slowly that it does not come to its end before it is killed, however slow the disk is. Checkpoints follow one another
+/// closely, so that there is no long wait for them.
 pub(crate) fn lasting(dir: &Path, options: &str, job: &str) -> Run {
-    spilling(dir, &format!("--pace 0.05 {options}"), job)
+    let run = Run::ftrun(&format!("-v --every 1 --spill-every 2 --pace 0.1 {options} --spill"));
+    job.split_whitespace().fold(run.arg(dir), Run::arg)
 }
 
 pub(crate) fn resumed(dir: &Path, options: &str, job: &str) -> Run {
@@ -129,7 +131,7 @@ fn a_survey_goes_on_with_as_many_ranks_and_with_others() {
 
         killed(dir.path(), "-n 4", &survey, 8);
         let left = contents(&out);
-        for options in ["", "-n 2", "-n 1", "-n 7 --kill 5@step=40"] {
+        for options in ["", "-n 2", "-n 1", "-n 7 --kill 5@checkpoint=2"] {
             fs::remove_dir_all(&out).unwrap();
             fs::create_dir(&out).unwrap();
             left.iter().for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
@@ -151,11 +153,11 @@ fn ranks_were_replaced_before_all_was_killed() {
     let ((job, name), dir) = (JOBS[0], tempdir().unwrap());
     let due = due(job, name);
     for (options, resumed_with) in [
-        ("-n 3 --kill 1@step=7", "-n 2"),
-        ("-n 3 --spares 1 --kill 0@step=5 --kill 2@step=9", ""),
-        ("-n 4 --on-failure shrink --kill 3@step=5", ""),
-        ("-n 4 --scheme rs:2+2 --parity-ranks 2 --kill 1@step=7", ""),
-        ("-n 3 --kill 0@step=5 --kill 1@step=9 --kill 2@step=13", "-n 5"),
+        ("-n 3 --kill 1@step=4", "-n 2"),
+        ("-n 3 --spares 1 --kill 0@step=3 --kill 2@step=5", ""),
+        ("-n 4 --on-failure shrink --kill 3@step=3", ""),
+        ("-n 4 --scheme rs:2+2 --parity-ranks 2 --kill 1@step=4", ""),
+        ("-n 3 --kill 0@step=3 --kill 1@step=5 --kill 2@step=7", "-n 5"),
     ] {
         let mut running = lasting(dir.path(), options, job).start();
         running.await_times("strikes", options.matches("--kill").count());
@@ -311,7 +313,7 @@ fn what_does_not_fit_is_refused() {
         let said = format!("{}{}", outcome.stderr, outcome.stdout);
         assert!(said.contains(why), "{why}: {outcome}");
     };
-    refused("", "cg --poisson 41 --tol 1e-10", 2, "is that of 'cg --poisson 40 --tol 1e-10, seed 1'");
+    refused("", "cg --poisson2d 121 --tol 1e-10", 2, "is that of 'cg --poisson2d 120 --tol 1e-10, seed 1'");
     refused("--accept-arguments", "pi --samples 1000", 1, "does not hold a");
     for (options, why) in [
         ("--spill-every 3", "--spill"),
@@ -390,7 +392,7 @@ fn two_jobs_in_one_directory_do_not_touch_each_other() {
 fn a_directory_that_vanishes_is_said_and_the_job_goes_on() {
     let (job, name) = JOBS[0];
     let dir = tempdir().unwrap();
-    let mut running = spilling(dir.path(), "-n 3 --json --pace 0.02", job).start();
+    let mut running = spilling(dir.path(), "-n 3 --json --pace 0.01", job).start();
     running.await_text("is in files");
     fs::rename(folder(dir.path()), dir.path().join(".away")).unwrap();
     let outcome = running.finish().expect(0);
@@ -415,7 +417,7 @@ fn the_newest_sets_are_kept_and_looked_at() {
     let look = |options: &str| Run::ftrun("inspect").arg(dir.path()).arg(options).finish().expect(0);
     let text = look("--all-bytes").stdout;
     assert!(
-        text.contains("cg --poisson 40") && text.contains("3 ranks") && !text.contains("not whole"),
+        text.contains("cg --poisson2d 120") && text.contains("3 ranks") && !text.contains("not whole"),
         "{text}"
     );
     let mut bytes = fs::read(&file).unwrap();
@@ -457,7 +459,7 @@ fn everything_is_killed_at_random_moments() {
             }
             started = true;
             // Ranks are killed meanwhile, and replaced.
-            let failures = ["", "--mtbf 0.1 --max-restarts 100"][random(2) as usize];
+            let failures = ["", "--mtbf 0.2 --max-restarts 10000"][random(2) as usize];
             let options = format!("-n 3 --scheme {scheme} --json {failures} {again}");
             let mut running = spilling(dir.path(), &options, job).limit(60).start();
             if random(4) == 0 {

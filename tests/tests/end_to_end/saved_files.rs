@@ -176,8 +176,8 @@ fn everything_is_killed_as_soon_as_a_file_is_there() {
     for (file, sets) in [
         ("constant-1/rank-2", 0),
         ("constant-1/manifest", 0),
-        ("epoch-1/rank-1", 0),
-        ("epoch-1/manifest", 0),
+        ("epoch-2/rank-1", 0),
+        ("epoch-2/manifest", 0),
         ("rank-0", 2),
         ("rank-1", 2),
         ("rank-2", 2),
@@ -220,7 +220,7 @@ fn a_manifest_stands_for_the_files_of_all() {
     let in_a_set = |path: &Path| path.parent().is_some_and(|set| set.to_string_lossy().contains("/epoch-"));
     for _ in 0..8 {
         let dir = tempdir().unwrap();
-        let running = run("--pace 0.3 --spill-every 1 --spill", dir.path()).start();
+        let running = run("--pace 3 --spill-every 1 --spill", dir.path()).start();
         killed_when(running, dir.path(), |path| path.ends_with("manifest") && in_a_set(path));
         let outcome = run("--resume", dir.path()).finish().expect(0);
         assert_eq!(outcome.stdout.matches("all right").count(), 3, "{outcome}");

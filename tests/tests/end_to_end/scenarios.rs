@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::common::{Run, example};
+use crate::common::{PATIENT, Run, example};
 
 /// As in the simulator.
 const ROWS: [&str; 26] = [
@@ -77,7 +77,7 @@ fn of_calls_end_well_wherever_death_strikes() {
                 if !there {
                     continue;
                 }
-                let run = Run::ftrun(&format!("-n 5 {option} {kills}")).arg(example("scenario"));
+                let run = Run::ftrun(&format!("-n 5 {PATIENT} {option} {kills}")).arg(example("scenario"));
                 let outcome = run.arg(*row).arg(*mode).limit(60).finish().expect(0);
                 let done = outcome.stdout.matches("has done 6 steps").count();
                 assert_eq!(done, left(mode, column), "{row}, {mode}, {column}: {outcome}");

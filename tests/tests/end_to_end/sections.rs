@@ -5,18 +5,18 @@
 //! one more: 1 to 5 are those of the first run, 6 to 10 of the second.
 
 use std::hash::{BuildHasher, RandomState};
-
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use serde_json::Value;
-use tempfile::tempdir;
+use tempfile::{TempDir, tempdir};
 
-use crate::common::{Outcome, Run, example};
+use crate::common::{Outcome, PATIENT, Run, example};
 
 const RUNS: u64 = 12;
 
 fn run(options: &str) -> Outcome {
-    let run = Run::ftrun(&format!("-n 4 --json --every 4 {options}")).arg(example("sections"));
+    let run = Run::ftrun(&format!("-n 4 --json --every 4 {PATIENT} {options}")).arg(example("sections"));
     run.limit(60).finish().expect(0)
 }
 
@@ -123,7 +123,7 @@ fn at_any_time() {
     for number in 0..number("FT_RUNS").unwrap_or(12) {
         let (scheme, kills) = [("neighbor:2", 2), ("xor", 1), ("rs:2+2", 2)][number as usize % 3];
         let interval = ["--every 4", "--every 1", "--interval 0.001", "--interval auto"][below(4) as usize];
-        let mut options = format!("-n 4 {interval} --scheme {scheme}");
+        let mut options = format!("-n 4 {PATIENT} {interval} --scheme {scheme}");
         for _ in 0..kills {
             let time = elapsed_s * (0.1 + below(900) as f64 * 0.001);
             options += &format!(" --kill {}@time={time}", below(4));
@@ -145,10 +145,28 @@ fn ranks_that_close_up_have_one_run_only() {
     assert!(outcome.report().message().contains("one protected run only"), "{outcome}");
 }
 
-/// A job of four ranks that writes files until all of it is lost in this step.
-fn lost(dir: &Path, program: &str, step: u64) {
-    let options = format!("-n 4 --every 2 --spill-every 1 --pace 0.02 --kill 0,1,2,3@step={step} --spill");
-    Run::ftrun(&options).arg(dir).arg(example(program)).limit(60).finish().expect(3);
+/// Any number of steps.
+const ANY: RangeInclusive<u64> = 0..=u64::MAX;
+
+/// A job of this program that writes files until all of it is lost, by `options`. Gives the folder, and how many steps the newest
+/// checkpoint in files is of, which are to be some of these.
+fn lost(options: &str, program: &str, due: RangeInclusive<u64>) -> (TempDir, u64) {
+    // A disk may be slower than the steps: then those take longer.
+    for pace in [0.02, 0.1, 0.5] {
+        let dir = tempdir().unwrap();
+        let run = Run::ftrun(&format!("--every 2 --spill-every 1 --pace {pace} {options} --spill"));
+        run.arg(dir.path()).arg(example(program)).limit(60).finish().expect(3);
+        match steps(dir.path()) {
+            Some(steps) if due.contains(&steps) => return (dir, steps),
+            steps => println!("after {steps:?} steps in files, of {due:?}, at a pace of {pace} s"),
+        }
+    }
+    panic!("{program} {options}: what is in files is of none of the steps {due:?}");
+}
+
+/// Four ranks that are lost in this step.
+fn all_in(step: u64) -> String {
+    format!("-n 4 --kill 0,1,2,3@step={step}")
 }
 
 fn resumed(dir: &Path, options: &str, program: &str, due: i32) -> Outcome {
@@ -156,29 +174,24 @@ fn resumed(dir: &Path, options: &str, program: &str, due: i32) -> Outcome {
     run.limit(60).finish().expect(due)
 }
 
-/// Steps of the job at the newest checkpoint that is whole.
-fn steps(dir: &Path) -> u64 {
-    let look = Run::ftrun("inspect --json").arg(dir).finish().expect(0);
-    let found: Value = serde_json::from_str(&look.stdout).unwrap();
-    let whole = found["checkpoints"].as_array().unwrap().iter().find(|set| set["whole"] == true).unwrap();
-    whole["steps"].as_u64().unwrap()
+/// Steps of the job at the newest checkpoint that is whole; none if there is none.
+fn steps(dir: &Path) -> Option<u64> {
+    let look = Run::ftrun("inspect --json").arg(dir).finish();
+    let found: Value = serde_json::from_str(&look.stdout).ok()?;
+    let whole = found["checkpoints"].as_array()?.iter().find(|set| set["whole"] == true)?;
+    whole["steps"].as_u64()
 }
 
 /// What earlier runs have given is dealt out over the ranks that there are, and so is the state of the one under way.
 #[test]
 fn a_job_of_several_runs_goes_on_with_other_ranks() {
     for (step, run) in [(14, 1), (44, 2), (75, 3), (91, 4)] {
-        let dir = tempdir().unwrap();
-        if run < 4 {
-            lost(dir.path(), "handing_on", step);
+        let (dir, steps) = if run < 4 {
+            lost(&all_in(step), "handing_on", 30 * (run - 1) + 1..=step)
         } else {
             // Between the end of the second run and the third.
-            let options = "-n 4 --every 2 --spill-every 1 --pace 0.02 --kill 0,1,2,3@at=begin:3 --spill";
-            Run::ftrun(options).arg(dir.path()).arg(example("handing_on")).limit(60).finish().expect(3);
-        }
-        let steps = steps(dir.path());
-        let in_run = if run < 4 { 30 * (run - 1) + 1..=step } else { 40..=60 };
-        assert!(in_run.contains(&steps), "killed in step {step}, and step {steps} is in files");
+            lost("-n 4 --kill 0,1,2,3@at=begin:3", "handing_on", 40..=60)
+        };
         for (ranks, options) in [
             (4, ""),
             (1, "-n 1"),
@@ -194,12 +207,8 @@ fn a_job_of_several_runs_goes_on_with_other_ranks() {
             assert!(!outcome.stderr.contains("is not used"), "{outcome}");
         }
         // Again on others, from files that are not those of the first job.
-        let again = tempdir().unwrap();
-        let kill = format!(
-            "-n 5 --every 2 --spill-every 1 --pace 0.02 --kill 0,1,2,3,4@step=88 --spill {}",
-            again.path().display()
-        );
-        resumed(dir.path(), &kill, "handing_on", 3);
+        let kill = format!("-n 5 --kill 0,1,2,3,4@step=88 --resume {}", dir.path().display());
+        let (again, _) = lost(&kill, "handing_on", ANY);
         let outcome = resumed(again.path(), "-n 3 --kill 1@step=90", "handing_on", 0);
         assert_eq!(outcome.stdout.matches("all right after 3 runs").count(), 3, "{outcome}");
     }
@@ -207,8 +216,7 @@ fn a_job_of_several_runs_goes_on_with_other_ranks() {
 
 #[test]
 fn what_is_private_to_its_rank_is_not_dealt_out() {
-    let dir = tempdir().unwrap();
-    lost(dir.path(), "sections", 25);
+    let (dir, _) = lost(&all_in(25), "sections", ANY);
     for options in ["-n 3", "-n 6"] {
         let outcome = resumed(dir.path(), options, "sections", 1);
         assert!(
@@ -230,8 +238,7 @@ fn solves_go_on_with_other_ranks() {
         lines
     };
     for step in [20, 130] {
-        let dir = tempdir().unwrap();
-        lost(dir.path(), "two_solves", step);
+        let (dir, _) = lost(&all_in(step), "two_solves", ANY);
         for ranks in [2, 3, 6] {
             let due =
                 Run::ftrun(&format!("-n {ranks}")).arg(example("two_solves")).limit(60).finish().expect(0);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Outcome, Run, built};
+use crate::common::{Outcome, PATIENT, Run, built};
 
 /// A survey of seven shots on a small model, in short slices, so that there is much to strike at.
 const SURVEY: &str = "seismic --synthetic layers --shape 121x81 --shots 7 --time 0.5 --slice 5 --every 2";
@@ -92,7 +92,7 @@ fn gathers_do_not_depend_on_failures_with_protected_shots() {
 #[test]
 fn a_protected_shot_goes_on_in_the_middle() {
     let repeated = |options: &str| {
-        let (_, outcome) = model(&format!("-n 4 --kill 2@step=10 {options}"), LONG_SHOTS);
+        let (_, outcome) = model(&format!("-n 4 {PATIENT} --kill 2@step=10 {options}"), LONG_SHOTS);
         let report = outcome.report();
         let runs = |shot: usize| report.0["result"]["shots"][shot]["runs"].as_array().unwrap().clone();
         let all: Vec<_> = (0..4).flat_map(runs).collect();
@@ -122,7 +122,7 @@ fn a_job_that_fails_while_writing_leaves_whole_gathers_only() {
 #[test]
 fn random_kills() {
     check(
-        &["-n 4 --scheme rs:2+2 --mtbf 0.1 --max-restarts 50"],
+        &["-n 4 --scheme rs:2+2 --mtbf 0.2 --max-restarts 10000"],
         "seismic --synthetic salt --shape 161x101 --shots 9 --time 1.5 --slice 5",
     );
 }

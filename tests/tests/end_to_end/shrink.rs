@@ -1,9 +1,9 @@
 //! Repair mode `shrink`: the survivors close up, and the answer stays what it was.
 
-use crate::common::{Outcome, Run};
+use crate::common::{Outcome, PATIENT, Run};
 
 fn run(options: &str) -> Outcome {
-    let outcome = Run::ftrun(&format!("--json {options}")).limit(60).finish().expect(0);
+    let outcome = Run::ftrun(&format!("--json {PATIENT} {options}")).limit(60).finish().expect(0);
     assert_eq!(outcome.report().unfired(), [""; 0], "{outcome}");
     outcome
 }

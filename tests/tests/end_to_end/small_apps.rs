@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{Outcome, Run};
+use crate::common::{Outcome, PATIENT, Run};
 
 /// Options, and the ranks of each failure that follows from them.
 type Case = (&'static str, &'static [&'static [u64]]);
@@ -24,7 +24,7 @@ const KILLS: &[Case] = &[
 
 /// Runs it to a good end, and gives its result.
 fn result(arguments: &str, expected: &[&[u64]]) -> (Value, Outcome) {
-    let outcome = Run::ftrun(&format!("--json {arguments}")).finish().expect(0);
+    let outcome = Run::ftrun(&format!("--json {PATIENT} {arguments}")).finish().expect(0);
     let report = outcome.report();
     let failures: Vec<Vec<u64>> = report.failures().into_iter().map(|(ranks, _)| ranks).collect();
     assert_eq!(failures, expected, "{outcome}");
@@ -100,7 +100,8 @@ fn simulator() {
 
 #[test]
 fn simulator_with_random_victims() {
-    let outcome = Run::ftrun("-n 8 simulator --procfail 3 --numloops 60 --size 32").finish().expect(0);
+    let app = "simulator --procfail 3 --numloops 60 --size 32";
+    let outcome = Run::ftrun(&format!("-n 8 {PATIENT} {app}")).finish().expect(0);
     assert_eq!(outcome.stdout.matches(" failed (step=").count(), 3, "{outcome}");
     let sum: u64 = (0..8).map(|rank| rank * 32 * 32 + 1).sum();
     assert!(outcome.stdout.contains(&format!("sum of the first elements {sum}, as it must be")), "{outcome}");
@@ -108,8 +109,8 @@ fn simulator_with_random_victims() {
 
     // With an odd number of turns the last elements are the first, and the seed chooses the victims.
     let victims = |seed: u64| {
-        let arguments = format!("-n 4 --json --seed {seed} simulator --size 8 --numloops 21 --procfail 4");
-        let outcome = Run::ftrun(&arguments).finish().expect(0);
+        let app = "simulator --size 8 --numloops 21 --procfail 4";
+        let outcome = Run::ftrun(&format!("-n 4 --json {PATIENT} --seed {seed} {app}")).finish().expect(0);
         let report = outcome.report();
         assert_eq!(report.0["result"]["sum"], json!((64 * (1 + 2 + 3 + 4)) as f64), "{outcome}");
         let failures = report.0["failures"].as_array().unwrap();

@@ -2,11 +2,11 @@
 
 use rustix::process::{Pid, Signal};
 
-use crate::common::{Outcome, Run, Running, example};
+use crate::common::{Outcome, PATIENT, Run, Running, example};
 
 /// A job of four ranks that is about to begin; its spares, as many as are named, are ready.
 fn ready(options: &str, spares: usize) -> Running {
-    let run = Run::ftrun(&format!("-n 4 -v --json --spares {spares} {options}")).open_stdin();
+    let run = Run::ftrun(&format!("-n 4 -v --json {PATIENT} --spares {spares} {options}")).open_stdin();
     let mut running = run.arg(example("waiting")).start();
     if spares > 0 {
         running.await_text(&format!("{spares} of {spares} spares are ready"));
@@ -51,7 +51,7 @@ fn are_made_up_for_when_they_are_lost() {
     let mut running = ready("", 1);
     // The fifth process of the job.
     let is_spare = |process: &Pid| {
-        let environment = std::fs::read(format!("/proc/{}/environ", process.as_raw_nonzero())).unwrap();
+        let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|variable| variable == b"FTRUN_PEER=5")
     };
     let spare = running.processes().into_iter().find(is_spare).unwrap();

@@ -9,13 +9,17 @@ use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
-use crate::common::{LONG, POISSON, Run, Running, built, example, poisson_answer};
+use crate::common::{LONG, PATIENT, POISSON, Run, Running, built, example, poisson_answer};
 use crate::sockets::{Door, is_there, sockets};
 
 /// A job whose ranks have lost one of them, have restored its state and go on: every rank has links to others.
 fn at_work(options: &str) -> Running {
-    let mut running = Run::ftrun(&format!("-n 4 -v {options} --kill 2@step=5 {LONG}")).start();
+    let mut running = Run::ftrun(&format!("-n 4 -v {PATIENT} {options} --kill 2@step=5 {LONG}")).start();
     running.await_text("state restored from memory");
+    // The one that was lost may be on its way out.
+    while ranks(&running).len() > 4 {
+        std::thread::yield_now();
+    }
     running
 }
 
@@ -42,7 +46,8 @@ fn gives_the_same_answer_whatever_carries_it_and_however_ranks_wait() {
         "--wait yield",
         "--wait sleep --transport tcp",
     ] {
-        let outcome = Run::ftrun(&format!("-n 4 --json {options} {kills} {POISSON}")).finish().expect(0);
+        let outcome =
+            Run::ftrun(&format!("-n 4 --json {PATIENT} {options} {kills} {POISSON}")).finish().expect(0);
         let report = outcome.report();
         assert_eq!(report.answer(), poisson_answer().answer(), "{outcome}");
         assert_eq!(report.iterations(), poisson_answer().iterations(), "{outcome}");
@@ -150,8 +155,9 @@ fn leaves_no_socket_behind() {
 /// Overwrites the memory beside all links of a rank, as a neighbour might that writes where it should not; how many links.
 fn scribble(rank: Pid) -> usize {
     let process = format!("/proc/{}", rank.as_raw_nonzero());
-    let maps = std::fs::read_to_string(format!("{process}/maps")).expect("the rank lives");
-    let memory = File::options().write(true).open(format!("{process}/mem")).expect("it is a child's child");
+    // A rank that dies has none.
+    let maps = std::fs::read_to_string(format!("{process}/maps")).unwrap_or_default();
+    let Ok(memory) = File::options().write(true).open(format!("{process}/mem")) else { return 0 };
     let places = maps.lines().filter(|line| line.contains("ftrun-ring"));
     let mut state = 1_u64;
     let overwrite = |place: &str| {
@@ -179,7 +185,11 @@ fn memory_that_is_overwritten_ends_its_links_and_the_answer_stays() {
     let mut running = Run::ftrun(&format!("{job} --kill 2@step=5 heat --steps 10000")).start();
     running.await_times("state restored from memory", 1);
     for times in 2..=3 {
-        assert!(scribble(ranks(&running)[times]) >= 1, "neighbours have a link");
+        // One after the other, from another one each time: one that was lost may still be among them.
+        let mut all = ranks(&running);
+        let first = times % all.len();
+        all.rotate_left(first);
+        assert!(all.into_iter().any(|rank| scribble(rank) >= 1), "neighbours have a link");
         running.await_times("state restored from memory", times);
     }
     let outcome = running.finish().expect(0);
