@@ -333,7 +333,7 @@ fn what_does_not_go_with_checksums_is_refused_by_name() {
 fn random_kills_under_checksums() {
     let runs = std::env::var("FT_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(3);
     for seed in 0..runs {
-        let kills = format!("--mtbf 0.05 --max-restarts 1000 --seed {seed} --every 4");
+        let kills = format!("--mtbf 0.1 --max-restarts 100000 --seed {seed} --every 4");
         let more = ["", "--memory least", "--scrub", "--memory least --scrub"][seed as usize % 4];
         let outcome = run(&format!("-n 6 --scheme checksum:4+2 {kills} {more}"), "cg --poisson 40");
         assert_eq!(outcome.report().0["result"]["converged"], true, "{outcome}");

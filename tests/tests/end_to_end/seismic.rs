@@ -122,7 +122,7 @@ fn a_job_that_fails_while_writing_leaves_whole_gathers_only() {
 #[test]
 fn random_kills() {
     check(
-        &["-n 4 --scheme rs:2+2 --mtbf 0.2 --max-restarts 10000"],
+        &["-n 4 --scheme rs:2+2 --mtbf 1 --max-restarts 10000"],
         "seismic --synthetic salt --shape 161x101 --shots 9 --time 1.5 --slice 5",
     );
 }
