@@ -16,7 +16,7 @@ pub(crate) const JOBS: [(&str, &str); 4] = [
     ("cg --poisson2d 120 --tol 1e-10", "answer_hash"),
     ("solve --poisson 30 --solver gmres --restart 9 --precond jacobi --tol 1e-12", "answer_hash"),
     ("heat --grid 300 --steps 600", "answer_hash"),
-    ("pi --samples 600000000", "hits"),
+    ("pi --samples 240000000", "hits"),
 ];
 
 /// Does something to a file.
@@ -431,7 +431,7 @@ fn the_newest_sets_are_kept_and_looked_at() {
 /// Everything is killed at a random moment, again and again, until a job comes to its end. `FT_RESUME_RUNS` says how often.
 #[test]
 fn everything_is_killed_at_random_moments() {
-    let runs = std::env::var("FT_RESUME_RUNS").map_or(6, |text| text.parse().unwrap());
+    let runs = std::env::var("FT_RESUME_RUNS").map_or(4, |text| text.parse().unwrap());
     let mut seed = 0x9e37_79b9_7f4a_7c15u64;
     let mut random = |below: u64| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -218,7 +218,7 @@ fn a_manifest_stands_for_the_files_of_all() {
         run.arg("100").arg("3000000").arg("8000000")
     };
     let in_a_set = |path: &Path| path.parent().is_some_and(|set| set.to_string_lossy().contains("/epoch-"));
-    for _ in 0..8 {
+    for _ in 0..4 {
         let dir = tempdir().unwrap();
         let running = run("--pace 3 --spill-every 1 --spill", dir.path()).start();
         killed_when(running, dir.path(), |path| path.ends_with("manifest") && in_a_set(path));
