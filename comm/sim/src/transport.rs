@@ -264,8 +264,8 @@ impl Transport for SimTransport {
         let seed = self.0.shared.lock().config.seed;
         match seed % 3 {
             0 => Patience::default(),
-            1 => Patience { yields: 3, ..Patience::default() },
-            _ => Patience { spins: 20, yields: 9, gives_way: true },
+            1 => Patience { spins: 0, yields: 3, gives_way: Some(Duration::from_millis(1)) },
+            _ => Patience { spins: 20, yields: 9, gives_way: Some(Duration::from_millis(1)) },
         }
     }
 }

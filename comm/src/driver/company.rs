@@ -1,18 +1,17 @@
-//! Whether other programs want the core of this rank.
+//! Whether somebody computes on the core of this rank while it waits.
 //!
-//! Who yields gives its core away. Where nobody else wants it, that takes less than a microsecond. Where another program computes, the core is back after
-//! a slice of time of the scheduler: milliseconds, for a message that is there after microseconds. A rank that sleeps is woken by the message instead.
+//! Who yields gives its core away. Where nobody else wants it, that takes less than a microsecond, and where other ranks wait as well, a few. Where another
+//! program computes, the core is back after a slice of time of the scheduler: milliseconds, for a message that is there after microseconds. A rank that
+//! sleeps is woken by the message instead. It is the same if a rank of the job computes for so long: then the wake-up costs next to nothing of that.
 
 use std::time::Duration;
 
 use ft_proto::time::Time;
 
-/// Who is away for so long was not the only one on its core.
-const SLICE: Duration = Duration::from_micros(500);
 /// So many waits are slept through after that, and twice as many each time that the others are still there.
 const SLEEPS: std::ops::RangeInclusive<u32> = 64..=4096;
 /// After so many yields in a row that nobody took, the others are gone.
-const ALONE: u32 = 64;
+const ALONE: u32 = 32;
 
 /// What is known of others on this core.
 #[derive(Debug, Default)]
@@ -31,9 +30,9 @@ impl Company {
         self.sleeps > 0
     }
 
-    /// The caller has yielded, so many `times` in a row, and goes on `now`.
-    pub(super) fn yielded(&mut self, times: u32, now: Time) {
-        if times > 1 && now.since(self.since) >= SLICE {
+    /// The caller has yielded, so many `times` in a row, and goes on `now`. Who is away for a `slice` was not alone on its core.
+    pub(super) fn yielded(&mut self, times: u32, now: Time, slice: Duration) {
+        if times > 1 && now.since(self.since) >= slice {
             self.spell = self.spell.saturating_mul(2).clamp(*SLEEPS.start(), *SLEEPS.end());
             self.sleeps = self.spell;
         } else if times == ALONE {
@@ -56,7 +55,7 @@ mod tests {
     fn yields(company: &mut Company, now: &mut Time, each: Duration) -> u32 {
         let until = |times: &u32| {
             *now = now.after(each);
-            company.yielded(*times, *now);
+            company.yielded(*times, *now, Duration::from_millis(1));
             company.is_there()
         };
         (1..=2000).find(until).unwrap_or(2000)

@@ -218,7 +218,7 @@ impl Driver {
                 return Ok(result);
             }
             let Patience { spins, yields, gives_way } = self.waiting.patience;
-            let sleeps_soon = gives_way && self.waiting.company.is_there();
+            let sleeps_soon = gives_way.is_some() && self.waiting.company.is_there();
             let awake = spins.saturating_add(if sleeps_soon { 0 } else { yields });
             turns = turns.wrapping_add(1);
             if idle >= awake || turns % LOOKS_BETWEEN_WATCHES == 0 {
@@ -261,9 +261,9 @@ impl Driver {
             idle = if moved { 0 } else { u32::wrapping_add(idle, 1) }; // who never sleeps may count far
             if idle > spins && idle <= awake {
                 self.engine.links.transport.relax();
-                if gives_way {
+                if let Some(slice) = gives_way {
                     let now = self.service.now(&self.waiting.clock);
-                    self.waiting.company.yielded(idle - spins, now);
+                    self.waiting.company.yielded(idle - spins, now, slice);
                 }
             }
         }

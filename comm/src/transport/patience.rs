@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// How a blocked caller waits: it looks again so many times, then lets others run between so many looks, then
 /// sleeps in [`Transport::wait`](super::Transport::wait).
@@ -11,8 +12,8 @@ pub struct Patience {
     pub spins: u32,
     /// Looks with [`Transport::relax`](super::Transport::relax) before each. The sum of both fits into 32 bits.
     pub yields: u32,
-    /// It yields no more for a while once others have wanted its core, but sleeps.
-    pub gives_way: bool,
+    /// After a yield that took so long it yields no more for a while, but sleeps: somebody else computes on its core.
+    pub gives_way: Option<Duration>,
 }
 
 /// What is asked for (`ftrun --wait`).
@@ -21,8 +22,8 @@ pub struct Patience {
 /// one session. So the launcher gives ranks no sessions of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Waiting {
-    /// With a core for every rank, looks often, then yields, then sleeps, and where others want the core sleeps without yielding; with more ranks
-    /// than cores, yields a while, then sleeps. Good for all but the last microsecond.
+    /// With a core for every rank, looks often, then yields, then sleeps; with more ranks than cores, yields a while, then sleeps. Where
+    /// somebody computes on the core meanwhile, it sleeps without yielding. Good for all but the last microsecond.
     #[default]
     Auto,
     /// Looks often, then yields for ever. The shortest latency after long waits too, at the price of a busy core a
@@ -43,10 +44,14 @@ impl Waiting {
         // Two ranks may be on one core although there is another: a look alone would wait for the end of a time slice,
         // while a yield costs next to nothing where nobody else wants the core.
         const SPINS: u32 = 30;
+        // Away for longer than that it was for a program that computes and has a slice of the scheduler's time. With more ranks than cores it may
+        // have been for several ranks of the job, which then have to say something soon: that takes more.
+        const SLICE: Duration = Duration::from_millis(1);
+        const SHARED_SLICE: Duration = Duration::from_micros(2500);
         match self {
-            Self::Auto if ranks <= cores => Patience { spins: SPINS, yields: 2000, gives_way: true },
-            Self::Auto => Patience { yields: 60, ..Patience::default() },
-            Self::Spin => Patience { spins: SPINS, yields: u32::MAX - SPINS, gives_way: false },
+            Self::Auto if ranks <= cores => Patience { spins: SPINS, yields: 2000, gives_way: Some(SLICE) },
+            Self::Auto => Patience { spins: 0, yields: 60, gives_way: Some(SHARED_SLICE) },
+            Self::Spin => Patience { spins: SPINS, yields: u32::MAX - SPINS, gives_way: None },
             Self::Yield => Patience { yields: u32::MAX, ..Patience::default() },
             Self::Sleep => Patience::default(),
         }

@@ -133,7 +133,7 @@ pub enum Event {
         /// Why there is one fewer; none if there is one more.
         lost: Option<String>,
     },
-    /// A host is lost that had no process of the job.
+    /// A host is lost that had no process of the job any more.
     HostLost {
         /// Which, and how it was noticed.
         cause: String,

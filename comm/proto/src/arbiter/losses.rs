@@ -96,12 +96,10 @@ impl Roster {
         let (seated, others): (Vec<PeerId>, Vec<PeerId>) =
             peers.iter().partition(|peer| self.chairs.rank_of(**peer).is_some());
         self.lost_hosts.insert(host);
-        if peers.is_empty() && !self.ending.is_over {
-            self.out.record(Event::HostLost { cause: cause.to_owned() });
-        }
         // Spares first: none of them may take the place of another process of that host.
-        for peer in others {
-            self.spare_gone(now, peer, cause);
+        let spares = others.into_iter().filter(|peer| self.spare_gone(now, *peer, cause)).count();
+        if seated.is_empty() && spares == 0 && !self.ending.is_over {
+            self.out.record(Event::HostLost { cause: cause.to_owned() });
         }
         for peer in seated {
             // The loss before may have started a generation, in which ranks have other numbers.

@@ -118,8 +118,19 @@ fn a_host_that_is_back_is_the_home_of_its_ranks_again() {
 #[test]
 fn a_host_without_processes_is_lost_with_a_word() {
     let (mut job, _) = with_a_spare_on_the_second_host();
+    let is_told =
+        |effects: Vec<Effect>| effects.contains(&Effect::Record(Event::HostLost { cause: CAUSE.into() }));
     job.host_lost(0, &[]);
-    assert!(job.take().contains(&Effect::Record(Event::HostLost { cause: CAUSE.into() })));
+    assert!(is_told(job.take()));
+    // The word of the system on its ranks may be sooner.
+    let mut job = Job::running(3);
+    let peer = job.peer(1);
+    job.exits(peer, Exit::Signal(9));
+    assert!(!is_told(job.take()));
+    job.host_lost(1, &[peer]);
+    assert!(is_told(job.take()));
+    job.host_lost(2, &[job.peer(2)]);
+    assert!(!is_told(job.take()), "the loss of its rank is");
 }
 
 #[test]
