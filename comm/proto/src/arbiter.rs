@@ -141,6 +141,7 @@ impl Arbiter {
     /// A host, of those in [`MessageSettings::hosts`](crate::settings::MessageSettings::hosts), is lost, and with it these processes,
     /// all at once. That they have ended is likely but not certain: the host may be cut off.
     pub fn host_lost(&mut self, now: Time, host: usize, peers: &[PeerId], cause: &str) {
+        self.injected.host_lost();
         self.roster.host_lost(now, host, peers, cause);
         self.pass_on(now);
     }

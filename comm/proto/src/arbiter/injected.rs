@@ -80,6 +80,11 @@ impl Injected {
         }
     }
 
+    /// A host is lost, so ranks move.
+    pub(super) fn host_lost(&mut self) {
+        self.random.iter_mut().for_each(RandomKills::moved);
+    }
+
     /// When a random kill is due. Those at a given time strike with the next [`Injected::tick`].
     pub(super) fn due(&self) -> Option<Time> {
         self.random.as_ref().and_then(RandomKills::due)

@@ -1,8 +1,8 @@
 //! Random kills at a mean time between failures: when the next one is due, and whom it strikes.
 //!
 //! The times between kills are exponential, so that kills are a Poisson process; times and victims come from a seed
-//! and are the same in every run, in this order. A kill that would cost a group more than it survives waits until the
-//! group is whole again.
+//! and are the same in every run, in this order. A kill that might cost a group more than it survives waits until the
+//! group is whole again; once a host was lost, until all groups are.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -96,6 +96,16 @@ impl RandomKills {
     pub(super) fn lost(&mut self, rank: Rank) {
         self.unsettled.insert(rank);
         self.struck.remove(&rank);
+    }
+
+    /// Ranks may have moved, and redundancy may be laid anew over others than it was. Whoever protects whom then, with the least tolerance of all
+    /// lost in the whole job no group has lost more.
+    pub(super) fn moved(&mut self) {
+        let groups = std::mem::take(&mut self.order.groups);
+        if let Some(least) = groups.iter().map(|(_, tolerance)| *tolerance).min() {
+            let all: BTreeSet<Rank> = groups.into_iter().flat_map(|(members, _)| members).collect();
+            self.order.groups.push((all.into_iter().collect(), least));
+        }
     }
 
     /// All ranks are at work, but for those that were struck and have not been missed yet: what waits may strike.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::*;
-use crate::fault::KillSpec;
 use crate::member::LEASE_TIMEOUTS;
 use crate::rank::{Generation, Membership, Seat};
 use crate::settings::MessageSettings;
@@ -12,10 +11,12 @@ use crate::settings::MessageSettings;
 mod births;
 mod cuts;
 mod hosts;
+mod injected;
 mod links;
 mod modes;
 mod spares;
 mod view;
+mod watchdog;
 
 const TIMEOUT: Duration = Duration::from_millis(1000);
 
@@ -161,10 +162,6 @@ fn told(effects: &[Effect]) -> Vec<(PeerId, Vec<Rank>)> {
         _ => None,
     };
     effects.iter().filter_map(told).collect()
-}
-
-fn kill(spec: &str) -> KillSpec {
-    spec.parse().expect("a spec")
 }
 
 /// Else a repair would cost messages by the square of the ranks.
@@ -517,55 +514,6 @@ fn a_process_that_is_killed_before_it_joins_is_replaced() {
 }
 
 #[test]
-fn an_injected_kill_strikes_all_its_ranks_once() {
-    let mut job = Job::with(Config { kills: vec![kill("0,2@step=4")], ..config(3) });
-    job.join_all();
-    job.take();
-    assert_eq!(job.arbiter.unfired(), [0]);
-    job.says(2, ToArbiter::Reached { spec: 0 });
-    job.says(0, ToArbiter::Reached { spec: 0 });
-    let effects = job.take();
-    assert_eq!(
-        effects,
-        [Effect::Record(Event::Struck { spec: 0 }), Effect::Kill(PeerId(1)), Effect::Kill(PeerId(3))]
-    );
-    assert_eq!(job.arbiter.unfired(), [0; 0]);
-    job.dies(0);
-    job.take();
-    job.join(0);
-    let kills = job.take().into_iter().find_map(|effect| match effect {
-        Effect::Send { message: News::Welcome(welcome), .. } => Some(welcome.kills),
-        _ => None,
-    });
-    assert_eq!(kills, Some(vec![]), "a spent failure is not handed out again");
-}
-
-#[test]
-fn an_injected_hang_stops_and_an_exit_asks() {
-    let kills = vec![kill("1@step=1:hang"), kill("0@step=2:exit")];
-    let mut job = Job::with(Config { kills, ..config(2) });
-    job.join_all();
-    job.take();
-    job.says(1, ToArbiter::Reached { spec: 0 });
-    job.says(0, ToArbiter::Reached { spec: 1 });
-    let effects = job.take();
-    assert!(effects.contains(&Effect::Stop(PeerId(2))));
-    assert!(effects.contains(&Effect::Send { to: PeerId(1), message: News::Die }));
-    job.exits(PeerId(1), Exit::Status(17));
-    assert_eq!(started(&job.take()), [(0, 1)], "no goodbye: a failure");
-}
-
-#[test]
-fn an_injected_failure_strikes_at_its_time() {
-    let mut job = Job::with(Config { kills: vec![kill("1@time=0.5")], ..config(2) });
-    job.join_all();
-    job.pass(Duration::from_millis(400), &[]);
-    assert_eq!(job.arbiter.unfired(), [0]);
-    job.pass(Duration::from_millis(200), &[]);
-    assert!(job.take().contains(&Effect::Kill(PeerId(2))));
-}
-
-#[test]
 fn the_most_steps_lost_are_told_when_all_work_again() {
     let mut job = Job::running(2);
     job.dies(1);
@@ -577,32 +525,6 @@ fn the_most_steps_lost_are_told_when_all_work_again() {
     assert_eq!(job.take(), []);
     job.says(1, ToArbiter::Resumed { generation: 1, steps_lost: 0 });
     assert_eq!(job.take(), [Effect::Record(Event::Resumed { generation: 1, steps_lost: 3 })]);
-}
-
-#[test]
-fn random_kills_wait_while_a_group_has_no_tolerance_left() {
-    let mtbf = Mtbf { mean: TIMEOUT * 3, seed: 3, groups: vec![(vec![0, 1, 2], 1)] };
-    let mut job = Job::with(Config { mtbf: Some(mtbf), max_restarts: 100, ..config(3) });
-    job.join_all();
-    job.take();
-    let struck = |job: &mut Job| {
-        let kill = |effect: &Effect| match effect {
-            Effect::Record(Event::RandomKill { rank }) => Some(*rank),
-            _ => None,
-        };
-        job.take().iter().filter_map(kill).collect::<Vec<_>>()
-    };
-    job.pass(TIMEOUT * 100, &[]);
-    let [victim] = struck(&mut job)[..] else { panic!("one is struck, and none before it is back") };
-    assert_eq!(job.arbiter.postponed(), 1);
-    job.dies(victim);
-    job.join(victim);
-    (0..3).filter(|rank| *rank != victim).for_each(|rank| job.ready(rank, 0, 0));
-    job.pass(TIMEOUT, &[]);
-    assert_eq!(struck(&mut job), [], "restored, but not at work yet");
-    (0..3).for_each(|rank| job.says(rank, ToArbiter::Resumed { generation: 1, steps_lost: 0 }));
-    job.pass(TIMEOUT, &[]);
-    assert_eq!(struck(&mut job).len(), 1, "the one that waited");
 }
 
 #[test]
@@ -623,52 +545,6 @@ fn what_is_said_for_people_is_passed_on_and_is_a_sign_of_life() {
     assert_eq!(events[29], Event::Progress { rank: 1, done: Some(500), line: line() });
     let rest = [Event::Activity { rank: 1, name: "step".into() }, Event::Refused { count: 2 }];
     assert_eq!(events[30..], rest, "and nobody is lost");
-}
-
-fn stalled(effects: &[Effect]) -> Vec<&str> {
-    let account = |effect| match effect {
-        &Effect::Record(Event::Stalled { ref account }) => Some(account.as_str()),
-        _ => None,
-    };
-    effects.iter().filter_map(account).collect()
-}
-
-#[test]
-fn the_watchdog_hears_all_ranks_and_forgets_with_a_generation() {
-    use crate::wire::wait::{Awaited, Wait};
-    let wait = |rank: Rank| {
-        let awaited = Awaited::Ranks(vec![rank]);
-        ToArbiter::Waiting(Wait { call: "recv".into(), context: 2, tag: None, awaited, millis: 300 })
-    };
-    let watchdog = Some(Duration::from_millis(300));
-    let messages = MessageSettings { watchdog, ..MessageSettings::default() };
-    let mut job = Job::with(Config { messages, ..config(2) });
-    job.join_all();
-    job.says(0, wait(1));
-    job.says(1, wait(0));
-    // The launcher is not to sleep now.
-    assert!(job.arbiter.poll_timeout() <= job.now);
-    job.pass(Duration::from_millis(100), &[]);
-    let effects = job.take();
-    assert!(matches!(stalled(&effects)[..], [text] if text.contains("rank 0 waits for rank 1, which")));
-    job.pass(Duration::from_secs(1), &[]);
-    assert_eq!(stalled(&job.take()), [""; 0]);
-    // Rank 1 is replaced; what was said before does not count, and one that waits is not all.
-    job.dies(1);
-    job.says(0, ToArbiter::Moving);
-    job.ready(0, 0, 0);
-    job.join(1);
-    job.says(0, wait(1));
-    job.pass(Duration::from_millis(200), &[]);
-    assert_eq!(stalled(&job.take()), [""; 0]);
-    job.pass(Duration::from_millis(200), &[]);
-    assert!(matches!(stalled(&job.take())[..], [text] if text.contains("1 of 2 ranks wait")));
-    // Without the setting nothing is said, and whoever asks is told.
-    let mut job = Job::running(1);
-    job.says(0, wait(0));
-    job.pass(Duration::from_secs(1), &[]);
-    assert_eq!(stalled(&job.take()), [""; 0]);
-    assert!(job.arbiter.view()[0].waits.is_some());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::*;
 const CAUSE: &str = "host b is gone";
 
 impl Job {
-    fn host_lost(&mut self, host: usize, peers: &[PeerId]) {
+    pub(super) fn host_lost(&mut self, host: usize, peers: &[PeerId]) {
         self.arbiter.host_lost(self.now, host, peers, CAUSE);
         self.collect();
     }
