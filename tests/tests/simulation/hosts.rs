@@ -146,7 +146,8 @@ fn several_levels_are_laid_over_other_hosts() {
         let outcome = simulate(seed, &["neighbor:2@2"], "");
         match checker::status(&outcome)? {
             (0, _) => check_answer(job(seed).0.ranks(), &outcome),
-            (3, _) => Ok(Course::BeyondTolerance),
+            // Whatever is committed, and however it lies, it survives one loss.
+            (3, _) if checker::not_restored(&outcome).len() > 1 => Ok(Course::BeyondTolerance),
             (code, message) => Err(format!("ended with {code}: {message}")),
         }
     });
