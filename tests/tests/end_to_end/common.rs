@@ -39,7 +39,8 @@ pub(crate) fn built() -> &'static Path {
         let output = Command::new(cargo)
             .args(["build", "--quiet", "--bins", "--examples", "--profile", profile, "--target-dir"])
             .arg(folder.parent().unwrap())
-            // With this package the libraries are those that the tests of all packages have built.
+            // With the last two packages the libraries are those that the tests of all packages have built: what these need for tests has
+            // features that others share.
             .args([
                 "-p",
                 "ft-apps",
@@ -51,6 +52,8 @@ pub(crate) fn built() -> &'static Path {
                 "ft-linalg",
                 "-p",
                 "ft-tests",
+                "-p",
+                "ft-proto",
             ])
             .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap())
             .output()
