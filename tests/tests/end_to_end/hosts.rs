@@ -332,7 +332,7 @@ fn redundancy_is_laid_over_the_hosts_that_are_left() {
         let hangs = "--heartbeat-timeout 20000 --kill 2@step=30:hang --kill 0@step=60:hang";
         let options = format!("-n 4 --scheme xor:2 --hosts {} --json -v {hangs} {options}", hosts.join(","));
         let (_folder, run) = over(&format!("{once}; {LIKE_SSH}"), &format!("{options} {program}"));
-        let mut running = run.start();
+        let mut running = run.limit(120).start();
         running.await_text("--kill 2@step=30:hang strikes");
         stopped(&running);
         kill_host(&running, hosts[2]);
