@@ -98,8 +98,8 @@ impl RandomKills {
         self.struck.remove(&rank);
     }
 
-    /// Ranks may have moved, and redundancy may be laid anew over others than it was. Whoever protects whom then, with the least tolerance of all
-    /// lost in the whole job no group has lost more.
+    /// Ranks may have moved, and be in other groups than at the start. From now on all ranks count as one group, which may lose what the weakest
+    /// group may lose: then no group has lost more, whoever is in it.
     pub(super) fn moved(&mut self) {
         let groups = std::mem::take(&mut self.order.groups);
         if let Some(least) = groups.iter().map(|(_, tolerance)| *tolerance).min() {
