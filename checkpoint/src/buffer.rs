@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ft_comm::ReadyMemory;
 use ft_comm::estate::{Estate, Room};
 
 /// Bytes in one of the two.
@@ -96,30 +97,48 @@ impl AsMut<[u8]> for Buffer {
 
 /// Where buffers get their memory from.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Memory(Option<Arc<Mutex<Estate>>>);
+pub(crate) struct Memory {
+    estate: Option<Arc<Mutex<Estate>>>,
+    ready: ReadyMemory,
+}
 
 impl Memory {
-    /// That of an estate, as far as there is any.
-    pub(crate) fn of(estate: Option<Estate>) -> Self {
-        Self(estate.map(|estate| Arc::new(Mutex::new(estate))))
+    /// That of an estate, as far as there is any; else what is `ready`.
+    pub(crate) fn of(estate: Option<Estate>, ready: ReadyMemory) -> Self {
+        Self { estate: estate.map(|estate| Arc::new(Mutex::new(estate))), ready }
     }
 
     /// The estate, if there is one.
     pub(crate) fn estate(&self) -> Option<MutexGuard<'_, Estate>> {
-        self.0.as_ref().map(|estate| estate.lock().unwrap_or_else(PoisonError::into_inner))
+        self.estate.as_ref().map(|estate| estate.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Gives `buffer` the length `len`, whatever is in it. New memory is zeros.
+    /// Says to whoever starts processes ahead of a loss what `part` keeps, in lengths of its buffers.
+    pub(crate) fn tell(&self, part: u32, lens: impl Iterator<Item = u64>) {
+        if self.estate.is_none() {
+            self.ready.keeps(part, lens);
+        }
+    }
+
+    /// Gives `buffer` the length `len`; its bytes are any.
     pub(crate) fn lengthen(&self, buffer: &mut Buffer, len: usize) {
         match buffer {
             Buffer::Room(room, old) if room.len() >= len => *old = len,
-            Buffer::Heap(bytes) if bytes.capacity() >= len && (self.0.is_none() || len == 0) => {
+            Buffer::Heap(bytes) if bytes.capacity() >= len && (self.estate.is_none() || len == 0) => {
                 bytes.resize(len, 0)
             }
             _ => {
                 let room = self.estate().and_then(|mut estate| estate.room(len).ok());
-                *buffer = room.map_or_else(|| Buffer::Heap(vec![0; len]), |room| Buffer::Room(room, len));
+                *buffer = room.map_or_else(|| Buffer::Heap(self.heap(len)), |room| Buffer::Room(room, len));
             }
         }
+    }
+
+    /// Memory of the process.
+    fn heap(&self, len: usize) -> Vec<u8> {
+        let mut bytes = self.ready.take(len).unwrap_or_else(|| vec![0; len]);
+        bytes.truncate(len);
+        bytes.shrink_to_fit(); // large ones stay where they are
+        bytes
     }
 }

@@ -73,6 +73,8 @@ pub enum Restored {
 /// One rank's part in checkpoints: it takes them, and restores from them, together with all other ranks.
 pub struct Checkpointer {
     comm: Communicator,
+    /// Which of several schemes this is.
+    level: u32,
     /// As it was asked for.
     scheme: Scheme,
     /// The groups at the start, in words.
@@ -140,7 +142,7 @@ impl Checkpointer {
             }
             _ => Box::new(Blocks),
         };
-        let mut legacy = if level == 0 { Legacy::of(world, &scheme) } else { Legacy::default() };
+        let mut legacy = Legacy::of(world, &scheme, level);
         let (shape, memory) = (layout.shape(), legacy.memory.clone());
         let new = |layout: GroupLayout| Placement::new(&comm, clock, layout, 1, &memory);
         let (ledger, places) = match legacy.open(&layout, new)? {
@@ -149,6 +151,7 @@ impl Checkpointer {
             None => (Ledger::replacement(1), Placements::new(new(layout)?)),
         };
         Ok(Self {
+            level,
             scheme,
             shape,
             places,

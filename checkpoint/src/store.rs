@@ -612,6 +612,11 @@ impl Store {
         self.slots().map(Slot::bytes_reserved).sum()
     }
 
+    /// Lengths of all buffers.
+    pub(crate) fn lens(&self) -> impl Iterator<Item = u64> {
+        self.slots().flat_map(|slot| [slot.shard.len() as u64, slot.redundancy.len() as u64])
+    }
+
     fn slots(&self) -> impl Iterator<Item = &Slot> {
         std::iter::once(&self.constant).chain(&self.variable)
     }

@@ -150,7 +150,8 @@ impl Driver {
             | News::Decided(_)
             | News::Asked { .. }
             | News::Die
-            | News::Save => {}
+            | News::Save
+            | News::Prepare { .. } => {}
         }
     }
 

@@ -58,6 +58,7 @@ pub use ft_proto::{collective, fault, settings};
 pub use main_error::MainError;
 pub use request::{Completion, Request, test_any, test_some, wait_all, wait_any, wait_some};
 pub use service::alarm::Alarm;
+pub use service::ready::ReadyMemory;
 pub use service::saves::Saves;
 pub use world::{ENV_KEY, ENV_LAUNCHER, ENV_PEER, Repair, World};
 

@@ -342,6 +342,11 @@ impl World {
         self.core.peek().driver.service.saves()
     }
 
+    /// Memory that is there before it is needed, where this process was started ahead of a loss (`ftrun --spares`).
+    pub fn ready_memory(&self) -> crate::ReadyMemory {
+        self.core.peek().driver.service.ready()
+    }
+
     /// Calls `hook` with all ranks lost so far in this generation whenever that becomes more, at once and whatever the
     /// program does: on another thread, so it has to be brief and cannot communicate; also for a failure that is known
     /// already. A panic of the hook ends the process. A second hook replaces the first.

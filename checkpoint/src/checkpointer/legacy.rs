@@ -53,11 +53,15 @@ struct PlaceNote {
 impl Legacy {
     /// That of this rank, if it has any memory that outlives it. Lost ranks have to be replaced, and their checkpoints to be in memory,
     /// or there would be nobody who finds it; without redundancy a loss is to be one.
-    pub(super) fn of(world: &World, scheme: &Scheme) -> Self {
-        let is_fit = !matches!(scheme, Scheme::None | Scheme::Disk { .. });
+    pub(super) fn of(world: &World, scheme: &Scheme, level: u32) -> Self {
+        let is_fit = level == 0 && !matches!(scheme, Scheme::None | Scheme::Disk { .. });
         let is_replaced = world.repair_mode() == OnFailure::Rebuild;
         let estate = if is_fit && is_replaced { world.take_estate() } else { None };
-        Self { memory: Memory::of(estate), generation: world.generation(), is_heir: false }
+        Self {
+            memory: Memory::of(estate, world.ready_memory()),
+            generation: world.generation(),
+            is_heir: false,
+        }
     }
 
     /// What the predecessor has noted: its ledger and its placements, of which `new` makes empty ones, laid as `layout` but for the hosts.

@@ -547,6 +547,7 @@ impl Checkpointer {
         world.mark(u64::from(epoch));
 
         let store = &self.places.current.store;
+        self.legacy.memory.tell(self.level, store.lens());
         let (variable, constant) = (store.variable(epoch).shard().len(), store.constant().shard().len());
         let copied = if first { constant + variable } else { variable };
         let (computing, sent) = (staging.account.borrow().computing, staging.account.borrow().sent);

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar};
 
+use ft_comm::ReadyMemory;
 use ft_comm::service::alarm::Alarm;
 use ft_comm::service::verdicts::Verdicts;
 use ft_comm::time::Time;
@@ -110,15 +111,32 @@ pub(super) struct ControlLine {
 }
 
 /// What the service of a process has for its caller.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Heard {
     pub(super) news: VecDeque<News>,
     pub(super) alarm: Alarm,
     pub(super) verdicts: Verdicts,
+    /// Memory that was used for other things before: nobody is to take it for zeros.
+    pub(super) ready: ReadyMemory,
     /// News or an accepted link came since the last look, as an eventfd counts.
     pub(super) wake: bool,
     /// The caller listens no more.
     pub(super) closed: bool,
+}
+
+impl Default for Heard {
+    fn default() -> Self {
+        let ready = ReadyMemory::default();
+        ready.prepare_here((4..13).flat_map(|bits| [1 << bits; 2]).collect());
+        Self {
+            news: VecDeque::new(),
+            alarm: Alarm::default(),
+            verdicts: Verdicts::default(),
+            ready,
+            wake: false,
+            closed: false,
+        }
+    }
 }
 
 /// The links of a process, and those that others have opened to it.

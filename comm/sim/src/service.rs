@@ -2,6 +2,7 @@
 
 use super::happening::Happening;
 use super::transport::Place;
+use ft_comm::ReadyMemory;
 use ft_comm::service::alarm::Alarm;
 use ft_comm::service::verdicts::Verdicts;
 use ft_comm::service::{Question, Service};
@@ -56,6 +57,12 @@ impl Service for SimService {
             .processes
             .get(self.0.peer)
             .map_or_else(Verdicts::default, |process| process.heard.verdicts.clone())
+    }
+
+    fn ready(&self) -> ReadyMemory {
+        let kernel = self.0.enter();
+        let process = kernel.processes.get(self.0.peer);
+        process.map_or_else(ReadyMemory::default, |process| process.heard.ready.clone())
     }
 
     fn close(&mut self) {

@@ -79,7 +79,8 @@ impl Service for Alone {
             | ToArbiter::Moving
             | ToArbiter::Refused { .. }
             | ToArbiter::Progress { .. }
-            | ToArbiter::Saved(_) => {}
+            | ToArbiter::Saved(_)
+            | ToArbiter::Keeps { .. } => {}
         }
     }
 

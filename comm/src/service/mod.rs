@@ -5,12 +5,14 @@ use crate::time::{Clock, Time};
 use alarm::Alarm;
 use ft_proto::rank::{Generation, PeerId, Rank};
 use ft_proto::wire::control::{News, ToArbiter};
+use ready::ReadyMemory;
 use saves::Saves;
 use verdicts::Verdicts;
 
 pub mod alarm;
 pub mod alone;
 mod questions;
+pub mod ready;
 pub mod saves;
 pub mod thread;
 pub mod verdicts;
@@ -49,6 +51,10 @@ pub trait Service {
     /// Tells when checkpoints are to be written to files, and the launcher what has become of them.
     fn saves(&self) -> Saves {
         Saves::default()
+    }
+    /// Memory that is there before it is needed.
+    fn ready(&self) -> ReadyMemory {
+        ReadyMemory::default()
     }
     /// This rank is in this step: the launcher hears of it with the next sign of life.
     fn is_in(&self, step: u64) {

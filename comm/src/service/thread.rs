@@ -16,6 +16,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags};
 
 use super::alarm::Alarm;
 use super::questions::Questions;
+use super::ready::ReadyMemory;
 use super::saves::Saves;
 use super::verdicts::Verdicts;
 use super::{Question, Service};
@@ -92,6 +93,7 @@ pub struct ServiceThread {
     clock: Clock,
     cuts: Cuts,
     saves: Saves,
+    ready: ReadyMemory,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -126,11 +128,14 @@ impl ServiceThread {
         let (links, inbox) = unbounded();
         let (outbox, submitted) = unbounded();
         let (questions, asked) = unbounded();
-        let (say, bell) = (outbox.clone(), Arc::clone(&shared));
-        let saves = Saves::new(move |message| {
-            let _ = say.send(message);
-            self::ring(&bell.wake_service);
-        });
+        let say = || {
+            let (say, bell) = (outbox.clone(), Arc::clone(&shared));
+            move |message| {
+                let _ = say.send(message);
+                self::ring(&bell.wake_service);
+            }
+        };
+        let (saves, ready) = (Saves::new(say()), ReadyMemory::new(say()));
         let ring = shared.wake_caller.clone();
         let transport = SocketTransport::new(credentials.clone(), me, options, inbox, ring, accounts);
         let transport = transport.map_err(io)?;
@@ -147,13 +152,14 @@ impl ServiceThread {
             questions: asking,
             cuts: cuts.clone(),
             saves: saves.clone(),
+            ready: ready.clone(),
             incoming: Vec::new(),
             outgoing: Vec::new(),
             over: false,
             is_orphan: false,
         };
         let thread = Some(plane.start(lifeline)?);
-        Ok((Self { shared, outbox, questions, me, clock, cuts, saves, thread }, transport, address))
+        Ok((Self { shared, outbox, questions, me, clock, cuts, saves, ready, thread }, transport, address))
     }
 
     /// Puts injected failures of links in place: cuts as they strike, and what `slow` says
@@ -203,6 +209,10 @@ impl Service for ServiceThread {
         self.saves.clone()
     }
 
+    fn ready(&self) -> ReadyMemory {
+        self.ready.clone()
+    }
+
     fn is_in(&self, step: u64) {
         self.shared.step.store(step, Ordering::Relaxed);
     }
@@ -241,6 +251,7 @@ struct Plane {
     questions: Questions,
     cuts: Cuts,
     saves: Saves,
+    ready: ReadyMemory,
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
     /// The job has ended, or this process is out of it: nobody needs to hear anything any more.
@@ -304,6 +315,10 @@ impl Plane {
                     self.saves.request();
                     continue;
                 }
+                News::Prepare { pieces } => {
+                    self.ready.prepare(pieces);
+                    continue;
+                }
                 News::Asked { of, number, .. } => {
                     let answer = self.shared.verdicts.asked(of, number);
                     answer.into_iter().for_each(|message| encode(&message, &mut self.outgoing));
@@ -332,6 +347,7 @@ impl Plane {
         let now = self.clock.now();
         match news {
             News::Welcome(welcome) => {
+                self.ready.stop();
                 self.questions.allow(now, Duration::from_millis(welcome.timeout_ms));
             }
             News::Decided(membership) => self.questions.enter(membership.clone()),

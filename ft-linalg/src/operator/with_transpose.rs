@@ -96,7 +96,7 @@ impl LinearOperator for WithTranspose {
 struct Rows {
     #[protect(nested)]
     rows: DistRows,
-    #[protect(derived)]
+    #[protect(lasting)]
     plan: Option<Plan>,
 }
 
@@ -108,11 +108,17 @@ struct Plan {
 }
 
 impl Rows {
+    /// Makes the plan, if there is none. Whose rows are as they were has one, and helps those who make theirs.
     fn rebuild(&mut self, col_part: &Partition, comm: &Communicator) -> Result<(), LinalgError> {
-        self.plan = None;
-        let rows = self.rows.rows();
-        agree(self.rows.part().require(comm).and_then(|()| rows.check(col_part.n())), comm)?;
-        let halo = HaloPlan::build(col_part, needed_columns(rows, col_part), comm)?;
+        let (rows, kept) = (self.rows.rows(), self.plan.as_ref());
+        let check = || if kept.is_some() { Ok(()) } else { rows.check(col_part.n()) };
+        agree(self.rows.part().require(comm).and_then(|()| check()), comm)?;
+        let needed = kept.map_or_else(|| needed_columns(rows, col_part), |plan| plan.halo.cols().to_vec());
+        let halo = HaloPlan::build(col_part, needed, comm)?;
+        if kept.is_some() {
+            agree(Ok(()), comm)?;
+            return Ok(());
+        }
         let own = col_part.range();
         let place = |col: &u64| {
             let at = *col as usize;

@@ -1,5 +1,7 @@
 //! Processes that were started ahead take the ranks of lost ones; when there are too few of them, others are started.
 
+use std::time::{Duration, Instant};
+
 use rustix::process::{Pid, Signal};
 
 use crate::common::{Outcome, PATIENT, Run, Running, example};
@@ -27,6 +29,42 @@ fn check(options: &str, spares: usize, replaced: [u32; 4], used: u64) {
     assert_eq!(outcome.report().spares_used(), used, "{outcome}");
 }
 
+/// The process of the job that was started as number `peer`, from 1.
+fn started(running: &Running, peer: usize) -> Pid {
+    let variable = format!("FTRUN_PEER={peer}").into_bytes();
+    let is_it = |process: &Pid| {
+        let environment = std::fs::read(format!("/proc/{}/environ", process.as_raw_nonzero()));
+        environment.unwrap_or_default().split(|byte| *byte == 0).any(|found| found == variable)
+    };
+    running.processes().into_iter().find(is_it).unwrap()
+}
+
+/// Bytes of memory that a process has from the system.
+fn resident(process: Pid) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.as_raw_nonzero())).unwrap();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    resident.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
+}
+
+#[test]
+fn have_memory_ready_for_what_a_rank_keeps() {
+    // Two copies of 8 MiB, and two of that of the other rank.
+    let job = "-n 2 -v --spares 1 --scheme neighbor --every 1 load --state 8MiB --steps 1000000 --step-ms 1";
+    let mut running = Run::ftrun(job).start();
+    running.await_text("1 of 1 spares are ready");
+    let spare = started(&running, 3);
+    let until = Instant::now() + Duration::from_secs(30);
+    while resident(spare) < 32 << 20 {
+        assert!(Instant::now() < until, "{} bytes", resident(spare));
+        std::thread::yield_now();
+    }
+    assert!(resident(spare) < 48 << 20, "{} bytes", resident(spare));
+    rustix::process::kill_process(started(&running, 1), Signal::KILL).unwrap();
+    running.await_text("restored");
+    running.signal(Signal::TERM);
+    running.finish().expect(143);
+}
+
 #[test]
 fn take_the_ranks_of_lost_ones() {
     check("", 2, [0, 0, 0, 0], 0);
@@ -49,13 +87,7 @@ fn others_are_started_where_there_are_too_few() {
 #[test]
 fn are_made_up_for_when_they_are_lost() {
     let mut running = ready("", 1);
-    // The fifth process of the job.
-    let is_spare = |process: &Pid| {
-        let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|variable| variable == b"FTRUN_PEER=5")
-    };
-    let spare = running.processes().into_iter().find(is_spare).unwrap();
-    rustix::process::kill_process(spare, Signal::KILL).unwrap();
+    rustix::process::kill_process(started(&running, 5), Signal::KILL).unwrap();
     running.await_text("a spare is lost");
     running.await_times("1 of 1 spares are ready", 2);
     let outcome = go(running);

@@ -32,11 +32,13 @@ pub(super) struct Pool {
     /// Spares in a row that ended before they were of use.
     wasted: u32,
     taken: u32,
+    /// Memory that any of the ranks keeps, in bytes of each piece, the longest first.
+    needs: Vec<u64>,
 }
 
 impl Pool {
     pub(super) fn new(wanted: usize) -> Self {
-        Self { wanted, spares: vec![], due: None, wasted: 0, taken: 0 }
+        Self { wanted, spares: vec![], due: None, wasted: 0, taken: 0, needs: vec![] }
     }
 
     /// A generation has started.
@@ -75,6 +77,19 @@ impl Pool {
     pub(super) fn stands(&mut self, peer: PeerId, host: usize) {
         let spare = self.spares.iter_mut().find(|spare| spare.peer == peer);
         spare.into_iter().for_each(|spare| spare.host = Some(host));
+    }
+
+    /// A rank keeps these pieces of memory, the longest first. True if spares have to have more ready than before.
+    pub(super) fn needs(&mut self, pieces: Vec<u64>) -> bool {
+        let before = self.needs.clone();
+        self.needs.resize(before.len().max(pieces.len()), 0);
+        self.needs.iter_mut().zip(pieces).for_each(|(most, piece)| *most = piece.max(*most));
+        self.wanted > 0 && self.needs != before
+    }
+
+    /// What spares are to have ready, if anything is known.
+    pub(super) fn provision(&self) -> Option<Vec<u64>> {
+        (!self.needs.is_empty()).then(|| self.needs.clone())
     }
 
     /// A process has connected; false if it is no spare, or has been connected.

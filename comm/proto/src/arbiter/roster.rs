@@ -87,6 +87,7 @@ impl Roster {
             }
             None if self.pool.connected(peer) => {
                 self.births.joined(peer, now);
+                self.provide_for([peer]);
                 self.out.record(self.pool.account(None));
                 true
             }
@@ -173,6 +174,7 @@ impl Roster {
             | ToArbiter::Moving
             | ToArbiter::Refused { .. }
             | ToArbiter::Saved(_) => {}
+            ToArbiter::Keeps { pieces } => self.keeps(pieces),
         }
     }
 
@@ -203,6 +205,20 @@ impl Roster {
             self.interrupt();
             self.settle_agreements();
             self.decide(now);
+        }
+    }
+
+    /// A rank keeps so much memory: spares are to have it ready.
+    fn keeps(&mut self, pieces: Vec<u64>) {
+        if self.pool.needs(pieces) {
+            let spares: Vec<PeerId> = self.pool.listening().collect();
+            self.provide_for(spares);
+        }
+    }
+
+    fn provide_for(&mut self, spares: impl IntoIterator<Item = PeerId>) {
+        if let Some(pieces) = self.pool.provision() {
+            self.out.broadcast(spares.into_iter(), &News::Prepare { pieces });
         }
     }
 

@@ -149,6 +149,11 @@ pub enum ToArbiter {
     },
     /// A checkpoint was written to files, or could not be.
     Saved(Saved),
+    /// The rank keeps so much memory that a process in its place would need the same.
+    Keeps {
+        /// Bytes of each piece, the longest first.
+        pieces: Vec<u64>,
+    },
 }
 
 /// What has become of a checkpoint that was to be written to files.
@@ -182,7 +187,8 @@ impl ToArbiter {
             | Self::Moving
             | Self::Goodbye { .. }
             | Self::Refused { .. }
-            | Self::Saved(_) => None,
+            | Self::Saved(_)
+            | Self::Keeps { .. } => None,
         }
     }
 }
@@ -288,6 +294,11 @@ pub enum News {
     },
     /// What is protected is to be written to files at once; not for the rank but for its service.
     Save,
+    /// To a spare: a rank that it may get keeps so much memory. Not for a program but for its service.
+    Prepare {
+        /// Bytes of each piece, the longest first.
+        pieces: Vec<u64>,
+    },
 }
 
 impl News {
@@ -305,7 +316,8 @@ impl News {
             | Self::Die
             | Self::Cut { .. }
             | Self::Ended { .. }
-            | Self::Save => None,
+            | Self::Save
+            | Self::Prepare { .. } => None,
         }
     }
 }

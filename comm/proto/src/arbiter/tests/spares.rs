@@ -51,6 +51,32 @@ fn a_spare_takes_the_rank_of_a_lost_one_and_is_made_up_for_when_all_work() {
 }
 
 #[test]
+fn spares_have_memory_ready_for_the_rank_that_needs_the_most() {
+    let told = |job: &mut Job| {
+        let prepare = |effect: &Effect| match effect {
+            Effect::Send { to, message: News::Prepare { pieces } } => Some((*to, pieces.clone())),
+            _ => None,
+        };
+        job.take().iter().filter_map(prepare).collect::<Vec<_>>()
+    };
+    let mut job = with_spares(2, 2);
+    assert!(job.arbiter.connected(job.now, PeerId(3)));
+    assert_eq!(told(&mut job), [], "nobody keeps anything");
+    job.says(0, ToArbiter::Keeps { pieces: vec![70, 20] });
+    assert_eq!(told(&mut job), [(PeerId(3), vec![70, 20])], "the other one does not listen yet");
+    job.says(1, ToArbiter::Keeps { pieces: vec![60, 20] });
+    assert_eq!(told(&mut job), []);
+    job.says(1, ToArbiter::Keeps { pieces: vec![60, 30, 10] });
+    assert_eq!(told(&mut job), [(PeerId(3), vec![70, 30, 10])]);
+    assert!(job.arbiter.connected(job.now, PeerId(4)));
+    assert_eq!(told(&mut job), [(PeerId(4), vec![70, 30, 10])], "who comes later hears of it at once");
+
+    let mut job = with_spares(2, 0);
+    job.says(0, ToArbiter::Keeps { pieces: vec![70, 20] });
+    assert_eq!(told(&mut job), []);
+}
+
+#[test]
 fn a_pool_is_filled_up_although_nobody_says_that_he_works() {
     let mut job = with_spares(2, 1);
     assert!(job.arbiter.connected(job.now, PeerId(3)));
