@@ -9,6 +9,8 @@
 //! ([`ENV_LIFELINE`]). A thread of the process that lives as long as its membership takes it ([`hold`]) and gives it
 //! back when it leaves in peace. Where the kernel has none of this, deaths are noticed later, by other signs.
 //!
+//! Signs of life lie in the page too ([`Pulse`], [`Lifeline::pulse`]): a counter of each side, so that within a host none of them is a message.
+//!
 //! The other way round the launcher can say in the page that a generation has failed ([`Lifeline::raise`], [`Flag`]): a rank
 //! that computes sees it, though none of its threads gets a core to hear of it.
 //!
@@ -16,7 +18,7 @@
 //!
 //! What the `unsafe` here rests on:
 //! - A `Page` is one mapping of its own, of `PAGE_BYTES`, until it is dropped; nobody else unmaps it. The word in it is
-//!   only touched as an atomic, by both processes, and so is the number behind it.
+//!   only touched as an atomic, by both processes, and so are the numbers behind it.
 //! - The head of the robust list and the page stay where they are while they are registered: [`Held`] keeps both, cannot
 //!   leave the thread that made it, and puts the old list of the thread back before it frees them.
 //! - The thread of [`hold`] locks no robust mutex of the C library meanwhile: its list is replaced.
@@ -78,6 +80,12 @@ struct Content {
     word: AtomicU32,
     /// One more than the newest generation that has failed, as far as the launcher has said so.
     failed: AtomicU64,
+    /// How often the process has given a sign of life.
+    beats: AtomicU64,
+    /// The step that it was in then.
+    step: AtomicU64,
+    /// How often its watcher has given one.
+    answers: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -104,6 +112,13 @@ impl Page {
     fn failed(&self) -> &AtomicU64 {
         // SAFETY: as above.
         unsafe { &(*self.0.as_ptr()).failed }
+    }
+
+    /// Beats, step and answers.
+    fn signs(&self) -> [&AtomicU64; 3] {
+        let content = self.0.as_ptr();
+        // SAFETY: as above.
+        unsafe { [&(*content).beats, &(*content).step, &(*content).answers] }
     }
 }
 
@@ -168,6 +183,19 @@ impl Lifeline {
         self.0.failed().fetch_max(failed, Ordering::Release);
     }
 
+    /// How often the process has given a sign of life, and the step that it was in last.
+    pub fn pulse(&self) -> (u64, u64) {
+        let [beats, step, _] = self.0.signs();
+        let beats = beats.load(Ordering::Acquire);
+        (beats, step.load(Ordering::Relaxed))
+    }
+
+    /// Gives the process a sign of life.
+    pub fn answer(&self) {
+        let [_, _, answers] = self.0.signs();
+        answers.fetch_add(1, Ordering::Release);
+    }
+
     /// What to wait for; none if nothing will happen to it any more. That of a line that was cut has come already.
     fn wait(&self) -> Option<futex::Wait> {
         let word = self.0.word();
@@ -218,6 +246,36 @@ impl Held {
     /// What the launcher says in the page; on any thread, and for as long as it is wanted.
     pub fn flag(&self) -> Flag {
         Flag(self.page.clone())
+    }
+
+    /// Signs of life; on any thread, and for as long as they are wanted.
+    pub fn pulse(&self) -> Pulse {
+        Pulse(self.page.clone())
+    }
+}
+
+/// Signs of life of a process and its watcher.
+#[derive(Debug)]
+pub struct Pulse(Arc<Page>);
+
+impl Pulse {
+    /// The process lives, and is in `step`.
+    pub fn beat(&self, step: u64) {
+        let [beats, at, _] = self.0.signs();
+        at.store(step, Ordering::Relaxed);
+        beats.fetch_add(1, Ordering::Release);
+    }
+
+    /// How often its watcher has given a sign of life.
+    pub fn answers(&self) -> u64 {
+        let [_, _, answers] = self.0.signs();
+        answers.load(Ordering::Acquire)
+    }
+
+    /// That of the process that has `line`.
+    #[doc(hidden)]
+    pub fn of(line: &OwnedFd) -> io::Result<Self> {
+        Ok(Self(Arc::new(Page::map(line)?)))
     }
 }
 

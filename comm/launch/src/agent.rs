@@ -63,6 +63,10 @@ struct Agent {
     lease: Detector,
     interval: Duration,
     beat_due: Time,
+    /// When it is to be looked at the signs of life of ranks: twice in an interval, so that none is told late.
+    look_due: Time,
+    /// The launcher has given one since that was done last.
+    was_heard: bool,
     /// How busy this host is, if the launcher wants to know.
     gauge: Option<Gauge>,
     /// What processes print stays in their pipes: nobody reads it.
@@ -129,6 +133,8 @@ impl Agent {
             lease: lease(PATIENCE, clock.now()),
             interval: Duration::from_millis(100),
             beat_due: clock.now(),
+            look_due: clock.now(),
+            was_heard: false,
             gauge: None,
             holds: false,
             paused: false,
@@ -146,6 +152,7 @@ impl Agent {
         let open = self.link.receive(|message| messages.push(message)).is_ok();
         if !messages.is_empty() || self.paused {
             self.lease.heard(PeerId::LAUNCHER, now);
+            self.was_heard = true;
         }
         messages.into_iter().for_each(|message| self.handle(message));
         self.feed();
@@ -156,8 +163,21 @@ impl Agent {
             let busy = self.gauge.as_ref().and_then(Gauge::read);
             self.link.send(&FromAgent::Beat { busy });
         }
+        self.pass_on_pulses(now);
         self.link.flush();
         open && !self.over && !self.crew.is_forsaken() && self.lease.suspects(now).is_empty()
+    }
+
+    /// Tells the launcher which ranks have given signs of life in the memory of this host, and these that the launcher has.
+    fn pass_on_pulses(&mut self, now: Time) {
+        if now < self.look_due || self.task.is_none() {
+            return;
+        }
+        self.look_due = now.after(self.interval / 2);
+        let of = self.crew.look(std::mem::take(&mut self.was_heard));
+        if !of.is_empty() {
+            self.link.send(&FromAgent::Alive { of });
+        }
     }
 
     fn wait(&self) {
@@ -170,7 +190,9 @@ impl Agent {
         let blocked = blocked.filter_map(|input| input.pipe.as_ref());
         fds.extend(blocked.map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::OUT)));
         // Without a task it waits for the first word.
-        let due = if self.task.is_some() { self.beat_due } else { self.clock.now().after(self.interval) };
+        let looks = self.crew.has_pulses().then_some(self.look_due);
+        let next = looks.into_iter().fold(self.beat_due, Time::min);
+        let due = if self.task.is_some() { next } else { self.clock.now().after(self.interval) };
         let left = due.since(self.clock.now());
         let _ = rustix::event::poll(&mut fds, Some(&timespec(left)));
     }

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::Error;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
 use rustix::process::Signal;
 
@@ -26,6 +27,10 @@ use ft_proto::rank::{Generation, PeerId};
 use ft_proto::wire::agent::{Birth, CoreShare};
 use ft_proto::wire::handshake::JobKey;
 use ft_threads::ENV_THREADS;
+
+mod pulses;
+
+use pulses::Pulses;
 
 /// Where nothing comes from.
 const NULL: &str = "/dev/null";
@@ -87,6 +92,7 @@ pub(super) struct Crew {
     parent: Parent,
     pipes: Pipes,
     vigil: Vigil,
+    pulses: Pulses,
     /// Why processes cannot be looked after, if that was not told yet.
     trouble: Option<Error>,
     /// Who was stopped or goes on, if that was not told yet.
@@ -112,7 +118,7 @@ impl Crew {
         for Kept { peer, process, output, lifeline, input: _ } in kept {
             crew.pipes.add(peer, output)?;
             crew.processes.insert(peer, process);
-            lifeline.into_iter().for_each(|line| crew.vigil.watch(peer, line));
+            lifeline.into_iter().for_each(|line| crew.watch(peer, line));
         }
         Ok(crew)
     }
@@ -124,6 +130,7 @@ impl Crew {
             parent,
             pipes: Pipes::default(),
             vigil: Vigil::new()?,
+            pulses: Pulses::default(),
             trouble: None,
             stops: vec![],
             ground: None,
@@ -158,9 +165,25 @@ impl Crew {
         let order = Order { program: task.program.clone(), args: task.args.clone(), environment };
         let stdin = self.begin(peer, order, inherited, reads)?;
         if let Some(line) = lifeline {
-            self.vigil.watch(peer, line);
+            self.watch(peer, line);
         }
         Ok(stdin)
+    }
+
+    fn watch(&mut self, peer: PeerId, line: Lifeline) {
+        let line = Arc::new(line);
+        self.pulses.watch(peer, line.clone());
+        self.vigil.watch(peer, line);
+    }
+
+    /// Whether there are processes that give signs of life in memory.
+    pub(super) fn has_pulses(&self) -> bool {
+        !self.pulses.is_empty()
+    }
+
+    /// Who has given one since the last look, and in which step; each of them gets one, if that `answers`.
+    pub(super) fn look(&mut self, answers: bool) -> Vec<(PeerId, u64)> {
+        self.pulses.look(answers)
     }
 
     /// Starts any process.
@@ -326,6 +349,7 @@ impl Crew {
                 Ok(Change::Ended(exit)) => {
                     let Some(process) = self.processes.remove(&peer) else { continue };
                     self.vigil.forget(peer);
+                    self.pulses.forget(peer);
                     self.ended.push((peer, process));
                     deaths.push(Death::Gone(peer, exit));
                 }

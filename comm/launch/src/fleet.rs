@@ -31,6 +31,7 @@ mod loads;
 mod news;
 mod opening;
 mod places;
+mod pulses;
 mod returns;
 mod succession;
 
@@ -41,6 +42,7 @@ use invitations::Invitations;
 use loads::Loads;
 pub(super) use news::Report;
 use places::Places;
+use pulses::Pulses;
 use returns::Returns;
 
 #[derive(Debug)]
@@ -99,6 +101,7 @@ pub(super) struct Fleet {
     /// What processes print stays in their pipes: nobody reads it.
     holds: bool,
     detector: Detector,
+    pulses: Pulses,
     interval: Duration,
     timeout: Duration,
     beat_due: Time,
@@ -380,7 +383,8 @@ impl Fleet {
         let beat = self.doors.iter().any(|door| matches!(door, Door::Agent(_))).then_some(self.beat_due);
         let returns = self.returns.due_at().filter(|_| self.replaces);
         let attempts = self.attempts().map(|attempt| attempt.until);
-        late.chain(beat).chain(returns).chain(attempts).fold(Time(u64::MAX), Time::min)
+        let look = self.crew.has_pulses().then_some(self.pulses.due);
+        late.chain(beat).chain(returns).chain(attempts).chain(look).fold(Time(u64::MAX), Time::min)
     }
 
     /// Whether there is a host on which processes can be started.

@@ -18,7 +18,7 @@ use ft_comm::time::{Clock, Time};
 use ft_comm::transport::{Accepted, Credentials, Doorman, is_shortage, timespec};
 use ft_proto::arbiter::{Arbiter, Effect, Event, Exit};
 use ft_proto::rank::{PeerId, Rank};
-use ft_proto::wire::control::News;
+use ft_proto::wire::control::{News, ToArbiter};
 use ft_proto::wire::handshake::{JobKey, hex};
 
 mod agent;
@@ -270,7 +270,8 @@ impl Launcher {
                 if let News::Decided(membership) = &message {
                     self.fleet.begin(membership);
                 }
-                if let Some(control) = self.controls.get_mut(&to) {
+                let is_answered = message == News::Beat && self.fleet.is_answered(now, to);
+                if let Some(control) = self.controls.get_mut(&to).filter(|_| !is_answered) {
                     control.send(&message);
                 }
             }
@@ -442,6 +443,13 @@ impl Launcher {
                 self.last_words(peer);
                 self.name_limits(peer);
                 self.arbiter.exited(self.clock.now(), peer, exit);
+            }
+            Report::Alive { of } => {
+                let now = self.clock.now();
+                // What its link says comes before its end, and nothing counts after that.
+                for (peer, step) in of.into_iter().filter(|(peer, _)| self.controls.contains_key(peer)) {
+                    self.arbiter.handle(now, peer, ToArbiter::Beat { step });
+                }
             }
             Report::Stopped { peer, is_stopped } => {
                 self.arbiter.stopped(self.clock.now(), peer, is_stopped);

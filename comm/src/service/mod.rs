@@ -11,6 +11,7 @@ use verdicts::Verdicts;
 
 pub mod alarm;
 pub mod alone;
+mod pulse;
 mod questions;
 pub mod ready;
 pub mod saves;

@@ -15,6 +15,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use rustix::event::{EventfdFlags, PollFd, PollFlags};
 
 use super::alarm::Alarm;
+use super::pulse::Heart;
 use super::questions::Questions;
 use super::ready::ReadyMemory;
 use super::saves::Saves;
@@ -155,6 +156,7 @@ impl ServiceThread {
             ready: ready.clone(),
             incoming: Vec::new(),
             outgoing: Vec::new(),
+            heart: Heart::default(),
             over: false,
             is_orphan: false,
         };
@@ -254,6 +256,7 @@ struct Plane {
     ready: ReadyMemory,
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
+    heart: Heart,
     /// The job has ended, or this process is out of it: nobody needs to hear anything any more.
     over: bool,
     /// The link to the launcher broke, perhaps in one direction only: what this process would say now, such as a goodbye, is not to count.
@@ -262,10 +265,11 @@ struct Plane {
 
 impl Plane {
     /// Runs in a thread of its own, which holds the `lifeline`.
-    fn start(self, lifeline: Option<String>) -> Result<JoinHandle<()>, String> {
+    fn start(mut self, lifeline: Option<String>) -> Result<JoinHandle<()>, String> {
         let thread = std::thread::Builder::new().name("service".into()).spawn(move || {
             let held = lifeline.and_then(|number| lifeline::hold(&number));
             held.iter().for_each(|held| self.shared.alarm.heed(held.flag()));
+            self.heart = Heart::new(held.as_ref().map(|held| held.pulse()));
             let _fate = SharedFate;
             self.run();
         });
@@ -283,7 +287,9 @@ impl Plane {
                 self.member.submit(message);
             }
             while let Some(message) = self.member.poll_transmit() {
-                encode(&message, &mut self.outgoing);
+                if !self.goes_by_memory(&message) {
+                    encode(&message, &mut self.outgoing);
+                }
             }
             // Bytes of a cut link wait in its socket.
             let alive = !self.is_orphan && (!self.is_reached() || self.write() && self.read());
@@ -300,6 +306,19 @@ impl Plane {
             self.accept();
             self.wait();
         }
+    }
+
+    /// Whether the watcher of this host sees a sign of life in memory, so that the link need not carry it. A cut takes memory along.
+    fn goes_by_memory(&mut self, message: &ToArbiter) -> bool {
+        let ToArbiter::Beat { step } = message else { return false };
+        if self.is_orphan || !self.is_reached() {
+            return false;
+        }
+        let beat = self.heart.beat(*step);
+        if beat.is_answered {
+            self.member.handle(self.clock.now(), News::Beat);
+        }
+        beat.is_seen
     }
 
     /// Hands news to the caller. An end of the job that the caller does not act upon ends the process.
@@ -348,6 +367,9 @@ impl Plane {
         match news {
             News::Welcome(welcome) => {
                 self.ready.stop();
+                let [interval, timeout] =
+                    [welcome.heartbeat_ms, welcome.timeout_ms].map(Duration::from_millis);
+                self.heart.allow(interval, timeout);
                 self.questions.allow(now, Duration::from_millis(welcome.timeout_ms));
             }
             News::Decided(membership) => self.questions.enter(membership.clone()),

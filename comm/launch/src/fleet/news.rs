@@ -24,6 +24,8 @@ pub(crate) enum Report {
     Death(Death),
     /// A process was stopped by a signal, or goes on.
     Stopped { peer: PeerId, is_stopped: bool },
+    /// Processes have given signs of life, each in a step.
+    Alive { of: Vec<(PeerId, u64)> },
     /// A process has printed lines.
     Said { peer: PeerId, error: bool, lines: Vec<u8> },
     /// The command that starts an agent has printed lines.
@@ -51,6 +53,7 @@ impl Fleet {
         for death in deaths {
             self.died(death, now, &mut reports);
         }
+        reports.extend(self.feel(now));
         self.feed();
         for at in 0..self.doors.len() {
             let Some(remote) = self.remote(at) else { continue };
@@ -118,6 +121,7 @@ impl Fleet {
                 return;
             }
             self.homes.remove(&peer);
+            self.pulses.forget(peer);
             self.inputs.remove(&peer);
         }
         reports.push(Report::Death(death));
@@ -130,6 +134,11 @@ impl Fleet {
             FromAgent::Beat { busy } => {
                 busy.into_iter().for_each(|busy| self.loads.heard(at, now, busy));
                 None
+            }
+            FromAgent::Alive { mut of } => {
+                of.retain(|(peer, _)| runs_there(self, *peer));
+                self.pulses.heard(now, &of);
+                Some(Report::Alive { of })
             }
             FromAgent::Refused { why } => self.remote(at).map(|remote| Report::Refused(remote.refused(&why))),
             FromAgent::Started { peer, pid } => {
@@ -168,6 +177,7 @@ impl Fleet {
     fn forget(&mut self, peer: PeerId, at: usize) {
         if self.host_of(peer) == Some(at) {
             self.homes.remove(&peer);
+            self.pulses.forget(peer);
             self.pids.remove(&peer);
             self.inflow = self.inflow.take().filter(|inflow| inflow.peer != peer);
         }

@@ -7,6 +7,7 @@ use std::io::Error;
 use super::invitations::Invitations;
 use super::loads::Loads;
 use super::places::Places;
+use super::pulses::Pulses;
 use super::returns::Returns;
 use super::{Door, Fleet};
 use crate::cluster::Placing;
@@ -87,6 +88,7 @@ impl Fleet {
             inflow: None,
             holds: false,
             detector: Detector::new(config.timeout, now),
+            pulses: Pulses::new(config.interval, now),
             interval: config.interval,
             timeout: config.timeout,
             beat_due: now,

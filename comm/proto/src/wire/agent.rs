@@ -130,6 +130,11 @@ pub enum FromAgent {
         /// How busy the host is, if the launcher wants to know.
         busy: Option<Busy>,
     },
+    /// Processes have given signs of life, which the launcher has not heard from themselves.
+    Alive {
+        /// Which, and the step that each was in.
+        of: Vec<(PeerId, u64)>,
+    },
     /// Nothing can be started on this host.
     Refused {
         /// Why.
