@@ -63,9 +63,7 @@ struct Agent {
     lease: Detector,
     interval: Duration,
     beat_due: Time,
-    /// When it is to be looked at the signs of life of ranks: twice in an interval, so that none is told late.
-    look_due: Time,
-    /// The launcher has given one since that was done last.
+    /// The launcher has given a sign of life since it was looked at those of the ranks.
     was_heard: bool,
     /// How busy this host is, if the launcher wants to know.
     gauge: Option<Gauge>,
@@ -133,7 +131,6 @@ impl Agent {
             lease: lease(PATIENCE, clock.now()),
             interval: Duration::from_millis(100),
             beat_due: clock.now(),
-            look_due: clock.now(),
             was_heard: false,
             gauge: None,
             holds: false,
@@ -162,18 +159,14 @@ impl Agent {
             self.beat_due = now.after(self.interval);
             let busy = self.gauge.as_ref().and_then(Gauge::read);
             self.link.send(&FromAgent::Beat { busy });
+            self.pass_on_pulses();
         }
-        self.pass_on_pulses(now);
         self.link.flush();
         open && !self.over && !self.crew.is_forsaken() && self.lease.suspects(now).is_empty()
     }
 
     /// Tells the launcher which ranks have given signs of life in the memory of this host, and these that the launcher has.
-    fn pass_on_pulses(&mut self, now: Time) {
-        if now < self.look_due || self.task.is_none() {
-            return;
-        }
-        self.look_due = now.after(self.interval / 2);
+    fn pass_on_pulses(&mut self) {
         let of = self.crew.look(std::mem::take(&mut self.was_heard));
         if !of.is_empty() {
             self.link.send(&FromAgent::Alive { of });
@@ -190,9 +183,7 @@ impl Agent {
         let blocked = blocked.filter_map(|input| input.pipe.as_ref());
         fds.extend(blocked.map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::OUT)));
         // Without a task it waits for the first word.
-        let looks = self.crew.has_pulses().then_some(self.look_due);
-        let next = looks.into_iter().fold(self.beat_due, Time::min);
-        let due = if self.task.is_some() { next } else { self.clock.now().after(self.interval) };
+        let due = if self.task.is_some() { self.beat_due } else { self.clock.now().after(self.interval) };
         let left = due.since(self.clock.now());
         let _ = rustix::event::poll(&mut fds, Some(&timespec(left)));
     }

@@ -10,13 +10,13 @@ use ft_comm::time::Time;
 use ft_proto::rank::PeerId;
 
 /// For so many intervals after a sign of life the process is one that looks at the memory for those of the launcher.
-const INTERVALS: u32 = 2;
+const INTERVALS: u32 = 3;
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Pulses {
     interval: Duration,
-    /// When it is to be looked again at those of this host: twice in an interval, so that none is seen late.
+    /// When it is to be looked again at those of this host.
     pub(super) due: Time,
     heard: HashMap<PeerId, Time>,
 }
@@ -52,7 +52,7 @@ impl Fleet {
         if now < self.pulses.due {
             return None;
         }
-        self.pulses.due = now.after(self.pulses.interval / 2);
+        self.pulses.due = now.after(self.pulses.interval);
         let of = self.crew.look(true);
         self.pulses.heard(now, &of);
         (!of.is_empty()).then_some(Report::Alive { of })
@@ -71,6 +71,6 @@ mod tests {
         pulses.heard(at(10), &[(PeerId(1), 0), (PeerId(2), 5)]);
         pulses.forget(PeerId(2));
         let has = |ms: u64| [1, 2].map(|peer| pulses.has(at(ms), PeerId(peer)));
-        assert_eq!([has(10), has(210), has(211)], [[true, false], [true, false], [false, false]]);
+        assert_eq!([has(10), has(310), has(311)], [[true, false], [true, false], [false, false]]);
     }
 }
