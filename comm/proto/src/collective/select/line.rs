@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::algorithm::Algorithm;
-use super::{Operation, SelectionError};
+use super::{Operation, SelectionError, Shape};
 
 /// Up to these limits, this algorithm.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,11 +17,11 @@ pub(super) struct Line {
 
 impl Line {
     /// Whether it speaks of this case, and its algorithm can do it.
-    pub(super) fn matches(&self, operation: Operation, size: usize, bytes: usize, commutative: bool) -> bool {
+    pub(super) fn matches(&self, operation: Operation, bytes: usize, shape: &Shape<'_>) -> bool {
         self.algorithm.operation == operation
-            && self.ranks.is_none_or(|limit| size <= limit)
+            && self.ranks.is_none_or(|limit| shape.size <= limit)
             && self.bytes.is_none_or(|limit| bytes <= limit)
-            && self.algorithm.fits(size, commutative)
+            && self.algorithm.fits(shape)
     }
 
     /// Reads the columns of line `number`.

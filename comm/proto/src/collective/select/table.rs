@@ -18,7 +18,7 @@ const NAME_CHARS_MAX: usize = 40;
 ///
 /// As a text, it has one line for each choice: the operation, the highest number of ranks, the highest number of bytes
 /// (`*`: any), and the algorithm. The first line that matches wins; one whose algorithm does not fit the number of
-/// ranks or the operator does not match. Where none does, the first algorithm of [`Operation::algorithms`] is used.
+/// ranks, the operator or the hosts (`two-level` wants several, of which some have several ranks) does not match. Where none does, the first algorithm of [`Operation::algorithms`] is used.
 /// `#` begins a comment, and a line `name: TEXT` names the table.
 ///
 /// ```
@@ -87,7 +87,7 @@ impl Selection {
         &self.identity
     }
 
-    /// Name of the algorithm for this many ranks and bytes ([`Shape::bytes`]).
+    /// Name of the algorithm for this many ranks of one host and bytes ([`Shape::bytes`]).
     pub fn algorithm(
         &self,
         operation: Operation,
@@ -95,13 +95,12 @@ impl Selection {
         bytes: usize,
         commutative: bool,
     ) -> &'static str {
-        self.choose(operation, size, bytes, commutative).name
+        self.choose(operation, bytes, &Shape { commutative, ..Shape::new(0, size) }).name
     }
 
     /// The steps of one rank.
     pub fn steps(&self, operation: Operation, shape: &Shape<'_>) -> Vec<Step> {
-        let bytes = shape.bytes(operation);
-        (self.choose(operation, shape.size, bytes, shape.commutative).steps)(shape)
+        (self.choose(operation, shape.bytes(operation), shape).steps)(shape)
     }
 
     #[cfg(test)]
@@ -109,14 +108,8 @@ impl Selection {
         &self.lines
     }
 
-    fn choose(
-        &self,
-        operation: Operation,
-        size: usize,
-        bytes: usize,
-        commutative: bool,
-    ) -> &'static Algorithm {
-        let line = self.lines.iter().find(|line| line.matches(operation, size, bytes, commutative));
+    fn choose(&self, operation: Operation, bytes: usize, shape: &Shape<'_>) -> &'static Algorithm {
+        let line = self.lines.iter().find(|line| line.matches(operation, bytes, shape));
         let general = || Algorithm::of(operation).next().expect("every operation has an algorithm");
         line.map_or_else(general, |line| line.algorithm)
     }

@@ -62,6 +62,24 @@ fn an_algorithm_that_does_not_fit_is_passed_over() {
 }
 
 #[test]
+fn two_levels_want_several_hosts_of_which_one_has_several_ranks() {
+    let table = Selection::parse("allreduce * * two-level\nallreduce * * ring").expect("the text is right");
+    for (hosts, due) in [
+        (&[][..], "ring"),
+        (&[4, 4, 4], "ring"),
+        (&[4, 2, 0], "ring"),
+        (&[4, 2, 4], "two-level"),
+        (&[0, 0, 1], "two-level"),
+    ] {
+        let shape = Shape { len: 1, hosts, ..Shape::new(1, 3) };
+        let due = steps(Operation::Allreduce, due, shape).expect("it fits");
+        assert_eq!(table.steps(Operation::Allreduce, &shape), due, "{hosts:?}");
+        let fits = steps(Operation::Allreduce, "two-level", shape) == Some(due);
+        assert_eq!(fits, matches!(hosts, [4, 2, 4] | [0, 0, 1]), "{hosts:?}");
+    }
+}
+
+#[test]
 fn named_steps_respect_demands() {
     let starts = equal_starts(6, 1);
     let shape = Shape { starts: &starts, len: 6, ..Shape::new(0, 6) };
@@ -97,7 +115,8 @@ fn every_line_of_the_builtin_table_is_reached() {
         for size in 1..=70 {
             for bytes in (0..40).map(|bit| 1usize << bit).flat_map(|power| [power - 1, power, power + 1]) {
                 for commutative in [true, false] {
-                    let matches = |line: &line::Line| line.matches(operation, size, bytes, commutative);
+                    let shape = Shape { commutative, ..Shape::new(0, size) };
+                    let matches = |line: &line::Line| line.matches(operation, bytes, &shape);
                     let first = table.lines().iter().position(matches);
                     reached[first.expect("the builtin table leaves nothing open")] = true;
                 }
