@@ -272,6 +272,23 @@ fn a_host_dies_with_all_its_processes() {
     });
 }
 
+/// Collectives are of two levels here, and of one on one host.
+#[test]
+fn sums_have_the_bits_of_one_host_wherever_ranks_are_and_go() {
+    let alone = Run::ftrun("-n 6").arg(example("order")).finish().expect(0);
+    assert_eq!(alone.stdout.trim().len(), 16, "{alone}");
+    for (mapped, rank) in [("", 2), ("--map-by node", 1)] {
+        let hangs = format!("--heartbeat-timeout 20000 --kill {rank}@step=25:hang");
+        let (_folder, run) = over(LIKE_SSH, &format!("{SIX} -v {mapped} {hangs}"));
+        let mut running = run.arg(example("order")).start();
+        running.await_text(&format!("--kill {rank}@step=25:hang strikes"));
+        kill_host(&running, HOSTS[1]);
+        let outcome = running.finish().expect(0);
+        assert_eq!(outcome.stdout, alone.stdout, "{outcome}");
+        assert!(outcome.stderr.contains("127.0.0.3 is gone"), "{outcome}");
+    }
+}
+
 #[test]
 fn a_keeper_dies_and_its_ranks_with_it() {
     lose_a_host("", |agents, _| send(&[keeper_of(agents[0])], Signal::KILL));

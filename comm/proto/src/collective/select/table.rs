@@ -108,7 +108,7 @@ impl Selection {
         &self.lines
     }
 
-    fn choose(&self, operation: Operation, bytes: usize, shape: &Shape<'_>) -> &'static Algorithm {
+    pub(super) fn choose(&self, operation: Operation, bytes: usize, shape: &Shape<'_>) -> &'static Algorithm {
         let line = self.lines.iter().find(|line| line.matches(operation, bytes, shape));
         let general = || Algorithm::of(operation).next().expect("every operation has an algorithm");
         line.map_or_else(general, |line| line.algorithm)
