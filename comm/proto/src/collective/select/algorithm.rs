@@ -36,6 +36,17 @@ impl Algorithm {
         ALGORITHMS.iter().filter(move |algorithm| algorithm.operation == operation)
     }
 
+    /// The algorithm of one level that gives the bits of a reduction of two levels: what stands in for it where ranks have no levels, as
+    /// they may be on other hosts after a failure.
+    pub(super) fn of_one_level(&self) -> Option<&'static Self> {
+        let name = match (self.operation, self.name) {
+            (Operation::Allreduce, "two-level") => "recursive-doubling",
+            (Operation::Reduce, "two-level") => "binomial",
+            _ => return None,
+        };
+        Self::named(self.operation, name)
+    }
+
     /// Whether its demands are met.
     pub(super) fn fits(&self, shape: &Shape<'_>) -> bool {
         self.needs.iter().all(|need| match need {

@@ -18,7 +18,9 @@ const NAME_CHARS_MAX: usize = 40;
 ///
 /// As a text, it has one line for each choice: the operation, the highest number of ranks, the highest number of bytes
 /// (`*`: any), and the algorithm. The first line that matches wins; one whose algorithm does not fit the number of
-/// ranks, the operator or the hosts (`two-level` wants several, of which some have several ranks) does not match. Where none does, the first algorithm of [`Operation::algorithms`] is used.
+/// ranks, the operator or the hosts (`two-level` wants several, of which some have several ranks) does not match. Where
+/// none does, the first algorithm of [`Operation::algorithms`] is used. A reduction by `two-level` is done where it does not
+/// fit by the algorithm whose bits it has (`recursive-doubling` or `binomial`), as a failure may move ranks to other hosts.
 /// `#` begins a comment, and a line `name: TEXT` names the table.
 ///
 /// ```
@@ -109,9 +111,8 @@ impl Selection {
     }
 
     pub(super) fn choose(&self, operation: Operation, bytes: usize, shape: &Shape<'_>) -> &'static Algorithm {
-        let line = self.lines.iter().find(|line| line.matches(operation, bytes, shape));
         let general = || Algorithm::of(operation).next().expect("every operation has an algorithm");
-        line.map_or_else(general, |line| line.algorithm)
+        self.lines.iter().find_map(|line| line.serves(operation, bytes, shape)).unwrap_or_else(general)
     }
 }
 

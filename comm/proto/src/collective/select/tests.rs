@@ -61,22 +61,30 @@ fn an_algorithm_that_does_not_fit_is_passed_over() {
     assert_eq!((allreduce(true), allreduce(false)), ("ring", "recursive-doubling"));
 }
 
+/// Of reductions the bits stay, whatever the next line says: ranks may move to other hosts.
 #[test]
 fn two_levels_want_several_hosts_of_which_one_has_several_ranks() {
-    let table = Selection::parse("allreduce * * two-level\nallreduce * * ring").expect("the text is right");
-    for (hosts, due) in [
-        (&[][..], "ring"),
-        (&[4, 4, 4], "ring"),
-        (&[4, 2, 0], "ring"),
-        (&[4, 2, 4], "two-level"),
-        (&[0, 0, 1], "two-level"),
-    ] {
+    let text = "allreduce * * two-level\nallreduce * * ring\nreduce * * two-level\nreduce * * scatter-gather
+                bcast * * two-level\nbcast * * linear";
+    let table = Selection::parse(text).expect("the text is right");
+    for (hosts, fits) in
+        [(&[][..], false), (&[4, 4, 4], false), (&[4, 2, 0], false), (&[4, 2, 4], true), (&[0, 0, 1], true)]
+    {
         let shape = Shape { len: 1, hosts, ..Shape::new(1, 3) };
-        let due = steps(Operation::Allreduce, due, shape).expect("it fits");
-        assert_eq!(table.steps(Operation::Allreduce, &shape), due, "{hosts:?}");
-        let fits = steps(Operation::Allreduce, "two-level", shape) == Some(due);
-        assert_eq!(fits, matches!(hosts, [4, 2, 4] | [0, 0, 1]), "{hosts:?}");
+        for (operation, otherwise) in [
+            (Operation::Allreduce, "recursive-doubling"),
+            (Operation::Reduce, "binomial"),
+            (Operation::Bcast, "linear"),
+        ] {
+            let due = if fits { "two-level" } else { otherwise };
+            assert_eq!(table.choose(operation, 8, &shape).name, due, "{operation} on {hosts:?}");
+            assert_eq!(steps(operation, "two-level", shape).is_some(), fits, "{operation} on {hosts:?}");
+        }
     }
+    let few =
+        Selection::parse("allreduce * bytes<=7 two-level\nallreduce * * ring").expect("the text is right");
+    let chosen = |bytes| few.algorithm(Operation::Allreduce, 3, bytes, true);
+    assert_eq!((chosen(7), chosen(8)), ("recursive-doubling", "ring"));
 }
 
 /// A job on several hosts has the bits of one host: what two levels stand for is what a table without them would choose.
@@ -144,7 +152,7 @@ fn every_line_of_the_builtin_table_is_reached() {
                 for (commutative, hosts) in [true, false].into_iter().flat_map(|it| [(it, 1), (it, 2)]) {
                     let hosts: Vec<usize> = (0..size).map(|rank| rank % hosts).collect();
                     let shape = Shape { commutative, hosts: &hosts, ..Shape::new(0, size) };
-                    let matches = |line: &line::Line| line.matches(operation, bytes, &shape);
+                    let matches = |line: &line::Line| line.serves(operation, bytes, &shape).is_some();
                     let first = table.lines().iter().position(matches);
                     reached[first.expect("the builtin table leaves nothing open")] = true;
                 }
