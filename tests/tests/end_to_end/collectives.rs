@@ -49,8 +49,11 @@ fn a_table_is_used_on_both_sides_of_the_app_and_reported() {
 fn a_table_of_two_levels_serves_on_several_hosts_and_on_one() {
     let operations = ["barrier", "bcast", "reduce", "allreduce", "allgather"];
     let table = operations.map(|operation| format!("{operation} * * two-level\n")).concat();
-    for hosts in ["-n 5", "--hosts 127.0.0.2:3,127.0.0.3:2", "--map-by node --hosts 127.0.0.2:3,127.0.0.3:2"]
-    {
+    for hosts in [
+        "--hosts 127.0.0.2:5",
+        "--hosts 127.0.0.2:3,127.0.0.3:2",
+        "--map-by node --hosts 127.0.0.2:3,127.0.0.3:2",
+    ] {
         let (folder, run) = over(LIKE_SSH, &format!("{hosts} --json --collectives"));
         let file = folder.path().join("table");
         std::fs::write(&file, &table).unwrap();
@@ -61,9 +64,11 @@ fn a_table_of_two_levels_serves_on_several_hosts_and_on_one() {
 
 #[test]
 fn algorithms_of_two_levels_are_timed_where_there_are_levels() {
-    for (hosts, due) in [("-n 3", false), ("--hosts 127.0.0.2:2,127.0.0.3:1", true)] {
-        let (_folder, run) =
-            over(LIKE_SSH, &format!("{hosts} --json collective --algorithms --sizes 8 --time 0.0001"));
+    for (hosts, due) in [("127.0.0.2:3", false), ("127.0.0.2:2,127.0.0.3:1", true)] {
+        let (_folder, run) = over(
+            LIKE_SSH,
+            &format!("--hosts {hosts} --json collective --algorithms --sizes 8 --time 0.0001"),
+        );
         let outcome = run.finish().expect(0);
         let timings = outcome.report().0["result"]["timings"].as_array().unwrap().clone();
         let of_two = timings.iter().filter(|timing| timing["algorithm"] == "two-level").count();

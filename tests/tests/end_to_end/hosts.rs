@@ -284,7 +284,7 @@ fn sums_have_the_bits_of_one_host_wherever_ranks_are_and_go() {
         running.await_text(&format!("--kill {rank}@step=25:hang strikes"));
         kill_host(&running, HOSTS[1]);
         let outcome = running.finish().expect(0);
-        assert_eq!(outcome.stdout, alone.stdout, "{outcome}");
+        assert_eq!(outcome.stdout, format!("[0] {}", alone.stdout), "{outcome}");
         assert!(outcome.stderr.contains("127.0.0.3 is gone"), "{outcome}");
     }
 }
