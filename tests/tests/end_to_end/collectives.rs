@@ -77,6 +77,29 @@ fn algorithms_of_two_levels_are_timed_where_there_are_levels() {
 }
 
 #[test]
+fn a_table_is_measured_on_several_hosts() {
+    let (folder, run) = over(LIKE_SSH, "");
+    drop(run);
+    let table = folder.path().join("table");
+    let options =
+        "bench collectives --ranks 3 --time 0.0001 --rounds 1 --json --hosts 127.0.0.2:2,127.0.0.3:1";
+    let run = Run::ftrun(options).arg("--launcher-exec").arg(folder.path().join("exec"));
+    let outcome = run.arg("--output").arg(&table).limit(120).finish().expect(0);
+    let results: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let of = |list: &str, key: &str| {
+        let rows = results[list].as_array().unwrap().iter();
+        rows.filter(|row| row[key] == "two-level").count()
+    };
+    // Five operations, one of which has no sizes; the builtin table takes it for a barrier of three ranks, and for few bytes of an allgather.
+    assert_eq!((of("cases", "algorithm"), of("choices", "builtin")), (41, 5), "{outcome}");
+    let text = std::fs::read_to_string(&table).unwrap();
+    assert!(text.contains("--hosts 127.0.0.2:2,127.0.0.3:1"), "{text}");
+
+    let outcome = Run::ftrun("bench collectives --hosts 127.0.0.2:none").finish().expect(2);
+    assert!(outcome.stderr.contains("--hosts"), "{outcome}");
+}
+
+#[test]
 fn a_bad_table_is_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bad.table");

@@ -23,6 +23,8 @@ pub struct Experiment {
     pub rounds: usize,
     /// `--transport` of the jobs.
     pub transport: String,
+    /// Options of the jobs that say on which hosts they are; none: on this one.
+    pub places: Vec<String>,
 }
 
 /// Whether an operation is timed with this many ranks and bytes: not where it moves so much that it says nothing new.

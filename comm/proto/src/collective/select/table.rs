@@ -100,6 +100,17 @@ impl Selection {
         self.choose(operation, bytes, &Shape { commutative, ..Shape::new(0, size) }).name
     }
 
+    /// The same for ranks on these hosts ([`Shape::hosts`]), for operands that may change places.
+    pub fn algorithm_on(
+        &self,
+        hosts: &[usize],
+        operation: Operation,
+        size: usize,
+        bytes: usize,
+    ) -> &'static str {
+        self.choose(operation, bytes, &Shape { hosts, ..Shape::new(0, size) }).name
+    }
+
     /// The steps of one rank.
     pub fn steps(&self, operation: Operation, shape: &Shape<'_>) -> Vec<Step> {
         (self.choose(operation, shape.bytes(operation), shape).steps)(shape)
