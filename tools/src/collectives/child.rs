@@ -33,8 +33,8 @@ pub(crate) struct Timing {
 pub(crate) fn run(experiment: &Experiment, ranks: usize) -> Result<Times, BenchError> {
     let args = arguments(experiment, ranks);
     let places = &experiment.places;
-    let command =
-        [&[experiment.program.display().to_string()], &places[..], &[args.clone()]].concat().join(" ");
+    let program = experiment.program.display().to_string();
+    let command = [&[program], &places[..], std::slice::from_ref(&args)].concat().join(" ");
     let output = Command::new(&experiment.program)
         .args(places)
         .args(args.split(' '))
