@@ -76,7 +76,7 @@ fn is_stopped(process: &Pid) -> bool {
 }
 
 /// The rank that an injected failure has stopped.
-fn stopped(running: &Running) -> Pid {
+pub(crate) fn stopped(running: &Running) -> Pid {
     // The signal was sent before the launcher said so; it takes a moment to arrive.
     loop {
         if let Some(process) = running.processes().into_iter().find(is_stopped) {

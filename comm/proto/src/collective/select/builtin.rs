@@ -9,8 +9,9 @@ pub const SELECTION: &str = "builtin-2";
 /// numbers of ranks that are no power of two, fall through to the next line that fits.
 ///
 /// Two levels are for ranks on several hosts, and fall through elsewhere. The bits are those of the line that they stand before, so they do
-/// not depend on where ranks are. Measured with 8 and 16 ranks on 2 to 4 hosts of one machine with 2 cores: a barrier takes 0.3 to 0.65 of the
-/// time, the others of up to 2 KiB 0.5 to 1, and more bytes or three ranks win nothing. The limits keep what a leader may get from
+/// not depend on where ranks are. Measured with 8 and 16 ranks on 2 to 4 hosts of one machine with 2 cores: a barrier takes 0.36 to 0.63 of the
+/// time, a reduction of up to 2 KiB 0.46 to 0.87, a broadcast 0.56 to 1.07, and more bytes or three ranks win nothing. An allgather takes
+/// 0.58 to 0.85, but whole jobs were 20 to 40 ms longer with it, so it is left to be chosen. The limits keep what a leader may get from
 /// others, up to a value from each rank, below some 64 KiB, and what it has to do for its host below that of the messages saved.
 pub(super) const TEXT: &str = "\
 name: builtin
@@ -58,8 +59,6 @@ scatter         ranks<=8    *                linear
 scatter         *           bytes<=4096      binomial
 scatter         *           *                linear
 
-allgather       ranks<=32   bytes<=2048      two-level
-allgather       ranks<=128  bytes<=256       two-level
 allgather       ranks<=8    *                recursive-doubling
 allgather       *           bytes<=32768     recursive-doubling
 allgather       *           bytes<=8192      dissemination
