@@ -94,6 +94,8 @@ pub(crate) struct Members {
     /// World rank of each rank.
     pub(crate) world: Rc<[Rank]>,
     pub(crate) group: Group,
+    /// The host of each rank in this generation, as a number; empty if all are on one.
+    hosts: Vec<usize>,
 }
 
 fn first_ranks(count: usize) -> Group {
@@ -101,9 +103,9 @@ fn first_ranks(count: usize) -> Group {
 }
 
 impl Lasting for Shared {
-    fn renumber(&self, compute: usize, total: usize, me: Rank) -> (u32, Rc<[Rank]>) {
+    fn renumber(&self, compute: usize, total: usize, me: Rank, hosts: &[usize]) -> (u32, Rc<[Rank]>) {
         let ranks = if self.scope == Scope::All { total } else { compute };
-        let members = Rc::new(Members::new(first_ranks(ranks), me));
+        let members = Rc::new(Members::new(first_ranks(ranks), me, hosts));
         let world = members.world.clone();
         *self.members.borrow_mut() = members;
         self.lists.borrow_mut().clear();
@@ -112,8 +114,14 @@ impl Lasting for Shared {
 }
 
 impl Members {
-    fn new(group: Group, world_rank: Rank) -> Self {
-        Self { me: group.rank_of(world_rank), world: group.ranks().into(), group }
+    /// `hosts` are those of the ranks of the world.
+    fn new(group: Group, world_rank: Rank, hosts: &[usize]) -> Self {
+        let mut hosts: Vec<usize> =
+            group.ranks().iter().filter_map(|rank| hosts.get(*rank).copied()).collect();
+        if hosts.iter().all(|host| *host == hosts[0]) {
+            hosts.clear();
+        }
+        Self { me: group.rank_of(world_rank), world: group.ranks().into(), group, hosts }
     }
 
     /// Rank in the communicator of a rank of the world.
@@ -215,7 +223,8 @@ impl Communicator {
     }
 
     fn over(core: Door, group: Group, world_rank: Rank, context: u32, scope: Scope) -> Self {
-        let members = Rc::new(Members::new(group, world_rank));
+        let hosts = core.peek().driver.membership().hosts().unwrap_or_default();
+        let members = Rc::new(Members::new(group, world_rank, &hosts));
         core.set(|core| core.driver.failures.enrol(context, members.world.clone()));
         let shared = Rc::new(Shared {
             core: core.clone(),

@@ -20,9 +20,9 @@ pub const BUFFERED_BYTES_MAX: usize = 64 << 20;
 
 /// What lives as long as the world, and sees ranks get other numbers.
 pub(crate) trait Lasting {
-    /// From now on there are so many ranks that compute, and in all, and this is `me` of them. Gives its context and its
-    /// members.
-    fn renumber(&self, compute: usize, total: usize, me: Rank) -> (u32, Rc<[Rank]>);
+    /// From now on there are so many ranks that compute, and in all, on these `hosts` (empty: on one), and this is `me` of them. Gives its
+    /// context and its members.
+    fn renumber(&self, compute: usize, total: usize, me: Rank, hosts: &[usize]) -> (u32, Rc<[Rank]>);
 }
 
 pub(crate) struct Core {
@@ -109,9 +109,10 @@ impl Core {
     /// A generation has begun in which ranks may have other numbers.
     pub(crate) fn renumber(&mut self) {
         let ((total, me), (compute, _)) = (self.driver.count(true), self.driver.count(false));
+        let hosts = self.driver.membership().hosts().unwrap_or_default();
         self.lasting.retain(|shared| shared.strong_count() > 0);
         for shared in self.lasting.iter().filter_map(Weak::upgrade) {
-            let (context, world) = shared.renumber(compute, total, me);
+            let (context, world) = shared.renumber(compute, total, me, &hosts);
             self.driver.failures.enrol(context, world);
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use ft_comm::transport::Carrier;
+use ft_launch::{HostError, HostList};
 use ft_tools::collectives::{self, Experiment, Results};
 
 use super::files::{require_all_writable, write};
@@ -28,6 +29,12 @@ pub(crate) struct CollectivesArgs {
     /// What carries messages, as for jobs
     #[arg(long, value_name = "T", value_parser = one_of::<Carrier>(&Carrier::NAMES), default_value_t)]
     transport: Carrier,
+    /// Hosts and slots of the jobs, as for jobs: ranks fill the slots of one after the other
+    #[arg(long, value_name = "LIST", value_parser = hosts)]
+    hosts: Option<String>,
+    /// The command that starts things on hosts, in place of ssh
+    #[arg(long, value_name = "PATH", requires = "hosts")]
+    launcher_exec: Option<String>,
     /// Write the table of the fastest algorithms, for 'ftrun --collectives'
     #[arg(short, long, value_name = "TABLE")]
     output: Option<PathBuf>,
@@ -40,6 +47,11 @@ pub(crate) struct CollectivesArgs {
     /// Print everything as JSON instead of tables
     #[arg(long)]
     json: bool,
+}
+
+/// A list of hosts, as a job takes it.
+fn hosts(text: &str) -> Result<String, HostError> {
+    text.parse::<HostList>().map(|_| text.to_owned())
 }
 
 impl CollectivesArgs {
@@ -60,6 +72,11 @@ impl CollectivesArgs {
             time_s: self.time,
             rounds: self.rounds,
             transport: self.transport.to_string(),
+            places: [("--hosts", &self.hosts), ("--launcher-exec", &self.launcher_exec)]
+                .into_iter()
+                .filter_map(|(option, value)| Some([option.to_owned(), value.clone()?]))
+                .flatten()
+                .collect(),
         })
     }
 

@@ -97,7 +97,9 @@ impl Algorithms {
         bytes: usize,
     ) -> Result<(), CommError> {
         let comm = world.comm();
-        let fitting = operation.algorithms().filter(|name| fits(operation, name, comm.size(), true));
+        let hosts = world.hosts().unwrap_or_default();
+        let hosts = &hosts[..comm.size().min(hosts.len())];
+        let fitting = operation.algorithms().filter(|name| fits(operation, name, comm.size(), true, hosts));
         let mut candidates: Vec<Candidate> = fitting.map(|name| Candidate::new(operation, name)).collect();
         let mut turns = [comm, reversed].map(|comm| (comm, Call::new(operation, bytes, comm, 0)));
         let mut is_slow = false;

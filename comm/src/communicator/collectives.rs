@@ -1,6 +1,6 @@
 //! Collective operations (MPI 4.1, chapter 6): every rank of the communicator calls them in the same order, with
-//! arguments that agree. The algorithms are step lists; which one runs depends on size, length and the selection table
-//! of the job only.
+//! arguments that agree. The algorithms are step lists; which one runs depends on size, length, the hosts of the ranks and
+//! the selection table of the job only.
 
 use super::*;
 use crate::driver::{Own, SCRATCH_ALIGN, StepList};
@@ -255,7 +255,9 @@ impl Communicator {
 
     /// The step list of a call, from the table of the job.
     fn steps(&self, operation: Kind, shape: &Shape<'_>) -> Result<Vec<Step>, CommError> {
-        Ok(self.core.read()?.selection.steps(operation, shape))
+        let members = self.members();
+        let shape = Shape { hosts: &members.hosts, ..*shape };
+        Ok(self.core.read()?.selection.steps(operation, &shape))
     }
 
     /// The same, kept for a program that repeats itself. Parts, if the call has any, are all of `shape.len` elements.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::common::{Run, example};
+use crate::hosts::{LIKE_SSH, over};
 
 #[test]
 fn a_mismatch_that_is_checked_names_both_calls() {
@@ -42,6 +43,60 @@ fn a_table_is_used_on_both_sides_of_the_app_and_reported() {
     assert!(name(&before.0).starts_with("slow-"), "{}", before.0);
     assert_eq!(name(&before.0), name(&behind.0));
     assert!(name(&builtin.0).starts_with("builtin-"), "{}", builtin.0);
+}
+
+#[test]
+fn a_table_of_two_levels_serves_on_several_hosts_and_on_one() {
+    let operations = ["barrier", "bcast", "reduce", "allreduce", "allgather"];
+    let table = operations.map(|operation| format!("{operation} * * two-level\n")).concat();
+    for hosts in [
+        "--hosts 127.0.0.2:5",
+        "--hosts 127.0.0.2:3,127.0.0.3:2",
+        "--map-by node --hosts 127.0.0.2:3,127.0.0.3:2",
+    ] {
+        let (folder, run) = over(LIKE_SSH, &format!("{hosts} --json --collectives"));
+        let file = folder.path().join("table");
+        std::fs::write(&file, &table).unwrap();
+        let outcome = run.arg(&file).arg("collective").arg("--rounds").arg("20").finish().expect(0);
+        assert_eq!(outcome.report().0["result"]["wrong"], 0, "{outcome}");
+    }
+}
+
+#[test]
+fn algorithms_of_two_levels_are_timed_where_there_are_levels() {
+    for (hosts, due) in [("127.0.0.2:3", false), ("127.0.0.2:2,127.0.0.3:1", true)] {
+        let (_folder, run) = over(
+            LIKE_SSH,
+            &format!("--hosts {hosts} --json collective --algorithms --sizes 8 --time 0.0001"),
+        );
+        let outcome = run.finish().expect(0);
+        let timings = outcome.report().0["result"]["timings"].as_array().unwrap().clone();
+        let of_two = timings.iter().filter(|timing| timing["algorithm"] == "two-level").count();
+        assert_eq!(of_two, if due { 5 } else { 0 }, "{outcome}");
+    }
+}
+
+#[test]
+fn a_table_is_measured_on_several_hosts() {
+    let (folder, run) = over(LIKE_SSH, "");
+    drop(run);
+    let table = folder.path().join("table");
+    let options =
+        "bench collectives --ranks 3 --time 0.0001 --rounds 1 --json --hosts 127.0.0.2:2,127.0.0.3:1";
+    let run = Run::ftrun(options).arg("--launcher-exec").arg(folder.path().join("exec"));
+    let outcome = run.arg("--output").arg(&table).limit(120).finish().expect(0);
+    let results: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let of = |list: &str, key: &str| {
+        let rows = results[list].as_array().unwrap().iter();
+        rows.filter(|row| row[key] == "two-level").count()
+    };
+    // Five operations, one of which has no sizes; of three ranks the builtin table takes it for a barrier alone.
+    assert_eq!((of("cases", "algorithm"), of("choices", "builtin")), (41, 1), "{outcome}");
+    let text = std::fs::read_to_string(&table).unwrap();
+    assert!(text.contains("--hosts 127.0.0.2:2,127.0.0.3:1"), "{text}");
+
+    let outcome = Run::ftrun("bench collectives --hosts 127.0.0.2:none").finish().expect(2);
+    assert!(outcome.stderr.contains("--hosts"), "{outcome}");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn is_stopped(process: &Pid) -> bool {
 }
 
 /// The rank that an injected failure has stopped.
-fn stopped(running: &Running) -> Pid {
+pub(crate) fn stopped(running: &Running) -> Pid {
     // The signal was sent before the launcher said so; it takes a moment to arrive.
     loop {
         if let Some(process) = running.processes().into_iter().find(is_stopped) {
@@ -270,6 +270,23 @@ fn a_host_dies_with_all_its_processes() {
         let keeper = keeper_of(agents[0]);
         send(&[agents, &[keeper], ranks].concat(), Signal::KILL);
     });
+}
+
+/// Collectives are of two levels here, and of one on one host.
+#[test]
+fn sums_have_the_bits_of_one_host_wherever_ranks_are_and_go() {
+    let alone = Run::ftrun("-n 6").arg(example("order")).finish().expect(0);
+    assert_eq!(alone.stdout.trim().len(), 16, "{alone}");
+    for (mapped, rank) in [("", 2), ("--map-by node", 1)] {
+        let hangs = format!("--heartbeat-timeout 20000 --kill {rank}@step=25:hang");
+        let (_folder, run) = over(LIKE_SSH, &format!("{SIX} -v {mapped} {hangs}"));
+        let mut running = run.arg(example("order")).start();
+        running.await_text(&format!("--kill {rank}@step=25:hang strikes"));
+        kill_host(&running, HOSTS[1]);
+        let outcome = running.finish().expect(0);
+        assert_eq!(outcome.stdout, format!("[0] {}", alone.stdout), "{outcome}");
+        assert!(outcome.stderr.contains("127.0.0.3 is gone"), "{outcome}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ft_comm::{
     CollectiveRequest, CommError, Communicator, Layout, LocatedI64, Op, Piece, Plan, World, wait_any,
 };
-use ft_sim::{self as sim, Config, Faults, SimOutcome};
+use ft_sim::{self as sim, Blow, Config, Fault, Faults, SimOutcome, Trigger};
 
 use super::call::{Call, KINDS};
 use super::problem::{BREACH, Problem, demand};
@@ -161,10 +161,21 @@ fn program(mut world: World, seed: u64) -> Result<u64, Problem> {
 
 fn simulate(seed: u64) -> SimOutcome<Result<u64, Problem>> {
     let mut choices = Choices(seed);
-    let mut config = Config::rough(seed, 1 + choices.below(7) as usize);
+    let ranks = 1 + choices.below(7) as usize;
+    let mut config = Config::rough(seed, ranks);
     // Links that are cut for a while look like failures of living ranks.
     let cuts = choices.below(4) == 0;
     config.faults = Faults { cuts, ..Faults::kills(1 + choices.below(4) as u32, Duration::from_millis(30)) };
+    // On several hosts calls are of two levels; the ranks of one that is lost go to others, where they have other leaders.
+    if choices.below(2) == 0 {
+        let count = 2 + choices.below(2);
+        config.messages.hosts = Some((0..ranks).map(|_| choices.below(count) as usize).collect());
+        if choices.below(2) == 0 {
+            let trigger = Trigger::At(Duration::from_micros(choices.below(30_000)));
+            let blow = Blow::LoseHost(choices.below(count) as usize);
+            config.faults.explicit.push(Fault { trigger, blow });
+        }
+    }
     sim::run(config, |world| program(world, seed))
 }
 

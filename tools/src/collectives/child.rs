@@ -32,8 +32,11 @@ pub(crate) struct Timing {
 /// Runs a job that times collectives on so many ranks.
 pub(crate) fn run(experiment: &Experiment, ranks: usize) -> Result<Times, BenchError> {
     let args = arguments(experiment, ranks);
-    let command = format!("{} {args}", experiment.program.display());
+    let places = &experiment.places;
+    let program = experiment.program.display().to_string();
+    let command = [&[program], &places[..], std::slice::from_ref(&args)].concat().join(" ");
     let output = Command::new(&experiment.program)
+        .args(places)
         .args(args.split(' '))
         .stdin(Stdio::null())
         .output()
@@ -67,6 +70,7 @@ mod tests {
             time_s: 0.5,
             rounds: 1,
             transport: "tcp".into(),
+            places: vec![],
         };
         let arguments = arguments(&experiment, 4);
         let sizes = arguments.strip_prefix(

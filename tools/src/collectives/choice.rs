@@ -31,8 +31,11 @@ pub(crate) fn choices(table: &Selection, cases: &[Case]) -> Vec<Choice> {
     let sizes = cases.chunk_by(|a, b| (a.operation, a.ranks, a.bytes) == (b.operation, b.ranks, b.bytes));
     let choice = |at: &[Case]| {
         let Case { operation, ranks, bytes, .. } = at[0];
+        // Two levels were measured where there are some: which ranks are on which host does not matter to tables.
+        let has_levels = at.iter().any(|case| case.algorithm == "two-level");
+        let hosts: Vec<usize> = (0..ranks).map(|rank| if has_levels { rank / 2 } else { 0 }).collect();
         let of = |table: &Selection| {
-            let name = table.algorithm(operation, ranks, bytes, true);
+            let name = table.algorithm_on(&hosts, operation, ranks, bytes);
             at.iter().find(|case| case.algorithm == name)
         };
         let (chosen, usual) = (of(table)?, of(&builtin)?);
@@ -65,5 +68,11 @@ mod tests {
         let [choice] = &choices(&table("a", &cases), &cases)[..] else { panic!("one choice") };
         assert_eq!((choice.algorithm.as_str(), choice.builtin.as_str()), ("scatter-gather", "binomial"));
         assert_eq!((choice.seconds, choice.gain), (2.0, 1.5));
+
+        // It takes two levels where there are some.
+        let cases =
+            [case(Operation::Reduce, 4, 8, "binomial", 2.0), case(Operation::Reduce, 4, 8, "two-level", 3.0)];
+        let [choice] = &choices(&table("a", &cases), &cases)[..] else { panic!("one choice") };
+        assert_eq!((choice.algorithm.as_str(), choice.builtin.as_str()), ("binomial", "two-level"));
     }
 }

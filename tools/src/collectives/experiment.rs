@@ -23,6 +23,8 @@ pub struct Experiment {
     pub rounds: usize,
     /// `--transport` of the jobs.
     pub transport: String,
+    /// Options of the jobs that say on which hosts they are; none: on this one.
+    pub places: Vec<String>,
 }
 
 /// Whether an operation is timed with this many ranks and bytes: not where it moves so much that it says nothing new.
@@ -35,10 +37,10 @@ pub fn is_offered(operation: Operation, ranks: usize, bytes: usize) -> bool {
     parts.saturating_mul(bytes) <= TRAFFIC
 }
 
-/// Whether an algorithm fits this many ranks, and operands that may change places or not.
-pub fn fits(operation: Operation, algorithm: &str, ranks: usize, commutative: bool) -> bool {
+/// Whether an algorithm fits this many ranks, operands that may change places or not, and the `hosts` of the ranks (empty: all are on one).
+pub fn fits(operation: Operation, algorithm: &str, ranks: usize, commutative: bool, hosts: &[usize]) -> bool {
     let starts = equal_starts(ranks, 0);
-    let shape = Shape { commutative, starts: &starts, recv_starts: &starts, ..Shape::new(0, ranks) };
+    let shape = Shape { commutative, starts: &starts, recv_starts: &starts, hosts, ..Shape::new(0, ranks) };
     steps(operation, algorithm, shape).is_some()
 }
 
@@ -48,11 +50,13 @@ mod tests {
 
     #[test]
     fn demands_of_algorithms() {
-        assert!(fits(Operation::Allgather, "recursive-doubling", 4, true));
-        assert!(!fits(Operation::Allgather, "recursive-doubling", 6, true));
-        assert!(fits(Operation::Allreduce, "ring", 3, true));
-        assert!(!fits(Operation::Allreduce, "ring", 3, false));
-        assert!(!fits(Operation::Allreduce, "magic", 3, true));
+        assert!(fits(Operation::Allgather, "recursive-doubling", 4, true, &[]));
+        assert!(!fits(Operation::Allgather, "recursive-doubling", 6, true, &[]));
+        assert!(fits(Operation::Allreduce, "ring", 3, true, &[]));
+        assert!(!fits(Operation::Allreduce, "ring", 3, false, &[]));
+        assert!(!fits(Operation::Allreduce, "magic", 3, true, &[]));
+        assert!(!fits(Operation::Allreduce, "two-level", 3, true, &[]));
+        assert!(fits(Operation::Allreduce, "two-level", 3, false, &[0, 1, 0]));
     }
 
     #[test]

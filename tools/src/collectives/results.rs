@@ -18,6 +18,8 @@ pub struct Results {
     pub machine: Machine,
     /// What carried the messages.
     pub transport: String,
+    /// Options that say on which hosts; none: on this one.
+    pub places: Vec<String>,
     /// How often everything was measured.
     pub rounds: usize,
     /// Seconds for each algorithm with each size in each round.
@@ -75,7 +77,13 @@ impl Results {
 
     pub(crate) fn place(&self) -> String {
         let Machine { cores, processor, load_averages, .. } = &self.machine;
-        format!("{cores} cores, {processor}, transport {}, load {:.2}", self.transport, load_averages[0])
+        let on: Vec<String> = self.places.iter().map(|option| format!(" {option}")).collect();
+        let Self { transport, .. } = self;
+        format!(
+            "{cores} cores, {processor}, transport {transport}{}, load {:.2}",
+            on.concat(),
+            load_averages[0]
+        )
     }
 
     /// What a reader has to know before believing the numbers.

@@ -40,6 +40,7 @@ pub fn run(
     Ok(Results {
         machine,
         transport: experiment.transport.clone(),
+        places: experiment.places.clone(),
         rounds: experiment.rounds,
         time_s: experiment.time_s,
         ranks: experiment.ranks.clone(),
@@ -96,6 +97,7 @@ mod tests {
             time_s: 1.0,
             rounds: 4,
             transport: "auto".into(),
+            places: vec![],
         };
         let mut all = jobs(&experiment);
         assert!(all.chunks(3).enumerate().all(|(round, jobs)| jobs.iter().all(|job| job.0 == round)));

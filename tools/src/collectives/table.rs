@@ -28,7 +28,7 @@ pub(crate) fn table(name: &str, cases: &[Case]) -> Selection {
         for ranks in ranks {
             let sizes = sizes(cases, operation, ranks);
             match lines.last_mut() {
-                Some((limit, before)) if still_good(before, &sizes, ranks) => *limit = ranks,
+                Some((limit, before)) if still_good(before, &sizes) => *limit = ranks,
                 _ => {
                     let chosen = choose(operation, &sizes);
                     match lines.last_mut().filter(|(_, before)| *before == chosen) {
@@ -72,7 +72,7 @@ fn sizes(cases: &[Case], operation: Operation, ranks: usize) -> Vec<Vec<&Case>> 
 }
 
 fn is_general(operation: Operation, name: &str) -> bool {
-    fits(operation, name, 3, false)
+    fits(operation, name, 3, false, &[])
 }
 
 fn choose(operation: Operation, sizes: &[Vec<&Case>]) -> Vec<Range> {
@@ -96,12 +96,10 @@ fn choose(operation: Operation, sizes: &[Vec<&Case>]) -> Vec<Range> {
 }
 
 /// Whether what was chosen for fewer ranks is good for these, too.
-fn still_good(before: &[Range], sizes: &[Vec<&Case>], ranks: usize) -> bool {
+fn still_good(before: &[Range], sizes: &[Vec<&Case>]) -> bool {
     sizes.iter().all(|at| {
         let range = before.iter().find(|range| range.bytes.is_none_or(|limit| at[0].bytes <= limit));
-        range.is_some_and(|range| {
-            fits(at[0].operation, &range.algorithm, ranks, true) && is_good(at, &range.algorithm)
-        })
+        range.is_some_and(|range| is_good(at, &range.algorithm))
     })
 }
 

@@ -17,18 +17,9 @@ pub fn allreduce_linear(rank: Rank, size: usize, len: usize) -> Vec<Step> {
         0 => Span::from(0..len),
         other => Span::scratch((other - 1) * len..other * len),
     };
-    let combine = |low: Rank, high: Rank| Step::reduce(part(high), part(low), Order::MineFirst);
     let mut steps: Vec<Step> = (1..size).map(|from| Step::recv(from, part(from))).collect();
-    // Of a pair that folds the lower rank's part holds the result, whichever of the two has the index.
-    let fold = Fold::new(size);
-    steps.extend((0..size - fold.power).map(|pair| combine(2 * pair, 2 * pair + 1)));
-    let first = |index: usize| fold.ranks(index..index + 1).start;
-    let mut bit = 1;
-    while bit < fold.power {
-        let pairs = (0..fold.power).step_by(2 * bit);
-        steps.extend(pairs.map(|index| combine(first(index), first(index + bit))));
-        bit *= 2;
-    }
+    let order = Fold::new(size).order().into_iter();
+    steps.extend(order.map(|(low, high)| Step::reduce(part(high), part(low), Order::MineFirst)));
     steps.extend((1..size).map(|to| Step::send(to, 0..len)));
     steps
 }

@@ -15,6 +15,13 @@ pub struct Cost {
     pub reduced: f64,
 }
 
+impl Cost {
+    /// Two hosts with half of the ranks each: the ranks of the larger one beside its leader, and the messages between the leaders.
+    pub(super) fn of_halves(size: usize) -> (f64, f64) {
+        ((size.div_ceil(2) - 1) as f64, f64::from(u8::from(size > 1)))
+    }
+}
+
 impl std::ops::Add for Cost {
     type Output = Self;
 

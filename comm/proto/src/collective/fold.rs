@@ -55,6 +55,21 @@ impl Fold {
         (rank < 2 * self.pairs).then_some(rank ^ 1)
     }
 
+    /// The pairs of values that recursive doubling combines, one after the other; the first rank of a pair, which is the lower one, gets what
+    /// becomes of it.
+    pub(super) fn order(&self) -> Vec<(Rank, Rank)> {
+        // Of a pair that folds the lower rank holds the result, whichever of the two has the index.
+        let mut order: Vec<(Rank, Rank)> = (0..self.pairs).map(|pair| (2 * pair, 2 * pair + 1)).collect();
+        let first = |index: usize| self.ranks(index..index + 1).start;
+        let mut bit = 1;
+        while bit < self.power {
+            let pairs = (0..self.power).step_by(2 * bit);
+            order.extend(pairs.map(|index| (first(index), first(index + bit))));
+            bit *= 2;
+        }
+        order
+    }
+
     /// Steps that fold elements `part` of the buffers.
     pub(super) fn before(&self, rank: Rank, part: Range<usize>) -> Vec<Step> {
         let step = |other| match self.index(rank) {

@@ -31,6 +31,13 @@ pub fn reduce_binomial(rank: Rank, size: usize, root: Rank, len: usize) -> Vec<S
     steps
 }
 
+/// The pairs of values that the tree combines, one after the other; the first rank of a pair gets what becomes of it.
+pub(super) fn order(size: usize) -> Vec<(Rank, Rank)> {
+    let bits = (0..usize::BITS).map(|shift| 1 << shift).take_while(|bit| *bit < size);
+    let pairs = |bit: usize| (0..size - bit).step_by(2 * bit).map(move |low| (low, low + bit));
+    bits.flat_map(pairs).collect()
+}
+
 /// Cost of [`reduce_binomial`] of `bytes` bytes to rank 0.
 pub fn cost(size: usize, bytes: f64) -> Cost {
     let rounds = f64::from(size.next_power_of_two().ilog2());

@@ -19,6 +19,7 @@ mod reduce;
 mod reduce_scatter;
 mod scan;
 mod scatter;
+mod two_level;
 
 /// Lengths at which something changes: nothing, fewer elements than ranks, as many, more, no multiple.
 fn lengths(size: usize) -> Vec<usize> {

@@ -11,6 +11,8 @@ pub(super) enum Need {
     PowerOfTwo,
     /// The operands of the reduction may change places.
     Commutative,
+    /// Ranks are on several hosts, and some of them share one.
+    Levels,
 }
 
 /// One algorithm of one operation.
@@ -34,11 +36,23 @@ impl Algorithm {
         ALGORITHMS.iter().filter(move |algorithm| algorithm.operation == operation)
     }
 
+    /// The algorithm of one level that gives the bits of a reduction of two levels: what stands in for it where ranks have no levels, as
+    /// they may be on other hosts after a failure.
+    pub(super) fn of_one_level(&self) -> Option<&'static Self> {
+        let name = match (self.operation, self.name) {
+            (Operation::Allreduce, "two-level") => "recursive-doubling",
+            (Operation::Reduce, "two-level") => "binomial",
+            _ => return None,
+        };
+        Self::named(self.operation, name)
+    }
+
     /// Whether its demands are met.
-    pub(super) fn fits(&self, size: usize, commutative: bool) -> bool {
+    pub(super) fn fits(&self, shape: &Shape<'_>) -> bool {
         self.needs.iter().all(|need| match need {
-            Need::PowerOfTwo => size.is_power_of_two(),
-            Need::Commutative => commutative,
+            Need::PowerOfTwo => shape.size.is_power_of_two(),
+            Need::Commutative => shape.commutative,
+            Need::Levels => shape.has_levels(),
         })
     }
 }
@@ -73,20 +87,24 @@ static ALGORITHMS: &[Algorithm] = algorithms! {
     Barrier "dissemination" [] |s| barrier_dissemination();
     Barrier "tree" [] |s| barrier_tree();
     Barrier "linear" [] |s| barrier_linear();
+    Barrier "two-level" [Levels] |s| barrier_two_level(s.hosts);
 
     Bcast "binomial" [] |s| bcast_binomial(s.root, s.len);
     Bcast "linear" [] |s| bcast_linear(s.root, s.len);
     Bcast "scatter-allgather" [] |s| bcast_scatter_allgather(s.root, s.len);
     Bcast "pipeline" [] |s| pipeline(s.root, s.len, s.element_bytes);
+    Bcast "two-level" [Levels] |s| bcast_two_level(s.root, s.len, s.hosts);
 
     Reduce "binomial" [] |s| reduce_binomial(s.root, s.len);
     Reduce "scatter-gather" [] |s| reduce_scatter_gather(s.root, s.len);
+    Reduce "two-level" [Levels] |s| reduce_two_level(s.root, s.len, s.hosts);
 
     Allreduce "recursive-doubling" [] |s| allreduce_recursive_doubling(s.len);
     Allreduce "halving-doubling" [] |s| allreduce_halving_doubling(s.len);
     Allreduce "tree" [] |s| allreduce_tree(s.len);
     Allreduce "linear" [] |s| allreduce_linear(s.len);
     Allreduce "ring" [Commutative] |s| allreduce_ring(s.len);
+    Allreduce "two-level" [Levels] |s| allreduce_two_level(s.len, s.hosts);
 
     Scan "recursive-doubling" [] |s| scan_recursive_doubling(s.len);
     Scan "linear" [] |s| scan_linear(s.len);
@@ -106,6 +124,7 @@ static ALGORITHMS: &[Algorithm] = algorithms! {
     Allgather "dissemination" [] |s| allgather_dissemination(s.starts);
     Allgather "ring" [] |s| allgather_ring(s.starts);
     Allgather "recursive-doubling" [PowerOfTwo] |s| allgather_recursive_doubling(s.starts);
+    Allgather "two-level" [Levels] |s| allgather_two_level(s.starts, s.hosts);
 
     Alltoall "pairwise" [] |s| alltoall_pairwise(s.starts, s.recv_starts);
     Alltoall "linear" [] |s| alltoall_linear(s.starts, s.recv_starts);

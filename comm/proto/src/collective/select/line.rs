@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::algorithm::Algorithm;
-use super::{Operation, SelectionError};
+use super::{Operation, SelectionError, Shape};
 
 /// Up to these limits, this algorithm.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,12 +16,20 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Whether it speaks of this case, and its algorithm can do it.
-    pub(super) fn matches(&self, operation: Operation, size: usize, bytes: usize, commutative: bool) -> bool {
-        self.algorithm.operation == operation
-            && self.ranks.is_none_or(|limit| size <= limit)
-            && self.bytes.is_none_or(|limit| bytes <= limit)
-            && self.algorithm.fits(size, commutative)
+    /// Its algorithm, if it speaks of this case and the algorithm can do it, or the one that stands in for it.
+    pub(super) fn serves(
+        &self,
+        operation: Operation,
+        bytes: usize,
+        shape: &Shape<'_>,
+    ) -> Option<&'static Algorithm> {
+        let speaks = self.algorithm.operation == operation
+            && self.ranks.is_none_or(|limit| shape.size <= limit)
+            && self.bytes.is_none_or(|limit| bytes <= limit);
+        match speaks && self.algorithm.fits(shape) {
+            true => Some(self.algorithm),
+            false => self.algorithm.of_one_level().filter(|_| speaks),
+        }
     }
 
     /// Reads the columns of line `number`.

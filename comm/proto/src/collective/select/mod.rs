@@ -24,13 +24,14 @@ impl Operation {
 }
 
 /// The steps of a named algorithm for one rank; nothing where there is none of this name, or it does not fit the
-/// number of ranks or the operator.
+/// number of ranks, the operator or the hosts.
 pub fn steps(operation: Operation, algorithm: &str, shape: Shape<'_>) -> Option<Vec<Step>> {
     let algorithm = Algorithm::named(operation, algorithm)?;
-    algorithm.fits(shape.size, shape.commutative).then(|| (algorithm.steps)(&shape))
+    algorithm.fits(&shape).then(|| (algorithm.steps)(&shape))
 }
 
-/// The cost of a named algorithm, as a function of the number of ranks and the bytes of [`Shape::bytes`].
+/// The cost of a named algorithm, as a function of the number of ranks and the bytes of [`Shape::bytes`]; of `two-level` on two hosts with
+/// half of the ranks each.
 pub fn cost(operation: Operation, algorithm: &str) -> Option<fn(usize, f64) -> Cost> {
     Algorithm::named(operation, algorithm).map(|algorithm| algorithm.cost)
 }

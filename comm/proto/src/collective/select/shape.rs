@@ -23,6 +23,8 @@ pub struct Shape<'a> {
     pub starts: &'a [usize],
     /// Where the received parts start, of alltoallv.
     pub recv_starts: &'a [usize],
+    /// By rank a label that tells its host apart, the same on all ranks; empty where all ranks are on one.
+    pub hosts: &'a [usize],
 }
 
 impl Shape<'_> {
@@ -37,7 +39,16 @@ impl Shape<'_> {
             commutative: true,
             starts: &[],
             recv_starts: &[],
+            hosts: &[],
         }
+    }
+
+    /// Whether ranks are on several hosts, and some of them share one.
+    pub(super) fn has_levels(&self) -> bool {
+        let mut labels = self.hosts.to_vec();
+        labels.sort_unstable();
+        labels.dedup();
+        (2..self.hosts.len()).contains(&labels.len())
     }
 
     /// The bytes that a table chooses by, the same on all ranks: the whole buffer for bcast and reductions, one part

@@ -18,7 +18,9 @@ const NAME_CHARS_MAX: usize = 40;
 ///
 /// As a text, it has one line for each choice: the operation, the highest number of ranks, the highest number of bytes
 /// (`*`: any), and the algorithm. The first line that matches wins; one whose algorithm does not fit the number of
-/// ranks or the operator does not match. Where none does, the first algorithm of [`Operation::algorithms`] is used.
+/// ranks, the operator or the hosts (`two-level` wants several, of which some have several ranks) does not match. Where
+/// none does, the first algorithm of [`Operation::algorithms`] is used. A reduction by `two-level` is done where it does not
+/// fit by the algorithm whose bits it has (`recursive-doubling` or `binomial`), as a failure may move ranks to other hosts.
 /// `#` begins a comment, and a line `name: TEXT` names the table.
 ///
 /// ```
@@ -87,7 +89,7 @@ impl Selection {
         &self.identity
     }
 
-    /// Name of the algorithm for this many ranks and bytes ([`Shape::bytes`]).
+    /// Name of the algorithm for this many ranks of one host and bytes ([`Shape::bytes`]).
     pub fn algorithm(
         &self,
         operation: Operation,
@@ -95,13 +97,23 @@ impl Selection {
         bytes: usize,
         commutative: bool,
     ) -> &'static str {
-        self.choose(operation, size, bytes, commutative).name
+        self.choose(operation, bytes, &Shape { commutative, ..Shape::new(0, size) }).name
+    }
+
+    /// The same for ranks on these hosts ([`Shape::hosts`]), for operands that may change places.
+    pub fn algorithm_on(
+        &self,
+        hosts: &[usize],
+        operation: Operation,
+        size: usize,
+        bytes: usize,
+    ) -> &'static str {
+        self.choose(operation, bytes, &Shape { hosts, ..Shape::new(0, size) }).name
     }
 
     /// The steps of one rank.
     pub fn steps(&self, operation: Operation, shape: &Shape<'_>) -> Vec<Step> {
-        let bytes = shape.bytes(operation);
-        (self.choose(operation, shape.size, bytes, shape.commutative).steps)(shape)
+        (self.choose(operation, shape.bytes(operation), shape).steps)(shape)
     }
 
     #[cfg(test)]
@@ -109,16 +121,9 @@ impl Selection {
         &self.lines
     }
 
-    fn choose(
-        &self,
-        operation: Operation,
-        size: usize,
-        bytes: usize,
-        commutative: bool,
-    ) -> &'static Algorithm {
-        let line = self.lines.iter().find(|line| line.matches(operation, size, bytes, commutative));
+    pub(super) fn choose(&self, operation: Operation, bytes: usize, shape: &Shape<'_>) -> &'static Algorithm {
         let general = || Algorithm::of(operation).next().expect("every operation has an algorithm");
-        line.map_or_else(general, |line| line.algorithm)
+        self.lines.iter().find_map(|line| line.serves(operation, bytes, shape)).unwrap_or_else(general)
     }
 }
 

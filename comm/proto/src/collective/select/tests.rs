@@ -61,6 +61,59 @@ fn an_algorithm_that_does_not_fit_is_passed_over() {
     assert_eq!((allreduce(true), allreduce(false)), ("ring", "recursive-doubling"));
 }
 
+/// Of reductions the bits stay, whatever the next line says: ranks may move to other hosts.
+#[test]
+fn two_levels_want_several_hosts_of_which_one_has_several_ranks() {
+    let text = "allreduce * * two-level\nallreduce * * ring\nreduce * * two-level\nreduce * * scatter-gather
+                bcast * * two-level\nbcast * * linear";
+    let table = Selection::parse(text).expect("the text is right");
+    for (hosts, fits) in
+        [(&[][..], false), (&[4, 4, 4], false), (&[4, 2, 0], false), (&[4, 2, 4], true), (&[0, 0, 1], true)]
+    {
+        let shape = Shape { len: 1, hosts, ..Shape::new(1, 3) };
+        for (operation, otherwise) in [
+            (Operation::Allreduce, "recursive-doubling"),
+            (Operation::Reduce, "binomial"),
+            (Operation::Bcast, "linear"),
+        ] {
+            let due = if fits { "two-level" } else { otherwise };
+            assert_eq!(table.choose(operation, 8, &shape).name, due, "{operation} on {hosts:?}");
+            assert_eq!(steps(operation, "two-level", shape).is_some(), fits, "{operation} on {hosts:?}");
+        }
+    }
+    let few =
+        Selection::parse("allreduce * bytes<=7 two-level\nallreduce * * ring").expect("the text is right");
+    let chosen = |bytes| few.algorithm(Operation::Allreduce, 3, bytes, true);
+    assert_eq!((chosen(7), chosen(8)), ("recursive-doubling", "ring"));
+}
+
+/// A job on several hosts has the bits of one host: what two levels stand for is what a table without them would choose.
+#[test]
+fn two_levels_of_the_builtin_table_stand_for_algorithms_with_the_same_bits() {
+    let table = Selection::builtin();
+    let mut of_two = 0;
+    for (operation, same) in [(Operation::Allreduce, "recursive-doubling"), (Operation::Reduce, "binomial")] {
+        for size in 1..=140 {
+            let hosts: Vec<usize> = (0..size).map(|rank| rank / 2).collect();
+            for bytes in (0..3000).step_by(8) {
+                let shape = Shape { hosts: &hosts, ..Shape::new(0, size) };
+                if table.choose(operation, bytes, &shape).name == "two-level" {
+                    assert_eq!(
+                        table.algorithm(operation, size, bytes, true),
+                        same,
+                        "{operation} {size} {bytes}"
+                    );
+                    of_two += 1;
+                } else {
+                    let everywhere = table.algorithm(operation, size, bytes, true);
+                    assert_eq!(table.choose(operation, bytes, &shape).name, everywhere);
+                }
+            }
+        }
+    }
+    assert!(of_two > 10_000, "{of_two}");
+}
+
 #[test]
 fn named_steps_respect_demands() {
     let starts = equal_starts(6, 1);
@@ -94,10 +147,12 @@ fn every_line_of_the_builtin_table_is_reached() {
     let table = Selection::builtin();
     let mut reached = vec![false; table.lines().len()];
     for operation in Operation::ALL {
-        for size in 1..=70 {
+        for size in 1..=140 {
             for bytes in (0..40).map(|bit| 1usize << bit).flat_map(|power| [power - 1, power, power + 1]) {
-                for commutative in [true, false] {
-                    let matches = |line: &line::Line| line.matches(operation, size, bytes, commutative);
+                for (commutative, hosts) in [true, false].into_iter().flat_map(|it| [(it, 1), (it, 2)]) {
+                    let hosts: Vec<usize> = (0..size).map(|rank| rank % hosts).collect();
+                    let shape = Shape { commutative, hosts: &hosts, ..Shape::new(0, size) };
+                    let matches = |line: &line::Line| line.serves(operation, bytes, &shape).is_some();
                     let first = table.lines().iter().position(matches);
                     reached[first.expect("the builtin table leaves nothing open")] = true;
                 }

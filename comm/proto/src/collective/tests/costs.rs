@@ -12,18 +12,29 @@ const NEVER: usize = usize::MAX;
 /// Elements of a segment of the pipeline.
 const SEGMENT: usize = 8;
 
+/// Hosts of the lower and the upper ranks.
+fn halves(size: usize) -> Vec<usize> {
+    (0..size).map(|rank| 2 * rank / size.max(2)).collect()
+}
+
 fn parts(size: usize, len: usize) -> Vec<usize> {
     (0..=size).map(|rank| rank * len / size).collect()
 }
 
 /// Name, list with rank 0 as root, formula; from which size on its rounds are exact: where the root sends without waiting,
 /// the clock overlaps what the formula takes for one after another.
-const ALL: [(&str, List, Formula, usize); 20] = [
+const ALL: [(&str, List, Formula, usize); 24] = [
     ("allreduce_halving_doubling", allreduce_halving_doubling, allreduce_halving_doubling::cost, 1),
     ("allreduce_linear", allreduce_linear, allreduce_linear::cost, NEVER),
     ("allreduce_recursive_doubling", allreduce_recursive_doubling, allreduce_recursive_doubling::cost, 1),
     ("allreduce_ring", allreduce_ring, allreduce_ring::cost, 1),
     ("allreduce_tree", allreduce_tree, allreduce_tree::cost, 1),
+    (
+        "allreduce_two_level",
+        |rank, size, len| allreduce_two_level(rank, size, len, &halves(size)),
+        allreduce_two_level::cost,
+        NEVER,
+    ),
     (
         "barrier_dissemination",
         |rank, size, _| barrier_dissemination(rank, size),
@@ -32,6 +43,12 @@ const ALL: [(&str, List, Formula, usize); 20] = [
     ),
     ("barrier_linear", |rank, size, _| barrier_linear(rank, size), barrier_linear::cost, NEVER),
     ("barrier_tree", |rank, size, _| barrier_tree(rank, size), barrier_tree::cost, 1),
+    (
+        "barrier_two_level",
+        |rank, size, _| barrier_two_level(rank, size, &halves(size)),
+        barrier_two_level::cost,
+        NEVER,
+    ),
     ("bcast_binomial", |rank, size, len| bcast_binomial(rank, size, 0, len), bcast_binomial::cost, 1),
     ("bcast_linear", |rank, size, len| bcast_linear(rank, size, 0, len), bcast_linear::cost, NEVER),
     (
@@ -44,6 +61,12 @@ const ALL: [(&str, List, Formula, usize); 20] = [
         "bcast_scatter_allgather",
         |rank, size, len| bcast_scatter_allgather(rank, size, 0, len),
         bcast_scatter_allgather::cost,
+        NEVER,
+    ),
+    (
+        "bcast_two_level",
+        |rank, size, len| bcast_two_level(rank, size, 0, len, &halves(size)),
+        bcast_two_level::cost,
         NEVER,
     ),
     ("exscan_linear", exscan_linear, exscan_linear::cost, 1),
@@ -66,6 +89,12 @@ const ALL: [(&str, List, Formula, usize); 20] = [
         |rank, size, len| reduce_scatter_pairwise(rank, size, &parts(size, len)),
         reduce_scatter_pairwise::cost,
         1,
+    ),
+    (
+        "reduce_two_level",
+        |rank, size, len| reduce_two_level(rank, size, 0, len, &halves(size)),
+        reduce_two_level::cost,
+        NEVER,
     ),
     ("scan_linear", scan_linear, scan_linear::cost, 1),
     ("scan_recursive_doubling", scan_recursive_doubling, scan_recursive_doubling::cost, 1),
@@ -125,13 +154,22 @@ fn formulas_are_bounds_for_all_sizes() {
 fn formulas_of_parts_are_bounds_for_all_sizes() {
     for operation in [Operation::Gather, Operation::Scatter, Operation::Allgather, Operation::Alltoall] {
         for name in operation.algorithms() {
-            for size in (1..=33usize).filter(|size| name != "recursive-doubling" || size.is_power_of_two()) {
-                let list = |rank: Rank, size: usize, len: usize| {
+            for size in 1..=33 {
+                let hosts = &halves(size)[..];
+                let of = |rank: Rank, size: usize, len: usize| {
                     let starts = equal_starts(size, len);
                     let (starts, recv_starts) = (&starts[..], &starts[..]);
-                    let shape = Shape { len, starts, recv_starts, ..Shape::new(rank, size) };
-                    steps(operation, name, shape).expect("it fits this size")
+                    steps(
+                        operation,
+                        name,
+                        Shape { len, starts, recv_starts, hosts, ..Shape::new(rank, size) },
+                    )
                 };
+                if of(0, size, 0).is_none() {
+                    continue;
+                }
+                let list =
+                    |rank: Rank, size: usize, len: usize| of(rank, size, len).expect("it fits this size");
                 let formula = cost(operation, name).expect("it has this name")(size, 8.0);
                 let clock = measured(list, size, 8);
                 // A root that sends or receives without waiting overlaps rounds.

@@ -1,5 +1,6 @@
 //! Every algorithm of every operation by its name, and the choice of tables, against a serial reference.
 
+use super::two_level::placements;
 use super::*;
 
 /// How long the part is that rank `from` sends to rank `to` where lengths differ; some are empty.
@@ -25,13 +26,15 @@ struct Case {
     starts: Vec<usize>,
     len: usize,
     commutative: bool,
+    hosts: Vec<usize>,
 }
 
 impl Case {
     /// The shape of a rank. Elements have a size that makes bytes differ from elements.
     fn shape<'a>(&'a self, rank: Rank, starts: &'a [usize], recv_starts: &'a [usize]) -> Shape<'a> {
-        let &Self { size, root, len, commutative, .. } = self;
-        Shape { root, len, starts, recv_starts, commutative, element_bytes: 8, ..Shape::new(rank, size) }
+        let &Self { size, root, len, commutative, ref hosts, .. } = self;
+        let whole = Shape { root, len, starts, recv_starts, commutative, ..Shape::new(rank, size) };
+        Shape { element_bytes: 8, hosts, ..whole }
     }
 
     /// The shape of a rank in operations whose parts are the same everywhere.
@@ -167,7 +170,10 @@ fn cases(operation: Operation, sizes: std::ops::RangeInclusive<usize>) -> Vec<Ca
             let parts = lengths(size).into_iter().map(|len| (len, equal_starts(size, len)));
             for (len, starts) in parts.chain([(2, unequal(size))]) {
                 for commutative in [true, false].into_iter().filter(|kind| *kind || operation.reduces()) {
-                    cases.push(Case { operation, size, root, starts: starts.clone(), len, commutative });
+                    let placements = placements(size);
+                    let hosts = placements[cases.len() % placements.len()].clone();
+                    let starts = starts.clone();
+                    cases.push(Case { operation, size, root, starts, len, commutative, hosts });
                 }
             }
         }
@@ -215,8 +221,7 @@ fn all_ranks_choose_the_same() {
         let table = Selection::parse(&(0..400).map(line).collect::<String>()).expect("every line is right");
         for case in cases(operation, 2..=9) {
             let chosen = |rank| {
-                let shape = case.plain(rank);
-                let bytes = shape.bytes(operation);
+                let bytes = case.plain(rank).bytes(operation);
                 table.algorithm(operation, case.size, bytes, case.commutative)
             };
             assert!((1..case.size).all(|rank| chosen(rank) == chosen(0)), "{operation}");
