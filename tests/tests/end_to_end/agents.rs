@@ -56,8 +56,8 @@ fn ranks_outlive_their_agent() {
 /// the first one has made.
 #[test]
 fn agent_after_agent_dies_and_then_a_rank() {
-    // It hangs when a checkpoint has been taken.
-    let (_folder, run) = at_work("--keep-memory --kill 2@step=25:hang");
+    // It hangs when checkpoints have been taken, and all agents are dead: what one of these is told as it dies is lost.
+    let (_folder, run) = at_work("--keep-memory --kill 2@step=200:hang");
     let mut running = run.start();
     running.await_text("all ranks have joined");
     let (mut agents, ranks) = processes_on(&running, HOSTS[1]);
@@ -68,7 +68,7 @@ fn agent_after_agent_dies_and_then_a_rank() {
         assert!(there.0.len() == 1 && there.0 != agents && there.1 == ranks);
         agents = there.0;
     }
-    running.await_text("--kill 2@step=25:hang strikes");
+    running.await_text("--kill 2@step=200:hang strikes");
     let hung = stopped(&running);
     send(&[hung], Signal::KILL);
     running.await_text("state restored from memory");
