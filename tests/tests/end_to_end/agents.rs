@@ -56,10 +56,11 @@ fn ranks_outlive_their_agent() {
 /// the first one has made.
 #[test]
 fn agent_after_agent_dies_and_then_a_rank() {
-    // It hangs when checkpoints have been taken, and all agents are dead: what one of these is told as it dies is lost.
-    let (_folder, run) = at_work("--keep-memory --kill 2@step=200:hang");
+    // A rank of another host hangs meanwhile: a checkpoint has been taken, and the job gets no further.
+    let (_folder, run) = at_work("--keep-memory --kill 5@step=25:hang");
     let mut running = run.start();
-    running.await_text("all ranks have joined");
+    running.await_text("--kill 5@step=25:hang strikes");
+    let hung = stopped(&running);
     let (mut agents, ranks) = processes_on(&running, HOSTS[1]);
     for times in 1..=5 {
         send(&agents, Signal::KILL);
@@ -68,16 +69,15 @@ fn agent_after_agent_dies_and_then_a_rank() {
         assert!(there.0.len() == 1 && there.0 != agents && there.1 == ranks);
         agents = there.0;
     }
-    running.await_text("--kill 2@step=200:hang strikes");
-    let hung = stopped(&running);
-    send(&[hung], Signal::KILL);
+    send(&ranks[..1], Signal::KILL);
+    send(&[hung], Signal::CONT);
     running.await_text("state restored from memory");
     let there = processes_on(&running, HOSTS[1]).1;
-    assert!(there.len() == 2 && ranks.iter().all(|rank| there.contains(rank) == (*rank != hung)));
+    assert!(there.len() == 2 && there.contains(&ranks[1]) && !there.contains(&ranks[0]));
     running.end_stdin();
     let outcome = running.finish().expect(0);
     let [(lost, _)] = &outcome.report().failures()[..] else { panic!("one failure: {outcome}") };
-    assert_eq!(lost, &[2], "{outcome}");
+    assert!(lost == &[2] || lost == &[3], "{outcome}");
     // The agent has the kernel's word, and the launcher waits a moment for it when the link breaks, but not for an agent that is slow.
     let causes = ["killed by signal 9", "its link to the launcher broke"];
     assert!(causes.iter().any(|cause| outcome.stderr.contains(cause)), "{outcome}");
