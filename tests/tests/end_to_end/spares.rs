@@ -1,7 +1,8 @@
 //! Processes that were started ahead take the ranks of lost ones; when there are too few of them, others are started.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use ft_comm::time::{Clock, Time};
 use rustix::process::{Pid, Signal};
 
 use crate::common::{Outcome, PATIENT, Run, Running, example};
@@ -53,9 +54,9 @@ fn have_memory_ready_for_what_a_rank_keeps() {
     let mut running = Run::ftrun(job).start();
     running.await_text("1 of 1 spares are ready");
     let spare = started(&running, 3);
-    let until = Instant::now() + Duration::from_secs(30);
+    let (clock, limit) = (Clock::start(), Duration::from_secs(30));
     while resident(spare) < 32 << 20 {
-        assert!(Instant::now() < until, "{} bytes", resident(spare));
+        assert!(clock.now().since(Time(0)) < limit, "{} bytes", resident(spare));
         std::thread::yield_now();
     }
     assert!(resident(spare) < 48 << 20, "{} bytes", resident(spare));
