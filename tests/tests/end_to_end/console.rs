@@ -126,7 +126,9 @@ fn numbers<'a>(status: &'a Value, field: &'a str) -> impl Iterator<Item = Option
 fn a_running_job_is_told_as_it_is() {
     let session = Session::new();
     let job = session.job(LONG);
-    let status = session.await_status(&job, |status| status["epoch"].as_u64() > Some(1));
+    let steps_are_known = |status: &Value| numbers(status, "step").all(|step| step.is_some());
+    let status =
+        session.await_status(&job, |status| status["epoch"].as_u64() > Some(1) && steps_are_known(status));
     let printed: Value = serde_json::from_str(&session.ask("status --json").expect(0).stdout).unwrap();
     assert_eq!((&printed["job"], &printed["command"]), (&status["job"], &status["command"]), "{printed}");
     assert_eq!(status["job"], job.launcher().as_raw_nonzero().get());

@@ -61,6 +61,7 @@ fn spares_have_memory_ready_for_the_rank_that_needs_the_most() {
     };
     let mut job = with_spares(2, 2);
     assert!(job.arbiter.connected(job.now, PeerId(3)));
+    job.collect();
     assert_eq!(told(&mut job), [], "nobody keeps anything");
     job.says(0, ToArbiter::Keeps { pieces: vec![70, 20] });
     assert_eq!(told(&mut job), [(PeerId(3), vec![70, 20])], "the other one does not listen yet");
@@ -69,6 +70,7 @@ fn spares_have_memory_ready_for_the_rank_that_needs_the_most() {
     job.says(1, ToArbiter::Keeps { pieces: vec![60, 30, 10] });
     assert_eq!(told(&mut job), [(PeerId(3), vec![70, 30, 10])]);
     assert!(job.arbiter.connected(job.now, PeerId(4)));
+    job.collect();
     assert_eq!(told(&mut job), [(PeerId(4), vec![70, 30, 10])], "who comes later hears of it at once");
 
     let mut job = with_spares(2, 0);
