@@ -299,8 +299,7 @@ impl Fleet {
         let message = ToAgent::Signal { to: Some(peer), signal: signal.as_raw() };
         match &mut self.doors[at] {
             Door::Here => self.crew.signal(peer, signal),
-            Door::Agent(_) if signal == Signal::KILL => self.tell(peer, message),
-            Door::Agent(remote) => remote.send(message),
+            Door::Agent(_) => self.tell(peer, message),
             Door::Lost(_) => {}
         }
     }
