@@ -40,10 +40,10 @@ fn started(running: &Running, peer: usize) -> Pid {
     running.processes().into_iter().find(is_it).unwrap()
 }
 
-/// Bytes of memory that a process has from the system.
+/// Bytes of memory that a process has from the system, beside what lies in files.
 fn resident(process: Pid) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.as_raw_nonzero())).unwrap();
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let resident = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     resident.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
 }
 
