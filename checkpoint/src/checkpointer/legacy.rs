@@ -52,7 +52,7 @@ struct PlaceNote {
 
 impl Legacy {
     /// That of this rank, if it has any memory that outlives it. Lost ranks have to be replaced, and their checkpoints to be in memory,
-    /// or there would be nobody who finds it; without redundancy a loss is to be one.
+    /// or there would be nobody who finds it; without redundancy a loss is to be one. It is for level 0 alone.
     pub(super) fn of(world: &World, scheme: &Scheme, level: u32) -> Self {
         let is_fit = level == 0 && !matches!(scheme, Scheme::None | Scheme::Disk { .. });
         let is_replaced = world.repair_mode() == OnFailure::Rebuild;

@@ -446,7 +446,7 @@ impl Launcher {
             }
             Report::Alive { of } => {
                 let now = self.clock.now();
-                // What its link says comes before its end, and nothing counts after that.
+                // A process whose link has ended, or was never there, has nothing to say.
                 for (peer, step) in of.into_iter().filter(|(peer, _)| self.controls.contains_key(peer)) {
                     self.arbiter.handle(now, peer, ToArbiter::Beat { step });
                 }

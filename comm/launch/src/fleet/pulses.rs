@@ -9,7 +9,7 @@ use super::news::Report;
 use ft_comm::time::Time;
 use ft_proto::rank::PeerId;
 
-/// For so many intervals after a sign of life the process is one that looks at the memory for those of the launcher.
+/// A process that has given a sign of life in memory within so many intervals looks there for the launcher's.
 const INTERVALS: u32 = 3;
 
 /// See the module.
