@@ -25,6 +25,9 @@ const NARROW: usize = 4096;
 const GLANCE: Duration = Duration::from_micros(500);
 /// How long the processes of a killed launcher have until they are gone.
 const AFTERLIFE: Duration = Duration::from_secs(6);
+/// So many looks in a row must find nothing: a keeper starts other agents in place of those that are killed, until it notices that
+/// no launcher wants them.
+const QUIET: u32 = 5;
 /// A job says every ten seconds how far it is.
 const NEXT_SIGN: Duration = Duration::from_secs(25);
 /// No job gets on for so long.
@@ -460,12 +463,14 @@ impl Run<'_> {
             // Whoever ends in order has ended its processes; one that was killed leaves that to the kernel and to leases.
             let killed = self.status.and_then(|status| status.signal()).is_some();
             let until = self.clock.now() + if killed { AFTERLIFE } else { Duration::ZERO };
-            // A process that dies loses its mark before its sockets.
+            // A process that dies loses its mark before its sockets, and one that is becoming another program has none.
             let rests =
                 || !processes::marked(&self.order.mark).is_empty() || self.doors.iter().any(doors::is_there);
-            while killed && self.clock.now() < until && rests() {
+            let mut quiet = 0;
+            while killed && quiet < QUIET && self.clock.now() < until {
                 let (_never, pausing) = channel::<()>();
                 let _ = pausing.recv_timeout(Duration::from_millis(20));
+                quiet = if rests() { 0 } else { quiet + 1 };
             }
             left = processes::marked(&self.order.mark).into_iter().map(processes::describe).collect();
         }
