@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use crate::core::{Core, Door, Guard, Lasting};
 use crate::driver::{Extent, Letter, Memory, Place, Urgency};
-use crate::request::Request;
+use crate::request::{Request, State};
 use ft_proto::collective::{self, Step};
-use ft_proto::endpoint::{Mode, OpId, Outcome};
+use ft_proto::endpoint::{Mode, Outcome};
 use ft_proto::error::CommError;
 use ft_proto::group::Group;
 use ft_proto::matching::{Envelope, Pattern};
@@ -308,8 +308,8 @@ impl Communicator {
         }
     }
 
-    fn request<T: Plain>(&self, core: &Core, hint: Option<Rank>, op: OpId) -> Request<T> {
-        Request::new(self.core.clone(), self.members(), core.generation(), hint, op)
+    fn request<T: Plain>(&self, core: &Core, hint: Option<Rank>, state: State<T>) -> Request<T> {
+        Request::new(self.core.clone(), self.members(), core.generation(), hint, state)
     }
 }
 

@@ -34,7 +34,7 @@ mod watchdog;
 mod wires;
 
 use engine::Engine;
-pub(crate) use engine::{Letter, Urgency};
+pub(crate) use engine::{Letter, Sent, Urgency};
 use failures::Failures;
 use lists::Lists;
 pub(crate) use lists::{Message, Own, StepList};

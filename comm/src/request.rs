@@ -1,6 +1,5 @@
 //! Requests: handles of non-blocking operations, which own their buffers (MPI 4.1, section 3.7).
 
-use std::marker::PhantomData;
 use std::rc::Rc;
 
 use crate::communicator::Members;
@@ -8,6 +7,7 @@ use crate::core::{Core, Door};
 use crate::driver::{Buffer, Memory, Place};
 use ft_proto::endpoint::{OpId, Outcome};
 use ft_proto::error::CommError;
+use ft_proto::matching::Envelope;
 use ft_proto::plain::Plain;
 use ft_proto::rank::{Generation, Rank, Status};
 
@@ -21,13 +21,23 @@ pub struct Request<T: Plain> {
     members: Rc<Members>,
     generation: Generation,
     hint: Option<Rank>,
-    op: Option<OpId>,
-    element: PhantomData<T>,
+    /// None when it was waited for.
+    state: Option<State<T>>,
+}
+
+/// Where an operation is.
+#[derive(Clone, Debug)]
+pub(crate) enum State<T> {
+    /// Under way, or to be finished: with its buffer in the driver.
+    Under(OpId),
+    /// A send that had left when it was to begin.
+    Left(Vec<T>, Envelope),
 }
 
 impl<T: Plain> std::fmt::Debug for Request<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Request").field("op", &self.op).field("generation", &self.generation).finish()
+        let op = self.under_way();
+        f.debug_struct("Request").field("op", &op).field("generation", &self.generation).finish()
     }
 }
 
@@ -37,15 +47,35 @@ impl<T: Plain> Request<T> {
         members: Rc<Members>,
         generation: Generation,
         hint: Option<Rank>,
-        op: OpId,
+        state: State<T>,
     ) -> Self {
-        Self { core, members, generation, hint, op: Some(op), element: PhantomData }
+        Self { core, members, generation, hint, state: Some(state) }
     }
 
-    fn current(&self, core: &Core) -> Result<OpId, CommError> {
+    /// The operation that the driver has.
+    fn under_way(&self) -> Option<OpId> {
+        match &self.state {
+            Some(State::Under(op)) => Some(*op),
+            _ => None,
+        }
+    }
+
+    /// What was there is done with. None: the driver has it.
+    fn take_left(&mut self) -> Option<(Vec<T>, Status)> {
+        match self.state.take() {
+            Some(State::Left(buf, envelope)) => Some((buf, self.members.found(envelope))),
+            other => {
+                self.state = other;
+                None
+            }
+        }
+    }
+
+    /// The operation that the driver has, if the request is of this generation.
+    fn current(&self, core: &Core) -> Result<Option<OpId>, CommError> {
         let now = core.generation();
-        match self.op {
-            Some(op) if now == self.generation => Ok(op),
+        match &self.state {
+            Some(_) if now == self.generation => Ok(self.under_way()),
             _ => Err(CommError::Expired { started: self.generation, now }),
         }
     }
@@ -59,12 +89,16 @@ impl<T: Plain> Request<T> {
     pub fn wait(mut self) -> Result<(Vec<T>, Status), CommError> {
         let core = self.core.clone();
         let core = &mut *core.enter()?;
-        let op = self.current(core)?;
+        let under_way = self.current(core)?;
+        if let Some(left) = self.take_left() {
+            return Ok(left);
+        }
+        let op = under_way.expect("what has not left is under way");
         core.driver.waiting.enter("wait", 0, None);
         let finished = core.driver.wait(op, self.hint, &mut Memory::none());
-        self.op = self.op.filter(|op| core.driver.engine.holds(*op));
+        self.state = self.state.take().filter(|_| core.driver.engine.holds(op));
         let (outcome, place) = finished?;
-        self.op = None;
+        self.state = None;
         self.unpack(outcome, place)
     }
 
@@ -76,11 +110,14 @@ impl<T: Plain> Request<T> {
     pub fn test(mut self) -> Result<Result<(Vec<T>, Status), Self>, CommError> {
         let core = self.core.clone();
         let core = &mut *core.enter()?;
-        let op = self.current(core)?;
+        let under_way = self.current(core)?;
         core.driver.look()?;
-        match core.driver.engine.finish(op) {
+        if let Some(left) = self.take_left() {
+            return Ok(Ok(left));
+        }
+        match under_way.and_then(|op| core.driver.engine.finish(op)) {
             Some(finished) => {
-                self.op = None;
+                self.state = None;
                 let (outcome, place) = finished?;
                 self.unpack(outcome, place).map(Ok)
             }
@@ -96,10 +133,10 @@ impl<T: Plain> Request<T> {
     pub fn cancel(mut self) -> Result<Result<Vec<T>, Self>, CommError> {
         let core = self.core.clone();
         let core = &mut *core.enter()?;
-        let op = self.current(core)?;
-        match core.driver.engine.cancel(op) {
+        let under_way = self.current(core)?;
+        match under_way.and_then(|op| core.driver.engine.cancel(op)) {
             Some(Some(Place::Owned(buffer))) => {
-                self.op = None;
+                self.state = None;
                 Ok(Ok(own(Some(buffer))))
             }
             _ => Ok(Err(self)),
@@ -119,7 +156,7 @@ impl<T: Plain> Request<T> {
 
 impl<T: Plain> Drop for Request<T> {
     fn drop(&mut self) {
-        if let (Some(op), Some(mut core)) = (self.op, self.core.tidy())
+        if let (Some(op), Some(mut core)) = (self.under_way(), self.core.tidy())
             && core.generation() == self.generation
         {
             core.driver.engine.detach(op);
@@ -179,7 +216,7 @@ impl<T: Plain> pending::Pending for Request<T> {
 
     fn is_done(&mut self) -> Result<bool, CommError> {
         let core = self.core.enter()?;
-        Ok(core.driver.engine.is_finished(self.current(&core)?))
+        Ok(self.current(&core)?.is_none_or(|op| core.driver.engine.is_finished(op)))
     }
 }
 

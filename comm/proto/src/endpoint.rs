@@ -25,6 +25,7 @@ use crate::wire::header::Kind;
 mod bounced;
 mod contexts;
 mod credit;
+mod express;
 mod incoming;
 mod losses;
 mod peer;
@@ -186,9 +187,7 @@ impl<P> Endpoint<P> {
         if self.peers[to].is_gone {
             return self.start(State::Finished(Outcome::Failed(to)), place);
         }
-        let Outgoing { context, tag, length, mode, offer } = message;
-        let envelope = Envelope { context, source: self.source(), tag, length };
-        let op = self.start(State::Send(envelope, mode, offer), place);
+        let op = self.start(State::Send(self.envelope(&message), message.mode, message.offer), place);
         self.peers[to].parked.push_back(op);
         self.release(to);
         op

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::*;
+use crate::driver::Sent;
 use ft_proto::endpoint::BounceId;
 use ft_proto::layout::Layout;
 
@@ -213,8 +214,11 @@ impl Communicator {
         let core = &mut *self.core.enter()?;
         self.enter(core)?;
         let letter = self.letter(to, tag, mode, Urgency::Soon);
-        let op = core.driver.send(letter, Place::Owned(Box::new(buf)), &mut Memory::none())?;
-        Ok(self.request(core, Some(to), op))
+        let state = match core.driver.send_owned(letter, buf)? {
+            Sent::Left(buf, envelope) => State::Left(buf, envelope),
+            Sent::Begun(op) => State::Under(op),
+        };
+        Ok(self.request(core, Some(to), state))
     }
 
     /// Starts a receive into a buffer that it owns (`MPI_Irecv`); the length of `buf` is the room.
@@ -231,7 +235,7 @@ impl Communicator {
         let core = &mut *self.core.enter()?;
         self.enter(core)?;
         let op = core.driver.receive(pattern, Place::Owned(Box::new(buf)), &mut Memory::none())?;
-        Ok(self.request(core, source_of(&pattern), op))
+        Ok(self.request(core, source_of(&pattern), State::Under(op)))
     }
 
     /// Waits for a message that a receive with these arguments would take, without receiving it

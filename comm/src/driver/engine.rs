@@ -10,7 +10,7 @@ use ft_proto::matching::{Envelope, Pattern};
 use ft_proto::rank::{Membership, Rank, Tag};
 
 use super::links::Links;
-use super::memory::{Memory, Place, Stock};
+use super::memory::{Buffer, Memory, Place, Stock};
 use super::seal::Seal;
 use crate::transport::{LinkId, Transport};
 
@@ -19,6 +19,8 @@ mod reading;
 mod transfer;
 
 use findings::Findings;
+use reading::OFFERED_BYTES_MIN;
+use transfer::Attempt;
 
 /// Bytes of small messages that are gathered before they leave together.
 const GATHER_BYTES: usize = 16 << 10;
@@ -30,7 +32,7 @@ const GATHER_FRAMES: usize = 64;
 pub(crate) enum Urgency {
     /// At once.
     Now,
-    /// At once if it is the first to its rank since the links were last looked at; what follows it is gathered until
+    /// At once if it is the first to its rank since the links were last looked at, or goes through memory; what follows it is gathered until
     /// the next look, or until there is much of it.
     Soon,
 }
@@ -43,6 +45,13 @@ pub(crate) struct Letter {
     pub(crate) tag: Tag,
     pub(crate) mode: Mode,
     pub(crate) urgency: Urgency,
+}
+
+/// What has become of a send that owns its buffer.
+pub(crate) enum Sent<B> {
+    /// It is finished, with this envelope.
+    Left(B, Envelope),
+    Begun(OpId),
 }
 
 /// How an operation ended, and its memory if it had some of its own.
@@ -114,7 +123,7 @@ impl Engine {
 
     /// Starts a send.
     pub(super) fn send(&mut self, letter: Letter, place: Place, memory: &mut Memory<'_>) -> OpId {
-        let Letter { to, context, tag, mode, urgency } = letter;
+        let Letter { to, context, tag, mode, .. } = letter;
         let length = place.len();
         self.sent += length as u64;
         if to == self.me {
@@ -125,15 +134,46 @@ impl Engine {
             self.link_to(to); // which greets: what is offered before is of no use
         }
         let message = Outgoing { context, tag, length: length as u64, mode, offer };
-        let op = self.endpoint.send(to, message, place);
-        let leaves = match urgency {
-            Urgency::Now => true,
-            Urgency::Soon => self.links.begins(to) || self.is_much(to),
-        };
+        let leaves = self.leaves_now(&letter);
         if leaves {
+            let Self { links, endpoint, stock, .. } = self;
+            let body = stock.in_one_piece(&place, memory);
+            if let Some(attempt) = body.and_then(|body| Attempt::make(links, endpoint, to, &message, body)) {
+                return match self.settle_attempt(to, &attempt) {
+                    true => self.endpoint.has_left(&message, place),
+                    false => self.endpoint.has_begun(to, &message, attempt.header, place),
+                };
+            }
+        }
+        let op = self.endpoint.send(to, message, place);
+        if leaves || self.is_much(to) {
             self.flush(to, memory);
         }
         op
+    }
+
+    /// As [`Engine::send`] for a buffer that the operation owns, which is given back if it has left already.
+    pub(super) fn send_owned<B: Buffer + 'static>(&mut self, letter: Letter, buffer: B) -> Sent<B> {
+        let Letter { to, context, tag, mode, .. } = letter;
+        let body = buffer.bytes();
+        if to != self.me && body.len() < OFFERED_BYTES_MIN && self.leaves_now(&letter) {
+            let message = Outgoing { context, tag, length: body.len() as u64, mode, offer: None };
+            if let Some(attempt) = Attempt::make(&mut self.links, &mut self.endpoint, to, &message, body) {
+                self.sent += message.length;
+                return match self.settle_attempt(to, &attempt) {
+                    true => Sent::Left(buffer, self.endpoint.envelope(&message)),
+                    false => {
+                        let place = Place::Owned(Box::new(buffer));
+                        Sent::Begun(self.endpoint.has_begun(to, &message, attempt.header, place))
+                    }
+                };
+            }
+        }
+        Sent::Begun(self.send(letter, Place::Owned(Box::new(buffer)), &mut Memory::none()))
+    }
+
+    fn leaves_now(&mut self, letter: &Letter) -> bool {
+        letter.urgency == Urgency::Now || self.links.begins(letter.to) || self.links.is_cheap(letter.to)
     }
 
     /// Whether the frames to a rank are worth a call of their own.

@@ -65,7 +65,10 @@ impl Failures {
 
     /// A failed rank that might have sent to a receive from anybody, and that nobody has acknowledged.
     pub(super) fn missing_sender(&self, pattern: &Pattern) -> Option<Rank> {
-        let world = self.rosters.get(&pattern.context).filter(|_| pattern.source.is_none())?;
+        if pattern.source.is_some() || self.failed.is_empty() {
+            return None; // as nearly always
+        }
+        let world = self.rosters.get(&pattern.context)?;
         self.failed.iter().copied().find(|rank| !self.acknowledged.contains(rank) && world.contains(rank))
     }
 

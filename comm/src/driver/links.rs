@@ -156,6 +156,11 @@ impl Links {
         std::mem::replace(&mut self.lines[rank].begun, self.looks) != self.looks
     }
 
+    /// Whether a send to `rank` is no call of the system, so that there is nothing to be saved by gathering.
+    pub(super) fn is_cheap(&self, rank: Rank) -> bool {
+        self.lines[rank].outbound.is_some_and(|link| !self.transport.reads_ahead(link))
+    }
+
     /// What can receive from a link, and what has come over it, if it is open.
     pub(super) fn with_transport(&mut self, link: LinkId) -> Option<(&mut dyn Transport, &mut Inbound)> {
         Some((&mut *self.transport, self.inbound.get_mut(link)?))

@@ -202,5 +202,5 @@ fn check(outcome: &SimOutcome<Result<u64, Problem>>) -> Result<Course, String> {
 #[test]
 fn collectives_are_right_or_interrupted_whoever_dies() {
     let courses = [Course::Undisturbed, Course::Repaired];
-    for_all(seeds(300), "collectives_are_right", &courses, |seed| check(&simulate(seed)));
+    for_all(seeds(150), "collectives_are_right", &courses, |seed| check(&simulate(seed)));
 }

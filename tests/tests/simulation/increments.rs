@@ -13,7 +13,7 @@ use ft_proto::planted;
 use ft_sim::{self as sim, Config, Faults};
 
 use super::commit::{check_end, cuts, cuts_forever, job, of_either_kind};
-use super::{Choices, Course, SEEDS, checker, finds, for_seeds, seeds};
+use super::{Choices, Course, SEEDS, checker, finds_from, for_seeds, seeds};
 
 const STEPS: u64 = 16;
 /// Words of a page.
@@ -224,5 +224,5 @@ fn damage_of_what_is_renewed_spoils_nothing() {
 
 #[test]
 fn planted_a_rank_that_trusts_its_old_copy_is_caught() {
-    finds(TRUSTS_OLD_COPY, |seed| renewed_from_damage(seed, TRUSTS_OLD_COPY));
+    finds_from(600, TRUSTS_OLD_COPY, |seed| renewed_from_damage(seed, TRUSTS_OLD_COPY));
 }

@@ -65,14 +65,33 @@ impl Peer {
         about: About,
         body: Option<OpId>,
     ) -> u64 {
+        let (header, encoded) = self.number(kind, generation, message, about);
+        let length = usize::try_from(header.body_bytes()).expect("the body of a frame lies in memory");
+        self.queue(Frame { header: encoded, body, length });
+        header.sequence
+    }
+
+    /// The header of the next frame to it, which leaves before any other.
+    #[inline]
+    pub(super) fn number(
+        &mut self,
+        kind: Kind,
+        generation: Generation,
+        message: Envelope,
+        about: About,
+    ) -> (Header, [u8; HEADER_BYTES]) {
         let sequence = self.next;
         self.next += 1;
         let Envelope { context, source, tag, length } = message;
         let About { subject, place } = about;
         let header = Header { kind, generation, context, source, tag, sequence, length, subject, place };
-        let length = usize::try_from(header.body_bytes()).expect("the body of a frame lies in memory");
-        self.frames.push_back(Frame { header: header.encode(), body, length });
-        sequence
+        (header, header.encode())
+    }
+
+    /// Queues the frame that was numbered last.
+    #[inline]
+    pub(super) fn queue(&mut self, frame: Frame) {
+        self.frames.push_back(frame);
     }
 
     /// Frames that have not left, in order.
@@ -100,12 +119,17 @@ impl Peer {
         Ok(())
     }
 
-    /// Pays for a message to it: how it leaves, if there is credit for that. If it can be read where it lies, `is_read`, fewer are sent eagerly.
+    /// Whether a message may be sent before its receive is posted, if there is credit. If it can be read where it lies, `is_read`, fewer are.
+    #[inline]
+    pub(super) fn may_be_eager(&self, mode: Mode, length: u64, is_read: bool) -> bool {
+        let most = if is_read { EAGER_BYTES_MAX_NEAR } else { EAGER_BYTES_MAX };
+        mode == Mode::Standard && length <= most as u64
+    }
+
+    /// Pays for a message to it: how it leaves, if there is credit for that.
     #[inline]
     pub(super) fn pay(&mut self, mode: Mode, length: u64, is_read: bool) -> Option<Kind> {
-        let most = if is_read { EAGER_BYTES_MAX_NEAR } else { EAGER_BYTES_MAX };
-        let may_be_eager = mode == Mode::Standard && length <= most as u64;
-        if may_be_eager && self.credit.pay(Cost::eager(length)) {
+        if self.may_be_eager(mode, length, is_read) && self.credit.pay(Cost::eager(length)) {
             return Some(Kind::Eager);
         }
         self.credit.pay(Cost::ENVELOPE).then_some(Kind::Envelope)

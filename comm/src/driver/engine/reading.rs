@@ -13,7 +13,7 @@ use ft_proto::rank::Rank;
 const PIECE_BYTES_MIN: usize = 64 << 10;
 
 /// A shorter message is not worth a reading, even where it has to wait for its receive.
-const OFFERED_BYTES_MIN: usize = 16 << 10;
+pub(super) const OFFERED_BYTES_MIN: usize = 16 << 10;
 
 impl Engine {
     /// A link to `rank` is open.

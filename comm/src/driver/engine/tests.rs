@@ -66,6 +66,53 @@ fn messages_of_any_length_arrive_however_few_bytes_a_link_takes() {
     }
 }
 
+/// Some leave at once, some in part, some behind others; some give their buffer back.
+#[test]
+fn messages_that_leave_at_once_keep_their_order() {
+    let mut choices = 1_u64;
+    let mut below = |end: u64| {
+        choices = choices.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (choices >> 33) % end
+    };
+    for most in [61, 64, 200, 1 << 20] {
+        let (mut engines, _) = engines(2, most);
+        let (mut begun, mut left, mut sent) = (vec![], 0, 0);
+        for number in 0..500_u64 {
+            let length = [0, 8, 8, 8, 100, 3000][below(6) as usize];
+            let message: Vec<u8> = numbers(length).iter().map(|byte| byte ^ number as u8).collect();
+            let urgency = if below(2) == 0 { Urgency::Now } else { Urgency::Soon };
+            let letter = Letter { urgency, ..letter(1, 1) };
+            if below(2) == 0 {
+                begun.push((engines[0].send(letter, owned(&message), &mut Memory::none()), message.clone()));
+            } else {
+                match engines[0].send_owned(letter, message.clone()) {
+                    Sent::Begun(op) => begun.push((op, message.clone())),
+                    Sent::Left(back, envelope) => {
+                        left += 1;
+                        assert_eq!((&back, envelope.length, envelope.tag), (&message, length as u64, 1));
+                    }
+                }
+            }
+            sent += length as u64;
+            let turns = [0, 0, 1, 70][below(4) as usize];
+            turn(&mut engines, turns);
+            if below(2) == 0 || number == 499 {
+                turn(&mut engines, 100);
+            }
+            let op = receive(&mut engines[1], 0, 1, length);
+            turn(&mut engines, 70);
+            assert_eq!(bytes(&mut engines[1], op), message, "message {number}, {most} bytes at a time");
+        }
+        turn(&mut engines, 100);
+        for (op, message) in begun {
+            assert_eq!(bytes(&mut engines[0], op), message, "it has its own buffer back");
+        }
+        assert!(left > 50 || most < 64, "{left} of them, {most} bytes at a time");
+        assert!(engines.iter().all(|engine| engine.endpoint.is_idle()));
+        assert_eq!(engines[0].traffic().0, sent);
+    }
+}
+
 #[test]
 fn pieces_of_memory_go_where_their_layout_says() {
     let (mut engines, _) = engines(2, 11);

@@ -2,11 +2,12 @@
 
 use std::io::{IoSlice, IoSliceMut};
 
+use ft_proto::endpoint::{Endpoint, Outgoing};
 use ft_proto::rank::Rank;
 use ft_proto::wire::header::{HEADER_BYTES, Header};
 
 use super::Engine;
-use crate::driver::links::Body;
+use crate::driver::links::{Body, Links};
 use crate::driver::memory::{Memory, Place};
 use crate::transport::{LinkError, LinkId};
 
@@ -19,6 +20,33 @@ const NONSENSE: &str = "what came over it is no message";
 
 /// What came over a link is no message.
 struct Nonsense;
+
+/// A short message that was given to a link before it was anything else.
+pub(super) struct Attempt {
+    pub(super) header: [u8; HEADER_BYTES],
+    /// Bytes of header and payload.
+    wanted: usize,
+    sent: Result<usize, LinkError>,
+}
+
+impl Attempt {
+    /// Sends a message, if nothing is before it; else it is to be sent like any other.
+    #[inline]
+    pub(super) fn make(
+        links: &mut Links,
+        endpoint: &mut Endpoint<Place>,
+        to: Rank,
+        message: &Outgoing,
+        body: &[u8],
+    ) -> Option<Self> {
+        let link = links.outbound(to)?;
+        let header = endpoint.express(to, message)?;
+        let pieces = [IoSlice::new(&header), IoSlice::new(body)];
+        let count = if body.is_empty() { 1 } else { 2 };
+        let sent = links.transport.send(link, &pieces[..count]);
+        Some(Self { header, wanted: header.len() + body.len(), sent })
+    }
+}
 
 impl Engine {
     /// The link on which frames to `rank` leave, opened if there is none yet; none if there is to be none, or cannot be one
@@ -42,6 +70,23 @@ impl Engine {
             Err(LinkError::Down(why)) => self.findings.broke(rank, &why),
         }
         None
+    }
+
+    /// Takes in what has become of an attempt; whether all has left.
+    #[inline]
+    pub(super) fn settle_attempt(&mut self, to: Rank, attempt: &Attempt) -> bool {
+        match &attempt.sent {
+            Ok(count) if *count == attempt.wanted => {
+                self.moves += 1;
+                return true;
+            }
+            Ok(count) => {
+                self.moves += u64::from(*count > 0);
+                self.links.set_left(to, *count);
+            }
+            Err(error) => self.findings.broke(to, error.why()),
+        }
+        false
     }
 
     /// Sends frames to all ranks until their links take no more.
@@ -243,8 +288,16 @@ impl Engine {
             inbound.start += HEADER_BYTES;
             let landing = self.endpoint.handle_header(rank, &header, Place::kept).map_err(|_| Nonsense)?;
             let length = header.body_bytes() as usize;
-            let skip = self.endpoint.landing_mut(landing).map_or(0, |place| place.skipped());
-            if let Some(inbound) = self.links.inbound(link) {
+            let place = self.endpoint.landing_mut(landing);
+            let skip = place.as_ref().map_or(0, |place| place.skipped());
+            // Mostly a short message is there as a whole.
+            if let Some(body) = inbound.staging[inbound.start..inbound.end].get(..length) {
+                if let Some(place) = place.filter(|_| skip < length) {
+                    self.stock.put(place, skip, &body[skip..], memory);
+                }
+                inbound.start += length;
+                self.endpoint.handle_payload(rank, &header, landing);
+            } else {
                 inbound.body = Some(Body { header, landing, skip, done: 0, length });
             }
             self.act(memory);
