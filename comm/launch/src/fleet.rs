@@ -311,7 +311,7 @@ impl Fleet {
                 self.crew.signal(*peer, signal);
             }
         }
-        self.remotes().for_each(|remote| remote.send(ToAgent::Signal { to: None, signal: signal.as_raw() }));
+        self.remotes().for_each(|remote| remote.signal_all(signal));
         self.flush();
     }
 

@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+use rustix::process::Signal;
+
 use super::control::Control;
 use super::spec::LaunchError;
 use ft_comm::time::Time;
@@ -24,6 +26,8 @@ pub(super) struct Remote {
     link: Option<Control>,
     /// What it is to be told when it is there.
     early: Vec<ToAgent>,
+    /// Signals to all processes that count still: each agent is told of them.
+    to_all: Vec<Signal>,
     /// It was told that the job is over.
     dismissed: bool,
     /// How its link ended: its keeper may have another one soon.
@@ -32,7 +36,8 @@ pub(super) struct Remote {
 
 impl Remote {
     pub(super) fn new(peer: PeerId, term: u32, host: String, command: String, until: Time) -> Self {
-        Self { peer, term, host, command, until, link: None, early: vec![], dismissed: false, broken: None }
+        let (link, early, to_all, dismissed, broken) = (None, vec![], vec![], false, None);
+        Self { peer, term, host, command, until, link, early, to_all, dismissed, broken }
     }
 
     /// Whether an agent of these numbers is this one, or one that its keeper has started.
@@ -59,10 +64,11 @@ impl Remote {
         self.broken.as_deref()
     }
 
-    /// Another agent has come in its place, and is told all that the one before may have known, and signals that were sent meanwhile.
+    /// Another agent has come in its place, and is told all that the one before may have known.
     pub(super) fn resumes(&mut self, channel: Channel, known: Vec<ToAgent>) {
-        self.early.retain(|message| matches!(message, ToAgent::Signal { .. } | ToAgent::End));
-        self.early.splice(..0, known);
+        self.early.retain(|message| matches!(message, ToAgent::End));
+        let signals = self.to_all.iter().map(|signal| ToAgent::Signal { to: None, signal: signal.as_raw() });
+        self.early.splice(..0, known.into_iter().chain(signals));
         self.broken = None;
         self.connected(channel);
     }
@@ -76,6 +82,12 @@ impl Remote {
             Some(link) => link.send(&message),
             None => self.early.push(message),
         }
+    }
+
+    /// Sends a signal to all its processes.
+    pub(super) fn signal_all(&mut self, signal: Signal) {
+        note(&mut self.to_all, signal);
+        self.send(ToAgent::Signal { to: None, signal: signal.as_raw() });
     }
 
     pub(super) fn dismiss(&mut self) {
@@ -109,6 +121,13 @@ impl Remote {
     }
 }
 
+/// A signal comes behind those that count: of stops and continuations only the last one does.
+fn note(signals: &mut Vec<Signal>, signal: Signal) {
+    let pauses = |signal: &Signal| [Signal::STOP, Signal::CONT].contains(signal);
+    signals.retain(|before| *before != signal && !(pauses(before) && pauses(&signal)));
+    signals.push(signal);
+}
+
 /// The words after the host with which `program` becomes an agent there. `ssh` joins them with blanks and gives the line
 /// to a shell; words that a shell would take as something else are quoted, others are left as they are, so that a
 /// command that runs them without a shell may be used too.
@@ -135,6 +154,20 @@ pub fn quoted(word: &OsStr) -> OsString {
 mod tests {
     use super::*;
     use std::process::Command;
+
+    #[test]
+    fn of_stops_and_continuations_the_last_one_counts() {
+        let mut signals = vec![];
+        let mut after = |signal| {
+            note(&mut signals, signal);
+            signals.clone()
+        };
+        assert_eq!(after(Signal::STOP), [Signal::STOP]);
+        assert_eq!(after(Signal::CONT), [Signal::CONT]);
+        assert_eq!(after(Signal::TERM), [Signal::CONT, Signal::TERM]);
+        assert_eq!(after(Signal::STOP), [Signal::TERM, Signal::STOP]);
+        assert_eq!(after(Signal::TERM), [Signal::STOP, Signal::TERM]);
+    }
 
     #[test]
     fn words_survive_a_shell_that_gets_them_joined() {

@@ -120,6 +120,22 @@ fn streams_go_on() {
     assert_eq!(outcome.stdout, "[0] got 1\n[0] got 2\n[0] got 3\n[0] got 4\n[0] got 5\n[0] end\n");
 }
 
+/// A signal to all lies in the socket of an agent that stands still, and is killed: the next one sends it.
+#[test]
+fn a_signal_to_all_is_not_lost_with_an_agent() {
+    let (_folder, run) = over(LIKE_SSH, "-n 2 -v --heartbeat-timeout 20000 --hosts 127.0.0.2 /bin/sh -c");
+    let script = "trap 'echo told; exit 0' TERM; echo ready; while :; do sleep 0.02; done";
+    let mut running = run.arg(script).start();
+    running.await_times("ready", 2);
+    let agents = processes_on(&running, HOSTS[0]).0;
+    send(&agents, Signal::STOP);
+    running.signal(Signal::TERM);
+    pause(200); // as long as it stands still
+    send(&agents, Signal::KILL);
+    let outcome = running.finish().expect(143);
+    assert_eq!(outcome.stdout.matches("told").count(), 2, "{outcome}");
+}
+
 /// How a process has ended is known though its agent was another one when it started.
 #[test]
 fn statuses_are_those_of_the_processes() {

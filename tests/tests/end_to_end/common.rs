@@ -233,6 +233,12 @@ impl Running {
         marked(&self.mark)
     }
 
+    /// The process that was started as number `peer`, from 1.
+    pub(crate) fn started(&self, peer: usize) -> Pid {
+        let is_it = |process: &Pid| variable(*process, "FTRUN_PEER") == Some(peer.to_string());
+        self.processes().into_iter().find(is_it).expect("it is alive")
+    }
+
     pub(crate) fn launcher(&self) -> Pid {
         self.id
     }
@@ -433,6 +439,24 @@ pub(crate) fn poisson_answer() -> &'static Report {
         assert_eq!(report.0["failures"].as_array().unwrap().len(), 0);
         report
     })
+}
+
+/// A variable of the environment that a process was started with.
+pub(crate) fn variable(process: Pid, name: &str) -> Option<String> {
+    let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+    let variables =
+        environment.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());
+    variables
+        .filter_map(|text| text.split_once('=').map(|(n, v)| (n == name).then(|| v.to_owned())))
+        .flatten()
+        .next()
+}
+
+/// A count of bytes in the status of a process, such as `VmRSS` (`proc(5)`).
+pub(crate) fn bytes_of(process: Pid, field: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).unwrap();
+    line.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
 }
 
 /// Whether the process ends within this time.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, Signal};
 use tempfile::{TempDir, tempdir};
 
-use crate::common::{LONG, Outcome, POISSON, Run, Running, built, example, poisson_answer};
+use crate::common::{LONG, Outcome, POISSON, Run, Running, built, example, poisson_answer, variable};
 use crate::sockets::{Sockets, sockets};
 
 pub(crate) const HOSTS: [&str; 3] = ["127.0.0.2", "127.0.0.3", "127.0.0.4"];
@@ -31,16 +31,6 @@ pub(crate) fn over(script: &str, options: &str) -> (TempDir, Run) {
     let exec = program(folder.path(), "exec", script);
     let run = Run::ftrun("--launcher-exec").arg(exec);
     (folder, options.split_whitespace().fold(run, Run::arg))
-}
-
-pub(crate) fn variable(process: Pid, name: &str) -> Option<String> {
-    let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
-    let variables =
-        environment.split(|byte| *byte == 0).map(|text| String::from_utf8_lossy(text).into_owned());
-    variables
-        .filter_map(|text| text.split_once('=').map(|(n, v)| (n == name).then(|| v.to_owned())))
-        .flatten()
-        .next()
 }
 
 /// The agent on `host`, and the ranks and spares there.

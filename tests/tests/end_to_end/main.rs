@@ -35,6 +35,7 @@ mod memory;
 mod messages;
 mod montecarlo;
 mod mpirun;
+mod namespaces;
 mod network;
 mod npb_cg;
 mod operations;

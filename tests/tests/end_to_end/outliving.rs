@@ -161,21 +161,13 @@ fn a_flipped_bit_gets_into_no_answer() {
         let mut byte = [0];
         file.read_exact_at(&mut byte, start + at).unwrap();
         file.write_all_at(&[byte[0] ^ 1 << (number % 8)], start + at).unwrap();
-        let processes = running.processes();
-        let rank_1 = processes.iter().find(|process| peer(**process) == Some(2)).expect("it is there");
-        rustix::process::kill_process(*rank_1, Signal::KILL).unwrap();
+        rustix::process::kill_process(running.started(2), Signal::KILL).unwrap();
         let outcome = running.finish().expect(0);
         assert_eq!(outcome.report().answer(), due, "{outcome}");
         found += kept(&outcome);
         damaged += outcome.report().0["checkpoints"]["damaged"].as_u64().unwrap_or(0);
     }
     println!("{found} found their checkpoints again, of which {damaged} were damaged");
-}
-
-fn peer(process: Pid) -> Option<u64> {
-    let environment = fs::read(format!("/proc/{process}/environ")).ok()?;
-    let variable = environment.split(|byte| *byte == 0).find_map(|text| text.strip_prefix(b"FTRUN_PEER="))?;
-    std::str::from_utf8(variable).ok()?.parse().ok()
 }
 
 #[test]

@@ -35,21 +35,11 @@ fn check_report(report: Report, expected: &Report, lost: &[u64]) -> Report {
     report
 }
 
-/// The first process that held this rank.
-fn holder(running: &Running, rank: u32) -> Pid {
-    let variable = format!("FTRUN_PEER={}", rank + 1).into_bytes();
-    let is_holder = |process: &Pid| {
-        let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|found| found == variable)
-    };
-    running.processes().into_iter().find(is_holder).expect("it is alive")
-}
-
 /// A job whose rank 2 is cut off from the launcher and has just been replaced, with its old process, which lives.
 fn partitioned(cut: &str) -> (Running, Pid) {
     let mut running = Run::ftrun(&format!("-n 4 -v --json {LEASED} --cut {cut} {LASTING}")).limit(60).start();
     running.await_text("all ranks have joined");
-    let old = holder(&running, 2);
+    let old = running.started(3);
     running.await_text("rank 2 back, generation 1 starts");
     assert!(running.processes().contains(&old), "the launcher cannot put to death who is cut off from it");
     (running, old)
@@ -121,7 +111,7 @@ fn a_rank_that_was_stopped_for_long_is_replaced_and_gone() {
     let options = "--heartbeat-timeout 2000";
     let mut running = Run::ftrun(&format!("-n 4 -v --json {options} {LASTING}")).limit(60).start();
     running.await_text("all ranks have joined");
-    let stopped = holder(&running, 2);
+    let stopped = running.started(3);
     rustix::process::kill_process(stopped, Signal::STOP).unwrap();
     running.await_text("rank 2 back, generation 1 starts");
     // It is dead already, or is told by now; going on helps nobody.

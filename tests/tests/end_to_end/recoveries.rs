@@ -2,18 +2,15 @@
 
 use rustix::process::Pid;
 
-use crate::common::{PATIENT, Run, Running};
+use crate::common::{PATIENT, Run, Running, bytes_of};
 
 const KILLS: usize = 200;
 
 /// Open files, threads and resident bytes of the launcher.
 fn held(running: &Running) -> [u64; 3] {
-    let process = running.launcher().as_raw_nonzero();
+    let process = running.launcher();
     let count = |what: &str| std::fs::read_dir(format!("/proc/{process}/{what}")).unwrap().count() as u64;
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    let kib: u64 = resident.split_whitespace().next().unwrap().parse().unwrap();
-    [count("fd"), count("task"), kib << 10]
+    [count("fd"), count("task"), bytes_of(process, "VmRSS")]
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ft_comm::time::{Clock, Time};
 use rustix::process::{Pid, Signal};
 
-use crate::common::{Outcome, PATIENT, Run, Running, example};
+use crate::common::{Outcome, PATIENT, Run, Running, bytes_of, example};
 
 /// A job of four ranks that is about to begin; its spares, as many as are named, are ready.
 fn ready(options: &str, spares: usize) -> Running {
@@ -30,21 +30,9 @@ fn check(options: &str, spares: usize, replaced: [u32; 4], used: u64) {
     assert_eq!(outcome.report().spares_used(), used, "{outcome}");
 }
 
-/// The process of the job that was started as number `peer`, from 1.
-fn started(running: &Running, peer: usize) -> Pid {
-    let variable = format!("FTRUN_PEER={peer}").into_bytes();
-    let is_it = |process: &Pid| {
-        let environment = std::fs::read(format!("/proc/{}/environ", process.as_raw_nonzero()));
-        environment.unwrap_or_default().split(|byte| *byte == 0).any(|found| found == variable)
-    };
-    running.processes().into_iter().find(is_it).unwrap()
-}
-
 /// Bytes of memory that a process has from the system, beside what lies in files.
 fn resident(process: Pid) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", process.as_raw_nonzero())).unwrap();
-    let resident = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
-    resident.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
+    bytes_of(process, "RssAnon")
 }
 
 #[test]
@@ -53,14 +41,14 @@ fn have_memory_ready_for_what_a_rank_keeps() {
     let job = "-n 2 -v --spares 1 --scheme neighbor --every 1 load --state 8MiB --steps 1000000 --step-ms 1";
     let mut running = Run::ftrun(job).start();
     running.await_text("1 of 1 spares are ready");
-    let spare = started(&running, 3);
+    let spare = running.started(3);
     let (clock, limit) = (Clock::start(), Duration::from_secs(30));
     while resident(spare) < 32 << 20 {
         assert!(clock.now().since(Time(0)) < limit, "{} bytes", resident(spare));
         std::thread::yield_now();
     }
     assert!(resident(spare) < 48 << 20, "{} bytes", resident(spare));
-    rustix::process::kill_process(started(&running, 1), Signal::KILL).unwrap();
+    rustix::process::kill_process(running.started(1), Signal::KILL).unwrap();
     running.await_text("restored");
     running.signal(Signal::TERM);
     running.finish().expect(143);
@@ -88,7 +76,7 @@ fn others_are_started_where_there_are_too_few() {
 #[test]
 fn are_made_up_for_when_they_are_lost() {
     let mut running = ready("", 1);
-    rustix::process::kill_process(started(&running, 5), Signal::KILL).unwrap();
+    rustix::process::kill_process(running.started(5), Signal::KILL).unwrap();
     running.await_text("a spare is lost");
     running.await_times("1 of 1 spares are ready", 2);
     let outcome = go(running);

@@ -3,8 +3,8 @@
 
 use rustix::process::{Pid, Signal};
 
-use crate::common::{Outcome, PATIENT, POISSON, Run, Running, built, example, poisson_answer};
-use crate::hosts::{kill_host, processes_on, send, variable};
+use crate::common::{Outcome, PATIENT, POISSON, Run, Running, built, example, poisson_answer, variable};
+use crate::hosts::{kill_host, processes_on, send};
 use crate::random_kills::{SplitMix, number, seed};
 
 mod hosts;
