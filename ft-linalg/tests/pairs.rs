@@ -255,7 +255,7 @@ fn good_pairs_on_a_matrix_of_the_data() {
 }
 
 #[test]
-#[ignore = "more than four hundred solves, many of them without an answer: .ci/run runs it"]
+#[ignore = "more than four hundred solves, many of them without an answer: ten minutes"]
 fn pairs_on_matrices_of_the_data() {
     for file in ["494_bus", "1138_bus", "bcsstk16", "s1rmq4m1", "bcsstk13"] {
         pairs_on(file, &PRECONDS, &[]);

@@ -301,6 +301,12 @@ impl<P> Endpoint<P> {
         self.ops.remove(op).map(|op| (outcome, op.place))
     }
 
+    /// Takes the place of an operation that is finished, and well; the operation is gone then.
+    pub fn finish_if_done(&mut self, op: OpId) -> Option<P> {
+        let is_done = matches!(self.ops.get(op)?.state, State::Finished(Outcome::Done(_)));
+        if is_done { self.ops.remove(op).map(|op| op.place) } else { None }
+    }
+
     /// Withdraws a receive that nothing has matched, and gives its place back; none if a message is on its way into it.
     pub fn cancel(&mut self, op: OpId) -> Option<P> {
         let may_wait = matches!(self.ops.get(op)?.state, State::Receive { .. });

@@ -278,6 +278,13 @@ impl Engine {
         Some(self.well(outcome).map(|outcome| (outcome, place)))
     }
 
+    /// Ends a send that is done, and well, and gives its place back; whether it was.
+    pub(super) fn finish_if_done(&mut self, op: OpId) -> bool {
+        let Some(place) = self.endpoint.finish_if_done(op) else { return false };
+        self.stock.reclaim(place);
+        true
+    }
+
     /// The error of an operation that did not end well.
     pub(super) fn well(&self, outcome: Outcome) -> Result<Outcome, CommError> {
         let generation = self.endpoint.generation();

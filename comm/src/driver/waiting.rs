@@ -103,8 +103,9 @@ impl Driver {
 
     /// Something moved, or a call returns.
     fn moved(&mut self) {
-        let report = self.waiting.watchdog.moved();
-        report.into_iter().for_each(|report| self.submit(report));
+        if let Some(report) = self.waiting.watchdog.moved() {
+            self.submit(report);
+        }
     }
 
     /// Waits for the next news that `wanted` accepts; the end of the job is an error, other news is noted.

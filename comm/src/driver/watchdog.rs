@@ -60,6 +60,7 @@ impl Watchdog {
     }
 
     /// Something came or left, or the call returns: a wait that was reported is to be taken back.
+    #[inline]
     pub(crate) fn moved(&mut self) -> Option<ToArbiter> {
         self.since = None;
         std::mem::take(&mut self.reported).then_some(ToArbiter::Moving)
