@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use ft_checkpoint::{LoopSettings, MemoryUse, SpillEvery};
 use ft_comm::binding::Binding;
 use ft_comm::fault::{CutSpec, KillSpec, SlowSpec};
-use ft_comm::transport::{Carrier, Waiting};
+use ft_comm::transport::{Carrier, ENV_TRANSPORT, Waiting};
 use ft_launch::{Allocation, HostList, Mapping, Placing};
 
 use crate::settings::AppSettings;
@@ -186,8 +186,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIR")]
     pub(crate) remote_path: Option<PathBuf>,
     /// What carries messages: auto (memory that two ranks of one host share, TCP between hosts; long messages within a host are
-    /// read from the memory of their sender), unix (sockets within a host) or tcp
-    #[arg(long, value_name = "T", value_parser = one_of::<Carrier>(&Carrier::NAMES), default_value_t)]
+    /// read from the memory of their sender), unix (sockets within a host) or tcp. FTRUN_TRANSPORT says it where this does not
+    #[arg(long, value_name = "T", value_parser = one_of::<Carrier>(&Carrier::NAMES), default_value_t, env = ENV_TRANSPORT, hide_env = true)]
     pub(crate) transport: Carrier,
     /// Let everybody on the way read what is sent between hosts; it is authenticated all the same
     #[arg(long)]
