@@ -125,6 +125,12 @@ impl Run {
         self
     }
 
+    /// Whatever carries the messages of all other tests (`FTRUN_TRANSPORT`), this is about what does without a word.
+    pub(crate) fn usual_transport(mut self) -> Self {
+        self.command.env_remove("FTRUN_TRANSPORT");
+        self
+    }
+
     pub(crate) fn stdin(self, stdin: Vec<u8>) -> Self {
         Self { stdin, ..self }
     }

@@ -172,7 +172,7 @@ fn ranks_fill_the_slots_and_listen_at_the_addresses_of_their_hosts() {
 fn links_are_tcp_between_hosts_and_unix_sockets_within_one() {
     let (_folder, run) =
         over(LIKE_SSH, &format!("-n 4 -v --hosts 127.0.0.2:2,127.0.0.3:2 --kill 2@step=5 {LONG}"));
-    let mut running = run.start();
+    let mut running = run.usual_transport().start();
     running.await_text("state restored from memory");
     assert_eq!(sockets(&[running.launcher()]).addresses, [Ipv4Addr::LOCALHOST]);
     for host in &HOSTS[..2] {

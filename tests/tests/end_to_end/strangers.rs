@@ -67,7 +67,7 @@ fn start(hosts: &str, options: &str) -> (TempDir, Running) {
     let (folder, run) = over(LIKE_SSH, hosts);
     let run = if hosts.is_empty() { Run::ftrun("") } else { run };
     let options = format!("-n 4 -v --json {PATIENT} {options} {JOB}");
-    let mut running = options.split_whitespace().fold(run, Run::arg).start();
+    let mut running = options.split_whitespace().fold(run, Run::arg).usual_transport().start();
     running.await_text("all ranks have joined");
     (folder, running)
 }
@@ -111,7 +111,7 @@ fn cannot_use_up_the_files_of_a_process() {
     let run = Run::program(Path::new("/bin/sh"), "-c").arg(shell).arg(built().join("ftrun"));
     let run = run.arg("--launcher-exec").arg(folder.path().join("exec"));
     let options = format!("-n 4 -v --json {PATIENT} {} --kill 2@step=60 {JOB}", HOSTS[1]);
-    let mut running = options.split_whitespace().fold(run, Run::arg).start();
+    let mut running = options.split_whitespace().fold(run, Run::arg).usual_transport().start();
     running.await_text("all ranks have joined");
     let doors = sockets(&running.processes()).doors;
     let ports: Vec<&Door> = doors.iter().filter(|door| matches!(door, Door::Tcp(_))).collect();

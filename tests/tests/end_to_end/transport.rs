@@ -14,7 +14,8 @@ use crate::sockets::{Door, is_there, sockets};
 
 /// A job whose ranks have lost one of them, have restored its state and go on: every rank has links to others.
 fn at_work(options: &str) -> Running {
-    let mut running = Run::ftrun(&format!("-n 4 -v {PATIENT} {options} --kill 2@step=5 {LONG}")).start();
+    let job = format!("-n 4 -v {PATIENT} {options} --kill 2@step=5 {LONG}");
+    let mut running = Run::ftrun(&job).usual_transport().start();
     running.await_text("state restored from memory");
     // The one that was lost may be on its way out.
     while ranks(&running).len() > 4 {
@@ -46,8 +47,10 @@ fn gives_the_same_answer_whatever_carries_it_and_however_ranks_wait() {
         "--wait yield",
         "--wait sleep --transport tcp",
     ] {
-        let outcome =
-            Run::ftrun(&format!("-n 4 --json {PATIENT} {options} {kills} {POISSON}")).finish().expect(0);
+        let outcome = Run::ftrun(&format!("-n 4 --json {PATIENT} {options} {kills} {POISSON}"))
+            .usual_transport()
+            .finish()
+            .expect(0);
         let report = outcome.report();
         assert_eq!(report.answer(), poisson_answer().answer(), "{outcome}");
         assert_eq!(report.iterations(), poisson_answer().iterations(), "{outcome}");
@@ -66,7 +69,9 @@ fn what_cannot_be_had_is_said_and_not_missed() {
         ("ulimit -f 0;", "", false),
         ("ulimit -f 0;", "-v --transport tcp", false),
     ] {
-        let shell = Run::program(Path::new("/bin/sh"), "-c").arg(format!("{limit} exec \"$0\" \"$@\""));
+        let shell = Run::program(Path::new("/bin/sh"), "-c")
+            .usual_transport()
+            .arg(format!("{limit} exec \"$0\" \"$@\""));
         let job = format!("-n 3 --json {options} --kill 1@step=9 {POISSON}");
         let ftrun = job.split_whitespace().fold(shell.arg(built().join("ftrun")), Run::arg);
         let outcome = ftrun.finish().expect(0);
@@ -121,7 +126,10 @@ fn long_messages_within_a_host_are_read_where_they_are() {
     for (options, read) in
         [("", bytes), ("--transport auto", bytes), ("--transport unix", 0), ("--transport tcp", 0)]
     {
-        let run = Run::ftrun(&format!("-n 2 {options}")).arg(example("huge")).arg(bytes.to_string());
+        let run = Run::ftrun(&format!("-n 2 {options}"))
+            .usual_transport()
+            .arg(example("huge"))
+            .arg(bytes.to_string());
         let outcome = run.finish().expect(0);
         let due = format!("{bytes} bytes are right, {read} of them read in place\n");
         assert_eq!(outcome.stdout, due, "{outcome}");
@@ -182,7 +190,8 @@ fn memory_that_is_overwritten_ends_its_links_and_the_answer_stays() {
     }
     let job = "-n 4 --json -v --scheme rs:2+2";
     let undisturbed = Run::ftrun(&format!("{job} heat --steps 10000")).finish().expect(0);
-    let mut running = Run::ftrun(&format!("{job} --kill 2@step=5 heat --steps 10000")).start();
+    let mut running =
+        Run::ftrun(&format!("{job} --kill 2@step=5 heat --steps 10000")).usual_transport().start();
     running.await_times("state restored from memory", 1);
     for times in 2..=3 {
         // One after the other, from another one each time: one that was lost may still be among them.
