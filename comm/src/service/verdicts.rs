@@ -1,12 +1,13 @@
 //! What this rank knows of agreements, for the others: they may ask for it while its program computes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ft_proto::rank::Generation;
 use ft_proto::wire::control::{CommunicatorId, ToArbiter, Verdict, Word};
 
-/// The last agreement of each communicator, and whether somebody has asked for one that was not over here. Clones share
+/// The last agreement of each communicator, and for which that were not over here somebody has asked: that may be two, as who has finished one
+/// may fail in the next while others have not finished the first. Clones share
 /// it: one is the caller's, one the service's. No lock is held for longer than it takes to look something up.
 #[derive(Clone, Debug, Default)]
 pub struct Verdicts(Arc<Mutex<Known>>);
@@ -20,7 +21,7 @@ struct Known {
 #[derive(Debug, Default)]
 struct Last {
     over: Option<(u32, Verdict)>,
-    asked: Option<u32>,
+    asked: BTreeSet<u32>,
 }
 
 impl Verdicts {
@@ -35,7 +36,7 @@ impl Verdicts {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let generation = known.generation;
         let last = known.by_communicator.entry(of).or_default();
-        let asked = last.asked.take_if(|asked| *asked == number).is_some();
+        let asked = last.asked.remove(&number);
         last.over = Some((number, verdict.clone()));
         asked.then(|| word(generation, of, number, verdict))
     }
@@ -48,7 +49,7 @@ impl Verdicts {
         match &last.over {
             Some((over, verdict)) if *over == number => Some(word(generation, of, number, verdict.clone())),
             _ => {
-                last.asked = Some(number);
+                last.asked.insert(number);
                 None
             }
         }
@@ -63,6 +64,15 @@ fn word(generation: Generation, of: CommunicatorId, number: u32, verdict: Verdic
 mod tests {
     use super::*;
     use ft_proto::rank::Agreement;
+
+    #[test]
+    fn who_is_asked_for_the_next_one_too_answers_both() {
+        let verdicts = Verdicts::default();
+        assert!(verdicts.asked(of(4), 7).is_none() && verdicts.asked(of(4), 8).is_none());
+        assert!(verdicts.over(of(4), 7, verdict(1)).is_some());
+        assert!(verdicts.over(of(4), 8, verdict(2)).is_some());
+        assert!(verdicts.over(of(4), 9, verdict(3)).is_none(), "nobody has asked");
+    }
 
     fn of(context: u32) -> CommunicatorId {
         CommunicatorId { context, first: 0 }
