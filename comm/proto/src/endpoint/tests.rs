@@ -70,57 +70,6 @@ fn an_eager_message_lands_in_the_posted_receive() {
 }
 
 #[test]
-fn a_message_leaves_at_once_only_where_nothing_is_before_it() {
-    let short = message(1, 7, 8);
-    let mut pair = Pair::new();
-    let header = Header::decode(&pair.0[0].express(1, &short).expect("nothing waits")).unwrap();
-    assert_eq!((header.kind, header.sequence, header.tag, header.length), (Kind::Eager, 0, 7, 8));
-    let left = pair.0[0].has_left(&short, 33);
-    let envelope = pair.0[0].envelope(&short);
-    assert_eq!(pair.0[0].finish(left), Some((Outcome::Done(envelope), 33)));
-    // One that has begun is the first frame, and nothing overtakes it.
-    let header = pair.0[0].express(1, &short).expect("still nothing");
-    let begun = pair.0[0].has_begun(1, &short, header, 44);
-    assert_eq!(
-        (pair.0[0].busy(), pair.0[0].frames(1).len(), pair.0[0].place(begun)),
-        (&[1][..], 1, Some(&44))
-    );
-    assert!(pair.0[0].express(1, &short).is_none(), "a frame waits");
-    pair.0[0].send(1, message(1, 8, 8), 0);
-    let numbers: Vec<u64> =
-        pair.0[0].frames(1).iter().map(|frame| Header::decode(&frame.header).unwrap().sequence).collect();
-    assert_eq!(numbers, [1, 2]);
-    pair.0[0].handle_sent(1);
-    assert!(pair.0[0].is_finished(begun) && pair.0[0].express(1, &short).is_none());
-    pair.0[0].handle_sent(1);
-    assert!(pair.0[0].express(1, &short).is_some());
-}
-
-#[test]
-fn what_is_no_eager_message_does_not_leave_at_once() {
-    let fresh = || -> End { Endpoint::new(0, 2, 0) };
-    let (long, most) = (EAGER_BYTES_MAX as u64 + 1, EAGER_BYTES_MAX as u64);
-    assert!(fresh().express(1, &message(1, 7, most)).is_some());
-    assert!(fresh().express(1, &message(1, 7, long)).is_none());
-    assert!(fresh().express(1, &Outgoing { mode: Mode::Synchronous, ..message(1, 7, 0) }).is_none());
-    let offer = Some(Offer { place: 1, seal: 2 });
-    assert!(fresh().express(1, &Outgoing { offer, ..message(1, 7, most) }).is_none());
-    let mut gone = fresh();
-    gone.handle_loss(1, &[]);
-    assert!(gone.express(1, &message(1, 7, 0)).is_none());
-    // It costs what a frame costs.
-    let mut poor = fresh();
-    let times = (0..100).take_while(|_| poor.express(1, &message(1, 7, most)).is_some()).count() as u64;
-    assert_eq!(times, CREDIT_BYTES / (most + MESSAGE_COST));
-    // Without credit for an envelope a send waits, and nothing overtakes that either.
-    for _ in 0..=ENVELOPES_MAX {
-        poor.send(1, Outgoing { mode: Mode::Synchronous, ..message(1, 7, 0) }, 0);
-        poor.handle_sent(1);
-    }
-    assert!(poor.frames(1).is_empty() && poor.express(1, &message(1, 7, 0)).is_none(), "one is parked");
-}
-
-#[test]
 fn a_long_message_waits_for_its_receive() {
     let mut pair = Pair::new();
     let long = EAGER_BYTES_MAX as u64 + 1;
