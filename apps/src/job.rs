@@ -95,7 +95,7 @@ fn try_run(
     let replaces = options.on_failure == OnFailure::Rebuild;
     let mut display = Display::new(console, options.quiet, options.verbose, kills, cuts, on_disk);
     if options.verbose {
-        shortcomings(options.transport).into_iter().for_each(|text| console.say(say::news(text)));
+        shortcomings(order.carrier).into_iter().for_each(|text| console.say(say::news(text)));
     }
     if let Some(text) = options.resumed_from().filter(|_| !options.quiet) {
         console.say(say::news(text));
@@ -224,7 +224,7 @@ impl<'a> Prepared<'a> {
             cluster: self.cluster.clone(),
             output_to_stderr: options.json,
             tag_output: options.tag_output || options.verbose,
-            carrier: options.transport,
+            carrier: options.carrier().map_err(usage)?,
             plain: options.plain,
             keeps_memory: options.keep_memory,
             waiting: options.wait,

@@ -186,9 +186,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIR")]
     pub(crate) remote_path: Option<PathBuf>,
     /// What carries messages: auto (memory that two ranks of one host share, TCP between hosts; long messages within a host are
-    /// read from the memory of their sender), unix (sockets within a host) or tcp. FTRUN_TRANSPORT says it where this does not
-    #[arg(long, value_name = "T", value_parser = one_of::<Carrier>(&Carrier::NAMES), default_value_t, env = ENV_TRANSPORT, hide_env = true)]
-    pub(crate) transport: Carrier,
+    /// read from the memory of their sender), unix (sockets within a host) or tcp (default: what FTRUN_TRANSPORT says, else auto)
+    #[arg(long, value_name = "T", value_parser = one_of::<Carrier>(&Carrier::NAMES))]
+    pub(crate) transport: Option<Carrier>,
     /// Let everybody on the way read what is sent between hosts; it is authenticated all the same
     #[arg(long)]
     pub(crate) plain: bool,
@@ -274,6 +274,17 @@ impl Options {
         let slots = || self.hosts.as_ref().map(|hosts| hosts.slots_without(self.spare_hosts));
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         self.ranks.or_else(slots).unwrap_or_else(cores)
+    }
+
+    /// What carries messages, as the option or the environment says.
+    pub(crate) fn carrier(&self) -> Result<Carrier, String> {
+        match (self.transport, std::env::var_os(ENV_TRANSPORT)) {
+            (Some(carrier), _) => Ok(carrier),
+            (None, None) => Ok(Carrier::default()),
+            (None, Some(value)) => {
+                value.to_string_lossy().parse().map_err(|error| format!("{ENV_TRANSPORT}: {error}"))
+            }
+        }
     }
 
     /// The scheme as given, or the default for this number of ranks.

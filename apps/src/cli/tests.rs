@@ -70,7 +70,7 @@ fn a_bundled_app_has_defaults() {
                     rhs: None, solver: Cg, precond: None, tol: 1e-8, max_iter: 10000, restart: 30, eigenvalues: 1, \
                     smallest: false, out: None, monitor: false, residuals: None }";
     assert_eq!(args, expected);
-    assert_eq!((options.transport, options.wait), (Carrier::Auto, Waiting::Auto));
+    assert_eq!((options.transport, options.wait), (None, Waiting::Auto));
     assert_eq!(cg("ftrun -n 1 cg --poisson 8").0.scheme(), "none");
     assert!(cg("ftrun cg --poisson 8").0.ranks() >= 1);
 }
@@ -85,7 +85,7 @@ fn a_bundled_app_takes_the_options_on_both_sides() {
     let (options, args) = cg("ftrun -v -- cg --matrix a.mtx --rhs b.mtx --precond jacobi -n3");
     assert_eq!((options.ranks(), options.verbose), (3, true));
     let (options, _) = cg("ftrun --wait sleep cg --poisson 8 --transport tcp");
-    assert_eq!((options.transport, options.wait), (Carrier::Tcp, Waiting::Sleep));
+    assert_eq!((options.transport, options.wait), (Some(Carrier::Tcp), Waiting::Sleep));
     for line in [
         "ftrun --check --collectives a.table cg --poisson 8",
         "ftrun cg --collectives a.table --poisson 8 --check",

@@ -136,6 +136,19 @@ fn long_messages_within_a_host_are_read_where_they_are() {
     }
 }
 
+/// The environment says what no option does.
+#[test]
+fn the_environment_chooses_for_every_job() {
+    let bytes = 3_000_001;
+    let read = if may_read_memory() { bytes } else { 0 };
+    for (options, read) in [("", 0), ("--transport auto", read)] {
+        let run = Run::ftrun(&format!("-n 2 {options}")).variable("FTRUN_TRANSPORT", "tcp");
+        let outcome = run.arg(example("huge")).arg(bytes.to_string()).finish().expect(0);
+        let due = format!("{bytes} bytes are right, {read} of them read in place\n");
+        assert_eq!(outcome.stdout, due, "{outcome}");
+    }
+}
+
 #[test]
 fn leaves_no_socket_behind() {
     for (signal, status) in [(Signal::TERM, 143), (Signal::KILL, 128 + 9)] {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{Outcome, POISSON, Run, built};
+use crate::common::{Outcome, POISSON, Run};
 
 /// What may follow the complaint: how it is written.
 const HELP: &[&str] =
@@ -154,9 +154,10 @@ fn a_program_that_is_not_there_is_said_once() {
 
 #[test]
 fn of_the_environment() {
-    let run = Run::program(Path::new("/usr/bin/env"), "FTRUN_CONGESTION=vegas").arg(built().join("ftrun"));
-    let outcome = POISSON.split(' ').fold(run, Run::arg).finish().expect(2);
-    check(&outcome, &["FTRUN_CONGESTION", "'vegas'", "cubic"]);
+    for (name, value, meant) in [("FTRUN_CONGESTION", "vegas", "cubic"), ("FTRUN_TRANSPORT", "udp", "tcp")] {
+        let outcome = Run::ftrun(POISSON).variable(name, value).finish().expect(2);
+        check(&outcome, &[name, &format!("'{value}'"), meant]);
+    }
 }
 
 /// What is no file, never ends, has nobody at its other end, or is too long for what it should be.
