@@ -123,6 +123,12 @@ impl Engine {
 
     /// Starts a send.
     pub(super) fn send(&mut self, letter: Letter, place: Place, memory: &mut Memory<'_>) -> OpId {
+        let leaves = self.leaves_now(&letter);
+        self.start_send(letter, leaves, place, memory)
+    }
+
+    /// The same of a letter of which is known whether it `leaves` now.
+    fn start_send(&mut self, letter: Letter, leaves: bool, place: Place, memory: &mut Memory<'_>) -> OpId {
         let Letter { to, context, tag, mode, .. } = letter;
         let length = place.len();
         self.sent += length as u64;
@@ -134,7 +140,6 @@ impl Engine {
             self.link_to(to); // which greets: what is offered before is of no use
         }
         let message = Outgoing { context, tag, length: length as u64, mode, offer };
-        let leaves = self.leaves_now(&letter);
         if leaves {
             let Self { links, endpoint, stock, .. } = self;
             let body = stock.in_one_piece(&place, memory);
@@ -155,8 +160,9 @@ impl Engine {
     /// As [`Engine::send`] for a buffer that the operation owns, which is given back if it has left already.
     pub(super) fn send_owned<B: Buffer + 'static>(&mut self, letter: Letter, buffer: B) -> Sent<B> {
         let Letter { to, context, tag, mode, .. } = letter;
+        let leaves = self.leaves_now(&letter);
         let body = buffer.bytes();
-        if to != self.me && body.len() < OFFERED_BYTES_MIN && self.leaves_now(&letter) {
+        if leaves && to != self.me && body.len() < OFFERED_BYTES_MIN {
             let message = Outgoing { context, tag, length: body.len() as u64, mode, offer: None };
             if let Some(attempt) = Attempt::make(&mut self.links, &mut self.endpoint, to, &message, body) {
                 self.sent += message.length;
@@ -169,9 +175,10 @@ impl Engine {
                 };
             }
         }
-        Sent::Begun(self.send(letter, Place::Owned(Box::new(buffer)), &mut Memory::none()))
+        Sent::Begun(self.start_send(letter, leaves, Place::Owned(Box::new(buffer)), &mut Memory::none()))
     }
 
+    /// Whether a letter leaves as soon as it can. To be asked once: what follows the first one to its rank may be gathered.
     fn leaves_now(&mut self, letter: &Letter) -> bool {
         letter.urgency == Urgency::Now || self.links.begins(letter.to) || self.links.is_cheap(letter.to)
     }

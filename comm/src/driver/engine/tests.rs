@@ -164,6 +164,18 @@ fn gathered_messages_leave_at_the_next_look() {
     drop(net);
 }
 
+#[test]
+fn what_is_first_leaves_at_once_where_no_link_was_open_yet() {
+    let soon = Letter { urgency: Urgency::Soon, ..letter(1, 1) };
+    for mode in [Mode::Standard, Mode::Synchronous] {
+        let (mut engines, _) = engines(2, 1 << 20);
+        let Sent::Begun(_) = engines[0].send_owned(Letter { mode, ..soon }, vec![7u8; 8]) else {
+            panic!("it has to open a link, or to wait for its receive")
+        };
+        assert!(engines[0].endpoint.frames(1).is_empty(), "{mode:?} waits for a look");
+    }
+}
+
 /// What is told of broken links once something has moved.
 fn broken_after(prepare: impl Fn(&Wires, &mut [Engine])) -> Vec<Vec<(Rank, String)>> {
     let (mut engines, net) = engines(2, 1 << 20);
