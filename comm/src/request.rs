@@ -91,6 +91,7 @@ impl<T: Plain> Request<T> {
         let core = &mut *core.enter()?;
         let under_way = self.current(core)?;
         if let Some(left) = self.take_left() {
+            core.driver.has_waited();
             return Ok(left);
         }
         let op = under_way.expect("what has not left is under way");

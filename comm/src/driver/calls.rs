@@ -103,9 +103,15 @@ impl Driver {
     pub(crate) fn wait(&mut self, op: OpId, hint: Option<Rank>, memory: &mut Memory<'_>) -> Finished {
         // A short send is mostly finished when it begins.
         if let Some(finished) = self.engine.finish(op) {
+            self.has_waited();
             return finished;
         }
         self.wait_until(memory, hint.into(), |driver| driver.engine.finish(op))?
+    }
+
+    /// A call had nothing to wait for. What is sent next leaves at once, as behind any call that waits.
+    pub(crate) fn has_waited(&mut self) {
+        self.engine.links.looked();
     }
 
     /// Waits until something has moved; for operations that own their memory.
@@ -214,6 +220,26 @@ mod tests {
         let mut driver = revoked();
         let op = driver.receive_claimed(CONTEXT, BounceId::default(), bytes(), &mut memory);
         assert_eq!(op.unwrap_err(), due);
+    }
+
+    /// Who waits for each message, though not for long, has all of them leave at once.
+    #[test]
+    fn what_is_sent_behind_a_wait_leaves_at_once() {
+        let mut driver = Driver::new(Box::new(wires(2, 1000).remove(0)), Box::new(Alone::default()), 0);
+        driver.change(membership(2, &[]));
+        let urgency = crate::driver::engine::Urgency::Soon;
+        let letter = Letter { to: 1, context: 0, tag: 7, mode: Mode::Standard, urgency };
+        let mut memory = Memory::none();
+        for _ in 0..3 {
+            let op = driver.send(letter, Place::Owned(Box::new(vec![0u8; 4])), &mut memory).unwrap();
+            assert!(driver.engine.is_finished(op));
+            driver.wait(op, None, &mut memory).unwrap();
+        }
+        for _ in 0..3 {
+            let sent = driver.send_owned(letter, vec![0u8; 4]).unwrap();
+            assert!(matches!(sent, Sent::Left(..)));
+            driver.has_waited();
+        }
     }
 
     /// The outcome of an agreement and the revocation behind it came while the program computed.
