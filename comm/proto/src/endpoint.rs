@@ -430,13 +430,16 @@ impl<P> Endpoint<P> {
         bounce
     }
 
-    /// Turns parked sends into frames, in order, as far as credit goes.
+    /// Turns parked sends into frames, in order, as far as credit goes and links are not awaited.
     fn release(&mut self, to: Rank) {
         while let Some(&op) = self.peers[to].parked.front() {
             let Some(&Op { state: State::Send(envelope, mode, offer), .. }) = self.ops.get(op) else {
                 unreachable!("parked sends are sends")
             };
             let peer = &mut self.peers[to];
+            if offer.is_some() && peer.nearness.is_awaited {
+                break;
+            }
             let is_read = offer.is_some() && peer.nearness.seal_at.is_some();
             let Some(kind) = peer.pay(mode, envelope.length, is_read) else { break };
             peer.parked.pop_front();

@@ -69,6 +69,8 @@ pub(crate) struct Engine {
     pub(super) stock: Stock,
     /// Operations that nobody waits for any more; their memory is freed when they are finished.
     detached: Vec<OpId>,
+    /// To whom a link is to be opened, which news have kept from that: what is offered waits.
+    awaited: Vec<Rank>,
     packing: Vec<u8>,
     pub(super) findings: Findings,
     /// Counts what has come or gone over links, and what step lists have made of it.
@@ -86,6 +88,7 @@ impl Engine {
             endpoint: Endpoint::new(me, 0, 0),
             stock: Stock::default(),
             detached: vec![],
+            awaited: vec![],
             packing: vec![],
             findings: Findings::default(),
             moves: 0,
@@ -103,6 +106,7 @@ impl Engine {
         membership.holes.iter().for_each(|rank| self.endpoint.handle_loss(*rank, &[]));
         self.stock.clear();
         self.detached.clear();
+        self.awaited.clear();
         self.findings = Findings::default();
     }
 
@@ -136,8 +140,10 @@ impl Engine {
             return self.send_to_self(context, tag, place, memory);
         }
         let offer = self.offer(&place, length, memory);
-        if offer.is_some() {
-            self.link_to(to); // which greets: what is offered before is of no use
+        // The link's opening greets: what is offered before is of no use.
+        if offer.is_some() && self.link_to(to).is_none() {
+            self.endpoint.await_link(to);
+            self.awaited.push(to);
         }
         let message = Outgoing { context, tag, length: length as u64, mode, offer };
         if leaves {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::engine::Engine;
 use crate::transport::{LinkError, LinkId, Transport};
 use ft_proto::rank::{Generation, Membership, PeerId, Rank, Seat};
+use ft_proto::wire::header::Header;
 
 /// What leads from one process to another.
 type Way = (u32, u32);
@@ -22,6 +23,8 @@ struct Net {
     closed: Vec<Way>,
     down: HashSet<Way>,
     has_news: bool,
+    /// All are of one host. (Nothing is read: that is for tests with processes.)
+    is_near: bool,
 }
 
 /// The links of one process, the number of which is one more than its rank. A link has the number of the process at its other end.
@@ -77,6 +80,18 @@ impl Wires {
 
     pub(super) fn rings(&self) {
         self.net.borrow_mut().has_news = true;
+    }
+
+    /// All share a host.
+    pub(super) fn are_near(&self) {
+        self.net.borrow_mut().is_near = true;
+    }
+
+    /// The headers under way from one rank to another, of messages without bodies.
+    pub(super) fn headers(&self, from: Rank, to: Rank) -> Vec<Header> {
+        let bytes: Vec<u8> =
+            self.net.borrow().queues[&(from as u32 + 1, to as u32 + 1)].iter().copied().collect();
+        bytes.as_chunks().0.iter().map(|header| Header::decode(header).expect("a header")).collect()
     }
 
     /// A process opens a link to this one.
@@ -151,6 +166,10 @@ impl Transport for Wires {
         let ways: HashSet<Way> = net.queues.keys().chain(&net.down).copied().filter(to_me).collect();
         ready.extend(ways.into_iter().map(|(from, _)| LinkId(from.into())));
         ready.sort_unstable();
+    }
+
+    fn is_near(&self, _: LinkId) -> bool {
+        self.net.borrow().is_near
     }
 
     fn relax(&mut self) {}

@@ -59,6 +59,8 @@ pub struct Greeting {
 pub(super) struct Nearness {
     /// It was greeted: what is offered may be of use.
     pub(super) greeted: bool,
+    /// There is no link yet, over which it would be greeted: what is offered waits for one.
+    pub(super) is_awaited: bool,
     /// Where its seal is, if I can read its memory.
     pub(super) seal_at: Option<u64>,
 }
@@ -89,6 +91,18 @@ impl<P> Endpoint<P> {
     pub fn handle_near(&mut self, to: Rank, seal_at: u64, seal: u64) {
         if !std::mem::replace(&mut self.peers[to].nearness.greeted, true) {
             self.answer(to, Kind::Greeting, 0, About { subject: seal, place: seal_at });
+        }
+    }
+
+    /// No link to `to` could be opened yet: what is offered to it, and what is behind that, waits for [`Endpoint::handle_link`].
+    pub fn await_link(&mut self, to: Rank) {
+        self.peers[to].nearness.is_awaited = true;
+    }
+
+    /// A link to `to` is open, and it was greeted if it is near.
+    pub fn handle_link(&mut self, to: Rank) {
+        if std::mem::take(&mut self.peers[to].nearness.is_awaited) {
+            self.release(to);
         }
     }
 

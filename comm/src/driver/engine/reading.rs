@@ -21,6 +21,7 @@ impl Engine {
         if self.links.transport.is_near(link) {
             self.endpoint.handle_near(rank, self.seal.at(), self.seal.offer());
         }
+        self.endpoint.handle_link(rank);
     }
 
     /// Where the payload of a send lies, if it is in one piece and perhaps not sent at once.

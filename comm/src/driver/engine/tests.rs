@@ -3,6 +3,7 @@ use super::super::wires::{Wires, engines};
 use super::*;
 use ft_proto::endpoint::EAGER_BYTES_MAX;
 use ft_proto::layout::Layout;
+use ft_proto::wire::header::Kind;
 use std::rc::Rc;
 
 fn letter(to: Rank, tag: Tag) -> Letter {
@@ -224,6 +225,50 @@ fn news_while_a_link_is_opened_stops_what_needs_it_until_it_was_heard() {
     assert!(engines[0].was_interrupted() && !engines[0].was_interrupted());
     engines[0].flush_all(&Memory::none());
     assert!(engines[0].is_finished(send) && !engines[0].was_interrupted());
+}
+
+#[test]
+fn what_is_offered_waits_for_a_link_that_news_have_delayed() {
+    let long = numbers(EAGER_BYTES_MAX + 1);
+    for awaits in [false, true] {
+        let (mut engines, net) = engines(2, 1 << 20);
+        net.are_near();
+        if awaits {
+            net.rings();
+        }
+        let send = engines[0].send(letter(1, 1), owned(&long), &mut Memory::none());
+        let behind = engines[0].send(letter(1, 2), owned(b"behind"), &mut Memory::none());
+        assert_eq!(engines[0].was_interrupted(), awaits);
+        assert_eq!(engines[0].is_finished(behind), !awaits, "nothing overtakes it");
+        engines[0].flush_all(&Memory::none());
+        assert!(!engines[0].is_finished(send) && engines[0].is_finished(behind));
+        let headers = net.headers(0, 1);
+        let kinds: Vec<Kind> = headers.iter().map(|header| header.kind).collect();
+        assert_eq!(kinds[..2], [Kind::Greeting, Kind::Envelope]);
+        assert_ne!(headers[1].place, 0, "it is offered");
+        // Nothing can be read over these wires, and so it is asked for.
+        let op = receive(&mut engines[1], 0, 1, long.len());
+        turn(&mut engines, 4);
+        assert_eq!(bytes(&mut engines[1], op), long);
+        assert!(engines[0].is_finished(send) && engines[0].awaited.is_empty());
+    }
+}
+
+#[test]
+fn what_is_offered_to_who_cannot_be_reached_ends_with_it() {
+    let (mut engines, net) = engines(2, 1 << 20);
+    net.rings();
+    let long = numbers(EAGER_BYTES_MAX + 1);
+    let send = engines[0].send(letter(1, 1), owned(&long), &mut Memory::none());
+    assert!(engines[0].was_interrupted());
+    net.cut(0, 1);
+    engines[0].flush_all(&Memory::none());
+    assert_eq!(engines[0].findings.take_broken(), [(1, "nobody is there".to_owned())]);
+    engines[0].bury(1, &[0]);
+    let ended = engines[0].finish(send).expect("it has ended").map(|_| ());
+    assert_eq!(ended, Err(CommError::PeerFailed { ranks: vec![1], generation: 3 }));
+    engines[0].flush_all(&Memory::none());
+    assert!(engines[0].findings.take_broken().is_empty() && engines[0].awaited.is_empty());
 }
 
 #[test]

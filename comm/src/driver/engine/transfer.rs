@@ -91,6 +91,11 @@ impl Engine {
 
     /// Sends frames to all ranks until their links take no more.
     pub(in crate::driver) fn flush_all(&mut self, memory: &Memory<'_>) {
+        for rank in std::mem::take(&mut self.awaited) {
+            if self.link_to(rank).is_none() && !self.links.is_shut(rank) {
+                self.awaited.push(rank);
+            }
+        }
         let mut at = 0;
         // A rank whose frames have all left is not listed any more.
         while let Some(&rank) = self.endpoint.busy().get(at) {
