@@ -27,6 +27,7 @@ mod lists;
 mod losses;
 mod memory;
 mod seal;
+mod short;
 mod told;
 mod waiting;
 mod watchdog;
@@ -34,7 +35,7 @@ mod watchdog;
 mod wires;
 
 use engine::Engine;
-pub(crate) use engine::{Letter, Sent, Urgency};
+pub(crate) use engine::{Letter, Sent, Urgency, is_awaited};
 use failures::Failures;
 use lists::Lists;
 pub(crate) use lists::{Message, Own, StepList};

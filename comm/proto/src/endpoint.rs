@@ -36,6 +36,7 @@ pub use contexts::CONTEXT_DYNAMIC;
 use contexts::Contexts;
 use credit::Cost;
 pub use credit::{CREDIT_BYTES, EAGER_BYTES_MAX, ENVELOPES_MAX, MESSAGE_COST};
+pub use express::Taken;
 pub use peer::Frame;
 use peer::{About, Peer};
 pub use reading::{Fetch, Greeting, Offer};

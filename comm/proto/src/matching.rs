@@ -104,6 +104,11 @@ impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
         self.posted.remove(at).map(|(receive, _)| receive)
     }
 
+    /// Whether a posted receive accepts `envelope`.
+    pub fn is_wanted(&self, envelope: &Envelope) -> bool {
+        self.posted.iter().any(|(_, pattern)| pattern.accepts(envelope))
+    }
+
     /// Queues a message; the caller has seen that no posted receive fits it.
     pub fn keep(&mut self, message: M, envelope: Envelope) {
         self.arrived.push_back((message, envelope));

@@ -3,7 +3,7 @@
 //! the selection table of the job only.
 
 use super::*;
-use crate::driver::{Own, SCRATCH_ALIGN, StepList};
+use crate::driver::{SCRATCH_ALIGN, StepList};
 use ft_proto::collective::{Operation as Kind, Order, Shape, equal_starts, gather_linear, scatter_linear};
 use ft_proto::reduction::Operation;
 
@@ -479,9 +479,7 @@ impl Communicator {
             write: bytemuck::cast_slice_mut(buf),
             combine: op.is_some().then_some(&combine),
         };
-        let id = core.driver.start(list, Own::default(), &mut memory)?;
-        core.driver.wait_activity(id, &mut memory)?;
-        core.driver.finish_activity(id).map(|_| ())
+        core.driver.run(list, &mut memory)
     }
 
     /// A step list of the next collective of this communicator.

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::messages::extent;
 use super::*;
-use crate::driver::{ActivityId, Buffers, Message as StepMessage, Own, StepList};
+use crate::driver::{ActivityId, Buffers, Message as StepMessage, Own, StepList, is_awaited};
 use ft_proto::layout::Layout;
 
 /// A message of an exchange: a part of a buffer.
@@ -64,26 +64,20 @@ impl Communicator {
         buf: &mut [T],
         recvs: &[Part],
     ) -> Result<(), CommError> {
-        let (mut steps, mut messages) = (vec![], vec![]);
+        let mut parts = vec![];
         for Part { peer, tag, range } in recvs {
             self.world(*peer)?;
-            steps.push(Step::recv(*peer, range.clone()));
-            messages.push(StepMessage { tag: *tag, layout: None });
+            parts.push((Step::recv(*peer, range.clone()), StepMessage { tag: *tag, layout: None }));
         }
         for Part { peer, tag, range } in sends {
             self.world(*peer)?;
-            steps.push(Step::send(*peer, ft_proto::collective::Span::input(range.clone())));
-            messages.push(StepMessage { tag: *tag, layout: None });
+            let step = Step::send(*peer, ft_proto::collective::Span::input(range.clone()));
+            parts.push((step, StepMessage { tag: *tag, layout: None }));
         }
+        let (steps, messages) = in_order(parts, size_of::<T>());
         let end = |parts: &[Part]| parts.iter().map(|part| part.range.end).max().unwrap_or(0);
         let room = (end(sends), end(recvs));
-        let plan = Plan {
-            comm: self.clone(),
-            steps: steps.into(),
-            messages: messages.into(),
-            room,
-            element: PhantomData,
-        };
+        let plan = Plan { comm: self.clone(), steps, messages, room, element: PhantomData };
         plan.run(out, buf)
     }
 
@@ -93,7 +87,7 @@ impl Communicator {
     /// # Errors
     /// A rank does not exist, or a piece to receive names an element twice.
     pub fn plan<T: Plain>(&self, sends: &[Piece], recvs: &[Piece]) -> Result<Plan<T>, CommError> {
-        let (mut steps, mut messages) = (vec![], vec![]);
+        let mut parts = vec![];
         let sends = sends.iter().map(|piece| (piece, false));
         for (Piece { peer, tag, layout }, received) in recvs.iter().map(|piece| (piece, true)).chain(sends) {
             self.world(*peer)?;
@@ -103,12 +97,13 @@ impl Communicator {
                 Extent::Range(_) => (layout.piece(0), None),
                 Extent::Layout(bytes) => (0..whole, Some(bytes)),
             };
-            steps.push(match received {
+            let step = match received {
                 true => Step::recv(*peer, range),
                 false => Step::send(*peer, ft_proto::collective::Span::input(range)),
-            });
-            messages.push(StepMessage { tag: *tag, layout });
+            };
+            parts.push((step, StepMessage { tag: *tag, layout }));
         }
+        let (steps, messages) = in_order(parts, size_of::<T>());
         let end = |received: bool| {
             let ends = steps.iter().filter_map(|step| match step {
                 Step::Recv { part, .. } if received => Some(part.range.end),
@@ -119,8 +114,20 @@ impl Communicator {
         };
         let room = (end(false), end(true));
         let (comm, element) = (self.clone(), PhantomData);
-        Ok(Plan { comm, steps: steps.into(), messages: messages.into(), room, element })
+        Ok(Plan { comm, steps, messages, room, element })
     }
+}
+
+/// The steps of an exchange in the order in which they begin: what is long has its receive before it comes, and goes straight to its place; what is
+/// short is received at once when all has left.
+fn in_order(mut parts: Vec<(Step, StepMessage)>, element_bytes: usize) -> (Rc<[Step]>, Rc<[StepMessage]>) {
+    parts.sort_by_key(|(step, _)| match step {
+        Step::Recv { part, .. } if is_awaited(part.len() * element_bytes) => 2,
+        Step::Recv { .. } => 0,
+        _ => 1,
+    });
+    let (steps, messages): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+    (steps.into(), messages.into())
 }
 
 impl<T: Plain> Plan<T> {
@@ -157,9 +164,7 @@ impl<T: Plain> Plan<T> {
         self.comm.enter(core)?;
         core.driver.waiting.enter("exchange", self.comm.shared.context, None);
         let mut memory = Memory::of(bytemuck::cast_slice(out), bytemuck::cast_slice_mut(buf));
-        let id = core.driver.start(self.list(), Own::default(), &mut memory)?;
-        core.driver.wait_activity(id, &mut memory)?;
-        core.driver.finish_activity(id).map(|_| ())
+        core.driver.run(self.list(), &mut memory)
     }
 
     /// Starts the exchange with buffers that it owns (`MPI_Startall`).

@@ -62,8 +62,7 @@ impl Communicator {
         core.driver.waiting.enter(call, self.shared.context, Some(tag));
         let mut memory = Memory::of(bytes, &mut []);
         let letter = self.letter(to, tag, mode, Urgency::Now);
-        let op = core.driver.send(letter, Place::Read(extent), &mut memory)?;
-        core.driver.wait(op, Some(to), &mut memory).map(|_| ())
+        core.driver.send_wait(letter, Place::Read(extent), &mut memory)
     }
 
     /// Sends a copy of `buf` to `dest` and returns at once (`MPI_Bsend`).
@@ -126,11 +125,9 @@ impl Communicator {
         let pattern = self.pattern(source, tag)?;
         let core = &mut *self.core.enter()?;
         self.enter(core)?;
-        let hint = source_of(&pattern);
         core.driver.waiting.enter("recv", self.shared.context, pattern.tag);
         let mut memory = Memory::of(&[], bytes);
-        let op = core.driver.receive(pattern, Place::Write(extent), &mut memory)?;
-        let (outcome, _) = core.driver.wait(op, hint, &mut memory)?;
+        let outcome = core.driver.receive_wait(pattern, Place::Write(extent), &mut memory)?;
         self.members().status(outcome)
     }
 
@@ -149,27 +146,13 @@ impl Communicator {
         let (to, pattern) = (self.world(dest)?, self.pattern(source.into(), tag.into())?);
         let core = &mut *self.core.enter()?;
         self.enter(core)?;
-        let hint = source_of(&pattern);
         core.driver.waiting.enter("sendrecv", self.shared.context, Some(tag));
         let (read, write) = (bytemuck::cast_slice(out), bytemuck::cast_slice_mut(buf));
         let (sent, room) = (all(read), all(write));
         let mut memory = Memory::of(read, write);
-        let receive = core.driver.receive(pattern, Place::Write(room), &mut memory)?;
         let letter = self.letter(to, tag, Mode::Standard, Urgency::Now);
-        let send = match core.driver.send(letter, Place::Read(sent), &mut memory) {
-            Ok(send) => send,
-            Err(error) => {
-                core.driver.engine.abandon(receive, &mut memory);
-                return Err(error);
-            }
-        };
-        let received = core.driver.wait(receive, hint, &mut memory);
-        if received.is_err() {
-            core.driver.engine.abandon(send, &mut memory);
-        }
-        let (outcome, _) = received?;
-        core.driver.wait(send, Some(to), &mut memory)?;
-        self.members().status(outcome)
+        let (sent, room) = (Place::Read(sent), Place::Write(room));
+        self.members().status(core.driver.send_and_receive(letter, sent, pattern, room, &mut memory)?)
     }
 
     /// Sends `buf` and receives into it (`MPI_Sendrecv_replace`).

@@ -58,9 +58,7 @@ impl Communicator {
         let list = self.schedule_list(core, schedule, (input.len(), buffer.len()))?;
         core.driver.waiting.enter(list.name, self.shared.context, None);
         let mut memory = Memory::of(input, buffer);
-        let id = core.driver.start(list, Own::default(), &mut memory)?;
-        core.driver.wait_activity(id, &mut memory)?;
-        core.driver.finish_activity(id).map(|_| ())
+        core.driver.run(list, &mut memory)
     }
 
     /// Starts it with memory that it owns, which [`ScheduleRequest::wait`] gives back.

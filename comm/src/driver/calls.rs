@@ -1,8 +1,11 @@
 //! What calls of the program ask for: each looks at the news, has its owner do it, and settles what came of it.
 
-use super::engine::{Finished, Letter, Sent};
+use std::time::Duration;
+
+use super::engine::{Finished, Letter, Sent, is_awaited};
 use super::lists::{Own, StepList};
 use super::memory::{Buffer, Buffers};
+use super::short::Walk;
 use super::waiting::Hint;
 use super::{ActivityId, Driver, Memory, Place};
 use ft_proto::endpoint::{BounceId, OpId, Outcome};
@@ -60,6 +63,80 @@ impl Driver {
         Ok(op)
     }
 
+    /// Sends, and waits until the memory may be changed.
+    pub(crate) fn send_wait(
+        &mut self,
+        letter: Letter,
+        place: Place,
+        memory: &mut Memory<'_>,
+    ) -> Result<(), CommError> {
+        self.check_context(letter.context)?;
+        let sent = self.engine.begin_send(letter, place, memory);
+        self.settle(memory)?;
+        match sent {
+            Sent::Left(..) => {
+                self.has_waited();
+                Ok(())
+            }
+            Sent::Begun(op) => self.wait(op, Some(letter.to), memory).map(|_| ()),
+        }
+    }
+
+    /// Sends and receives at once, and waits for both.
+    pub(crate) fn send_and_receive(
+        &mut self,
+        letter: Letter,
+        sent: Place,
+        pattern: Pattern,
+        room: Place,
+        memory: &mut Memory<'_>,
+    ) -> Result<Outcome, CommError> {
+        // What is long has its receive before it comes, so that it goes straight to its place.
+        if !is_awaited(room.len()) {
+            let receive = self.receive(pattern, room, memory)?;
+            let send = self.send(letter, sent, memory);
+            let send = send.inspect_err(|_| self.engine.abandon(receive, memory))?;
+            let hint = pattern.source.map(|source| source as Rank);
+            let received = self.wait(receive, hint, memory);
+            let (outcome, _) = received.inspect_err(|_| self.engine.abandon(send, memory))?;
+            return self.wait(send, Some(letter.to), memory).map(|_| outcome);
+        }
+        self.check_context(letter.context)?;
+        let send = match self.engine.begin_send(letter, sent, memory) {
+            Sent::Left(..) => None,
+            Sent::Begun(op) => Some(op),
+        };
+        let received = self.settle(memory).and_then(|()| self.receive_wait(pattern, room, memory));
+        let abandons = |_: &_| send.into_iter().for_each(|op| self.engine.abandon(op, memory));
+        let outcome = received.inspect_err(abandons)?;
+        match send {
+            Some(op) => self.wait(op, Some(letter.to), memory).map(|_| outcome),
+            None => Ok(outcome),
+        }
+    }
+
+    /// Receives a message, and waits for it: one that is short and comes soon has no operation.
+    pub(crate) fn receive_wait(
+        &mut self,
+        pattern: Pattern,
+        mut place: Place,
+        memory: &mut Memory<'_>,
+    ) -> Result<Outcome, CommError> {
+        self.check_context(pattern.context)?;
+        self.look_now_and_then(memory)?;
+        let came =
+            self.engine.receive_within(&mut self.waiting.looks_at_once(), &pattern, &mut place, memory);
+        if let Some(envelope) = came {
+            self.settle(memory)?;
+            self.has_waited();
+            return Ok(Outcome::Done(envelope));
+        }
+        self.settle(memory)?;
+        let op = self.receive(pattern, place, memory)?;
+        let hint = pattern.source.map(|source| source as Rank);
+        self.wait(op, hint, memory).map(|(outcome, _)| outcome)
+    }
+
     /// Starts the receive of a message that was claimed on the communicator with this context; after an error it is given up.
     pub(crate) fn receive_claimed(
         &mut self,
@@ -109,6 +186,15 @@ impl Driver {
         self.wait_until(memory, hint.into(), |driver| driver.engine.finish(op))?
     }
 
+    /// Calls that find at once what they wait for look at nothing else; so every so often one looks at everything first, as others may wait for
+    /// this rank.
+    fn look_now_and_then(&mut self, memory: &mut Memory<'_>) -> Result<(), CommError> {
+        match self.waiting.is_turn_of_all() {
+            true => self.progress(Duration::ZERO, memory).map(|_| ()),
+            false => Ok(()),
+        }
+    }
+
     /// A call had nothing to wait for. What is sent next leaves at once, as behind any call that waits.
     pub(crate) fn has_waited(&mut self) {
         self.engine.links.looked();
@@ -131,15 +217,40 @@ impl Driver {
         own: Own,
         memory: &mut Memory<'_>,
     ) -> Result<ActivityId, CommError> {
+        self.may_start(&list)?;
+        let id = self.lists.start(&mut self.engine, list, own, Walk::default(), memory);
+        self.settle(memory)?;
+        Ok(id)
+    }
+
+    /// Runs a step list in lent memory to its end.
+    pub(crate) fn run(&mut self, list: StepList, memory: &mut Memory<'_>) -> Result<(), CommError> {
+        self.may_start(&list)?;
+        self.look_now_and_then(memory)?;
+        let walk = list.walk(&mut self.engine, self.waiting.looks_at_once(), memory)?;
+        let is_over = walk.steps == list.steps.len() && walk.under_way.is_none();
+        let settled = self.settle(memory);
+        if is_over {
+            self.has_waited();
+            return settled;
+        }
+        // On the way a rank may have been found lost, whose lists are broken off: this is none of them yet.
+        if let Err(error) = settled.and_then(|()| self.may_start(&list)) {
+            walk.under_way.into_iter().for_each(|op| self.engine.abandon(op, memory));
+            return Err(error);
+        }
+        let id = self.lists.start(&mut self.engine, list, Own::default(), walk, memory);
+        self.settle(memory)?;
+        self.wait_activity(id, memory)?;
+        self.finish_activity(id).map(|_| ())
+    }
+
+    /// Whether a step list may start: nothing that it needs has failed.
+    fn may_start(&mut self, list: &StepList) -> Result<(), CommError> {
         self.check_context(list.context & !1)?;
         let generation = self.generation();
         let ranks = if list.is_collective() { self.failures.of(&list.world) } else { vec![] };
-        if !ranks.is_empty() {
-            return Err(CommError::PeerFailed { ranks, generation });
-        }
-        let id = self.lists.start(&mut self.engine, list, own, memory);
-        self.settle(memory)?;
-        Ok(id)
+        if ranks.is_empty() { Ok(()) } else { Err(CommError::PeerFailed { ranks, generation }) }
     }
 
     /// Waits until a step list is done.
@@ -240,6 +351,31 @@ mod tests {
             assert!(matches!(sent, Sent::Left(..)));
             driver.has_waited();
         }
+    }
+
+    /// Rank 1 is quick, and rank 2 opens a link meanwhile.
+    #[test]
+    fn who_finds_at_once_what_it_waits_for_looks_at_others_too() {
+        let mut wires = wires(3, 1000);
+        let net = wires[0].clone();
+        let driver = |wires, me| {
+            let mut driver = Driver::new(Box::new(wires), Box::new(Alone::default()), me);
+            driver.change(membership(3, &[]));
+            driver
+        };
+        let (mut quick, mut mine) = (driver(wires.remove(1), 1), driver(wires.remove(0), 0));
+        let urgency = crate::driver::engine::Urgency::Now;
+        let letter = Letter { to: 0, context: 0, tag: 7, mode: Mode::Standard, urgency };
+        let place = || Place::Owned(Box::new(vec![0u8; 4]));
+        for number in 0..200 {
+            let pattern = Pattern { context: 0, source: Some(1), tag: Some(7) };
+            quick.send_wait(letter, place(), &mut Memory::none()).unwrap();
+            mine.receive_wait(pattern, place(), &mut Memory::none()).unwrap();
+            if number == 20 {
+                net.is_called_by(3);
+            }
+        }
+        assert!(mine.engine.links.outbound(2).is_some(), "it was never looked for");
     }
 
     /// The outcome of an agreement and the revocation behind it came while the program computed.

@@ -14,10 +14,13 @@ use super::memory::{Buffer, Memory, Place, Stock};
 use super::seal::Seal;
 use crate::transport::{LinkId, Transport};
 
+mod awaited;
 mod findings;
 mod reading;
 mod transfer;
 
+pub(super) use awaited::GLANCES;
+pub(crate) use awaited::is_awaited;
 use findings::Findings;
 use reading::OFFERED_BYTES_MIN;
 use transfer::Attempt;
@@ -47,7 +50,7 @@ pub(crate) struct Letter {
     pub(crate) urgency: Urgency,
 }
 
-/// What has become of a send that owns its buffer.
+/// What has become of a send from memory of its own, or a place.
 pub(crate) enum Sent<B> {
     /// It is finished, with this envelope.
     Left(B, Envelope),
@@ -127,17 +130,36 @@ impl Engine {
 
     /// Starts a send.
     pub(super) fn send(&mut self, letter: Letter, place: Place, memory: &mut Memory<'_>) -> OpId {
+        match self.begin_send(letter, place, memory) {
+            Sent::Left(place, envelope) => self.endpoint.has_left(envelope, place),
+            Sent::Begun(op) => op,
+        }
+    }
+
+    /// The same without an operation for what has left already.
+    pub(super) fn begin_send(
+        &mut self,
+        letter: Letter,
+        place: Place,
+        memory: &mut Memory<'_>,
+    ) -> Sent<Place> {
         let leaves = self.leaves_now(&letter);
         self.start_send(letter, leaves, place, memory)
     }
 
     /// The same of a letter of which is known whether it `leaves` now.
-    fn start_send(&mut self, letter: Letter, leaves: bool, place: Place, memory: &mut Memory<'_>) -> OpId {
+    fn start_send(
+        &mut self,
+        letter: Letter,
+        leaves: bool,
+        place: Place,
+        memory: &mut Memory<'_>,
+    ) -> Sent<Place> {
         let Letter { to, context, tag, mode, .. } = letter;
         let length = place.len();
         self.sent += length as u64;
         if to == self.me {
-            return self.send_to_self(context, tag, place, memory);
+            return Sent::Begun(self.send_to_self(context, tag, place, memory));
         }
         let offer = self.offer(&place, length, memory);
         // The link's opening greets: what is offered before is of no use.
@@ -151,8 +173,8 @@ impl Engine {
             let body = stock.in_one_piece(&place, memory);
             if let Some(attempt) = body.and_then(|body| Attempt::make(links, endpoint, to, &message, body)) {
                 return match self.settle_attempt(to, &attempt) {
-                    true => self.endpoint.has_left(&message, place),
-                    false => self.endpoint.has_begun(to, &message, attempt.header, place),
+                    true => Sent::Left(place, self.endpoint.envelope(&message)),
+                    false => Sent::Begun(self.endpoint.has_begun(to, &message, attempt.header, place)),
                 };
             }
         }
@@ -160,7 +182,7 @@ impl Engine {
         if leaves || self.is_much(to) {
             self.flush(to, memory);
         }
-        op
+        Sent::Begun(op)
     }
 
     /// As [`Engine::send`] for a buffer that the operation owns, which is given back if it has left already.
@@ -181,7 +203,11 @@ impl Engine {
                 };
             }
         }
-        Sent::Begun(self.start_send(letter, leaves, Place::Owned(Box::new(buffer)), &mut Memory::none()))
+        let place = Place::Owned(Box::new(buffer));
+        match self.start_send(letter, leaves, place, &mut Memory::none()) {
+            Sent::Left(place, envelope) => Sent::Begun(self.endpoint.has_left(envelope, place)),
+            Sent::Begun(op) => Sent::Begun(op),
+        }
     }
 
     /// Whether a letter leaves as soon as it can. To be asked once: what follows the first one to its rank may be gathered.

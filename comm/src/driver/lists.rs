@@ -11,8 +11,9 @@ use ft_proto::error::CommError;
 use ft_proto::matching::Pattern;
 use ft_proto::rank::{Rank, Tag};
 
-use super::engine::{Engine, Letter, Urgency};
+use super::engine::{Engine, Letter, Sent, Urgency};
 use super::memory::{ActivityId, Apply, Buffer, Buffers, Combine, Extent, Memory, Place};
+use super::short::Walk;
 use ft_proto::layout::Layout;
 
 /// What an exchange says of each of its steps beyond the step itself.
@@ -222,11 +223,11 @@ impl Running {
     fn send_step(&mut self, to: Rank, tag: Tag, place: Place, engine: &mut Engine, memory: &mut Memory<'_>) {
         let (peer, context, due) = (self.list.world[to], self.list.context, place.len());
         let letter = Letter { to: peer, context, tag, mode: Mode::Standard, urgency: Urgency::Now };
-        let op = engine.send(letter, place, memory);
         // A short one has mostly left already, and nothing has to wait for it.
-        match engine.finish_if_done(op) {
-            true => engine.moves += 1,
-            false => self.pending.push(Pending { op, step: self.at, peer, due, role: Role::Send }),
+        match engine.begin_send(letter, place, memory) {
+            Sent::Left(..) => engine.moves += 1,
+            Sent::Begun(op) if engine.finish_if_done(op) => engine.moves += 1,
+            Sent::Begun(op) => self.pending.push(Pending { op, step: self.at, peer, due, role: Role::Send }),
         }
     }
 
@@ -266,12 +267,13 @@ impl Lists {
         *self = Self::default();
     }
 
-    /// Starts a step list. Memory that is not given is lent by every call until it is done.
+    /// Starts a step list, from where it has come on a `walk`. Memory that is not given is lent by every call until it is done.
     pub(super) fn start(
         &mut self,
         engine: &mut Engine,
         list: StepList,
         own: Own,
+        walk: Walk,
         memory: &mut Memory<'_>,
     ) -> ActivityId {
         let scratch = |part: &Span| if part.space == Space::Scratch { part.range.end } else { 0 };
@@ -282,7 +284,19 @@ impl Lists {
         let elements = list.steps.iter().map(needed).max().unwrap_or(0);
         let Own { input, buffer, combine } = own;
         let id = engine.stock.spaces_with(input, buffer, elements * list.element, combine);
-        let mut running = Running { list, at: 0, pending: self.spare.pop().unwrap_or_default(), error: None };
+        let mut pending = self.spare.pop().unwrap_or_default();
+        if let Some((op, step)) = walk.under_way.zip(walk.steps.checked_sub(1))
+            && let Step::Send { to, part } = &list.steps[step]
+        {
+            pending.push(Pending {
+                op,
+                step,
+                peer: list.world[*to],
+                due: part.len() * list.element,
+                role: Role::Send,
+            });
+        }
+        let mut running = Running { list, at: walk.steps, pending, error: None };
         running.advance(id, engine, memory);
         self.running.push((id, running));
         id
@@ -376,7 +390,7 @@ impl Lists {
 }
 
 /// The error of a step of the call `name` whose message has not the length that is due.
-fn wrong(outcome: Outcome, step: &Step, due: usize, name: &str) -> Option<CommError> {
+pub(super) fn wrong(outcome: Outcome, step: &Step, due: usize, name: &str) -> Option<CommError> {
     let (Step::Recv { from, .. } | Step::RecvReduce { from, .. }) = step else { return None };
     match outcome {
         Outcome::Done(envelope) if envelope.length as usize != due => {

@@ -351,6 +351,20 @@ impl Stock {
         self.reclaim(place);
     }
 
+    /// Combines what was received aside with a part of lent memory.
+    pub(crate) fn combine_lent(
+        &self,
+        place: &Place,
+        to: Range<usize>,
+        order: Order,
+        memory: &mut Memory<'_>,
+    ) {
+        if let Place::Aside(scratch, bytes) = place {
+            let combine = memory.combine.expect("reductions have an operation");
+            combine(&mut memory.write[to], &scratch.bytes()[..*bytes], order);
+        }
+    }
+
     /// Does a computation of a step list.
     pub(crate) fn apply(&mut self, id: ActivityId, number: usize, apply: &Apply, memory: &mut Memory<'_>) {
         if let Some(spaces) = self.spaces.get_mut(id) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::company::Company;
 use super::doubt::Doubt;
+use super::engine::GLANCES;
 use super::watchdog::{Call, Watchdog};
 use super::{ActivityId, Driver, Memory, NAP, State};
 use crate::service::Question;
@@ -20,10 +21,10 @@ const DETAILS_WITHIN: Duration = Duration::from_secs(1);
 const LOOKS_BETWEEN_WATCHES: u32 = 1 << 16;
 /// A program that looks without waiting asks for signs of life so often at most.
 const LOOKS_BETWEEN_DOUBTS: u32 = 64;
-/// A look at a link begins with so many that see next to nothing else, where that is cheap.
-const GLANCES: u32 = 16;
 /// Of so many looks at the awaited link alone the last one is at all links.
 const LOOKS_AT_ONE: u32 = 16;
+/// Of so many calls that may find at once what they wait for one looks at all links.
+const CALLS_BETWEEN_LOOKS: u32 = 64;
 
 /// What a blocked caller waits for.
 #[derive(Clone, Copy)]
@@ -55,6 +56,7 @@ pub(crate) struct Waiting {
     doubt: Doubt,
     company: Company,
     looks: u32,
+    calls: u32,
 }
 
 impl Default for Waiting {
@@ -67,6 +69,7 @@ impl Default for Waiting {
             doubt: Doubt::default(),
             company: Company::default(),
             looks: 0,
+            calls: 0,
         }
     }
 }
@@ -80,6 +83,17 @@ impl Waiting {
     /// Lets awaited ranks be asked for a sign of life, after so long.
     pub(crate) fn doubt_after(&mut self, patience: Duration) {
         self.doubt = Doubt::new(patience);
+    }
+
+    /// How often a call looks for a short message before it makes an operation of its receive.
+    pub(super) fn looks_at_once(&self) -> u32 {
+        self.patience.spins.max(1)
+    }
+
+    /// A call begins that may find at once what it waits for; whether it is to look at everything first.
+    pub(super) fn is_turn_of_all(&mut self) -> bool {
+        self.calls = self.calls.wrapping_add(1);
+        self.calls.is_multiple_of(CALLS_BETWEEN_LOOKS)
     }
 
     /// The program enters this call, whose messages have this context and, if it is one, this tag.
@@ -317,7 +331,7 @@ impl Driver {
     }
 
     /// One look at everything: news, accepted links, frames to send, bytes that came.
-    fn progress(&mut self, sleep: Duration, memory: &mut Memory<'_>) -> Result<bool, CommError> {
+    pub(super) fn progress(&mut self, sleep: Duration, memory: &mut Memory<'_>) -> Result<bool, CommError> {
         self.check()?;
         self.engine.links.looked();
         self.engine.accept();

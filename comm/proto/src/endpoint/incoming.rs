@@ -55,7 +55,7 @@ impl<P> Endpoint<P> {
     }
 
     /// Whether a frame belongs here and is the next one.
-    fn check(&mut self, from: Rank, header: &Header) -> Result<(), String> {
+    pub(super) fn check(&mut self, from: Rank, header: &Header) -> Result<(), String> {
         if header.generation != self.generation && !planted::has(planted::TAKES_OLD_FRAMES) {
             let (theirs, mine) = (header.generation, self.generation);
             return Err(format!("a frame of generation {theirs} on a link of generation {mine}"));

@@ -67,7 +67,7 @@ fn messages_of_any_length_arrive_however_few_bytes_a_link_takes() {
     }
 }
 
-/// Some leave at once, some in part, some behind others; some give their buffer back.
+/// Some leave at once, some in part, some behind others; some give their buffer back. Some are waited for, and have no operation there.
 #[test]
 fn messages_that_leave_at_once_keep_their_order() {
     let mut choices = 1_u64;
@@ -77,7 +77,7 @@ fn messages_that_leave_at_once_keep_their_order() {
     };
     for most in [61, 64, 200, 1 << 20] {
         let (mut engines, _) = engines(2, most);
-        let (mut begun, mut left, mut sent) = (vec![], 0, 0);
+        let (mut begun, mut left, mut awaited, mut sent) = (vec![], 0, 0, 0);
         for number in 0..500_u64 {
             let length = [0, 8, 8, 8, 100, 3000][below(6) as usize];
             let message: Vec<u8> = numbers(length).iter().map(|byte| byte ^ number as u8).collect();
@@ -100,17 +100,81 @@ fn messages_that_leave_at_once_keep_their_order() {
             if below(2) == 0 || number == 499 {
                 turn(&mut engines, 100);
             }
-            let op = receive(&mut engines[1], 0, 1, length);
-            turn(&mut engines, 70);
-            assert_eq!(bytes(&mut engines[1], op), message, "message {number}, {most} bytes at a time");
+            let (mut place, mut looks) = (owned(&vec![0; length]), below(40) as u32);
+            let pattern = from(0, 1);
+            let came = engines[1].receive_within(&mut looks, &pattern, &mut place, &mut Memory::none());
+            let received = match (came, place) {
+                (Some(envelope), Place::Owned(buffer)) => {
+                    awaited += 1;
+                    assert_eq!((envelope.length, envelope.tag), (length as u64, 1));
+                    buffer.bytes().to_vec()
+                }
+                (_, place) => {
+                    let op = engines[1].receive(pattern, place, None, &mut Memory::none());
+                    turn(&mut engines, 70);
+                    bytes(&mut engines[1], op)
+                }
+            };
+            assert_eq!(received, message, "message {number}, {most} bytes at a time");
         }
         turn(&mut engines, 100);
         for (op, message) in begun {
             assert_eq!(bytes(&mut engines[0], op), message, "it has its own buffer back");
         }
         assert!(left > 50 || most < 64, "{left} of them, {most} bytes at a time");
+        assert!(awaited > 10, "{awaited} of them, {most} bytes at a time");
         assert!(engines.iter().all(|engine| engine.endpoint.is_idle()));
         assert_eq!(engines[0].traffic().0, sent);
+    }
+}
+
+/// Who waits for a message gets that one, and what comes with it stays for others.
+#[test]
+fn what_is_awaited_is_taken_out_of_the_midst_of_others() {
+    let wait = |engine: &mut Engine, pattern: Pattern, room: usize| {
+        let mut place = owned(&vec![0; room]);
+        let came = engine.receive_within(&mut 30, &pattern, &mut place, &mut Memory::none());
+        let Place::Owned(buffer) = place else { panic!("it was owned") };
+        came.map(|envelope| (envelope.tag, buffer.bytes()[..envelope.length as usize].to_vec()))
+    };
+    for most in [1, 60, 1 << 20] {
+        let (mut engines, _) = engines(2, most);
+        let send = |engines: &mut Vec<Engine>, tag: Tag, text: &[u8]| {
+            let op = engines[0].send(letter(1, tag), owned(text), &mut Memory::none());
+            engines[0].detach(op);
+        };
+        // Nothing has come from there yet: nobody knows on which link it would.
+        assert_eq!(wait(&mut engines[1], from(0, 1), 8), None);
+        send(&mut engines, 9, b"first");
+        turn(&mut engines, 100);
+        let posted = receive(&mut engines[1], 0, 3, 8);
+        for (tag, text) in [(1, "one"), (2, "two"), (3, "three"), (3, "four"), (3, "five is long")] {
+            send(&mut engines, tag, text.as_bytes());
+        }
+        engines[1].accept();
+        let mut two = None;
+        for _ in 0..1000 {
+            engines[0].flush_all(&Memory::none());
+            two = two.or_else(|| wait(&mut engines[1], from(0, 2), 8));
+        }
+        assert_eq!(two, Some((2, b"two".to_vec())), "{most}");
+        turn(&mut engines, 1000);
+        // The receive that was posted has the first of its tag, whoever looked for what; the one before is there still.
+        assert_eq!(bytes(&mut engines[1], posted)[..5], *b"three");
+        assert_eq!(wait(&mut engines[1], from(0, 3), 8), None, "it has come: a receive takes it");
+        for (tag, text, room) in [(3, "four", 8), (1, "one", 8), (9, "first", 8), (3, "five is long", 12)] {
+            let op = receive(&mut engines[1], 0, tag, room);
+            turn(&mut engines, 1);
+            assert_eq!(bytes(&mut engines[1], op)[..text.len()], *text.as_bytes());
+        }
+        engines[0].sweep();
+        assert!(engines.iter().all(|engine| engine.endpoint.is_idle()));
+        // What is too long for it stays.
+        send(&mut engines, 4, b"too long");
+        assert_eq!(wait(&mut engines[1], from(0, 4), 3), None);
+        turn(&mut engines, 100);
+        let op = receive(&mut engines[1], 0, 4, 3);
+        let Some(Ok((Outcome::Truncated { room: 3, .. }, _))) = engines[1].finish(op) else { panic!("cut") };
     }
 }
 

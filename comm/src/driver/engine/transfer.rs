@@ -7,6 +7,7 @@ use ft_proto::rank::Rank;
 use ft_proto::wire::header::{HEADER_BYTES, Header};
 
 use super::Engine;
+use super::awaited::Expected;
 use crate::driver::links::{Body, Links};
 use crate::driver::memory::{Memory, Place};
 use crate::transport::{LinkError, LinkId};
@@ -198,6 +199,16 @@ impl Engine {
 
     /// Receives from `link` until nothing more is there; true if something came.
     pub(in crate::driver) fn drain(&mut self, link: LinkId, memory: &mut Memory<'_>) -> bool {
+        self.drain_for(link, None, memory)
+    }
+
+    /// The same while somebody waits for a message that no receive was posted for.
+    pub(super) fn drain_for(
+        &mut self,
+        link: LinkId,
+        mut expected: Option<&mut Expected<'_>>,
+        memory: &mut Memory<'_>,
+    ) -> bool {
         let mut moved = false;
         while let Some((rank, received)) = self.receive_batch(link, memory) {
             match received {
@@ -206,7 +217,7 @@ impl Engine {
                     moved = true;
                     self.moves += 1;
                     self.links.hear(rank, link);
-                    if let Err(Nonsense) = self.digest(link, memory) {
+                    if let Err(Nonsense) = self.digest(link, expected.as_deref_mut(), memory) {
                         self.findings.broke(rank, NONSENSE);
                         return true;
                     }
@@ -264,7 +275,12 @@ impl Engine {
     }
 
     /// Uses what is in the staging buffer of `link`, and finishes a body that is complete.
-    fn digest(&mut self, link: LinkId, memory: &mut Memory<'_>) -> Result<(), Nonsense> {
+    fn digest(
+        &mut self,
+        link: LinkId,
+        mut expected: Option<&mut Expected<'_>>,
+        memory: &mut Memory<'_>,
+    ) -> Result<(), Nonsense> {
         loop {
             let Some(inbound) = self.links.inbound(link) else { return Ok(()) };
             let rank = inbound.rank;
@@ -291,6 +307,16 @@ impl Engine {
             let Some(bytes) = staged.first_chunk::<HEADER_BYTES>() else { return Ok(()) };
             let header = Header::decode(bytes).map_err(|_| Nonsense)?;
             inbound.start += HEADER_BYTES;
+            match self.take_awaited(rank, &header, link, expected.as_deref_mut(), memory) {
+                Some(true) => continue,
+                Some(false) => {}
+                None => {
+                    // The rest comes with the next bytes.
+                    self.links.inbound(link).into_iter().for_each(|inbound| inbound.start -= HEADER_BYTES);
+                    return Ok(());
+                }
+            }
+            let Some(inbound) = self.links.inbound(link) else { return Ok(()) };
             let landing = self.endpoint.handle_header(rank, &header, Place::kept).map_err(|_| Nonsense)?;
             let length = header.body_bytes() as usize;
             let place = self.endpoint.landing_mut(landing);

@@ -41,7 +41,7 @@ impl Pair {
 
     fn start(&mut self, rank: Rank, steps: Vec<Step>, buffer: Vec<u8>) -> ActivityId {
         let engine = &mut self.engines[rank];
-        self.lists[rank].start(engine, list(steps, 2), own(buffer), &mut Memory::none())
+        self.lists[rank].start(engine, list(steps, 2), own(buffer), Walk::default(), &mut Memory::none())
     }
 
     fn turn(&mut self, times: usize) {
@@ -58,6 +58,64 @@ impl Pair {
         assert!(self.lists[rank].is_done(id));
         let (_, buffer) = self.lists[rank].finish(&mut self.engines[rank], id)?;
         Ok(buffer.expect("it was its own").bytes().to_vec())
+    }
+}
+
+/// What can be done at once is done on the stack; what is left goes on as a list, from there.
+#[test]
+fn a_walk_goes_on_as_a_list_where_it_has_to_wait() {
+    for most in [1, 1 << 20] {
+        let mut pair = Pair::new(most);
+        let mut buffers = [vec![1, 2, 3], vec![10, 20, 30]];
+        // Each has heard of the other.
+        for rank in [0, 1] {
+            let id = pair.start(rank, allreduce(rank, 3), vec![0; 3]);
+            pair.turn(200);
+            if rank == 1 {
+                pair.finish(rank, id).unwrap();
+            }
+        }
+        let steps = |rank| [allreduce(rank, 3), vec![Step::Fence], allreduce(rank, 3)].concat();
+        let mut walks = vec![];
+        let add: &Combine<'_> = &add;
+        for rank in [0, 1, 0, 1] {
+            let mut list = list(steps(rank), 2);
+            list.tag = 5;
+            if walks.len() < 2 {
+                let memory = &mut Memory { read: &[], write: &mut buffers[rank], combine: Some(add) };
+                walks.push(list.walk(&mut pair.engines[rank], 1, memory).unwrap());
+            }
+        }
+        let came = |rank: usize| (walks[rank].steps, walks[rank].under_way.is_some());
+        if most == 1 {
+            assert_eq!((came(0), came(1)), ((1, true), (1, true)), "a part has left");
+        } else {
+            // Rank 0 has sent, rank 1 has answered, reduced and sent again.
+            assert_eq!((came(0), came(1)), ((1, false), (4, false)));
+        }
+        let ids: Vec<ActivityId> = [0, 1]
+            .map(|rank| {
+                let mut list = list(steps(rank), 2);
+                list.tag = 5;
+                let walk = std::mem::take(&mut walks[rank]);
+                let memory = &mut Memory { read: &[], write: &mut buffers[rank], combine: Some(add) };
+                pair.lists[rank].start(&mut pair.engines[rank], list, Own::default(), walk, memory)
+            })
+            .into();
+        for _ in 0..500 {
+            for (rank, buffer) in buffers.iter_mut().enumerate() {
+                let memory = &mut Memory { read: &[], write: buffer, combine: Some(add) };
+                let (engine, lists) = (&mut pair.engines[rank], &mut pair.lists[rank]);
+                engine.flush_all(memory);
+                engine.wait(Duration::ZERO, memory);
+                lists.advance(engine, memory);
+            }
+        }
+        for rank in [0, 1] {
+            assert!(pair.lists[rank].is_done(ids[rank]), "{most}");
+            pair.lists[rank].finish(&mut pair.engines[rank], ids[rank]).unwrap();
+        }
+        assert_eq!(buffers, [[22, 44, 66], [22, 44, 66]], "{most}");
     }
 }
 
@@ -147,11 +205,17 @@ fn a_communicator_is_closed_when_its_last_list_is_done() {
     }
     let there = |steps| StepList { context: context + 1, ..list(steps, 2) };
     let receive = there(vec![Step::Recv { from: 1, part: (0..4).into() }]);
-    let id = pair.lists[0].start(&mut pair.engines[0], receive, own(vec![0; 4]), &mut Memory::none());
+    let id = pair.lists[0].start(
+        &mut pair.engines[0],
+        receive,
+        own(vec![0; 4]),
+        Walk::default(),
+        &mut Memory::none(),
+    );
     pair.lists[0].close_context(&mut pair.engines[0], context);
     pair.lists[0].detach(&mut pair.engines[0], id);
     let send = there(vec![Step::Send { to: 0, part: (0..4).into() }]);
-    pair.lists[1].start(&mut pair.engines[1], send, own(vec![7; 4]), &mut Memory::none());
+    pair.lists[1].start(&mut pair.engines[1], send, own(vec![7; 4]), Walk::default(), &mut Memory::none());
     pair.turn(3);
     assert!(pair.lists[0].running.is_empty(), "it has ended behind the program's back");
     assert!(pair.engines[0].stock.spaces.is_empty() && pair.lists[0].closing.is_empty());

@@ -203,7 +203,15 @@ impl Hosts {
         ));
         host.run(&format!("ip address add 10.79.0.{}/24 dev out; ip link set out up", number + 1));
         self.hosts[number - 1] = Some(host);
+        self.reach(number);
         Ok(())
+    }
+
+    /// Waits until a connection to the server of a host comes about: a bridge does not pass everything on at once.
+    fn reach(&self, number: usize) {
+        let attempt = format!("exec 3<>/dev/tcp/10.79.0.{}/22", number + 1);
+        let script = format!("until ({attempt}); do sleep 0.02; done 2>/dev/null");
+        self.launcher.run(&format!("timeout 20 bash -c '{script}'"));
     }
 
     /// All processes of a host die at once, and its network with them.
@@ -219,6 +227,7 @@ impl Hosts {
     /// The end of a cut.
     pub(crate) fn mend(&self, number: usize) {
         self.launcher.run(&format!("ip link set h{number} up"));
+        self.reach(number);
     }
 
     /// Whatever is sent to a host is lost on the way, and nobody is told.
