@@ -24,6 +24,7 @@ mod engine;
 mod failures;
 mod links;
 mod lists;
+mod looks;
 mod losses;
 mod memory;
 mod seal;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::engine::{Finished, Letter, Sent, is_awaited};
 use super::lists::{Own, StepList};
+use super::looks::Looks;
 use super::memory::{Buffer, Buffers};
 use super::short::Walk;
 use super::waiting::Hint;
@@ -124,8 +125,8 @@ impl Driver {
     ) -> Result<Outcome, CommError> {
         self.check_context(pattern.context)?;
         self.look_now_and_then(memory)?;
-        let came =
-            self.engine.receive_within(&mut self.waiting.looks_at_once(), &pattern, &mut place, memory);
+        let mut looks = Looks::new(&mut self.waiting, &*self.service);
+        let came = self.engine.receive_within(&mut looks, &pattern, &mut place, memory);
         if let Some(envelope) = came {
             self.settle(memory)?;
             self.has_waited();
@@ -227,7 +228,8 @@ impl Driver {
     pub(crate) fn run(&mut self, list: StepList, memory: &mut Memory<'_>) -> Result<(), CommError> {
         self.may_start(&list)?;
         self.look_now_and_then(memory)?;
-        let walk = list.walk(&mut self.engine, self.waiting.looks_at_once(), memory)?;
+        let mut looks = Looks::new(&mut self.waiting, &*self.service);
+        let walk = list.walk(&mut self.engine, &mut looks, memory)?;
         let is_over = walk.steps == list.steps.len() && walk.under_way.is_none();
         let settled = self.settle(memory);
         if is_over {

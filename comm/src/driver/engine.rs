@@ -19,7 +19,6 @@ mod findings;
 mod reading;
 mod transfer;
 
-pub(super) use awaited::GLANCES;
 pub(crate) use awaited::is_awaited;
 use findings::Findings;
 use reading::OFFERED_BYTES_MIN;

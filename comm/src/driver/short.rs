@@ -9,6 +9,7 @@ use ft_proto::rank::{Rank, Tag};
 
 use super::engine::{Engine, Letter, Sent, Urgency, is_awaited};
 use super::lists::{StepList, wrong};
+use super::looks::Looks;
 use super::memory::{Extent, Memory, Place};
 
 /// How far a step list went.
@@ -36,12 +37,12 @@ impl StepList {
     pub(super) fn walk(
         &self,
         engine: &mut Engine,
-        mut looks: u32,
+        looks: &mut Looks<'_>,
         memory: &mut Memory<'_>,
     ) -> Result<Walk, CommError> {
         let mut walk = Walk::default();
         while walk.steps < self.steps.len() {
-            match self.attempt(walk.steps, engine, &mut looks, memory)? {
+            match self.attempt(walk.steps, engine, looks, memory)? {
                 Tried::Done => walk.steps += 1,
                 Tried::UnderWay(op) => return Ok(Walk { steps: walk.steps + 1, under_way: Some(op) }),
                 Tried::Waits => break,
@@ -54,7 +55,7 @@ impl StepList {
         &self,
         at: usize,
         engine: &mut Engine,
-        looks: &mut u32,
+        looks: &mut Looks<'_>,
         memory: &mut Memory<'_>,
     ) -> Result<Tried, CommError> {
         let step = &self.steps[at];

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::company::Company;
 use super::doubt::Doubt;
-use super::engine::GLANCES;
+use super::looks::GLANCES;
 use super::watchdog::{Call, Watchdog};
 use super::{ActivityId, Driver, Memory, NAP, State};
 use crate::service::Question;
@@ -54,8 +54,9 @@ pub(crate) struct Waiting {
     call: (&'static str, u32, Option<Tag>),
     watchdog: Watchdog,
     doubt: Doubt,
-    company: Company,
+    pub(super) company: Company,
     looks: u32,
+    /// That may find at once what they wait for.
     calls: u32,
 }
 
@@ -83,11 +84,6 @@ impl Waiting {
     /// Lets awaited ranks be asked for a sign of life, after so long.
     pub(crate) fn doubt_after(&mut self, patience: Duration) {
         self.doubt = Doubt::new(patience);
-    }
-
-    /// How often a call looks for a short message before it makes an operation of its receive.
-    pub(super) fn looks_at_once(&self) -> u32 {
-        self.patience.spins.max(1)
     }
 
     /// A call begins that may find at once what it waits for; whether it is to look at everything first.

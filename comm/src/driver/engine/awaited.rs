@@ -6,12 +6,11 @@ use ft_proto::rank::Rank;
 use ft_proto::wire::header::Header;
 
 use super::Engine;
+use crate::driver::looks::Looks;
 use crate::driver::memory::{Memory, Place};
 
 /// Longer ones are received by operations: they may come in parts, which go straight to their place.
 const AWAITED_BYTES_MAX: usize = 1 << 10;
-/// A look at a link begins with so many that see next to nothing else, where that is cheap.
-pub(crate) const GLANCES: u32 = 16;
 
 /// Whether a receive of so many bytes may be of this kind.
 pub(crate) fn is_awaited(bytes: usize) -> bool {
@@ -26,11 +25,10 @@ pub(super) struct Expected<'a> {
 }
 
 impl Engine {
-    /// Receives the next message that `pattern` accepts into `place`, if it is short and comes within so many `looks` at its link, of which each
-    /// that sees nothing is used up.
+    /// Receives the next message that `pattern` accepts into `place`, if it is short and comes within so many `looks` at its link.
     pub(in crate::driver) fn receive_within(
         &mut self,
-        looks: &mut u32,
+        looks: &mut Looks<'_>,
         pattern: &Pattern,
         place: &mut Place,
         memory: &mut Memory<'_>,
@@ -40,21 +38,23 @@ impl Engine {
             return None;
         }
         let mut expected = Expected { pattern, place, came: None };
-        while *looks > 0 {
+        loop {
             // What a look brings may be somebody else's, and ask for an answer.
             let link = self.links.heard(from)?;
             if !self.endpoint.may_take(pattern) || self.findings.has_broken() {
                 return None;
             }
-            if self.links.transport.reads_ahead(link) || self.links.transport.glance(link, GLANCES) {
+            if self.links.transport.reads_ahead(link) || self.links.transport.glance(link, looks.glances()) {
                 self.drain_for(link, Some(&mut expected), memory);
                 if expected.came.is_some() {
+                    looks.found();
                     return expected.came;
                 }
             }
-            *looks -= 1;
+            if !looks.again(&mut *self.links.transport) {
+                return None;
+            }
         }
-        None
     }
 
     /// Puts a payload that was awaited where it belongs; whether it was one. None: it is one, and not all of it is there yet.

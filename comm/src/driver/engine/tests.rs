@@ -1,3 +1,4 @@
+use super::super::looks::with_looks;
 use super::super::memory::Extent;
 use super::super::wires::{Wires, engines};
 use super::*;
@@ -100,9 +101,10 @@ fn messages_that_leave_at_once_keep_their_order() {
             if below(2) == 0 || number == 499 {
                 turn(&mut engines, 100);
             }
-            let (mut place, mut looks) = (owned(&vec![0; length]), below(40) as u32);
-            let pattern = from(0, 1);
-            let came = engines[1].receive_within(&mut looks, &pattern, &mut place, &mut Memory::none());
+            let (mut place, pattern) = (owned(&vec![0; length]), from(0, 1));
+            let came = with_looks(below(40) as u32, |looks| {
+                engines[1].receive_within(looks, &pattern, &mut place, &mut Memory::none())
+            });
             let received = match (came, place) {
                 (Some(envelope), Place::Owned(buffer)) => {
                     awaited += 1;
@@ -133,7 +135,8 @@ fn messages_that_leave_at_once_keep_their_order() {
 fn what_is_awaited_is_taken_out_of_the_midst_of_others() {
     let wait = |engine: &mut Engine, pattern: Pattern, room: usize| {
         let mut place = owned(&vec![0; room]);
-        let came = engine.receive_within(&mut 30, &pattern, &mut place, &mut Memory::none());
+        let came =
+            with_looks(30, |looks| engine.receive_within(looks, &pattern, &mut place, &mut Memory::none()));
         let Place::Owned(buffer) = place else { panic!("it was owned") };
         came.map(|envelope| (envelope.tag, buffer.bytes()[..envelope.length as usize].to_vec()))
     };

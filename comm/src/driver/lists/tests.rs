@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use super::super::looks::with_looks;
 use super::super::wires::engines;
 use super::*;
 
@@ -83,7 +84,8 @@ fn a_walk_goes_on_as_a_list_where_it_has_to_wait() {
             list.tag = 5;
             if walks.len() < 2 {
                 let memory = &mut Memory { read: &[], write: &mut buffers[rank], combine: Some(add) };
-                walks.push(list.walk(&mut pair.engines[rank], 1, memory).unwrap());
+                let engine = &mut pair.engines[rank];
+                walks.push(with_looks(0, |looks| list.walk(engine, looks, memory)).unwrap());
             }
         }
         let came = |rank: usize| (walks[rank].steps, walks[rank].under_way.is_some());
