@@ -8,9 +8,10 @@ use std::rc::Rc;
 
 use arbitrary::{Arbitrary, Unstructured};
 use ft_proto::endpoint::{
-    CREDIT_BYTES, ENVELOPES_MAX, Endpoint, Landing, MESSAGE_COST, Mode, Offer, OpId, Outcome, Outgoing, Task,
+    CREDIT_BYTES, ENVELOPES_MAX, Endpoint, Landing, MESSAGE_COST, Mode, Offer, OpId, Outcome, Outgoing,
+    Taken, Task,
 };
-use ft_proto::matching::Pattern;
+use ft_proto::matching::{Envelope, Pattern};
 use ft_proto::wire::header::{HEADER_BYTES, Header, Kind};
 use libfuzzer_sys::fuzz_target;
 
@@ -64,6 +65,21 @@ enum Deed {
     Leave {
         to: u8,
         count: u8,
+    },
+    /// A frame comes while somebody waits for what a pattern accepts, with all of its payload or not.
+    Awaited {
+        from: u8,
+        frame: Frame,
+        tag: Option<u8>,
+        room: Length,
+        is_whole: bool,
+    },
+    /// A message leaves at once, if it may; all of it, or not.
+    Express {
+        to: u8,
+        tag: u8,
+        length: Length,
+        has_left: bool,
     },
 }
 
@@ -262,6 +278,13 @@ impl Game {
             Deed::Claim { source, tag, keep } => self.claim(pattern(source, tag), keep),
             Deed::Cancel { at } => self.pick(at).into_iter().for_each(|op| self.cancel(op)),
             Deed::Finish { at } => self.pick(at).into_iter().for_each(|op| self.finish(op)),
+            Deed::Awaited { from, frame, tag, room, is_whole } => {
+                let pattern = pattern(Some(peer(from) as u8), tag);
+                self.comes_to(peer(from), &frame, &pattern, room.bytes(), is_whole);
+            }
+            Deed::Express { to, tag, length, has_left } => {
+                self.express(peer(to), tag, length.bytes(), has_left);
+            }
             Deed::Leave { to, count } => (0..count).for_each(|_| self.leave(peer(to))),
         }
     }
@@ -289,6 +312,45 @@ impl Game {
         let offer = (tag & 128 == 0).then_some(Offer { place: 1, seal: 2 });
         let message = Outgoing { context: 2, tag: u32::from(tag % 4), length, mode, offer };
         let op = self.endpoint.send(to, message, Place::of(length));
+        self.all.push(op);
+        self.sends.insert(op, length);
+    }
+
+    /// As [`Game::comes`], to somebody who has posted no receive.
+    fn comes_to(&mut self, from: usize, frame: &Frame, pattern: &Pattern, room: u64, is_whole: bool) {
+        self.lands(from);
+        if self.peers[from].closed || self.frames == FRAMES_MAX || !self.endpoint.may_take(pattern) {
+            return;
+        }
+        self.frames += 1;
+        let header = frame.header(from, self.peers[from].sequence);
+        match self.endpoint.take(from, &header, pattern, room as usize, is_whole) {
+            Taken::Yes => {
+                let right = (GENERATION, from as u32, self.peers[from].sequence);
+                assert_eq!((header.generation, header.source, header.sequence), right, "taken: {header:?}");
+                assert!(is_whole && header.kind == Kind::Eager && header.length <= room);
+                assert!(pattern.accepts(&Envelope::from(&header)));
+                self.peers[from].sequence += 1;
+            }
+            Taken::Later => assert!(!is_whole),
+            Taken::No => self.arrives(from, &header),
+        }
+    }
+
+    fn express(&mut self, to: usize, tag: u8, length: u64, has_left: bool) {
+        let message =
+            Outgoing { context: 2, tag: u32::from(tag % 4), length, mode: Mode::Standard, offer: None };
+        let is_free = self.endpoint.frames(to).is_empty();
+        let Some(header) = self.endpoint.express(to, &message) else { return };
+        assert!(is_free, "it overtakes a frame");
+        let decoded = Header::decode(&header).expect("an own frame");
+        assert_eq!((decoded.kind, decoded.length), (Kind::Eager, length));
+        let op = if has_left {
+            self.endpoint.has_left(self.endpoint.envelope(&message), Place::of(length))
+        } else {
+            self.endpoint.has_begun(to, &message, header, Place::of(length))
+        };
+        assert_eq!(self.endpoint.is_finished(op), has_left);
         self.all.push(op);
         self.sends.insert(op, length);
     }

@@ -118,14 +118,16 @@ impl Communicator {
     }
 }
 
-/// The steps of an exchange in the order in which they begin: what is long has its receive before it comes, and goes straight to its place; what is
-/// short is received at once when all has left.
+/// The steps of an exchange in the order in which they begin: where all that comes is short, it is received at once when all has left; else receives come
+/// first, so that what is long goes straight to its place. Messages of one rank and tag keep their order, by which they are matched.
 fn in_order(mut parts: Vec<(Step, StepMessage)>, element_bytes: usize) -> (Rc<[Step]>, Rc<[StepMessage]>) {
-    parts.sort_by_key(|(step, _)| match step {
-        Step::Recv { part, .. } if is_awaited(part.len() * element_bytes) => 2,
-        Step::Recv { .. } => 0,
-        _ => 1,
-    });
+    let receives = |step: &Step| matches!(step, Step::Recv { .. });
+    let is_short = |step: &Step| match step {
+        Step::Recv { part, .. } => is_awaited(part.len() * element_bytes),
+        _ => true,
+    };
+    let sends_first = parts.iter().all(|(step, _)| is_short(step));
+    parts.sort_by_key(|(step, _)| receives(step) == sends_first);
     let (steps, messages): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     (steps.into(), messages.into())
 }
@@ -247,6 +249,41 @@ impl Drop for UnderWay {
             && core.generation() == self.generation
         {
             core.driver.detach_activity(id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ft_proto::collective::Span;
+
+    /// The steps and tags of an exchange with two receives of one rank and tag, and two sends.
+    fn order(lengths: [usize; 2]) -> Vec<(char, usize, Tag)> {
+        let message = |tag| StepMessage { tag, layout: None };
+        let parts = vec![
+            (Step::recv(1, 0..lengths[0]), message(1)),
+            (Step::send(1, Span::input(0..4000)), message(3)),
+            (Step::recv(1, 0..lengths[1]), message(2)),
+            (Step::send(1, Span::input(0..1)), message(4)),
+        ];
+        let (steps, messages) = in_order(parts, 8);
+        let both = steps.iter().zip(messages.iter());
+        both.map(|(step, message)| match step {
+            Step::Recv { part, .. } => ('r', part.len(), message.tag),
+            Step::Send { part, .. } => ('s', part.len(), message.tag),
+            _ => panic!("an exchange sends and receives"),
+        })
+        .collect()
+    }
+
+    #[test]
+    fn short_messages_are_received_after_all_has_left_and_none_changes_places_with_its_like() {
+        let sends = [('s', 4000, 3), ('s', 1, 4)];
+        assert_eq!(order([7, 8]), [sends[0], sends[1], ('r', 7, 1), ('r', 8, 2)]);
+        for lengths in [[7, 200], [200, 7], [300, 200]] {
+            let receives = [('r', lengths[0], 1), ('r', lengths[1], 2)];
+            assert_eq!(order(lengths), [receives[0], receives[1], sends[0], sends[1]]);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::exchange::{Part, Plan};
 use super::*;
+use crate::driver::is_awaited;
 use ft_proto::collective::neighbor_linear;
 use ft_proto::topology::{Graph, Grid};
 
@@ -117,7 +118,11 @@ impl Communicator {
         }
         let edges =
             |parts: &[Part]| -> Vec<_> { parts.iter().map(|part| (part.peer, part.range.clone())).collect() };
-        let steps = neighbor_linear(&edges(sends), &edges(recvs)).into();
+        let mut steps = neighbor_linear(&edges(sends), &edges(recvs));
+        if recvs.iter().all(|part| is_awaited(part.range.len() * size_of::<T>())) {
+            steps.rotate_left(recvs.len()); // what is short is received at once when all has left
+        }
+        let steps = steps.into();
         let call = super::collectives::Call { name: "neighbor_alltoall", steps, count: None, root: None };
         self.run(call, out, buf, None)
     }
