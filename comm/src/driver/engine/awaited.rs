@@ -1,13 +1,14 @@
 //! Short messages that somebody waits for: each goes from its link to its place, without an operation for its receive.
 
-use ft_proto::endpoint::Taken;
+use ft_proto::endpoint::{Endpoint, Taken};
 use ft_proto::matching::{Envelope, Pattern};
 use ft_proto::rank::Rank;
 use ft_proto::wire::header::Header;
 
 use super::Engine;
+use crate::driver::links::Inbound;
 use crate::driver::looks::Looks;
-use crate::driver::memory::{Memory, Place};
+use crate::driver::memory::{Memory, Place, Stock};
 
 /// Longer ones are received by operations: they may come in parts, which go straight to their place.
 const AWAITED_BYTES_MAX: usize = 1 << 10;
@@ -56,32 +57,31 @@ impl Engine {
             }
         }
     }
+}
 
-    /// Puts a payload that was awaited where it belongs; whether it was one. None: it is one, and not all of it is there yet.
+impl Expected<'_> {
+    /// Puts the payload behind `header` from `rank` where it belongs, if it is what is awaited.
     #[inline]
-    pub(super) fn take_awaited(
+    pub(super) fn take(
         &mut self,
         rank: Rank,
         header: &Header,
-        link: crate::transport::LinkId,
-        expected: Option<&mut Expected<'_>>,
+        inbound: &mut Inbound,
+        (endpoint, stock): (&mut Endpoint<Place>, &mut Stock),
         memory: &mut Memory<'_>,
-    ) -> Option<bool> {
-        let Some(expected) = expected.filter(|expected| expected.came.is_none()) else { return Some(false) };
-        let Some(inbound) = self.links.inbound(link) else { return Some(false) };
+    ) -> Taken {
+        if self.came.is_some() {
+            return Taken::No;
+        }
         let staged = &inbound.staging[inbound.start..inbound.end];
         let body = usize::try_from(header.body_bytes()).ok().and_then(|length| staged.get(..length));
-        let Expected { pattern, place, came } = expected;
-        match self.endpoint.take(rank, header, pattern, place.len(), body.is_some()) {
-            Taken::No => Some(false),
-            Taken::Later => None,
-            Taken::Yes => {
-                let body = body.unwrap_or_default();
-                self.stock.put(place, 0, body, memory);
-                inbound.start += body.len();
-                *came = Some(Envelope::from(header));
-                Some(true)
-            }
+        let taken = endpoint.take(rank, header, self.pattern, self.place.len(), body.is_some());
+        if taken == Taken::Yes {
+            let body = body.unwrap_or_default();
+            stock.put(self.place, 0, body, memory);
+            inbound.start += body.len();
+            self.came = Some(Envelope::from(header));
         }
+        taken
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{IoSlice, IoSliceMut};
 
-use ft_proto::endpoint::{Endpoint, Outgoing};
+use ft_proto::endpoint::{Endpoint, Outgoing, Taken};
 use ft_proto::rank::Rank;
 use ft_proto::wire::header::{HEADER_BYTES, Header};
 
@@ -307,16 +307,17 @@ impl Engine {
             let Some(bytes) = staged.first_chunk::<HEADER_BYTES>() else { return Ok(()) };
             let header = Header::decode(bytes).map_err(|_| Nonsense)?;
             inbound.start += HEADER_BYTES;
-            match self.take_awaited(rank, &header, link, expected.as_deref_mut(), memory) {
-                Some(true) => continue,
-                Some(false) => {}
-                None => {
-                    // The rest comes with the next bytes.
-                    self.links.inbound(link).into_iter().for_each(|inbound| inbound.start -= HEADER_BYTES);
-                    return Ok(());
+            if let Some(expected) = expected.as_deref_mut() {
+                let owners = (&mut self.endpoint, &mut self.stock);
+                match expected.take(rank, &header, inbound, owners, memory) {
+                    Taken::Yes => continue,
+                    Taken::No => {}
+                    Taken::Later => {
+                        inbound.start -= HEADER_BYTES; // the rest comes with the next bytes
+                        return Ok(());
+                    }
                 }
             }
-            let Some(inbound) = self.links.inbound(link) else { return Ok(()) };
             let landing = self.endpoint.handle_header(rank, &header, Place::kept).map_err(|_| Nonsense)?;
             let length = header.body_bytes() as usize;
             let place = self.endpoint.landing_mut(landing);
