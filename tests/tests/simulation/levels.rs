@@ -38,7 +38,7 @@ fn simulate(seed: u64, main: impl Fn(World, Protection) -> Result<(), String> + 
     config.faults = Faults {
         cuts: cuts(seed),
         together_max: 1 + choices.below(3) as usize,
-        ..Faults::kills(1 + choices.below(4) as u32, Duration::from_millis(60))
+        ..Faults::kills(1 + choices.below(4) as u32, Duration::from_millis(40))
     };
     sim::run(config, |world| main(world, protection.clone()))
 }
