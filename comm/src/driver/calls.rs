@@ -127,6 +127,7 @@ impl Driver {
         self.look_now_and_then(memory)?;
         let mut looks = Looks::new(&mut self.waiting, &*self.service);
         let came = self.engine.receive_within(&mut looks, &pattern, &mut place, memory);
+        self.lists.advance(&mut self.engine, memory); // what they wait for may have come along
         if let Some(envelope) = came {
             self.settle(memory)?;
             self.has_waited();
@@ -229,7 +230,9 @@ impl Driver {
         self.may_start(&list)?;
         self.look_now_and_then(memory)?;
         let mut looks = Looks::new(&mut self.waiting, &*self.service);
-        let walk = list.walk(&mut self.engine, &mut looks, memory)?;
+        let walk = list.walk(&mut self.engine, &mut looks, memory);
+        self.lists.advance(&mut self.engine, memory); // what they wait for may have come along
+        let walk = walk?;
         let is_over = walk.steps == list.steps.len() && walk.under_way.is_none();
         let settled = self.settle(memory);
         if is_over {
@@ -378,6 +381,45 @@ mod tests {
             }
         }
         assert!(mine.engine.links.outbound(2).is_some(), "it was never looked for");
+    }
+
+    /// What a list waits for comes along with what a receive waits for.
+    #[test]
+    fn lists_go_on_with_what_comes_along() {
+        let mut wires = wires(2, 1000);
+        let driver = |wires, me| {
+            let mut driver = Driver::new(Box::new(wires), Box::new(Alone::default()), me);
+            driver.change(membership(2, &[]));
+            driver
+        };
+        let (mut other, mut mine) = (driver(wires.remove(1), 1), driver(wires.remove(0), 0));
+        let urgency = crate::driver::engine::Urgency::Now;
+        let send = |driver: &mut Driver, context: u32, tag: u32| {
+            let letter = Letter { to: 0, context, tag, mode: Mode::Standard, urgency };
+            driver.send_wait(letter, Place::Owned(Box::new(vec![7u8; 4])), &mut Memory::none()).unwrap();
+        };
+        let receive = |driver: &mut Driver| {
+            let pattern = Pattern { context: 0, source: Some(1), tag: Some(7) };
+            driver.receive_wait(pattern, Place::Owned(Box::new(vec![0u8; 4])), &mut Memory::none()).unwrap();
+        };
+        send(&mut other, 0, 7);
+        receive(&mut mine);
+        let list = StepList {
+            name: "list",
+            steps: vec![ft_proto::collective::Step::recv(1, 0..4)].into(),
+            world: vec![0, 1].into(),
+            context: 1,
+            tag: 5,
+            messages: None,
+            element: 1,
+            apply: None,
+        };
+        let own = Own { buffer: Some(Box::new(vec![0u8; 4])), ..Own::default() };
+        let id = mine.start(list, own, &mut Memory::none()).unwrap();
+        send(&mut other, 1, 5);
+        send(&mut other, 0, 7);
+        receive(&mut mine);
+        assert!(mine.lists.is_done(id));
     }
 
     /// The outcome of an agreement and the revocation behind it came while the program computed.
