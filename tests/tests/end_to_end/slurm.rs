@@ -233,8 +233,12 @@ fn is_there(name: &str) -> bool {
 
 /// The answer in a report for people.
 fn answer(printed: &str) -> &str {
-    let (_, answer) = printed.split_once("answer ").unwrap_or_else(|| panic!("no answer: {printed}"));
-    answer.split_whitespace().next().expect("an answer")
+    word_behind("answer ", printed)
+}
+
+fn word_behind<'a>(what: &str, printed: &'a str) -> &'a str {
+    let (_, rest) = printed.split_once(what).unwrap_or_else(|| panic!("no '{what}' in {printed}"));
+    rest.split_whitespace().next().expect("a word")
 }
 
 /// The script of the handbook; a job that loses a node, as a whole and at a moment that nobody chose; one that ends with a status of its own;
@@ -320,18 +324,31 @@ fn a_job_of_slurm_is_started_again_and_says_how_it_ended() {
     );
 }
 
-/// A node is lost while a rank of it hangs in a step that nobody has chosen. `FT_RUNS=30` makes it a soak.
+/// A node is lost while a rank of it hangs in a step that nobody has chosen, of a solver and of a survey in turn. `FT_RUNS=30` makes it a soak.
 #[test]
 #[ignore = "slow: .ci/run runs it"]
 fn a_node_is_lost_in_any_step() {
     let Some(mut slurm) = Slurm::start() else { return };
-    let here = Run::ftrun("-n 6 --scheme rs:4+2 cg --poisson 48").limit(60).finish().expect(0);
+    let folder = slurm.path("");
+    // A program, what its report has before what is the same in all runs, and its steps.
+    let program = |run: usize, name: &str| match run % 2 {
+        0 => ("cg --poisson 48".to_owned(), "answer ", 60),
+        _ => {
+            let survey = "seismic --synthetic layers --shape 81x61 --shots 48 --time 0.4 --slice 5";
+            (format!("{survey} --out {}", folder.join(format!("gathers-{name}")).display()), "gathers ", 30)
+        }
+    };
+    let here = [0, 1].map(|run| {
+        let command = format!("-n 6 --scheme rs:4+2 {}", program(run, "here").0);
+        Run::ftrun(&command).limit(60).finish().expect(0).stdout
+    });
     for run in 0..std::env::var("FT_RUNS").map_or(2, |text| text.parse().unwrap()) {
+        let (program, behind, steps) = program(run, &format!("run-{run}"));
         let random = RandomState::new().hash_one(run) as usize;
-        let (lost, step) = (1 + random % 2, 1 + random / 2 % 60);
+        let (lost, step) = (1 + random % 2, 1 + random / 2 % steps);
         let kill = format!("--heartbeat-timeout 20000 --kill {}@step={step}:hang", 2 * lost);
         let nodes = "#SBATCH --nodes=3\n#SBATCH --ntasks-per-node=2\n#SBATCH --no-kill";
-        let ftrun = format!("exec ftrun -v --scheme rs:4+2 {kill} cg --poisson 48");
+        let ftrun = format!("exec ftrun -v --scheme rs:4+2 {kill} {program}");
         let job = slurm.submit(&format!("#!/bin/bash\n{nodes}\n{ftrun}\n"));
         slurm.until("a rank hangs", |slurm| slurm.has_printed(&job, "strikes"));
         for process in slurm.processes_of(NODES[lost]) {
@@ -340,7 +357,8 @@ fn a_node_is_lost_in_any_step() {
         let (printed, state, status) = slurm.finish(&job);
         assert_eq!((state.as_str(), status.as_str()), ("COMPLETED", "0:0"), "step {step}: {printed}");
         assert!(printed.contains(&format!("host {} is gone", NODES[lost])), "step {step}: {printed}");
-        assert_eq!(answer(&printed), answer(&here.stdout), "step {step}: {printed}");
+        let due = word_behind(behind, &here[run % 2]);
+        assert_eq!(word_behind(behind, &printed), due, "step {step}: {printed}");
         printed
             .lines()
             .filter(|line| line.contains("replaced in"))
