@@ -32,6 +32,7 @@ nsenter -n -t $far sh -c 'ip address add 10.77.0.2/24 dev far; ip link set far u
 status=0
 "$@" </dev/null || status=$?
 kill $far
+wait $far || true
 exit $status"#;
 
 /// What `sshd` does on the far host, without a way to put an end to what it has started: commands, and their first line of input.

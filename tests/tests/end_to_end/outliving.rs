@@ -72,7 +72,13 @@ fn two_die_at_every_moment() {
 
 #[test]
 fn spares_find_it_and_sections_and_messages_are_whole() {
-    let outcome = run("-n 4 --scheme xor --spares 3 --kill 1,2,3@step=15");
+    let options = format!("--json -v --keep-memory -n 4 --scheme xor --spares 3 {PATIENT} {POISSON}");
+    let mut running = Run::ftrun(&format!("--kill 3@step=15:hang {options}")).start();
+    running.await_text("--kill 3@step=15:hang strikes");
+    running.await_times("3 of 3 spares are ready", 1);
+    let ranks = [2, 3, 4].map(|number| running.started(number));
+    ranks.iter().for_each(|rank| rustix::process::kill_process(*rank, Signal::KILL).unwrap());
+    let outcome = running.finish().expect(0);
     assert!(check(&outcome) >= 1 && outcome.report().spares_used() == 3, "{outcome}");
     for program in ["sections", "typed_ring"] {
         let with = |options: &str| {
