@@ -36,7 +36,7 @@ mod watchdog;
 mod wires;
 
 use engine::Engine;
-pub(crate) use engine::{Letter, Sent, Urgency, is_awaited};
+pub(crate) use engine::{Letter, Sent, Urgency, is_short};
 use failures::Failures;
 use lists::Lists;
 pub(crate) use lists::{Message, Own, StepList};

@@ -438,7 +438,7 @@ impl<P> Endpoint<P> {
                 unreachable!("parked sends are sends")
             };
             let peer = &mut self.peers[to];
-            if offer.is_some() && peer.nearness.is_awaited {
+            if offer.is_some() && peer.nearness.awaits_link {
                 break;
             }
             let is_read = offer.is_some() && peer.nearness.seal_at.is_some();

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::messages::extent;
 use super::*;
-use crate::driver::{ActivityId, Buffers, Message as StepMessage, Own, StepList, is_awaited};
+use crate::driver::{ActivityId, Buffers, Message as StepMessage, Own, StepList, is_short};
 use ft_proto::layout::Layout;
 
 /// A message of an exchange: a part of a buffer.
@@ -120,13 +120,13 @@ impl Communicator {
 
 /// The steps of an exchange in the order in which they begin: where all that comes is short, it is received at once when all has left; else receives come
 /// first, so that what is long goes straight to its place. Messages of one rank and tag keep their order, by which they are matched.
-fn in_order(mut parts: Vec<(Step, StepMessage)>, element_bytes: usize) -> (Rc<[Step]>, Rc<[StepMessage]>) {
+pub(super) fn in_order<M>(mut parts: Vec<(Step, M)>, element_bytes: usize) -> (Rc<[Step]>, Rc<[M]>) {
     let receives = |step: &Step| matches!(step, Step::Recv { .. });
-    let is_short = |step: &Step| match step {
-        Step::Recv { part, .. } => is_awaited(part.len() * element_bytes),
+    let comes_short = |step: &Step| match step {
+        Step::Recv { part, .. } => is_short(part.len() * element_bytes),
         _ => true,
     };
-    let sends_first = parts.iter().all(|(step, _)| is_short(step));
+    let sends_first = parts.iter().all(|(step, _)| comes_short(step));
     parts.sort_by_key(|(step, _)| receives(step) == sends_first);
     let (steps, messages): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     (steps.into(), messages.into())

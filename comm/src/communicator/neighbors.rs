@@ -1,8 +1,7 @@
 //! Exchanges with the neighbors in a topology (MPI 4.1, section 8.6): grids and graphs.
 
-use super::exchange::{Part, Plan};
+use super::exchange::{Part, Plan, in_order};
 use super::*;
-use crate::driver::is_awaited;
 use ft_proto::collective::neighbor_linear;
 use ft_proto::topology::{Graph, Grid};
 
@@ -118,11 +117,8 @@ impl Communicator {
         }
         let edges =
             |parts: &[Part]| -> Vec<_> { parts.iter().map(|part| (part.peer, part.range.clone())).collect() };
-        let mut steps = neighbor_linear(&edges(sends), &edges(recvs));
-        if recvs.iter().all(|part| is_awaited(part.range.len() * size_of::<T>())) {
-            steps.rotate_left(recvs.len()); // what is short is received at once when all has left
-        }
-        let steps = steps.into();
+        let steps = neighbor_linear(&edges(sends), &edges(recvs)).into_iter().map(|step| (step, ()));
+        let (steps, _) = in_order(steps.collect(), size_of::<T>());
         let call = super::collectives::Call { name: "neighbor_alltoall", steps, count: None, root: None };
         self.run(call, out, buf, None)
     }

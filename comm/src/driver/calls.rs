@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::engine::{Finished, Letter, Sent, is_awaited};
+use super::engine::{Finished, Letter, Sent, is_short};
 use super::lists::{Own, StepList};
 use super::looks::Looks;
 use super::memory::{Buffer, Buffers};
@@ -93,7 +93,7 @@ impl Driver {
         memory: &mut Memory<'_>,
     ) -> Result<Outcome, CommError> {
         // What is long has its receive before it comes, so that it goes straight to its place.
-        if !is_awaited(room.len()) {
+        if !is_short(room.len()) {
             let receive = self.receive(pattern, room, memory)?;
             let send = self.send(letter, sent, memory);
             let send = send.inspect_err(|_| self.engine.abandon(receive, memory))?;
@@ -302,7 +302,7 @@ impl Driver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::wires::{membership, wires};
+    use crate::driver::wires::{Wires, membership, wires};
     use crate::service::Service as _;
     use crate::service::alone::Alone;
     use ft_proto::endpoint::Mode;
@@ -341,8 +341,7 @@ mod tests {
     /// Who waits for each message, though not for long, has all of them leave at once.
     #[test]
     fn what_is_sent_behind_a_wait_leaves_at_once() {
-        let mut driver = Driver::new(Box::new(wires(2, 1000).remove(0)), Box::new(Alone::default()), 0);
-        driver.change(membership(2, &[]));
+        let mut driver = driver(wires(2, 1000).remove(0), 0, 2);
         let urgency = crate::driver::engine::Urgency::Soon;
         let letter = Letter { to: 1, context: 0, tag: 7, mode: Mode::Standard, urgency };
         let mut memory = Memory::none();
@@ -358,17 +357,19 @@ mod tests {
         }
     }
 
+    /// Rank `me` of so many.
+    fn driver(wires: Wires, me: Rank, ranks: usize) -> Driver {
+        let mut driver = Driver::new(Box::new(wires), Box::new(Alone::default()), me);
+        driver.change(membership(ranks, &[]));
+        driver
+    }
+
     /// Rank 1 is quick, and rank 2 opens a link meanwhile.
     #[test]
     fn who_finds_at_once_what_it_waits_for_looks_at_others_too() {
         let mut wires = wires(3, 1000);
         let net = wires[0].clone();
-        let driver = |wires, me| {
-            let mut driver = Driver::new(Box::new(wires), Box::new(Alone::default()), me);
-            driver.change(membership(3, &[]));
-            driver
-        };
-        let (mut quick, mut mine) = (driver(wires.remove(1), 1), driver(wires.remove(0), 0));
+        let (mut quick, mut mine) = (driver(wires.remove(1), 1, 3), driver(wires.remove(0), 0, 3));
         let urgency = crate::driver::engine::Urgency::Now;
         let letter = Letter { to: 0, context: 0, tag: 7, mode: Mode::Standard, urgency };
         let place = || Place::Owned(Box::new(vec![0u8; 4]));
@@ -387,12 +388,7 @@ mod tests {
     #[test]
     fn lists_go_on_with_what_comes_along() {
         let mut wires = wires(2, 1000);
-        let driver = |wires, me| {
-            let mut driver = Driver::new(Box::new(wires), Box::new(Alone::default()), me);
-            driver.change(membership(2, &[]));
-            driver
-        };
-        let (mut other, mut mine) = (driver(wires.remove(1), 1), driver(wires.remove(0), 0));
+        let (mut other, mut mine) = (driver(wires.remove(1), 1, 2), driver(wires.remove(0), 0, 2));
         let urgency = crate::driver::engine::Urgency::Now;
         let send = |driver: &mut Driver, context: u32, tag: u32| {
             let letter = Letter { to: 0, context, tag, mode: Mode::Standard, urgency };

@@ -19,7 +19,7 @@ mod findings;
 mod reading;
 mod transfer;
 
-pub(crate) use awaited::is_awaited;
+pub(crate) use awaited::is_short;
 use findings::Findings;
 use reading::OFFERED_BYTES_MIN;
 use transfer::Attempt;
@@ -72,7 +72,7 @@ pub(crate) struct Engine {
     /// Operations that nobody waits for any more; their memory is freed when they are finished.
     detached: Vec<OpId>,
     /// To whom a link is to be opened, which news have kept from that: what is offered waits.
-    awaited: Vec<Rank>,
+    unreached: Vec<Rank>,
     packing: Vec<u8>,
     pub(super) findings: Findings,
     /// Counts what has come or gone over links, and what step lists have made of it.
@@ -90,7 +90,7 @@ impl Engine {
             endpoint: Endpoint::new(me, 0, 0),
             stock: Stock::default(),
             detached: vec![],
-            awaited: vec![],
+            unreached: vec![],
             packing: vec![],
             findings: Findings::default(),
             moves: 0,
@@ -108,7 +108,7 @@ impl Engine {
         membership.holes.iter().for_each(|rank| self.endpoint.handle_loss(*rank, &[]));
         self.stock.clear();
         self.detached.clear();
-        self.awaited.clear();
+        self.unreached.clear();
         self.findings = Findings::default();
     }
 
@@ -164,7 +164,7 @@ impl Engine {
         // The link's opening greets: what is offered before is of no use.
         if offer.is_some() && self.link_to(to).is_none() {
             self.endpoint.await_link(to);
-            self.awaited.push(to);
+            self.unreached.push(to);
         }
         let message = Outgoing { context, tag, length: length as u64, mode, offer };
         if leaves {

@@ -7,7 +7,7 @@ use ft_proto::error::CommError;
 use ft_proto::matching::Pattern;
 use ft_proto::rank::{Rank, Tag};
 
-use super::engine::{Engine, Letter, Sent, Urgency, is_awaited};
+use super::engine::{Engine, Letter, Sent, Urgency, is_short};
 use super::lists::{StepList, wrong};
 use super::looks::Looks;
 use super::memory::{Extent, Memory, Place};
@@ -84,7 +84,7 @@ impl StepList {
                 if part.space == Space::Buffer && !self.sends_behind(at) =>
             {
                 let mut place = match step {
-                    Step::RecvReduce { .. } if is_awaited(part.range.len() * self.element) => {
+                    Step::RecvReduce { .. } if is_short(part.range.len() * self.element) => {
                         engine.stock.aside(part.range.len() * self.element)
                     }
                     Step::RecvReduce { .. } => return Ok(Tried::Waits),

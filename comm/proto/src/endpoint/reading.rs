@@ -60,7 +60,7 @@ pub(super) struct Nearness {
     /// It was greeted: what is offered may be of use.
     pub(super) greeted: bool,
     /// There is no link yet, over which it would be greeted: what is offered waits for one.
-    pub(super) is_awaited: bool,
+    pub(super) awaits_link: bool,
     /// Where its seal is, if I can read its memory.
     pub(super) seal_at: Option<u64>,
 }
@@ -96,12 +96,12 @@ impl<P> Endpoint<P> {
 
     /// No link to `to` could be opened yet: what is offered to it, and what is behind that, waits for [`Endpoint::handle_link`].
     pub fn await_link(&mut self, to: Rank) {
-        self.peers[to].nearness.is_awaited = true;
+        self.peers[to].nearness.awaits_link = true;
     }
 
     /// A link to `to` is open, and it was greeted if it is near.
     pub fn handle_link(&mut self, to: Rank) {
-        if std::mem::take(&mut self.peers[to].nearness.is_awaited) {
+        if std::mem::take(&mut self.peers[to].nearness.awaits_link) {
             self.release(to);
         }
     }

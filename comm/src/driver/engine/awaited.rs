@@ -11,11 +11,11 @@ use crate::driver::looks::Looks;
 use crate::driver::memory::{Memory, Place, Stock};
 
 /// Longer ones are received by operations: they may come in parts, which go straight to their place.
-const AWAITED_BYTES_MAX: usize = 1 << 10;
+const SHORT_BYTES_MAX: usize = 1 << 10;
 
 /// Whether a receive of so many bytes may be of this kind.
-pub(crate) fn is_awaited(bytes: usize) -> bool {
-    bytes <= AWAITED_BYTES_MAX
+pub(crate) fn is_short(bytes: usize) -> bool {
+    bytes <= SHORT_BYTES_MAX
 }
 
 /// A message that somebody waits for.
@@ -35,7 +35,7 @@ impl Engine {
         memory: &mut Memory<'_>,
     ) -> Option<Envelope> {
         let from = pattern.source? as Rank;
-        if !is_awaited(place.len()) {
+        if !is_short(place.len()) {
             return None;
         }
         let mut expected = Expected { pattern, place, came: None };

@@ -317,7 +317,7 @@ fn what_is_offered_waits_for_a_link_that_news_have_delayed() {
         let op = receive(&mut engines[1], 0, 1, long.len());
         turn(&mut engines, 4);
         assert_eq!(bytes(&mut engines[1], op), long);
-        assert!(engines[0].is_finished(send) && engines[0].awaited.is_empty());
+        assert!(engines[0].is_finished(send) && engines[0].unreached.is_empty());
     }
 }
 
@@ -335,7 +335,7 @@ fn what_is_offered_to_who_cannot_be_reached_ends_with_it() {
     let ended = engines[0].finish(send).expect("it has ended").map(|_| ());
     assert_eq!(ended, Err(CommError::PeerFailed { ranks: vec![1], generation: 3 }));
     engines[0].flush_all(&Memory::none());
-    assert!(engines[0].findings.take_broken().is_empty() && engines[0].awaited.is_empty());
+    assert!(engines[0].findings.take_broken().is_empty() && engines[0].unreached.is_empty());
 }
 
 #[test]

@@ -92,9 +92,9 @@ impl Engine {
 
     /// Sends frames to all ranks until their links take no more.
     pub(in crate::driver) fn flush_all(&mut self, memory: &Memory<'_>) {
-        for rank in std::mem::take(&mut self.awaited) {
+        for rank in std::mem::take(&mut self.unreached) {
             if self.link_to(rank).is_none() && !self.links.is_shut(rank) {
-                self.awaited.push(rank);
+                self.unreached.push(rank);
             }
         }
         let mut at = 0;
