@@ -123,3 +123,37 @@ impl StepList {
         next.is_some_and(|step| matches!(step, Step::Send { .. }) && !waits(step))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sends_behind(steps: &[Step], is_exchange: bool) -> bool {
+        let message = || super::super::lists::Message { tag: 0, layout: None };
+        let list = StepList {
+            name: "test",
+            steps: steps.into(),
+            world: vec![0, 1, 2].into(),
+            context: 1,
+            tag: 0,
+            messages: is_exchange.then(|| steps.iter().map(|_| message()).collect()),
+            element: 1,
+            apply: None,
+        };
+        list.sends_behind(0)
+    }
+
+    /// Both sides would wait for each other, if each waited before it sent.
+    #[test]
+    fn a_receive_is_not_waited_for_before_a_send_that_does_not_need_it() {
+        let receive = |from: Rank, at: usize| Step::recv(from, at..at + 4);
+        let send = |to: Rank, part: Span| Step::Send { to, part };
+        let (there, input) = (Span::from(0..4), Span::input(0..4));
+        assert!(sends_behind(&[receive(1, 0), send(1, input.clone())], false));
+        assert!(!sends_behind(&[receive(1, 0), send(2, there.clone())], false), "it passes on what comes");
+        assert!(sends_behind(&[receive(1, 0), receive(2, 4), send(1, input.clone())], false));
+        assert!(sends_behind(&[receive(1, 0), send(2, there)], true), "steps of an exchange need nothing");
+        assert!(!sends_behind(&[receive(1, 0), receive(2, 4)], true));
+        assert!(!sends_behind(&[receive(1, 0), Step::Fence, send(1, input)], false));
+    }
+}

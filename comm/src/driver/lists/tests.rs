@@ -118,6 +118,7 @@ fn a_walk_goes_on_as_a_list_where_it_has_to_wait() {
             pair.lists[rank].finish(&mut pair.engines[rank], ids[rank]).unwrap();
         }
         assert_eq!(buffers, [[22, 44, 66], [22, 44, 66]], "{most}");
+        assert!(pair.engines[1].endpoint.is_idle(), "{most}: what was under way has been taken");
     }
 }
 
