@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use crate::core::{Core, Door, Guard, Lasting};
-use crate::driver::{Extent, Letter, Memory, Place, Urgency};
+use crate::driver::{Extent, Letter, Memory, Place, Steps, Urgency};
 use crate::request::{Request, State};
 use ft_proto::collective::{self, Step};
 use ft_proto::endpoint::{Mode, Outcome};
@@ -159,7 +159,7 @@ struct Shared {
     /// Collectives begun in a generation; their number is their tag.
     sequence: Cell<(Generation, u32)>,
     /// Step lists of calls that were made before, as programs repeat themselves.
-    lists: RefCell<Vec<(ListKey, Rc<[Step]>)>>,
+    lists: RefCell<Vec<(ListKey, Steps)>>,
     /// Agreements begun in a generation.
     agreements: Cell<(Generation, u32)>,
     scope: Scope,

@@ -29,6 +29,7 @@ mod losses;
 mod memory;
 mod seal;
 mod short;
+mod steps;
 mod told;
 mod waiting;
 mod watchdog;
@@ -42,6 +43,7 @@ use lists::Lists;
 pub(crate) use lists::{Message, Own, StepList};
 pub use memory::Spaces;
 pub(crate) use memory::{ActivityId, Apply, Buffer, Buffers, Combine, Extent, Memory, Place, SCRATCH_ALIGN};
+pub(crate) use steps::Steps;
 use told::Told;
 use waiting::Waiting;
 

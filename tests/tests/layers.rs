@@ -42,8 +42,8 @@ const LAYERS: &[(&str, &[&str])] = &[
         "comm/proto",
         &[
             "rank error time plain layout group topology fault planted settings waits",
-            "wire",
-            "collective detector matching ring watch",
+            "wire shared",
+            "cells collective detector matching ring watch",
             "endpoint member arbiter reduction",
         ],
     ),

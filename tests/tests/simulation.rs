@@ -7,6 +7,8 @@
 mod bag;
 #[path = "../../comm/examples/conformance/call.rs"]
 mod call;
+#[path = "simulation/cells.rs"]
+mod cells;
 #[path = "simulation/checker.rs"]
 mod checker;
 #[path = "simulation/checksums.rs"]

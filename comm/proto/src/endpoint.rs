@@ -22,6 +22,7 @@ use crate::matching::{Envelope, Matching, Pattern};
 use crate::rank::{Generation, Rank};
 use crate::wire::header::Kind;
 
+mod beside;
 mod bounced;
 mod contexts;
 mod credit;

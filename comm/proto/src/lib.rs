@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arbiter;
+pub mod cells;
 pub mod collective;
 pub mod detector;
 pub mod endpoint;
@@ -30,6 +31,7 @@ pub mod rank;
 pub mod reduction;
 pub mod ring;
 pub mod settings;
+pub mod shared;
 pub mod time;
 pub mod topology;
 mod waits;

@@ -109,6 +109,11 @@ impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
         self.posted.iter().any(|(_, pattern)| pattern.accepts(envelope))
     }
 
+    /// Whether a receive is posted, and no message has matched it.
+    pub fn is_posted(&self, receive: R) -> bool {
+        self.posted.iter().any(|(posted, _)| *posted == receive)
+    }
+
     /// Queues a message; the caller has seen that no posted receive fits it.
     pub fn keep(&mut self, message: M, envelope: Envelope) {
         self.arrived.push_back((message, envelope));

@@ -25,6 +25,11 @@ pub const LOOKS_WITHOUT_FENCE: &str = "looks for sleepers without a fence";
 /// Positions in shared memory are taken as they are.
 pub const TRUSTS_POSITIONS: &str = "trusts the positions in shared memory";
 
+/// Whoever waits for a message takes whichever is in a cell.
+pub const TAKES_ANY_CELL: &str = "takes what is in a cell, whatever it is for";
+/// A cell is filled again before its message was taken.
+pub const FILLS_FULL_CELLS: &str = "fills a cell that is full";
+
 /// This thread has `bug` from now on; the empty name is none.
 #[cfg(feature = "planted-bugs")]
 pub fn plant(bug: &'static str) {

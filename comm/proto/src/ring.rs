@@ -15,51 +15,10 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::planted;
+use crate::shared::{Nonsense, Shared, Word, wakes};
 
 /// A ring is filled and emptied in so many lumps at least.
 const LUMPS: usize = 4;
-
-/// A word of a ring. Each has a cache line of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
-    /// Bytes that were written since the beginning. The sender writes it.
-    Head,
-    /// Bytes that were read. The receiver writes it.
-    Tail,
-    /// Not 0: the receiver sleeps, or is about to. Whoever wakes it takes this back.
-    ReceiverSleeps,
-    /// Not 0: the sender sleeps until there is room.
-    SenderSleeps,
-}
-
-/// A ring's memory as both sides see it.
-pub trait Shared {
-    /// Bytes of the row, a power of two.
-    fn capacity(&self) -> usize;
-    /// What was written before the other side's [`Shared::store`] is seen.
-    fn load(&self, word: Word) -> u64;
-    /// After what this side has written before.
-    fn store(&self, word: Word, value: u64);
-    /// What was stored before it is seen by whoever loads after a fence of his own, or the other way round.
-    fn fence(&self);
-    /// Copies bytes of the row from `at` on, which lie in it.
-    fn read(&self, at: usize, into: &mut [u8]);
-    /// Writes bytes of the row from `at` on, which lie in it.
-    fn write(&self, at: usize, from: &[u8]);
-}
-
-/// The other side's numbers cannot be: the shared memory of the link was overwritten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Nonsense;
-
-/// Whether the other side sleeps, or is about to; then it is to be woken, once. If it sleeps anew by now and this takes that back, it is woken all the same.
-fn wakes(memory: &impl Shared, sleeps: Word) -> bool {
-    let does = memory.load(sleeps) != 0;
-    if does {
-        memory.store(sleeps, 0);
-    }
-    does
-}
 
 /// The end of a ring that writes.
 #[derive(Debug)]

@@ -16,8 +16,9 @@ use super::agenda::Agenda;
 use super::happening::{ConnId, Happening};
 use ft_comm::time::Time;
 use ft_comm::transport::LinkError;
+use ft_proto::cells::Label;
 use ft_proto::rank::PeerId;
-use ft_proto::ring::Nonsense;
+use ft_proto::shared::Nonsense;
 
 mod beside;
 
@@ -280,6 +281,40 @@ impl Net {
         let Some(conn) = self.conns.get_mut(&id) else { return true };
         let Some(beside) = &mut conn.beside else { return conn.writable(side) };
         conn.ends[side].down || is_open && beside.has_room(side)
+    }
+
+    /// Puts a message into a cell of a connection; whether it is there.
+    pub(super) fn put(&mut self, (id, side): EndId, label: Label, bytes: &[u8]) -> bool {
+        let is_open = self.is_way_open(id);
+        let Some(Conn { beside: Some(beside), ends }) = self.conns.get_mut(&id) else { return false };
+        is_open && !ends[side].down && beside.put(side, label, bytes)
+    }
+
+    /// After messages were put into cells: wakes who sleeps at the other end.
+    pub(super) fn rouse(&mut self, agenda: &mut Agenda, (id, side): EndId) {
+        let Some(Conn { beside: Some(beside), .. }) = self.conns.get_mut(&id) else { return };
+        if beside.must_rouse(side) {
+            self.call(agenda, (id, 1 - side));
+        }
+    }
+
+    /// Takes a message out of a cell of a connection.
+    pub(super) fn take(
+        &mut self,
+        (id, side): EndId,
+        label: Label,
+        into: &mut [u8],
+    ) -> Result<Option<usize>, LinkError> {
+        let is_open = self.is_way_open(id);
+        let Some(Conn { beside: Some(beside), .. }) = self.conns.get_mut(&id) else { return Ok(None) };
+        if is_open { beside.take(side, label, into).map_err(overwritten) } else { Ok(None) }
+    }
+
+    /// Whether a message has come into a cell since the last call.
+    pub(super) fn notices(&mut self, (id, side): EndId) -> bool {
+        let is_open = self.is_way_open(id);
+        let Some(Conn { beside: Some(beside), .. }) = self.conns.get_mut(&id) else { return false };
+        is_open && beside.notices(side)
     }
 
     /// After something was sent: wakes who sleeps at the other end.

@@ -12,6 +12,7 @@ use super::kernel::{Holder, Kernel};
 use super::net::EndId;
 use super::process::{Blocked, Opened};
 use ft_comm::transport::{LinkError, LinkId, Neighbor, Patience, Transport};
+use ft_proto::cells::Label;
 use ft_proto::planted;
 use ft_proto::rank::{Generation, PeerId};
 
@@ -102,7 +103,10 @@ impl SimTransport {
     fn has_something(&self, kernel: &mut Kernel, writing: &[LinkId]) -> bool {
         let wanted: Vec<EndId> =
             writing.iter().filter_map(|link| kernel.processes.end(self.0.peer, *link).ok()).collect();
-        kernel.ends(self.0.peer).into_iter().any(|end| kernel.net.has_come(end))
+        let ends = kernel.ends(self.0.peer);
+        let has_news = ends.iter().filter(|end| kernel.net.notices(**end)).count() > 0;
+        has_news
+            || ends.into_iter().any(|end| kernel.net.has_come(end))
             || wanted.into_iter().any(|end| kernel.net.has_room(end))
     }
 }
@@ -201,6 +205,42 @@ impl Transport for SimTransport {
         (0..times.min(3)).any(|_| kernel.net.has_come(end))
     }
 
+    fn has_cells(&self) -> bool {
+        self.0.shared.lock().config.network.rings
+    }
+
+    fn put(&mut self, link: LinkId, label: Label, bytes: &[u8]) -> bool {
+        let kernel = &mut *self.0.enter();
+        kernel.processes.end(self.0.peer, link).is_ok_and(|end| kernel.net.put(end, label, bytes))
+    }
+
+    fn rouse(&mut self, links: &[LinkId]) {
+        for link in links {
+            let guard = self.0.enter();
+            let kernel = &mut *self.pause(guard);
+            if let Ok(end) = kernel.processes.end(self.0.peer, *link) {
+                kernel.net.rouse(&mut kernel.agenda, end);
+            }
+        }
+    }
+
+    fn take(
+        &mut self,
+        link: LinkId,
+        label: Label,
+        times: u32,
+        into: &mut [u8],
+    ) -> Result<Option<usize>, LinkError> {
+        let kernel = &mut *self.0.enter();
+        let Ok(end) = kernel.processes.end(self.0.peer, link) else { return Ok(None) };
+        for _ in 0..times.min(3) {
+            if let Some(length) = kernel.net.take(end, label, into)? {
+                return Ok(Some(length));
+            }
+        }
+        Ok(None)
+    }
+
     fn is_near(&self, _link: LinkId) -> bool {
         self.0.shared.lock().config.network.near
     }
@@ -235,7 +275,8 @@ impl Transport for SimTransport {
         for (link, end) in links {
             kernel.net.sleeps(end, false, false);
             kernel.net.fence(end);
-            if kernel.net.has_come(end) {
+            let has_news = kernel.net.notices(end);
+            if kernel.net.has_come(end) || has_news {
                 ready.push(link);
             }
         }

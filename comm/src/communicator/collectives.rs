@@ -10,13 +10,13 @@ use ft_proto::reduction::Operation;
 /// What one rank does in a collective call, before it is known whether the call waits.
 pub(super) struct Call {
     pub(super) name: &'static str,
-    pub(super) steps: Rc<[Step]>,
+    pub(super) steps: Steps,
     /// What all ranks must agree on, for the check of calls: count and root where they have to.
     pub(super) count: Option<usize>,
     pub(super) root: Option<Rank>,
 }
 
-fn call(name: &'static str, steps: impl Into<Rc<[Step]>>) -> Call {
+fn call(name: &'static str, steps: impl Into<Steps>) -> Call {
     Call { name, steps: steps.into(), count: None, root: None }
 }
 
@@ -261,7 +261,7 @@ impl Communicator {
     }
 
     /// The same, kept for a program that repeats itself. Parts, if the call has any, are all of `shape.len` elements.
-    fn kept_steps(&self, operation: Kind, shape: &Shape<'_>) -> Result<Rc<[Step]>, CommError> {
+    fn kept_steps(&self, operation: Kind, shape: &Shape<'_>) -> Result<Steps, CommError> {
         let Shape { len, root, element_bytes: element, commutative, .. } = *shape;
         let table = self.core.read()?.tables;
         let key = ListKey { operation, len, root, element, commutative, table };
@@ -269,7 +269,7 @@ impl Communicator {
         if let Some((_, steps)) = lists.iter().find(|(known, _)| *known == key) {
             return Ok(steps.clone());
         }
-        let steps: Rc<[Step]> = self.steps(operation, shape)?.into();
+        let steps = Steps::kept(self.steps(operation, shape)?);
         if lists.len() == LISTS_MAX {
             lists.remove(0);
         }
@@ -487,14 +487,14 @@ impl Communicator {
         &self,
         generation: Generation,
         name: &'static str,
-        steps: Rc<[Step]>,
+        steps: impl Into<Steps>,
     ) -> StepList {
         let (started, number) = self.shared.sequence.get();
         let tag = if started == generation { number } else { 0 };
         self.shared.sequence.set((generation, tag.wrapping_add(1)));
         StepList {
             name,
-            steps,
+            steps: steps.into(),
             world: self.members().world.clone(),
             // Collectives have a context of their own beside that of the point-to-point messages.
             context: self.shared.context + 1,

@@ -136,7 +136,7 @@ impl<T: Plain> Plan<T> {
     fn list(&self) -> StepList {
         StepList {
             name: "exchange",
-            steps: self.steps.clone(),
+            steps: self.steps.clone().into(),
             world: self.comm.members().world.clone(),
             context: self.comm.shared.context,
             tag: 0,

@@ -119,7 +119,12 @@ impl Communicator {
             |parts: &[Part]| -> Vec<_> { parts.iter().map(|part| (part.peer, part.range.clone())).collect() };
         let steps = neighbor_linear(&edges(sends), &edges(recvs)).into_iter().map(|step| (step, ()));
         let (steps, _) = in_order(steps.collect(), size_of::<T>());
-        let call = super::collectives::Call { name: "neighbor_alltoall", steps, count: None, root: None };
+        let call = super::collectives::Call {
+            name: "neighbor_alltoall",
+            steps: steps.into(),
+            count: None,
+            root: None,
+        };
         self.run(call, out, buf, None)
     }
 }

@@ -126,7 +126,7 @@ impl Driver {
         self.check_context(pattern.context)?;
         self.look_now_and_then(memory)?;
         let mut looks = Looks::new(&mut self.waiting, &*self.service);
-        let came = self.engine.receive_within(&mut looks, &pattern, &mut place, memory);
+        let came = self.engine.receive_within(&mut looks, (&pattern, None), &mut place, memory);
         self.lists.advance(&mut self.engine, memory); // what they wait for may have come along
         if let Some(envelope) = came {
             self.settle(memory)?;
@@ -236,12 +236,14 @@ impl Driver {
         let is_over = walk.steps == list.steps.len() && walk.under_way.is_none();
         let settled = self.settle(memory);
         if is_over {
+            walk.give_up(&mut self.engine);
             self.has_waited();
             return settled;
         }
         // On the way a rank may have been found lost, whose lists are broken off: this is none of them yet.
         if let Err(error) = settled.and_then(|()| self.may_start(&list)) {
             walk.under_way.into_iter().for_each(|op| self.engine.abandon(op, memory));
+            walk.give_up(&mut self.engine);
             return Err(error);
         }
         let id = self.lists.start(&mut self.engine, list, Own::default(), walk, memory);

@@ -16,7 +16,7 @@ const ALONE: u32 = 32;
 /// What is known of others on this core.
 #[derive(Debug, Default)]
 pub(super) struct Company {
-    /// When the last yield was over.
+    /// When the last yield was over, or, before the second one of a wait, that began.
     since: Time,
     /// So many waits are still slept through.
     sleeps: u32,
@@ -30,12 +30,27 @@ impl Company {
         self.sleeps > 0
     }
 
-    /// The caller has yielded, so many `times` in a row, and goes on `now`. Who is away for a `slice` was not alone on its core.
-    pub(super) fn yielded(&mut self, times: u32, now: Time, slice: Duration) {
-        if times > 1 && now.since(self.since) >= slice {
+    /// The caller yields by `relax`, for the time of this number in a row. Who is away for a `slice` was not alone on its core. Most waits are over after one, which is
+    /// not timed.
+    pub(super) fn yields(
+        &mut self,
+        number: u32,
+        slice: Duration,
+        mut now: impl FnMut() -> Time,
+        relax: impl FnOnce(),
+    ) {
+        if number == 2 {
+            self.since = now();
+        }
+        relax();
+        if number < 2 {
+            return;
+        }
+        let now = now();
+        if now.since(self.since) >= slice {
             self.spell = self.spell.saturating_mul(2).clamp(*SLEEPS.start(), *SLEEPS.end());
             self.sleeps = self.spell;
-        } else if times == ALONE {
+        } else if number == ALONE {
             self.spell = 0;
         }
         self.since = now;
@@ -53,9 +68,11 @@ mod tests {
 
     /// Yields as often as an idle wait does at most, each so long; how often, until there is company.
     fn yields(company: &mut Company, now: &mut Time, each: Duration) -> u32 {
-        let until = |times: &u32| {
-            *now = now.after(each);
-            company.yielded(*times, *now, Duration::from_millis(1));
+        let until = |number: &u32| {
+            let clock = std::cell::Cell::new(*now);
+            let relax = || clock.set(clock.get().after(each));
+            company.yields(*number, Duration::from_millis(1), || clock.get(), relax);
+            *now = clock.get();
             company.is_there()
         };
         (1..=2000).find(until).unwrap_or(2000)

@@ -15,11 +15,13 @@ use super::seal::Seal;
 use crate::transport::{LinkId, Transport};
 
 mod awaited;
+mod beside;
 mod findings;
 mod reading;
 mod transfer;
 
 pub(crate) use awaited::is_short;
+use beside::Awaited;
 use findings::Findings;
 use reading::OFFERED_BYTES_MIN;
 use transfer::Attempt;
@@ -73,6 +75,10 @@ pub(crate) struct Engine {
     detached: Vec<OpId>,
     /// To whom a link is to be opened, which news have kept from that: what is offered waits.
     unreached: Vec<Rank>,
+    /// Receives whose messages may come into cells.
+    awaited: Vec<Awaited>,
+    /// Links of which something was put into cells, and whose other sides may sleep.
+    unroused: Vec<LinkId>,
     packing: Vec<u8>,
     pub(super) findings: Findings,
     /// Counts what has come or gone over links, and what step lists have made of it.
@@ -91,6 +97,8 @@ impl Engine {
             stock: Stock::default(),
             detached: vec![],
             unreached: vec![],
+            awaited: vec![],
+            unroused: vec![],
             packing: vec![],
             findings: Findings::default(),
             moves: 0,
@@ -109,6 +117,8 @@ impl Engine {
         self.stock.clear();
         self.detached.clear();
         self.unreached.clear();
+        self.awaited.clear();
+        self.unroused.clear();
         self.findings = Findings::default();
     }
 
@@ -406,13 +416,13 @@ impl Engine {
     pub(super) fn wait(&mut self, sleep: Duration, memory: &mut Memory<'_>) -> bool {
         let blocked: Vec<LinkId> =
             self.endpoint.busy().iter().filter_map(|rank| self.links.outbound(*rank)).collect();
-        let ready = self.links.wait(&blocked, sleep);
-        let mut moved = false;
+        let mut moved = self.look_beside(memory);
+        let ready = self.links.wait(&blocked, if moved { Duration::ZERO } else { sleep });
         for link in &ready {
             moved |= self.drain(*link, memory);
         }
         self.links.done_with(ready);
-        moved
+        moved | self.look_beside(memory)
     }
 }
 

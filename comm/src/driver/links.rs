@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::transport::{ByLink, LinkError, LinkId, Transport};
+use ft_proto::cells::Label;
 use ft_proto::endpoint::Landing;
 use ft_proto::rank::{Membership, PeerId, Rank};
 use ft_proto::wire::header::Header;
@@ -169,6 +170,22 @@ impl Links {
     /// What has come over a link, if it is open.
     pub(super) fn inbound(&mut self, link: LinkId) -> Option<&mut Inbound> {
         self.inbound.get_mut(link)
+    }
+
+    /// Takes a message out of a cell of any link to `rank`: over which link it came, and its length.
+    pub(super) fn take(
+        &mut self,
+        rank: Rank,
+        label: Label,
+        into: &mut [u8],
+    ) -> Result<Option<(LinkId, usize)>, LinkError> {
+        let Self { transport, inbound, .. } = self;
+        for (link, _) in inbound.iter().filter(|(_, inbound)| inbound.rank == rank) {
+            if let Some(length) = transport.take(link, label, 1, into)? {
+                return Ok(Some((link, length)));
+            }
+        }
+        Ok(None)
     }
 
     /// Something came over a link of `rank`.

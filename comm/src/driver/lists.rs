@@ -5,15 +5,18 @@
 
 use std::rc::Rc;
 
-use ft_proto::collective::{Order, Space, Span, Step, hazard};
+use ft_proto::cells::Label;
+use ft_proto::collective::{Order, Span, Step, hazard};
 use ft_proto::endpoint::{Mode, OpId, Outcome};
 use ft_proto::error::CommError;
 use ft_proto::matching::Pattern;
 use ft_proto::rank::{Rank, Tag};
+use ft_proto::shared::CELL_BYTES;
 
 use super::engine::{Engine, Letter, Sent, Urgency};
 use super::memory::{ActivityId, Apply, Buffer, Buffers, Combine, Extent, Memory, Place};
 use super::short::Walk;
+use super::steps::Steps;
 use ft_proto::layout::Layout;
 
 /// What an exchange says of each of its steps beyond the step itself.
@@ -28,7 +31,7 @@ pub(crate) struct Message {
 pub(crate) struct StepList {
     /// What the program called, for messages.
     pub(crate) name: &'static str,
-    pub(crate) steps: Rc<[Step]>,
+    pub(crate) steps: Steps,
     /// World ranks of the communicator's ranks.
     pub(crate) world: Rc<[Rank]>,
     pub(crate) context: u32,
@@ -45,6 +48,11 @@ impl StepList {
     /// Whether it is a collective, which needs all its ranks, and no exchange, whose messages end one by one.
     pub(super) fn is_collective(&self) -> bool {
         self.messages.is_none()
+    }
+
+    /// Whether a message of so many bytes may come into a cell, and goes into one if its rank is told nothing else.
+    pub(super) fn may_come_beside(&self, bytes: usize) -> bool {
+        self.is_collective() && bytes <= CELL_BYTES
     }
 
     /// Whether it can come to no good end without `rank`.
@@ -240,9 +248,12 @@ impl Running {
         engine: &mut Engine,
         memory: &mut Memory<'_>,
     ) {
-        let (peer, due) = (self.list.world[from], place.len());
-        let pattern = Pattern { context: self.list.context, source: Some(peer as u32), tag: Some(tag) };
+        let (peer, due, context) = (self.list.world[from], place.len(), self.list.context);
+        let pattern = Pattern { context, source: Some(peer as u32), tag: Some(tag) };
         let op = engine.receive(pattern, place, None, memory);
+        if self.list.may_come_beside(due) {
+            engine.await_beside(op, peer, Label { context, tag }, memory);
+        }
         self.pending.push(Pending { op, step: self.at, peer, due, role });
     }
 }
@@ -276,14 +287,9 @@ impl Lists {
         walk: Walk,
         memory: &mut Memory<'_>,
     ) -> ActivityId {
-        let scratch = |part: &Span| if part.space == Space::Scratch { part.range.end } else { 0 };
-        let needed = |step: &Step| {
-            let (reads, changes) = hazard::parts(step);
-            reads.iter().chain(changes).map(scratch).max().unwrap_or(0)
-        };
-        let elements = list.steps.iter().map(needed).max().unwrap_or(0);
         let Own { input, buffer, combine } = own;
-        let id = engine.stock.spaces_with(input, buffer, elements * list.element, combine);
+        let bytes = list.steps.scratch() * list.element;
+        let id = walk.space.unwrap_or_else(|| engine.stock.spaces_with(input, buffer, bytes, combine));
         let mut pending = self.spare.pop().unwrap_or_default();
         if let Some((op, step)) = walk.under_way.zip(walk.steps.checked_sub(1))
             && let Step::Send { to, part } = &list.steps[step]

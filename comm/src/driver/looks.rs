@@ -45,9 +45,12 @@ impl<'a> Looks<'a> {
             return false;
         }
         self.yields += 1;
-        transport.relax();
-        if let Some(slice) = gives_way {
-            self.waiting.company.yielded(self.yields, self.service.now(&self.waiting.clock), slice);
+        let Waiting { company, clock, .. } = &mut *self.waiting;
+        match gives_way {
+            Some(slice) => {
+                company.yields(self.yields, slice, || self.service.now(clock), || transport.relax());
+            }
+            None => transport.relax(),
         }
         true
     }

@@ -343,12 +343,25 @@ impl Stock {
         order: Order,
         memory: &mut Memory<'_>,
     ) {
-        if let Place::Aside(scratch, bytes) = &place
+        self.combine_in(&place, activity, space, target, order, memory);
+        self.reclaim(place);
+    }
+
+    /// The same, and the place may receive again.
+    pub(crate) fn combine_in(
+        &mut self,
+        place: &Place,
+        activity: ActivityId,
+        space: Space,
+        target: Range<usize>,
+        order: Order,
+        memory: &mut Memory<'_>,
+    ) {
+        if let Place::Aside(scratch, bytes) = place
             && let Some(spaces) = self.spaces.get_mut(activity)
         {
             spaces.combine(space, target, &scratch.bytes()[..*bytes], order, memory);
         }
-        self.reclaim(place);
     }
 
     /// Combines what was received aside with a part of lent memory.

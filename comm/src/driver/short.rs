@@ -1,16 +1,19 @@
 //! Collectives and exchanges of few bytes, on the stack of their call: as long as each step is over at once, or its message comes soon, they need
 //! no operation, and no memory but what the call lends. What is left then is a step list like any other ([`super::lists`]).
 
-use ft_proto::collective::{Space, Span, Step, hazard};
+use std::ops::Range;
+
+use ft_proto::cells::Label;
+use ft_proto::collective::{Order, Space, Span, Step};
 use ft_proto::endpoint::{Mode, OpId, Outcome};
 use ft_proto::error::CommError;
-use ft_proto::matching::Pattern;
+use ft_proto::matching::{Envelope, Pattern};
 use ft_proto::rank::{Rank, Tag};
 
 use super::engine::{Engine, Letter, Sent, Urgency, is_short};
 use super::lists::{StepList, wrong};
 use super::looks::Looks;
-use super::memory::{Extent, Memory, Place};
+use super::memory::{ActivityId, Extent, Memory, Place};
 
 /// How far a step list went.
 #[derive(Default)]
@@ -19,6 +22,8 @@ pub(super) struct Walk {
     pub(super) steps: usize,
     /// The last of them, if it is under way: a send.
     pub(super) under_way: Option<OpId>,
+    /// The list's memory, if it needs some beside what the call lends.
+    pub(super) space: Option<ActivityId>,
 }
 
 /// What a step has come to.
@@ -40,120 +45,167 @@ impl StepList {
         looks: &mut Looks<'_>,
         memory: &mut Memory<'_>,
     ) -> Result<Walk, CommError> {
-        let mut walk = Walk::default();
-        while walk.steps < self.steps.len() {
-            match self.attempt(walk.steps, engine, looks, memory)? {
-                Tried::Done => walk.steps += 1,
-                Tried::UnderWay(op) => return Ok(Walk { steps: walk.steps + 1, under_way: Some(op) }),
-                Tried::Waits => break,
+        let mut walk = Walk { space: self.space(engine), ..Walk::default() };
+        let result = loop {
+            if walk.steps == self.steps.len() {
+                break Ok(());
             }
+            match self.attempt(walk.steps, walk.space, engine, looks, memory) {
+                Ok(Tried::Done) => walk.steps += 1,
+                Ok(Tried::UnderWay(op)) => {
+                    (walk.steps, walk.under_way) = (walk.steps + 1, Some(op));
+                    break Ok(());
+                }
+                Ok(Tried::Waits) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        engine.rouse();
+        if let Err(error) = result {
+            walk.give_up(engine);
+            return Err(error);
         }
         Ok(walk)
+    }
+
+    /// Memory for scratch and for what this rank combines alone, if that is short.
+    fn space(&self, engine: &mut Engine) -> Option<ActivityId> {
+        let known = self.steps.known.filter(|known| known.scratch > 0 || known.has_local)?;
+        let bytes = known.scratch * self.element;
+        is_short(bytes / self.world.len()).then(|| engine.stock.spaces_with(None, None, bytes, None))
     }
 
     fn attempt(
         &self,
         at: usize,
+        space: Option<ActivityId>,
         engine: &mut Engine,
         looks: &mut Looks<'_>,
         memory: &mut Memory<'_>,
     ) -> Result<Tried, CommError> {
         let step = &self.steps[at];
-        let message = self.messages.as_ref().map(|messages| &messages[at]);
-        let tag = message.map_or(self.tag, |message| message.tag);
-        let bytes = |part: &Span| part.range.start * self.element..part.range.end * self.element;
-        let extent = |part: &Span| match message.and_then(|message| message.layout.as_ref()) {
-            Some(layout) => Extent::Layout(layout.clone()),
-            None => Extent::Range(bytes(part)),
-        };
         match step {
             Step::Fence => Ok(Tried::Done), // nothing is under way
-            Step::Send { to, part } if part.space != Space::Scratch => {
-                let place = match part.space {
-                    Space::Input => Place::Read(extent(part)),
-                    _ => Place::Write(extent(part)),
-                };
-                let (to, context) = (self.world[*to], self.context);
-                let letter = Letter { to, context, tag, mode: Mode::Standard, urgency: Urgency::Now };
-                Ok(match engine.begin_send(letter, place, memory) {
-                    Sent::Left(..) => Tried::Done,
-                    Sent::Begun(op) => Tried::UnderWay(op),
-                })
+            Step::Send { to, part } => match self.place(at, part, space) {
+                Some(place) => Ok(self.send(at, *to, place, engine, memory)),
+                None => Ok(Tried::Waits),
+            },
+            Step::Recv { from, part } if !self.steps.sends_behind(at, self.is_collective()) => {
+                let Some(mut place) = self.place(at, part, space) else { return Ok(Tried::Waits) };
+                engine.rouse();
+                let came = self.receive(at, *from, &mut place, engine, looks, memory)?;
+                Ok(if came { Tried::Done } else { Tried::Waits })
             }
-            Step::Recv { from, part } | Step::RecvReduce { from, part, .. }
-                if part.space == Space::Buffer && !self.sends_behind(at) =>
+            Step::RecvReduce { from, part, order }
+                if !self.steps.sends_behind(at, self.is_collective())
+                    && is_short(part.len() * self.element)
+                    && (part.space == Space::Buffer || space.is_some()) =>
             {
-                let mut place = match step {
-                    Step::RecvReduce { .. } if is_short(part.range.len() * self.element) => {
-                        engine.stock.aside(part.range.len() * self.element)
-                    }
-                    Step::RecvReduce { .. } => return Ok(Tried::Waits),
-                    _ => Place::Write(extent(part)),
-                };
-                let due = place.len();
-                let came = engine.receive_within(looks, &self.pattern(*from, tag), &mut place, memory);
-                let error = came.and_then(|envelope| wrong(Outcome::Done(envelope), step, due, self.name));
-                match step {
-                    Step::RecvReduce { part, order, .. } if came.is_some() && error.is_none() => {
-                        engine.stock.combine_lent(&place, bytes(part), *order, memory);
-                    }
-                    _ => {}
+                engine.rouse();
+                let mut place = engine.stock.aside(part.len() * self.element);
+                let came = self.receive(at, *from, &mut place, engine, looks, memory);
+                if let Ok(true) = came {
+                    self.combine(&place, part, *order, space, engine, memory);
                 }
                 engine.stock.reclaim(place);
-                match (came, error) {
-                    (_, Some(error)) => Err(error),
-                    (Some(_), None) => Ok(Tried::Done),
-                    (None, None) => Ok(Tried::Waits),
-                }
+                Ok(if came? { Tried::Done } else { Tried::Waits })
+            }
+            Step::Copy { from, to } if let Some(space) = space => {
+                engine.stock.local(space, from, to, self.element, None, memory);
+                Ok(Tried::Done)
+            }
+            Step::Reduce { other, part, order } if let Some(space) = space => {
+                engine.stock.local(space, other, part, self.element, Some(*order), memory);
+                Ok(Tried::Done)
             }
             _ => Ok(Tried::Waits),
         }
     }
 
-    /// What a message of this list from a rank of its communicator is matched by.
-    fn pattern(&self, from: Rank, tag: Tag) -> Pattern {
-        Pattern { context: self.context, source: Some(self.world[from] as u32), tag: Some(tag) }
+    /// Where the part of a step is, if it is in lent memory, or the list has memory.
+    fn place(&self, at: usize, part: &Span, space: Option<ActivityId>) -> Option<Place> {
+        let layout = self.messages.as_ref().and_then(|messages| messages[at].layout.as_ref());
+        let extent =
+            layout.map_or_else(|| Extent::Range(self.bytes(part)), |layout| Extent::Layout(layout.clone()));
+        match part.space {
+            Space::Input => Some(Place::Read(extent)),
+            Space::Buffer => Some(Place::Write(extent)),
+            Space::Scratch => space.map(|space| Place::Span(space, Space::Scratch, extent)),
+        }
     }
 
-    /// Whether behind a receive is a send that may leave before that has come.
-    fn sends_behind(&self, at: usize) -> bool {
-        let (receive, behind) = (&self.steps[at], &self.steps[at + 1..]);
-        let next = behind.iter().find(|step| !matches!(step, Step::Recv { .. } | Step::RecvReduce { .. }));
-        let waits = |send| self.is_collective() && hazard::must_wait(send, std::iter::once(receive));
-        next.is_some_and(|step| matches!(step, Step::Send { .. }) && !waits(step))
+    fn bytes(&self, part: &Span) -> Range<usize> {
+        part.range.start * self.element..part.range.end * self.element
+    }
+
+    fn tag(&self, at: usize) -> Tag {
+        self.messages.as_ref().map_or(self.tag, |messages| messages[at].tag)
+    }
+
+    fn send(&self, at: usize, to: Rank, place: Place, engine: &mut Engine, memory: &mut Memory<'_>) -> Tried {
+        let (to, context, tag) = (self.world[to], self.context, self.tag(at));
+        let tells_once = self.steps.known.is_some_and(|known| known.tells_once);
+        if tells_once
+            && self.may_come_beside(place.len())
+            && engine.put(to, Label { context, tag }, &place, memory)
+        {
+            return Tried::Done;
+        }
+        let letter = Letter { to, context, tag, mode: Mode::Standard, urgency: Urgency::Now };
+        match engine.begin_send(letter, place, memory) {
+            Sent::Left(..) => Tried::Done,
+            Sent::Begun(op) => Tried::UnderWay(op),
+        }
+    }
+
+    /// Whether the message of a step has come to its place.
+    fn receive(
+        &self,
+        at: usize,
+        from: Rank,
+        place: &mut Place,
+        engine: &mut Engine,
+        looks: &mut Looks<'_>,
+        memory: &mut Memory<'_>,
+    ) -> Result<bool, CommError> {
+        let (due, context, tag) = (place.len(), self.context, self.tag(at));
+        let pattern = Pattern { context, source: Some(self.world[from] as u32), tag: Some(tag) };
+        let label = self.may_come_beside(due).then_some(Label { context, tag });
+        let Some(envelope) = engine.receive_within(looks, (&pattern, label), place, memory) else {
+            return Ok(false);
+        };
+        let error = wrong(outcome(envelope, due), &self.steps[at], due, self.name);
+        error.map_or(Ok(true), Err)
+    }
+
+    /// Combines what has come aside with its part.
+    fn combine(
+        &self,
+        place: &Place,
+        part: &Span,
+        order: Order,
+        space: Option<ActivityId>,
+        engine: &mut Engine,
+        memory: &mut Memory<'_>,
+    ) {
+        match (part.space, space) {
+            (Space::Buffer, _) => engine.stock.combine_lent(place, self.bytes(part), order, memory),
+            (_, Some(space)) => {
+                engine.stock.combine_in(place, space, part.space, self.bytes(part), order, memory);
+            }
+            (_, None) => unreachable!("it was looked for before the receive"),
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sends_behind(steps: &[Step], is_exchange: bool) -> bool {
-        let message = || super::super::lists::Message { tag: 0, layout: None };
-        let list = StepList {
-            name: "test",
-            steps: steps.into(),
-            world: vec![0, 1, 2].into(),
-            context: 1,
-            tag: 0,
-            messages: is_exchange.then(|| steps.iter().map(|_| message()).collect()),
-            element: 1,
-            apply: None,
-        };
-        list.sends_behind(0)
+impl Walk {
+    /// Nobody goes on with it.
+    pub(super) fn give_up(self, engine: &mut Engine) {
+        self.space.into_iter().for_each(|space| drop(engine.stock.take_spaces(space)));
     }
+}
 
-    /// Both sides would wait for each other, if each waited before it sent.
-    #[test]
-    fn a_receive_is_not_waited_for_before_a_send_that_does_not_need_it() {
-        let receive = |from: Rank, at: usize| Step::recv(from, at..at + 4);
-        let send = |to: Rank, part: Span| Step::Send { to, part };
-        let (there, input) = (Span::from(0..4), Span::input(0..4));
-        assert!(sends_behind(&[receive(1, 0), send(1, input.clone())], false));
-        assert!(!sends_behind(&[receive(1, 0), send(2, there.clone())], false), "it passes on what comes");
-        assert!(sends_behind(&[receive(1, 0), receive(2, 4), send(1, input.clone())], false));
-        assert!(sends_behind(&[receive(1, 0), send(2, there)], true), "steps of an exchange need nothing");
-        assert!(!sends_behind(&[receive(1, 0), receive(2, 4)], true));
-        assert!(!sends_behind(&[receive(1, 0), Step::Fence, send(1, input)], false));
-    }
+/// What has become of a receive with so much room.
+fn outcome(message: Envelope, room: usize) -> Outcome {
+    if message.length > room as u64 { Outcome::Truncated { message, room } } else { Outcome::Done(message) }
 }

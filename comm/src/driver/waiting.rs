@@ -271,10 +271,11 @@ impl Driver {
             }
             idle = if moved { 0 } else { u32::wrapping_add(idle, 1) }; // who never sleeps may count far
             if idle > spins && idle <= awake {
-                self.engine.links.transport.relax();
-                if let Some(slice) = gives_way {
-                    let now = self.service.now(&self.waiting.clock);
-                    self.waiting.company.yielded(idle - spins, now, slice);
+                let Self { engine, service, waiting: Waiting { company, clock, .. }, .. } = self;
+                let mut relax = || engine.links.transport.relax();
+                match gives_way {
+                    Some(slice) => company.yields(idle - spins, slice, || service.now(clock), relax),
+                    None => relax(),
                 }
             }
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustix::event::Timespec;
 
+use ft_proto::cells::Label;
 use ft_proto::rank::{Generation, PeerId};
 
 mod accept;
@@ -116,6 +117,33 @@ pub trait Transport {
         false
     }
 
+    /// Whether links may have cells (`ft_proto::cells`).
+    fn has_cells(&self) -> bool {
+        false
+    }
+
+    /// Puts a message of few bytes into a cell of `link`; whether it is there, else it is to be sent. Its receiver may sleep until [`Transport::rouse`].
+    fn put(&mut self, _link: LinkId, _label: Label, _bytes: &[u8]) -> bool {
+        false
+    }
+
+    /// Wakes the receivers of what was put into cells of these links.
+    fn rouse(&mut self, _links: &[LinkId]) {}
+
+    /// Looks so many times for the message with this label in a cell of `link`: gives its length, and copies as much of it as there is room for.
+    ///
+    /// # Errors
+    /// The link is of no use.
+    fn take(
+        &mut self,
+        _link: LinkId,
+        _label: Label,
+        _times: u32,
+        _into: &mut [u8],
+    ) -> Result<Option<usize>, LinkError> {
+        Ok(None)
+    }
+
     /// Whether the process at the other end of `link` shares this host, so that its memory may be in reach.
     fn is_near(&self, _link: LinkId) -> bool {
         false
@@ -128,7 +156,8 @@ pub trait Transport {
     }
 
     /// Waits until a link has something to receive, one of `writing` can be sent to, a link was accepted, or
-    /// news arrived; at most `timeout` (zero: only looks). Appends the links with something to receive.
+    /// news arrived; at most `timeout` (zero: only looks). Appends the links with something to receive. A message in a cell is told of once:
+    /// who waits for one looks for it before each call, and behind it.
     fn wait(&mut self, writing: &[LinkId], timeout: Duration, ready: &mut Vec<LinkId>);
 
     /// Waits for news only, at most `timeout`; what happens on links does not end it.

@@ -1,4 +1,4 @@
-//! Bytes between two processes of a host through memory that both have: a ring for each direction (`ft_proto::ring`).
+//! Bytes between two processes of a host through memory that both have: for each direction a ring (`ft_proto::ring`) and a few cells (`ft_proto::cells`).
 //!
 //! The opener of a link makes the memory, a file without a name, and sends it along with the first message of the handshake, which takes the job key. Between
 //! ranks that share memory the answer has one byte more, which says whether it was taken ([`RING_TAKEN`]). The socket of the link
@@ -14,7 +14,9 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 use socket2::Socket;
 
-use ft_proto::ring::{Nonsense, Receiver, Sender};
+use ft_proto::cells::{Cells, Label};
+use ft_proto::ring::{Receiver, Sender};
+use ft_proto::shared::Nonsense;
 use mapped::{Half, Mapped};
 
 mod mapped;
@@ -31,6 +33,7 @@ fn is_broken(Nonsense: Nonsense) -> io::Error {
 pub(super) struct Ring {
     out: Sender<Half>,
     into: Receiver<Half>,
+    cells: Cells<Half>,
     /// The other side has closed the socket: nothing more will be written than is there.
     has_ended: bool,
 }
@@ -56,7 +59,12 @@ impl Ring {
     fn of(memory: Mapped, is_second: bool) -> Self {
         let memory = Arc::new(memory);
         let half = |second| Half::new(Arc::clone(&memory), second);
-        Self { out: Sender::new(half(is_second)), into: Receiver::new(half(!is_second)), has_ended: false }
+        Self {
+            out: Sender::new(half(is_second)),
+            into: Receiver::new(half(!is_second)),
+            cells: Cells::new(half(is_second), half(!is_second)),
+            has_ended: false,
+        }
     }
 
     /// Sends a prefix of `pieces`; how many bytes of them.
@@ -81,6 +89,31 @@ impl Ring {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "closed by the other side"));
         }
         Ok(count)
+    }
+
+    /// Puts a message of few bytes into a cell; false if it has to be sent. A [`fence`] and [`Ring::rouse`] belong behind it.
+    #[inline]
+    pub(super) fn put(&mut self, label: Label, bytes: &[u8]) -> bool {
+        !self.has_ended && self.cells.put(label, bytes)
+    }
+
+    /// Wakes the other side if it sleeps, after messages were put into cells.
+    #[inline]
+    pub(super) fn rouse(&self, socket: &Socket) {
+        if self.cells.wakes() {
+            wake(socket);
+        }
+    }
+
+    /// Takes the message with this label out of its cell, if it is there: gives its length, and as much of it as there is room for.
+    #[inline]
+    pub(super) fn take(&mut self, label: Label, into: &mut [u8]) -> io::Result<Option<usize>> {
+        self.cells.take(label, into).map_err(is_broken)
+    }
+
+    /// Whether a message has come into a cell since the last call.
+    pub(super) fn notices(&mut self) -> bool {
+        self.cells.notice()
     }
 
     /// Whether something can be received: bytes, the end, or that the link is of no use.

@@ -26,6 +26,7 @@ use super::ring::fence;
 use super::{Accepted, Address, ByLink, LinkError, LinkId, Patience, Transport, timespec};
 use crate::binding::cores;
 use crate::time::Clock;
+use ft_proto::cells::Label;
 use ft_proto::rank::{Generation, PeerId};
 use ft_proto::wire::handshake::Opening;
 
@@ -180,7 +181,8 @@ impl SocketTransport {
         let mut found = false;
         for (id, link) in self.links.iter_mut().filter(|(_, link)| link.has_ring) {
             let Some((ring, _)) = link.channel.ring() else { continue };
-            if ring.has_come() {
+            let has_come = ring.has_come();
+            if ring.notices() || has_come {
                 found = true;
                 if !ready.contains(&id) {
                     ready.push(id);
@@ -266,6 +268,46 @@ impl Transport for SocketTransport {
             account.receives(*count);
         }
         received
+    }
+
+    fn has_cells(&self) -> bool {
+        self.options.carrier == Carrier::Auto
+    }
+
+    #[inline]
+    fn put(&mut self, link: LinkId, label: Label, bytes: &[u8]) -> bool {
+        let ring = self.links.get_mut(link).and_then(|link| link.channel.ring());
+        ring.is_some_and(|(ring, _)| ring.put(label, bytes))
+    }
+
+    #[inline]
+    fn rouse(&mut self, links: &[LinkId]) {
+        fence();
+        for link in links {
+            if let Some((ring, socket)) = self.links.get_mut(*link).and_then(|link| link.channel.ring()) {
+                ring.rouse(socket);
+            }
+        }
+    }
+
+    #[inline]
+    fn take(
+        &mut self,
+        link: LinkId,
+        label: Label,
+        times: u32,
+        into: &mut [u8],
+    ) -> Result<Option<usize>, LinkError> {
+        let Some((ring, _)) = self.links.get_mut(link).and_then(|link| link.channel.ring()) else {
+            return Ok(None);
+        };
+        for _ in 0..times {
+            if let Some(length) = ring.take(label, into).map_err(down)? {
+                return Ok(Some(length));
+            }
+            std::hint::spin_loop();
+        }
+        Ok(None)
     }
 
     fn is_near(&self, link: LinkId) -> bool {

@@ -10,7 +10,7 @@ use ft_sim::{self as sim, Blow, Config, Fault, Faults, Network, SimOutcome, Trig
 use super::problem::{BREACH, Problem, demand};
 use super::{Choices, Course, checker, finds, finds_from, for_seeds};
 
-const STEPS: u64 = 12;
+pub(super) const STEPS: u64 = 12;
 const LAGGING: u32 = 77;
 
 /// Every message says in which generation, by whom and at which step it was sent.
@@ -96,10 +96,18 @@ fn report(world: &World) -> u64 {
     u64::from(world.generation()) * 1000 + world.rank() as u64 + 1
 }
 
-pub(super) fn program(mut world: World, big: bool) -> Result<u64, Problem> {
+pub(super) fn program(world: World, big: bool) -> Result<u64, Problem> {
+    repairing(world, |world, done| attempt(world, done, big))
+}
+
+/// Attempts what is to be done, and repairs the world whenever a call fails; gives how many steps are done.
+pub(super) fn repairing(
+    mut world: World,
+    mut attempt: impl FnMut(&mut World, &mut u64) -> Result<(), Problem>,
+) -> Result<u64, Problem> {
     let mut done = 0;
     loop {
-        match attempt(&mut world, &mut done, big) {
+        match attempt(&mut world, &mut done) {
             Ok(()) => return Ok(done),
             Err(Problem::Comm(error)) if error.is_failure() => {
                 world.repair(report(&world))?;
@@ -131,6 +139,12 @@ pub(super) fn simulate_with(
     bug: &'static str,
     change: impl FnOnce(&mut Network),
 ) -> SimOutcome<Result<u64, Problem>> {
+    let (config, big) = config(seed, bug, change);
+    sim::run(config, |world| program(world, big))
+}
+
+/// The job of a seed, and whether its messages are big.
+pub(super) fn config(seed: u64, bug: &'static str, change: impl FnOnce(&mut Network)) -> (Config, bool) {
     let mut choices = Choices(seed);
     let ranks = 2 + choices.below(5) as usize;
     let parity = choices.below(3).min(ranks as u64 - 1) as usize;
@@ -152,7 +166,7 @@ pub(super) fn simulate_with(
         config.faults.explicit = vec![deaf, dead];
     }
     change(&mut config.network);
-    sim::run(config, |world| program(world, big))
+    (config, big)
 }
 
 pub(super) fn check(seed: u64, outcome: &SimOutcome<Result<u64, Problem>>) -> Result<Course, String> {

@@ -8,7 +8,7 @@ use ft_sim::{self as sim, Blow, Config, Fault, Network, Trigger};
 use super::repair::{check, lost_rank, program, simulate_with};
 use super::{Choices, Course, checker, finds, finds_from, for_seeds};
 
-fn through_memory(network: &mut Network) {
+pub(super) fn through_memory(network: &mut Network) {
     network.rings = true;
 }
 

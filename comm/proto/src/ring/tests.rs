@@ -1,82 +1,9 @@
 use std::sync::Arc;
 
-use loom::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence as loom_fence};
-use loom::sync::{Arc as LoomArc, Condvar, Mutex};
+use loom::sync::Arc as LoomArc;
 
 use super::*;
-
-/// What a memory may do wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flaw {
-    None,
-    /// A number may be seen before the bytes that it stands for.
-    PublishesEarly,
-    /// Who is about to sleep may miss what is published meanwhile.
-    HasNoFence,
-}
-
-/// The memory of a ring in all the ways in which two processors may see it.
-struct Seen {
-    words: [AtomicU64; 4],
-    row: [AtomicU8; Self::CAPACITY],
-    flaw: Flaw,
-}
-
-impl Seen {
-    const CAPACITY: usize = 4;
-}
-
-impl Shared for LoomArc<Seen> {
-    fn capacity(&self) -> usize {
-        Seen::CAPACITY
-    }
-    fn load(&self, word: Word) -> u64 {
-        self.words[word as usize].load(Ordering::Acquire)
-    }
-    fn store(&self, word: Word, value: u64) {
-        let is_early = self.flaw == Flaw::PublishesEarly;
-        self.words[word as usize].store(value, if is_early { Ordering::Relaxed } else { Ordering::Release });
-    }
-    fn fence(&self) {
-        if self.flaw != Flaw::HasNoFence {
-            loom_fence(Ordering::SeqCst);
-        }
-    }
-    fn read(&self, at: usize, into: &mut [u8]) {
-        let row = self.row[at..].iter();
-        into.iter_mut().zip(row).for_each(|(into, byte)| *into = byte.load(Ordering::Relaxed));
-    }
-    fn write(&self, at: usize, from: &[u8]) {
-        let row = self.row[at..].iter();
-        from.iter().zip(row).for_each(|(from, byte)| byte.store(*from, Ordering::Relaxed));
-    }
-}
-
-fn seen(flaw: Flaw) -> LoomArc<Seen> {
-    LoomArc::new(Seen {
-        words: std::array::from_fn(|_| AtomicU64::new(0)),
-        row: std::array::from_fn(|_| AtomicU8::new(0)),
-        flaw,
-    })
-}
-
-/// What wakes a thread: rung before it sleeps, it does not.
-#[derive(Default)]
-struct Bell(Mutex<bool>, Condvar);
-
-impl Bell {
-    fn ring(&self) {
-        *self.0.lock().unwrap() = true;
-        self.1.notify_one();
-    }
-
-    fn wait(&self) {
-        let mut is_rung = self.0.lock().unwrap();
-        while !std::mem::take(&mut *is_rung) {
-            is_rung = self.1.wait(is_rung).unwrap();
-        }
-    }
-}
+use crate::shared::seen::{Bell, Flaw, seen};
 
 /// Two threads, one of which sends more than there is room for; both sleep when they have nothing to do. In every order of what they do (with up to three
 /// preemptions), and of what they see of it, all bytes arrive and nobody sleeps for ever.

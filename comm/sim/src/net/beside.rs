@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-use ft_proto::ring::{Nonsense, Receiver, Sender, Shared, Word};
+use ft_proto::cells::{Cells, Label};
+use ft_proto::ring::{Receiver, Sender};
+use ft_proto::shared::{CELL_BYTES, Nonsense, SLOTS, Shared, WORDS, Word};
 
 /// A ring has so many bytes at least and at most, as powers of two.
 const CAPACITIES: (u32, u32) = (8, 14);
@@ -18,12 +20,15 @@ const CAPACITIES: (u32, u32) = (8, 14);
 enum Store {
     Word(Word, u64),
     Bytes(usize, Vec<u8>),
+    Cell(usize, Vec<u8>),
 }
 
 #[derive(Debug)]
 struct Memory {
-    words: [u64; 4],
+    words: [u64; WORDS],
+    /// The row of the ring.
     row: Vec<u8>,
+    cells: [[u8; CELL_BYTES]; SLOTS],
     /// By side: the one that sends is 0.
     unseen: [VecDeque<Store>; 2],
     random: Pcg64,
@@ -34,8 +39,9 @@ impl Memory {
     fn let_through(&mut self, side: usize, count: usize) {
         for store in self.unseen[side].drain(..count) {
             match store {
-                Store::Word(word, value) => self.words[word as usize] = value,
+                Store::Word(word, value) => self.words[word.number()] = value,
                 Store::Bytes(at, bytes) => self.row[at..at + bytes.len()].copy_from_slice(&bytes),
+                Store::Cell(cell, bytes) => self.cells[cell][..bytes.len()].copy_from_slice(&bytes),
             }
         }
     }
@@ -67,11 +73,11 @@ impl View {
         memory.unseen[self.side].clear();
     }
 
-    /// Both positions are any numbers from now on.
+    /// Both positions, and what is said of the cells, are any numbers from now on.
     fn overwrite(&self) {
         let memory = &mut *self.memory();
-        for word in [Word::Head, Word::Tail] {
-            memory.words[word as usize] = memory.random.random();
+        for word in [Word::Head, Word::Tail, Word::Taken, Word::Filled(0), Word::Filled(1)] {
+            memory.words[word.number()] = memory.random.random();
         }
     }
 }
@@ -88,7 +94,7 @@ impl Shared for View {
             Store::Word(stored, value) if *stored == word => Some(*value),
             _ => None,
         });
-        own.unwrap_or(memory.words[word as usize])
+        own.unwrap_or(memory.words[word.number()])
     }
 
     fn store(&self, word: Word, value: u64) {
@@ -107,6 +113,14 @@ impl Shared for View {
     fn write(&self, at: usize, from: &[u8]) {
         self.memory().unseen[self.side].push_back(Store::Bytes(at, from.to_vec()));
     }
+
+    fn read_cell(&self, cell: usize, into: &mut [u8]) {
+        into.copy_from_slice(&self.memory().cells[cell][..into.len()]);
+    }
+
+    fn write_cell(&self, cell: usize, from: &[u8]) {
+        self.memory().unseen[self.side].push_back(Store::Cell(cell, from.to_vec()));
+    }
 }
 
 /// Whether somebody who sleeps was woken.
@@ -117,18 +131,19 @@ enum Call {
     Heard,
 }
 
-/// One process's end of both rings.
+/// One process's end of both rings and the cells.
 #[derive(Debug)]
 struct Side {
     out: Sender<View>,
     into: Receiver<View>,
+    cells: Cells<View>,
     views: [View; 2],
     call: Call,
     /// It has written bytes, and has not looked yet whether somebody sleeps.
     is_sending: bool,
 }
 
-/// The rings of a connection, one each way.
+/// The rings and the cells of a connection, one and a few each way.
 #[derive(Debug)]
 pub(super) struct Beside {
     sides: [Side; 2],
@@ -140,14 +155,16 @@ impl Beside {
             let capacity = 1 << random.random_range(CAPACITIES.0..=CAPACITIES.1);
             let random = Pcg64::seed_from_u64(random.random());
             let unseen = [VecDeque::new(), VecDeque::new()];
-            Arc::new(Mutex::new(Memory { words: [0; 4], row: vec![0; capacity], unseen, random }))
+            let (words, row, cells) = ([0; WORDS], vec![0; capacity], [[0; CELL_BYTES]; SLOTS]);
+            Arc::new(Mutex::new(Memory { words, row, cells, unseen, random }))
         };
         let lanes = [memory(), memory()];
         let side = |side: usize| {
             let view =
                 |lane: usize| View { memory: Arc::clone(&lanes[lane]), side: usize::from(lane != side) };
             let (out, into) = (Sender::new(view(side)), Receiver::new(view(1 - side)));
-            Side { out, into, views: [view(0), view(1)], call: Call::No, is_sending: false }
+            let cells = Cells::new(view(side), view(1 - side));
+            Side { out, into, cells, views: [view(0), view(1)], call: Call::No, is_sending: false }
         };
         Self { sides: [side(0), side(1)] }
     }
@@ -162,6 +179,34 @@ impl Beside {
     pub(super) fn must_wake(&mut self, side: usize) -> bool {
         self.sides[side].is_sending = false;
         self.sides[side].out.must_wake()
+    }
+
+    /// Puts a message into a cell; whether it is there. [`Beside::must_rouse`] belongs behind it.
+    pub(super) fn put(&mut self, side: usize, label: Label, bytes: &[u8]) -> bool {
+        let is_put = self.sides[side].cells.put(label, bytes);
+        self.sides[side].is_sending |= is_put;
+        is_put
+    }
+
+    /// After a message was put: whether the other side is to be woken.
+    pub(super) fn must_rouse(&mut self, side: usize) -> bool {
+        self.sides[side].is_sending = false;
+        self.sides[side].cells.must_wake()
+    }
+
+    /// Takes a message out of its cell.
+    pub(super) fn take(
+        &mut self,
+        side: usize,
+        label: Label,
+        into: &mut [u8],
+    ) -> Result<Option<usize>, Nonsense> {
+        self.sides[side].cells.take(label, into)
+    }
+
+    /// Whether a message has come into a cell since the last call.
+    pub(super) fn notices(&mut self, side: usize) -> bool {
+        self.sides[side].cells.notice()
     }
 
     /// How many bytes were received, and whether the other side is to be woken.
@@ -216,10 +261,11 @@ impl Beside {
         self.sides[side].call == Call::Heard
     }
 
-    /// Whether nothing wakes a side that sleeps, although there are bytes for it.
+    /// Whether nothing wakes a side that sleeps, although there are bytes or messages for it.
     pub(super) fn is_forgotten(&mut self, side: usize) -> bool {
         let is_called = self.sides[side].call != Call::No || self.sides[1 - side].is_sending;
-        !is_called && self.sides[side].into.look().is_ok_and(|bytes| bytes > 0)
+        let there = &mut self.sides[side];
+        !is_called && (there.into.look().is_ok_and(|bytes| bytes > 0) || there.cells.has_news())
     }
 
     /// The process at a side is killed.

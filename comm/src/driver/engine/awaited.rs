@@ -1,5 +1,6 @@
 //! Short messages that somebody waits for: each goes from its link to its place, without an operation for its receive.
 
+use ft_proto::cells::Label;
 use ft_proto::endpoint::{Endpoint, Taken};
 use ft_proto::matching::{Envelope, Pattern};
 use ft_proto::rank::Rank;
@@ -26,11 +27,12 @@ pub(super) struct Expected<'a> {
 }
 
 impl Engine {
-    /// Receives the next message that `pattern` accepts into `place`, if it is short and comes within so many `looks` at its link.
+    /// Receives the next message that `pattern` accepts into `place`, if it is short and comes within so many `looks` at its link, or with this label into one
+    /// of its cells.
     pub(in crate::driver) fn receive_within(
         &mut self,
         looks: &mut Looks<'_>,
-        pattern: &Pattern,
+        (pattern, label): (&Pattern, Option<Label>),
         place: &mut Place,
         memory: &mut Memory<'_>,
     ) -> Option<Envelope> {
@@ -40,12 +42,20 @@ impl Engine {
         }
         let mut expected = Expected { pattern, place, came: None };
         loop {
+            let link = self.links.any(from)?;
+            let mut glances = looks.glances();
+            if let Some(label) = label {
+                if let Some(envelope) = self.take((from, link), label, glances, expected.place, memory) {
+                    looks.found();
+                    return Some(envelope);
+                }
+                glances = 1;
+            }
             // What a look brings may be somebody else's, and ask for an answer.
-            let link = self.links.heard(from)?;
             if !self.endpoint.may_take(pattern) || self.findings.has_broken() {
                 return None;
             }
-            if self.links.transport.reads_ahead(link) || self.links.transport.glance(link, looks.glances()) {
+            if self.links.transport.reads_ahead(link) || self.links.transport.glance(link, glances) {
                 self.drain_for(link, Some(&mut expected), memory);
                 if expected.came.is_some() {
                     looks.found();

@@ -103,7 +103,7 @@ fn messages_that_leave_at_once_keep_their_order() {
             }
             let (mut place, pattern) = (owned(&vec![0; length]), from(0, 1));
             let came = with_looks(below(40) as u32, |looks| {
-                engines[1].receive_within(looks, &pattern, &mut place, &mut Memory::none())
+                engines[1].receive_within(looks, (&pattern, None), &mut place, &mut Memory::none())
             });
             let received = match (came, place) {
                 (Some(envelope), Place::Owned(buffer)) => {
@@ -135,8 +135,9 @@ fn messages_that_leave_at_once_keep_their_order() {
 fn what_is_awaited_is_taken_out_of_the_midst_of_others() {
     let wait = |engine: &mut Engine, pattern: Pattern, room: usize| {
         let mut place = owned(&vec![0; room]);
-        let came =
-            with_looks(30, |looks| engine.receive_within(looks, &pattern, &mut place, &mut Memory::none()));
+        let came = with_looks(30, |looks| {
+            engine.receive_within(looks, (&pattern, None), &mut place, &mut Memory::none())
+        });
         let Place::Owned(buffer) = place else { panic!("it was owned") };
         came.map(|envelope| (envelope.tag, buffer.bytes()[..envelope.length as usize].to_vec()))
     };

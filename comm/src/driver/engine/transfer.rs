@@ -209,7 +209,7 @@ impl Engine {
         mut expected: Option<&mut Expected<'_>>,
         memory: &mut Memory<'_>,
     ) -> bool {
-        let mut moved = false;
+        let mut moved = self.look_beside(memory);
         while let Some((rank, received)) = self.receive_batch(link, memory) {
             match received {
                 Ok((0, _)) => return moved,

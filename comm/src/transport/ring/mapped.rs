@@ -1,6 +1,6 @@
-//! The memory of a link's two rings: a file without a name that two processes have mapped.
+//! The memory of a link, for both directions: a file without a name that two processes have mapped.
 //!
-//! The first page has the words of both rings, each on a line of its own; behind it are the two rows of bytes.
+//! The first page has the words of both rings, each on a line of its own, and the cells, each behind its words; behind it are the two rows of bytes.
 //!
 //! # Safety
 //!
@@ -8,9 +8,10 @@
 //! - A [`Mapped`] is one mapping of its own, of as many bytes as the file has, until it is dropped; nobody else unmaps it.
 //! - The file can become neither shorter nor longer: it is sealed, and [`Mapped::open`] takes no other.
 //! - No reference to its bytes exists. Words are touched as atomics only; bytes of a row are copied by [`Half::read`] and [`Half::write`], which stay
-//!   within the row. Of these, the two sides copy different ones at any time, as long as both keep to the protocol of `ft_proto::ring`. If the other process
+//!   within the row, those of a cell by [`Half::read_cell`] and [`Half::write_cell`], which stay within the cell. Of these, the two sides copy different ones at any time, as long as both keep to the
+//!   protocols of `ft_proto::ring` and `ft_proto::cells`. If the other process
 //!   does not, what is copied is any bytes, which is what they are taken for.
-//! - A [`Half`] is used by one [`ft_proto::ring::Sender`] or one [`ft_proto::ring::Receiver`].
+//! - A [`Half`] is used by one [`ft_proto::ring::Sender`], one [`ft_proto::ring::Receiver`] or one [`ft_proto::cells::Cells`].
 #![expect(
     unsafe_code,
     reason = "memory of two processes has no safe interface; what it saves is in ARCHITECTURE, decision 55"
@@ -27,7 +28,7 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::limits;
-use ft_proto::ring::{Shared, Word};
+use ft_proto::shared::{CELL_BYTES, SLOTS, Shared, Word};
 
 /// Name of the files, for those who look into `/proc`.
 const NAME: &str = "ftrun-ring";
@@ -37,6 +38,16 @@ const WORDS_BYTES: usize = 4096;
 const WORD_STRIDE: usize = 128;
 /// From the words of the first ring to those of the second.
 const RING_STRIDE: usize = 1024;
+/// Where the cells begin, from one to the next, and from the first direction's to those of the second. The two words of a cell are before its bytes.
+const CELLS_AT: usize = 2 * RING_STRIDE;
+const CELL_STRIDE: usize = 384;
+const CELLS_STRIDE: usize = 1024;
+const CELL_WORDS_BYTES: usize = 16;
+const _: () = assert!(
+    CELL_WORDS_BYTES + CELL_BYTES <= CELL_STRIDE
+        && SLOTS * CELL_STRIDE <= CELLS_STRIDE
+        && CELLS_AT + 2 * CELLS_STRIDE <= WORDS_BYTES
+);
 /// A row has so many bytes at least, and at most.
 const CAPACITIES: [usize; 2] = [4096, 1 << 20];
 
@@ -104,6 +115,7 @@ pub(super) struct Half {
     /// Keeps what the pointers point to.
     memory: Arc<Mapped>,
     words: NonNull<u8>,
+    cells: NonNull<u8>,
     row: NonNull<u8>,
 }
 
@@ -114,11 +126,15 @@ impl Half {
     /// The first or the second ring of `memory`.
     pub(super) fn new(memory: Arc<Mapped>, is_second: bool) -> Self {
         let second = usize::from(is_second);
-        // SAFETY: the words of both rings lie in the first page, and both rows behind it.
-        let (words, row) = unsafe {
-            (memory.start.add(second * RING_STRIDE), memory.start.add(WORDS_BYTES + second * memory.capacity))
+        // SAFETY: words and cells of both directions lie in the first page, and both rows behind it.
+        let (words, cells, row) = unsafe {
+            (
+                memory.start.add(second * RING_STRIDE),
+                memory.start.add(CELLS_AT + second * CELLS_STRIDE),
+                memory.start.add(WORDS_BYTES + second * memory.capacity),
+            )
         };
-        Self { memory, words, row }
+        Self { memory, words, cells, row }
     }
 
     /// All of it, to look at it from another side.
@@ -127,9 +143,25 @@ impl Half {
         &self.memory
     }
 
+    #[inline]
     fn word(&self, word: Word) -> &AtomicU64 {
-        // SAFETY: it lies in the first page, aligned to a line, for as long as the mapping is kept; all access is atomic.
-        unsafe { self.words.add(word as usize * WORD_STRIDE).cast().as_ref() }
+        let at = match word {
+            Word::Filled(cell) => self.cell(cell),
+            // SAFETY: the second word of the cell is behind the first.
+            Word::Label(cell) => unsafe { self.cell(cell).add(size_of::<u64>()) },
+            // SAFETY: the words of a ring lie in the first page.
+            word => unsafe { self.words.add(word.number() * WORD_STRIDE) },
+        };
+        // SAFETY: it is aligned to 8 bytes and mapped for as long as `memory` is kept; all access is atomic.
+        unsafe { at.cast().as_ref() }
+    }
+
+    /// Where the words of a cell are.
+    #[inline]
+    fn cell(&self, cell: usize) -> NonNull<u8> {
+        assert!(cell < SLOTS, "there are so many");
+        // SAFETY: so it lies in the first page.
+        unsafe { self.cells.add(cell * CELL_STRIDE) }
     }
 }
 
@@ -166,6 +198,26 @@ impl Shared for Half {
         // SAFETY: so it does; `from` is no part of it.
         unsafe { ptr::copy_nonoverlapping(from.as_ptr(), self.row.as_ptr().add(at), from.len()) }
     }
+
+    #[inline]
+    fn read_cell(&self, cell: usize, into: &mut [u8]) {
+        assert!(into.len() <= CELL_BYTES, "it lies in the cell");
+        // SAFETY: so it does, behind the words; `into` is no part of it.
+        unsafe {
+            let from = self.cell(cell).add(CELL_WORDS_BYTES);
+            ptr::copy_nonoverlapping(from.as_ptr(), into.as_mut_ptr(), into.len());
+        }
+    }
+
+    #[inline]
+    fn write_cell(&self, cell: usize, from: &[u8]) {
+        assert!(from.len() <= CELL_BYTES, "it lies in the cell");
+        // SAFETY: so it does, behind the words; `from` is no part of it.
+        unsafe {
+            let into = self.cell(cell).add(CELL_WORDS_BYTES);
+            ptr::copy_nonoverlapping(from.as_ptr(), into.as_ptr(), from.len());
+        }
+    }
 }
 
 /// A fence for all memory.
@@ -180,6 +232,7 @@ mod tests {
 
     use super::super::{Receiver, Sender};
     use super::*;
+    use ft_proto::cells::{Cells, Label};
 
     /// Memory of this process alone, which Miri knows; it is never given back.
     fn leaked(capacity: usize) -> Arc<Mapped> {
@@ -218,6 +271,33 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(got, due);
+        thread.join().unwrap();
+    }
+
+    /// The same for cells: what is in one is not touched while it is read.
+    #[test]
+    fn two_threads_exchange_messages_in_cells() {
+        let memory = leaked(4096);
+        let half = |second| Half::new(Arc::clone(&memory), second);
+        let (mut here, mut there) =
+            (Cells::new(half(false), half(true)), Cells::new(half(true), half(false)));
+        let exchange = |end: &mut Cells<Half>, own: u32, other: u32| {
+            for number in 0..100_u32 {
+                let label = Label { context: 1, tag: number };
+                let say = |of: u32| [(number * of) as u8; 40];
+                while !end.put(label, &say(own)) {
+                    std::thread::yield_now();
+                }
+                end.must_wake();
+                let mut into = [0; 40];
+                while end.take(label, &mut into).unwrap().is_none() {
+                    std::thread::yield_now();
+                }
+                assert_eq!(into, say(other));
+            }
+        };
+        let thread = std::thread::spawn(move || exchange(&mut there, 3, 5));
+        exchange(&mut here, 5, 3);
         thread.join().unwrap();
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use proptest::prelude::*;
 
 use super::*;
-use ft_proto::ring::{Shared, Word};
+use ft_proto::shared::{Shared, Word};
 
 /// Two ends of a link with memory.
 fn pair(capacity: usize) -> ((Ring, Socket), (Ring, Socket)) {
