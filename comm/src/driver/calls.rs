@@ -242,7 +242,9 @@ impl Driver {
         }
         // On the way a rank may have been found lost, whose lists are broken off: this is none of them yet.
         if let Err(error) = settled.and_then(|()| self.may_start(&list)) {
-            walk.under_way.into_iter().for_each(|op| self.engine.abandon(op, memory));
+            if let Some(op) = walk.under_way {
+                self.engine.abandon(op, memory);
+            }
             walk.give_up(&mut self.engine);
             return Err(error);
         }

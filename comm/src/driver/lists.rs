@@ -367,7 +367,14 @@ impl Lists {
     }
 
     /// Moves every step list as far as it goes.
+    #[inline]
     pub(super) fn advance(&mut self, engine: &mut Engine, memory: &mut Memory<'_>) {
+        if !(self.running.is_empty() && self.detached.is_empty() && self.closing.is_empty()) {
+            self.advance_all(engine, memory);
+        }
+    }
+
+    fn advance_all(&mut self, engine: &mut Engine, memory: &mut Memory<'_>) {
         for (id, running) in self.running.iter_mut().rev() {
             running.advance(*id, engine, memory);
         }

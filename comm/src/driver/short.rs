@@ -200,8 +200,11 @@ impl StepList {
 
 impl Walk {
     /// Nobody goes on with it.
+    #[inline]
     pub(super) fn give_up(self, engine: &mut Engine) {
-        self.space.into_iter().for_each(|space| drop(engine.stock.take_spaces(space)));
+        if let Some(space) = self.space {
+            engine.stock.take_spaces(space);
+        }
     }
 }
 

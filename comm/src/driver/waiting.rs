@@ -346,7 +346,15 @@ impl Driver {
     }
 
     /// Settles what the engine has found out: links that are of no use, and news that came while one was being opened.
+    #[inline]
     pub(super) fn settle(&mut self, memory: &Memory<'_>) -> Result<(), CommError> {
+        if self.engine.findings.is_empty() {
+            return Ok(()); // as nearly always
+        }
+        self.settle_findings(memory)
+    }
+
+    fn settle_findings(&mut self, memory: &Memory<'_>) -> Result<(), CommError> {
         loop {
             if self.engine.findings.has_broken() {
                 let mut result = Ok(());

@@ -8,13 +8,18 @@ use super::*;
 use crate::shared::WORDS;
 use crate::shared::seen::{Bell, Flaw, Seen, seen};
 
+struct Memory {
+    words: [u64; WORDS],
+    cells: [[u8; CELL_BYTES]; SLOTS],
+}
+
 /// Memory that both sides see at once.
 #[derive(Clone)]
-struct Plain(Rc<RefCell<([u64; WORDS], [[u8; CELL_BYTES]; SLOTS])>>);
+struct Plain(Rc<RefCell<Memory>>);
 
 impl Plain {
     fn new() -> Self {
-        Self(Rc::new(RefCell::new(([0; WORDS], [[0; CELL_BYTES]; SLOTS]))))
+        Self(Rc::new(RefCell::new(Memory { words: [0; WORDS], cells: [[0; CELL_BYTES]; SLOTS] })))
     }
 }
 
@@ -23,19 +28,19 @@ impl Shared for Plain {
         0
     }
     fn load(&self, word: Word) -> u64 {
-        self.0.borrow().0[word.number()]
+        self.0.borrow().words[word.number()]
     }
     fn store(&self, word: Word, value: u64) {
-        self.0.borrow_mut().0[word.number()] = value;
+        self.0.borrow_mut().words[word.number()] = value;
     }
     fn fence(&self) {}
     fn read(&self, _at: usize, _into: &mut [u8]) {}
     fn write(&self, _at: usize, _from: &[u8]) {}
     fn read_cell(&self, cell: usize, into: &mut [u8]) {
-        into.copy_from_slice(&self.0.borrow().1[cell][..into.len()]);
+        into.copy_from_slice(&self.0.borrow().cells[cell][..into.len()]);
     }
     fn write_cell(&self, cell: usize, from: &[u8]) {
-        self.0.borrow_mut().1[cell][..from.len()].copy_from_slice(from);
+        self.0.borrow_mut().cells[cell][..from.len()].copy_from_slice(from);
     }
 }
 

@@ -64,7 +64,9 @@ impl Engine {
             Ok(None) => None,
             Ok(Some(length)) => {
                 let count = length.min(place.len());
-                self.stock.put(place, 0, &bytes[..count], memory);
+                if count > 0 {
+                    self.stock.put(place, 0, &bytes[..count], memory);
+                }
                 self.moves += 1;
                 self.links.hear(from, link);
                 Some(envelope(from, label, length))

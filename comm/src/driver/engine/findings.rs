@@ -24,6 +24,13 @@ impl Findings {
         self.interrupted = true;
     }
 
+    /// There is nothing to be asked for.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.broken.is_empty() && !self.interrupted
+    }
+
+    #[inline]
     pub(crate) fn has_broken(&self) -> bool {
         !self.broken.is_empty()
     }
