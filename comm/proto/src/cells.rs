@@ -27,23 +27,23 @@ impl Label {
     }
 }
 
-/// What one side knows of the two cells with one number.
+/// Bits of [`Word::Filled`] that are the length of the message; those above are how often the cell was filled.
+const LENGTH_BITS: u32 = 16;
+
+/// What one side knows of the two cells with one number. Counts only grow, so one that was written long ago is less than one that matters.
 #[derive(Debug, Default)]
 struct Slot {
-    /// Messages that were put into the own one, modulo 2^16.
-    put: u16,
-    /// The last of them was not taken, as far as is known.
-    is_full: bool,
+    /// Messages that were put into the own one.
+    put: u64,
+    /// Of those, so many are known to have been taken.
+    gone: u64,
     /// Messages that were taken from the other one.
-    taken: u16,
+    taken: u64,
     /// Of those, and the one that is there, so many were noticed.
-    noticed: u16,
+    noticed: u64,
 }
 
 /// Both directions of a link's cells, at one of its ends.
-///
-/// [`Word::Filled`] has, from its low end: how many messages were put into the cell (16 bits), how many were taken from the first and the second cell of the other
-/// direction (8 bits each), and the length of the message in bytes (32 bits). [`Word::Taken`] has what was taken, at the same place.
 #[derive(Debug)]
 pub struct Cells<M> {
     out: M,
@@ -63,41 +63,38 @@ impl<M: Shared> Cells<M> {
     #[inline]
     pub fn put(&mut self, label: Label, bytes: &[u8]) -> bool {
         let Some(cell) = self.free().filter(|_| bytes.len() <= CELL_BYTES) else { return false };
-        self.slots[cell].put = self.slots[cell].put.wrapping_add(1);
-        let count = u64::from(self.slots[cell].put);
-        let word = (bytes.len() as u64) << 32 | self.told() | count;
+        self.slots[cell].put += 1;
+        let word = self.slots[cell].put << LENGTH_BITS | bytes.len() as u64;
         if planted::has(planted::PUBLISHES_EARLY) {
             self.out.store(Word::Filled(cell), word);
         }
         self.out.store(Word::Label(cell), label.word());
+        for (of, slot) in self.slots.iter().enumerate() {
+            self.out.store(Word::Told(cell, of), slot.taken);
+        }
         self.out.write_cell(cell, bytes);
         self.out.store(Word::Filled(cell), word);
-        self.slots[cell].is_full = true;
         self.untold = 0;
         true
     }
 
     /// A cell that is free.
     fn free(&mut self) -> Option<usize> {
-        let is_free = |slot: &Slot| !slot.is_full || planted::has(planted::FILLS_FULL_CELLS);
+        let is_free = |slot: &Slot| slot.gone >= slot.put || planted::has(planted::FILLS_FULL_CELLS);
         if let Some(cell) = self.slots.iter().position(is_free) {
             return Some(cell);
         }
-        self.hear(self.out.load(Word::Taken));
-        (0..SLOTS).for_each(|cell| self.hear(self.into.load(Word::Filled(cell))));
+        for (cell, slot) in self.slots.iter_mut().enumerate() {
+            slot.gone = slot.gone.max(self.out.load(Word::Taken(cell)));
+        }
+        (0..SLOTS).for_each(|cell| self.hear(cell));
         self.slots.iter().position(is_free)
     }
 
-    /// What was taken here, as words say it.
-    fn told(&self) -> u64 {
-        let taken = |cell: usize| u64::from(self.slots[cell].taken as u8);
-        taken(0) << 16 | taken(1) << 24
-    }
-
-    /// The other side has said what it has taken, maybe a while ago.
-    fn hear(&mut self, word: u64) {
-        for (cell, slot) in self.slots.iter_mut().enumerate() {
-            slot.is_full &= (word >> (16 + 8 * cell)) as u8 != slot.put as u8;
+    /// What the other side has said in this cell of what it has taken, maybe a while ago.
+    fn hear(&mut self, cell: usize) {
+        for (of, slot) in self.slots.iter_mut().enumerate() {
+            slot.gone = slot.gone.max(self.into.load(Word::Told(cell, of)));
         }
     }
 
@@ -122,13 +119,8 @@ impl<M: Shared> Cells<M> {
     #[inline]
     pub fn take(&mut self, label: Label, into: &mut [u8]) -> Result<Option<usize>, Nonsense> {
         for cell in 0..SLOTS {
-            let word = self.into.load(Word::Filled(cell));
-            let (count, length) = (word as u16, (word >> 32) as usize);
-            let taken = self.slots[cell].taken;
-            if count == taken {
-                continue;
-            }
-            let cannot_be = count != taken.wrapping_add(1) || length > CELL_BYTES;
+            let Some((count, length)) = self.is_filled(cell) else { continue };
+            let cannot_be = count != self.slots[cell].taken + 1 || length > CELL_BYTES;
             if cannot_be && !planted::has(planted::TRUSTS_POSITIONS) {
                 return Err(Nonsense);
             }
@@ -136,38 +128,46 @@ impl<M: Shared> Cells<M> {
             if !fits && !planted::has(planted::TAKES_ANY_CELL) {
                 continue;
             }
-            self.hear(word);
+            self.hear(cell);
             let most = length.min(into.len());
             self.into.read_cell(cell, &mut into[..most]);
             (self.slots[cell].taken, self.slots[cell].noticed) = (count, count);
             self.untold += 1;
             if self.untold == SLOTS {
                 self.untold = 0;
-                self.into.store(Word::Taken, self.told());
+                for (cell, slot) in self.slots.iter().enumerate() {
+                    self.into.store(Word::Taken(cell), slot.taken);
+                }
             }
             return Ok(Some(length));
         }
         Ok(None)
     }
 
+    /// How often the other side has filled a cell, and with how many bytes, if that is not as often as it was emptied.
+    #[inline]
+    fn is_filled(&self, cell: usize) -> Option<(u64, usize)> {
+        let word = self.into.load(Word::Filled(cell));
+        let count = word >> LENGTH_BITS;
+        (count != self.slots[cell].taken).then_some((count, (word as usize) & ((1 << LENGTH_BITS) - 1)))
+    }
+
     /// Whether there is a message, or nonsense, that was not noticed yet.
     pub fn has_news(&self) -> bool {
-        let is_new = |(cell, slot): (usize, &Slot)| {
-            let count = self.into.load(Word::Filled(cell)) as u16;
-            count != slot.taken && count != slot.noticed
-        };
-        self.slots.iter().enumerate().any(is_new)
+        let is_new =
+            |cell: usize| self.is_filled(cell).is_some_and(|(count, _)| count != self.slots[cell].noticed);
+        (0..SLOTS).any(is_new)
     }
 
     /// As [`Cells::has_news`], and notices it: whoever takes messages is to be told now, and looks for all that it waits for.
     pub fn notice(&mut self) -> bool {
-        let mut is_new = false;
-        for (cell, slot) in self.slots.iter_mut().enumerate() {
-            let count = self.into.load(Word::Filled(cell)) as u16;
-            is_new |= count != slot.taken && count != slot.noticed;
-            slot.noticed = count;
+        let mut has_news = false;
+        for cell in 0..SLOTS {
+            if let Some((count, _)) = self.is_filled(cell) {
+                has_news |= count != std::mem::replace(&mut self.slots[cell].noticed, count);
+            }
         }
-        is_new
+        has_news
     }
 }
 

@@ -6,10 +6,12 @@
 pub const SLOTS: usize = 2;
 /// Bytes that a cell has room for.
 pub const CELL_BYTES: usize = 256;
+/// Words of a cell.
+pub const CELL_WORDS: usize = 2 + SLOTS;
 /// Words that a direction of a link has.
-pub const WORDS: usize = 5 + 2 * SLOTS;
+pub const WORDS: usize = 4 + SLOTS + SLOTS * CELL_WORDS;
 
-/// A word of one direction of a link. Each has a cache line of its own, but for the two of a cell, which are at the front of its first.
+/// A word of one direction of a link. Each has a cache line of its own, but for those of a cell, which are at the front of its first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
     /// Bytes that were written since the beginning. The sender writes it.
@@ -20,12 +22,14 @@ pub enum Word {
     ReceiverSleeps,
     /// Not 0: the sender sleeps until there is room.
     SenderSleeps,
-    /// What was taken out of the cells ([`crate::cells`]). The receiver writes it.
-    Taken,
-    /// That a cell is filled, and with how much. The sender writes it.
+    /// Messages that were taken out of a cell ([`crate::cells`]). The receiver writes it.
+    Taken(usize),
+    /// How often a cell was filled, and with how much. The sender writes it.
     Filled(usize),
     /// What the message in a cell is for. The sender writes it.
     Label(usize),
+    /// In the first cell: messages that were taken out of the second one of the other direction. The sender writes it.
+    Told(usize, usize),
 }
 
 impl Word {
@@ -36,10 +40,15 @@ impl Word {
             Self::Tail => 1,
             Self::ReceiverSleeps => 2,
             Self::SenderSleeps => 3,
-            Self::Taken => 4,
-            Self::Filled(cell) => 5 + 2 * cell,
-            Self::Label(cell) => 6 + 2 * cell,
+            Self::Taken(cell) => 4 + cell,
+            Self::Filled(cell) => Self::first_of(cell),
+            Self::Label(cell) => Self::first_of(cell) + 1,
+            Self::Told(cell, of) => Self::first_of(cell) + 2 + of,
         }
+    }
+
+    fn first_of(cell: usize) -> usize {
+        4 + SLOTS + cell * CELL_WORDS
     }
 }
 

@@ -17,6 +17,7 @@ mod common;
 mod conformance;
 mod console;
 mod dashboard;
+mod dense;
 mod disk;
 mod examples;
 mod handbook;

@@ -97,18 +97,24 @@ proptest! {
     }
 }
 
+/// What was said of a cell long ago says nothing of it now.
 #[test]
-fn numbers_may_begin_anew() {
-    let (mut ends, _) = ends();
+fn a_full_cell_is_full_however_often_it_was_filled() {
+    let ((mut ends, _), mut twice) = (ends(), 0);
     for tag in 0..200_000 {
-        // Both ways, as a sum of two ranks has it, and one way, as a broadcast has it.
         assert!(ends[0].put(label(tag), &[1]), "{tag}");
-        if tag % 70_000 < 30_000 {
+        // Both ways, as a sum of two ranks has it, and one way, as a broadcast has it.
+        if tag % 70_000 < 1000 {
             assert!(ends[1].put(label(tag), &[2]), "{tag}");
             assert_eq!(taken(&mut ends[0], tag), Some(vec![2]));
+        } else if tag % 3 == 1 && ends[0].put(label(tag + (1 << 31)), &[3]) {
+            assert!(!ends[0].put(label(0), &[4]), "{tag}: both are full");
+            assert_eq!(taken(&mut ends[1], tag + (1 << 31)), Some(vec![3]));
+            twice += 1;
         }
         assert_eq!(taken(&mut ends[1], tag), Some(vec![1]));
     }
+    assert!(twice > 10_000, "{twice}");
 }
 
 #[test]
@@ -125,7 +131,8 @@ fn what_does_not_fit_is_refused_or_cut_off() {
 
 #[test]
 fn numbers_that_cannot_be_are_found_out() {
-    for word in [2, 0xffff, 1 | ((CELL_BYTES as u64 + 1) << 32), 1 | 1 << 63] {
+    let first = 1 << LENGTH_BITS;
+    for word in [first + 1 + CELL_BYTES as u64, 2 * first, first | 0xffff, u64::MAX] {
         let (mut ends, memory) = ends();
         memory[0].store(Word::Filled(0), word);
         assert!(ends[1].has_news());
@@ -134,9 +141,8 @@ fn numbers_that_cannot_be_are_found_out() {
     // What was taken may be any number: a cell that is full is free too early, and nobody else has harm of it.
     let (mut ends, memory) = ends();
     (0..2).for_each(|tag| assert!(ends[0].put(label(tag), &[tag as u8])));
-    memory[0].store(Word::Taken, u64::MAX);
     assert!(!ends[0].put(label(2), &[2]));
-    memory[0].store(Word::Taken, 1 << 16 | 1 << 24);
+    memory[0].store(Word::Taken(1), u64::MAX);
     assert!(ends[0].put(label(2), &[2]));
     assert_eq!(ends[1].take(label(2), &mut [0; 8]), Err(Nonsense), "one was put over another");
 }

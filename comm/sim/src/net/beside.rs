@@ -76,7 +76,7 @@ impl View {
     /// Both positions, and what is said of the cells, are any numbers from now on.
     fn overwrite(&self) {
         let memory = &mut *self.memory();
-        for word in [Word::Head, Word::Tail, Word::Taken, Word::Filled(0), Word::Filled(1)] {
+        for word in [Word::Head, Word::Tail, Word::Taken(0), Word::Filled(0), Word::Told(1, 0)] {
             memory.words[word.number()] = memory.random.random();
         }
     }

@@ -28,7 +28,7 @@ use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::limits;
-use ft_proto::shared::{CELL_BYTES, SLOTS, Shared, Word};
+use ft_proto::shared::{CELL_BYTES, CELL_WORDS, SLOTS, Shared, WORDS, Word};
 
 /// Name of the files, for those who look into `/proc`.
 const NAME: &str = "ftrun-ring";
@@ -38,15 +38,16 @@ const WORDS_BYTES: usize = 4096;
 const WORD_STRIDE: usize = 128;
 /// From the words of the first ring to those of the second.
 const RING_STRIDE: usize = 1024;
-/// Where the cells begin, from one to the next, and from the first direction's to those of the second. The two words of a cell are before its bytes.
+/// Where the cells begin, from one to the next, and from the first direction's to those of the second. The words of a cell are before its bytes.
 const CELLS_AT: usize = 2 * RING_STRIDE;
 const CELL_STRIDE: usize = 384;
 const CELLS_STRIDE: usize = 1024;
-const CELL_WORDS_BYTES: usize = 16;
+const CELL_WORDS_BYTES: usize = CELL_WORDS * size_of::<u64>();
 const _: () = assert!(
     CELL_WORDS_BYTES + CELL_BYTES <= CELL_STRIDE
         && SLOTS * CELL_STRIDE <= CELLS_STRIDE
         && CELLS_AT + 2 * CELLS_STRIDE <= WORDS_BYTES
+        && (WORDS - SLOTS * CELL_WORDS) * WORD_STRIDE <= RING_STRIDE
 );
 /// A row has so many bytes at least, and at most.
 const CAPACITIES: [usize; 2] = [4096, 1 << 20];
@@ -146,14 +147,21 @@ impl Half {
     #[inline]
     fn word(&self, word: Word) -> &AtomicU64 {
         let at = match word {
-            Word::Filled(cell) => self.cell(cell),
-            // SAFETY: the second word of the cell is behind the first.
-            Word::Label(cell) => unsafe { self.cell(cell).add(size_of::<u64>()) },
-            // SAFETY: the words of a ring lie in the first page.
+            Word::Filled(cell) => self.cell_word(cell, 0),
+            Word::Label(cell) => self.cell_word(cell, 1),
+            Word::Told(cell, of) => self.cell_word(cell, 2 + of),
+            // SAFETY: the other words lie in the first page.
             word => unsafe { self.words.add(word.number() * WORD_STRIDE) },
         };
         // SAFETY: it is aligned to 8 bytes and mapped for as long as `memory` is kept; all access is atomic.
         unsafe { at.cast().as_ref() }
+    }
+
+    #[inline]
+    fn cell_word(&self, cell: usize, number: usize) -> NonNull<u8> {
+        assert!(number < CELL_WORDS, "there are so many");
+        // SAFETY: so it is one of the words at the front of the cell.
+        unsafe { self.cell(cell).add(number * size_of::<u64>()) }
     }
 
     /// Where the words of a cell are.
