@@ -152,14 +152,23 @@ impl<M: Shared> Cells<M> {
         (count != self.slots[cell].taken).then_some((count, (word as usize) & ((1 << LENGTH_BITS) - 1)))
     }
 
-    /// Whether there is a message, or nonsense, that was not noticed yet.
-    pub fn has_news(&self) -> bool {
-        let is_new =
-            |cell: usize| self.is_filled(cell).is_some_and(|(count, _)| count != self.slots[cell].noticed);
-        (0..SLOTS).any(is_new)
+    /// Whether there is a message that was not noticed yet.
+    ///
+    /// # Errors
+    /// The other side's numbers cannot be.
+    pub fn look(&self) -> Result<bool, Nonsense> {
+        let mut has_news = false;
+        for (cell, slot) in self.slots.iter().enumerate() {
+            match self.is_filled(cell) {
+                None => {}
+                Some((count, _)) if count == slot.taken + 1 => has_news |= count != slot.noticed,
+                Some(_) => return Err(Nonsense),
+            }
+        }
+        Ok(has_news)
     }
 
-    /// As [`Cells::has_news`], and notices it: whoever takes messages is to be told now, and looks for all that it waits for.
+    /// Whether there is a message, or nonsense, that was not noticed yet, which it is now: whoever takes messages is to be told now, and looks for all that it waits for.
     pub fn notice(&mut self) -> bool {
         let mut has_news = false;
         for cell in 0..SLOTS {

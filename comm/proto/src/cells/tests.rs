@@ -78,9 +78,9 @@ proptest! {
                 let is_put = ends[side].put(label(next), &text(next));
                 let before = there[side].len();
                 prop_assert!(if is_put { before < SLOTS } else { before > 0 }, "{before} were there: {is_put}");
-                prop_assert_eq!(ends[1 - side].has_news(), is_put);
+                prop_assert_eq!(ends[1 - side].look(), Ok(is_put));
                 prop_assert_eq!(ends[1 - side].notice(), is_put);
-                prop_assert!(!ends[1 - side].has_news(), "it was noticed");
+                prop_assert_eq!(ends[1 - side].look(), Ok(false), "it was noticed");
                 if is_put {
                     there[side].push(next);
                 }
@@ -135,7 +135,9 @@ fn numbers_that_cannot_be_are_found_out() {
     for word in [first + 1 + CELL_BYTES as u64, 2 * first, first | 0xffff, u64::MAX] {
         let (mut ends, memory) = ends();
         memory[0].store(Word::Filled(0), word);
-        assert!(ends[1].has_news());
+        let is_seen = word >> LENGTH_BITS != 1; // that a message is too long is seen by who takes it
+        assert_eq!(ends[1].look(), if is_seen { Err(Nonsense) } else { Ok(true) });
+        assert!(ends[1].notice());
         assert_eq!(ends[1].take(label(1), &mut [0; 8]), Err(Nonsense), "{word:x}");
     }
     // What was taken may be any number: a cell that is full is free too early, and nobody else has harm of it.

@@ -265,7 +265,7 @@ impl Beside {
     pub(super) fn is_forgotten(&mut self, side: usize) -> bool {
         let is_called = self.sides[side].call != Call::No || self.sides[1 - side].is_sending;
         let there = &mut self.sides[side];
-        !is_called && (there.into.look().is_ok_and(|bytes| bytes > 0) || there.cells.has_news())
+        !is_called && (there.into.look().is_ok_and(|bytes| bytes > 0) || there.cells.look() == Ok(true))
     }
 
     /// The process at a side is killed.
