@@ -44,7 +44,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "rank error time plain layout group topology fault planted settings waits",
             "wire shared",
             "cells collective detector matching ring watch",
-            "endpoint member arbiter reduction",
+            "endpoint lines member arbiter reduction",
         ],
     ),
     (

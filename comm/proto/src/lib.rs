@@ -22,6 +22,7 @@ pub mod error;
 pub mod fault;
 pub mod group;
 pub mod layout;
+pub mod lines;
 pub mod matching;
 pub mod member;
 pub mod plain;

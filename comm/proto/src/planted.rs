@@ -30,6 +30,17 @@ pub const TAKES_ANY_CELL: &str = "takes what is in a cell, whatever it is for";
 /// A cell is filled again before its message was taken.
 pub const FILLS_FULL_CELLS: &str = "fills a cell that is full";
 
+/// A message that was under way at a recovery line is not kept.
+pub const FORGETS_LATE: &str = "forgets a message that was under way";
+/// A message that its receiver has is sent again.
+pub const SENDS_EARLY_AGAIN: &str = "sends a message again that has come";
+/// What was not determined comes out otherwise when it is done again.
+pub const REPLAYS_IN_ANOTHER_ORDER: &str = "replays outcomes in another order";
+/// One line behind and one ahead are the same.
+pub const COUNTS_LINES_BY_TWO: &str = "counts recovery lines modulo two";
+/// What belongs to a line is given up when the next one is drawn.
+pub const FREES_EARLY: &str = "frees a line before the next is committed";
+
 /// This thread has `bug` from now on; the empty name is none.
 #[cfg(feature = "planted-bugs")]
 pub fn plant(bug: &'static str) {
