@@ -305,11 +305,17 @@ impl Driver {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::{Cell, RefCell};
+
     use super::*;
     use crate::driver::wires::{Wires, membership, wires};
-    use crate::service::Service as _;
+    use crate::service::Service;
+    use crate::service::alarm::Alarm;
     use crate::service::alone::Alone;
+    use crate::service::verdicts::Verdicts;
     use ft_proto::endpoint::Mode;
+    use ft_proto::rank::MessageMode;
+    use ft_proto::wire::control::News;
 
     /// A revocation comes between the look of the communicator, which does not know of it yet, and that of the driver.
     #[test]
@@ -420,6 +426,55 @@ mod tests {
         send(&mut other, 0, 7);
         receive(&mut mine);
         assert!(mine.lists.is_done(id));
+    }
+
+    /// News that comes at the second look at it.
+    struct Late {
+        looks: Cell<u32>,
+        news: RefCell<Option<News>>,
+        other: Alone,
+    }
+
+    impl Service for Late {
+        fn submit(&self, _: ToArbiter) {}
+        fn has_news(&self) -> bool {
+            self.looks.set(self.looks.get() + 1);
+            self.looks.get() > 1 && self.news.borrow().is_some()
+        }
+        fn take_news(&self) -> Option<News> {
+            self.news.borrow_mut().take()
+        }
+        fn alarm(&self) -> Alarm {
+            self.other.alarm()
+        }
+        fn verdicts(&self) -> Verdicts {
+            self.other.verdicts()
+        }
+        fn close(&mut self) {}
+    }
+
+    /// A rank is found lost when a collective has begun, but is no list yet that its loss would break off.
+    #[test]
+    fn a_collective_does_not_outlive_a_loss_that_is_heard_of_on_its_way() {
+        let news = News::Failed { generation: 3, ranks: vec![1] };
+        let late = Late { looks: Cell::new(0), news: RefCell::new(Some(news)), other: Alone::default() };
+        let mut driver = Driver::new(Box::new(wires(3, 100).remove(0)), Box::new(late), 0);
+        driver.change(membership(3, &[]));
+        driver.set_mode(MessageMode::Continue);
+        (0..63).for_each(|_| assert!(!driver.waiting.is_turn_of_all()));
+        let list = StepList {
+            name: "list",
+            steps: vec![ft_proto::collective::Step::recv(2, 0..4)].into(),
+            world: vec![0, 1, 2].into(),
+            context: 1,
+            tag: 5,
+            messages: None,
+            element: 1,
+            apply: None,
+        };
+        let mut bytes = [0; 4];
+        let result = driver.run(list, &mut Memory::of(&[], &mut bytes));
+        assert_eq!(result, Err(CommError::PeerFailed { ranks: vec![1], generation: 3 }));
     }
 
     /// The outcome of an agreement and the revocation behind it came while the program computed.
