@@ -104,6 +104,7 @@ impl SimTransport {
         let wanted: Vec<EndId> =
             writing.iter().filter_map(|link| kernel.processes.end(self.0.peer, *link).ok()).collect();
         let ends = kernel.ends(self.0.peer);
+        // All are noticed, not only the first.
         let has_news = ends.iter().filter(|end| kernel.net.notices(**end)).count() > 0;
         has_news
             || ends.into_iter().any(|end| kernel.net.has_come(end))

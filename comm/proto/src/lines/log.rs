@@ -81,11 +81,11 @@ pub struct Lines<B> {
     log: Log<B>,
     /// By receiver, messages that were sent since the own line.
     sent: Vec<u64>,
-    /// By sender, messages received of those that it had sent before its last line but one, since then, and behind the line that it has drawn before this rank.
-    received: [Vec<u64>; 3],
-    /// By sender, how many it had sent before the line that it has drawn.
+    /// By sender, messages of it that were received: of those before the line that was drawn last, and of those since. Early ones are apart.
+    received: [Vec<u64>; 2],
+    /// By sender, how many it had sent before the line, once it has said so.
     due: Vec<Option<u64>>,
-    /// By sender, early messages to the line that comes next.
+    /// By sender, early messages of the line that comes next: their numbers.
     early: Vec<BTreeSet<u64>>,
     /// What is to be done again.
     replayed: VecDeque<(Envelope, B)>,
@@ -109,12 +109,11 @@ impl<B: Clone> Lines<B> {
     /// Of a rank that goes back to a line; of its messages, its receivers have `swallowed` already ([`Log::early_of`] of each).
     pub fn restore(me: Rank, log: Log<B>, swallowed: Vec<BTreeSet<u64>>) -> Self {
         let size = log.early.len();
-        let count = |early: &BTreeSet<u64>| early.len() as u64;
         Self {
             me,
             phase: Phase::Running,
             sent: vec![0; size],
-            received: [vec![0; size], log.early.iter().map(count).collect(), vec![0; size]],
+            received: [vec![0; size], counts(&log.early)],
             due: vec![None; size],
             early: vec![BTreeSet::new(); size],
             replayed: log.late.clone(),
@@ -154,8 +153,8 @@ impl<B: Clone> Lines<B> {
         let size = self.sent.len();
         let early = std::mem::replace(&mut self.early, vec![BTreeSet::new(); size]);
         self.log = Log { line: self.log.line + 1, late: VecDeque::new(), outcomes: VecDeque::new(), early };
-        self.received.rotate_left(1);
-        self.received[2] = vec![0; size];
+        self.received.swap(0, 1);
+        self.received[1] = counts(&self.log.early);
         self.phase = Phase::Logging;
         let sent = std::mem::replace(&mut self.sent, vec![0; size]);
         self.due[self.me] = Some(sent[self.me]);
@@ -206,7 +205,6 @@ impl<B: Clone> Lines<B> {
                 }
             }
             1 => {
-                self.received[2][from] += 1;
                 self.early[from].insert(number);
             }
             3 if matches!(self.phase, Phase::Logging | Phase::Collecting) => {
@@ -278,6 +276,10 @@ impl<B: Clone> Lines<B> {
             self.due.fill(None);
         }
     }
+}
+
+fn counts(early: &[BTreeSet<u64>]) -> Vec<u64> {
+    early.iter().map(|numbers| numbers.len() as u64).collect()
 }
 
 impl<B> Log<B> {
