@@ -290,6 +290,12 @@ impl Net {
         is_open && !ends[side].down && beside.put(side, label, bytes)
     }
 
+    /// Whether one end has sent something, and has not looked yet whether the other one sleeps.
+    pub(super) fn is_sending(&self, (id, side): EndId) -> bool {
+        let beside = self.conns.get(&id).and_then(|conn| conn.beside.as_ref());
+        beside.is_some_and(|beside| beside.is_sending(side))
+    }
+
     /// After messages were put into cells: wakes who sleeps at the other end.
     pub(super) fn rouse(&mut self, agenda: &mut Agenda, (id, side): EndId) {
         let Some(Conn { beside: Some(beside), .. }) = self.conns.get_mut(&id) else { return };

@@ -256,6 +256,8 @@ impl Transport for SimTransport {
     fn wait(&mut self, writing: &[LinkId], timeout: Duration, ready: &mut Vec<LinkId>) {
         let mut kernel = self.0.enter();
         let me = self.0.peer;
+        let is_rash = kernel.ends(me).into_iter().any(|end| kernel.net.is_sending(end));
+        assert!(!is_rash, "it waits, and has not looked yet who sleeps beside what it has sent");
         let mut is_there = timeout.is_zero();
         if !is_there && kernel.config.network.rings {
             kernel = self.doze(kernel, writing);

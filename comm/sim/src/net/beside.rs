@@ -188,6 +188,11 @@ impl Beside {
         is_put
     }
 
+    /// Whether a side has sent something, and has not looked yet whether the other one sleeps.
+    pub(super) fn is_sending(&self, side: usize) -> bool {
+        self.sides[side].is_sending
+    }
+
     /// After a message was put: whether the other side is to be woken.
     pub(super) fn must_rouse(&mut self, side: usize) -> bool {
         self.sides[side].is_sending = false;
