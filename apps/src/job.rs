@@ -4,16 +4,18 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use ft_checkpoint::{GroupLayout, LayoutError, LoopSettings, SavedSets, Scheme, SchemeError};
-use ft_comm::binding;
+use ft_comm::ENV_REFUSED;
+use ft_comm::binding::{self, Binding};
 use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
-use ft_comm::transport::{Congestion, shortcomings};
+use ft_comm::transport::{Carrier, Congestion, ENV_TRANSPORT, shortcomings};
 use ft_launch::{
-    Allocation, Cluster, Console, ConsoleError, Desk, Ending, JobSpec, LaunchError, Seen, Stream, launch,
+    Allocation, Cluster, Console, ConsoleError, Desk, Ending, JobSpec, LaunchError, MpiTask, Seen, Stream,
+    launch,
 };
 use ft_proto::arbiter::{self, Config, Mtbf};
 use ft_threads::ENV_THREADS;
@@ -47,8 +49,8 @@ const SAVE_PATIENCE: Duration = Duration::from_secs(20);
 /// Runs the job and reports on it.
 pub(crate) fn run(invocation: &Invocation, arguments: &[OsString]) -> ExitCode {
     // There is none before the job begins.
-    let mut console = None;
-    let (status, complaint) = match try_run(invocation, arguments, &mut console) {
+    let (mut console, mut is_launched) = (None, false);
+    let (status, complaint) = match try_run(invocation, arguments, &mut console, &mut is_launched) {
         Ok(status) => (status, None),
         Err(Refusal { status, text }) => (i32::from(status), Some(text)),
     };
@@ -62,6 +64,9 @@ pub(crate) fn run(invocation: &Invocation, arguments: &[OsString]) -> ExitCode {
             status
         }
     };
+    if !is_launched {
+        dismiss_tasks(invocation, status, arguments);
+    }
     ExitCode::from(u8::try_from(status).unwrap_or(1))
 }
 
@@ -83,6 +88,7 @@ fn try_run(
     invocation: &Invocation,
     arguments: &[OsString],
     console: &mut Option<Console>,
+    is_launched: &mut bool,
 ) -> Result<i32, Refusal> {
     let prepared = Prepared::new(invocation).map_err(usage)?;
     let mut order = prepared.order(arguments)?;
@@ -109,6 +115,7 @@ fn try_run(
         news.into_iter().for_each(|text| console.say(say::news(text)));
         recorder.note(seen, at);
     };
+    *is_launched = true;
     let ending = launch(order, console, &mut observe).map_err(|error| match error {
         LaunchError::Host { .. } => usage(error),
         _ => failed(error),
@@ -164,6 +171,7 @@ impl<'a> Prepared<'a> {
             let fits = GroupLayout::new(level.scheme.clone(), layout.ranks(), 0, None);
             fits.map(|_| ()).map_err(|error| error.to_string())
         })?;
+        options.check_task(layout.total_ranks())?;
         options.check_ranks(layout.total_ranks())?;
         options.check_spill(&scheme)?;
         options.check_command(&invocation.command)?;
@@ -176,6 +184,9 @@ impl<'a> Prepared<'a> {
         let mut kills = options.kill.clone();
         // Only here: a rank must not look at the world outside, nor tidy it up.
         if let Program::App(_, app) = &invocation.program {
+            if options.task.is_some() && !cfg!(feature = "mpi") {
+                return Err("--transport mpi: this ftrun, and with it its apps, was built without MPI; cargo build --features mpi".into());
+            }
             app.check(&options)?;
             kills.extend(app.kills(&options));
         }
@@ -212,9 +223,10 @@ impl<'a> Prepared<'a> {
         let there = |path: &Path| Some(options.remote_path.as_ref()?.join(path.file_name()?));
         let path_there = self.path.as_deref().and_then(there);
         Ok(JobSpec {
-            elsewhere: there(&program)
-                .map(|program| (program, self.rank_arguments(arguments, path_there.as_deref()))),
-            args: self.rank_arguments(arguments, self.path.as_deref()),
+            elsewhere: there(&program).map(|program| {
+                (program, rank_arguments(&self.invocation.program, arguments, path_there.as_deref()))
+            }),
+            args: rank_arguments(&self.invocation.program, arguments, self.path.as_deref()),
             program,
             environment,
             agent: AS_AGENT,
@@ -225,10 +237,12 @@ impl<'a> Prepared<'a> {
             output_to_stderr: options.json,
             tag_output: options.tag_output || options.verbose,
             carrier: options.carrier().map_err(usage)?,
+            task: options.task,
             plain: options.plain,
             keeps_memory: options.keep_memory,
             waiting: options.wait,
-            binding: options.bind,
+            // Where ranks run is for mpirun to say.
+            binding: if options.task.is_some() { Binding::None } else { options.bind },
             slow: options.slow.clone(),
             limit: options.timeout,
             saves: options.spill_folder("").map(|_| SAVE_PATIENCE),
@@ -257,20 +271,6 @@ impl<'a> Prepared<'a> {
             console.say(say::news(format_args!("dashboard at {shown}")));
         }
         Ok(desk)
-    }
-
-    /// What a rank is started with: the arguments of this process, with the program's path where the rank is.
-    fn rank_arguments(&self, arguments: &[OsString], path: Option<&Path>) -> Vec<OsString> {
-        let mut args: Vec<OsString> = vec![AS_RANK.into()];
-        match (&self.invocation.program, path) {
-            (Program::Own { args: own, .. }, Some(path)) => {
-                args.extend_from_slice(&arguments[..arguments.len() - own.len() - 1]);
-                args.push(path.into());
-                args.extend_from_slice(own);
-            }
-            _ => args.extend_from_slice(arguments),
-        }
-        args
     }
 
     /// Says to people, programs and files what the job has come to; gives its status.
@@ -348,7 +348,8 @@ impl<'a> Prepared<'a> {
         let Self { options, layout, selection, cluster, .. } = self;
         let table = options.collectives.as_ref().map(|_| selection.to_string());
         let hosts = (cluster.hosts().len() > 1).then(|| cluster.place(layout.total_ranks()));
-        let crowded = hosts.is_none() && layout.total_ranks() > binding::cores().len();
+        let beside = options.task.map_or(layout.total_ranks(), |task| task.beside as usize);
+        let crowded = hosts.is_none() && beside > binding::cores().len();
         let scheme = layout.scheme().clone();
         let progress = is_watched(options.quiet) || options.verbose || options.dashboard.is_some();
         let app = AppSettings { seed: options.seed, progress };
@@ -366,7 +367,8 @@ impl<'a> Prepared<'a> {
                 OnFailure::Abort => arbiter::OnFailure::Abort,
             },
             spares: options.spares,
-            joins: self.app().is_some(),
+            // How long MPI may take to start is for mpirun to say.
+            joins: self.app().is_some() && options.task.is_none(),
             max_restarts: u32::try_from(options.max_restarts).unwrap_or(u32::MAX),
             interval: options.heartbeat_interval(),
             timeout: options.heartbeat_timeout(),
@@ -385,6 +387,67 @@ impl<'a> Prepared<'a> {
             }),
         }
     }
+}
+
+/// Tells the other processes of `mpirun`, which wait for the first rank, that there will be none. Not every `mpirun` ends them where the first ends.
+fn dismiss_tasks(invocation: &Invocation, status: i32, arguments: &[OsString]) {
+    let is_one = MpiTask::of(&|name| std::env::var(name).ok()).is_some_and(|task| task.count > 1);
+    let is_over_mpi = invocation.options.carrier() == Ok(Carrier::Mpi);
+    if let Some(mut command) =
+        (is_one && is_over_mpi).then(|| task_command(invocation, arguments).ok()).flatten()
+    {
+        command.env(ENV_REFUSED, status.to_string()).stdin(Stdio::null());
+        let _ = ft_launch::stand_for(command);
+    }
+}
+
+/// What a process of `mpirun` stands for.
+fn task_command(invocation: &Invocation, arguments: &[OsString]) -> Result<Command, String> {
+    let mut options = invocation.options.clone();
+    let mut path = match &invocation.program {
+        Program::App(..) => None,
+        Program::Own { path, .. } => Some(path.clone()),
+    };
+    options.move_to_folder(path.as_mut())?;
+    let mut command = Command::new(std::env::current_exe().map_err(|error| error.to_string())?);
+    command
+        .args(rank_arguments(&invocation.program, arguments, path.as_deref()))
+        .envs(Exports::of(&options.export)?.given)
+        .env(ENV_TRANSPORT, Carrier::Mpi.to_string());
+    Ok(command)
+}
+
+/// Stands for the rank, or the spare, that this process of `mpirun` is. How the job ends the first one says.
+pub(crate) fn stand_for_task(invocation: &Invocation, task: MpiTask, arguments: &[OsString]) -> ExitCode {
+    let begun = task_command(invocation, arguments).and_then(|mut command| {
+        let threads = invocation.options.threads;
+        if threads.is_some() || std::env::var_os(ENV_THREADS).is_none() {
+            let share = || (binding::cores().len() / task.beside as usize).max(1);
+            command.env(ENV_THREADS, threads.unwrap_or_else(share).to_string());
+        }
+        ft_launch::stand_for(command).map_err(|error| error.to_string())
+    });
+    match begun {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            say::complain(format_args!("process {} of mpirun: {why}", task.number));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// What a rank is started with: the arguments of this process, with the program's path where the rank is.
+fn rank_arguments(program: &Program, arguments: &[OsString], path: Option<&Path>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = vec![AS_RANK.into()];
+    match (program, path) {
+        (Program::Own { args: own, .. }, Some(path)) => {
+            args.extend_from_slice(&arguments[..arguments.len() - own.len() - 1]);
+            args.push(path.into());
+            args.extend_from_slice(own);
+        }
+        _ => args.extend_from_slice(arguments),
+    }
+    args
 }
 
 /// Waits for whoever reads what was printed, and gives the status to end with: lost output is a failure, whatever became of the

@@ -56,8 +56,10 @@ mod timeline;
 mod value;
 mod words;
 
+use ft_launch::MpiTask;
+
 use crate::cli::Asked;
-use crate::invocation::Program;
+use crate::invocation::{Invocation, Program};
 use crate::job::{AS_AGENT, AS_GUARDIAN, AS_KEEPER, AS_RANK, KEPT};
 
 /// What the command `ftrun` does, with the arguments of this process: launcher, keeper, agent, guardian or rank.
@@ -82,6 +84,11 @@ pub fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         _ => match cli::parse(&argv) {
+            // The first one says what is wrong.
+            Err(_) if is_follower(&argv) => ExitCode::from(2),
+            Ok(Asked::Job(invocation)) if let Some(task) = follower(&invocation) => {
+                job::stand_for_task(&invocation, task, &argv[1..])
+            }
             // The first task of a step starts the job of all.
             Ok(Asked::Job(_)) if tasks().is_some_and(|tasks| !tasks.is_first) => ExitCode::SUCCESS,
             Ok(Asked::Job(invocation)) => job::run(&invocation, &argv[1..]),
@@ -95,6 +102,18 @@ pub fn main() -> ExitCode {
             Err(stop) => stop.print(),
         },
     }
+}
+
+/// Which process of `mpirun` this is, if these are to be ranks and it is not the first, which starts the job of all and says what is wrong with it.
+fn follower(invocation: &Invocation) -> Option<MpiTask> {
+    invocation.options.mpi_task().ok()?.filter(|task| !task.is_first())
+}
+
+/// The same, of a command line that cannot be read.
+fn is_follower(argv: &[OsString]) -> bool {
+    let is_over_mpi = argv.windows(2).any(|pair| pair[0] == "--transport" && pair[1] == "mpi")
+        || argv.iter().any(|argument| argument == "--transport=mpi");
+    is_over_mpi && MpiTask::of(&|name| std::env::var(name).ok()).is_some_and(|task| !task.is_first())
 }
 
 /// Those that `srun` has started with this one.

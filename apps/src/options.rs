@@ -10,7 +10,7 @@ use ft_checkpoint::{LoopSettings, MemoryUse, SpillEvery};
 use ft_comm::binding::Binding;
 use ft_comm::fault::{CutSpec, KillSpec, SlowSpec};
 use ft_comm::transport::{Carrier, ENV_TRANSPORT, Waiting};
-use ft_launch::{Allocation, HostList, Mapping, Placing};
+use ft_launch::{Allocation, HostList, Mapping, MpiTask, Placing};
 
 use crate::settings::AppSettings;
 use crate::size;
@@ -22,6 +22,7 @@ mod check;
 mod exports;
 mod files;
 mod levels;
+mod over_mpi;
 mod places;
 mod restarted;
 mod told;
@@ -124,6 +125,9 @@ pub(crate) struct Options {
     /// What a batch system has given, where no hosts are named.
     #[arg(skip)]
     pub(crate) allocation: Option<Allocation>,
+    /// Which of the processes this is that `mpirun` has started, if they are the ranks.
+    #[arg(skip)]
+    pub(crate) task: Option<MpiTask>,
     /// What happens when ranks are lost
     #[arg(long, value_name = "M", value_enum, default_value_t = OnFailure::Rebuild)]
     pub(crate) on_failure: OnFailure,
@@ -186,7 +190,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DIR")]
     pub(crate) remote_path: Option<PathBuf>,
     /// What carries messages: auto (memory that two ranks of one host share, TCP between hosts; long messages within a host are
-    /// read from the memory of their sender), unix (sockets within a host) or tcp (default: what FTRUN_TRANSPORT says, else auto)
+    /// read from the memory of their sender), unix (sockets within a host), tcp, or mpi (the MPI that the program was built with, under mpirun)
+    /// (default: what FTRUN_TRANSPORT says, else auto)
     #[arg(long, value_name = "T", value_parser = one_of::<Carrier>(&Carrier::NAMES))]
     pub(crate) transport: Option<Carrier>,
     /// Let everybody on the way read what is sent between hosts; it is authenticated all the same
@@ -273,7 +278,7 @@ impl Options {
     pub(crate) fn ranks(&self) -> usize {
         let slots = || self.hosts.as_ref().map(|hosts| hosts.slots_without(self.spare_hosts));
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.ranks.or_else(slots).unwrap_or_else(cores)
+        self.ranks.or_else(|| self.ranks_of_mpi()).or_else(slots).unwrap_or_else(cores)
     }
 
     /// What carries messages, as the option or the environment says.

@@ -59,12 +59,13 @@ enum State {
 
 /// See the module.
 pub(crate) struct Driver {
+    /// Closed before the links are.
+    pub(crate) service: Box<dyn Service>,
     pub(crate) engine: Engine,
     pub(crate) lists: Lists,
     pub(crate) failures: Failures,
     pub(crate) told: Told,
     pub(crate) waiting: Waiting,
-    pub(crate) service: Box<dyn Service>,
     state: State,
     membership: Membership,
     mode: MessageMode,
@@ -77,12 +78,12 @@ pub(crate) struct Driver {
 impl Driver {
     pub(crate) fn new(transport: Box<dyn Transport>, service: Box<dyn Service>, me: Rank) -> Self {
         Self {
+            service,
             engine: Engine::new(transport, me),
             lists: Lists::default(),
             failures: Failures::default(),
             told: Told::default(),
             waiting: Waiting::default(),
-            service,
             state: State::Running,
             membership: Membership::default(),
             mode: MessageMode::Nop,
@@ -128,6 +129,9 @@ impl Driver {
     }
 
     fn note(&mut self, news: News) {
+        if matches!(news, News::Failed { .. }) || matches!(news, News::Ended { code, .. } if code != 0) {
+            self.engine.links.transport.has_losses();
+        }
         match news {
             News::Failed { generation, ranks } if generation == self.generation() => {
                 if self.mode == MessageMode::Continue {

@@ -1,7 +1,8 @@
 //! What another launcher has started several times: no job of one rank each, of which none would know of the others.
 //!
-//! Each task of `srun` becomes `ftrun`, of which the first one makes one job of as many ranks, while the others stand aside. `mpirun` and
-//! `mpiexec` start nothing on other hosts for us, so what they have started several times is refused.
+//! Each task of `srun` becomes `ftrun`, of which the first one makes one job of as many ranks, while the others stand aside. So does each process of `mpirun` and
+//! `mpiexec` where the program was built with MPI, and then the others are the ranks. Else what they have started several times is refused, as they start nothing on other
+//! hosts for us.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,9 @@ const SRUN: &str = "srun";
 const OTHERS: [(&str, &str); 3] =
     [(SRUN, "SLURM_STEP_NUM_TASKS"), ("mpirun", "OMPI_COMM_WORLD_SIZE"), ("mpiexec", "PMI_SIZE")];
 
+/// How `ftrun` is told that `mpirun` has started its ranks.
+const OVER_MPI: [&str; 2] = ["--transport", "mpi"];
+
 /// The launcher, as a file.
 const FTRUN: &str = "ftrun";
 
@@ -25,7 +29,10 @@ const FTRUN: &str = "ftrun";
 pub(crate) fn require_alone() -> Result<(), CommError> {
     match several(|name| std::env::var(name).ok()) {
         None => Ok(()),
-        Some((SRUN, _, count)) => Err(CommError::Join(become_ftrun(count))),
+        Some((SRUN, _, count)) => Err(CommError::Join(become_ftrun(SRUN, count, &[]))),
+        Some((launcher, _, count)) if cfg!(feature = "mpi") => {
+            Err(CommError::Join(become_ftrun(launcher, count, &OVER_MPI)))
+        }
         Some((launcher, name, count)) => Err(CommError::Join(format!(
             "{launcher} has started this program {count} times, and each would be a job of one rank: ftrun -n {count} PROGRAM starts one of \
              {count} ranks ({name} is {count}; env -u {name} PROGRAM is on its own)"
@@ -39,12 +46,13 @@ fn several(variable: impl Fn(&str) -> Option<String>) -> Option<(&'static str, &
     OTHERS.iter().find_map(|(launcher, name)| Some((*launcher, *name, count(name)?)))
 }
 
-/// Makes this process `ftrun` with this program and its arguments. Returns only if that cannot be, with the reason.
-fn become_ftrun(count: u64) -> String {
+/// Makes this process `ftrun` with these options, this program and its arguments. Returns only if that cannot be, with the reason.
+fn become_ftrun(launcher: &str, count: u64, options: &[&str]) -> String {
     let why = match std::env::current_exe() {
         Ok(program) => match find(&program) {
             Some(ftrun) => {
-                let error = Command::new(&ftrun).arg(program).args(std::env::args_os().skip(1)).exec();
+                let error =
+                    Command::new(&ftrun).args(options).arg(program).args(std::env::args_os().skip(1)).exec();
                 format!("{} cannot be run: {error}", ftrun.display())
             }
             None => "it is neither beside the program nor in $PATH".to_owned(),
@@ -52,7 +60,7 @@ fn become_ftrun(count: u64) -> String {
         Err(error) => format!("the file of this program is not known: {error}"),
     };
     format!(
-        "srun has started this program {count} times, of which ftrun would make one job of {count} ranks, but {why}"
+        "{launcher} has started this program {count} times, of which ftrun would make one job of {count} ranks, but {why}"
     )
 }
 

@@ -60,7 +60,7 @@ pub use request::{Completion, Request, test_any, test_some, wait_all, wait_any, 
 pub use service::alarm::Alarm;
 pub use service::ready::ReadyMemory;
 pub use service::saves::Saves;
-pub use world::{ENV_KEY, ENV_LAUNCHER, ENV_PEER, Repair, World};
+pub use world::{ENV_KEY, ENV_LAUNCHER, ENV_PEER, ENV_REFUSED, Repair, World};
 
 /// What stands in the handbook is a program.
 #[cfg(doctest)]

@@ -12,9 +12,12 @@ use crate::lifeline::ENV_LIFELINE;
 use crate::service::Service;
 use crate::service::alarm::Alarm;
 use crate::service::alone::Alone;
-use crate::service::thread::ServiceThread;
+use crate::service::thread::{Inlet, ServiceThread};
 use crate::transport::null::NullTransport;
-use crate::transport::{Address, Credentials, ENV_LINK_FAULTS, ENV_PLAIN, LinkOptions, Transport};
+use crate::transport::sockets::SocketTransport;
+use crate::transport::{
+    Address, Carrier, Credentials, ENV_LINK_FAULTS, ENV_PLAIN, ENV_TRANSPORT, LinkOptions, Transport,
+};
 use crate::{handover, inherited};
 use ft_proto::collective::Selection;
 use ft_proto::error::CommError;
@@ -27,12 +30,17 @@ use ft_proto::wire::control::{News, ToArbiter, Welcome};
 use ft_proto::wire::handshake::{JobKey, hex};
 use ft_proto::wire::wait::CONTEXT_COMPUTE;
 
+#[cfg(feature = "mpi")]
+mod over_mpi;
+
 /// Environment of a process that the launcher starts: where the launcher listens, as an
 /// [`Address`](crate::transport::Address) is written.
 pub const ENV_LAUNCHER: &str = "FTRUN_LAUNCHER";
 /// Environment: the number of a pipe with job and key in it, as [`JobKey::to_text`] writes them. It is closed when they were
 /// read, so that a process that a rank starts does not get to know them.
 pub const ENV_KEY: &str = "FTRUN_KEY";
+/// Environment of the first of several processes that `mpirun` has started: there is no job, and they are to end with this status.
+pub const ENV_REFUSED: &str = "FTRUN_REFUSED";
 /// Environment: number of the process.
 pub const ENV_PEER: &str = "FTRUN_PEER";
 
@@ -40,6 +48,10 @@ pub const ENV_PEER: &str = "FTRUN_PEER";
 const CONTEXT_ALL: u32 = 4;
 /// First context of the communicators that library layers have for themselves.
 const CONTEXT_LIBRARIES: u32 = 16;
+
+#[cfg(not(feature = "mpi"))]
+const WITHOUT_MPI: &str = "this program was built without MPI, which --transport mpi needs: build it with the feature 'mpi' of its crate of this \
+                           library (cargo build --features mpi)";
 
 /// What a repair has decided; the same on all ranks.
 pub type Repair = Membership;
@@ -75,6 +87,12 @@ impl World {
     /// The launcher is not there, or the job has ended; or another one (`mpirun`) has started this program several times, or `srun` where no
     /// `ftrun` is found.
     pub fn init() -> Result<Self, CommError> {
+        if std::env::var(ENV_TRANSPORT).is_ok_and(|carrier| carrier.parse() == Ok(Carrier::Mpi)) {
+            #[cfg(feature = "mpi")]
+            return over_mpi::init();
+            #[cfg(not(feature = "mpi"))]
+            return Err(CommError::Join(WITHOUT_MPI.into()));
+        }
         let Ok(launcher) = std::env::var(ENV_LAUNCHER) else {
             handover::require_alone()?;
             let mut alone =
@@ -87,16 +105,16 @@ impl World {
         let peer = PeerId(variable(ENV_PEER)?.parse().map_err(|_| unreadable(ENV_PEER))?);
         let options =
             LinkOptions::from_environment(|name| std::env::var(name).ok()).map_err(CommError::Join)?;
-        let (service, transport, address) =
-            ServiceThread::start(&credentials, peer, &launcher, options, std::env::var(ENV_LIFELINE).ok())
-                .map_err(CommError::Join)?;
+        let lifeline = std::env::var(ENV_LIFELINE).ok();
+        let (service, inlet) = ServiceThread::start(&credentials, peer, &launcher, &options, lifeline, false)
+            .map_err(CommError::Join)?;
+        let Inlet { inbox, wake, accounts, address } = inlet;
+        let transport = SocketTransport::new(credentials.clone(), peer, options, inbox, wake, accounts)
+            .map_err(|error| CommError::Join(error.to_string()))?;
         if let Ok(cores) = std::env::var(ENV_CORES) {
             bind(None, &cores); // after the service thread has started, which is not bound
         }
-        let transport: Box<dyn Transport> = match std::env::var(ENV_LINK_FAULTS) {
-            Ok(slow) => Box::new(service.spoil(transport, &slow).map_err(|_| unreadable(ENV_LINK_FAULTS))?),
-            Err(_) => Box::new(transport),
-        };
+        let transport = spoiled(&service, transport, std::env::var(ENV_LINK_FAULTS).ok())?;
         let ground = std::env::var(ENV_GROUND).ok().and_then(|number| Ground::take(&number));
         let mut world = Self::join(transport, Box::new(service), address, ground.as_ref())?;
         world.job = hex(&credentials.key.job);
@@ -410,6 +428,18 @@ impl World {
             Some(Ok(())) | None => CommError::Ended { code, message },
         }
     }
+}
+
+/// The transport with the injected failures of links, if there are any.
+fn spoiled(
+    service: &ServiceThread,
+    transport: impl Transport + 'static,
+    faults: Option<String>,
+) -> Result<Box<dyn Transport>, CommError> {
+    Ok(match faults {
+        Some(slow) => Box::new(service.spoil(transport, &slow).map_err(|_| unreadable(ENV_LINK_FAULTS))?),
+        None => Box::new(transport),
+    })
 }
 
 fn variable(name: &str) -> Result<String, CommError> {

@@ -16,9 +16,11 @@ impl Options {
     /// The file or the allocation cannot be read, or names no hosts.
     pub(crate) fn with_hosts(&self) -> Result<Self, String> {
         let mut options = self.clone();
+        options.task = options.mpi_task()?;
+        options.check_mpi()?;
         if let Some(file) = options.hostfile.take() {
             options.hosts = Some(hosts_of(&file)?);
-        } else if options.hosts.is_none() {
+        } else if options.hosts.is_none() && options.task.is_none() {
             options.allocation = options.allocated().map_err(|error| error.to_string())?;
             options.hosts = options.allocation.as_ref().map(|allocation| allocation.hosts.clone());
         }

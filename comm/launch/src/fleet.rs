@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 
 use super::cluster::{Cluster, Placing};
 use super::control::Control;
@@ -23,6 +23,7 @@ use ft_proto::detector::Detector;
 use ft_proto::rank::{Membership, PeerId, Rank};
 use ft_proto::wire::agent::{Birth, CoreShare, ToAgent};
 
+mod adopted;
 mod changes;
 mod comeback;
 mod inflow;
@@ -35,6 +36,7 @@ mod pulses;
 mod returns;
 mod succession;
 
+use adopted::Adopted;
 pub use changes::HostChange;
 use comeback::Absent;
 use inflow::Inflow;
@@ -70,6 +72,8 @@ struct Home {
 pub(super) struct Fleet {
     crew: Crew,
     task: Task,
+    /// Processes that `mpirun` has started, if it has.
+    adopted: Option<Adopted>,
     cluster: Cluster,
     doors: Vec<Door>,
     /// None before agents are started.
@@ -119,6 +123,8 @@ impl Fleet {
     ) -> Option<Channel> {
         if let Some(home) = self.homes.get_mut(&peer) {
             home.has_joined = true;
+            let pid = channel.process().and_then(Pid::from_raw);
+            self.adopted.iter_mut().for_each(|adopted| adopted.connected(peer, pid));
             return Some(channel);
         }
         let at = agent_at(peer);
@@ -183,7 +189,9 @@ impl Fleet {
     /// The host where a process runs by its name, and the number of the process there, if it is known.
     pub(super) fn whereabouts(&self, peer: PeerId) -> Option<(&str, Option<u32>)> {
         let host = &self.cluster.hosts()[self.host_of(peer)?].name;
-        Some((host, self.crew.pid(peer).or_else(|| self.pids.get(&peer).copied())))
+        let adopted = self.adopted.as_ref().and_then(|adopted| adopted.pid(peer));
+        let adopted = adopted.map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
+        Some((host, self.crew.pid(peer).or(adopted).or_else(|| self.pids.get(&peer).copied())))
     }
 
     /// The name of a host.
@@ -228,6 +236,11 @@ impl Fleet {
     /// The operating system refuses.
     pub(super) fn start(&mut self, peer: PeerId, rank: Option<Rank>) -> std::io::Result<Option<OwnedFd>> {
         let Some(at) = self.home_for(rank) else { return Ok(None) };
+        if self.adopted.as_ref().is_some_and(|adopted| adopted.is_one(peer)) {
+            self.homes.insert(peer, Home { at, told: vec![], begun: true, has_joined: false });
+            self.begun.push(peer);
+            return Ok(None);
+        }
         // One that takes the place of another keeps its host as busy as it was.
         let is_more = rank.is_none_or(|rank| self.places.last(rank) != at);
         let birth = Birth {
@@ -235,7 +248,8 @@ impl Fleet {
             reads: rank.is_none_or(|rank| rank == 0),
             share: rank.and_then(|rank| self.share(rank, at)),
             ranks: self.ranks_beside(at),
-            standing: rank.map(|rank| self.places.stand(rank, at)),
+            // What mpirun has said of it stays.
+            standing: rank.map(|rank| self.places.stand(rank, at)).filter(|_| self.adopted.is_none()),
         };
         let begun = !matches!(&self.doors[at], Door::Agent(remote) if !remote.is_connected());
         let home = Home { at, told: vec![], begun, has_joined: false };
@@ -298,9 +312,49 @@ impl Fleet {
         let Some(at) = self.host_of(peer) else { return };
         let message = ToAgent::Signal { to: Some(peer), signal: signal.as_raw() };
         match &mut self.doors[at] {
-            Door::Here => self.crew.signal(peer, signal),
+            Door::Here => match self.adopted.as_ref().filter(|adopted| adopted.is_one(peer)) {
+                Some(adopted) => _ = adopted.signal(peer, signal),
+                None => self.crew.signal(peer, signal),
+            },
             Door::Agent(_) => self.tell(peer, message),
             Door::Lost(_) => {}
+        }
+    }
+
+    /// Whether `mpirun` has started a process.
+    pub(super) fn is_adopted(&self, peer: PeerId) -> bool {
+        self.adopted.as_ref().is_some_and(|adopted| adopted.is_one(peer))
+    }
+
+    /// Whether a process has come by itself before anybody has asked for it.
+    pub(super) fn is_early(&self, peer: PeerId) -> bool {
+        self.is_adopted(peer) && !self.homes.contains_key(&peer)
+    }
+
+    /// Whether a process is out of reach of signals: one that `mpirun` has started on another host.
+    pub(super) fn is_far(&self, peer: PeerId) -> bool {
+        self.adopted.as_ref().is_some_and(|adopted| adopted.is_one(peer) && adopted.pid(peer).is_none())
+    }
+
+    /// Why no process of this number can be had, if so.
+    pub(super) fn refuses(&self, peer: PeerId) -> Option<String> {
+        self.adopted.as_ref()?.refuses(peer)
+    }
+
+    /// The link of a process has ended, which is all that is seen of its end if `mpirun` has started it; whether it has.
+    pub(super) fn parted(&mut self, peer: PeerId) -> bool {
+        let is_adopted = self.is_adopted(peer);
+        if is_adopted {
+            self.homes.remove(&peer);
+            self.adopted.iter_mut().for_each(|adopted| adopted.gone(peer));
+        }
+        is_adopted
+    }
+
+    /// Those that `mpirun` has started are left to it.
+    pub(super) fn leave_adopted(&mut self) {
+        if let Some(adopted) = &self.adopted {
+            self.homes.retain(|peer, _| !adopted.is_one(*peer));
         }
     }
 
@@ -308,7 +362,10 @@ impl Fleet {
     pub(super) fn signal_all(&mut self, signal: Signal) {
         for (peer, home) in &self.homes {
             if matches!(self.doors[home.at], Door::Here) {
-                self.crew.signal(*peer, signal);
+                match &self.adopted {
+                    Some(adopted) if adopted.is_one(*peer) => _ = adopted.signal(*peer, signal),
+                    _ => self.crew.signal(*peer, signal),
+                }
             }
         }
         self.remotes().for_each(|remote| remote.signal_all(signal));

@@ -7,7 +7,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
@@ -35,6 +35,7 @@ mod guardian;
 mod invitation;
 mod keeper;
 mod ledger;
+mod mpirun;
 mod output;
 mod pipes;
 mod process;
@@ -62,8 +63,9 @@ pub use guardian::guard;
 pub use keeper::keep;
 use ledger::Ledger;
 pub use ledger::{Failure, SavedFiles};
+pub use mpirun::MpiTask;
 use process::GRACE;
-pub use process::die_with_launcher;
+pub use process::{die_with_launcher, stand_for};
 use reach::{Reach, Unreachable};
 pub use remote::quoted;
 use seen::Observer;
@@ -76,6 +78,8 @@ const NAMES_TIMEOUT: Duration = Duration::from_secs(10);
 const NAMES_PAUSE: Duration = Duration::from_millis(250);
 /// How long a broken control link waits for the operating system's word on why.
 const CAUSE: Duration = Duration::from_millis(20);
+/// Exit status of a job that has lost more than it can do without.
+const BEYOND: i32 = 3;
 /// Exit status of a process that could not be started, as shells have it.
 const NOT_STARTED: i32 = 127;
 /// Exit status of a job that took too long, as the command `timeout` has it.
@@ -133,6 +137,10 @@ struct Launcher {
     signals: Signals,
     fleet: Fleet,
     controls: HashMap<PeerId, Control>,
+    /// Links of processes that `mpirun` has started, of which the arbiter has not thought yet.
+    early: HashMap<PeerId, Accepted>,
+    /// Processes without a rank.
+    spares: HashSet<PeerId>,
     /// Control links that broke, and when to stop waiting for the exit of their process.
     broken: HashMap<PeerId, Time>,
     output: output::Output,
@@ -166,7 +174,10 @@ impl Launcher {
         random.map_err(|error| std::io::Error::other(error.to_string()))?;
         let credentials = Credentials { key, secret: !spec.plain };
         let clock = Clock::start();
-        let reach = reach(&spec, console, &signals, &clock)?;
+        let mut reach = reach(&spec, console, &signals, &clock)?;
+        if spec.task.is_some_and(MpiTask::spans_hosts) {
+            reach = reach.for_all()?;
+        }
         let doorman = Doorman::listen(credentials.clone(), PeerId::LAUNCHER, &reach.listen(), true)?;
         Ok(Self {
             job: hex(&credentials.key.job),
@@ -181,6 +192,8 @@ impl Launcher {
             doorman,
             signals,
             controls: HashMap::new(),
+            early: HashMap::new(),
+            spares: HashSet::new(),
             broken: HashMap::new(),
             ran_out: false,
             ending: None,
@@ -243,6 +256,7 @@ impl Launcher {
             // An agent that does not even see to the end of its ranks goes next.
             if std::mem::replace(&mut farewell.killed, true) {
                 self.fleet.kill_here();
+                self.fleet.leave_adopted();
             }
             self.fleet.signal_all(Signal::KILL);
         }
@@ -255,6 +269,7 @@ impl Launcher {
         }
         for peer in self.fleet.begun() {
             self.arbiter.started(self.clock.now(), peer);
+            self.early.remove(&peer).into_iter().for_each(|accepted| self.admit(accepted));
         }
         for control in self.controls.values_mut() {
             control.flush();
@@ -276,14 +291,22 @@ impl Launcher {
                 }
             }
             Effect::Start { rank, peer, incarnation: _ } => self.start(peer, Some(rank), observer)?,
-            Effect::Spare(peer) => self.start(peer, None, observer)?,
+            Effect::Spare(peer) => {
+                self.spares.insert(peer);
+                self.start(peer, None, observer)?;
+            }
             Effect::Seat { peer, rank, incarnation: _ } => {
+                self.spares.remove(&peer);
                 self.output.seat(peer, rank);
                 let stdin = self.fleet.seat(peer, rank);
                 stdin.into_iter().for_each(|stdin| self.stdin.forward_to(stdin));
                 self.stands(peer, rank, observer);
             }
-            Effect::Kill(peer) => self.fleet.signal(peer, Signal::KILL),
+            Effect::Kill(peer) => {
+                self.fleet.signal(peer, Signal::KILL);
+                let out_of_reach = self.controls.get_mut(&peer).filter(|_| self.fleet.is_far(peer));
+                out_of_reach.into_iter().for_each(|control| control.send(&News::Die));
+            }
             Effect::Stop(peer) => self.fleet.signal(peer, Signal::STOP),
             Effect::Record(event) => {
                 let is_saved = matches!(&event, Event::Saved { saved, .. } if saved.error.is_none());
@@ -292,13 +315,33 @@ impl Launcher {
                 }
                 self.ledger.record(now, &event);
                 self.tell(Seen::Event(&event), now, observer);
+                // Who leaves MPI waits for all, those too that are of no use any more; but not where some cannot come.
+                if self.spec.task.is_some() && matches!(event, Event::Finished { .. }) {
+                    let over = match self.ledger.failures().is_empty() {
+                        true => News::Ended { code: 0, message: String::new() },
+                        false => News::Die,
+                    };
+                    self.dismiss_early(&over);
+                    let spares = self.controls.iter_mut().filter(|(peer, _)| self.spares.contains(peer));
+                    spares.for_each(|(_, control)| control.send(&over));
+                }
             }
             Effect::End { code, message } => {
                 self.output.job_is_over();
+                self.dismiss_early(&News::Ended { code, message: message.clone() });
                 self.ending = Some(Farewell { code, message, until: now.after(GRACE), killed: false });
             }
         }
         Ok(())
+    }
+
+    /// Processes of `mpirun` that have come and of which nobody has thought go.
+    fn dismiss_early(&mut self, news: &News) {
+        for (peer, Accepted { channel, .. }) in std::mem::take(&mut self.early) {
+            let mut control = Control::new(channel);
+            control.send(news);
+            self.controls.insert(peer, control);
+        }
     }
 
     /// Tells whoever looks on what has happened.
@@ -314,6 +357,13 @@ impl Launcher {
         rank: Option<Rank>,
         observer: &mut Observer<'_>,
     ) -> Result<(), LaunchError> {
+        if let Some(why) = self.fleet.refuses(peer) {
+            // A spare is not needed yet.
+            let text =
+                rank.map(|rank| format!("rank {rank} is lost, and nobody is left to take its place: {why}"));
+            text.into_iter().for_each(|text| self.arbiter.end(self.clock.now(), BEYOND, text));
+            return Ok(());
+        }
         rank.into_iter().for_each(|rank| self.output.seat(peer, rank));
         match self.fleet.start(peer, rank) {
             Ok(stdin) => {
@@ -370,12 +420,10 @@ impl Launcher {
 
     /// New connections.
     fn listen(&mut self) {
-        let now = self.clock.now();
-        for Accepted { opening, channel } in self.doorman.serve(now) {
-            let known = self.fleet.connected(now, opening.from, opening.generation, channel);
-            let Some(channel) = known else { continue };
-            if self.arbiter.connected(now, opening.from) {
-                self.controls.insert(opening.from, Control::new(channel));
+        for accepted in self.doorman.serve(self.clock.now()) {
+            match self.fleet.is_early(accepted.opening.from) {
+                true => drop(self.early.insert(accepted.opening.from, accepted)),
+                false => self.admit(accepted),
             }
         }
         match self.doorman.trouble() {
@@ -393,6 +441,14 @@ impl Launcher {
         }
     }
 
+    fn admit(&mut self, Accepted { opening, channel }: Accepted) {
+        let now = self.clock.now();
+        let known = self.fleet.connected(now, opening.from, opening.generation, channel);
+        if let Some(channel) = known.filter(|_| self.arbiter.connected(now, opening.from)) {
+            self.controls.insert(opening.from, Control::new(channel));
+        }
+    }
+
     /// What ranks have to say.
     fn hear(&mut self) {
         let now = self.clock.now();
@@ -405,13 +461,18 @@ impl Launcher {
         }
         for peer in lost {
             self.controls.remove(&peer);
-            self.broken.insert(peer, now.after(CAUSE));
+            let cause = if self.fleet.is_adopted(peer) { Duration::ZERO } else { CAUSE };
+            self.broken.insert(peer, now.after(cause));
         }
         let overdue: Vec<PeerId> =
             self.broken.iter().filter(|(_, at)| **at <= now).map(|(p, _)| *p).collect();
         for peer in overdue {
             self.broken.remove(&peer);
             self.arbiter.disconnected(now, peer);
+            if self.fleet.parted(peer) {
+                // What its status was only mpirun knows.
+                self.arbiter.exited(now, peer, Exit::Status(0));
+            }
         }
     }
 
@@ -545,6 +606,8 @@ impl Launcher {
         if self.signals.to_save() {
             match self.spec.saves {
                 Some(_) => self.arbiter.save(),
+                // MPICH says so that a process has failed.
+                None if self.spec.task.is_some() => {}
                 // As it would have, if nobody had listened.
                 None => self.end_by(Signal::USR1),
             }

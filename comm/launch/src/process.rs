@@ -19,7 +19,7 @@ use rustix::io::{Errno, FdFlags};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions};
 use serde::{Deserialize, Serialize};
 
-use super::signals::rang;
+use super::signals::{bell, rang};
 use super::standing;
 use ft_comm::binding;
 use ft_comm::time::Clock;
@@ -259,6 +259,17 @@ fn end_children() -> bool {
             Err(_) => return false,
         }
     }
+}
+
+/// Starts what takes the place of this process, but does not outlive it, and waits for it. Who has started this process, `mpirun` or another, sees nothing of how that
+/// ends, and does not end the rest for it.
+///
+/// # Errors
+/// The operating system refuses.
+pub fn stand_for(mut command: Command) -> std::io::Result<()> {
+    // Hydra tells of failures by a signal that would end this one.
+    let _notices = bell(&[signal_hook::consts::SIGUSR1])?;
+    command.env(ENV_PARENT, std::process::id().to_string()).spawn()?.wait().map(|_| ())
 }
 
 /// Binds the life of this process to that of the launcher, or of the keeper, that started it: when that dies, in

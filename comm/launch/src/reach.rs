@@ -21,6 +21,8 @@ const PORT: u16 = 9;
 pub(super) struct Reach {
     /// By which of our addresses each host reaches the launcher; none for the launcher's own.
     pub(super) launcher: Vec<Option<IpAddr>>,
+    /// By which of our addresses hosts reach it that are not named: those on which `mpirun` has started something.
+    pub(super) others: Option<IpAddr>,
 }
 
 /// The operating system does not lead to a host.
@@ -72,18 +74,29 @@ impl Reach {
             host: host.to_owned(),
             why: format!("no address is known for it, or no way leads there: {error}"),
         };
-        Ok(Self { launcher: launcher.collect::<Result<_, _>>().map_err(unreachable)? })
+        Ok(Self { launcher: launcher.collect::<Result<_, _>>().map_err(unreachable)?, others: None })
+    }
+
+    /// The same for hosts that nobody names.
+    ///
+    /// # Errors
+    /// The operating system has no route to any other host.
+    pub(super) fn for_all(self) -> std::io::Result<Self> {
+        Ok(Self { others: Some(towards(NOBODY)?), ..self })
     }
 
     /// Where the launcher listens over TCP: at the addresses by which other hosts reach it, and nowhere else.
     pub(super) fn listen(&self) -> Vec<IpAddr> {
-        let all: BTreeSet<IpAddr> = self.launcher.iter().flatten().copied().collect();
+        let all: BTreeSet<IpAddr> = self.launcher.iter().chain([&self.others]).flatten().copied().collect();
         all.into_iter().collect()
     }
 
     /// Where the ranks of the launcher's own host listen over TCP, if they do: for other hosts, or because TCP is to carry
     /// all.
     pub(super) fn own(&self, carrier: Carrier) -> Option<IpAddr> {
+        if carrier == Carrier::Mpi {
+            return None;
+        }
         let all = self.listen();
         let outside = all.iter().find(|ip| !ip.is_loopback()).or(all.first()).copied();
         outside.or((carrier == Carrier::Tcp).then_some(Ipv4Addr::LOCALHOST.into()))
@@ -161,7 +174,7 @@ mod tests {
         assert_eq!((reach.listen(), reach.own(Carrier::Auto)), (vec![], None));
         assert_eq!(reach.own(Carrier::Tcp), Some(local));
         let reach = Reach::new(&cluster("127.0.0.2,me@127.0.0.3"), never).unwrap();
-        assert_eq!(reach, Reach { launcher: vec![Some(local); 2] });
+        assert_eq!(reach, Reach { launcher: vec![Some(local); 2], others: None });
         assert_eq!((reach.listen(), reach.own(Carrier::Auto)), (vec![local], Some(local)));
     }
 
@@ -169,9 +182,12 @@ mod tests {
     fn other_hosts_reach_all_by_the_address_on_the_way_to_them() {
         let (local, out) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([10, 1, 2, 3]));
         let six: IpAddr = "fd00::7".parse().unwrap();
-        let reach = Reach { launcher: vec![None, Some(out), Some(local), Some(six), Some(out)] };
+        let launcher = vec![None, Some(out), Some(local), Some(six), Some(out)];
+        let reach = Reach { launcher, others: None };
         assert_eq!(reach.listen(), [out, local, six]);
-        assert_eq!(reach.own(Carrier::Auto), Some(out));
+        assert_eq!((reach.own(Carrier::Auto), reach.own(Carrier::Mpi)), (Some(out), None));
+        let reach = Reach { launcher: vec![None], others: Some(out) };
+        assert_eq!(reach.listen(), [out]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::cluster::Cluster;
 use super::desk::Desk;
 use super::ledger::{Failure, SavedFiles};
+use super::mpirun::MpiTask;
 use ft_comm::binding::Binding;
 use ft_comm::limits;
 use ft_comm::transport::{Carrier, Waiting};
@@ -42,6 +43,8 @@ pub struct JobSpec {
     pub tag_output: bool,
     /// What carries the links between ranks.
     pub carrier: Carrier,
+    /// Which of the processes this is that `mpirun` has started, if they are the ranks ([`Carrier::Mpi`]): the first.
+    pub task: Option<MpiTask>,
     /// What is sent between hosts may be read on the way; it is authenticated all the same.
     pub plain: bool,
     /// Each host keeps memory for its ranks that outlives their processes.

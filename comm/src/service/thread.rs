@@ -24,7 +24,6 @@ use super::{Question, Service};
 use crate::lifeline;
 use crate::limits;
 use crate::time::Clock;
-use crate::transport::sockets::SocketTransport;
 use crate::transport::{
     Accepted, Accounts, Address, Channel, Credentials, Cuts, Doorman, FaultyTransport, LinkOptions,
     Transport, connect, timespec,
@@ -84,6 +83,19 @@ fn ring(fd: &OwnedFd) {
     let _ = rustix::io::write(fd, &1u64.to_ne_bytes());
 }
 
+/// What leads from the service thread to the transport of its caller.
+#[derive(Debug)]
+pub struct Inlet {
+    /// Brings links that others have opened.
+    pub inbox: Receiver<Accepted>,
+    /// Becomes readable when there is such a link, or news.
+    pub wake: Arc<OwnedFd>,
+    /// What goes to other hosts, and comes from them.
+    pub accounts: Accounts,
+    /// The address at which links are accepted, as text.
+    pub address: String,
+}
+
 /// The caller's handle to the service thread.
 #[derive(Debug)]
 pub struct ServiceThread {
@@ -99,9 +111,9 @@ pub struct ServiceThread {
 }
 
 impl ServiceThread {
-    /// Connects to the launcher as process `me` and starts the thread; gives the transport that belongs to
-    /// it and the address at which links are accepted, as text. The link to the launcher is the nearest that there is, whatever
-    /// `options` say of data links. The thread holds the `lifeline` that the launcher handed down.
+    /// Connects to the launcher as process `me` and starts the thread; gives what leads from it to the caller's transport. The link to the launcher is
+    /// the nearest that there is, whatever `options` say of data links. The thread holds the `lifeline` that the launcher handed down. Where it `outlives` the end of a job
+    /// that had no use for it, the process does not end by itself but by its caller, who hears of it.
     ///
     /// # Errors
     /// The launcher is not there or refuses, or the operating system refuses a socket.
@@ -109,9 +121,10 @@ impl ServiceThread {
         credentials: &Credentials,
         me: PeerId,
         launcher: &Address,
-        options: LinkOptions,
+        options: &LinkOptions,
         lifeline: Option<String>,
-    ) -> Result<(Self, SocketTransport, String), String> {
+        outlives: bool,
+    ) -> Result<(Self, Inlet), String> {
         let clock = Clock::start();
         let opening = Opening { from: me, to: PeerId::LAUNCHER, generation: 0 };
         let target = launcher.nearest(&options.host).ok_or("the launcher does not listen for other hosts")?;
@@ -120,7 +133,7 @@ impl ServiceThread {
         let io = |error: std::io::Error| error.to_string();
         let shared = Arc::new(Shared::new().map_err(io)?);
         let accounts = Accounts::default();
-        let doorman = Doorman::listen_for_links(credentials.clone(), me, &options, accounts.clone());
+        let doorman = Doorman::listen_for_links(credentials.clone(), me, options, accounts.clone());
         let doorman = doorman.map_err(io)?;
         let address = doorman.address(&options.host).map_err(io)?.to_string();
         let cuts = Cuts::default();
@@ -137,9 +150,7 @@ impl ServiceThread {
             }
         };
         let (saves, ready) = (Saves::new(say()), ReadyMemory::new(say()));
-        let ring = shared.wake_caller.clone();
-        let transport = SocketTransport::new(credentials.clone(), me, options, inbox, ring, accounts);
-        let transport = transport.map_err(io)?;
+        let inlet = Inlet { inbox, wake: shared.wake_caller.clone(), accounts, address };
         let plane = Plane {
             shared: shared.clone(),
             member: Member::new(clock.now()),
@@ -159,9 +170,10 @@ impl ServiceThread {
             heart: Heart::default(),
             over: false,
             is_orphan: false,
+            outlives,
         };
         let thread = Some(plane.start(lifeline)?);
-        Ok((Self { shared, outbox, questions, me, clock, cuts, saves, ready, thread }, transport, address))
+        Ok((Self { shared, outbox, questions, me, clock, cuts, saves, ready, thread }, inlet))
     }
 
     /// Puts injected failures of links in place: cuts as they strike, and what `slow` says
@@ -261,6 +273,8 @@ struct Plane {
     over: bool,
     /// The link to the launcher broke, perhaps in one direction only: what this process would say now, such as a goodbye, is not to count.
     is_orphan: bool,
+    /// See [`ServiceThread::start`].
+    outlives: bool,
 }
 
 impl Plane {
@@ -328,7 +342,7 @@ impl Plane {
             match news {
                 News::Die => exit(17),
                 // A spare that was not needed: it has nothing to say.
-                News::Ended { code, .. } if !self.member.is_welcomed() => exit(code),
+                News::Ended { code, .. } if !self.member.is_welcomed() && !self.outlives => exit(code),
                 News::Ended { code, .. } => ended = Some(code),
                 News::Save => {
                     self.saves.request();

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{self, SendAncillaryBuffer, SendFlags};
 use socket2::Socket;
 
+use super::cross_memory::Neighbor;
 use super::ring::Ring;
 use super::seal::{Broken, FRAME_BYTES, Half, TEXT_MAX, text_length};
 use super::timespec;
@@ -57,6 +58,11 @@ impl Channel {
     /// The socket, to poll it.
     pub fn socket(&self) -> &Socket {
         &self.socket
+    }
+
+    /// The number of the process at the other end, if that is on this host and can be seen.
+    pub fn process(&self) -> Option<i32> {
+        Neighbor::of(&self.socket).map(Neighbor::id)
     }
 
     /// Something has come that was not handed out, and of which the socket does not tell any more.

@@ -34,6 +34,11 @@ impl Neighbor {
         (process > 0).then(|| Self(Pid::from_raw(process)))
     }
 
+    /// The number that the system has given to the process.
+    pub(super) fn id(self) -> i32 {
+        self.0.as_raw()
+    }
+
     /// Fills `into` with its memory from the address `from` on.
     pub fn read(self, from: u64, into: &mut [u8]) -> bool {
         let mut done = 0;

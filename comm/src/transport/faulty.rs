@@ -229,6 +229,10 @@ impl<T: Transport> Transport for FaultyTransport<T> {
         self.inner.misses(peer)
     }
 
+    fn has_losses(&mut self) {
+        self.inner.has_losses();
+    }
+
     fn patience(&self, ranks: usize) -> Patience {
         self.inner.patience(ranks)
     }

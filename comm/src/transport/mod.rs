@@ -19,10 +19,13 @@ mod connect;
 mod cross_memory;
 mod cuts;
 mod faulty;
+#[cfg(feature = "mpi")]
+pub(crate) mod mpi;
 mod noise;
 pub mod null;
 mod opening;
 mod options;
+mod packets;
 mod patience;
 mod probe;
 mod ring;
@@ -46,6 +49,7 @@ pub use options::is_label;
 pub use options::{
     Carrier, ENV_HOST, ENV_LISTEN, ENV_PLAIN, ENV_TRANSPORT, ENV_WAIT, HOST_OF_LAUNCHER, LinkOptions,
 };
+pub use packets::{PacketTransport, Packets};
 pub use patience::{Patience, Waiting};
 pub use probe::Probe;
 pub use shortcomings::shortcomings;
@@ -176,6 +180,9 @@ pub trait Transport {
     fn misses(&mut self, _peer: PeerId) -> bool {
         false
     }
+
+    /// Processes of the job are lost: whatever waits for all at the end is to be left out.
+    fn has_losses(&mut self) {}
 
     /// How a blocked caller of a job of `ranks` ranks waits.
     fn patience(&self, ranks: usize) -> Patience {

@@ -34,11 +34,13 @@ pub enum Carrier {
     Unix,
     /// TCP everywhere.
     Tcp,
+    /// The MPI library that the program was built with (feature `mpi`), whose `mpirun` has started the ranks.
+    Mpi,
 }
 
 impl Carrier {
     /// All, as they are written.
-    pub const NAMES: [&str; 3] = ["auto", "unix", "tcp"];
+    pub const NAMES: [&str; 4] = ["auto", "unix", "tcp", "mpi"];
 }
 
 impl fmt::Display for Carrier {
@@ -55,6 +57,7 @@ impl FromStr for Carrier {
             "auto" => Ok(Self::Auto),
             "unix" => Ok(Self::Unix),
             "tcp" => Ok(Self::Tcp),
+            "mpi" => Ok(Self::Mpi),
             _ => Err(format!("'{text}' is none of {}", Self::NAMES.join(", "))),
         }
     }
@@ -140,7 +143,7 @@ mod tests {
             (("two words", "tcp", "auto"), "FTRUN_HOST: not a label of a host"),
             (("", "tcp", "auto"), "FTRUN_HOST: not a label of a host"),
             (("local", "-", "auto"), "FTRUN_TRANSPORT is not set"),
-            (("local", "udp", "auto"), "FTRUN_TRANSPORT: 'udp' is none of auto, unix, tcp"),
+            (("local", "udp", "auto"), "FTRUN_TRANSPORT: 'udp' is none of auto, unix, tcp, mpi"),
             (("local", "auto", "-"), "FTRUN_WAIT is not set"),
             (("local", "auto", "nap"), "FTRUN_WAIT: 'nap' is none of auto, spin, yield, sleep"),
         ] {

@@ -43,6 +43,7 @@ mod operations;
 mod outliving;
 mod output;
 mod outside;
+mod over_mpi;
 mod panics;
 mod partitions;
 mod preconditioners;

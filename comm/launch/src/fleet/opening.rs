@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::io::Error;
 
+use super::adopted::Adopted;
 use super::invitations::Invitations;
 use super::loads::Loads;
 use super::places::Places;
@@ -15,6 +16,7 @@ use crate::crew::{Crew, Task};
 use crate::gauge::Gauge;
 use crate::reach::Reach;
 use crate::spec::{JobSpec, LaunchError};
+use crate::standing;
 use ft_comm::estate::ENV_GROUND;
 use ft_comm::time::Time;
 use ft_comm::transport::{
@@ -60,6 +62,12 @@ impl Fleet {
             (ENV_HOST.into(), HOST_OF_LAUNCHER.to_owned()),
         ]);
         environment.extend(reach.own(spec.carrier).map(|ip| (ENV_LISTEN.into(), ip.to_string())));
+        if spec.task.is_some() {
+            // The library of the first process is to find what mpirun has told the launcher.
+            let told =
+                standing::names().filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
+            environment.extend(told);
+        }
         fleet.task.environment = environment;
         Ok(fleet)
     }
@@ -69,6 +77,7 @@ impl Fleet {
         let config = &spec.config;
         Ok(Self {
             crew: Crew::new(spec.guardian)?,
+            adopted: spec.task.map(|task| Adopted::new(task.count)),
             cluster: spec.cluster.clone(),
             doors: vec![],
             invitations: None,
