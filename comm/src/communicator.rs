@@ -145,6 +145,7 @@ impl Members {
         }
     }
 
+    #[inline]
     pub(crate) fn found(&self, envelope: Envelope) -> Status {
         let source = self.local(envelope.source as Rank);
         Status { source, tag: envelope.tag, bytes: envelope.length as usize }
@@ -238,6 +239,7 @@ impl Communicator {
         Self { core, shared }
     }
 
+    #[inline]
     fn members(&self) -> Rc<Members> {
         self.shared.members.borrow().clone()
     }
@@ -276,6 +278,7 @@ impl Communicator {
         members.world.get(rank).copied().ok_or(CommError::RankOutOfRange { rank, size })
     }
 
+    #[inline]
     fn pattern(&self, source: Source, tag: TagSel) -> Result<Pattern, CommError> {
         let source = match source {
             Source::Any => None,
@@ -289,6 +292,7 @@ impl Communicator {
     }
 
     /// Every call begins here: an injected failure strikes, and a communicator of an older generation is refused.
+    #[inline]
     fn enter(&self, core: &mut Core) -> Result<(), CommError> {
         core.enter()?;
         self.current(core)
@@ -308,6 +312,7 @@ impl Communicator {
         }
     }
 
+    #[inline]
     fn request<T: Plain>(&self, core: &Core, hint: Option<Rank>, state: State<T>) -> Request<T> {
         Request::new(self.core.clone(), self.members(), core.generation(), hint, state)
     }

@@ -87,13 +87,12 @@ impl Core {
     }
 
     /// The panic was caught, as the program goes on: the job cannot.
-    fn refuse_if_torn(&mut self) -> Result<(), CommError> {
+    fn give_up(&mut self) {
         if self.state == State::Torn {
             self.state = State::GivenUp;
             let message = format!("rank {}: {}", self.driver.count(true).1, CommError::Panicked);
             self.driver.submit(ToArbiter::Goodbye { code: Some(1), message });
         }
-        if self.is_torn() { Err(CommError::Panicked) } else { Ok(()) }
     }
 
     /// The process leaves the job, or has panicked in it.
@@ -165,6 +164,7 @@ impl Core {
     }
 
     /// Every communication begins here: an injected failure of the current step strikes.
+    #[inline]
     pub(crate) fn enter(&mut self) -> Result<(), CommError> {
         match self.armed_step.take() {
             Some(step) => self.fault_point("step", step, None),

@@ -298,15 +298,17 @@ impl<P> Endpoint<P> {
     }
 
     /// Takes the outcome of a finished operation, and its place; the operation is gone then.
+    #[inline]
     pub fn finish(&mut self, op: OpId) -> Option<(Outcome, P)> {
         let State::Finished(outcome) = self.ops.get(op)?.state else { return None };
         self.ops.remove(op).map(|op| (outcome, op.place))
     }
 
-    /// Takes the place of an operation that is finished, and well; the operation is gone then.
-    pub fn finish_if_done(&mut self, op: OpId) -> Option<P> {
-        let is_done = matches!(self.ops.get(op)?.state, State::Finished(Outcome::Done(_)));
-        if is_done { self.ops.remove(op).map(|op| op.place) } else { None }
+    /// Takes the place of an operation that is finished, and well, with the envelope of its message; the operation is gone then.
+    #[inline]
+    pub fn finish_if_done(&mut self, op: OpId) -> Option<(P, Envelope)> {
+        let State::Finished(Outcome::Done(envelope)) = self.ops.get(op)?.state else { return None };
+        self.ops.remove(op).map(|op| (op.place, envelope))
     }
 
     /// Withdraws a receive that nothing has matched, and gives its place back; none if a message is on its way into it.

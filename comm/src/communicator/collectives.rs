@@ -463,7 +463,8 @@ impl Communicator {
         buf: &mut [T],
         op: Option<&dyn Operation<T>>,
     ) -> Result<(), CommError> {
-        let core = &mut *self.core.enter()?;
+        let Some(mut core) = self.core.pass() else { return Err(self.core.refusal()) };
+        let core = &mut *core;
         self.current(core)?;
         core.enter_collective()?;
         core.driver.waiting.enter(call.name, self.shared.context, None);

@@ -57,7 +57,8 @@ impl Communicator {
         mode: Mode,
     ) -> Result<(), CommError> {
         let to = self.world(dest)?;
-        let core = &mut *self.core.enter()?;
+        let Some(mut core) = self.core.pass() else { return Err(self.core.refusal()) };
+        let core = &mut *core;
         self.enter(core)?;
         core.driver.waiting.enter(call, self.shared.context, Some(tag));
         let mut memory = Memory::of(bytes, &mut []);
@@ -123,7 +124,8 @@ impl Communicator {
         tag: TagSel,
     ) -> Result<Status, CommError> {
         let pattern = self.pattern(source, tag)?;
-        let core = &mut *self.core.enter()?;
+        let Some(mut core) = self.core.pass() else { return Err(self.core.refusal()) };
+        let core = &mut *core;
         self.enter(core)?;
         core.driver.waiting.enter("recv", self.shared.context, pattern.tag);
         let mut memory = Memory::of(&[], bytes);
@@ -144,7 +146,8 @@ impl Communicator {
         tag: Tag,
     ) -> Result<Status, CommError> {
         let (to, pattern) = (self.world(dest)?, self.pattern(source.into(), tag.into())?);
-        let core = &mut *self.core.enter()?;
+        let Some(mut core) = self.core.pass() else { return Err(self.core.refusal()) };
+        let core = &mut *core;
         self.enter(core)?;
         core.driver.waiting.enter("sendrecv", self.shared.context, Some(tag));
         let (read, write) = (bytemuck::cast_slice(out), bytemuck::cast_slice_mut(buf));
@@ -174,6 +177,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::send`]; later ones are returned by [`Request::wait`].
+    #[inline]
     pub fn isend<T: Plain>(&self, buf: Vec<T>, dest: Rank, tag: Tag) -> Result<Request<T>, CommError> {
         self.start_send(buf, dest, tag, Mode::Standard)
     }
@@ -186,6 +190,7 @@ impl Communicator {
         self.start_send(buf, dest, tag, Mode::Synchronous)
     }
 
+    #[inline]
     fn start_send<T: Plain>(
         &self,
         buf: Vec<T>,
@@ -194,7 +199,8 @@ impl Communicator {
         mode: Mode,
     ) -> Result<Request<T>, CommError> {
         let to = self.world(dest)?;
-        let core = &mut *self.core.enter()?;
+        let Some(mut core) = self.core.pass() else { return Err(self.core.refusal()) };
+        let core = &mut *core;
         self.enter(core)?;
         let letter = self.letter(to, tag, mode, Urgency::Soon);
         let state = match core.driver.send_owned(letter, buf)? {
@@ -208,6 +214,7 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::recv`]; later ones are returned by [`Request::wait`].
+    #[inline]
     pub fn irecv<T: Plain>(
         &self,
         buf: Vec<T>,
@@ -215,7 +222,8 @@ impl Communicator {
         tag: impl Into<TagSel>,
     ) -> Result<Request<T>, CommError> {
         let pattern = self.pattern(source.into(), tag.into())?;
-        let core = &mut *self.core.enter()?;
+        let Some(mut core) = self.core.pass() else { return Err(self.core.refusal()) };
+        let core = &mut *core;
         self.enter(core)?;
         let op = core.driver.receive(pattern, Place::Owned(Box::new(buf)), &mut Memory::none())?;
         Ok(self.request(core, source_of(&pattern), State::Under(op)))

@@ -29,9 +29,26 @@ impl Door {
     /// # Errors
     /// [`CommError::Nested`], [`CommError::Panicked`].
     pub(crate) fn enter(&self) -> Result<Inside<'_>, CommError> {
-        let mut inside = self.open().ok_or(CommError::Nested)?;
-        inside.refuse_if_torn()?;
-        Ok(inside)
+        self.pass().ok_or_else(|| self.refusal())
+    }
+
+    /// The same without an error, which is long: what it gives need not go through memory. None: [`Door::refusal`] says why.
+    #[inline(always)]
+    pub(crate) fn pass(&self) -> Option<Inside<'_>> {
+        let core = self.0.try_borrow_mut().ok()?;
+        if core.is_torn() { None } else { Some(Inside { core, unwinds: panicking() }) }
+    }
+
+    /// Why nobody can pass. The first who asks behind a panic ends the job.
+    #[cold]
+    pub(crate) fn refusal(&self) -> CommError {
+        match self.0.try_borrow_mut() {
+            Ok(mut core) => {
+                core.give_up();
+                CommError::Panicked
+            }
+            Err(_) => CommError::Nested,
+        }
     }
 
     /// To tidy up behind a call; not where that is of no use any more.
@@ -101,6 +118,7 @@ impl DerefMut for Inside<'_> {
 }
 
 impl Drop for Inside<'_> {
+    #[inline(always)]
     fn drop(&mut self) {
         if panicking() && !self.unwinds {
             self.core.tear();

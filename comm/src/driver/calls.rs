@@ -179,6 +179,7 @@ impl Driver {
     }
 
     /// Waits until `op` is finished; gives its outcome and its memory back.
+    #[inline]
     pub(crate) fn wait(&mut self, op: OpId, hint: Option<Rank>, memory: &mut Memory<'_>) -> Finished {
         // A short send is mostly finished when it begins.
         if let Some(finished) = self.engine.finish(op) {

@@ -320,20 +320,31 @@ impl Engine {
     }
 
     /// The outcome of `op` if it is finished.
+    #[inline]
     pub(crate) fn finish(&mut self, op: OpId) -> Option<Finished> {
         let (outcome, place) = self.endpoint.finish(op)?;
         let place = self.stock.reclaim(place);
         Some(self.well(outcome).map(|outcome| (outcome, place)))
     }
 
+    /// The buffer of an operation that has one of its own, and the envelope of its message, if it is finished and well.
+    #[inline]
+    pub(crate) fn finish_owned(&mut self, op: OpId) -> Option<(Box<dyn Buffer>, Envelope)> {
+        match self.endpoint.finish_if_done(op)? {
+            (Place::Owned(buffer), envelope) => Some((buffer, envelope)),
+            _ => unreachable!("its place is a buffer of its own"),
+        }
+    }
+
     /// Ends a send that is done, and well, and gives its place back; whether it was.
     pub(super) fn finish_if_done(&mut self, op: OpId) -> bool {
-        let Some(place) = self.endpoint.finish_if_done(op) else { return false };
+        let Some((place, _)) = self.endpoint.finish_if_done(op) else { return false };
         self.stock.reclaim(place);
         true
     }
 
     /// The error of an operation that did not end well.
+    #[inline]
     pub(super) fn well(&self, outcome: Outcome) -> Result<Outcome, CommError> {
         let generation = self.endpoint.generation();
         match outcome {

@@ -193,6 +193,7 @@ impl Stock {
     }
 
     /// Takes back what a place has of the scratch; gives other places back.
+    #[inline]
     pub(crate) fn reclaim(&mut self, place: Place) -> Option<Place> {
         match place {
             Place::Fold(fold) => self.spare.put_back(fold.into_staging()),
