@@ -40,6 +40,7 @@ impl Driver {
     }
 
     /// Starts a send that owns its buffer.
+    #[inline]
     pub(crate) fn send_owned<B: Buffer + 'static>(
         &mut self,
         letter: Letter,

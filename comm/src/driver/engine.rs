@@ -58,6 +58,18 @@ pub(crate) enum Sent<B> {
     Begun(OpId),
 }
 
+/// What has become of a message that could leave at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Departure {
+    Left,
+    /// A part of it has left, or nothing: its buffer is needed.
+    Begun(OpId),
+    /// It is to be sent like any other, at once if it `leaves`.
+    Waits {
+        leaves: bool,
+    },
+}
+
 /// How an operation ended, and its memory if it had some of its own.
 pub(crate) type Finished = Result<(Outcome, Option<Place>), CommError>;
 
@@ -194,28 +206,62 @@ impl Engine {
         Sent::Begun(op)
     }
 
-    /// As [`Engine::send`] for a buffer that the operation owns, which is given back if it has left already.
-    pub(super) fn send_owned<B: Buffer + 'static>(&mut self, letter: Letter, buffer: B) -> Sent<B> {
-        let Letter { to, context, tag, mode, .. } = letter;
-        let leaves = self.leaves_now(&letter);
-        let body = buffer.bytes();
-        if leaves && to != self.me && body.len() < OFFERED_BYTES_MIN {
-            let message = Outgoing { context, tag, length: body.len() as u64, mode, offer: None };
-            if let Some(attempt) = Attempt::make(&mut self.links, &mut self.endpoint, to, &message, body) {
-                self.sent += message.length;
-                return match self.settle_attempt(to, &attempt) {
-                    true => Sent::Left(buffer, self.endpoint.envelope(&message)),
-                    false => {
-                        let place = Place::Owned(Box::new(buffer));
-                        Sent::Begun(self.endpoint.has_begun(to, &message, attempt.header, place))
-                    }
-                };
+    /// Sends a message that is not to be read where it lies, if nothing is before it. Of one that has not left as a whole its buffer is to be
+    /// handed over. (This takes no buffer, and gives a word back: the links are memory of another process, and what else goes through memory may wait
+    /// until the message is there.)
+    fn depart(&mut self, letter: &Letter, body: &[u8]) -> Departure {
+        let Letter { to, context, tag, mode, .. } = *letter;
+        let leaves = self.leaves_now(letter);
+        if !leaves || to == self.me || body.len() >= OFFERED_BYTES_MIN {
+            return Departure::Waits { leaves };
+        }
+        let message = Outgoing { context, tag, length: body.len() as u64, mode, offer: None };
+        let Some(attempt) = Attempt::make(&mut self.links, &mut self.endpoint, to, &message, body) else {
+            return Departure::Waits { leaves };
+        };
+        self.sent += message.length;
+        match self.settle_attempt(to, &attempt) {
+            true => Departure::Left,
+            false => {
+                let place = Place::Gone(body.len());
+                Departure::Begun(self.endpoint.has_begun(to, &message, attempt.header, place))
             }
         }
-        let place = Place::Owned(Box::new(buffer));
-        match self.start_send(letter, leaves, place, &mut Memory::none()) {
-            Sent::Left(place, envelope) => Sent::Begun(self.endpoint.has_left(envelope, place)),
-            Sent::Begun(op) => Sent::Begun(op),
+    }
+
+    /// The buffer of a message that has departed in part.
+    fn hand_over(&mut self, op: OpId, buffer: Box<dyn Buffer>) {
+        let place = self.endpoint.place_mut(op).expect("it has just begun");
+        *place = Place::Owned(buffer);
+    }
+
+    /// The envelope of a message of this rank.
+    #[inline]
+    fn envelope(&self, letter: &Letter, length: usize) -> Envelope {
+        let Letter { context, tag, mode, .. } = *letter;
+        self.endpoint.envelope(&Outgoing { context, tag, length: length as u64, mode, offer: None })
+    }
+
+    /// As [`Engine::send`] for a buffer that the operation owns, which is given back if it has left already.
+    #[inline]
+    pub(super) fn send_owned<B: Buffer + 'static>(&mut self, letter: Letter, buffer: B) -> Sent<B> {
+        match self.depart(&letter, buffer.bytes()) {
+            Departure::Left => {
+                let envelope = self.envelope(&letter, buffer.bytes().len());
+                Sent::Left(buffer, envelope)
+            }
+            Departure::Begun(op) => {
+                self.hand_over(op, Box::new(buffer));
+                Sent::Begun(op)
+            }
+            Departure::Waits { leaves } => Sent::Begun(self.send_boxed(letter, leaves, Box::new(buffer))),
+        }
+    }
+
+    fn send_boxed(&mut self, letter: Letter, leaves: bool, buffer: Box<dyn Buffer>) -> OpId {
+        match self.start_send(letter, leaves, Place::Owned(buffer), &mut Memory::none()) {
+            Sent::Left(place, envelope) => self.endpoint.has_left(envelope, place),
+            Sent::Begun(op) => op,
         }
     }
 
