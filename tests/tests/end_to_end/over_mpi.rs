@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::common::{Outcome, POISSON, Run, built, poisson_answer};
+use crate::handbook::text;
 use crate::random_kills::number;
 
 /// An MPI library, and the programs that were built with it.
@@ -114,6 +115,11 @@ fn a_job_over_mpi_has_the_answer_of_any_other_whoever_is_killed() {
         let first: Vec<u64> = failures.first().map(|(ranks, _)| ranks.clone()).unwrap_or_default();
         assert_eq!(first, lost, "{options}: {outcome}");
     }
+    let page = text("docs/over-mpi.md");
+    let command = "$ mpirun --with-ft ulfm -n 9 ftrun --transport mpi ";
+    let options = page.lines().find_map(|line| line.strip_prefix(command)).expect("the page has it");
+    let outcome = site.job(9, options).finish().expect(0);
+    assert_eq!(outcome.report().failures().len(), 1, "{outcome}");
 }
 
 #[test]
