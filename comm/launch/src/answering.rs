@@ -79,7 +79,7 @@ impl Launcher {
         };
         let pid = pid.map_or(String::new(), |pid| format!("process {pid} "));
         let said = format!("rank {rank} ({pid}on host {host}) is killed");
-        self.fleet.signal(peer, Signal::KILL);
+        self.put_to_death(peer);
         Ok(said)
     }
 

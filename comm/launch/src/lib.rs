@@ -302,11 +302,7 @@ impl Launcher {
                 stdin.into_iter().for_each(|stdin| self.stdin.forward_to(stdin));
                 self.stands(peer, rank, observer);
             }
-            Effect::Kill(peer) => {
-                self.fleet.signal(peer, Signal::KILL);
-                let out_of_reach = self.controls.get_mut(&peer).filter(|_| self.fleet.is_far(peer));
-                out_of_reach.into_iter().for_each(|control| control.send(&News::Die));
-            }
+            Effect::Kill(peer) => self.put_to_death(peer),
             Effect::Stop(peer) => self.fleet.signal(peer, Signal::STOP),
             Effect::Record(event) => {
                 let is_saved = matches!(&event, Event::Saved { saved, .. } if saved.error.is_none());
@@ -333,6 +329,13 @@ impl Launcher {
             }
         }
         Ok(())
+    }
+
+    /// Ends a process: by its own hand where no signal reaches it.
+    fn put_to_death(&mut self, peer: PeerId) {
+        self.fleet.signal(peer, Signal::KILL);
+        let out_of_reach = self.controls.get_mut(&peer).filter(|_| self.fleet.is_far(peer));
+        out_of_reach.into_iter().for_each(|control| control.send(&News::Die));
     }
 
     /// Processes of `mpirun` that have come and of which nobody has thought go.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::common::{Outcome, POISSON, Run, built, poisson_answer};
+use crate::common::{Outcome, POISSON, Run, built, example, poisson_answer};
 use crate::handbook::text;
 use crate::random_kills::number;
 
@@ -157,6 +157,8 @@ fn a_job_over_mpi_that_cannot_be_ends_clearly() {
     says(4, &format!("--hosts a,b {POISSON}"), 2, "--hosts does not go with --transport mpi");
     says(2, &format!("--resume /nowhere {POISSON}"), 2, "/nowhere");
     says(2, "--frobnicate cg", 2, "--frobnicate");
+    // Whatever has nothing to do with the library.
+    site.job(3, "true").finish().expect(0);
     let outcome = site.job(4, &format!("--on-failure shrink --kill 3@step=20 {POISSON}")).finish().expect(0);
     assert_eq!(answer(&outcome), poisson_answer().answer(), "{outcome}");
 }
@@ -165,7 +167,7 @@ fn a_job_over_mpi_that_cannot_be_ends_clearly() {
 #[ignore = "needs an MPI library, which FT_MPI names"]
 fn a_program_that_mpirun_starts_becomes_one_job() {
     let Some(site) = site() else { return };
-    let alone = Run::ftrun("-n 4").arg(crate::common::example("resilient")).finish().expect(0);
+    let alone = Run::ftrun("-n 4").arg(example("resilient")).finish().expect(0);
     let program = site.built.join("examples/resilient");
     std::fs::copy(site.built.join("ftrun"), program.with_file_name("ftrun")).unwrap();
     let outcome = site.run(4, "examples/resilient").finish().expect(0);
@@ -180,10 +182,47 @@ fn what_mpi_is_needed_for_is_said() {
     let run = Run::ftrun("--transport mpi cg --poisson 8");
     let outcome = run.variable("PMI_RANK", "0").variable("PMI_SIZE", "2").finish().expect(2);
     assert!(outcome.stderr.contains("was built without MPI"), "{outcome}");
-    let run = Run::ftrun("--transport mpi").arg(crate::common::example("resilient"));
+    let run = Run::ftrun("--transport mpi").arg(example("resilient"));
     let outcome = run.variable("PMI_RANK", "0").variable("PMI_SIZE", "2").finish().expect(1);
     assert!(outcome.stderr.contains("was built without MPI"), "{outcome}");
     let run = Run::ftrun("--transport mpi cg --poisson 8");
     let outcome = run.variable("PMI_RANK", "1").variable("PMI_SIZE", "2").finish().expect(0);
     assert!(outcome.stderr.contains("was built without MPI"), "{outcome}");
+}
+
+/// So many processes that `mpirun` might have started, of which a stand-in for MPI is the program.
+fn standin(count: usize, options: &str) -> Run {
+    let run = Run::ftrun(&format!("--transport mpi --json {options}")).arg(example("standin"));
+    let count = count.to_string();
+    run.variable("PMI_RANK", "0").variable("PMI_SIZE", &count).variable("MPI_LOCALNRANKS", &count)
+}
+
+#[test]
+fn the_launcher_sees_processes_through_that_it_has_not_started() {
+    let sum = |ranks: u64| 60 * 61 / 2 * (ranks * (ranks + 1) / 2);
+    for (count, options, ranks, lost) in [
+        (4, "", 4, &[][..]),
+        (5, "--spares 2", 3, &[]),
+        (5, "--spares 1 --kill 2@step=20", 4, &[2][..]),
+        (5, "--spares 1 --kill 0@step=20", 4, &[0]),
+        (5, "--spares 1 --kill 1@step=20:exit", 4, &[1]),
+        (5, "--spares 1 --kill 3@step=20:hang", 4, &[3]),
+        (7, "--spares 3 --scheme rs:2+2 --kill 1,2@step=20 --kill 2@repair=1/reconnect", 4, &[1, 2]),
+    ] {
+        let outcome = standin(count, options).finish().expect(0);
+        let said = format!("{} on {ranks} ranks\n", sum(ranks));
+        assert!(outcome.stderr.contains(&said), "{options}: {outcome}");
+        let first: Vec<u64> =
+            outcome.report().failures().first().map(|(ranks, _)| ranks.clone()).unwrap_or_default();
+        assert_eq!(first, lost, "{options}: {outcome}");
+    }
+    let outcome = standin(4, "--kill 2@step=20").finish().expect(3);
+    assert!(outcome.stderr.contains("nobody is left to take its place"), "{outcome}");
+    let outcome = standin(4, "-n 4 --spares 1").finish().expect(2);
+    assert!(outcome.stderr.contains("mpirun has started 4 processes"), "{outcome}");
+    // Nobody joins, nobody waits: two programs that know nothing of the library.
+    let run = Run::ftrun("--transport mpi true").variable("PMI_RANK", "0").variable("PMI_SIZE", "3");
+    run.finish().expect(0);
+    let run = Run::ftrun("--transport mpi false").variable("PMI_RANK", "0").variable("PMI_SIZE", "3");
+    run.finish().expect(1);
 }

@@ -120,11 +120,25 @@ impl Fleet {
                 }
                 return;
             }
-            self.homes.remove(&peer);
+            let home = self.homes.remove(&peer);
             self.pulses.forget(peer);
             self.inputs.remove(&peer);
+            if home.is_some_and(|home| !home.has_joined) {
+                self.part_unseen(exit, reports);
+            }
         }
         reports.push(Report::Death(death));
+    }
+
+    /// A process of this host has ended that did not join. If `mpirun` has started the others, and none of them has joined either, the program may have nothing to do with
+    /// the library: then nobody will ever hear of their ends, which are taken to be as this one.
+    fn part_unseen(&mut self, exit: Exit, reports: &mut Vec<Report>) {
+        let Some(adopted) = &self.adopted else { return };
+        let unseen = self.homes.iter().filter(|(peer, home)| adopted.is_one(**peer) && !home.has_joined);
+        let mut unseen: Vec<PeerId> = unseen.map(|(peer, _)| *peer).collect();
+        unseen.sort_unstable();
+        unseen.iter().for_each(|peer| _ = self.homes.remove(peer));
+        reports.extend(unseen.into_iter().map(|peer| Report::Death(Death::Gone(peer, exit))));
     }
 
     /// What an agent has said.
