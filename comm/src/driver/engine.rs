@@ -192,11 +192,13 @@ impl Engine {
         if leaves {
             let Self { links, endpoint, stock, .. } = self;
             let body = stock.in_one_piece(&place, memory);
-            if let Some(attempt) = body.and_then(|body| Attempt::make(links, endpoint, to, &message, body)) {
-                return match self.settle_attempt(to, &attempt) {
-                    true => Sent::Left(place, self.endpoint.envelope(&message)),
-                    false => Sent::Begun(self.endpoint.has_begun(to, &message, attempt.header, place)),
-                };
+            match body.map_or(Attempt::None, |body| Attempt::make(links, endpoint, to, &message, body)) {
+                Attempt::None => {}
+                Attempt::Left => {
+                    self.moves += 1;
+                    return Sent::Left(place, self.endpoint.envelope(&message));
+                }
+                Attempt::Begun(begun) => return Sent::Begun(self.has_begun(to, &message, &begun, place)),
             }
         }
         let op = self.endpoint.send(to, message, place);
@@ -216,15 +218,18 @@ impl Engine {
             return Departure::Waits { leaves };
         }
         let message = Outgoing { context, tag, length: body.len() as u64, mode, offer: None };
-        let Some(attempt) = Attempt::make(&mut self.links, &mut self.endpoint, to, &message, body) else {
+        let attempt = Attempt::make(&mut self.links, &mut self.endpoint, to, &message, body);
+        if let Attempt::None = attempt {
             return Departure::Waits { leaves };
-        };
+        }
         self.sent += message.length;
-        match self.settle_attempt(to, &attempt) {
-            true => Departure::Left,
-            false => {
-                let place = Place::Gone(body.len());
-                Departure::Begun(self.endpoint.has_begun(to, &message, attempt.header, place))
+        match attempt {
+            Attempt::Begun(begun) => {
+                Departure::Begun(self.has_begun(to, &message, &begun, Place::Gone(body.len())))
+            }
+            _ => {
+                self.moves += 1;
+                Departure::Left
             }
         }
     }
@@ -245,11 +250,9 @@ impl Engine {
     /// As [`Engine::send`] for a buffer that the operation owns, which is given back if it has left already.
     #[inline]
     pub(super) fn send_owned<B: Buffer + 'static>(&mut self, letter: Letter, buffer: B) -> Sent<B> {
+        let envelope = self.envelope(&letter, buffer.bytes().len());
         match self.depart(&letter, buffer.bytes()) {
-            Departure::Left => {
-                let envelope = self.envelope(&letter, buffer.bytes().len());
-                Sent::Left(buffer, envelope)
-            }
+            Departure::Left => Sent::Left(buffer, envelope),
             Departure::Begun(op) => {
                 self.hand_over(op, Box::new(buffer));
                 Sent::Begun(op)

@@ -2,7 +2,7 @@
 
 use std::io::{IoSlice, IoSliceMut};
 
-use ft_proto::endpoint::{Endpoint, Outgoing, Taken};
+use ft_proto::endpoint::{Endpoint, OpId, Outgoing, Taken};
 use ft_proto::rank::Rank;
 use ft_proto::wire::header::{HEADER_BYTES, Header};
 
@@ -22,16 +22,22 @@ const NONSENSE: &str = "what came over it is no message";
 /// What came over a link is no message.
 struct Nonsense;
 
-/// A short message that was given to a link before it was anything else.
-pub(super) struct Attempt {
+/// What has become of a short message that was given to a link before it was anything else.
+pub(super) enum Attempt {
+    /// There was none: something is before it, or there is no link yet. It is to be sent like any other.
+    None,
+    Left,
+    /// It has left in part, or not at all.
+    Begun(Box<Begun>),
+}
+
+/// See [`Attempt::Begun`].
+pub(super) struct Begun {
     pub(super) header: [u8; HEADER_BYTES],
-    /// Bytes of header and payload.
-    wanted: usize,
     sent: Result<usize, LinkError>,
 }
 
 impl Attempt {
-    /// Sends a message, if nothing is before it; else it is to be sent like any other.
     #[inline]
     pub(super) fn make(
         links: &mut Links,
@@ -39,13 +45,15 @@ impl Attempt {
         to: Rank,
         message: &Outgoing,
         body: &[u8],
-    ) -> Option<Self> {
-        let link = links.outbound(to)?;
-        let header = endpoint.express(to, message)?;
+    ) -> Self {
+        let Some(link) = links.outbound(to) else { return Self::None };
+        let Some(header) = endpoint.express(to, message) else { return Self::None };
         let pieces = [IoSlice::new(&header), IoSlice::new(body)];
         let count = if body.is_empty() { 1 } else { 2 };
-        let sent = links.transport.send(link, &pieces[..count]);
-        Some(Self { header, wanted: header.len() + body.len(), sent })
+        match links.transport.send(link, &pieces[..count]) {
+            Ok(sent) if sent == header.len() + body.len() => Self::Left,
+            sent => Self::Begun(Box::new(Begun { header, sent })),
+        }
     }
 }
 
@@ -73,21 +81,16 @@ impl Engine {
         None
     }
 
-    /// Takes in what has become of an attempt; whether all has left.
-    #[inline]
-    pub(super) fn settle_attempt(&mut self, to: Rank, attempt: &Attempt) -> bool {
-        match &attempt.sent {
-            Ok(count) if *count == attempt.wanted => {
-                self.moves += 1;
-                return true;
-            }
+    /// A message to `to`, which is in `place`, has begun to leave: it is the first frame now.
+    pub(super) fn has_begun(&mut self, to: Rank, message: &Outgoing, begun: &Begun, place: Place) -> OpId {
+        match &begun.sent {
             Ok(count) => {
                 self.moves += u64::from(*count > 0);
                 self.links.set_left(to, *count);
             }
             Err(error) => self.findings.broke(to, error.why()),
         }
-        false
+        self.endpoint.has_begun(to, message, begun.header, place)
     }
 
     /// Sends frames to all ranks until their links take no more.
