@@ -94,6 +94,18 @@ fn answer(outcome: &Outcome) -> String {
     outcome.report().answer().to_owned()
 }
 
+/// The end of a job that is well. After a loss the status of Hydra is any, and it prints words of its own behind the report, which has that of the job.
+fn well(site: &Site, run: Run) -> Outcome {
+    let mut outcome = run.finish();
+    if !site.is_ulfm {
+        let line = outcome.stdout.find('\n').map_or(0, |end| end + 1);
+        outcome.stdout.truncate(line);
+        outcome.status = 0;
+    }
+    assert_eq!(outcome.report().0["status"], 0, "{outcome}");
+    outcome
+}
+
 #[test]
 #[ignore = "needs an MPI library, which FT_MPI names"]
 fn a_job_over_mpi_has_the_answer_of_any_other_whoever_is_killed() {
@@ -110,7 +122,7 @@ fn a_job_over_mpi_has_the_answer_of_any_other_whoever_is_killed() {
         (6, "--spares 2 --kill 1@step=20 --kill 1@repair=1/reconnect", &[1]),
         (5, "-n 3 --parity-ranks 1 --spares 1 --kill 1@checkpoint=2/exchange", &[1]),
     ] {
-        let outcome = site.job(count, &format!("{options} {POISSON}")).finish().expect(0);
+        let outcome = well(site, site.job(count, &format!("{options} {POISSON}")));
         assert_eq!(answer(&outcome), expected, "{options}: {outcome}");
         let failures = outcome.report().failures();
         let first: Vec<u64> = failures.first().map(|(ranks, _)| ranks.clone()).unwrap_or_default();
@@ -119,7 +131,7 @@ fn a_job_over_mpi_has_the_answer_of_any_other_whoever_is_killed() {
     let page = text("docs/over-mpi.md");
     let command = "$ mpirun --with-ft ulfm -n 9 ftrun --transport mpi ";
     let options = page.lines().find_map(|line| line.strip_prefix(command)).expect("the page has it");
-    let outcome = site.job(9, options).finish().expect(0);
+    let outcome = well(site, site.job(9, options));
     assert_eq!(outcome.report().failures().len(), 1, "{outcome}");
 }
 
@@ -131,7 +143,7 @@ fn ranks_over_mpi_that_are_killed_at_random_lose_nothing() {
     let mut lost = 0;
     for seed in 0..number("FT_RUNS").unwrap_or(3) {
         let options = format!("--spares 12 --max-restarts 100 --mtbf 0.2 --seed {seed}");
-        let outcome = site.job(16, &format!("{options} cg --poisson 48")).finish().expect(0);
+        let outcome = well(site, site.job(16, &format!("{options} cg --poisson 48")));
         assert_eq!(answer(&outcome), expected, "{options}: {outcome}");
         lost += outcome.report().failures().len();
         println!("seed {seed}: {lost} losses");
@@ -188,7 +200,7 @@ fn a_job_over_mpi_that_cannot_be_ends_clearly() {
     says(2, &format!("--resume /nowhere {POISSON}"), 2, "/nowhere");
     // Whatever has nothing to do with the library.
     site.job(3, "true").finish().expect(0);
-    let outcome = site.job(4, &format!("--on-failure shrink --kill 3@step=20 {POISSON}")).finish().expect(0);
+    let outcome = well(site, site.job(4, &format!("--on-failure shrink --kill 3@step=20 {POISSON}")));
     assert_eq!(answer(&outcome), poisson_answer().answer(), "{outcome}");
 }
 
