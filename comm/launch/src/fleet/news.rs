@@ -130,10 +130,14 @@ impl Fleet {
         reports.push(Report::Death(death));
     }
 
-    /// A process of this host has ended that did not join. If `mpirun` has started the others, and none of them has joined either, the program may have nothing to do with
+    /// A process of this host has ended well and did not join. If `mpirun` has started the others, and none of them has joined either, the program may have nothing to do with
     /// the library: then nobody will ever hear of their ends, which are taken to be as this one.
     fn part_unseen(&mut self, exit: Exit, reports: &mut Vec<Report>) {
         let Some(adopted) = &self.adopted else { return };
+        let has_joined = self.homes.iter().any(|(peer, home)| adopted.is_one(*peer) && home.has_joined);
+        if exit != Exit::Status(0) || has_joined {
+            return;
+        }
         let unseen = self.homes.iter().filter(|(peer, home)| adopted.is_one(**peer) && !home.has_joined);
         let mut unseen: Vec<PeerId> = unseen.map(|(peer, _)| *peer).collect();
         unseen.sort_unstable();
