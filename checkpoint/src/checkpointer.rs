@@ -24,6 +24,7 @@ mod holdings;
 mod increments;
 mod keeper;
 mod legacy;
+mod lines;
 mod live;
 mod placements;
 mod relaying;

@@ -16,6 +16,8 @@ pub struct Protection {
     pub interval: Interval,
     /// Whether the program waits for them.
     pub checkpoints: Checkpoints,
+    /// Whether messages may cross checkpoints, and how.
+    pub lines: Lines,
     /// Bytes of a rank's state that an asynchronous checkpoint encodes a second, at most.
     pub throttle: Option<NonZero<u64>>,
     /// Whether what has changed since a checkpoint before is sent alone, where that is little.
@@ -43,6 +45,7 @@ impl Protection {
             scheme,
             interval,
             checkpoints: Checkpoints::Blocking,
+            lines: Lines::Meet,
             throttle: None,
             incremental: false,
             memory_use: MemoryUse::Fast,
@@ -72,6 +75,19 @@ pub enum Checkpoints {
     Blocking,
     /// For the copy only; the rest is done in the calls of the steps that follow. The next checkpoint waits for the last one.
     Asynchronous,
+}
+
+/// Whether a message may be sent before its sender's state of a checkpoint and received behind its receiver's, or the other way round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lines {
+    /// None may. All take a checkpoint after the same step.
+    #[default]
+    Meet,
+    /// All take it after the same step, and go on when what was under way is there; that is kept with the state.
+    Drain,
+    /// Each rank takes it when it comes by, after a step of its own, and goes on at once. What is under way is kept with the state when it comes, and what was
+    /// received too early is not sent again.
+    Log,
 }
 
 /// How much memory checkpoints in the memory of ranks take.

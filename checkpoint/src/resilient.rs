@@ -25,6 +25,7 @@ mod dealing;
 mod job;
 mod kept;
 mod levels;
+mod lines;
 mod pacing;
 mod parity;
 mod program;

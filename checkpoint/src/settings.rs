@@ -11,7 +11,7 @@ use ft_comm::settings::{SettingError, Settings};
 
 use crate::error::CheckpointError;
 use crate::pace::Interval;
-use crate::protection::{Checkpoints, Level, MemoryUse, Protection};
+use crate::protection::{Checkpoints, Level, Lines, MemoryUse, Protection};
 use crate::scheme::Scheme;
 use crate::spill::{Resume, Spill};
 use crate::trial::Trial;
@@ -42,7 +42,7 @@ impl LoopSettings {
     pub fn write(&self) -> Settings {
         let Self { protection, trial: Trial { seconds, steps }, pace, resume, command } = self;
         let Protection { scheme, interval, checkpoints, throttle, incremental, .. } = protection;
-        let Protection { memory_use, scrub, memory, levels, spill, .. } = protection;
+        let Protection { memory_use, scrub, memory, levels, spill, lines, .. } = protection;
         let mut settings = Settings::default();
         settings.set("scheme", scheme);
         match interval {
@@ -54,6 +54,7 @@ impl LoopSettings {
             }
         }
         settings.set("checkpoints", checkpoints.name());
+        settings.set("lines", lines.name());
         settings.set_some("throttle", *throttle);
         settings.set("incremental", incremental);
         settings.set("memory", memory_use.name());
@@ -92,6 +93,7 @@ impl LoopSettings {
                 scheme: settings.take("scheme")?.unwrap_or(default.scheme),
                 interval: interval(&mut settings)?.unwrap_or(default.interval),
                 checkpoints: settings.take("checkpoints")?.unwrap_or(default.checkpoints),
+                lines: settings.take("lines")?.unwrap_or(default.lines),
                 throttle: settings.take("throttle")?,
                 incremental: settings.take("incremental")?.unwrap_or(default.incremental),
                 memory_use: settings.take("memory")?.unwrap_or(default.memory_use),
@@ -179,7 +181,7 @@ fn above_0(name: &str, text: &str) -> Result<f64, SettingError> {
 }
 
 impl Protection {
-    /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--expect-mtbf`, `--checkpoints`, `--throttle`,
+    /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--expect-mtbf`, `--checkpoints`, `--lines`, `--throttle`,
     /// `--incremental`, `--memory`, `--levels`, `--scrub`, `--checkpoint-memory`, `--checksum-limit`); without it, or with one rank, nothing is protected.
     ///
     /// # Errors
@@ -233,6 +235,27 @@ impl FromStr for Checkpoints {
     }
 }
 
+impl Lines {
+    const ALL: [Self; 3] = [Self::Meet, Self::Drain, Self::Log];
+
+    /// As it is asked for.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Meet => "meet",
+            Self::Drain => "drain",
+            Self::Log => "log",
+        }
+    }
+}
+
+impl FromStr for Lines {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|known| known.name() == text).ok_or("must be meet, drain or log")
+    }
+}
+
 impl MemoryUse {
     const ALL: [Self; 2] = [Self::Fast, Self::Least];
 
@@ -272,11 +295,13 @@ mod tests {
             Interval::Auto { mtbf: None },
             Interval::Auto { mtbf: Some(1e6 / 3.0) },
         ];
-        for (interval, checkpoints) in intervals.into_iter().zip(Checkpoints::ALL.into_iter().cycle()) {
+        let ways = Checkpoints::ALL.into_iter().cycle().zip(Lines::ALL.into_iter().cycle());
+        for (interval, (checkpoints, lines)) in intervals.into_iter().zip(ways) {
             let protection = Protection {
                 scheme: Scheme::Disk { dir: "/a b/c".into() },
                 interval,
                 checkpoints,
+                lines,
                 throttle: NonZero::new(8),
                 incremental: true,
                 memory_use: MemoryUse::Least,
@@ -313,6 +338,7 @@ mod tests {
             ("interval", "now", "must be a number above 0"),
             ("interval", "inf", "must be a number above 0"),
             ("checkpoints", "never", "must be blocking or asynchronous"),
+            ("lines", "draw", "must be meet, drain or log"),
             ("throttle", "0", "number would be zero"),
             ("memory", "1GiB", "must be least or fast"),
             ("levels", "rs:6+2", "must be schemes with how often"),

@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::buffer::{Buffer, Memory};
-use crate::crc::crc64_nvme;
+use crate::crc::{combine, crc64_nvme};
 use crate::region::{Note, StatePart};
 pub use error::StoreError;
 pub(crate) use inventory::StoreNote;
@@ -281,6 +281,30 @@ impl Slot {
         let shard = self.own_shard();
         memory.lengthen(shard, len);
         shard
+    }
+
+    /// Gives the shard a list of bytes at its end, in the place of the empty one with which it ends ([`Field`](crate::Field) of a `Vec<u8>`). Gives the checksum of the
+    /// whole if that of the shard was `crc`; nothing else is read. Nobody shares the shard.
+    pub(crate) fn end_with(&mut self, list: &[u8], crc: u64) -> u64 {
+        let (memory, notes) = (self.memory.clone(), self.take_notes());
+        let (len, count) = (self.shard.len(), (list.len() as u64).to_ne_bytes());
+        let total = len + list.len();
+        let shard = self.own_shard();
+        match shard {
+            Buffer::Heap(bytes) => bytes.resize(total, 0),
+            Buffer::Room(..) => {
+                let mut grown = Buffer::default();
+                memory.lengthen(&mut grown, total);
+                grown[..len].copy_from_slice(shard);
+                *shard = grown;
+            }
+        }
+        shard[len - count.len()..len].copy_from_slice(&count);
+        shard[len..].copy_from_slice(list);
+        self.notes = notes;
+        // A checksum is linear but for a constant.
+        let crc = crc ^ crc64_nvme(&[0; 8]) ^ crc64_nvme(&count);
+        combine(crc, crc64_nvme(list), list.len() as u64)
     }
 
     /// Makes room for the redundant blocks of these stripes, with their lengths, to be overwritten: their bytes are any; a sealed

@@ -159,6 +159,8 @@ struct Shared {
     context: u32,
     /// Collectives begun in a generation; their number is their tag.
     sequence: Cell<(Generation, u32)>,
+    /// The same of those that may cross recovery lines, since the beginning of the job.
+    lined: Cell<u32>,
     /// Step lists of calls that were made before, as programs repeat themselves.
     lists: RefCell<Vec<(ListKey, Steps)>>,
     /// Agreements begun in a generation.
@@ -232,6 +234,7 @@ impl Communicator {
             members: RefCell::new(members),
             context,
             sequence: Cell::new((0, 0)),
+            lined: Cell::new(0),
             lists: RefCell::default(),
             agreements: Cell::new((0, 0)),
             scope,
@@ -270,6 +273,15 @@ impl Communicator {
     /// The ranks as a group, by their ranks in the world (`MPI_Comm_group`).
     pub fn group(&self) -> Group {
         self.shared.members.borrow().group.clone()
+    }
+
+    /// Collectives so far that may cross recovery lines.
+    pub(crate) fn lined(&self) -> u32 {
+        self.shared.lined.get()
+    }
+
+    pub(crate) fn set_lined(&self, number: u32) {
+        self.shared.lined.set(number);
     }
 
     fn world(&self, rank: Rank) -> Result<Rank, CommError> {
@@ -314,7 +326,7 @@ impl Communicator {
 
     #[inline]
     fn request<T: Plain>(&self, core: &Core, hint: Option<Rank>, state: State<T>) -> Request<T> {
-        Request::new(self.core.clone(), self.members(), core.generation(), hint, state)
+        Request::new(self.core.clone(), self.members(), (core.generation(), self.shared.context), hint, state)
     }
 }
 

@@ -7,6 +7,7 @@ use ft_proto::collective::Selection;
 use ft_proto::endpoint::{CONTEXT_DYNAMIC, OpId};
 use ft_proto::error::CommError;
 use ft_proto::fault::Faults;
+use ft_proto::lines::Outcome;
 use ft_proto::rank::{Generation, Rank};
 use ft_proto::wire::control::{News, ToArbiter};
 
@@ -38,6 +39,8 @@ pub(crate) struct Core {
     pub(crate) tables: u32,
     /// Whether collective calls are checked before they run.
     pub(crate) checks_calls: bool,
+    /// Collectives that had begun at the last recovery line, and may cross it.
+    pub(crate) line_collectives: u32,
     /// Buffered sends that have not left, with their bytes.
     pub(crate) buffered: Vec<(OpId, usize)>,
     /// Communicators that live as long as the world.
@@ -67,6 +70,7 @@ impl Core {
             selection: Selection::builtin(),
             tables: 0,
             checks_calls: false,
+            line_collectives: 0,
             buffered: vec![],
             lasting: vec![],
             contexts: (0, CONTEXT_DYNAMIC),
@@ -141,6 +145,19 @@ impl Core {
         let next = context.checked_add(2).ok_or_else(|| CommError::Count("no contexts are left".into()))?;
         self.contexts = (self.generation(), next);
         Ok(context)
+    }
+
+    /// What came out when the program did for the first time what it does again now, on a communicator with this context, of several things
+    /// that might have; after a look at the links.
+    pub(crate) fn replays(&mut self, context: u32) -> Result<Option<u32>, CommError> {
+        match self.driver.engine.replay(context) {
+            None => Ok(None),
+            Some(Outcome::Chose(which)) => {
+                self.driver.look()?;
+                Ok(Some(which))
+            }
+            Some(Outcome::Found(_)) => Err(CommError::Diverged),
+        }
     }
 
     /// Room for a buffered send of so many bytes.

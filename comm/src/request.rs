@@ -20,6 +20,7 @@ pub struct Request<T: Plain> {
     core: Door,
     members: Rc<Members>,
     generation: Generation,
+    context: u32,
     hint: Option<Rank>,
     /// None when it was waited for.
     state: Option<State<T>>,
@@ -45,11 +46,11 @@ impl<T: Plain> Request<T> {
     pub(crate) fn new(
         core: Door,
         members: Rc<Members>,
-        generation: Generation,
+        (generation, context): (Generation, u32),
         hint: Option<Rank>,
         state: State<T>,
     ) -> Self {
-        Self { core, members, generation, hint, state: Some(state) }
+        Self { core, members, generation, context, hint, state: Some(state) }
     }
 
     /// The operation that the driver has.
@@ -116,10 +117,17 @@ impl<T: Plain> Request<T> {
         Some((buf, members.found(envelope)))
     }
 
-    fn wait_on(mut self) -> Result<(Vec<T>, Status), CommError> {
+    fn wait_on(self) -> Result<(Vec<T>, Status), CommError> {
         let core = self.core.clone();
         let core = &mut *core.enter()?;
         let under_way = self.current(core)?;
+        self.wait_in(core, under_way)
+    }
+
+    fn wait_in(mut self, core: &mut Core, under_way: Option<OpId>) -> Result<(Vec<T>, Status), CommError> {
+        if let Some(left) = self.take_left() {
+            return Ok(left);
+        }
         let op = under_way.expect("what has not left is under way");
         core.driver.waiting.enter("wait", 0, None);
         let finished = core.driver.wait(op, self.hint, &mut Memory::none());
@@ -138,17 +146,22 @@ impl<T: Plain> Request<T> {
         let core = self.core.clone();
         let core = &mut *core.enter()?;
         let under_way = self.current(core)?;
-        core.driver.look()?;
-        if let Some(left) = self.take_left() {
-            return Ok(Ok(left));
+        match core.replays(self.context)? {
+            Some(0) => return Ok(Err(self)),
+            Some(_) => return self.wait_in(core, under_way).map(Ok),
+            None => core.driver.look()?,
         }
-        match under_way.and_then(|op| core.driver.engine.finish(op)) {
-            Some(finished) => {
+        let left = self.take_left();
+        let finished = under_way.and_then(|op| core.driver.engine.finish(op));
+        core.driver.engine.note(self.context, u32::from(left.is_some() || finished.is_some()));
+        match (left, finished) {
+            (Some(left), _) => Ok(Ok(left)),
+            (None, Some(finished)) => {
                 self.state = None;
                 let (outcome, place) = finished?;
                 self.unpack(outcome, place).map(Ok)
             }
-            None => Ok(Err(self)),
+            (None, None) => Ok(Err(self)),
         }
     }
 
@@ -214,9 +227,12 @@ pub trait Completion: pending::Pending + Sized {
 pub(crate) mod pending {
     use super::*;
 
-    /// The process whose links a request waits for.
+    /// The process whose links a request waits for, and the context of its communicator.
     #[derive(Clone)]
-    pub struct Process(pub(crate) Door);
+    pub struct Process {
+        pub(crate) core: Door,
+        pub(crate) context: u32,
+    }
 
     pub trait Pending {
         fn process(&self) -> Process;
@@ -225,12 +241,23 @@ pub(crate) mod pending {
 
     impl Process {
         pub(crate) fn look(&self) -> Result<(), CommError> {
-            self.0.enter()?.driver.look()
+            self.core.enter()?.driver.look()
+        }
+
+        /// Which of several requests were done when the program asked for the first time, if it asks again.
+        pub(crate) fn replays(&self) -> Result<Option<u32>, CommError> {
+            self.core.enter()?.replays(self.context)
+        }
+
+        /// Which were done.
+        pub(crate) fn note(&self, which: u32) -> Result<(), CommError> {
+            self.core.enter()?.driver.engine.note(self.context, which);
+            Ok(())
         }
 
         /// Waits until something has moved.
         pub(crate) fn wait(&self) -> Result<(), CommError> {
-            let core = &mut *self.0.enter()?;
+            let core = &mut *self.core.enter()?;
             core.driver.waiting.enter("wait", 0, None);
             core.driver.await_change()
         }
@@ -239,7 +266,7 @@ pub(crate) mod pending {
 
 impl<T: Plain> pending::Pending for Request<T> {
     fn process(&self) -> pending::Process {
-        pending::Process(self.core.clone())
+        pending::Process { core: self.core.clone(), context: self.context }
     }
 
     fn is_done(&mut self) -> Result<bool, CommError> {
@@ -271,8 +298,11 @@ pub fn wait_all<R: Completion>(requests: impl IntoIterator<Item = R>) -> Result<
 /// The error of a request, which is gone then.
 pub fn wait_any<R: Completion>(requests: &mut Vec<R>) -> Result<Option<(usize, R::Output)>, CommError> {
     let Some(process) = requests.first().map(pending::Pending::process) else { return Ok(None) };
+    if let Some(which) = process.replays()? {
+        return take_again(requests, which).map(Some);
+    }
     loop {
-        if let Some(found) = take_first(requests)? {
+        if let Some(found) = take_first(&process, requests)? {
             return Ok(Some(found));
         }
         process.wait()?;
@@ -285,8 +315,16 @@ pub fn wait_any<R: Completion>(requests: &mut Vec<R>) -> Result<Option<(usize, R
 /// As [`wait_any`].
 pub fn test_any<R: Completion>(requests: &mut Vec<R>) -> Result<Option<(usize, R::Output)>, CommError> {
     let Some(process) = requests.first().map(pending::Pending::process) else { return Ok(None) };
-    process.look()?;
-    take_first(requests)
+    match process.replays()? {
+        Some(NONE) => return Ok(None),
+        Some(which) => return take_again(requests, which).map(Some),
+        None => process.look()?,
+    }
+    let found = take_first(&process, requests)?;
+    if found.is_none() {
+        process.note(NONE)?;
+    }
+    Ok(found)
 }
 
 /// Waits until one is finished, and takes all that are out of `requests`, with the places that they had
@@ -296,8 +334,11 @@ pub fn test_any<R: Completion>(requests: &mut Vec<R>) -> Result<Option<(usize, R
 /// As [`wait_any`].
 pub fn wait_some<R: Completion>(requests: &mut Vec<R>) -> Result<Vec<(usize, R::Output)>, CommError> {
     let Some(process) = requests.first().map(pending::Pending::process) else { return Ok(vec![]) };
+    if let Some(count) = process.replays()? {
+        return take_all_again(&process, requests, count);
+    }
     loop {
-        let done = take_done(requests)?;
+        let done = take_done(&process, requests)?;
         if !done.is_empty() {
             return Ok(done);
         }
@@ -311,15 +352,54 @@ pub fn wait_some<R: Completion>(requests: &mut Vec<R>) -> Result<Vec<(usize, R::
 /// As [`wait_any`].
 pub fn test_some<R: Completion>(requests: &mut Vec<R>) -> Result<Vec<(usize, R::Output)>, CommError> {
     let Some(process) = requests.first().map(pending::Pending::process) else { return Ok(vec![]) };
-    process.look()?;
-    take_done(requests)
+    match process.replays()? {
+        Some(count) => return take_all_again(&process, requests, count),
+        None => process.look()?,
+    }
+    let done = take_done(&process, requests)?;
+    if done.is_empty() {
+        process.note(0)?;
+    }
+    Ok(done)
 }
 
-fn take_first<R: Completion>(requests: &mut Vec<R>) -> Result<Option<(usize, R::Output)>, CommError> {
+/// No request was done.
+const NONE: u32 = u32::MAX;
+
+/// Takes the request that was done first when this was asked for the first time.
+fn take_again<R: Completion>(requests: &mut Vec<R>, which: u32) -> Result<(usize, R::Output), CommError> {
+    let at = which as usize;
+    if at >= requests.len() {
+        return Err(CommError::Diverged);
+    }
+    requests.remove(at).take().map(|output| (at, output))
+}
+
+/// Takes those that were done when this was asked for the first time.
+fn take_all_again<R: Completion>(
+    process: &pending::Process,
+    requests: &mut Vec<R>,
+    count: u32,
+) -> Result<Vec<(usize, R::Output)>, CommError> {
+    let mut done = vec![];
+    for _ in 0..count {
+        let at = process.replays()?.ok_or(CommError::Diverged)? as usize;
+        done.push((at, take_again(requests, (at - done.len()) as u32)?.1));
+    }
+    Ok(done)
+}
+
+fn take_first<R: Completion>(
+    process: &pending::Process,
+    requests: &mut Vec<R>,
+) -> Result<Option<(usize, R::Output)>, CommError> {
     for at in 0..requests.len() {
         match requests[at].is_done() {
             Ok(false) => {}
-            Ok(true) => return requests.remove(at).take().map(|output| Some((at, output))),
+            Ok(true) => {
+                process.note(at as u32)?;
+                return requests.remove(at).take().map(|output| Some((at, output)));
+            }
             Err(error) => {
                 requests.remove(at);
                 return Err(error);
@@ -329,7 +409,10 @@ fn take_first<R: Completion>(requests: &mut Vec<R>) -> Result<Option<(usize, R::
     Ok(None)
 }
 
-fn take_done<R: Completion>(requests: &mut Vec<R>) -> Result<Vec<(usize, R::Output)>, CommError> {
+fn take_done<R: Completion>(
+    process: &pending::Process,
+    requests: &mut Vec<R>,
+) -> Result<Vec<(usize, R::Output)>, CommError> {
     let mut done = Vec::new();
     let mut left = Vec::with_capacity(requests.len());
     let mut result = Ok(());
@@ -344,5 +427,10 @@ fn take_done<R: Completion>(requests: &mut Vec<R>) -> Result<Vec<(usize, R::Outp
         }
     }
     *requests = left;
-    result.map(|()| done)
+    result?;
+    if let Ok(count @ 1..) = u32::try_from(done.len()) {
+        process.note(count)?;
+        done.iter().try_for_each(|(at, _)| process.note(*at as u32))?;
+    }
+    Ok(done)
 }

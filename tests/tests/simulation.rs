@@ -27,6 +27,8 @@ mod increments;
 mod least;
 #[path = "simulation/levels.rs"]
 mod levels;
+#[path = "simulation/lines.rs"]
+mod lines;
 #[path = "simulation/messages.rs"]
 mod messages;
 #[path = "simulation/modes.rs"]

@@ -19,7 +19,7 @@ use super::defects::DAMAGED_COPY;
 use super::defects::{COMMITS_EARLY, KEEPS_COMMIT_TO_ITSELF};
 use super::increments::Increments;
 use super::throttle::Throttle;
-use super::under_way::{Phase, Staging};
+use super::under_way::{Phase, Staging, Unsaid};
 use crate::buffer::Buffer;
 use crate::build;
 use crate::changes::{Delta, Pages};
@@ -92,13 +92,30 @@ impl Checkpointer {
     /// As [`Checkpointer::checkpoint`]; later ones are those of the call in which they are found.
     pub fn begin<S: Protect>(&mut self, world: &World, state: &mut S) -> Result<(), CheckpointError> {
         let _guard = self.comm.guard()?;
+        let Some((mut staging, split)) = self.open(world, state)? else { return Ok(()) };
+        let (phase, is_live) = (self.say(&mut staging)?, self.is_live(staging.epoch));
+        staging.held = self.clock.now().since(staging.started);
+        self.staging = Some((phase, staging));
+        if is_live {
+            return self.go_on(world, true, Some(&mut *live(state, split))).map(|_| ());
+        }
+        if self.keeper.is_blocking() { self.wait(world) } else { Ok(()) }
+    }
+
+    /// Begins a checkpoint with the copy of `state`; none where nothing is to be protected.
+    #[expect(clippy::type_complexity, reason = "the checkpoint, and what is known of doubles in it")]
+    pub(super) fn open<S: Protect>(
+        &mut self,
+        world: &World,
+        state: &mut S,
+    ) -> Result<Option<(Staging, Option<Split>)>, CheckpointError> {
         self.wait(world)?;
         if self.owes_fresh || self.owes_layout {
             self.begin_anew(world)?;
         }
         let first = self.is_bare();
         if *self.places.target().layout.scheme() == Scheme::None && !first && self.spilling.is_none() {
-            return Ok(());
+            return Ok(None);
         }
         let started = self.clock.now();
         let epoch = self.ledger.next_epoch();
@@ -117,16 +134,6 @@ impl Checkpointer {
             planted::plant("");
         }
         reach(world, epoch, "encode")?;
-        let is_damaged = self.scrub.as_ref().is_some_and(|scrub| scrub.has_found(self.ledger.committed()));
-        let spills = self.is_to_spill();
-        let mut mine = vec![(word::DAMAGED * u8::from(is_damaged)) | (word::SPILLS * u8::from(spills))];
-        mine.extend(self.counted_from().to_le_bytes());
-        mine.extend(self.places.target().store.constant().epoch().to_le_bytes());
-        mine.extend(base.to_le_bytes());
-        mine.extend(metas.iter().flat_map(|meta| meta.to_bytes()));
-        mine.extend(split.iter().flat_map(|split| split.to_bytes()));
-        let phase = Phase::Sharing(self.comm.iallgather(&mine)?);
-        let held = self.clock.now().since(started);
         let staging = Staging {
             epoch,
             rank: self.comm.rank(),
@@ -144,13 +151,26 @@ impl Checkpointer {
             started,
             copied_at,
             exchanged_at: copied_at,
-            held,
+            held: copied_at.since(started),
+            unsaid: Some(Unsaid { metas, base, split }),
+            fetches: false,
+            is_collected: false,
         };
-        self.staging = Some((phase, staging));
-        if is_live {
-            return self.go_on(world, true, Some(&mut *live(state, split))).map(|_| ());
-        }
-        if self.keeper.is_blocking() { self.wait(world) } else { Ok(()) }
+        Ok(Some((staging, split)))
+    }
+
+    /// Tells the others of the state of this rank.
+    pub(super) fn say(&mut self, staging: &mut Staging) -> Result<Phase, CheckpointError> {
+        let Unsaid { metas, base, split } = staging.unsaid.take().expect("it is said once");
+        let is_damaged = self.scrub.as_ref().is_some_and(|scrub| scrub.has_found(self.ledger.committed()));
+        let spills = self.is_to_spill();
+        let mut mine = vec![(word::DAMAGED * u8::from(is_damaged)) | (word::SPILLS * u8::from(spills))];
+        mine.extend(self.counted_from().to_le_bytes());
+        mine.extend(self.places.target().store.constant().epoch().to_le_bytes());
+        mine.extend(base.to_le_bytes());
+        mine.extend(metas.iter().flat_map(|meta| meta.to_bytes()));
+        mine.extend(split.iter().flat_map(|split| split.to_bytes()));
+        Ok(Phase::Sharing(self.comm.iallgather(&mine)?))
     }
 
     /// Gives the next checkpoint memory for its copies, of the constant and the variable part, where it has none yet.
@@ -313,7 +333,7 @@ impl Checkpointer {
     }
 
     /// Goes on with the checkpoint under way; `live` is the state, if its only copy is that.
-    fn go_on(
+    pub(super) fn go_on(
         &mut self,
         world: &World,
         waits: bool,
@@ -325,6 +345,8 @@ impl Checkpointer {
         loop {
             let is_done = waits
                 || match &mut phase {
+                    Phase::Drawing(request) => request.is_done()?,
+                    Phase::Collecting => self.collect(world, false, &mut staging)?,
                     Phase::Sharing(request) | Phase::Telling(request) | Phase::Voting(request) => {
                         request.is_done()?
                     }
@@ -341,6 +363,11 @@ impl Checkpointer {
             }
             let live = live.as_deref_mut();
             phase = match phase {
+                Phase::Drawing(request) => self.drawn(world, request)?,
+                Phase::Collecting => {
+                    self.collect(world, true, &mut staging)?;
+                    self.say(&mut staging)?
+                }
                 Phase::Sharing(request) => self.shared(world, request, &mut staging, live)?,
                 Phase::Telling(request) => {
                     let bytes = Pages::bytes(staging.longest() as usize);
@@ -543,6 +570,7 @@ impl Checkpointer {
         let is_anew = self.places.begins_anew();
         (self.owes_fresh, self.owes_layout) = (self.owes_fresh && !is_anew, self.owes_layout && !is_anew);
         self.places.committed();
+        world.line_is_committed()?;
         self.spill_committed(staging);
         world.mark(u64::from(epoch));
 
@@ -573,6 +601,6 @@ impl Checkpointer {
 }
 
 /// A point of the checkpoint of `epoch` at which failures can be injected.
-fn reach(world: &World, epoch: u32, phase: &str) -> Result<(), CommError> {
+pub(super) fn reach(world: &World, epoch: u32, phase: &str) -> Result<(), CommError> {
     world.fault_point("checkpoint", u64::from(epoch), Some(phase))
 }

@@ -45,6 +45,20 @@ pub(super) struct Staging {
     pub(super) exchanged_at: Time,
     /// Time that the program has been held.
     pub(super) held: Duration,
+    /// What this rank is to say of its state, and did not say yet.
+    pub(super) unsaid: Option<Unsaid>,
+    /// What is under way at the line of the rank is fetched, and not waited for until the program receives it.
+    pub(super) fetches: bool,
+    /// It is at the end of the shard.
+    pub(super) is_collected: bool,
+}
+
+/// What a rank says of its state with the metadata.
+pub(super) struct Unsaid {
+    pub(super) metas: [ShardMeta; 2],
+    /// The epoch since which what has changed is known; 0: it is not.
+    pub(super) base: u32,
+    pub(super) split: Option<Split>,
 }
 
 impl Staging {
@@ -95,6 +109,10 @@ impl Staging {
 
 /// The operation that is not done yet.
 pub(super) enum Phase {
+    /// How many messages each rank was sent before the lines of the others.
+    Drawing(CollectiveRequest<u64>),
+    /// What is under way comes.
+    Collecting,
     Sharing(CollectiveRequest<u8>),
     /// Which pages have changed.
     Telling(CollectiveRequest<u8>),

@@ -8,6 +8,7 @@ use ft_comm::{CommError, Communicator, Membership, OnFailure, Rank, World};
 
 use super::kept::{Kept, Past};
 use super::levels::Levels;
+use super::lines::Drawing;
 use super::pacing::Pacing;
 use super::report::RankReport;
 use super::resuming::Resuming;
@@ -31,6 +32,8 @@ pub(super) mod order {
     pub(in crate::resilient) const FINISH: u64 = 2;
     /// A checkpoint that begins anew.
     pub(in crate::resilient) const ANEW: u64 = 3;
+    /// A checkpoint of states of which each is of a moment of its own.
+    pub(in crate::resilient) const LINE: u64 = 4;
 }
 
 /// A job of several protected runs, its *sections*, one after the other. It owns the world until the job ends.
@@ -123,6 +126,7 @@ pub struct Job {
     /// have taken the state back already. Counted from the start of the job.
     pub(super) reached: u64,
     pub(super) pacing: Pacing,
+    pub(super) drawing: Drawing,
     /// From what the job goes on, until something of its own is committed.
     pub(super) resuming: Option<Resuming>,
 }
@@ -168,6 +172,7 @@ impl Job {
         let mut job = Self {
             pacing,
             orders: world.library(LAYER),
+            drawing: Drawing::new(&world),
             restoring: (world.generation() > 0).then(|| world.membership()),
             world,
             protection,
@@ -393,7 +398,7 @@ impl Job {
     /// After a restore: this rank works again where nothing of the section was done yet.
     fn resume(&mut self) -> Result<(), CheckpointError> {
         if self.checkpointer.owes_fresh() {
-            let mut kept = Kept { past: self.past.clone(), step: 0, state: () };
+            let mut kept = Kept { past: self.past.clone(), step: 0, state: (), line: None };
             self.protect_first(&mut kept, true, self.past.steps)?;
         }
         if self.is_resuming {
@@ -418,7 +423,7 @@ impl Job {
         let past = self.past.and(steps, result)?;
         self.world.activity(activity::CHECKPOINT);
         let steps = past.steps;
-        let mut kept = Kept { past, step: 0, state: () };
+        let mut kept = Kept { past, step: 0, state: (), line: None };
         self.protect(&mut kept, true, steps)?;
         self.past = kept.past;
         self.pacing.count_time();
@@ -497,7 +502,7 @@ impl Job {
     }
 
     /// Rank 0 tells the dedicated parity ranks what comes next, and how many steps were done.
-    fn order(&self, order: u64, step: u64) -> Result<(), CommError> {
+    pub(super) fn order(&self, order: u64, step: u64) -> Result<(), CommError> {
         if self.world.rank() > 0 {
             return Ok(());
         }

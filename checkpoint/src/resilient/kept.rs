@@ -151,6 +151,17 @@ pub(super) struct Kept<S> {
     pub(super) past: Past,
     pub(super) step: u64,
     pub(super) state: S,
+    /// What belongs to the line of the state, where messages may cross lines.
+    pub(super) line: Option<Line>,
+}
+
+/// What belongs to a line beside the state of a rank.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Line {
+    /// Not 0: the rank's work was done.
+    pub(super) is_done: u64,
+    /// What was under way, in the words of [`ft_comm::World::line_record`]. It is the last of all bytes, as it comes later than they.
+    pub(super) record: Vec<u8>,
 }
 
 impl<S: Protect> Protect for Kept<S> {
@@ -159,7 +170,14 @@ impl<S: Protect> Protect for Kept<S> {
         if part == StatePart::Variable {
             Field::walk(&mut self.step, walk)?;
         }
-        self.state.walk(part, walk)
+        self.state.walk(part, walk)?;
+        match &mut self.line {
+            Some(line) if part == StatePart::Variable => {
+                Field::walk(&mut line.is_done, walk)?;
+                Field::walk(&mut line.record, walk)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn describe(text: &mut String) {
@@ -169,7 +187,7 @@ impl<S: Protect> Protect for Kept<S> {
 
 /// Steps of the job that were done when a checkpoint was taken, from the head of the parts of a rank's state.
 pub(crate) fn steps_of(constant: &[u8], variable: &[u8]) -> Option<u64> {
-    let mut step = Kept { past: Past::default(), step: 0, state: () };
+    let mut step = Kept { past: Past::default(), step: 0, state: (), line: None };
     load_head(&mut step, StatePart::Variable, variable).ok()?;
     Past::read(constant).ok()?.steps.checked_add(step.step)
 }
@@ -182,7 +200,7 @@ mod tests {
     #[test]
     fn the_past_is_at_the_head_of_the_constant_part() {
         let past = Past::default().and(7, 2.5).unwrap().and(3, vec![1u8, 2]).unwrap();
-        let mut kept = Kept { past: past.with_state(), step: 9, state: () };
+        let mut kept = Kept { past: past.with_state(), step: 9, state: (), line: None };
         let mut constant = vec![];
         save(&mut kept, StatePart::Constant, &mut constant).unwrap();
         constant.extend(b"the constant part of a state");

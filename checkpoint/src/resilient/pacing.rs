@@ -66,6 +66,11 @@ impl Pacing {
         Ok(())
     }
 
+    /// How often checkpoints are taken.
+    pub(super) fn interval(&self) -> Interval {
+        self.interval
+    }
+
     pub(super) fn now(&self) -> Time {
         self.clock.now()
     }

@@ -31,7 +31,10 @@ impl Job {
             if order == order::ANEW {
                 self.checkpointer.begin_anew(&self.world)?;
             }
-            if self.is_waited_for() {
+            if order == order::LINE {
+                self.checkpointer.begin_line(&self.world, &mut nothing, true)?;
+                self.checkpointer.wait(&self.world)?;
+            } else if self.is_waited_for() {
                 self.checkpointer.checkpoint(&self.world, &mut nothing)?;
             } else {
                 self.checkpointer.begin(&self.world, &mut nothing)?;

@@ -74,12 +74,24 @@ impl<'a, P: Program> Section<'a, P> {
     fn work(&mut self, job: &mut Job) -> Result<Worked, Problem<P::Error>> {
         job.reached = job.reached.max(job.past.steps + self.kept.step);
         job.pacing.over = false;
+        job.may_draw_lines(P::RESTORE)?;
+        job.line_of(&mut self.kept);
         let begun = self.begin(job)?;
         if let Begun::Ended = begun {
             return Ok(Worked::Before);
         }
         self.live = true;
         self.take_up(job, begun)?;
+        let worked = self.take_steps(job)?;
+        job.end_lines(&mut self.kept)?;
+        Ok(worked)
+    }
+
+    fn take_steps(&mut self, job: &mut Job) -> Result<Worked, Problem<P::Error>> {
+        if job.was_done(&self.kept) {
+            return Ok(Worked::Done);
+        }
+        job.enter_lines(true)?;
         while !job.pacing.over {
             let number = self.kept.step + 1;
             job.pacing.await_step(&job.world)?;
@@ -92,7 +104,9 @@ impl<'a, P: Program> Section<'a, P> {
                 return Ok(Worked::Done);
             }
             job.checkpointer.progress(&job.world)?;
-            if job.pacing.is_due(number) {
+            if !job.meets() {
+                job.draw_if_due(&mut self.kept)?;
+            } else if job.pacing.is_due(number) {
                 self.checkpoint(job, false)?;
             }
         }
@@ -110,6 +124,7 @@ impl<'a, P: Program> Section<'a, P> {
                 if job.past.sections() > 0 {
                     job.pacing.begin_program();
                 }
+                job.begin_lines(&mut self.kept)?;
                 self.checkpoint(job, true)?;
                 job.resumed(steps_lost);
             }
@@ -151,6 +166,7 @@ impl<'a, P: Program> Section<'a, P> {
             }
             Found::State => {}
         }
+        job.go_back_to_line(&self.kept)?;
         self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program)?;
         let begun = if job.has_fallen_back() { Begun::Bare } else { Begun::Protected };
         if P::RESTORE == RestorePolicy::Global {
@@ -269,14 +285,18 @@ impl<'a, P: Program> Section<'a, P> {
 
     /// One that begins `anew` has the constant part of the state too; it does where redundancy is to be laid over other hosts.
     fn checkpoint(&mut self, job: &mut Job, anew: bool) -> Result<(), Problem<P::Error>> {
-        let anew = anew || job.owes_layout();
+        // A line takes care of that itself.
+        let anew = anew || self.kept.line.is_none() && job.owes_layout();
         let (step, steps) = (self.kept.step, job.past.steps + self.kept.step);
         let begun = job.pacing.now();
         job.world.activity(activity::CHECKPOINT);
         if anew {
             self.kept.past = job.past.with_state();
         }
-        job.protect(&mut self.kept, anew, steps)?;
+        match self.kept.line {
+            Some(_) if !anew => job.drain(&mut self.kept)?,
+            _ => job.protect(&mut self.kept, anew, steps)?,
+        }
         self.kept.past = Past::default();
         job.world.activity(activity::COMPUTING);
         job.pacing.checkpoint(step, begun);

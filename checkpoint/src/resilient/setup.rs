@@ -5,7 +5,7 @@ use ft_comm::{OnFailure, World};
 use crate::checkpointer::Checkpointer;
 use crate::disk::Writer;
 use crate::error::CheckpointError;
-use crate::protection::{Checkpoints, MemoryUse, Protection};
+use crate::protection::{Checkpoints, Lines, MemoryUse, Protection};
 use crate::scheme::Scheme;
 
 /// What takes the checkpoints of a job, on its first level.
@@ -38,8 +38,9 @@ fn refusal(world: &World, protection: &Protection) -> Option<&'static str> {
             return Some("`--memory least` keeps no copy that `--incremental` could compare the state with");
         }
     }
-    if let Some(text) =
-        refusal_of_levels(world, protection).or_else(|| refusal_of_checksums(world, protection))
+    if let Some(text) = refusal_of_levels(world, protection)
+        .or_else(|| refusal_of_checksums(world, protection))
+        .or_else(|| refusal_of_lines(world, protection))
     {
         return Some(text);
     }
@@ -70,6 +71,32 @@ fn refusal_of_checksums(world: &World, protection: &Protection) -> Option<&'stat
             world.repair_mode() == OnFailure::Shrink,
             "checksums are for lost ranks that are replaced, not for `--on-failure shrink`",
         ),
+    ];
+    others.into_iter().find(|(is_wanted, _)| *is_wanted).map(|(_, text)| text)
+}
+
+/// What does not go with lines that messages may cross, if such are asked for.
+fn refusal_of_lines(world: &World, protection: &Protection) -> Option<&'static str> {
+    if protection.lines == Lines::Meet {
+        return None;
+    }
+    let others = [
+        (
+            matches!(world.repair_mode(), OnFailure::Shrink | OnFailure::Blank),
+            "messages that cross `--lines` are for lost ranks that are replaced, not for `--on-failure shrink`",
+        ),
+        (!protection.levels.is_empty(), "`--lines` is for one level of protection, not for `--levels`"),
+        (protection.incremental, "`--lines` and `--incremental` do not go together"),
+        (
+            protection.memory_use == MemoryUse::Least,
+            "`--lines` needs a copy of the state, which `--memory least` does not make",
+        ),
+        (protection.scrub, "`--lines` and `--scrub` do not go together"),
+        (
+            matches!(protection.scheme, Scheme::Checksum { .. } | Scheme::Disk { .. }),
+            "`--lines` is for schemes with exact redundancy in memory",
+        ),
+        (protection.spill.is_some(), "`--lines` and `--spill` do not go together"),
     ];
     others.into_iter().find(|(is_wanted, _)| *is_wanted).map(|(_, text)| text)
 }

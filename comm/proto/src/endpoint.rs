@@ -20,6 +20,7 @@ use slotmap::{SlotMap, new_key_type};
 
 use crate::matching::{Envelope, Matching, Pattern};
 use crate::rank::{Generation, Rank};
+use crate::stamp::Mark;
 use crate::wire::header::Kind;
 
 mod beside;
@@ -28,6 +29,7 @@ mod contexts;
 mod credit;
 mod express;
 mod incoming;
+mod lined;
 mod losses;
 mod peer;
 mod reading;
@@ -38,6 +40,8 @@ use contexts::Contexts;
 use credit::Cost;
 pub use credit::{CREDIT_BYTES, EAGER_BYTES_MAX, ENVELOPES_MAX, MESSAGE_COST};
 pub use express::Taken;
+pub use lined::LINED_TAG;
+use lined::Lined;
 pub use peer::Frame;
 use peer::{About, Peer};
 pub use reading::{Fetch, Greeting, Offer};
@@ -96,6 +100,15 @@ pub enum Task<P> {
         op: OpId,
         /// Where the message is.
         from: P,
+        /// It is late: what it says is kept ([`Endpoint::keep`]).
+        late: Option<Envelope>,
+    },
+    /// Keep what this late message says ([`Endpoint::keep`]), which is in the place of its receive.
+    Keep {
+        /// The receive.
+        op: OpId,
+        /// The message.
+        message: Envelope,
     },
     /// A rank asks whether its memory can be read; if it can, say [`Endpoint::handle_readable`].
     Answer(Greeting),
@@ -161,6 +174,8 @@ pub struct Endpoint<P> {
     tasks: VecDeque<Task<P>>,
     /// Ranks with frames to be sent.
     busy: Vec<Rank>,
+    /// If messages may cross recovery lines.
+    lined: Option<Box<Lined<P>>>,
 }
 
 impl<P> Endpoint<P> {
@@ -176,6 +191,7 @@ impl<P> Endpoint<P> {
             contexts: Contexts::default(),
             tasks: VecDeque::new(),
             busy: Vec::new(),
+            lined: None,
         }
     }
 
@@ -197,7 +213,8 @@ impl<P> Endpoint<P> {
 
     /// Starts a send of this rank to itself, which is finished at once: `copy` has the `length` bytes of `place`.
     pub fn send_to_self(&mut self, context: u32, tag: u32, length: u64, place: P, copy: P) -> OpId {
-        let envelope = Envelope { context, source: self.source(), tag, length };
+        let mark = self.mark(context);
+        let envelope = Envelope { context, source: self.source(), tag, mark, length };
         match self.claim(&envelope) {
             Some(op) => {
                 self.end(op, Outcome::Done(envelope));
@@ -213,8 +230,13 @@ impl<P> Endpoint<P> {
     /// Starts a receive of up to `room` bytes to `place`. Unless a message is here for it, it ends at once if it needs a rank that has failed:
     /// one that `pattern` names, or `missing`.
     pub fn receive(&mut self, pattern: Pattern, room: usize, missing: Option<Rank>, place: P) -> OpId {
+        let (pattern, choice) = self.choose(pattern);
         match self.matching.take_within(&pattern, room as u64) {
-            Some(Ok((bounce, _))) => return self.receive_claimed(bounce, place),
+            Some(Ok((bounce, envelope))) => {
+                let op = self.receive_claimed(bounce, place);
+                choice.into_iter().for_each(|number| self.chooses(op, number, Some(&envelope)));
+                return op;
+            }
             Some(Err(message)) => {
                 return self.start(State::Finished(Outcome::Truncated { message, room }), place);
             }
@@ -225,6 +247,7 @@ impl<P> Endpoint<P> {
         }
         let op = self.start(State::Receive { room }, place);
         self.matching.post(op, pattern);
+        choice.into_iter().for_each(|number| self.chooses(op, number, None));
         op
     }
 
@@ -260,9 +283,10 @@ impl<P> Endpoint<P> {
     pub fn drop_claimed(&mut self, bounce: BounceId) {
         match self.bounced.drop(bounce) {
             Dropped::Nothing => {}
-            Dropped::Received(envelope) => {
+            Dropped::Received(envelope) if envelope.mark.has_credit() => {
                 self.give_back(envelope.source as Rank, Cost::eager(envelope.length))
             }
+            Dropped::Received(_) => {}
             Dropped::Refused(envelope, announced) => self.want(envelope, announced, None),
         }
     }
@@ -317,6 +341,7 @@ impl<P> Endpoint<P> {
         if !may_wait || !self.matching.cancel(op) {
             return None;
         }
+        self.chooses_no_more(op);
         self.ops.remove(op).map(|op| op.place)
     }
 
@@ -410,8 +435,11 @@ impl<P> Endpoint<P> {
 
     /// A receive has got a whole message that waited for it.
     fn deliver(&mut self, op: OpId, envelope: Envelope, from: P) {
-        self.tasks.push_back(Task::Copy { op, from });
-        self.give_back(envelope.source as Rank, Cost::eager(envelope.length));
+        let late = self.has_delivered(&envelope).then_some(envelope);
+        self.tasks.push_back(Task::Copy { op, from, late });
+        if envelope.mark.has_credit() {
+            self.give_back(envelope.source as Rank, Cost::eager(envelope.length));
+        }
     }
 
     /// The posted receive that takes `envelope`. One that has no room for it is finished as truncated, and
@@ -423,8 +451,10 @@ impl<P> Endpoint<P> {
         };
         if envelope.length > room as u64 {
             self.end(op, Outcome::Truncated { message: *envelope, room });
+            self.chooses_no_more(op);
             return None;
         }
+        self.takes(op, envelope);
         Some(op)
     }
 
@@ -469,7 +499,7 @@ impl<P> Endpoint<P> {
 
     /// Queues a frame that is not about a message of this rank.
     fn answer(&mut self, to: Rank, kind: Kind, tag: u32, about: About) {
-        let message = Envelope { context: 0, source: self.source(), tag, length: 0 };
+        let message = Envelope { context: 0, source: self.source(), tag, mark: Mark::NONE, length: 0 };
         self.post(to, kind, message, about, None);
     }
 
@@ -483,12 +513,12 @@ impl<P> Endpoint<P> {
     }
 
     /// Asks for the payload of an announced message.
-    fn ask(&mut self, envelope: Envelope, sequence: u64, op: OpId) {
+    fn ask_for(&mut self, envelope: Envelope, sequence: u64, landing: Landing) {
         let from = envelope.source as Rank;
         if self.peers[from].is_gone {
             return;
         }
-        self.peers[from].asked.insert(sequence, (Some(op), envelope));
+        self.peers[from].asked.insert(sequence, (landing, envelope));
         self.answer(from, Kind::Ask, 0, About::subject(sequence));
         self.give_back(from, Cost::ENVELOPE);
     }

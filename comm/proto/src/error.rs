@@ -53,6 +53,16 @@ pub enum CommError {
          (catch panics within what the call runs, not around it)"
     )]
     Panicked,
+    /// A rank that has gone back to a recovery line asks other questions than the first time: between a line and the next its calls have to follow from its state
+    /// and from what calls have given it, not from a clock, random numbers or other threads.
+    #[error(
+        "after going back to a recovery line the program has made other calls than the first time; what it does may follow from its protected \
+         state and from what its calls give, not from a clock or from random numbers without a seed in that state"
+    )]
+    Diverged,
+    /// What was kept with a recovery line cannot be read.
+    #[error("what was kept with a recovery line is damaged, or of another version of this library")]
+    Line,
     /// Nothing was done: code that a call of this rank runs (an operation of a reduction, a computation of a schedule) has made this
     /// one; make it before or after that call.
     #[error("a call from within what another call of this rank runs; make it before or after that call")]

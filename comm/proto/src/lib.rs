@@ -33,6 +33,7 @@ pub mod reduction;
 pub mod ring;
 pub mod settings;
 pub mod shared;
+pub mod stamp;
 pub mod time;
 pub mod topology;
 mod waits;

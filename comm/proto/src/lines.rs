@@ -2,14 +2,25 @@
 //! these states.
 //!
 //! A message that was sent before its sender's line and is received behind its receiver's is *late*: nobody will send it again. One that was sent behind its
-//! sender's line and was received before its receiver's is *early*: it will be sent again, and must not come twice. [`log`] keeps the late ones and swallows the early
-//! ones (G. Bronevetsky, D. Marques, K. Pingali, P. Stodghill, Automated application-level checkpointing of MPI programs, PPoPP 2003; M. Schulz and others, SC 2004);
-//! [`drain`] sees to it that there are none.
+//! sender's line and was received before its receiver's is *early*: it will be sent again, and must not come twice. [`Lines`] keeps the late ones and swallows the early
+//! ones (G. Bronevetsky, D. Marques, K. Pingali, P. Stodghill, Automated application-level checkpointing of MPI programs, PPoPP 2003; M. Schulz and others, SC 2004).
+//! Ranks that stop at their line until all late messages are there have no early ones (G. Stellner, CoCheck, IPPS 1996): the same protocol, with a wait in it.
 //!
-//! These are protocols as values; nothing in `ft-comm` uses them yet.
+//! An [`crate::endpoint::Endpoint`] has one of these if its messages may cross lines.
 
-pub mod drain;
-pub mod log;
+mod log;
+mod record;
 
 #[cfg(test)]
 mod model;
+
+pub use log::{Astray, Lines, Log, Outcome, Phase, Signature, Swallowed};
+pub use record::{read, write};
+
+use crate::wire::wait::CONTEXT_COMPUTE;
+
+/// Whether lines matter to messages with this context: those of a program to the ranks that compute, and its collectives'.
+#[inline]
+pub fn cover(context: u32) -> bool {
+    context & !1 == CONTEXT_COMPUTE
+}

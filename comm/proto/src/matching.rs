@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use crate::planted;
+use crate::stamp::Mark;
 use crate::wire::header::Header;
 
 /// What a receive accepts; ranks are world ranks.
@@ -30,6 +31,8 @@ pub struct Envelope {
     pub source: u32,
     /// Tag.
     pub tag: u32,
+    /// What is noted of it beyond that.
+    pub mark: Mark,
     /// Bytes of the message.
     pub length: u64,
 }
@@ -37,12 +40,25 @@ pub struct Envelope {
 impl From<&Header> for Envelope {
     #[inline]
     fn from(header: &Header) -> Self {
-        let Header { context, source, tag, length, .. } = *header;
-        Self { context, source, tag, length }
+        let Header { stamp, context, source, tag, length, .. } = *header;
+        Self { context, source, tag, mark: Mark::of(stamp), length }
+    }
+}
+
+impl Envelope {
+    /// Whether a header says the same of a message.
+    pub(crate) fn is_of(&self, header: &Header) -> bool {
+        Self { mark: Mark::of(self.mark.stamp()), ..*self } == Self::from(header)
     }
 }
 
 impl Pattern {
+    /// Whether messages of several kinds fit it.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.source.is_none() || self.tag.is_none()
+    }
+
     /// Whether a receive with this pattern takes `envelope`.
     #[inline]
     pub fn accepts(&self, envelope: &Envelope) -> bool {
@@ -136,6 +152,11 @@ impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
         chosen
     }
 
+    /// The messages that have arrived, in order.
+    pub fn arrived(&self) -> impl Iterator<Item = &(M, Envelope)> {
+        self.arrived.iter()
+    }
+
     /// Takes a message out of the queue; false if it was not there.
     pub fn forget(&mut self, message: M) -> bool
     where
@@ -158,7 +179,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn envelope(source: u32, tag: u32) -> Envelope {
-        Envelope { context: 1, source, tag, length: 0 }
+        Envelope { context: 1, source, tag, mark: Mark::NONE, length: 0 }
     }
 
     #[test]

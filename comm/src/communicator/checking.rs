@@ -60,7 +60,7 @@ impl Communicator {
         let mut all = vec![0u64; self.size() * WORDS];
         all[self.rank() * WORDS..][..WORDS].copy_from_slice(&mine);
         let steps = allgather_dissemination(self.rank(), self.size(), &starts);
-        let list = self.list::<u64>(core.generation(), "check", steps);
+        let list = self.list::<u64>(core, "check", steps);
         let buffer = Some(Box::new(all) as _);
         let id = core.driver.start(list, Own { buffer, ..Own::default() }, &mut Memory::none())?;
         Ok(Some(Check { id }))

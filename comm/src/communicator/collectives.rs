@@ -5,6 +5,7 @@
 use super::*;
 use crate::driver::{SCRATCH_ALIGN, StepList};
 use ft_proto::collective::{Operation as Kind, Order, Shape, equal_starts, gather_linear, scatter_linear};
+use ft_proto::endpoint::LINED_TAG;
 use ft_proto::reduction::Operation;
 
 /// What one rank does in a collective call, before it is known whether the call waits.
@@ -469,7 +470,7 @@ impl Communicator {
         core.enter_collective()?;
         core.driver.waiting.enter(call.name, self.shared.context, None);
         self.check_call::<T>(core, &call)?;
-        let list = self.list::<T>(core.generation(), call.name, call.steps);
+        let list = self.list::<T>(core, call.name, call.steps);
         let combine = |into: &mut [u8], from: &[u8], order: Order| {
             if let Some(op) = op {
                 op.combine(bytemuck::cast_slice_mut(into), bytemuck::cast_slice(from), order);
@@ -483,16 +484,29 @@ impl Communicator {
         core.driver.run(list, &mut memory)
     }
 
+    /// The tag of the messages of the next collective.
+    #[inline]
+    fn next_tag(&self, core: &Core) -> Tag {
+        // Those that may cross recovery lines are counted through repairs, by all ranks as they come by.
+        if core.driver.engine.is_lined(self.shared.context) {
+            let number = self.shared.lined.get();
+            self.shared.lined.set(number.wrapping_add(1));
+            return LINED_TAG | number;
+        }
+        let (generation, (started, number)) = (core.generation(), self.shared.sequence.get());
+        let tag = if started == generation { number } else { 0 };
+        self.shared.sequence.set((generation, tag.wrapping_add(1)));
+        tag
+    }
+
     /// A step list of the next collective of this communicator.
     pub(super) fn list<T: Plain>(
         &self,
-        generation: Generation,
+        core: &Core,
         name: &'static str,
         steps: impl Into<Steps>,
     ) -> StepList {
-        let (started, number) = self.shared.sequence.get();
-        let tag = if started == generation { number } else { 0 };
-        self.shared.sequence.set((generation, tag.wrapping_add(1)));
+        let tag = self.next_tag(core);
         StepList {
             name,
             steps: steps.into(),

@@ -238,8 +238,18 @@ impl UnderWay {
 
     pub(super) fn is_done(&self) -> Result<bool, CommError> {
         let core = &mut *self.comm.core.enter()?;
-        core.driver.look()?;
-        Ok(self.id.is_none_or(|id| core.driver.lists.is_done(id)))
+        let context = self.comm.shared.context;
+        match core.replays(context)? {
+            Some(0) => return Ok(false),
+            Some(_) => {
+                let waits = |id| core.driver.wait_activity(id, &mut Memory::none());
+                return self.id.map_or(Ok(()), waits).map(|()| true);
+            }
+            None => core.driver.look()?,
+        }
+        let is_done = self.id.is_none_or(|id| core.driver.lists.is_done(id));
+        core.driver.engine.note(context, u32::from(is_done));
+        Ok(is_done)
     }
 }
 

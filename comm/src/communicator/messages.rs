@@ -266,9 +266,9 @@ impl Communicator {
         let core = &mut *self.core.enter()?;
         self.enter(core)?;
         core.driver.waiting.enter("mprobe", self.shared.context, pattern.tag);
-        core.driver.probe_wait(&pattern)?;
+        let found = core.driver.probe_wait(&pattern)?;
         Ok(self
-            .claimed(core, &pattern)
+            .claimed(core, &named(&found))
             .expect("a message that a probe has found stays until this rank takes it"))
     }
 
@@ -284,8 +284,8 @@ impl Communicator {
         let pattern = self.pattern(source.into(), tag.into())?;
         let core = &mut *self.core.enter()?;
         self.enter(core)?;
-        core.driver.look()?;
-        Ok(self.claimed(core, &pattern))
+        let found = core.driver.probe(&pattern)?;
+        Ok(found.and_then(|found| self.claimed(core, &named(&found))))
     }
 
     fn claimed(&self, core: &mut Core, pattern: &Pattern) -> Option<Message> {
@@ -293,6 +293,11 @@ impl Communicator {
         let generation = core.generation();
         Some(Message { comm: self.clone(), generation, bounce: Some(bounce), envelope })
     }
+}
+
+/// What accepts the messages that are as this one.
+fn named(message: &Envelope) -> Pattern {
+    Pattern { context: message.context, source: Some(message.source), tag: Some(message.tag) }
 }
 
 /// The bytes of a layout of elements of type `T` over a buffer of `length` of them.

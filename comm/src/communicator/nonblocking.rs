@@ -217,7 +217,7 @@ impl Communicator {
         core.enter_collective()?;
         let check = self.begin_check::<T>(core, &call)?;
         let (name, generation) = (call.name, core.generation());
-        let list = self.list::<T>(generation, name, call.steps);
+        let list = self.list::<T>(core, name, call.steps);
         let (input, buf) = (Some(Box::new(input) as _), Some(Box::new(buf) as _));
         let id = core.driver.start(list, Own { input, buffer: buf, combine }, &mut Memory::none())?;
         let comm = self.clone();
@@ -267,8 +267,28 @@ impl<T: Plain> CollectiveRequest<T> {
     /// # Errors
     /// As [`CollectiveRequest::wait`].
     pub fn is_done(&mut self) -> Result<bool, CommError> {
+        let context = self.comm.shared.context;
+        let replayed = self.comm.core.enter()?.replays(context)?;
+        if let Some(was_done) = replayed {
+            return match was_done {
+                0 => Ok(false),
+                _ => self.until_done().map(|()| true),
+            };
+        }
         self.comm.core.enter()?.driver.look()?;
-        Pending::is_done(self)
+        let is_done = Pending::is_done(self)?;
+        self.comm.core.enter()?.driver.engine.note(context, u32::from(is_done));
+        Ok(is_done)
+    }
+
+    /// Waits until it is done, and leaves it as it is.
+    fn until_done(&mut self) -> Result<(), CommError> {
+        let core = &mut *self.comm.core.enter()?;
+        let id = self.current(core)?;
+        for id in self.check.iter().map(|check| check.id).chain([id]) {
+            core.driver.wait_activity(id, &mut Memory::none())?;
+        }
+        Ok(())
     }
 
     fn current(&self, core: &Core) -> Result<ActivityId, CommError> {
@@ -282,7 +302,7 @@ impl<T: Plain> CollectiveRequest<T> {
 
 impl<T: Plain> Pending for CollectiveRequest<T> {
     fn process(&self) -> Process {
-        Process(self.comm.core.clone())
+        Process { core: self.comm.core.clone(), context: self.comm.shared.context }
     }
 
     fn is_done(&mut self) -> Result<bool, CommError> {

@@ -100,7 +100,7 @@ impl Communicator {
             return Err(CommError::Count(format!("a schedule over {due} bytes got {given}")));
         }
         core.enter_collective()?;
-        let list = self.list::<u8>(core.generation(), "schedule", schedule.steps.clone());
+        let list = self.list::<u8>(core, "schedule", schedule.steps.clone());
         Ok(StepList { apply: Some(schedule.apply.clone()), ..list })
     }
 }

@@ -11,6 +11,7 @@ use super::waiting::Hint;
 use super::{ActivityId, Driver, Memory, Place};
 use ft_proto::endpoint::{BounceId, OpId, Outcome};
 use ft_proto::error::CommError;
+use ft_proto::lines::Outcome as LineOutcome;
 use ft_proto::matching::{Envelope, Pattern};
 use ft_proto::rank::Rank;
 use ft_proto::wire::control::{CommunicatorId, ToArbiter, Verdict, Word};
@@ -159,12 +160,45 @@ impl Driver {
 
     /// The first message that `pattern` accepts, after a look at the links.
     pub(crate) fn probe(&mut self, pattern: &Pattern) -> Result<Option<Envelope>, CommError> {
+        if let Some(found) = self.replay_found(pattern)? {
+            return match found {
+                Some(named) => self.probe_until(&named).map(Some),
+                None => self.look().map(|()| None),
+            };
+        }
         self.look()?;
-        Ok(self.engine.endpoint.probe(pattern))
+        let found = self.engine.endpoint.probe(pattern);
+        self.engine.found(pattern.context, found.as_ref());
+        Ok(found)
+    }
+
+    /// What a question for messages has found when it was asked for the first time, if it is asked again.
+    fn replay_found(&mut self, pattern: &Pattern) -> Result<Option<Option<Pattern>>, CommError> {
+        let named = |(source, tag)| Pattern { source: Some(source), tag: Some(tag), ..*pattern };
+        match self.engine.replay(pattern.context) {
+            None => Ok(None),
+            Some(LineOutcome::Found(found)) => Ok(Some(found.map(named))),
+            Some(LineOutcome::Chose(_)) => Err(CommError::Diverged),
+        }
     }
 
     /// Waits for a message that `pattern` accepts.
     pub(crate) fn probe_wait(&mut self, pattern: &Pattern) -> Result<Envelope, CommError> {
+        if !pattern.is_open() {
+            return self.probe_until(pattern);
+        }
+        match self.replay_found(pattern)? {
+            Some(Some(named)) => self.probe_until(&named),
+            Some(None) => Err(CommError::Diverged),
+            None => {
+                let found = self.probe_until(pattern)?;
+                self.engine.found(pattern.context, Some(&found));
+                Ok(found)
+            }
+        }
+    }
+
+    fn probe_until(&mut self, pattern: &Pattern) -> Result<Envelope, CommError> {
         let hint = pattern.source.map(|source| source as Rank);
         self.wait_until(&mut Memory::none(), hint.into(), |driver| {
             let engine = &driver.engine;
@@ -206,7 +240,11 @@ impl Driver {
 
     /// Waits until something has moved; for operations that own their memory.
     pub(crate) fn await_change(&mut self) -> Result<(), CommError> {
-        let before = self.engine.moves;
+        self.await_change_since(self.engine.moves)
+    }
+
+    /// The same since there were so many moves.
+    pub(crate) fn await_change_since(&mut self, before: u64) -> Result<(), CommError> {
         let memory = &mut Memory::none();
         // Another call may have sent or received what a step list waited for.
         self.lists.advance(&mut self.engine, memory);

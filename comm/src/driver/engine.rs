@@ -17,6 +17,7 @@ use crate::transport::{LinkId, Transport};
 mod awaited;
 mod beside;
 mod findings;
+mod lined;
 mod reading;
 mod transfer;
 
@@ -94,7 +95,7 @@ pub(crate) struct Engine {
     packing: Vec<u8>,
     pub(super) findings: Findings,
     /// Counts what has come or gone over links, and what step lists have made of it.
-    pub(super) moves: u64,
+    pub(crate) moves: u64,
     sent: u64,
     read: u64,
 }
@@ -159,6 +160,20 @@ impl Engine {
 
     /// The same without an operation for what has left already.
     pub(super) fn begin_send(
+        &mut self,
+        letter: Letter,
+        place: Place,
+        memory: &mut Memory<'_>,
+    ) -> Sent<Place> {
+        if !self.endpoint.leaves(letter.to, letter.context, letter.tag) {
+            let envelope = self.envelope(&letter, place.len());
+            return Sent::Left(place, envelope);
+        }
+        self.begin_due_send(letter, place, memory)
+    }
+
+    /// The same of one of which is known that its receiver has not got it yet ([`Endpoint::leaves`]).
+    pub(super) fn begin_due_send(
         &mut self,
         letter: Letter,
         place: Place,
@@ -251,6 +266,9 @@ impl Engine {
     #[inline]
     pub(super) fn send_owned<B: Buffer + 'static>(&mut self, letter: Letter, buffer: B) -> Sent<B> {
         let envelope = self.envelope(&letter, buffer.bytes().len());
+        if !self.endpoint.leaves(letter.to, letter.context, letter.tag) {
+            return Sent::Left(buffer, envelope);
+        }
         match self.depart(&letter, buffer.bytes()) {
             Departure::Left => Sent::Left(buffer, envelope),
             Departure::Begun(op) => {
@@ -316,17 +334,26 @@ impl Engine {
     fn act(&mut self, memory: &mut Memory<'_>) {
         while let Some(task) = self.endpoint.poll_task() {
             match task {
-                Task::Copy { op, from } => {
+                Task::Copy { op, from, late } => {
                     if let Some(place) = self.endpoint.place_mut(op) {
                         self.stock.copy_kept(&from, place, memory);
                     }
+                    if let Some(message) = late {
+                        self.endpoint.keep(message, from);
+                    }
                 }
+                Task::Keep { op, message } => self.keep(op, message, memory),
                 Task::Answer(greeting) => {
                     if self.word(greeting.from, greeting.seal_at) == Some(greeting.seal) {
                         self.endpoint.handle_readable(greeting);
                     }
                 }
                 Task::Fetch(fetch) => {
+                    if self.endpoint.is_kept(&fetch.envelope)
+                        && let Some(place) = self.endpoint.place_mut(fetch.op)
+                    {
+                        place.keep();
+                    }
                     let is_whole = self.read(&fetch, memory);
                     self.moves += 1;
                     self.endpoint.handle_fetched(fetch, is_whole);

@@ -7,8 +7,9 @@ use std::rc::Rc;
 
 use ft_proto::cells::Label;
 use ft_proto::collective::{Order, Span, Step, hazard};
-use ft_proto::endpoint::{Mode, OpId, Outcome};
+use ft_proto::endpoint::{LINED_TAG, Mode, OpId, Outcome};
 use ft_proto::error::CommError;
+use ft_proto::lines;
 use ft_proto::matching::Pattern;
 use ft_proto::rank::{Rank, Tag};
 use ft_proto::shared::CELL_BYTES;
@@ -310,6 +311,17 @@ impl Lists {
 
     fn running(&self, id: ActivityId) -> Option<&Running> {
         self.running.iter().find(|(other, _)| *other == id).map(|(_, running)| running)
+    }
+
+    /// The operations of all lists, if recovery lines matter to none of these.
+    pub(crate) fn operations_without_lines(&self) -> Option<usize> {
+        let is_lined = |list: &StepList| {
+            lines::cover(list.context) && (!list.is_collective() || list.tag & LINED_TAG != 0)
+        };
+        let count = |(_, running): &(ActivityId, Running)| {
+            (!is_lined(&running.list)).then_some(running.pending.len())
+        };
+        self.running.iter().map(count).sum()
     }
 
     /// Whether a step list is done, well or not.

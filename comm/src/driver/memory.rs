@@ -142,6 +142,13 @@ impl Place {
         }
     }
 
+    /// What comes there is wanted afterwards as it was ([`Stock::taken`]), also where it is combined with something at once.
+    pub(crate) fn keep(&mut self) {
+        if let Self::Fold(fold) = self {
+            fold.kept.get_or_insert_default();
+        }
+    }
+
     /// How many bytes at the front of a payload are to be dropped.
     pub(crate) fn skipped(&self) -> usize {
         match self {
@@ -275,6 +282,17 @@ impl Stock {
             }
         }
         out
+    }
+
+    /// So many bytes as they have come to a place.
+    pub(crate) fn taken(&self, place: &mut Place, bytes: usize, memory: &Memory<'_>) -> Vec<u8> {
+        let mut taken = match place {
+            Place::Fold(fold) => fold.kept.take().unwrap_or_default(),
+            Place::Read(_) | Place::Gone(_) => vec![],
+            _ => self.copy(place, memory),
+        };
+        taken.resize(bytes, 0);
+        taken
     }
 
     /// Memory for the bytes of a payload from `offset` on, if they should go straight there.

@@ -144,6 +144,9 @@ impl StepList {
 
     fn send(&self, at: usize, to: Rank, place: Place, engine: &mut Engine, memory: &mut Memory<'_>) -> Tried {
         let (to, context, tag) = (self.world[to], self.context, self.tag(at));
+        if !engine.endpoint.leaves(to, context, tag) {
+            return Tried::Done;
+        }
         let tells_once = self.steps.known.is_some_and(|known| known.tells_once);
         if tells_once
             && self.may_come_beside(place.len())
@@ -152,7 +155,7 @@ impl StepList {
             return Tried::Done;
         }
         let letter = Letter { to, context, tag, mode: Mode::Standard, urgency: Urgency::Now };
-        match engine.begin_send(letter, place, memory) {
+        match engine.begin_due_send(letter, place, memory) {
             Sent::Left(..) => Tried::Done,
             Sent::Begun(op) => Tried::UnderWay(op),
         }

@@ -19,6 +19,7 @@ impl<P> Endpoint<P> {
         let fits = envelope.length <= room as u64;
         let outcome =
             if fits { Outcome::Done(envelope) } else { Outcome::Truncated { message: envelope, room } };
+        self.takes(op, &envelope);
         self.end(op, outcome);
         self.place_mut(op)
     }
@@ -28,12 +29,13 @@ impl<P> Endpoint<P> {
 mod tests {
     use super::*;
     use crate::matching::Pattern;
+    use crate::stamp::Mark;
 
     #[test]
     fn a_message_beside_the_frames_ends_the_receive_that_waits_for_it() {
         let mut end: Endpoint<usize> = Endpoint::new(1, 2, 0);
         let pattern = Pattern { context: 1, source: Some(0), tag: Some(7) };
-        let envelope = Envelope { context: 1, source: 0, tag: 7, length: 8 };
+        let envelope = Envelope { context: 1, source: 0, tag: 7, mark: Mark::NONE, length: 8 };
         let (fits, cut) = (end.receive(pattern, 8, None, 33), end.receive(pattern, 7, None, 44));
         assert!(end.is_awaited(fits) && end.is_awaited(cut));
         assert_eq!(end.handle_beside(fits, envelope).copied(), Some(33));

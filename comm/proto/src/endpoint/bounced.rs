@@ -90,6 +90,28 @@ impl<P> Bounced<P> {
         }
     }
 
+    /// A message that is here as a whole, and nobody has claimed.
+    pub(super) fn here(&mut self, bounce: BounceId) -> Option<(&mut Envelope, &P)> {
+        match self.0.get_mut(bounce)? {
+            Message { envelope, state: State::Here(place) } => Some((envelope, place)),
+            _ => None,
+        }
+    }
+
+    /// The payload of a message that was only announced is to come to a place of its own. Gives its envelope, and the number of that.
+    pub(super) fn fetch(
+        &mut self,
+        bounce: BounceId,
+        make: impl FnOnce(usize) -> P,
+    ) -> Option<(Envelope, u64)> {
+        let Message { envelope, state } = self.0.get_mut(bounce)?;
+        let State::Announced(Announced { sequence, .. }) = *state else { return None };
+        let asked = *envelope;
+        *state = State::Arriving(make(envelope.length as usize), None);
+        envelope.mark = envelope.mark.fetched();
+        Some((asked, sequence))
+    }
+
     /// A receive takes a message, which no other has claimed.
     pub(super) fn claim(&mut self, bounce: BounceId) -> Option<(Envelope, Claimed<'_, P>)> {
         if !matches!(self.0.get(bounce)?.state, State::Arriving(..)) {
@@ -173,8 +195,9 @@ impl<P> Bounced<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stamp::Mark;
 
-    const LONG: Envelope = Envelope { context: 1, source: 2, tag: 3, length: 40 };
+    const LONG: Envelope = Envelope { context: 1, source: 2, tag: 3, mark: Mark::NONE, length: 40 };
     const ANNOUNCED: Announced = Announced { sequence: 5, offer: None };
 
     fn op() -> OpId {

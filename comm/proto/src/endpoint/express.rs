@@ -17,6 +17,8 @@ pub enum Taken {
     Later,
     /// It is for [`Endpoint::handle_header`].
     No,
+    /// It cannot be: the other side broke the protocol.
+    Astray,
 }
 
 impl<P> Endpoint<P> {
@@ -53,7 +55,9 @@ impl<P> Endpoint<P> {
     /// this rank has to leave.
     #[inline]
     pub fn may_take(&self, pattern: &Pattern) -> bool {
-        self.busy.is_empty() && self.matching.find(pattern).is_none()
+        self.busy.is_empty()
+            && self.matching.find(pattern).is_none()
+            && !(pattern.is_open() && self.is_in_lines())
     }
 
     /// A header came from `from`, and its payload too if `is_whole`, while somebody waits for what `pattern` accepts, with so much room. It is his
@@ -85,14 +89,24 @@ impl<P> Endpoint<P> {
             return Taken::No; // which will find out what is wrong with it
         }
         self.give_back(from, cost);
-        Taken::Yes
+        match self.comes(from, header) {
+            Ok(_) => Taken::Yes,
+            Err(_) => Taken::Astray,
+        }
+    }
+
+    /// The message that was taken last from a rank, by its header. Whether what it says is to be kept ([`Endpoint::keep`]).
+    #[inline]
+    pub fn taken(&mut self, from: Rank, header: &Header) -> (Envelope, bool) {
+        let envelope = self.came(from, header);
+        (envelope, self.has_delivered(&envelope))
     }
 
     /// What a message of this rank is matched by.
     #[inline]
     pub fn envelope(&self, message: &Outgoing) -> Envelope {
         let Outgoing { context, tag, length, .. } = *message;
-        Envelope { context, source: self.source(), tag, length }
+        Envelope { context, source: self.source(), tag, mark: self.mark(context), length }
     }
 }
 

@@ -38,11 +38,15 @@ impl<P> Endpoint<P> {
     pub fn handle_payload(&mut self, from: Rank, header: &Header, landing: Landing) {
         match landing {
             Landing::Nowhere | Landing::Sink => {}
-            Landing::Op(op) => self.end(op, Outcome::Done(Envelope::from(header))),
+            Landing::Op(op) => {
+                let envelope = self.came(from, header);
+                self.end(op, Outcome::Done(envelope));
+                self.delivered(op, &envelope);
+            }
             Landing::Bounce(bounce) => match self.bounced.landed(bounce) {
                 Landed::Kept => return, // it is not received yet
                 Landed::Claimed(op, place) => {
-                    let envelope = Envelope::from(header);
+                    let envelope = self.came(from, header);
                     self.end(op, Outcome::Done(envelope));
                     return self.deliver(op, envelope, place);
                 }
@@ -82,7 +86,7 @@ impl<P> Endpoint<P> {
         if self.contexts.is_closed(header.context) {
             return Ok(Landing::Sink);
         }
-        let envelope = Envelope::from(header);
+        let envelope = self.comes(from, header)?;
         Ok(match self.claim(&envelope) {
             Some(op) => Landing::Op(op),
             None => {
@@ -96,7 +100,7 @@ impl<P> Endpoint<P> {
         if !self.peers[from].grant.pay(Cost::ENVELOPE) {
             return Err(format!("more than {ENVELOPES_MAX} envelopes at a time"));
         }
-        let (envelope, announced) = (Envelope::from(header), Announced::from(header));
+        let (envelope, announced) = (self.comes(from, header)?, Announced::from(header));
         if self.contexts.is_closed(header.context) {
             self.want(envelope, announced, None);
         } else if let Some(op) = self.claim(&envelope) {
@@ -121,11 +125,15 @@ impl<P> Endpoint<P> {
     fn payload_comes(&mut self, from: Rank, header: &Header) -> Result<Landing, String> {
         let message = header.subject;
         match self.peers[from].asked.remove(&message) {
-            Some((_, announced)) if announced != Envelope::from(header) => {
+            Some((_, announced)) if !announced.is_of(header) => {
                 Err(format!("a payload for message {message} is not the one that was announced"))
             }
-            Some((Some(op), _)) => Ok(Landing::Op(op)),
-            Some((None, _)) => Ok(Landing::Sink),
+            Some((landing, announced)) => {
+                let is_fetched = matches!(landing, Landing::Bounce(_));
+                let mark = if is_fetched { announced.mark.fetched() } else { announced.mark };
+                self.peers[from].incoming = Some(Envelope { mark, ..announced });
+                Ok(landing)
+            }
             None => Err(format!("a payload for message {message}, which was not asked for")),
         }
     }

@@ -52,7 +52,12 @@ impl<P> Endpoint<P> {
         let mut doomed = self.matching.withdraw(|pattern| pattern.context == context);
         let of = |envelope: &Envelope| envelope.context == context;
         let asked = self.peers.iter_mut().flat_map(|peer| peer.asked.values_mut());
-        doomed.extend(asked.filter(|(_, envelope)| of(envelope)).filter_map(|(op, _)| op.take()));
+        doomed.extend(asked.filter(|(_, envelope)| of(envelope)).filter_map(|(landing, _)| {
+            match std::mem::replace(landing, Landing::Sink) {
+                Landing::Op(op) => Some(op),
+                _ => None,
+            }
+        }));
         doomed.into_iter().for_each(|op| self.break_off(op, Outcome::Revoked));
         // A send whose receive will never be posted would wait for ever. The offer stays, but whoever asks for it is not
         // answered: it hears of the revocation, too.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::credit::{Cost, Credit, EAGER_BYTES_MAX, EAGER_BYTES_MAX_NEAR, Grant};
 use super::reading::Nearness;
-use super::{Mode, OpId};
+use super::{Landing, Mode, OpId};
 use crate::matching::Envelope;
 use crate::rank::Generation;
 use crate::wire::header::{HEADER_BYTES, Header, Kind};
@@ -48,10 +48,13 @@ pub(super) struct Peer {
     pub(super) parked: VecDeque<OpId>,
     /// My announced messages about which it has said nothing yet, by the number of their envelope.
     pub(super) offered: HashMap<u64, OpId>,
-    /// Its announced messages that I have asked for, by the same; for no receive if nobody wants them any more.
-    pub(super) asked: HashMap<u64, (Option<OpId>, Envelope)>,
+    /// Its announced messages that I have asked for, by the same, and where they belong.
+    pub(super) asked: HashMap<u64, (Landing, Envelope)>,
     pub(super) nearness: Nearness,
     pub(super) is_gone: bool,
+    /// Messages that have come from it, where they may cross lines, and the one whose payload came last or comes.
+    pub(super) came: u32,
+    pub(super) incoming: Option<Envelope>,
 }
 
 impl Peer {
@@ -82,9 +85,11 @@ impl Peer {
     ) -> (Header, [u8; HEADER_BYTES]) {
         let sequence = self.next;
         self.next += 1;
-        let Envelope { context, source, tag, length } = message;
+        let Envelope { context, source, tag, mark, length } = message;
         let About { subject, place } = about;
-        let header = Header { kind, generation, context, source, tag, sequence, length, subject, place };
+        let stamp = mark.stamp();
+        let header =
+            Header { kind, stamp, generation, context, source, tag, sequence, length, subject, place };
         (header, header.encode())
     }
 
@@ -141,7 +146,10 @@ impl Peer {
         let mut ops: Vec<OpId> = self.parked.drain(..).collect();
         ops.extend(self.offered.drain().map(|(_, op)| op));
         ops.extend(self.frames.drain(..).filter_map(|frame| frame.body));
-        ops.extend(self.asked.drain().filter_map(|(_, (op, _))| op));
+        ops.extend(self.asked.drain().filter_map(|(_, (landing, _))| match landing {
+            Landing::Op(op) => Some(op),
+            _ => None,
+        }));
         ops
     }
 }
@@ -150,8 +158,9 @@ impl Peer {
 mod tests {
     use super::super::ENVELOPES_MAX;
     use super::*;
+    use crate::stamp::Mark;
 
-    const MESSAGE: Envelope = Envelope { context: 1, source: 2, tag: 3, length: 40 };
+    const MESSAGE: Envelope = Envelope { context: 1, source: 2, tag: 3, mark: Mark::NONE, length: 40 };
 
     #[test]
     fn frames_are_numbered_and_leave_in_order() {

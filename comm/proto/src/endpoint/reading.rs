@@ -39,7 +39,8 @@ pub struct Fetch {
     pub offer: Offer,
     /// Where the seal is.
     pub seal_at: u64,
-    envelope: Envelope,
+    /// What it is.
+    pub envelope: Envelope,
     sequence: u64,
 }
 
@@ -127,7 +128,7 @@ impl<P> Endpoint<P> {
                 let fetch = Fetch { op, from, length, offer, seal_at, envelope, sequence };
                 self.tasks.push_back(Task::Fetch(fetch));
             }
-            (Some(op), ..) => self.ask(envelope, sequence, op),
+            (Some(op), ..) => self.ask_for(envelope, sequence, Landing::Op(op)),
             (None, ..) => self.give_receipt(from, sequence),
         }
     }
@@ -143,9 +144,10 @@ impl<P> Endpoint<P> {
     pub fn handle_fetched(&mut self, fetch: Fetch, is_whole: bool) {
         if is_whole {
             self.end(fetch.op, Outcome::Done(fetch.envelope));
+            self.delivered(fetch.op, &fetch.envelope);
             self.give_receipt(fetch.from, fetch.sequence);
         } else {
-            self.ask(fetch.envelope, fetch.sequence, fetch.op);
+            self.ask_for(fetch.envelope, fetch.sequence, Landing::Op(fetch.op));
         }
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::stamp::Stamp;
 use crate::wire::header::Header;
 
 const ANY: Pattern = Pattern { context: 1, source: None, tag: None };
@@ -22,7 +23,7 @@ fn finish(end: &mut End, op: OpId) -> Option<Outcome> {
 
 /// The next task is to copy a message: to which receive, and from where.
 fn copy(end: &mut End) -> (OpId, usize) {
-    let Some(Task::Copy { op, from }) = end.poll_task() else { panic!("nothing to copy") };
+    let Some(Task::Copy { op, from, .. }) = end.poll_task() else { panic!("nothing to copy") };
     (op, from)
 }
 
@@ -132,6 +133,7 @@ fn a_short_buffer_consumes_nothing() {
 fn violations_are_values() {
     let fresh = || Endpoint::new(1, 3, 2);
     let good = Header {
+        stamp: Stamp::NONE,
         kind: Kind::Eager,
         generation: 2,
         context: 1,
@@ -161,6 +163,7 @@ fn violations_are_values() {
 #[test]
 fn credit_that_was_not_given_cannot_be_used() {
     let good = Header {
+        stamp: Stamp::NONE,
         kind: Kind::Eager,
         generation: 0,
         context: 1,
@@ -258,7 +261,7 @@ impl Star {
         let due = self.hub.probe(&ANY).expect("something is there");
         let op = receive(&mut self.hub, ANY, 2 * EAGER_BYTES_MAX);
         match self.hub.poll_task() {
-            Some(Task::Copy { op: to, from }) => {
+            Some(Task::Copy { op: to, from, .. }) => {
                 assert_eq!((to, from as u64), (op, due.length));
                 self.held[due.source as Rank] -= due.length + MESSAGE_COST;
             }
@@ -416,7 +419,7 @@ fn a_message_to_oneself_goes_to_its_receive_or_waits_for_it() {
     let late = receive(&mut end, ANY, 4);
     assert_eq!(copy(&mut end), (late, 2));
     for (op, tag) in [(sends[0], 1), (sends[1], 2), (early, 1), (late, 2)] {
-        let envelope = Envelope { context: 1, source: 0, tag, length: 4 };
+        let envelope = Envelope { context: 1, source: 0, tag, mark: Mark::NONE, length: 4 };
         assert_eq!(finish(&mut end, op), Some(Outcome::Done(envelope)));
     }
     assert!(end.is_idle() && end.busy().is_empty());

@@ -1,26 +1,21 @@
 //! Lines by logs. Whoever has drawn its line logs late messages, and how what was not determined has come out, until nothing that others keep depends on it any more.
 //!
-//! A rank tells each other one, when it draws its line, how many messages it had sent to it. That is the news that the line is drawn, and by the counts each rank knows when
-//! all late messages are there. A rank stops to log outcomes when all have drawn their lines, as no message that it sends from then on can be early; or when it
+//! A rank counts what it has sent to each other one since its line before. All add these counts up when they draw the next, so each knows how many messages it
+//! should have received before the others' lines, and that all lines are drawn: the line is *whole* at a rank when it has, or has logged, that many.
+//! A rank stops to log outcomes when all have drawn their lines, as no message that it sends from then on can be early; or when it
 //! receives a message from one that has stopped, which may depend on what was not logged. So whatever an early message depends on was
 //! logged: its sender, going back, says the same again.
 //!
-//! Each message has a [`Stamp`] of three bits. Two of them count lines: between two ranks there is never more than one, as the next line begins when the last is committed.
+//! Each message has a [`Stamp`]. Two of its bits count lines: between two ranks there is never more than one, as the next line begins when the last is committed.
+//! An early message is known by its [`Signature`], and by how many of that signature its sender has sent since its line. This does not depend on what
+//! else the sender has under way, and messages of one signature do not overtake each other.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use crate::matching::{Envelope, Pattern};
 use crate::planted;
 use crate::rank::Rank;
-
-/// What is said with each message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stamp {
-    /// Lines that its sender has drawn, modulo 4.
-    pub colour: u8,
-    /// Whether its sender logs outcomes.
-    pub logs: bool,
-}
+use crate::stamp::Stamp;
 
 /// How far a rank is with its line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,35 +33,44 @@ pub enum Phase {
 /// How something has come out that the program did not determine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A receive that may take several messages has taken this one.
-    Took(Envelope),
-    /// A question whether something is there was answered so.
-    Answered(bool),
+    /// A question for a message was answered: this source and tag, or that there is none.
+    Found(Option<(u32, u32)>),
+    /// Of several things that might have happened this one did; whether something was done: 0 or 1.
+    Chose(u32),
 }
+
+/// What messages of two ranks are told apart by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Signature {
+    /// The other rank.
+    pub peer: u32,
+    /// Context of the communicator.
+    pub context: u32,
+    /// Tag.
+    pub tag: u32,
+}
+
+/// Which messages of each signature, counted from the line of their sender on, are not to be sent again.
+pub type Swallowed = BTreeMap<Signature, BTreeSet<u32>>;
 
 /// What belongs to a line beside the state of the rank, with messages of type `B`.
-#[derive(Clone, Debug)]
-pub struct Log<B> {
-    /// Number of the line, from 1 on.
-    line: u64,
-    late: VecDeque<(Envelope, B)>,
-    outcomes: VecDeque<Outcome>,
-    /// By sender, which of its messages behind its line were received before this one: their numbers, from 0 on.
-    early: Vec<BTreeSet<u64>>,
-}
-
-/// What a receive is to do while a rank does again what it had done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Replay<B> {
-    /// It takes this message.
-    Take(Envelope, B),
-    /// It waits for a message with this pattern, as ever.
-    Await(Pattern),
+pub struct Log<B> {
+    /// Number of the line, from 1 on; 0 is the beginning of the job.
+    pub line: u64,
+    /// Late messages, and those that had been kept with the line before and were not received yet; each sender's in their order.
+    pub late: Vec<(Envelope, B)>,
+    /// How questions were answered, in order.
+    pub outcomes: VecDeque<Outcome>,
+    /// Which message, by source and tag, a receive has taken that may take several; receives by their number since the line.
+    pub choices: BTreeMap<u32, (u32, u32)>,
+    /// Which messages behind the lines of their senders were received before this one.
+    pub early: Swallowed,
 }
 
 /// A message has a stamp that it cannot have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a message of rank {from} is two recovery lines away")]
+#[error("a message of rank {from} is of another recovery line than it can be")]
 pub struct Astray {
     /// Its sender.
     pub from: Rank,
@@ -75,55 +79,75 @@ pub struct Astray {
 /// One rank's part in lines.
 #[derive(Debug)]
 pub struct Lines<B> {
-    me: Rank,
     phase: Phase,
     /// Of the line that is drawn, or of the last one.
     log: Log<B>,
     /// By receiver, messages that were sent since the own line.
     sent: Vec<u64>,
-    /// By sender, messages of it that were received: of those before the line that was drawn last, and of those since. Early ones are apart.
-    received: [Vec<u64>; 2],
-    /// By sender, how many it had sent before the line, once it has said so.
-    due: Vec<Option<u64>>,
-    /// By sender, early messages of the line that comes next: their numbers.
-    early: Vec<BTreeSet<u64>>,
-    /// What is to be done again.
-    replayed: VecDeque<(Envelope, B)>,
+    /// Messages that were received: of those before the lines that were drawn last, and of those since. Early ones are apart.
+    received: [u64; 2],
+    /// How many were sent to this rank before the lines, once all are drawn.
+    due: Option<u64>,
+    /// Early messages of the line that comes next.
+    early: Swallowed,
+    /// Of messages behind the next lines of their senders: how many have come of a signature, and which of them is which.
+    coming: HashMap<Signature, u32>,
+    places: HashMap<(u32, u32), u32>,
+    /// Receives since the line that may take several messages.
+    chosen: u32,
+    /// What is to be done again: how it came out.
     outcomes: VecDeque<Outcome>,
-    /// By receiver, which of the own messages it has already.
-    swallowed: Vec<BTreeSet<u64>>,
+    choices: BTreeMap<u32, (u32, u32)>,
+    /// Which of the own messages their receivers have already, and how many of these signatures were sent.
+    swallowed: Swallowed,
+    again: HashMap<Signature, u32>,
 }
 
-impl<B: Clone> Lines<B> {
-    /// Of rank `me` of `size`, at the beginning of the job, which is line 0.
-    pub fn new(me: Rank, size: usize) -> Self {
-        let log = Log {
-            line: 0,
-            late: VecDeque::new(),
-            outcomes: VecDeque::new(),
-            early: vec![BTreeSet::new(); size],
-        };
-        Self::restore(me, log, vec![BTreeSet::new(); size])
+impl<B> Log<B> {
+    /// Of a line that nothing has crossed.
+    pub fn empty(line: u64) -> Self {
+        let (outcomes, choices, early) = (VecDeque::new(), BTreeMap::new(), Swallowed::new());
+        Self { line, late: vec![], outcomes, choices, early }
     }
 
-    /// Of a rank that goes back to a line; of its messages, its receivers have `swallowed` already ([`Log::early_of`] of each).
-    pub fn restore(me: Rank, log: Log<B>, swallowed: Vec<BTreeSet<u64>>) -> Self {
-        let size = log.early.len();
-        Self {
-            me,
+    /// Whether nothing was under way at the line.
+    pub fn is_empty(&self) -> bool {
+        self.late.is_empty() && self.outcomes.is_empty() && self.choices.is_empty() && self.early.is_empty()
+    }
+}
+
+impl<B> Lines<B> {
+    /// Of one of `size` ranks, at a line that no message has crossed.
+    pub fn new(size: usize, line: u64) -> Self {
+        Self::restore(size, Log::empty(line)).0
+    }
+
+    /// Of one of `size` ranks that goes back to a line, and the messages that it is to find in its queue, as if they had just come. [`Lines::swallow`] belongs behind it.
+    pub fn restore(size: usize, log: Log<B>) -> (Self, Vec<(Envelope, B)>) {
+        let Log { line, late, outcomes, choices, early } = log;
+        let received = [0, early.values().map(|numbers| numbers.len() as u64).sum()];
+        let lines = Self {
             phase: Phase::Running,
+            log: Log::empty(line),
             sent: vec![0; size],
-            received: [vec![0; size], counts(&log.early)],
-            due: vec![None; size],
-            early: vec![BTreeSet::new(); size],
-            replayed: log.late.clone(),
-            outcomes: log.outcomes.clone(),
-            swallowed: if planted::has(planted::SENDS_EARLY_AGAIN) {
-                vec![BTreeSet::new(); size]
-            } else {
-                swallowed
-            },
-            log,
+            received,
+            due: None,
+            early: Swallowed::new(),
+            coming: HashMap::new(),
+            places: HashMap::new(),
+            chosen: 0,
+            outcomes,
+            choices,
+            swallowed: Swallowed::new(),
+            again: HashMap::new(),
+        };
+        (lines, late)
+    }
+
+    /// Receivers of this rank's messages have these already, as their logs say ([`Log::early`]).
+    pub fn swallow(&mut self, swallowed: Swallowed) {
+        if !planted::has(planted::SENDS_EARLY_AGAIN) {
+            self.swallowed = swallowed;
         }
     }
 
@@ -137,34 +161,35 @@ impl<B: Clone> Lines<B> {
         self.log.line
     }
 
-    /// Of the line that was drawn last, as far as it is.
-    pub fn log(&self) -> &Log<B> {
-        &self.log
-    }
-
-    /// Whether the next line may be drawn: the last one is committed, and nothing is to be done again.
+    /// Whether the next line may be drawn: the last one is committed, and all that did not come out by itself was done again.
     pub fn may_draw(&self) -> bool {
-        let is_over = self.replayed.is_empty() && self.outcomes.is_empty();
-        self.phase == Phase::Running && is_over && self.swallowed.iter().all(BTreeSet::is_empty)
+        let is_over = self.outcomes.is_empty() && self.choices.is_empty() && self.swallowed.is_empty();
+        self.phase == Phase::Running && is_over
     }
 
-    /// The rank has saved its state: its line is drawn here. Gives, by receiver, what [`Lines::handle_drawn`] there is to be told.
+    /// Whether messages were received from behind the next line of others: who has not drawn it is behind them.
+    pub fn is_behind(&self) -> bool {
+        !self.early.is_empty()
+    }
+
+    /// The rank has saved its state: its line is drawn here. Gives, by receiver, how many messages were sent since the line before.
     pub fn draw(&mut self) -> Vec<u64> {
-        let size = self.sent.len();
-        let early = std::mem::replace(&mut self.early, vec![BTreeSet::new(); size]);
-        self.log = Log { line: self.log.line + 1, late: VecDeque::new(), outcomes: VecDeque::new(), early };
-        self.received.swap(0, 1);
-        self.received[1] = counts(&self.log.early);
+        self.log = Log { early: std::mem::take(&mut self.early), ..Log::empty(self.log.line + 1) };
+        self.received = [self.received[1], self.log.early.values().map(|numbers| numbers.len() as u64).sum()];
+        self.coming.clear();
+        self.places.clear();
+        self.chosen = 0;
         self.phase = Phase::Logging;
-        let sent = std::mem::replace(&mut self.sent, vec![0; size]);
-        self.due[self.me] = Some(sent[self.me]);
-        self.go_on();
-        sent
+        let size = self.sent.len();
+        std::mem::replace(&mut self.sent, vec![0; size])
     }
 
-    /// A rank has drawn the line that comes next, or was drawn last here, and had sent so many messages to this one before.
-    pub fn handle_drawn(&mut self, by: Rank, sent: u64) {
-        self.due[by] = Some(sent);
+    /// All have drawn the line, and had sent so many messages to this rank before.
+    pub fn handle_drawn(&mut self, due: u64) {
+        self.due = Some(due);
+        if self.phase == Phase::Logging {
+            self.phase = Phase::Collecting;
+        }
         self.go_on();
     }
 
@@ -172,90 +197,171 @@ impl<B: Clone> Lines<B> {
     pub fn handle_commit(&mut self) {
         if self.phase == Phase::Whole {
             self.phase = Phase::Running;
+            self.log = Log::empty(self.log.line);
         }
     }
 
-    /// A message begins to leave: its number since the line, and its stamp; none if its receiver has it already.
-    pub fn send(&mut self, to: Rank) -> Option<(u64, Stamp)> {
-        let number = self.sent[to];
-        self.sent[to] += 1;
-        let stamp = Stamp { colour: (self.log.line % 4) as u8, logs: self.phase == Phase::Logging };
-        (!self.swallowed[to].remove(&number)).then_some((number, stamp))
+    /// What messages have on them that leave now.
+    #[inline]
+    pub fn stamp(&self) -> Stamp {
+        Stamp::new(self.log.line, self.phase == Phase::Logging)
     }
 
-    /// The program receives a message, which has this number; where it chose among several, [`Lines::note`] belongs behind it.
+    /// A message begins to leave; false if its receiver has it already.
+    #[inline]
+    pub fn sends(&mut self, to: Rank, context: u32, tag: u32) -> bool {
+        self.sent[to] += 1;
+        self.swallowed.is_empty() || self.leaves(Signature { peer: to as u32, context, tag })
+    }
+
+    #[cold]
+    fn leaves(&mut self, signature: Signature) -> bool {
+        let Some(numbers) = self.swallowed.get_mut(&signature) else { return true };
+        let count = self.again.entry(signature).or_default();
+        let has = numbers.remove(count);
+        *count += 1;
+        if numbers.is_empty() {
+            self.swallowed.remove(&signature);
+            self.again.remove(&signature);
+        }
+        !has
+    }
+
+    /// How many lines the sender of a message had drawn more than this rank, modulo 4.
+    #[inline]
+    fn ahead(&self, message: &Envelope) -> u8 {
+        let own = (self.log.line % 4) as u8;
+        let modulus = if planted::has(planted::COUNTS_LINES_BY_TWO) { 2 } else { 4 };
+        (message.mark.stamp().colour() + 4 - own) % modulus
+    }
+
+    /// A message has come, and may wait for its receive.
     ///
     /// # Errors
     /// It cannot have this stamp.
-    pub fn receive(
-        &mut self,
-        message: &Envelope,
-        number: u64,
-        stamp: Stamp,
-        bytes: &B,
-    ) -> Result<(), Astray> {
-        let from = message.source as Rank;
-        let own = (self.log.line % 4) as u8;
-        let modulus = if planted::has(planted::COUNTS_LINES_BY_TWO) { 2 } else { 4 };
-        match (stamp.colour + 4 - own) % modulus {
+    #[inline]
+    pub fn comes(&mut self, message: &Envelope) -> Result<(), Astray> {
+        if !message.mark.stamp().is_lined() {
+            return Ok(());
+        }
+        match self.ahead(message) {
+            0 => Ok(()),
+            1 => {
+                let signature = signature(message);
+                let count = self.coming.entry(signature).or_default();
+                self.places.insert((message.source, message.mark.number()), *count);
+                *count += 1;
+                Ok(())
+            }
+            3 if matches!(self.phase, Phase::Logging | Phase::Collecting) => Ok(()),
+            _ => Err(Astray { from: message.source as Rank }),
+        }
+    }
+
+    /// Whether a message is late: what it says has to be logged.
+    #[inline]
+    pub fn is_late(&self, message: &Envelope) -> bool {
+        message.mark.stamp().is_lined() && self.ahead(message) == 3
+    }
+
+    /// The program has received a message, or it was put where its receive wants it. Whether it is late: [`Lines::keep`] belongs behind it then.
+    ///
+    /// # Errors
+    /// It cannot have this stamp.
+    #[inline]
+    pub fn deliver(&mut self, message: &Envelope) -> Result<bool, Astray> {
+        let stamp = message.mark.stamp();
+        if !stamp.is_lined() {
+            return Ok(false);
+        }
+        match self.ahead(message) {
             0 => {
-                self.received[1][from] += 1;
-                if self.phase == Phase::Logging && !stamp.logs {
-                    self.phase = Phase::Collecting;
-                }
+                self.received[1] += 1;
+                self.logs_with(message);
+                Ok(false)
             }
             1 => {
-                self.early[from].insert(number);
+                let signature = signature(message);
+                let place = self.places.remove(&(message.source, message.mark.number()));
+                let number = place.unwrap_or_else(|| {
+                    // It came and was taken at once.
+                    let count = self.coming.entry(signature).or_default();
+                    *count += 1;
+                    *count - 1
+                });
+                self.early.entry(signature).or_default().insert(number);
+                Ok(false)
             }
-            3 if matches!(self.phase, Phase::Logging | Phase::Collecting) => {
-                self.received[0][from] += 1;
-                if !planted::has(planted::FORGETS_LATE) {
-                    self.log.late.push_back((*message, bytes.clone()));
-                }
-            }
-            _ => return Err(Astray { from }),
+            3 if matches!(self.phase, Phase::Logging | Phase::Collecting) => Ok(true),
+            _ => Err(Astray { from: message.source as Rank }),
+        }
+    }
+
+    /// What a late message says.
+    pub fn keep(&mut self, message: Envelope, bytes: B) {
+        self.received[0] += 1;
+        if !planted::has(planted::FORGETS_LATE) {
+            self.keep_again(message, bytes);
         }
         self.go_on();
-        Ok(())
     }
 
-    /// Something has come out so.
-    pub fn note(&mut self, outcome: Outcome) {
+    /// A message that was kept with the line before has not been received yet.
+    pub fn keep_again(&mut self, message: Envelope, bytes: B) {
+        // Each sender's in their order: one that was announced may have come behind others.
+        let is_ahead =
+            |(other, _): &(Envelope, B)| other.source == message.source && message.mark.is_before(other.mark);
+        let at = self.log.late.iter().position(is_ahead).unwrap_or(self.log.late.len());
+        self.log.late.insert(at, (message, bytes));
+    }
+
+    /// A receive begins that may take several messages: its number, and what it is to take if it is done again.
+    pub fn choose(&mut self, pattern: Pattern) -> (u32, Pattern) {
+        let number = self.chosen;
+        self.chosen += 1;
+        let taken = match planted::has(planted::REPLAYS_IN_ANOTHER_ORDER) {
+            true => self.choices.pop_last().map(|(_, taken)| taken),
+            false => self.choices.remove(&number),
+        };
+        let named = |(source, tag)| Pattern { source: Some(source), tag: Some(tag), ..pattern };
+        (number, taken.map_or(pattern, named))
+    }
+
+    /// A receive with this number takes this message.
+    pub fn chose(&mut self, number: u32, message: &Envelope) {
+        if self.logs_with(message) {
+            self.log.choices.insert(number, (message.source, message.tag));
+        }
+    }
+
+    /// A question for a message has found this one, or none.
+    pub fn found(&mut self, message: Option<&Envelope>) {
+        if message.map_or(self.phase == Phase::Logging, |message| self.logs_with(message)) {
+            self.log.outcomes.push_back(Outcome::Found(message.map(|message| (message.source, message.tag))));
+        }
+    }
+
+    /// Of several things that might have happened this one did.
+    pub fn note(&mut self, chose: u32) {
         if self.phase == Phase::Logging {
-            self.log.outcomes.push_back(outcome);
+            self.log.outcomes.push_back(Outcome::Chose(chose));
         }
     }
 
-    /// How a question was answered when it was asked for the first time; none if that is not known, or did not matter.
-    pub fn answered(&mut self) -> Option<bool> {
-        match self.outcomes.front()? {
-            Outcome::Answered(answer) => {
-                let answer = *answer;
-                self.outcomes.pop_front();
-                Some(answer)
-            }
-            Outcome::Took(_) => None,
+    /// Whether outcomes are logged still when this rank knows of a message: not if its sender has stopped.
+    #[inline]
+    fn logs_with(&mut self, message: &Envelope) -> bool {
+        let stamp = message.mark.stamp();
+        if self.phase == Phase::Logging && stamp.is_lined() && !stamp.logs() && self.ahead(message) == 0 {
+            self.phase = Phase::Collecting;
+            self.go_on();
         }
+        self.phase == Phase::Logging
     }
 
-    /// What a receive with this pattern is to do.
-    pub fn replay(&mut self, mut pattern: Pattern) -> Replay<B> {
-        let is_named = pattern.source.is_some() && pattern.tag.is_some();
-        if !is_named && let Some(Outcome::Took(message)) = self.outcomes.front() {
-            pattern =
-                Pattern { context: message.context, source: Some(message.source), tag: Some(message.tag) };
-            if planted::has(planted::REPLAYS_IN_ANOTHER_ORDER) {
-                self.outcomes.pop_back();
-            } else {
-                self.outcomes.pop_front();
-            }
-        }
-        let fits = |(message, _): &(Envelope, B)| pattern.accepts(message);
-        let at = self.replayed.iter().position(fits);
-        match at.and_then(|at| self.replayed.remove(at)) {
-            Some((message, bytes)) => Replay::Take(message, bytes),
-            None => Replay::Await(pattern),
-        }
+    /// How the next question came out when it was asked for the first time; none if that is not known, or did not matter.
+    pub fn replay(&mut self) -> Option<Outcome> {
+        self.outcomes.pop_front()
     }
 
     /// What belongs to the line, if that is whole here.
@@ -263,38 +369,20 @@ impl<B: Clone> Lines<B> {
         (self.phase == Phase::Whole).then_some(&self.log)
     }
 
+    /// Late messages that are not there yet, once that is known.
+    pub fn missing(&self) -> Option<u64> {
+        Some(self.due?.saturating_sub(self.received[0]))
+    }
+
     /// Looks whether something that was waited for is there.
     fn go_on(&mut self) {
-        if self.phase == Phase::Logging && self.due.iter().all(Option::is_some) {
-            self.phase = Phase::Collecting;
-        }
-        let is_there = |(due, received): (&Option<u64>, &u64)| due.is_some_and(|due| due == *received);
-        let mut senders =
-            self.due.iter().zip(&self.received[0]).enumerate().filter(|(rank, _)| *rank != self.me);
-        if self.phase == Phase::Collecting && senders.all(|(_, sender)| is_there(sender)) {
+        if self.phase == Phase::Collecting && self.due == Some(self.received[0]) {
             self.phase = Phase::Whole;
-            self.due.fill(None);
+            self.due = None;
         }
     }
 }
 
-fn counts(early: &[BTreeSet<u64>]) -> Vec<u64> {
-    early.iter().map(|numbers| numbers.len() as u64).collect()
-}
-
-impl<B> Log<B> {
-    /// Messages of a rank that this one had received before its line, though they were sent behind that rank's.
-    pub fn early_of(&self, sender: Rank) -> &BTreeSet<u64> {
-        &self.early[sender]
-    }
-
-    /// Messages and outcomes in it.
-    pub fn len(&self) -> (usize, usize) {
-        (self.late.len(), self.outcomes.len())
-    }
-
-    /// Whether nothing was under way at the line.
-    pub fn is_empty(&self) -> bool {
-        self.len() == (0, 0)
-    }
+fn signature(message: &Envelope) -> Signature {
+    Signature { peer: message.source, context: message.context, tag: message.tag }
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use crate::rank::Rank;
 
-mod drain;
 mod log;
 
 /// splitmix64: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | 0 | version | [`VERSION`] |
 //! | 1 | kind | [`Kind`] |
-//! | 2..4 | flags | 0 |
+//! | 2..4 | flags | of a message its [`Stamp`], 4 bits; else 0 |
 //! | 4..8 | generation | a frame of another generation is never delivered |
 //! | 8..12 | communicator | context id; collectives have a context of their own |
 //! | 12..16 | source | world rank of the sender |
@@ -19,9 +19,10 @@
 //! | 48..56 | place | where in the sender's memory the seal of a greeting is, or the payload of an offer; else 0 |
 
 use crate::rank::Generation;
+use crate::stamp::Stamp;
 
 /// Version of the frame format.
-pub const VERSION: u8 = 4;
+pub const VERSION: u8 = 5;
 
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 56;
@@ -51,6 +52,8 @@ pub enum Kind {
 pub struct Header {
     /// What follows.
     pub kind: Kind,
+    /// What recovery lines have to know of a message.
+    pub stamp: Stamp,
     /// Generation of the sender.
     pub generation: Generation,
     /// Context of the communicator.
@@ -90,6 +93,7 @@ impl Header {
         let mut out = [0; HEADER_BYTES];
         out[0] = VERSION;
         out[1] = self.kind as u8;
+        out[2] = self.stamp.bits();
         out[4..8].copy_from_slice(&self.generation.to_le_bytes());
         out[8..12].copy_from_slice(&self.context.to_le_bytes());
         out[12..16].copy_from_slice(&self.source.to_le_bytes());
@@ -126,12 +130,15 @@ impl Header {
             7 => Kind::Receipt,
             other => return Err(HeaderError::Kind(other)),
         };
-        let (flags, reserved) = (u16::from_le_bytes([bytes[2], bytes[3]]), u32_at(20));
-        if (flags, reserved) != (0, 0) {
-            return Err(HeaderError::Flags(flags, reserved));
-        }
+        let stamp = Stamp::from_bits(bytes[2]).filter(|stamp| {
+            *stamp == Stamp::NONE || matches!(kind, Kind::Eager | Kind::Envelope | Kind::Payload)
+        });
+        let (Some(stamp), 0, 0) = (stamp, bytes[3], u32_at(20)) else {
+            return Err(HeaderError::Flags(u16::from_le_bytes([bytes[2], bytes[3]]), u32_at(20)));
+        };
         Ok(Self {
             kind,
+            stamp,
             generation: u32_at(4),
             context: u32_at(8),
             source: u32_at(12),
@@ -164,6 +171,7 @@ mod tests {
     fn sample() -> Header {
         Header {
             kind: Kind::Eager,
+            stamp: Stamp::new(1, true),
             generation: 3,
             context: 4,
             source: 5,
@@ -178,8 +186,9 @@ mod tests {
     #[test]
     fn golden_bytes() {
         let mut golden = [0u8; HEADER_BYTES];
-        golden[0] = 4;
+        golden[0] = 5;
         golden[1] = 1;
+        golden[2] = 13;
         for (at, value) in [(4, 3), (8, 4), (12, 5), (16, 6), (24, 7), (32, 8), (40, 9), (48, 10)] {
             golden[at] = value;
         }
@@ -187,10 +196,12 @@ mod tests {
     }
 
     prop_compose! {
-        fn headers()(kind in 0..KINDS.len(), generation: u32, context: u32, source: u32, tag: u32,
+        fn headers()(kind in 0..KINDS.len(), line in 0..5_u64, logs: bool, generation: u32, context: u32, source: u32, tag: u32,
                      sequence: u64, length: u64, subject: u64, place: u64) -> Header {
             let kind = KINDS[kind];
-            Header { kind, generation, context, source, tag, sequence, length, subject, place }
+            let is_message = matches!(kind, Kind::Eager | Kind::Envelope | Kind::Payload);
+            let stamp = if is_message && line > 0 { Stamp::new(line, logs) } else { Stamp::NONE };
+            Header { kind, stamp, generation, context, source, tag, sequence, length, subject, place }
         }
     }
 
@@ -213,7 +224,7 @@ mod tests {
 
         #[test]
         fn random_bytes_are_refused(bytes in proptest::array::uniform32(any::<u8>())) {
-            prop_assume!(bytes[2..4] != [0; 2] || bytes[20..24] != [0; 4]);
+            prop_assume!(bytes[2] > 15 || bytes[3] != 0 || bytes[20..24] != [0; 4]);
             let mut all = [0u8; HEADER_BYTES];
             all[..32].copy_from_slice(&bytes);
             prop_assert!(Header::decode(&all).is_err());

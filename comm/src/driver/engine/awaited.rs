@@ -90,7 +90,11 @@ impl Expected<'_> {
             let body = body.unwrap_or_default();
             stock.put(self.place, 0, body, memory);
             inbound.start += body.len();
-            self.came = Some(Envelope::from(header));
+            let (envelope, is_late) = endpoint.taken(rank, header);
+            if is_late {
+                endpoint.keep(envelope, Place::Kept(body.to_vec()));
+            }
+            self.came = Some(envelope);
         }
         taken
     }

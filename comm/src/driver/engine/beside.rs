@@ -6,6 +6,7 @@ use ft_proto::endpoint::OpId;
 use ft_proto::matching::Envelope;
 use ft_proto::rank::Rank;
 use ft_proto::shared::CELL_BYTES;
+use ft_proto::stamp::Mark;
 
 use super::Engine;
 use crate::driver::memory::{Memory, Place};
@@ -28,7 +29,10 @@ impl Engine {
         place: &Place,
         memory: &Memory<'_>,
     ) -> bool {
-        let Self { links, stock, .. } = self;
+        let Self { links, stock, endpoint, .. } = self;
+        if !endpoint.goes_beside(label.context) {
+            return false;
+        }
         let Some(link) = links.outbound(to) else { return false };
         let Some(bytes) = stock.in_one_piece(place, memory) else { return false };
         if !links.transport.put(link, label, bytes) {
@@ -69,7 +73,7 @@ impl Engine {
                 }
                 self.moves += 1;
                 self.links.hear(from, link);
-                Some(envelope(from, label, length))
+                Some(self.has_come_beside(envelope(from, label, length), &bytes))
             }
             Err(error) => {
                 self.findings.broke(from, error.why());
@@ -121,7 +125,8 @@ impl Engine {
         match self.links.take(from, label, &mut bytes) {
             Ok(None) => false,
             Ok(Some((link, length))) => {
-                if let Some(place) = self.endpoint.handle_beside(op, envelope(from, label, length))
+                let envelope = self.has_come_beside(envelope(from, label, length), &bytes);
+                if let Some(place) = self.endpoint.handle_beside(op, envelope)
                     && length <= place.len()
                 {
                     self.stock.put(place, 0, &bytes[..length], memory);
@@ -139,5 +144,5 @@ impl Engine {
 }
 
 fn envelope(from: Rank, Label { context, tag }: Label, length: usize) -> Envelope {
-    Envelope { context, source: from as u32, tag, length: length as u64 }
+    Envelope { context, source: from as u32, tag, mark: Mark::NONE, length: length as u64 }
 }

@@ -314,6 +314,7 @@ impl Engine {
                 let owners = (&mut self.endpoint, &mut self.stock);
                 match expected.take(rank, &header, inbound, owners, memory) {
                     Taken::Yes => continue,
+                    Taken::Astray => return Err(Nonsense),
                     Taken::No => {}
                     Taken::Later => {
                         inbound.start -= HEADER_BYTES; // the rest comes with the next bytes
@@ -323,7 +324,11 @@ impl Engine {
             }
             let landing = self.endpoint.handle_header(rank, &header, Place::kept).map_err(|_| Nonsense)?;
             let length = header.body_bytes() as usize;
-            let place = self.endpoint.landing_mut(landing);
+            let is_kept = length > 0 && self.endpoint.is_incoming_kept(rank);
+            let mut place = self.endpoint.landing_mut(landing);
+            if let Some(place) = place.as_deref_mut().filter(|_| is_kept) {
+                place.keep();
+            }
             let skip = place.as_ref().map_or(0, |place| place.skipped());
             // Mostly a short message is there as a whole.
             if let Some(body) = inbound.staging[inbound.start..inbound.end].get(..length) {

@@ -20,6 +20,8 @@ pub(crate) struct Fold {
     held: usize,
     /// Bytes at the front of the payload that have come already, another way.
     pub(super) skip: usize,
+    /// All that has come, if it is wanted as it was.
+    pub(super) kept: Option<Vec<u8>>,
 }
 
 impl Fold {
@@ -31,7 +33,7 @@ impl Fold {
         order: Order,
         staging: Scratch,
     ) -> Self {
-        Self { activity, space, range, element, order, staging, held: 0, skip: 0 }
+        Self { activity, space, range, element, order, staging, held: 0, skip: 0, kept: None }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -60,6 +62,9 @@ impl Fold {
         spaces: &mut SlotMap<ActivityId, ListMemory>,
         memory: &mut Memory<'_>,
     ) {
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(&self.staging.bytes()[self.held..self.held + count]);
+        }
         self.held += count;
         if self.held < self.piece() {
             return;

@@ -1,0 +1,274 @@
+//! Messages that may cross recovery lines ([`crate::lines`]): what the endpoint tells the protocol of them, and what it keeps for it.
+//!
+//! A message is received before a line if it is in the place of its receive then, or late. Late ones are kept when they get there, or before, when somebody looks for
+//! them ([`Endpoint::keep_late`]). Copying is the driver's ([`Task::Keep`]).
+
+use super::bounced::State;
+use super::{Endpoint, OpId, Task};
+use crate::lines::{self, Lines, Outcome, Phase};
+use crate::matching::{Envelope, Pattern};
+use crate::rank::Rank;
+use crate::stamp::{Mark, Stamp};
+use crate::wire::header::Header;
+
+/// Collectives that lines matter to have this bit in their tag.
+pub const LINED_TAG: u32 = 1 << 31;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Lined<P> {
+    pub(super) lines: Lines<P>,
+    /// The program is in what lines are drawn in; what is said outside, by all ranks at one place, has no stamp.
+    is_on: bool,
+    /// Receives that may take several messages, and have taken none.
+    choosing: Vec<(OpId, u32)>,
+}
+
+impl<P> Endpoint<P> {
+    /// Messages may cross lines from now on, of which this rank has drawn one that no message has crossed, or goes back to one.
+    pub fn begin_lines(&mut self, lines: Lines<P>) {
+        self.lined = Some(Box::new(Lined { lines, is_on: false, choosing: vec![] }));
+    }
+
+    /// Messages cross no lines any more.
+    pub fn end_lines(&mut self) {
+        self.lined = None;
+    }
+
+    /// The program begins with what lines are drawn in, or ends it.
+    pub fn enter_lines(&mut self, is_on: bool) {
+        if let Some(lined) = &mut self.lined {
+            lined.is_on = is_on;
+        }
+    }
+
+    /// This rank's part in lines, if there are any.
+    pub fn lines(&self) -> Option<&Lines<P>> {
+        self.lined.as_deref().map(|lined| &lined.lines)
+    }
+
+    /// The same, to change it.
+    pub fn lines_mut(&mut self) -> Option<&mut Lines<P>> {
+        self.lined.as_deref_mut().map(|lined| &mut lined.lines)
+    }
+
+    /// The same while the program is in what lines are drawn in.
+    fn lines_on(&mut self) -> Option<&mut Lined<P>> {
+        self.lined.as_deref_mut().filter(|lined| lined.is_on)
+    }
+
+    /// Whether the program is in what lines are drawn in.
+    #[inline]
+    pub fn is_in_lines(&self) -> bool {
+        self.lined.as_deref().is_some_and(|lined| lined.is_on)
+    }
+
+    /// Whether no operation is under way, but for `others`, so that a line can be drawn.
+    pub fn may_draw_line(&self, others: usize) -> bool {
+        self.ops.len() <= others && self.lines().is_some_and(Lines::may_draw)
+    }
+
+    /// The rank has saved its state: its line is here. `copy` makes copies of messages. Gives, by receiver, how many were sent since the line before.
+    pub fn draw_line(&mut self, copy: impl Fn(&P) -> P) -> Vec<u64> {
+        let Some(lined) = self.lined.as_deref_mut() else { return vec![] };
+        let counts = lined.lines.draw();
+        for (bounce, _) in self.matching.arrived() {
+            if let Some((envelope, place)) = self.bounced.here(*bounce)
+                && envelope.mark.is_kept()
+            {
+                lined.lines.keep_again(*envelope, copy(place));
+            }
+        }
+        counts
+    }
+
+    /// Keeps late messages that are here and wait for their receives. Those that were only announced are asked for if `fetches`: `make` makes places for them.
+    pub fn keep_late(&mut self, copy: impl Fn(&P) -> P, fetches: bool, make: impl Fn(usize) -> P) {
+        let Some(lined) = self.lined.as_deref_mut() else { return };
+        if !matches!(lined.lines.phase(), Phase::Logging | Phase::Collecting) {
+            return;
+        }
+        let mut wanted = vec![];
+        for (bounce, envelope) in self.matching.arrived() {
+            if !lined.lines.is_late(envelope) {
+                continue;
+            }
+            match self.bounced.here(*bounce) {
+                Some((envelope, place)) if lined.lines.is_late(envelope) => {
+                    lined.lines.keep(*envelope, copy(place));
+                    envelope.mark = envelope.mark.kept();
+                }
+                Some(_) => {}
+                None if fetches => wanted.push(*bounce),
+                None => {}
+            }
+        }
+        for bounce in wanted {
+            if let Some((envelope, sequence)) = self.bounced.fetch(bounce, &make) {
+                self.ask_for(envelope, sequence, super::Landing::Bounce(bounce));
+            }
+        }
+    }
+
+    /// A message that was kept with a line, and is there when the rank goes back to it.
+    pub fn put_back(&mut self, envelope: Envelope, place: P) {
+        self.bounce(Envelope { mark: Mark::PUT_BACK, ..envelope }, State::Here(place));
+    }
+
+    /// A message to `to` begins; false if its receiver has it already, and it is not to leave.
+    #[inline]
+    pub fn leaves(&mut self, to: Rank, context: u32, tag: u32) -> bool {
+        match self.lined.as_deref_mut() {
+            Some(lined) if lined.is_on && lines::cover(context) => lined.lines.sends(to, context, tag),
+            _ => true,
+        }
+    }
+
+    /// The mark of a message of this rank that begins now.
+    #[inline]
+    pub(super) fn mark(&self, context: u32) -> Mark {
+        match self.lined.as_deref() {
+            Some(lined) if lined.is_on && lines::cover(context) => Mark::of(lined.lines.stamp()),
+            _ => Mark::NONE,
+        }
+    }
+
+    /// Whether a step of a collective may go beside the frames, where it has no stamp.
+    #[inline]
+    pub fn goes_beside(&self, context: u32) -> bool {
+        !lines::cover(context) || self.lines().is_none_or(|lines| lines.phase() == Phase::Running)
+    }
+
+    /// What a message that came beside the frames is known by. It has no stamp; its sender had no line under way ([`Endpoint::goes_beside`]), so it had drawn as many as have been
+    /// committed.
+    #[inline]
+    pub fn beside(&self, mut envelope: Envelope) -> Envelope {
+        if let Some(lined) = self.lined.as_deref()
+            && lines::cover(envelope.context)
+            && envelope.tag & LINED_TAG != 0
+        {
+            let line = lined.lines.line();
+            let is_late = matches!(lined.lines.phase(), Phase::Logging | Phase::Collecting);
+            // Line 0 has none before it, and there are four colours.
+            let line = if is_late { line + 3 } else { line };
+            envelope.mark = Mark::of(Stamp::new(line, false));
+        }
+        envelope
+    }
+
+    /// The message that `header` from `from` begins, with its number; what a rank sends to itself has none.
+    #[inline]
+    pub(super) fn comes(&mut self, from: Rank, header: &Header) -> Result<Envelope, String> {
+        let mut envelope = Envelope::from(header);
+        if let Some(lined) = self.lined.as_deref_mut() {
+            let peer = &mut self.peers[from];
+            envelope.mark = envelope.mark.numbered(peer.came);
+            peer.came = peer.came.wrapping_add(1);
+            lined.lines.comes(&envelope).map_err(|astray| astray.to_string())?;
+            peer.incoming = Some(envelope);
+        }
+        Ok(envelope)
+    }
+
+    /// The message whose payload has come behind `header`.
+    #[inline]
+    pub(super) fn came(&self, from: Rank, header: &Header) -> Envelope {
+        match &self.lined {
+            Some(_) => self.peers[from].incoming.unwrap_or_else(|| Envelope::from(header)),
+            None => Envelope::from(header),
+        }
+    }
+
+    /// A message was put where its receive wants it; whether what it says is to be kept ([`Endpoint::keep`]).
+    #[inline]
+    pub fn has_delivered(&mut self, message: &Envelope) -> bool {
+        // Nothing is astray that was not when it came.
+        self.lined.as_deref_mut().is_some_and(|lined| lined.lines.deliver(message).unwrap_or(false))
+    }
+
+    /// The same of the receive of a posted operation.
+    #[inline]
+    pub(super) fn delivered(&mut self, op: OpId, message: &Envelope) {
+        if self.has_delivered(message) {
+            self.tasks.push_back(Task::Keep { op, message: *message });
+        }
+    }
+
+    /// What a late message says.
+    pub fn keep(&mut self, message: Envelope, place: P) {
+        if let Some(lined) = &mut self.lined {
+            lined.lines.keep(message, place);
+        }
+    }
+
+    /// Whether what a message says is to be kept when it is where its receive wants it: it must not be used up before.
+    #[inline]
+    pub fn is_kept(&self, message: &Envelope) -> bool {
+        self.lines().is_some_and(|lines| lines.is_late(message))
+    }
+
+    /// The same of the one whose payload comes from a rank now.
+    #[inline]
+    pub fn is_incoming_kept(&self, from: Rank) -> bool {
+        self.lined.is_some() && self.peers[from].incoming.is_some_and(|message| self.is_kept(&message))
+    }
+
+    /// A receive begins; if it may take several messages it gets a number, and takes what it took before if it is done again.
+    #[inline]
+    pub(super) fn choose(&mut self, pattern: Pattern) -> (Pattern, Option<u32>) {
+        match self.lined.as_deref_mut() {
+            Some(lined) if lined.is_on && lines::cover(pattern.context) && pattern.is_open() => {
+                let (number, pattern) = lined.lines.choose(pattern);
+                (pattern, Some(number))
+            }
+            _ => (pattern, None),
+        }
+    }
+
+    /// A receive with a number waits for its message, or has taken it.
+    pub(super) fn chooses(&mut self, op: OpId, number: u32, taken: Option<&Envelope>) {
+        if let Some(lined) = &mut self.lined {
+            match taken {
+                Some(message) => lined.lines.chose(number, message),
+                None => lined.choosing.push((op, number)),
+            }
+        }
+    }
+
+    /// A receive takes a message.
+    #[inline]
+    pub(super) fn takes(&mut self, op: OpId, message: &Envelope) {
+        if let Some(lined) = &mut self.lined
+            && let Some(at) = lined.choosing.iter().position(|(chooses, _)| *chooses == op)
+        {
+            let (_, number) = lined.choosing.swap_remove(at);
+            lined.lines.chose(number, message);
+        }
+    }
+
+    /// A receive is withdrawn.
+    pub(super) fn chooses_no_more(&mut self, op: OpId) {
+        if let Some(lined) = &mut self.lined {
+            lined.choosing.retain(|(chooses, _)| *chooses != op);
+        }
+    }
+
+    /// Of several things that might have happened this one did.
+    pub fn note(&mut self, chose: u32) {
+        if let Some(lined) = self.lines_on() {
+            lined.lines.note(chose);
+        }
+    }
+
+    /// A question for a message has found this one, or none.
+    pub fn found(&mut self, message: Option<&Envelope>) {
+        if let Some(lined) = self.lines_on() {
+            lined.lines.found(message);
+        }
+    }
+
+    /// How it came out when it was done for the first time, if that is to be done again.
+    pub fn replay_outcome(&mut self) -> Option<Outcome> {
+        self.lines_on()?.lines.replay()
+    }
+}

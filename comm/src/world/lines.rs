@@ -1,0 +1,213 @@
+//! Recovery lines for layers that keep the states of ranks (`ft_proto::lines`): ranks save their states at moments of their own, and go back to them together,
+//! although messages were under way.
+//!
+//! All ranks that compute begin with lines at one place ([`World::begin_lines`], [`World::go_back_to_line`]). While the program is [inside](World::enter_lines), what it says on the
+//! communicator of these ranks may cross lines. A rank that has saved its state [draws](World::draw_line) its line, adds up with all others what each has sent
+//! ([`World::line_is_drawn`]), and goes on; some time later there is a [record](World::line_record) that belongs to the state.
+
+use super::World;
+use crate::core::Core;
+use ft_proto::error::CommError;
+use ft_proto::lines::{self, Log, Signature, Swallowed};
+use ft_proto::rank::Rank;
+
+/// Bytes of a record before the log: how many collectives had begun.
+const HEAD_BYTES: usize = 4;
+/// Numbers that name an early message: its sender, context and tag, and which one it is.
+const WORDS: usize = 4;
+
+impl World {
+    /// From now on messages may cross lines; the first one is here, and no message has crossed it. The same on all ranks that compute, at one place.
+    ///
+    /// # Errors
+    /// A panic has unwound through a call.
+    pub fn begin_lines(&self) -> Result<(), CommError> {
+        let ranks = self.size();
+        self.core.enter()?.driver.engine.begin_lines(ranks);
+        self.compute.set_lined(0);
+        Ok(())
+    }
+
+    /// Messages cross no lines any more.
+    ///
+    /// # Errors
+    /// As [`World::begin_lines`].
+    pub fn end_lines(&self) -> Result<(), CommError> {
+        self.core.enter()?.driver.engine.end_lines();
+        Ok(())
+    }
+
+    /// The program is inside what lines are drawn in, or leaves it. Outside, what ranks say to each other they say at one place of the program, and no line is drawn.
+    ///
+    /// # Errors
+    /// As [`World::begin_lines`].
+    pub fn enter_lines(&self, inside: bool) -> Result<(), CommError> {
+        self.core.enter()?.driver.engine.enter_lines(inside);
+        Ok(())
+    }
+
+    /// Whether this rank can draw a line: the last one is committed, none of its operations is under way, and what it does again is done.
+    ///
+    /// # Errors
+    /// As [`World::begin_lines`].
+    pub fn may_draw_line(&self) -> Result<bool, CommError> {
+        let core = &mut *self.core.enter()?;
+        // A collective that the library has begun for itself is not the program's.
+        let others = core.driver.lists.operations_without_lines();
+        Ok(others.is_some_and(|others| core.driver.engine.may_draw_line(others)))
+    }
+
+    /// Whether a message was received that its sender has sent behind the next line: this rank is late with its own.
+    ///
+    /// # Errors
+    /// As [`World::begin_lines`].
+    pub fn is_behind_line(&self) -> Result<bool, CommError> {
+        Ok(self.core.enter()?.driver.engine.is_behind_line())
+    }
+
+    /// The state of this rank is saved: its line is here. Gives how many messages each rank was sent before. The sums over all ranks are what each is to be told
+    /// by [`World::line_is_drawn`].
+    ///
+    /// # Errors
+    /// As [`World::begin_lines`].
+    pub fn draw_line(&self) -> Result<Vec<u64>, CommError> {
+        let core = &mut *self.core.enter()?;
+        core.line_collectives = self.compute.lined();
+        Ok(core.driver.engine.draw_line())
+    }
+
+    /// All ranks have drawn the line, and had sent so many messages to this one.
+    ///
+    /// # Errors
+    /// As [`World::begin_lines`].
+    pub fn line_is_drawn(&self, sent: u64) -> Result<(), CommError> {
+        let core = &mut *self.core.enter()?;
+        if let Some(lines) = core.driver.engine.lines_mut() {
+            lines.handle_drawn(sent);
+        }
+        Ok(())
+    }
+
+    /// What belongs to the line beside the state, once all of it is here; after a look at the links. Late messages that were only announced come when the program
+    /// receives them, or now if this `fetches` them. Empty, if nothing was under way.
+    ///
+    /// # Errors
+    /// A failure.
+    pub fn line_record(&self, fetches: bool) -> Result<Option<Vec<u8>>, CommError> {
+        let core = &mut *self.core.enter()?;
+        core.driver.look()?;
+        core.driver.engine.keep_late(fetches);
+        let mut record = core.line_collectives.to_le_bytes().to_vec();
+        Ok(core.driver.engine.write_line(&mut record).then_some(record))
+    }
+
+    /// Counts what has moved on the links, for [`World::await_move`].
+    ///
+    /// # Errors
+    /// As [`World::begin_lines`].
+    pub fn moves(&self) -> Result<u64, CommError> {
+        Ok(self.core.enter()?.driver.engine.moves)
+    }
+
+    /// Waits until something has moved on the links since there was this [count](World::moves).
+    ///
+    /// # Errors
+    /// A failure.
+    pub fn await_move(&self, since: u64) -> Result<(), CommError> {
+        let core = &mut *self.core.enter()?;
+        core.driver.waiting.enter("line", 0, None);
+        core.driver.await_change_since(since)
+    }
+
+    /// The line is whole on all ranks: nobody goes back behind it.
+    ///
+    /// # Errors
+    /// As [`World::begin_lines`].
+    pub fn line_is_committed(&self) -> Result<(), CommError> {
+        let core = &mut *self.core.enter()?;
+        if let Some(lines) = core.driver.engine.lines_mut() {
+            lines.handle_commit();
+        }
+        Ok(())
+    }
+
+    /// Goes back to a line, of which this is the record: the messages of then are there again, and what was received too early is not sent again. Empty: no message had
+    /// crossed the line. Collective over the ranks that compute, and outside of what lines are drawn in.
+    ///
+    /// # Errors
+    /// A failure; [`CommError::Line`]: this is no record.
+    pub fn go_back_to_line(&self, record: &[u8]) -> Result<(), CommError> {
+        let ranks = self.size();
+        let (collectives, log) = read(record)?;
+        let early = self.core.enter()?.driver.engine.go_back_to_line(ranks, log);
+        self.compute.set_lined(collectives);
+        let told: Vec<u32> = early
+            .iter()
+            .flat_map(|(signature, numbers)| numbers.iter().map(|number| (*signature, *number)))
+            .flat_map(|(Signature { peer, context, tag }, number)| [peer, context, tag, number])
+            .collect();
+        let mut counts = vec![0_u64; ranks];
+        self.compute.allgather(&[told.len() as u64], &mut counts)?;
+        let counts: Vec<usize> = counts.into_iter().map(|count| count as usize).collect();
+        let start: usize = counts[..self.rank()].iter().sum();
+        let mut all = vec![0; counts.iter().sum()];
+        all[start..start + told.len()].copy_from_slice(&told);
+        self.compute.allgatherv(&mut all, &counts)?;
+        let swallowed = swallowed(&all, &counts, self.rank());
+        let core: &mut Core = &mut *self.core.enter()?;
+        if let Some(lines) = core.driver.engine.lines_mut() {
+            lines.swallow(swallowed);
+        }
+        Ok(())
+    }
+}
+
+/// The collectives that had begun at a line, and its log.
+fn read(record: &[u8]) -> Result<(u32, Log<Vec<u8>>), CommError> {
+    let Some((collectives, log)) = record.split_first_chunk::<HEAD_BYTES>() else {
+        return match record {
+            [] => Ok((0, Log::empty(0))),
+            _ => Err(CommError::Line),
+        };
+    };
+    Ok((u32::from_le_bytes(*collectives), lines::read(log).ok_or(CommError::Line)?))
+}
+
+/// What all receivers have told, each as many numbers as `counts` says, of the messages of rank `me`.
+fn swallowed(told: &[u32], counts: &[usize], me: Rank) -> Swallowed {
+    let (mut swallowed, mut left) = (Swallowed::new(), told);
+    for (receiver, count) in counts.iter().enumerate() {
+        let (own, rest) = left.split_at((*count).min(left.len()));
+        left = rest;
+        for [sender, context, tag, number] in own.as_chunks::<WORDS>().0 {
+            if *sender as Rank == me {
+                let signature = Signature { peer: receiver as u32, context: *context, tag: *tag };
+                swallowed.entry(signature).or_default().insert(*number);
+            }
+        }
+    }
+    swallowed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_rank_hears_of_its_own_messages_from_those_who_have_them() {
+        let told = [1, 4, 7, 0, 1, 4, 7, 2, 0, 4, 7, 1, 1, 5, 9, 3];
+        let swallowed = swallowed(&told, &[12, 0, 4], 1);
+        let of = |peer, context, tag| {
+            swallowed[&Signature { peer, context, tag }].iter().copied().collect::<Vec<_>>()
+        };
+        assert_eq!((of(0, 4, 7), of(2, 5, 9), swallowed.len()), (vec![0, 2], vec![3], 2));
+    }
+
+    #[test]
+    fn what_is_no_record_is_refused() {
+        assert_eq!(read(&[]).unwrap(), (0, Log::empty(0)));
+        for bytes in [&[1][..], &[0; 4], &[0; 20], &[9; 100]] {
+            assert_eq!(read(bytes).unwrap_err(), CommError::Line, "{bytes:?}");
+        }
+    }
+}

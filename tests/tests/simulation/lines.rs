@@ -1,0 +1,484 @@
+//! Programs whose messages cross checkpoints: random ones, with ranks that are killed at any moment and go back to states of different moments. At the end each message must have been
+//! received once, in order, with what its sender's last history says, and each collective must have given what it had to: nobody can tell that anything was lost.
+
+use std::time::Duration;
+
+use ft_checkpoint::resilient::RankReport;
+use ft_checkpoint::{CheckpointError, Flow, Interval, Lines, Program, Protect, Protection, RunError};
+use ft_comm::{CommError, Op, Rank, Request, Source, World, test_any, wait_all, wait_any, wait_some};
+use ft_proto::planted;
+use ft_sim::{self as sim, Blow, Config, Fault, Faults, SimOutcome, Trigger};
+
+use super::{Choices, Course, checker, commit, finds, for_seeds};
+
+/// Words of a message that does not leave before its receive has matched.
+const LONG: usize = 40_000;
+
+fn mix(value: u64) -> u64 {
+    Choices(value).below(u64::MAX)
+}
+
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Blocking,
+    Posted,
+    Probed,
+    Claimed,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Collective {
+    Sum,
+    Reduce(Rank),
+    Scan,
+    Broadcast(Rank),
+    Barrier,
+}
+
+/// What a rank does next, whatever its state is.
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    Send {
+        to: Rank,
+        tag: u32,
+        words: usize,
+        waits: bool,
+    },
+    /// From this rank, or from any.
+    Receive {
+        from: Option<Rank>,
+        tag: u32,
+        how: How,
+    },
+    /// Asks whether a message with this tag has come.
+    Ask(u32),
+    /// Waits for all requests, in one of several ways.
+    Wait(u64),
+    Together(Collective),
+    /// A step ends.
+    Boundary,
+}
+
+/// For each rank what it does. Messages of a round are received in that or one of the next two, long ones in that.
+fn plan(seed: u64, size: usize, in_lockstep: bool) -> Vec<Vec<Action>> {
+    let mut choices = Choices(seed);
+    let mut below = move |end: usize| choices.below(end as u64) as usize;
+    let rounds = 3 + below(8);
+    let mut actions = vec![vec![vec![]; rounds + 2]; size];
+    for round in 0..rounds {
+        for _ in 0..below(3 * size) {
+            let (from, to) = (below(size), below(size));
+            let tag = (2 * round + below(2)) as u32;
+            // All receives of a tag are from any rank, or all name theirs.
+            let key = mix(u64::from(tag) << 8 | to as u64);
+            let is_long = key.is_multiple_of(11);
+            let later = if is_long { round } else { round + (key / 16) as usize % 3 };
+            let words = if is_long { LONG } else { 1 + below(40) };
+            let waits = !is_long && below(2) == 0;
+            actions[from][round].insert(0, Action::Send { to, tag, words, waits });
+            let how = [How::Blocking, How::Posted, How::Probed, How::Claimed][below(4)];
+            actions[to][later].push(Action::Receive {
+                from: key.is_multiple_of(2).then_some(from),
+                tag,
+                how,
+            });
+            if below(2) == 0 {
+                actions[to][later].push(Action::Ask(tag));
+            }
+        }
+    }
+    let collectives: Vec<Option<Collective>> = (0..rounds + 2)
+        .map(|_| match below(8) {
+            0 => Some(Collective::Sum),
+            1 => Some(Collective::Reduce(below(size))),
+            2 => Some(Collective::Scan),
+            3 => Some(Collective::Broadcast(below(size))),
+            4 => Some(Collective::Barrier),
+            _ => None,
+        })
+        .collect();
+    let mut all = vec![];
+    for rank in actions {
+        let mut own = vec![];
+        for (mut round, collective) in rank.into_iter().zip(&collectives) {
+            // Sends stay first, so nobody waits for ever.
+            let sends = round.iter().filter(|action| matches!(action, Action::Send { .. })).count();
+            for at in (sends + 1..round.len()).rev() {
+                round.swap(at, sends + below(at - sends + 1));
+            }
+            round.push(Action::Wait(below(4) as u64));
+            round.extend(collective.map(Action::Together));
+            for action in round {
+                own.push(action);
+                if !in_lockstep && below(3) == 0 {
+                    own.push(Action::Boundary);
+                }
+            }
+            if in_lockstep {
+                own.push(Action::Boundary);
+            }
+        }
+        own.push(Action::Boundary);
+        all.push(own);
+    }
+    all
+}
+
+/// What a rank's checkpoint holds. The lists are the test's, not the program's.
+#[derive(Debug, Default, Protect)]
+struct History {
+    at: u64,
+    digest: u64,
+    /// To whom, with which tag, and what.
+    sent: Vec<u64>,
+    /// From whom, with which tag, and what.
+    received: Vec<u64>,
+    /// To collectives, and what came of them.
+    gave: Vec<u64>,
+    got: Vec<u64>,
+}
+
+impl History {
+    /// What a rank says now.
+    fn says(&self, to: usize, tag: u32) -> u64 {
+        mix(self.digest ^ (to as u64) << 40 ^ u64::from(tag) << 20 ^ self.at)
+    }
+
+    fn hear(&mut self, word: u64) {
+        self.digest = mix(self.digest ^ word);
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let lists = [&self.sent, &self.received, &self.gave, &self.got];
+        let words =
+            lists.into_iter().flat_map(|list| std::iter::once(list.len() as u64).chain(list.iter().copied()));
+        words.flat_map(u64::to_le_bytes).collect()
+    }
+
+    fn read(bytes: &[u8]) -> [Vec<u64>; 4] {
+        let mut words = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+        std::array::from_fn(|_| {
+            let count = words.next().expect("a list has a length") as usize;
+            words.by_ref().take(count).collect()
+        })
+    }
+}
+
+/// What a message says beyond its first word follows from that.
+fn text(word: u64, words: usize) -> Vec<u64> {
+    (0..words as u64).map(|at| if at == 0 { word } else { mix(word ^ at) }).collect()
+}
+
+struct Random {
+    actions: Vec<Action>,
+    sends: Vec<Request<u64>>,
+    /// With where they belong in the list of messages.
+    receives: Vec<Request<u64>>,
+    numbers: Vec<usize>,
+}
+
+impl Random {
+    fn new(actions: Vec<Action>) -> Self {
+        Self { actions, sends: vec![], receives: vec![], numbers: vec![] }
+    }
+
+    /// A message was received.
+    fn take(state: &mut History, buf: &[u64], source: Rank, tag: u32) -> [u64; 3] {
+        let whole = text(buf[0], buf.len());
+        state.hear(if whole == buf { buf[0] ^ (source as u64) << 13 } else { 0 });
+        [source as u64, u64::from(tag), if whole == buf { buf[0] } else { 0 }]
+    }
+
+    fn wait(&mut self, state: &mut History, how: u64) -> Result<(), CommError> {
+        let mut got: Vec<(usize, [u64; 3])> = vec![];
+        let (requests, numbers) = (&mut self.receives, &mut self.numbers);
+        let mut note = |state: &mut History, number: usize, (buf, status): (Vec<u64>, ft_comm::Status)| {
+            let words = status.bytes / 8;
+            got.push((number, Self::take(state, &buf[..words], status.source, status.tag)));
+        };
+        match how {
+            0 => {
+                for (number, done) in numbers.drain(..).zip(wait_all(requests.drain(..))?) {
+                    note(state, number, done);
+                }
+            }
+            1 => {
+                while let Some((at, done)) = wait_any(requests)? {
+                    note(state, numbers.remove(at), done);
+                }
+            }
+            2 => {
+                while !requests.is_empty() {
+                    for (taken, (at, done)) in wait_some(requests)?.into_iter().enumerate() {
+                        note(state, numbers.remove(at - taken), done);
+                    }
+                }
+            }
+            _ => {
+                while !requests.is_empty() {
+                    let any = test_any(requests)?;
+                    state.hear(u64::from(any.is_some()));
+                    if let Some((at, done)) = any {
+                        note(state, numbers.remove(at), done);
+                    }
+                    if !requests.is_empty() {
+                        match requests.remove(0).test()? {
+                            Ok(done) => note(state, numbers.remove(0), done),
+                            Err(request) => requests.insert(0, request),
+                        }
+                    }
+                }
+            }
+        }
+        got.into_iter().for_each(|(at, message)| state.received[at..at + 3].copy_from_slice(&message));
+        wait_all(self.sends.drain(..)).map(|_| ())
+    }
+
+    fn act(&mut self, state: &mut History, world: &World, action: Action) -> Result<(), CommError> {
+        let comm = world.comm();
+        match action {
+            Action::Send { to, tag, words, waits } => {
+                let word = state.says(to, tag);
+                state.sent.extend([to as u64, u64::from(tag), word]);
+                let text = text(word, words);
+                if waits {
+                    comm.send(&text, to, tag)?;
+                } else {
+                    self.sends.push(comm.isend(text, to, tag)?);
+                }
+            }
+            Action::Receive { from, tag, how } => {
+                let source = from.map_or(Source::Any, Source::Rank);
+                let mut buf = vec![0; LONG];
+                let status = match how {
+                    How::Blocking => comm.recv(&mut buf, source, tag)?,
+                    How::Posted => {
+                        // Its place in the list is that of its receive.
+                        self.numbers.push(state.received.len());
+                        state.received.extend([0; 3]);
+                        self.receives.push(comm.irecv(buf, source, tag)?);
+                        return Ok(());
+                    }
+                    How::Probed => {
+                        let found = comm.probe(source, tag)?;
+                        comm.recv(&mut buf, found.source, found.tag)?
+                    }
+                    How::Claimed => comm.mprobe(source, tag)?.recv(&mut buf)?,
+                };
+                let message = Self::take(state, &buf[..status.bytes / 8], status.source, status.tag);
+                state.received.extend(message);
+            }
+            Action::Ask(tag) => {
+                let found = comm.iprobe(Source::Any, tag)?;
+                state.hear(found.map_or(1, |found| found.source as u64 + 2));
+            }
+            Action::Wait(how) => self.wait(state, how)?,
+            Action::Together(collective) => {
+                let mine = state.says(1000, 0);
+                let mut word = [mine];
+                match collective {
+                    Collective::Sum => comm.allreduce(&mut word, Op::Sum)?,
+                    Collective::Reduce(root) => comm.reduce(&mut word, Op::Sum, root)?,
+                    Collective::Scan => comm.scan(&mut word, Op::Sum)?,
+                    Collective::Broadcast(root) => comm.bcast(&mut word, root)?,
+                    Collective::Barrier => comm.barrier()?,
+                }
+                if matches!(collective, Collective::Reduce(root) if root != comm.rank()) {
+                    word = [0];
+                }
+                state.gave.push(mine);
+                state.got.push(word[0]);
+                state.hear(word[0]);
+            }
+            Action::Boundary => {}
+        }
+        Ok(())
+    }
+}
+
+impl Program for Random {
+    type State = History;
+    type Error = CommError;
+
+    fn init(&mut self, world: &World) -> Result<History, CommError> {
+        world.comm().barrier()?;
+        Ok(History::default())
+    }
+
+    fn rebuild(&mut self, _: &mut History, world: &World) -> Result<(), CommError> {
+        // What was under way with requests is not of this history.
+        *self = Self::new(std::mem::take(&mut self.actions));
+        world.comm().barrier()
+    }
+
+    fn step(&mut self, state: &mut History, world: &World, _: u64) -> Result<Flow, CommError> {
+        loop {
+            let Some(action) = self.actions.get(state.at as usize).copied() else { return Ok(Flow::Done) };
+            self.act(state, world, action)?;
+            state.at += 1;
+            if let Action::Boundary = action {
+                let is_over = state.at as usize == self.actions.len();
+                return Ok(if is_over { Flow::Done } else { Flow::Continue });
+            }
+        }
+    }
+
+    fn output(&mut self, state: &mut History, _: &World) -> Result<Vec<u8>, CommError> {
+        Ok(state.to_bytes())
+    }
+}
+
+/// Whether the histories of all ranks fit each other.
+fn judge(histories: &[[Vec<u64>; 4]], plan: &[Vec<Action>]) -> Result<(), String> {
+    let of = |list: &[u64], other: usize, tag: u64| -> Vec<u64> {
+        let messages = list.as_chunks::<3>().0.iter();
+        messages.filter(|m| m[0] == other as u64 && m[1] == tag).map(|m| m[2]).collect()
+    };
+    for (from, [sent, ..]) in histories.iter().enumerate() {
+        for (to, [_, received, ..]) in histories.iter().enumerate() {
+            let tags = sent.as_chunks::<3>().0.iter().chain(received.as_chunks::<3>().0).map(|m| m[1]);
+            let mut tags: Vec<u64> = tags.collect();
+            tags.sort_unstable();
+            tags.dedup();
+            for tag in tags {
+                let (sent, received) = (of(sent, to, tag), of(received, from, tag));
+                if sent != received {
+                    return Err(format!("{from} to {to}, tag {tag}: sent {sent:x?}, received {received:x?}"));
+                }
+            }
+        }
+    }
+    let together = |action: &Action| match action {
+        Action::Together(collective) => Some(*collective),
+        _ => None,
+    };
+    for (number, collective) in plan[0].iter().filter_map(together).enumerate() {
+        let gave: Vec<u64> = histories.iter().map(|[.., gave, _]| gave[number]).collect();
+        for (rank, [.., got]) in histories.iter().enumerate() {
+            let sum = |count: usize| gave[..count].iter().fold(0, |sum: u64, word| sum.wrapping_add(*word));
+            let due = match collective {
+                Collective::Sum => sum(gave.len()),
+                Collective::Reduce(root) => {
+                    if root == rank {
+                        sum(gave.len())
+                    } else {
+                        0
+                    }
+                }
+                Collective::Scan => sum(rank + 1),
+                Collective::Broadcast(root) => gave[root],
+                Collective::Barrier => gave[rank],
+            };
+            if got[number] != due {
+                return Err(format!(
+                    "collective {number}, {collective:?}, rank {rank}: {:x}, not {due:x}",
+                    got[number]
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+type Outcome = SimOutcome<Result<(), String>>;
+
+fn simulate(seed: u64, lines: Lines, bug: &'static str) -> Outcome {
+    let (scheme, ranks, parity) = commit::job(seed);
+    let mut choices = Choices(seed ^ 0x11ae5);
+    let interval = Interval::Steps(1 + choices.below(5));
+    let checkpoints = commit::of_either_kind(seed / 2);
+    let protection = Protection { lines, checkpoints, ..Protection::new(scheme, interval) };
+    let mut config = Config { parity, bug, ..Config::rough(seed, ranks) };
+    config.faults = Faults {
+        cuts: commit::cuts(seed),
+        cuts_forever: commit::cuts_forever(seed),
+        together_max: 1 + choices.below(2) as usize,
+        ..Faults::kills(1 + choices.below(4) as u32, Duration::from_millis(60))
+    };
+    // Another one while the first is made good.
+    if choices.below(3) == 0 {
+        let delay = Duration::from_micros(1 << choices.below(17));
+        let again = Trigger::AfterLoss { losses: 1, delay };
+        config
+            .faults
+            .explicit
+            .push(Fault { trigger: again, blow: Blow::Kill(vec![choices.below(ranks as u64) as Rank]) });
+    }
+    let plan = plan(seed, ranks, lines == Lines::Drain);
+    sim::run(config, |world| {
+        let actions = plan.get(world.rank()).cloned().unwrap_or_default();
+        ft_checkpoint::run(world, protection.clone(), &mut Random::new(actions))
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    })
+}
+
+fn check(seed: u64, lines: Lines, bug: &'static str) -> Result<Course, String> {
+    let outcome = simulate(seed, lines, bug);
+    let course = commit::check_end(seed, &outcome)?;
+    if let Course::Undisturbed | Course::Repaired = course {
+        let ranks = commit::job(seed).1;
+        let outputs = checker::outputs(&outcome).ok_or("no outputs")?;
+        let read = |bytes: &Vec<u8>| RankReport::read(bytes).map(|report| History::read(&report.output));
+        let histories: Option<Vec<_>> = outputs[..ranks].iter().map(read).collect();
+        judge(&histories.ok_or("no reports")?, &plan(seed, ranks, lines == Lines::Drain))?;
+    }
+    Ok(course)
+}
+
+const COURSES: [Course; 3] = [Course::Undisturbed, Course::Repaired, Course::BeyondTolerance];
+
+#[test]
+fn messages_cross_lines_of_logs_and_nobody_can_tell() {
+    for_seeds("messages_cross_lines_of_logs", &COURSES, |seed| check(seed, Lines::Log, ""));
+}
+
+#[test]
+fn messages_that_cross_a_step_are_drained_and_come_back() {
+    for_seeds("messages_that_cross_a_step", &COURSES, |seed| check(seed, Lines::Drain, ""));
+}
+
+#[test]
+fn planted_a_late_message_that_is_forgotten_is_caught() {
+    finds(planted::FORGETS_LATE, |seed| check(seed, Lines::Log, planted::FORGETS_LATE));
+    finds(planted::FORGETS_LATE, |seed| check(seed, Lines::Drain, planted::FORGETS_LATE));
+}
+
+#[test]
+fn planted_an_early_message_that_is_sent_again_is_caught() {
+    finds(planted::SENDS_EARLY_AGAIN, |seed| check(seed, Lines::Log, planted::SENDS_EARLY_AGAIN));
+}
+
+#[test]
+fn planted_a_wildcard_that_is_replayed_in_another_order_is_caught() {
+    finds(planted::REPLAYS_IN_ANOTHER_ORDER, |seed| {
+        check(seed, Lines::Log, planted::REPLAYS_IN_ANOTHER_ORDER)
+    });
+}
+
+#[test]
+fn planted_a_colour_that_wraps_wrongly_is_caught() {
+    finds(planted::COUNTS_LINES_BY_TWO, |seed| check(seed, Lines::Log, planted::COUNTS_LINES_BY_TWO));
+}
+
+/// What cannot be had together is said at the start.
+#[test]
+fn lines_are_refused_with_what_does_not_go_with_them() {
+    let of = Protection { lines: Lines::Log, ..Protection::new("xor".parse().unwrap(), Interval::Steps(1)) };
+    for (protection, with) in [
+        (Protection { incremental: true, ..of.clone() }, "`--incremental`"),
+        (Protection { scrub: true, ..of.clone() }, "`--scrub`"),
+        (Protection { levels: vec!["rs:2+1@3".parse().unwrap()], ..of }, "`--levels`"),
+    ] {
+        let outcome = sim::run(Config::calm(3), |world| {
+            let ran = ft_checkpoint::run(world, protection.clone(), &mut Random::new(vec![]));
+            match ran.expect_err(with) {
+                RunError::Checkpoint(CheckpointError::Unfit(why)) => why,
+                other => other.to_string(),
+            }
+        });
+        let whys = outcome.finished.into_iter().filter_map(|finished| finished.result.ok());
+        let whys: Vec<String> = whys.collect();
+        assert!(!whys.is_empty() && whys.iter().any(|why| why.contains(with)), "{whys:?}");
+    }
+}
