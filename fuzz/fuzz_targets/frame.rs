@@ -12,6 +12,7 @@ use ft_proto::endpoint::{
     Taken, Task,
 };
 use ft_proto::matching::{Envelope, Pattern};
+use ft_proto::stamp::Stamp;
 use ft_proto::wire::header::{HEADER_BYTES, Header, Kind};
 use libfuzzer_sys::fuzz_target;
 
@@ -101,6 +102,7 @@ impl Frame {
         let (subject, place) = self.subject.words();
         let mut header = Header {
             kind: Self::KINDS[usize::from(self.kind) % Self::KINDS.len()],
+            stamp: Stamp::NONE,
             generation: GENERATION,
             context: 2,
             source: from as u32,
