@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::process::ExitCode;
 
+use ft_checkpoint::Lines;
 use ft_comm::fault::KillSpec;
 use ft_launch::Ending;
 use serde::de::DeserializeOwned;
@@ -20,6 +21,11 @@ pub(crate) trait App: Debug {
     fn check(&self, options: &Options) -> Result<(), String> {
         let _ = options;
         Ok(())
+    }
+
+    /// Whether its messages cross checkpoints, and how they do if nothing else is asked for.
+    fn crosses(&self) -> Lines {
+        Lines::Meet
     }
 
     /// Failures to inject beside those of `--kill`.
@@ -65,6 +71,9 @@ pub(crate) trait AnyApp: Debug {
     /// See [`App::check`].
     fn check(&self, options: &Options) -> Result<(), String>;
 
+    /// See [`App::crosses`].
+    fn crosses(&self) -> Lines;
+
     /// See [`App::kills`].
     fn kills(&self, options: &Options) -> Vec<KillSpec>;
 
@@ -90,6 +99,10 @@ pub(crate) trait AnyApp: Debug {
 impl<A: App> AnyApp for A {
     fn check(&self, options: &Options) -> Result<(), String> {
         App::check(self, options)
+    }
+
+    fn crosses(&self) -> Lines {
+        App::crosses(self)
     }
 
     fn kills(&self, options: &Options) -> Vec<KillSpec> {

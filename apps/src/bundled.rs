@@ -7,15 +7,19 @@ use clap::{ArgMatches, Args, Command, Error};
 use crate::app::{AnyApp, App};
 use crate::collective::CollectiveArgs;
 use crate::ep::EpArgs;
+use crate::farm::FarmArgs;
 use crate::heat::HeatArgs;
 use crate::hpcg::HpcgArgs;
+use crate::jacobi::JacobiArgs;
 use crate::load::LoadArgs;
 use crate::npb_cg::NpbCgArgs;
 use crate::pi::PiArgs;
+use crate::pipeline::PipelineArgs;
 use crate::ring::RingArgs;
 use crate::seismic::SeismicArgs;
 use crate::simulator::SimulatorArgs;
 use crate::solve::SolveArgs;
+use crate::wavefront::WavefrontArgs;
 
 /// An entry of the table.
 #[derive(Debug)]
@@ -87,6 +91,34 @@ pub(crate) const BUNDLED: &[Bundled] = &[
         usage: "",
         options: HeatArgs::augment_args,
         read: read::<HeatArgs>,
+    },
+    Bundled {
+        name: "wavefront",
+        purpose: "Solve for a potential in a cube by SSOR, plane by plane in a pipeline of ranks",
+        usage: "",
+        options: WavefrontArgs::augment_args,
+        read: read::<WavefrontArgs>,
+    },
+    Bundled {
+        name: "jacobi",
+        purpose: "Solve for a potential in a square by Jacobi's method, in which nobody waits for the newest values",
+        usage: "",
+        options: JacobiArgs::augment_args,
+        read: read::<JacobiArgs>,
+    },
+    Bundled {
+        name: "farm",
+        purpose: "Find twin primes, dealt out by a master to whoever has nothing to do",
+        usage: "",
+        options: FarmArgs::augment_args,
+        read: read::<FarmArgs>,
+    },
+    Bundled {
+        name: "pipeline",
+        purpose: "Pass items round a ring, with several under way at any time",
+        usage: "",
+        options: PipelineArgs::augment_args,
+        read: read::<PipelineArgs>,
     },
     Bundled {
         name: "simulator",

@@ -106,7 +106,8 @@ fn job(
 ) -> Result<Invocation, Stop> {
     let (name, args) = (&command[0], &command[1..]);
     let invocation = if let Some(bundled) = bundled::find(name) {
-        let (options, app, own) = read_app(bundled, &[before, args].concat())?;
+        let (mut options, app, own) = read_app(bundled, &[before, args].concat())?;
+        options.lines.get_or_insert(app.crosses());
         let command = format!("{}{own}, seed {}", bundled.name, options.seed);
         Invocation { options, program: Program::App(bundled.name, app), command }
     } else {

@@ -335,6 +335,7 @@ impl<'a> Prepared<'a> {
             seed: self.options.seed,
             kills: self.kills(),
             cuts: self.cuts(),
+            lines: self.options.lines(),
             is_trial: self.options.is_trial(),
             spills: self.options.spill_folder("").is_some(),
             levels: self.options.levels.iter().flat_map(|levels| levels.above.clone()).collect(),

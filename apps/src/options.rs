@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use ft_checkpoint::{LoopSettings, MemoryUse, SpillEvery};
+use ft_checkpoint::{Lines, LoopSettings, MemoryUse, SpillEvery};
 use ft_comm::binding::Binding;
 use ft_comm::fault::{CutSpec, KillSpec, SlowSpec};
 use ft_comm::transport::{Carrier, ENV_TRANSPORT, Waiting};
@@ -61,6 +61,10 @@ pub(crate) struct Options {
     /// Whether the program waits until a checkpoint is committed, or for the copy of its state only
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Checkpoints::Blocking)]
     pub(crate) checkpoints: Checkpoints,
+    /// Whether messages may cross a checkpoint: none may and all ranks take it after the same step ('meet'), those under way come first and are kept ('drain'), or each rank takes
+    /// it after a step of its own and nobody waits ('log')
+    #[arg(long, value_name = "meet|drain|log", value_parser = |text: &str| text.parse::<Lines>())]
+    pub(crate) lines: Option<Lines>,
     /// Let an asynchronous checkpoint encode at most SIZE of a rank's state a second, such as 200MiB
     #[arg(long, value_name = "SIZE", value_parser = size::of_words)]
     pub(crate) throttle: Option<u64>,
@@ -297,6 +301,11 @@ impl Options {
         let default = if self.ranks() == 1 { "none" } else { "xor" };
         let of_levels = self.levels.as_ref().map(|levels| levels.scheme.as_str());
         of_levels.or(self.scheme.as_deref()).unwrap_or(default)
+    }
+
+    /// Whether messages may cross checkpoints.
+    pub(crate) fn lines(&self) -> Lines {
+        self.lines.unwrap_or_default()
     }
 
     /// Whether the run is only measured.

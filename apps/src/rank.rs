@@ -75,6 +75,14 @@ pub(crate) fn share_of(range: &Range<u64>, rank: usize, size: usize) -> Range<u6
     at(rank)..at(rank + 1)
 }
 
+/// splitmix64: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
+pub(crate) fn mix(seed: u64) -> u64 {
+    let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
 /// How fast a count grows, since this process began or was restored.
 #[derive(Debug)]
 pub(crate) struct Rate {

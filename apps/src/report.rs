@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{CheckpointSeconds, GroupLayout, IntervalReport, Level, LevelStats, Stats};
+use ft_checkpoint::{
+    CheckpointSeconds, GroupLayout, IntervalReport, Level, LevelStats, LineStats, Lines, Stats,
+};
 use ft_comm::list;
 use ft_launch::{Ending, SavedFiles};
 use serde::Serialize;
@@ -93,6 +95,9 @@ struct Checkpoints {
     kept_bytes: u64,
     /// Of the resilient loop, if the program runs in one.
     interval: Option<IntervalReport>,
+    /// What has crossed them, where messages may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines: Option<LineStats>,
     /// Levels of protection above the first; what they have cost is in the sums above, too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     levels: Vec<LevelReport>,
@@ -126,7 +131,7 @@ impl LevelReport {
 
 impl Checkpoints {
     /// Of all ranks together.
-    fn new(stats: &Stats, reports: Vec<RankReport>, levels: &[Level]) -> Self {
+    fn new(stats: &Stats, reports: Vec<RankReport>, levels: &[Level], lines: Lines) -> Self {
         let level = |(level, stats): (&Level, &LevelStats)| LevelReport {
             scheme: level.scheme.to_string(),
             every: level.every.get(),
@@ -144,6 +149,7 @@ impl Checkpoints {
             state_bytes: stats.state_bytes,
             kept_bytes: stats.kept_bytes,
             interval: reports.into_iter().find_map(|report| report.interval),
+            lines: (lines != Lines::Meet).then_some(stats.lines),
             levels: levels.iter().zip(&stats.levels).map(level).collect(),
         }
     }
@@ -157,6 +163,8 @@ pub(crate) struct Ordered {
     pub(crate) seed: u64,
     pub(crate) kills: Vec<String>,
     pub(crate) cuts: Vec<String>,
+    /// Whether messages may cross checkpoints.
+    pub(crate) lines: Lines,
     /// The run is measured and ends early.
     pub(crate) is_trial: bool,
     /// Checkpoints are written to files too.
@@ -242,7 +250,7 @@ impl Report {
             seed: ordered.seed,
             elapsed_s: ending.elapsed.as_secs_f64(),
             result,
-            checkpoints: Checkpoints::new(&stats, reports, &ordered.levels),
+            checkpoints: Checkpoints::new(&stats, reports, &ordered.levels, ordered.lines),
             failures: ending.failures.iter().map(|failure| FailureReport::new(failure, &stats)).collect(),
             left: left.filter(|left| left.len() < layout.total_ranks()),
             unfired_options: unfired.iter().map(|(option, spec)| format!("{option} {spec}")).collect(),
@@ -353,6 +361,13 @@ impl Report {
             count(committed, "checkpoint"),
             bytes(bytes_protected),
         ));
+        if let Some(LineStats { kept, kept_bytes, early, outcomes }) = self.checkpoints.lines {
+            let kept = count(kept, "message");
+            line(format_args!(
+                "  {kept} under way at them, {}; {early} received before, {outcomes} outcomes kept",
+                bytes(kept_bytes)
+            ));
+        }
         for level in &self.checkpoints.levels {
             line(format_args!("  {}", level.line()));
         }

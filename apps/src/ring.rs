@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use ft_checkpoint::resilient::{RankReport, activity};
-use ft_checkpoint::{CheckpointError, Checkpointer, MemoryUse, Protect, Restored};
+use ft_checkpoint::{CheckpointError, Checkpointer, Lines, MemoryUse, Protect, Restored};
 use ft_comm::{CommError, Repair, Tag, World};
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +52,9 @@ impl App for RingArgs {
         }
         if options.scheme().starts_with("checksum:") {
             return Err("--scheme checksum is nothing for ring, which has no doubles: use rs:K+M".into());
+        }
+        if options.lines() != Lines::Meet {
+            return Err("--lines is nothing for ring, which takes its checkpoints by hand".into());
         }
         match &options.levels {
             Some(_) => Err("--levels is nothing for ring, which has one scheme: --scheme".into()),

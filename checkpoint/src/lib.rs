@@ -80,7 +80,7 @@ pub use resilient::{Flow, Job, Program, RestorePolicy, RunError, run};
 pub use scheme::{Scheme, SchemeError};
 pub use settings::LoopSettings;
 pub use spill::{Resume, Spill, SpillEvery};
-pub use stats::{CheckpointSeconds, LevelStats, RebuiltDoubles, RestoreSeconds, Stats};
+pub use stats::{CheckpointSeconds, LevelStats, LineStats, RebuiltDoubles, RestoreSeconds, Stats};
 pub use store::{ShardMeta, Slot, Store, StoreError};
 pub use trial::Trial;
 pub use worker::Worker;

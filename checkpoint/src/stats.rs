@@ -1,6 +1,7 @@
 //! What protection has cost one rank so far.
 
 use ft_comm::Generation;
+use ft_proto::lines::Crossings;
 use serde::{Deserialize, Serialize};
 
 /// Counted by each process; a replacement starts at zero.
@@ -32,9 +33,41 @@ pub struct Stats {
     pub damaged: u64,
     /// What has become of the parity groups, as ranks are missing.
     pub degraded: Option<String>,
+    /// What has crossed checkpoints, where messages may.
+    #[serde(default)]
+    pub lines: LineStats,
     /// What the levels of protection above the first have of all this.
     #[serde(default)]
     pub levels: Vec<LevelStats>,
+}
+
+/// What has crossed checkpoints, where messages may ([`Lines`](crate::Lines)); of all ranks and checkpoints together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineStats {
+    /// Messages that were under way, and were kept with the state of their receiver.
+    pub kept: u64,
+    /// Their bytes.
+    pub kept_bytes: u64,
+    /// Messages that had been received too early, and are not sent again when ranks go back.
+    pub early: u64,
+    /// What the program had not determined, and was kept so that it comes out so again.
+    pub outcomes: u64,
+}
+
+impl LineStats {
+    pub(crate) fn add(&mut self, crossings: &Crossings) {
+        let Crossings { kept, kept_bytes, early, outcomes } = *crossings;
+        *self = self.and(Self { kept, kept_bytes, early, outcomes });
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            kept: self.kept + other.kept,
+            kept_bytes: self.kept_bytes + other.kept_bytes,
+            early: self.early + other.early,
+            outcomes: self.outcomes + other.outcomes,
+        }
+    }
 }
 
 /// What one level of protection has cost.
@@ -138,6 +171,7 @@ impl Stats {
                 exchange: mine.exchange.max(others.exchange),
                 commit: mine.commit.max(others.commit),
             },
+            lines: self.lines.and(other.lines),
             state_bytes: self.state_bytes + other.state_bytes,
             kept_bytes: self.kept_bytes + other.kept_bytes,
             damaged: self.damaged + other.damaged,

@@ -73,7 +73,8 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// The bundled apps, a module each. They know nothing of each other.
-const APPS: &str = "collective ep heat hpcg load npb_cg pi ring seismic simulator solve";
+const APPS: &str =
+    "collective ep farm heat hpcg jacobi load npb_cg pi pipeline ring seismic simulator solve wavefront";
 
 /// Whoever uses these meets the world: the clock, other threads and processes, networks.
 const WORLD: &str =

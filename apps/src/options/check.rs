@@ -1,6 +1,6 @@
 //! What is wrong with options that are right one by one.
 
-use ft_checkpoint::MemoryUse;
+use ft_checkpoint::{Lines, MemoryUse};
 
 use super::levels::Levels;
 use super::{Checkpoints, OnFailure, Options};
@@ -59,6 +59,7 @@ impl Options {
             self.check_levels(levels)?;
         }
         self.check_checksums()?;
+        self.check_lines()?;
         if self.keep_memory && self.on_failure != OnFailure::Rebuild {
             return Err("--keep-memory is for ranks that are replaced: leave out --on-failure".into());
         }
@@ -91,6 +92,33 @@ impl Options {
     }
 
     /// Whether a checksum scheme goes with the other options, and the limit of its errors with the scheme.
+    /// Whether messages may cross checkpoints with the other options.
+    fn check_lines(&self) -> Result<(), String> {
+        if self.lines() == Lines::Meet {
+            return Ok(());
+        }
+        let scheme = self.scheme();
+        let is_fit = !["disk:", "checksum:"].iter().any(|kind| scheme.starts_with(kind));
+        let others = [
+            (self.incremental, "--incremental"),
+            (self.memory == MemoryUse::Least, "--memory least"),
+            (self.scrub, "--scrub"),
+            (self.spill.is_some(), "--spill"),
+            (self.resume.is_some(), "--resume"),
+            (self.levels.as_ref().is_some_and(|levels| !levels.above.is_empty()), "--levels"),
+            (self.is_trial(), "a trial, as by ftrun advise"),
+            (self.on_failure == OnFailure::Shrink, "--on-failure shrink"),
+            (self.on_failure == OnFailure::Blank, "--on-failure blank"),
+            (!is_fit, "--scheme disk:DIR or checksum:K+M"),
+        ];
+        match others.into_iter().find(|(is_given, _)| *is_given) {
+            Some((_, option)) => {
+                Err(format!("--lines {} does not go together with {option}", self.lines().name()))
+            }
+            None => Ok(()),
+        }
+    }
+
     fn check_checksums(&self) -> Result<(), String> {
         let is_checksum = |scheme: &str| scheme.starts_with("checksum:");
         let mut levels = self.levels.iter().flat_map(|levels| &levels.above);

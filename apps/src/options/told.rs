@@ -25,6 +25,7 @@ impl Options {
                 super::Checkpoints::Blocking => Checkpoints::Blocking,
                 super::Checkpoints::Asynchronous => Checkpoints::Asynchronous,
             },
+            lines: self.lines(),
             throttle: self.throttle.and_then(NonZero::new),
             incremental: self.incremental,
             memory_use: self.memory,

@@ -72,7 +72,7 @@ impl Checkpointer {
         if world.is_parity() || staging.is_collected {
             return Ok(true);
         }
-        let record = loop {
+        let (record, crossings) = loop {
             let moves = world.moves()?;
             match world.line_record(staging.fetches || waits)? {
                 Some(record) => break record,
@@ -81,6 +81,7 @@ impl Checkpointer {
             }
         };
         staging.is_collected = true;
+        self.stats.lines.add(&crossings);
         let unsaid = staging.unsaid.as_mut().expect("nobody was told of the shard");
         if staging.copied.is_ok() {
             let [_, meta] = &mut unsaid.metas;

@@ -14,7 +14,7 @@ mod record;
 #[cfg(test)]
 mod model;
 
-pub use log::{Astray, Lines, Log, Outcome, Phase, Signature, Swallowed};
+pub use log::{Astray, Crossings, Lines, Log, Outcome, Phase, Signature, Swallowed};
 pub use record::{read, write};
 
 use crate::wire::wait::CONTEXT_COMPUTE;

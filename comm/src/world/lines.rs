@@ -8,7 +8,7 @@
 use super::World;
 use crate::core::Core;
 use ft_proto::error::CommError;
-use ft_proto::lines::{self, Log, Signature, Swallowed};
+use ft_proto::lines::{self, Crossings, Log, Signature, Swallowed};
 use ft_proto::rank::Rank;
 
 /// Bytes of a record before the log: how many collectives had begun.
@@ -89,16 +89,16 @@ impl World {
     }
 
     /// What belongs to the line beside the state, once all of it is here; after a look at the links. Late messages that were only announced come when the program
-    /// receives them, or now if this `fetches` them. Empty, if nothing was under way.
+    /// receives them, or now if this `fetches` them. With it comes how much has crossed the line.
     ///
     /// # Errors
     /// A failure.
-    pub fn line_record(&self, fetches: bool) -> Result<Option<Vec<u8>>, CommError> {
+    pub fn line_record(&self, fetches: bool) -> Result<Option<(Vec<u8>, Crossings)>, CommError> {
         let core = &mut *self.core.enter()?;
         core.driver.look()?;
         core.driver.engine.keep_late(fetches);
         let mut record = core.line_collectives.to_le_bytes().to_vec();
-        Ok(core.driver.engine.write_line(&mut record).then_some(record))
+        Ok(core.driver.engine.write_line(&mut record).map(|crossings| (record, crossings)))
     }
 
     /// Counts what has moved on the links, for [`World::await_move`].

@@ -68,6 +68,19 @@ pub struct Log<B> {
     pub early: Swallowed,
 }
 
+/// What has crossed a line of a rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Crossings {
+    /// Messages that were under way, and are kept.
+    pub kept: u64,
+    /// Their bytes.
+    pub kept_bytes: u64,
+    /// Messages that had been received too early, and are not to be sent again.
+    pub early: u64,
+    /// What was not determined, and has to come out so again.
+    pub outcomes: u64,
+}
+
 /// A message has a stamp that it cannot have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a message of rank {from} is of another recovery line than it can be")]
@@ -108,6 +121,16 @@ impl<B> Log<B> {
     pub fn empty(line: u64) -> Self {
         let (outcomes, choices, early) = (VecDeque::new(), BTreeMap::new(), Swallowed::new());
         Self { line, late: vec![], outcomes, choices, early }
+    }
+
+    /// How much there is of all, with so many bytes in each message.
+    pub fn crossings(&self) -> Crossings {
+        Crossings {
+            kept: self.late.len() as u64,
+            kept_bytes: self.late.iter().map(|(message, _)| message.length).sum(),
+            early: self.early.values().map(|numbers| numbers.len() as u64).sum(),
+            outcomes: (self.outcomes.len() + self.choices.len()) as u64,
+        }
     }
 
     /// Whether nothing was under way at the line.

@@ -1,7 +1,7 @@
 //! Messages that may cross recovery lines (`ft_proto::lines`): copies of what belongs to a line.
 
 use ft_proto::endpoint::OpId;
-use ft_proto::lines::{self, Lines, Log, Outcome, Swallowed};
+use ft_proto::lines::{self, Crossings, Lines, Log, Outcome, Swallowed};
 use ft_proto::matching::Envelope;
 
 use super::Engine;
@@ -84,13 +84,11 @@ impl Engine {
         endpoint.keep_late(|place| Place::Kept(stock.copy(place, &Memory::none())), fetches, Place::kept);
     }
 
-    /// What belongs to the line, if it is whole, behind what is in `into`; whether it is.
-    pub(crate) fn write_line(&self, into: &mut Vec<u8>) -> bool {
-        let whole = self.endpoint.lines().and_then(Lines::whole);
-        if let Some(log) = whole {
-            lines::write(log, kept, into);
-        }
-        whole.is_some()
+    /// What belongs to the line, if it is whole, behind what is in `into`; what that is.
+    pub(crate) fn write_line(&self, into: &mut Vec<u8>) -> Option<Crossings> {
+        let log = self.endpoint.lines().and_then(Lines::whole)?;
+        lines::write(log, kept, into);
+        Some(log.crossings())
     }
 
     /// Whether the program's messages with this context may cross lines now.
