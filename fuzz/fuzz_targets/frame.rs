@@ -12,6 +12,7 @@ use ft_proto::endpoint::{
     Taken, Task,
 };
 use ft_proto::matching::{Envelope, Pattern};
+use ft_proto::lines::Lines;
 use ft_proto::stamp::Stamp;
 use ft_proto::wire::header::{HEADER_BYTES, Header, Kind};
 use libfuzzer_sys::fuzz_target;
@@ -102,7 +103,7 @@ impl Frame {
         let (subject, place) = self.subject.words();
         let mut header = Header {
             kind: Self::KINDS[usize::from(self.kind) % Self::KINDS.len()],
-            stamp: Stamp::NONE,
+            stamp: Stamp::from_bits(self.tag >> 4).unwrap_or(Stamp::NONE),
             generation: GENERATION,
             context: 2,
             source: from as u32,
@@ -248,8 +249,12 @@ struct Game {
 
 impl Game {
     fn new() -> Self {
+        let mut endpoint = Endpoint::new(0, RANKS.into(), GENERATION);
+        // What is said of recovery lines is not believed either.
+        endpoint.begin_lines(Lines::new(RANKS.into(), 0));
+        endpoint.enter_lines(true);
         Self {
-            endpoint: Endpoint::new(0, RANKS.into(), GENERATION),
+            endpoint,
             peers: (0..RANKS).map(|_| Peer::default()).collect(),
             receives: HashMap::new(),
             sends: HashMap::new(),
@@ -336,6 +341,10 @@ impl Game {
             }
             Taken::Later => assert!(!is_whole),
             Taken::No => self.arrives(from, &header),
+            Taken::Astray => {
+                assert!(header.stamp.is_lined() && header.stamp.colour() > 1, "{header:?}");
+                self.peers[from].closed = true;
+            }
         }
     }
 
@@ -399,7 +408,9 @@ impl Game {
     fn act_on_tasks(&mut self) {
         while let Some(task) = self.endpoint.poll_task() {
             match task {
-                Task::Copy { op, from } => {
+                Task::Keep { .. } => unreachable!("no line is drawn"),
+                Task::Copy { op, from, late } => {
+                    assert_eq!(late, None);
                     let room = self.receives.get(&op).expect("it is copied for a receive that is under way");
                     assert!(from.bytes <= *room, "{} bytes in a room of {room}", from.bytes);
                     assert!(self.endpoint.is_finished(op));
