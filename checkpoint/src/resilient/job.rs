@@ -24,7 +24,7 @@ use crate::settings::LoopSettings;
 const LAYER: u32 = 1;
 
 /// Status of a job whose `main` does what cannot be protected.
-const MISUSED: i32 = 2;
+pub(super) const MISUSED: i32 = 2;
 
 /// What parity ranks are told.
 pub(super) mod order {

@@ -10,7 +10,7 @@ use ft_comm::time::Time;
 use ft_comm::{CommError, Communicator, Op, Rank, TagSel, World};
 
 use super::RestorePolicy;
-use super::job::{Job, order};
+use super::job::{Job, MISUSED, order};
 use super::kept::{Kept, Line};
 use crate::error::CheckpointError;
 use crate::pace::Interval;
@@ -93,6 +93,7 @@ impl Job {
     pub(super) fn may_draw_lines(&self, restores: RestorePolicy) -> Result<(), CheckpointError> {
         if self.is_lined() && restores == RestorePolicy::LostOnly {
             let why = "ranks of this program keep their states when others are lost: it goes back to no line, `--lines meet` is for it";
+            self.world.abort(MISUSED, why);
             return Err(CheckpointError::Unfit(why.into()));
         }
         Ok(())

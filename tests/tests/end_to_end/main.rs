@@ -31,6 +31,7 @@ mod least;
 mod levels;
 mod lifecycle;
 mod limits;
+mod lines;
 mod many_ranks;
 mod memory;
 mod messages;

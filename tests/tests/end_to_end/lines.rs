@@ -1,0 +1,121 @@
+//! Programs whose messages cross checkpoints: their answers are those of undisturbed runs, whoever is killed when. `FT_KILLS=300` makes the random kills a soak of as many for each program.
+
+use serde_json::Value;
+
+use crate::common::{Outcome, PATIENT, POISSON, Run, poisson_answer};
+use crate::random_kills::number;
+
+/// Each program with what of its result does not depend on the order in which things happen.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("pipeline --items 3000", "digest"),
+    ("farm --limit 400000 --numbers 800", "digest"),
+    ("wavefront --points 20 --iterations 60", "answer"),
+    ("jacobi --points 60 --steps 900", "points"),
+];
+
+fn run(options: &str, program: &str) -> Outcome {
+    Run::ftrun(&format!("-n 4 --json {PATIENT} {options} {program}")).limit(600).finish().expect(0)
+}
+
+fn result(outcome: &Outcome, field: &str) -> Value {
+    outcome.report().0["result"][field].clone()
+}
+
+/// Runs it to a good end, with the result of the undisturbed run; gives how many ranks were lost.
+fn check(options: &str, (program, field): (&str, &str), expected: &Value) -> u64 {
+    let outcome = run(options, program);
+    assert_eq!(&result(&outcome, field), expected, "{options} {program}: {outcome}");
+    assert_eq!(outcome.report().unfired(), [""; 0], "{options} {program}: {outcome}");
+    outcome.report().failures().iter().map(|(ranks, _)| ranks.len() as u64).sum()
+}
+
+#[test]
+fn answers_do_not_depend_on_who_is_killed_when() {
+    for program in PROGRAMS {
+        let expected = result(&run("", program.0), program.1);
+        for (options, lost) in [
+            ("--kill 2@step=12", 1),
+            ("--kill 0@step=12", 1),
+            ("--every 3 --kill 1@checkpoint=3/copy", 1),
+            ("--every 3 --kill 1@checkpoint=3/exchange", 1),
+            ("--every 3 --kill 3@checkpoint=3/vote", 1),
+            ("--every 3 --kill 3@checkpoint=3/commit", 1),
+            ("--scheme rs:2+2 --kill 1,3@step=13", 2),
+            ("--scheme rs:2+2 --kill 2@step=13 --kill 1@repair=1/reconnect", 2),
+            ("--kill 2@step=13 --kill 2@restore=1/exchange", 2),
+            ("--spares 1 --transport unix --kill 3@step=14", 1),
+            ("--transport tcp --kill 3@step=14", 1),
+            ("--parity-ranks 1 --kill 2@step=13", 1),
+            ("--parity-ranks 1 --every 3 --kill 4@checkpoint=3/vote", 1),
+            ("--interval 0.01 --kill 2@step=13", 1),
+            ("--interval auto --kill 2@step=13", 1),
+        ] {
+            assert_eq!(check(options, *program, &expected), lost, "{options} {}", program.0);
+        }
+    }
+}
+
+#[test]
+fn of_random_ranks_at_any_time() {
+    let kills = number("FT_KILLS").unwrap_or(6);
+    for program in PROGRAMS {
+        let expected = result(&run("", program.0), program.1);
+        let mut lost = 0;
+        for seed in 0.. {
+            if lost >= kills {
+                break;
+            }
+            let scheme = ["xor", "rs:2+2", "neighbor", "xor --spares 1"][seed % 4];
+            let often = format!("--mtbf 0.05 --max-restarts 1000000 --seed {seed}");
+            lost += check(&format!("--every 7 --scheme {scheme} {often}"), *program, &expected);
+        }
+        println!("{}: {lost} of {kills} kills", program.0);
+    }
+}
+
+/// Messages that cross a step, though all ranks are in the same one, and programs whose messages cross nothing.
+#[test]
+fn what_is_under_way_is_drained() {
+    let pipeline = ("pipeline --items 2000 --lines drain", "digest");
+    let expected = result(&run("", pipeline.0), pipeline.1);
+    for options in [
+        "--kill 2@step=33",
+        "--every 3 --kill 1@checkpoint=4/vote",
+        "--checkpoints asynchronous --kill 0@step=35",
+    ] {
+        assert_eq!(check(options, pipeline, &expected), 1);
+    }
+    let undisturbed = run("--every 5", pipeline.0);
+    // Three items are on their way to each rank at each of them, but at the first.
+    let lines = &undisturbed.report().0["checkpoints"]["lines"];
+    let committed = undisturbed.report().0["checkpoints"]["committed"].as_u64().unwrap();
+    assert_eq!(lines["kept"].as_u64(), Some((committed - 1) * 4 * 3), "{undisturbed}");
+    assert_eq!((lines["early"].as_u64(), lines["outcomes"].as_u64()), (Some(0), Some(0)));
+    for lines in ["drain", "log"] {
+        let outcome = run(&format!("--lines {lines} --kill 1@step=33"), POISSON);
+        assert_eq!(outcome.report().answer(), poisson_answer().answer(), "{outcome}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_said_before_anything_is_started() {
+    for (arguments, why) in [
+        ("--lines meet pipeline", "--lines meet is nothing for pipeline"),
+        ("--lines drain farm", "--lines drain is nothing for farm"),
+        ("--lines meet jacobi", "--lines meet is nothing for jacobi"),
+        ("--lines log ring", "--lines is nothing for ring"),
+        ("--lines log --scrub heat", "--lines log does not go together with --scrub"),
+        ("--lines log --on-failure shrink heat", "--lines log does not go together with --on-failure shrink"),
+        (
+            "--lines draw heat",
+            "invalid value 'draw' for '--lines <meet|drain|log>': must be meet, drain or log",
+        ),
+        ("wavefront --points 3", "4 ranks share 3 rows"),
+    ] {
+        let outcome = Run::ftrun(&format!("-n 4 {arguments}")).finish().expect(2);
+        assert!(outcome.stderr.contains(why), "{arguments}: {outcome}");
+    }
+    // Ranks that keep their state when others are lost go back to no line.
+    let outcome = Run::ftrun("-n 4 --lines log seismic --synthetic salt").finish().expect(2);
+    assert!(outcome.stderr.contains("`--lines meet` is for it"), "{outcome}");
+}
