@@ -13,6 +13,9 @@ struct Options {
     /// Seconds a test
     #[arg(short = 't', long, default_value_t = 0.1)]
     time: f64,
+    /// Messages may cross recovery lines, as those of a program under `ftrun --lines log`
+    #[arg(long)]
+    lines: bool,
     /// Tests: NAME or NAME:BYTES; all by default
     tests: Vec<String>,
 }
@@ -21,6 +24,11 @@ fn main() -> Result<(), MainError> {
     let options = Options::parse();
     let selection = Selection::of(&options.tests)?;
     let mut world = World::init()?;
+    if options.lines {
+        world.begin_lines()?;
+        world.comm().barrier()?;
+        world.enter_lines(true)?;
+    }
     let mut ranks = Job { comm: world.comm().clone() };
     let pairs = POINT_TO_POINT.iter().filter(|test| world.size() == 2 && is_offered(test));
     let chosen = pairs.chain(&COLLECTIVES).copied().filter(|&test| selection.has(test));

@@ -230,25 +230,37 @@ impl<P> Endpoint<P> {
     /// Starts a receive of up to `room` bytes to `place`. Unless a message is here for it, it ends at once if it needs a rank that has failed:
     /// one that `pattern` names, or `missing`.
     pub fn receive(&mut self, pattern: Pattern, room: usize, missing: Option<Rank>, place: P) -> OpId {
-        let (pattern, choice) = self.choose(pattern);
+        if self.has_lines() {
+            let (pattern, choice) = self.choose(pattern);
+            let (op, taken) = self.start_receive(pattern, room, missing, place);
+            choice.into_iter().for_each(|number| self.chooses(op, number, taken.as_ref()));
+            return op;
+        }
+        self.start_receive(pattern, room, missing, place).0
+    }
+
+    /// The same; gives the message that was here for it, too.
+    #[inline]
+    fn start_receive(
+        &mut self,
+        pattern: Pattern,
+        room: usize,
+        missing: Option<Rank>,
+        place: P,
+    ) -> (OpId, Option<Envelope>) {
         match self.matching.take_within(&pattern, room as u64) {
-            Some(Ok((bounce, envelope))) => {
-                let op = self.receive_claimed(bounce, place);
-                choice.into_iter().for_each(|number| self.chooses(op, number, Some(&envelope)));
-                return op;
-            }
+            Some(Ok((bounce, envelope))) => return (self.receive_claimed(bounce, place), Some(envelope)),
             Some(Err(message)) => {
-                return self.start(State::Finished(Outcome::Truncated { message, room }), place);
+                return (self.start(State::Finished(Outcome::Truncated { message, room }), place), None);
             }
             None => {}
         }
         if let Some(rank) = self.failed_source(&pattern).or(missing) {
-            return self.start(State::Finished(Outcome::Failed(rank)), place);
+            return (self.start(State::Finished(Outcome::Failed(rank)), place), None);
         }
         let op = self.start(State::Receive { room }, place);
         self.matching.post(op, pattern);
-        choice.into_iter().for_each(|number| self.chooses(op, number, None));
-        op
+        (op, None)
     }
 
     /// Takes the first message that `pattern` accepts out of the queue (`MPI_Mprobe`); it is received by

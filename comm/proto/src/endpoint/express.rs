@@ -57,7 +57,7 @@ impl<P> Endpoint<P> {
     pub fn may_take(&self, pattern: &Pattern) -> bool {
         self.busy.is_empty()
             && self.matching.find(pattern).is_none()
-            && !(pattern.is_open() && self.is_in_lines())
+            && !(self.is_in_lines() && pattern.is_open())
     }
 
     /// A header came from `from`, and its payload too if `is_whole`, while somebody waits for what `pattern` accepts, with so much room. It is his
@@ -89,17 +89,10 @@ impl<P> Endpoint<P> {
             return Taken::No; // which will find out what is wrong with it
         }
         self.give_back(from, cost);
-        match self.comes(from, header) {
-            Ok(_) => Taken::Yes,
-            Err(_) => Taken::Astray,
+        if self.has_lines() && self.comes(from, header).is_err() {
+            return Taken::Astray;
         }
-    }
-
-    /// The message that was taken last from a rank, by its header. Whether what it says is to be kept ([`Endpoint::keep`]).
-    #[inline]
-    pub fn taken(&mut self, from: Rank, header: &Header) -> (Envelope, bool) {
-        let envelope = self.came(from, header);
-        (envelope, self.has_delivered(&envelope))
+        Taken::Yes
     }
 
     /// What a message of this rank is matched by.

@@ -86,7 +86,7 @@ impl<P> Endpoint<P> {
         if self.contexts.is_closed(header.context) {
             return Ok(Landing::Sink);
         }
-        let envelope = self.comes(from, header)?;
+        let envelope = self.message_of(from, header)?;
         Ok(match self.claim(&envelope) {
             Some(op) => Landing::Op(op),
             None => {
@@ -100,7 +100,7 @@ impl<P> Endpoint<P> {
         if !self.peers[from].grant.pay(Cost::ENVELOPE) {
             return Err(format!("more than {ENVELOPES_MAX} envelopes at a time"));
         }
-        let (envelope, announced) = (self.comes(from, header)?, Announced::from(header));
+        let (envelope, announced) = (self.message_of(from, header)?, Announced::from(header));
         if self.contexts.is_closed(header.context) {
             self.want(envelope, announced, None);
         } else if let Some(op) = self.claim(&envelope) {
@@ -109,6 +109,15 @@ impl<P> Endpoint<P> {
             self.bounce(envelope, State::Announced(announced));
         }
         Ok(Landing::Nowhere)
+    }
+
+    /// The message that `header` begins.
+    #[inline]
+    fn message_of(&mut self, from: Rank, header: &Header) -> Result<Envelope, String> {
+        match self.has_lines() {
+            true => self.comes(from, header).map_err(|astray| astray.to_string()),
+            false => Ok(Envelope::from(header)),
+        }
     }
 
     fn ask_came(&mut self, from: Rank, header: &Header) -> Result<Landing, String> {
@@ -129,9 +138,7 @@ impl<P> Endpoint<P> {
                 Err(format!("a payload for message {message} is not the one that was announced"))
             }
             Some((landing, announced)) => {
-                let is_fetched = matches!(landing, Landing::Bounce(_));
-                let mark = if is_fetched { announced.mark.fetched() } else { announced.mark };
-                self.peers[from].incoming = Some(Envelope { mark, ..announced });
+                self.payload_is_of(from, announced, landing);
                 Ok(landing)
             }
             None => Err(format!("a payload for message {message}, which was not asked for")),

@@ -5,7 +5,7 @@
 
 use super::bounced::State;
 use super::{Endpoint, OpId, Task};
-use crate::lines::{self, Lines, Outcome, Phase};
+use crate::lines::{self, Astray, Lines, Outcome, Phase};
 use crate::matching::{Envelope, Pattern};
 use crate::rank::Rank;
 use crate::stamp::{Mark, Stamp};
@@ -22,12 +22,15 @@ pub(super) struct Lined<P> {
     is_on: bool,
     /// Receives that may take several messages, and have taken none.
     choosing: Vec<(OpId, u32)>,
+    /// By sender, how many messages have come, and the one whose payload came last or comes.
+    came: Vec<(u32, Option<Envelope>)>,
 }
 
 impl<P> Endpoint<P> {
     /// Messages may cross lines from now on, of which this rank has drawn one that no message has crossed, or goes back to one.
     pub fn begin_lines(&mut self, lines: Lines<P>) {
-        self.lined = Some(Box::new(Lined { lines, is_on: false, choosing: vec![] }));
+        let came = vec![(0, None); self.peers.len()];
+        self.lined = Some(Box::new(Lined { lines, is_on: false, choosing: vec![], came }));
     }
 
     /// Messages cross no lines any more.
@@ -118,6 +121,11 @@ impl<P> Endpoint<P> {
     /// A message to `to` begins; false if its receiver has it already, and it is not to leave.
     #[inline]
     pub fn leaves(&mut self, to: Rank, context: u32, tag: u32) -> bool {
+        !self.has_lines() || self.leaves_lined(to, context, tag)
+    }
+
+    #[inline(never)]
+    fn leaves_lined(&mut self, to: Rank, context: u32, tag: u32) -> bool {
         match self.lined.as_deref_mut() {
             Some(lined) if lined.is_on && lines::cover(context) => lined.lines.sends(to, context, tag),
             _ => true,
@@ -127,6 +135,11 @@ impl<P> Endpoint<P> {
     /// The mark of a message of this rank that begins now.
     #[inline]
     pub(super) fn mark(&self, context: u32) -> Mark {
+        if self.has_lines() { self.mark_lined(context) } else { Mark::NONE }
+    }
+
+    #[inline(never)]
+    fn mark_lined(&self, context: u32) -> Mark {
         match self.lined.as_deref() {
             Some(lined) if lined.is_on && lines::cover(context) => Mark::of(lined.lines.stamp()),
             _ => Mark::NONE,
@@ -136,7 +149,7 @@ impl<P> Endpoint<P> {
     /// Whether a step of a collective may go beside the frames, where it has no stamp.
     #[inline]
     pub fn goes_beside(&self, context: u32) -> bool {
-        !lines::cover(context) || self.lines().is_none_or(|lines| lines.phase() == Phase::Running)
+        self.lines().is_none_or(|lines| lines.phase() == Phase::Running || !lines::cover(context))
     }
 
     /// What a message that came beside the frames is known by. It has no stamp; its sender had no line under way ([`Endpoint::goes_beside`]), so it had drawn as many as have been
@@ -156,32 +169,52 @@ impl<P> Endpoint<P> {
         envelope
     }
 
+    /// Whether messages may cross lines at all.
+    #[inline]
+    pub fn has_lines(&self) -> bool {
+        self.lined.is_some()
+    }
+
     /// The message that `header` from `from` begins, with its number; what a rank sends to itself has none.
     #[inline]
-    pub(super) fn comes(&mut self, from: Rank, header: &Header) -> Result<Envelope, String> {
+    pub(super) fn comes(&mut self, from: Rank, header: &Header) -> Result<Envelope, Astray> {
         let mut envelope = Envelope::from(header);
         if let Some(lined) = self.lined.as_deref_mut() {
-            let peer = &mut self.peers[from];
-            envelope.mark = envelope.mark.numbered(peer.came);
-            peer.came = peer.came.wrapping_add(1);
-            lined.lines.comes(&envelope).map_err(|astray| astray.to_string())?;
-            peer.incoming = Some(envelope);
+            let (count, incoming) = &mut lined.came[from];
+            envelope.mark = envelope.mark.numbered(*count);
+            *count = count.wrapping_add(1);
+            lined.lines.comes(&envelope)?;
+            *incoming = Some(envelope);
         }
         Ok(envelope)
     }
 
     /// The message whose payload has come behind `header`.
     #[inline]
-    pub(super) fn came(&self, from: Rank, header: &Header) -> Envelope {
-        match &self.lined {
-            Some(_) => self.peers[from].incoming.unwrap_or_else(|| Envelope::from(header)),
+    pub fn came(&self, from: Rank, header: &Header) -> Envelope {
+        match self.lined.as_deref() {
+            Some(lined) => lined.came[from].1.unwrap_or_else(|| Envelope::from(header)),
             None => Envelope::from(header),
+        }
+    }
+
+    /// The payload of an announced message comes, to this place.
+    pub(super) fn payload_is_of(&mut self, from: Rank, announced: Envelope, landing: super::Landing) {
+        if let Some(lined) = &mut self.lined {
+            let is_fetched = matches!(landing, super::Landing::Bounce(_));
+            let mark = if is_fetched { announced.mark.fetched() } else { announced.mark };
+            lined.came[from].1 = Some(Envelope { mark, ..announced });
         }
     }
 
     /// A message was put where its receive wants it; whether what it says is to be kept ([`Endpoint::keep`]).
     #[inline]
     pub fn has_delivered(&mut self, message: &Envelope) -> bool {
+        self.has_lines() && self.has_delivered_lined(message)
+    }
+
+    #[inline(never)]
+    fn has_delivered_lined(&mut self, message: &Envelope) -> bool {
         // Nothing is astray that was not when it came.
         self.lined.as_deref_mut().is_some_and(|lined| lined.lines.deliver(message).unwrap_or(false))
     }
@@ -210,11 +243,13 @@ impl<P> Endpoint<P> {
     /// The same of the one whose payload comes from a rank now.
     #[inline]
     pub fn is_incoming_kept(&self, from: Rank) -> bool {
-        self.lined.is_some() && self.peers[from].incoming.is_some_and(|message| self.is_kept(&message))
+        self.lined
+            .as_deref()
+            .is_some_and(|lined| lined.came[from].1.is_some_and(|message| lined.lines.is_late(&message)))
     }
 
     /// A receive begins; if it may take several messages it gets a number, and takes what it took before if it is done again.
-    #[inline]
+    #[inline(never)]
     pub(super) fn choose(&mut self, pattern: Pattern) -> (Pattern, Option<u32>) {
         match self.lined.as_deref_mut() {
             Some(lined) if lined.is_on && lines::cover(pattern.context) && pattern.is_open() => {

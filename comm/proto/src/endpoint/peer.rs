@@ -52,9 +52,6 @@ pub(super) struct Peer {
     pub(super) asked: HashMap<u64, (Landing, Envelope)>,
     pub(super) nearness: Nearness,
     pub(super) is_gone: bool,
-    /// Messages that have come from it, where they may cross lines, and the one whose payload came last or comes.
-    pub(super) came: u32,
-    pub(super) incoming: Option<Envelope>,
 }
 
 impl Peer {

@@ -130,12 +130,8 @@ impl Header {
             7 => Kind::Receipt,
             other => return Err(HeaderError::Kind(other)),
         };
-        let stamp = Stamp::from_bits(bytes[2]).filter(|stamp| {
-            *stamp == Stamp::NONE || matches!(kind, Kind::Eager | Kind::Envelope | Kind::Payload)
-        });
-        let (Some(stamp), 0, 0) = (stamp, bytes[3], u32_at(20)) else {
-            return Err(HeaderError::Flags(u16::from_le_bytes([bytes[2], bytes[3]]), u32_at(20)));
-        };
+        let (flags, reserved) = (u16::from_le_bytes([bytes[2], bytes[3]]), u32_at(20));
+        let stamp = if (flags, reserved) == (0, 0) { Stamp::NONE } else { stamp(kind, flags, reserved)? };
         Ok(Self {
             kind,
             stamp,
@@ -158,6 +154,14 @@ impl Header {
             Kind::Envelope | Kind::Ask | Kind::Credit | Kind::Greeting | Kind::Receipt => 0,
         }
     }
+}
+
+/// What flags say that are not all 0.
+#[cold]
+fn stamp(kind: Kind, flags: u16, reserved: u32) -> Result<Stamp, HeaderError> {
+    let is_message = matches!(kind, Kind::Eager | Kind::Envelope | Kind::Payload);
+    let bits = u8::try_from(flags).ok().filter(|_| is_message && reserved == 0);
+    bits.and_then(Stamp::from_bits).ok_or(HeaderError::Flags(flags, reserved))
 }
 
 #[cfg(test)]

@@ -90,12 +90,22 @@ impl Expected<'_> {
             let body = body.unwrap_or_default();
             stock.put(self.place, 0, body, memory);
             inbound.start += body.len();
-            let (envelope, is_late) = endpoint.taken(rank, header);
-            if is_late {
-                endpoint.keep(envelope, Place::Kept(body.to_vec()));
-            }
-            self.came = Some(envelope);
+            self.came = Some(if endpoint.has_lines() {
+                delivered(rank, header, body, endpoint)
+            } else {
+                Envelope::from(header)
+            });
         }
         taken
     }
+}
+
+/// A message was taken that may cross a recovery line.
+#[inline(never)]
+fn delivered(rank: Rank, header: &Header, body: &[u8], endpoint: &mut Endpoint<Place>) -> Envelope {
+    let envelope = endpoint.came(rank, header);
+    if endpoint.has_delivered(&envelope) {
+        endpoint.keep(envelope, Place::Kept(body.to_vec()));
+    }
+    envelope
 }

@@ -73,7 +73,12 @@ impl Engine {
                 }
                 self.moves += 1;
                 self.links.hear(from, link);
-                Some(self.has_come_beside(envelope(from, label, length), &bytes))
+                let envelope = envelope(from, label, length);
+                Some(if self.endpoint.has_lines() {
+                    self.has_come_beside(envelope, &bytes)
+                } else {
+                    envelope
+                })
             }
             Err(error) => {
                 self.findings.broke(from, error.why());
@@ -125,7 +130,9 @@ impl Engine {
         match self.links.take(from, label, &mut bytes) {
             Ok(None) => false,
             Ok(Some((link, length))) => {
-                let envelope = self.has_come_beside(envelope(from, label, length), &bytes);
+                let envelope = envelope(from, label, length);
+                let envelope =
+                    if self.endpoint.has_lines() { self.has_come_beside(envelope, &bytes) } else { envelope };
                 if let Some(place) = self.endpoint.handle_beside(op, envelope)
                     && length <= place.len()
                 {

@@ -18,7 +18,7 @@ impl Engine {
     }
 
     /// A message has come into a cell; gives it as its receive is to know it.
-    #[inline]
+    #[inline(never)]
     pub(super) fn has_come_beside(&mut self, envelope: Envelope, bytes: &[u8]) -> Envelope {
         let envelope = self.endpoint.beside(envelope);
         if self.endpoint.has_delivered(&envelope) {
