@@ -41,7 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "comm/proto",
         &[
-            "rank error time plain layout group topology fault planted settings waits",
+            "rank error time plain layout group topology fault planted settings stamp waits",
             "wire shared",
             "cells collective detector matching ring watch",
             "endpoint lines member arbiter reduction",

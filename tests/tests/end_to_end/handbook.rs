@@ -111,6 +111,15 @@ fn the_program_of_the_front_page() {
 }
 
 #[test]
+fn the_program_whose_messages_cross_checkpoints() {
+    program("docs/lines.md", "checkpoint/examples/relay.rs");
+    let sums = ["", "--lines log --kill 2@step=500", "--lines drain --kill 0@step=500"]
+        .map(|options| run(&format!("-n 4 {options} target/release/examples/relay")).expect(0).stdout);
+    let sorted = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
+    assert!(sums.iter().all(|sum| sorted(sum) == sorted(&sums[0])), "{sums:?}");
+}
+
+#[test]
 fn the_program_with_messages() {
     program("docs/messages.md", "comm/examples/halo.rs");
     run("-n 4 target/release/examples/halo").expect(0);
@@ -333,6 +342,7 @@ fn every_command_is_run() {
         ("docs/measuring.md", 1),
         ("docs/messages.md", 0),
         ("docs/mpirun.md", 0),
+        ("docs/lines.md", 4),
         ("docs/over-mpi.md", 0), // its command is one of `mpirun`, which `over_mpi.rs` runs where there is one
         ("docs/programs.md", 1),
         ("docs/resume.md", 4),
