@@ -103,7 +103,6 @@ impl Checkpointer {
     }
 
     /// Begins a checkpoint with the copy of `state`; none where nothing is to be protected.
-    #[expect(clippy::type_complexity, reason = "the checkpoint, and what is known of doubles in it")]
     pub(super) fn open<S: Protect>(
         &mut self,
         world: &World,
