@@ -1,9 +1,10 @@
 //! Communicators: the calls that a program makes.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::core::{Core, Door, Guard, Lasting};
+use crate::core::{Core, Door, Guard, Lasting, Made};
 use crate::driver::{Extent, Letter, Memory, Place, Steps, Urgency};
 use crate::request::{Request, State};
 use ft_proto::collective::{self, Step};
@@ -21,6 +22,7 @@ mod making;
 mod messages;
 mod neighbors;
 mod nonblocking;
+mod record;
 mod schedule;
 mod survivors;
 mod values;
@@ -29,14 +31,16 @@ pub use exchange::{Part, Piece, Plan, PlanRequest};
 pub use messages::Message;
 pub use neighbors::Cartesian;
 pub use nonblocking::CollectiveRequest;
+pub use record::CommunicatorRecord;
 pub use schedule::{Schedule, ScheduleRequest};
 
 /// A group of ranks with a context of its own: messages of one communicator never meet those of another.
 ///
-/// After a failure every call returns [`CommError::PeerFailed`] until `World::repair` has returned. Handles of the
-/// world's and the libraries' communicators then go on in the next generation; a communicator that the program has made
-/// ([`Communicator::dup`], [`Communicator::split`], [`Communicator::create`]) is to be made again by all its ranks, the
-/// replacements among them, and answers [`CommError::Stale`]. Cloning gives another handle of the same communicator.
+/// After a failure every call returns [`CommError::PeerFailed`] until `World::repair` has returned. Handles then go on in the
+/// next generation. A process that replaces a lost one has no handle of a communicator that the program has made
+/// ([`Communicator::dup`], [`Communicator::split`], [`Communicator::create`]): it makes one from a [`CommunicatorRecord`] that others have, or all
+/// make the communicator again. Where ranks have closed up ([`OnFailure::Shrink`](ft_proto::rank::OnFailure::Shrink)) such a communicator answers [`CommError::Stale`], and is to be made again.
+/// Cloning gives another handle of the same communicator.
 ///
 /// # Semantics of sends (MPI 4.1, section 3.4)
 /// - *Standard* ([`Communicator::send`], [`Communicator::isend`]): up to [`crate::EAGER_BYTES_MAX`] bytes leave at once, as
@@ -113,15 +117,45 @@ impl Lasting for Shared {
     }
 }
 
+impl Made for Shared {
+    fn goes_on(&self, hosts: &[usize]) -> (u32, Rc<[Rank]>, Option<u32>) {
+        let before = self.members.borrow().clone();
+        let members = Rc::new(Members { hosts: Members::hosts(&before.group, hosts), ..before.of_group() });
+        let world = members.world.clone();
+        *self.members.borrow_mut() = members;
+        self.lists.borrow_mut().clear();
+        (self.context, world, self.parent.get())
+    }
+
+    fn ends(&self) {
+        self.has_ended.set(true);
+    }
+
+    fn any(self: Rc<Self>) -> Rc<dyn Any> {
+        self
+    }
+}
+
 impl Members {
     /// `hosts` are those of the ranks of the world.
     fn new(group: Group, world_rank: Rank, hosts: &[usize]) -> Self {
+        let hosts = Self::hosts(&group, hosts);
+        Self { me: group.rank_of(world_rank), world: group.ranks().into(), group, hosts }
+    }
+
+    /// The hosts of the ranks of a group, of those of the world.
+    fn hosts(group: &Group, hosts: &[usize]) -> Vec<usize> {
         let mut hosts: Vec<usize> =
             group.ranks().iter().filter_map(|rank| hosts.get(*rank).copied()).collect();
         if hosts.iter().all(|host| *host == hosts[0]) {
             hosts.clear();
         }
-        Self { me: group.rank_of(world_rank), world: group.ranks().into(), group, hosts }
+        hosts
+    }
+
+    /// The same, of which nothing is said of hosts.
+    fn of_group(&self) -> Self {
+        Self { me: self.me, world: self.world.clone(), group: self.group.clone(), hosts: vec![] }
     }
 
     /// Rank in the communicator of a rank of the world.
@@ -166,6 +200,11 @@ struct Shared {
     /// Agreements begun in a generation.
     agreements: Cell<(Generation, u32)>,
     scope: Scope,
+    /// The context that it was made from, if that is revoked with it.
+    parent: Cell<Option<u32>>,
+    /// Ranks are others now.
+    has_ended: Cell<bool>,
+    name: RefCell<String>,
 }
 
 /// How long a communicator lives, and whom it has.
@@ -175,7 +214,7 @@ pub(crate) enum Scope {
     Compute,
     /// As long as the world, all ranks.
     All,
-    /// As long as this generation, ranks that the program has chosen.
+    /// As long as ranks are what they were in this generation: some that the program has chosen.
     Chosen(Generation),
 }
 
@@ -196,8 +235,8 @@ const LISTS_MAX: usize = 8;
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let (Scope::Chosen(born), Some(mut core)) = (self.scope, self.core.tidy())
-            && core.generation() == born
+        if let (Scope::Chosen(_), Some(mut core)) = (self.scope, self.core.tidy())
+            && !self.has_ended.get()
         {
             core.driver.close_context(self.context);
         }
@@ -238,6 +277,9 @@ impl Communicator {
             lists: RefCell::default(),
             agreements: Cell::new((0, 0)),
             scope,
+            parent: Cell::new(None),
+            has_ended: Cell::new(false),
+            name: RefCell::default(),
         });
         Self { core, shared }
     }
@@ -312,7 +354,7 @@ impl Communicator {
 
     fn current(&self, core: &mut Core) -> Result<(), CommError> {
         match self.shared.scope {
-            Scope::Chosen(made) if made != core.generation() => {
+            Scope::Chosen(made) if self.shared.has_ended.get() => {
                 core.driver.check()?;
                 Err(CommError::Stale { made, now: core.generation() })
             }

@@ -1,5 +1,6 @@
 //! What all communicators of a rank share: the driver, and the failures to inject.
 
+use std::any::Any;
 use std::rc::{Rc, Weak};
 
 use crate::driver::Driver;
@@ -26,6 +27,16 @@ pub(crate) trait Lasting {
     fn renumber(&self, compute: usize, total: usize, me: Rank, hosts: &[usize]) -> (u32, Rc<[Rank]>);
 }
 
+/// What the program has made, and goes on in the next generation where ranks stay what they are.
+pub(crate) trait Made: Any {
+    /// A generation has begun on these `hosts` (empty: on one). Gives its context, its members, and the context that it was made from.
+    fn goes_on(&self, hosts: &[usize]) -> (u32, Rc<[Rank]>, Option<u32>);
+    /// Ranks are others now: it is of no use any more.
+    fn ends(&self);
+    /// For who knows what it is.
+    fn any(self: Rc<Self>) -> Rc<dyn Any>;
+}
+
 pub(crate) struct Core {
     pub(crate) driver: Driver,
     pub(crate) faults: Faults,
@@ -45,8 +56,10 @@ pub(crate) struct Core {
     pub(crate) buffered: Vec<(OpId, usize)>,
     /// Communicators that live as long as the world.
     pub(crate) lasting: Vec<Weak<dyn Lasting>>,
-    /// The context that the next communicator may have, and the generation that this counts in.
-    contexts: (Generation, u32),
+    /// Those that the program has made.
+    pub(crate) made: Vec<Weak<dyn Made>>,
+    /// The context that the next communicator may have.
+    contexts: u32,
     state: State,
 }
 
@@ -73,7 +86,8 @@ impl Core {
             line_collectives: 0,
             buffered: vec![],
             lasting: vec![],
-            contexts: (0, CONTEXT_DYNAMIC),
+            made: vec![],
+            contexts: CONTEXT_DYNAMIC,
             state: State::Whole,
         }
     }
@@ -109,8 +123,8 @@ impl Core {
         self.driver.service.close();
     }
 
-    /// A generation has begun in which ranks may have other numbers.
-    pub(crate) fn renumber(&mut self) {
+    /// A generation has begun. If ranks have `moved`, what the program has made of them is of no use any more.
+    pub(crate) fn renumber(&mut self, moved: bool) {
         let ((total, me), (compute, _)) = (self.driver.count(true), self.driver.count(false));
         let hosts = self.driver.membership().hosts().unwrap_or_default();
         self.lasting.retain(|shared| shared.strong_count() > 0);
@@ -118,6 +132,24 @@ impl Core {
             let (context, world) = shared.renumber(compute, total, me, &hosts);
             self.driver.failures.enrol(context, world);
         }
+        self.made.retain(|made| made.strong_count() > 0);
+        if moved {
+            self.made.drain(..).filter_map(|made| made.upgrade()).for_each(|made| made.ends());
+        }
+        let made: Vec<_> =
+            self.made.iter().filter_map(Weak::upgrade).map(|made| made.goes_on(&hosts)).collect();
+        for (context, world, _) in &made {
+            self.driver.engine.open_context_again(*context);
+            self.driver.failures.enrol(*context, world.clone());
+        }
+        for (context, _, parent) in made {
+            parent.into_iter().for_each(|parent| self.driver.derived(context, parent));
+        }
+    }
+
+    /// A communicator with this context, of another generation, is used here: later ones have others.
+    pub(crate) fn knows_context(&mut self, context: u32) {
+        self.contexts = self.contexts.max(context + 2);
     }
 
     /// An interruption is no reason not to look; the end of the job is told by the next call.
@@ -130,20 +162,16 @@ impl Core {
         self.tables += 1;
     }
 
-    /// A context above all that this rank knows of in this generation.
-    pub(crate) fn next_context(&mut self) -> u32 {
-        let generation = self.generation();
-        if self.contexts.0 != generation {
-            self.contexts = (generation, CONTEXT_DYNAMIC);
-        }
-        self.contexts.1
+    /// A context above all that this rank knows of.
+    pub(crate) fn next_context(&self) -> u32 {
+        self.contexts
     }
 
     /// The ranks of a communicator have agreed on the context of a new one.
     pub(crate) fn use_context(&mut self, context: u32) -> Result<u32, CommError> {
         // One for its point-to-point messages, one for its collectives.
         let next = context.checked_add(2).ok_or_else(|| CommError::Count("no contexts are left".into()))?;
-        self.contexts = (self.generation(), next);
+        self.contexts = next;
         Ok(context)
     }
 

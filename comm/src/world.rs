@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use crate::binding::{ENV_CORES, bind};
-use crate::communicator::{Communicator, Scope};
+use crate::communicator::{Communicator, CommunicatorRecord, Scope};
 use crate::core::{Core, Door};
 use crate::driver::Driver;
 use crate::estate::{ENV_GROUND, Estate, Ground};
@@ -175,8 +175,11 @@ impl World {
             News::Decided(membership) => Some(membership.clone()),
             _ => None,
         })?;
+        let before = core.driver.count(true).0;
         core.driver.change(membership.clone());
-        core.renumber();
+        let is_other = |(rank, before): (Rank, &Option<Rank>)| before.is_some_and(|before| before != rank);
+        let moved = before != membership.seats.len() || membership.before.iter().enumerate().any(is_other);
+        core.renumber(moved);
         let me = core.driver.count(true).1;
         let total = membership.seats.len();
         let beside = |hosts: &Vec<usize>| hosts.iter().filter(|host| Some(*host) == hosts.get(me)).count();
@@ -249,6 +252,15 @@ impl World {
     /// The communicator of all ranks.
     pub fn everyone(&self) -> &Communicator {
         &self.all
+    }
+
+    /// The communicator that was made with this record, in whatever generation; none if this rank is no member. Each of its ranks calls it after a repair, before it makes new ones: whoever
+    /// was there before gets the handle that it has, a replacement a new one. No message is sent.
+    ///
+    /// # Errors
+    /// The record names ranks that the world has not, or is of no communicator that a program has made.
+    pub fn communicator(&self, record: &CommunicatorRecord) -> Result<Option<Communicator>, CommError> {
+        self.all.of_record(record)
     }
 
     /// A communicator of all ranks for the library layer with this number, apart from the program's messages.

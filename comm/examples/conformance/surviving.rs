@@ -27,19 +27,6 @@ impl Made {
         let plan = copy.plan(&[piece((rank + 1) % size, 2)], &[piece((rank + size - 1) % size, 3)])?;
         Ok(Self { copy, half, plan })
     }
-
-    /// After a repair nothing of it can be used.
-    fn is_stale(&self) -> Result<(), CommError> {
-        let plan = self.plan.run(&[0; 2 * PIECES], &mut [0; 3 * PIECES]);
-        for result in [self.copy.barrier(), self.half.send(&[1u8], 0, 0), plan] {
-            match result {
-                Err(CommError::Stale { .. }) => {}
-                Err(other) => return Err(other),
-                Ok(()) => panic!("a communicator outlived its generation"),
-            }
-        }
-        Ok(())
-    }
 }
 
 /// What all ranks know of the work that is done.
@@ -123,9 +110,6 @@ fn attempt(
     made: &mut Option<Made>,
     rounds: u64,
 ) -> Result<(), CommError> {
-    if let Some(old) = made {
-        old.is_stale()?;
-    }
     let comm = world.comm().clone();
     // Whoever has got farthest says where to go on.
     let mut farthest = [LocatedI64 { value: state.done as i64, index: comm.rank() as u64 }];

@@ -308,6 +308,11 @@ impl<P> Endpoint<P> {
         self.contexts.open(context);
     }
 
+    /// The same of a communicator that was made in an earlier generation: others of then may be opened before and after.
+    pub fn open_context_again(&mut self, context: u32) {
+        self.contexts.open_again(context);
+    }
+
     /// Nobody receives messages of `context` any more: what is queued is given up, what comes later is dropped.
     pub fn close_context(&mut self, context: u32) {
         self.contexts.close(context);

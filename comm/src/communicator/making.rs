@@ -62,6 +62,7 @@ impl Communicator {
     /// One that is revoked with this one.
     fn derived(&self, group: Group, context: u32) -> Self {
         let made = self.made(group, context);
+        made.shared.parent.set(Some(self.shared.context));
         self.core.set(|core| core.driver.derived(context, self.shared.context));
         made
     }
@@ -69,11 +70,19 @@ impl Communicator {
     pub(super) fn made(&self, group: Group, context: u32) -> Self {
         let world_rank = self.members().world[self.rank()];
         self.core.set(|core| core.driver.engine.open_context(context));
-        let scope = Scope::Chosen(self.core.peek().generation());
-        Self::over(self.core.clone(), group, world_rank, context, scope)
+        self.chosen(group, world_rank, context)
     }
 
-    /// A context that no rank of this communicator has used in this generation: one above the highest of all.
+    /// A communicator of ranks that the program has chosen, which the core keeps through repairs.
+    pub(super) fn chosen(&self, group: Group, world_rank: Rank, context: u32) -> Self {
+        let scope = Scope::Chosen(self.core.peek().generation());
+        let made = Self::over(self.core.clone(), group, world_rank, context, scope);
+        let shared: Rc<dyn Made> = made.shared.clone();
+        self.core.set(|core| core.made.push(Rc::downgrade(&shared)));
+        made
+    }
+
+    /// A context that no rank of this communicator has used: one above the highest of all.
     fn agree_context(&self) -> Result<u32, CommError> {
         let mut next = [self.core.enter()?.next_context()];
         self.allreduce(&mut next, Op::Max)?;

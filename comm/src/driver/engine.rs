@@ -379,6 +379,12 @@ impl Engine {
         self.endpoint.open_context(context + 1);
     }
 
+    /// The same of one that was made in an earlier generation.
+    pub(crate) fn open_context_again(&mut self, context: u32) {
+        self.endpoint.open_context_again(context);
+        self.endpoint.open_context_again(context + 1);
+    }
+
     /// It is gone: what it held is given back.
     pub(super) fn close_context(&mut self, context: u32) {
         self.endpoint.close_context(context);

@@ -1,10 +1,11 @@
 //! Random programs of collectives, blocking and not, over communicators that are made, with exchanges in between, while
-//! ranks die: what ends has the right result, and after a repair everything is made again.
+//! ranks die: what ends has the right result, and after a repair the copy goes on, also on replacements; then everything is made again.
 
 use std::time::Duration;
 
 use ft_comm::{
-    CollectiveRequest, CommError, Communicator, Layout, LocatedI64, Op, Piece, Plan, World, wait_any,
+    CollectiveRequest, CommError, Communicator, CommunicatorRecord, Layout, LocatedI64, Op, Piece, Plan,
+    World, wait_any,
 };
 use ft_sim::{self as sim, Blow, Config, Fault, Faults, SimOutcome, Trigger};
 
@@ -38,17 +39,24 @@ impl Made {
         Ok(Self { copy, part, plan })
     }
 
-    /// After a repair nothing of it can be used.
-    fn is_stale(&self) -> Result<(), Problem> {
-        let plan = self.plan.run(&[0; 2 * PIECES], &mut [0; 3 * PIECES]);
-        for result in [self.copy.barrier(), self.part.send(&[1u8], 0, 0), plan] {
-            match result {
-                Err(CommError::Stale { .. }) => {}
-                Err(other) => return Err(other.into()),
-                Ok(()) => demand(false, || "a communicator outlived its generation".into())?,
-            }
+    /// After a repair the copy goes on: whoever still has it tells those who have not what it is.
+    fn goes_on(made: Option<&Self>, world: &World) -> Result<(), Problem> {
+        let comm = world.comm();
+        let mut teller = [if made.is_some() { comm.rank() as u64 } else { u64::MAX }];
+        comm.allreduce(&mut teller, Op::Min)?;
+        if teller[0] == u64::MAX {
+            return Ok(());
         }
-        Ok(())
+        let record: CommunicatorRecord =
+            comm.bcast_value(made.map(|made| made.copy.record()).as_ref(), teller[0] as usize)?;
+        let copy = world.communicator(&record)?.expect("all ranks are members");
+        let is_known =
+            made.is_none_or(|made| made.copy.record() != record || made.copy.name() == copy.name());
+        demand(is_known && copy.name() == record.name(), || "another communicator".into())?;
+        let mut sum = [copy.rank() as u64];
+        copy.allreduce(&mut sum, Op::Sum)?;
+        let due = (0..comm.size() as u64).sum();
+        demand(sum[0] == due && copy.size() == comm.size(), || format!("{} on a copy, not {due}", sum[0]))
     }
 
     /// Every second element goes to the right, from the left into every third.
@@ -126,9 +134,7 @@ fn step<'a>(
 
 /// From the last repair to the end.
 fn attempt(world: &mut World, seed: u64, done: &mut u64, made: &mut Option<Made>) -> Result<(), Problem> {
-    if let Some(old) = made {
-        old.is_stale()?;
-    }
+    Made::goes_on(made.as_ref(), world)?;
     let comm = world.comm().clone();
     // Whoever has got farthest says where to go on; a replacement has got nowhere.
     let mut farthest = [LocatedI64 { value: *done as i64, index: comm.rank() as u64 }];

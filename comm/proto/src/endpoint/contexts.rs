@@ -27,6 +27,11 @@ impl Contexts {
         self.newest = self.newest.max(context);
     }
 
+    /// As [`Contexts::open`] of one that others may have made before and after: nothing is said of those.
+    pub(super) fn open_again(&mut self, context: u32) {
+        self.open.insert(context);
+    }
+
     pub(super) fn close(&mut self, context: u32) {
         self.open.remove(&context);
     }
@@ -52,5 +57,10 @@ mod tests {
         contexts.close(CONTEXT_DYNAMIC + 2);
         assert!(contexts.is_closed(CONTEXT_DYNAMIC + 2) && !contexts.is_closed(CONTEXT_DYNAMIC + 3));
         assert!(!contexts.is_closed(1), "it lives as long as the job");
+        let mut again = Contexts::default();
+        again.open_again(CONTEXT_DYNAMIC + 4);
+        assert!(!again.is_closed(CONTEXT_DYNAMIC), "it may be opened again, too");
+        again.open(CONTEXT_DYNAMIC + 6);
+        assert!(again.is_closed(CONTEXT_DYNAMIC) && !again.is_closed(CONTEXT_DYNAMIC + 4));
     }
 }

@@ -1,0 +1,82 @@
+//! Communicators as values: what a process that replaces a lost one needs to be a member of one that was made before.
+
+use serde::{Deserialize, Serialize};
+
+use super::*;
+use ft_proto::endpoint::CONTEXT_DYNAMIC;
+
+/// What a communicator is known by in all generations: its context, its ranks, and its name. A program keeps it in its state, and after a repair each of its ranks makes a handle of it
+/// ([`crate::World::communicator`]), without a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommunicatorRecord {
+    context: u32,
+    parent: Option<u32>,
+    /// World ranks.
+    ranks: Vec<u32>,
+    name: String,
+}
+
+impl CommunicatorRecord {
+    /// The name of the communicator.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Communicator {
+    /// The communicator as a value; see [`CommunicatorRecord`].
+    pub fn record(&self) -> CommunicatorRecord {
+        CommunicatorRecord {
+            context: self.shared.context,
+            parent: self.shared.parent.get(),
+            ranks: self.members().world.iter().map(|rank| *rank as u32).collect(),
+            name: self.name(),
+        }
+    }
+
+    /// The name that [`Communicator::set_name`] has given it here; empty at first (`MPI_Comm_get_name`).
+    pub fn name(&self) -> String {
+        self.shared.name.borrow().clone()
+    }
+
+    /// Gives it a name, on this rank (`MPI_Comm_set_name`).
+    pub fn set_name(&self, name: impl Into<String>) {
+        *self.shared.name.borrow_mut() = name.into();
+    }
+
+    /// The communicator of this record, by means of this one of the world; see [`crate::World::communicator`].
+    pub(crate) fn of_record(&self, record: &CommunicatorRecord) -> Result<Option<Self>, CommError> {
+        let ranks: Vec<Rank> = record.ranks.iter().map(|rank| *rank as Rank).collect();
+        let size = self.core.peek().driver.count(true).0;
+        if let Some(&rank) = ranks.iter().find(|rank| **rank >= size) {
+            return Err(CommError::RankOutOfRange { rank, size });
+        }
+        let group = Group::new(ranks).ok().filter(|_| record.context >= CONTEXT_DYNAMIC);
+        let group = group
+            .ok_or_else(|| CommError::Count("a record of no communicator that a program has made".into()))?;
+        let me = self.core.peek().driver.count(true).1;
+        if group.rank_of(me).is_none() {
+            return Ok(None);
+        }
+        let known: Vec<Rc<dyn Made>> =
+            self.core.peek().made.iter().filter_map(std::rc::Weak::upgrade).collect();
+        let known = known.into_iter().filter_map(|made| made.any().downcast::<Shared>().ok());
+        let is_it = |shared: &Rc<Shared>| {
+            shared.context == record.context && shared.members.borrow().world[..] == *group.ranks()
+        };
+        if let Some(shared) = known.filter(|shared| !shared.has_ended.get()).find(is_it) {
+            return Ok(Some(Self { core: self.core.clone(), shared }));
+        }
+        self.core.set(|core| {
+            core.driver.engine.open_context_again(record.context);
+            core.knows_context(record.context);
+        });
+        let made = self.chosen(group, me, record.context);
+        made.set_name(record.name.clone());
+        made.shared.parent.set(record.parent);
+        if let Some(parent) = record.parent {
+            self.core.set(|core| core.driver.derived(record.context, parent));
+        }
+        Ok(Some(made))
+    }
+}
