@@ -296,7 +296,7 @@ impl<P> Endpoint<P> {
         match self.bounced.drop(bounce) {
             Dropped::Nothing => {}
             Dropped::Received(envelope) if envelope.mark.has_credit() => {
-                self.give_back(envelope.source as Rank, Cost::eager(envelope.length))
+                self.give_back(envelope.source as Rank, Cost::eager(envelope.length));
             }
             Dropped::Received(_) => {}
             Dropped::Refused(envelope, announced) => self.want(envelope, announced, None),

@@ -103,6 +103,11 @@ impl Mark {
         Self(self.0 >> STAMP_BITS << STAMP_BITS | KEPT)
     }
 
+    /// The same, as the message is of no line any more.
+    pub(crate) fn unlined(self) -> Self {
+        Self(self.0 >> STAMP_BITS << STAMP_BITS & !KEPT)
+    }
+
     /// The same, as the payload was fetched before anybody wanted it.
     pub(crate) fn fetched(self) -> Self {
         Self(self.0 | FREE)

@@ -373,7 +373,7 @@ impl Drop for Message {
         if let (Some(bounce), Some(mut core)) = (self.bounce, self.comm.core.tidy())
             && core.generation() == self.generation
         {
-            core.driver.engine.drop_claimed(bounce);
+            core.driver.engine.drop_claimed(bounce, self.envelope.length as usize);
         }
     }
 }

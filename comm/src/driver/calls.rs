@@ -150,7 +150,7 @@ impl Driver {
         memory: &mut Memory<'_>,
     ) -> Result<OpId, CommError> {
         if let Err(error) = self.check_context(context) {
-            self.engine.drop_claimed(bounce);
+            self.engine.drop_claimed(bounce, place.len());
             return Err(error);
         }
         let op = self.engine.receive_claimed(bounce, place, memory);

@@ -369,7 +369,12 @@ impl Engine {
     }
 
     /// Nobody will receive a message that was claimed.
-    pub(crate) fn drop_claimed(&mut self, bounce: BounceId) {
+    pub(crate) fn drop_claimed(&mut self, bounce: BounceId, length: usize) {
+        // Where it belongs to a line, it was received all the same.
+        if self.endpoint.has_lines() {
+            let op = self.receive_claimed(bounce, Place::kept(length), &mut Memory::none());
+            return self.detach(op);
+        }
         self.endpoint.drop_claimed(bounce);
     }
 

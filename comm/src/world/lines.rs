@@ -10,6 +10,7 @@ use crate::core::Core;
 use ft_proto::error::CommError;
 use ft_proto::lines::{self, Crossings, Log, Signature, Swallowed};
 use ft_proto::rank::Rank;
+use ft_proto::reduction::Op;
 
 /// Bytes of a record before the log: how many collectives had begun.
 const HEAD_BYTES: usize = 4;
@@ -28,11 +29,23 @@ impl World {
         Ok(())
     }
 
-    /// Messages cross no lines any more.
+    /// Messages cross no lines any more; all that have crossed one, or might, have come then. Collective over the ranks that compute, and outside of what lines are drawn in.
     ///
     /// # Errors
-    /// As [`World::begin_lines`].
+    /// A failure.
     pub fn end_lines(&self) -> Result<(), CommError> {
+        // What is said next is of no line, or of another one: nothing of this may be under way then.
+        let mut sent = self.draw_line()?;
+        let ranks = self.size();
+        self.compute.reduce_scatter(&mut sent, &vec![1; ranks], Op::Sum)?;
+        self.line_is_drawn(sent[self.rank()])?;
+        loop {
+            let moves = self.moves()?;
+            if self.line_record(true)?.is_some() {
+                break;
+            }
+            self.await_move(moves)?;
+        }
         self.core.enter()?.driver.engine.end_lines();
         Ok(())
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{CheckpointError, Flow, Interval, Lines, Program, Protect, Protection, RunError};
+use ft_checkpoint::{CheckpointError, Flow, Interval, Job, Lines, Program, Protect, Protection, RunError};
 use ft_comm::{CommError, Op, Rank, Request, Source, World, test_any, wait_all, wait_any, wait_some};
 use ft_proto::planted;
 use ft_sim::{self as sim, Blow, Config, Fault, Faults, SimOutcome, Trigger};
@@ -481,4 +481,91 @@ fn lines_are_refused_with_what_does_not_go_with_them() {
         let whys: Vec<String> = whys.collect();
         assert!(!whys.is_empty() && whys.iter().any(|why| why.contains(with)), "{whys:?}");
     }
+}
+
+/// Sends more than it receives, and drops what it has found now and then.
+struct Spendthrift {
+    tag: u32,
+}
+
+const STEPS: u64 = 12;
+
+impl Spendthrift {
+    /// What it has received at the end: the numbers of some steps of the rank on its left.
+    fn sum() -> u64 {
+        let (mut next, mut sum) = (0, 0);
+        for number in 1..=STEPS {
+            next += u64::from(number % 5 == 0);
+            if number % 2 == 0 {
+                next += 1;
+                sum += next;
+            }
+        }
+        sum
+    }
+}
+
+#[derive(Debug, Default, Protect)]
+struct Sum {
+    sum: u64,
+}
+
+impl Program for Spendthrift {
+    type State = Sum;
+    type Error = CommError;
+
+    fn init(&mut self, _: &World) -> Result<Sum, CommError> {
+        Ok(Sum::default())
+    }
+
+    fn step(&mut self, state: &mut Sum, world: &World, number: u64) -> Result<Flow, CommError> {
+        let (comm, size) = (world.comm(), world.size());
+        let (left, right) = ((world.rank() + size - 1) % size, (world.rank() + 1) % size);
+        comm.send(&[number], right, self.tag)?;
+        if number % 5 == 0 {
+            drop(comm.mprobe(left, self.tag)?);
+        }
+        if number % 2 == 0 {
+            let mut word = [0];
+            comm.recv(&mut word, left, self.tag)?;
+            state.sum += word[0];
+        }
+        Ok(if number == STEPS { Flow::Done } else { Flow::Continue })
+    }
+}
+
+/// What one run has left over is nothing to the lines of the next, and what was dropped is not waited for.
+#[test]
+fn runs_that_leave_messages_over_follow_each_other() {
+    let run = |seed: u64, lines: Lines| {
+        let (scheme, ranks, parity) = commit::job(seed);
+        let protection = Protection { lines, ..Protection::new(scheme, Interval::Steps(1 + seed % 3)) };
+        let mut config = Config { parity, ..Config::rough(seed, ranks) };
+        config.faults = Faults::kills(1 + (seed % 3) as u32, Duration::from_millis(60));
+        sim::run(config, |world| {
+            let told = |error: &dyn std::fmt::Display| error.to_string();
+            let Some(mut job) = Job::start(world, protection.clone()).map_err(|error| told(&error))? else {
+                return Ok(());
+            };
+            for tag in 1..=4 {
+                let sum =
+                    job.run(&mut Spendthrift { tag }, |state| state.sum).map_err(|error| told(&error))?;
+                if sum != Spendthrift::sum() {
+                    return Err(format!("run {tag}: {sum}, not {}", Spendthrift::sum()));
+                }
+            }
+            job.finish().map_err(|error| told(&error))
+        })
+    };
+    for_seeds("runs_that_leave_messages_over", &[Course::Undisturbed, Course::Repaired], |seed| {
+        let outcome: Outcome = run(seed, if seed.is_multiple_of(4) { Lines::Drain } else { Lines::Log });
+        let wrong = outcome.finished.iter().find_map(|finished| match &finished.result {
+            Ok(Err(why)) if why.starts_with("run ") => Some(why.clone()),
+            _ => None,
+        });
+        match wrong {
+            Some(why) => Err(why),
+            None => commit::check_end(seed, &outcome),
+        }
+    });
 }

@@ -33,9 +33,14 @@ impl<P> Endpoint<P> {
         self.lined = Some(Box::new(Lined { lines, is_on: false, choosing: vec![], came }));
     }
 
-    /// Messages cross no lines any more.
+    /// Messages cross no lines any more. What is here and waits for its receive is of none.
     pub fn end_lines(&mut self) {
         self.lined = None;
+        for (bounce, _) in self.matching.arrived() {
+            if let Some((envelope, _)) = self.bounced.here(*bounce) {
+                envelope.mark = envelope.mark.unlined();
+            }
+        }
     }
 
     /// The program begins with what lines are drawn in, or ends it.

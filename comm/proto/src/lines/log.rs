@@ -331,10 +331,16 @@ impl<B> Lines<B> {
 
     /// A message that was kept with the line before has not been received yet.
     pub fn keep_again(&mut self, message: Envelope, bytes: B) {
-        // Each sender's in their order: one that was announced may have come behind others.
-        let is_ahead =
-            |(other, _): &(Envelope, B)| other.source == message.source && message.mark.is_before(other.mark);
-        let at = self.log.late.iter().position(is_ahead).unwrap_or(self.log.late.len());
+        // Each sender's in their order: one that was announced may have come behind others. Mostly it is the last.
+        let mut at = self.log.late.len();
+        for (place, (other, _)) in self.log.late.iter().enumerate().rev() {
+            if other.source == message.source {
+                if !message.mark.is_before(other.mark) {
+                    break;
+                }
+                at = place;
+            }
+        }
         self.log.late.insert(at, (message, bytes));
     }
 

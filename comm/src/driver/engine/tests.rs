@@ -367,7 +367,7 @@ fn what_is_claimed_and_dropped_is_freed() {
     let (bounce, envelope) = engines[1].claim(&from(0, 1)).expect("it has come");
     assert_eq!((envelope.length, engines[1].claim(&from(0, 1))), (5, None));
     assert!(!engines[1].endpoint.is_idle());
-    engines[1].drop_claimed(bounce);
+    engines[1].drop_claimed(bounce, 0);
     assert!(engines[1].endpoint.is_idle());
 }
 
@@ -385,7 +385,7 @@ fn what_was_claimed_of_a_rank_that_fails_ends_and_nothing_is_left_of_it() {
     let op = engines[1].receive_claimed(claimed[0], owned(&long), &mut Memory::none());
     let ended = engines[1].finish(op).expect("it has ended").map(|_| ());
     assert_eq!(ended, Err(CommError::PeerFailed { ranks: vec![0], generation: 3 }));
-    engines[1].drop_claimed(claimed[1]);
+    engines[1].drop_claimed(claimed[1], 0);
     assert!(engines[1].endpoint.is_idle());
 }
 
