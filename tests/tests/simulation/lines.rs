@@ -522,10 +522,10 @@ impl Program for Spendthrift {
         let (comm, size) = (world.comm(), world.size());
         let (left, right) = ((world.rank() + size - 1) % size, (world.rank() + 1) % size);
         comm.send(&[number], right, self.tag)?;
-        if number % 5 == 0 {
+        if number.is_multiple_of(5) {
             drop(comm.mprobe(left, self.tag)?);
         }
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             let mut word = [0];
             comm.recv(&mut word, left, self.tag)?;
             state.sum += word[0];
