@@ -37,7 +37,7 @@ pub fn write<B>(log: &Log<B>, bytes: impl Fn(&B) -> &[u8], into: &mut Vec<u8>) {
     }
 }
 
-/// Reads what [`write`] wrote; none if that is something else.
+/// Reads what [`write()`] wrote; none if that is something else.
 pub fn read(bytes: &[u8]) -> Option<Log<Vec<u8>>> {
     let mut left = bytes;
     let left = &mut left;
