@@ -211,6 +211,7 @@ fn complaints_are_one_line() {
             "ftrun --throttle 1MiB ./x",
             "ftrun: --throttle is for --checkpoints asynchronous: nobody waits for a slower checkpoint",
         ),
+        ("ftrun --lines log --scrub ./x", "ftrun: --lines log does not go together with --scrub"),
         ("ftrun --checkpoints never ./x", "ftrun: invalid value 'never' for '--checkpoints <HOW>'"),
         ("ftrun --transport udp ./x", "ftrun: invalid value 'udp' for '--transport <T>'"),
         ("ftrun cg --poisson 4 --wait nap", "ftrun: invalid value 'nap' for '--wait <W>'"),
