@@ -135,7 +135,7 @@ fn complaints_are_one_line() {
         ("ftrun", "ftrun: the following required arguments were not provided: <PROGRAM>..."),
         (
             "ftrun foo -n 3",
-            "ftrun: 'foo' is neither a bundled app nor a file here or in $PATH; bundled apps: cg, solve, pi, ep, npb-cg, hpcg, seismic, heat, \
+            "ftrun: 'foo' is neither a bundled app nor a file here or in $PATH; bundled apps: cg, solve, pi, ep, npb-cg, hpcg, seismic, heat, wavefront, jacobi, farm, pipeline, \
              simulator, collective, ring, load",
         ),
         ("ftrun -n 0 cg --poisson 4", "ftrun: invalid value '0' for '--ranks <N>': must be at least 1"),
