@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::{self, App};
 use crate::options::Options;
 use crate::rank::{self, Reporter, share_of};
+use crate::value::positive;
 use crate::words::count;
 
 const ROW: Tag = 1;
@@ -33,7 +34,7 @@ pub(crate) struct JacobiArgs {
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = RangedU64ValueParser::<u64>::new().range(1..=256))]
     ahead: u64,
     /// The residual that is allowed at the end, relative to the right-hand side
-    #[arg(long, value_name = "X", default_value_t = 1e-6)]
+    #[arg(long, value_name = "X", default_value_t = 1e-6, value_parser = positive)]
     tolerance: f64,
 }
 

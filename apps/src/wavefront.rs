@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::{self, App};
 use crate::options::Options;
 use crate::rank::{self, Reporter, mix, share_of};
+use crate::value::positive;
 use crate::words::count;
 
 /// Rows that go to the next rank, and to the one before.
@@ -32,13 +33,8 @@ pub(crate) struct WavefrontArgs {
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     iterations: u64,
     /// The error that is allowed at the end, relative to the largest value
-    #[arg(long, value_name = "X", default_value_t = 1e-3, value_parser = above_zero)]
+    #[arg(long, value_name = "X", default_value_t = 1e-3, value_parser = positive)]
     tolerance: f64,
-}
-
-fn above_zero(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| "is no number".to_owned())?;
-    if number > 0.0 { Ok(number) } else { Err("must be above 0".into()) }
 }
 
 #[derive(Debug, Serialize, Deserialize)]

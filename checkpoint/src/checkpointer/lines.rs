@@ -7,8 +7,7 @@
 use ft_comm::{CollectiveRequest, Op, World};
 
 use super::Checkpointer;
-use super::under_way::Phase;
-use super::under_way::Staging;
+use super::under_way::{Phase, Staging};
 use crate::error::CheckpointError;
 use crate::region::Protect;
 

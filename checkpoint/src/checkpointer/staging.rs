@@ -600,6 +600,6 @@ impl Checkpointer {
 }
 
 /// A point of the checkpoint of `epoch` at which failures can be injected.
-pub(super) fn reach(world: &World, epoch: u32, phase: &str) -> Result<(), CommError> {
+fn reach(world: &World, epoch: u32, phase: &str) -> Result<(), CommError> {
     world.fault_point("checkpoint", u64::from(epoch), Some(phase))
 }

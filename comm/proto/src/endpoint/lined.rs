@@ -17,7 +17,7 @@ pub const LINED_TAG: u32 = 1 << 31;
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Lined<P> {
-    pub(super) lines: Lines<P>,
+    lines: Lines<P>,
     /// The program is in what lines are drawn in; what is said outside, by all ranks at one place, has no stamp.
     is_on: bool,
     /// Receives that may take several messages, and have taken none.

@@ -398,11 +398,6 @@ impl<B> Lines<B> {
         (self.phase == Phase::Whole).then_some(&self.log)
     }
 
-    /// Late messages that are not there yet, once that is known.
-    pub fn missing(&self) -> Option<u64> {
-        Some(self.due?.saturating_sub(self.received[0]))
-    }
-
     /// Looks whether something that was waited for is there.
     fn go_on(&mut self) {
         if self.phase == Phase::Collecting && self.due == Some(self.received[0]) {
