@@ -109,8 +109,8 @@ impl World {
         let lifeline = std::env::var(ENV_LIFELINE).ok();
         let (service, inlet) = ServiceThread::start(&credentials, peer, &launcher, &options, lifeline, false)
             .map_err(CommError::Join)?;
-        let Inlet { inbox, wake, accounts, address } = inlet;
-        let transport = SocketTransport::new(credentials.clone(), peer, options, inbox, wake, accounts)
+        let Inlet { inbox, wake, accounts, room, address } = inlet;
+        let transport = SocketTransport::new(credentials.clone(), peer, options, inbox, wake, accounts, room)
             .map_err(|error| CommError::Join(error.to_string()))?;
         if let Ok(cores) = std::env::var(ENV_CORES) {
             bind(None, &cores); // after the service thread has started, which is not bound

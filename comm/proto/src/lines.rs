@@ -8,12 +8,14 @@
 //!
 //! An [`crate::endpoint::Endpoint`] has one of these if its messages may cross lines.
 
+mod journal;
 mod log;
 mod record;
 
 #[cfg(test)]
 mod model;
 
+pub use journal::{Account, Determinant, Determined, Has, Journal, Luggage, Missing};
 pub use log::{Astray, Crossings, Lines, Log, Outcome, Phase, Signature, Swallowed};
 pub use record::{read, write};
 

@@ -41,6 +41,13 @@ pub const COUNTS_LINES_BY_TWO: &str = "counts recovery lines modulo two";
 /// What belongs to a line is given up when the next one is drawn.
 pub const FREES_EARLY: &str = "frees a line before the next is committed";
 
+/// What was not determined is told of behind the message that depends on it.
+pub const TELLS_LATE: &str = "tells of what was not determined too late";
+/// What others have to be fed with is given up when a line is drawn, before it is committed.
+pub const FREES_JOURNAL_EARLY: &str = "gives up its journal before the line is committed";
+/// A message that a survivor has is sent again by who has gone back.
+pub const REPEATS_ITSELF: &str = "sends again what survivors have";
+
 /// This thread has `bug` from now on; the empty name is none.
 #[cfg(feature = "planted-bugs")]
 pub fn plant(bug: &'static str) {

@@ -103,6 +103,11 @@ impl Mark {
         Self(self.0 >> STAMP_BITS << STAMP_BITS | KEPT)
     }
 
+    /// The same, as the line that it is of was abandoned.
+    pub fn stamped(self, stamp: Stamp) -> Self {
+        Self(self.0 >> STAMP_BITS << STAMP_BITS | u32::from(stamp.0))
+    }
+
     /// The same, as the message is of no line any more.
     pub(crate) fn unlined(self) -> Self {
         Self(self.0 >> STAMP_BITS << STAMP_BITS & !KEPT)

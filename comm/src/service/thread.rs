@@ -25,7 +25,7 @@ use crate::lifeline;
 use crate::limits;
 use crate::time::Clock;
 use crate::transport::{
-    Accepted, Accounts, Address, Channel, Credentials, Cuts, Doorman, FaultyTransport, LinkOptions,
+    Accepted, Accounts, Address, Channel, Credentials, Cuts, Doorman, FaultyTransport, LinkOptions, Room,
     Transport, connect, timespec,
 };
 use ft_proto::fault::{LinkSpecError, SlowSpec};
@@ -92,6 +92,8 @@ pub struct Inlet {
     pub wake: Arc<OwnedFd>,
     /// What goes to other hosts, and comes from them.
     pub accounts: Accounts,
+    /// For memory beside links within the host.
+    pub room: Room,
     /// The address at which links are accepted, as text.
     pub address: String,
 }
@@ -133,7 +135,9 @@ impl ServiceThread {
         let io = |error: std::io::Error| error.to_string();
         let shared = Arc::new(Shared::new().map_err(io)?);
         let accounts = Accounts::default();
-        let doorman = Doorman::listen_for_links(credentials.clone(), me, options, accounts.clone());
+        let room = Room::default();
+        let doorman =
+            Doorman::listen_for_links(credentials.clone(), me, options, accounts.clone(), room.clone());
         let doorman = doorman.map_err(io)?;
         let address = doorman.address(&options.host).map_err(io)?.to_string();
         let cuts = Cuts::default();
@@ -150,7 +154,7 @@ impl ServiceThread {
             }
         };
         let (saves, ready) = (Saves::new(say()), ReadyMemory::new(say()));
-        let inlet = Inlet { inbox, wake: shared.wake_caller.clone(), accounts, address };
+        let inlet = Inlet { inbox, wake: shared.wake_caller.clone(), accounts, room, address };
         let plane = Plane {
             shared: shared.clone(),
             member: Member::new(clock.now()),

@@ -23,7 +23,7 @@ use super::address::{Address, abstract_socket};
 use super::channel::{Carriage, Channel};
 use super::opening::{Credentials, Server};
 use super::options::{Carrier, LinkOptions};
-use super::ring::{RING_TAKEN, Ring};
+use super::ring::{RING_TAKEN, Ring, Room};
 use crate::time::Time;
 use ft_proto::rank::PeerId;
 use ft_proto::wire::handshake::{Opening, hex};
@@ -51,8 +51,8 @@ pub struct Accepted {
 #[derive(Debug)]
 struct Pending {
     stream: Socket,
-    /// It comes over the Unix socket to one who takes memory that comes along.
-    takes_memory: bool,
+    /// Room for memory that comes along, if it comes over the Unix socket to one who takes it.
+    room: Option<Room>,
     heard: Vec<u8>,
     /// What came with the first message.
     file: Option<OwnedFd>,
@@ -73,8 +73,8 @@ pub struct Doorman {
     tcp: Vec<Socket>,
     /// The socket for processes of the same host, and its name.
     unix: Option<(Socket, String)>,
-    /// Memory that a process of this host offers beside its link is taken.
-    takes_memory: bool,
+    /// Room for memory that a process of this host offers beside its link, if it is taken.
+    room: Option<Room>,
     /// The oldest first.
     newcomers: VecDeque<Pending>,
     known: VecDeque<Pending>,
@@ -108,7 +108,7 @@ impl Doorman {
             accounts: Accounts::default(),
             tcp,
             unix,
-            takes_memory: false,
+            room: None,
             newcomers: VecDeque::new(),
             known: VecDeque::new(),
             refused: 0,
@@ -119,7 +119,7 @@ impl Doorman {
     }
 
     /// Listens for data links as `options` say: at a Unix socket unless TCP is to carry all, and there memory is taken that is offered beside a
-    /// link unless it is to carry nothing; and over TCP if other hosts are to reach this process. What went over them is in `accounts`.
+    /// link unless it is to carry nothing, as far as there is `room`; and over TCP if other hosts are to reach this process. What went over them is in `accounts`.
     ///
     /// # Errors
     /// The operating system refuses a socket.
@@ -128,10 +128,12 @@ impl Doorman {
         me: PeerId,
         options: &LinkOptions,
         accounts: Accounts,
+        room: Room,
     ) -> std::io::Result<Self> {
         let at: Vec<IpAddr> = options.listen.into_iter().collect();
         let doorman = Self::listen(credentials, me, &at, options.carrier != Carrier::Tcp)?;
-        Ok(Self { accounts, takes_memory: options.carrier == Carrier::Auto, ..doorman })
+        let room = (options.carrier == Carrier::Auto).then_some(room);
+        Ok(Self { accounts, room, ..doorman })
     }
 
     /// Where others connect to over TCP, in the order of the addresses it was told to listen at.
@@ -232,10 +234,10 @@ impl Doorman {
             }
         }
         let until = now.after(Duration::from_secs(HANDSHAKE_SECONDS));
-        let takes_memory = self.takes_memory && from.is_unix();
+        let room = self.room.clone().filter(|_| from.is_unix());
         self.advance(
             now,
-            Pending { stream, takes_memory, heard: Vec::new(), file: None, known: None, ring: None, until },
+            Pending { stream, room, heard: Vec::new(), file: None, known: None, ring: None, until },
             proved,
         );
         if self.newcomers.len() > NEWCOMERS_MAX || self.known.len() > KNOWN_MAX {
@@ -332,7 +334,7 @@ impl Pending {
                 self.heard.resize(due, 0);
                 let into = &mut self.heard[at..];
                 let read = match self.known {
-                    None if self.takes_memory => hear_with(&self.stream, into, &mut self.file),
+                    None if self.room.is_some() => hear_with(&self.stream, into, &mut self.file),
                     _ => self.stream.read(into),
                 };
                 self.heard.truncate(at + read.as_ref().map_or(0, |count| *count));
@@ -353,8 +355,8 @@ impl Pending {
                     let server =
                         Server::new(credentials, me, &self.heard, accounts).map_err(|_| End::Refused)?;
                     let mut reply = server.reply();
-                    if self.takes_memory {
-                        self.ring = self.file.take().and_then(|file| Ring::adopt(&file).ok());
+                    if let Some(room) = &self.room {
+                        self.ring = self.file.take().and_then(|file| Ring::adopt(&file, room).ok());
                         reply.push(if self.ring.is_some() { RING_TAKEN } else { 0 });
                     }
                     // So few bytes always fit into the empty buffer of a new socket.

@@ -12,7 +12,7 @@ use socket2::{SockAddr, Socket, TcpKeepalive, Type};
 use super::address::Target;
 use super::channel::{Carriage, Channel};
 use super::opening::{Answered, Client, Credentials};
-use super::ring::{RING_TAKEN, Ring};
+use super::ring::{RING_TAKEN, Ring, Room};
 use super::{LinkError, timespec};
 use crate::time::{Clock, Time};
 use ft_proto::rank::PeerId;
@@ -64,20 +64,20 @@ pub fn connect(
     connect_beside(credentials, opening, target, wake, clock, None)
 }
 
-/// As [`connect`]. To a process of this host, which takes memory, some is offered beside the socket, of `ring` bytes each way, if it can be had.
+/// As [`connect`]. To a process of this host, which takes memory, some is offered beside the socket, of so many bytes each way, if it can be had and there is room.
 pub(super) fn connect_beside(
     credentials: &Credentials,
     opening: Opening,
     target: &Target,
     wake: Option<&OwnedFd>,
     clock: &Clock,
-    ring: Option<usize>,
+    memory: Option<(usize, &Room)>,
 ) -> Result<Channel, LinkError> {
     let patience = if opening.to == PeerId::LAUNCHER { LAUNCHER_TIMEOUT } else { OPEN_TIMEOUT };
     let until = clock.now().after(patience);
     let mut pause = FIRST_PAUSE;
     loop {
-        match attempt(credentials, opening, target, wake, clock, until, ring) {
+        match attempt(credentials, opening, target, wake, clock, until, memory) {
             // A place at a door where many strangers knock may be lost before it was used.
             Err(Refusal::Closed) if pause <= LAST_PAUSE => {
                 await_news(None, wake, pause)?;
@@ -110,13 +110,13 @@ fn attempt(
     wake: Option<&OwnedFd>,
     clock: &Clock,
     until: Time,
-    ring: Option<usize>,
+    memory: Option<(usize, &Room)>,
 ) -> Result<Channel, Refusal> {
     let mut socket = reach(&target.socket).map_err(down)?;
     tune(&socket).map_err(down)?;
     let client = Client::new(credentials, opening, target.is_far);
-    let asked = ring.filter(|_| target.socket.is_unix());
-    let ring = asked.and_then(|capacity| Ring::create(capacity).ok());
+    let asked = memory.filter(|_| target.socket.is_unix());
+    let ring = asked.and_then(|(capacity, room)| Ring::create(capacity, room).ok());
     match &ring {
         None => socket.write_all(client.hello()).map_err(closed)?,
         Some((_, file)) => send_with(&socket, client.hello(), file).map_err(closed)?,

@@ -52,6 +52,7 @@ pub use options::{
 pub use packets::{PacketTransport, Packets};
 pub use patience::{Patience, Waiting};
 pub use probe::Probe;
+pub use ring::Room;
 pub use shortcomings::shortcomings;
 
 /// Pieces of memory that one call may send from or receive into (`IOV_MAX` of Linux).

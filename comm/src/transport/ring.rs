@@ -18,8 +18,12 @@ use ft_proto::cells::{Cells, Label};
 use ft_proto::ring::{Receiver, Sender};
 use ft_proto::shared::Nonsense;
 use mapped::{Half, Mapped};
+use room::Claim;
 
 mod mapped;
+mod room;
+
+pub use room::Room;
 
 /// Behind the answer: memory was offered and taken. Any other byte: there is none.
 pub(super) const RING_TAKEN: u8 = 1;
@@ -36,27 +40,32 @@ pub(super) struct Ring {
     cells: Cells<Half>,
     /// The other side has closed the socket: nothing more will be written than is there.
     has_ended: bool,
+    /// On the memory of this process that links have.
+    _claim: Claim,
 }
 
 impl Ring {
     /// A new one of so many bytes each way, a power of two, and the file for the other side.
     ///
     /// # Errors
-    /// The operating system has no such memory for this process.
-    pub(super) fn create(capacity: usize) -> io::Result<(Self, OwnedFd)> {
+    /// There is no `room`, or the operating system has no such memory for this process.
+    pub(super) fn create(capacity: usize, room: &Room) -> io::Result<(Self, OwnedFd)> {
+        let claim = room.claim(mapped::bytes_of(capacity))?;
         let (memory, file) = Mapped::create(capacity)?;
-        Ok((Self::of(memory, false), file))
+        Ok((Self::of(memory, false, claim), file))
     }
 
     /// The other side of one.
     ///
     /// # Errors
-    /// The file is none that [`Ring::create`] makes, or the operating system has no room for it.
-    pub(super) fn adopt(file: &OwnedFd) -> io::Result<Self> {
-        Mapped::open(file).map(|memory| Self::of(memory, true))
+    /// The file is none that [`Ring::create`] makes, there is no `room`, or the operating system has none.
+    pub(super) fn adopt(file: &OwnedFd, room: &Room) -> io::Result<Self> {
+        let memory = Mapped::open(file)?;
+        let claim = room.claim(mapped::bytes_of(memory.capacity()))?;
+        Ok(Self::of(memory, true, claim))
     }
 
-    fn of(memory: Mapped, is_second: bool) -> Self {
+    fn of(memory: Mapped, is_second: bool, claim: Claim) -> Self {
         let memory = Arc::new(memory);
         let half = |second| Half::new(Arc::clone(&memory), second);
         Self {
@@ -64,6 +73,7 @@ impl Ring {
             into: Receiver::new(half(!is_second)),
             cells: Cells::new(half(is_second), half(!is_second)),
             has_ended: false,
+            _claim: claim,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Carrier;
 use super::cross_memory::Neighbor;
-use super::ring::Ring;
+use super::ring::{Ring, Room};
 use crate::limits;
 
 /// Bytes of the memory that is tried.
@@ -13,7 +13,7 @@ pub fn shortcomings(carrier: Carrier) -> Vec<String> {
     if carrier != Carrier::Auto {
         return vec![];
     }
-    let memory = Ring::create(TRIED).err().map(|error| {
+    let memory = Ring::create(TRIED, &Room::default()).err().map(|error| {
         let why = limits::explain(&error);
         format!("messages within this host go through sockets: no memory can be shared ({why})")
     });

@@ -22,7 +22,7 @@ use super::connect::{connect_beside, down, tune};
 use super::cross_memory::{Neighbor, admit_siblings};
 use super::opening::Credentials;
 use super::options::{Carrier, LinkOptions};
-use super::ring::fence;
+use super::ring::{Room, fence};
 use super::{Accepted, Address, ByLink, LinkError, LinkId, Patience, Transport, timespec};
 use crate::binding::cores;
 use crate::time::Clock;
@@ -68,6 +68,8 @@ pub struct SocketTransport {
     ring: usize,
     /// Links with memory.
     rings: usize,
+    /// For it.
+    room: Room,
     looks: u32,
     links: ByLink<Link>,
     accounts: Accounts,
@@ -92,7 +94,7 @@ impl std::fmt::Debug for SocketTransport {
 
 impl SocketTransport {
     /// A transport without links; `inbox` brings accepted ones, `wake` becomes readable when it or the news
-    /// has something. It keeps the `accounts` of what is sent and received.
+    /// has something. It keeps the `accounts` of what is sent and received, and takes memory for links from `room`.
     ///
     /// # Errors
     /// The operating system refuses.
@@ -103,6 +105,7 @@ impl SocketTransport {
         inbox: Receiver<Accepted>,
         wake: Arc<OwnedFd>,
         accounts: Accounts,
+        room: Room,
     ) -> std::io::Result<Self> {
         admit_siblings();
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -116,6 +119,7 @@ impl SocketTransport {
             peers: HashMap::new(),
             ring: RING_BYTES.0,
             rings: 0,
+            room,
             looks: 0,
             links: ByLink::default(),
             accounts,
@@ -233,9 +237,9 @@ impl Transport for SocketTransport {
         let generation = self.arrivals.generation().ok_or_else(|| down("no generation has started"))?;
         let target = self.peers.get(&peer).ok_or_else(|| down("unknown peer"))?;
         let opening = Opening { from: self.me, to: peer, generation };
-        let ring = (self.options.carrier == Carrier::Auto).then_some(self.ring);
+        let memory = (self.options.carrier == Carrier::Auto).then_some((self.ring, &self.room));
         let (credentials, wake) = (&self.credentials, Some(&*self.wake));
-        let channel = connect_beside(credentials, opening, target, wake, &self.clock, ring)?;
+        let channel = connect_beside(credentials, opening, target, wake, &self.clock, memory)?;
         self.add(peer, channel)
     }
 

@@ -21,7 +21,7 @@ pub(super) struct Lined<P> {
     /// The program is in what lines are drawn in; what is said outside, by all ranks at one place, has no stamp.
     is_on: bool,
     /// Receives that may take several messages, and have taken none.
-    choosing: Vec<(OpId, u32)>,
+    choosing: Vec<(OpId, u64)>,
     /// By sender, how many messages have come, and the one whose payload came last or comes.
     came: Vec<(u32, Option<Envelope>)>,
 }
@@ -255,7 +255,7 @@ impl<P> Endpoint<P> {
 
     /// A receive begins; if it may take several messages it gets a number, and takes what it took before if it is done again.
     #[inline(never)]
-    pub(super) fn choose(&mut self, pattern: Pattern) -> (Pattern, Option<u32>) {
+    pub(super) fn choose(&mut self, pattern: Pattern) -> (Pattern, Option<u64>) {
         match self.lined.as_deref_mut() {
             Some(lined) if lined.is_on && lines::cover(pattern.context) && pattern.is_open() => {
                 let (number, pattern) = lined.lines.choose(pattern);
@@ -266,7 +266,7 @@ impl<P> Endpoint<P> {
     }
 
     /// A receive with a number waits for its message, or has taken it.
-    pub(super) fn chooses(&mut self, op: OpId, number: u32, taken: Option<&Envelope>) {
+    pub(super) fn chooses(&mut self, op: OpId, number: u64, taken: Option<&Envelope>) {
         if let Some(lined) = &mut self.lined {
             match taken {
                 Some(message) => lined.lines.chose(number, message),

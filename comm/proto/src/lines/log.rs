@@ -58,12 +58,16 @@ pub type Swallowed = BTreeMap<Signature, BTreeSet<u32>>;
 pub struct Log<B> {
     /// Number of the line, from 1 on; 0 is the beginning of the job.
     pub line: u64,
+    /// Receives before it, from the beginning of the job on, that might have taken several messages.
+    pub chosen: u64,
+    /// Determinants before it ([`crate::lines::Journal`]); 0 if nobody counts them.
+    pub determined: u64,
     /// Late messages, and those that had been kept with the line before and were not received yet; each sender's in their order.
     pub late: Vec<(Envelope, B)>,
     /// How questions were answered, in order.
     pub outcomes: VecDeque<Outcome>,
-    /// Which message, by source and tag, a receive has taken that may take several; receives by their number since the line.
-    pub choices: BTreeMap<u32, (u32, u32)>,
+    /// Which message, by source and tag, a receive has taken that may take several; receives by their number.
+    pub choices: BTreeMap<u64, (u32, u32)>,
     /// Which messages behind the lines of their senders were received before this one.
     pub early: Swallowed,
 }
@@ -106,11 +110,11 @@ pub struct Lines<B> {
     /// Of messages behind the next lines of their senders: how many have come of a signature, and which of them is which.
     coming: HashMap<Signature, u32>,
     places: HashMap<(u32, u32), u32>,
-    /// Receives since the line that may take several messages.
-    chosen: u32,
+    /// Receives that might take several messages.
+    chosen: u64,
     /// What is to be done again: how it came out.
     outcomes: VecDeque<Outcome>,
-    choices: BTreeMap<u32, (u32, u32)>,
+    choices: BTreeMap<u64, (u32, u32)>,
     /// Which of the own messages their receivers have already, and how many of these signatures were sent.
     swallowed: Swallowed,
     again: HashMap<Signature, u32>,
@@ -120,7 +124,14 @@ impl<B> Log<B> {
     /// Of a line that nothing has crossed.
     pub fn empty(line: u64) -> Self {
         let (outcomes, choices, early) = (VecDeque::new(), BTreeMap::new(), Swallowed::new());
-        Self { line, late: vec![], outcomes, choices, early }
+        Self { line, chosen: 0, determined: 0, late: vec![], outcomes, choices, early }
+    }
+
+    /// The same, of messages as `make` makes them.
+    pub fn map<C>(self, make: impl Fn(B) -> C) -> Log<C> {
+        let Self { line, chosen, determined, late, outcomes, choices, early } = self;
+        let late = late.into_iter().map(|(message, bytes)| (message, make(bytes))).collect();
+        Log { line, chosen, determined, late, outcomes, choices, early }
     }
 
     /// How much there is of all, with so many bytes in each message.
@@ -147,7 +158,7 @@ impl<B> Lines<B> {
 
     /// Of one of `size` ranks that goes back to a line, and the messages that it is to find in its queue, as if they had just come. [`Lines::swallow`] belongs behind it.
     pub fn restore(size: usize, log: Log<B>) -> (Self, Vec<(Envelope, B)>) {
-        let Log { line, late, outcomes, choices, early } = log;
+        let Log { line, chosen, late, outcomes, choices, early, .. } = log;
         let received = [0, early.values().map(|numbers| numbers.len() as u64).sum()];
         let lines = Self {
             phase: Phase::Running,
@@ -158,7 +169,7 @@ impl<B> Lines<B> {
             early: Swallowed::new(),
             coming: HashMap::new(),
             places: HashMap::new(),
-            chosen: 0,
+            chosen,
             outcomes,
             choices,
             swallowed: Swallowed::new(),
@@ -195,13 +206,59 @@ impl<B> Lines<B> {
         !self.early.is_empty()
     }
 
+    /// How many lines the sender of a message had drawn when it left; none if lines do not matter to it.
+    pub fn line_of(&self, message: &Envelope) -> Option<u64> {
+        let ahead = message.mark.stamp().is_lined().then(|| self.ahead(message))?;
+        if ahead == 3 { self.log.line.checked_sub(1) } else { Some(self.log.line + u64::from(ahead)) }
+    }
+
+    /// The line that is under way is given up, by all ranks together: what is received or sent from now on is behind the last committed line, as what was received
+    /// and sent since. If this rank has drawn it, `before` is what [`Lines::draw`] gave.
+    pub(super) fn abandon(&mut self, before: Option<&[u64]>) {
+        if let Some(sent) = before {
+            self.log = Log::empty(self.log.line - 1);
+            self.sent.iter_mut().zip(sent).for_each(|(count, before)| *count += before);
+            self.received = [0, self.received.iter().sum()];
+        }
+        self.received[1] += self.early.values().map(|numbers| numbers.len() as u64).sum::<u64>();
+        self.early.clear();
+        self.coming.clear();
+        self.places.clear();
+        self.due = None;
+        self.phase = Phase::Running;
+    }
+
+    /// So many determinants are before the line that was drawn now.
+    pub(super) fn count_determinants(&mut self, determined: u64) {
+        self.log.determined = determined;
+    }
+
+    /// What is to come out as it came out before, behind the line that this rank has gone back to.
+    pub(super) fn foresee(&mut self, outcomes: VecDeque<Outcome>, choices: BTreeMap<u64, (u32, u32)>) {
+        (self.outcomes, self.choices) = (outcomes, choices);
+    }
+
+    /// Of messages to one rank, which it has already: of each signature how many were sent since the line, and the numbers of those to come that are not to leave.
+    pub(super) fn swallow_of(
+        &mut self,
+        peer: Rank,
+        has: impl Iterator<Item = (Signature, u32, BTreeSet<u32>)>,
+    ) {
+        self.swallowed.retain(|signature, _| signature.peer as Rank != peer);
+        self.again.retain(|signature, _| signature.peer as Rank != peer);
+        for (signature, sent, numbers) in has {
+            self.swallowed.insert(signature, numbers);
+            self.again.insert(signature, sent);
+        }
+    }
+
     /// The rank has saved its state: its line is drawn here. Gives, by receiver, how many messages were sent since the line before.
     pub fn draw(&mut self) -> Vec<u64> {
-        self.log = Log { early: std::mem::take(&mut self.early), ..Log::empty(self.log.line + 1) };
+        let early = std::mem::take(&mut self.early);
+        self.log = Log { chosen: self.chosen, early, ..Log::empty(self.log.line + 1) };
         self.received = [self.received[1], self.log.early.values().map(|numbers| numbers.len() as u64).sum()];
         self.coming.clear();
         self.places.clear();
-        self.chosen = 0;
         self.phase = Phase::Logging;
         let size = self.sent.len();
         std::mem::replace(&mut self.sent, vec![0; size])
@@ -345,7 +402,7 @@ impl<B> Lines<B> {
     }
 
     /// A receive begins that may take several messages: its number, and what it is to take if it is done again.
-    pub fn choose(&mut self, pattern: Pattern) -> (u32, Pattern) {
+    pub fn choose(&mut self, pattern: Pattern) -> (u64, Pattern) {
         let number = self.chosen;
         self.chosen += 1;
         let taken = match planted::has(planted::REPLAYS_IN_ANOTHER_ORDER) {
@@ -357,7 +414,7 @@ impl<B> Lines<B> {
     }
 
     /// A receive with this number takes this message.
-    pub fn chose(&mut self, number: u32, message: &Envelope) {
+    pub fn chose(&mut self, number: u64, message: &Envelope) {
         if self.logs_with(message) {
             self.log.choices.insert(number, (message.source, message.tag));
         }

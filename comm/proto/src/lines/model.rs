@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 
 use crate::rank::Rank;
 
+mod job;
+mod local;
 mod log;
 
 /// splitmix64: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.

@@ -9,7 +9,7 @@ use crate::stamp::Mark;
 /// Writes a log behind what is in `into`; `bytes` says what a message says.
 pub fn write<B>(log: &Log<B>, bytes: impl Fn(&B) -> &[u8], into: &mut Vec<u8>) {
     let word = |value: u32, into: &mut Vec<u8>| into.extend(value.to_le_bytes());
-    into.extend(log.line.to_le_bytes());
+    [log.line, log.chosen, log.determined].into_iter().for_each(|value| into.extend(value.to_le_bytes()));
     word(count(log.early.len()), into);
     for (Signature { peer, context, tag }, numbers) in &log.early {
         [*peer, *context, *tag, count(numbers.len())].into_iter().for_each(|value| word(value, into));
@@ -26,7 +26,8 @@ pub fn write<B>(log: &Log<B>, bytes: impl Fn(&B) -> &[u8], into: &mut Vec<u8>) {
     }
     word(count(log.choices.len()), into);
     for (number, (source, tag)) in &log.choices {
-        [*number, *source, *tag].into_iter().for_each(|value| word(value, into));
+        into.extend(number.to_le_bytes());
+        [*source, *tag].into_iter().for_each(|value| word(value, into));
     }
     word(count(log.late.len()), into);
     for (Envelope { context, source, tag, .. }, message) in &log.late {
@@ -41,7 +42,7 @@ pub fn write<B>(log: &Log<B>, bytes: impl Fn(&B) -> &[u8], into: &mut Vec<u8>) {
 pub fn read(bytes: &[u8]) -> Option<Log<Vec<u8>>> {
     let mut left = bytes;
     let left = &mut left;
-    let line = long(left)?;
+    let (line, chosen, determined) = (long(left)?, long(left)?, long(left)?);
     let mut early = Swallowed::new();
     for _ in 0..word(left)? {
         let [peer, context, tag] = words(left)?;
@@ -59,7 +60,8 @@ pub fn read(bytes: &[u8]) -> Option<Log<Vec<u8>>> {
     }
     let mut choices = BTreeMap::new();
     for _ in 0..word(left)? {
-        let [number, source, tag] = words(left)?;
+        let number = long(left)?;
+        let [source, tag] = words(left)?;
         choices.insert(number, (source, tag));
     }
     let mut late = vec![];
@@ -70,7 +72,7 @@ pub fn read(bytes: &[u8]) -> Option<Log<Vec<u8>>> {
         *left = rest;
         late.push((Envelope { context, source, tag, mark: Mark::PUT_BACK, length }, message.to_vec()));
     }
-    left.is_empty().then_some(Log { line, late, outcomes, choices, early })
+    left.is_empty().then_some(Log { line, chosen, determined, late, outcomes, choices, early })
 }
 
 fn count(count: usize) -> u32 {
@@ -83,8 +85,12 @@ fn word(left: &mut &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes(*word))
 }
 
-fn words(left: &mut &[u8]) -> Option<[u32; 3]> {
-    Some([word(left)?, word(left)?, word(left)?])
+fn words<const COUNT: usize>(left: &mut &[u8]) -> Option<[u32; COUNT]> {
+    let mut words = [0; COUNT];
+    for each in &mut words {
+        *each = word(left)?;
+    }
+    Some(words)
 }
 
 fn long(left: &mut &[u8]) -> Option<u64> {
@@ -100,10 +106,10 @@ mod tests {
 
     prop_compose! {
         fn logs()(
-            line: u64,
+            line: u64, chosen: u64, determined: u64,
             late in proptest::collection::vec((any::<[u32; 3]>(), any::<Vec<u8>>()), 0..4),
             outcomes in proptest::collection::vec((0..3_u32, any::<u32>(), any::<u32>()), 0..4),
-            choices: BTreeMap<u32, (u32, u32)>,
+            choices: BTreeMap<u64, (u32, u32)>,
             early in proptest::collection::btree_map(any::<(u32, u32, u32)>(), any::<std::collections::BTreeSet<u32>>(), 0..4),
         ) -> Log<Vec<u8>> {
             let message = |([context, source, tag], bytes): ([u32; 3], Vec<u8>)| {
@@ -117,6 +123,8 @@ mod tests {
             let signature = |((peer, context, tag), numbers)| (Signature { peer, context, tag }, numbers);
             Log {
                 line,
+                chosen,
+                determined,
                 late: late.into_iter().map(message).collect(),
                 outcomes: outcomes.into_iter().map(outcome).collect(),
                 choices,

@@ -55,11 +55,8 @@ impl Engine {
 
     /// This rank goes back to a line. Gives what its receivers of then are to be told: the early messages.
     pub(crate) fn go_back_to_line(&mut self, ranks: usize, log: Log<Vec<u8>>) -> Swallowed {
-        let Log { line, late, outcomes, choices, early } = log;
-        let kept = |(message, bytes)| (message, Place::Kept(bytes));
-        let late = late.into_iter().map(kept).collect();
-        let told = early.clone();
-        let (lines, late) = Lines::restore(ranks, Log { line, late, outcomes, choices, early });
+        let told = log.early.clone();
+        let (lines, late) = Lines::restore(ranks, log.map(Place::Kept));
         self.endpoint.begin_lines(lines);
         late.into_iter().for_each(|(message, place)| self.endpoint.put_back(message, place));
         told

@@ -1,7 +1,7 @@
 use rustix::event::PollFlags;
 
 use super::*;
-use crate::transport::{Carrier, Congestion, Doorman, LinkOptions, Waiting, timespec};
+use crate::transport::{Carrier, Congestion, Doorman, LinkOptions, Room, Waiting, timespec};
 use ft_proto::rank::Seat;
 use ft_proto::wire::handshake::JobKey;
 
@@ -38,7 +38,13 @@ impl Bench {
             waiting: Waiting::Auto,
             congestion: Congestion::default(),
         };
-        let doorman = Doorman::listen_for_links(credentials(theirs), OTHER, &options, Accounts::default());
+        let doorman = Doorman::listen_for_links(
+            credentials(theirs),
+            OTHER,
+            &options,
+            Accounts::default(),
+            Room::default(),
+        );
         let doorman = doorman.unwrap();
         let address = doorman.address("here").unwrap().to_string();
         let cuts = Cuts::default();

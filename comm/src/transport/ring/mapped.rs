@@ -94,12 +94,18 @@ impl Mapped {
         let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))?;
         Ok(Self { start, capacity })
     }
+
+    /// Bytes of each row.
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
 }
 
 /// Nobody makes the file shorter or longer, not even who has made it.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-fn bytes_of(capacity: usize) -> usize {
+/// Bytes of the memory with two rows of `capacity` bytes.
+pub(super) fn bytes_of(capacity: usize) -> usize {
     WORDS_BYTES + 2 * capacity
 }
 

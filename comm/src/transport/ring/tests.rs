@@ -14,8 +14,8 @@ fn pair(capacity: usize) -> ((Ring, Socket), (Ring, Socket)) {
         stream.set_nonblocking(true).unwrap();
         Socket::from(OwnedFd::from(stream))
     };
-    let (ring, file) = Ring::create(capacity).unwrap();
-    let other = Ring::adopt(&file).unwrap();
+    let (ring, file) = Ring::create(capacity, &Room::default()).unwrap();
+    let other = Ring::adopt(&file, &Room::default()).unwrap();
     ((ring, socket(one)), (other, socket(two)))
 }
 
@@ -98,15 +98,15 @@ fn only_memory_that_cannot_change_its_size_is_taken() {
         file
     };
     let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-    assert!(Ring::adopt(&file(4096 + 2 * 4096, seals)).is_ok());
+    assert!(Ring::adopt(&file(4096 + 2 * 4096, seals), &Room::default()).is_ok());
     for bytes in [0, 1, 4096, 4096 + 4096, 4096 + 2 * 4096 + 1, 4096 + 2 * 4097, 4096 + (4 << 20), 1 << 40] {
-        assert!(Ring::adopt(&file(bytes, seals)).is_err(), "{bytes} bytes");
+        assert!(Ring::adopt(&file(bytes, seals), &Room::default()).is_err(), "{bytes} bytes");
     }
     for seals in [SealFlags::empty(), SealFlags::SHRINK, SealFlags::SHRINK | SealFlags::GROW] {
-        assert!(Ring::adopt(&file(4096 + 2 * 4096, seals)).is_err(), "{seals:?}");
+        assert!(Ring::adopt(&file(4096 + 2 * 4096, seals), &Room::default()).is_err(), "{seals:?}");
     }
     let (pipe, _end) = rustix::pipe::pipe().unwrap();
-    assert!(Ring::adopt(&pipe).is_err());
+    assert!(Ring::adopt(&pipe, &Room::default()).is_err());
 }
 
 proptest! {

@@ -9,7 +9,7 @@ use rustix::event::EventfdFlags;
 use super::super::accept::NEWCOMERS_MAX;
 use super::super::opening::Client;
 use super::super::options::Carrier;
-use super::super::{Congestion, Doorman, Probe, Waiting, connect, noise};
+use super::super::{Congestion, Doorman, Probe, Room, Waiting, connect, noise};
 use super::*;
 use ft_proto::wire::handshake::{HELLO_BYTES, JobKey, PROOF_BYTES, REPLY_BYTES};
 
@@ -74,21 +74,22 @@ impl Process {
     /// The first or the second of two processes.
     fn start(peer: u32, way: Way) -> Self {
         let host = if peer == 1 { "here" } else { way.there() };
-        Self::with(peer, way.credentials(), host, way.carrier())
+        Self::with(peer, way.credentials(), host, way.carrier(), Room::default())
     }
 
-    fn with(peer: u32, credentials: Credentials, host: &str, carrier: Carrier) -> Self {
+    fn with(peer: u32, credentials: Credentials, host: &str, carrier: Carrier, room: Room) -> Self {
         let (peer, waiting, congestion) = (PeerId(peer), Waiting::Auto, Congestion::Auto);
         let listen = Some([127, 0, 0, 1].into());
         let options = LinkOptions { host: host.to_owned(), listen, carrier, waiting, congestion };
         let accounts = Accounts::default();
-        let doorman = Doorman::listen_for_links(credentials.clone(), peer, &options, accounts.clone());
+        let (proofs, known, shared) = (credentials.clone(), accounts.clone(), room.clone());
+        let doorman = Doorman::listen_for_links(proofs, peer, &options, known, shared);
         let mut doorman = doorman.unwrap();
         let address = doorman.address(host).unwrap().to_string();
         let (links, inbox) = crossbeam_channel::unbounded();
         let (wake, stop) = (Arc::new(eventfd()), Arc::new(eventfd()));
         let (news, known) = (wake.clone(), accounts.clone());
-        let transport = SocketTransport::new(credentials, peer, options, inbox, news, known).unwrap();
+        let transport = SocketTransport::new(credentials, peer, options, inbox, news, known, room).unwrap();
         let (rung, stopped) = (wake.clone(), stop.clone());
         let doorman = std::thread::spawn(move || {
             let clock = Clock::start();
@@ -215,8 +216,8 @@ fn the_host_and_the_option_decide_what_carries_a_link() {
         ("there", Carrier::Auto, Carrier::Auto, false),
         ("here", Carrier::Tcp, Carrier::Tcp, false),
     ] {
-        let mut one = Process::with(1, Way::Far.credentials(), "here", carrier);
-        let mut two = Process::with(2, Way::Far.credentials(), host, other);
+        let mut one = Process::with(1, Way::Far.credentials(), "here", carrier, Room::default());
+        let mut two = Process::with(2, Way::Far.credentials(), host, other, Room::default());
         let peers = [one.me(), two.me()];
         one.transport.change(0, &peers);
         two.transport.change(0, &peers);
@@ -229,7 +230,7 @@ fn the_host_and_the_option_decide_what_carries_a_link() {
 #[test]
 fn memory_is_read_over_unix_sockets_only_and_unless_it_is_forbidden() {
     for (carrier, is_near) in [(Carrier::Auto, true), (Carrier::Unix, false), (Carrier::Tcp, false)] {
-        let start = |peer| Process::with(peer, Way::Unix.credentials(), "here", carrier);
+        let start = |peer| Process::with(peer, Way::Unix.credentials(), "here", carrier, Room::default());
         let (mut one, mut two, ours, theirs) = linked(start(1), start(2));
         let word = [1u8, 2, 3, 4, 5];
         for (process, link) in [(&mut one, ours), (&mut two, theirs)] {
@@ -502,8 +503,14 @@ fn a_peer_that_answers_nothing_is_given_up_when_news_come() {
             waiting: Waiting::Auto,
             congestion: Congestion::Auto,
         };
-        let silent =
-            Doorman::listen_for_links(way.credentials(), PeerId(2), &options, Accounts::default()).unwrap();
+        let silent = Doorman::listen_for_links(
+            way.credentials(),
+            PeerId(2),
+            &options,
+            Accounts::default(),
+            Room::default(),
+        )
+        .unwrap();
         let mut one = Process::start(1, way);
         one.transport.change(0, &[(PeerId(2), silent.address(way.there()).unwrap().to_string())]);
         ring(&one.wake);
@@ -532,14 +539,53 @@ fn every_link_that_is_ready_is_told_at_once() {
             assert_eq!(one.transport.send(*ours, &[IoSlice::new(b"x")]), Ok(1));
         }
         // What lies in memory is there at once.
-        for (_, theirs) in links.iter().filter(|_| way != Way::Near) {
-            let socket = two.transport.links.get(*theirs).unwrap().channel.socket();
+        for (_, theirs) in &links {
+            let link = two.transport.links.get(*theirs).unwrap();
+            if link.has_ring {
+                continue;
+            }
+            let socket = link.channel.socket();
             rustix::event::poll(&mut [PollFd::new(socket, PollFlags::IN)], None).unwrap();
         }
         let mut ready = two.ready(Duration::from_secs(10));
         ready.sort_unstable();
         assert_eq!(ready, links.iter().map(|(_, theirs)| *theirs).collect::<Vec<_>>(), "{way:?}");
     }
+}
+
+#[test]
+fn links_for_which_no_memory_is_left_have_their_sockets() {
+    // The second of the two has room for one link, the first for as many as it likes.
+    let room = Room::of(4096 + 2 * RING_BYTES.1);
+    let with = |peer, room| Process::with(peer, Way::Near.credentials(), "here", Carrier::Auto, room);
+    let (mut one, mut two) = (with(1, Room::default()), with(2, room));
+    one.transport.change(0, &[one.me(), two.me()]);
+    two.transport.change(0, &[one.me(), two.me()]);
+    let open = |one: &mut Process, two: &mut Process| {
+        let ours = one.transport.open(two.peer).unwrap();
+        let theirs = two.accept().1;
+        let has_ring = |process: &Process, link| process.transport.links.get(link).unwrap().has_ring;
+        let has = has_ring(one, ours);
+        assert_eq!(has, has_ring(two, theirs), "both know");
+        assert_eq!(one.transport.send(ours, &[IoSlice::new(b"bytes")]), Ok(5));
+        assert_eq!(two.receive(theirs, 5), b"bytes");
+        (ours, theirs, has)
+    };
+    let (ours, theirs, has_ring) = open(&mut one, &mut two);
+    assert!(has_ring);
+    assert!(!open(&mut one, &mut two).2);
+    // Who has none to offer does not offer it. (News of accepted links come first.)
+    let back = (0..10).find_map(|_| {
+        two.ready(Duration::ZERO);
+        two.transport.open(one.peer).ok()
+    });
+    let back = back.unwrap();
+    let there = one.accept().1;
+    assert!(!one.transport.links.get(there).unwrap().has_ring);
+    two.transport.close(back);
+    one.transport.close(ours);
+    two.transport.close(theirs);
+    assert!(open(&mut one, &mut two).2, "there is room again");
 }
 
 #[test]
