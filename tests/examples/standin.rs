@@ -83,8 +83,8 @@ fn join(children: &mut Vec<Child>) -> Result<World, CommError> {
     let peer = PeerId(number);
     let (service, inlet) =
         ServiceThread::start(&credentials, peer, &launcher, &options, None, true).map_err(CommError::Join)?;
-    let Inlet { inbox, wake, accounts, address } = inlet;
-    let transport = SocketTransport::new(credentials, peer, options, inbox, wake, accounts);
+    let Inlet { inbox, wake, accounts, room, address } = inlet;
+    let transport = SocketTransport::new(credentials, peer, options, inbox, wake, accounts, room);
     let transport = transport.map_err(|error| CommError::Join(error.to_string()))?;
     World::join(Box::new(transport), Box::new(service), address, None)
 }
