@@ -131,6 +131,14 @@ impl Made for Shared {
         self.has_ended.set(true);
     }
 
+    fn lined(&self) -> (u32, u32) {
+        (self.context, self.lined.get())
+    }
+
+    fn set_lined(&self, number: u32) {
+        self.lined.set(number);
+    }
+
     fn any(self: Rc<Self>) -> Rc<dyn Any> {
         self
     }

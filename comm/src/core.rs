@@ -1,6 +1,7 @@
 //! What all communicators of a rank share: the driver, and the failures to inject.
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
 use crate::driver::Driver;
@@ -9,6 +10,7 @@ use ft_proto::endpoint::{CONTEXT_DYNAMIC, OpId};
 use ft_proto::error::CommError;
 use ft_proto::fault::Faults;
 use ft_proto::lines::Outcome;
+use ft_proto::planted;
 use ft_proto::rank::{Generation, Rank};
 use ft_proto::wire::control::{News, ToArbiter};
 
@@ -33,8 +35,21 @@ pub(crate) trait Made: Any {
     fn goes_on(&self, hosts: &[usize]) -> (u32, Rc<[Rank]>, Option<u32>);
     /// Ranks are others now: it is of no use any more.
     fn ends(&self);
+    /// Its context, and its collectives so far that may cross recovery lines.
+    fn lined(&self) -> (u32, u32);
+    /// Goes on from so many of these.
+    fn set_lined(&self, number: u32);
     /// For who knows what it is.
     fn any(self: Rc<Self>) -> Rc<dyn Any>;
+}
+
+/// What a recovery line has of communicators.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LineCounts {
+    /// The context that the next one may have; 0: the line is the beginning of the job.
+    pub(crate) contexts: u32,
+    /// By context, how many collectives that may cross lines had begun.
+    pub(crate) collectives: BTreeMap<u32, u32>,
 }
 
 pub(crate) struct Core {
@@ -50,8 +65,11 @@ pub(crate) struct Core {
     pub(crate) tables: u32,
     /// Whether collective calls are checked before they run.
     pub(crate) checks_calls: bool,
-    /// Collectives that had begun at the last recovery line, and may cross it.
-    pub(crate) line_collectives: u32,
+    /// What the last recovery line has of communicators, and what is left of the one that this rank has gone back to.
+    pub(crate) line: LineCounts,
+    pub(crate) gone_back: LineCounts,
+    /// The context that the next one may have had when lines began.
+    line_zero: u32,
     /// Buffered sends that have not left, with their bytes.
     pub(crate) buffered: Vec<(OpId, usize)>,
     /// Communicators that live as long as the world.
@@ -83,7 +101,9 @@ impl Core {
             selection: Selection::builtin(),
             tables: 0,
             checks_calls: false,
-            line_collectives: 0,
+            line: LineCounts::default(),
+            gone_back: LineCounts::default(),
+            line_zero: CONTEXT_DYNAMIC,
             buffered: vec![],
             lasting: vec![],
             made: vec![],
@@ -160,6 +180,42 @@ impl Core {
     pub(crate) fn choose(&mut self, selection: Selection) {
         self.selection = selection;
         self.tables += 1;
+    }
+
+    /// Messages may cross recovery lines from now on.
+    pub(crate) fn begin_lines_of_communicators(&mut self) {
+        self.line_zero = self.contexts;
+        self.gone_back = LineCounts::default();
+        self.made.iter().filter_map(Weak::upgrade).for_each(|made| made.set_lined(0));
+    }
+
+    /// A recovery line is here.
+    pub(crate) fn draw_line_of_communicators(&mut self) {
+        let collectives = self.made.iter().filter_map(Weak::upgrade).map(|made| made.lined()).collect();
+        self.line = LineCounts { contexts: self.contexts, collectives };
+    }
+
+    /// The rank goes back to a line with these counts: communicators that were made behind it are of no use any more, others go on from there, and so do those that are to be made
+    /// of their records.
+    pub(crate) fn go_back_to_line_of_communicators(&mut self, counts: LineCounts) {
+        let behind = self.contexts;
+        self.contexts = if counts.contexts == 0 { self.line_zero } else { counts.contexts };
+        for made in self.made.iter().filter_map(Weak::upgrade) {
+            let (context, _) = made.lined();
+            match context < self.contexts {
+                true => made.set_lined(counts.collectives.get(&context).copied().unwrap_or(0)),
+                false => made.ends(),
+            }
+        }
+        let contexts = self.contexts;
+        self.made.retain(|made| made.upgrade().is_some_and(|made| made.lined().0 < contexts));
+        self.gone_back = counts;
+        if planted::has(planted::COUNTS_COLLECTIVES_ANEW) {
+            self.gone_back = LineCounts::default();
+        }
+        if planted::has(planted::GOES_ON_WITH_CONTEXTS) {
+            self.contexts = behind;
+        }
     }
 
     /// A context above all that this rank knows of.

@@ -34,8 +34,8 @@ mod losses;
 mod peer;
 mod reading;
 
+pub use crate::wire::wait::CONTEXT_DYNAMIC;
 use bounced::{Bounced, Claimed, Dropped};
-pub use contexts::CONTEXT_DYNAMIC;
 use contexts::Contexts;
 use credit::Cost;
 pub use credit::{CREDIT_BYTES, EAGER_BYTES_MAX, ENVELOPES_MAX, MESSAGE_COST};
@@ -313,13 +313,18 @@ impl<P> Endpoint<P> {
         self.contexts.open_again(context);
     }
 
-    /// Nobody receives messages of `context` any more: what is queued is given up, what comes later is dropped.
+    /// Nobody receives messages of `context` any more: what is queued is given up, what comes later is dropped. Where messages may cross recovery lines they belong to these all the same,
+    /// and stay.
     pub fn close_context(&mut self, context: u32) {
-        self.contexts.close(context);
-        let (receives, messages) = self.matching.remove_context(context);
-        for op in receives {
+        for op in self.matching.withdraw(|pattern| pattern.context == context) {
+            self.chooses_no_more(op);
             self.ops.remove(op);
         }
+        if self.has_lines() {
+            return;
+        }
+        self.contexts.close(context);
+        let messages = self.matching.remove_context(context);
         messages.into_iter().for_each(|bounce| self.drop_claimed(bounce));
     }
 

@@ -19,10 +19,10 @@ pub use journal::{Account, Determinant, Determined, Has, Journal, Luggage, Missi
 pub use log::{Astray, Crossings, Lines, Log, Outcome, Phase, Signature, Swallowed};
 pub use record::{read, write};
 
-use crate::wire::wait::CONTEXT_COMPUTE;
+use crate::wire::wait::{CONTEXT_COMPUTE, CONTEXT_DYNAMIC};
 
-/// Whether lines matter to messages with this context: those of a program to the ranks that compute, and its collectives'.
+/// Whether lines matter to messages with this context: those of a program on the communicator of the ranks that compute, and on those that it has made, and their collectives'.
 #[inline]
 pub fn cover(context: u32) -> bool {
-    context & !1 == CONTEXT_COMPUTE
+    context & !1 == CONTEXT_COMPUTE || context >= CONTEXT_DYNAMIC
 }

@@ -136,11 +136,9 @@ impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
     }
 
     /// Takes all receives and messages of a context out of the queues.
-    pub fn remove_context(&mut self, context: u32) -> (Vec<R>, Vec<M>) {
-        let receives = self.posted.iter().filter(|(_, pattern)| pattern.context == context);
+    pub fn remove_context(&mut self, context: u32) -> Vec<M> {
         let messages = self.arrived.iter().filter(|(_, envelope)| envelope.context == context);
-        let removed = (receives.map(|(id, _)| *id).collect(), messages.map(|(id, _)| *id).collect());
-        self.posted.retain(|(_, pattern)| pattern.context != context);
+        let removed = messages.map(|(id, _)| *id).collect();
         self.arrived.retain(|(_, envelope)| envelope.context != context);
         removed
     }

@@ -41,6 +41,10 @@ pub const COUNTS_LINES_BY_TWO: &str = "counts recovery lines modulo two";
 /// What belongs to a line is given up when the next one is drawn.
 pub const FREES_EARLY: &str = "frees a line before the next is committed";
 
+/// The collectives of a communicator are counted from none again by who goes back to a line.
+pub const COUNTS_COLLECTIVES_ANEW: &str = "counts collectives of made communicators anew";
+/// Who goes back to a line goes on with the contexts that it knew before.
+pub const GOES_ON_WITH_CONTEXTS: &str = "goes on with contexts behind the line";
 /// What was not determined is told of behind the message that depends on it.
 pub const TELLS_LATE: &str = "tells of what was not determined too late";
 /// What others have to be fed with is given up when a line is drawn, before it is committed.

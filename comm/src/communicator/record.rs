@@ -67,12 +67,15 @@ impl Communicator {
         if let Some(shared) = known.filter(|shared| !shared.has_ended.get()).find(is_it) {
             return Ok(Some(Self { core: self.core.clone(), shared }));
         }
+        let mut lined = None;
         self.core.set(|core| {
             core.driver.engine.open_context_again(record.context);
             core.knows_context(record.context);
+            lined = core.gone_back.collectives.remove(&record.context);
         });
         let made = self.chosen(group, me, record.context);
         made.set_name(record.name.clone());
+        made.set_lined(lined.unwrap_or(0));
         made.shared.parent.set(record.parent);
         if let Some(parent) = record.parent {
             self.core.set(|core| core.driver.derived(record.context, parent));

@@ -2,18 +2,17 @@
 //! although messages were under way.
 //!
 //! All ranks that compute begin with lines at one place ([`World::begin_lines`], [`World::go_back_to_line`]). While the program is [inside](World::enter_lines), what it says on the
-//! communicator of these ranks may cross lines. A rank that has saved its state [draws](World::draw_line) its line, adds up with all others what each has sent
+//! communicator of these ranks, and on those that it makes, may cross lines. A rank that has saved its state [draws](World::draw_line) its line, adds up with all others what each has sent
 //! ([`World::line_is_drawn`]), and goes on; some time later there is a [record](World::line_record) that belongs to the state.
 
 use super::World;
-use crate::core::Core;
+use crate::core::{Core, LineCounts};
 use ft_proto::error::CommError;
 use ft_proto::lines::{self, Crossings, Log, Signature, Swallowed};
 use ft_proto::rank::Rank;
 use ft_proto::reduction::Op;
+use ft_proto::wire::wait::CONTEXT_COMPUTE;
 
-/// Bytes of a record before the log: how many collectives had begun.
-const HEAD_BYTES: usize = 4;
 /// Numbers that name an early message: its sender, context and tag, and which one it is.
 const WORDS: usize = 4;
 
@@ -24,7 +23,9 @@ impl World {
     /// A panic has unwound through a call.
     pub fn begin_lines(&self) -> Result<(), CommError> {
         let ranks = self.size();
-        self.core.enter()?.driver.engine.begin_lines(ranks);
+        let core = &mut *self.core.enter()?;
+        core.driver.engine.begin_lines(ranks);
+        core.begin_lines_of_communicators();
         self.compute.set_lined(0);
         Ok(())
     }
@@ -85,7 +86,8 @@ impl World {
     /// As [`World::begin_lines`].
     pub fn draw_line(&self) -> Result<Vec<u64>, CommError> {
         let core = &mut *self.core.enter()?;
-        core.line_collectives = self.compute.lined();
+        core.draw_line_of_communicators();
+        core.line.collectives.insert(CONTEXT_COMPUTE, self.compute.lined());
         Ok(core.driver.engine.draw_line())
     }
 
@@ -110,7 +112,7 @@ impl World {
         let core = &mut *self.core.enter()?;
         core.driver.look()?;
         core.driver.engine.keep_late(fetches);
-        let mut record = core.line_collectives.to_le_bytes().to_vec();
+        let mut record = write(&core.line);
         Ok(core.driver.engine.write_line(&mut record).map(|crossings| (record, crossings)))
     }
 
@@ -151,9 +153,13 @@ impl World {
     /// A failure; [`CommError::Line`]: this is no record.
     pub fn go_back_to_line(&self, record: &[u8]) -> Result<(), CommError> {
         let ranks = self.size();
-        let (collectives, log) = read(record)?;
-        let early = self.core.enter()?.driver.engine.go_back_to_line(ranks, log);
-        self.compute.set_lined(collectives);
+        let (counts, log) = read(record)?;
+        self.compute.set_lined(counts.collectives.get(&CONTEXT_COMPUTE).copied().unwrap_or(0));
+        let early = {
+            let core = &mut *self.core.enter()?;
+            core.go_back_to_line_of_communicators(counts);
+            core.driver.engine.go_back_to_line(ranks, log)
+        };
         let told: Vec<u32> = early
             .iter()
             .flat_map(|(signature, numbers)| numbers.iter().map(|number| (*signature, *number)))
@@ -175,15 +181,30 @@ impl World {
     }
 }
 
-/// The collectives that had begun at a line, and its log.
-fn read(record: &[u8]) -> Result<(u32, Log<Vec<u8>>), CommError> {
-    let Some((collectives, log)) = record.split_first_chunk::<HEAD_BYTES>() else {
-        return match record {
-            [] => Ok((0, Log::empty(0))),
-            _ => Err(CommError::Line),
+/// What is before the log in a record, as numbers of 32 bits: the next context, how many communicators there are, and context and collectives of each.
+fn write(counts: &LineCounts) -> Vec<u8> {
+    let head = [counts.contexts, counts.collectives.len() as u32];
+    let each = counts.collectives.iter().flat_map(|(context, number)| [*context, *number]);
+    head.into_iter().chain(each).flat_map(u32::to_le_bytes).collect()
+}
+
+/// What a line has of communicators, and its log.
+fn read(record: &[u8]) -> Result<(LineCounts, Log<Vec<u8>>), CommError> {
+    if record.is_empty() {
+        return Ok((LineCounts::default(), Log::empty(0)));
+    }
+    let read = || {
+        let mut left = record;
+        let mut word = || {
+            let (word, rest) = left.split_first_chunk()?;
+            left = rest;
+            Some(u32::from_le_bytes(*word))
         };
+        let (contexts, count) = (word()?, word()?);
+        let collectives = (0..count).map(|_| Some((word()?, word()?))).collect::<Option<_>>()?;
+        Some((LineCounts { contexts, collectives }, lines::read(left)?))
     };
-    Ok((u32::from_le_bytes(*collectives), lines::read(log).ok_or(CommError::Line)?))
+    read().ok_or(CommError::Line)
 }
 
 /// What all receivers have told, each as many numbers as `counts` says, of the messages of rank `me`.
@@ -217,9 +238,17 @@ mod tests {
     }
 
     #[test]
+    fn what_a_line_has_of_communicators_comes_back() {
+        let counts = LineCounts { contexts: 70_000, collectives: [(2, 9), (65_536, 3)].into() };
+        let mut record = write(&counts);
+        lines::write(&Log::<Vec<u8>>::empty(4), |bytes| bytes, &mut record);
+        assert_eq!(read(&record).unwrap(), (counts, Log::empty(4)));
+    }
+
+    #[test]
     fn what_is_no_record_is_refused() {
-        assert_eq!(read(&[]).unwrap(), (0, Log::empty(0)));
-        for bytes in [&[1][..], &[0; 4], &[0; 20], &[9; 100]] {
+        assert_eq!(read(&[]).unwrap(), (LineCounts::default(), Log::empty(0)));
+        for bytes in [&[1][..], &[0; 4], &[0; 20], &[9; 100], &[255; 8]] {
             assert_eq!(read(bytes).unwrap_err(), CommError::Line, "{bytes:?}");
         }
     }

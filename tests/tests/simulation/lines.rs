@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{CheckpointError, Flow, Interval, Job, Lines, Program, Protect, Protection, RunError};
-use ft_comm::{CommError, Op, Rank, Request, Source, World, test_any, wait_all, wait_any, wait_some};
+use ft_comm::{
+    CommError, Communicator, CommunicatorRecord, Op, Rank, Request, Source, World, test_any, wait_all,
+    wait_any, wait_some,
+};
 use ft_proto::planted;
 use ft_sim::{self as sim, Blow, Config, Fault, Faults, SimOutcome, Trigger};
 
@@ -39,6 +42,7 @@ enum Collective {
 #[derive(Clone, Copy, Debug)]
 enum Action {
     Send {
+        on: On,
         to: Rank,
         tag: u32,
         words: usize,
@@ -46,17 +50,63 @@ enum Action {
     },
     /// From this rank, or from any.
     Receive {
+        on: On,
         from: Option<Rank>,
         tag: u32,
         how: How,
     },
     /// Asks whether a message with this tag has come.
-    Ask(u32),
+    Ask(On, u32),
     /// Waits for all requests, in one of several ways.
     Wait(u64),
-    Together(Collective),
+    Together(On, Collective),
+    /// All make the communicators of this one.
+    Make(Parts),
+    /// And free them.
+    Free(Parts),
     /// A step ends.
     Boundary,
+}
+
+/// Communicators of ranks that are equal modulo a number, in a place of the program's list.
+#[derive(Clone, Copy, Debug)]
+struct Parts {
+    place: usize,
+    colors: usize,
+}
+
+/// A communicator: the world's, or that of the own part.
+type On = Option<Parts>;
+
+impl Parts {
+    fn has_both(self, one: Rank, other: Rank) -> bool {
+        one % self.colors == other % self.colors
+    }
+
+    /// The rank in the world of one of the part that `me` is in.
+    fn world(self, me: Rank, local: Rank) -> Rank {
+        local * self.colors + me % self.colors
+    }
+
+    fn local(self, rank: Rank) -> Rank {
+        rank / self.colors
+    }
+}
+
+/// The ranks that a communicator has which `me` is in.
+fn members(on: On, me: Rank, size: usize) -> Vec<Rank> {
+    (0..size).filter(|rank| on.is_none_or(|parts| parts.has_both(me, *rank))).collect()
+}
+
+/// When communicators are there: from the end of one round to that of another.
+fn lives(below: &mut impl FnMut(usize) -> usize, rounds: usize) -> Vec<(Parts, usize, usize)> {
+    let count = 1 + below(3);
+    (0..count)
+        .map(|place| {
+            let from = below(rounds / 2 + 1);
+            (Parts { place, colors: 1 + below(3) }, from, (from + 3 + below(8)).min(rounds + 1))
+        })
+        .collect()
 }
 
 /// For each rank what it does. Messages of a round are received in that or one of the next two, long ones in that.
@@ -64,37 +114,54 @@ fn plan(seed: u64, size: usize, in_lockstep: bool) -> Vec<Vec<Action>> {
     let mut choices = Choices(seed);
     let mut below = move |end: usize| choices.below(end as u64) as usize;
     let rounds = 3 + below(8);
+    let lives = lives(&mut below, rounds);
     let mut actions = vec![vec![vec![]; rounds + 2]; size];
     for round in 0..rounds {
         for _ in 0..below(3 * size) {
             let (from, to) = (below(size), below(size));
-            let tag = (2 * round + below(2)) as u32;
+            // What is sent in a round is received before the communicator is freed.
+            let there = lives.iter().filter(|(parts, made, freed)| {
+                *made < round && round + 2 <= *freed && parts.has_both(from, to)
+            });
+            let there: Vec<Parts> = there.map(|(parts, ..)| *parts).collect();
+            let on = if below(2) == 0 { there.get(below(4)).copied() } else { None };
+            let tag = (2 * round + below(2) + 1000 * on.map_or(0, |parts| parts.place + 1)) as u32;
             // All receives of a tag are from any rank, or all name theirs.
             let key = mix(u64::from(tag) << 8 | to as u64);
             let is_long = key.is_multiple_of(11);
             let later = if is_long { round } else { round + (key / 16) as usize % 3 };
             let words = if is_long { LONG } else { 1 + below(40) };
             let waits = !is_long && below(2) == 0;
-            actions[from][round].insert(0, Action::Send { to, tag, words, waits });
+            actions[from][round].insert(0, Action::Send { on, to, tag, words, waits });
             let how = [How::Blocking, How::Posted, How::Probed, How::Claimed][below(4)];
             actions[to][later].push(Action::Receive {
+                on,
                 from: key.is_multiple_of(2).then_some(from),
                 tag,
                 how,
             });
             if below(2) == 0 {
-                actions[to][later].push(Action::Ask(tag));
+                actions[to][later].push(Action::Ask(on, tag));
             }
         }
     }
-    let collectives: Vec<Option<Collective>> = (0..rounds + 2)
-        .map(|_| match below(8) {
-            0 => Some(Collective::Sum),
-            1 => Some(Collective::Reduce(below(size))),
-            2 => Some(Collective::Scan),
-            3 => Some(Collective::Broadcast(below(size))),
-            4 => Some(Collective::Barrier),
-            _ => None,
+    let collectives: Vec<Vec<Action>> = (0..rounds + 2)
+        .map(|round| {
+            let there = lives.iter().filter(|(_, made, freed)| *made < round && round <= *freed);
+            let on = there.map(|(parts, ..)| *parts).nth(below(3));
+            let collective = match below(8) {
+                0 => Some(Collective::Sum),
+                1 => Some(Collective::Reduce(below(size))),
+                2 => Some(Collective::Scan),
+                3 => Some(Collective::Broadcast(below(size))),
+                4 => Some(Collective::Barrier),
+                _ => None,
+            };
+            let together = collective.map(|collective| Action::Together(on, collective));
+            let made = lives.iter().filter(|(_, made, _)| *made == round);
+            let freed = lives.iter().filter(|(.., freed)| *freed == round);
+            let made = made.map(|(parts, ..)| Action::Make(*parts));
+            together.into_iter().chain(made).chain(freed.map(|(parts, ..)| Action::Free(*parts))).collect()
         })
         .collect();
     let mut all = vec![];
@@ -107,7 +174,7 @@ fn plan(seed: u64, size: usize, in_lockstep: bool) -> Vec<Vec<Action>> {
                 round.swap(at, sends + below(at - sends + 1));
             }
             round.push(Action::Wait(below(4) as u64));
-            round.extend(collective.map(Action::Together));
+            round.extend(collective);
             for action in round {
                 own.push(action);
                 if !in_lockstep && below(3) == 0 {
@@ -136,6 +203,9 @@ struct History {
     /// To collectives, and what came of them.
     gave: Vec<u64>,
     got: Vec<u64>,
+    /// The communicators that are there, by their place.
+    #[protect(serde)]
+    made: Vec<Option<CommunicatorRecord>>,
 }
 
 impl History {
@@ -175,11 +245,12 @@ struct Random {
     /// With where they belong in the list of messages.
     receives: Vec<Request<u64>>,
     numbers: Vec<usize>,
+    made: Vec<Option<Communicator>>,
 }
 
 impl Random {
     fn new(actions: Vec<Action>) -> Self {
-        Self { actions, sends: vec![], receives: vec![], numbers: vec![] }
+        Self { actions, sends: vec![], receives: vec![], numbers: vec![], made: vec![] }
     }
 
     /// A message was received.
@@ -194,7 +265,10 @@ impl Random {
         let (requests, numbers) = (&mut self.receives, &mut self.numbers);
         let mut note = |state: &mut History, number: usize, (buf, status): (Vec<u64>, ft_comm::Status)| {
             let words = status.bytes / 8;
-            got.push((number, Self::take(state, &buf[..words], status.source, status.tag)));
+            // Its place has the number of its colors, and the own rank.
+            let [colors, me, _] = state.received[number..number + 3] else { unreachable!("three numbers") };
+            let source = Parts { place: 0, colors: colors as usize }.world(me as usize, status.source);
+            got.push((number, Self::take(state, &buf[..words], source, status.tag)));
         };
         match how {
             0 => {
@@ -235,27 +309,39 @@ impl Random {
     }
 
     fn act(&mut self, state: &mut History, world: &World, action: Action) -> Result<(), CommError> {
-        let comm = world.comm();
+        let on = match action {
+            Action::Send { on, .. }
+            | Action::Receive { on, .. }
+            | Action::Ask(on, _)
+            | Action::Together(on, _) => on,
+            _ => None,
+        };
+        let made = on.and_then(|parts| self.made.get(parts.place)?.clone());
+        assert_eq!(made.is_some(), on.is_some(), "it was made, and is not freed");
+        let comm = made.as_ref().unwrap_or(world.comm());
+        let parts = on.unwrap_or(Parts { place: 0, colors: 1 });
+        let me = world.rank();
         match action {
-            Action::Send { to, tag, words, waits } => {
+            Action::Send { to, tag, words, waits, .. } => {
                 let word = state.says(to, tag);
                 state.sent.extend([to as u64, u64::from(tag), word]);
                 let text = text(word, words);
+                let to = parts.local(to);
                 if waits {
                     comm.send(&text, to, tag)?;
                 } else {
                     self.sends.push(comm.isend(text, to, tag)?);
                 }
             }
-            Action::Receive { from, tag, how } => {
-                let source = from.map_or(Source::Any, Source::Rank);
+            Action::Receive { from, tag, how, .. } => {
+                let source = from.map_or(Source::Any, |from| Source::Rank(parts.local(from)));
                 let mut buf = vec![0; LONG];
                 let status = match how {
                     How::Blocking => comm.recv(&mut buf, source, tag)?,
                     How::Posted => {
                         // Its place in the list is that of its receive.
                         self.numbers.push(state.received.len());
-                        state.received.extend([0; 3]);
+                        state.received.extend([parts.colors as u64, me as u64, 0]);
                         self.receives.push(comm.irecv(buf, source, tag)?);
                         return Ok(());
                     }
@@ -265,31 +351,41 @@ impl Random {
                     }
                     How::Claimed => comm.mprobe(source, tag)?.recv(&mut buf)?,
                 };
-                let message = Self::take(state, &buf[..status.bytes / 8], status.source, status.tag);
+                let source = parts.world(me, status.source);
+                let message = Self::take(state, &buf[..status.bytes / 8], source, status.tag);
                 state.received.extend(message);
             }
-            Action::Ask(tag) => {
+            Action::Ask(_, tag) => {
                 let found = comm.iprobe(Source::Any, tag)?;
                 state.hear(found.map_or(1, |found| found.source as u64 + 2));
             }
             Action::Wait(how) => self.wait(state, how)?,
-            Action::Together(collective) => {
+            Action::Together(_, collective) => {
                 let mine = state.says(1000, 0);
                 let mut word = [mine];
                 match collective {
                     Collective::Sum => comm.allreduce(&mut word, Op::Sum)?,
-                    Collective::Reduce(root) => comm.reduce(&mut word, Op::Sum, root)?,
+                    Collective::Reduce(root) => comm.reduce(&mut word, Op::Sum, root % comm.size())?,
                     Collective::Scan => comm.scan(&mut word, Op::Sum)?,
-                    Collective::Broadcast(root) => comm.bcast(&mut word, root)?,
+                    Collective::Broadcast(root) => comm.bcast(&mut word, root % comm.size())?,
                     Collective::Barrier => comm.barrier()?,
                 }
-                if matches!(collective, Collective::Reduce(root) if root != comm.rank()) {
+                if matches!(collective, Collective::Reduce(root) if root % comm.size() != comm.rank()) {
                     word = [0];
                 }
                 state.gave.push(mine);
                 state.got.push(word[0]);
                 state.hear(word[0]);
             }
+            Action::Make(Parts { place, colors }) => {
+                let part = comm.split(Some((me % colors) as u32), 0)?.expect("it has a color");
+                part.set_name(format!("part {place}"));
+                state.made.resize(state.made.len().max(place + 1), None);
+                self.made.resize(state.made.len(), None);
+                state.made[place] = Some(part.record());
+                self.made[place] = Some(part);
+            }
+            Action::Free(Parts { place, .. }) => (state.made[place], self.made[place]) = (None, None),
             Action::Boundary => {}
         }
         Ok(())
@@ -305,9 +401,16 @@ impl Program for Random {
         Ok(History::default())
     }
 
-    fn rebuild(&mut self, _: &mut History, world: &World) -> Result<(), CommError> {
-        // What was under way with requests is not of this history.
-        *self = Self::new(std::mem::take(&mut self.actions));
+    fn rebuild(&mut self, state: &mut History, world: &World) -> Result<(), CommError> {
+        // What was under way with requests is not of this history. Some let go of their handles first, and others have them still.
+        let fresh = Self::new(std::mem::take(&mut self.actions));
+        let before = std::mem::replace(self, fresh);
+        let kept = if state.digest.is_multiple_of(2) { Some(before) } else { None };
+        for record in &state.made {
+            let made = record.as_ref().map(|record| world.communicator(record)).transpose()?.flatten();
+            self.made.push(made);
+        }
+        drop(kept);
         world.comm().barrier()
     }
 
@@ -349,29 +452,31 @@ fn judge(histories: &[[Vec<u64>; 4]], plan: &[Vec<Action>]) -> Result<(), String
         }
     }
     let together = |action: &Action| match action {
-        Action::Together(collective) => Some(*collective),
+        Action::Together(on, collective) => Some((*on, *collective)),
         _ => None,
     };
-    for (number, collective) in plan[0].iter().filter_map(together).enumerate() {
-        let gave: Vec<u64> = histories.iter().map(|[.., gave, _]| gave[number]).collect();
-        for (rank, [.., got]) in histories.iter().enumerate() {
+    for (number, (on, collective)) in plan[0].iter().filter_map(together).enumerate() {
+        for (world_rank, [.., got]) in histories.iter().enumerate() {
+            let members = members(on, world_rank, histories.len());
+            let rank = members.iter().take_while(|member| **member != world_rank).count();
+            let gave: Vec<u64> = members.iter().map(|member| histories[*member][2][number]).collect();
             let sum = |count: usize| gave[..count].iter().fold(0, |sum: u64, word| sum.wrapping_add(*word));
             let due = match collective {
                 Collective::Sum => sum(gave.len()),
                 Collective::Reduce(root) => {
-                    if root == rank {
+                    if root % gave.len() == rank {
                         sum(gave.len())
                     } else {
                         0
                     }
                 }
                 Collective::Scan => sum(rank + 1),
-                Collective::Broadcast(root) => gave[root],
+                Collective::Broadcast(root) => gave[root % gave.len()],
                 Collective::Barrier => gave[rank],
             };
             if got[number] != due {
                 return Err(format!(
-                    "collective {number}, {collective:?}, rank {rank}: {:x}, not {due:x}",
+                    "collective {number}, {collective:?}, rank {world_rank}: {:x}, not {due:x}",
                     got[number]
                 ));
             }
@@ -459,6 +564,16 @@ fn planted_a_wildcard_that_is_replayed_in_another_order_is_caught() {
 #[test]
 fn planted_a_colour_that_wraps_wrongly_is_caught() {
     finds(planted::COUNTS_LINES_BY_TWO, |seed| check(seed, Lines::Log, planted::COUNTS_LINES_BY_TWO));
+}
+
+#[test]
+fn planted_collectives_that_are_counted_anew_are_caught() {
+    finds(planted::COUNTS_COLLECTIVES_ANEW, |seed| check(seed, Lines::Log, planted::COUNTS_COLLECTIVES_ANEW));
+}
+
+#[test]
+fn planted_contexts_behind_the_line_are_caught() {
+    finds(planted::GOES_ON_WITH_CONTEXTS, |seed| check(seed, Lines::Log, planted::GOES_ON_WITH_CONTEXTS));
 }
 
 /// What cannot be had together is said at the start.

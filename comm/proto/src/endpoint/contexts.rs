@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-/// First context of communicators that come and go; those below live as long as the job.
-pub const CONTEXT_DYNAMIC: u32 = 1 << 16;
+use crate::wire::wait::CONTEXT_DYNAMIC;
 
 /// See the module.
 #[derive(Debug)]

@@ -9,6 +9,8 @@ use crate::rank::Rank;
 
 /// Context of the communicator of the ranks that compute; its collectives use the next number.
 pub const CONTEXT_COMPUTE: u32 = 2;
+/// First context of communicators that come and go; those below live as long as the job.
+pub const CONTEXT_DYNAMIC: u32 = 1 << 16;
 /// Characters of a call's name that are shown.
 const NAME_CHARS_MAX: usize = 32;
 /// Awaited ranks that are shown.
