@@ -15,6 +15,7 @@ use ft_proto::matching::{Envelope, Pattern};
 use ft_proto::plain::Plain;
 use ft_proto::rank::{Generation, Rank, Source, Status, Tag, TagSel};
 
+mod attributes;
 mod checking;
 mod collectives;
 mod exchange;
@@ -213,6 +214,7 @@ struct Shared {
     /// Ranks are others now.
     has_ended: Cell<bool>,
     name: RefCell<String>,
+    attributes: RefCell<attributes::Attributes>,
 }
 
 /// How long a communicator lives, and whom it has.
@@ -288,6 +290,7 @@ impl Communicator {
             parent: Cell::new(None),
             has_ended: Cell::new(false),
             name: RefCell::default(),
+            attributes: RefCell::default(),
         });
         Self { core, shared }
     }

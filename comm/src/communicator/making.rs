@@ -15,7 +15,9 @@ impl Communicator {
     /// A failure.
     pub fn dup(&self) -> Result<Self, CommError> {
         let context = self.agree_context()?;
-        Ok(self.derived(self.members().group.clone(), context))
+        let copy = self.derived(self.members().group.clone(), context);
+        self.hand_attributes_to(&copy);
+        Ok(copy)
     }
 
     /// Communicators of the ranks with equal `color`, in the order of their `key`, of equal keys in that of their ranks

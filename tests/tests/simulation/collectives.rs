@@ -19,6 +19,9 @@ const PENDING: usize = 4;
 /// Elements of an exchange.
 const PIECES: usize = 60;
 
+/// Where a communicator was made; only its copies have it.
+struct Birthplace(usize);
+
 /// What is made of the world's communicator, in every generation anew.
 struct Made {
     copy: Communicator,
@@ -28,7 +31,9 @@ struct Made {
 
 impl Made {
     fn new(comm: &Communicator, choices: &mut Choices) -> Result<Self, CommError> {
+        comm.set_attribute(Birthplace(comm.rank()));
         let copy = comm.dup()?;
+        comm.delete_attribute::<Birthplace>();
         let (colors, turned) = (1 + choices.below(3), choices.below(2) == 0);
         let (rank, size) = (comm.rank() as u64, comm.size());
         let key = if turned { -(rank as i64) } else { 0 };
@@ -53,6 +58,11 @@ impl Made {
         let is_known =
             made.is_none_or(|made| made.copy.record() != record || made.copy.name() == copy.name());
         demand(is_known && copy.name() == record.name(), || "another communicator".into())?;
+        // Who has a handle still has what was attached to it; a replacement has nothing.
+        let attached = made.is_some_and(|made| made.copy.record() == record).then(|| comm.rank());
+        let birthplace = copy.attribute::<Birthplace>().map(|place| place.0);
+        let is_kept = birthplace == attached && comm.attribute::<Birthplace>().is_none();
+        demand(is_kept, || format!("made at {birthplace:?}, not {attached:?}"))?;
         let mut sum = [copy.rank() as u64];
         copy.allreduce(&mut sum, Op::Sum)?;
         let due = (0..comm.size() as u64).sum();
