@@ -320,12 +320,18 @@ impl<P> Endpoint<P> {
             self.chooses_no_more(op);
             self.ops.remove(op);
         }
+        self.contexts.close(context);
         if self.has_lines() {
             return;
         }
-        self.contexts.close(context);
         let messages = self.matching.remove_context(context);
         messages.into_iter().for_each(|bounce| self.drop_claimed(bounce));
+    }
+
+    /// Whether a message of `context` is dropped when it comes.
+    #[inline]
+    fn is_closed(&self, context: u32) -> bool {
+        self.contexts.is_closed(context) && !self.has_lines()
     }
 
     /// The first message that a receive with `pattern` would take.

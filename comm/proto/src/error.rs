@@ -103,7 +103,7 @@ pub enum CommError {
         /// Limit of a rank.
         limit: usize,
     },
-    /// Ranks have closed up since the communicator was made; make it again.
+    /// Ranks have closed up since the communicator was made, or it was made behind the recovery line that this rank has gone back to; make it again.
     #[error("the communicator was made in generation {made}, the world is at generation {now}")]
     Stale {
         /// Generation of the communicator.

@@ -32,8 +32,9 @@ struct Made {
 impl Made {
     fn new(comm: &Communicator, choices: &mut Choices) -> Result<Self, CommError> {
         comm.set_attribute(Birthplace(comm.rank()));
-        let copy = comm.dup()?;
+        let copy = comm.dup();
         comm.delete_attribute::<Birthplace>();
+        let copy = copy?;
         let (colors, turned) = (1 + choices.below(3), choices.below(2) == 0);
         let (rank, size) = (comm.rank() as u64, comm.size());
         let key = if turned { -(rank as i64) } else { 0 };

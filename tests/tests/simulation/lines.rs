@@ -598,7 +598,7 @@ fn lines_are_refused_with_what_does_not_go_with_them() {
     }
 }
 
-/// Sends more than it receives, and drops what it has found now and then.
+/// Sends more than it receives, drops what it has found now and then, and frees a communicator that has messages under way.
 struct Spendthrift {
     tag: u32,
 }
@@ -639,6 +639,9 @@ impl Program for Spendthrift {
         comm.send(&[number], right, self.tag)?;
         if number.is_multiple_of(5) {
             drop(comm.mprobe(left, self.tag)?);
+        }
+        if number.is_multiple_of(4) {
+            comm.dup()?.send(&[number], right, self.tag)?;
         }
         if number.is_multiple_of(2) {
             let mut word = [0];

@@ -77,7 +77,7 @@ impl<P> Endpoint<P> {
             && header.length <= room as u64
             && !self.matching.is_wanted(&envelope)
             && self.matching.find(pattern).is_none()
-            && !self.contexts.is_closed(header.context);
+            && !self.is_closed(header.context);
         if !is_his {
             return Taken::No;
         }

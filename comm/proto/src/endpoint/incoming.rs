@@ -83,7 +83,7 @@ impl<P> Endpoint<P> {
         if !self.peers[from].grant.pay(Cost::eager(header.length)) {
             return Err("an eager message without credit for it".into());
         }
-        if self.contexts.is_closed(header.context) {
+        if self.is_closed(header.context) {
             return Ok(Landing::Sink);
         }
         let envelope = self.message_of(from, header)?;
@@ -101,7 +101,7 @@ impl<P> Endpoint<P> {
             return Err(format!("more than {ENVELOPES_MAX} envelopes at a time"));
         }
         let (envelope, announced) = (self.message_of(from, header)?, Announced::from(header));
-        if self.contexts.is_closed(header.context) {
+        if self.is_closed(header.context) {
             self.want(envelope, announced, None);
         } else if let Some(op) = self.claim(&envelope) {
             self.want(envelope, announced, Some(op));
