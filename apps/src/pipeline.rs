@@ -104,15 +104,15 @@ impl Pipeline {
     fn expected(&self, ranks: usize) -> Vec<u64> {
         let depth = self.args.depth as usize;
         let mut words: Vec<u64> = (0..ranks as u64).map(mix).collect();
-        let mut sent = vec![vec![0; depth]; ranks];
+        // What all ranks have sent in each of the last steps, and what comes of that.
+        let (mut sent, mut came) = (vec![vec![0; ranks]; depth], vec![0; ranks]);
         for step in 1..=self.steps() {
-            let place = (step % self.args.depth) as usize;
-            let came: Vec<u64> = (0..ranks).map(|rank| sent[(rank + ranks - 1) % ranks][place]).collect();
-            for rank in 0..ranks {
-                sent[rank][place] = item(words[rank], step);
-            }
+            let row = &mut sent[(step % self.args.depth) as usize];
+            came.copy_from_slice(row);
+            came.rotate_right(1);
+            row.iter_mut().zip(&words).for_each(|(sent, word)| *sent = item(*word, step));
             if step > self.args.depth {
-                words.iter_mut().zip(came).for_each(|(word, came)| *word = mix(*word ^ came));
+                words.iter_mut().zip(&came).for_each(|(word, came)| *word = mix(*word ^ came));
             }
         }
         words
