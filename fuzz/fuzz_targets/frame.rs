@@ -11,8 +11,8 @@ use ft_proto::endpoint::{
     CREDIT_BYTES, ENVELOPES_MAX, Endpoint, Landing, MESSAGE_COST, Mode, Offer, OpId, Outcome, Outgoing,
     Taken, Task,
 };
-use ft_proto::matching::{Envelope, Pattern};
 use ft_proto::lines::Lines;
+use ft_proto::matching::{Envelope, Pattern};
 use ft_proto::stamp::Stamp;
 use ft_proto::wire::header::{HEADER_BYTES, Header, Kind};
 use libfuzzer_sys::fuzz_target;
