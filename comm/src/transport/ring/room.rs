@@ -5,8 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes for the links of a process within its host. It is mapped memory; what no message has touched is not there. All pairs of up to 400 ranks have a part, also while the
-/// links of one generation give way to those of the next.
+/// Bytes for the links of a process within its host. It is mapped memory; what no message has touched is not there. All pairs of up to 400 ranks have a part. While
+/// the links of one generation give way to those of the next both have some, so with more than some 60 ranks a few new ones may find none.
 const ROOM_BYTES: usize = 8 << 20;
 
 /// Bytes that are left; shared by the caller, who opens links, and the service thread, which accepts them.
