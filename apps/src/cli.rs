@@ -6,6 +6,8 @@
 
 use std::ffi::OsString;
 
+use ft_checkpoint::{Lines, Recovery};
+
 use crate::advise::Advise;
 use crate::bench::Bench;
 use crate::bundled;
@@ -107,7 +109,8 @@ fn job(
     let (name, args) = (&command[0], &command[1..]);
     let invocation = if let Some(bundled) = bundled::find(name) {
         let (mut options, app, own) = read_app(bundled, &[before, args].concat())?;
-        options.lines.get_or_insert(app.crosses());
+        let least = if options.recovery == Recovery::Local { Lines::Log } else { app.crosses() };
+        options.lines.get_or_insert(least);
         let command = format!("{}{own}, seed {}", bundled.name, options.seed);
         Invocation { options, program: Program::App(bundled.name, app), command }
     } else {

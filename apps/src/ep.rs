@@ -100,6 +100,7 @@ impl Blocks {
 impl Program for Blocks {
     type State = Summed;
     type Error = CommError;
+    const ALONE: bool = true;
     const SHRINKS: bool = true;
     const GROWS: bool = true;
 

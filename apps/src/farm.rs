@@ -169,6 +169,7 @@ impl Farm {
 impl Program for Farm {
     type State = Account;
     type Error = CommError;
+    const ALONE: bool = true;
 
     fn init(&mut self, _: &World) -> Result<Account, CommError> {
         Ok(Account::default())

@@ -157,6 +157,7 @@ struct Heat {
 impl Program for Heat {
     type State = Plate;
     type Error = CommError;
+    const ALONE: bool = true;
     const SHRINKS: bool = true;
     const GROWS: bool = true;
 

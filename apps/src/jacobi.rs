@@ -157,6 +157,7 @@ impl Jacobi {
 impl Program for Jacobi {
     type State = Rows;
     type Error = CommError;
+    const ALONE: bool = true;
 
     fn init(&mut self, world: &World) -> Result<Rows, CommError> {
         Ok(Rows { values: vec![0.0; (self.rows(world).len() + 2) * self.args.points], heard: [0; 2] })

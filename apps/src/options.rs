@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use ft_checkpoint::{Lines, LoopSettings, MemoryUse, SpillEvery};
+use ft_checkpoint::{Lines, LoopSettings, MemoryUse, Recovery, SpillEvery};
 use ft_comm::binding::Binding;
 use ft_comm::fault::{CutSpec, KillSpec, SlowSpec};
 use ft_comm::transport::{Carrier, ENV_TRANSPORT, Waiting};
@@ -65,6 +65,12 @@ pub(crate) struct Options {
     /// it after a step of its own and nobody waits ('log')
     #[arg(long, value_name = "meet|drain|log", value_parser = |text: &str| text.parse::<Lines>())]
     pub(crate) lines: Option<Lines>,
+    /// Which ranks go back to the last checkpoint after a failure: all ('global'), or those that were lost ('local', with --lines log), while others keep the messages that they have sent since
+    #[arg(long, value_name = "global|local", value_parser = |text: &str| text.parse::<Recovery>(), default_value = Recovery::Global.name())]
+    pub(crate) recovery: Recovery,
+    /// With --recovery local, let each rank take a checkpoint sooner when it keeps more than SIZE of messages
+    #[arg(long, value_name = "SIZE", value_parser = size::of_words)]
+    pub(crate) log_memory: Option<u64>,
     /// Let an asynchronous checkpoint encode at most SIZE of a rank's state a second, such as 200MiB
     #[arg(long, value_name = "SIZE", value_parser = size::of_words)]
     pub(crate) throttle: Option<u64>,
@@ -305,7 +311,8 @@ impl Options {
 
     /// Whether messages may cross checkpoints.
     pub(crate) fn lines(&self) -> Lines {
-        self.lines.unwrap_or_default()
+        let default = if self.recovery == Recovery::Local { Lines::Log } else { Lines::default() };
+        self.lines.unwrap_or(default)
     }
 
     /// Whether the run is only measured.

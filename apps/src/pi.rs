@@ -98,6 +98,7 @@ struct Sampling {
 impl Program for Sampling {
     type State = Counted;
     type Error = CommError;
+    const ALONE: bool = true;
     const SHRINKS: bool = true;
     const GROWS: bool = true;
 

@@ -195,6 +195,7 @@ impl Wavefront {
 impl Program for Wavefront {
     type State = Values;
     type Error = CommError;
+    const ALONE: bool = true;
 
     fn init(&mut self, world: &World) -> Result<Values, CommError> {
         let shape = Shape::of(self.args.points, world);

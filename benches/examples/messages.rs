@@ -25,7 +25,7 @@ fn main() -> Result<(), MainError> {
     let selection = Selection::of(&options.tests)?;
     let mut world = World::init()?;
     if options.lines {
-        world.begin_lines()?;
+        world.begin_lines(None)?;
         world.comm().barrier()?;
         world.enter_lines(true)?;
     }

@@ -11,7 +11,7 @@ use ft_proto::planted;
 
 use crate::disk::Disk;
 use crate::error::CheckpointError;
-use crate::layout::GroupLayout;
+use crate::layout::{GroupLayout, ParityGroup};
 use crate::placement::Placement;
 use crate::protocol::{Choice, Event, Ledger, State, choose};
 use crate::scheme::Scheme;
@@ -109,6 +109,8 @@ pub struct Checkpointer {
     stats: Stats,
     /// Bytes of the largest state that was protected before the checkpoints began anew, and bytes kept for it.
     before: (u64, u64),
+    /// A checkpoint was under way at the last failure.
+    gave_up: bool,
 }
 
 impl std::fmt::Debug for Checkpointer {
@@ -175,6 +177,7 @@ impl Checkpointer {
             computing: world.size(),
             stats: Stats::default(),
             before: (0, 0),
+            gave_up: false,
         })
     }
 
@@ -294,9 +297,25 @@ impl Checkpointer {
     /// # Errors
     /// Never, unless the ledger is broken.
     pub fn report(&mut self) -> Result<u64, CheckpointError> {
-        self.staging = None;
+        self.gave_up = self.staging.take().is_some();
         self.ledger.apply(Event::Interrupted)?;
         Ok(self.told())
+    }
+
+    /// Whether a checkpoint was under way at the last failure.
+    pub(crate) fn gave_up(&self) -> bool {
+        self.gave_up
+    }
+
+    /// The checkpoint that this rank has committed, and the one that it holds as a whole and of which it was not known at the last failure whether it is committed; 0: none.
+    pub(crate) fn held(&self) -> (u32, u32) {
+        let report = self.ledger.report();
+        (report.committed, report.staged)
+    }
+
+    /// How many ranks may be lost at once, wherever they are.
+    pub(crate) fn losses_max(&self) -> usize {
+        self.places.current.layout.groups.iter().map(ParityGroup::tolerance).sum()
     }
 
     /// What this rank has, in the words of [`Checkpointer::report`].

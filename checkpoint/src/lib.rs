@@ -67,7 +67,7 @@ pub use ft_comm::MainError;
 pub use inspect::{FieldError, SavedArray, SavedField, SavedPiece, SavedRank, SavedSet};
 pub use layout::{BeyondTolerance, CodeSpec, GroupLayout, LayoutError, ParityGroup, Stripe};
 pub use pace::{Interval, IntervalReport};
-pub use protection::{Checkpoints, Level, Lines, MemoryUse, Protection};
+pub use protection::{Checkpoints, Level, Lines, MemoryUse, Protection, Recovery};
 pub use protocol::{Choice, Event, Ledger, LedgerError, Report, State, choose};
 pub use redistribution::{Redistribute, Redistribution};
 pub use region::{

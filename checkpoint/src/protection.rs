@@ -18,6 +18,10 @@ pub struct Protection {
     pub checkpoints: Checkpoints,
     /// Whether messages may cross checkpoints, and how.
     pub lines: Lines,
+    /// Which ranks go back after a failure.
+    pub recovery: Recovery,
+    /// Bytes of messages that a rank may keep for those that are lost: with more it takes a checkpoint as soon as it can.
+    pub log_memory: Option<NonZero<u64>>,
     /// Bytes of a rank's state that an asynchronous checkpoint encodes a second, at most.
     pub throttle: Option<NonZero<u64>>,
     /// Whether what has changed since a checkpoint before is sent alone, where that is little.
@@ -46,6 +50,8 @@ impl Protection {
             interval,
             checkpoints: Checkpoints::Blocking,
             lines: Lines::Meet,
+            recovery: Recovery::Global,
+            log_memory: None,
             throttle: None,
             incremental: false,
             memory_use: MemoryUse::Fast,
@@ -88,6 +94,16 @@ pub enum Lines {
     /// Each rank takes it when it comes by, after a step of its own, and goes on at once. What is under way is kept with the state when it comes, and what was
     /// received too early is not sent again.
     Log,
+}
+
+/// Which ranks go back to the last checkpoint after a failure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recovery {
+    /// All.
+    #[default]
+    Global,
+    /// Those that were lost. Others keep what they have sent since, and go on where they are; with [`Lines::Log`].
+    Local,
 }
 
 /// How much memory checkpoints in the memory of ranks take.

@@ -21,6 +21,7 @@ use ft_comm::{CommError, World};
 use crate::error::CheckpointError;
 use crate::protection::Protection;
 
+mod alone;
 mod dealing;
 mod job;
 mod kept;

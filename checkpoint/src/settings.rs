@@ -11,7 +11,7 @@ use ft_comm::settings::{SettingError, Settings};
 
 use crate::error::CheckpointError;
 use crate::pace::Interval;
-use crate::protection::{Checkpoints, Level, Lines, MemoryUse, Protection};
+use crate::protection::{Checkpoints, Level, Lines, MemoryUse, Protection, Recovery};
 use crate::scheme::Scheme;
 use crate::spill::{Resume, Spill};
 use crate::trial::Trial;
@@ -42,7 +42,8 @@ impl LoopSettings {
     pub fn write(&self) -> Settings {
         let Self { protection, trial: Trial { seconds, steps }, pace, resume, command } = self;
         let Protection { scheme, interval, checkpoints, throttle, incremental, .. } = protection;
-        let Protection { memory_use, scrub, memory, levels, spill, lines, .. } = protection;
+        let Protection { memory_use, scrub, memory, levels, spill, .. } = protection;
+        let Protection { lines, recovery, log_memory, .. } = protection;
         let mut settings = Settings::default();
         settings.set("scheme", scheme);
         match interval {
@@ -55,6 +56,8 @@ impl LoopSettings {
         }
         settings.set("checkpoints", checkpoints.name());
         settings.set("lines", lines.name());
+        settings.set("recovery", recovery.name());
+        settings.set_some("log-memory", *log_memory);
         settings.set_some("throttle", *throttle);
         settings.set("incremental", incremental);
         settings.set("memory", memory_use.name());
@@ -94,6 +97,8 @@ impl LoopSettings {
                 interval: interval(&mut settings)?.unwrap_or(default.interval),
                 checkpoints: settings.take("checkpoints")?.unwrap_or(default.checkpoints),
                 lines: settings.take("lines")?.unwrap_or(default.lines),
+                recovery: settings.take("recovery")?.unwrap_or(default.recovery),
+                log_memory: settings.take("log-memory")?,
                 throttle: settings.take("throttle")?,
                 incremental: settings.take("incremental")?.unwrap_or(default.incremental),
                 memory_use: settings.take("memory")?.unwrap_or(default.memory_use),
@@ -181,7 +186,7 @@ fn above_0(name: &str, text: &str) -> Result<f64, SettingError> {
 }
 
 impl Protection {
-    /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--expect-mtbf`, `--checkpoints`, `--lines`, `--throttle`,
+    /// As the launcher was told (`--scheme`, `--every`, `--interval`, `--expect-mtbf`, `--checkpoints`, `--lines`, `--recovery`, `--log-memory`, `--throttle`,
     /// `--incremental`, `--memory`, `--levels`, `--scrub`, `--checkpoint-memory`, `--checksum-limit`); without it, or with one rank, nothing is protected.
     ///
     /// # Errors
@@ -256,6 +261,26 @@ impl FromStr for Lines {
     }
 }
 
+impl Recovery {
+    const ALL: [Self; 2] = [Self::Global, Self::Local];
+
+    /// As it is asked for.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Global => "global",
+            Self::Local => "local",
+        }
+    }
+}
+
+impl FromStr for Recovery {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|known| known.name() == text).ok_or("must be global or local")
+    }
+}
+
 impl MemoryUse {
     const ALL: [Self; 2] = [Self::Fast, Self::Least];
 
@@ -296,12 +321,15 @@ mod tests {
             Interval::Auto { mtbf: Some(1e6 / 3.0) },
         ];
         let ways = Checkpoints::ALL.into_iter().cycle().zip(Lines::ALL.into_iter().cycle());
-        for (interval, (checkpoints, lines)) in intervals.into_iter().zip(ways) {
+        let ways = ways.zip(Recovery::ALL.into_iter().cycle());
+        for (interval, ((checkpoints, lines), recovery)) in intervals.into_iter().zip(ways) {
             let protection = Protection {
                 scheme: Scheme::Disk { dir: "/a b/c".into() },
                 interval,
                 checkpoints,
                 lines,
+                recovery,
+                log_memory: NonZero::new(1 << 20),
                 throttle: NonZero::new(8),
                 incremental: true,
                 memory_use: MemoryUse::Least,
@@ -339,6 +367,8 @@ mod tests {
             ("interval", "inf", "must be a number above 0"),
             ("checkpoints", "never", "must be blocking or asynchronous"),
             ("lines", "draw", "must be meet, drain or log"),
+            ("recovery", "nobody", "must be global or local"),
+            ("log-memory", "0", "number would be zero"),
             ("throttle", "0", "number would be zero"),
             ("memory", "1GiB", "must be least or fast"),
             ("levels", "rs:6+2", "must be schemes with how often"),

@@ -137,6 +137,9 @@ pub struct RestoreSeconds {
     /// Ranks whose checkpoint was in memory that has outlived their process: nothing was rebuilt for them.
     #[serde(default)]
     pub kept: u32,
+    /// Ranks that went on where they were, as only the lost went back ([`Recovery::Local`](crate::Recovery::Local)).
+    #[serde(default)]
+    pub stayed: u32,
     /// Under a checksum scheme: what was rebuilt with rounding, in the order of ranks.
     #[serde(default)]
     pub doubles: Vec<RebuiltDoubles>,
@@ -222,6 +225,7 @@ impl RestoreSeconds {
             reprotect: self.reprotect.max(other.reprotect),
             load: self.load.max(other.load),
             kept: self.kept + other.kept,
+            stayed: self.stayed + other.stayed,
             // All ranks know all of them.
             doubles: if self.doubles.is_empty() { other.doubles.clone() } else { self.doubles.clone() },
         }

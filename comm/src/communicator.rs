@@ -379,7 +379,8 @@ impl Communicator {
 
     #[inline]
     fn request<T: Plain>(&self, core: &Core, hint: Option<Rank>, state: State<T>) -> Request<T> {
-        Request::new(self.core.clone(), self.members(), (core.generation(), self.shared.context), hint, state)
+        let context = self.shared.context;
+        Request::new(self.core.clone(), self.members(), (core.driver.age(context), context), hint, state)
     }
 }
 

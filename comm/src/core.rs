@@ -15,9 +15,11 @@ use ft_proto::rank::{Generation, Rank};
 use ft_proto::wire::control::{News, ToArbiter};
 
 mod door;
+mod waiting;
 
 pub(crate) use door::Door;
 pub use door::Guard;
+pub(crate) use waiting::Repairs;
 
 /// Bytes that the copies of buffered sends of one rank may take ([`crate::Communicator::bsend`]).
 pub const BUFFERED_BYTES_MAX: usize = 64 << 20;
@@ -78,6 +80,8 @@ pub(crate) struct Core {
     pub(crate) made: Vec<Weak<dyn Made>>,
     /// The context that the next communicator may have.
     contexts: u32,
+    /// What repairs the world when a call is interrupted that goes on then.
+    repairs: Option<(Door, Repairs)>,
     state: State,
 }
 
@@ -108,6 +112,7 @@ impl Core {
             lasting: vec![],
             made: vec![],
             contexts: CONTEXT_DYNAMIC,
+            repairs: None,
             state: State::Whole,
         }
     }
@@ -237,7 +242,7 @@ impl Core {
         match self.driver.engine.replay(context) {
             None => Ok(None),
             Some(Outcome::Chose(which)) => {
-                self.driver.look()?;
+                self.look()?;
                 Ok(Some(which))
             }
             Some(Outcome::Found(_)) => Err(CommError::Diverged),
@@ -249,7 +254,7 @@ impl Core {
         let limit = BUFFERED_BYTES_MAX;
         for look in [false, true] {
             if look {
-                self.driver.look()?;
+                self.look()?;
             }
             let driver = &self.driver;
             self.buffered.retain(|(op, _)| driver.engine.holds(*op));

@@ -14,6 +14,7 @@ use crate::service::Service;
 use crate::transport::Transport;
 use ft_proto::endpoint::CONTEXT_DYNAMIC;
 use ft_proto::error::CommError;
+use ft_proto::lines::Again;
 use ft_proto::rank::{Generation, Membership, MessageMode, PeerId, Rank, Seat};
 use ft_proto::wire::control::{News, ToArbiter};
 
@@ -27,6 +28,7 @@ mod lists;
 mod looks;
 mod losses;
 mod memory;
+mod outlasting;
 mod seal;
 mod short;
 mod steps;
@@ -73,6 +75,12 @@ pub(crate) struct Driver {
     leaving: bool,
     /// Nobody looks for news; see [`Driver::rest`].
     rests: bool,
+    /// A failure ends no call: whoever waits calls for a repair, and waits on.
+    patient: bool,
+    /// The generation since which operations of the program may be under way.
+    since: Generation,
+    /// Messages that are to be sent again when the repair is over.
+    again: Vec<(Rank, Again<Place>)>,
 }
 
 impl Driver {
@@ -89,6 +97,9 @@ impl Driver {
             mode: MessageMode::Nop,
             leaving: false,
             rests: false,
+            patient: false,
+            since: 0,
+            again: vec![],
         }
     }
 
@@ -203,13 +214,21 @@ impl Driver {
         }
     }
 
-    /// Starts the generation of `membership` with new links and nothing under way.
+    /// Starts the generation of `membership` with new links and nothing under way, but for what [goes on](outlasting) in it.
     pub(crate) fn change(&mut self, membership: Membership) {
         let before = membership.before.iter().position(|before| *before == Some(self.engine.me));
-        self.engine.begin(before.unwrap_or(self.engine.me), &membership);
+        let me = before.unwrap_or(self.engine.me);
+        if self.engine.endpoint.has_journal() && me == self.engine.me {
+            self.again.clear();
+            self.lists.wait_for_repair(&mut self.engine);
+            self.engine.go_on(&membership);
+        } else {
+            self.engine.begin(me, &membership);
+            self.lists.clear();
+            self.since = membership.generation;
+        }
         self.service.alarm().entered(membership.generation);
         self.service.verdicts().entered(membership.generation);
-        self.lists.clear();
         self.failures.begin(&membership, CONTEXT_DYNAMIC);
         self.told.agreed.clear();
         self.membership = membership;

@@ -74,7 +74,7 @@ impl<T: Plain> Request<T> {
 
     /// The operation that the driver has, if the request is of this generation.
     fn current(&self, core: &Core) -> Result<Option<OpId>, CommError> {
-        let now = core.generation();
+        let now = core.driver.age(self.context);
         match &self.state {
             Some(_) if now == self.generation => Ok(self.under_way()),
             _ => Err(CommError::Expired { started: self.generation, now }),
@@ -99,9 +99,9 @@ impl<T: Plain> Request<T> {
     /// What it gives, if it is finished, and well, and there is no reason not to say so.
     #[inline]
     fn take_done(&mut self) -> Option<(Vec<T>, Status)> {
-        let Self { core, members, generation, state, .. } = self;
+        let Self { core, members, generation, context, state, .. } = self;
         let core = &mut *core.pass()?;
-        if core.generation() != *generation {
+        if core.driver.age(*context) != *generation {
             return None;
         }
         let (buf, envelope) = match state {
@@ -130,7 +130,7 @@ impl<T: Plain> Request<T> {
         }
         let op = under_way.expect("what has not left is under way");
         core.driver.waiting.enter("wait", 0, None);
-        let finished = core.driver.wait(op, self.hint, &mut Memory::none());
+        let finished = core.wait(op, self.hint, &mut Memory::none());
         self.state = self.state.take().filter(|_| core.driver.engine.holds(op));
         let (outcome, place) = finished?;
         self.state = None;
@@ -149,7 +149,7 @@ impl<T: Plain> Request<T> {
         match core.replays(self.context)? {
             Some(0) => return Ok(Err(self)),
             Some(_) => return self.wait_in(core, under_way).map(Ok),
-            None => core.driver.look()?,
+            None => core.look()?,
         }
         let left = self.take_left();
         let finished = under_way.and_then(|op| core.driver.engine.finish(op));
@@ -198,7 +198,7 @@ impl<T: Plain> Drop for Request<T> {
     fn drop(&mut self) {
         if let Some(op) = self.under_way()
             && let Some(mut core) = self.core.tidy()
-            && core.generation() == self.generation
+            && core.driver.age(self.context) == self.generation
         {
             core.driver.engine.detach(op);
         }
@@ -241,7 +241,7 @@ pub(crate) mod pending {
 
     impl Process {
         pub(crate) fn look(&self) -> Result<(), CommError> {
-            self.core.enter()?.driver.look()
+            self.core.enter()?.look()
         }
 
         /// Which of several requests were done when the program asked for the first time, if it asks again.
@@ -259,7 +259,7 @@ pub(crate) mod pending {
         pub(crate) fn wait(&self) -> Result<(), CommError> {
             let core = &mut *self.core.enter()?;
             core.driver.waiting.enter("wait", 0, None);
-            core.driver.await_change()
+            core.await_change()
         }
     }
 }

@@ -30,6 +30,7 @@ use ft_proto::wire::control::{News, ToArbiter, Welcome};
 use ft_proto::wire::handshake::{JobKey, hex};
 use ft_proto::wire::wait::CONTEXT_COMPUTE;
 
+mod alone;
 mod lines;
 #[cfg(feature = "mpi")]
 mod over_mpi;

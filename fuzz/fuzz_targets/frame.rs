@@ -251,7 +251,7 @@ impl Game {
     fn new() -> Self {
         let mut endpoint = Endpoint::new(0, RANKS.into(), GENERATION);
         // What is said of recovery lines is not believed either.
-        endpoint.begin_lines(Lines::new(RANKS.into(), 0));
+        endpoint.begin_lines(Lines::new(RANKS.into(), 0), None);
         endpoint.enter_lines(true);
         Self {
             endpoint,

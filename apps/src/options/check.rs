@@ -1,6 +1,6 @@
 //! What is wrong with options that are right one by one.
 
-use ft_checkpoint::{Lines, MemoryUse};
+use ft_checkpoint::{Lines, MemoryUse, Recovery};
 
 use super::levels::Levels;
 use super::{Checkpoints, OnFailure, Options};
@@ -94,6 +94,18 @@ impl Options {
     /// Whether a checksum scheme goes with the other options, and the limit of its errors with the scheme.
     /// Whether messages may cross checkpoints with the other options.
     fn check_lines(&self) -> Result<(), String> {
+        match self.recovery {
+            Recovery::Local if self.lines() != Lines::Log => {
+                let why = "--recovery local is for --lines log, where each rank takes its checkpoints when it comes by";
+                return Err(why.into());
+            }
+            Recovery::Global if self.log_memory.is_some() => {
+                return Err(
+                    "--log-memory is for --recovery local, where messages are kept for the lost".into()
+                );
+            }
+            _ => {}
+        }
         if self.lines() == Lines::Meet {
             return Ok(());
         }

@@ -26,6 +26,8 @@ impl Options {
                 super::Checkpoints::Asynchronous => Checkpoints::Asynchronous,
             },
             lines: self.lines(),
+            recovery: self.recovery,
+            log_memory: self.log_memory.and_then(NonZero::new),
             throttle: self.throttle.and_then(NonZero::new),
             incremental: self.incremental,
             memory_use: self.memory,

@@ -92,6 +92,10 @@ impl FailureReport {
             };
             parts.push(format!("{how} in {}", ms(restore)));
             parts.push(format!("{} done again", count(self.steps_lost, "step")));
+            let stayed = self.restore.as_ref().map_or(0, |restore| restore.stayed);
+            parts.extend(
+                (stayed > 0).then(|| format!("{} stayed where they were", count(u64::from(stayed), "rank"))),
+            );
             let doubles = self.restore.iter().flat_map(|restore| &restore.doubles);
             parts.extend(doubles.map(|RebuiltDoubles { rank, within, .. }| {
                 format!("doubles of rank {rank} rebuilt within {within:.1e}")

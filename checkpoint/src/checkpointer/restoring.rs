@@ -110,9 +110,15 @@ impl Checkpointer {
             reprotect: rebuilt.blocks.as_secs_f64(),
             load: self.clock.now().since(planned).saturating_sub(rebuilding).as_secs_f64(),
             kept,
+            stayed: 0,
             doubles: apart.doubles,
         });
         Ok(Restored::Epoch(epoch))
+    }
+
+    /// After the last restore this rank goes on where it is.
+    pub(crate) fn stays(&mut self) {
+        self.stats.restores.iter_mut().next_back().into_iter().for_each(|restore| restore.stayed = 1);
     }
 
     /// Makes again what the `lost` ranks had of `epoch`, that is all who did not have it before.

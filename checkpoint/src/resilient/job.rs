@@ -2,10 +2,12 @@
 
 use std::convert::Infallible;
 use std::error::Error;
+use std::rc::Rc;
 use std::time::Duration;
 
 use ft_comm::{CommError, Communicator, Membership, OnFailure, Rank, World};
 
+use super::alone::{Aide, Held, Left};
 use super::kept::{Kept, Past};
 use super::levels::Levels;
 use super::lines::Drawing;
@@ -107,10 +109,10 @@ pub(super) mod order {
 /// While a section begins the checkpoint at the end of the one before is there too; it has results only.
 #[derive(Debug)]
 pub struct Job {
-    pub(super) world: World,
+    pub(super) world: Rc<World>,
     pub(super) orders: Communicator,
     pub(super) protection: Protection,
-    pub(super) checkpointer: Checkpointer,
+    pub(super) checkpointer: Held<Checkpointer>,
     pub(super) levels: Levels,
     /// What is over on all ranks, as the newest checkpoint that was taken or restored here says.
     pub(super) past: Past,
@@ -125,8 +127,18 @@ pub struct Job {
     /// The last step that was done before the failures which are not yet survived: a restore that one of them cuts short may
     /// have taken the state back already. Counted from the start of the job.
     pub(super) reached: u64,
-    pub(super) pacing: Pacing,
-    pub(super) drawing: Drawing,
+    pub(super) pacing: Held<Pacing>,
+    pub(super) drawing: Held<Drawing>,
+    /// Where only the lost go back: what repairs the world within a call.
+    pub(super) aide: Rc<Aide>,
+    /// This process has not been where the others are.
+    pub(super) is_new: bool,
+    /// In the repair that is under way all have said that all go back.
+    pub(super) all_go_back: bool,
+    /// Those that go back alone in it.
+    pub(super) lost: Option<Vec<Rank>>,
+    /// What was restored in it, and what this rank had of a line when it was interrupted.
+    pub(super) restored: (Restored, u32),
     /// From what the job goes on, until something of its own is committed.
     pub(super) resuming: Option<Resuming>,
 }
@@ -170,13 +182,18 @@ impl Job {
             }
         };
         let mut job = Self {
-            pacing,
+            pacing: Held::new(pacing),
             orders: world.library(LAYER),
-            drawing: Drawing::new(&world),
+            drawing: Held::new(Drawing::new(&world)),
+            aide: Rc::default(),
+            is_new: world.is_replacement(),
+            all_go_back: false,
+            lost: None,
+            restored: (Restored::Nothing, 0),
             restoring: (world.generation() > 0).then(|| world.membership()),
-            world,
+            world: Rc::new(world),
             protection,
-            checkpointer,
+            checkpointer: Held::new(checkpointer),
             levels,
             past: Past::default(),
             position: 0,
@@ -185,6 +202,7 @@ impl Job {
             reached: 0,
             resuming,
         };
+        job.outlast_repairs().map_err(RunError::Ended)?;
         if !job.world.is_parity() {
             return Ok(Some(job));
         }
@@ -345,10 +363,12 @@ impl Job {
             let is_here = |constant: &[u8]| {
                 Past::read(constant).is_ok_and(|past| past.is_under_way() && past.sections() == position)
             };
+            let live = self.who_goes_back(live)?;
             let restored = match self.restoring.clone() {
                 Some(repair) => self.restore(&repair, (state, live), &is_here)?,
                 None => Restored::Nothing,
             };
+            self.restored.0 = restored;
             self.past = match restored {
                 Restored::Nothing => self.read_back()?,
                 Restored::Epoch(_) => Past::read(self.source().constant())?,
@@ -375,6 +395,22 @@ impl Job {
             self.source().load_held(state)?;
         }
         Ok(self.state_is())
+    }
+
+    /// Whether the live state of this rank stays after a repair, as it does if it can: then all hear of those that go back alone. Collective.
+    fn who_goes_back(&mut self, live: LiveState) -> Result<LiveState, CommError> {
+        if !self.goes_alone() || self.restoring.is_none() {
+            return Ok(live);
+        }
+        if std::mem::take(&mut self.all_go_back) {
+            self.lost = None;
+            return Ok(LiveState::GoesBack);
+        }
+        let (committed, staged) = self.checkpointer.held();
+        self.restored.1 = staged;
+        let stays = live == LiveState::Stays;
+        self.lost = self.aide.who_goes_back(&self.world, stays, self.is_new, committed)?;
+        Ok(if self.lost.is_some() { live } else { LiveState::GoesBack })
     }
 
     /// Where a state is that is not that of `init`.
@@ -495,7 +531,11 @@ impl Job {
         let interval = steps.map(|steps| self.pacing.report(steps));
         self.checkpointer.stop_spilling();
         let report = RankReport { stats: self.levels.add_to(self.checkpointer.stats()), output, interval };
-        self.world.finalize(report.to_bytes())?;
+        self.world.set_repairs(None)?;
+        let world = Rc::get_mut(&mut self.world).expect("nobody else has it where no call outlasts a repair");
+        let left = world.finalize(report.to_bytes());
+        self.outlast_repairs()?;
+        left?;
         // The job has ended well; files that cannot be removed do not change that, and nobody is there to be told.
         let _ = self.checkpointer.remove_files();
         Ok(())
@@ -517,12 +557,28 @@ impl Job {
     ) -> Result<(), RunError<E>> {
         // While the world is interrupted every error is taken for its consequence: what the program makes of the
         // error of a call is its own affair, and an error with another cause comes again.
+        match self.aide.left() {
+            Some(Left::Wrong(error)) => {
+                self.world.goes_back().map_err(RunError::Ended)?;
+                return Err(self.give_up(Problem::Checkpoint(error), status));
+            }
+            Some(Left::Repaired(repair)) => {
+                self.world.goes_back().map_err(RunError::Ended)?;
+                // Unless there was another failure meanwhile.
+                if self.world.check().is_ok() {
+                    (self.restoring, self.all_go_back) = (Some(repair), true);
+                    return Ok(());
+                }
+            }
+            None => {}
+        }
         match self.world.check() {
             Err(error) if error.is_failure() => {
                 self.world.activity(activity::WAITING);
                 self.pacing.fail();
                 let report = self.checkpointer.report().map_err(RunError::Checkpoint)?;
                 self.levels.interrupt().map_err(RunError::Checkpoint)?;
+                self.all_go_back = false;
                 self.restoring = Some(self.world.repair(report).map_err(RunError::Ended)?);
                 Ok(())
             }

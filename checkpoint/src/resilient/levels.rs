@@ -132,7 +132,7 @@ impl Job {
         let mut beyond = None;
         for (at, repair) in repairs.iter().enumerate() {
             let checkpointer = match at.checked_sub(1) {
-                None => &mut self.checkpointer,
+                None => &mut *self.checkpointer,
                 Some(at) => &mut self.levels.upper[at].checkpointer,
             };
             let state = (state.as_deref_mut(), live);
@@ -171,7 +171,7 @@ impl Job {
     /// All were restored from level `source`.
     fn pass_by_others(&mut self, source: usize, repairs: &[Membership]) -> Result<(), CheckpointError> {
         let upper = self.levels.upper.iter_mut().map(|upper| &mut upper.checkpointer);
-        let all = std::iter::once(&mut self.checkpointer).chain(upper).zip(repairs).enumerate();
+        let all = std::iter::once(&mut *self.checkpointer).chain(upper).zip(repairs).enumerate();
         for (at, (checkpointer, repair)) in all.filter(|(at, _)| *at != source) {
             checkpointer.pass_by(&self.world, &repair.reports, at > source)?;
         }

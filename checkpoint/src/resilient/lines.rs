@@ -14,7 +14,7 @@ use super::job::{Job, MISUSED, order};
 use super::kept::{Kept, Line};
 use crate::error::CheckpointError;
 use crate::pace::Interval;
-use crate::protection::Lines;
+use crate::protection::{Lines, Recovery};
 use crate::region::Protect;
 
 /// The library layer of the communicator on which ranks are told of lines.
@@ -32,18 +32,28 @@ pub(super) struct Drawing {
     known: u64,
     /// When it was told of one that it has not drawn.
     told_at: Option<Time>,
-    /// The step of its last line.
+    /// The steps of its last two lines.
     last: u64,
+    before: u64,
 }
 
 impl Drawing {
     pub(super) fn new(world: &World) -> Self {
-        Self { notices: world.library(LAYER), drawn: 0, known: 0, told_at: None, last: 0 }
+        Self { notices: world.library(LAYER), drawn: 0, known: 0, told_at: None, last: 0, before: 0 }
     }
 
     /// A run begins at this step, or goes on from there.
     fn begin(&mut self, step: u64) {
-        (self.drawn, self.known, self.told_at, self.last) = (0, 0, None, step);
+        (self.drawn, self.known, self.told_at) = (0, 0, None);
+        (self.last, self.before) = (step, step);
+    }
+
+    /// Others go back to the last line, and this rank goes on. The line that it has drawn last may be `gone`.
+    pub(super) fn go_on(&mut self, gone: bool) {
+        (self.drawn, self.known, self.told_at) = (0, 0, None);
+        if gone {
+            self.last = self.before;
+        }
     }
 
     /// Hears of lines of others, and passes it on.
@@ -74,7 +84,7 @@ impl Drawing {
     /// This rank has drawn a line after a step.
     fn has_drawn(&mut self, world: &World, step: u64) -> Result<(), CommError> {
         self.drawn += 1;
-        (self.last, self.told_at) = (step, None);
+        (self.before, self.last, self.told_at) = (self.last, step, None);
         if self.drawn > self.known {
             self.known = self.drawn;
             self.tell(world, None)?;
@@ -90,13 +100,16 @@ impl Job {
     }
 
     /// Whether a program with this policy can have lines that messages cross, if such are asked for.
-    pub(super) fn may_draw_lines(&self, restores: RestorePolicy) -> Result<(), CheckpointError> {
-        if self.is_lined() && restores == RestorePolicy::LostOnly {
-            let why = "ranks of this program keep their states when others are lost: it goes back to no line, `--lines meet` is for it";
-            self.world.abort(MISUSED, why);
-            return Err(CheckpointError::Unfit(why.into()));
-        }
-        Ok(())
+    pub(super) fn may_draw_lines(&self, restores: RestorePolicy, alone: bool) -> Result<(), CheckpointError> {
+        let why = if self.is_lined() && restores == RestorePolicy::LostOnly {
+            "ranks of this program keep their states when others are lost: it goes back to no line, `--lines meet` is for it"
+        } else if self.goes_alone() && !alone {
+            "a rank of this program needs the others to make its state whole (`Program::ALONE`): it cannot go back alone, `--recovery global` is for it"
+        } else {
+            return Ok(());
+        };
+        self.world.abort(MISUSED, why);
+        Err(CheckpointError::Unfit(why.into()))
     }
 
     /// Where a state is loaded into, with what belongs to its line.
@@ -111,7 +124,7 @@ impl Job {
         if self.is_lined() {
             kept.line = Some(Line::default());
             self.drawing.begin(kept.step);
-            self.world.begin_lines()?;
+            self.world.begin_lines(self.journal())?;
         }
         Ok(())
     }
@@ -120,9 +133,47 @@ impl Job {
     pub(super) fn go_back_to_line<S>(&mut self, kept: &Kept<S>) -> Result<(), CommError> {
         if let Some(line) = kept.line.as_ref().filter(|_| self.is_lined()) {
             self.drawing.begin(kept.step);
-            self.world.go_back_to_line(&line.record)?;
+            self.world.goes_back()?;
+            self.aide.set_replays(false);
+            self.world.go_back_to_line(&line.record, self.journal())?;
         }
         Ok(())
+    }
+
+    /// This rank alone goes back, with others that were `lost` too, to the line of a state that was restored.
+    pub(super) fn go_back_alone<S>(&mut self, kept: &Kept<S>, lost: &[Rank]) -> Result<(), CheckpointError> {
+        let Some((line, journal)) = kept.line.as_ref().zip(self.journal()) else { return Ok(()) };
+        self.drawing.begin(kept.step);
+        let is_known = self.world.go_back_alone(&line.record, journal, lost)?;
+        self.aide.require(&self.world, is_known && !self.checkpointer.owes_fresh())?;
+        self.aide.set_replays(true);
+        Ok(())
+    }
+
+    /// Calls of steps outlast repairs from now on, if only the lost go back.
+    pub(super) fn outlast_repairs(&self) -> Result<(), CommError> {
+        if self.goes_alone() && !self.world.is_parity() {
+            self.world.set_repairs(Some(self.aide.repairs(&self.world)))?;
+        }
+        Ok(())
+    }
+
+    /// How many ranks may be lost at once, if only these go back.
+    fn journal(&self) -> Option<usize> {
+        self.goes_alone().then(|| self.checkpointer.losses_max())
+    }
+
+    /// Whether only who was lost goes back.
+    pub(super) fn goes_alone(&self) -> bool {
+        self.protection.recovery == Recovery::Local && self.is_lined()
+    }
+
+    /// Whether the messages that are kept for the lost take as much memory as they may.
+    fn is_full(&self) -> Result<bool, CommError> {
+        match self.protection.log_memory {
+            Some(limit) if self.goes_alone() => Ok(self.world.journal_bytes()? >= limit.get()),
+            _ => Ok(false),
+        }
     }
 
     /// Steps begin, or are over.
@@ -154,6 +205,7 @@ impl Job {
         let is_told = self.drawing.known > self.drawing.drawn;
         let has_waited = self.drawing.told_at.is_none_or(|at| now.since(at) >= PATIENCE);
         let is_time = is_own
+            || self.is_full()?
             || self.world.is_behind_line()?
             || is_told && (has_waited || !matches!(self.pacing.interval(), Interval::Steps(_)));
         if is_time && self.world.may_draw_line()? { self.draw(kept, false) } else { Ok(()) }
@@ -170,10 +222,10 @@ impl Job {
         self.order(order::LINE, self.past.steps + step)?;
         let is_drawn = self.checkpointer.begin_line(&self.world, kept, is_done);
         kept.past = super::kept::Past::default();
-        if is_drawn? {
-            self.drawing.has_drawn(&self.world, step)?;
+        match is_drawn? {
+            true => self.drawing.has_drawn(&self.world, step)?,
+            false => self.drawing.last = step,
         }
-        self.drawing.last = step;
         self.world.activity(super::activity::COMPUTING);
         self.pacing.checkpoint(step, begun);
         Ok(())
@@ -202,40 +254,62 @@ impl Job {
         if self.is_waited_for() { self.checkpointer.wait(&self.world) } else { Ok(()) }
     }
 
-    /// The work of this rank is done. Until all others' is, it draws its line with them; then what was begun is committed.
-    pub(super) fn end_lines<S: Protect>(&mut self, kept: &mut Kept<S>) -> Result<(), CheckpointError> {
+    /// The work of this rank is done. Until all others' is, it draws its line with them.
+    pub(super) fn wait_for_all<S: Protect>(&mut self, kept: &mut Kept<S>) -> Result<(), CheckpointError> {
         if !self.is_lined() {
             return Ok(());
         }
         self.world.enter_lines(false)?;
-        if !self.meets() {
-            self.world.activity(super::activity::WAITING);
-            // Who is done begins no line. When all are, nobody does.
-            let mut all_are_done = self.world.comm().ibarrier()?;
-            loop {
-                let moves = self.world.moves()?;
-                self.attend(kept)?;
-                if all_are_done.is_done()? {
-                    break;
-                }
-                self.world.await_move(moves)?;
-            }
-            all_are_done.wait()?;
-            let mut last = [self.drawing.drawn];
-            self.world.comm().allreduce(&mut last, Op::Max)?;
-            self.drawing.known = last[0];
-            loop {
-                let moves = self.world.moves()?;
-                self.attend(kept)?;
-                if self.drawing.drawn == last[0] {
-                    break;
-                }
-                self.world.await_move(moves)?;
-            }
+        if self.meets() {
+            return Ok(());
         }
-        self.checkpointer.fetch_line();
-        self.checkpointer.wait(&self.world)?;
-        self.world.end_lines()?;
+        self.world.activity(super::activity::WAITING);
+        // Who is done begins no line. When all are, nobody does.
+        let mut all_are_done = self.world.comm().ibarrier()?;
+        loop {
+            let moves = self.world.moves()?;
+            self.attend(kept)?;
+            if all_are_done.is_done()? {
+                break;
+            }
+            self.world.await_move(moves)?;
+        }
+        all_are_done.wait()?;
+        let mut last = [self.drawing.drawn];
+        self.world.comm().allreduce(&mut last, Op::Max)?;
+        self.drawing.known = last[0];
+        loop {
+            let moves = self.world.moves()?;
+            self.attend(kept)?;
+            if self.drawing.drawn == last[0] {
+                break;
+            }
+            self.world.await_move(moves)?;
+        }
+        Ok(())
+    }
+
+    /// All are done: what was begun is committed.
+    pub(super) fn end_lines(&mut self) -> Result<(), CheckpointError> {
+        if self.is_lined() {
+            self.checkpointer.fetch_line();
+            self.checkpointer.wait(&self.world)?;
+            self.world.end_lines()?;
+        }
+        Ok(())
+    }
+
+    /// Others go back to the last line, and this rank goes on where it is.
+    pub(super) fn go_on(&mut self, lost: &[Rank]) -> Result<(), CheckpointError> {
+        let Self { aide, world, checkpointer, drawing, restored, .. } = self;
+        aide.go_on(world, checkpointer, drawing, *restored, lost)
+    }
+
+    /// After a step: the launcher hears of it when what the lost rank had done is done again.
+    pub(super) fn catch_up(&mut self) -> Result<(), CommError> {
+        if let Some(steps) = self.aide.has_caught_up(&self.world)? {
+            self.resumed(steps);
+        }
         Ok(())
     }
 

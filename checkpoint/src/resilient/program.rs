@@ -36,6 +36,9 @@ pub trait Program {
     type Error: Error + From<CommError> + 'static;
     /// Which ranks go back to the checkpoint after a failure.
     const RESTORE: RestorePolicy = RestorePolicy::Global;
+    /// Whether [`Program::rebuild`] sends and receives nothing, so that a rank that was lost can go back alone
+    /// ([`Recovery::Local`](crate::Recovery::Local)).
+    const ALONE: bool = false;
 
     /// Makes the state at the start.
     ///

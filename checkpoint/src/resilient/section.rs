@@ -15,6 +15,10 @@ pub(super) struct Section<'a, P: Program> {
     pub(super) kept: Kept<P::State>,
     /// The state is that of a program under way, not one to be restored.
     live: bool,
+    /// It is that after a step, and all that it needs of the others is protected: the rank can stay with it where it is when others are lost.
+    is_steady: bool,
+    /// The work is done.
+    is_done: bool,
 }
 
 /// What there is of the section before its first step, or the next one.
@@ -39,7 +43,7 @@ enum Worked {
 
 impl<'a, P: Program> Section<'a, P> {
     pub(super) fn new(program: &'a mut P) -> Self {
-        Self { program, kept: Kept::default(), live: false }
+        Self { program, kept: Kept::default(), live: false, is_steady: false, is_done: false }
     }
 
     /// Everything from the start or the last repair to the commit of the result. A trial that is over ends the job.
@@ -74,7 +78,7 @@ impl<'a, P: Program> Section<'a, P> {
     fn work(&mut self, job: &mut Job) -> Result<Worked, Problem<P::Error>> {
         job.reached = job.reached.max(job.past.steps + self.kept.step);
         job.pacing.over = false;
-        job.may_draw_lines(P::RESTORE)?;
+        job.may_draw_lines(P::RESTORE, P::ALONE)?;
         job.line_of(&mut self.kept);
         let begun = self.begin(job)?;
         if let Begun::Ended = begun {
@@ -82,24 +86,32 @@ impl<'a, P: Program> Section<'a, P> {
         }
         self.live = true;
         self.take_up(job, begun)?;
+        (self.is_steady, job.is_new) = (true, false);
         let worked = self.take_steps(job)?;
-        job.end_lines(&mut self.kept)?;
+        job.wait_for_all(&mut self.kept)?;
+        // From here on nobody could be fed.
+        self.is_steady = false;
+        job.end_lines()?;
         Ok(worked)
     }
 
     fn take_steps(&mut self, job: &mut Job) -> Result<Worked, Problem<P::Error>> {
-        if job.was_done(&self.kept) {
+        job.enter_lines(true)?;
+        if self.is_done || job.was_done(&self.kept) {
+            job.catch_up()?;
             return Ok(Worked::Done);
         }
-        job.enter_lines(true)?;
         while !job.pacing.over {
             let number = self.kept.step + 1;
             job.pacing.await_step(&job.world)?;
             job.world.step(job.past.steps + number)?;
-            let flow =
-                self.program.step(&mut self.kept.state, &job.world, number).map_err(Problem::Program)?;
+            self.is_steady = false;
+            let flow = self.step(job, number)?;
+            self.is_steady = true;
             self.kept.step = number;
-            if flow == Flow::Done {
+            self.is_done = flow == Flow::Done;
+            job.catch_up()?;
+            if self.is_done {
                 job.world.activity(activity::WAITING);
                 return Ok(Worked::Done);
             }
@@ -111,6 +123,19 @@ impl<'a, P: Program> Section<'a, P> {
             }
         }
         Ok(Worked::Over)
+    }
+
+    /// A step of the program; where only the lost go back, its calls outlast repairs.
+    fn step(&mut self, job: &mut Job, number: u64) -> Result<Flow, Problem<P::Error>> {
+        let Self { program, kept, .. } = self;
+        if !job.goes_alone() {
+            return program.step(&mut kept.state, &job.world, number).map_err(Problem::Program);
+        }
+        let Job { world, aide, checkpointer, pacing, drawing, .. } = job;
+        aide.lend(checkpointer, pacing, drawing);
+        let flow = program.step(&mut kept.state, &*world, number);
+        aide.take_back(checkpointer, pacing, drawing);
+        flow.map_err(Problem::Program)
     }
 
     /// Before the first step: what ranks have is protected.
@@ -134,7 +159,9 @@ impl<'a, P: Program> Section<'a, P> {
                     job.protect_restored(&mut self.kept)?;
                     self.kept.past = Past::default();
                 }
-                job.resumed(steps_lost);
+                if !job.aide.replays() {
+                    job.resumed(steps_lost);
+                }
                 job.pacing.count_out(self.kept.step);
             }
             Begun::Ended => {}
@@ -155,7 +182,8 @@ impl<'a, P: Program> Section<'a, P> {
                 return self.close_up(job, &repair);
             }
         }
-        let keeps = P::RESTORE == RestorePolicy::LostOnly && self.live;
+        let is_steady = std::mem::take(&mut self.is_steady) && job.goes_alone();
+        let keeps = P::RESTORE == RestorePolicy::LostOnly && self.live || is_steady;
         let live = if keeps { LiveState::Stays } else { LiveState::GoesBack };
         match job.find(Some(&mut self.kept), live)? {
             Found::Result => return Ok(Begun::Ended),
@@ -166,7 +194,15 @@ impl<'a, P: Program> Section<'a, P> {
             }
             Found::State => {}
         }
-        job.go_back_to_line(&self.kept)?;
+        match job.lost.take() {
+            Some(lost) if is_steady => {
+                job.go_on(&lost)?;
+                return Ok(Begun::Protected(0));
+            }
+            Some(lost) => job.go_back_alone(&self.kept, &lost)?,
+            None => job.go_back_to_line(&self.kept)?,
+        }
+        self.is_done = false;
         self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program)?;
         let begun = if job.has_fallen_back() { Begun::Bare } else { Begun::Protected };
         if P::RESTORE == RestorePolicy::Global {

@@ -5,7 +5,7 @@ use ft_comm::{OnFailure, World};
 use crate::checkpointer::Checkpointer;
 use crate::disk::Writer;
 use crate::error::CheckpointError;
-use crate::protection::{Checkpoints, Lines, MemoryUse, Protection};
+use crate::protection::{Checkpoints, Lines, MemoryUse, Protection, Recovery};
 use crate::scheme::Scheme;
 
 /// What takes the checkpoints of a job, on its first level.
@@ -77,6 +77,14 @@ fn refusal_of_checksums(world: &World, protection: &Protection) -> Option<&'stat
 
 /// What does not go with lines that messages may cross, if such are asked for.
 fn refusal_of_lines(world: &World, protection: &Protection) -> Option<&'static str> {
+    if protection.recovery == Recovery::Local && protection.lines != Lines::Log {
+        return Some(
+            "`--recovery local` is for `--lines log`, where each rank has its lines when it comes by",
+        );
+    }
+    if protection.log_memory.is_some() && protection.recovery != Recovery::Local {
+        return Some("`--log-memory` is for `--recovery local`, where messages are kept for the lost");
+    }
     if protection.lines == Lines::Meet {
         return None;
     }

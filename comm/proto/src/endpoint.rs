@@ -28,6 +28,7 @@ mod bounced;
 mod contexts;
 mod credit;
 mod express;
+mod going_on;
 mod incoming;
 mod lined;
 mod losses;
@@ -40,6 +41,7 @@ use contexts::Contexts;
 use credit::Cost;
 pub use credit::{CREDIT_BYTES, EAGER_BYTES_MAX, ENVELOPES_MAX, MESSAGE_COST};
 pub use express::Taken;
+pub use going_on::CONTEXT_LUGGAGE;
 pub use lined::LINED_TAG;
 use lined::Lined;
 pub use peer::Frame;
@@ -103,6 +105,13 @@ pub enum Task<P> {
         /// It is late: what it says is kept ([`Endpoint::keep`]).
         late: Option<Envelope>,
     },
+    /// What has to be known before the messages behind it has come ([`Endpoint::carries`]).
+    Carry {
+        /// From this rank.
+        from: Rank,
+        /// Where it is.
+        luggage: P,
+    },
     /// Keep what this late message says ([`Endpoint::keep`]), which is in the place of its receive.
     Keep {
         /// The receive.
@@ -157,6 +166,7 @@ enum State {
     /// A receive that nothing has matched, or whose message is under way.
     Receive {
         room: usize,
+        context: u32,
     },
     Finished(Outcome),
 }
@@ -176,6 +186,8 @@ pub struct Endpoint<P> {
     busy: Vec<Rank>,
     /// If messages may cross recovery lines.
     lined: Option<Box<Lined<P>>>,
+    /// A repair is under way that operations outlast: they take no messages until it is over.
+    repairs: bool,
 }
 
 impl<P> Endpoint<P> {
@@ -192,6 +204,7 @@ impl<P> Endpoint<P> {
             tasks: VecDeque::new(),
             busy: Vec::new(),
             lined: None,
+            repairs: false,
         }
     }
 
@@ -258,7 +271,7 @@ impl<P> Endpoint<P> {
         if let Some(rank) = self.failed_source(&pattern).or(missing) {
             return (self.start(State::Finished(Outcome::Failed(rank)), place), None);
         }
-        let op = self.start(State::Receive { room }, place);
+        let op = self.start(State::Receive { room, context: pattern.context }, place);
         self.matching.post(op, pattern);
         (op, None)
     }
@@ -274,7 +287,7 @@ impl<P> Endpoint<P> {
         let Some((envelope, claimed)) = self.bounced.claim(bounce) else {
             unreachable!("it was claimed, once")
         };
-        let state = State::Receive { room: envelope.length as usize };
+        let state = State::Receive { room: envelope.length as usize, context: envelope.context };
         match claimed {
             Claimed::Here(from) => {
                 let op = self.start(State::Finished(Outcome::Done(envelope)), place);
@@ -419,6 +432,11 @@ impl<P> Endpoint<P> {
         self.tasks.pop_front()
     }
 
+    /// Whether there is something for the driver to do.
+    pub fn has_tasks(&self) -> bool {
+        !self.tasks.is_empty()
+    }
+
     /// Ranks with frames to be sent.
     pub fn busy(&self) -> &[Rank] {
         &self.busy
@@ -473,8 +491,11 @@ impl<P> Endpoint<P> {
     /// The posted receive that takes `envelope`. One that has no room for it is finished as truncated, and
     /// the message stays.
     fn claim(&mut self, envelope: &Envelope) -> Option<OpId> {
+        if self.waits_for_repair(envelope.mark.stamp()) {
+            return None;
+        }
         let op = self.matching.matched(envelope)?;
-        let Some(&Op { state: State::Receive { room }, .. }) = self.ops.get(op) else {
+        let Some(&Op { state: State::Receive { room, .. }, .. }) = self.ops.get(op) else {
             unreachable!("posted ops are receives")
         };
         if envelope.length > room as u64 {

@@ -11,13 +11,16 @@
 mod journal;
 mod log;
 mod record;
+mod words;
 
 #[cfg(test)]
 mod model;
 
-pub use journal::{Account, Determinant, Determined, Has, Journal, Luggage, Missing};
+pub use journal::{Account, Again, Determinant, Determined, Has, Journal, Luggage, Missing, Nth};
+use log::signature;
 pub use log::{Astray, Crossings, Lines, Log, Outcome, Phase, Signature, Swallowed};
 pub use record::{read, write};
+pub use words::{read_account, read_luggage, write_account, write_luggage};
 
 use crate::wire::wait::{CONTEXT_COMPUTE, CONTEXT_DYNAMIC};
 

@@ -150,6 +150,21 @@ impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
         chosen
     }
 
+    /// The receives that wait, in order.
+    pub fn posted(&self) -> impl Iterator<Item = &(R, Pattern)> {
+        self.posted.iter()
+    }
+
+    /// What the messages that have arrived are matched by.
+    pub fn envelopes_mut(&mut self) -> impl Iterator<Item = &mut Envelope> {
+        self.arrived.iter_mut().map(|(_, envelope)| envelope)
+    }
+
+    /// Takes all messages that `which` chooses out of the queue.
+    pub fn forget_messages(&mut self, which: impl Fn(&Envelope) -> bool) {
+        self.arrived.retain(|(_, envelope)| !which(envelope));
+    }
+
     /// The messages that have arrived, in order.
     pub fn arrived(&self) -> impl Iterator<Item = &(M, Envelope)> {
         self.arrived.iter()

@@ -37,7 +37,7 @@ impl Communicator {
     pub(super) fn check_call<T: Plain>(&self, core: &mut Core, call: &Call) -> Result<(), CommError> {
         match self.begin_check::<T>(core, call)? {
             Some(check) => {
-                core.driver.wait_activity(check.id, &mut Memory::none())?;
+                core.wait_activity(check.id, &mut Memory::none())?;
                 self.verdict(core, check)
             }
             None => Ok(()),

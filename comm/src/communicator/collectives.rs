@@ -481,7 +481,7 @@ impl Communicator {
             write: bytemuck::cast_slice_mut(buf),
             combine: op.is_some().then_some(&combine),
         };
-        core.driver.run(list, &mut memory)
+        core.run(list, &mut memory)
     }
 
     /// The tag of the messages of the next collective.

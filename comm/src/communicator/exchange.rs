@@ -166,7 +166,7 @@ impl<T: Plain> Plan<T> {
         self.comm.enter(core)?;
         core.driver.waiting.enter("exchange", self.comm.shared.context, None);
         let mut memory = Memory::of(bytemuck::cast_slice(out), bytemuck::cast_slice_mut(buf));
-        core.driver.run(self.list(), &mut memory)
+        core.run(self.list(), &mut memory)
     }
 
     /// Starts the exchange with buffers that it owns (`MPI_Startall`).
@@ -179,7 +179,10 @@ impl<T: Plain> Plan<T> {
         self.comm.enter(core)?;
         let own = Own { input: Some(Box::new(out)), buffer: Some(Box::new(buf)), combine: None };
         let id = core.driver.start(self.list(), own, &mut Memory::none())?;
-        Ok(PlanRequest { under_way: UnderWay::new(&self.comm, core.generation(), id), element: PhantomData })
+        Ok(PlanRequest {
+            under_way: UnderWay::new(&self.comm, core.driver.age(self.comm.shared.context), id),
+            element: PhantomData,
+        })
     }
 }
 
@@ -226,13 +229,13 @@ impl UnderWay {
     /// Waits for its end, in a call of this name; gives its memory.
     pub(super) fn wait(mut self, name: &'static str) -> Result<Buffers, CommError> {
         let core = &mut *self.comm.core.enter()?;
-        let now = core.generation();
+        let now = core.driver.age(self.comm.shared.context);
         let id = match self.id.take() {
             Some(id) if now == self.generation => id,
             _ => return Err(CommError::Expired { started: self.generation, now }),
         };
         core.driver.waiting.enter(name, self.comm.shared.context, None);
-        core.driver.wait_activity(id, &mut Memory::none())?;
+        core.wait_activity(id, &mut Memory::none())?;
         core.driver.finish_activity(id)
     }
 
@@ -242,10 +245,10 @@ impl UnderWay {
         match core.replays(context)? {
             Some(0) => return Ok(false),
             Some(_) => {
-                let waits = |id| core.driver.wait_activity(id, &mut Memory::none());
+                let waits = |id| core.wait_activity(id, &mut Memory::none());
                 return self.id.map_or(Ok(()), waits).map(|()| true);
             }
-            None => core.driver.look()?,
+            None => core.look()?,
         }
         let is_done = self.id.is_none_or(|id| core.driver.lists.is_done(id));
         core.driver.engine.note(context, u32::from(is_done));
@@ -256,7 +259,7 @@ impl UnderWay {
 impl Drop for UnderWay {
     fn drop(&mut self) {
         if let (Some(id), Some(mut core)) = (self.id, self.comm.core.tidy())
-            && core.generation() == self.generation
+            && core.driver.age(self.comm.shared.context) == self.generation
         {
             core.driver.detach_activity(id);
         }

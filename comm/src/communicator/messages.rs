@@ -63,7 +63,7 @@ impl Communicator {
         core.driver.waiting.enter(call, self.shared.context, Some(tag));
         let mut memory = Memory::of(bytes, &mut []);
         let letter = self.letter(to, tag, mode, Urgency::Now);
-        core.driver.send_wait(letter, Place::Read(extent), &mut memory)
+        core.send_wait(letter, Place::Read(extent), &mut memory)
     }
 
     /// Sends a copy of `buf` to `dest` and returns at once (`MPI_Bsend`).
@@ -129,7 +129,7 @@ impl Communicator {
         self.enter(core)?;
         core.driver.waiting.enter("recv", self.shared.context, pattern.tag);
         let mut memory = Memory::of(&[], bytes);
-        let outcome = core.driver.receive_wait(pattern, Place::Write(extent), &mut memory)?;
+        let outcome = core.receive_wait(pattern, Place::Write(extent), &mut memory)?;
         self.members().status(outcome)
     }
 
@@ -155,7 +155,7 @@ impl Communicator {
         let mut memory = Memory::of(read, write);
         let letter = self.letter(to, tag, Mode::Standard, Urgency::Now);
         let (sent, room) = (Place::Read(sent), Place::Write(room));
-        self.members().status(core.driver.send_and_receive(letter, sent, pattern, room, &mut memory)?)
+        self.members().status(core.send_and_receive(letter, sent, pattern, room, &mut memory)?)
     }
 
     /// Sends `buf` and receives into it (`MPI_Sendrecv_replace`).
@@ -239,7 +239,7 @@ impl Communicator {
         let core = &mut *self.core.enter()?;
         self.enter(core)?;
         core.driver.waiting.enter("probe", self.shared.context, pattern.tag);
-        Ok(self.members().found(core.driver.probe_wait(&pattern)?))
+        Ok(self.members().found(core.probe_wait(&pattern)?))
     }
 
     /// As [`Communicator::probe`], but returns at once (`MPI_Iprobe`).
@@ -254,7 +254,7 @@ impl Communicator {
         let pattern = self.pattern(source.into(), tag.into())?;
         let core = &mut *self.core.enter()?;
         self.enter(core)?;
-        Ok(core.driver.probe(&pattern)?.map(|envelope| self.members().found(envelope)))
+        Ok(core.probe(&pattern)?.map(|envelope| self.members().found(envelope)))
     }
 
     /// As [`Communicator::probe`], and takes the message, so that no other receive gets it (`MPI_Mprobe`).
@@ -266,7 +266,7 @@ impl Communicator {
         let core = &mut *self.core.enter()?;
         self.enter(core)?;
         core.driver.waiting.enter("mprobe", self.shared.context, pattern.tag);
-        let found = core.driver.probe_wait(&pattern)?;
+        let found = core.probe_wait(&pattern)?;
         Ok(self
             .claimed(core, &named(&found))
             .expect("a message that a probe has found stays until this rank takes it"))
@@ -284,13 +284,13 @@ impl Communicator {
         let pattern = self.pattern(source.into(), tag.into())?;
         let core = &mut *self.core.enter()?;
         self.enter(core)?;
-        let found = core.driver.probe(&pattern)?;
+        let found = core.probe(&pattern)?;
         Ok(found.and_then(|found| self.claimed(core, &named(&found))))
     }
 
     fn claimed(&self, core: &mut Core, pattern: &Pattern) -> Option<Message> {
         let (bounce, envelope) = core.driver.engine.claim(pattern)?;
-        let generation = core.generation();
+        let generation = core.driver.age(self.shared.context);
         Some(Message { comm: self.clone(), generation, bounce: Some(bounce), envelope })
     }
 }
@@ -346,8 +346,8 @@ impl Message {
     pub fn recv<T: Plain>(&mut self, buf: &mut [T]) -> Result<Status, CommError> {
         let core = &mut *self.comm.core.enter()?;
         self.comm.enter(core)?;
-        core.driver.check()?;
-        let now = core.generation();
+        core.driver.may_begin()?;
+        let now = core.driver.age(self.comm.shared.context);
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(buf);
         let length = self.envelope.length as usize;
         if length > bytes.len() {
@@ -363,7 +363,7 @@ impl Message {
         let mut memory = Memory::of(&[], bytes);
         let place = Place::Write(Extent::Range(0..length));
         let op = core.driver.receive_claimed(self.envelope.context, bounce, place, &mut memory)?;
-        let (outcome, _) = core.driver.wait(op, Some(from), &mut memory)?;
+        let (outcome, _) = core.wait(op, Some(from), &mut memory)?;
         self.comm.members().status(outcome)
     }
 }
@@ -371,7 +371,7 @@ impl Message {
 impl Drop for Message {
     fn drop(&mut self) {
         if let (Some(bounce), Some(mut core)) = (self.bounce, self.comm.core.tidy())
-            && core.generation() == self.generation
+            && core.driver.age(self.comm.shared.context) == self.generation
         {
             core.driver.engine.drop_claimed(bounce, self.envelope.length as usize);
         }

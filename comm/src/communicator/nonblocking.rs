@@ -216,7 +216,7 @@ impl Communicator {
         self.current(core)?;
         core.enter_collective()?;
         let check = self.begin_check::<T>(core, &call)?;
-        let (name, generation) = (call.name, core.generation());
+        let (name, generation) = (call.name, core.driver.age(self.shared.context));
         let list = self.list::<T>(core, name, call.steps);
         let (input, buf) = (Some(Box::new(input) as _), Some(Box::new(buf) as _));
         let id = core.driver.start(list, Own { input, buffer: buf, combine }, &mut Memory::none())?;
@@ -253,10 +253,10 @@ impl<T: Plain> CollectiveRequest<T> {
         let id = self.current(core)?;
         core.driver.waiting.enter(self.name, self.comm.shared.context, None);
         if let Some(check) = self.check.take() {
-            core.driver.wait_activity(check.id, &mut Memory::none())?;
+            core.wait_activity(check.id, &mut Memory::none())?;
             self.comm.verdict(core, check)?;
         }
-        core.driver.wait_activity(id, &mut Memory::none())?;
+        core.wait_activity(id, &mut Memory::none())?;
         self.id = None;
         let (_, buf) = core.driver.finish_activity(id)?;
         Ok(crate::request::own(buf))
@@ -275,7 +275,7 @@ impl<T: Plain> CollectiveRequest<T> {
                 _ => self.until_done().map(|()| true),
             };
         }
-        self.comm.core.enter()?.driver.look()?;
+        self.comm.core.enter()?.look()?;
         let is_done = Pending::is_done(self)?;
         self.comm.core.enter()?.driver.engine.note(context, u32::from(is_done));
         Ok(is_done)
@@ -286,13 +286,13 @@ impl<T: Plain> CollectiveRequest<T> {
         let core = &mut *self.comm.core.enter()?;
         let id = self.current(core)?;
         for id in self.check.iter().map(|check| check.id).chain([id]) {
-            core.driver.wait_activity(id, &mut Memory::none())?;
+            core.wait_activity(id, &mut Memory::none())?;
         }
         Ok(())
     }
 
     fn current(&self, core: &Core) -> Result<ActivityId, CommError> {
-        let now = core.generation();
+        let now = core.driver.age(self.comm.shared.context);
         match self.id {
             Some(id) if now == self.generation => Ok(id),
             _ => Err(CommError::Expired { started: self.generation, now }),
@@ -326,7 +326,7 @@ impl<T: Plain> crate::Completion for CollectiveRequest<T> {
 impl<T: Plain> Drop for CollectiveRequest<T> {
     fn drop(&mut self) {
         let Some(mut core) = self.comm.core.tidy() else { return };
-        if core.generation() == self.generation {
+        if core.driver.age(self.comm.shared.context) == self.generation {
             for id in self.id.into_iter().chain(self.check.as_ref().map(|check| check.id)) {
                 core.driver.detach_activity(id);
             }

@@ -58,7 +58,7 @@ impl Communicator {
         let list = self.schedule_list(core, schedule, (input.len(), buffer.len()))?;
         core.driver.waiting.enter(list.name, self.shared.context, None);
         let mut memory = Memory::of(input, buffer);
-        core.driver.run(list, &mut memory)
+        core.run(list, &mut memory)
     }
 
     /// Starts it with memory that it owns, which [`ScheduleRequest::wait`] gives back.
@@ -76,7 +76,10 @@ impl Communicator {
         let list = self.schedule_list(core, schedule, room)?;
         let (input, buffer) = (Some(Box::new(Given(input)) as _), Some(Box::new(Given(buffer)) as _));
         let id = core.driver.start(list, Own { input, buffer, combine: None }, &mut Memory::none())?;
-        Ok(ScheduleRequest { under_way: UnderWay::new(self, core.generation(), id), memory: PhantomData })
+        Ok(ScheduleRequest {
+            under_way: UnderWay::new(self, core.driver.age(self.shared.context), id),
+            memory: PhantomData,
+        })
     }
 
     fn schedule_list(

@@ -4,6 +4,8 @@
 //! the panic around its call, step lists and operations are left in the middle, with memory that was lent for that call only. So
 //! a panic that unwinds through the door closes it for good: later calls are refused, and the first of them ends the
 //! job. A panic that is not caught ends the process, which is a failure like any other.
+//!
+//! A call may lend the core ([`Door::lend`]): then the calls of whom it is lent to go through the same door.
 
 use std::cell::{Ref, RefCell, RefMut};
 use std::ops::{Deref, DerefMut};
@@ -17,11 +19,52 @@ const NESTED: &str = "code that a call of this rank runs makes a call itself";
 
 /// See the module; clones lead to the same core.
 #[derive(Clone)]
-pub(crate) struct Door(Rc<RefCell<Core>>);
+pub(crate) struct Door(Rc<Rooms>);
+
+struct Rooms {
+    core: RefCell<Core>,
+    /// The core, if a call has lent it.
+    lent: RefCell<Option<Core>>,
+}
+
+impl Rooms {
+    fn borrow_mut(&self) -> Option<RefMut<'_, Core>> {
+        match self.core.try_borrow_mut() {
+            Ok(core) => Some(core),
+            Err(_) => self.borrow_lent_mut(),
+        }
+    }
+
+    #[cold]
+    fn borrow_lent_mut(&self) -> Option<RefMut<'_, Core>> {
+        RefMut::filter_map(self.lent.try_borrow_mut().ok()?, Option::as_mut).ok()
+    }
+
+    fn borrow(&self) -> Option<Ref<'_, Core>> {
+        match self.core.try_borrow() {
+            Ok(core) => Some(core),
+            Err(_) => Ref::filter_map(self.lent.try_borrow().ok()?, Option::as_ref).ok(),
+        }
+    }
+}
 
 impl Door {
     pub(crate) fn to(core: Core) -> Self {
-        Self(Rc::new(RefCell::new(core)))
+        Self(Rc::new(Rooms { core: RefCell::new(core), lent: RefCell::new(None) }))
+    }
+
+    /// Lends the core of a call, which leaves it alone, to `work`. [`Door::take_back`] gives it back.
+    pub(crate) fn lend<T>(&self, core: Core, work: impl FnOnce() -> T) -> T {
+        *self.0.lent.borrow_mut() = Some(core);
+        work()
+    }
+
+    /// The core that was lent.
+    ///
+    /// # Panics
+    /// None was.
+    pub(crate) fn take_back(&self) -> Core {
+        self.0.lent.borrow_mut().take().expect("it was lent, and nobody but this call takes it")
     }
 
     /// For a call.
@@ -35,19 +78,19 @@ impl Door {
     /// The same without an error, which is long: what it gives need not go through memory. None: [`Door::refusal`] says why.
     #[inline(always)]
     pub(crate) fn pass(&self) -> Option<Inside<'_>> {
-        let core = self.0.try_borrow_mut().ok()?;
+        let core = self.0.borrow_mut()?;
         if core.is_torn() { None } else { Some(Inside { core, unwinds: panicking() }) }
     }
 
     /// Why nobody can pass. The first who asks behind a panic ends the job.
     #[cold]
     pub(crate) fn refusal(&self) -> CommError {
-        match self.0.try_borrow_mut() {
-            Ok(mut core) => {
+        match self.0.borrow_mut() {
+            Some(mut core) => {
                 core.give_up();
                 CommError::Panicked
             }
-            Err(_) => CommError::Nested,
+            None => CommError::Nested,
         }
     }
 
@@ -69,7 +112,7 @@ impl Door {
 
     /// Whatever has happened; not within a call.
     pub(crate) fn open(&self) -> Option<Inside<'_>> {
-        let core = self.0.try_borrow_mut().ok()?;
+        let core = self.0.borrow_mut()?;
         Some(Inside { core, unwinds: panicking() })
     }
 
@@ -78,7 +121,7 @@ impl Door {
     /// # Errors
     /// [`CommError::Nested`].
     pub(crate) fn read(&self) -> Result<Ref<'_, Core>, CommError> {
-        self.0.try_borrow().map_err(|_| CommError::Nested)
+        self.0.borrow().ok_or(CommError::Nested)
     }
 
     /// The same, where no error can be told.
@@ -86,7 +129,7 @@ impl Door {
     /// # Panics
     /// Within a call.
     pub(crate) fn peek(&self) -> Ref<'_, Core> {
-        self.0.try_borrow().expect(NESTED)
+        self.0.borrow().expect(NESTED)
     }
 
     /// See [`crate::Communicator::guard`].

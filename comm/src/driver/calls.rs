@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::engine::{Finished, Letter, Sent, is_short};
+use super::engine::{Finished, Letter, Sent};
 use super::lists::{Own, StepList};
 use super::looks::Looks;
 use super::memory::{Buffer, Buffers};
@@ -20,7 +20,7 @@ impl Driver {
     /// Looks at the news, and refuses what has not begun on a communicator that was revoked: what ends with a revocation is what has begun
     /// before it is noted, and it may be noted in this very look.
     fn check_context(&mut self, context: u32) -> Result<(), CommError> {
-        self.check()?;
+        self.may_begin()?;
         match self.failures.is_revoked(context) {
             true => Err(CommError::Revoked { generation: self.generation() }),
             false => Ok(()),
@@ -36,8 +36,15 @@ impl Driver {
     ) -> Result<OpId, CommError> {
         self.check_context(letter.context)?;
         let op = self.engine.send(letter, place, memory);
-        self.settle(memory)?;
+        self.settle_begun(memory)?;
         Ok(op)
+    }
+
+    /// As [`Driver::settle`], behind the beginning of something.
+    #[inline]
+    fn settle_begun(&mut self, memory: &Memory<'_>) -> Result<(), CommError> {
+        let settled = self.settle(memory);
+        self.endure(settled)
     }
 
     /// Starts a send that owns its buffer.
@@ -49,7 +56,7 @@ impl Driver {
     ) -> Result<Sent<B>, CommError> {
         self.check_context(letter.context)?;
         let sent = self.engine.send_owned(letter, buffer);
-        self.settle(&Memory::none())?;
+        self.settle_begun(&Memory::none())?;
         Ok(sent)
     }
 
@@ -61,84 +68,53 @@ impl Driver {
         memory: &mut Memory<'_>,
     ) -> Result<OpId, CommError> {
         self.check_context(pattern.context)?;
-        let op = self.engine.receive(pattern, place, self.failures.missing_sender(&pattern), memory);
-        self.settle(memory)?;
+        let missing = if self.is_patient() { None } else { self.failures.missing_sender(&pattern) };
+        let op = self.engine.receive(pattern, place, missing, memory);
+        self.settle_begun(memory)?;
         Ok(op)
     }
 
-    /// Sends, and waits until the memory may be changed.
-    pub(crate) fn send_wait(
+    /// Sends; gives what is to be waited for until the memory may be changed.
+    #[inline]
+    pub(crate) fn begin_send(
         &mut self,
         letter: Letter,
         place: Place,
         memory: &mut Memory<'_>,
-    ) -> Result<(), CommError> {
+    ) -> Result<Option<OpId>, CommError> {
         self.check_context(letter.context)?;
         let sent = self.engine.begin_send(letter, place, memory);
-        self.settle(memory)?;
+        self.settle_begun(memory)?;
         match sent {
             Sent::Left(..) => {
                 self.has_waited();
-                Ok(())
+                Ok(None)
             }
-            Sent::Begun(op) => self.wait(op, Some(letter.to), memory).map(|_| ()),
+            Sent::Begun(op) => Ok(Some(op)),
         }
     }
 
-    /// Sends and receives at once, and waits for both.
-    pub(crate) fn send_and_receive(
-        &mut self,
-        letter: Letter,
-        sent: Place,
-        pattern: Pattern,
-        room: Place,
-        memory: &mut Memory<'_>,
-    ) -> Result<Outcome, CommError> {
-        // What is long has its receive before it comes, so that it goes straight to its place.
-        if !is_short(room.len()) {
-            let receive = self.receive(pattern, room, memory)?;
-            let send = self.send(letter, sent, memory);
-            let send = send.inspect_err(|_| self.engine.abandon(receive, memory))?;
-            let hint = pattern.source.map(|source| source as Rank);
-            let received = self.wait(receive, hint, memory);
-            let (outcome, _) = received.inspect_err(|_| self.engine.abandon(send, memory))?;
-            return self.wait(send, Some(letter.to), memory).map(|_| outcome);
-        }
-        self.check_context(letter.context)?;
-        let send = match self.engine.begin_send(letter, sent, memory) {
-            Sent::Left(..) => None,
-            Sent::Begun(op) => Some(op),
-        };
-        let received = self.settle(memory).and_then(|()| self.receive_wait(pattern, room, memory));
-        let abandons = |_: &_| send.into_iter().for_each(|op| self.engine.abandon(op, memory));
-        let outcome = received.inspect_err(abandons)?;
-        match send {
-            Some(op) => self.wait(op, Some(letter.to), memory).map(|_| outcome),
-            None => Ok(outcome),
-        }
-    }
-
-    /// Receives a message, and waits for it: one that is short and comes soon has no operation.
-    pub(crate) fn receive_wait(
+    /// Receives a message that is short and comes soon, without an operation; else gives one that is to be waited for.
+    #[inline]
+    pub(crate) fn begin_receive(
         &mut self,
         pattern: Pattern,
         mut place: Place,
         memory: &mut Memory<'_>,
-    ) -> Result<Outcome, CommError> {
+    ) -> Result<Result<Outcome, OpId>, CommError> {
         self.check_context(pattern.context)?;
         self.look_now_and_then(memory)?;
         let mut looks = Looks::new(&mut self.waiting, &*self.service);
         let came = self.engine.receive_within(&mut looks, (&pattern, None), &mut place, memory);
         self.lists.advance(&mut self.engine, memory); // what they wait for may have come along
-        if let Some(envelope) = came {
-            self.settle(memory)?;
-            self.has_waited();
-            return Ok(Outcome::Done(envelope));
+        self.settle_begun(memory)?;
+        match came {
+            Some(envelope) => {
+                self.has_waited();
+                Ok(Ok(Outcome::Done(envelope)))
+            }
+            None => self.receive(pattern, place, memory).map(Err),
         }
-        self.settle(memory)?;
-        let op = self.receive(pattern, place, memory)?;
-        let hint = pattern.source.map(|source| source as Rank);
-        self.wait(op, hint, memory).map(|(outcome, _)| outcome)
     }
 
     /// Starts the receive of a message that was claimed on the communicator with this context; after an error it is given up.
@@ -154,26 +130,19 @@ impl Driver {
             return Err(error);
         }
         let op = self.engine.receive_claimed(bounce, place, memory);
-        self.settle(memory)?;
+        self.settle_begun(memory)?;
         Ok(op)
     }
 
-    /// The first message that `pattern` accepts, after a look at the links.
-    pub(crate) fn probe(&mut self, pattern: &Pattern) -> Result<Option<Envelope>, CommError> {
-        if let Some(found) = self.replay_found(pattern)? {
-            return match found {
-                Some(named) => self.probe_until(&named).map(Some),
-                None => self.look().map(|()| None),
-            };
-        }
-        self.look()?;
+    /// The first message that `pattern` accepts among those that are here, as the program may know of it.
+    pub(crate) fn probe(&mut self, pattern: &Pattern) -> Option<Envelope> {
         let found = self.engine.endpoint.probe(pattern);
         self.engine.found(pattern.context, found.as_ref());
-        Ok(found)
+        found
     }
 
     /// What a question for messages has found when it was asked for the first time, if it is asked again.
-    fn replay_found(&mut self, pattern: &Pattern) -> Result<Option<Option<Pattern>>, CommError> {
+    pub(crate) fn replay_found(&mut self, pattern: &Pattern) -> Result<Option<Option<Pattern>>, CommError> {
         let named = |(source, tag)| Pattern { source: Some(source), tag: Some(tag), ..*pattern };
         match self.engine.replay(pattern.context) {
             None => Ok(None),
@@ -182,23 +151,8 @@ impl Driver {
         }
     }
 
-    /// Waits for a message that `pattern` accepts.
-    pub(crate) fn probe_wait(&mut self, pattern: &Pattern) -> Result<Envelope, CommError> {
-        if !pattern.is_open() {
-            return self.probe_until(pattern);
-        }
-        match self.replay_found(pattern)? {
-            Some(Some(named)) => self.probe_until(&named),
-            Some(None) => Err(CommError::Diverged),
-            None => {
-                let found = self.probe_until(pattern)?;
-                self.engine.found(pattern.context, Some(&found));
-                Ok(found)
-            }
-        }
-    }
-
-    fn probe_until(&mut self, pattern: &Pattern) -> Result<Envelope, CommError> {
+    /// Waits for a message that `pattern` accepts; nothing is noted of it.
+    pub(crate) fn probe_until(&mut self, pattern: &Pattern) -> Result<Envelope, CommError> {
         let hint = pattern.source.map(|source| source as Rank);
         self.wait_until(&mut Memory::none(), hint.into(), |driver| {
             let engine = &driver.engine;
@@ -216,6 +170,7 @@ impl Driver {
     /// Waits until `op` is finished; gives its outcome and its memory back.
     #[inline]
     pub(crate) fn wait(&mut self, op: OpId, hint: Option<Rank>, memory: &mut Memory<'_>) -> Finished {
+        self.engine.act_on_rest(memory);
         // A short send is mostly finished when it begins.
         if let Some(finished) = self.engine.finish(op) {
             self.has_waited();
@@ -226,9 +181,13 @@ impl Driver {
 
     /// Calls that find at once what they wait for look at nothing else; so every so often one looks at everything first, as others may wait for
     /// this rank.
+    #[inline]
     fn look_now_and_then(&mut self, memory: &mut Memory<'_>) -> Result<(), CommError> {
         match self.waiting.is_turn_of_all() {
-            true => self.progress(Duration::ZERO, memory).map(|_| ()),
+            true => {
+                let looked = self.progress(Duration::ZERO, memory).map(|_| ());
+                self.endure(looked)
+            }
             false => Ok(()),
         }
     }
@@ -238,12 +197,7 @@ impl Driver {
         self.engine.links.looked();
     }
 
-    /// Waits until something has moved; for operations that own their memory.
-    pub(crate) fn await_change(&mut self) -> Result<(), CommError> {
-        self.await_change_since(self.engine.moves)
-    }
-
-    /// The same since there were so many moves.
+    /// Waits until something has moved since there were so many moves; for operations that own their memory.
     pub(crate) fn await_change_since(&mut self, before: u64) -> Result<(), CommError> {
         let memory = &mut Memory::none();
         // Another call may have sent or received what a step list waited for.
@@ -261,12 +215,17 @@ impl Driver {
     ) -> Result<ActivityId, CommError> {
         self.may_start(&list)?;
         let id = self.lists.start(&mut self.engine, list, own, Walk::default(), memory);
-        self.settle(memory)?;
+        self.settle_begun(memory)?;
         Ok(id)
     }
 
-    /// Runs a step list in lent memory to its end.
-    pub(crate) fn run(&mut self, list: StepList, memory: &mut Memory<'_>) -> Result<(), CommError> {
+    /// Runs a step list in lent memory, to its end if that comes soon; else gives what is to be waited for.
+    #[inline]
+    pub(crate) fn begin(
+        &mut self,
+        list: StepList,
+        memory: &mut Memory<'_>,
+    ) -> Result<Option<ActivityId>, CommError> {
         self.may_start(&list)?;
         self.look_now_and_then(memory)?;
         let mut looks = Looks::new(&mut self.waiting, &*self.service);
@@ -274,11 +233,11 @@ impl Driver {
         self.lists.advance(&mut self.engine, memory); // what they wait for may have come along
         let walk = walk?;
         let is_over = walk.steps == list.steps.len() && walk.under_way.is_none();
-        let settled = self.settle(memory);
+        let settled = self.settle_begun(memory);
         if is_over {
             walk.give_up(&mut self.engine);
             self.has_waited();
-            return settled;
+            return settled.map(|()| None);
         }
         // On the way a rank may have been found lost, whose lists are broken off: this is none of them yet.
         if let Err(error) = settled.and_then(|()| self.may_start(&list)) {
@@ -289,16 +248,16 @@ impl Driver {
             return Err(error);
         }
         let id = self.lists.start(&mut self.engine, list, Own::default(), walk, memory);
-        self.settle(memory)?;
-        self.wait_activity(id, memory)?;
-        self.finish_activity(id).map(|_| ())
+        self.settle_begun(memory)?;
+        Ok(Some(id))
     }
 
     /// Whether a step list may start: nothing that it needs has failed.
     fn may_start(&mut self, list: &StepList) -> Result<(), CommError> {
         self.check_context(list.context & !1)?;
         let generation = self.generation();
-        let ranks = if list.is_collective() { self.failures.of(&list.world) } else { vec![] };
+        let needs_all = list.is_collective() && !self.is_patient();
+        let ranks = if needs_all { self.failures.of(&list.world) } else { vec![] };
         if ranks.is_empty() { Ok(()) } else { Err(CommError::PeerFailed { ranks, generation }) }
     }
 
@@ -388,6 +347,18 @@ mod tests {
         assert_eq!(op.unwrap_err(), due);
     }
 
+    fn send_wait(driver: &mut Driver, letter: Letter, place: Place, memory: &mut Memory<'_>) {
+        if let Some(op) = driver.begin_send(letter, place, memory).unwrap() {
+            driver.wait(op, Some(letter.to), memory).unwrap();
+        }
+    }
+
+    fn receive_wait(driver: &mut Driver, pattern: Pattern, place: Place, memory: &mut Memory<'_>) {
+        if let Err(op) = driver.begin_receive(pattern, place, memory).unwrap() {
+            driver.wait(op, None, memory).unwrap();
+        }
+    }
+
     /// Who waits for each message, though not for long, has all of them leave at once.
     #[test]
     fn what_is_sent_behind_a_wait_leaves_at_once() {
@@ -425,8 +396,8 @@ mod tests {
         let place = || Place::Owned(Box::new(vec![0u8; 4]));
         for number in 0..200 {
             let pattern = Pattern { context: 0, source: Some(1), tag: Some(7) };
-            quick.send_wait(letter, place(), &mut Memory::none()).unwrap();
-            mine.receive_wait(pattern, place(), &mut Memory::none()).unwrap();
+            send_wait(&mut quick, letter, place(), &mut Memory::none());
+            receive_wait(&mut mine, pattern, place(), &mut Memory::none());
             if number == 20 {
                 net.is_called_by(3);
             }
@@ -442,11 +413,11 @@ mod tests {
         let urgency = crate::driver::engine::Urgency::Now;
         let send = |driver: &mut Driver, context: u32, tag: u32| {
             let letter = Letter { to: 0, context, tag, mode: Mode::Standard, urgency };
-            driver.send_wait(letter, Place::Owned(Box::new(vec![7u8; 4])), &mut Memory::none()).unwrap();
+            send_wait(driver, letter, Place::Owned(Box::new(vec![7u8; 4])), &mut Memory::none());
         };
         let receive = |driver: &mut Driver| {
             let pattern = Pattern { context: 0, source: Some(1), tag: Some(7) };
-            driver.receive_wait(pattern, Place::Owned(Box::new(vec![0u8; 4])), &mut Memory::none()).unwrap();
+            receive_wait(driver, pattern, Place::Owned(Box::new(vec![0u8; 4])), &mut Memory::none());
         };
         send(&mut other, 0, 7);
         receive(&mut mine);
@@ -513,8 +484,8 @@ mod tests {
             apply: None,
         };
         let mut bytes = [0; 4];
-        let result = driver.run(list, &mut Memory::of(&[], &mut bytes));
-        assert_eq!(result, Err(CommError::PeerFailed { ranks: vec![1], generation: 3 }));
+        let result = driver.begin(list, &mut Memory::of(&[], &mut bytes));
+        assert_eq!(result.map(|_| ()), Err(CommError::PeerFailed { ranks: vec![1], generation: 3 }));
     }
 
     /// The outcome of an agreement and the revocation behind it came while the program computed.

@@ -13,6 +13,7 @@ use super::links::Links;
 use super::memory::{Buffer, Memory, Place, Stock};
 use super::seal::Seal;
 use crate::transport::{LinkId, Transport};
+pub(super) use lined::Leaving;
 
 mod awaited;
 mod beside;
@@ -135,6 +136,24 @@ impl Engine {
         self.findings = Findings::default();
     }
 
+    /// The same of a generation that the program's operations outlast ([`Endpoint::go_on`]).
+    pub(super) fn go_on(&mut self, membership: &Membership) {
+        self.seal.change();
+        let coming = self.links.coming();
+        for (_, landing, done) in &coming {
+            // What is combined as it comes has been combined so far.
+            if let Some(place) = self.endpoint.landing_mut(*landing) {
+                place.skip(*done);
+            }
+        }
+        let coming: Vec<_> = coming.into_iter().map(|(rank, landing, _)| (rank, landing)).collect();
+        self.links.begin(membership);
+        self.endpoint.go_on(membership.generation, &coming);
+        self.unreached.clear();
+        self.unroused.clear();
+        self.findings = Findings::default();
+    }
+
     /// Bytes that were sent, and those that were read from the memory of others.
     pub(crate) fn traffic(&self) -> (u64, u64) {
         (self.sent, self.read)
@@ -165,14 +184,14 @@ impl Engine {
         place: Place,
         memory: &mut Memory<'_>,
     ) -> Sent<Place> {
-        if !self.endpoint.leaves(letter.to, letter.context, letter.tag) {
+        if self.leaving(letter.to, (letter.context, letter.tag), &place, memory) == Leaving::Not {
             let envelope = self.envelope(&letter, place.len());
             return Sent::Left(place, envelope);
         }
         self.begin_due_send(letter, place, memory)
     }
 
-    /// The same of one of which is known that its receiver has not got it yet ([`Endpoint::leaves`]).
+    /// The same of one of which is known that its receiver has not got it yet ([`Engine::leaving`]).
     pub(super) fn begin_due_send(
         &mut self,
         letter: Letter,
@@ -266,7 +285,7 @@ impl Engine {
     #[inline]
     pub(super) fn send_owned<B: Buffer + 'static>(&mut self, letter: Letter, buffer: B) -> Sent<B> {
         let envelope = self.envelope(&letter, buffer.bytes().len());
-        if !self.endpoint.leaves(letter.to, letter.context, letter.tag) {
+        if self.leaving_owned(&letter, buffer.bytes()) == Leaving::Not {
             return Sent::Left(buffer, envelope);
         }
         match self.depart(&letter, buffer.bytes()) {
@@ -343,6 +362,7 @@ impl Engine {
                     }
                 }
                 Task::Keep { op, message } => self.keep(op, message, memory),
+                Task::Carry { from, luggage } => self.carry(from, &luggage),
                 Task::Answer(greeting) => {
                     if self.word(greeting.from, greeting.seal_at) == Some(greeting.seal) {
                         self.endpoint.handle_readable(greeting);
@@ -360,6 +380,13 @@ impl Engine {
                     self.flush(fetch.from, memory);
                 }
             }
+        }
+    }
+
+    /// Does what was left when operations outlasted a repair.
+    pub(super) fn act_on_rest(&mut self, memory: &mut Memory<'_>) {
+        if self.endpoint.has_tasks() {
+            self.act(memory);
         }
     }
 

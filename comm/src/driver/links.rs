@@ -226,6 +226,15 @@ impl Links {
         torn
     }
 
+    /// The payloads that are coming: from whom, where to, and how much of them has come.
+    pub(super) fn coming(&self) -> Vec<(Rank, Landing, usize)> {
+        let coming = |(_, inbound): (LinkId, &Inbound)| {
+            let body = inbound.body.as_ref()?;
+            Some((inbound.rank, body.landing, body.done.max(body.skip)))
+        };
+        self.inbound.iter().filter_map(coming).collect()
+    }
+
     /// Whether something that `rank` has sent was lost on the way.
     pub(super) fn misses(&mut self, rank: Rank) -> bool {
         self.transport.misses(self.lines[rank].peer)

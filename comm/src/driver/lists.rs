@@ -271,6 +271,13 @@ pub(crate) struct Lists {
     closing: Vec<u32>,
     /// Some have been broken off, and their operations still hold memory.
     broken_off: bool,
+    /// Those that wait for the end of a repair.
+    waiting: Vec<(ActivityId, Running)>,
+}
+
+/// Whether messages of a step list may cross recovery lines.
+fn is_lined(list: &StepList) -> bool {
+    lines::cover(list.context) && (!list.is_collective() || list.tag & LINED_TAG != 0)
 }
 
 impl Lists {
@@ -309,19 +316,49 @@ impl Lists {
         id
     }
 
+    /// A generation begins that those of the program outlast; others are gone.
+    pub(super) fn wait_for_repair(&mut self, engine: &mut Engine) {
+        for (id, running) in std::mem::take(&mut self.running) {
+            if is_lined(&running.list) {
+                self.waiting.push((id, running));
+                continue;
+            }
+            running.pending.iter().for_each(|pending| engine.endpoint.drop_operation(pending.op));
+            engine.stock.take_spaces(id);
+        }
+        let waits = |id: &ActivityId| self.waiting.iter().any(|(other, _)| other == id);
+        self.detached.retain(waits);
+        self.broken_off = false;
+    }
+
+    /// The repair is over.
+    pub(super) fn resume(&mut self) {
+        self.running.append(&mut self.waiting);
+    }
+
+    /// All ranks go back: none outlasts the repair.
+    pub(super) fn forget(&mut self, engine: &mut Engine) {
+        for (id, _) in self.waiting.drain(..) {
+            engine.stock.take_spaces(id);
+            self.detached.retain(|other| *other != id);
+        }
+    }
+
     fn running(&self, id: ActivityId) -> Option<&Running> {
         self.running.iter().find(|(other, _)| *other == id).map(|(_, running)| running)
     }
 
     /// The operations of all lists, if recovery lines matter to none of these.
     pub(crate) fn operations_without_lines(&self) -> Option<usize> {
-        let is_lined = |list: &StepList| {
-            lines::cover(list.context) && (!list.is_collective() || list.tag & LINED_TAG != 0)
-        };
         let count = |(_, running): &(ActivityId, Running)| {
             (!is_lined(&running.list)).then_some(running.pending.len())
         };
         self.running.iter().map(count).sum()
+    }
+
+    /// Whether a step list is under way, or waits to be finished.
+    pub(crate) fn holds(&self, id: ActivityId) -> bool {
+        self.running(id).is_some()
     }
 
     /// Whether a step list is done, well or not.

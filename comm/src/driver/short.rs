@@ -10,7 +10,7 @@ use ft_proto::error::CommError;
 use ft_proto::matching::{Envelope, Pattern};
 use ft_proto::rank::{Rank, Tag};
 
-use super::engine::{Engine, Letter, Sent, Urgency, is_short};
+use super::engine::{Engine, Leaving, Letter, Sent, Urgency, is_short};
 use super::lists::{StepList, wrong};
 use super::looks::Looks;
 use super::memory::{ActivityId, Extent, Memory, Place};
@@ -144,11 +144,13 @@ impl StepList {
 
     fn send(&self, at: usize, to: Rank, place: Place, engine: &mut Engine, memory: &mut Memory<'_>) -> Tried {
         let (to, context, tag) = (self.world[to], self.context, self.tag(at));
-        if !engine.endpoint.leaves(to, context, tag) {
+        let leaving = engine.leaving(to, (context, tag), &place, memory);
+        if leaving == Leaving::Not {
             return Tried::Done;
         }
         let tells_once = self.steps.known.is_some_and(|known| known.tells_once);
         if tells_once
+            && leaving == Leaving::Free
             && self.may_come_beside(place.len())
             && engine.put(to, Label { context, tag }, &place, memory)
         {

@@ -92,6 +92,16 @@ impl Waiting {
         self.calls.is_multiple_of(CALLS_BETWEEN_LOOKS)
     }
 
+    /// The call that the program is in.
+    pub(crate) fn call(&self) -> (&'static str, u32, Option<Tag>) {
+        self.call
+    }
+
+    /// It goes on with a call.
+    pub(crate) fn resume(&mut self, call: (&'static str, u32, Option<Tag>)) {
+        self.call = call;
+    }
+
     /// The program enters this call, whose messages have this context and, if it is one, this tag.
     pub(crate) fn enter(&mut self, name: &'static str, context: u32, tag: Option<Tag>) {
         self.call = (name, context, tag);
@@ -199,6 +209,7 @@ impl Driver {
         if self.waiting.looks.is_multiple_of(LOOKS_BETWEEN_DOUBTS) {
             self.ask_if_in_doubt(Hint::Any)?;
         }
+        self.engine.act_on_rest(&mut Memory::none());
         self.progress(Duration::ZERO, &mut Memory::none()).map(|_| ())
     }
 
@@ -222,6 +233,7 @@ impl Driver {
         mut done: impl FnMut(&mut Self) -> Option<T>,
     ) -> Result<T, CommError> {
         let (mut idle, mut turns) = (0, 0_u32);
+        self.engine.act_on_rest(memory);
         self.engine.links.looked();
         loop {
             self.lists.release(&mut self.engine, memory);

@@ -17,14 +17,16 @@ use ft_proto::wire::wait::CONTEXT_COMPUTE;
 const WORDS: usize = 4;
 
 impl World {
-    /// From now on messages may cross lines; the first one is here, and no message has crossed it. The same on all ranks that compute, at one place.
+    /// From now on messages may cross lines; the first one is here, and no message has crossed it. The same on all ranks that compute, at one place. With a `journal` a rank that is lost
+    /// may go back alone ([`World::go_back_alone`]); so many may be lost at once.
     ///
     /// # Errors
     /// A panic has unwound through a call.
-    pub fn begin_lines(&self) -> Result<(), CommError> {
+    pub fn begin_lines(&self, journal: Option<usize>) -> Result<(), CommError> {
         let ranks = self.size();
         let core = &mut *self.core.enter()?;
-        core.driver.engine.begin_lines(ranks);
+        core.driver.forget();
+        core.driver.engine.begin_lines(ranks, journal);
         core.begin_lines_of_communicators();
         self.compute.set_lined(0);
         Ok(())
@@ -56,7 +58,11 @@ impl World {
     /// # Errors
     /// As [`World::begin_lines`].
     pub fn enter_lines(&self, inside: bool) -> Result<(), CommError> {
-        self.core.enter()?.driver.engine.enter_lines(inside);
+        let core = &mut *self.core.enter()?;
+        core.driver.engine.enter_lines(inside);
+        if inside {
+            core.driver.resume_here();
+        }
         Ok(())
     }
 
@@ -69,6 +75,14 @@ impl World {
         // A collective that the library has begun for itself is not the program's.
         let others = core.driver.lists.operations_without_lines();
         Ok(others.is_some_and(|others| core.driver.engine.may_draw_line(others)))
+    }
+
+    /// Whether this rank does something again that has come out in one way before.
+    ///
+    /// # Errors
+    /// As [`World::begin_lines`].
+    pub fn is_replaying(&self) -> Result<bool, CommError> {
+        Ok(self.core.enter()?.driver.engine.is_replaying())
     }
 
     /// Whether a message was received that its sender has sent behind the next line: this rank is late with its own.
@@ -110,7 +124,7 @@ impl World {
     /// A failure.
     pub fn line_record(&self, fetches: bool) -> Result<Option<(Vec<u8>, Crossings)>, CommError> {
         let core = &mut *self.core.enter()?;
-        core.driver.look()?;
+        core.look()?;
         core.driver.engine.keep_late(fetches);
         let mut record = write(&core.line);
         Ok(core.driver.engine.write_line(&mut record).map(|crossings| (record, crossings)))
@@ -140,26 +154,18 @@ impl World {
     /// As [`World::begin_lines`].
     pub fn line_is_committed(&self) -> Result<(), CommError> {
         let core = &mut *self.core.enter()?;
-        if let Some(lines) = core.driver.engine.lines_mut() {
-            lines.handle_commit();
-        }
+        core.driver.engine.line_is_committed();
         Ok(())
     }
 
     /// Goes back to a line, of which this is the record: the messages of then are there again, and what was received too early is not sent again. Empty: no message had
-    /// crossed the line. Collective over the ranks that compute, and outside of what lines are drawn in.
+    /// crossed the line. Collective over the ranks that compute, and outside of what lines are drawn in. `journal` is as in [`World::begin_lines`].
     ///
     /// # Errors
     /// A failure; [`CommError::Line`]: this is no record.
-    pub fn go_back_to_line(&self, record: &[u8]) -> Result<(), CommError> {
+    pub fn go_back_to_line(&self, record: &[u8], journal: Option<usize>) -> Result<(), CommError> {
         let ranks = self.size();
-        let (counts, log) = read(record)?;
-        self.compute.set_lined(counts.collectives.get(&CONTEXT_COMPUTE).copied().unwrap_or(0));
-        let early = {
-            let core = &mut *self.core.enter()?;
-            core.go_back_to_line_of_communicators(counts);
-            core.driver.engine.go_back_to_line(ranks, log)
-        };
+        let early = self.restore_line(record, journal)?;
         let told: Vec<u32> = early
             .iter()
             .flat_map(|(signature, numbers)| numbers.iter().map(|number| (*signature, *number)))
@@ -174,10 +180,23 @@ impl World {
         self.compute.allgatherv(&mut all, &counts)?;
         let swallowed = swallowed(&all, &counts, self.rank());
         let core: &mut Core = &mut *self.core.enter()?;
+        // What comes out as the line says counts as it did, though nobody else has to know of it.
+        core.driver.learn().map_err(|_| CommError::Line)?;
         if let Some(lines) = core.driver.engine.lines_mut() {
             lines.swallow(swallowed);
         }
         Ok(())
+    }
+
+    /// The line of a record begins here. Gives the messages that were received too early.
+    pub(super) fn restore_line(&self, record: &[u8], journal: Option<usize>) -> Result<Swallowed, CommError> {
+        let (counts, log) = read(record)?;
+        self.compute.set_lined(counts.collectives.get(&CONTEXT_COMPUTE).copied().unwrap_or(0));
+        let ranks = self.size();
+        let core = &mut *self.core.enter()?;
+        core.driver.forget();
+        core.go_back_to_line_of_communicators(counts);
+        Ok(core.driver.engine.go_back_to_line(ranks, journal, log))
     }
 }
 

@@ -73,6 +73,89 @@ fn of_random_ranks_at_any_time() {
     }
 }
 
+/// Programs of which a rank can go back alone, beside those above.
+const ALONE: &[(&str, &str)] =
+    &[("heat --grid 60 --steps 120", "answer_hash"), ("pi --samples 4000000", "hits")];
+
+/// Ranks that went on where they were, over all failures.
+fn stayed(outcome: &Outcome) -> u64 {
+    let failures = outcome.report().0["failures"].as_array().unwrap().clone();
+    failures.iter().map(|failure| failure["restore"]["stayed"].as_u64().unwrap_or(0)).sum()
+}
+
+#[test]
+fn only_the_lost_go_back() {
+    for program in PROGRAMS.iter().chain(ALONE) {
+        let expected = result(&run("", program.0), program.1);
+        for (options, lost, stay) in [
+            ("--kill 2@step=12", 1, Some(3)),
+            ("--kill 0@step=12", 1, Some(3)),
+            ("--every 3 --kill 1@checkpoint=3/copy", 1, Some(3)),
+            ("--every 3 --kill 1@checkpoint=3/exchange", 1, Some(3)),
+            ("--every 3 --kill 3@checkpoint=3/vote", 1, Some(3)),
+            ("--every 3 --kill 3@checkpoint=3/commit", 1, Some(3)),
+            ("--scheme rs:2+2 --kill 1,3@step=13", 2, Some(2)),
+            ("--scheme rs:2+2 --kill 2@step=13 --kill 1@repair=1/reconnect", 2, None),
+            ("--kill 2@step=13 --kill 2@restore=1/exchange", 2, None),
+            ("--spares 1 --transport unix --kill 3@step=14", 1, Some(3)),
+            ("--transport tcp --kill 3@step=14", 1, Some(3)),
+            ("--parity-ranks 1 --kill 2@step=13", 1, Some(3)),
+            ("--parity-ranks 1 --every 3 --kill 4@checkpoint=3/vote", 1, None),
+            ("--interval 0.01 --kill 2@step=13", 1, None),
+            ("--every 5 --kill 2@step=13 --kill 0@step=14", 2, None),
+            // Nothing is protected then: all begin again.
+            ("--kill 2@checkpoint=1/copy", 1, None),
+        ] {
+            let options = format!("--recovery local {options}");
+            let outcome = run(&options, program.0);
+            assert_eq!(result(&outcome, program.1), expected, "{options} {}: {outcome}", program.0);
+            assert_eq!(outcome.report().unfired(), [""; 0], "{options} {}: {outcome}", program.0);
+            let ranks: usize = outcome.report().failures().iter().map(|(ranks, _)| ranks.len()).sum();
+            assert_eq!(ranks, lost, "{options} {}: {outcome}", program.0);
+            if let Some(stay) = stay {
+                assert_eq!(stayed(&outcome), stay, "{options} {}: {outcome}", program.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn of_random_ranks_at_any_time_and_only_they_go_back() {
+    let kills = number("FT_KILLS").unwrap_or(6);
+    for program in PROGRAMS.iter().chain(ALONE) {
+        let expected = result(&run("", program.0), program.1);
+        let mut lost = 0;
+        for seed in 0.. {
+            if lost >= kills {
+                break;
+            }
+            let scheme = ["xor", "rs:2+2", "neighbor", "xor --spares 1"][seed % 4];
+            let often = format!("--mtbf 0.05 --max-restarts 1000000 --seed {seed}");
+            let options = format!("--recovery local --every 7 --scheme {scheme} {often}");
+            lost += check(&options, *program, &expected);
+        }
+        println!("{}: {lost} of {kills} kills", program.0);
+    }
+}
+
+/// A rank that keeps too much for others takes a checkpoint sooner.
+#[test]
+fn messages_that_are_kept_for_the_lost_take_no_more_memory_than_they_may() {
+    let program = ("pipeline --items 600 --words 1024", "digest");
+    let expected = result(&run("", program.0), program.1);
+    let committed = |options: &str| {
+        let outcome = run(options, program.0);
+        assert_eq!(result(&outcome, program.1), expected, "{options}: {outcome}");
+        outcome.report().0["checkpoints"]["committed"].as_u64().unwrap()
+    };
+    // Each rank sends 8 KiB in a step.
+    let (seldom, often) = (
+        committed("--recovery local --every 300 --kill 1@step=290"),
+        committed("--recovery local --every 300 --log-memory 160KiB --kill 1@step=290"),
+    );
+    assert!(often > 2 * seldom && often >= 6, "{seldom} and {often} checkpoints");
+}
+
 /// Messages that cross a step, though all ranks are in the same one, and programs whose messages cross nothing.
 #[test]
 fn what_is_under_way_is_drained() {
@@ -110,6 +193,10 @@ fn what_cannot_be_is_said_before_anything_is_started() {
             "--lines draw heat",
             "invalid value 'draw' for '--lines <meet|drain|log>': must be meet, drain or log",
         ),
+        ("--recovery local --lines drain heat", "--recovery local is for --lines log"),
+        ("--recovery local --lines meet heat", "--recovery local is for --lines log"),
+        ("--log-memory 1MiB heat", "--log-memory is for --recovery local"),
+        ("--recovery nobody heat", "must be global or local"),
         ("wavefront --points 3", "4 ranks share 3 rows"),
     ] {
         let outcome = Run::ftrun(&format!("-n 4 {arguments}")).finish().expect(2);
@@ -118,4 +205,6 @@ fn what_cannot_be_is_said_before_anything_is_started() {
     // Ranks that keep their state when others are lost go back to no line.
     let outcome = Run::ftrun("-n 4 --lines log seismic --synthetic salt").finish().expect(2);
     assert!(outcome.stderr.contains("`--lines meet` is for it"), "{outcome}");
+    let outcome = Run::ftrun("-n 4 --recovery local cg --poisson 8").finish().expect(2);
+    assert!(outcome.stderr.contains("`--recovery global` is for it"), "{outcome}");
 }

@@ -1,10 +1,14 @@
 //! Programs whose messages cross checkpoints: random ones, with ranks that are killed at any moment and go back to states of different moments. At the end each message must have been
 //! received once, in order, with what its sender's last history says, and each collective must have given what it had to: nobody can tell that anything was lost.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use ft_checkpoint::resilient::RankReport;
-use ft_checkpoint::{CheckpointError, Flow, Interval, Job, Lines, Program, Protect, Protection, RunError};
+use ft_checkpoint::stats::Stats;
+use ft_checkpoint::{
+    CheckpointError, Flow, Interval, Job, Lines, Program, Protect, Protection, Recovery, RunError,
+};
 use ft_comm::{
     CommError, Communicator, CommunicatorRecord, Op, Rank, Request, Source, World, test_any, wait_all,
     wait_any, wait_some,
@@ -110,10 +114,12 @@ fn lives(below: &mut impl FnMut(usize) -> usize, rounds: usize) -> Vec<(Parts, u
 }
 
 /// For each rank what it does. Messages of a round are received in that or one of the next two, long ones in that.
-fn plan(seed: u64, size: usize, in_lockstep: bool) -> Vec<Vec<Action>> {
+fn plan(seed: u64, size: usize, mode: Mode) -> Vec<Vec<Action>> {
+    let in_lockstep = mode == DRAIN;
     let mut choices = Choices(seed);
     let mut below = move |end: usize| choices.below(end as u64) as usize;
-    let rounds = 3 + below(8);
+    // Where only the lost go back there are to be several losses in a run.
+    let rounds = if mode == LOCAL { 3 + below(40) } else { 3 + below(8) };
     let lives = lives(&mut below, rounds);
     let mut actions = vec![vec![vec![]; rounds + 2]; size];
     for round in 0..rounds {
@@ -246,11 +252,13 @@ struct Random {
     receives: Vec<Request<u64>>,
     numbers: Vec<usize>,
     made: Vec<Option<Communicator>>,
+    /// Who was lost goes back alone.
+    alone: bool,
 }
 
 impl Random {
-    fn new(actions: Vec<Action>) -> Self {
-        Self { actions, sends: vec![], receives: vec![], numbers: vec![], made: vec![] }
+    fn new(actions: Vec<Action>, alone: bool) -> Self {
+        Self { actions, sends: vec![], receives: vec![], numbers: vec![], made: vec![], alone }
     }
 
     /// A message was received.
@@ -395,6 +403,7 @@ impl Random {
 impl Program for Random {
     type State = History;
     type Error = CommError;
+    const ALONE: bool = true;
 
     fn init(&mut self, world: &World) -> Result<History, CommError> {
         world.comm().barrier()?;
@@ -403,7 +412,7 @@ impl Program for Random {
 
     fn rebuild(&mut self, state: &mut History, world: &World) -> Result<(), CommError> {
         // What was under way with requests is not of this history. Some let go of their handles first, and others have them still.
-        let fresh = Self::new(std::mem::take(&mut self.actions));
+        let fresh = Self::new(std::mem::take(&mut self.actions), self.alone);
         let before = std::mem::replace(self, fresh);
         let kept = if state.digest.is_multiple_of(2) { Some(before) } else { None };
         for record in &state.made {
@@ -411,7 +420,7 @@ impl Program for Random {
             self.made.push(made);
         }
         drop(kept);
-        world.comm().barrier()
+        if self.alone { Ok(()) } else { world.comm().barrier() }
     }
 
     fn step(&mut self, state: &mut History, world: &World, _: u64) -> Result<Flow, CommError> {
@@ -487,46 +496,70 @@ fn judge(histories: &[[Vec<u64>; 4]], plan: &[Vec<Action>]) -> Result<(), String
 
 type Outcome = SimOutcome<Result<(), String>>;
 
-fn simulate(seed: u64, lines: Lines, bug: &'static str) -> Outcome {
+/// How messages cross lines, and who goes back.
+type Mode = (Lines, Recovery);
+
+const LOG: Mode = (Lines::Log, Recovery::Global);
+const DRAIN: Mode = (Lines::Drain, Recovery::Global);
+const LOCAL: Mode = (Lines::Log, Recovery::Local);
+
+fn simulate(seed: u64, (lines, recovery): Mode, bug: &'static str) -> Outcome {
     let (scheme, ranks, parity) = commit::job(seed);
     let mut choices = Choices(seed ^ 0x11ae5);
     let interval = Interval::Steps(1 + choices.below(5));
     let checkpoints = commit::of_either_kind(seed / 2);
-    let protection = Protection { lines, checkpoints, ..Protection::new(scheme, interval) };
+    let protection = Protection { lines, recovery, checkpoints, ..Protection::new(scheme, interval) };
     let mut config = Config { parity, bug, ..Config::rough(seed, ranks) };
     config.faults = Faults {
         cuts: commit::cuts(seed),
         cuts_forever: commit::cuts_forever(seed),
         together_max: 1 + choices.below(2) as usize,
-        ..Faults::kills(1 + choices.below(4) as u32, Duration::from_millis(60))
+        ..match recovery {
+            Recovery::Global => Faults::kills(1 + choices.below(4) as u32, Duration::from_millis(60)),
+            Recovery::Local => Faults::kills(1 + choices.below(12) as u32, Duration::from_millis(250)),
+        }
     };
-    // Another one while the first is made good.
-    if choices.below(3) == 0 {
+    // Another one while the first is made good; where only the lost go back, a row of them.
+    let row =
+        if recovery == Recovery::Local { choices.below(9) as u32 } else { u32::from(choices.below(3) == 0) };
+    for losses in 1..=row {
         let delay = Duration::from_micros(1 << choices.below(17));
-        let again = Trigger::AfterLoss { losses: 1, delay };
+        let again = Trigger::AfterLoss { losses, delay };
         config
             .faults
             .explicit
             .push(Fault { trigger: again, blow: Blow::Kill(vec![choices.below(ranks as u64) as Rank]) });
     }
-    let plan = plan(seed, ranks, lines == Lines::Drain);
+    let plan = plan(seed, ranks, (lines, recovery));
     sim::run(config, |world| {
         let actions = plan.get(world.rank()).cloned().unwrap_or_default();
-        ft_checkpoint::run(world, protection.clone(), &mut Random::new(actions))
+        ft_checkpoint::run(world, protection.clone(), &mut Random::new(actions, recovery == Recovery::Local))
             .map(|_| ())
             .map_err(|error| error.to_string())
     })
 }
 
-fn check(seed: u64, lines: Lines, bug: &'static str) -> Result<Course, String> {
-    let outcome = simulate(seed, lines, bug);
+fn check(seed: u64, mode: Mode, bug: &'static str) -> Result<Course, String> {
+    check_and(seed, mode, bug, |_| {})
+}
+
+/// The same, and looks at the reports of all ranks.
+fn check_and(
+    seed: u64,
+    mode: Mode,
+    bug: &'static str,
+    look: impl Fn(&[RankReport]),
+) -> Result<Course, String> {
+    let outcome = simulate(seed, mode, bug);
     let course = commit::check_end(seed, &outcome)?;
     if let Course::Undisturbed | Course::Repaired = course {
         let ranks = commit::job(seed).1;
         let outputs = checker::outputs(&outcome).ok_or("no outputs")?;
-        let read = |bytes: &Vec<u8>| RankReport::read(bytes).map(|report| History::read(&report.output));
-        let histories: Option<Vec<_>> = outputs[..ranks].iter().map(read).collect();
-        judge(&histories.ok_or("no reports")?, &plan(seed, ranks, lines == Lines::Drain))?;
+        let reports = outputs[..ranks].iter().map(|bytes| RankReport::read(bytes));
+        let reports = reports.collect::<Option<Vec<_>>>().ok_or("no reports")?;
+        look(&reports);
+        let histories: Vec<_> = reports.iter().map(|report| History::read(&report.output)).collect();
+        judge(&histories, &plan(seed, ranks, mode))?;
     }
     Ok(course)
 }
@@ -535,45 +568,74 @@ const COURSES: [Course; 3] = [Course::Undisturbed, Course::Repaired, Course::Bey
 
 #[test]
 fn messages_cross_lines_of_logs_and_nobody_can_tell() {
-    for_seeds("messages_cross_lines_of_logs", &COURSES, |seed| check(seed, Lines::Log, ""));
+    for_seeds("messages_cross_lines_of_logs", &COURSES, |seed| check(seed, LOG, ""));
 }
 
 #[test]
 fn messages_that_cross_a_step_are_drained_and_come_back() {
-    for_seeds("messages_that_cross_a_step", &COURSES, |seed| check(seed, Lines::Drain, ""));
+    for_seeds("messages_that_cross_a_step", &COURSES, |seed| check(seed, DRAIN, ""));
+}
+
+#[test]
+fn only_the_lost_go_back_and_nobody_can_tell() {
+    let (stayed, gone) = (Cell::new(0), Cell::new(0));
+    for_seeds("only_the_lost_go_back", &COURSES, |seed| {
+        check_and(seed, LOCAL, "", |reports| {
+            let stats = reports.iter().map(|report| report.stats.clone()).reduce(Stats::merge);
+            for restore in stats.into_iter().flat_map(|stats| stats.restores) {
+                let count = if restore.stayed > 0 { &stayed } else { &gone };
+                count.set(count.get() + 1);
+            }
+        })
+    });
+    println!("in {} repairs only the lost went back, in {} all did", stayed.get(), gone.get());
+    assert!(stayed.get() > 0, "always all went back");
 }
 
 #[test]
 fn planted_a_late_message_that_is_forgotten_is_caught() {
-    finds(planted::FORGETS_LATE, |seed| check(seed, Lines::Log, planted::FORGETS_LATE));
-    finds(planted::FORGETS_LATE, |seed| check(seed, Lines::Drain, planted::FORGETS_LATE));
+    finds(planted::FORGETS_LATE, |seed| check(seed, LOG, planted::FORGETS_LATE));
+    finds(planted::FORGETS_LATE, |seed| check(seed, DRAIN, planted::FORGETS_LATE));
 }
 
 #[test]
 fn planted_an_early_message_that_is_sent_again_is_caught() {
-    finds(planted::SENDS_EARLY_AGAIN, |seed| check(seed, Lines::Log, planted::SENDS_EARLY_AGAIN));
+    finds(planted::SENDS_EARLY_AGAIN, |seed| check(seed, LOG, planted::SENDS_EARLY_AGAIN));
 }
 
 #[test]
 fn planted_a_wildcard_that_is_replayed_in_another_order_is_caught() {
-    finds(planted::REPLAYS_IN_ANOTHER_ORDER, |seed| {
-        check(seed, Lines::Log, planted::REPLAYS_IN_ANOTHER_ORDER)
-    });
+    finds(planted::REPLAYS_IN_ANOTHER_ORDER, |seed| check(seed, LOG, planted::REPLAYS_IN_ANOTHER_ORDER));
 }
 
 #[test]
 fn planted_a_colour_that_wraps_wrongly_is_caught() {
-    finds(planted::COUNTS_LINES_BY_TWO, |seed| check(seed, Lines::Log, planted::COUNTS_LINES_BY_TWO));
+    finds(planted::COUNTS_LINES_BY_TWO, |seed| check(seed, LOG, planted::COUNTS_LINES_BY_TWO));
 }
 
 #[test]
 fn planted_collectives_that_are_counted_anew_are_caught() {
-    finds(planted::COUNTS_COLLECTIVES_ANEW, |seed| check(seed, Lines::Log, planted::COUNTS_COLLECTIVES_ANEW));
+    finds(planted::COUNTS_COLLECTIVES_ANEW, |seed| check(seed, LOG, planted::COUNTS_COLLECTIVES_ANEW));
 }
 
 #[test]
 fn planted_contexts_behind_the_line_are_caught() {
-    finds(planted::GOES_ON_WITH_CONTEXTS, |seed| check(seed, Lines::Log, planted::GOES_ON_WITH_CONTEXTS));
+    finds(planted::GOES_ON_WITH_CONTEXTS, |seed| check(seed, LOG, planted::GOES_ON_WITH_CONTEXTS));
+}
+
+#[test]
+fn planted_determinants_that_come_too_late_are_caught() {
+    finds(planted::TELLS_LATE, |seed| check(seed, LOCAL, planted::TELLS_LATE));
+}
+
+#[test]
+fn planted_journals_that_are_freed_early_are_caught() {
+    finds(planted::FREES_JOURNAL_EARLY, |seed| check(seed, LOCAL, planted::FREES_JOURNAL_EARLY));
+}
+
+#[test]
+fn planted_messages_that_survivors_have_and_get_again_are_caught() {
+    finds(planted::REPEATS_ITSELF, |seed| check(seed, LOCAL, planted::REPEATS_ITSELF));
 }
 
 /// What cannot be had together is said at the start.
@@ -586,7 +648,7 @@ fn lines_are_refused_with_what_does_not_go_with_them() {
         (Protection { levels: vec!["rs:2+1@3".parse().unwrap()], ..of }, "`--levels`"),
     ] {
         let outcome = sim::run(Config::calm(3), |world| {
-            let ran = ft_checkpoint::run(world, protection.clone(), &mut Random::new(vec![]));
+            let ran = ft_checkpoint::run(world, protection.clone(), &mut Random::new(vec![], false));
             match ran.expect_err(with) {
                 RunError::Checkpoint(CheckpointError::Unfit(why)) => why,
                 other => other.to_string(),

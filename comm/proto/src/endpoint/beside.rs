@@ -12,7 +12,7 @@ impl<P> Endpoint<P> {
 
     /// The message that a receive waits for has come beside all frames: the receive is finished. Gives its place, for the bytes that there is room for.
     pub fn handle_beside(&mut self, op: OpId, envelope: Envelope) -> Option<&mut P> {
-        let State::Receive { room } = self.ops.get(op)?.state else { return None };
+        let State::Receive { room, .. } = self.ops.get(op)?.state else { return None };
         if !self.matching.cancel(op) {
             return None;
         }

@@ -20,6 +20,8 @@ pub(super) enum State<P> {
     Unwanted,
     /// It was claimed, and will never be whole: its sender has failed.
     Lost,
+    /// It was here in part, and comes again; a receive may have claimed it already.
+    Due(Option<OpId>),
 }
 
 /// What becomes of a receive that takes a message.
@@ -114,17 +116,17 @@ impl<P> Bounced<P> {
 
     /// A receive takes a message, which no other has claimed.
     pub(super) fn claim(&mut self, bounce: BounceId) -> Option<(Envelope, Claimed<'_, P>)> {
-        if !matches!(self.0.get(bounce)?.state, State::Arriving(..)) {
+        if !matches!(self.0.get(bounce)?.state, State::Arriving(..) | State::Due(_)) {
             let Message { envelope, state } = self.0.remove(bounce)?;
             return match state {
                 State::Here(place) => Some((envelope, Claimed::Here(place))),
                 State::Announced(announced) => Some((envelope, Claimed::Announced(announced))),
                 State::Lost => Some((envelope, Claimed::Lost)),
-                State::Arriving(..) | State::Unwanted => None,
+                State::Arriving(..) | State::Due(_) | State::Unwanted => None,
             };
         }
         match self.0.get_mut(bounce)? {
-            Message { envelope, state: State::Arriving(_, claim) } => {
+            Message { envelope, state: State::Arriving(_, claim) | State::Due(claim) } => {
                 Some((*envelope, Claimed::Arriving(claim)))
             }
             _ => None,
@@ -142,8 +144,62 @@ impl<P> Bounced<P> {
         match dropped {
             State::Here(_) => Dropped::Received(envelope),
             State::Announced(announced) => Dropped::Refused(envelope, announced),
-            State::Arriving(..) | State::Unwanted | State::Lost => Dropped::Nothing,
+            State::Arriving(..) | State::Unwanted | State::Lost | State::Due(_) => Dropped::Nothing,
         }
+    }
+
+    /// A message is as far as this.
+    pub(super) fn set(&mut self, bounce: BounceId, envelope: Envelope, state: State<P>) {
+        if let Some(message) = self.0.get_mut(bounce) {
+            *message = Message { envelope, state };
+        }
+    }
+
+    /// Bytes of a message.
+    pub(super) fn length(&self, bounce: BounceId) -> Option<u64> {
+        Some(self.0.get(bounce)?.envelope.length)
+    }
+
+    /// A message that was here in part comes again. Gives the receive that had claimed it.
+    pub(super) fn becomes_due(&mut self, bounce: BounceId) -> Option<OpId> {
+        let message = self.0.get_mut(bounce)?;
+        match std::mem::replace(&mut message.state, State::Due(None)) {
+            State::Arriving(_, claim) => claim,
+            _ => None,
+        }
+    }
+
+    /// A message that was due comes; if a receive has claimed it, it is that one's, and gone from here.
+    pub(super) fn claimed_due(&mut self, bounce: BounceId) -> Option<OpId> {
+        let State::Due(Some(op)) = self.0.get(bounce)?.state else { return None };
+        self.0.remove(bounce);
+        Some(op)
+    }
+
+    /// The receives of messages that are due still, and these; nobody claims them any more.
+    pub(super) fn release_due(&mut self) -> Vec<(OpId, BounceId)> {
+        let claim = |(bounce, message): (BounceId, &mut Message<P>)| match &mut message.state {
+            State::Due(claim) => claim.take().map(|op| (op, bounce)),
+            _ => None,
+        };
+        self.0.iter_mut().filter_map(claim).collect()
+    }
+
+    /// Messages that were only announced.
+    pub(super) fn announced(&self) -> Vec<(BounceId, Envelope)> {
+        let is_announced =
+            |(_, message): &(BounceId, &Message<P>)| matches!(message.state, State::Announced(_));
+        self.0.iter().filter(is_announced).map(|(bounce, message)| (bounce, message.envelope)).collect()
+    }
+
+    /// What all messages are matched by.
+    pub(super) fn envelopes_mut(&mut self) -> impl Iterator<Item = &mut Envelope> {
+        self.0.values_mut().map(|message| &mut message.envelope)
+    }
+
+    /// Only these messages are kept.
+    pub(super) fn retain(&mut self, which: impl Fn(&Envelope) -> bool) {
+        self.0.retain(|_, message| which(&message.envelope));
     }
 
     /// A payload that was arriving is whole.

@@ -75,6 +75,7 @@ impl<P> Endpoint<P> {
         let is_his = header.kind == Kind::Eager
             && pattern.accepts(&envelope)
             && header.length <= room as u64
+            && !self.waits_for_repair(header.stamp)
             && !self.matching.is_wanted(&envelope)
             && self.matching.find(pattern).is_none()
             && !self.is_closed(header.context);
@@ -89,8 +90,11 @@ impl<P> Endpoint<P> {
             return Taken::No; // which will find out what is wrong with it
         }
         self.give_back(from, cost);
-        if self.has_lines() && self.comes(from, header).is_err() {
-            return Taken::Astray;
+        if self.has_lines() {
+            if self.comes(from, header).is_err() {
+                return Taken::Astray;
+            }
+            self.is_whole(from);
         }
         Taken::Yes
     }

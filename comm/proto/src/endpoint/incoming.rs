@@ -4,7 +4,7 @@ use super::bounced::{Landed, State};
 use super::credit::{Cost, EAGER_BYTES_MAX, ENVELOPES_MAX};
 use super::peer::About;
 use super::reading::Announced;
-use super::{Endpoint, Landing, Outcome, Violation};
+use super::{CONTEXT_LUGGAGE, Endpoint, Landing, Outcome, Violation};
 use crate::matching::Envelope;
 use crate::planted;
 use crate::rank::Rank;
@@ -36,6 +36,12 @@ impl<P> Endpoint<P> {
 
     /// The payload of `header` from `from` is where [`Endpoint::handle_header`] wanted it.
     pub fn handle_payload(&mut self, from: Rank, header: &Header, landing: Landing) {
+        if header.context == CONTEXT_LUGGAGE {
+            return self.luggage_came(from, landing);
+        }
+        if self.has_lines() {
+            self.is_whole(from);
+        }
         match landing {
             Landing::Nowhere | Landing::Sink => {}
             Landing::Op(op) => {
@@ -80,6 +86,9 @@ impl<P> Endpoint<P> {
         if header.length > EAGER_BYTES_MAX as u64 {
             return Err(format!("an eager message of {} bytes", header.length));
         }
+        if header.context == CONTEXT_LUGGAGE {
+            return self.luggage_comes(header, make);
+        }
         if !self.peers[from].grant.pay(Cost::eager(header.length)) {
             return Err("an eager message without credit for it".into());
         }
@@ -87,6 +96,9 @@ impl<P> Endpoint<P> {
             return Ok(Landing::Sink);
         }
         let envelope = self.message_of(from, header)?;
+        if let Some(bounce) = self.due(from) {
+            return self.due_comes(bounce, envelope, make);
+        }
         Ok(match self.claim(&envelope) {
             Some(op) => Landing::Op(op),
             None => {
@@ -101,6 +113,11 @@ impl<P> Endpoint<P> {
             return Err(format!("more than {ENVELOPES_MAX} envelopes at a time"));
         }
         let (envelope, announced) = (self.message_of(from, header)?, Announced::from(header));
+        if let Some(bounce) = self.due(from) {
+            self.is_announced(from, &envelope);
+            return self.due_is_announced(bounce, envelope, announced);
+        }
+        self.is_announced(from, &envelope);
         if self.is_closed(header.context) {
             self.want(envelope, announced, None);
         } else if let Some(op) = self.claim(&envelope) {

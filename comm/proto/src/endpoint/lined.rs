@@ -1,11 +1,14 @@
-//! Messages that may cross recovery lines ([`crate::lines`]): what the endpoint tells the protocol of them, and what it keeps for it.
+//! Messages that may cross recovery lines ([`crate::lines`]): what the endpoint tells the protocol of them, and what it keeps for it. Where only who was lost goes back it has a journal of
+//! them, too.
 //!
 //! A message is received before a line if it is in the place of its receive then, or late. Late ones are kept when they get there, or before, when somebody looks for
 //! them ([`Endpoint::keep_late`]). Copying is the driver's ([`Task::Keep`]).
 
+use std::collections::HashMap;
+
 use super::bounced::State;
-use super::{Endpoint, OpId, Task};
-use crate::lines::{self, Astray, Lines, Outcome, Phase};
+use super::{BounceId, Endpoint, OpId, Task};
+use crate::lines::{self, Astray, Journal, Lines, Outcome, Phase};
 use crate::matching::{Envelope, Pattern};
 use crate::rank::Rank;
 use crate::stamp::{Mark, Stamp};
@@ -17,20 +20,50 @@ pub const LINED_TAG: u32 = 1 << 31;
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Lined<P> {
-    lines: Lines<P>,
+    pub(super) lines: Lines<P>,
+    pub(super) journal: Option<Journal<P>>,
     /// The program is in what lines are drawn in; what is said outside, by all ranks at one place, has no stamp.
-    is_on: bool,
+    pub(super) is_on: bool,
     /// Receives that may take several messages, and have taken none.
     choosing: Vec<(OpId, u64)>,
     /// By sender, how many messages have come, and the one whose payload came last or comes.
-    came: Vec<(u32, Option<Envelope>)>,
+    pub(super) came: Vec<(u32, Option<Envelope>)>,
+    /// With a journal: by sender, which one of its kind that is whose payload comes.
+    pub(super) coming: Vec<Option<lines::Nth>>,
+    /// The same of those that were announced, by sender and number.
+    pub(super) announced: HashMap<(u32, u32), lines::Nth>,
+    /// Messages that were under way when a rank was lost, and come again: where they belong.
+    pub(super) due: HashMap<lines::Nth, BounceId>,
+    /// Receives of such messages, while operations wait for the end of a repair.
+    pub(super) claims: Vec<(OpId, BounceId)>,
+}
+
+impl<P> Lined<P> {
+    /// A receive with a number has taken this message.
+    fn chose(&mut self, number: u64, message: &Envelope) {
+        let Self { lines, journal, .. } = self;
+        match journal {
+            Some(journal) => journal.chose(lines, number, message),
+            None => lines.chose(number, message),
+        }
+    }
 }
 
 impl<P> Endpoint<P> {
     /// Messages may cross lines from now on, of which this rank has drawn one that no message has crossed, or goes back to one.
-    pub fn begin_lines(&mut self, lines: Lines<P>) {
-        let came = vec![(0, None); self.peers.len()];
-        self.lined = Some(Box::new(Lined { lines, is_on: false, choosing: vec![], came }));
+    pub fn begin_lines(&mut self, lines: Lines<P>, journal: Option<Journal<P>>) {
+        let ranks = self.peers.len();
+        self.lined = Some(Box::new(Lined {
+            lines,
+            journal,
+            is_on: false,
+            choosing: vec![],
+            came: vec![(0, None); ranks],
+            coming: vec![None; ranks],
+            announced: HashMap::new(),
+            due: HashMap::new(),
+            claims: vec![],
+        }));
     }
 
     /// Messages cross no lines any more. What is here and waits for its receive is of none.
@@ -79,7 +112,10 @@ impl<P> Endpoint<P> {
     /// The rank has saved its state: its line is here. `copy` makes copies of messages. Gives, by receiver, how many were sent since the line before.
     pub fn draw_line(&mut self, copy: impl Fn(&P) -> P) -> Vec<u64> {
         let Some(lined) = self.lined.as_deref_mut() else { return vec![] };
-        let counts = lined.lines.draw();
+        let counts = match &mut lined.journal {
+            Some(journal) => journal.draw(&mut lined.lines),
+            None => lined.lines.draw(),
+        };
         for (bounce, _) in self.matching.arrived() {
             if let Some((envelope, place)) = self.bounced.here(*bounce)
                 && envelope.mark.is_kept()
@@ -123,16 +159,32 @@ impl<P> Endpoint<P> {
         self.bounce(Envelope { mark: Mark::PUT_BACK, ..envelope }, State::Here(place));
     }
 
-    /// A message to `to` begins; false if its receiver has it already, and it is not to leave.
-    #[inline]
-    pub fn leaves(&mut self, to: Rank, context: u32, tag: u32) -> bool {
-        !self.has_lines() || self.leaves_lined(to, context, tag)
+    /// The line is committed: nobody goes back behind it.
+    pub fn line_is_committed(&mut self) {
+        if let Some(Lined { lines, journal, .. }) = self.lined.as_deref_mut() {
+            match journal {
+                Some(journal) => journal.handle_commit(lines),
+                None => lines.handle_commit(),
+            }
+        }
     }
 
-    #[inline(never)]
-    fn leaves_lined(&mut self, to: Rank, context: u32, tag: u32) -> bool {
+    /// A message of `length` bytes begins, which may cross lines; false if its receiver has it already, and it is not to leave. `copy` makes a copy of what it says.
+    pub fn leaves(
+        &mut self,
+        to: Rank,
+        (context, tag): (u32, u32),
+        length: usize,
+        copy: impl FnOnce() -> P,
+    ) -> bool {
+        let me = self.me;
         match self.lined.as_deref_mut() {
-            Some(lined) if lined.is_on && lines::cover(context) => lined.lines.sends(to, context, tag),
+            Some(Lined { lines, journal, is_on: true, .. }) if lines::cover(context) => match journal {
+                Some(journal) if to != me => {
+                    journal.sends(lines, to, (context, tag), (copy(), length as u64))
+                }
+                _ => lines.sends(to, context, tag),
+            },
             _ => true,
         }
     }
@@ -160,8 +212,8 @@ impl<P> Endpoint<P> {
     /// What a message that came beside the frames is known by. It has no stamp; its sender had no line under way ([`Endpoint::goes_beside`]), so it had drawn as many as have been
     /// committed.
     #[inline]
-    pub fn beside(&self, mut envelope: Envelope) -> Envelope {
-        if let Some(lined) = self.lined.as_deref()
+    pub fn beside(&mut self, mut envelope: Envelope) -> Envelope {
+        if let Some(lined) = self.lined.as_deref_mut()
             && lines::cover(envelope.context)
             && envelope.tag & LINED_TAG != 0
         {
@@ -170,6 +222,9 @@ impl<P> Endpoint<P> {
             // Line 0 has none before it, and there are four colours.
             let line = if is_late { line + 3 } else { line };
             envelope.mark = Mark::of(Stamp::new(line, false));
+            if let Some(journal) = &mut lined.journal {
+                journal.comes(&lined.lines, &envelope);
+            }
         }
         envelope
     }
@@ -188,6 +243,9 @@ impl<P> Endpoint<P> {
             let (count, incoming) = &mut lined.came[from];
             envelope.mark = envelope.mark.numbered(*count);
             *count = count.wrapping_add(1);
+            if let Some(journal) = &mut lined.journal {
+                lined.coming[from] = journal.comes(&lined.lines, &envelope);
+            }
             lined.lines.comes(&envelope)?;
             *incoming = Some(envelope);
         }
@@ -209,6 +267,7 @@ impl<P> Endpoint<P> {
             let is_fetched = matches!(landing, super::Landing::Bounce(_));
             let mark = if is_fetched { announced.mark.fetched() } else { announced.mark };
             lined.came[from].1 = Some(Envelope { mark, ..announced });
+            lined.coming[from] = lined.announced.remove(&(announced.source, announced.mark.number()));
         }
     }
 
@@ -269,7 +328,7 @@ impl<P> Endpoint<P> {
     pub(super) fn chooses(&mut self, op: OpId, number: u64, taken: Option<&Envelope>) {
         if let Some(lined) = &mut self.lined {
             match taken {
-                Some(message) => lined.lines.chose(number, message),
+                Some(message) => lined.chose(number, message),
                 None => lined.choosing.push((op, number)),
             }
         }
@@ -282,7 +341,7 @@ impl<P> Endpoint<P> {
             && let Some(at) = lined.choosing.iter().position(|(chooses, _)| *chooses == op)
         {
             let (_, number) = lined.choosing.swap_remove(at);
-            lined.lines.chose(number, message);
+            lined.chose(number, message);
         }
     }
 
@@ -295,15 +354,21 @@ impl<P> Endpoint<P> {
 
     /// Of several things that might have happened this one did.
     pub fn note(&mut self, chose: u32) {
-        if let Some(lined) = self.lines_on() {
-            lined.lines.note(chose);
+        if let Some(Lined { lines, journal, .. }) = self.lines_on() {
+            match journal {
+                Some(journal) => journal.chooses(lines, chose),
+                None => lines.note(chose),
+            }
         }
     }
 
     /// A question for a message has found this one, or none.
     pub fn found(&mut self, message: Option<&Envelope>) {
-        if let Some(lined) = self.lines_on() {
-            lined.lines.found(message);
+        if let Some(Lined { lines, journal, .. }) = self.lines_on() {
+            match journal {
+                Some(journal) => journal.found(lines, message),
+                None => lines.found(message),
+            }
         }
     }
 

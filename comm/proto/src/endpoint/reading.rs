@@ -143,6 +143,7 @@ impl<P> Endpoint<P> {
     /// The message is in the place of its receive, or could not be read, and is asked for.
     pub fn handle_fetched(&mut self, fetch: Fetch, is_whole: bool) {
         if is_whole {
+            self.is_read(&fetch.envelope);
             self.end(fetch.op, Outcome::Done(fetch.envelope));
             self.delivered(fetch.op, &fetch.envelope);
             self.give_receipt(fetch.from, fetch.sequence);

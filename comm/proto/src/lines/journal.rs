@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use super::{Lines, Log, Outcome, Signature};
+use super::{Lines, Log, Outcome, Phase, Signature};
 use crate::matching::Envelope;
 use crate::planted;
 use crate::rank::Rank;
@@ -49,13 +49,11 @@ pub struct Luggage {
     pub safe: u64,
 }
 
-/// What has come of one signature, counted from the committed line of the sender on: all below `next` but what is `missing`, and what is `early`.
+/// What has come of one signature, counted from the committed line of the sender on: all below `next`, and what is `early`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Has {
     /// The first number that has not come.
     pub next: u64,
-    /// Numbers below of what was announced and is not whole.
-    pub missing: BTreeSet<u64>,
     /// Numbers above of what is there all the same.
     pub early: BTreeSet<u64>,
 }
@@ -85,6 +83,27 @@ struct Sent<B> {
     context: u32,
     tag: u32,
     bytes: B,
+    length: u64,
+}
+
+/// A message that is to be sent again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Again<B> {
+    /// Context of its communicator.
+    pub context: u32,
+    /// Tag.
+    pub tag: u32,
+    /// What it says.
+    pub bytes: B,
+}
+
+/// Which message of its sender, context and tag one is that has come, counted from the beginning of the job or the line that the rank has gone back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nth {
+    /// What it is told apart by.
+    pub signature: Signature,
+    /// Its number among these.
+    pub number: u64,
 }
 
 #[derive(Debug, Default)]
@@ -113,6 +132,8 @@ pub struct Journal<B> {
     /// Receives that take again what they took before.
     known: BTreeSet<u64>,
     sent: Vec<VecDeque<Sent<B>>>,
+    /// Bytes of these messages.
+    kept_bytes: u64,
     arrived: Vec<HashMap<(u32, u32), Arrived>>,
     /// By owner, those behind the line; the own ones are all there.
     determinants: Vec<VecDeque<Determinant>>,
@@ -128,7 +149,7 @@ pub struct Journal<B> {
     got: Vec<(u64, u64)>,
 }
 
-impl<B: Clone> Journal<B> {
+impl<B> Journal<B> {
     /// Of rank `me` of `size`, in a job that may lose `tolerance` ranks at once, which goes back to a line. The messages are to be in the queue of the rank, as if they had just
     /// come. [`Journal::learn`] belongs behind it, and before, if it goes back alone, what all others know of it ([`Journal::settle`]).
     pub fn restore(
@@ -145,6 +166,7 @@ impl<B: Clone> Journal<B> {
             logged: (log.outcomes.clone(), log.choices.clone()),
             known: BTreeSet::new(),
             sent: (0..size).map(|_| VecDeque::new()).collect(),
+            kept_bytes: 0,
             arrived: (0..size).map(|_| HashMap::new()).collect(),
             determinants: vec![VecDeque::new(); size],
             determined: log.determined,
@@ -174,9 +196,21 @@ impl<B: Clone> Journal<B> {
         (messages, self.determinants.iter().map(VecDeque::len).sum())
     }
 
-    /// The program sends a message: false if its receiver has it already.
-    pub fn sends(&mut self, lines: &mut Lines<B>, to: Rank, context: u32, tag: u32, bytes: &B) -> bool {
-        self.sent[to].push_back(Sent { line: lines.line(), context, tag, bytes: bytes.clone() });
+    /// Bytes of the messages that are kept.
+    pub fn kept_bytes(&self) -> u64 {
+        self.kept_bytes
+    }
+
+    /// The program sends a message of `length` bytes: false if its receiver has it already.
+    pub fn sends(
+        &mut self,
+        lines: &mut Lines<B>,
+        to: Rank,
+        (context, tag): (u32, u32),
+        (bytes, length): (B, u64),
+    ) -> bool {
+        self.sent[to].push_back(Sent { line: lines.line(), context, tag, bytes, length });
+        self.kept_bytes += length;
         lines.sends(to, context, tag)
     }
 
@@ -233,8 +267,8 @@ impl<B: Clone> Journal<B> {
         self.safe[self.me] = self.safe[self.me].max(safe);
     }
 
-    /// A message has come, or was announced: its number, if lines matter to it.
-    pub fn comes(&mut self, lines: &Lines<B>, message: &Envelope) -> Option<u64> {
+    /// A message has come, or was announced: which one it is, if lines matter to it.
+    pub fn comes(&mut self, lines: &Lines<B>, message: &Envelope) -> Option<Nth> {
         let line = lines.line_of(message)?;
         let arrived = self.arrived[message.source as Rank].entry((message.context, message.tag)).or_default();
         while arrived.early.remove(&arrived.next) {
@@ -244,7 +278,18 @@ impl<B: Clone> Journal<B> {
             arrived.starts.push_back((line, arrived.next));
         }
         arrived.next += 1;
-        Some(arrived.next - 1)
+        Some(Nth { signature: super::signature(message), number: arrived.next - 1 })
+    }
+
+    /// These have come in part, or were only announced, and what was on its way is gone.
+    pub fn lose(&mut self, mut missing: Vec<Nth>) {
+        missing.sort_unstable();
+        for Nth { signature: Signature { peer, context, tag }, number } in missing.into_iter().rev() {
+            let Some(arrived) = self.arrived[peer as Rank].get_mut(&(context, tag)) else { continue };
+            arrived.early.extend(number + 1..arrived.next);
+            arrived.early.remove(&number);
+            arrived.next = number;
+        }
     }
 
     /// A receive with this number takes this message ([`Lines::choose`]).
@@ -279,8 +324,11 @@ impl<B: Clone> Journal<B> {
         sent
     }
 
-    /// The line is committed: nobody goes back behind it.
+    /// The line is committed: nobody goes back behind it. Where none is whole there was none.
     pub fn handle_commit(&mut self, lines: &mut Lines<B>) {
+        if lines.phase() != Phase::Whole {
+            return;
+        }
         lines.handle_commit();
         self.before = None;
         self.line = lines.line();
@@ -290,7 +338,8 @@ impl<B: Clone> Journal<B> {
     /// Nobody has to be fed with what is before this line.
     fn free(&mut self, line: u64) {
         for sent in &mut self.sent {
-            sent.drain(..sent.partition_point(|message| message.line < line));
+            let freed = sent.drain(..sent.partition_point(|message| message.line < line));
+            self.kept_bytes -= freed.map(|message| message.length).sum::<u64>();
         }
         for known in &mut self.determinants {
             known.drain(..known.partition_point(|determinant| determinant.line < line));
@@ -318,18 +367,12 @@ impl<B: Clone> Journal<B> {
         self.arrived.iter_mut().flat_map(HashMap::values_mut).for_each(|arrived| arrived.starts.clear());
     }
 
-    /// What another rank has to hear from this one after the repair of those that are `lost`. Messages that were announced and are not whole are `missing`, by context, tag and number.
-    pub fn account(&self, of: Rank, lost: &[Rank], missing: &[(u32, u32, u64)]) -> Account {
+    /// What another rank has to hear from this one after the repair of those that are `lost`. What was not whole is [lost](Journal::lose) before.
+    pub fn account(&self, of: Rank, lost: &[Rank]) -> Account {
         let has = |(key, arrived): (&(u32, u32), &Arrived)| {
             let from_line = |number: &u64| number.checked_sub(arrived.first);
-            let mut missing: BTreeSet<u64> = missing
-                .iter()
-                .filter(|(context, tag, _)| (*context, *tag) == *key)
-                .filter_map(|(.., number)| from_line(number))
-                .collect();
-            let next = arrived.next - arrived.first;
-            missing.retain(|number| *number < next);
-            (*key, Has { next, missing, early: arrived.early.iter().filter_map(from_line).collect() })
+            let next = arrived.next.saturating_sub(arrived.first);
+            (*key, Has { next, early: arrived.early.iter().filter_map(from_line).collect() })
         };
         let tells = lost.contains(&of);
         let both = [of, self.me].into_iter().filter(|_| tells);
@@ -339,14 +382,15 @@ impl<B: Clone> Journal<B> {
         }
     }
 
-    /// What a rank tells of itself after a repair, in which those that are `lost` went back: gives what is to be sent to it, in order.
+    /// What a rank tells of itself after a repair, in which those that are `lost` went back: gives what is to be sent to it, in order, as `copy` copies it.
     pub fn settle(
         &mut self,
         lines: &mut Lines<B>,
         from: Rank,
         account: Account,
         lost: &[Rank],
-    ) -> Vec<(u32, u32, B)> {
+        copy: impl Fn(&B) -> B,
+    ) -> Vec<Again<B>> {
         let Account { mut has, determinants } = account;
         // What was on its way is gone.
         self.told.retain(|(to, _), _| *to != from);
@@ -366,7 +410,7 @@ impl<B: Clone> Journal<B> {
         for Sent { context, tag, bytes, .. } in &self.sent[from] {
             let count = counts.entry((*context, *tag)).or_default();
             if !has.get(&(*context, *tag)).is_some_and(|has| has.has(*count)) {
-                again.push((*context, *tag, bytes.clone()));
+                again.push(Again { context: *context, tag: *tag, bytes: copy(bytes) });
             }
             *count += 1;
         }
@@ -425,12 +469,11 @@ impl<B: Clone> Journal<B> {
 impl Has {
     /// Whether this number is there.
     fn has(&self, number: u64) -> bool {
-        (number < self.next && !self.missing.contains(&number)) || self.early.contains(&number)
+        number < self.next || self.early.contains(&number)
     }
 
     /// All that are there from this number on.
     fn from(&self, first: u64) -> impl Iterator<Item = u64> {
-        let below = (first..self.next).filter(|number| !self.missing.contains(number));
-        below.chain(self.early.range(first.max(self.next)..).copied())
+        (first..self.next).chain(self.early.range(first.max(self.next)..).copied())
     }
 }

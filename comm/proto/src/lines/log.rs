@@ -197,8 +197,12 @@ impl<B> Lines<B> {
 
     /// Whether the next line may be drawn: the last one is committed, and all that did not come out by itself was done again.
     pub fn may_draw(&self) -> bool {
-        let is_over = self.outcomes.is_empty() && self.choices.is_empty() && self.swallowed.is_empty();
-        self.phase == Phase::Running && is_over
+        self.phase == Phase::Running && !self.is_replaying()
+    }
+
+    /// Whether something is to be done again that has come out in one way before.
+    pub fn is_replaying(&self) -> bool {
+        !(self.outcomes.is_empty() && self.choices.is_empty() && self.swallowed.is_empty())
     }
 
     /// Whether messages were received from behind the next line of others: who has not drawn it is behind them.
@@ -464,6 +468,6 @@ impl<B> Lines<B> {
     }
 }
 
-fn signature(message: &Envelope) -> Signature {
+pub(super) fn signature(message: &Envelope) -> Signature {
     Signature { peer: message.source, context: message.context, tag: message.tag }
 }

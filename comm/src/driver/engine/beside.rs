@@ -2,7 +2,8 @@
 //! if a cell is free.
 
 use ft_proto::cells::Label;
-use ft_proto::endpoint::OpId;
+use ft_proto::endpoint::{LINED_TAG, OpId};
+use ft_proto::lines;
 use ft_proto::matching::Envelope;
 use ft_proto::rank::Rank;
 use ft_proto::shared::CELL_BYTES;
@@ -107,6 +108,10 @@ impl Engine {
     pub(super) fn look_beside(&mut self, memory: &mut Memory<'_>) -> bool {
         let (mut at, mut moved) = (0, false);
         while at < self.awaited.len() {
+            if self.endpoint.repairs() && is_lined(self.awaited[at].label) {
+                at += 1; // its memory is that of a call that waits for the end of the repair
+                continue;
+            }
             let awaited = self.awaited.swap_remove(at);
             if !self.endpoint.is_awaited(awaited.op) {
                 continue; // it came through the ring, or will not come any more
@@ -148,6 +153,11 @@ impl Engine {
             }
         }
     }
+}
+
+/// Whether a message with this label may cross recovery lines.
+fn is_lined(Label { context, tag }: Label) -> bool {
+    lines::cover(context) && tag & LINED_TAG != 0
 }
 
 fn envelope(from: Rank, Label { context, tag }: Label, length: usize) -> Envelope {

@@ -1,13 +1,125 @@
 //! Messages that may cross recovery lines (`ft_proto::lines`): copies of what belongs to a line.
 
-use ft_proto::endpoint::OpId;
-use ft_proto::lines::{self, Crossings, Lines, Log, Outcome, Swallowed};
+use ft_proto::endpoint::{Mode, OpId, Outgoing};
+use ft_proto::lines::{self, Again, Crossings, Journal, Lines, Log, Luggage, Outcome, Swallowed};
 use ft_proto::matching::Envelope;
+use ft_proto::planted;
+use ft_proto::rank::{Rank, Tag};
 
-use super::Engine;
-use crate::driver::memory::{Memory, Place};
+use super::{Engine, Letter};
+use crate::driver::memory::{Memory, Place, Stock};
+
+/// Determinants that are told at once.
+const TOLD_AT_ONCE: usize = 4096;
+
+/// What becomes of a message that begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::driver) enum Leaving {
+    /// Its receiver has it already.
+    Not,
+    Free,
+    /// Behind a frame that was just queued.
+    Behind,
+}
 
 impl Engine {
+    /// A message of what is in a place begins.
+    #[inline]
+    pub(in crate::driver) fn leaving(
+        &mut self,
+        to: Rank,
+        key: (u32, Tag),
+        place: &Place,
+        memory: &Memory<'_>,
+    ) -> Leaving {
+        match self.endpoint.has_lines() {
+            true => self.leaving_lined(to, key, place.len(), |stock| Place::Kept(stock.copy(place, memory))),
+            false => Leaving::Free,
+        }
+    }
+
+    /// The same of one that has memory of its own.
+    #[inline]
+    pub(super) fn leaving_owned(&mut self, letter: &Letter, bytes: &[u8]) -> Leaving {
+        match self.endpoint.has_lines() {
+            true => {
+                let key = (letter.context, letter.tag);
+                self.leaving_lined(letter.to, key, bytes.len(), |_| Place::Kept(bytes.to_vec()))
+            }
+            false => Leaving::Free,
+        }
+    }
+
+    #[inline(never)]
+    fn leaving_lined(
+        &mut self,
+        to: Rank,
+        key: (u32, Tag),
+        length: usize,
+        copy: impl FnOnce(&Stock) -> Place,
+    ) -> Leaving {
+        let Self { endpoint, stock, .. } = self;
+        if !endpoint.leaves(to, key, length, || copy(stock)) {
+            return Leaving::Not;
+        }
+        if endpoint.has_journal() && self.is_lined(key.0) && self.tell(to) {
+            Leaving::Behind
+        } else {
+            Leaving::Free
+        }
+    }
+
+    /// Tells a rank what it has to know before the messages that begin now; whether there was something.
+    fn tell(&mut self, to: Rank) -> bool {
+        if to == self.me || planted::has(planted::TELLS_LATE) {
+            return false;
+        }
+        let Some(Luggage { determinants, got, safe }) = self.endpoint.luggage(to) else { return false };
+        let chunks = determinants.chunks(TOLD_AT_ONCE).map(<[_]>::to_vec);
+        let chunks: Vec<_> = if determinants.is_empty() { vec![vec![]] } else { chunks.collect() };
+        for determinants in chunks {
+            let bytes = lines::write_luggage(&Luggage { determinants, got, safe });
+            let op = self.endpoint.send_luggage(to, bytes.len() as u64, Place::Kept(bytes));
+            self.detach(op);
+        }
+        true
+    }
+
+    /// What has to be known before the messages behind it has come.
+    pub(super) fn carry(&mut self, from: Rank, luggage: &Place) {
+        let luggage = if let Place::Kept(bytes) = luggage { lines::read_luggage(bytes) } else { None };
+        match luggage {
+            Some(luggage) => self.endpoint.carries(from, luggage),
+            None => self.findings.broke(from, "what came over it cannot be read"),
+        }
+    }
+
+    /// Sends a message of the journal.
+    pub(in crate::driver) fn send_again(&mut self, to: Rank, message: Again<Place>) {
+        let Again { context, tag, bytes } = message;
+        self.tell(to);
+        let length = bytes.len() as u64;
+        self.sent += length;
+        let op = self.endpoint.send(
+            to,
+            Outgoing { context, tag, length, mode: Mode::Standard, offer: None },
+            bytes,
+        );
+        self.detach(op);
+    }
+
+    /// What a rank tells of itself after a repair; gives what is to be sent to it.
+    pub(crate) fn settle_journal(
+        &mut self,
+        from: Rank,
+        account: lines::Account,
+        lost: &[Rank],
+    ) -> Vec<Again<Place>> {
+        let Self { endpoint, stock, .. } = self;
+        let copy = |place: &Place| Place::Kept(stock.copy(place, &Memory::none()));
+        endpoint.settle(from, account, lost, copy)
+    }
+
     /// A late message is in the place of its receive.
     pub(super) fn keep(&mut self, op: OpId, message: Envelope, memory: &Memory<'_>) {
         let Self { endpoint, stock, .. } = self;
@@ -29,8 +141,29 @@ impl Engine {
     }
 
     /// Messages may cross lines from now on, behind one that no message has crossed.
-    pub(crate) fn begin_lines(&mut self, ranks: usize) {
-        self.endpoint.begin_lines(Lines::new(ranks, 0));
+    pub(crate) fn begin_lines(&mut self, ranks: usize, tolerance: Option<usize>) {
+        let _ = self.start_lines(ranks, tolerance, Log::empty(0));
+    }
+
+    /// The protocol begins at a line, with a journal if only who is lost goes back, of so many at once. Gives messages that are to be in the queue.
+    fn start_lines(
+        &mut self,
+        ranks: usize,
+        tolerance: Option<usize>,
+        log: Log<Place>,
+    ) -> Vec<(Envelope, Place)> {
+        let (lines, journal, late) = match tolerance {
+            None => {
+                let (lines, late) = Lines::restore(ranks, log);
+                (lines, None, late)
+            }
+            Some(tolerance) => {
+                let (journal, lines, late) = Journal::restore(self.me, ranks, tolerance, log);
+                (lines, Some(journal), late)
+            }
+        };
+        self.endpoint.begin_lines(lines, journal);
+        late
     }
 
     /// They cross none any more.
@@ -43,6 +176,16 @@ impl Engine {
         self.endpoint.enter_lines(inside);
     }
 
+    /// Bytes of messages that the journal has.
+    pub(crate) fn journal_bytes(&self) -> u64 {
+        self.endpoint.journal_bytes()
+    }
+
+    /// The line is committed.
+    pub(crate) fn line_is_committed(&mut self) {
+        self.endpoint.line_is_committed();
+    }
+
     /// This rank's part in lines, if there are any.
     pub(crate) fn lines_mut(&mut self) -> Option<&mut Lines<Place>> {
         self.endpoint.lines_mut()
@@ -53,11 +196,20 @@ impl Engine {
         self.endpoint.lines().is_some_and(Lines::is_behind)
     }
 
+    /// Whether something is done again that has come out in one way before.
+    pub(crate) fn is_replaying(&self) -> bool {
+        self.endpoint.lines().is_some_and(Lines::is_replaying)
+    }
+
     /// This rank goes back to a line. Gives what its receivers of then are to be told: the early messages.
-    pub(crate) fn go_back_to_line(&mut self, ranks: usize, log: Log<Vec<u8>>) -> Swallowed {
+    pub(crate) fn go_back_to_line(
+        &mut self,
+        ranks: usize,
+        tolerance: Option<usize>,
+        log: Log<Vec<u8>>,
+    ) -> Swallowed {
         let told = log.early.clone();
-        let (lines, late) = Lines::restore(ranks, log.map(Place::Kept));
-        self.endpoint.begin_lines(lines);
+        let late = self.start_lines(ranks, tolerance, log.map(Place::Kept));
         late.into_iter().for_each(|(message, place)| self.endpoint.put_back(message, place));
         told
     }

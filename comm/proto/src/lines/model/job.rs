@@ -103,7 +103,7 @@ impl Job {
             Action::Send(to, tag) => {
                 let bytes = process.state.says(to, tag);
                 let leaves = match &mut process.journal {
-                    Some(journal) => journal.sends(&mut process.lines, to, 0, tag, &bytes),
+                    Some(journal) => journal.sends(&mut process.lines, to, (0, tag), (bytes, 8)),
                     None => process.lines.sends(to, 0, tag),
                 };
                 if leaves {

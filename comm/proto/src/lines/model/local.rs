@@ -2,6 +2,7 @@
 
 use super::job::{Job, Seen, run};
 use super::seeds;
+use crate::lines::journal::Again;
 use crate::lines::{Account, Journal, Lines, Log, Luggage};
 use crate::matching::{Envelope, Pattern};
 #[cfg(feature = "planted-bugs")]
@@ -38,14 +39,14 @@ impl Job {
         let mut accounts = vec![];
         for (teller, hearer) in pairs() {
             let journal = self.processes[teller].journal.as_ref();
-            accounts.push((teller, hearer, journal.map(|journal| journal.account(hearer, lost, &[]))));
+            accounts.push((teller, hearer, journal.map(|journal| journal.account(hearer, lost))));
         }
         let mut again = vec![];
         for (teller, hearer, account) in accounts {
             let process = &mut self.processes[hearer];
             let (Some(journal), Some(account)) = (&mut process.journal, account) else { continue };
-            let messages = journal.settle(&mut process.lines, teller, account, lost);
-            again.extend(messages.into_iter().map(|(_, tag, bytes)| (hearer, teller, tag, bytes)));
+            let messages = journal.settle(&mut process.lines, teller, account, lost, |bytes| *bytes);
+            again.extend(messages.into_iter().map(|Again { tag, bytes, .. }| (hearer, teller, tag, bytes)));
         }
         seen.repairs += 1;
         seen.lost += lost.len() as u64;
@@ -109,11 +110,12 @@ fn message(source: u32, tag: u32, lines: &Lines<u64>) -> Envelope {
 #[test]
 fn nothing_is_kept_behind_a_committed_line() {
     let (mut journal, mut lines, _) = Journal::restore(0, 2, 1, Log::<u64>::empty(0));
-    assert!(journal.sends(&mut lines, 1, 0, 7, &70));
+    assert!(journal.sends(&mut lines, 1, (0, 7), (70, 8)));
+    assert_eq!(journal.kept_bytes(), 8);
     let pattern = Pattern { context: 0, source: None, tag: Some(7) };
     let (number, _) = lines.choose(pattern);
     let came = message(1, 7, &lines);
-    assert_eq!(journal.comes(&lines, &came), Some(0));
+    assert_eq!(journal.comes(&lines, &came).map(|place| place.number), Some(0));
     journal.chose(&mut lines, number, &came);
     assert_eq!(lines.deliver(&came), Ok(false));
     assert_eq!(journal.kept(), (1, 1));
@@ -122,30 +124,41 @@ fn nothing_is_kept_behind_a_committed_line() {
     assert_eq!(lines.whole().map(|log| (log.chosen, log.determined)), Some((1, 1)));
     assert_eq!(journal.kept(), (1, 1), "the line is not committed");
     journal.handle_commit(&mut lines);
-    assert_eq!(journal.kept(), (0, 0));
-    assert_eq!(journal.account(1, &[], &[]), Account::default());
+    assert_eq!((journal.kept(), journal.kept_bytes()), ((0, 0), 0));
+    assert_eq!(journal.account(1, &[]), Account::default());
 }
 
 #[test]
 fn a_message_that_was_announced_only_is_sent_again_and_one_behind_it_is_not() {
     let new = |me| Journal::restore(me, 2, 1, Log::<u64>::empty(0));
     let (mut sender, mut lines, _) = new(0);
-    for bytes in 0..4 {
-        assert!(sender.sends(&mut lines, 1, 0, 7, &bytes));
+    for bytes in 0..5 {
+        assert!(sender.sends(&mut lines, 1, (0, 7), (bytes, 8)));
     }
     let (mut receiver, theirs, _) = new(1);
     let came = message(0, 7, &lines);
-    let numbers: Vec<_> = (0..3).filter_map(|_| receiver.comes(&theirs, &came)).collect();
-    assert_eq!(numbers, [0, 1, 2]);
-    let account = receiver.account(0, &[], &[(0, 7, 1)]);
-    assert_eq!(sender.settle(&mut lines, 1, account, &[]), [(0, 7, 1), (0, 7, 3)]);
-    // Who says all again says these two.
-    let account = receiver.account(0, &[0], &[(0, 7, 1)]);
-    let (mut again, mut lines, _) = new(0);
-    assert_eq!(again.settle(&mut lines, 1, account, &[0]), []);
-    again.learn(&mut lines).unwrap();
-    let leaves: Vec<bool> = (0..4).map(|bytes| again.sends(&mut lines, 1, 0, 7, &bytes)).collect();
-    assert_eq!(leaves, [false, true, false, true]);
+    let places: Vec<_> = (0..4).filter_map(|_| receiver.comes(&theirs, &came)).collect();
+    assert_eq!(places.iter().map(|place| place.number).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    // What two are missing, and what is lost a second time.
+    for _ in 0..2 {
+        receiver.lose(vec![places[1], places[3]]);
+    }
+    let account = receiver.account(0, &[]);
+    let again = |bytes: &[u64]| {
+        bytes.iter().map(|bytes| Again { context: 0, tag: 7, bytes: *bytes }).collect::<Vec<_>>()
+    };
+    assert_eq!(sender.settle(&mut lines, 1, account, &[], |bytes| *bytes), again(&[1, 3, 4]));
+    // Who says all again says these.
+    let account = receiver.account(0, &[0]);
+    let (mut replacement, mut lines, _) = new(0);
+    assert_eq!(replacement.settle(&mut lines, 1, account, &[0], |bytes| *bytes), []);
+    replacement.learn(&mut lines).unwrap();
+    let sends = |bytes| replacement.sends(&mut lines, 1, (0, 7), (bytes, 8));
+    let leaves: Vec<bool> = (0..5).map(sends).collect();
+    assert_eq!(leaves, [false, true, false, true, true]);
+    // They have the numbers that are missing.
+    let numbers = (0..3).filter_map(|_| receiver.comes(&theirs, &came)).map(|place| place.number);
+    assert_eq!(numbers.collect::<Vec<_>>(), [1, 3, 4]);
 }
 
 #[test]
@@ -175,7 +188,7 @@ fn a_gap_in_what_is_known_is_said() {
     let mut determinants = one.learned();
     determinants.remove(1);
     let (mut again, mut lines, _) = Journal::restore(0, 2, 1, Log::<u64>::empty(0));
-    again.settle(&mut lines, 1, Account { determinants, ..Account::default() }, &[0]);
+    again.settle(&mut lines, 1, Account { determinants, ..Account::default() }, &[0], |bytes| *bytes);
     assert_eq!(
         again.learn(&mut lines).unwrap_err().to_string(),
         "nobody that is left knows what number 1 of rank 0 came out as"
