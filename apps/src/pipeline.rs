@@ -1,7 +1,7 @@
 //! `pipeline`: each rank of a ring sends an item in every step, and takes one that its neighbour has sent some steps before. So messages are under way at every checkpoint.
 //!
 //! Every item depends on all that its sender has received, so one that is lost, doubled or torn changes all that follow. What each rank should have at the end is computed without
-//! a message.
+//! a message, in steps that are protected as the others are.
 
 use std::process::ExitCode;
 
@@ -86,9 +86,47 @@ fn text(first: u64, words: usize) -> impl Iterator<Item = u64> {
 }
 
 #[derive(Debug, Default, Protect)]
-struct Word {
+struct State {
     word: u64,
+    #[protect(nested)]
+    check: Check,
 }
+
+/// What all ranks should have, step by step, as far as it is computed. Part of the state, as it may take longer than failures are apart.
+#[derive(Debug, Default, Protect)]
+struct Check {
+    steps: u64,
+    words: Vec<u64>,
+    /// What all ranks have sent in each of the last steps, one after the other.
+    sent: Vec<u64>,
+}
+
+impl Check {
+    fn new(ranks: usize, depth: u64) -> Self {
+        let words = (0..ranks as u64).map(mix).collect();
+        Self { steps: 0, words, sent: vec![0; ranks * depth as usize] }
+    }
+
+    /// Computes the steps up to this one.
+    fn go_on(&mut self, to: u64, depth: u64) {
+        let ranks = self.words.len();
+        let mut came = vec![0; ranks];
+        while self.steps < to {
+            self.steps += 1;
+            let at = (self.steps % depth) as usize * ranks;
+            let row = &mut self.sent[at..at + ranks];
+            came.copy_from_slice(row);
+            came.rotate_right(1);
+            row.iter_mut().zip(&self.words).for_each(|(sent, word)| *sent = item(*word, self.steps));
+            if self.steps > depth {
+                self.words.iter_mut().zip(&came).for_each(|(word, came)| *word = mix(*word ^ came));
+            }
+        }
+    }
+}
+
+/// Steps that are computed without a message in one step of the check.
+const CHECKED_AT_ONCE: u64 = 50_000;
 
 struct Pipeline {
     args: PipelineArgs,
@@ -96,58 +134,53 @@ struct Pipeline {
 }
 
 impl Pipeline {
+    /// Steps with messages.
     fn steps(&self) -> u64 {
         self.args.items + self.args.depth
     }
 
-    /// The words of all ranks at the end, step by step.
-    fn expected(&self, ranks: usize) -> Vec<u64> {
-        let depth = self.args.depth as usize;
-        let mut words: Vec<u64> = (0..ranks as u64).map(mix).collect();
-        // What all ranks have sent in each of the last steps, and what comes of that.
-        let (mut sent, mut came) = (vec![vec![0; ranks]; depth], vec![0; ranks]);
-        for step in 1..=self.steps() {
-            let row = &mut sent[(step % self.args.depth) as usize];
-            came.copy_from_slice(row);
-            came.rotate_right(1);
-            row.iter_mut().zip(&words).for_each(|(sent, word)| *sent = item(*word, step));
-            if step > self.args.depth {
-                words.iter_mut().zip(&came).for_each(|(word, came)| *word = mix(*word ^ came));
-            }
-        }
-        words
+    /// All steps.
+    fn all_steps(&self) -> u64 {
+        self.steps() + self.steps().div_ceil(CHECKED_AT_ONCE)
     }
 }
 
 impl Program for Pipeline {
-    type State = Word;
+    type State = State;
     type Error = CommError;
+    const ALONE: bool = true;
 
-    fn init(&mut self, world: &World) -> Result<Word, CommError> {
-        Ok(Word { word: mix(world.rank() as u64) })
+    fn init(&mut self, world: &World) -> Result<State, CommError> {
+        Ok(State { word: mix(world.rank() as u64), check: Check::default() })
     }
 
-    fn step(&mut self, state: &mut Word, world: &World, number: u64) -> Result<Flow, CommError> {
+    fn step(&mut self, state: &mut State, world: &World, number: u64) -> Result<Flow, CommError> {
         let PipelineArgs { items, depth, words } = self.args;
         let (rank, size) = (world.rank(), world.size());
         if number <= items {
             let item: Vec<u64> = text(item(state.word, number), words).collect();
             world.comm().send(&item, (rank + 1) % size, 0)?;
         }
-        if number > depth {
+        if number > depth && number <= self.steps() {
             let mut item = vec![0; words];
             world.comm().recv(&mut item, (rank + size - 1) % size, 0)?;
             // One word that is not as it should be changes the answer.
             let is_whole = item.iter().copied().eq(text(item[0], words));
             state.word = mix(state.word ^ if is_whole { item[0] } else { !0 });
         }
-        let all = self.steps();
+        if number == self.steps() {
+            state.check = Check::new(size, depth);
+        }
+        if number > self.steps() {
+            state.check.go_on((state.check.steps + CHECKED_AT_ONCE).min(self.steps()), depth);
+        }
+        let all = self.all_steps();
         self.reporter.say(world, || (Some(number as f64 / all as f64), format!("step {number} of {all}")));
         Ok(if number == all { Flow::Done } else { Flow::Continue })
     }
 
-    fn output(&mut self, state: &mut Word, world: &World) -> Result<Vec<u8>, CommError> {
-        let is_wrong = self.expected(world.size())[world.rank()] != state.word;
+    fn output(&mut self, state: &mut State, world: &World) -> Result<Vec<u8>, CommError> {
+        let is_wrong = state.check.words[world.rank()] != state.word;
         let mut sums = [u64::from(is_wrong), mix(state.word ^ world.rank() as u64)];
         world.comm().allreduce(&mut sums, Op::Sum)?;
         let PipelineArgs { items, depth, .. } = self.args;

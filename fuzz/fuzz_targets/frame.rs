@@ -409,6 +409,7 @@ impl Game {
         while let Some(task) = self.endpoint.poll_task() {
             match task {
                 Task::Keep { .. } => unreachable!("no line is drawn"),
+                Task::Carry { .. } => unreachable!("nobody keeps a journal"),
                 Task::Copy { op, from, late } => {
                     assert_eq!(late, None);
                     let room = self.receives.get(&op).expect("it is copied for a receive that is under way");
