@@ -690,6 +690,7 @@ struct Sum {
 impl Program for Spendthrift {
     type State = Sum;
     type Error = CommError;
+    const ALONE: bool = true;
 
     fn init(&mut self, _: &World) -> Result<Sum, CommError> {
         Ok(Sum::default())
@@ -717,9 +718,10 @@ impl Program for Spendthrift {
 /// What one run has left over is nothing to the lines of the next, and what was dropped is not waited for.
 #[test]
 fn runs_that_leave_messages_over_follow_each_other() {
-    let run = |seed: u64, lines: Lines| {
+    let run = |seed: u64, (lines, recovery): Mode| {
         let (scheme, ranks, parity) = commit::job(seed);
-        let protection = Protection { lines, ..Protection::new(scheme, Interval::Steps(1 + seed % 3)) };
+        let interval = Interval::Steps(1 + seed % 3);
+        let protection = Protection { lines, recovery, ..Protection::new(scheme, interval) };
         let mut config = Config { parity, ..Config::rough(seed, ranks) };
         config.faults = Faults::kills(1 + (seed % 3) as u32, Duration::from_millis(60));
         sim::run(config, |world| {
@@ -738,7 +740,7 @@ fn runs_that_leave_messages_over_follow_each_other() {
         })
     };
     for_seeds("runs_that_leave_messages_over", &[Course::Undisturbed, Course::Repaired], |seed| {
-        let outcome: Outcome = run(seed, if seed.is_multiple_of(4) { Lines::Drain } else { Lines::Log });
+        let outcome: Outcome = run(seed, [DRAIN, LOG, LOCAL, LOCAL][seed as usize % 4]);
         let wrong = outcome.finished.iter().find_map(|finished| match &finished.result {
             Ok(Err(why)) if why.starts_with("run ") => Some(why.clone()),
             _ => None,
