@@ -190,8 +190,10 @@ impl Aide {
         lent.pacing.fail();
         let report = lent.checkpointer.report()?;
         let repair = world.repair(report)?;
-        let (committed, staged) = lent.checkpointer.held();
-        let Some(lost) = self.who_goes_back(world, true, false, committed)? else { return Ok(Some(repair)) };
+        let (_, staged) = lent.checkpointer.held();
+        let Some(lost) = self.who_goes_back(world, &lent.checkpointer, true, false)? else {
+            return Ok(Some(repair));
+        };
         world.activity(activity::REBUILDING);
         let nothing = (None::<&mut Kept<()>>, LiveState::Stays);
         let restored = lent.checkpointer.restore_where(world, &repair, nothing, &|_| false)?;
@@ -204,14 +206,15 @@ impl Aide {
         Ok(None)
     }
 
-    /// The ranks that go back alone; none if all do. This rank `stays` where it is, or has nothing yet, or neither, and has `committed` a checkpoint. Collective over the ranks that compute.
+    /// The ranks that go back alone; none if all do. This rank `stays` where it is, or has nothing yet, or neither. Collective over the ranks that compute.
     pub(super) fn who_goes_back(
         &self,
         world: &World,
+        checkpointer: &Checkpointer,
         stays: bool,
         is_new: bool,
-        committed: u32,
     ) -> Result<Option<Vec<Rank>>, CommError> {
+        let (committed, _) = checkpointer.held();
         let (before, repairs) = self.since.get();
         let repairs = if before == committed { repairs + 1 } else { 1 };
         self.since.set((committed, repairs));
@@ -222,12 +225,14 @@ impl Aide {
         };
         let mut all = vec![0; world.size()];
         world.comm().allgather(&[mine], &mut all)?;
-        let is_possible = all.contains(&word::STAYS) && !all.contains(&word::GOES_BACK);
+        let new: Vec<Rank> = (0..all.len()).filter(|rank| all[*rank] == word::IS_NEW).collect();
+        // What came out is known to so many others as may be lost at once, and no more.
+        let is_known = new.len() <= checkpointer.losses_max();
+        let is_possible = all.contains(&word::STAYS) && !all.contains(&word::GOES_BACK) && is_known;
         if !is_possible {
             self.all_go_back.set(false);
         }
-        let new = (0..all.len()).filter(|rank| all[*rank] == word::IS_NEW);
-        Ok(is_possible.then(|| new.collect()))
+        Ok(is_possible.then_some(new))
     }
 
     /// Goes on where this rank is, as the `lost` go back to what was `restored`. `staged` is what this rank had of a line when it was interrupted.

@@ -406,10 +406,9 @@ impl Job {
             self.lost = None;
             return Ok(LiveState::GoesBack);
         }
-        let (committed, staged) = self.checkpointer.held();
-        self.restored.1 = staged;
+        (_, self.restored.1) = self.checkpointer.held();
         let stays = live == LiveState::Stays;
-        self.lost = self.aide.who_goes_back(&self.world, stays, self.is_new, committed)?;
+        self.lost = self.aide.who_goes_back(&self.world, &self.checkpointer, stays, self.is_new)?;
         Ok(if self.lost.is_some() { live } else { LiveState::GoesBack })
     }
 
