@@ -40,13 +40,6 @@ impl Driver {
         Ok(op)
     }
 
-    /// As [`Driver::settle`], behind the beginning of something.
-    #[inline]
-    fn settle_begun(&mut self, memory: &Memory<'_>) -> Result<(), CommError> {
-        let settled = self.settle(memory);
-        self.endure(settled)
-    }
-
     /// Starts a send that owns its buffer.
     #[inline]
     pub(crate) fn send_owned<B: Buffer + 'static>(
@@ -183,13 +176,13 @@ impl Driver {
     /// this rank.
     #[inline]
     fn look_now_and_then(&mut self, memory: &mut Memory<'_>) -> Result<(), CommError> {
-        match self.waiting.is_turn_of_all() {
-            true => {
-                let looked = self.progress(Duration::ZERO, memory).map(|_| ());
-                self.endure(looked)
-            }
-            false => Ok(()),
-        }
+        if self.waiting.is_turn_of_all() { self.look_at_all(memory) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn look_at_all(&mut self, memory: &mut Memory<'_>) -> Result<(), CommError> {
+        let looked = self.progress(Duration::ZERO, memory).map(|_| ());
+        self.endure(looked)
     }
 
     /// A call had nothing to wait for. What is sent next leaves at once, as behind any call that waits.
@@ -220,7 +213,6 @@ impl Driver {
     }
 
     /// Runs a step list in lent memory, to its end if that comes soon; else gives what is to be waited for.
-    #[inline]
     pub(crate) fn begin(
         &mut self,
         list: StepList,

@@ -34,9 +34,34 @@ impl Driver {
     }
 
     /// Looks at the news before something begins.
+    #[inline]
     pub(crate) fn may_begin(&mut self) -> Result<(), CommError> {
+        // As nearly always, and then no error, which is long, goes through memory.
+        if matches!(self.state, State::Running) && (self.rests || !self.service.has_news()) {
+            return Ok(());
+        }
+        self.hear_before_beginning()
+    }
+
+    #[cold]
+    fn hear_before_beginning(&mut self) -> Result<(), CommError> {
         let checked = self.check();
         self.endure(checked)
+    }
+
+    /// As [`Driver::settle`], behind the beginning of something.
+    #[inline]
+    pub(super) fn settle_begun(&mut self, memory: &Memory<'_>) -> Result<(), CommError> {
+        if self.engine.findings.is_empty() {
+            return Ok(()); // as nearly always
+        }
+        self.settle_findings_begun(memory)
+    }
+
+    #[cold]
+    fn settle_findings_begun(&mut self, memory: &Memory<'_>) -> Result<(), CommError> {
+        let settled = self.settle(memory);
+        self.endure(settled)
     }
 
     /// The generation in which an operation on the communicator with this context begins now, or may have begun if it is under way still.
