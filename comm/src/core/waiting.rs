@@ -38,6 +38,8 @@ impl Core {
                     let started = self.generation();
                     self.repair(error)?;
                     if !outlasts(&self.driver) {
+                        // No call that has lent memory is left.
+                        self.driver.resume_here();
                         return Err(CommError::Expired { started, now: self.generation() });
                     }
                 }

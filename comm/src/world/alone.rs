@@ -69,26 +69,6 @@ impl World {
         Ok(true)
     }
 
-    /// The bytes of all ranks.
-    fn gather(&self, own: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
-        let mut counts = vec![0_u64; self.size()];
-        self.compute.allgather(&[own.len() as u64], &mut counts)?;
-        let counts: Vec<usize> = counts.into_iter().map(|count| count as usize).collect();
-        let start: usize = counts[..self.rank()].iter().sum();
-        let mut all = vec![0; counts.iter().sum()];
-        all[start..start + own.len()].copy_from_slice(own);
-        self.compute.allgatherv(&mut all, &counts)?;
-        let mut left = &all[..];
-        Ok(counts
-            .into_iter()
-            .map(|count| {
-                let (own, rest) = left.split_at(count);
-                left = rest;
-                own.to_vec()
-            })
-            .collect())
-    }
-
     /// From now on `repairs` is called when a failure interrupts a call of the program that waits inside of lines: it is to repair the world, and all ranks are to go on from the line. Where it gives
     /// true the call waits on, otherwise it ends with what has interrupted it. None: it ends as ever.
     ///

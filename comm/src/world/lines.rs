@@ -9,6 +9,7 @@ use super::World;
 use crate::core::{Core, LineCounts};
 use ft_proto::error::CommError;
 use ft_proto::lines::{self, Crossings, Log, Signature, Swallowed};
+use ft_proto::plain::Plain;
 use ft_proto::rank::Rank;
 use ft_proto::reduction::Op;
 use ft_proto::wire::wait::CONTEXT_COMPUTE;
@@ -164,21 +165,13 @@ impl World {
     /// # Errors
     /// A failure; [`CommError::Line`]: this is no record.
     pub fn go_back_to_line(&self, record: &[u8], journal: Option<usize>) -> Result<(), CommError> {
-        let ranks = self.size();
         let early = self.restore_line(record, journal)?;
         let told: Vec<u32> = early
             .iter()
             .flat_map(|(signature, numbers)| numbers.iter().map(|number| (*signature, *number)))
             .flat_map(|(Signature { peer, context, tag }, number)| [peer, context, tag, number])
             .collect();
-        let mut counts = vec![0_u64; ranks];
-        self.compute.allgather(&[told.len() as u64], &mut counts)?;
-        let counts: Vec<usize> = counts.into_iter().map(|count| count as usize).collect();
-        let start: usize = counts[..self.rank()].iter().sum();
-        let mut all = vec![0; counts.iter().sum()];
-        all[start..start + told.len()].copy_from_slice(&told);
-        self.compute.allgatherv(&mut all, &counts)?;
-        let swallowed = swallowed(&all, &counts, self.rank());
+        let swallowed = swallowed(&self.gather(&told)?, self.rank());
         let core: &mut Core = &mut *self.core.enter()?;
         // What comes out as the line says counts as it did, though nobody else has to know of it.
         core.driver.learn().map_err(|_| CommError::Line)?;
@@ -186,6 +179,24 @@ impl World {
             lines.swallow(swallowed);
         }
         Ok(())
+    }
+
+    /// What all ranks that compute say, each as much as it likes. Collective.
+    pub(super) fn gather<T: Plain>(&self, own: &[T]) -> Result<Vec<Vec<T>>, CommError> {
+        let mut counts = vec![0_u64; self.size()];
+        self.compute.allgather(&[own.len() as u64], &mut counts)?;
+        let counts: Vec<usize> = counts.into_iter().map(|count| count as usize).collect();
+        let start: usize = counts[..self.rank()].iter().sum();
+        let mut all = vec![T::zeroed(); counts.iter().sum()];
+        all[start..start + own.len()].copy_from_slice(own);
+        self.compute.allgatherv(&mut all, &counts)?;
+        let mut left = &all[..];
+        let each = counts.into_iter().map(|count| {
+            let (own, rest) = left.split_at(count);
+            left = rest;
+            own.to_vec()
+        });
+        Ok(each.collect())
     }
 
     /// The line of a record begins here. Gives the messages that were received too early.
@@ -226,13 +237,11 @@ fn read(record: &[u8]) -> Result<(LineCounts, Log<Vec<u8>>), CommError> {
     read().ok_or(CommError::Line)
 }
 
-/// What all receivers have told, each as many numbers as `counts` says, of the messages of rank `me`.
-fn swallowed(told: &[u32], counts: &[usize], me: Rank) -> Swallowed {
-    let (mut swallowed, mut left) = (Swallowed::new(), told);
-    for (receiver, count) in counts.iter().enumerate() {
-        let (own, rest) = left.split_at((*count).min(left.len()));
-        left = rest;
-        for [sender, context, tag, number] in own.as_chunks::<WORDS>().0 {
+/// What all receivers have told of the messages of rank `me`.
+fn swallowed(told: &[Vec<u32>], me: Rank) -> Swallowed {
+    let mut swallowed = Swallowed::new();
+    for (receiver, told) in told.iter().enumerate() {
+        for [sender, context, tag, number] in told.as_chunks::<WORDS>().0 {
             if *sender as Rank == me {
                 let signature = Signature { peer: receiver as u32, context: *context, tag: *tag };
                 swallowed.entry(signature).or_default().insert(*number);
@@ -248,8 +257,8 @@ mod tests {
 
     #[test]
     fn each_rank_hears_of_its_own_messages_from_those_who_have_them() {
-        let told = [1, 4, 7, 0, 1, 4, 7, 2, 0, 4, 7, 1, 1, 5, 9, 3];
-        let swallowed = swallowed(&told, &[12, 0, 4], 1);
+        let told = [vec![1, 4, 7, 0, 1, 4, 7, 2, 0, 4, 7, 1], vec![], vec![1, 5, 9, 3]];
+        let swallowed = swallowed(&told, 1);
         let of = |peer, context, tag| {
             swallowed[&Signature { peer, context, tag }].iter().copied().collect::<Vec<_>>()
         };

@@ -3,8 +3,8 @@
 //! While the repair is under way no message of the program gets to a receive: its memory is that of a call that waits. A message that had come in part keeps its place in the queue, or its receive, and
 //! is *due*: when it comes again it is known by which one of its signature it is.
 
-use super::bounced::State as Message;
-use super::peer::Peer;
+use super::bounced::{Claimed, State as Message};
+use super::peer::{About, Peer};
 use super::reading::Announced;
 use super::{BounceId, Endpoint, Landing, Op, OpId, Outcome, State, Task};
 use crate::lines::{self, Account, Again, Journal, Lines, Luggage, Missing};
@@ -12,8 +12,6 @@ use crate::matching::{Envelope, Pattern};
 use crate::rank::{Generation, Rank};
 use crate::stamp::{Mark, Stamp};
 use crate::wire::header::{Header, Kind};
-
-use super::peer::About;
 
 /// Context of what has to be known before the messages behind it.
 pub const CONTEXT_LUGGAGE: u32 = 8;
@@ -149,7 +147,7 @@ impl<P> Endpoint<P> {
     pub(super) fn luggage_came(&mut self, from: Rank, landing: Landing) {
         let Landing::Bounce(bounce) = landing else { return };
         self.bounced.landed(bounce);
-        if let Some((_, super::bounced::Claimed::Here(luggage))) = self.bounced.claim(bounce) {
+        if let Some((_, Claimed::Here(luggage))) = self.bounced.claim(bounce) {
             self.tasks.push_back(Task::Carry { from, luggage });
         }
     }
@@ -324,7 +322,6 @@ impl<P> Endpoint<P> {
 
     /// A receive that was there takes a message that is out of the queue.
     fn receive_into(&mut self, op: OpId, bounce: BounceId) {
-        use super::bounced::Claimed;
         if !self.ops.contains_key(op) {
             return;
         }
