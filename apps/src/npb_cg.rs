@@ -159,6 +159,7 @@ impl Program for Power {
     type Error = LinalgError;
     const SHRINKS: bool = true;
     const GROWS: bool = true;
+    const ALONE: bool = true;
 
     fn redistribute(
         &mut self,

@@ -16,6 +16,9 @@ struct Options {
     /// Messages may cross recovery lines, as those of a program under `ftrun --lines log`
     #[arg(long)]
     lines: bool,
+    /// They are kept for ranks that may be lost, too, as under `ftrun --recovery local`; until the next batch of them
+    #[arg(long)]
+    journal: bool,
     /// Tests: NAME or NAME:BYTES; all by default
     tests: Vec<String>,
 }
@@ -24,12 +27,10 @@ fn main() -> Result<(), MainError> {
     let options = Options::parse();
     let selection = Selection::of(&options.tests)?;
     let mut world = World::init()?;
-    if options.lines {
-        world.begin_lines(None)?;
-        world.comm().barrier()?;
-        world.enter_lines(true)?;
+    let mut ranks = Job { comm: world.comm().clone(), world: &world, journal: options.journal };
+    if options.lines || options.journal {
+        ranks.begin_lines()?;
     }
-    let mut ranks = Job { comm: world.comm().clone() };
     let pairs = POINT_TO_POINT.iter().filter(|test| world.size() == 2 && is_offered(test));
     let chosen = pairs.chain(&COLLECTIVES).copied().filter(|&test| selection.has(test));
     for test in chosen {
@@ -50,11 +51,22 @@ fn is_offered(test: &Test) -> bool {
     test.operation != Operation::RateCoalesced
 }
 
-struct Job {
+struct Job<'a> {
     comm: Communicator,
+    world: &'a World,
+    /// A rank may be lost, and goes back alone then.
+    journal: bool,
 }
 
-impl Ranks for Job {
+impl Job<'_> {
+    fn begin_lines(&self) -> Result<(), CommError> {
+        self.world.begin_lines(self.journal.then_some(1))?;
+        self.comm.barrier()?;
+        self.world.enter_lines(true)
+    }
+}
+
+impl Ranks for Job<'_> {
     type Error = CommError;
 
     fn size(&self) -> usize {
@@ -62,6 +74,11 @@ impl Ranks for Job {
     }
 
     fn meet(&mut self) -> Result<(), CommError> {
+        if self.journal {
+            self.world.enter_lines(false)?;
+            self.world.end_lines()?;
+            self.begin_lines()?;
+        }
         self.comm.barrier()
     }
 

@@ -204,6 +204,8 @@ struct Shared {
     sequence: Cell<(Generation, u32)>,
     /// The same of those that may cross recovery lines, since the beginning of the job.
     lined: Cell<u32>,
+    /// The same of those of a part of the program that can be done again alone, since it began.
+    taped: Cell<(u32, u32)>,
     /// Step lists of calls that were made before, as programs repeat themselves.
     lists: RefCell<Vec<(ListKey, Steps)>>,
     /// Agreements begun in a generation.
@@ -284,6 +286,7 @@ impl Communicator {
             context,
             sequence: Cell::new((0, 0)),
             lined: Cell::new(0),
+            taped: Cell::new((0, 0)),
             lists: RefCell::default(),
             agreements: Cell::new((0, 0)),
             scope,

@@ -4,12 +4,13 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
-use crate::driver::Driver;
+use crate::driver::{Driver, Place};
 use ft_proto::collective::Selection;
 use ft_proto::endpoint::{CONTEXT_DYNAMIC, OpId};
 use ft_proto::error::CommError;
 use ft_proto::fault::Faults;
-use ft_proto::lines::Outcome;
+use ft_proto::lines::{Outcome, Swallowed};
+use ft_proto::matching::Envelope;
 use ft_proto::planted;
 use ft_proto::rank::{Generation, Rank};
 use ft_proto::wire::control::{News, ToArbiter};
@@ -70,6 +71,10 @@ pub(crate) struct Core {
     /// What the last recovery line has of communicators, and what is left of the one that this rank has gone back to.
     pub(crate) line: LineCounts,
     pub(crate) gone_back: LineCounts,
+    /// Parts of the program that were recorded, or done again out of a record.
+    pub(crate) tapes: u32,
+    /// Of a line that was restored: messages that were received too early, and those that are to be in the queue.
+    pub(crate) restored: (Swallowed, Vec<(Envelope, Place)>),
     /// The context that the next one may have had when lines began.
     line_zero: u32,
     /// Buffered sends that have not left, with their bytes.
@@ -112,6 +117,8 @@ impl Core {
             lasting: vec![],
             made: vec![],
             contexts: CONTEXT_DYNAMIC,
+            tapes: 0,
+            restored: Default::default(),
             repairs: None,
             state: State::Whole,
         }
@@ -221,6 +228,13 @@ impl Core {
         if planted::has(planted::GOES_ON_WITH_CONTEXTS) {
             self.contexts = behind;
         }
+    }
+
+    /// The messages of a line that was restored are there. Gives those that were received too early.
+    pub(crate) fn put_back(&mut self) -> Swallowed {
+        let (early, late) = std::mem::take(&mut self.restored);
+        self.driver.engine.put_back(late);
+        early
     }
 
     /// A context above all that this rank knows of.

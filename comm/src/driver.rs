@@ -218,7 +218,7 @@ impl Driver {
     pub(crate) fn change(&mut self, membership: Membership) {
         let before = membership.before.iter().position(|before| *before == Some(self.engine.me));
         let me = before.unwrap_or(self.engine.me);
-        if self.engine.endpoint.has_journal() && me == self.engine.me {
+        if self.engine.endpoint.outlasts_repairs() && me == self.engine.me {
             self.again.clear();
             self.lists.wait_for_repair(&mut self.engine);
             self.engine.go_on(&membership);

@@ -34,6 +34,7 @@ mod alone;
 mod lines;
 #[cfg(feature = "mpi")]
 mod over_mpi;
+mod tape;
 
 /// Environment of a process that the launcher starts: where the launcher listens, as an
 /// [`Address`](crate::transport::Address) is written.

@@ -85,6 +85,7 @@ impl Program for Implicit {
     type Error = LinalgError;
     const SHRINKS: bool = true;
     const GROWS: bool = true;
+    const ALONE: bool = true;
 
     fn redistribute(
         &mut self,

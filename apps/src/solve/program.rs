@@ -63,6 +63,7 @@ impl<A: Operator> Program for SolveProgram<A> {
     type Error = LinalgError;
     const SHRINKS: bool = true;
     const GROWS: bool = true;
+    const ALONE: bool = true;
 
     fn redistribute(
         &mut self,

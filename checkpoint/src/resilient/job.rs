@@ -433,7 +433,7 @@ impl Job {
     /// After a restore: this rank works again where nothing of the section was done yet.
     fn resume(&mut self) -> Result<(), CheckpointError> {
         if self.checkpointer.owes_fresh() {
-            let mut kept = Kept { past: self.past.clone(), step: 0, state: (), line: None };
+            let mut kept = Kept::<()> { past: self.past.clone(), ..Kept::default() };
             self.protect_first(&mut kept, true, self.past.steps)?;
         }
         if self.is_resuming {
@@ -458,7 +458,7 @@ impl Job {
         let past = self.past.and(steps, result)?;
         self.world.activity(activity::CHECKPOINT);
         let steps = past.steps;
-        let mut kept = Kept { past, step: 0, state: (), line: None };
+        let mut kept = Kept::<()> { past, ..Kept::default() };
         self.protect(&mut kept, true, steps)?;
         self.past = kept.past;
         self.pacing.count_time();

@@ -153,6 +153,8 @@ pub(super) struct Kept<S> {
     pub(super) state: S,
     /// What belongs to the line of the state, where messages may cross lines.
     pub(super) line: Option<Line>,
+    /// Where only the lost go back: what [`Program::rebuild`](super::Program::rebuild) receives, in the words of [`ft_comm::World::take_tape`].
+    pub(super) tape: Option<Vec<u8>>,
 }
 
 /// What belongs to a line beside the state of a rank.
@@ -171,6 +173,9 @@ impl<S: Protect> Protect for Kept<S> {
             Field::walk(&mut self.step, walk)?;
         }
         self.state.walk(part, walk)?;
+        if let Some(tape) = self.tape.as_mut().filter(|_| part == StatePart::Constant) {
+            Field::walk(tape, walk)?;
+        }
         match &mut self.line {
             Some(line) if part == StatePart::Variable => {
                 Field::walk(&mut line.is_done, walk)?;
@@ -187,7 +192,7 @@ impl<S: Protect> Protect for Kept<S> {
 
 /// Steps of the job that were done when a checkpoint was taken, from the head of the parts of a rank's state.
 pub(crate) fn steps_of(constant: &[u8], variable: &[u8]) -> Option<u64> {
-    let mut step = Kept { past: Past::default(), step: 0, state: (), line: None };
+    let mut step = Kept::<()>::default();
     load_head(&mut step, StatePart::Variable, variable).ok()?;
     Past::read(constant).ok()?.steps.checked_add(step.step)
 }
@@ -200,7 +205,7 @@ mod tests {
     #[test]
     fn the_past_is_at_the_head_of_the_constant_part() {
         let past = Past::default().and(7, 2.5).unwrap().and(3, vec![1u8, 2]).unwrap();
-        let mut kept = Kept { past: past.with_state(), step: 9, state: (), line: None };
+        let mut kept = Kept::<()> { past: past.with_state(), step: 9, ..Kept::default() };
         let mut constant = vec![];
         save(&mut kept, StatePart::Constant, &mut constant).unwrap();
         constant.extend(b"the constant part of a state");

@@ -117,6 +117,9 @@ impl Job {
         if self.is_lined() {
             kept.line.get_or_insert_default();
         }
+        if self.goes_alone() {
+            kept.tape.get_or_insert_default();
+        }
     }
 
     /// A run begins: no message has crossed its line yet. Before any rank can go on.
@@ -129,22 +132,27 @@ impl Job {
         Ok(())
     }
 
-    /// A state was restored: what was under way at its line is under way again.
-    pub(super) fn go_back_to_line<S>(&mut self, kept: &Kept<S>) -> Result<(), CommError> {
+    /// A state was restored, and with it its line. What was under way there is not yet under way again.
+    pub(super) fn restore_line<S>(&mut self, kept: &Kept<S>, alone: bool) -> Result<(), CommError> {
         if let Some(line) = kept.line.as_ref().filter(|_| self.is_lined()) {
             self.drawing.begin(kept.step);
-            self.world.goes_back()?;
-            self.aide.set_replays(false);
-            self.world.go_back_to_line(&line.record, self.journal())?;
+            if !alone {
+                self.world.goes_back()?;
+                self.aide.set_replays(false);
+            }
+            self.world.restore_line(&line.record, self.journal())?;
         }
         Ok(())
     }
 
-    /// This rank alone goes back, with others that were `lost` too, to the line of a state that was restored.
-    pub(super) fn go_back_alone<S>(&mut self, kept: &Kept<S>, lost: &[Rank]) -> Result<(), CheckpointError> {
-        let Some((line, journal)) = kept.line.as_ref().zip(self.journal()) else { return Ok(()) };
-        self.drawing.begin(kept.step);
-        let is_known = self.world.go_back_alone(&line.record, journal, lost)?;
+    /// The state is whole: now it is.
+    pub(super) fn go_back_to_line(&mut self) -> Result<(), CommError> {
+        if self.is_lined() { self.world.go_back_to_line() } else { Ok(()) }
+    }
+
+    /// The same where this rank alone goes back, with others that were `lost` too.
+    pub(super) fn go_back_alone(&mut self, lost: &[Rank]) -> Result<(), CheckpointError> {
+        let is_known = self.world.go_back_alone(lost)?;
         self.aide.require(&self.world, is_known && !self.checkpointer.owes_fresh())?;
         self.aide.set_replays(true);
         Ok(())

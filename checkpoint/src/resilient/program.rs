@@ -36,8 +36,9 @@ pub trait Program {
     type Error: Error + From<CommError> + 'static;
     /// Which ranks go back to the checkpoint after a failure.
     const RESTORE: RestorePolicy = RestorePolicy::Global;
-    /// Whether [`Program::rebuild`] sends and receives nothing, so that a rank that was lost can go back alone
-    /// ([`Recovery::Local`](crate::Recovery::Local)).
+    /// Whether what [`Program::rebuild`] receives is the same whenever it is called in a run, as it follows from the constant part of the states, with no receive that may take several messages, and
+    /// nothing under way when it returns. It is kept with the state then, so that a rank that was lost can go back alone ([`Recovery::Local`](crate::Recovery::Local)). For that `rebuild` is
+    /// called once behind [`Program::init`], too.
     const ALONE: bool = false;
 
     /// Makes the state at the start.

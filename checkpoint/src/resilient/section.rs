@@ -150,6 +150,7 @@ impl<'a, P: Program> Section<'a, P> {
                     job.pacing.begin_program();
                 }
                 job.begin_lines(&mut self.kept)?;
+                self.record(job)?;
                 self.checkpoint(job, true)?;
                 job.resumed(steps_lost);
             }
@@ -199,11 +200,18 @@ impl<'a, P: Program> Section<'a, P> {
                 job.go_on(&lost)?;
                 return Ok(Begun::Protected(0));
             }
-            Some(lost) => job.go_back_alone(&self.kept, &lost)?,
-            None => job.go_back_to_line(&self.kept)?,
+            Some(lost) => {
+                job.restore_line(&self.kept, true)?;
+                self.rebuild_alone(job)?;
+                job.go_back_alone(&lost)?;
+            }
+            None => {
+                job.restore_line(&self.kept, false)?;
+                self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program)?;
+                job.go_back_to_line()?;
+            }
         }
         self.is_done = false;
-        self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program)?;
         let begun = if job.has_fallen_back() { Begun::Bare } else { Begun::Protected };
         if P::RESTORE == RestorePolicy::Global {
             return Ok(begun(self.steps_lost(job)));
@@ -250,6 +258,22 @@ impl<'a, P: Program> Section<'a, P> {
         self.kept.step = 0;
         self.kept.state = self.program.init(&job.world).map_err(Problem::Program)?;
         Ok(())
+    }
+
+    /// Where only the lost go back: what they will need of the others to make their states whole is kept with these.
+    fn record(&mut self, job: &Job) -> Result<(), Problem<P::Error>> {
+        let Some(tape) = &mut self.kept.tape else { return Ok(()) };
+        job.world.record_tape()?;
+        self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program)?;
+        *tape = job.world.take_tape()?;
+        Ok(())
+    }
+
+    /// Makes the state whole without the others, which wait.
+    fn rebuild_alone(&mut self, job: &Job) -> Result<(), Problem<P::Error>> {
+        job.world.play_tape(self.kept.tape.as_deref().unwrap_or_default())?;
+        self.program.rebuild(&mut self.kept.state, &job.world).map_err(Problem::Program)?;
+        Ok(job.world.end_tape()?)
     }
 
     /// How many steps are done again after a restore.

@@ -34,6 +34,7 @@ mod lined;
 mod losses;
 mod peer;
 mod reading;
+mod tape;
 
 pub use crate::wire::wait::CONTEXT_DYNAMIC;
 use bounced::{Bounced, Claimed, Dropped};
@@ -42,8 +43,8 @@ use credit::Cost;
 pub use credit::{CREDIT_BYTES, EAGER_BYTES_MAX, ENVELOPES_MAX, MESSAGE_COST};
 pub use express::Taken;
 pub use going_on::CONTEXT_LUGGAGE;
-pub use lined::LINED_TAG;
 use lined::Lined;
+pub use lined::{LINED_TAG, TAPED_TAG};
 pub use peer::Frame;
 use peer::{About, Peer};
 pub use reading::{Fetch, Greeting, Offer};

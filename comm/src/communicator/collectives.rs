@@ -5,7 +5,7 @@
 use super::*;
 use crate::driver::{SCRATCH_ALIGN, StepList};
 use ft_proto::collective::{Operation as Kind, Order, Shape, equal_starts, gather_linear, scatter_linear};
-use ft_proto::endpoint::LINED_TAG;
+use ft_proto::endpoint::{LINED_TAG, TAPED_TAG};
 use ft_proto::reduction::Operation;
 
 /// What one rank does in a collective call, before it is known whether the call waits.
@@ -492,6 +492,12 @@ impl Communicator {
             let number = self.shared.lined.get();
             self.shared.lined.set(number.wrapping_add(1));
             return LINED_TAG | number;
+        }
+        if core.driver.engine.is_taped(self.shared.context) {
+            let (tape, number) = self.shared.taped.get();
+            let number = if tape == core.tapes { number } else { 0 };
+            self.shared.taped.set((core.tapes, number.wrapping_add(1)));
+            return TAPED_TAG | number;
         }
         let (generation, (started, number)) = (core.generation(), self.shared.sequence.get());
         let tag = if started == generation { number } else { 0 };

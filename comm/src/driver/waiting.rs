@@ -23,6 +23,8 @@ const LOOKS_BETWEEN_WATCHES: u32 = 1 << 16;
 const LOOKS_BETWEEN_DOUBTS: u32 = 64;
 /// Of so many looks at the awaited link alone the last one is at all links.
 const LOOKS_AT_ONE: u32 = 16;
+/// What was recorded is here: who does not find it after so many looks waits for something else.
+const LOOKS_AT_TAPE: u32 = 2;
 /// Of so many calls that may find at once what they wait for one looks at all links.
 const CALLS_BETWEEN_LOOKS: u32 = 64;
 
@@ -239,6 +241,9 @@ impl Driver {
             self.lists.release(&mut self.engine, memory);
             if let Some(result) = done(self) {
                 return Ok(result);
+            }
+            if idle > LOOKS_AT_TAPE && self.engine.endpoint.plays_tape() {
+                return Err(CommError::Diverged);
             }
             let Patience { spins, yields, gives_way } = self.waiting.patience;
             let sleeps_soon = gives_way.is_some() && self.waiting.company.is_there();

@@ -8,13 +8,13 @@ use ft_proto::lines;
 use ft_proto::rank::Rank;
 
 impl World {
-    /// Goes back to a line alone, or with others that were `lost` too, while the rest goes on where it is ([`World::go_on_from_line`]): what this rank was sent since comes again, and what it sends
+    /// Goes back to the line that was [restored](World::restore_line) alone, or with others that were `lost` too, while the rest goes on where it is ([`World::go_on_from_line`]): what this rank was sent since comes again, and what it sends
     /// again is swallowed. False: those that are left do not know enough of what came out; then all are to go back. Collective over the ranks that compute, and outside of what lines are drawn in.
     ///
     /// # Errors
     /// As [`World::go_back_to_line`].
-    pub fn go_back_alone(&self, record: &[u8], journal: usize, lost: &[Rank]) -> Result<bool, CommError> {
-        self.restore_line(record, Some(journal))?;
+    pub fn go_back_alone(&self, lost: &[Rank]) -> Result<bool, CommError> {
+        self.core.enter()?.put_back();
         self.settle_accounts(lost)
     }
 

@@ -159,13 +159,30 @@ impl World {
         Ok(())
     }
 
-    /// Goes back to a line, of which this is the record: the messages of then are there again, and what was received too early is not sent again. Empty: no message had
-    /// crossed the line. Collective over the ranks that compute, and outside of what lines are drawn in. `journal` is as in [`World::begin_lines`].
+    /// The line of this record begins here. Its messages are not there yet: what ranks tell each other before [`World::go_back_to_line`] or [`World::go_back_alone`] is told apart from them. Empty: no
+    /// message had crossed the line. Outside of what lines are drawn in; `journal` is as in [`World::begin_lines`].
     ///
     /// # Errors
-    /// A failure; [`CommError::Line`]: this is no record.
-    pub fn go_back_to_line(&self, record: &[u8], journal: Option<usize>) -> Result<(), CommError> {
-        let early = self.restore_line(record, journal)?;
+    /// A panic has unwound through a call; [`CommError::Line`]: this is no record.
+    pub fn restore_line(&self, record: &[u8], journal: Option<usize>) -> Result<(), CommError> {
+        let (counts, log) = read(record)?;
+        self.compute.set_lined(counts.collectives.get(&CONTEXT_COMPUTE).copied().unwrap_or(0));
+        let ranks = self.size();
+        let core = &mut *self.core.enter()?;
+        core.driver.forget();
+        core.go_back_to_line_of_communicators(counts);
+        let early = log.early.clone();
+        core.restored = (early, core.driver.engine.restore_line(ranks, journal, log));
+        Ok(())
+    }
+
+    /// Goes back to the line that was [restored](World::restore_line): the messages of then are there again, and what was received too early is not sent again. Collective over the ranks that
+    /// compute, and outside of what lines are drawn in.
+    ///
+    /// # Errors
+    /// A failure; [`CommError::Line`]: what the record says of outcomes cannot be.
+    pub fn go_back_to_line(&self) -> Result<(), CommError> {
+        let early = self.core.enter()?.put_back();
         let told: Vec<u32> = early
             .iter()
             .flat_map(|(signature, numbers)| numbers.iter().map(|number| (*signature, *number)))
@@ -197,17 +214,6 @@ impl World {
             own.to_vec()
         });
         Ok(each.collect())
-    }
-
-    /// The line of a record begins here. Gives the messages that were received too early.
-    pub(super) fn restore_line(&self, record: &[u8], journal: Option<usize>) -> Result<Swallowed, CommError> {
-        let (counts, log) = read(record)?;
-        self.compute.set_lined(counts.collectives.get(&CONTEXT_COMPUTE).copied().unwrap_or(0));
-        let ranks = self.size();
-        let core = &mut *self.core.enter()?;
-        core.driver.forget();
-        core.go_back_to_line_of_communicators(counts);
-        Ok(core.driver.engine.go_back_to_line(ranks, journal, log))
     }
 }
 

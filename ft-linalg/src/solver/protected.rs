@@ -233,6 +233,7 @@ impl<S: Solver, A: ProtectedOperator> Program for Protected<'_, S, A> {
     type Error = LinalgError;
     const SHRINKS: bool = true;
     const GROWS: bool = true;
+    const ALONE: bool = true;
 
     fn redistribute(
         &mut self,

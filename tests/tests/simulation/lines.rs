@@ -252,13 +252,11 @@ struct Random {
     receives: Vec<Request<u64>>,
     numbers: Vec<usize>,
     made: Vec<Option<Communicator>>,
-    /// Who was lost goes back alone.
-    alone: bool,
 }
 
 impl Random {
-    fn new(actions: Vec<Action>, alone: bool) -> Self {
-        Self { actions, sends: vec![], receives: vec![], numbers: vec![], made: vec![], alone }
+    fn new(actions: Vec<Action>) -> Self {
+        Self { actions, sends: vec![], receives: vec![], numbers: vec![], made: vec![] }
     }
 
     /// A message was received.
@@ -400,6 +398,29 @@ impl Random {
     }
 }
 
+impl Random {
+    /// What ranks tell each other where their states are made whole: the same each time, with tags that steps have too, and some of it long.
+    fn meet(world: &World) -> Result<(), CommError> {
+        let (comm, me, size) = (world.comm(), world.rank(), world.size());
+        let (left, right) = ((me + size - 1) % size, (me + 1) % size);
+        for (tag, count) in [(0, 3), (1, 9000), (0, 0)] {
+            let (room, text) = (comm.irecv(vec![0; count], left, tag)?, vec![me as u64; count]);
+            let send = comm.isend(text, right, tag)?;
+            let (came, _) = room.wait()?;
+            send.wait()?;
+            if came.iter().any(|word| *word != left as u64) {
+                return Err(CommError::Diverged);
+            }
+        }
+        let mut sum = [me as u64];
+        comm.allreduce(&mut sum, Op::Sum)?;
+        let mut all = vec![0; size];
+        comm.allgather(&[me as u64], &mut all)?;
+        let is_right = sum == [(size * (size - 1) / 2) as u64] && all.into_iter().eq(0..size as u64);
+        if is_right { comm.barrier() } else { Err(CommError::Diverged) }
+    }
+}
+
 impl Program for Random {
     type State = History;
     type Error = CommError;
@@ -412,7 +433,7 @@ impl Program for Random {
 
     fn rebuild(&mut self, state: &mut History, world: &World) -> Result<(), CommError> {
         // What was under way with requests is not of this history. Some let go of their handles first, and others have them still.
-        let fresh = Self::new(std::mem::take(&mut self.actions), self.alone);
+        let fresh = Self::new(std::mem::take(&mut self.actions));
         let before = std::mem::replace(self, fresh);
         let kept = if state.digest.is_multiple_of(2) { Some(before) } else { None };
         for record in &state.made {
@@ -420,7 +441,7 @@ impl Program for Random {
             self.made.push(made);
         }
         drop(kept);
-        if self.alone { Ok(()) } else { world.comm().barrier() }
+        Self::meet(world)
     }
 
     fn step(&mut self, state: &mut History, world: &World, _: u64) -> Result<Flow, CommError> {
@@ -533,7 +554,7 @@ fn simulate(seed: u64, (lines, recovery): Mode, bug: &'static str) -> Outcome {
     let plan = plan(seed, ranks, (lines, recovery));
     sim::run(config, |world| {
         let actions = plan.get(world.rank()).cloned().unwrap_or_default();
-        ft_checkpoint::run(world, protection.clone(), &mut Random::new(actions, recovery == Recovery::Local))
+        ft_checkpoint::run(world, protection.clone(), &mut Random::new(actions))
             .map(|_| ())
             .map_err(|error| error.to_string())
     })
@@ -648,7 +669,7 @@ fn lines_are_refused_with_what_does_not_go_with_them() {
         (Protection { levels: vec!["rs:2+1@3".parse().unwrap()], ..of }, "`--levels`"),
     ] {
         let outcome = sim::run(Config::calm(3), |world| {
-            let ran = ft_checkpoint::run(world, protection.clone(), &mut Random::new(vec![], false));
+            let ran = ft_checkpoint::run(world, protection.clone(), &mut Random::new(vec![]));
             match ran.expect_err(with) {
                 RunError::Checkpoint(CheckpointError::Unfit(why)) => why,
                 other => other.to_string(),

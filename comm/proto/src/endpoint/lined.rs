@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::bounced::State;
+use super::tape::Tape;
 use super::{BounceId, Endpoint, OpId, Task};
 use crate::lines::{self, Astray, Journal, Lines, Outcome, Phase};
 use crate::matching::{Envelope, Pattern};
@@ -17,6 +18,9 @@ use crate::wire::header::Header;
 /// Collectives that lines matter to have this bit in their tag.
 pub const LINED_TAG: u32 = 1 << 31;
 
+/// Collectives of a part of the program that can be done again alone have this bit in their tag.
+pub const TAPED_TAG: u32 = 1 << 30;
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Lined<P> {
@@ -24,6 +28,8 @@ pub(super) struct Lined<P> {
     pub(super) journal: Option<Journal<P>>,
     /// The program is in what lines are drawn in; what is said outside, by all ranks at one place, has no stamp.
     pub(super) is_on: bool,
+    /// It has not begun with that: what is under way is what ranks say to each other where their states are made.
+    is_fresh: bool,
     /// Receives that may take several messages, and have taken none.
     choosing: Vec<(OpId, u64)>,
     /// By sender, how many messages have come, and the one whose payload came last or comes.
@@ -36,6 +42,7 @@ pub(super) struct Lined<P> {
     pub(super) due: HashMap<lines::Nth, BounceId>,
     /// Receives of such messages, while operations wait for the end of a repair.
     pub(super) claims: Vec<(OpId, BounceId)>,
+    pub(super) tape: Tape<P>,
 }
 
 impl<P> Lined<P> {
@@ -57,12 +64,14 @@ impl<P> Endpoint<P> {
             lines,
             journal,
             is_on: false,
+            is_fresh: true,
             choosing: vec![],
             came: vec![(0, None); ranks],
             coming: vec![None; ranks],
             announced: HashMap::new(),
             due: HashMap::new(),
             claims: vec![],
+            tape: Tape::Rests,
         }));
     }
 
@@ -80,7 +89,13 @@ impl<P> Endpoint<P> {
     pub fn enter_lines(&mut self, is_on: bool) {
         if let Some(lined) = &mut self.lined {
             lined.is_on = is_on;
+            lined.is_fresh &= !is_on;
         }
+    }
+
+    /// Whether what is under way goes on when ranks were lost.
+    pub fn outlasts_repairs(&self) -> bool {
+        self.has_journal() && self.lined.as_deref().is_some_and(|lined| !lined.is_fresh)
     }
 
     /// This rank's part in lines, if there are any.
@@ -185,7 +200,8 @@ impl<P> Endpoint<P> {
                 }
                 _ => lines.sends(to, context, tag),
             },
-            _ => true,
+            Some(lined) => !lined.plays_for(to, context, me),
+            None => true,
         }
     }
 
@@ -279,8 +295,12 @@ impl<P> Endpoint<P> {
 
     #[inline(never)]
     fn has_delivered_lined(&mut self, message: &Envelope) -> bool {
-        // Nothing is astray that was not when it came.
-        self.lined.as_deref_mut().is_some_and(|lined| lined.lines.deliver(message).unwrap_or(false))
+        let me = self.me;
+        self.lined.as_deref_mut().is_some_and(|lined| {
+            // Nothing is astray that was not when it came.
+            let is_late = lined.lines.deliver(message).unwrap_or(false);
+            is_late || lined.records(message, me)
+        })
     }
 
     /// The same of the receive of a posted operation.
@@ -291,25 +311,27 @@ impl<P> Endpoint<P> {
         }
     }
 
-    /// What a late message says.
+    /// What a late message says, or one that the tape is to have.
     pub fn keep(&mut self, message: Envelope, place: P) {
-        if let Some(lined) = &mut self.lined {
-            lined.lines.keep(message, place);
+        match self.lined.as_deref_mut() {
+            Some(Lined { tape: Tape::Records(messages), .. }) => messages.push((message, place)),
+            Some(lined) => lined.lines.keep(message, place),
+            None => {}
         }
     }
 
     /// Whether what a message says is to be kept when it is where its receive wants it: it must not be used up before.
     #[inline]
     pub fn is_kept(&self, message: &Envelope) -> bool {
-        self.lines().is_some_and(|lines| lines.is_late(message))
+        let Some(lined) = self.lined.as_deref() else { return false };
+        lined.lines.is_late(message) || lined.records(message, self.me)
     }
 
     /// The same of the one whose payload comes from a rank now.
     #[inline]
     pub fn is_incoming_kept(&self, from: Rank) -> bool {
-        self.lined
-            .as_deref()
-            .is_some_and(|lined| lined.came[from].1.is_some_and(|message| lined.lines.is_late(&message)))
+        let message = self.lined.as_deref().and_then(|lined| lined.came[from].1);
+        message.is_some_and(|message| self.is_kept(&message))
     }
 
     /// A receive begins; if it may take several messages it gets a number, and takes what it took before if it is done again.

@@ -1,7 +1,7 @@
 //! Messages that may cross recovery lines (`ft_proto::lines`): copies of what belongs to a line.
 
 use ft_proto::endpoint::{Mode, OpId, Outgoing};
-use ft_proto::lines::{self, Again, Crossings, Journal, Lines, Log, Luggage, Outcome, Swallowed};
+use ft_proto::lines::{self, Again, Crossings, Journal, Lines, Log, Luggage, Outcome};
 use ft_proto::matching::Envelope;
 use ft_proto::planted;
 use ft_proto::rank::{Rank, Tag};
@@ -166,6 +166,30 @@ impl Engine {
         late
     }
 
+    /// What comes is kept from now on ([`Engine::take_tape`]).
+    pub(crate) fn record_tape(&mut self) {
+        self.endpoint.record_tape();
+    }
+
+    /// The tape is over; whether all of it was received.
+    pub(crate) fn end_tape(&mut self) -> bool {
+        self.endpoint.end_tape()
+    }
+
+    /// What has come since the tape records, as bytes.
+    pub(crate) fn take_tape(&mut self) -> Vec<u8> {
+        let log = Log { late: self.endpoint.take_tape(), ..Log::empty(0) };
+        let mut bytes = vec![];
+        lines::write(&log, kept, &mut bytes);
+        bytes
+    }
+
+    /// These messages come again, and nothing leaves.
+    pub(crate) fn play_tape(&mut self, messages: Vec<(Envelope, Vec<u8>)>) {
+        let messages = messages.into_iter().map(|(message, bytes)| (message, Place::Kept(bytes)));
+        self.endpoint.play_tape(messages.collect());
+    }
+
     /// They cross none any more.
     pub(crate) fn end_lines(&mut self) {
         self.endpoint.end_lines();
@@ -201,17 +225,19 @@ impl Engine {
         self.endpoint.lines().is_some_and(Lines::is_replaying)
     }
 
-    /// This rank goes back to a line. Gives what its receivers of then are to be told: the early messages.
-    pub(crate) fn go_back_to_line(
+    /// A line begins here to which this rank goes back. Gives the late messages, which are not in the queue yet.
+    pub(crate) fn restore_line(
         &mut self,
         ranks: usize,
         tolerance: Option<usize>,
         log: Log<Vec<u8>>,
-    ) -> Swallowed {
-        let told = log.early.clone();
-        let late = self.start_lines(ranks, tolerance, log.map(Place::Kept));
+    ) -> Vec<(Envelope, Place)> {
+        self.start_lines(ranks, tolerance, log.map(Place::Kept))
+    }
+
+    /// They are from now on.
+    pub(crate) fn put_back(&mut self, late: Vec<(Envelope, Place)>) {
         late.into_iter().for_each(|(message, place)| self.endpoint.put_back(message, place));
-        told
     }
 
     /// Whether nothing is under way that a line would cut, but for so many `others`, so that it can be drawn.
@@ -244,6 +270,12 @@ impl Engine {
     #[inline]
     pub(crate) fn is_lined(&self, context: u32) -> bool {
         self.endpoint.is_in_lines() && lines::cover(context)
+    }
+
+    /// Whether the program's messages with this context are recorded, or come out of a record.
+    #[inline]
+    pub(crate) fn is_taped(&self, context: u32) -> bool {
+        self.endpoint.has_tape() && lines::cover(context)
     }
 
     /// How a question came out when it was asked for the first time, if it is to come out so again.
