@@ -255,6 +255,9 @@ impl<'a, P: Program> Section<'a, P> {
     }
 
     fn start(&mut self, job: &Job) -> Result<(), Problem<P::Error>> {
+        if job.goes_alone() {
+            job.world.goes_back()?;
+        }
         self.kept.step = 0;
         self.kept.state = self.program.init(&job.world).map_err(Problem::Program)?;
         Ok(())

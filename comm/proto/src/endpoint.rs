@@ -492,7 +492,7 @@ impl<P> Endpoint<P> {
     /// The posted receive that takes `envelope`. One that has no room for it is finished as truncated, and
     /// the message stays.
     fn claim(&mut self, envelope: &Envelope) -> Option<OpId> {
-        if self.waits_for_repair(envelope.mark.stamp()) {
+        if self.waits_for_repair(envelope.context, envelope.mark.stamp()) {
             return None;
         }
         let op = self.matching.matched(envelope)?;

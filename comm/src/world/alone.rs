@@ -92,12 +92,14 @@ impl World {
         Ok(())
     }
 
-    /// This rank goes back now.
+    /// This rank goes back now: what it had under way is gone.
     ///
     /// # Errors
     /// As [`World::begin_lines`].
     pub fn goes_back(&self) -> Result<(), CommError> {
-        self.core.enter()?.driver.go_back();
+        let core = &mut *self.core.enter()?;
+        core.driver.go_back();
+        core.driver.forget();
         Ok(())
     }
 

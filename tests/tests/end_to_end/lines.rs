@@ -210,6 +210,6 @@ fn what_cannot_be_is_said_before_anything_is_started() {
     // Ranks that keep their state when others are lost go back to no line.
     let outcome = Run::ftrun("-n 4 --lines log seismic --synthetic salt").finish().expect(2);
     assert!(outcome.stderr.contains("`--lines meet` is for it"), "{outcome}");
-    let outcome = Run::ftrun("-n 4 --recovery local hpcg --size 8").finish().expect(2);
+    let outcome = Run::ftrun("-n 4 --recovery local hpcg --size 16").finish().expect(2);
     assert!(outcome.stderr.contains("`--recovery global` is for it"), "{outcome}");
 }

@@ -75,7 +75,7 @@ impl<P> Endpoint<P> {
         let is_his = header.kind == Kind::Eager
             && pattern.accepts(&envelope)
             && header.length <= room as u64
-            && !self.waits_for_repair(header.stamp)
+            && !self.waits_for_repair(header.context, header.stamp)
             && !self.matching.is_wanted(&envelope)
             && self.matching.find(pattern).is_none()
             && !self.is_closed(header.context);

@@ -34,10 +34,11 @@ impl<P> Endpoint<P> {
         journal.map_or(0, Journal::kept_bytes)
     }
 
-    /// Whether messages with this stamp wait for the end of a repair.
+    /// Whether a message with this context and stamp waits for the end of a repair. Receives of before the repair want no other either: what ranks that go back say to each other then
+    /// ([`Endpoint::forget`]) may have the tags of then.
     #[inline]
-    pub(super) fn waits_for_repair(&self, stamp: Stamp) -> bool {
-        self.repairs && stamp.is_lined()
+    pub(super) fn waits_for_repair(&self, context: u32, stamp: Stamp) -> bool {
+        self.repairs && (stamp.is_lined() || lines::cover(context) && context.is_multiple_of(2))
     }
 
     /// Whether a repair is under way that operations outlast.
@@ -359,4 +360,36 @@ impl<P> Endpoint<P> {
 /// Whether lines matter to a message that is here; what ranks say to each other between steps is of their calls then.
 fn is_of_program(envelope: &Envelope) -> bool {
     lines::cover(envelope.context) && (envelope.mark.stamp().is_lined() || envelope.mark.is_kept())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Mode, Outgoing};
+    use super::*;
+    use crate::lines::Log;
+    use crate::wire::wait::CONTEXT_COMPUTE;
+
+    /// Ranks that go back say something to each other where their states are made, with a tag of before, and one of them is behind.
+    #[test]
+    fn what_is_said_where_all_go_back_is_for_no_receive_of_before() {
+        const FROM: Pattern = Pattern { context: CONTEXT_COMPUTE, source: Some(0), tag: Some(7) };
+        let mut end: Endpoint<u32> = Endpoint::new(1, 2, 0);
+        let (journal, lines, _) = Journal::restore(1, 2, 1, Log::empty(0));
+        end.begin_lines(lines, Some(journal));
+        assert!(!end.outlasts_repairs(), "no step has begun");
+        end.enter_lines(true);
+        assert!(end.outlasts_repairs());
+        let before = end.receive(FROM, 8, None, 1);
+        end.go_on(1, &[]);
+        let message =
+            Outgoing { context: CONTEXT_COMPUTE, tag: 7, length: 8, mode: Mode::Standard, offer: None };
+        let mut there: Endpoint<u32> = Endpoint::new(0, 2, 1);
+        let header = Header::decode(&there.express(1, &message).unwrap()).unwrap();
+        let landing = end.handle_header(0, &header, |_| 2).unwrap();
+        end.handle_payload(0, &header, landing);
+        assert!(!end.is_finished(before));
+        end.forget();
+        let behind = end.receive(FROM, 8, None, 3);
+        assert!(end.is_finished(behind));
+    }
 }
