@@ -155,9 +155,9 @@ impl<P> Bounced<P> {
         }
     }
 
-    /// Bytes of a message.
-    pub(super) fn length(&self, bounce: BounceId) -> Option<u64> {
-        Some(self.0.get(bounce)?.envelope.length)
+    /// What a message is known by.
+    pub(super) fn envelope(&self, bounce: BounceId) -> Option<&Envelope> {
+        Some(&self.0.get(bounce)?.envelope)
     }
 
     /// A message that was here in part comes again. Gives the receive that had claimed it.

@@ -111,7 +111,7 @@ impl<P> Endpoint<P> {
 
     /// The receive of a message that was due.
     fn claimed_due(&mut self, bounce: BounceId, envelope: Envelope) -> Result<Option<OpId>, String> {
-        let same = self.bounced.length(bounce) == Some(envelope.length);
+        let same = self.bounced.envelope(bounce).is_some_and(|due| due.length == envelope.length);
         let differs = || format!("a message of {} bytes in the place of another one", envelope.length);
         same.then_some(()).ok_or_else(differs)?;
         Ok(self.bounced.claimed_due(bounce))
@@ -213,7 +213,8 @@ impl<P> Endpoint<P> {
         lined.claims.extend(self.bounced.release_due());
         lined.coming.fill(None);
         lined.announced.clear();
-        lined.came.fill((0, None));
+        // Messages that are here are before those that come: their numbers go on.
+        lined.came.iter_mut().for_each(|(_, incoming)| *incoming = None);
         if let Some(journal) = &mut lined.journal {
             journal.lose(missing);
         }
@@ -391,5 +392,48 @@ mod tests {
         end.forget();
         let behind = end.receive(FROM, 8, None, 3);
         assert!(end.is_finished(behind));
+    }
+
+    /// Messages of one sender that are late, some of which came before a repair: they are kept in their order.
+    #[test]
+    fn messages_of_before_a_repair_are_kept_before_those_that_came_since() {
+        let message =
+            |tag| Outgoing { context: CONTEXT_COMPUTE, tag, length: 8, mode: Mode::Standard, offer: None };
+        let with_journal = |me, generation| {
+            let mut end: Endpoint<u32> = Endpoint::new(me, 2, generation);
+            let (journal, lines, _) = Journal::restore(me, 2, 1, Log::empty(0));
+            end.begin_lines(lines, Some(journal));
+            end.enter_lines(true);
+            end
+        };
+        let passes = |there: &mut Endpoint<u32>, here: &mut Endpoint<u32>, tag: u32| {
+            let header = Header::decode(&there.express(1, &message(tag)).unwrap()).unwrap();
+            let landing = here.handle_header(0, &header, |_| tag).unwrap();
+            here.handle_payload(0, &header, landing);
+        };
+        let mut end = with_journal(1, 0);
+        let mut there = with_journal(0, 0);
+        for tag in 0..3 {
+            passes(&mut there, &mut end, tag);
+        }
+        // The first two are received, the third is not.
+        for tag in 0..2 {
+            let from = Pattern { context: CONTEXT_COMPUTE, source: Some(0), tag: Some(tag) };
+            let taken = end.receive(from, 8, None, 0);
+            assert!(end.is_finished(taken));
+        }
+        end.go_on(1, &[]);
+        end.stay(false);
+        end.enter_lines(true);
+        end.resume();
+        let mut there = with_journal(0, 1);
+        for tag in 3..5 {
+            passes(&mut there, &mut end, tag);
+        }
+        end.draw_line(|place| *place);
+        end.keep_late(|place| *place, false, |_| 0);
+        end.lines_mut().unwrap().handle_drawn(5);
+        let late: Vec<u32> = end.lines().unwrap().whole().unwrap().late.iter().map(|(_, tag)| *tag).collect();
+        assert_eq!(late, [2, 3, 4]);
     }
 }

@@ -260,7 +260,13 @@ impl<P> Endpoint<P> {
             envelope.mark = envelope.mark.numbered(*count);
             *count = count.wrapping_add(1);
             if let Some(journal) = &mut lined.journal {
-                lined.coming[from] = journal.comes(&lined.lines, &envelope);
+                let nth = journal.comes(&lined.lines, &envelope);
+                // One that was due has the number of its place.
+                let place = nth.filter(|_| !lined.due.is_empty()).and_then(|nth| lined.due.get(&nth));
+                if let Some(before) = place.and_then(|bounce| self.bounced.envelope(*bounce)) {
+                    envelope.mark = envelope.mark.numbered(before.mark.number());
+                }
+                lined.coming[from] = nth;
             }
             lined.lines.comes(&envelope)?;
             *incoming = Some(envelope);
