@@ -177,6 +177,10 @@ impl<P> Endpoint<P> {
         self.busy.clear();
         self.tasks.clear();
         self.drop_others();
+        // Credit is counted anew: what is here has none to give back.
+        let free = |envelope: &mut Envelope| envelope.mark = envelope.mark.fetched();
+        self.matching.envelopes_mut().for_each(free);
+        self.bounced.envelopes_mut().for_each(free);
         let mut missing = vec![];
         let Some(lined) = self.lined.as_deref_mut() else { return };
         lined.is_on = false;
@@ -423,6 +427,8 @@ mod tests {
             assert!(end.is_finished(taken));
         }
         end.go_on(1, &[]);
+        let third = Pattern { context: CONTEXT_COMPUTE, source: Some(0), tag: Some(2) };
+        assert!(!end.probe(&third).unwrap().mark.has_credit(), "its sender counts anew");
         end.stay(false);
         end.enter_lines(true);
         end.resume();
