@@ -132,7 +132,7 @@ impl Job {
         Ok(())
     }
 
-    /// A state was restored, and with it its line. What was under way there is not yet under way again.
+    /// A state was restored, by all or by this rank `alone`, and with it its line. What was under way there follows when the state is whole.
     pub(super) fn restore_line<S>(&mut self, kept: &Kept<S>, alone: bool) -> Result<(), CommError> {
         if let Some(line) = kept.line.as_ref().filter(|_| self.is_lined()) {
             self.drawing.begin(kept.step);
@@ -145,7 +145,7 @@ impl Job {
         Ok(())
     }
 
-    /// The state is whole: now it is.
+    /// The state is whole: what was under way at its line is under way again. Behind [`Job::restore_line`].
     pub(super) fn go_back_to_line(&mut self) -> Result<(), CommError> {
         if self.is_lined() { self.world.go_back_to_line() } else { Ok(()) }
     }

@@ -36,9 +36,9 @@ pub trait Program {
     type Error: Error + From<CommError> + 'static;
     /// Which ranks go back to the checkpoint after a failure.
     const RESTORE: RestorePolicy = RestorePolicy::Global;
-    /// Whether what [`Program::rebuild`] receives is the same whenever it is called in a run, as it follows from the constant part of the states, with no receive that may take several messages, and
-    /// nothing under way when it returns. It is kept with the state then, so that a rank that was lost can go back alone ([`Recovery::Local`](crate::Recovery::Local)). For that `rebuild` is
-    /// called once behind [`Program::init`], too.
+    /// Whether a rank that was lost can go back alone ([`Recovery::Local`](crate::Recovery::Local)). It does [`Program::rebuild`] without the others then: what they told it is recorded once, in a
+    /// call of `rebuild` behind [`Program::init`], and kept with its state. So all that `rebuild` sends and receives has to follow from the constant part of the states. No receive of it may take
+    /// messages of several senders or tags, and nothing may be under way when it returns.
     const ALONE: bool = false;
 
     /// Makes the state at the start.

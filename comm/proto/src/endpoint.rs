@@ -43,11 +43,12 @@ use credit::Cost;
 pub use credit::{CREDIT_BYTES, EAGER_BYTES_MAX, ENVELOPES_MAX, MESSAGE_COST};
 pub use express::Taken;
 pub use going_on::CONTEXT_LUGGAGE;
+pub use lined::LINED_TAG;
 use lined::Lined;
-pub use lined::{LINED_TAG, TAPED_TAG};
 pub use peer::Frame;
 use peer::{About, Peer};
 pub use reading::{Fetch, Greeting, Offer};
+pub use tape::TAPED_TAG;
 
 new_key_type! {
     /// An operation of this endpoint: a send or a receive.

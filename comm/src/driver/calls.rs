@@ -495,4 +495,18 @@ mod tests {
         driver.check().unwrap();
         assert!(driver.failures.is_revoked(CONTEXT));
     }
+
+    /// Others say nothing while a rank does a part of its program again out of a record.
+    #[test]
+    fn who_waits_for_what_was_not_recorded_is_told_so() {
+        const CONTEXT: u32 = 2;
+        let mut driver = Driver::new(Box::new(wires(2, 100).remove(0)), Box::new(Alone::default()), 0);
+        driver.change(membership(2, &[]));
+        driver.engine.begin_lines(2, None);
+        driver.engine.play_tape(vec![]);
+        let pattern = Pattern { context: CONTEXT, source: Some(1), tag: Some(7) };
+        let op = driver.receive(pattern, Place::Owned(Box::new(vec![0u8; 4])), &mut Memory::none()).unwrap();
+        let waited = driver.wait(op, Some(1), &mut Memory::none());
+        assert_eq!(waited.map(|_| ()), Err(CommError::Diverged));
+    }
 }

@@ -25,8 +25,8 @@ impl World {
         Ok(self.core.enter()?.driver.engine.take_tape())
     }
 
-    /// What this rank was sent then comes again, and what it sends does not leave, as all that was sent has come: it does that part of its program again, alone. The line to which it goes back is [restored](World::restore_line). What waits for a message that does not
-    /// come ends with [`CommError::Diverged`].
+    /// This rank does that part of its program again, alone: what it was sent then comes again, and what it sends does not leave, as it has come once. The line to which it goes back is
+    /// [restored](World::restore_line). A wait for a message that is not on the tape ends with [`CommError::Diverged`].
     ///
     /// # Errors
     /// As [`World::record_tape`]; [`CommError::Line`]: this is no tape.

@@ -18,9 +18,6 @@ use crate::wire::header::Header;
 /// Collectives that lines matter to have this bit in their tag.
 pub const LINED_TAG: u32 = 1 << 31;
 
-/// Collectives of a part of the program that can be done again alone have this bit in their tag.
-pub const TAPED_TAG: u32 = 1 << 30;
-
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Lined<P> {

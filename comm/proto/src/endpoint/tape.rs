@@ -9,6 +9,9 @@ use crate::matching::Envelope;
 use crate::rank::Rank;
 use crate::stamp::Mark;
 
+/// Collectives that are recorded, or done again out of a record, have this bit in their tag.
+pub const TAPED_TAG: u32 = 1 << 30;
+
 /// See the module.
 #[derive(Debug)]
 pub(super) enum Tape<P> {
