@@ -173,6 +173,7 @@ impl<'a, P: Program> Section<'a, P> {
 
     /// Makes or restores the state.
     fn begin(&mut self, job: &mut Job) -> Result<Begun, Problem<P::Error>> {
+        let was_done = std::mem::take(&mut self.is_done);
         if let Some(repair) = &job.restoring
             && job.world.repair_mode() == OnFailure::Shrink
         {
@@ -197,6 +198,7 @@ impl<'a, P: Program> Section<'a, P> {
         }
         match job.lost.take() {
             Some(lost) if is_steady => {
+                self.is_done = was_done;
                 job.go_on(&lost)?;
                 return Ok(Begun::Protected(0));
             }
@@ -211,7 +213,6 @@ impl<'a, P: Program> Section<'a, P> {
                 job.go_back_to_line()?;
             }
         }
-        self.is_done = false;
         let begun = if job.has_fallen_back() { Begun::Bare } else { Begun::Protected };
         if P::RESTORE == RestorePolicy::Global {
             return Ok(begun(self.steps_lost(job)));
