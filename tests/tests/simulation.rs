@@ -35,6 +35,8 @@ mod messages;
 mod modes;
 #[path = "simulation/panics.rs"]
 mod panics;
+#[path = "simulation/pipeline.rs"]
+mod pipeline;
 #[path = "simulation/problem.rs"]
 mod problem;
 #[path = "simulation/reading.rs"]

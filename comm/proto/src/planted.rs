@@ -52,6 +52,9 @@ pub const FREES_JOURNAL_EARLY: &str = "gives up its journal before the line is c
 /// A message that a survivor has is sent again by who has gone back.
 pub const REPEATS_ITSELF: &str = "sends again what survivors have";
 
+/// Messages that come behind a repair are counted from none again by who stays, although some of before it are here.
+pub const NUMBERS_ANEW: &str = "counts messages behind a repair anew";
+
 /// This thread has `bug` from now on; the empty name is none.
 #[cfg(feature = "planted-bugs")]
 pub fn plant(bug: &'static str) {

@@ -1,5 +1,6 @@
 //! What goes wrong, and when: failures as values, given one by one or drawn from the seed.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use rand::{Rng, RngExt};
@@ -170,13 +171,29 @@ impl Faults {
 #[derive(Debug)]
 pub(super) struct Plan {
     faults: Vec<Fault>,
+    /// Those that strike in a call, by rank, incarnation and number of the call.
+    in_calls: HashMap<(Rank, u32, u64), Vec<usize>>,
+    /// Those that follow a loss, by its number, and how long after it.
+    behind_losses: HashMap<u32, Vec<(usize, Duration)>>,
     /// Losses that the launcher has noted.
     losses: u32,
 }
 
 impl Plan {
     pub(super) fn new(faults: Vec<Fault>) -> Self {
-        Self { faults, losses: 0 }
+        let (mut in_calls, mut behind_losses) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, Vec<_>>::new());
+        for (number, fault) in faults.iter().enumerate() {
+            match fault.trigger {
+                Trigger::At(_) => {}
+                Trigger::AfterLoss { losses, delay } => {
+                    behind_losses.entry(losses).or_default().push((number, delay));
+                }
+                Trigger::Call { rank, incarnation, call } => {
+                    in_calls.entry((rank, incarnation, call)).or_default().push(number);
+                }
+            }
+        }
+        Self { faults, in_calls, behind_losses, losses: 0 }
     }
 
     pub(super) fn blow(&self, number: usize) -> Blow {
@@ -185,34 +202,18 @@ impl Plan {
 
     /// Those that strike at a time since the start of the job, and when.
     pub(super) fn timed(&self) -> Vec<(usize, Duration)> {
-        self.by_trigger(|trigger| match trigger {
-            Trigger::At(at) => Some(*at),
-            _ => None,
-        })
+        let at = |fault: &Fault| if let Trigger::At(at) = fault.trigger { Some(at) } else { None };
+        self.faults.iter().enumerate().filter_map(|(number, fault)| Some((number, at(fault)?))).collect()
     }
 
     /// Those that strike in this call.
     pub(super) fn in_call(&self, of: Rank, its: u32, number: u64) -> Vec<usize> {
-        let found = self.by_trigger(|trigger| match trigger {
-            Trigger::Call { rank, incarnation, call } => {
-                ((*rank, *incarnation, *call) == (of, its, number)).then_some(())
-            }
-            _ => None,
-        });
-        found.into_iter().map(|(number, ())| number).collect()
+        self.in_calls.get(&(of, its, number)).cloned().unwrap_or_default()
     }
 
     /// The launcher has noted one more loss; gives those that follow it, and how long after it.
     pub(super) fn lost(&mut self) -> Vec<(usize, Duration)> {
         self.losses += 1;
-        self.by_trigger(|trigger| match trigger {
-            Trigger::AfterLoss { losses, delay } if *losses == self.losses => Some(*delay),
-            _ => None,
-        })
-    }
-
-    fn by_trigger<T>(&self, due: impl Fn(&Trigger) -> Option<T>) -> Vec<(usize, T)> {
-        let faults = self.faults.iter().enumerate();
-        faults.filter_map(|(number, fault)| Some((number, due(&fault.trigger)?))).collect()
+        self.behind_losses.remove(&self.losses).unwrap_or_default()
     }
 }

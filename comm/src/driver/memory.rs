@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use slotmap::SlotMap;
+use smallvec::{SmallVec, smallvec};
 
 use ft_proto::collective::{Order, Space, Span};
 use ft_proto::layout::Layout;
@@ -27,6 +28,9 @@ use scratch::{Scratch, Spare};
 const FOLD_BYTES: usize = 128 << 10;
 /// Contiguous bytes from which on a payload goes straight to its place; shorter pieces are copied there.
 pub(super) const DIRECT_BYTES: usize = 4 << 10;
+
+/// Bytes of a message that the driver keeps. Few need no allocation, and a place no more room than others do.
+pub(crate) type Kept = SmallVec<[u8; 24]>;
 
 /// Memory that a blocking call lends to its operations.
 pub(crate) struct Memory<'a> {
@@ -107,7 +111,7 @@ pub(crate) enum Place {
     /// The operation's own, from its start.
     Owned(Box<dyn Buffer>),
     /// The driver's own.
-    Kept(Vec<u8>),
+    Kept(Kept),
     /// In memory of a step list.
     Span(ActivityId, Space, Extent),
     /// Scratch, this many bytes: combined with its part when nothing is sent from there any more.
@@ -121,7 +125,7 @@ pub(crate) enum Place {
 impl Place {
     /// Memory for a message that comes before its receive.
     pub(crate) fn kept(bytes: usize) -> Self {
-        Self::Kept(vec![0; bytes])
+        Self::Kept(smallvec![0; bytes])
     }
 
     /// Length of a payload in this place.
@@ -273,8 +277,8 @@ impl Stock {
     }
 
     /// The whole payload at a place in memory of its own.
-    pub(crate) fn copy(&self, place: &Place, memory: &Memory<'_>) -> Vec<u8> {
-        let mut out = Vec::with_capacity(place.len());
+    pub(crate) fn copy(&self, place: &Place, memory: &Memory<'_>) -> Kept {
+        let mut out = Kept::with_capacity(place.len());
         match self.source(place, memory) {
             Source::One(bytes) => out.extend_from_slice(bytes),
             Source::Pieces(bytes, layout) => {
@@ -285,10 +289,10 @@ impl Stock {
     }
 
     /// So many bytes as they have come to a place.
-    pub(crate) fn taken(&self, place: &mut Place, bytes: usize, memory: &Memory<'_>) -> Vec<u8> {
+    pub(crate) fn taken(&self, place: &mut Place, bytes: usize, memory: &Memory<'_>) -> Kept {
         let mut taken = match place {
-            Place::Fold(fold) => fold.kept.take().unwrap_or_default(),
-            Place::Read(_) | Place::Gone(_) => vec![],
+            Place::Fold(fold) => fold.kept.take().unwrap_or_default().into(),
+            Place::Read(_) | Place::Gone(_) => Kept::new(),
             _ => self.copy(place, memory),
         };
         taken.resize(bytes, 0);

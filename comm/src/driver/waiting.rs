@@ -349,9 +349,12 @@ impl Driver {
         self.check()?;
         self.engine.links.looked();
         self.engine.accept();
+        let before = self.engine.moves;
         self.engine.flush_all(memory);
         self.settle(memory)?;
-        let moved = self.engine.wait(sleep, memory);
+        // What is awaited may have left just now: nobody wakes who sleeps on that.
+        let has_left = self.engine.moves != before;
+        let moved = self.engine.wait(if has_left { Duration::ZERO } else { sleep }, memory) | has_left;
         self.settle(memory)?;
         self.check()?;
         self.engine.accept();

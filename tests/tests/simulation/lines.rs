@@ -25,6 +25,32 @@ fn mix(value: u64) -> u64 {
     Choices(value).below(u64::MAX)
 }
 
+/// How long messages are, and how many of a kind follow each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Short,
+    Long,
+    /// So many that some are always in the queue of their receiver.
+    Many,
+}
+
+impl Kind {
+    fn count(self, below: &mut impl FnMut(usize) -> usize) -> usize {
+        match self {
+            Self::Short | Self::Long => 1,
+            Self::Many => 10 + below(60),
+        }
+    }
+
+    fn words(self, below: &mut impl FnMut(usize) -> usize) -> usize {
+        match self {
+            Self::Short => 1 + below(40),
+            Self::Long => LONG,
+            Self::Many => 1 + below(3),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 enum How {
     Blocking,
@@ -134,18 +160,24 @@ fn plan(seed: u64, size: usize, mode: Mode) -> Vec<Vec<Action>> {
             let tag = (2 * round + below(2) + 1000 * on.map_or(0, |parts| parts.place + 1)) as u32;
             // All receives of a tag are from any rank, or all name theirs.
             let key = mix(u64::from(tag) << 8 | to as u64);
-            let is_long = key.is_multiple_of(11);
-            let later = if is_long { round } else { round + (key / 16) as usize % 3 };
-            let words = if is_long { LONG } else { 1 + below(40) };
-            let waits = !is_long && below(2) == 0;
-            actions[from][round].insert(0, Action::Send { on, to, tag, words, waits });
-            let how = [How::Blocking, How::Posted, How::Probed, How::Claimed][below(4)];
-            actions[to][later].push(Action::Receive {
-                on,
-                from: key.is_multiple_of(2).then_some(from),
-                tag,
-                how,
-            });
+            let kind = match key % 11 {
+                0 => Kind::Long,
+                1 => Kind::Many,
+                _ => Kind::Short,
+            };
+            let later = if kind == Kind::Long { round } else { round + (key / 16) as usize % 3 };
+            for _ in 0..kind.count(&mut below) {
+                let words = kind.words(&mut below);
+                let waits = kind != Kind::Long && below(2) == 0;
+                actions[from][round].insert(0, Action::Send { on, to, tag, words, waits });
+                let how = [How::Blocking, How::Posted, How::Probed, How::Claimed][below(4)];
+                actions[to][later].push(Action::Receive {
+                    on,
+                    from: key.is_multiple_of(2).then_some(from),
+                    tag,
+                    how,
+                });
+            }
             if below(2) == 0 {
                 actions[to][later].push(Action::Ask(on, tag));
             }
@@ -537,14 +569,16 @@ fn simulate(seed: u64, (lines, recovery): Mode, bug: &'static str) -> Outcome {
         together_max: 1 + choices.below(2) as usize,
         ..match recovery {
             Recovery::Global => Faults::kills(1 + choices.below(4) as u32, Duration::from_millis(60)),
-            Recovery::Local => Faults::kills(1 + choices.below(12) as u32, Duration::from_millis(250)),
+            Recovery::Local => Faults::kills(1 + choices.below(6) as u32, Duration::from_millis(120)),
         }
     };
     // Another one while the first is made good; where only the lost go back, a row of them.
-    let row =
-        if recovery == Recovery::Local { choices.below(9) as u32 } else { u32::from(choices.below(3) == 0) };
+    let is_local = recovery == Recovery::Local;
+    let row = if is_local { choices.below(6) as u32 } else { u32::from(choices.below(3) == 0) };
+    // In most rows the ranks that are left are back at work when the next one is lost.
+    let shortest = if is_local && choices.below(3) > 0 { 14 } else { 0 };
     for losses in 1..=row {
-        let delay = Duration::from_micros(1 << choices.below(17));
+        let delay = Duration::from_micros(1 << (shortest + choices.below(17 - shortest)));
         let again = Trigger::AfterLoss { losses, delay };
         config
             .faults

@@ -9,6 +9,7 @@ use super::reading::Announced;
 use super::{BounceId, Endpoint, Landing, Op, OpId, Outcome, State, Task};
 use crate::lines::{self, Account, Again, Journal, Lines, Luggage, Missing};
 use crate::matching::{Envelope, Pattern};
+use crate::planted;
 use crate::rank::{Generation, Rank};
 use crate::stamp::{Mark, Stamp};
 use crate::wire::header::{Header, Kind};
@@ -219,6 +220,9 @@ impl<P> Endpoint<P> {
         lined.announced.clear();
         // Messages that are here are before those that come: their numbers go on.
         lined.came.iter_mut().for_each(|(_, incoming)| *incoming = None);
+        if planted::has(planted::NUMBERS_ANEW) {
+            lined.came.fill((0, None));
+        }
         if let Some(journal) = &mut lined.journal {
             journal.lose(missing);
         }

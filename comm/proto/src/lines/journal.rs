@@ -11,6 +11,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
+use rustc_hash::FxHashMap;
+
 use super::{Lines, Log, Outcome, Phase, Signature};
 use crate::matching::Envelope;
 use crate::planted;
@@ -106,7 +108,7 @@ pub struct Nth {
     pub number: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Arrived {
     /// Number of the first one behind the committed line of the sender, and of the next to come.
     first: u64,
@@ -134,7 +136,7 @@ pub struct Journal<B> {
     sent: Vec<VecDeque<Sent<B>>>,
     /// Bytes of these messages.
     kept_bytes: u64,
-    arrived: Vec<HashMap<(u32, u32), Arrived>>,
+    arrived: Vec<FxHashMap<(u32, u32), Arrived>>,
     /// By owner, those behind the line; the own ones are all there.
     determinants: Vec<VecDeque<Determinant>>,
     /// Number of the next own one.
@@ -167,7 +169,7 @@ impl<B> Journal<B> {
             known: BTreeSet::new(),
             sent: (0..size).map(|_| VecDeque::new()).collect(),
             kept_bytes: 0,
-            arrived: (0..size).map(|_| HashMap::new()).collect(),
+            arrived: vec![FxHashMap::default(); size],
             determinants: vec![VecDeque::new(); size],
             determined: log.determined,
             told: BTreeMap::new(),
@@ -364,7 +366,7 @@ impl<B> Journal<B> {
         let line = self.line;
         self.sent.iter_mut().flatten().for_each(|message| message.line = message.line.min(line));
         self.determinants.iter_mut().flatten().for_each(|other| other.line = other.line.min(line));
-        self.arrived.iter_mut().flat_map(HashMap::values_mut).for_each(|arrived| arrived.starts.clear());
+        self.arrived.iter_mut().flat_map(FxHashMap::values_mut).for_each(|arrived| arrived.starts.clear());
     }
 
     /// What another rank has to hear from this one after the repair of those that are `lost`. What was not whole is [lost](Journal::lose) before.

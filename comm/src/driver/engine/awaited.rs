@@ -105,7 +105,7 @@ impl Expected<'_> {
 fn delivered(rank: Rank, header: &Header, body: &[u8], endpoint: &mut Endpoint<Place>) -> Envelope {
     let envelope = endpoint.came(rank, header);
     if endpoint.has_delivered(&envelope) {
-        endpoint.keep(envelope, Place::Kept(body.to_vec()));
+        endpoint.keep(envelope, Place::Kept(body.into()));
     }
     envelope
 }

@@ -44,7 +44,7 @@ impl Engine {
         match self.endpoint.has_lines() {
             true => {
                 let key = (letter.context, letter.tag);
-                self.leaving_lined(letter.to, key, bytes.len(), |_| Place::Kept(bytes.to_vec()))
+                self.leaving_lined(letter.to, key, bytes.len(), |_| Place::Kept(bytes.into()))
             }
             false => Leaving::Free,
         }
@@ -79,7 +79,7 @@ impl Engine {
         let chunks: Vec<_> = if determinants.is_empty() { vec![vec![]] } else { chunks.collect() };
         for determinants in chunks {
             let bytes = lines::write_luggage(&Luggage { determinants, got, safe });
-            let op = self.endpoint.send_luggage(to, bytes.len() as u64, Place::Kept(bytes));
+            let op = self.endpoint.send_luggage(to, bytes.len() as u64, Place::Kept(bytes.into()));
             self.detach(op);
         }
         true
@@ -135,7 +135,7 @@ impl Engine {
         let envelope = self.endpoint.beside(envelope);
         if self.endpoint.has_delivered(&envelope) {
             let bytes = &bytes[..bytes.len().min(envelope.length as usize)];
-            self.endpoint.keep(envelope, Place::Kept(bytes.to_vec()));
+            self.endpoint.keep(envelope, Place::Kept(bytes.into()));
         }
         envelope
     }
@@ -186,7 +186,7 @@ impl Engine {
 
     /// These messages come again, and nothing leaves.
     pub(crate) fn play_tape(&mut self, messages: Vec<(Envelope, Vec<u8>)>) {
-        let messages = messages.into_iter().map(|(message, bytes)| (message, Place::Kept(bytes)));
+        let messages = messages.into_iter().map(|(message, bytes)| (message, Place::Kept(bytes.into())));
         self.endpoint.play_tape(messages.collect());
     }
 
@@ -232,7 +232,7 @@ impl Engine {
         tolerance: Option<usize>,
         log: Log<Vec<u8>>,
     ) -> Vec<(Envelope, Place)> {
-        self.start_lines(ranks, tolerance, log.map(Place::Kept))
+        self.start_lines(ranks, tolerance, log.map(|bytes: Vec<u8>| Place::Kept(bytes.into())))
     }
 
     /// They are from now on.

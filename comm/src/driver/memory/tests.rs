@@ -42,7 +42,7 @@ fn packed_bytes_are_those_of_the_layout_from_any_place_on() {
     let source: Vec<u8> = (0..100).collect();
     let memory = Memory::of(&source, &mut []);
     let whole: Vec<u8> = layout.iter().flatten().map(|at| at as u8).collect();
-    assert_eq!(stock.copy(&place, &memory), whole);
+    assert_eq!(stock.copy(&place, &memory).as_slice(), whole);
     let mut packed = vec![9; 9];
     for (offset, most) in [(0, 100), (4, 5), (14, 100), (15, 100)] {
         stock.pack(&place, offset, &memory, &mut packed, most);
