@@ -18,7 +18,7 @@
 //!
 //! With `k = 1` the sum is `exp(z) - 1`: the complete model of Daly, with `t + C` stretched by `o` (J. T. Daly, A higher order estimate of the
 //! optimum checkpoint interval for restart dumps, Future Generation Computer Systems 22(3), 303-312, 2006). With `k = 0` it is `z`: a failure
-//! costs its recovery alone. To first order a failure costs `R + k S / 2`, and the best `t` is `sqrt(2 C M / (k (1 + o)))`; without `o` and `k` that is
+//! costs its recovery alone. To first order a failure costs `R + k S / 2`, and the best `t` is `sqrt(2 C M / k) / (1 + o)`; without `o` and `k` that is
 //! the interval of Young (J. W. Young, A first order approximation to the optimum checkpoint interval, Communications of the ACM 17(9), 530-531,
 //! 1974). What `k` is above 1 goes into `R`, as `(k - 1) S / 2`.
 //!
