@@ -45,7 +45,7 @@ pub(crate) struct Advise {
     #[arg(long, value_name = "S,...", value_delimiter = ',')]
     schemes: Vec<String>,
     /// Compare ways to go back after a loss under the scheme that is recommended: some of global,lines,local, or 'all'; 'global' is --lines meet,
-    /// 'lines' is --lines log, 'local' is --lines log --recovery local. It takes up to twelve more jobs in each repetition
+    /// 'lines' is --lines log, 'local' is --lines log --recovery local. It takes up to thirteen more jobs in each repetition
     #[arg(long, value_name = "WAY,...|all|none", default_value_t, value_parser = |text: &str| text.parse::<Ways>())]
     ways: Ways,
     /// Seconds of the program in each job, or all of it if it is shorter, or if its ranks take steps of their own

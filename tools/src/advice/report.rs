@@ -18,8 +18,8 @@ pub(super) struct Report {
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Checkpoints {
     pub(super) committed: u32,
-    /// Seconds that the rank was held by all of them that was held the longest.
-    pub(super) seconds: f64,
+    /// Seconds that they have held the rank that they held the longest, without the first, which has the constant part.
+    pub(super) seconds_later: f64,
     pub(super) state_bytes: u64,
     pub(super) kept_bytes: u64,
     pub(super) interval: Option<IntervalReport>,
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn one_failure_was_ordered() {
-        let text = r#"{"elapsed_s": 1.5, "checkpoints": {"committed": 4, "seconds": 0.5, "state_bytes": 8, "kept_bytes": 16,
+        let text = r#"{"elapsed_s": 1.5, "checkpoints": {"committed": 4, "seconds_later": 0.5, "state_bytes": 8, "kept_bytes": 16,
             "interval": null}, "failures": []}"#;
         let mut report: Report = serde_json::from_str(text).unwrap();
         assert!(report.only_failure().is_err_and(|why| why == "0 failures where one was ordered"));

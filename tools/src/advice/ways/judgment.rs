@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::super::combinations::{hundredths, is_close};
 use super::super::experiment::AdviceExperiment;
-use super::measured::{Measured, Round};
+use super::measured::{Measured, Round, known};
 use super::runs::Plan;
 use super::{Way, WayCosts};
 use crate::recovery::{Spread, span};
@@ -21,20 +21,23 @@ pub struct WayCandidate {
     pub log: Spread,
     /// Seconds that the program was held for a checkpoint.
     pub checkpoint_s: Spread,
-    /// Seconds by which a job with one loss was longer than a calm one.
+    /// Seconds by which a job with one loss, late between two checkpoints, was longer than a calm one.
     pub lost_s: Spread,
-    /// Seconds from the death of a rank until all that was lost was in memory again. What is done again comes behind it.
+    /// Seconds that a loss takes however much is done again: from the death of a rank until all work again, or where others stay, what it has cost
+    /// without its share of that.
     pub recovery_s: Spread,
-    /// Steps that were done again after that loss.
-    pub steps_again: f64,
+    /// Steps that were done again after the late loss; none where a program counts otherwise.
+    pub steps_again: Option<f64>,
     /// Seconds of work that they had been, of all ranks that did them again.
-    pub again_rank_s: f64,
-    /// What the job was held up beyond the recovery, over the time that this work had taken.
-    pub held: Spread,
+    pub again_rank_s: Option<f64>,
+    /// What a late loss has cost more than an early one, over the time that the work had taken which it does again more. Where all go back, all
+    /// wait for all of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<Spread>,
     /// How many times as fast the lost rank did it again, where it alone went back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay: Option<Spread>,
-    /// Ranks that went on where they were after that loss.
+    /// Ranks that went on where they were after the late loss.
     pub stayed: f64,
     /// What the model is given.
     pub costs: WayCosts,
@@ -148,10 +151,10 @@ struct Context<'a> {
 
 impl Context<'_> {
     fn candidate(&self, way: Way, rounds: &[Round], first: &[Round]) -> WayCandidate {
-        let measured = Measured::of(way, rounds, first);
-        let costs = measured.costs(way);
+        let measured = Measured::of(rounds, first);
+        let costs = measured.costs();
         let ranks = way.ranks_back(self.experiment.ranks) as f64;
-        let median = |of: &dyn Fn(&Round) -> f64| Spread::of(rounds.iter().map(of)).median;
+        let median = |of: &dyn Fn(&Round) -> f64| known(rounds.iter().map(of)).map(|all| all.median);
         let outlook =
             self.experiment.mtbfs_s.iter().map(|mtbf_s| outlook(&costs, *mtbf_s, self.step_s, ranks));
         let Measured { checkpoint_s, log, lost_s, recovery_s, held, replay } = measured;
@@ -162,11 +165,11 @@ impl Context<'_> {
             checkpoint_s,
             lost_s,
             recovery_s,
-            steps_again: median(&|round| round.loss.steps as f64),
-            again_rank_s: ranks * median(&Round::again_s),
+            steps_again: median(&|round| round.late.steps.map_or(f64::NAN, |steps| steps as f64)),
+            again_rank_s: median(&Round::again_s).map(|again_s| ranks * again_s),
             held,
             replay,
-            stayed: median(&|round| f64::from(round.loss.stayed)),
+            stayed: median(&|round| f64::from(round.late.stayed)).unwrap_or(0.0),
             costs,
             outlook: outlook.collect(),
             check: self.check(&costs, rounds),

@@ -8,12 +8,16 @@ use super::Way;
 use super::judgment::{Refused, WaysAdvice, judge};
 use super::measured::{Loss, Round, Sample};
 
-/// Intervals between checkpoints in each job: few, as much is to be done again after the kill.
-const INTERVALS: u64 = 4;
-/// Where the kill strikes, in intervals: late behind the second checkpoint of the steps.
-const STRUCK: f64 = 2.75;
-/// Losses at random that a job is to have, about.
+/// Intervals between checkpoints in each job: few, as much is to be done again after a late kill.
+const INTERVALS: u64 = 2;
+/// Where kills strike, in intervals: behind the checkpoint in the middle, early and late.
+const EARLY: f64 = 1.25;
+const LATE: f64 = 1.8;
+/// Intervals between checkpoints in a job with losses at random, and losses that it is to have, about.
+const INTERVALS_RANDOM: u64 = 8;
 const LOSSES: f64 = 4.0;
+/// The mean time between them is so many times what a late one takes, at least: denser ones would strike recoveries.
+const APART: f64 = 2.5;
 /// No job is taken to be shorter.
 const SHORTEST_S: f64 = 0.01;
 /// The exit status of who refuses an order.
@@ -26,8 +30,8 @@ enum Kind {
     Start,
     /// All steps.
     Calm,
-    /// All steps, and a rank is killed; the calm one took so long.
-    Struck { victim: usize, calm_s: f64 },
+    /// All steps, and a rank is killed so many intervals from the first; the calm job took so long.
+    Struck { victim: usize, at: f64, calm_s: f64 },
     /// All steps, and ranks are killed at random.
     Random { mtbf_s: f64, seed: usize },
 }
@@ -38,38 +42,42 @@ pub(super) struct Plan {
     pub(super) steps: u64,
     /// Steps between two checkpoints.
     pub(super) every: u64,
+    /// The same where losses are random.
+    pub(super) every_random: u64,
 }
 
 impl Plan {
     /// As long as a job that was seen, in whole intervals.
-    fn of(steps: u64) -> Self {
-        let every = (steps / INTERVALS).max(1);
-        Self { steps: (every * INTERVALS).min(steps.max(1)), every }
+    pub(super) fn of(steps: u64) -> Self {
+        let every_random = (steps / INTERVALS_RANDOM).max(1);
+        let every = (steps / INTERVALS).max(1).next_multiple_of(every_random);
+        let every = if every * INTERVALS > steps { (every - every_random).max(1) } else { every };
+        Self { steps: (every * INTERVALS).min(steps.max(1)), every, every_random }
     }
 
-    /// The step in which a rank is killed.
-    fn struck(self) -> u64 {
-        ((STRUCK * self.every as f64).ceil() as u64).clamp(1, self.steps)
+    /// The step in which a rank is killed that many intervals from the first.
+    fn struck(self, at: f64) -> u64 {
+        ((at * self.every as f64).ceil() as u64).clamp(1, self.steps)
     }
 
     /// The options of a job.
     fn options(self, experiment: &AdviceExperiment, scheme: &str, way: Way, kind: Kind) -> Vec<String> {
-        let Self { steps, every } = self;
+        let Self { steps, every, every_random } = self;
         let end = |steps: u64| {
             if experiment.whole { String::new() } else { format!("--trial-steps {steps}") }
         };
         let rest = match kind {
             Kind::Start => format!("--every 1 {}", end(1)),
             Kind::Calm => format!("--every {every} {}", end(steps)),
-            Kind::Struck { victim, calm_s } => {
+            Kind::Struck { victim, at, calm_s } => {
                 let place = match experiment.whole {
-                    true => format!("time={:.4}", calm_s * STRUCK / INTERVALS as f64),
-                    false => format!("step={}", self.struck()),
+                    true => format!("time={:.4}", calm_s * at / INTERVALS as f64),
+                    false => format!("step={}", self.struck(at)),
                 };
                 format!("--every {every} {} --kill {victim}@{place}", end(steps))
             }
             Kind::Random { mtbf_s, seed } => format!(
-                "--every {every} {} --mtbf {mtbf_s:.4} --seed {seed} --max-restarts 1000000",
+                "--every {every_random} {} --mtbf {mtbf_s:.4} --seed {seed} --max-restarts 1000000",
                 end(steps)
             ),
         };
@@ -77,15 +85,18 @@ impl Plan {
     }
 }
 
-/// Jobs of each way in a round.
-fn jobs_of_way(experiment: &AdviceExperiment) -> usize {
+/// Jobs of a way in a round.
+fn jobs_of_way(experiment: &AdviceExperiment, way: Way) -> usize {
     // What a start takes nobody can say of a program that has to go to its end.
-    if experiment.whole { 3 } else { 4 }
+    let start = usize::from(!experiment.whole);
+    // Early and late, where what is done again may hold up the job by less than it is.
+    let struck = if way == Way::Local { 2 } else { 1 };
+    start + 1 + struck + 1
 }
 
 /// Jobs of all ways.
 pub(in super::super) fn jobs(experiment: &AdviceExperiment) -> usize {
-    experiment.ways.len() * experiment.repeat * jobs_of_way(experiment)
+    experiment.ways.iter().map(|way| experiment.repeat * jobs_of_way(experiment, *way)).sum()
 }
 
 /// Measures the ways under a scheme, in jobs as long as the one that has `shown` the steps of the program.
@@ -109,7 +120,7 @@ pub(in super::super) fn weigh(
                 }
                 Err(error) => {
                     refused.push(Refused { way, reason: refusal(error)? });
-                    session.leave_out((experiment.repeat - repetition) * jobs_of_way(experiment));
+                    session.leave_out((experiment.repeat - repetition) * jobs_of_way(experiment, way));
                 }
             }
         }
@@ -145,17 +156,14 @@ impl Order<'_> {
         };
         let calm = sample(&self.run(session, Kind::Calm)?);
         let victim = self.repetition % session.experiment.ranks;
-        let struck = self.run(session, Kind::Struck { victim, calm_s: calm.elapsed_s })?;
-        let mtbf_s = (calm.elapsed_s - start.elapsed_s).max(SHORTEST_S) / LOSSES;
+        let calm_s = calm.elapsed_s;
+        let mut struck =
+            |at| loss(&self.run(session, Kind::Struck { victim, at, calm_s })?, &calm, self.plan);
+        let early = if self.way == Way::Local { Some(struck(EARLY)?) } else { None };
+        let late = struck(LATE)?;
+        let mtbf_s = ((calm_s - start.elapsed_s) / LOSSES).max(APART * late.lost_s).max(SHORTEST_S);
         let random = self.run(session, Kind::Random { mtbf_s, seed: self.repetition + 1 })?;
-        Ok(Round {
-            start,
-            calm,
-            struck: sample(&struck),
-            loss: loss(&struck)?,
-            random: sample(&random),
-            mtbf_s,
-        })
+        Ok(Round { start, calm, early, late, random: sample(&random), mtbf_s })
     }
 
     fn run(&self, session: &mut Session<'_>, kind: Kind) -> Result<Reported, AdviceError> {
@@ -170,19 +178,24 @@ fn sample(reported: &Reported) -> Sample {
         elapsed_s: report.elapsed_s,
         steps: interval.steps_done,
         checkpoints: report.checkpoints.committed,
-        held_s: report.checkpoints.seconds,
+        held_s: report.checkpoints.seconds_later,
         losses: report.failures.len(),
     }
 }
 
-fn loss(reported: &Reported) -> Result<Loss, AdviceError> {
+/// What a job says of its one loss, beside a calm one.
+fn loss(reported: &Reported, calm: &Sample, plan: Plan) -> Result<Loss, AdviceError> {
     let failure = reported.report.only_failure();
     let failure = failure.map_err(|why| AdviceError::Report { command: reported.name.clone(), why })?;
     Ok(Loss {
-        // Nothing is restored where nothing was protected yet: all of it is start.
-        recovery_s: failure.rebuilt_s().or(failure.recovery_s()),
-        replay_s: failure.replay_s(),
-        steps: failure.steps_lost,
+        lost_s: reported.report.elapsed_s - calm.elapsed_s,
+        recovery_s: match failure.stayed() {
+            0 => failure.recovery_s(),
+            _ => failure.rebuilt_s(),
+        },
+        replay_s: failure.replay_s().filter(|_| failure.stayed() > 0),
+        // Ranks that keep what they have when others are lost count what they do again as they like.
+        steps: Some(failure.steps_lost).filter(|steps| *steps <= plan.steps),
         stayed: failure.stayed(),
     })
 }
@@ -208,11 +221,22 @@ mod tests {
     }
 
     #[test]
-    fn whole_intervals_and_a_kill_late_in_one() {
-        let all = [(1, 1, 1, 1), (3, 1, 3, 3), (4, 1, 4, 3), (41, 10, 40, 28), (400, 100, 400, 275)];
-        for (seen, every, steps, struck) in all {
+    fn whole_intervals_and_kills_between_their_ends() {
+        for (seen, [steps, every, every_random, early, late]) in [
+            (1, [1, 1, 1, 1, 1]),
+            (3, [2, 1, 1, 2, 2]),
+            (9, [8, 4, 1, 5, 8]),
+            (41, [40, 20, 5, 25, 36]),
+            (47, [40, 20, 5, 25, 36]),
+            (400, [400, 200, 50, 250, 360]),
+        ] {
             let plan = Plan::of(seen);
-            assert_eq!((plan, plan.struck()), (Plan { steps, every }, struck), "{seen}");
+            assert_eq!(plan, Plan { steps, every, every_random }, "{seen}");
+            assert_eq!([plan.struck(EARLY), plan.struck(LATE)], [early, late], "{seen}");
+        }
+        for seen in 1..1000 {
+            let Plan { steps, every, every_random } = Plan::of(seen);
+            assert!(steps <= seen && 5 * steps > 3 * seen && every % every_random == 0, "{seen}");
         }
     }
 
@@ -223,16 +247,16 @@ mod tests {
         let says =
             |whole, way, kind, rest: &str| assert_eq!(options(whole, way, kind), format!("{start}{rest}"));
         says(false, Way::Global, Kind::Start, "--lines meet --every 1 --trial-steps 1");
-        says(false, Way::Lines, Kind::Calm, "--lines log --every 10 --trial-steps 40");
-        let struck = Kind::Struck { victim: 2, calm_s: 4.0 };
-        let local = "--lines log --recovery local --every 10";
-        says(false, Way::Local, struck, &format!("{local} --trial-steps 40 --kill 2@step=28"));
-        says(true, Way::Local, struck, &format!("{local} --kill 2@time=2.7500"));
+        says(false, Way::Lines, Kind::Calm, "--lines log --every 20 --trial-steps 40");
+        let struck = Kind::Struck { victim: 2, at: EARLY, calm_s: 4.0 };
+        let local = "--lines log --recovery local --every";
+        says(false, Way::Local, struck, &format!("{local} 20 --trial-steps 40 --kill 2@step=25"));
+        says(true, Way::Local, struck, &format!("{local} 20 --kill 2@time=2.5000"));
         let random = Kind::Random { mtbf_s: 0.5, seed: 3 };
         let often = "--mtbf 0.5000 --seed 3 --max-restarts 1000000";
-        says(false, Way::Local, random, &format!("{local} --trial-steps 40 {often}"));
-        says(true, Way::Local, random, &format!("{local} {often}"));
-        assert_eq!((jobs(&experiment(false)), jobs(&experiment(true))), (24, 18));
+        says(false, Way::Local, random, &format!("{local} 5 --trial-steps 40 {often}"));
+        says(true, Way::Local, random, &format!("{local} 5 {often}"));
+        assert_eq!((jobs(&experiment(false)), jobs(&experiment(true))), (27, 21));
     }
 
     #[test]

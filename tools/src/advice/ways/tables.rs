@@ -33,10 +33,10 @@ impl WaysAdvice {
             "way",
             "overhead without a\u{a0}loss",
             "checkpoint [ms]",
-            "a\u{a0}loss costs [ms]",
-            "recovery of\u{a0}it [ms]",
+            "a\u{a0}late loss costs [ms]",
+            "fixed part [ms]",
             "done again [rank-ms]",
-            "of\u{a0}it holds up\u{a0}all",
+            "share of\u{a0}it that holds up\u{a0}all",
         ]
         .map(str::to_owned)
         .into();
@@ -53,8 +53,8 @@ impl WaysAdvice {
                 ms(checkpoint_s.median),
                 ms(lost_s.median),
                 ms(recovery_s.median),
-                ms(*again_rank_s),
-                short(held.median),
+                again_rank_s.map_or("?".to_owned(), ms),
+                held.as_ref().map_or("all".to_owned(), |held| short(held.median)),
             ];
             start.into_iter().chain(outlook.iter().map(cell)).collect()
         };

@@ -17,21 +17,21 @@ fn experiment() -> AdviceExperiment {
     }
 }
 
-/// Steps of 50 ms; ways with such times of a step, and such times lost by a loss.
-fn judged(ways: &[(Way, f64, f64)]) -> WaysAdvice {
-    let rounds: Vec<(Way, Vec<Round>)> =
-        ways.iter().map(|(way, step_s, lost_s)| (*way, vec![round(*step_s, *lost_s, 0.02); 2])).collect();
-    judge(&experiment(), "xor", Plan { steps: 40, every: 10 }, &rounds, vec![])
+/// What is measured of ways with such times of a step, where a late loss costs so much, and an early one, if only the lost goes back.
+fn judged(ways: &[(Way, f64, Option<f64>, f64)]) -> WaysAdvice {
+    let rounds =
+        ways.iter().map(|(way, step_s, early_s, late_s)| (*way, vec![round(*step_s, *early_s, *late_s); 2]));
+    judge(&experiment(), "xor", Plan::of(40), &rounds.collect::<Vec<_>>(), vec![])
 }
 
 #[test]
 fn what_to_expect_is_what_the_model_says() {
-    let advice = judged(&[(Way::Global, 0.05, 0.42), (Way::Local, 0.0505, 0.12)]);
+    let advice = judged(&[(Way::Global, 0.05, None, 0.82), (Way::Local, 0.0505, Some(0.1), 0.3)]);
     let [global, local] = &advice.candidates[..] else { panic!("{advice:?}") };
     assert!((advice.step_s - 0.05).abs() < 1e-12);
     assert!((local.costs.log - 0.01).abs() < 1e-12 && (global.costs.log, global.costs.held) == (0.0, 1.0));
-    // 0.1 s beside the recovery for 8 steps of 50.5 ms.
-    assert!((local.costs.held - 0.1 / 0.404).abs() < 1e-12, "{local:?}");
+    // 0.2 s more for 12 steps of 50.5 ms more.
+    assert!((local.costs.held - 0.2 / 0.606).abs() < 1e-12, "{local:?}");
     for candidate in [global, local] {
         for at in &candidate.outlook {
             assert!((at.steps as f64 * advice.step_s - at.interval_s).abs() < 1e-9);
@@ -39,28 +39,32 @@ fn what_to_expect_is_what_the_model_says() {
         }
     }
     // Four ranks go back, or one.
-    assert!((global.again_rank_s - 4.0 * 8.0 * 0.05).abs() < 1e-12);
-    assert!((local.again_rank_s - 8.0 * 0.0505).abs() < 1e-12);
+    let again = |candidate: &WayCandidate| candidate.again_rank_s.unwrap();
+    assert!((again(global) - 4.0 * 16.0 * 0.05).abs() < 1e-12);
+    assert!((again(local) - 16.0 * 0.0505).abs() < 1e-12);
     let ranks = global.outlook[0].again_rank_s / global.costs.again(60.0, global.outlook[0].interval_s);
     assert!((ranks - 4.0).abs() < 1e-12);
-    assert_eq!((global.check.losses, local.stayed, global.steps_again), (8, 3.0, 8.0));
+    assert_eq!((global.check.losses, local.stayed, global.steps_again), (8, 3.0, Some(16.0)));
     // All that a loss costs, four times; on average a loss strikes in the middle, and not late.
     assert!(global.check.ratio.median > 1.0 && global.check.measured_s > global.check.foretold_s);
 }
 
 #[test]
 fn the_simplest_of_those_that_cost_hardly_more() {
-    let local = judged(&[(Way::Global, 0.05, 0.42), (Way::Lines, 0.05, 0.42), (Way::Local, 0.05, 0.021)]);
+    let back = |way, step_s| (way, step_s, None, 0.82);
+    let alone = |step_s, late_s| (Way::Local, step_s, Some(0.021), late_s);
+    let local = judged(&[back(Way::Global, 0.05), back(Way::Lines, 0.05), alone(0.05, 0.021)]);
     assert_eq!(local.recommended, Some(Way::Local));
     let expected = "ftrun -n 4 --scheme xor --interval auto --lines log --recovery local cg --poisson 64";
     assert_eq!(local.command.as_deref(), Some(expected));
     assert!(local.reason.starts_with("local is best: at an MTBF of 1"), "{}", local.reason);
     assert!(local.reason.contains("the next best, global, "), "{}", local.reason);
 
-    let global = judged(&[(Way::Global, 0.05, 0.42), (Way::Local, 0.06, 0.021)]);
+    let global = judged(&[back(Way::Global, 0.05), alone(0.06, 0.021)]);
     assert_eq!(global.recommended, Some(Way::Global), "a fifth of all time is more than any loss costs");
 
-    let close = judged(&[(Way::Lines, 0.05, 0.42), (Way::Local, 0.05, 0.41)]);
+    // 0.58 s more for 0.6 s of work more.
+    let close = judged(&[back(Way::Lines, 0.05), alone(0.05, 0.601)]);
     assert_eq!(close.recommended, Some(Way::Lines));
     assert!(
         close.reason.contains("hardly more than") && close.reason.contains("with local"),
@@ -68,7 +72,7 @@ fn the_simplest_of_those_that_cost_hardly_more() {
         close.reason
     );
 
-    let only = judged(&[(Way::Lines, 0.05, 0.42)]);
+    let only = judged(&[back(Way::Lines, 0.05)]);
     assert!(only.reason.starts_with("lines is the only one"), "{}", only.reason);
 
     let none = judged(&[]);
@@ -77,9 +81,9 @@ fn the_simplest_of_those_that_cost_hardly_more() {
 
 #[test]
 fn noise_is_named() {
-    let mut rounds = vec![(Way::Global, vec![round(0.05, 0.42, 0.02); 2])];
-    rounds.push((Way::Local, vec![round(0.05, 0.02, 0.02), round(0.06, 0.02, 0.02)]));
-    let advice = judge(&experiment(), "xor", Plan { steps: 40, every: 10 }, &rounds, vec![]);
+    let mut rounds = vec![(Way::Global, vec![round(0.05, None, 0.82); 2])];
+    rounds.push((Way::Local, vec![round(0.05, Some(0.02), 0.02), round(0.06, Some(0.02), 0.02)]));
+    let advice = judge(&experiment(), "xor", Plan::of(40), &rounds, vec![]);
     assert!(advice.reason.contains("--repeat"), "{}", advice.reason);
 }
 
