@@ -1,7 +1,7 @@
 //! What the jobs of a way have shown, as numbers, and what they are together.
 
-use super::runs::Plan;
 use super::WayCosts;
+use super::runs::Plan;
 use crate::recovery::Spread;
 
 /// What a job has shown.

@@ -16,8 +16,8 @@ const LATE: f64 = 1.8;
 /// Intervals between checkpoints in a job with losses at random, and losses that it is to have, about.
 const INTERVALS_RANDOM: u64 = 8;
 const LOSSES: f64 = 4.0;
-/// The mean time between them is so many times what a late one takes, at least: denser ones would strike recoveries.
-const APART: f64 = 2.5;
+/// The mean time between them is so many recoveries, at least: denser ones would strike these.
+const APART: f64 = 4.0;
 /// No job is taken to be shorter.
 const SHORTEST_S: f64 = 0.01;
 /// The exit status of who refuses an order.
@@ -161,7 +161,8 @@ impl Order<'_> {
             |at| loss(&self.run(session, Kind::Struck { victim, at, calm_s })?, &calm, self.plan);
         let early = if self.way == Way::Local { Some(struck(EARLY)?) } else { None };
         let late = struck(LATE)?;
-        let mtbf_s = ((calm_s - start.elapsed_s) / LOSSES).max(APART * late.lost_s).max(SHORTEST_S);
+        let recoveries_s = APART * late.recovery_s.unwrap_or(0.0);
+        let mtbf_s = ((calm_s - start.elapsed_s) / LOSSES).max(recoveries_s).max(SHORTEST_S);
         let random = self.run(session, Kind::Random { mtbf_s, seed: self.repetition + 1 })?;
         Ok(Round { start, calm, early, late, random: sample(&random), mtbf_s })
     }
