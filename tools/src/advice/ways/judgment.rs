@@ -43,6 +43,8 @@ pub struct WayCandidate {
     pub costs: WayCosts,
     /// What to expect, by mean time between failures.
     pub outlook: Vec<WayOutlook>,
+    /// The overhead at the first of them if all costs are those of the upper quartiles: what it may be as far as the jobs can tell.
+    pub at_worst: f64,
     /// The jobs with losses at random.
     pub check: Check,
 }
@@ -101,7 +103,7 @@ pub struct WaysAdvice {
     pub candidates: Vec<WayCandidate>,
     /// The others.
     pub refused: Vec<Refused>,
-    /// The way to use, if there is one: the simplest of those that cost hardly more than the best.
+    /// The way to use, if there is one: the simplest of those that no other is better than for sure.
     pub recommended: Option<Way>,
     /// Why, in a sentence or two.
     pub reason: String,
@@ -152,10 +154,10 @@ struct Context<'a> {
 impl Context<'_> {
     fn candidate(&self, way: Way, rounds: &[Round], first: &[Round]) -> WayCandidate {
         let measured = Measured::of(rounds, first);
-        let costs = measured.costs();
+        let (costs, worst) = (measured.costs(), measured.costs_at_worst());
         let ranks = way.ranks_back(self.experiment.ranks) as f64;
         let median = |of: &dyn Fn(&Round) -> f64| known(rounds.iter().map(of)).map(|all| all.median);
-        let outlook =
+        let outlooks =
             self.experiment.mtbfs_s.iter().map(|mtbf_s| outlook(&costs, *mtbf_s, self.step_s, ranks));
         let Measured { checkpoint_s, log, lost_s, recovery_s, held, replay } = measured;
         WayCandidate {
@@ -171,7 +173,12 @@ impl Context<'_> {
             replay,
             stayed: median(&|round| f64::from(round.late.stayed)).unwrap_or(0.0),
             costs,
-            outlook: outlook.collect(),
+            at_worst: self
+                .experiment
+                .mtbfs_s
+                .first()
+                .map_or(0.0, |mtbf_s| outlook(&worst, *mtbf_s, self.step_s, ranks).overhead),
+            outlook: outlooks.collect(),
             check: self.check(&costs, rounds),
         }
     }
@@ -209,10 +216,10 @@ fn outlook(costs: &WayCosts, mtbf_s: f64, step_s: f64, ranks: f64) -> WayOutlook
     }
 }
 
-/// The simplest of those that are hardly dearer than the cheapest, where failures are most frequent.
+/// The simplest of those that no other beats where failures are most frequent. Who has the least overhead is never beaten.
 fn recommend(candidates: &[WayCandidate]) -> Option<&WayCandidate> {
-    let least = candidates.iter().map(overhead).min_by(f64::total_cmp)?;
-    candidates.iter().find(|one| is_close(overhead(one), least))
+    let beats = |other: &WayCandidate, one: &WayCandidate| !is_close(overhead(one), other.at_worst);
+    candidates.iter().find(|one| !candidates.iter().any(|other| beats(other, one)))
 }
 
 /// At the shortest mean time between failures.
@@ -236,26 +243,20 @@ fn reason(candidates: &[WayCandidate], best: Option<&WayCandidate>) -> String {
         );
     };
     let (name, other) = (best.way.name(), next.way.name());
-    let mut text = match overhead(next) <= overhead(best) {
-        true => format!(
-            "{name} is best: at an MTBF of {mtbf} it costs {}, hardly more than {} with {other}, which is less simple.",
-            shown(best),
-            shown(next)
-        ),
-        false => format!(
-            "{name} is best: at an MTBF of {mtbf} it costs {}, the next best, {other}, {}.",
-            shown(best),
-            shown(next)
-        ),
-    };
-    let noise = candidates.iter().map(|one| one.log.range()).fold(0.0, f64::max);
-    if noise > (overhead(next) - overhead(best)).abs() {
-        text += &format!(
-            " Steps of equal work spread by {} here, more than that difference: --seconds or --repeat with more makes it surer.",
-            hundredths(noise)
-        );
+    let start = format!("{name} is best: at an MTBF of {mtbf} it costs {}", shown(best));
+    if overhead(next) > overhead(best) {
+        return format!("{start}, the next best, {other}, {}.", shown(next));
     }
-    text
+    if is_close(overhead(best), overhead(next)) {
+        return format!("{start}, hardly more than {} with {other}, which is less simple.", shown(next));
+    }
+    format!(
+        "{name} is the one to use: at an MTBF of {mtbf} it costs {}, and {other} {}, but these jobs spread so much that this may be {}. With \
+         more of them, or longer ones (--repeat, --seconds), that is known better.",
+        shown(best),
+        shown(next),
+        hundredths(next.at_worst)
+    )
 }
 
 #[cfg(test)]

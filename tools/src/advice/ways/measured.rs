@@ -142,11 +142,21 @@ impl Measured {
     /// What the model is given. Nothing costs less than nothing, whatever noise says; and where all ranks go back all that is done again
     /// holds up the job.
     pub(super) fn costs(&self) -> WayCosts {
+        self.costs_by(|spread| spread.median)
+    }
+
+    /// The same of the upper quartiles.
+    pub(super) fn costs_at_worst(&self) -> WayCosts {
+        self.costs_by(|spread| spread.high)
+    }
+
+    fn costs_by(&self, of: fn(&Spread) -> f64) -> WayCosts {
+        let cost = |spread: &Spread| of(spread).max(0.0);
         WayCosts {
-            checkpoint_s: self.checkpoint_s.median,
-            log: self.log.median.max(0.0),
-            recovery_s: self.recovery_s.median.max(0.0),
-            held: self.held.map_or(1.0, |held| held.median.max(0.0)),
+            checkpoint_s: cost(&self.checkpoint_s),
+            log: cost(&self.log),
+            recovery_s: cost(&self.recovery_s),
+            held: self.held.as_ref().map_or(1.0, cost),
         }
     }
 }

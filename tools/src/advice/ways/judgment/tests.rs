@@ -79,12 +79,26 @@ fn the_simplest_of_those_that_cost_hardly_more() {
     assert_eq!((none.recommended, none.command), (None, None));
 }
 
+/// What is better by less than the jobs spread is not recommended over what is simpler.
 #[test]
-fn noise_is_named() {
-    let mut rounds = vec![(Way::Global, vec![round(0.05, None, 0.82); 2])];
-    rounds.push((Way::Local, vec![round(0.05, Some(0.02), 0.02), round(0.06, Some(0.02), 0.02)]));
-    let advice = judge(&experiment(), "xor", Plan::of(40), &rounds, vec![]);
-    assert!(advice.reason.contains("--repeat"), "{}", advice.reason);
+fn noise_recommends_nothing() {
+    let global = (Way::Global, vec![round(0.05, None, 0.82); 3]);
+    let local =
+        |steps_s: [f64; 3]| (Way::Local, steps_s.map(|step_s| round(step_s, Some(0.021), 0.021)).into());
+    let judged = |local: (Way, Vec<Round>)| {
+        judge(&experiment(), "xor", Plan::of(40), &[global.clone(), local], vec![])
+    };
+    let noisy = judged(local([0.03, 0.05, 0.07]));
+    let [one, other] = &noisy.candidates[..] else { panic!("{noisy:?}") };
+    assert!(other.outlook[0].overhead < one.outlook[0].overhead && other.at_worst > one.outlook[0].overhead);
+    assert_eq!(noisy.recommended, Some(Way::Global));
+    assert!(
+        noisy.reason.contains("these jobs spread so much") && noisy.reason.contains("--repeat"),
+        "{}",
+        noisy.reason
+    );
+    let quiet = judged(local([0.05, 0.05, 0.0501]));
+    assert_eq!(quiet.recommended, Some(Way::Local), "{}", quiet.reason);
 }
 
 #[test]
