@@ -270,7 +270,7 @@ fn a_timeline_and_advice() {
     for scheme in ["none", "neighbor:1", "xor", "rs:2+2", "disk"] {
         assert!(outcome.stdout.contains(&format!("  {scheme} ")), "{scheme}: {outcome}");
     }
-    let quick = ways.replace("advise ", "advise --seconds 0.3 --repeat 1 ");
+    let quick = ways.replace("--repeat 5", "--seconds 0.3 --repeat 1");
     let outcome = run(&quick).expect(0);
     for way in ["global", "lines", "local"] {
         assert_eq!(outcome.stdout.matches(&format!("  {way} ")).count(), 2, "in both tables: {outcome}");
