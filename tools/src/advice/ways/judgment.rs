@@ -79,6 +79,16 @@ pub struct Check {
     pub ratio: Spread,
 }
 
+/// What is measured over what is foretold, at least and at most, where the model holds.
+const FORETOLD: (f64, f64) = (1.0 / 1.5, 1.5);
+
+impl Check {
+    /// Whether the model holds, as far as these jobs can tell.
+    pub(super) fn holds(&self) -> bool {
+        (FORETOLD.0..=FORETOLD.1).contains(&self.ratio.median)
+    }
+}
+
 /// A way that cannot be.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Refused {

@@ -22,9 +22,10 @@
 //! the interval of Young (J. W. Young, A first order approximation to the optimum checkpoint interval, Communications of the ACM 17(9), 530-531,
 //! 1974). What `k` is above 1 goes into `R`, as `(k - 1) S / 2`.
 //!
-//! What it leaves out: a checkpoint costs the same however much it has to keep of messages, and `o` does not depend on the interval; more ranks
-//! than the scheme survives are never lost at once; after a third repair without a checkpoint all ranks go back in the program, so intervals are
-//! no longer than `M`. All times are in seconds.
+//! What it takes for granted: work is done again at one speed, however much of it there is (a replay of very many messages is not); a checkpoint
+//! costs the same however many messages it has to keep, and `o` does not depend on the interval; more ranks than the scheme survives are never
+//! lost at once. After a third repair without a checkpoint all ranks go back in the program, so intervals are no longer than `M`. All times are in
+//! seconds.
 
 use serde::Serialize;
 

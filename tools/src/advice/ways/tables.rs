@@ -23,6 +23,14 @@ impl WaysAdvice {
         if !candidates.is_empty() {
             text += &format!("\nThe model beside kills at random:\n\n{}", table_text(&self.checks()));
         }
+        let doubtful = candidates.iter().filter(|candidate| !candidate.check.holds());
+        text.extend(doubtful.map(|candidate| {
+            format!(
+                "  {}: these jobs took {} of what is foretold, so do not trust the model for it\n",
+                candidate.way.name(),
+                short(candidate.check.ratio.median)
+            )
+        }));
         text += &format!("\n{reason}\n");
         text.extend(command.iter().map(|command| format!("  {command}\n")));
         text

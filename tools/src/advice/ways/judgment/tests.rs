@@ -102,6 +102,16 @@ fn noise_recommends_nothing() {
 }
 
 #[test]
+fn a_model_that_does_not_hold_is_told() {
+    // A loss in the middle costs half of a late one of nine tenths, nearly.
+    let holds = judged(&[(Way::Global, 0.05, None, 0.4)]);
+    assert!(holds.candidates[0].check.holds() && !holds.text().contains("trust"), "{}", holds.text());
+    let off = judged(&[(Way::Global, 0.05, None, 9.0)]);
+    assert!(off.text().contains("  global: these jobs took "), "{}", off.text());
+    assert!(off.text().contains("do not trust the model for it\n"), "{}", off.text());
+}
+
+#[test]
 fn work_that_never_ends_has_a_number() {
     let costs = WayCosts { checkpoint_s: 1e6, recovery_s: 1e6, log: 0.0, held: 1.0 };
     let outlook = outlook(&costs, 1.0, 0.1, 4.0);
