@@ -15,17 +15,8 @@ use crate::harness::{Children, Parting};
 pub(crate) enum Purpose {
     /// To see how long steps take without protection.
     Steps,
-    /// To see what checkpoints and a recovery take, in the middle of as much as this job has shown.
-    Kill { shown: Shown, victim: usize },
-}
-
-/// How long a job is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Shown {
-    /// Its steps.
-    pub(crate) steps: u64,
-    /// Its seconds.
-    pub(crate) elapsed_s: f64,
+    /// To see what checkpoints and a recovery take, within so many steps.
+    Kill { steps: u64, victim: usize },
 }
 
 /// Checkpoints that a job is to have at least, where its steps are short enough.
@@ -40,8 +31,6 @@ pub(crate) struct Seen {
     pub(crate) steps: u64,
     /// Seconds of one.
     pub(crate) step_s: f64,
-    /// Seconds of the job.
-    pub(crate) elapsed_s: f64,
     /// Seconds that the program was held for a checkpoint.
     pub(crate) checkpoint_s: f64,
     /// Seconds from the kill to the resumption; none without one.
@@ -62,7 +51,6 @@ impl Seen {
         Ok(Self {
             steps: interval.steps_done,
             step_s: interval.step_s,
-            elapsed_s: report.elapsed_s,
             checkpoint_s: interval.checkpoint_s,
             recovery_s,
             state_bytes: report.checkpoints.state_bytes,
@@ -123,10 +111,9 @@ pub(crate) fn options(experiment: &AdviceExperiment, scheme: &str, purpose: Purp
     let rest = match (purpose, experiment.whole) {
         (Purpose::Steps, true) => String::new(),
         (Purpose::Steps, false) => format!("--trial-seconds {}", experiment.seconds),
-        (Purpose::Kill { shown, victim }, true) => {
-            format!("--kill {victim}@time={:.4}", shown.elapsed_s / 2.0)
-        }
-        (Purpose::Kill { shown: Shown { steps, .. }, victim }, false) => {
+        // Its steps are those of rank 0; others may have fewer.
+        (Purpose::Kill { steps, .. }, true) => format!("--kill 0@step={}", steps / 2 + 1),
+        (Purpose::Kill { steps, victim }, false) => {
             format!("--trial-steps {steps} --kill {victim}@step={}", steps / 2 + 1)
         }
     };
@@ -155,7 +142,7 @@ mod tests {
         let words = options(&experiment, "disk:/a b", Purpose::Steps);
         assert_eq!(words.join(" "), "--json --scheme disk:/a b -n 4 --interval 0.2 --trial-seconds 2");
         assert_eq!(words[2], "disk:/a b");
-        let kill = |steps, victim| Purpose::Kill { shown: Shown { steps, elapsed_s: 3.0 }, victim };
+        let kill = |steps, victim| Purpose::Kill { steps, victim };
         let expected = "--json --scheme xor -n 4 --interval 0.2 --trial-steps 41 --kill 3@step=21";
         assert_eq!(options(&experiment, "xor", kill(41, 3)).join(" "), expected);
         assert!(options(&experiment, "xor", kill(1, 0)).contains(&"0@step=1".to_owned()));
@@ -163,7 +150,7 @@ mod tests {
         experiment.whole = true;
         let expected = "--json --scheme none -n 4 --interval 0.2";
         assert_eq!(options(&experiment, "none", Purpose::Steps).join(" "), expected);
-        let expected = "--json --scheme xor -n 4 --interval 0.2 --kill 3@time=1.5000";
+        let expected = "--json --scheme xor -n 4 --interval 0.2 --kill 0@step=21";
         assert_eq!(options(&experiment, "xor", kill(41, 3)).join(" "), expected);
     }
 }

@@ -197,15 +197,7 @@ mod tests {
 
     fn seen(checkpoint_s: f64, kept_bytes: u64) -> Seen {
         let recovery_s = Some(0.05);
-        Seen {
-            steps: 40,
-            step_s: 0.05,
-            checkpoint_s,
-            recovery_s,
-            state_bytes: 4 * MIB,
-            kept_bytes,
-            elapsed_s: 2.0,
-        }
+        Seen { steps: 40, step_s: 0.05, checkpoint_s, recovery_s, state_bytes: 4 * MIB, kept_bytes }
     }
 
     fn experiment(survive: usize) -> AdviceExperiment {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::error::AdviceError;
 use super::experiment::AdviceExperiment;
-use super::job::{self, Purpose, Reported, Seen, Shown};
+use super::job::{self, Purpose, Reported, Seen};
 use super::judgment::{Advice, judge};
 use super::ways;
 use crate::harness::{Children, HarnessError};
@@ -26,17 +26,16 @@ pub fn advise(
     let total = 1 + experiment.repeat * experiment.schemes.len() + ways::jobs(experiment);
     let mut session = Session { experiment, fresh, children, progress, walls_s: Vec::new(), total };
     let steps = session.measure("none", Purpose::Steps)?;
-    let shown = Shown { steps: steps.steps, elapsed_s: steps.elapsed_s };
     let mut seen = vec![Vec::new(); experiment.schemes.len()];
     for repetition in 0..experiment.repeat {
         for (scheme, seen) in experiment.schemes.iter().zip(&mut seen) {
-            let purpose = Purpose::Kill { shown, victim: repetition % experiment.ranks };
+            let purpose = Purpose::Kill { steps: steps.steps, victim: repetition % experiment.ranks };
             seen.push(session.measure(scheme, purpose)?);
         }
     }
     let mut advice = judge(experiment, &steps, &seen);
     if let Some(scheme) = advice.recommended.clone().filter(|_| !experiment.ways.is_empty()) {
-        advice.ways = Some(ways::weigh(&mut session, &scheme, shown)?);
+        advice.ways = Some(ways::weigh(&mut session, &scheme, steps.steps)?);
     }
     session.tell(String::new());
     Ok(advice)

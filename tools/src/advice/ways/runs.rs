@@ -2,7 +2,7 @@
 
 use super::super::error::AdviceError;
 use super::super::experiment::AdviceExperiment;
-use super::super::job::{Reported, Shown, ordered};
+use super::super::job::{Reported, ordered};
 use super::super::session::Session;
 use super::Way;
 use super::judgment::{Refused, WaysAdvice, judge};
@@ -30,8 +30,8 @@ enum Kind {
     Start,
     /// All steps.
     Calm,
-    /// All steps, and a rank is killed so many intervals from the first; the calm job took so long.
-    Struck { victim: usize, at: f64, calm_s: f64 },
+    /// All steps, and a rank is killed so many intervals from the first.
+    Struck { victim: usize, at: f64 },
     /// All steps, and ranks are killed at random.
     Random { mtbf_s: f64, seed: usize },
 }
@@ -69,12 +69,10 @@ impl Plan {
         let rest = match kind {
             Kind::Start => format!("--every 1 {}", end(1)),
             Kind::Calm => format!("--every {every} {}", end(steps)),
-            Kind::Struck { victim, at, calm_s } => {
-                let place = match experiment.whole {
-                    true => format!("time={:.4}", calm_s * at / INTERVALS as f64),
-                    false => format!("step={}", self.struck(at)),
-                };
-                format!("--every {every} {} --kill {victim}@{place}", end(steps))
+            Kind::Struck { victim, at } => {
+                // The steps that were seen are those of rank 0; others may have fewer.
+                let victim = if experiment.whole { 0 } else { victim };
+                format!("--every {every} {} --kill {victim}@step={}", end(steps), self.struck(at))
             }
             Kind::Random { mtbf_s, seed } => format!(
                 "--every {every_random} {} --mtbf {mtbf_s:.4} --seed {seed} --max-restarts 1000000",
@@ -99,14 +97,14 @@ pub(in super::super) fn jobs(experiment: &AdviceExperiment) -> usize {
     experiment.ways.iter().map(|way| experiment.repeat * jobs_of_way(experiment, *way)).sum()
 }
 
-/// Measures the ways under a scheme, in jobs as long as the one that has `shown` the steps of the program.
+/// Measures the ways under a scheme, in jobs of so many steps, about.
 pub(in super::super) fn weigh(
     session: &mut Session<'_>,
     scheme: &str,
-    shown: Shown,
+    steps: u64,
 ) -> Result<WaysAdvice, AdviceError> {
     let experiment = session.experiment;
-    let plan = Plan::of(shown.steps);
+    let plan = Plan::of(steps);
     let mut rounds: Vec<(Way, Vec<Round>)> = experiment.ways.iter().map(|way| (*way, vec![])).collect();
     let mut refused = Vec::new();
     for repetition in 0..experiment.repeat {
@@ -156,13 +154,11 @@ impl Order<'_> {
         };
         let calm = sample(&self.run(session, Kind::Calm)?);
         let victim = self.repetition % session.experiment.ranks;
-        let calm_s = calm.elapsed_s;
-        let mut struck =
-            |at| loss(&self.run(session, Kind::Struck { victim, at, calm_s })?, &calm, self.plan);
+        let mut struck = |at| loss(&self.run(session, Kind::Struck { victim, at })?, &calm, self.plan);
         let early = if self.way == Way::Local { Some(struck(EARLY)?) } else { None };
         let late = struck(LATE)?;
         let recoveries_s = APART * late.recovery_s.unwrap_or(0.0);
-        let mtbf_s = ((calm_s - start.elapsed_s) / LOSSES).max(recoveries_s).max(SHORTEST_S);
+        let mtbf_s = ((calm.elapsed_s - start.elapsed_s) / LOSSES).max(recoveries_s).max(SHORTEST_S);
         let random = self.run(session, Kind::Random { mtbf_s, seed: self.repetition + 1 })?;
         Ok(Round { start, calm, early, late, random: sample(&random), mtbf_s })
     }
@@ -249,10 +245,10 @@ mod tests {
             |whole, way, kind, rest: &str| assert_eq!(options(whole, way, kind), format!("{start}{rest}"));
         says(false, Way::Global, Kind::Start, "--lines meet --every 1 --trial-steps 1");
         says(false, Way::Lines, Kind::Calm, "--lines log --every 20 --trial-steps 40");
-        let struck = Kind::Struck { victim: 2, at: EARLY, calm_s: 4.0 };
+        let struck = Kind::Struck { victim: 2, at: EARLY };
         let local = "--lines log --recovery local --every";
         says(false, Way::Local, struck, &format!("{local} 20 --trial-steps 40 --kill 2@step=25"));
-        says(true, Way::Local, struck, &format!("{local} 20 --kill 2@time=2.5000"));
+        says(true, Way::Local, struck, &format!("{local} 20 --kill 0@step=25"));
         let random = Kind::Random { mtbf_s: 0.5, seed: 3 };
         let often = "--mtbf 0.5000 --seed 3 --max-restarts 1000000";
         says(false, Way::Local, random, &format!("{local} 5 --trial-steps 40 {often}"));
