@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use ft_tools::advice::{
-    self, Advice, AdviceExperiment, FailureKind, KindError, check_kinds, losses_survived, schemes_for,
+    self, Advice, AdviceExperiment, FailureKind, KindError, Ways, check_kinds, losses_survived, schemes_for,
 };
 use ft_tools::harness::interruptible;
-use ft_tools::recovery::Progress;
+use ft_tools::recovery::{FRESH_DISK, Progress};
 use indicatif::ProgressBar;
 
 use crate::bench;
@@ -44,7 +44,11 @@ pub(crate) struct Advise {
     /// disk as far as they fit the ranks)
     #[arg(long, value_name = "S,...", value_delimiter = ',')]
     schemes: Vec<String>,
-    /// Seconds of the program in each job, or all of it if it is shorter
+    /// Compare ways to go back after a loss under the scheme that is recommended: some of global,lines,local, or 'all'; 'global' is --lines meet,
+    /// 'lines' is --lines log, 'local' is --lines log --recovery local. It takes up to thirteen more jobs in each repetition
+    #[arg(long, value_name = "WAY,...|all|none", default_value_t, value_parser = |text: &str| text.parse::<Ways>())]
+    ways: Ways,
+    /// Seconds of the program in each job, or all of it if it is shorter, or if its ranks take steps of their own
     #[arg(long, value_name = "SECONDS", default_value_t = 2.0, value_parser = positive)]
     seconds: f64,
     /// How often each scheme is measured; medians count
@@ -53,13 +57,16 @@ pub(crate) struct Advise {
     /// Print everything as JSON
     #[arg(long)]
     json: bool,
+    /// Its ranks take steps of their own, and so each job goes to its end.
+    #[arg(skip)]
+    pub(crate) whole: bool,
     /// A bundled app, or the path of a program that runs in the resilient loop; what follows belongs to it
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
 }
 
-const AFTER_HELP: &str = "PROGRAM is run many times, without protection and with each scheme, and one rank of it is killed each time. \
-                          It writes what it always writes.";
+const AFTER_HELP: &str = "PROGRAM is run many times, without protection and with each scheme, and one rank of it is killed each time; with --ways \
+                          many are. It writes what it always writes.";
 
 impl Advise {
     /// Says what is wrong with the order, before anything is measured.
@@ -87,16 +94,19 @@ impl Advise {
 
     /// Those that are named, or else those that fit.
     fn schemes(&self) -> Vec<String> {
-        match &self.schemes[..] {
-            [] => schemes_for(self.ranks(), self.survive, &self.level_mtbf),
-            named => named.to_vec(),
+        if let named @ [_, ..] = &self.schemes[..] {
+            return named.to_vec();
         }
+        let mut all = schemes_for(self.ranks(), self.survive, &self.level_mtbf);
+        // Files are for those who meet.
+        all.retain(|scheme| !self.whole || scheme != FRESH_DISK);
+        all
     }
 
     /// The job that is measured, as a command line: what is wrong with it is known before the first one.
     pub(crate) fn job(&self) -> Vec<OsString> {
         let ranks = self.ranks().to_string();
-        let options = ["ftrun", "--json", "--scheme", "none", "--interval", "1", "--trial-seconds", "1"];
+        let options = ["ftrun", "--json", "--scheme", "none", "--interval", "1"];
         let options = options.into_iter().chain(["-n", &ranks]).map(OsString::from);
         options.chain(self.command.iter().cloned()).collect()
     }
@@ -115,6 +125,7 @@ impl Advise {
         Ok(AdviceExperiment {
             ftrun: std::env::current_exe()?,
             command: self.command.clone(),
+            whole: self.whole,
             ranks: self.ranks(),
             schemes: self.schemes(),
             seconds: self.seconds,
@@ -122,6 +133,7 @@ impl Advise {
             mtbfs_s: self.mtbf.clone(),
             survive: self.survive,
             failures: self.level_mtbf.clone(),
+            ways: self.ways.0.clone(),
         })
     }
 

@@ -133,13 +133,16 @@ fn bench(before: &[OsString], args: &[OsString]) -> Result<Bench, Stop> {
 
 /// Reads what stands before and behind the word `advise`, and the job that is to be measured.
 fn advise(before: &[OsString], args: &[OsString]) -> Result<Advise, Stop> {
-    let advise: Advise = read(std::iter::once(nothing_before(ADVISE, before)?).chain(args))?;
-    advise.check().map_err(|complaint| Stop::usage(&complaint, ADVISE_HINT))?;
+    let mut advise: Advise = read(std::iter::once(nothing_before(ADVISE, before)?).chain(args))?;
     if tools::is_tool(&advise.program()) {
         let complaint = format!("'{}' is no program that could be measured", advise.program());
         return Err(Stop::usage(&complaint, ADVISE_HINT));
     }
-    parse(&advise.job()).map(|_| advise)
+    if let Asked::Job(job) = parse(&advise.job())? {
+        advise.whole = job.options.lines() != Lines::Meet;
+    }
+    advise.check().map_err(|complaint| Stop::usage(&complaint, ADVISE_HINT))?;
+    Ok(advise)
 }
 
 /// Reads what stands before and behind the word `inspect`.

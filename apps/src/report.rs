@@ -86,6 +86,8 @@ struct Checkpoints {
     bytes_protected: u64,
     bytes_sent: u64,
     seconds: f64,
+    /// Without those that had the constant part, too.
+    seconds_later: f64,
     phases: CheckpointSeconds,
     memory_overhead: f64,
     damaged: u64,
@@ -143,6 +145,7 @@ impl Checkpoints {
             bytes_protected: stats.bytes_protected,
             bytes_sent: stats.bytes_sent,
             seconds: stats.seconds,
+            seconds_later: stats.seconds_later,
             phases: stats.phases,
             memory_overhead: stats.memory_overhead(),
             damaged: stats.damaged,

@@ -21,7 +21,10 @@ pub struct Stats {
     pub bytes_sent: u64,
     /// Seconds spent in checkpoints.
     pub seconds: f64,
-    /// The same, by phase.
+    /// The same without those that had the constant part, too, as the first one of a run has.
+    #[serde(default)]
+    pub seconds_later: f64,
+    /// All of it, by phase.
     pub phases: CheckpointSeconds,
     /// Bytes of the protected state of this rank.
     pub state_bytes: u64,
@@ -168,6 +171,7 @@ impl Stats {
             increments: self.increments.max(other.increments),
             bytes_sent: self.bytes_sent + other.bytes_sent,
             seconds: self.seconds.max(other.seconds),
+            seconds_later: self.seconds_later.max(other.seconds_later),
             phases: CheckpointSeconds {
                 copy: mine.copy.max(others.copy),
                 encode: mine.encode.max(others.encode),
@@ -203,6 +207,7 @@ impl Stats {
         self.bytes_protected += level.bytes_protected;
         self.bytes_sent += level.bytes_sent;
         self.seconds += level.seconds;
+        self.seconds_later += level.seconds_later;
         self.kept_bytes += level.kept_bytes;
         self.damaged += level.damaged;
         self.restores.extend(level.restores);
@@ -244,6 +249,7 @@ mod tests {
             committed: 3,
             bytes_protected: 10,
             seconds: 1.0,
+            seconds_later: 0.75,
             phases: phases(1.0, 2.0),
             restores: vec![restore(2, 0.5)],
             ..Stats::default()
@@ -252,12 +258,14 @@ mod tests {
             committed: 2,
             bytes_protected: 5,
             seconds: 4.0,
+            seconds_later: 0.5,
             phases: phases(3.0, 1.0),
             restores: vec![restore(1, 0.1), restore(2, 0.7)],
             ..Stats::default()
         };
         let all = one.merge(other);
         assert_eq!((all.committed, all.bytes_protected, all.seconds), (3, 15, 4.0));
+        assert_eq!(all.seconds_later, 0.75);
         assert_eq!(all.phases, phases(3.0, 2.0));
         assert_eq!(all.restores, [restore(1, 0.1), restore(2, 0.7)]);
     }

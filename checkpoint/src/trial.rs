@@ -1,6 +1,6 @@
 //! A run that ends early, to measure a program: `ftrun advise` tells the ranks so.
 
-/// How far a run goes before it is ended. The end comes with a checkpoint.
+/// How far a run goes before it is ended. The end comes with a checkpoint; with [`Lines::Log`](crate::Lines::Log) each rank ends after so many steps of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Trial {
     /// Over after so many seconds.
@@ -15,10 +15,15 @@ impl Trial {
         self.seconds.is_some() || self.steps.is_some()
     }
 
+    /// Whether `step` is the last by itself: where each rank takes its checkpoints when it comes by, nobody is told that it is.
+    pub(crate) fn is_last(&self, step: u64) -> bool {
+        self.steps.is_some_and(|steps| step >= steps)
+    }
+
     /// Whether that is enough.
     pub(crate) fn is_over(&self, elapsed: f64, step: u64) -> bool {
         let is_late = self.seconds.is_some_and(|seconds| elapsed >= seconds);
-        step > 0 && (is_late || self.steps.is_some_and(|steps| step >= steps))
+        step > 0 && (is_late || self.is_last(step))
     }
 }
 
@@ -32,5 +37,6 @@ mod tests {
         assert!(!trial.is_over(9.0, 0) && trial.is_over(9.0, 1));
         assert!(!trial.is_over(1.0, 9) && trial.is_over(1.0, 10));
         assert!(!Trial::default().is_over(1e9, 1 << 40));
+        assert!(!trial.is_last(9) && trial.is_last(10) && !Trial::default().is_last(1 << 40));
     }
 }

@@ -7,6 +7,10 @@
 //!
 //! If it is said how often failures of several kinds strike (`--level-mtbf`), the same measurements go into a model of several levels of
 //! protection at once, which says which of them to take together, and how often each.
+//!
+//! If it is asked for (`--ways`), the ways to go back are measured under the scheme that is recommended: all ranks with checkpoints at the same
+//! step, all with lines, or the lost one alone. A model of these says what each costs in the long run, and is held against jobs with kills
+//! at random.
 
 mod combinations;
 mod error;
@@ -15,9 +19,11 @@ mod failures;
 mod job;
 mod judgment;
 mod levels;
+mod report;
 mod session;
 mod tables;
 mod times;
+mod ways;
 
 pub use self::combinations::{Combination, LevelAdvice, PlannedLevel};
 pub use self::error::AdviceError;
@@ -25,3 +31,4 @@ pub use self::experiment::{AdviceExperiment, losses_survived, schemes_for};
 pub use self::failures::{FailureKind, KindError, Losses, check_kinds};
 pub use self::judgment::{Advice, Candidate, Outlook};
 pub use self::session::advise;
+pub use self::ways::{Check, Refused, Way, WayCandidate, WayCosts, WayOutlook, Ways, WaysAdvice, WaysError};

@@ -118,7 +118,7 @@ impl Options {
             (self.spill.is_some(), "--spill"),
             (self.resume.is_some(), "--resume"),
             (self.levels.as_ref().is_some_and(|levels| !levels.above.is_empty()), "--levels"),
-            (self.is_trial(), "a trial, as by ftrun advise"),
+            (!self.may_be_tried(), "a trial, as by ftrun advise"),
             (self.on_failure == OnFailure::Shrink, "--on-failure shrink"),
             (self.on_failure == OnFailure::Blank, "--on-failure blank"),
             (!is_fit, "--scheme disk:DIR or checksum:K+M"),
@@ -129,6 +129,11 @@ impl Options {
             }
             None => Ok(()),
         }
+    }
+
+    /// With lines each rank ends a trial by itself, after so many of its own steps.
+    fn may_be_tried(&self) -> bool {
+        !self.is_trial() || self.lines() == Lines::Log && self.trial_seconds.is_none()
     }
 
     fn check_checksums(&self) -> Result<(), String> {

@@ -588,6 +588,7 @@ impl Checkpointer {
         stats.bytes_protected += copied as u64;
         stats.bytes_sent += sent;
         stats.seconds += staging.held.as_secs_f64();
+        stats.seconds_later += if first { 0.0 } else { staging.held.as_secs_f64() };
         stats.phases = CheckpointSeconds {
             copy: stats.phases.copy + seconds(staging.started, staging.copied_at),
             encode: stats.phases.encode + computing.as_secs_f64(),

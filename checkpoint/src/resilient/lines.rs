@@ -194,6 +194,14 @@ impl Job {
         kept.line.as_ref().is_some_and(|line| line.is_done != 0)
     }
 
+    /// Ends a trial of so many steps. Where ranks take their checkpoints after steps of their own each finds that out by itself, and it
+    /// is so again after it has gone back.
+    pub(super) fn end_trial<S>(&mut self, kept: &Kept<S>) {
+        if !self.meets() {
+            self.pacing.end_after(self.past.steps + kept.step);
+        }
+    }
+
     /// Whether all ranks take their checkpoints after the same step.
     pub(super) fn meets(&self) -> bool {
         self.protection.lines != Lines::Log

@@ -66,6 +66,11 @@ impl Pacing {
         Ok(())
     }
 
+    /// Ends a trial that has as many `steps` as it is to have.
+    pub(super) fn end_after(&mut self, steps: u64) {
+        self.over |= self.trial.is_last(steps);
+    }
+
     /// How often checkpoints are taken.
     pub(super) fn interval(&self) -> Interval {
         self.interval

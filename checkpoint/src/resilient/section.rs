@@ -97,9 +97,11 @@ impl<'a, P: Program> Section<'a, P> {
 
     fn take_steps(&mut self, job: &mut Job) -> Result<Worked, Problem<P::Error>> {
         job.enter_lines(true)?;
+        job.end_trial(&self.kept);
         if self.is_done || job.was_done(&self.kept) {
             job.catch_up()?;
-            return Ok(Worked::Done);
+            // A rank at the end of a trial is done in its line, too.
+            return Ok(if job.pacing.over { Worked::Over } else { Worked::Done });
         }
         while !job.pacing.over {
             let number = self.kept.step + 1;
@@ -111,7 +113,8 @@ impl<'a, P: Program> Section<'a, P> {
             self.kept.step = number;
             self.is_done = flow == Flow::Done;
             job.catch_up()?;
-            if self.is_done {
+            job.end_trial(&self.kept);
+            if self.is_done && !job.pacing.over {
                 job.world.activity(activity::WAITING);
                 return Ok(Worked::Done);
             }

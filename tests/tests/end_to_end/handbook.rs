@@ -264,11 +264,16 @@ fn a_timeline_and_advice() {
     let folder = folder();
     in_folder(&folder, command).finish().expect(0);
     assert!(fs::read(folder.path().join("run.png")).unwrap().starts_with(b"\x89PNG"));
-    let [advise] = &commands(&text("docs/schemes.md"))[..] else { panic!("there is one") };
+    let [advise, ways] = &commands(&text("docs/schemes.md"))[..] else { panic!("there are two") };
     let quick = advise.replace("advise ", "advise --seconds 0.3 ").replace("--poisson 96", "--poisson 24");
     let outcome = run(&quick).expect(0);
     for scheme in ["none", "neighbor:1", "xor", "rs:2+2", "disk"] {
         assert!(outcome.stdout.contains(&format!("  {scheme} ")), "{scheme}: {outcome}");
+    }
+    let quick = ways.replace("--repeat 5", "--seconds 0.3 --repeat 1");
+    let outcome = run(&quick).expect(0);
+    for way in ["global", "lines", "local"] {
+        assert_eq!(outcome.stdout.matches(&format!("  {way} ")).count(), 2, "in both tables: {outcome}");
     }
 }
 
@@ -346,7 +351,7 @@ fn every_command_is_run() {
         ("docs/over-mpi.md", 0), // its command is one of `mpirun`, which `over_mpi.rs` runs where there is one
         ("docs/programs.md", 1),
         ("docs/resume.md", 4),
-        ("docs/schemes.md", 1),
+        ("docs/schemes.md", 2),
         ("docs/solvers.md", 3),
         ("docs/speed.md", 0),
         ("docs/ulfm.md", 1),

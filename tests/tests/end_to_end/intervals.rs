@@ -143,6 +143,82 @@ fn advice_on_levels() {
     assert!(outcome.stdout.contains("neighbor:1@") && outcome.stdout.contains(",spill@"), "{outcome}");
 }
 
+/// What `advise` says of ways to go back.
+fn ways(options: &str, program: &str) -> Value {
+    let run = Run::ftrun(&format!("advise -n 4 --json {QUICK} --schemes xor {options} {program}"));
+    let outcome = run.limit(240).finish().expect(0);
+    let advice: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    advice["ways"].clone()
+}
+
+/// The names of ways in a list.
+fn names(all: &Value) -> Vec<&str> {
+    all.as_array().unwrap().iter().map(|one| one["way"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn advice_on_ways_to_go_back() {
+    let heat = "heat --grid 60 --steps 10000000";
+    let ways = ways("--mtbf 10min,1d --ways local,global,lines", heat);
+    assert_eq!(names(&ways["candidates"]), ["global", "lines", "local"], "the simplest first: {ways}");
+    assert_eq!((&ways["scheme"], names(&ways["refused"]).len()), (&Value::from("xor"), 0), "{ways}");
+    let number = |of: &Value| of.as_f64().unwrap_or_else(|| panic!("{of}: {ways}"));
+    let (steps, every) = (number(&ways["steps"]), number(&ways["every"]));
+    assert_eq!(steps, 2.0 * every, "{ways}");
+    let all = ways["candidates"].as_array().unwrap();
+    for one in all {
+        // The kill is at nine tenths of the second interval; a line may be a little behind the step.
+        let again = number(&one["steps_again"]);
+        assert!(again > 0.0 && again <= steps, "{ways}");
+        assert!(
+            number(&one["checkpoint_s"]["median"]) > 0.0 && number(&one["recovery_s"]["median"]) > 0.0,
+            "{ways}"
+        );
+        let outlook = one["outlook"].as_array().unwrap();
+        let overheads: Vec<f64> = outlook.iter().map(|at| number(&at["overhead"])).collect();
+        let log = number(&one["costs"]["log"]);
+        assert!(overheads.len() == 2 && overheads[0] > overheads[1] && overheads[1] > log, "{ways}");
+        let check = &one["check"];
+        assert!(number(&check["foretold_s"]) > 0.0 && number(&check["measured_s"]) > 0.0, "{ways}");
+        // All ranks do that work again, or the lost one.
+        let step_s = number(&ways["step_s"]) * (1.0 + number(&one["log"]["median"]));
+        let ranks = if one["way"] == "local" { 1.0 } else { 4.0 };
+        let expected = ranks * again * step_s;
+        assert!((number(&one["again_rank_s"]) / expected - 1.0).abs() < 1e-6, "{ways}");
+    }
+    let stayed: Vec<f64> = all.iter().map(|one| number(&one["stayed"])).collect();
+    assert_eq!(stayed, [0.0, 0.0, 3.0], "{ways}");
+    let held: Vec<f64> = all.iter().map(|one| number(&one["costs"]["held"])).collect();
+    assert_eq!(held[..2], [1.0, 1.0], "{ways}");
+    let best = ways["recommended"].as_str().unwrap();
+    let options = all.iter().find(|one| one["way"] == best).unwrap()["options"].as_str().unwrap();
+    assert_eq!(
+        ways["command"],
+        format!("ftrun -n 4 --scheme xor --interval auto {options} {heat}"),
+        "{ways}"
+    );
+}
+
+/// A way that cannot be is no error, and says why.
+#[test]
+fn ways_that_a_program_refuses() {
+    let load = "load --state 64KiB --steps 600000 --step-ms 1";
+    let ways_of_load = ways("--ways global,local", load);
+    assert_eq!(names(&ways_of_load["candidates"]), ["global"], "{ways_of_load}");
+    let [refused] = &ways_of_load["refused"].as_array().unwrap()[..] else { panic!("{ways_of_load}") };
+    let reason = refused["reason"].as_str().unwrap();
+    assert!(refused["way"] == "local" && reason.contains("`Program::ALONE`"), "{ways_of_load}");
+    assert_eq!(ways_of_load["recommended"], "global");
+    // It goes to its end each time.
+    let outcome =
+        Run::ftrun(&format!("advise -n 4 {QUICK} --ways global,lines pipeline --items 30000")).limit(240);
+    let outcome = outcome.finish().expect(0);
+    let refused = "  not global: --lines meet is nothing for pipeline, whose messages cross every step: ";
+    assert!(outcome.stdout.contains(refused), "{outcome}");
+    let best = "--interval auto --lines log pipeline --items 30000\n";
+    assert!(outcome.stdout.ends_with(best) && !outcome.stdout.contains("disk"), "{outcome}");
+}
+
 #[test]
 fn no_advice() {
     for (arguments, parts) in [
@@ -161,6 +237,12 @@ fn no_advice() {
         ("advise -n 4 --level-mtbf 1=1h,1=1d cg --poisson 8", &["--level-mtbf", "1 is named twice"]),
         ("advise -n 4 --level-mtbf 4=1h cg --poisson 8", &["--level-mtbf", "write all for that"]),
         ("advise -n 4 --level-mtbf 2=1h --schemes xor cg --poisson 8", &["--level-mtbf", "2 losses at once"]),
+        (
+            "advise -n 4 --ways meet cg --poisson 8",
+            &["--ways", "'meet' is no way to go back: write all, none,"],
+        ),
+        ("advise -n 4 --ways local,local cg --poisson 8", &["--ways", "local is named twice"]),
+        ("advise -n 2 --schemes disk pipeline", &["--lines log", "--scheme disk"]),
         ("advise -n 4 --survive 0 cg --poisson 8", &["'0'", "--survive"]),
         ("advise -n 4 cg", &["--matrix", "--poisson"]),
         ("advise -n 4 cg --poisson 8 --scheme xor", &["--scheme", "multiple times"]),

@@ -143,6 +143,26 @@ fn of_random_ranks_at_any_time_and_only_they_go_back() {
     }
 }
 
+/// Each rank ends a trial after its own steps, and so it does when it has gone back from there.
+#[test]
+fn trials_end_after_as_many_steps_whoever_is_killed_when() {
+    let often = "--mtbf 0.05 --max-restarts 1000000 --seed 3";
+    for program in ["cg --poisson 12 --tol 1e-15", "heat --grid 24 --steps 100000 --implicit 0.5"] {
+        for lines in ["--lines log", "--recovery local"] {
+            for kill in ["", "--kill 2@step=20", "--kill 1@step=19 --kill 0@step=20", often] {
+                let outcome = run(&format!("{lines} --every 6 --trial-steps 20 {kill}"), program);
+                let report = outcome.report();
+                assert_eq!(
+                    report.0["checkpoints"]["interval"]["steps_done"], 20,
+                    "{lines} {kill}: {outcome}"
+                );
+                assert!(report.0["result"].is_null(), "nothing is finished: {outcome}");
+                assert_eq!(report.unfired(), [""; 0], "{lines} {kill}: {outcome}");
+            }
+        }
+    }
+}
+
 /// A rank that keeps too much for others takes a checkpoint sooner.
 #[test]
 fn messages_that_are_kept_for_the_lost_take_no_more_memory_than_they_may() {
@@ -200,6 +220,8 @@ fn what_cannot_be_is_said_before_anything_is_started() {
         ),
         ("--recovery local --lines drain heat", "--recovery local is for --lines log"),
         ("--recovery local --lines meet heat", "--recovery local is for --lines log"),
+        ("--lines log --trial-seconds 1 heat", "--lines log does not go together with a trial"),
+        ("--lines drain --trial-steps 5 heat", "--lines drain does not go together with a trial"),
         ("--log-memory 1MiB heat", "--log-memory is for --recovery local"),
         ("--recovery nobody heat", "must be global or local"),
         ("wavefront --points 3", "4 ranks share 3 rows"),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use ft_checkpoint::{GroupLayout, Scheme};
 
 use super::failures::{FailureKind, Losses};
+use super::ways::Way;
 use crate::recovery::FRESH_DISK;
 
 /// What is to be measured.
@@ -15,6 +16,8 @@ pub struct AdviceExperiment {
     pub ftrun: PathBuf,
     /// The program and its arguments.
     pub command: Vec<OsString>,
+    /// Each job goes to the program's end, as its ranks take steps of their own: nobody could say after which of them it was measured enough.
+    pub whole: bool,
     /// Ranks of each job.
     pub ranks: usize,
     /// Schemes to compare; [`FRESH_DISK`] stands for a fresh folder in the system's temporary folder.
@@ -29,6 +32,8 @@ pub struct AdviceExperiment {
     pub survive: usize,
     /// Kinds of failures to combine several levels of protection for; none if that is not asked for.
     pub failures: Vec<FailureKind>,
+    /// Ways to go back to compare under the scheme that is recommended; none if that is not asked for.
+    pub ways: Vec<Way>,
 }
 
 impl AdviceExperiment {

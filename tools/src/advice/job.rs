@@ -1,15 +1,14 @@
-//! One job of the program, and what is read from its report (`--json`).
+//! One job of the program: how it is ordered, and what it has shown of a scheme.
 
 use std::process::Command;
 use std::time::Duration;
 
 use ft_checkpoint::IntervalReport;
-use serde::Deserialize;
 
 use super::error::AdviceError;
 use super::experiment::AdviceExperiment;
-use crate::harness::{Children, Ended, Parting};
-use crate::recovery::complaint;
+use super::report::Report;
+use crate::harness::{Children, Parting};
 
 /// What a job is for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,56 +23,6 @@ pub(crate) enum Purpose {
 const CHECKPOINTS: f64 = 10.0;
 /// What a job gets beside ten times the seconds that it should take: to read its input, and to start.
 const PATIENCE_S: f64 = 60.0;
-
-/// The part of the report that is used here.
-#[derive(Clone, Debug, Deserialize)]
-struct Report {
-    checkpoints: Checkpoints,
-    failures: Vec<Failure>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Checkpoints {
-    state_bytes: u64,
-    kept_bytes: u64,
-    interval: Option<IntervalReport>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-struct Failure {
-    detect_s: Option<f64>,
-    repair_s: Option<f64>,
-    restore_s: Option<f64>,
-}
-
-impl Report {
-    /// The last line of what the job has printed.
-    fn of(ended: &Ended, name: &str) -> Result<Self, AdviceError> {
-        let failed = || AdviceError::Failed {
-            command: name.to_owned(),
-            status: ended.status.code().unwrap_or(-1),
-            message: complaint(ended.complaints.as_bytes()),
-        };
-        let line = ended.output.lines().last().filter(|line| line.starts_with('{')).ok_or_else(failed)?;
-        let report = serde_json::from_str(line);
-        let why = |error: serde_json::Error| error.to_string();
-        let report =
-            report.map_err(|error| AdviceError::Report { command: name.to_owned(), why: why(error) })?;
-        if ended.status.success() { Ok(report) } else { Err(failed()) }
-    }
-
-    /// Seconds from the kill to the resumption, if there was one and all of it is known; or what is wrong.
-    fn recovery_s(&self, purpose: Purpose) -> Result<Option<f64>, String> {
-        match (purpose, &self.failures[..]) {
-            (Purpose::Steps, _) => Ok(None),
-            (Purpose::Kill { .. }, [Failure { detect_s, repair_s, restore_s }]) => {
-                let rest = repair_s.zip(*restore_s);
-                Ok(rest.map(|(repair_s, restore_s)| detect_s.unwrap_or(0.0) + repair_s + restore_s))
-            }
-            (Purpose::Kill { .. }, all) => Err(format!("{} failures where one was ordered", all.len())),
-        }
-    }
-}
 
 /// What a job has shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,22 +39,48 @@ pub(crate) struct Seen {
     pub(crate) state_bytes: u64,
     /// What is kept for it.
     pub(crate) kept_bytes: u64,
+}
+
+impl Seen {
+    /// What there is in the report of a job.
+    pub(crate) fn of(report: &Report, interval: &IntervalReport, purpose: Purpose) -> Result<Self, String> {
+        let recovery_s = match purpose {
+            Purpose::Steps => None,
+            Purpose::Kill { .. } => report.only_failure()?.recovery_s(),
+        };
+        Ok(Self {
+            steps: interval.steps_done,
+            step_s: interval.step_s,
+            checkpoint_s: interval.checkpoint_s,
+            recovery_s,
+            state_bytes: report.checkpoints.state_bytes,
+            kept_bytes: report.checkpoints.kept_bytes,
+        })
+    }
+}
+
+/// What a job has reported, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Reported {
+    pub(crate) report: Report,
+    /// Of the resilient loop.
+    pub(crate) interval: IntervalReport,
+    /// Its command line.
+    pub(crate) name: String,
     /// Seconds of the process.
     pub(crate) wall_s: f64,
 }
 
-/// Runs one job with a scheme as `--scheme` takes it.
+/// Runs one job with these options.
 pub(crate) fn run(
     experiment: &AdviceExperiment,
-    scheme: &str,
-    purpose: Purpose,
+    options: &[String],
     longest_s: f64,
     children: &Children<'_>,
-) -> Result<Seen, AdviceError> {
-    let args = options(experiment, scheme, purpose);
+) -> Result<Reported, AdviceError> {
     let mut command = Command::new(&experiment.ftrun);
-    command.args(&args).args(&experiment.command);
-    let name = format!("ftrun {} {}", args.join(" "), experiment.program());
+    command.args(options).args(&experiment.command);
+    let name = format!("ftrun {} {}", options.join(" "), experiment.program());
     let limit_s = 10.0 * longest_s + PATIENCE_S;
     let limit = Duration::from_secs_f64(limit_s);
     // However it ends, its report says more.
@@ -114,36 +89,35 @@ pub(crate) fn run(
         return Err(AdviceError::Endless { command: name, limit_s });
     }
     let report = Report::of(&ended, &name)?;
-    let Some(interval) = &report.checkpoints.interval else {
+    let Some(interval) = report.checkpoints.interval.clone() else {
         let program = experiment.command.first().map(|word| word.display().to_string());
         return Err(AdviceError::NoLoop { program: program.unwrap_or_default() });
     };
-    let recovery_s = report.recovery_s(purpose).map_err(|why| AdviceError::Report { command: name, why })?;
-    Ok(Seen {
-        steps: interval.steps_done,
-        step_s: interval.step_s,
-        checkpoint_s: interval.checkpoint_s,
-        recovery_s,
-        state_bytes: report.checkpoints.state_bytes,
-        kept_bytes: report.checkpoints.kept_bytes,
-        wall_s: ended.wall_s,
-    })
+    Ok(Reported { report, interval, name, wall_s: ended.wall_s })
 }
 
-/// The options before the program.
-pub(crate) fn options(experiment: &AdviceExperiment, scheme: &str, purpose: Purpose) -> Vec<String> {
-    let interval_s = experiment.seconds / CHECKPOINTS;
+/// The first options of any job, with a scheme as `--scheme` takes it, and those in `rest`, which have no blanks in them.
+pub(crate) fn ordered(experiment: &AdviceExperiment, scheme: &str, rest: &str) -> Vec<String> {
     // A word of its own: the folder of a disk scheme may have blanks.
     let mut args: Vec<String> = ["--json", "--scheme", scheme].map(str::to_owned).into();
-    let rest = match purpose {
-        Purpose::Steps => format!("--trial-seconds {}", experiment.seconds),
-        Purpose::Kill { steps, victim } => {
+    let ranks = experiment.ranks.to_string();
+    args.extend(["-n", &ranks].into_iter().chain(rest.split_whitespace()).map(str::to_owned));
+    args
+}
+
+/// The options of a job that measures a scheme.
+pub(crate) fn options(experiment: &AdviceExperiment, scheme: &str, purpose: Purpose) -> Vec<String> {
+    let interval_s = experiment.seconds / CHECKPOINTS;
+    let rest = match (purpose, experiment.whole) {
+        (Purpose::Steps, true) => String::new(),
+        (Purpose::Steps, false) => format!("--trial-seconds {}", experiment.seconds),
+        // Its steps are those of rank 0; others may have fewer.
+        (Purpose::Kill { steps, .. }, true) => format!("--kill 0@step={}", steps / 2 + 1),
+        (Purpose::Kill { steps, victim }, false) => {
             format!("--trial-steps {steps} --kill {victim}@step={}", steps / 2 + 1)
         }
     };
-    let text = format!("-n {} --interval {interval_s} {rest}", experiment.ranks);
-    args.extend(text.split(' ').map(str::to_owned));
-    args
+    ordered(experiment, scheme, &format!("--interval {interval_s} {rest}"))
 }
 
 #[cfg(test)]
@@ -152,9 +126,10 @@ mod tests {
 
     #[test]
     fn commands() {
-        let experiment = AdviceExperiment {
+        let mut experiment = AdviceExperiment {
             ftrun: "ftrun".into(),
             command: vec![],
+            whole: false,
             ranks: 4,
             schemes: vec![],
             seconds: 2.0,
@@ -162,16 +137,20 @@ mod tests {
             mtbfs_s: vec![60.0],
             survive: 1,
             failures: vec![],
+            ways: vec![],
         };
         let words = options(&experiment, "disk:/a b", Purpose::Steps);
         assert_eq!(words.join(" "), "--json --scheme disk:/a b -n 4 --interval 0.2 --trial-seconds 2");
         assert_eq!(words[2], "disk:/a b");
-        let kill = options(&experiment, "xor", Purpose::Kill { steps: 41, victim: 3 });
+        let kill = |steps, victim| Purpose::Kill { steps, victim };
         let expected = "--json --scheme xor -n 4 --interval 0.2 --trial-steps 41 --kill 3@step=21";
-        assert_eq!(kill.join(" "), expected);
-        assert!(
-            options(&experiment, "xor", Purpose::Kill { steps: 1, victim: 0 })
-                .contains(&"0@step=1".to_owned())
-        );
+        assert_eq!(options(&experiment, "xor", kill(41, 3)).join(" "), expected);
+        assert!(options(&experiment, "xor", kill(1, 0)).contains(&"0@step=1".to_owned()));
+        // To its end.
+        experiment.whole = true;
+        let expected = "--json --scheme none -n 4 --interval 0.2";
+        assert_eq!(options(&experiment, "none", Purpose::Steps).join(" "), expected);
+        let expected = "--json --scheme xor -n 4 --interval 0.2 --kill 0@step=21";
+        assert_eq!(options(&experiment, "xor", kill(41, 3)).join(" "), expected);
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::combinations::{LevelAdvice, Measured, is_close, weigh};
 use super::experiment::{AdviceExperiment, is_disk, losses_survived};
 use super::job::Seen;
+use super::ways::WaysAdvice;
 use crate::recovery::{Spread, percent, span};
 
 /// What one scheme costs this program.
@@ -66,6 +67,9 @@ pub struct Advice {
     /// Several levels of protection, if kinds of failures were named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub levels: Option<LevelAdvice>,
+    /// The ways to go back, if they were asked for and a scheme will do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ways: Option<WaysAdvice>,
 }
 
 /// Puts all together: `steps` is a run without protection, `seen` has the runs of each scheme.
@@ -93,6 +97,7 @@ pub(crate) fn judge(experiment: &AdviceExperiment, steps: &Seen, seen: &[Vec<See
         program,
         levels: (!experiment.failures.is_empty()).then(|| levels(&candidates, experiment, steps.step_s)),
         candidates,
+        ways: None,
     }
 }
 
@@ -192,21 +197,14 @@ mod tests {
 
     fn seen(checkpoint_s: f64, kept_bytes: u64) -> Seen {
         let recovery_s = Some(0.05);
-        Seen {
-            steps: 40,
-            step_s: 0.05,
-            checkpoint_s,
-            recovery_s,
-            state_bytes: 4 * MIB,
-            kept_bytes,
-            wall_s: 2.0,
-        }
+        Seen { steps: 40, step_s: 0.05, checkpoint_s, recovery_s, state_bytes: 4 * MIB, kept_bytes }
     }
 
     fn experiment(survive: usize) -> AdviceExperiment {
         AdviceExperiment {
             ftrun: "ftrun".into(),
             command: vec!["cg".into(), "--poisson".into(), "64".into()],
+            whole: false,
             ranks: 4,
             schemes: ["neighbor:1", "xor", "rs:2+2", "disk"].map(str::to_owned).into(),
             seconds: 2.0,
@@ -214,6 +212,7 @@ mod tests {
             mtbfs_s: vec![60.0, 3600.0],
             survive,
             failures: vec![],
+            ways: vec![],
         }
     }
 

@@ -6,6 +6,7 @@ use super::combinations::{Combination, LevelAdvice, hundredths};
 use super::experiment::is_disk;
 use super::failures::FailureKind;
 use super::judgment::{Advice, Candidate, Outlook};
+use super::ways::WaysAdvice;
 use crate::recovery::{NO_BREAK, mib, ms, span, table_text};
 
 impl Advice {
@@ -24,6 +25,7 @@ impl Advice {
         text += &format!("\n{reason}\n");
         text.extend(self.command.iter().map(|command| format!("  {command}\n")));
         text.extend(self.levels.iter().map(LevelAdvice::text));
+        text.extend(self.ways.iter().map(WaysAdvice::text));
         text.replace(NO_BREAK, " ")
     }
 

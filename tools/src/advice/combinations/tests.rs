@@ -30,6 +30,8 @@ fn advised(schemes: &[(&str, f64, f64)], failures: &[(&str, f64)], step_s: f64) 
         mtbfs_s: vec![60.0],
         survive: 1,
         failures: kinds(failures),
+        whole: false,
+        ways: vec![],
     };
     weigh(&measured(schemes), &experiment, step_s)
 }
