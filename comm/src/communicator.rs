@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use crate::core::{Core, Door, Guard, Lasting, Made};
 use crate::driver::{Extent, Letter, Memory, Place, Steps, Urgency};
-use crate::request::{Request, State};
+use crate::request::{Aim, Request, State};
 use ft_proto::collective::{self, Step};
 use ft_proto::endpoint::{Mode, Outcome};
 use ft_proto::error::CommError;
@@ -381,17 +381,13 @@ impl Communicator {
     }
 
     #[inline]
-    fn request<T: Plain>(&self, core: &Core, hint: Option<Rank>, state: State<T>) -> Request<T> {
+    fn handle<T: Plain>(&self, core: &Core, aim: Aim, state: State<T>) -> Request<T> {
         let context = self.shared.context;
-        Request::new(self.core.clone(), self.members(), (core.driver.age(context), context), hint, state)
+        Request::new(self.core.clone(), self.members(), (core.driver.age(context), context), aim, state)
     }
 }
 
 /// All of a memory.
 fn all(bytes: &[u8]) -> Extent {
     Extent::Range(0..bytes.len())
-}
-
-fn source_of(pattern: &Pattern) -> Option<Rank> {
-    pattern.source.map(|rank| rank as Rank)
 }

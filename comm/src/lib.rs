@@ -56,7 +56,7 @@ pub use ft_proto::topology::{Graph, Grid, Sub, TopologyError, dims_create};
 pub use ft_proto::wire::control::Saved;
 pub use ft_proto::{collective, fault, settings};
 pub use main_error::MainError;
-pub use request::{Completion, Request, test_any, test_some, wait_all, wait_any, wait_some};
+pub use request::{Completion, Request, RequestRecord, test_any, test_some, wait_all, wait_any, wait_some};
 pub use service::alarm::Alarm;
 pub use service::ready::ReadyMemory;
 pub use service::saves::Saves;

@@ -2,6 +2,11 @@
 
 use std::rc::Rc;
 
+mod record;
+
+pub(crate) use self::record::Kind as Recorded;
+pub use self::record::RequestRecord;
+
 use crate::communicator::Members;
 use crate::core::{Core, Door};
 use crate::driver::{Buffer, Memory, Place};
@@ -9,7 +14,7 @@ use ft_proto::endpoint::{OpId, Outcome};
 use ft_proto::error::CommError;
 use ft_proto::matching::Envelope;
 use ft_proto::plain::Plain;
-use ft_proto::rank::{Generation, Rank, Status};
+use ft_proto::rank::{Generation, Rank, Status, Tag};
 
 /// A send or receive under way (`MPI_Request`). It owns its buffer and gives it back when it is waited for.
 ///
@@ -21,9 +26,28 @@ pub struct Request<T: Plain> {
     members: Rc<Members>,
     generation: Generation,
     context: u32,
-    hint: Option<Rank>,
+    aim: Aim,
     /// None when it was waited for.
     state: Option<State<T>>,
+}
+
+/// What a request is to do, with world ranks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Aim {
+    /// Send to this rank.
+    To(u32),
+    /// Receive from this rank, or any, with this tag, or any.
+    From(Option<u32>, Option<Tag>),
+}
+
+impl Aim {
+    /// Whose link is waited for.
+    fn hint(self) -> Option<Rank> {
+        match self {
+            Self::To(rank) => Some(rank as Rank),
+            Self::From(source, _) => source.map(|rank| rank as Rank),
+        }
+    }
 }
 
 /// Where an operation is.
@@ -47,10 +71,10 @@ impl<T: Plain> Request<T> {
         core: Door,
         members: Rc<Members>,
         (generation, context): (Generation, u32),
-        hint: Option<Rank>,
+        aim: Aim,
         state: State<T>,
     ) -> Self {
-        Self { core, members, generation, context, hint, state: Some(state) }
+        Self { core, members, generation, context, aim, state: Some(state) }
     }
 
     /// The operation that the driver has.
@@ -130,7 +154,7 @@ impl<T: Plain> Request<T> {
         }
         let op = under_way.expect("what has not left is under way");
         core.driver.waiting.enter("wait", 0, None);
-        let finished = core.wait(op, self.hint, &mut Memory::none());
+        let finished = core.wait(op, self.aim.hint(), &mut Memory::none());
         self.state = self.state.take().filter(|_| core.driver.engine.holds(op));
         let (outcome, place) = finished?;
         self.state = None;

@@ -34,6 +34,7 @@ mod lined;
 mod losses;
 mod peer;
 mod reading;
+mod recorded;
 mod tape;
 
 pub use crate::wire::wait::CONTEXT_DYNAMIC;

@@ -60,6 +60,12 @@ pub enum CommError {
          state and from what its calls give, not from a clock or from random numbers without a seed in that state"
     )]
     Diverged,
+    /// Nothing was done: what was under way at a recovery line is there again when the states of all ranks are whole. Make requests again in the first step behind it, not where the state is
+    /// made whole.
+    #[error(
+        "a request is made again of its record in a step, not in `rebuild`: messages of before are not there yet"
+    )]
+    TooSoon,
     /// What was kept with a recovery line cannot be read.
     #[error("what was kept with a recovery line is damaged, or of another version of this library")]
     Line,

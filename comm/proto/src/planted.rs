@@ -55,6 +55,9 @@ pub const REPEATS_ITSELF: &str = "sends again what survivors have";
 /// Messages that come behind a repair are counted from none again by who stays, although some of before it are here.
 pub const NUMBERS_ANEW: &str = "counts messages behind a repair anew";
 
+/// What a receive had in its place when a line was drawn beside it is not kept.
+pub const FORGETS_OPEN: &str = "forgets what was in the places of open receives";
+
 /// This thread has `bug` from now on; the empty name is none.
 #[cfg(feature = "planted-bugs")]
 pub fn plant(bug: &'static str) {

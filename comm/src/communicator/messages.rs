@@ -4,8 +4,10 @@ use std::rc::Rc;
 
 use super::*;
 use crate::driver::Sent;
+use crate::request::{Recorded, RequestRecord};
 use ft_proto::endpoint::BounceId;
 use ft_proto::layout::Layout;
+use ft_proto::stamp::Mark;
 
 impl Communicator {
     /// Sends `buf` to `dest` (`MPI_Send`): returns when the buffer may be changed.
@@ -207,7 +209,7 @@ impl Communicator {
             Sent::Left(buf, envelope) => State::Left(buf, envelope),
             Sent::Begun(op) => State::Under(op),
         };
-        Ok(self.request(core, Some(to), state))
+        Ok(self.handle(core, Aim::To(to as u32), state))
     }
 
     /// Starts a receive into a buffer that it owns (`MPI_Irecv`); the length of `buf` is the room.
@@ -226,7 +228,34 @@ impl Communicator {
         let core = &mut *core;
         self.enter(core)?;
         let op = core.driver.receive(pattern, Place::Owned(Box::new(buf)), &mut Memory::none())?;
-        Ok(self.request(core, source_of(&pattern), State::Under(op)))
+        Ok(self.handle(core, Aim::From(pattern.source, pattern.tag), State::Under(op)))
+    }
+
+    /// Makes a request of this communicator again, with a buffer as that of then: a receive takes what the one of then took, or would have taken; a send is done.
+    /// It has a record, as before.
+    ///
+    /// # Errors
+    /// A failure; [`CommError::TooSoon`]: this rank is not in a step.
+    pub fn request<T: Plain>(&self, record: &RequestRecord, buf: Vec<T>) -> Result<Request<T>, CommError> {
+        let core = &mut *self.core.enter()?;
+        self.enter(core)?;
+        if !core.driver.engine.may_receive_again() {
+            return Err(CommError::TooSoon);
+        }
+        let context = self.shared.context;
+        Ok(match record.0 {
+            Recorded::Send => {
+                let (source, length) = (core.driver.count(true).1 as u32, size_of_val(&buf[..]) as u64);
+                let envelope = Envelope { context, source, tag: 0, mark: Mark::NONE, length };
+                self.handle(core, Aim::To(source), State::Left(buf, envelope))
+            }
+            Recorded::Receive { source, tag, number } => {
+                let pattern = Pattern { context, source, tag };
+                let op = core.driver.receive_again(pattern, number, Place::Owned(Box::new(buf)))?;
+                core.driver.engine.record(op, context, true);
+                self.handle(core, Aim::From(source, tag), State::Under(op))
+            }
+        })
     }
 
     /// Waits for a message that a receive with these arguments would take, without receiving it

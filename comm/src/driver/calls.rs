@@ -67,6 +67,20 @@ impl Driver {
         Ok(op)
     }
 
+    /// As [`Driver::receive`] of one that had begun before the line to which this rank has gone back.
+    pub(crate) fn receive_again(
+        &mut self,
+        pattern: Pattern,
+        number: Option<u64>,
+        place: Place,
+    ) -> Result<OpId, CommError> {
+        self.check_context(pattern.context)?;
+        let missing = if self.is_patient() { None } else { self.failures.missing_sender(&pattern) };
+        let op = self.engine.receive_again(pattern, number, place, missing);
+        self.settle_begun(&Memory::none())?;
+        Ok(op)
+    }
+
     /// Sends; gives what is to be waited for until the memory may be changed.
     #[inline]
     pub(crate) fn begin_send(

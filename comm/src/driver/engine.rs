@@ -32,6 +32,8 @@ use transfer::Attempt;
 const GATHER_BYTES: usize = 16 << 10;
 /// Frames that are gathered at most.
 const GATHER_FRAMES: usize = 64;
+/// Detached operations that are looked at in one look at the links, on average.
+const SWEPT_AT_ONCE: usize = 16;
 
 /// When the frames of a send leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +89,8 @@ pub(crate) struct Engine {
     pub(super) stock: Stock,
     /// Operations that nobody waits for any more; their memory is freed when they are finished.
     detached: Vec<OpId>,
+    /// How much of these could have been looked at since all were.
+    unswept: usize,
     /// To whom a link is to be opened, which news have kept from that: what is offered waits.
     unreached: Vec<Rank>,
     /// Receives whose messages may come into cells.
@@ -110,6 +114,7 @@ impl Engine {
             endpoint: Endpoint::new(me, 0, 0),
             stock: Stock::default(),
             detached: vec![],
+            unswept: 0,
             unreached: vec![],
             awaited: vec![],
             unroused: vec![],
@@ -337,6 +342,19 @@ impl Engine {
         op
     }
 
+    /// As [`Engine::receive`] of one that had begun before the line to which this rank has gone back, with this number.
+    pub(super) fn receive_again(
+        &mut self,
+        pattern: Pattern,
+        number: Option<u64>,
+        place: Place,
+        missing: Option<Rank>,
+    ) -> OpId {
+        let op = self.endpoint.receive_again(pattern, number, place.len(), missing, place);
+        self.act(&mut Memory::none());
+        op
+    }
+
     /// Starts the receive of a message that was claimed.
     pub(super) fn receive_claimed(
         &mut self,
@@ -476,6 +494,7 @@ impl Engine {
     /// Nobody waits for `op` any more: a receive that nothing has matched is withdrawn, other operations
     /// finish behind the program's back.
     pub(crate) fn detach(&mut self, op: OpId) {
+        self.endpoint.record_no_more(op);
         let ended = self.endpoint.cancel(op).or_else(|| Some(self.endpoint.finish(op)?.1));
         if let Some(place) = ended {
             self.stock.reclaim(place);
@@ -500,8 +519,17 @@ impl Engine {
         self.detach(op);
     }
 
-    /// Frees what detached operations have finished with.
+    /// Frees what detached operations have finished with, now and then: each time a little is done for it, however many there are.
     pub(super) fn sweep(&mut self) {
+        self.unswept += SWEPT_AT_ONCE;
+        if self.unswept > self.detached.len() {
+            self.sweep_all();
+        }
+    }
+
+    /// Frees all that detached operations have finished with.
+    pub(super) fn sweep_all(&mut self) {
+        self.unswept = 0;
         if !self.detached.is_empty() {
             let detached = std::mem::take(&mut self.detached);
             detached.into_iter().for_each(|op| self.detach(op));

@@ -10,11 +10,12 @@ use ft_checkpoint::{
     CheckpointError, Flow, Interval, Job, Lines, Program, Protect, Protection, Recovery, RunError,
 };
 use ft_comm::{
-    CommError, Communicator, CommunicatorRecord, Op, Rank, Request, Source, World, test_any, wait_all,
-    wait_any, wait_some,
+    CommError, Communicator, CommunicatorRecord, Op, Rank, Request, RequestRecord, Source, World, test_any,
+    wait_all, wait_any, wait_some,
 };
 use ft_proto::planted;
 use ft_sim::{self as sim, Blow, Config, Fault, Faults, SimOutcome, Trigger};
+use serde::{Deserialize, Serialize};
 
 use super::{Choices, Course, checker, commit, finds, for_seeds};
 
@@ -244,6 +245,20 @@ struct History {
     /// The communicators that are there, by their place.
     #[protect(serde)]
     made: Vec<Option<CommunicatorRecord>>,
+    /// The receives that are under way.
+    #[protect(serde)]
+    open: Vec<Open>,
+}
+
+/// A receive that is under way.
+#[derive(Debug, Serialize, Deserialize)]
+struct Open {
+    /// None: checkpoints wait for it.
+    record: Option<RequestRecord>,
+    /// Place of its communicator; none: the world's.
+    on: Option<usize>,
+    /// Where it belongs in the list of messages.
+    number: usize,
 }
 
 impl History {
@@ -280,15 +295,29 @@ fn text(word: u64, words: usize) -> Vec<u64> {
 struct Random {
     actions: Vec<Action>,
     sends: Vec<Request<u64>>,
-    /// With where they belong in the list of messages.
+    /// Those that are open, in order.
     receives: Vec<Request<u64>>,
-    numbers: Vec<usize>,
     made: Vec<Option<Communicator>>,
+    /// Checkpoints are taken beside requests.
+    records: bool,
+    /// Receives that are open are to be made again.
+    is_back: bool,
 }
 
 impl Random {
-    fn new(actions: Vec<Action>) -> Self {
-        Self { actions, sends: vec![], receives: vec![], numbers: vec![], made: vec![] }
+    fn new(actions: Vec<Action>, records: bool) -> Self {
+        Self { actions, sends: vec![], receives: vec![], made: vec![], records, is_back: false }
+    }
+
+    /// Makes the receives again that were under way.
+    fn receive_again(&mut self, state: &History, world: &World) -> Result<(), CommError> {
+        for Open { record, on, .. } in &state.open {
+            let made = on.and_then(|place| self.made[place].clone());
+            let comm = made.as_ref().unwrap_or(world.comm());
+            let record = record.as_ref().expect("no checkpoint was taken beside others");
+            self.receives.push(comm.request(record, vec![0; LONG])?);
+        }
+        Ok(())
     }
 
     /// A message was received.
@@ -300,8 +329,9 @@ impl Random {
 
     fn wait(&mut self, state: &mut History, how: u64) -> Result<(), CommError> {
         let mut got: Vec<(usize, [u64; 3])> = vec![];
-        let (requests, numbers) = (&mut self.receives, &mut self.numbers);
-        let mut note = |state: &mut History, number: usize, (buf, status): (Vec<u64>, ft_comm::Status)| {
+        let requests = &mut self.receives;
+        let mut note = |state: &mut History, at: usize, (buf, status): (Vec<u64>, ft_comm::Status)| {
+            let number = state.open.remove(at).number;
             let words = status.bytes / 8;
             // Its place has the number of its colors, and the own rank.
             let [colors, me, _] = state.received[number..number + 3] else { unreachable!("three numbers") };
@@ -310,19 +340,19 @@ impl Random {
         };
         match how {
             0 => {
-                for (number, done) in numbers.drain(..).zip(wait_all(requests.drain(..))?) {
-                    note(state, number, done);
+                for done in wait_all(requests.drain(..))? {
+                    note(state, 0, done);
                 }
             }
             1 => {
                 while let Some((at, done)) = wait_any(requests)? {
-                    note(state, numbers.remove(at), done);
+                    note(state, at, done);
                 }
             }
             2 => {
                 while !requests.is_empty() {
                     for (taken, (at, done)) in wait_some(requests)?.into_iter().enumerate() {
-                        note(state, numbers.remove(at - taken), done);
+                        note(state, at - taken, done);
                     }
                 }
             }
@@ -331,11 +361,11 @@ impl Random {
                     let any = test_any(requests)?;
                     state.hear(u64::from(any.is_some()));
                     if let Some((at, done)) = any {
-                        note(state, numbers.remove(at), done);
+                        note(state, at, done);
                     }
                     if !requests.is_empty() {
                         match requests.remove(0).test()? {
-                            Ok(done) => note(state, numbers.remove(0), done),
+                            Ok(done) => note(state, 0, done),
                             Err(request) => requests.insert(0, request),
                         }
                     }
@@ -368,7 +398,11 @@ impl Random {
                 if waits {
                     comm.send(&text, to, tag)?;
                 } else {
-                    self.sends.push(comm.isend(text, to, tag)?);
+                    let send = comm.isend(text, to, tag)?;
+                    if self.records {
+                        send.record()?;
+                    }
+                    self.sends.push(send);
                 }
             }
             Action::Receive { from, tag, how, .. } => {
@@ -378,9 +412,12 @@ impl Random {
                     How::Blocking => comm.recv(&mut buf, source, tag)?,
                     How::Posted => {
                         // Its place in the list is that of its receive.
-                        self.numbers.push(state.received.len());
+                        let (number, on) = (state.received.len(), on.map(|parts| parts.place));
                         state.received.extend([parts.colors as u64, me as u64, 0]);
-                        self.receives.push(comm.irecv(buf, source, tag)?);
+                        let receive = comm.irecv(buf, source, tag)?;
+                        let record = self.records.then(|| receive.record()).transpose()?;
+                        state.open.push(Open { record, on, number });
+                        self.receives.push(receive);
                         return Ok(());
                     }
                     How::Probed => {
@@ -465,7 +502,7 @@ impl Program for Random {
 
     fn rebuild(&mut self, state: &mut History, world: &World) -> Result<(), CommError> {
         // What was under way with requests is not of this history. Some let go of their handles first, and others have them still.
-        let fresh = Self::new(std::mem::take(&mut self.actions));
+        let fresh = Self { is_back: true, ..Self::new(std::mem::take(&mut self.actions), self.records) };
         let before = std::mem::replace(self, fresh);
         let kept = if state.digest.is_multiple_of(2) { Some(before) } else { None };
         for record in &state.made {
@@ -477,6 +514,9 @@ impl Program for Random {
     }
 
     fn step(&mut self, state: &mut History, world: &World, _: u64) -> Result<Flow, CommError> {
+        if std::mem::take(&mut self.is_back) {
+            self.receive_again(state, world)?;
+        }
         loop {
             let Some(action) = self.actions.get(state.at as usize).copied() else { return Ok(Flow::Done) };
             self.act(state, world, action)?;
@@ -588,7 +628,7 @@ fn simulate(seed: u64, (lines, recovery): Mode, bug: &'static str) -> Outcome {
     let plan = plan(seed, ranks, (lines, recovery));
     sim::run(config, |world| {
         let actions = plan.get(world.rank()).cloned().unwrap_or_default();
-        ft_checkpoint::run(world, protection.clone(), &mut Random::new(actions))
+        ft_checkpoint::run(world, protection.clone(), &mut Random::new(actions, seed / 2 % 2 == 0))
             .map(|_| ())
             .map_err(|error| error.to_string())
     })
@@ -669,6 +709,11 @@ fn planted_a_colour_that_wraps_wrongly_is_caught() {
 }
 
 #[test]
+fn planted_open_receives_that_are_forgotten_are_caught() {
+    finds(planted::FORGETS_OPEN, |seed| check(seed, LOG, planted::FORGETS_OPEN));
+}
+
+#[test]
 fn planted_collectives_that_are_counted_anew_are_caught() {
     finds(planted::COUNTS_COLLECTIVES_ANEW, |seed| check(seed, LOG, planted::COUNTS_COLLECTIVES_ANEW));
 }
@@ -703,7 +748,7 @@ fn lines_are_refused_with_what_does_not_go_with_them() {
         (Protection { levels: vec!["rs:2+1@3".parse().unwrap()], ..of }, "`--levels`"),
     ] {
         let outcome = sim::run(Config::calm(3), |world| {
-            let ran = ft_checkpoint::run(world, protection.clone(), &mut Random::new(vec![]));
+            let ran = ft_checkpoint::run(world, protection.clone(), &mut Random::new(vec![], false));
             match ran.expect_err(with) {
                 RunError::Checkpoint(CheckpointError::Unfit(why)) => why,
                 other => other.to_string(),

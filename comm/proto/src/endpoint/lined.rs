@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use super::bounced::State;
+use super::recorded::Recorded;
 use super::tape::Tape;
 use super::{BounceId, Endpoint, OpId, Task};
 use crate::lines::{self, Astray, Journal, Lines, Outcome, Phase};
@@ -27,8 +28,10 @@ pub(super) struct Lined<P> {
     pub(super) is_on: bool,
     /// It has not begun with that: what is under way is what ranks say to each other where their states are made.
     is_fresh: bool,
-    /// Receives that may take several messages, and have taken none.
-    choosing: Vec<(OpId, u64)>,
+    /// Receives that may take several messages.
+    pub(super) choosing: Vec<Choosing>,
+    /// Receives and sends beside which lines are drawn.
+    pub(super) recorded: Vec<Recorded>,
     /// By sender, how many messages have come, and the one whose payload came last or comes.
     pub(super) came: Vec<(u32, Option<Envelope>)>,
     /// With a journal: by sender, which one of its kind that is whose payload comes.
@@ -40,6 +43,15 @@ pub(super) struct Lined<P> {
     /// Receives of such messages, while operations wait for the end of a repair.
     pub(super) claims: Vec<(OpId, BounceId)>,
     pub(super) tape: Tape<P>,
+}
+
+/// A receive that may take several messages.
+#[derive(Debug)]
+pub(super) struct Choosing {
+    pub(super) op: OpId,
+    pub(super) number: u64,
+    /// Source and tag of the one that it has taken.
+    pub(super) taken: Option<(u32, u32)>,
 }
 
 impl<P> Lined<P> {
@@ -63,6 +75,7 @@ impl<P> Endpoint<P> {
             is_on: false,
             is_fresh: true,
             choosing: vec![],
+            recorded: vec![],
             came: vec![(0, None); ranks],
             coming: vec![None; ranks],
             announced: HashMap::new(),
@@ -117,12 +130,12 @@ impl<P> Endpoint<P> {
     }
 
     /// Whether no operation is under way, but for `others`, so that a line can be drawn.
-    pub fn may_draw_line(&self, others: usize) -> bool {
-        self.ops.len() <= others && self.lines().is_some_and(Lines::may_draw)
+    pub fn may_draw_line(&mut self, others: usize) -> bool {
+        self.ops.len() <= others + self.recorded() && self.lines().is_some_and(Lines::may_draw)
     }
 
-    /// The rank has saved its state: its line is here. `copy` makes copies of messages. Gives, by receiver, how many were sent since the line before.
-    pub fn draw_line(&mut self, copy: impl Fn(&P) -> P) -> Vec<u64> {
+    /// The rank has saved its state: its line is here. `copy` makes copies of so many bytes of messages. Gives, by receiver, how many were sent since the line before.
+    pub fn draw_line(&mut self, copy: impl Fn(&P, usize) -> P) -> Vec<u64> {
         let Some(lined) = self.lined.as_deref_mut() else { return vec![] };
         let counts = match &mut lined.journal {
             Some(journal) => journal.draw(&mut lined.lines),
@@ -132,9 +145,10 @@ impl<P> Endpoint<P> {
             if let Some((envelope, place)) = self.bounced.here(*bounce)
                 && envelope.mark.is_kept()
             {
-                lined.lines.keep_again(*envelope, copy(place));
+                lined.lines.keep_again(*envelope, copy(place, envelope.length as usize));
             }
         }
+        self.keep_recorded(copy);
         counts
     }
 
@@ -351,21 +365,26 @@ impl<P> Endpoint<P> {
 
     /// A receive with a number waits for its message, or has taken it.
     pub(super) fn chooses(&mut self, op: OpId, number: u64, taken: Option<&Envelope>) {
-        if let Some(lined) = &mut self.lined {
-            match taken {
-                Some(message) => lined.chose(number, message),
-                None => lined.choosing.push((op, number)),
-            }
+        let Self { lined: Some(lined), ops, .. } = self else { return };
+        if let Some(message) = taken {
+            lined.chose(number, message);
         }
+        // Those that are over are taken away when there is no room for one more.
+        if lined.choosing.len() == lined.choosing.capacity() {
+            lined.choosing.retain(|choosing| ops.contains_key(choosing.op));
+        }
+        let taken = taken.map(|message| (message.source, message.tag));
+        lined.choosing.push(Choosing { op, number, taken });
     }
 
     /// A receive takes a message.
     #[inline]
     pub(super) fn takes(&mut self, op: OpId, message: &Envelope) {
         if let Some(lined) = &mut self.lined
-            && let Some(at) = lined.choosing.iter().position(|(chooses, _)| *chooses == op)
+            && let Some(choosing) = lined.choosing.iter_mut().rev().find(|choosing| choosing.op == op)
         {
-            let (_, number) = lined.choosing.swap_remove(at);
+            choosing.taken = Some((message.source, message.tag));
+            let number = choosing.number;
             lined.chose(number, message);
         }
     }
@@ -373,7 +392,7 @@ impl<P> Endpoint<P> {
     /// A receive is withdrawn.
     pub(super) fn chooses_no_more(&mut self, op: OpId) {
         if let Some(lined) = &mut self.lined {
-            lined.choosing.retain(|(chooses, _)| *chooses != op);
+            lined.choosing.retain(|choosing| choosing.op != op);
         }
     }
 

@@ -409,12 +409,22 @@ impl<B> Lines<B> {
     pub fn choose(&mut self, pattern: Pattern) -> (u64, Pattern) {
         let number = self.chosen;
         self.chosen += 1;
+        (number, self.choose_again(number, pattern))
+    }
+
+    /// The same of one that has its number: it had begun before the line to which the rank has gone back.
+    pub fn choose_again(&mut self, number: u64, pattern: Pattern) -> Pattern {
         let taken = match planted::has(planted::REPLAYS_IN_ANOTHER_ORDER) {
             true => self.choices.pop_last().map(|(_, taken)| taken),
             false => self.choices.remove(&number),
         };
         let named = |(source, tag)| Pattern { source: Some(source), tag: Some(tag), ..pattern };
-        (number, taken.map_or(pattern, named))
+        taken.map_or(pattern, named)
+    }
+
+    /// A receive with this number began before the line that was drawn now, has taken this one, by source and tag, and begins again behind it.
+    pub fn keep_choice(&mut self, number: u64, taken: (u32, u32)) {
+        self.log.choices.insert(number, taken);
     }
 
     /// A receive with this number takes this message.

@@ -242,15 +242,30 @@ impl Engine {
 
     /// Whether nothing is under way that a line would cut, but for so many `others`, so that it can be drawn.
     pub(crate) fn may_draw_line(&mut self, others: usize) -> bool {
-        self.sweep();
+        self.sweep_all();
+        // Nobody has handles of these, and so there are no records of them.
         let sends = self.detached.iter().filter(|op| self.endpoint.is_send(**op)).count();
         self.endpoint.may_draw_line(others + sends)
+    }
+
+    /// The state of this rank has a record of an operation ([`ft_proto::endpoint::Endpoint::record`]).
+    pub(crate) fn record(&mut self, op: OpId, context: u32, is_receive: bool) -> Option<u64> {
+        self.endpoint.record(op, context, is_receive)
+    }
+
+    /// Whether operations can be made again that were under way at a line: the messages of then are there.
+    pub(crate) fn may_receive_again(&self) -> bool {
+        !self.endpoint.has_lines() || self.endpoint.is_in_lines()
     }
 
     /// The line is drawn; gives how many messages each rank was sent before.
     pub(crate) fn draw_line(&mut self) -> Vec<u64> {
         let Self { endpoint, stock, .. } = self;
-        endpoint.draw_line(|place| Place::Kept(stock.copy(place, &Memory::none())))
+        endpoint.draw_line(|place, length| {
+            let mut copy = stock.copy(place, &Memory::none());
+            copy.truncate(length);
+            Place::Kept(copy)
+        })
     }
 
     /// Keeps late messages that nobody has received; those that were announced are fetched if they are to be.
