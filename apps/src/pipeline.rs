@@ -3,12 +3,13 @@
 //! Every item depends on all that its sender has received, so one that is lost, doubled or torn changes all that follow. What each rank should have at the end is computed without
 //! a message, in steps that are protected as the others are.
 
+use std::collections::VecDeque;
 use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use ft_checkpoint::{Flow, Lines, Program, Protect};
-use ft_comm::{CommError, Op, World};
+use ft_comm::{CommError, Op, Rank, Request, RequestRecord, World};
 use serde::{Deserialize, Serialize};
 
 use crate::app::{self, App};
@@ -29,6 +30,9 @@ pub(crate) struct PipelineArgs {
     /// Words of 8 bytes in an item
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1024))]
     words: usize,
+    /// Begin each receive in the step in which the item is sent, and wait for it when it is due: so many requests are under way at every checkpoint
+    #[arg(long)]
+    ahead: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -60,7 +64,12 @@ impl App for PipelineArgs {
 
     fn rank(&self) -> ExitCode {
         let args = self.clone();
-        rank::run(|settings| Pipeline { args, reporter: Reporter::new(settings) })
+        rank::run(|settings| Pipeline {
+            args,
+            receives: VecDeque::new(),
+            is_back: false,
+            reporter: Reporter::new(settings),
+        })
     }
 
     fn complaint(&self, result: &PipelineResult) -> Option<String> {
@@ -88,6 +97,9 @@ fn text(first: u64, words: usize) -> impl Iterator<Item = u64> {
 #[derive(Debug, Default, Protect)]
 struct State {
     word: u64,
+    /// The receives that are under way, in order.
+    #[protect(serde)]
+    open: VecDeque<RequestRecord>,
     #[protect(nested)]
     check: Check,
 }
@@ -130,6 +142,10 @@ const CHECKED_AT_ONCE: u64 = 50_000;
 
 struct Pipeline {
     args: PipelineArgs,
+    /// Those of the state.
+    receives: VecDeque<Request<u64>>,
+    /// They are to be made again.
+    is_back: bool,
     reporter: Reporter,
 }
 
@@ -143,6 +159,32 @@ impl Pipeline {
     fn all_steps(&self) -> u64 {
         self.steps() + self.steps().div_ceil(CHECKED_AT_ONCE)
     }
+
+    /// Makes the receives of the state again.
+    fn receive_again(&mut self, state: &State, world: &World) -> Result<(), CommError> {
+        for record in &state.open {
+            self.receives.push_back(world.comm().request(record, vec![0; self.args.words])?);
+        }
+        Ok(())
+    }
+
+    fn begin_receive(&mut self, state: &mut State, world: &World, left: Rank) -> Result<(), CommError> {
+        let receive = world.comm().irecv(vec![0; self.args.words], left, 0)?;
+        state.open.push_back(receive.record()?);
+        self.receives.push_back(receive);
+        Ok(())
+    }
+
+    /// The item that is due.
+    fn receive(&mut self, state: &mut State, world: &World, left: Rank) -> Result<Vec<u64>, CommError> {
+        let Some(receive) = self.receives.pop_front() else {
+            let mut item = vec![0; self.args.words];
+            world.comm().recv(&mut item, left, 0)?;
+            return Ok(item);
+        };
+        state.open.pop_front();
+        Ok(receive.wait()?.0)
+    }
 }
 
 impl Program for Pipeline {
@@ -151,19 +193,31 @@ impl Program for Pipeline {
     const ALONE: bool = true;
 
     fn init(&mut self, world: &World) -> Result<State, CommError> {
-        Ok(State { word: mix(world.rank() as u64), check: Check::default() })
+        Ok(State { word: mix(world.rank() as u64), ..State::default() })
+    }
+
+    fn rebuild(&mut self, _: &mut State, _: &World) -> Result<(), CommError> {
+        self.receives.clear();
+        self.is_back = true;
+        Ok(())
     }
 
     fn step(&mut self, state: &mut State, world: &World, number: u64) -> Result<Flow, CommError> {
-        let PipelineArgs { items, depth, words } = self.args;
+        let PipelineArgs { items, depth, words, ahead } = self.args;
         let (rank, size) = (world.rank(), world.size());
+        let left = (rank + size - 1) % size;
+        if std::mem::take(&mut self.is_back) {
+            self.receive_again(state, world)?;
+        }
         if number <= items {
+            if ahead {
+                self.begin_receive(state, world, left)?;
+            }
             let item: Vec<u64> = text(item(state.word, number), words).collect();
             world.comm().send(&item, (rank + 1) % size, 0)?;
         }
         if number > depth && number <= self.steps() {
-            let mut item = vec![0; words];
-            world.comm().recv(&mut item, (rank + size - 1) % size, 0)?;
+            let item = self.receive(state, world, left)?;
             // One word that is not as it should be changes the answer.
             let is_whole = item.iter().copied().eq(text(item[0], words));
             state.word = mix(state.word ^ if is_whole { item[0] } else { !0 });

@@ -502,6 +502,10 @@ fn welcomed(mut driver: Driver, welcome: &Welcome) -> Result<Core, CommError> {
 
 impl Drop for World {
     fn drop(&mut self) {
-        self.core.open().into_iter().for_each(|mut core| core.leave(self.finalized));
+        if let Some(mut core) = self.core.open() {
+            // They hold the core, and it would never be freed.
+            core.set_repairs(None);
+            core.leave(self.finalized);
+        }
     }
 }

@@ -8,6 +8,7 @@ use crate::random_kills::number;
 /// Each program with what of its result does not depend on the order in which things happen.
 const PROGRAMS: &[(&str, &str)] = &[
     ("pipeline --items 3000", "digest"),
+    ("pipeline --items 3000 --ahead", "digest"),
     ("farm --limit 400000 --numbers 800", "digest"),
     ("wavefront --points 20 --iterations 60", "answer"),
     ("jacobi --points 60 --steps 900", "points"),
@@ -184,7 +185,7 @@ fn messages_that_are_kept_for_the_lost_take_no_more_memory_than_they_may() {
 /// Messages that cross a step, though all ranks are in the same one, and programs whose messages cross nothing.
 #[test]
 fn what_is_under_way_is_drained() {
-    let pipeline = ("pipeline --items 2000 --lines drain", "digest");
+    let pipeline = ("pipeline --items 2000 --ahead --lines drain", "digest");
     let expected = result(&run("", pipeline.0), pipeline.1);
     for options in [
         "--kill 2@step=33",
