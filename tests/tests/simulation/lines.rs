@@ -628,7 +628,7 @@ fn simulate(seed: u64, (lines, recovery): Mode, bug: &'static str) -> Outcome {
     let plan = plan(seed, ranks, (lines, recovery));
     sim::run(config, |world| {
         let actions = plan.get(world.rank()).cloned().unwrap_or_default();
-        ft_checkpoint::run(world, protection.clone(), &mut Random::new(actions, seed / 2 % 2 == 0))
+        ft_checkpoint::run(world, protection.clone(), &mut Random::new(actions, (seed / 2).is_multiple_of(2)))
             .map(|_| ())
             .map_err(|error| error.to_string())
     })
