@@ -32,8 +32,6 @@ use transfer::Attempt;
 const GATHER_BYTES: usize = 16 << 10;
 /// Frames that are gathered at most.
 const GATHER_FRAMES: usize = 64;
-/// Detached operations that are looked at in one look at the links, on average.
-const SWEPT_AT_ONCE: usize = 16;
 
 /// When the frames of a send leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +87,6 @@ pub(crate) struct Engine {
     pub(super) stock: Stock,
     /// Operations that nobody waits for any more; their memory is freed when they are finished.
     detached: Vec<OpId>,
-    /// How much of these could have been looked at since all were.
-    unswept: usize,
     /// To whom a link is to be opened, which news have kept from that: what is offered waits.
     unreached: Vec<Rank>,
     /// Receives whose messages may come into cells.
@@ -114,7 +110,6 @@ impl Engine {
             endpoint: Endpoint::new(me, 0, 0),
             stock: Stock::default(),
             detached: vec![],
-            unswept: 0,
             unreached: vec![],
             awaited: vec![],
             unroused: vec![],
@@ -519,17 +514,8 @@ impl Engine {
         self.detach(op);
     }
 
-    /// Frees what detached operations have finished with, now and then: each time a little is done for it, however many there are.
+    /// Frees what detached operations have finished with.
     pub(super) fn sweep(&mut self) {
-        self.unswept += SWEPT_AT_ONCE;
-        if self.unswept > self.detached.len() {
-            self.sweep_all();
-        }
-    }
-
-    /// Frees all that detached operations have finished with.
-    pub(super) fn sweep_all(&mut self) {
-        self.unswept = 0;
         if !self.detached.is_empty() {
             let detached = std::mem::take(&mut self.detached);
             detached.into_iter().for_each(|op| self.detach(op));

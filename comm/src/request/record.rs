@@ -38,8 +38,8 @@ impl<T: Plain> Request<T> {
         let core = &mut *self.core.enter()?;
         let under_way = self.current(core)?;
         let is_receive = matches!(self.aim, Aim::From(..));
-        let endpoint = &mut core.driver.engine;
-        let number = under_way.and_then(|op| endpoint.record(op, self.context, is_receive));
+        let engine = &mut core.driver.engine;
+        let number = under_way.and_then(|op| engine.record(op, self.context, is_receive));
         Ok(RequestRecord(match self.aim {
             Aim::To(_) => Kind::Send,
             Aim::From(source, tag) => Kind::Receive { source, tag, number },

@@ -22,6 +22,10 @@ impl<P> Endpoint<P> {
     pub fn record(&mut self, op: OpId, context: u32, is_receive: bool) -> Option<u64> {
         let lined = self.lined.as_deref_mut().filter(|_| lines::cover(context))?;
         let recorded = Recorded { op, is_receive };
+        // Those that are over are taken away when there is no room for one more.
+        if lined.recorded.len() == lined.recorded.capacity() {
+            lined.recorded.retain(|recorded| self.ops.contains_key(recorded.op));
+        }
         if self.ops.contains_key(op) && !lined.recorded.contains(&recorded) {
             lined.recorded.push(recorded);
         }

@@ -62,7 +62,7 @@ fn messages_of_any_length_arrive_however_few_bytes_a_link_takes() {
         for (op, length) in receives.into_iter().zip(lengths) {
             assert_eq!(bytes(&mut engines[1], op), numbers(length), "{length} bytes, {most} at a time");
         }
-        engines[0].sweep_all();
+        engines[0].sweep();
         assert!(engines[0].endpoint.is_idle(), "the memory of sends is freed");
         assert_eq!(engines[0].traffic().0, lengths.iter().sum::<usize>() as u64);
     }
@@ -171,7 +171,7 @@ fn what_is_awaited_is_taken_out_of_the_midst_of_others() {
             turn(&mut engines, 1);
             assert_eq!(bytes(&mut engines[1], op)[..text.len()], *text.as_bytes());
         }
-        engines[0].sweep_all();
+        engines[0].sweep();
         assert!(engines.iter().all(|engine| engine.endpoint.is_idle()));
         // What is too long for it stays.
         send(&mut engines, 4, b"too long");

@@ -195,7 +195,7 @@ fn a_list_that_is_broken_off_gives_its_memory_back() {
     pair.lists[0].break_off(|list| list.needs(1), || error.clone());
     pair.lists[0].release(&mut pair.engines[0], &mut Memory::none());
     assert_eq!(pair.finish(0, id), Err(error));
-    pair.engines[0].sweep_all();
+    pair.engines[0].sweep();
     assert!(pair.engines[0].endpoint.is_idle() && pair.engines[0].stock.spaces.is_empty());
 }
 
