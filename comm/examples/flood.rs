@@ -3,7 +3,7 @@
 //! `ftrun -n 8 target/release/examples/flood`
 
 use ft_comm::{CommError, Communicator, MainError, Source, World, wait_all};
-use ft_proto::endpoint::CREDIT_BYTES;
+use ft_proto::endpoint::{AHEAD_BYTES, CREDIT_BYTES};
 
 /// Bytes of each message: below those that are announced before they are sent, also within a host.
 const LENGTH: usize = 40_000;
@@ -46,7 +46,7 @@ fn receive(comm: &Communicator) -> Result<(), CommError> {
         next[from] += 1;
     }
     let held = memory_peak() - before;
-    let bound = senders as u64 * CREDIT_BYTES;
+    let bound = senders as u64 * (CREDIT_BYTES + AHEAD_BYTES);
     println!("{senders} senders, {held} bytes held, {bound} by credit");
     Ok(())
 }

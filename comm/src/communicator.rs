@@ -31,7 +31,7 @@ mod values;
 pub use exchange::{Part, Piece, Plan, PlanRequest};
 pub use messages::Message;
 pub use neighbors::Cartesian;
-pub use nonblocking::CollectiveRequest;
+pub use nonblocking::{CollectiveRecord, CollectiveRequest};
 pub use record::CommunicatorRecord;
 pub use schedule::{Schedule, ScheduleRequest};
 

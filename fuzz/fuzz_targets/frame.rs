@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use arbitrary::{Arbitrary, Unstructured};
 use ft_proto::endpoint::{
-    CREDIT_BYTES, ENVELOPES_MAX, Endpoint, Landing, MESSAGE_COST, Mode, Offer, OpId, Outcome, Outgoing,
-    Taken, Task,
+    AHEAD_BYTES, CREDIT_BYTES, ENVELOPES_MAX, Endpoint, Landing, MESSAGE_COST, Mode, Offer, OpId, Outcome,
+    Outgoing, Taken, Task,
 };
 use ft_proto::lines::Lines;
 use ft_proto::matching::{Envelope, Pattern};
@@ -209,7 +209,11 @@ impl Place {
     fn filling(filled: &Rc<Cell<u64>>, bytes: usize) -> Self {
         let bytes = bytes as u64;
         filled.set(filled.get() + bytes + MESSAGE_COST);
-        assert!(filled.get() <= CREDIT_BYTES, "one peer fills {} bytes of memory", filled.get());
+        assert!(
+            filled.get() <= CREDIT_BYTES + AHEAD_BYTES,
+            "one peer fills {} bytes of memory",
+            filled.get()
+        );
         Self { bytes, filled: Some(filled.clone()) }
     }
 }
@@ -410,6 +414,10 @@ impl Game {
             match task {
                 Task::Keep { .. } => unreachable!("no line is drawn"),
                 Task::Carry { .. } => unreachable!("nobody keeps a journal"),
+                Task::Ahead(from) => {
+                    let filled = self.peers[from].filled.clone();
+                    self.endpoint.fetch_ahead(from, |bytes| Place::filling(&filled, bytes));
+                }
                 Task::Copy { op, from, late } => {
                     assert_eq!(late, None);
                     let room = self.receives.get(&op).expect("it is copied for a receive that is under way");

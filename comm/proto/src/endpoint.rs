@@ -3,7 +3,7 @@
 //! A message of up to [`EAGER_BYTES_MAX`] bytes is sent at once while the sender has credit at the receiver;
 //! a longer one, or one without credit, is announced by an envelope, and its payload follows when a receive
 //! has matched it, or is read where it lies (`reading`). Credit comes back when a message has reached its receive. So what a slow receiver must
-//! hold is bounded ([`CREDIT_BYTES`] and [`ENVELOPES_MAX`] per sender), and as envelopes overtake no message
+//! hold is bounded ([`CREDIT_BYTES`], [`AHEAD_BYTES`] and [`ENVELOPES_MAX`] per sender), and as envelopes overtake no message
 //! and wait for no credit of the payload, no legal order of sends and receives deadlocks.
 //!
 //! The endpoint moves no payload. It keeps the *place* of each operation, and of each message that came before its receive: where the bytes come
@@ -23,6 +23,8 @@ use crate::rank::{Generation, Rank};
 use crate::stamp::Mark;
 use crate::wire::header::Kind;
 
+mod ahead;
+mod begun;
 mod beside;
 mod bounced;
 mod contexts;
@@ -38,6 +40,7 @@ mod recorded;
 mod tape;
 
 pub use crate::wire::wait::CONTEXT_DYNAMIC;
+pub use ahead::AHEAD_BYTES;
 use bounced::{Bounced, Claimed, Dropped};
 use contexts::Contexts;
 use credit::Cost;
@@ -126,6 +129,8 @@ pub enum Task<P> {
     Answer(Greeting),
     /// Read a message; say [`Endpoint::handle_fetched`] then.
     Fetch(Fetch),
+    /// Short messages of this rank were only announced, and there may be room for them; say [`Endpoint::fetch_ahead`].
+    Ahead(Rank),
 }
 
 /// What a finished receive took, or why it did not.
@@ -301,6 +306,7 @@ impl<P> Endpoint<P> {
             Claimed::Announced(announced) => {
                 let op = self.start(state, place);
                 self.want(envelope, announced, Some(op));
+                self.look_ahead(envelope.source as Rank, 1);
                 op
             }
             Claimed::Lost => self.start(State::Finished(Outcome::Failed(envelope.source as Rank)), place),
@@ -311,11 +317,16 @@ impl<P> Endpoint<P> {
     pub fn drop_claimed(&mut self, bounce: BounceId) {
         match self.bounced.drop(bounce) {
             Dropped::Nothing => {}
-            Dropped::Received(envelope) if envelope.mark.has_credit() => {
-                self.give_back(envelope.source as Rank, Cost::eager(envelope.length));
+            Dropped::Received(envelope) => {
+                if envelope.mark.has_credit() {
+                    self.give_back(envelope.source as Rank, Cost::eager(envelope.length));
+                }
+                self.look_ahead(envelope.source as Rank, 1);
             }
-            Dropped::Received(_) => {}
-            Dropped::Refused(envelope, announced) => self.want(envelope, announced, None),
+            Dropped::Refused(envelope, announced) => {
+                self.want(envelope, announced, None);
+                self.look_ahead(envelope.source as Rank, 1);
+            }
         }
     }
 
@@ -484,6 +495,7 @@ impl<P> Endpoint<P> {
 
     /// A receive has got a whole message that waited for it.
     fn deliver(&mut self, op: OpId, envelope: Envelope, from: P) {
+        self.look_ahead(envelope.source as Rank, 1);
         let late = self.has_delivered(&envelope).then_some(envelope);
         self.tasks.push_back(Task::Copy { op, from, late });
         if envelope.mark.has_credit() {
@@ -532,9 +544,12 @@ impl<P> Endpoint<P> {
             if kind == Kind::Eager {
                 self.post(to, kind, envelope, About::default(), Some(op));
             } else {
-                let offer = offer.filter(|_| peer.nearness.greeted);
-                let sequence =
-                    self.post(to, kind, envelope, offer.map_or(About::default(), About::from), None);
+                let about = match offer.filter(|_| peer.nearness.greeted) {
+                    Some(offer) => About::from(offer),
+                    None if peer.may_be_eager(mode, envelope.length, is_read) => About::WANTS_CREDIT,
+                    None => About::default(),
+                };
+                let sequence = self.post(to, kind, envelope, about, None);
                 self.peers[to].offered.insert(sequence, op);
             }
         }

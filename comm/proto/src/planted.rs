@@ -52,11 +52,17 @@ pub const FREES_JOURNAL_EARLY: &str = "gives up its journal before the line is c
 /// A message that a survivor has is sent again by who has gone back.
 pub const REPEATS_ITSELF: &str = "sends again what survivors have";
 
+/// A collective that was under way at a line sends everything again when it begins again.
+pub const SENDS_BEGUN_AGAIN: &str = "sends all of a collective again";
+
 /// Messages that come behind a repair are counted from none again by who stays, although some of before it are here.
 pub const NUMBERS_ANEW: &str = "counts messages behind a repair anew";
 
 /// What a receive had in its place when a line was drawn beside it is not kept.
 pub const FORGETS_OPEN: &str = "forgets what was in the places of open receives";
+
+/// No defect, but what finds some: there is credit for few messages.
+pub const HAS_LITTLE_CREDIT: &str = "has credit for few messages";
 
 /// This thread has `bug` from now on; the empty name is none.
 #[cfg(feature = "planted-bugs")]

@@ -25,6 +25,7 @@ mod transfer;
 pub(crate) use awaited::is_short;
 use beside::Awaited;
 use findings::Findings;
+use lined::copy_of_kept;
 use reading::OFFERED_BYTES_MIN;
 use transfer::Attempt;
 
@@ -371,11 +372,12 @@ impl Engine {
                         self.stock.copy_kept(&from, place, memory);
                     }
                     if let Some(message) = late {
-                        self.endpoint.keep(message, from);
+                        self.endpoint.keep(message, from, copy_of_kept);
                     }
                 }
                 Task::Keep { op, message } => self.keep(op, message, memory),
                 Task::Carry { from, luggage } => self.carry(from, &luggage),
+                Task::Ahead(from) => self.endpoint.fetch_ahead(from, Place::kept),
                 Task::Answer(greeting) => {
                     if self.word(greeting.from, greeting.seal_at) == Some(greeting.seal) {
                         self.endpoint.handle_readable(greeting);

@@ -348,10 +348,13 @@ impl Lists {
         self.running.iter().find(|(other, _)| *other == id).map(|(_, running)| running)
     }
 
-    /// The operations of all lists, if recovery lines matter to none of these.
-    pub(crate) fn operations_without_lines(&self) -> Option<usize> {
+    /// The operations of all lists, if recovery lines may be drawn beside all of these.
+    pub(crate) fn operations_beside_lines(&self, engine: &Engine) -> Option<usize> {
+        let may_be_cut =
+            |list: &StepList| list.is_collective() && engine.endpoint.has_record_of(list.context, list.tag);
         let count = |(_, running): &(ActivityId, Running)| {
-            (!is_lined(&running.list)).then_some(running.pending.len())
+            let list = &running.list;
+            (!is_lined(list) || may_be_cut(list)).then_some(running.pending.len())
         };
         self.running.iter().map(count).sum()
     }

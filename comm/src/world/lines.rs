@@ -73,8 +73,8 @@ impl World {
     /// As [`World::begin_lines`].
     pub fn may_draw_line(&self) -> Result<bool, CommError> {
         let core = &mut *self.core.enter()?;
-        // A collective that the library has begun for itself is not the program's.
-        let others = core.driver.lists.operations_without_lines();
+        // A collective that the library has begun for itself is not the program's, and of others the state may have records.
+        let others = core.driver.lists.operations_beside_lines(&core.driver.engine);
         Ok(others.is_some_and(|others| core.driver.engine.may_draw_line(others)))
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::common::{Outcome, PATIENT, POISSON, Run, poisson_answer};
+use crate::common::{Outcome, PATIENT, POISSON, Run, example, poisson_answer};
 use crate::random_kills::number;
 
 /// Each program with what of its result does not depend on the order in which things happen.
@@ -71,6 +71,43 @@ fn of_random_ranks_at_any_time() {
             lost += check(&format!("--every 7 --scheme {scheme} {often}"), *program, &expected);
         }
         println!("{}: {lost} of {kills} kills", program.0);
+    }
+}
+
+/// A sum is under way at every checkpoint, and begins again behind it.
+#[test]
+fn collectives_may_be_under_way() {
+    let words = |options: &str| {
+        let outcome = Run::ftrun(&format!("-n 4 --json {PATIENT} {options}"))
+            .arg(example("overlap"))
+            .limit(600)
+            .finish()
+            .expect(0);
+        let lines = outcome.stdout.lines().chain(outcome.stderr.lines());
+        let mut words: Vec<String> =
+            lines.filter(|line| line.starts_with("Some(")).map(str::to_owned).collect();
+        words.sort();
+        let taken = outcome.report().0["checkpoints"]["committed"].as_u64().unwrap();
+        let lost = outcome.report().failures().len() as u64;
+        (words, taken, lost)
+    };
+    let (expected, ..) = words("");
+    assert_eq!(expected.len(), 4);
+    for mode in [
+        "--lines log",
+        "--lines drain",
+        "--recovery local",
+        "--lines log --check",
+        "--lines log --transport tcp",
+    ] {
+        let (came, taken, lost) = words(&format!("{mode} --every 10 --kill 2@step=333 --kill 0@step=700"));
+        assert_eq!((came, lost), (expected.clone(), 2), "{mode}");
+        assert!(taken > 20, "{mode}: only {taken} checkpoints in 1000 steps");
+    }
+    for seed in 0..6 {
+        let mode = ["--lines log", "--lines drain", "--recovery local"][seed % 3];
+        let often = format!("--mtbf 0.03 --max-restarts 1000000 --seed {seed}");
+        assert_eq!(words(&format!("{mode} --every 7 {often}")).0, expected, "{mode} {often}");
     }
 }
 

@@ -8,7 +8,7 @@ use ft_proto::planted;
 use ft_sim::{self as sim, Config};
 
 use self::program::{Action, Message, Wanted, generate, shuffle};
-use super::{Choices, Course, checker, finds, for_all, seeds};
+use super::{Choices, Course, checker, finds, for_all, planted_or_little_credit, seeds};
 
 /// Programs that are run if no number is told.
 const PROGRAMS: u64 = 300;
@@ -161,7 +161,7 @@ fn check_rank(rank: Rank, programs: &[Vec<Action>], taken: &[Taken]) -> Result<(
 
 fn check(seed: u64, bug: &'static str) -> Result<Course, String> {
     let programs = generate(seed);
-    let config = Config { bug, ..Config::rough(seed, programs.len()) };
+    let config = Config { bug: planted_or_little_credit(seed, bug), ..Config::rough(seed, programs.len()) };
     let outcome = sim::run(config, |world| {
         let actions = &programs[world.rank()];
         run(world, actions)

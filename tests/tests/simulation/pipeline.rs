@@ -3,17 +3,18 @@
 //!
 //! `FT_KILLS` says how many kills.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Duration;
 
 use ft_checkpoint::resilient::RankReport;
 use ft_checkpoint::{Flow, Interval, Lines, Program, Protect, Protection, Recovery};
-use ft_comm::{CommError, World};
+use ft_comm::{CommError, Communicator, Request, RequestRecord, World};
 use ft_proto::arbiter::Event as ArbiterEvent;
 use ft_proto::planted;
 use ft_sim::{self as sim, Blow, Config, Fault, Faults, Network, Trigger};
 
-use super::{Choices, Course, checker, finds_from};
+use super::{Choices, Course, checker, finds_from, planted_or_little_credit};
 
 /// Kills if nothing else is said.
 const KILLS: u64 = 300;
@@ -29,13 +30,17 @@ struct Shape {
     /// Messages that each rank sends in a step.
     batch: u64,
     words: usize,
+    /// Receives that are under way at each checkpoint.
+    ahead: u64,
     /// The next process is killed so long after a loss, in microseconds. Now and then a recovery is hit by one loss more, and by no third one, which the scheme would not make up for.
     delays: Range<u64>,
 }
 
-const SHALLOW: Shape = Shape { ranks: 4, depth: 3, batch: 1, words: 16, delays: 4_000..10_000 };
+const SHALLOW: Shape = Shape { ranks: 4, depth: 3, batch: 1, words: 16, ahead: 0, delays: 4_000..10_000 };
 /// More is in the queue of a rank now and then than it gives credit back for at once, and never so much that a send would wait for its receive.
-const DEEP: Shape = Shape { ranks: 3, depth: 3, batch: 14, words: 3000, delays: 40_000..100_000 };
+const DEEP: Shape = Shape { ranks: 3, depth: 3, batch: 14, words: 3000, ahead: 0, delays: 40_000..100_000 };
+/// Receives are under way at each checkpoint, and messages that no receive is there for yet.
+const AHEAD: Shape = Shape { depth: 6, ahead: 3, ..SHALLOW };
 
 fn mix(value: u64) -> u64 {
     Choices(value).below(u64::MAX)
@@ -67,11 +72,36 @@ fn answers(steps: u64, Shape { ranks, depth, batch, .. }: &Shape) -> Vec<u64> {
 #[derive(Debug, Default, Protect)]
 struct State {
     word: u64,
+    /// The receives that are under way, and how many there were.
+    #[protect(serde)]
+    open: VecDeque<RequestRecord>,
+    posted: u64,
 }
 
 struct Pipeline {
     steps: u64,
     shape: Shape,
+    open: VecDeque<Request<u64>>,
+    /// Receives are to be made again.
+    is_back: bool,
+}
+
+impl Pipeline {
+    fn new(steps: u64, shape: Shape) -> Self {
+        Self { steps, shape, open: VecDeque::new(), is_back: false }
+    }
+
+    /// So many receives are under way, as long as something comes.
+    fn post(&mut self, state: &mut State, comm: &Communicator, ahead: u64) -> Result<(), CommError> {
+        let left = (comm.rank() + comm.size() - 1) % comm.size();
+        while (self.open.len() as u64) < ahead && state.posted < self.steps * self.shape.batch {
+            let receive = comm.irecv(vec![0; self.shape.words], left, 0)?;
+            state.open.push_back(receive.record()?);
+            self.open.push_back(receive);
+            state.posted += 1;
+        }
+        Ok(())
+    }
 }
 
 impl Program for Pipeline {
@@ -80,12 +110,22 @@ impl Program for Pipeline {
     const ALONE: bool = true;
 
     fn init(&mut self, world: &World) -> Result<State, CommError> {
-        Ok(State { word: mix(world.rank() as u64) })
+        Ok(State { word: mix(world.rank() as u64), ..State::default() })
+    }
+
+    fn rebuild(&mut self, _: &mut State, _: &World) -> Result<(), CommError> {
+        *self = Self { is_back: true, ..Self::new(self.steps, self.shape.clone()) };
+        Ok(())
     }
 
     fn step(&mut self, state: &mut State, world: &World, number: u64) -> Result<Flow, CommError> {
         let (rank, size) = (world.rank(), world.size());
-        let Shape { depth, batch, words, .. } = self.shape;
+        let Shape { depth, batch, words, ahead, .. } = self.shape;
+        if std::mem::take(&mut self.is_back) {
+            for record in &state.open {
+                self.open.push_back(world.comm().request(record, vec![0; words])?);
+            }
+        }
         if number <= self.steps {
             for item in items(state.word, number, batch) {
                 let item: Vec<u64> = text(item, words).collect();
@@ -93,11 +133,13 @@ impl Program for Pipeline {
             }
         }
         for _ in (0..batch).filter(|_| number > depth) {
-            let mut item = vec![0; words];
-            let status = world.comm().recv(&mut item, (rank + size - 1) % size, 0)?;
+            self.post(state, world.comm(), ahead.max(1))?;
+            state.open.pop_front();
+            let (item, status) = self.open.pop_front().expect("it is under way").wait()?;
             let is_whole = status.bytes == 8 * words && item.iter().copied().eq(text(item[0], words));
             state.word = mix(state.word ^ if is_whole { item[0] } else { !0 });
         }
+        self.post(state, world.comm(), ahead)?;
         Ok(if number == self.steps + depth { Flow::Done } else { Flow::Continue })
     }
 
@@ -137,7 +179,8 @@ fn check(
     let config = Config {
         faults,
         network: network(),
-        bug,
+        // Sends of much would wait for their receives, and all ranks send first.
+        bug: if shape.words < 100 { planted_or_little_credit(seed, bug) } else { bug },
         restarts_max: u32::MAX,
         time_max: Duration::from_micros(4 * shape.delays.end * (kills + 10)),
         events_max: u64::MAX,
@@ -147,7 +190,7 @@ fn check(
     let protection =
         Protection { lines: Lines::Log, recovery, ..Protection::new(scheme, Interval::Steps(5)) };
     let outcome = sim::run(config, |world| {
-        ft_checkpoint::run(world, protection.clone(), &mut Pipeline { steps, shape: shape.clone() })
+        ft_checkpoint::run(world, protection.clone(), &mut Pipeline::new(steps, shape.clone()))
             .map(|_| ())
             .map_err(|error| error.to_string())
     });
@@ -200,6 +243,18 @@ fn check_deep(seed: u64, recovery: Recovery, bug: &'static str) -> Result<Course
 fn no_message_is_lost_of_many() {
     super::for_all(of(12), "no_message_is_lost_of_many", &[Course::Repaired], |seed| {
         check_deep(seed, if seed % 4 == 0 { Recovery::Global } else { Recovery::Local }, "")
+    });
+}
+
+/// Messages of one sender are in the places of receives that were made again, and behind them in the queue, when the next line is drawn.
+#[test]
+fn no_message_changes_places_with_one_that_a_receive_under_way_has() {
+    super::for_all(of(40), "no_message_changes_places", &[Course::Repaired], |seed| {
+        let recovery = if seed % 2 == 0 { Recovery::Global } else { Recovery::Local };
+        check(seed, (8, 400), AHEAD, recovery, "").map(|lost| match lost {
+            0 => Course::Undisturbed,
+            _ => Course::Repaired,
+        })
     });
 }
 

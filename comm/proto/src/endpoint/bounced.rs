@@ -114,6 +114,29 @@ impl<P> Bounced<P> {
         Some((asked, sequence))
     }
 
+    /// Whether a message was only announced, for want of credit.
+    pub(super) fn wants_credit(&self, bounce: BounceId) -> bool {
+        self.0.get(bounce).is_some_and(|message| {
+            matches!(message.state, State::Announced(Announced { wants_credit: true, .. }))
+        })
+    }
+
+    /// The payload of a message that was arriving does not come. Gives the receive that had claimed it.
+    pub(super) fn give_up(&mut self, bounce: BounceId) -> Option<OpId> {
+        let message = self.0.get_mut(bounce)?;
+        match std::mem::replace(&mut message.state, State::Lost) {
+            State::Arriving(_, Some(op)) => {
+                self.0.remove(bounce);
+                Some(op)
+            }
+            State::Unwanted => {
+                self.0.remove(bounce);
+                None
+            }
+            _ => None,
+        }
+    }
+
     /// A receive takes a message, which no other has claimed.
     pub(super) fn claim(&mut self, bounce: BounceId) -> Option<(Envelope, Claimed<'_, P>)> {
         if !matches!(self.0.get(bounce)?.state, State::Arriving(..) | State::Due(_)) {
@@ -254,7 +277,7 @@ mod tests {
     use crate::stamp::Mark;
 
     const LONG: Envelope = Envelope { context: 1, source: 2, tag: 3, mark: Mark::NONE, length: 40 };
-    const ANNOUNCED: Announced = Announced { sequence: 5, offer: None };
+    const ANNOUNCED: Announced = Announced { sequence: 5, offer: None, wants_credit: false };
 
     fn op() -> OpId {
         SlotMap::with_key().insert(())

@@ -3,6 +3,8 @@
 //! The sender pays out of its [`Credit`]. The receiver keeps the same account as a [`Grant`], so that a sender which keeps to no limit is
 //! found out, and gives back what was received.
 
+use crate::planted;
+
 /// Longest message in bytes that is sent before its receive is posted.
 pub const EAGER_BYTES_MAX: usize = 256 << 10;
 /// The same where the receiver can read it from the memory of the sender: one copy instead of two, for a message more each way.
@@ -23,7 +25,14 @@ pub(super) struct Cost {
 
 impl Cost {
     /// All that there is.
-    const WHOLE: Self = Self { bytes: CREDIT_BYTES, envelopes: ENVELOPES_MAX };
+    #[inline]
+    fn whole() -> Self {
+        if planted::has(planted::HAS_LITTLE_CREDIT) {
+            return Self { bytes: 16 * MESSAGE_COST, envelopes: 64 };
+        }
+        Self { bytes: CREDIT_BYTES, envelopes: ENVELOPES_MAX }
+    }
+
     /// Of a message that is announced.
     pub(super) const ENVELOPE: Self = Self { bytes: 0, envelopes: 1 };
 
@@ -58,7 +67,7 @@ pub(super) struct Credit(Cost);
 
 impl Default for Credit {
     fn default() -> Self {
-        Self(Cost::WHOLE)
+        Self(Cost::whole())
     }
 }
 
@@ -72,7 +81,7 @@ impl Credit {
     /// The peer gives some back; false if that is more than was paid.
     pub(super) fn refund(&mut self, cost: Cost) -> bool {
         self.0 = self.0.with(cost);
-        Cost::WHOLE.without(self.0).is_some()
+        Cost::whole().without(self.0).is_some()
     }
 }
 
@@ -86,7 +95,7 @@ pub(super) struct Grant {
 
 impl Default for Grant {
     fn default() -> Self {
-        Self { left: Cost::WHOLE, owed: Cost::default() }
+        Self { left: Cost::whole(), owed: Cost::default() }
     }
 }
 
@@ -102,7 +111,8 @@ impl Grant {
     #[inline]
     pub(super) fn receive(&mut self, cost: Cost) -> Option<Cost> {
         self.owed = self.owed.with(cost);
-        let is_much = self.owed.bytes >= CREDIT_BYTES / 4 || self.owed.envelopes >= ENVELOPES_MAX / 4;
+        let Cost { bytes, envelopes } = Cost::whole();
+        let is_much = self.owed.bytes >= bytes / 4 || self.owed.envelopes >= envelopes / 4;
         is_much.then(|| {
             self.left = self.left.with(self.owed);
             std::mem::take(&mut self.owed)
@@ -143,7 +153,7 @@ mod tests {
                     prop_assert!(grant.receive(received).is_none_or(|cost| credit.refund(cost)));
                 }
                 let all = held.iter().fold(grant.left.with(grant.owed), |sum, cost| sum.with(*cost));
-                prop_assert_eq!(all, Cost::WHOLE);
+                prop_assert_eq!(all, Cost::whole());
                 prop_assert_eq!(credit.0, grant.left);
             }
             for cost in held {

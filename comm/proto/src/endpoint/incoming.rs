@@ -52,7 +52,10 @@ impl<P> Endpoint<P> {
             Landing::Bounce(bounce) => match self.bounced.landed(bounce) {
                 Landed::Kept => return, // it is not received yet
                 Landed::Claimed(op, place) => {
-                    let envelope = self.came(from, header);
+                    let mut envelope = self.came(from, header);
+                    if header.kind == Kind::Payload {
+                        envelope.mark = envelope.mark.fetched();
+                    }
                     self.end(op, Outcome::Done(envelope));
                     return self.deliver(op, envelope, place);
                 }
@@ -123,7 +126,10 @@ impl<P> Endpoint<P> {
         } else if let Some(op) = self.claim(&envelope) {
             self.want(envelope, announced, Some(op));
         } else {
-            self.bounce(envelope, State::Announced(announced));
+            let bounce = self.bounce(envelope, State::Announced(announced));
+            if announced.wants_credit {
+                self.is_announced_ahead(from, bounce);
+            }
         }
         Ok(Landing::Nowhere)
     }

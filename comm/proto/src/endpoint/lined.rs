@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::begun::Begun;
 use super::bounced::State;
 use super::recorded::Recorded;
 use super::tape::Tape;
@@ -32,6 +33,8 @@ pub(super) struct Lined<P> {
     pub(super) choosing: Vec<Choosing>,
     /// Receives and sends beside which lines are drawn.
     pub(super) recorded: Vec<Recorded>,
+    /// Collectives that do not block.
+    pub(super) begun: Vec<Begun<P>>,
     /// By sender, how many messages have come, and the one whose payload came last or comes.
     pub(super) came: Vec<(u32, Option<Envelope>)>,
     /// With a journal: by sender, which one of its kind that is whose payload comes.
@@ -76,6 +79,7 @@ impl<P> Endpoint<P> {
             is_fresh: true,
             choosing: vec![],
             recorded: vec![],
+            begun: vec![],
             came: vec![(0, None); ranks],
             coming: vec![None; ranks],
             announced: HashMap::new(),
@@ -141,6 +145,10 @@ impl<P> Endpoint<P> {
             Some(journal) => journal.draw(&mut lined.lines),
             None => lined.lines.draw(),
         };
+        // What was taken came before what is in the queue, and these may have the same number: of none that was put back it is known.
+        self.keep_recorded(&copy);
+        let Some(lined) = self.lined.as_deref_mut() else { return counts };
+        lined.keep_all_begun(&copy);
         for (bounce, _) in self.matching.arrived() {
             if let Some((envelope, place)) = self.bounced.here(*bounce)
                 && envelope.mark.is_kept()
@@ -148,7 +156,6 @@ impl<P> Endpoint<P> {
                 lined.lines.keep_again(*envelope, copy(place, envelope.length as usize));
             }
         }
-        self.keep_recorded(copy);
         counts
     }
 
@@ -205,12 +212,17 @@ impl<P> Endpoint<P> {
     ) -> bool {
         let me = self.me;
         match self.lined.as_deref_mut() {
-            Some(Lined { lines, journal, is_on: true, .. }) if lines::cover(context) => match journal {
-                Some(journal) if to != me => {
-                    journal.sends(lines, to, (context, tag), (copy(), length as u64))
+            Some(lined) if lined.is_on && lines::cover(context) => {
+                lined.count_begun(to, (context, tag));
+                let Lined { lines, journal, .. } = lined;
+                match journal {
+                    _ if lines.repeats(to, context, tag) => false,
+                    Some(journal) if to != me => {
+                        journal.sends(lines, to, (context, tag), (copy(), length as u64))
+                    }
+                    _ => lines.sends(to, context, tag),
                 }
-                _ => lines.sends(to, context, tag),
-            },
+            }
             Some(lined) => !lined.plays_for(to, context, me),
             None => true,
         }
@@ -316,7 +328,7 @@ impl<P> Endpoint<P> {
         self.lined.as_deref_mut().is_some_and(|lined| {
             // Nothing is astray that was not when it came.
             let is_late = lined.lines.deliver(message).unwrap_or(false);
-            is_late || lined.records(message, me)
+            is_late || lined.records(message, me) || lined.has_begun(message)
         })
     }
 
@@ -328,11 +340,15 @@ impl<P> Endpoint<P> {
         }
     }
 
-    /// What a late message says, or one that the tape is to have.
-    pub fn keep(&mut self, message: Envelope, place: P) {
+    /// What a late message says, or one to a collective under way, or one that the tape is to have.
+    pub fn keep(&mut self, message: Envelope, place: P, copy: impl FnOnce(&P) -> P) {
         match self.lined.as_deref_mut() {
             Some(Lined { tape: Tape::Records(messages), .. }) => messages.push((message, place)),
-            Some(lined) => lined.lines.keep(message, place),
+            Some(lined) if lined.lines.is_late(&message) => {
+                lined.keep_begun(message, || copy(&place));
+                lined.lines.keep(message, place);
+            }
+            Some(lined) => lined.keep_begun(message, || place),
             None => {}
         }
     }
@@ -341,7 +357,7 @@ impl<P> Endpoint<P> {
     #[inline]
     pub fn is_kept(&self, message: &Envelope) -> bool {
         let Some(lined) = self.lined.as_deref() else { return false };
-        lined.lines.is_late(message) || lined.records(message, self.me)
+        lined.lines.is_late(message) || lined.records(message, self.me) || lined.has_begun(message)
     }
 
     /// The same of the one whose payload comes from a rank now.

@@ -55,6 +55,10 @@ impl<P> Endpoint<P> {
         doomed.extend(asked.filter(|(_, envelope)| of(envelope)).filter_map(|(landing, _)| {
             match std::mem::replace(landing, Landing::Sink) {
                 Landing::Op(op) => Some(op),
+                Landing::Bounce(bounce) => {
+                    self.matching.forget(bounce);
+                    self.bounced.give_up(bounce)
+                }
                 _ => None,
             }
         }));

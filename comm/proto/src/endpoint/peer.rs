@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use super::ahead::Ahead;
 use super::credit::{Cost, Credit, EAGER_BYTES_MAX, EAGER_BYTES_MAX_NEAR, Grant};
 use super::reading::Nearness;
 use super::{Landing, Mode, OpId};
@@ -50,6 +51,7 @@ pub(super) struct Peer {
     pub(super) offered: HashMap<u64, OpId>,
     /// Its announced messages that I have asked for, by the same, and where they belong.
     pub(super) asked: HashMap<u64, (Landing, Envelope)>,
+    pub(super) ahead: Ahead,
     pub(super) nearness: Nearness,
     pub(super) is_gone: bool,
 }

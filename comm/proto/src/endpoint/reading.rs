@@ -72,13 +72,27 @@ pub(super) struct Announced {
     /// Of its envelope.
     pub(super) sequence: u64,
     pub(super) offer: Option<Offer>,
+    /// It was announced for want of credit only ([`super::ahead`]).
+    pub(super) wants_credit: bool,
 }
 
 impl From<&Header> for Announced {
     fn from(header: &Header) -> Self {
         let offer = Offer { place: header.place, seal: header.subject };
-        Self { sequence: header.sequence, offer: (offer.place != 0).then_some(offer) }
+        Self {
+            sequence: header.sequence,
+            offer: (offer.place != 0).then_some(offer),
+            wants_credit: (header.place, header.subject) == WANTS_CREDIT,
+        }
     }
+}
+
+/// Place and subject of the envelope of a message that was announced for want of credit only.
+const WANTS_CREDIT: (u64, u64) = (0, 1);
+
+impl About {
+    /// Of such an envelope.
+    pub(super) const WANTS_CREDIT: Self = Self { place: WANTS_CREDIT.0, subject: WANTS_CREDIT.1 };
 }
 
 impl From<Offer> for About {
@@ -121,7 +135,7 @@ impl<P> Endpoint<P> {
     /// The payload of an announced message is wanted, by nobody or by this receive.
     pub(super) fn want(&mut self, envelope: Envelope, announced: Announced, op: Option<OpId>) {
         let from = envelope.source as Rank;
-        let Announced { sequence, offer } = announced;
+        let Announced { sequence, offer, .. } = announced;
         match (op, offer, self.peers[from].nearness.seal_at) {
             (Some(op), Some(offer), Some(seal_at)) => {
                 let length = envelope.length as usize;

@@ -47,7 +47,7 @@ impl<P> Endpoint<P> {
     }
 
     /// The line was drawn: what receives have in their places, and what they have taken, is kept with it. `copy` copies so many bytes of messages.
-    pub(super) fn keep_recorded(&mut self, copy: impl Fn(&P, usize) -> P) {
+    pub(super) fn keep_recorded(&mut self, copy: &impl Fn(&P, usize) -> P) {
         let Self { lined: Some(lined), ops, .. } = self else { return };
         let Lined { lines, recorded, choosing, .. } = &mut **lined;
         for Recorded { op, .. } in recorded.iter().filter(|recorded| recorded.is_receive) {
@@ -90,6 +90,8 @@ mod tests {
     use super::super::{Mode, Outgoing, Task};
     use super::*;
     use crate::lines::Lines;
+    use crate::matching::Envelope;
+    use crate::stamp::Mark;
     use crate::wire::header::Header;
     use crate::wire::wait::CONTEXT_COMPUTE;
 
@@ -129,7 +131,7 @@ mod tests {
         comes(one, 1, here, 40);
         assert!(here.is_finished(second));
         let Some(Task::Keep { message, .. }) = here.poll_task() else { panic!("it is late") };
-        here.keep(message, 40);
+        here.keep(message, 40, |place| *place);
         here.lines_mut().unwrap().handle_drawn(2);
         let log = here.lines().unwrap().whole().expect("both have come").clone();
         assert_eq!(
@@ -152,6 +154,21 @@ mod tests {
             })
         });
         assert_eq!(sources, [Some(2), Some(1)]);
+    }
+
+    /// Of messages that were put back none has a number: the one that a receive has taken stays before the one that is in the queue still.
+    #[test]
+    fn what_was_taken_stays_before_what_waits() {
+        let mut end = with_lines(1);
+        let message =
+            |length| Envelope { context: CONTEXT_COMPUTE, source: 0, tag: 7, mark: Mark::PUT_BACK, length };
+        [1, 2, 3].into_iter().for_each(|length| end.put_back(message(length), 0));
+        let op = end.receive(ANY, 8, None, 0);
+        end.record(op, CONTEXT_COMPUTE, true);
+        end.draw_line(|_, length| length as u32);
+        end.lines_mut().unwrap().handle_drawn(0);
+        let log = end.lines().unwrap().whole().expect("nothing is under way");
+        assert_eq!(log.late.iter().map(|(message, _)| message.length).collect::<Vec<_>>(), [1, 2, 3]);
     }
 
     #[test]

@@ -103,7 +103,7 @@ mod tests {
         assert!(here.take(0, &first, &FROM, 8, true) == super::super::Taken::Yes);
         let came = here.came(0, &first);
         assert!(here.has_delivered(&came), "so it is to be kept");
-        here.keep(came, 33);
+        here.keep(came, 33, |place| *place);
         let to_itself = Envelope { source: 1, ..came };
         assert!(!here.has_delivered(&to_itself), "that it says again");
         let tape = here.take_tape();

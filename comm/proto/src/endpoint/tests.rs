@@ -205,6 +205,8 @@ struct Star {
     held: Vec<u64>,
     /// Unmatched envelopes of each rank.
     announced: Vec<u32>,
+    /// How often messages were asked for ahead.
+    rounds: u64,
 }
 
 impl Star {
@@ -215,6 +217,7 @@ impl Star {
             senders: (1..=senders).map(endpoint).collect(),
             held: vec![0; senders + 1],
             announced: vec![0; senders + 1],
+            rounds: 0,
         }
     }
 
@@ -247,28 +250,50 @@ impl Star {
     fn hear(&mut self, from: Rank, header: &Header) {
         let landing = self.hub.handle_header(from, header, |bytes| bytes).unwrap();
         match landing {
-            Landing::Bounce(_) => self.held[from] += header.length + MESSAGE_COST,
+            Landing::Bounce(_) => {
+                self.held[from] += header.length + MESSAGE_COST;
+                self.announced[from] -= u32::from(header.kind == Kind::Payload);
+            }
             Landing::Nowhere if header.kind == Kind::Envelope => self.announced[from] += 1,
             _ => {}
         }
-        assert!(self.held[from] <= CREDIT_BYTES, "{} bytes of rank {from}", self.held[from]);
+        let most = CREDIT_BYTES + AHEAD_BYTES;
+        assert!(self.held[from] <= most, "{} bytes of rank {from}", self.held[from]);
         assert!(self.announced[from] <= ENVELOPES_MAX, "{} envelopes of rank {from}", self.announced[from]);
         self.hub.handle_payload(from, header, landing);
+        assert_eq!(self.act(), None, "nothing is received yet");
+    }
+
+    /// Asks for what is to come ahead; what is to be copied.
+    fn act(&mut self) -> Option<(OpId, usize)> {
+        let mut copied = None;
+        while let Some(task) = self.hub.poll_task() {
+            match task {
+                Task::Ahead(from) => {
+                    self.hub.fetch_ahead(from, |bytes| bytes);
+                    self.rounds += 1;
+                }
+                Task::Copy { op, from, .. } => copied = Some((op, from)),
+                _ => panic!("{task:?}"),
+            }
+        }
+        copied
     }
 
     /// Receives whatever is first, which is there; the message.
     fn receive(&mut self) -> Envelope {
         let due = self.hub.probe(&ANY).expect("something is there");
         let op = receive(&mut self.hub, ANY, 2 * EAGER_BYTES_MAX);
-        match self.hub.poll_task() {
-            Some(Task::Copy { op: to, from, .. }) => {
+        match self.act() {
+            Some((to, from)) => {
                 assert_eq!((to, from as u64), (op, due.length));
                 self.held[due.source as Rank] -= due.length + MESSAGE_COST;
             }
-            _ => self.announced[due.source as Rank] -= 1,
+            None => self.announced[due.source as Rank] -= 1,
         }
         self.settle();
-        assert_eq!(finish(&mut self.hub, op), Some(Outcome::Done(due)));
+        let Some(Outcome::Done(came)) = finish(&mut self.hub, op) else { panic!("{due:?} has not come") };
+        assert_eq!(Envelope { mark: due.mark, ..came }, due);
         due
     }
 }
@@ -306,11 +331,80 @@ fn empty_messages_that_nobody_receives_are_bounded_too() {
         star.senders[0].send(0, message(1, 0, 0), 0);
     }
     star.settle();
-    assert_eq!((star.held[1], star.announced[1]), (CREDIT_BYTES, ENVELOPES_MAX));
+    // Those that were announced first are there, too.
+    let ahead = (AHEAD_BYTES / MESSAGE_COST) as u32;
+    assert_eq!((star.held[1], star.announced[1]), (CREDIT_BYTES + AHEAD_BYTES, ENVELOPES_MAX - ahead));
+    star.rounds = 0;
     for _ in 0..ENVELOPES_MAX + 20_000 {
         assert_eq!(star.receive().length, 0);
     }
     assert_eq!(star.hub.probe(&ANY), None);
+    let each = AHEAD_BYTES / MESSAGE_COST / 2;
+    assert!(star.rounds <= u64::from(ENVELOPES_MAX) / each + 20, "{} round trips", star.rounds);
+}
+
+/// What comes before its receive takes a place, and is not asked for without end.
+#[test]
+fn messages_that_come_ahead_and_are_not_received_hold_up_the_next_ones() {
+    let mut star = Star::new(1);
+    let length = EAGER_BYTES_MAX as u64;
+    let [credit, ahead] = [CREDIT_BYTES, AHEAD_BYTES].map(|bytes| (bytes / (length + MESSAGE_COST)) as u32);
+    for tag in 0..3 * credit {
+        star.senders[0].send(0, message(1, tag, length), 0);
+    }
+    star.settle();
+    let held = u64::from(credit + ahead) * (length + MESSAGE_COST);
+    assert_eq!((star.held[1], star.announced[1]), (held, 2 * credit - ahead));
+    for tag in (2 * credit..3 * credit).rev() {
+        let op = receive(&mut star.hub, Pattern { tag: Some(tag), ..ANY }, length as usize);
+        assert_eq!(star.act(), None);
+        star.announced[1] -= 1;
+        star.settle();
+        assert!(matches!(finish(&mut star.hub, op), Some(Outcome::Done(_))));
+        assert_eq!(star.held[1], held);
+    }
+    (0..2 * credit).for_each(|tag| assert_eq!(star.receive().tag, tag));
+    assert_eq!((star.held[1], star.announced[1]), (0, 0));
+}
+
+/// The send of a synchronous message ends when its receive has started, not before.
+#[test]
+fn only_what_was_announced_for_want_of_credit_comes_before_its_receive() {
+    let mut star = Star::new(1);
+    let length = EAGER_BYTES_MAX as u64;
+    for _ in 0..CREDIT_BYTES / (length + MESSAGE_COST) {
+        star.senders[0].send(0, message(1, 0, length), 0);
+    }
+    let sender = &mut star.senders[0];
+    let synchronous = sender.send(0, Outgoing { mode: Mode::Synchronous, ..message(1, 7, 0) }, 0);
+    let long = sender.send(0, message(1, 7, length + 1), 0);
+    let short = sender.send(0, message(1, 7, length), 0);
+    star.settle();
+    assert_eq!(
+        [synchronous, long, short].map(|send| star.senders[0].is_finished(send)),
+        [false, false, true]
+    );
+}
+
+/// Who waits for what is on its way ahead of its receive hears of a revocation.
+#[test]
+fn a_revocation_ends_receives_of_what_was_to_come_ahead() {
+    let mut pair = Pair::new();
+    let length = EAGER_BYTES_MAX as u64;
+    let eager = CREDIT_BYTES / (length + MESSAGE_COST);
+    for tag in 0..=eager {
+        pair.0[0].send(1, message(1, tag as u32, length), 0);
+    }
+    pair.deliver(0);
+    let end = &mut pair.0[1];
+    let Some(Task::Ahead(0)) = end.poll_task() else { panic!("the last was only announced") };
+    end.fetch_ahead(0, |bytes| bytes);
+    let op = receive(end, Pattern { tag: Some(eager as u32), ..ANY }, length as usize);
+    assert!(!end.is_finished(op));
+    end.handle_revocation(1);
+    assert_eq!(finish(end, op), Some(Outcome::Revoked));
+    pair.deliver(1);
+    pair.deliver(0);
 }
 
 #[test]

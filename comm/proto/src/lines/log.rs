@@ -70,6 +70,8 @@ pub struct Log<B> {
     pub choices: BTreeMap<u64, (u32, u32)>,
     /// Which messages behind the lines of their senders were received before this one.
     pub early: Swallowed,
+    /// Of collectives that were under way at it: how many messages they had sent, which do not leave again when they begin again.
+    pub repeated: BTreeMap<Signature, u32>,
 }
 
 /// What has crossed a line of a rank.
@@ -118,20 +120,30 @@ pub struct Lines<B> {
     /// Which of the own messages their receivers have already, and how many of these signatures were sent.
     swallowed: Swallowed,
     again: HashMap<Signature, u32>,
+    /// Messages of before the line that come once more, and do not leave.
+    repeated: BTreeMap<Signature, u32>,
 }
 
 impl<B> Log<B> {
     /// Of a line that nothing has crossed.
     pub fn empty(line: u64) -> Self {
-        let (outcomes, choices, early) = (VecDeque::new(), BTreeMap::new(), Swallowed::new());
-        Self { line, chosen: 0, determined: 0, late: vec![], outcomes, choices, early }
+        Self {
+            line,
+            chosen: 0,
+            determined: 0,
+            late: vec![],
+            outcomes: VecDeque::new(),
+            choices: BTreeMap::new(),
+            early: Swallowed::new(),
+            repeated: BTreeMap::new(),
+        }
     }
 
     /// The same, of messages as `make` makes them.
     pub fn map<C>(self, make: impl Fn(B) -> C) -> Log<C> {
-        let Self { line, chosen, determined, late, outcomes, choices, early } = self;
+        let Self { line, chosen, determined, late, outcomes, choices, early, repeated } = self;
         let late = late.into_iter().map(|(message, bytes)| (message, make(bytes))).collect();
-        Log { line, chosen, determined, late, outcomes, choices, early }
+        Log { line, chosen, determined, late, outcomes, choices, early, repeated }
     }
 
     /// How much there is of all, with so many bytes in each message.
@@ -146,7 +158,11 @@ impl<B> Log<B> {
 
     /// Whether nothing was under way at the line.
     pub fn is_empty(&self) -> bool {
-        self.late.is_empty() && self.outcomes.is_empty() && self.choices.is_empty() && self.early.is_empty()
+        self.late.is_empty()
+            && self.outcomes.is_empty()
+            && self.choices.is_empty()
+            && self.early.is_empty()
+            && self.repeated.is_empty()
     }
 }
 
@@ -158,7 +174,7 @@ impl<B> Lines<B> {
 
     /// Of one of `size` ranks that goes back to a line, and the messages that it is to find in its queue, as if they had just come. [`Lines::swallow`] belongs behind it.
     pub fn restore(size: usize, log: Log<B>) -> (Self, Vec<(Envelope, B)>) {
-        let Log { line, chosen, late, outcomes, choices, early, .. } = log;
+        let Log { line, chosen, late, outcomes, choices, early, repeated, .. } = log;
         let received = [0, early.values().map(|numbers| numbers.len() as u64).sum()];
         let lines = Self {
             phase: Phase::Running,
@@ -174,6 +190,7 @@ impl<B> Lines<B> {
             choices,
             swallowed: Swallowed::new(),
             again: HashMap::new(),
+            repeated,
         };
         (lines, late)
     }
@@ -202,7 +219,10 @@ impl<B> Lines<B> {
 
     /// Whether something is to be done again that has come out in one way before.
     pub fn is_replaying(&self) -> bool {
-        !(self.outcomes.is_empty() && self.choices.is_empty() && self.swallowed.is_empty())
+        !(self.outcomes.is_empty()
+            && self.choices.is_empty()
+            && self.swallowed.is_empty()
+            && self.repeated.is_empty())
     }
 
     /// Whether messages were received from behind the next line of others: who has not drawn it is behind them.
@@ -296,6 +316,27 @@ impl<B> Lines<B> {
     pub fn sends(&mut self, to: Rank, context: u32, tag: u32) -> bool {
         self.sent[to] += 1;
         self.swallowed.is_empty() || self.leaves(Signature { peer: to as u32, context, tag })
+    }
+
+    /// Whether a message that begins to leave has left before the line: it does not count again.
+    #[inline]
+    pub fn repeats(&mut self, to: Rank, context: u32, tag: u32) -> bool {
+        !self.repeated.is_empty() && self.repeats_of(Signature { peer: to as u32, context, tag })
+    }
+
+    #[cold]
+    fn repeats_of(&mut self, signature: Signature) -> bool {
+        let Some(count) = self.repeated.get_mut(&signature) else { return false };
+        *count -= 1;
+        if *count == 0 {
+            self.repeated.remove(&signature);
+        }
+        !planted::has(planted::SENDS_BEGUN_AGAIN)
+    }
+
+    /// A collective that is under way at the line that was drawn now has sent so many messages.
+    pub fn keep_repeated(&mut self, signature: Signature, count: u32) {
+        self.log.repeated.insert(signature, count);
     }
 
     #[cold]

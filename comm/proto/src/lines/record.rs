@@ -1,6 +1,7 @@
 //! What belongs to a line as bytes, to be kept with the state of its rank: numbers of 32 bits, little endian, with the bytes of messages between them.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU32;
 
 use super::{Log, Outcome, Signature, Swallowed};
 use crate::matching::Envelope;
@@ -28,6 +29,10 @@ pub fn write<B>(log: &Log<B>, bytes: impl Fn(&B) -> &[u8], into: &mut Vec<u8>) {
     for (number, (source, tag)) in &log.choices {
         into.extend(number.to_le_bytes());
         [*source, *tag].into_iter().for_each(|value| word(value, into));
+    }
+    word(count(log.repeated.len()), into);
+    for (Signature { peer, context, tag }, count) in &log.repeated {
+        [*peer, *context, *tag, *count].into_iter().for_each(|value| word(value, into));
     }
     word(count(log.late.len()), into);
     for (Envelope { context, source, tag, .. }, message) in &log.late {
@@ -64,6 +69,12 @@ pub fn read(bytes: &[u8]) -> Option<Log<Vec<u8>>> {
         let [source, tag] = words(left)?;
         choices.insert(number, (source, tag));
     }
+    let mut repeated = BTreeMap::new();
+    for _ in 0..word(left)? {
+        let [peer, context, tag, count] = words(left)?;
+        // Nobody writes that nothing is repeated, and it would never be over.
+        repeated.insert(Signature { peer, context, tag }, NonZeroU32::new(count)?.get());
+    }
     let mut late = vec![];
     for _ in 0..word(left)? {
         let [context, source, tag] = words(left)?;
@@ -72,7 +83,7 @@ pub fn read(bytes: &[u8]) -> Option<Log<Vec<u8>>> {
         *left = rest;
         late.push((Envelope { context, source, tag, mark: Mark::PUT_BACK, length }, message.to_vec()));
     }
-    left.is_empty().then_some(Log { line, chosen, determined, late, outcomes, choices, early })
+    left.is_empty().then_some(Log { line, chosen, determined, late, outcomes, choices, early, repeated })
 }
 
 fn count(count: usize) -> u32 {
@@ -110,6 +121,7 @@ mod tests {
             late in proptest::collection::vec((any::<[u32; 3]>(), any::<Vec<u8>>()), 0..4),
             outcomes in proptest::collection::vec((0..3_u32, any::<u32>(), any::<u32>()), 0..4),
             choices: BTreeMap<u64, (u32, u32)>,
+            repeated in proptest::collection::btree_map(any::<(u32, u32, u32)>(), 1..=u32::MAX, 0..4),
             early in proptest::collection::btree_map(any::<(u32, u32, u32)>(), any::<std::collections::BTreeSet<u32>>(), 0..4),
         ) -> Log<Vec<u8>> {
             let message = |([context, source, tag], bytes): ([u32; 3], Vec<u8>)| {
@@ -129,6 +141,10 @@ mod tests {
                 outcomes: outcomes.into_iter().map(outcome).collect(),
                 choices,
                 early: early.into_iter().map(signature).collect(),
+                repeated: repeated
+                    .into_iter()
+                    .map(|((peer, context, tag), count)| (Signature { peer, context, tag }, count))
+                    .collect(),
             }
         }
     }

@@ -7,6 +7,7 @@ use ft_proto::rank::Rank;
 use ft_proto::wire::header::Header;
 
 use super::Engine;
+use super::lined::copy_of_kept;
 use crate::driver::links::Inbound;
 use crate::driver::looks::Looks;
 use crate::driver::memory::{Memory, Place, Stock};
@@ -105,7 +106,7 @@ impl Expected<'_> {
 fn delivered(rank: Rank, header: &Header, body: &[u8], endpoint: &mut Endpoint<Place>) -> Envelope {
     let envelope = endpoint.came(rank, header);
     if endpoint.has_delivered(&envelope) {
-        endpoint.keep(envelope, Place::Kept(body.into()));
+        endpoint.keep(envelope, Place::Kept(body.into()), copy_of_kept);
     }
     envelope
 }

@@ -125,7 +125,7 @@ impl Engine {
         let Self { endpoint, stock, .. } = self;
         if let Some(place) = endpoint.place_mut(op) {
             let taken = stock.taken(place, message.length as usize, memory);
-            endpoint.keep(message, Place::Kept(taken));
+            endpoint.keep(message, Place::Kept(taken), copy_of_kept);
         }
     }
 
@@ -135,7 +135,7 @@ impl Engine {
         let envelope = self.endpoint.beside(envelope);
         if self.endpoint.has_delivered(&envelope) {
             let bytes = &bytes[..bytes.len().min(envelope.length as usize)];
-            self.endpoint.keep(envelope, Place::Kept(bytes.into()));
+            self.endpoint.keep(envelope, Place::Kept(bytes.into()), copy_of_kept);
         }
         envelope
     }
@@ -253,6 +253,21 @@ impl Engine {
         self.endpoint.record(op, context, is_receive)
     }
 
+    /// A collective begins that does not block its caller ([`ft_proto::endpoint::Endpoint::begin_collective`]).
+    pub(crate) fn begin_collective(&mut self, context: u32, tag: Tag) {
+        self.endpoint.begin_collective(context, tag);
+    }
+
+    /// The state of this rank has a record of it.
+    pub(crate) fn record_collective(&mut self, context: u32, tag: Tag) {
+        self.endpoint.record_collective(context, tag);
+    }
+
+    /// It is over, or nobody waits for it any more.
+    pub(crate) fn end_collective(&mut self, context: u32, tag: Tag) {
+        self.endpoint.end_collective(context, tag);
+    }
+
     /// Whether operations can be made again that were under way at a line: the messages of then are there.
     pub(crate) fn may_receive_again(&self) -> bool {
         !self.endpoint.has_lines() || self.endpoint.is_in_lines()
@@ -311,6 +326,11 @@ impl Engine {
             self.endpoint.found(message);
         }
     }
+}
+
+/// The same again.
+pub(super) fn copy_of_kept(place: &Place) -> Place {
+    Place::Kept(kept(place).into())
 }
 
 fn kept(place: &Place) -> &[u8] {
