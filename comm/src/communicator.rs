@@ -28,7 +28,7 @@ mod schedule;
 mod survivors;
 mod values;
 
-pub use exchange::{Part, Piece, Plan, PlanRequest};
+pub use exchange::{Part, Piece, Plan, PlanRecord, PlanRequest};
 pub use messages::Message;
 pub use neighbors::Cartesian;
 pub use nonblocking::{CollectiveRecord, CollectiveRequest};

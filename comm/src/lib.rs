@@ -37,7 +37,7 @@ mod world;
 pub use crate::core::{BUFFERED_BYTES_MAX, Guard};
 pub use communicator::{
     Cartesian, CollectiveRecord, CollectiveRequest, Communicator, CommunicatorRecord, Message, Part, Piece,
-    Plan, PlanRequest, Schedule, ScheduleRequest,
+    Plan, PlanRecord, PlanRequest, Schedule, ScheduleRequest,
 };
 pub use driver::Spaces;
 pub use ft_proto::endpoint::EAGER_BYTES_MAX;

@@ -4,6 +4,8 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use super::messages::extent;
 use super::*;
 use crate::driver::{ActivityId, Buffers, Message as StepMessage, Own, StepList, is_short};
@@ -184,7 +186,27 @@ impl<T: Plain> Plan<T> {
             element: PhantomData,
         })
     }
+
+    /// Starts the exchange again that was under way at the checkpoint to which this rank goes back, with buffers as those of then. What was sent does not leave again. It has a record, as before.
+    ///
+    /// # Errors
+    /// As [`Plan::start`]; [`CommError::TooSoon`]: this rank is not in a step.
+    pub fn start_again(&self, _: &PlanRecord, out: Vec<T>, buf: Vec<T>) -> Result<PlanRequest<T>, CommError> {
+        if !self.comm.core.enter()?.driver.engine.may_receive_again() {
+            return Err(CommError::TooSoon);
+        }
+        let request = self.start(out, buf)?;
+        request.record()?;
+        Ok(request)
+    }
 }
+
+/// A [`PlanRequest`] as a value for the state of a program whose messages may cross checkpoints (`ftrun --lines drain` or `log`), as [`crate::RequestRecord`] is of a [`crate::Request`].
+///
+/// A program takes the record when it starts the exchange, and keeps it in its state, with what it sends, until it has waited for it: checkpoints are taken beside it then. When the program goes
+/// back it plans the exchange again in `rebuild`, and starts it in its next step, before any other call ([`Plan::start_again`]); several in the order in which they were started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanRecord(());
 
 /// An exchange under way. Dropped without being waited for, it ends behind the program's back.
 #[must_use = "a request is to be waited for"]
@@ -202,6 +224,14 @@ impl<T: Plain> PlanRequest<T> {
     pub fn wait(self) -> Result<(Vec<T>, Vec<T>), CommError> {
         let (out, buf) = self.under_way.wait("exchange")?;
         Ok((crate::request::own(out), crate::request::own(buf)))
+    }
+
+    /// The request as a value; from now on checkpoints are taken beside it.
+    ///
+    /// # Errors
+    /// As [`PlanRequest::wait`].
+    pub fn record(&self) -> Result<PlanRecord, CommError> {
+        self.under_way.record().map(PlanRecord)
     }
 
     /// Whether [`PlanRequest::wait`] would return at once, after a look at the links.
@@ -237,6 +267,17 @@ impl UnderWay {
         core.driver.waiting.enter(name, self.comm.shared.context, None);
         core.wait_activity(id, &mut Memory::none())?;
         core.driver.finish_activity(id)
+    }
+
+    /// Checkpoints are taken beside it from now on.
+    fn record(&self) -> Result<(), CommError> {
+        let core = &mut *self.comm.core.enter()?;
+        let now = core.driver.age(self.comm.shared.context);
+        match self.id {
+            Some(id) if now == self.generation => core.driver.lists.record(id),
+            _ => return Err(CommError::Expired { started: self.generation, now }),
+        }
+        Ok(())
     }
 
     pub(super) fn is_done(&self) -> Result<bool, CommError> {

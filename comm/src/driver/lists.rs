@@ -9,8 +9,8 @@ use ft_proto::cells::Label;
 use ft_proto::collective::{Order, Span, Step, hazard};
 use ft_proto::endpoint::{LINED_TAG, Mode, OpId, Outcome};
 use ft_proto::error::CommError;
-use ft_proto::lines;
-use ft_proto::matching::Pattern;
+use ft_proto::lines::{self, Signature};
+use ft_proto::matching::{Envelope, Pattern};
 use ft_proto::rank::{Rank, Tag};
 use ft_proto::shared::CELL_BYTES;
 
@@ -93,6 +93,17 @@ struct Running {
     at: usize,
     pending: Vec<Pending>,
     error: Option<CommError>,
+    /// Of an exchange whose messages may cross recovery lines, and that owns its memory.
+    lined: Option<Box<LinedExchange>>,
+}
+
+/// What a line needs of an exchange that is under way there.
+#[derive(Default)]
+struct LinedExchange {
+    /// The state of this rank has a record of it.
+    has_record: bool,
+    /// Messages that it has received.
+    came: Vec<(Envelope, Place)>,
 }
 
 fn part_of(step: &Step) -> &Span {
@@ -163,6 +174,9 @@ impl Running {
                 continue;
             };
             let Pending { due, role, .. } = self.pending.remove(at);
+            if let (Some(lined), Outcome::Done(message), Role::Receive) = (&mut self.lined, &outcome, &role) {
+                lined.came.push((*message, Place::Kept(engine.stock.copy(&place, memory))));
+            }
             let error = match engine.well(outcome) {
                 Ok(outcome) => wrong(outcome, step, due, self.list.name),
                 Err(error) => Some(error),
@@ -296,6 +310,7 @@ impl Lists {
         memory: &mut Memory<'_>,
     ) -> ActivityId {
         let Own { input, buffer, combine } = own;
+        let is_lined = !list.is_collective() && buffer.is_some() && engine.is_lined(list.context);
         let bytes = list.steps.scratch() * list.element;
         let id = walk.space.unwrap_or_else(|| engine.stock.spaces_with(input, buffer, bytes, combine));
         let mut pending = self.spare.pop().unwrap_or_default();
@@ -310,7 +325,8 @@ impl Lists {
                 role: Role::Send,
             });
         }
-        let mut running = Running { list, at: walk.steps, pending, error: None };
+        let lined = is_lined.then(Box::default);
+        let mut running = Running { list, at: walk.steps, pending, error: None, lined };
         running.advance(id, engine, memory);
         self.running.push((id, running));
         id
@@ -350,13 +366,38 @@ impl Lists {
 
     /// The operations of all lists, if recovery lines may be drawn beside all of these.
     pub(crate) fn operations_beside_lines(&self, engine: &Engine) -> Option<usize> {
-        let may_be_cut =
-            |list: &StepList| list.is_collective() && engine.endpoint.has_record_of(list.context, list.tag);
+        let has_record = |Running { list, lined, .. }: &Running| match list.is_collective() {
+            true => engine.endpoint.has_record_of(list.context, list.tag),
+            false => lined.as_ref().is_some_and(|lined| lined.has_record),
+        };
         let count = |(_, running): &(ActivityId, Running)| {
-            let list = &running.list;
-            (!is_lined(list) || may_be_cut(list)).then_some(running.pending.len())
+            (!is_lined(&running.list) || has_record(running)).then_some(running.pending.len())
         };
         self.running.iter().map(count).sum()
+    }
+
+    /// The state of this rank has a record of an exchange that is under way.
+    pub(crate) fn record(&mut self, id: ActivityId) {
+        if let Some(lined) = self.running_mut(id).and_then(|running| running.lined.as_mut()) {
+            lined.has_record = true;
+        }
+    }
+
+    /// A line is drawn: what exchanges that begin again behind it have received, and what they have sent. All of their sends have begun.
+    pub(crate) fn recorded(&self, engine: &Engine) -> (Vec<(Envelope, Place)>, Vec<Signature>) {
+        let (mut came, mut sent) = (vec![], vec![]);
+        for Running { list, lined, .. } in self.running.iter().map(|(_, running)| running) {
+            let Some(lined) = lined.as_ref().filter(|lined| lined.has_record) else { continue };
+            let copy = |place| Place::Kept(engine.stock.copy(place, &Memory::none()));
+            came.extend(lined.came.iter().map(|(message, place)| (*message, copy(place))));
+            for (at, message) in list.messages.iter().flat_map(|messages| messages.iter()).enumerate() {
+                if let Step::Send { to, .. } = &list.steps[at] {
+                    let peer = list.world[*to] as u32;
+                    sent.push(Signature { peer, context: list.context, tag: message.tag });
+                }
+            }
+        }
+        (came, sent)
     }
 
     /// Whether a step list is under way, or waits to be finished.
@@ -367,6 +408,10 @@ impl Lists {
     /// Whether a step list is done, well or not.
     pub(crate) fn is_done(&self, id: ActivityId) -> bool {
         self.running(id).is_none_or(Running::is_done)
+    }
+
+    fn running_mut(&mut self, id: ActivityId) -> Option<&mut Running> {
+        self.running.iter_mut().find(|(other, _)| *other == id).map(|(_, running)| running)
     }
 
     /// A rank that a step list waits for a message from.
@@ -405,6 +450,8 @@ impl Lists {
         if self.is_done(id) {
             drop(self.finish(engine, id));
         } else {
+            // It cannot begin again.
+            self.running_mut(id).into_iter().for_each(|running| running.lined = None);
             self.detached.push(id);
         }
     }
@@ -420,7 +467,7 @@ impl Lists {
 
     /// Moves every step list as far as it goes.
     #[inline]
-    pub(super) fn advance(&mut self, engine: &mut Engine, memory: &mut Memory<'_>) {
+    pub(crate) fn advance(&mut self, engine: &mut Engine, memory: &mut Memory<'_>) {
         if !(self.running.is_empty() && self.detached.is_empty() && self.closing.is_empty()) {
             self.advance_all(engine, memory);
         }

@@ -7,6 +7,7 @@
 
 use super::World;
 use crate::core::{Core, LineCounts};
+use crate::driver::Memory;
 use ft_proto::error::CommError;
 use ft_proto::lines::{self, Crossings, Log, Signature, Swallowed};
 use ft_proto::plain::Plain;
@@ -103,7 +104,10 @@ impl World {
         let core = &mut *self.core.enter()?;
         core.draw_line_of_communicators();
         core.line.collectives.insert(CONTEXT_COMPUTE, self.compute.lined());
-        Ok(core.driver.engine.draw_line())
+        // What exchanges have received is in their memory.
+        core.driver.lists.advance(&mut core.driver.engine, &mut Memory::none());
+        let (came, sent) = core.driver.lists.recorded(&core.driver.engine);
+        Ok(core.driver.engine.draw_line(came, sent))
     }
 
     /// All ranks have drawn the line, and had sent so many messages to this one.

@@ -147,7 +147,7 @@ mod tests {
         assert!(!here.has_record_of(CONTEXT, TAG));
         here.record_collective(CONTEXT, TAG);
         assert!(here.has_record_of(CONTEXT, TAG) && here.may_draw_line(1));
-        assert_eq!(here.draw_line(|place, _| *place), [0, 2]);
+        assert_eq!(here.draw_line(|place, _| *place, vec![]), [0, 2]);
         // It is late, and belongs to the collective, too.
         comes(&mut there, &mut here, 20);
         assert!(here.finish(second).is_some());
@@ -166,7 +166,11 @@ mod tests {
         assert_eq!(leave, [false, false, true]);
         assert!(ops.into_iter().all(|op| again.finish(op).is_some()));
         assert!(again.may_draw_line(0));
-        assert_eq!(again.draw_line(|place, _| *place), [0, 1], "of before the line nothing counts twice");
+        assert_eq!(
+            again.draw_line(|place, _| *place, vec![]),
+            [0, 1],
+            "of before the line nothing counts twice"
+        );
         again.end_collective(CONTEXT, TAG);
         assert!(!again.has_record_of(CONTEXT, TAG));
     }

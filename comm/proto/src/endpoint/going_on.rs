@@ -440,7 +440,7 @@ mod tests {
         for tag in 3..5 {
             passes(&mut there, &mut end, tag);
         }
-        end.draw_line(|place, _| *place);
+        end.draw_line(|place, _| *place, vec![]);
         end.keep_late(|place| *place, false, |_| 0);
         end.lines_mut().unwrap().handle_drawn(5);
         let late: Vec<u32> = end.lines().unwrap().whole().unwrap().late.iter().map(|(_, tag)| *tag).collect();

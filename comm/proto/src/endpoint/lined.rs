@@ -138,8 +138,9 @@ impl<P> Endpoint<P> {
         self.ops.len() <= others + self.recorded() && self.lines().is_some_and(Lines::may_draw)
     }
 
-    /// The rank has saved its state: its line is here. `copy` makes copies of so many bytes of messages. Gives, by receiver, how many were sent since the line before.
-    pub fn draw_line(&mut self, copy: impl Fn(&P, usize) -> P) -> Vec<u64> {
+    /// The rank has saved its state: its line is here. `copy` makes copies of so many bytes of messages; what exchanges that begin again have received belongs to the line, too. Gives, by receiver,
+    /// how many were sent since the line before.
+    pub fn draw_line(&mut self, copy: impl Fn(&P, usize) -> P, came: Vec<(Envelope, P)>) -> Vec<u64> {
         let Some(lined) = self.lined.as_deref_mut() else { return vec![] };
         let counts = match &mut lined.journal {
             Some(journal) => journal.draw(&mut lined.lines),
@@ -149,6 +150,7 @@ impl<P> Endpoint<P> {
         self.keep_recorded(&copy);
         let Some(lined) = self.lined.as_deref_mut() else { return counts };
         lined.keep_all_begun(&copy);
+        came.into_iter().for_each(|(message, place)| lined.lines.keep_again(message, place));
         for (bounce, _) in self.matching.arrived() {
             if let Some((envelope, place)) = self.bounced.here(*bounce)
                 && envelope.mark.is_kept()

@@ -126,7 +126,7 @@ mod tests {
         comes(two, 2, here, 30);
         assert!(here.is_finished(first) && !here.is_finished(second));
         assert!(here.may_draw_line(0));
-        here.draw_line(|place, length| place + length as u32);
+        here.draw_line(|place, length| place + length as u32, vec![]);
         // What comes behind the line is for the second.
         comes(one, 1, here, 40);
         assert!(here.is_finished(second));
@@ -165,7 +165,7 @@ mod tests {
         [1, 2, 3].into_iter().for_each(|length| end.put_back(message(length), 0));
         let op = end.receive(ANY, 8, None, 0);
         end.record(op, CONTEXT_COMPUTE, true);
-        end.draw_line(|_, length| length as u32);
+        end.draw_line(|_, length| length as u32, vec![]);
         end.lines_mut().unwrap().handle_drawn(0);
         let log = end.lines().unwrap().whole().expect("nothing is under way");
         assert_eq!(log.late.iter().map(|(message, _)| message.length).collect::<Vec<_>>(), [1, 2, 3]);

@@ -70,7 +70,7 @@ pub struct Log<B> {
     pub choices: BTreeMap<u64, (u32, u32)>,
     /// Which messages behind the lines of their senders were received before this one.
     pub early: Swallowed,
-    /// Of collectives that were under way at it: how many messages they had sent, which do not leave again when they begin again.
+    /// Of collectives and exchanges that were under way at it: how many messages they had sent, which do not leave again when they begin again.
     pub repeated: BTreeMap<Signature, u32>,
 }
 
@@ -334,9 +334,9 @@ impl<B> Lines<B> {
         !planted::has(planted::SENDS_BEGUN_AGAIN)
     }
 
-    /// A collective that is under way at the line that was drawn now has sent so many messages.
+    /// A collective, or an exchange, that is under way at the line that was drawn now has sent so many messages.
     pub fn keep_repeated(&mut self, signature: Signature, count: u32) {
-        self.log.repeated.insert(signature, count);
+        *self.log.repeated.entry(signature).or_default() += count;
     }
 
     #[cold]

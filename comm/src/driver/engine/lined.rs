@@ -1,7 +1,7 @@
 //! Messages that may cross recovery lines (`ft_proto::lines`): copies of what belongs to a line.
 
 use ft_proto::endpoint::{Mode, OpId, Outgoing};
-use ft_proto::lines::{self, Again, Crossings, Journal, Lines, Log, Luggage, Outcome};
+use ft_proto::lines::{self, Again, Crossings, Journal, Lines, Log, Luggage, Outcome, Signature};
 use ft_proto::matching::Envelope;
 use ft_proto::planted;
 use ft_proto::rank::{Rank, Tag};
@@ -273,14 +273,19 @@ impl Engine {
         !self.endpoint.has_lines() || self.endpoint.is_in_lines()
     }
 
-    /// The line is drawn; gives how many messages each rank was sent before.
-    pub(crate) fn draw_line(&mut self) -> Vec<u64> {
+    /// The line is drawn; gives how many messages each rank was sent before. Exchanges that begin again behind it have received `came`, and `sent` these.
+    pub(crate) fn draw_line(&mut self, came: Vec<(Envelope, Place)>, sent: Vec<Signature>) -> Vec<u64> {
         let Self { endpoint, stock, .. } = self;
-        endpoint.draw_line(|place, length| {
+        let copy = |place: &Place, length| {
             let mut copy = stock.copy(place, &Memory::none());
             copy.truncate(length);
             Place::Kept(copy)
-        })
+        };
+        let counts = endpoint.draw_line(copy, came);
+        if let Some(lines) = endpoint.lines_mut() {
+            sent.into_iter().for_each(|signature| lines.keep_repeated(signature, 1));
+        }
+        counts
     }
 
     /// Keeps late messages that nobody has received; those that were announced are fetched if they are to be.

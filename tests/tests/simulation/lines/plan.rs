@@ -73,7 +73,9 @@ pub(super) enum Action {
     Together(On, Collective),
     /// The same, and does not wait for it.
     Begin(On, Collective),
-    /// Waits for all that are under way.
+    /// Sends to the right and receives from the left by a plan, and does not wait for it.
+    Exchange,
+    /// Waits for all of these that are under way.
     Finish,
     /// All make the communicators of this one.
     Make(Parts),
@@ -191,7 +193,13 @@ pub(super) fn plan(seed: u64, size: usize, mode: Mode, has_records: bool) -> Vec
             let made = lives.iter().filter(|(_, made, _)| *made == round);
             let freed = lives.iter().filter(|(.., freed)| *freed == round);
             let made = made.map(|(parts, ..)| Action::Make(*parts));
-            together.into_iter().chain(made).chain(freed.map(|(parts, ..)| Action::Free(*parts))).collect()
+            let exchange = (begins && below(4) == 0).then_some(Action::Exchange);
+            exchange
+                .into_iter()
+                .chain(together)
+                .chain(made)
+                .chain(freed.map(|(parts, ..)| Action::Free(*parts)))
+                .collect()
         })
         .collect();
     let mut all = vec![];

@@ -2,8 +2,9 @@
 
 use ft_checkpoint::{Flow, Program, Protect};
 use ft_comm::{
-    CollectiveRecord, CollectiveRequest, CommError, Communicator, CommunicatorRecord, Op, Rank, Request,
-    RequestRecord, Source, World, test_any, wait_all, wait_any, wait_some,
+    CollectiveRecord, CollectiveRequest, CommError, Communicator, CommunicatorRecord, Op, Part, Piece, Plan,
+    PlanRecord, PlanRequest, Rank, Request, RequestRecord, Source, World, test_any, wait_all, wait_any,
+    wait_some,
 };
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,21 @@ pub(super) struct History {
     /// The same of collectives.
     #[protect(serde)]
     begun: Vec<Begun>,
+    /// And of exchanges, and how many there were.
+    #[protect(serde)]
+    exchanged: Vec<Exchanged>,
+    exchanges: u64,
+}
+
+/// An exchange that is under way.
+#[derive(Debug, Serialize, Deserialize)]
+struct Exchanged {
+    /// None: checkpoints wait for it.
+    record: Option<PlanRecord>,
+    word: u64,
+    words: usize,
+    /// Where what it receives belongs in the list of messages.
+    number: usize,
 }
 
 /// A collective that is under way.
@@ -81,6 +97,15 @@ impl History {
     }
 }
 
+/// All exchanges have it, so that each has messages like those of the next.
+const EXCHANGE: u32 = 5000;
+
+fn exchange(world: &World, words: usize) -> Result<Plan<u64>, CommError> {
+    let (rank, size) = (world.rank(), world.size());
+    let piece = |peer| Piece::from(Part { peer, tag: EXCHANGE, range: 0..words });
+    world.comm().plan(&[piece((rank + 1) % size)], &[piece((rank + size - 1) % size)])
+}
+
 /// What a message says beyond its first word follows from that.
 fn text(word: u64, words: usize) -> Vec<u64> {
     (0..words as u64).map(|at| if at == 0 { word } else { mix(word ^ at) }).collect()
@@ -92,6 +117,7 @@ pub(super) struct Random {
     /// Those that are open, in order.
     receives: Vec<Request<u64>>,
     collectives: Vec<CollectiveRequest<u64>>,
+    exchanges: Vec<PlanRequest<u64>>,
     made: Vec<Option<Communicator>>,
     /// Checkpoints are taken beside requests.
     records: bool,
@@ -106,6 +132,7 @@ impl Random {
             sends: vec![],
             receives: vec![],
             collectives: vec![],
+            exchanges: vec![],
             made: vec![],
             records,
             is_back: false,
@@ -125,6 +152,11 @@ impl Random {
             let record = begun.record.as_ref().expect("no checkpoint was taken beside others");
             let again = comm.begin_again(record, |comm| Self::begin(comm, begun, &state.gave))?;
             self.collectives.push(again);
+        }
+        for Exchanged { record, word, words, .. } in &state.exchanged {
+            let record = record.as_ref().expect("no checkpoint was taken beside others");
+            let again = exchange(world, *words)?.start_again(record, text(*word, *words), vec![0; *words])?;
+            self.exchanges.push(again);
         }
         Ok(())
     }
@@ -160,6 +192,13 @@ impl Random {
                 _ => !0,
             };
             state.hear(state.got[number]);
+        }
+        let left = (world.rank() + world.size() - 1) % world.size();
+        for request in self.exchanges.drain(..) {
+            let (_, words) = request.wait()?;
+            let number = state.exchanged.remove(0).number;
+            let message = Self::take(state, &words, left, EXCHANGE);
+            state.received[number..number + 3].copy_from_slice(&message);
         }
         Ok(())
     }
@@ -303,6 +342,17 @@ impl Random {
                 begun.record = self.records.then(|| request.record()).transpose()?;
                 state.begun.push(begun);
                 self.collectives.push(request);
+            }
+            Action::Exchange => {
+                state.exchanges += 1;
+                let words = [1, 40, 3000][state.exchanges as usize % 3];
+                let (word, number) = (state.says(2000, EXCHANGE), state.received.len());
+                state.sent.extend([((me + 1) % world.size()) as u64, u64::from(EXCHANGE), word]);
+                state.received.extend([0; 3]);
+                let request = exchange(world, words)?.start(text(word, words), vec![0; words])?;
+                let record = self.records.then(|| request.record()).transpose()?;
+                state.exchanged.push(Exchanged { record, word, words, number });
+                self.exchanges.push(request);
             }
             Action::Finish => self.finish(state, world)?,
             Action::Make(Parts { place, colors }) => {
