@@ -174,8 +174,11 @@ pub(super) fn plan(seed: u64, size: usize, mode: Mode, has_records: bool) -> Vec
     }
     let collectives: Vec<Vec<Action>> = (0..rounds + 2)
         .map(|round| {
-            let there = lives.iter().filter(|(_, made, freed)| *made < round && round <= *freed);
-            let on = there.map(|(parts, ..)| *parts).nth(below(3));
+            let mut there = lives.iter().filter(|(_, made, freed)| *made < round && round <= *freed);
+            let chosen = there.nth(below(3));
+            let on = chosen.map(|(parts, ..)| *parts);
+            // Nothing is under way on a communicator that is freed: it could not begin again.
+            let may_begin = begins && chosen.is_none_or(|(.., freed)| round < *freed);
             let collective = match below(8) {
                 0 => Some(Collective::Sum),
                 1 => Some(Collective::Reduce(below(size))),
@@ -187,7 +190,7 @@ pub(super) fn plan(seed: u64, size: usize, mode: Mode, has_records: bool) -> Vec
             let together = collective.map(|collective| match collective {
                 // What waits for nothing has no value that could be wrong.
                 Collective::Barrier => Action::Together(on, collective),
-                _ if below(2) == 0 && begins => Action::Begin(on, collective),
+                _ if below(2) == 0 && may_begin => Action::Begin(on, collective),
                 _ => Action::Together(on, collective),
             });
             let made = lives.iter().filter(|(_, made, _)| *made == round);
