@@ -349,10 +349,11 @@ impl Stock {
         }
     }
 
-    /// Copies a message that came before its receive to the place of that.
+    /// Copies a message that came before its receive to the place of that, or came again after a part of it had got there.
     pub(crate) fn copy_kept(&mut self, from: &Place, to: &mut Place, memory: &mut Memory<'_>) {
         if let Place::Kept(bytes) = from {
-            self.put(to, 0, bytes, memory);
+            let skip = to.skipped().min(bytes.len());
+            self.put(to, skip, &bytes[skip..], memory);
         }
     }
 

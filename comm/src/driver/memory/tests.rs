@@ -89,3 +89,22 @@ fn an_operand_in_the_same_memory_is_read_before_it_is_changed() {
     assert_eq!(spaces.bytes(Space::Buffer, &memory), [0, 1, 0, 1, 2, 3, 6, 8, 8, 10]);
     assert_eq!(spaces.bytes(Space::Scratch, &memory)[..4], [0, 1, 0, 1]);
 }
+
+/// A part of a payload was combined when its sender was lost; it comes again as a whole, and waits for the end of the repair.
+#[test]
+fn what_was_combined_already_is_not_combined_again() {
+    let payload: Vec<u8> = (0..100).collect();
+    for done in [0, 5, 99, 100] {
+        let mut stock = Stock::default();
+        let sum: Box<Combine<'static>> =
+            Box::new(|into, from, _| into.iter_mut().zip(from).for_each(|(a, b)| *a += *b));
+        let id = stock.spaces_with(None, Some(Box::new(vec![1_u8; 100])), 0, Some(sum));
+        let mut place = stock.fold(id, Space::Buffer, 0..100, 1, Order::MineFirst);
+        stock.put(&mut place, 0, &payload[..done], &mut Memory::none());
+        place.skip(done);
+        stock.copy_kept(&Place::Kept(payload.as_slice().into()), &mut place, &mut Memory::none());
+        let (spaces, memory) = (stock.spaces.get(id).expect("it is there"), Memory::none());
+        let due: Vec<u8> = payload.iter().map(|byte| byte + 1).collect();
+        assert_eq!(spaces.bytes(Space::Buffer, &memory), due, "{done} bytes had come");
+    }
+}
