@@ -99,13 +99,19 @@ impl<P> Endpoint<P> {
 
     pub(super) fn due_is_announced(
         &mut self,
+        from: Rank,
         bounce: BounceId,
         envelope: Envelope,
         announced: Announced,
     ) -> Result<Landing, String> {
         match self.claimed_due(bounce, envelope)? {
             Some(op) => self.want(envelope, announced, Some(op)),
-            None => self.bounced.set(bounce, envelope, Message::Announced(announced)),
+            None => {
+                self.bounced.set(bounce, envelope, Message::Announced(announced));
+                if announced.wants_credit {
+                    self.is_announced_ahead(from, bounce);
+                }
+            }
         }
         Ok(Landing::Nowhere)
     }

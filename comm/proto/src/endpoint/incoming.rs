@@ -118,7 +118,7 @@ impl<P> Endpoint<P> {
         let (envelope, announced) = (self.message_of(from, header)?, Announced::from(header));
         if let Some(bounce) = self.due(from) {
             self.is_announced(from, &envelope);
-            return self.due_is_announced(bounce, envelope, announced);
+            return self.due_is_announced(from, bounce, envelope, announced);
         }
         self.is_announced(from, &envelope);
         if self.is_closed(header.context) {
