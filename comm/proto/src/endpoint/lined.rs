@@ -244,10 +244,13 @@ impl<P> Endpoint<P> {
         }
     }
 
-    /// Whether a step of a collective may go beside the frames, where it has no stamp.
+    /// Whether a step of a collective to a rank may go beside the frames, where it has no stamp, and overtakes them: not if one of these has what its receiver must know before.
     #[inline]
-    pub fn goes_beside(&self, context: u32) -> bool {
-        self.lines().is_none_or(|lines| lines.phase() == Phase::Running || !lines::cover(context))
+    pub fn goes_beside(&self, to: Rank, context: u32) -> bool {
+        self.lined.as_deref().is_none_or(|Lined { lines, journal, .. }| {
+            let is_clear = journal.as_ref().is_none_or(|journal| journal.is_clear(to));
+            lines.phase() == Phase::Running && is_clear || !lines::cover(context)
+        })
     }
 
     /// What a message that came beside the frames is known by. It has no stamp; its sender had no line under way ([`Endpoint::goes_beside`]), so it had drawn as many as have been

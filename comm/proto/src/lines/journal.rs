@@ -143,6 +143,8 @@ pub struct Journal<B> {
     determined: u64,
     /// By receiver and owner, up to which number it was told.
     told: BTreeMap<(Rank, Rank), u64>,
+    /// By receiver, the line that this rank had drawn when it told it of some.
+    told_behind: Vec<Option<u64>>,
     /// By holder, up to which number it says that it has the own ones.
     acknowledged: Vec<u64>,
     /// By owner, how many are safe.
@@ -173,6 +175,7 @@ impl<B> Journal<B> {
             determinants: vec![VecDeque::new(); size],
             determined: log.determined,
             told: BTreeMap::new(),
+            told_behind: vec![None; size],
             acknowledged: vec![0; size],
             safe: vec![0; size],
             got: vec![(0, 0); size],
@@ -229,11 +232,19 @@ impl<B> Journal<B> {
             determinants[at..].reverse();
             *told = last.number + 1;
         }
+        if !determinants.is_empty() {
+            self.told_behind[to] = Some(self.line + u64::from(self.before.is_some()));
+        }
         let (got, known) = &mut self.got[to];
         let is_news = got != known;
         *known = *got;
         let luggage = Luggage { determinants, got: *got, safe: self.safe[self.me] };
         (is_news || !luggage.determinants.is_empty()).then_some(luggage)
+    }
+
+    /// Whether a message to a rank may take another way than what that has to know before it: nothing that still matters was told it.
+    pub fn is_clear(&self, to: Rank) -> bool {
+        self.told_behind[to].is_none_or(|line| line < self.line)
     }
 
     /// What came before a message.

@@ -31,7 +31,7 @@ impl Engine {
         memory: &Memory<'_>,
     ) -> bool {
         let Self { links, stock, endpoint, .. } = self;
-        if !endpoint.goes_beside(label.context) {
+        if !endpoint.goes_beside(to, label.context) {
             return false;
         }
         let Some(link) = links.outbound(to) else { return false };

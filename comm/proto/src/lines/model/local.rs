@@ -194,3 +194,19 @@ fn a_gap_in_what_is_known_is_said() {
         "nobody that is left knows what number 1 of rank 0 came out as"
     );
 }
+
+/// A way on which messages overtake others is closed to a rank until nothing that it was told of matters any more.
+#[test]
+fn what_has_to_be_known_before_is_not_overtaken_until_it_is_of_no_matter() {
+    let (mut journal, mut lines, _) = Journal::<u64>::restore(0, 3, 1, Log::empty(0));
+    assert!(journal.is_clear(1) && journal.luggage(1).is_none());
+    journal.chooses(&mut lines, 1);
+    assert!(journal.luggage(1).is_some() && !journal.is_clear(1) && journal.is_clear(2));
+    journal.draw(&mut lines);
+    journal.chooses(&mut lines, 0);
+    assert!(journal.luggage(2).is_some());
+    lines.handle_drawn(0);
+    journal.handle_commit(&mut lines);
+    assert!(journal.is_clear(1), "the line is behind it");
+    assert!(!journal.is_clear(2), "that is behind the line");
+}
