@@ -248,8 +248,8 @@ impl<P> Endpoint<P> {
     #[inline]
     pub fn goes_beside(&self, to: Rank, context: u32) -> bool {
         self.lined.as_deref().is_none_or(|Lined { lines, journal, .. }| {
-            let is_clear = journal.as_ref().is_none_or(|journal| journal.is_clear(to));
-            lines.phase() == Phase::Running && is_clear || !lines::cover(context)
+            let is_clear = || journal.as_ref().is_none_or(|journal| journal.is_clear(to));
+            !lines::cover(context) || lines.phase() == Phase::Running && is_clear()
         })
     }
 
