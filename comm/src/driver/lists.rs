@@ -474,6 +474,8 @@ impl Lists {
     }
 
     fn advance_all(&mut self, engine: &mut Engine, memory: &mut Memory<'_>) {
+        // Behind a repair receives may have ended whose messages are still to be copied.
+        engine.act_on_rest(memory);
         for (id, running) in self.running.iter_mut().rev() {
             running.advance(*id, engine, memory);
         }
