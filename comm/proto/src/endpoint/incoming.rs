@@ -115,7 +115,11 @@ impl<P> Endpoint<P> {
         if !self.peers[from].grant.pay(Cost::ENVELOPE) {
             return Err(format!("more than {ENVELOPES_MAX} envelopes at a time"));
         }
-        let (envelope, announced) = (self.message_of(from, header)?, Announced::from(header));
+        let announced = Announced::from(header);
+        if announced.wants_credit && header.length > EAGER_BYTES_MAX as u64 {
+            return Err(format!("a message of {} bytes that lacks credit alone", header.length));
+        }
+        let envelope = self.message_of(from, header)?;
         if let Some(bounce) = self.due(from) {
             self.is_announced(from, &envelope);
             return self.due_is_announced(from, bounce, envelope, announced);

@@ -153,6 +153,7 @@ fn violations_are_values() {
         Header { kind: Kind::Payload, ..good },
         Header { kind: Kind::Credit, subject: 1, ..good },
         Header { kind: Kind::Receipt, ..good },
+        Header { kind: Kind::Envelope, length: u64::MAX, subject: 1, ..good },
     ] {
         assert!(fresh().handle_header(0, &bad, |_| ()).is_err(), "{bad:?}");
     }
