@@ -4,7 +4,7 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::core::{Core, Door, Guard, Lasting, Made};
+use crate::core::{Core, Door, Guard, Inside, Lasting, Made};
 use crate::driver::{Extent, Letter, Memory, Place, Steps, Urgency};
 use crate::request::{Aim, Request, State};
 use ft_proto::collective::{self, Step};
@@ -23,6 +23,7 @@ mod making;
 mod messages;
 mod neighbors;
 mod nonblocking;
+mod numbered;
 mod record;
 mod schedule;
 mod survivors;
@@ -31,7 +32,8 @@ mod values;
 pub use exchange::{Part, Piece, Plan, PlanRecord, PlanRequest};
 pub use messages::Message;
 pub use neighbors::Cartesian;
-pub use nonblocking::{CollectiveRecord, CollectiveRequest};
+pub use nonblocking::CollectiveRequest;
+pub use numbered::CollectiveRecord;
 pub use record::CommunicatorRecord;
 pub use schedule::{Schedule, ScheduleRequest};
 

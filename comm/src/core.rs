@@ -18,8 +18,8 @@ use ft_proto::wire::control::{News, ToArbiter};
 mod door;
 mod waiting;
 
-pub(crate) use door::Door;
 pub use door::Guard;
+pub(crate) use door::{Door, Inside};
 pub(crate) use waiting::Repairs;
 
 /// Bytes that the copies of buffered sends of one rank may take ([`crate::Communicator::bsend`]).

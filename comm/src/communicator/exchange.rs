@@ -269,14 +269,20 @@ impl UnderWay {
         core.driver.finish_activity(id)
     }
 
-    /// Checkpoints are taken beside it from now on.
-    fn record(&self) -> Result<(), CommError> {
-        let core = &mut *self.comm.core.enter()?;
+    /// For a call while it is under way.
+    pub(super) fn enter(&self) -> Result<Inside<'_>, CommError> {
+        let core = self.comm.core.enter()?;
         let now = core.driver.age(self.comm.shared.context);
         match self.id {
-            Some(id) if now == self.generation => core.driver.lists.record(id),
-            _ => return Err(CommError::Expired { started: self.generation, now }),
+            Some(_) if now == self.generation => Ok(core),
+            _ => Err(CommError::Expired { started: self.generation, now }),
         }
+    }
+
+    /// Checkpoints are taken beside it from now on.
+    fn record(&self) -> Result<(), CommError> {
+        let mut core = self.enter()?;
+        self.id.into_iter().for_each(|id| core.driver.lists.record(id));
         Ok(())
     }
 

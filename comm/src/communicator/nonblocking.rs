@@ -3,15 +3,13 @@
 
 use std::marker::PhantomData;
 
-use serde::{Deserialize, Serialize};
-
 use super::checking::Check;
 use super::collectives::Call;
+use super::numbered::Numbered;
 use super::*;
 use crate::driver::{ActivityId, Combine, Own};
 use crate::request::pending::{Pending, Process};
 use ft_proto::collective::Order;
-use ft_proto::endpoint::LINED_TAG;
 use ft_proto::reduction::Operation;
 
 impl Communicator {
@@ -218,17 +216,14 @@ impl Communicator {
         let core = &mut *self.core.enter()?;
         self.current(core)?;
         core.enter_collective()?;
-        let number = core.driver.engine.is_lined(self.shared.context).then(|| self.lined());
-        for number in self.numbers(core, number) {
-            core.driver.engine.begin_collective(self.shared.context + 1, LINED_TAG | number);
-        }
+        let numbered = Numbered::begin(self, core, 1 + u32::from(core.checks_calls));
         let check = self.begin_check::<T>(core, &call)?;
         let (name, generation) = (call.name, core.driver.age(self.shared.context));
         let list = self.list::<T>(core, name, call.steps);
         let (input, buf) = (Some(Box::new(input) as _), Some(Box::new(buf) as _));
         let id = core.driver.start(list, Own { input, buffer: buf, combine }, &mut Memory::none())?;
         let comm = self.clone();
-        Ok(CollectiveRequest { comm, name, generation, number, check, id: Some(id), element: PhantomData })
+        Ok(CollectiveRequest { comm, name, generation, numbered, check, id: Some(id), element: PhantomData })
     }
 
     /// Begins a collective of this communicator again that was under way at the checkpoint to which this rank goes back: `begin` makes the same call, with the same arguments. It has a record, as before.
@@ -240,32 +235,11 @@ impl Communicator {
         record: &CollectiveRecord,
         begin: impl FnOnce(&Self) -> Result<CollectiveRequest<T>, CommError>,
     ) -> Result<CollectiveRequest<T>, CommError> {
-        if !self.core.enter()?.driver.engine.may_receive_again() {
-            return Err(CommError::TooSoon);
-        }
-        let Some(number) = record.0 else { return begin(self) };
-        let next = self.lined();
-        self.set_lined(number);
-        let begun = begin(self);
-        self.set_lined(next);
-        let request = begun?;
+        let request = self.begin_as(record, begin)?;
         request.record()?;
         Ok(request)
     }
-
-    /// The numbers of the step lists of a collective that does not block and has this number, if it may cross recovery lines: of its check, if calls are checked, and its own.
-    fn numbers(&self, core: &Core, number: Option<u32>) -> impl Iterator<Item = u32> + use<> {
-        let more = 0..=u32::from(core.checks_calls);
-        number.into_iter().flat_map(move |number| more.clone().map(move |more| number.wrapping_add(more)))
-    }
 }
-
-/// A [`CollectiveRequest`] as a value for the state of a program whose messages may cross checkpoints (`ftrun --lines drain` or `log`), as [`crate::RequestRecord`] is of a [`crate::Request`].
-///
-/// A program takes the record when it begins the collective, and keeps it in its state, with the arguments of the call, until it has waited for it: checkpoints are taken beside it then. When the
-/// program goes back it begins the collective again in its next step, before any other call ([`Communicator::begin_again`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CollectiveRecord(Option<u32>);
 
 fn combining<T: Plain>(op: impl Operation<T> + 'static) -> Box<Combine<'static>> {
     Box::new(move |into, from, order: Order| {
@@ -280,8 +254,7 @@ pub struct CollectiveRequest<T: Plain> {
     comm: Communicator,
     name: &'static str,
     generation: Generation,
-    /// Which one of its communicator it is, of those that may cross recovery lines.
-    number: Option<u32>,
+    numbered: Numbered,
     check: Option<Check>,
     id: Option<ActivityId>,
     element: PhantomData<T>,
@@ -313,10 +286,7 @@ impl<T: Plain> CollectiveRequest<T> {
     pub fn record(&self) -> Result<CollectiveRecord, CommError> {
         let core = &mut *self.comm.core.enter()?;
         self.current(core)?;
-        for number in self.comm.numbers(core, self.number) {
-            core.driver.engine.record_collective(self.comm.shared.context + 1, LINED_TAG | number);
-        }
-        Ok(CollectiveRecord(self.number))
+        Ok(self.numbered.record(core))
     }
 
     /// Whether [`CollectiveRequest::wait`] would return at once, after a look at the links.
@@ -384,9 +354,6 @@ impl<T: Plain> Drop for CollectiveRequest<T> {
     fn drop(&mut self) {
         let Some(mut core) = self.comm.core.tidy() else { return };
         if core.driver.age(self.comm.shared.context) == self.generation {
-            for number in self.comm.numbers(&core, self.number) {
-                core.driver.engine.end_collective(self.comm.shared.context + 1, LINED_TAG | number);
-            }
             for id in self.id.into_iter().chain(self.check.as_ref().map(|check| check.id)) {
                 core.driver.detach_activity(id);
             }

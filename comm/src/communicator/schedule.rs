@@ -6,6 +6,7 @@ use std::any::Any;
 use std::marker::PhantomData;
 
 use super::exchange::UnderWay;
+use super::numbered::Numbered;
 use super::*;
 use crate::driver::{Apply, Buffer, Own, Spaces, StepList};
 use ft_proto::collective::{Space, hazard};
@@ -55,7 +56,8 @@ impl Communicator {
         buffer: &mut [u8],
     ) -> Result<(), CommError> {
         let core = &mut *self.core.enter()?;
-        let list = self.schedule_list(core, schedule, (input.len(), buffer.len()))?;
+        self.enter_schedule(core, schedule, (input.len(), buffer.len()))?;
+        let list = self.schedule_list(core, schedule);
         core.driver.waiting.enter(list.name, self.shared.context, None);
         let mut memory = Memory::of(input, buffer);
         core.run(list, &mut memory)
@@ -73,21 +75,37 @@ impl Communicator {
     ) -> Result<ScheduleRequest<B>, CommError> {
         let core = &mut *self.core.enter()?;
         let room = (input.as_ref().len(), buffer.as_ref().len());
-        let list = self.schedule_list(core, schedule, room)?;
+        self.enter_schedule(core, schedule, room)?;
+        let numbered = Numbered::begin(self, core, 1);
+        let list = self.schedule_list(core, schedule);
         let (input, buffer) = (Some(Box::new(Given(input)) as _), Some(Box::new(Given(buffer)) as _));
         let id = core.driver.start(list, Own { input, buffer, combine: None }, &mut Memory::none())?;
-        Ok(ScheduleRequest {
-            under_way: UnderWay::new(self, core.driver.age(self.shared.context), id),
-            memory: PhantomData,
-        })
+        let under_way = UnderWay::new(self, core.driver.age(self.shared.context), id);
+        Ok(ScheduleRequest { numbered, under_way, memory: PhantomData })
     }
 
-    fn schedule_list(
+    /// Starts a schedule of this communicator again that was under way at the checkpoint to which this rank goes back, with memory as that of then. It has a record, as before.
+    ///
+    /// # Errors
+    /// As [`Communicator::start_schedule`]; [`CommError::TooSoon`]: this rank is not in a step.
+    pub fn start_schedule_again<B: AsRef<[u8]> + AsMut<[u8]> + 'static>(
+        &self,
+        record: &CollectiveRecord,
+        schedule: &Schedule,
+        input: B,
+        buffer: B,
+    ) -> Result<ScheduleRequest<B>, CommError> {
+        let request = self.begin_as(record, |comm| comm.start_schedule(schedule, input, buffer))?;
+        request.record()?;
+        Ok(request)
+    }
+
+    fn enter_schedule(
         &self,
         core: &mut Core,
         schedule: &Schedule,
         (input, buffer): (usize, usize),
-    ) -> Result<StepList, CommError> {
+    ) -> Result<(), CommError> {
         self.current(core)?;
         for step in &*schedule.steps {
             if let Step::Send { to: peer, .. }
@@ -102,9 +120,12 @@ impl Communicator {
             let (due, given) = (format!("{} and {}", room.0, room.1), format!("{input} and {buffer}"));
             return Err(CommError::Count(format!("a schedule over {due} bytes got {given}")));
         }
-        core.enter_collective()?;
+        core.enter_collective()
+    }
+
+    fn schedule_list(&self, core: &Core, schedule: &Schedule) -> StepList {
         let list = self.list::<u8>(core, "schedule", schedule.steps.clone());
-        Ok(StepList { apply: Some(schedule.apply.clone()), ..list })
+        StepList { apply: Some(schedule.apply.clone()), ..list }
     }
 }
 
@@ -112,6 +133,7 @@ impl Communicator {
 #[must_use = "a request is to be waited for"]
 #[derive(Debug)]
 pub struct ScheduleRequest<B> {
+    numbered: Numbered,
     under_way: UnderWay,
     memory: PhantomData<B>,
 }
@@ -124,6 +146,15 @@ impl<B: AsRef<[u8]> + AsMut<[u8]> + 'static> ScheduleRequest<B> {
     pub fn wait(self) -> Result<(B, B), CommError> {
         let (input, buffer) = self.under_way.wait("schedule")?;
         Ok((given(input), given(buffer)))
+    }
+
+    /// The request as a value; from now on checkpoints are taken beside it.
+    ///
+    /// # Errors
+    /// As [`ScheduleRequest::wait`].
+    pub fn record(&self) -> Result<CollectiveRecord, CommError> {
+        let core = &mut *self.under_way.enter()?;
+        Ok(self.numbered.record(core))
     }
 
     /// Whether [`ScheduleRequest::wait`] would return at once, after a look at the links.

@@ -19,7 +19,7 @@ use super::{Choices, Course, checker, finds_from, planted_or_little_credit};
 /// Kills if nothing else is said.
 const KILLS: u64 = 300;
 /// Steps of a run for each kill, so that it lasts as long as there are some.
-const STEPS_A_KILL: u64 = 200;
+const STEPS_A_KILL: u64 = 120;
 
 /// Messages that are under way between two neighbours, and their length.
 #[derive(Clone)]
@@ -182,7 +182,7 @@ fn check(
         // Sends of much would wait for their receives, and all ranks send first.
         bug: if shape.words < 100 { planted_or_little_credit(seed, bug) } else { bug },
         restarts_max: u32::MAX,
-        time_max: Duration::from_micros(4 * shape.delays.end * (kills + 10)),
+        time_max: Duration::from_micros(10 * shape.delays.end * (kills + 10)),
         events_max: u64::MAX,
         ..Config::rough(seed, shape.ranks)
     };

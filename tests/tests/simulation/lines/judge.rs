@@ -1,5 +1,6 @@
 //! Whether what all ranks have sent and received fits.
 
+use super::mix;
 use super::plan::{Action, Collective, members};
 
 /// Whether the histories of all ranks fit each other.
@@ -43,6 +44,7 @@ pub(super) fn judge(histories: &[[Vec<u64>; 4]], plan: &[Vec<Action>]) -> Result
                 }
                 Collective::Scan => sum(rank + 1),
                 Collective::Broadcast(root) => gave[root % gave.len()],
+                Collective::Shift => mix(gave[(rank + 2 * gave.len() - 2) % gave.len()]),
                 Collective::Barrier => gave[rank],
             };
             if got[number] != due {

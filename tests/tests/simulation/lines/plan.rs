@@ -46,6 +46,8 @@ pub(super) enum Collective {
     Reduce(Rank),
     Scan,
     Broadcast(Rank),
+    /// By a schedule, two places to the right, with a computation between the two.
+    Shift,
     Barrier,
 }
 
@@ -182,6 +184,7 @@ pub(super) fn plan(seed: u64, size: usize, mode: Mode, has_records: bool) -> Vec
             let collective = match below(8) {
                 0 => Some(Collective::Sum),
                 1 => Some(Collective::Reduce(below(size))),
+                2 if seed % 3 == 1 => Some(Collective::Shift),
                 2 => Some(Collective::Scan),
                 3 => Some(Collective::Broadcast(below(size))),
                 4 => Some(Collective::Barrier),

@@ -3,9 +3,10 @@
 use ft_checkpoint::{Flow, Program, Protect};
 use ft_comm::{
     CollectiveRecord, CollectiveRequest, CommError, Communicator, CommunicatorRecord, Op, Part, Piece, Plan,
-    PlanRecord, PlanRequest, Rank, Request, RequestRecord, Source, World, test_any, wait_all, wait_any,
-    wait_some,
+    PlanRecord, PlanRequest, Rank, Request, RequestRecord, Schedule, ScheduleRequest, Source, World,
+    test_any, wait_all, wait_any, wait_some,
 };
+use ft_proto::collective::{Space, Span, Step};
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Action, Collective, How, On, Parts, members};
@@ -111,12 +112,89 @@ fn text(word: u64, words: usize) -> Vec<u64> {
     (0..words as u64).map(|at| if at == 0 { word } else { mix(word ^ at) }).collect()
 }
 
+/// What each rank says goes two places to the right; what it says has changed on the way.
+fn shift(comm: &Communicator, words: usize) -> Schedule {
+    let (rank, size) = (comm.rank(), comm.size());
+    let span = |space| Span { space, range: 0..8 * words };
+    let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
+    let changes = Step::Apply { number: 0, reads: vec![], changes: vec![span(Space::Buffer)] };
+    let steps = match size {
+        1 => vec![Step::Copy { from: span(Space::Input), to: span(Space::Buffer) }, changes],
+        _ => vec![
+            Step::send(right, span(Space::Input)),
+            Step::recv(left, 0..8 * words),
+            changes,
+            Step::send(right, span(Space::Buffer)),
+            Step::recv(left, 0..8 * words),
+        ],
+    };
+    Schedule::new(steps, |_, spaces| {
+        for word in spaces.buffer.as_chunks_mut().0 {
+            *word = mix(u64::from_le_bytes(*word)).to_le_bytes();
+        }
+    })
+}
+
+fn to_bytes(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// A collective that is under way, or a schedule.
+enum Running {
+    Collective(CollectiveRequest<u64>),
+    Schedule(ScheduleRequest<Vec<u8>>),
+}
+
+impl Running {
+    /// Some are long, so that they take a while. With a record it begins again.
+    fn begin(comm: &Communicator, begun: &Begun, gave: &[u64]) -> Result<Self, CommError> {
+        let (number, size) = (begun.number, comm.size());
+        let words = vec![gave[number]; if number.is_multiple_of(3) { 3000 } else { 1 }];
+        if let Collective::Shift = begun.collective {
+            let (schedule, input) = (shift(comm, words.len()), to_bytes(&words));
+            let buffer = vec![0; input.len()];
+            return Ok(Self::Schedule(match &begun.record {
+                Some(record) => comm.start_schedule_again(record, &schedule, input, buffer)?,
+                None => comm.start_schedule(&schedule, input, buffer)?,
+            }));
+        }
+        let begin = |comm: &Communicator| match begun.collective {
+            Collective::Sum => comm.iallreduce(words, Op::Sum),
+            Collective::Reduce(root) => comm.ireduce(words, Op::Sum, root % size),
+            Collective::Scan => comm.iscan(words, Op::Sum),
+            Collective::Broadcast(root) => comm.ibcast(words, root % size),
+            Collective::Shift | Collective::Barrier => unreachable!("another one"),
+        };
+        Ok(Self::Collective(match &begun.record {
+            Some(record) => comm.begin_again(record, begin)?,
+            None => begin(comm)?,
+        }))
+    }
+
+    fn record(&self) -> Result<CollectiveRecord, CommError> {
+        match self {
+            Self::Collective(request) => request.record(),
+            Self::Schedule(request) => request.record(),
+        }
+    }
+
+    fn wait(self) -> Result<Vec<u64>, CommError> {
+        match self {
+            Self::Collective(request) => request.wait(),
+            Self::Schedule(request) => {
+                let (_, bytes) = request.wait()?;
+                Ok(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
+            }
+        }
+    }
+}
+
 pub(super) struct Random {
     actions: Vec<Action>,
     sends: Vec<Request<u64>>,
     /// Those that are open, in order.
     receives: Vec<Request<u64>>,
-    collectives: Vec<CollectiveRequest<u64>>,
+    collectives: Vec<Running>,
     exchanges: Vec<PlanRequest<u64>>,
     made: Vec<Option<Communicator>>,
     /// Checkpoints are taken beside requests.
@@ -149,9 +227,8 @@ impl Random {
         }
         for begun in &state.begun {
             let comm = self.comm(begun.on, world);
-            let record = begun.record.as_ref().expect("no checkpoint was taken beside others");
-            let again = comm.begin_again(record, |comm| Self::begin(comm, begun, &state.gave))?;
-            self.collectives.push(again);
+            assert!(begun.record.is_some(), "no checkpoint was taken beside others");
+            self.collectives.push(Running::begin(&comm, begun, &state.gave)?);
         }
         for Exchanged { record, word, words, .. } in &state.exchanged {
             let record = record.as_ref().expect("no checkpoint was taken beside others");
@@ -164,19 +241,6 @@ impl Random {
     fn comm(&self, on: On, world: &World) -> Communicator {
         let made = on.map(|parts| self.made.get(parts.place).cloned().flatten());
         made.map_or_else(|| world.comm().clone(), |made| made.expect("it was made, and is not freed"))
-    }
-
-    /// Some are long, so that they take a while.
-    fn begin(comm: &Communicator, begun: &Begun, gave: &[u64]) -> Result<CollectiveRequest<u64>, CommError> {
-        let (number, size) = (begun.number, comm.size());
-        let words = vec![gave[number]; if number.is_multiple_of(3) { 3000 } else { 1 }];
-        match begun.collective {
-            Collective::Sum => comm.iallreduce(words, Op::Sum),
-            Collective::Reduce(root) => comm.ireduce(words, Op::Sum, root % size),
-            Collective::Scan => comm.iscan(words, Op::Sum),
-            Collective::Broadcast(root) => comm.ibcast(words, root % size),
-            Collective::Barrier => unreachable!("it has no value"),
-        }
     }
 
     fn finish(&mut self, state: &mut History, world: &World) -> Result<(), CommError> {
@@ -325,6 +389,11 @@ impl Random {
                     Collective::Reduce(root) => comm.reduce(&mut word, Op::Sum, root % comm.size())?,
                     Collective::Scan => comm.scan(&mut word, Op::Sum)?,
                     Collective::Broadcast(root) => comm.bcast(&mut word, root % comm.size())?,
+                    Collective::Shift => {
+                        let mut bytes = [0; 8];
+                        comm.run_schedule(&shift(comm, 1), &mine.to_le_bytes(), &mut bytes)?;
+                        word = [u64::from_le_bytes(bytes)];
+                    }
                     Collective::Barrier => comm.barrier()?,
                 }
                 if matches!(collective, Collective::Reduce(root) if root % comm.size() != comm.rank()) {
@@ -338,7 +407,7 @@ impl Random {
                 let mut begun = Begun { record: None, on, collective, number: state.gave.len() };
                 state.gave.push(state.says(1000, 0));
                 state.got.push(0);
-                let request = Self::begin(comm, &begun, &state.gave)?;
+                let request = Running::begin(comm, &begun, &state.gave)?;
                 begun.record = self.records.then(|| request.record()).transpose()?;
                 state.begun.push(begun);
                 self.collectives.push(request);
