@@ -27,6 +27,7 @@ struct Sums;
 impl Program for Sums {
     type State = Total;
     type Error = CommError;
+    const ALONE: bool = true;
 
     fn init(&mut self, _: &World) -> Result<Total, CommError> {
         Ok(Total::default())

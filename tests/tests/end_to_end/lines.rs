@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::common::{Outcome, PATIENT, POISSON, Run, example, poisson_answer};
+use crate::hosts::{HOSTS, LIKE_SSH, SIX, kill_host, over, stopped};
 use crate::random_kills::number;
 
 /// Each program with what of its result does not depend on the order in which things happen.
@@ -178,6 +179,59 @@ fn of_random_ranks_at_any_time_and_only_they_go_back() {
             lost += check(&options, *program, &expected);
         }
         println!("{}: {lost} of {kills} kills", program.0);
+    }
+}
+
+/// What a replacement does before it is back is its own affair: the others wait for the next one, or hear why there is none.
+#[test]
+fn a_state_that_is_not_made_whole_is_a_failure_of_its_rank() {
+    let careless = |options: &str, how: &str| {
+        let run = Run::ftrun(&format!("-n 4 {PATIENT} --every 7 {options}"));
+        run.arg(example("careless")).arg(how).limit(600).finish()
+    };
+    let answers = |outcome: &Outcome| {
+        let mut lines: Vec<String> = outcome.stdout.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let expected = answers(&careless("", "").expect(0));
+    assert_eq!(expected.len(), 4);
+    for mode in ["--lines log", "--recovery local"] {
+        for (how, said) in
+            [("panics", "exited with status 101 without goodbye"), ("leaves", "exited with status 0")]
+        {
+            let outcome = careless(&format!("{mode} --kill 2@step=500"), how).expect(0);
+            assert_eq!(answers(&outcome), expected, "{mode} {how}: {outcome}");
+            assert!(outcome.stderr.contains(&format!("rank 2 failed ({said}")), "{mode} {how}: {outcome}");
+        }
+        for (how, said) in [
+            ("always", "rank 2 failed 4 times in a row without progress in between"),
+            ("errs", "ftrun: a state that cannot be made whole"),
+        ] {
+            let outcome = careless(&format!("{mode} --kill 2@step=500"), how).expect(1);
+            assert!(outcome.stderr.contains(said), "{mode} {how}: {outcome}");
+        }
+    }
+}
+
+/// A rank that hangs is killed with all of its host; those of the other hosts stay where they are.
+#[test]
+fn only_the_ranks_of_a_lost_host_go_back() {
+    for program in [("pipeline --items 600 --ahead", "digest"), ("heat --grid 60 --steps 60", "answer_hash")]
+    {
+        let expected =
+            result(&Run::ftrun(&format!("-n 6 --json {}", program.0)).finish().expect(0), program.1);
+        let hangs = "--heartbeat-timeout 20000 --kill 2@step=45:hang";
+        let options = format!("{SIX} --json -v --every 5 --recovery local {hangs} {}", program.0);
+        let (_folder, run) = over(LIKE_SSH, &options);
+        let mut running = run.start();
+        running.await_text("--kill 2@step=45:hang strikes");
+        stopped(&running);
+        kill_host(&running, HOSTS[1]);
+        let outcome = running.finish().expect(0);
+        assert_eq!(result(&outcome, program.1), expected, "{}: {outcome}", program.0);
+        let lost: Vec<Vec<u64>> = outcome.report().failures().into_iter().map(|(ranks, _)| ranks).collect();
+        assert_eq!((lost, stayed(&outcome)), (vec![vec![2, 3]], 4), "{}: {outcome}", program.0);
     }
 }
 

@@ -252,6 +252,8 @@ fn the_launcher_sees_processes_through_that_it_has_not_started() {
         (5, "--spares 2", 3, &[]),
         (5, "--spares 1 --kill 2@step=20", 4, &[2][..]),
         (5, "--spares 1 --kill 0@step=20", 4, &[0]),
+        (5, "--spares 1 --lines log --every 5 --kill 1@step=20", 4, &[1]),
+        (5, "--spares 1 --recovery local --every 5 --kill 2@step=20", 4, &[2]),
         (5, "--spares 1 --kill 1@step=20:exit", 4, &[1]),
         (5, "--spares 1 --kill 3@step=20:hang", 4, &[3]),
         (7, "--spares 3 --scheme rs:2+2 --kill 1,2@step=20 --kill 2@repair=1/reconnect", 4, &[1, 2]),
