@@ -131,8 +131,10 @@ fn cannot_use_up_the_files_of_a_process() {
 
 #[test]
 fn on_every_socket_hurt_nothing() {
-    for hosts in HOSTS {
-        let outcome = pestered(hosts);
+    for (hosts, recovery) in
+        [(HOSTS[0], ""), (HOSTS[1], ""), (HOSTS[0], "--recovery local"), (HOSTS[1], "--recovery local")]
+    {
+        let outcome = pestered(hosts, recovery);
         check(&outcome);
         assert!(outcome.report().0["strangers_refused"].as_u64().unwrap() > 0, "{outcome}");
         assert!(outcome.stderr.contains(" refused by a rank"), "{outcome}");
@@ -143,8 +145,8 @@ fn on_every_socket_hurt_nothing() {
     assert_eq!(killed.0["strangers_refused"], 0);
 }
 
-fn pestered(hosts: &str) -> Outcome {
-    let (_folder, running) = start(hosts, "--kill 2@step=60");
+fn pestered(hosts: &str, recovery: &str) -> Outcome {
+    let (_folder, running) = start(hosts, &format!("{recovery} --kill 2@step=60"));
     let doors = sockets(&running.processes()).doors;
     let unix = doors.iter().filter(|door| matches!(door, Door::Unix(_))).count();
     let tcp = if hosts.is_empty() { 0 } else { 5 };

@@ -12,6 +12,7 @@ use ft_checkpoint::{Flow, Interval, Lines, Program, Protect, Protection, Recover
 use ft_comm::{CommError, Communicator, Request, RequestRecord, World};
 use ft_proto::arbiter::Event as ArbiterEvent;
 use ft_proto::planted;
+use ft_proto::settings::MessageSettings;
 use ft_sim::{self as sim, Blow, Config, Fault, Faults, Network, Trigger};
 
 use super::{Choices, Course, checker, finds_from, planted_or_little_credit};
@@ -19,7 +20,7 @@ use super::{Choices, Course, checker, finds_from, planted_or_little_credit};
 /// Kills if nothing else is said.
 const KILLS: u64 = 300;
 /// Steps of a run for each kill, so that it lasts as long as there are some.
-const STEPS_A_KILL: u64 = 120;
+const STEPS_A_KILL: u64 = 150;
 
 /// Messages that are under way between two neighbours, and their length.
 #[derive(Clone)]
@@ -168,7 +169,9 @@ fn check(
     let mut choices = Choices(seed);
     let explicit = (0..kills).map(|losses| {
         let Range { start, end } = shape.delays;
-        let delay = Duration::from_micros(start + choices.below(end - start));
+        // Now and then nobody is killed for a while, or the next kill would set a job free that hangs.
+        let pause = if losses % 50 == 49 { 6 * end } else { 0 };
+        let delay = Duration::from_micros(start + choices.below(end - start) + pause);
         let trigger = match losses {
             0 => Trigger::At(delay),
             _ => Trigger::AfterLoss { losses: losses as u32, delay },
@@ -178,6 +181,10 @@ fn check(
     let faults = Faults { explicit: explicit.collect(), ..Faults::default() };
     let config = Config {
         faults,
+        messages: MessageSettings {
+            watchdog: Some(Duration::from_micros(4 * shape.delays.end)),
+            ..MessageSettings::default()
+        },
         network: network(),
         // Sends of much would wait for their receives, and all ranks send first.
         bug: if shape.words < 100 { planted_or_little_credit(seed, bug) } else { bug },
@@ -194,6 +201,13 @@ fn check(
             .map(|_| ())
             .map_err(|error| error.to_string())
     });
+    let stalled = |event: &ArbiterEvent| match event {
+        ArbiterEvent::Stalled { account } => Some(account.clone()),
+        _ => None,
+    };
+    if let Some(account) = checker::launcher(&outcome).find_map(stalled) {
+        return Err(account);
+    }
     let lost = checker::launcher(&outcome).filter(|event| matches!(event, ArbiterEvent::Lost { .. })).count();
     match checker::status(&outcome)? {
         (0, _) => {}

@@ -42,10 +42,10 @@ impl<P> Endpoint<P> {
     #[inline]
     pub(super) fn look_ahead(&mut self, from: Rank, received: usize) {
         let ahead = &mut self.peers[from].ahead;
+        ahead.received += received;
         if ahead.announced.is_empty() || ahead.is_told {
             return;
         }
-        ahead.received += received;
         if ahead.bytes + MESSAGE_COST <= AHEAD_BYTES || ahead.is_to_be_counted() {
             ahead.is_told = true;
             self.tasks.push_back(Task::Ahead(from));
