@@ -28,7 +28,13 @@ pub(crate) fn status<R>(outcome: &SimOutcome<R>) -> Result<(i32, &str), String> 
         return Err(format!("{} times somebody has slept to the end beside bytes for it", outcome.overslept));
     }
     match &outcome.ending {
-        Ending::Hung(text) => Err(format!("hung: {text}")),
+        Ending::Hung(text) => {
+            let accounts = launcher(outcome).filter_map(|event| match event {
+                ArbiterEvent::Stalled { account } => Some(&**account),
+                _ => None,
+            });
+            Err(format!("hung: {text}; {}", accounts.last().unwrap_or_default()))
+        }
         Ending::Ended { .. } if outputs(outcome).is_some() => Ok((0, "")),
         Ending::Ended { code, message } => Ok((*code, message)),
     }

@@ -1,6 +1,8 @@
 //! Programs whose messages cross checkpoints: random ones, with ranks that are killed at any moment and go back to states of different moments. At the end each message must have been
 //! received once, in order, with what its sender's last history says, and each collective must have given what it had to: nobody can tell that anything was lost.
 
+#[path = "lines/credit.rs"]
+mod credit;
 #[path = "lines/judge.rs"]
 mod judge;
 #[path = "lines/left_over.rs"]
