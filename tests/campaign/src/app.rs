@@ -16,7 +16,7 @@ pub(crate) struct App {
 const OWN: &str = "own";
 
 /// Each with the number of its chances; `solve` gets its arguments when it is chosen.
-const APPS: [(usize, (&str, &str)); 16] = [
+const APPS: [(usize, (&str, &str)); 21] = [
     (3, ("cg", "--poisson 16")),
     (5, ("cg", "--poisson 32")),
     (2, ("cg", "--poisson 44")),
@@ -38,6 +38,11 @@ const APPS: [(usize, (&str, &str)); 16] = [
         ),
     ),
     (4, ("solve", "")),
+    (3, ("pipeline", "--items 15000")),
+    (2, ("pipeline", "--items 8000 --ahead --depth 6")),
+    (3, ("farm", "--limit 3000000 --numbers 1000")),
+    (3, ("wavefront", "--points 48 --iterations 80")),
+    (2, ("jacobi", "--points 60 --steps 6000")),
     (3, (OWN, "")),
 ];
 
@@ -83,6 +88,23 @@ impl App {
         matches!(self.name, "cg" | "heat" | "solve")
     }
 
+    /// Its messages cross its checkpoints.
+    pub(crate) fn crosses(&self) -> bool {
+        matches!(self.name, "pipeline" | "farm" | "wavefront" | "jacobi")
+    }
+
+    /// How its messages may cross checkpoints, and who goes back.
+    pub(crate) fn lines(&self, random: &mut Random) -> &'static str {
+        match self.name {
+            "pipeline" | "wavefront" => random.one_of(&["", " --lines drain", " --recovery local"]),
+            "farm" | "jacobi" => random.one_of(&["", " --recovery local"]),
+            "cg" | "heat" | "pi" | "ep" | "npb-cg" | "solve" if random.percent(40) => {
+                random.one_of(&[" --lines log", " --lines drain", " --recovery local", " --recovery local"])
+            }
+            _ => "",
+        }
+    }
+
     /// It takes checkpoints by `--every` and `--interval`.
     pub(crate) fn has_interval(&self) -> bool {
         self.name != "ring"
@@ -90,7 +112,7 @@ impl App {
 
     /// The number of ranks is part of its answer.
     pub(crate) fn counts_ranks(&self) -> bool {
-        matches!(self.name, "ring" | "simulator" | OWN)
+        matches!(self.name, "ring" | "simulator" | "pipeline" | OWN)
     }
 
     /// As on the command line. A program of one's own is a script beside the folder of the run.
@@ -115,6 +137,10 @@ impl App {
             "ep" => &["accepted", "counts", "sx", "sy"],
             "simulator" => &["sum", "expected", "loops"],
             "ring" => &["token", "rounds", "ranks"],
+            "pipeline" => &["digest", "wrong", "items"],
+            "farm" => &["digest", "is_right", "pairs", "tasks"],
+            "wavefront" => &["answer", "iterations"],
+            "jacobi" => &["points", "steps"],
             "seismic" => &["answer_hash", "samples", "receivers", "steps_per_shot"],
             _ => &[],
         };

@@ -92,10 +92,12 @@ impl Case {
             (hosts, ranks.div_ceil(hosts))
         });
         let strikes = strikes(&mut random, ranks, timeout_ms, hosts.is_some(), app.is_own());
-        let scheme = scheme(&mut random, ranks, losses(&strikes));
+        let lines = app.lines(&mut random);
+        let is_lined = !lines.is_empty() || app.crosses();
+        let scheme = scheme(&mut random, ranks, losses(&strikes), is_lined);
         let protects = scheme.tolerance > 0 && !scheme.name.starts_with("disk");
         let mode = match random.below(100) {
-            0..15 if app.shrinks() && protects => Mode::Shrink,
+            0..15 if app.shrinks() && protects && !is_lined => Mode::Shrink,
             15..25 => Mode::Abort,
             _ => Mode::Rebuild,
         };
@@ -116,16 +118,16 @@ impl Case {
             11 => (Stream::Read, Stream::Full),
             _ => (Stream::Read, Stream::Read),
         };
-        let mut options = options(&mut random, &app);
+        let mut options = options(&mut random, &app, is_lined) + lines;
         if parity > 0 {
             options += &format!(" --parity-ranks {parity}");
         }
         if mode == Mode::Rebuild && protects && random.percent(40) {
             options += " --keep-memory";
         }
-        if protects && random.percent(30) {
+        if protects && !is_lined && random.percent(30) {
             options += " --incremental";
-        } else if protects && !options.contains("asynchronous") && random.percent(30) {
+        } else if protects && !is_lined && !options.contains("asynchronous") && random.percent(30) {
             options += " --memory least";
         }
         let spares = if random.percent(25) { 1 + random.below(2) } else { 0 };
@@ -213,11 +215,12 @@ fn losses(strikes: &[Strike]) -> usize {
 }
 
 /// One that fits, and mostly one that bears so many losses.
-fn scheme(random: &mut Random, ranks: usize, losses: usize) -> Scheme {
-    let careless = random.percent(12);
-    let good = |scheme: &&Scheme| scheme.fits <= ranks && (careless || scheme.tolerance >= losses);
-    let fitting: Vec<Scheme> = SCHEMES.iter().filter(good).copied().collect();
-    random.one_of(&fitting)
+fn scheme(random: &mut Random, ranks: usize, losses: usize, is_lined: bool) -> Scheme {
+    let fits = |scheme: &&Scheme| scheme.fits <= ranks && !(is_lined && scheme.name.starts_with("disk"));
+    let fitting: Vec<Scheme> = SCHEMES.iter().filter(fits).copied().collect();
+    let good: Vec<Scheme> = fitting.iter().filter(|scheme| scheme.tolerance >= losses).copied().collect();
+    let careless = random.percent(12) || good.is_empty();
+    random.one_of(if careless { &fitting } else { &good })
 }
 
 fn paused(random: &mut Random, timeout_ms: f64) -> Stream {
@@ -225,7 +228,7 @@ fn paused(random: &mut Random, timeout_ms: f64) -> Stream {
     Stream::Paused(12.0 * random.between(0.0, 1.0).powi(3) * timeout_ms.min(600.0))
 }
 
-fn options(random: &mut Random, app: &App) -> String {
+fn options(random: &mut Random, app: &App, is_lined: bool) -> String {
     let mut text = String::new();
     if app.has_interval() {
         let chosen = [
@@ -243,7 +246,7 @@ fn options(random: &mut Random, app: &App) -> String {
         }
     }
     let others: [(usize, &[&str]); 6] = [
-        (20, &[" --scrub"]),
+        (if is_lined { 0 } else { 20 }, &[" --scrub"]),
         (40, &[" --transport unix", " --transport tcp"]),
         (20, &[" --wait sleep", " --wait yield"]),
         (10, &[" --check"]),
