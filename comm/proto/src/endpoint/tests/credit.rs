@@ -180,7 +180,9 @@ fn messages_come_ahead_in_each_of_many_floods() {
     let count = (CREDIT_BYTES / (length + MESSAGE_COST)) as u32;
     for flood in 0..20 {
         // From the second flood on the last three come ahead, as credit goes back in lumps.
-        (0..count).for_each(|tag| drop(star.senders[0].send(0, message(1, tag, length), 0)));
+        for tag in 0..count {
+            star.senders[0].send(0, message(1, tag, length), 0);
+        }
         star.settle();
         let held = u64::from(count) * (length + MESSAGE_COST);
         assert_eq!((star.held[1], star.announced[1]), (held, 0), "flood {flood}");
