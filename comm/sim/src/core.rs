@@ -2,12 +2,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 /// How many simulations there are on each core.
 static TAKEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// While this lives, its thread and those that it starts are on one core, where the fewest other simulations are.
+/// While this lives, its thread and those that it starts are on one core, where the fewest other simulations of this process are; on its own, if that is one of these, as other processes have simulations too.
 pub(super) struct Core {
     number: usize,
     before: CpuSet,
@@ -19,8 +19,10 @@ impl Core {
         let before = sched_getaffinity(None).ok()?;
         let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
         taken.resize(CpuSet::MAX_CPU, 0);
-        let number =
-            (0..CpuSet::MAX_CPU).filter(|core| before.is_set(*core)).min_by_key(|core| taken[*core])?;
+        let here = sched_getcpu();
+        let number = (0..CpuSet::MAX_CPU)
+            .filter(|core| before.is_set(*core))
+            .min_by_key(|core| (taken[*core], *core != here))?;
         let mut one = CpuSet::new();
         one.set(number);
         sched_setaffinity(None, &one).ok()?;

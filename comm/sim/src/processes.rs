@@ -52,10 +52,10 @@ impl Processes {
 
     /// The processes that hold one of `ranks`, of several of one rank the newest.
     pub(super) fn newest_of(&self, ranks: &[Rank]) -> Vec<PeerId> {
-        let holders: Vec<PeerId> = self.holders(ranks).collect();
-        let rank = |peer: PeerId| self.get(peer).map(|process| process.rank);
-        let is_newest =
-            |peer: &PeerId| !holders.iter().any(|other| other > peer && rank(*other) == rank(*peer));
-        holders.iter().copied().filter(is_newest).collect()
+        let newest = |rank: &Rank| self.holders(std::slice::from_ref(rank)).max();
+        let mut newest: Vec<PeerId> = ranks.iter().filter_map(newest).collect();
+        newest.sort_unstable();
+        newest.dedup();
+        newest
     }
 }
