@@ -20,7 +20,7 @@ use super::{Choices, Course, checker, finds_from, planted_or_little_credit};
 /// Kills if nothing else is said.
 const KILLS: u64 = 300;
 /// Steps of a run for each kill, so that it lasts as long as there are some.
-const STEPS_A_KILL: u64 = 150;
+const STEPS_A_KILL: u64 = 125;
 
 /// Messages that are under way between two neighbours, and their length.
 #[derive(Clone)]
@@ -37,7 +37,7 @@ struct Shape {
     delays: Range<u64>,
 }
 
-const SHALLOW: Shape = Shape { ranks: 4, depth: 3, batch: 1, words: 16, ahead: 0, delays: 4_000..10_000 };
+const SHALLOW: Shape = Shape { ranks: 4, depth: 3, batch: 1, words: 16, ahead: 0, delays: 4_000..8_000 };
 /// More is in the queue of a rank now and then than it gives credit back for at once, and never so much that a send would wait for its receive.
 const DEEP: Shape = Shape { ranks: 3, depth: 3, batch: 14, words: 3000, ahead: 0, delays: 40_000..100_000 };
 /// Receives are under way at each checkpoint, and messages that no receive is there for yet.
@@ -195,7 +195,7 @@ fn check(
     };
     let scheme = format!("rs:{}+2", shape.ranks - 2).parse().expect("a scheme");
     let protection =
-        Protection { lines: Lines::Log, recovery, ..Protection::new(scheme, Interval::Steps(5)) };
+        Protection { lines: Lines::Log, recovery, ..Protection::new(scheme, Interval::Steps(10)) };
     let outcome = sim::run(config, |world| {
         ft_checkpoint::run(world, protection.clone(), &mut Pipeline::new(steps, shape.clone()))
             .map(|_| ())
