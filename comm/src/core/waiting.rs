@@ -18,6 +18,18 @@ use ft_proto::rank::Rank;
 /// Repairs the world; false if the call that was interrupted is to end.
 pub(crate) type Repairs = Rc<dyn Fn() -> Result<bool, CommError>>;
 
+/// A core that a call has lent; when this is dropped the call has it back, also where a panic unwinds: the world has to leave the job by it.
+struct Lending<'a> {
+    to: &'a mut Core,
+    door: Door,
+}
+
+impl Drop for Lending<'_> {
+    fn drop(&mut self) {
+        *self.to = self.door.take_back();
+    }
+}
+
 impl Core {
     /// From now on `repairs` is called when a failure interrupts a call of the program that waits, and the call waits on then.
     pub(crate) fn set_repairs(&mut self, repairs: Option<(Door, Repairs)>) {
@@ -57,8 +69,9 @@ impl Core {
         self.driver.set_patient(false);
         let hollow = Driver::new(Box::new(NullTransport), Box::new(Alone::default()), 0);
         let core = std::mem::replace(self, Self::new(hollow, Faults::new(0, vec![])));
-        let repaired = door.lend(core, || repairs());
-        *self = door.take_back();
+        let lending = Lending { to: self, door };
+        let repaired = lending.door.lend(core, || repairs());
+        drop(lending);
         self.driver.set_patient(self.repairs.is_some());
         if !repaired? {
             return Err(interrupted);
@@ -198,5 +211,25 @@ impl Core {
 
     fn probe_until(&mut self, pattern: &Pattern) -> Result<Envelope, CommError> {
         self.through_repairs(|_| true, |driver| driver.probe_until(pattern))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::Rc;
+
+    use super::*;
+
+    #[test]
+    fn a_panic_in_a_repair_leaves_the_core_where_it_belongs() {
+        let alone = Driver::new(Box::new(NullTransport), Box::new(Alone::default()), 0);
+        let door = Door::to(Core::new(alone, Faults::new(0, vec![])));
+        let repairs: Rc<dyn Fn() -> Result<bool, CommError>> = Rc::new(|| panic!("a repair that fails"));
+        door.set(|core| core.set_repairs(Some((door.clone(), repairs))));
+        let repair = || door.enter().unwrap().repair(CommError::Panicked);
+        assert!(catch_unwind(AssertUnwindSafe(repair)).is_err());
+        assert!(door.open().unwrap().repairs.is_some(), "it is the one that was lent");
+        assert_eq!(door.enter().err(), Some(CommError::Panicked));
     }
 }
