@@ -76,7 +76,7 @@ impl Drawing {
         let above = (me > 0).then(|| (me - 1) / 2);
         let all = above.into_iter().chain([2 * me + 1, 2 * me + 2]);
         for rank in all.filter(|rank| *rank < size && Some(*rank) != teller) {
-            // It may lack credit behind messages that nobody receives yet, perhaps until this rank has sent others.
+            // Nobody waits for it to leave: this rank may lack credit until the other has received, and that may need what this rank sends next.
             drop(self.notices.isend(vec![self.known], rank, 0)?);
         }
         Ok(())

@@ -7,7 +7,8 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 /// How many simulations there are on each core.
 static TAKEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// While this lives, its thread and those that it starts are on one core, where the fewest other simulations of this process are; on its own, if that is one of these, as other processes have simulations too.
+/// While this lives, its thread and those that it starts are on one core, where the fewest other simulations of this process are. Of several such cores it is the one on which the thread is already: if
+/// all processes took the first, those that simulate at the same time would share it.
 pub(super) struct Core {
     number: usize,
     before: CpuSet,

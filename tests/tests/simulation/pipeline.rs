@@ -33,15 +33,19 @@ struct Shape {
     words: usize,
     /// Receives that are under way at each checkpoint.
     ahead: u64,
+    /// Steps from one checkpoint to the next.
+    every: u64,
     /// The next process is killed so long after a loss, in microseconds. Now and then a recovery is hit by one loss more, and by no third one, which the scheme would not make up for.
     delays: Range<u64>,
 }
 
-const SHALLOW: Shape = Shape { ranks: 4, depth: 3, batch: 1, words: 16, ahead: 0, delays: 4_000..8_000 };
+const SHALLOW: Shape =
+    Shape { ranks: 4, depth: 3, batch: 1, words: 16, ahead: 0, every: 10, delays: 4_000..8_000 };
 /// More is in the queue of a rank now and then than it gives credit back for at once, and never so much that a send would wait for its receive.
-const DEEP: Shape = Shape { ranks: 3, depth: 3, batch: 14, words: 3000, ahead: 0, delays: 40_000..100_000 };
+const DEEP: Shape =
+    Shape { ranks: 3, depth: 3, batch: 14, words: 3000, ahead: 0, every: 5, delays: 40_000..100_000 };
 /// Receives are under way at each checkpoint, and messages that no receive is there for yet.
-const AHEAD: Shape = Shape { depth: 6, ahead: 3, ..SHALLOW };
+const AHEAD: Shape = Shape { depth: 6, ahead: 3, every: 5, delays: 4_000..10_000, ..SHALLOW };
 
 fn mix(value: u64) -> u64 {
     Choices(value).below(u64::MAX)
@@ -195,7 +199,7 @@ fn check(
     };
     let scheme = format!("rs:{}+2", shape.ranks - 2).parse().expect("a scheme");
     let protection =
-        Protection { lines: Lines::Log, recovery, ..Protection::new(scheme, Interval::Steps(10)) };
+        Protection { lines: Lines::Log, recovery, ..Protection::new(scheme, Interval::Steps(shape.every)) };
     let outcome = sim::run(config, |world| {
         ft_checkpoint::run(world, protection.clone(), &mut Pipeline::new(steps, shape.clone()))
             .map(|_| ())
