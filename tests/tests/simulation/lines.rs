@@ -11,6 +11,8 @@ mod left_over;
 mod plan;
 #[path = "lines/random.rs"]
 mod random;
+#[path = "lines/schedules.rs"]
+mod schedules;
 
 use std::cell::Cell;
 use std::time::Duration;

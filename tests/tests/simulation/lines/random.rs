@@ -113,7 +113,7 @@ fn text(word: u64, words: usize) -> Vec<u64> {
 }
 
 /// What each rank says goes two places to the right; what it says has changed on the way.
-fn shift(comm: &Communicator, words: usize) -> Schedule {
+pub(super) fn shift(comm: &Communicator, words: usize) -> Schedule {
     let (rank, size) = (comm.rank(), comm.size());
     let span = |space| Span { space, range: 0..8 * words };
     let (left, right) = ((rank + size - 1) % size, (rank + 1) % size);
