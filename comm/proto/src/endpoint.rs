@@ -29,6 +29,7 @@ mod beside;
 mod bounced;
 mod contexts;
 mod credit;
+mod detached;
 mod express;
 mod going_on;
 mod incoming;
@@ -165,6 +166,8 @@ pub struct Violation {
 struct Op<P> {
     state: State,
     place: P,
+    /// Nobody waits for its end.
+    is_detached: bool,
 }
 
 #[derive(Debug)]
@@ -190,6 +193,8 @@ pub struct Endpoint<P> {
     bounced: Bounced<P>,
     contexts: Contexts,
     tasks: VecDeque<Task<P>>,
+    /// Operations that nobody waits for, and that are over.
+    over: Vec<OpId>,
     /// Ranks with frames to be sent.
     busy: Vec<Rank>,
     /// If messages may cross recovery lines.
@@ -210,6 +215,7 @@ impl<P> Endpoint<P> {
             bounced: Bounced::default(),
             contexts: Contexts::default(),
             tasks: VecDeque::new(),
+            over: vec![],
             busy: Vec::new(),
             lined: None,
             repairs: false,
@@ -302,7 +308,7 @@ impl<P> Endpoint<P> {
                 self.deliver(op, envelope, from);
                 op
             }
-            Claimed::Arriving(claim) => *claim.insert(self.ops.insert(Op { state, place })),
+            Claimed::Arriving(claim) => *claim.insert(self.ops.insert(Op::new(state, place))),
             Claimed::Announced(announced) => {
                 let op = self.start(state, place);
                 self.want(envelope, announced, Some(op));
@@ -467,21 +473,20 @@ impl<P> Endpoint<P> {
     }
 
     fn start(&mut self, state: State, place: P) -> OpId {
-        self.ops.insert(Op { state, place })
+        self.ops.insert(Op::new(state, place))
     }
 
-    fn end(&mut self, op: OpId, outcome: Outcome) {
-        if let Some(op) = self.ops.get_mut(op) {
+    fn end(&mut self, id: OpId, outcome: Outcome) {
+        if let Some(op) = self.ops.get_mut(id) {
             op.state = State::Finished(outcome);
+            self.over.extend(op.is_detached.then_some(id));
         }
     }
 
     /// A send has left, or was read.
     fn end_send(&mut self, op: OpId) {
-        if let Some(Op { state, .. }) = self.ops.get_mut(op)
-            && let State::Send(message, ..) = *state
-        {
-            *state = State::Finished(Outcome::Done(message));
+        if let Some(message) = self.message(op) {
+            self.end(op, Outcome::Done(message));
         }
     }
 

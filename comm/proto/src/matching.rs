@@ -7,9 +7,11 @@
 
 use std::collections::VecDeque;
 
-use crate::planted;
+use self::arrived::Arrived;
 use crate::stamp::Mark;
 use crate::wire::header::Header;
+
+mod arrived;
 
 /// What a receive accepts; ranks are world ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,41 +74,32 @@ impl Pattern {
 #[derive(Debug)]
 pub struct Matching<R, M> {
     posted: VecDeque<(R, Pattern)>,
-    arrived: VecDeque<(M, Envelope)>,
+    arrived: Arrived<M>,
 }
 
 impl<R, M> Default for Matching<R, M> {
     fn default() -> Self {
-        Self { posted: VecDeque::new(), arrived: VecDeque::new() }
+        Self { posted: VecDeque::new(), arrived: Arrived::default() }
     }
 }
 
 impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
     /// The first arrived message that `pattern` accepts; it stays in the queue.
+    #[inline]
     pub fn find(&self, pattern: &Pattern) -> Option<(M, Envelope)> {
-        self.arrived.get(self.first(pattern)?).copied()
+        self.arrived.first(pattern).map(|place| self.arrived.get(place))
     }
 
     /// Takes the first arrived message that `pattern` accepts out of the queue.
     pub fn take(&mut self, pattern: &Pattern) -> Option<(M, Envelope)> {
-        self.arrived.remove(self.first(pattern)?)
+        self.arrived.remove(self.arrived.first(pattern)?)
     }
 
     /// As [`Matching::take`], unless that message is longer than `room`: it stays in the queue then, and is the error.
     pub fn take_within(&mut self, pattern: &Pattern, room: u64) -> Option<Result<(M, Envelope), Envelope>> {
-        let at = self.first(pattern)?;
-        match self.arrived.get(at) {
-            Some((_, envelope)) if envelope.length > room => Some(Err(*envelope)),
-            _ => self.arrived.remove(at).map(Ok),
-        }
-    }
-
-    fn first(&self, pattern: &Pattern) -> Option<usize> {
-        let fits = |(_, envelope): &(M, Envelope)| pattern.accepts(envelope);
-        if planted::has(planted::TAKES_LAST) {
-            return self.arrived.iter().rposition(fits);
-        }
-        self.arrived.iter().position(fits)
+        let place = self.arrived.first(pattern)?;
+        let (_, envelope) = self.arrived.get(place);
+        if envelope.length > room { Some(Err(envelope)) } else { self.arrived.remove(place).map(Ok) }
     }
 
     /// Queues a receive; the caller has seen that no arrived message fits it.
@@ -132,14 +125,15 @@ impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
 
     /// Queues a message; the caller has seen that no posted receive fits it.
     pub fn keep(&mut self, message: M, envelope: Envelope) {
-        self.arrived.push_back((message, envelope));
+        self.arrived.push(message, envelope);
     }
 
     /// Takes all receives and messages of a context out of the queues.
     pub fn remove_context(&mut self, context: u32) -> Vec<M> {
-        let messages = self.arrived.iter().filter(|(_, envelope)| envelope.context == context);
-        let removed = messages.map(|(id, _)| *id).collect();
-        self.arrived.retain(|(_, envelope)| envelope.context != context);
+        let of = |envelope: &Envelope| envelope.context == context;
+        let removed =
+            self.arrived.in_order().filter(|(_, envelope)| of(envelope)).map(|(id, _)| id).collect();
+        self.arrived.retain(|envelope| !of(envelope));
         removed
     }
 
@@ -155,28 +149,28 @@ impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
         self.posted.iter()
     }
 
-    /// What the messages that have arrived are matched by.
+    /// What the messages that have arrived are matched by, to change what is noted of them.
     pub fn envelopes_mut(&mut self) -> impl Iterator<Item = &mut Envelope> {
-        self.arrived.iter_mut().map(|(_, envelope)| envelope)
+        self.arrived.envelopes_mut()
     }
 
     /// Takes all messages that `which` chooses out of the queue.
     pub fn forget_messages(&mut self, which: impl Fn(&Envelope) -> bool) {
-        self.arrived.retain(|(_, envelope)| !which(envelope));
+        self.arrived.retain(|envelope| !which(envelope));
     }
 
     /// The messages that have arrived, in order.
-    pub fn arrived(&self) -> impl Iterator<Item = &(M, Envelope)> {
-        self.arrived.iter()
+    pub fn arrived(&self) -> impl Iterator<Item = (M, Envelope)> + use<R, M> {
+        self.arrived.in_order()
     }
 
-    /// Takes a message out of the queue; false if it was not there.
-    pub fn forget(&mut self, message: M) -> bool
+    /// Takes a message with this envelope out of the queue; false if it was not there.
+    pub fn forget(&mut self, message: M, envelope: &Envelope) -> bool
     where
         M: PartialEq,
     {
-        let at = self.arrived.iter().position(|(kept, _)| *kept == message);
-        at.map(|at| self.arrived.remove(at)).is_some()
+        let place = self.arrived.place_of(message, envelope);
+        place.map(|place| self.arrived.remove(place)).is_some()
     }
 
     /// Takes a receive out of the queue; false if it was matched already.

@@ -86,8 +86,6 @@ pub(crate) struct Engine {
     pub(super) endpoint: Endpoint<Place>,
     /// What these places name.
     pub(super) stock: Stock,
-    /// Operations that nobody waits for any more; their memory is freed when they are finished.
-    detached: Vec<OpId>,
     /// To whom a link is to be opened, which news have kept from that: what is offered waits.
     unreached: Vec<Rank>,
     /// Receives whose messages may come into cells.
@@ -110,7 +108,6 @@ impl Engine {
             seal: Seal::new(),
             endpoint: Endpoint::new(me, 0, 0),
             stock: Stock::default(),
-            detached: vec![],
             unreached: vec![],
             awaited: vec![],
             unroused: vec![],
@@ -130,7 +127,6 @@ impl Engine {
         self.endpoint = Endpoint::new(me, membership.seats.len(), membership.generation);
         membership.holes.iter().for_each(|rank| self.endpoint.handle_loss(*rank, &[]));
         self.stock.clear();
-        self.detached.clear();
         self.unreached.clear();
         self.awaited.clear();
         self.unroused.clear();
@@ -492,11 +488,8 @@ impl Engine {
     /// finish behind the program's back.
     pub(crate) fn detach(&mut self, op: OpId) {
         self.endpoint.record_no_more(op);
-        let ended = self.endpoint.cancel(op).or_else(|| Some(self.endpoint.finish(op)?.1));
-        if let Some(place) = ended {
+        if let Some(place) = self.endpoint.detach(op) {
             self.stock.reclaim(place);
-        } else if self.endpoint.holds(op) {
-            self.detached.push(op);
         }
     }
 
@@ -518,9 +511,8 @@ impl Engine {
 
     /// Frees what detached operations have finished with.
     pub(super) fn sweep(&mut self) {
-        if !self.detached.is_empty() {
-            let detached = std::mem::take(&mut self.detached);
-            detached.into_iter().for_each(|op| self.detach(op));
+        while let Some(place) = self.endpoint.take_over() {
+            self.stock.reclaim(place);
         }
     }
 

@@ -250,13 +250,17 @@ impl<P> Bounced<P> {
 
     /// `rank` has failed: of its messages only those are kept that are whole. `unqueue` takes one out of the queue, if it is there. Gives the
     /// receives that had claimed others.
-    pub(super) fn lose(&mut self, rank: Rank, mut unqueue: impl FnMut(BounceId) -> bool) -> Vec<OpId> {
+    pub(super) fn lose(
+        &mut self,
+        rank: Rank,
+        mut unqueue: impl FnMut(BounceId, &Envelope) -> bool,
+    ) -> Vec<OpId> {
         let mut ops = vec![];
         self.0.retain(|bounce, Message { envelope, state }| {
             if envelope.source as Rank != rank || matches!(state, State::Here(_)) {
                 return true;
             }
-            let is_queued = unqueue(bounce);
+            let is_queued = unqueue(bounce, envelope);
             match std::mem::replace(state, State::Lost) {
                 State::Arriving(_, Some(op)) => {
                     ops.push(op);
@@ -346,7 +350,7 @@ mod tests {
             let kept = states().map(|state| bounced.keep(LONG, state));
             let other = bounced.keep(Envelope { source: 1, ..LONG }, State::Announced(ANNOUNCED));
             let mut asked = vec![];
-            let ops = bounced.lose(2, |bounce| {
+            let ops = bounced.lose(2, |bounce, _| {
                 asked.push(bounce);
                 is_queued
             });

@@ -236,9 +236,11 @@ impl<P> Endpoint<P> {
 
     /// Of operations and messages only those of the program outlast a repair. Its sends are over: the journal has them.
     fn drop_others(&mut self) {
-        self.ops.retain(|_, op| match op.state {
+        let Self { ops, over, .. } = self;
+        ops.retain(|id, op| match op.state {
             State::Send(envelope, ..) => {
                 op.state = State::Finished(Outcome::Done(envelope));
+                over.extend(op.is_detached.then_some(id));
                 lines::cover(envelope.context) || envelope.context == CONTEXT_LUGGAGE
             }
             State::Receive { context, .. } => lines::cover(context),

@@ -4,7 +4,7 @@
 //! A message is received before a line if it is in the place of its receive then, or late. Late ones are kept when they get there, or before, when somebody looks for
 //! them ([`Endpoint::keep_late`]). Copying is the driver's ([`Task::Keep`]).
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::begun::Begun;
 use super::bounced::State;
@@ -40,9 +40,9 @@ pub(super) struct Lined<P> {
     /// With a journal: by sender, which one of its kind that is whose payload comes.
     pub(super) coming: Vec<Option<lines::Nth>>,
     /// The same of those that were announced, by sender and number.
-    pub(super) announced: HashMap<(u32, u32), lines::Nth>,
+    pub(super) announced: FxHashMap<(u32, u32), lines::Nth>,
     /// Messages that were under way when a rank was lost, and come again: where they belong.
-    pub(super) due: HashMap<lines::Nth, BounceId>,
+    pub(super) due: FxHashMap<lines::Nth, BounceId>,
     /// Receives of such messages, while operations wait for the end of a repair.
     pub(super) claims: Vec<(OpId, BounceId)>,
     pub(super) tape: Tape<P>,
@@ -82,8 +82,8 @@ impl<P> Endpoint<P> {
             begun: vec![],
             came: vec![(0, None); ranks],
             coming: vec![None; ranks],
-            announced: HashMap::new(),
-            due: HashMap::new(),
+            announced: FxHashMap::default(),
+            due: FxHashMap::default(),
             claims: vec![],
             tape: Tape::Rests,
         }));
@@ -93,7 +93,7 @@ impl<P> Endpoint<P> {
     pub fn end_lines(&mut self) {
         self.lined = None;
         for (bounce, _) in self.matching.arrived() {
-            if let Some((envelope, _)) = self.bounced.here(*bounce) {
+            if let Some((envelope, _)) = self.bounced.here(bounce) {
                 envelope.mark = envelope.mark.unlined();
             }
         }
@@ -135,7 +135,12 @@ impl<P> Endpoint<P> {
 
     /// Whether no operation is under way, but for `others`, so that a line can be drawn.
     pub fn may_draw_line(&mut self, others: usize) -> bool {
-        self.ops.len() <= others + self.recorded() && self.lines().is_some_and(Lines::may_draw)
+        if !self.lines().is_some_and(Lines::may_draw) {
+            return false;
+        }
+        let others = others + self.recorded();
+        // Nobody has handles of detached sends, and so there are no records of them.
+        self.ops.len() <= others || self.ops.len() <= others + self.detached_sends()
     }
 
     /// The rank has saved its state: its line is here. `copy` makes copies of so many bytes of messages; what exchanges that begin again have received belongs to the line, too. Gives, by receiver,
@@ -152,7 +157,7 @@ impl<P> Endpoint<P> {
         lined.keep_all_begun(&copy);
         came.into_iter().for_each(|(message, place)| lined.lines.keep_again(message, place));
         for (bounce, _) in self.matching.arrived() {
-            if let Some((envelope, place)) = self.bounced.here(*bounce)
+            if let Some((envelope, place)) = self.bounced.here(bounce)
                 && envelope.mark.is_kept()
             {
                 lined.lines.keep_again(*envelope, copy(place, envelope.length as usize));
@@ -169,16 +174,16 @@ impl<P> Endpoint<P> {
         }
         let mut wanted = vec![];
         for (bounce, envelope) in self.matching.arrived() {
-            if !lined.lines.is_late(envelope) {
+            if !lined.lines.is_late(&envelope) {
                 continue;
             }
-            match self.bounced.here(*bounce) {
+            match self.bounced.here(bounce) {
                 Some((envelope, place)) if lined.lines.is_late(envelope) => {
                     lined.lines.keep(*envelope, copy(place));
                     envelope.mark = envelope.mark.kept();
                 }
                 Some(_) => {}
-                None if fetches => wanted.push(*bounce),
+                None if fetches => wanted.push(bounce),
                 None => {}
             }
         }

@@ -19,7 +19,7 @@ impl<P> Endpoint<P> {
             None => contexts.contains(&pattern.context),
         };
         ops.extend(self.matching.withdraw(names));
-        ops.extend(self.bounced.lose(rank, |bounce| self.matching.forget(bounce)));
+        ops.extend(self.bounced.lose(rank, |bounce, envelope| self.matching.forget(bounce, envelope)));
         ops.into_iter().for_each(|op| self.break_off(op, Outcome::Failed(rank)));
     }
 
@@ -52,11 +52,11 @@ impl<P> Endpoint<P> {
         let mut doomed = self.matching.withdraw(|pattern| pattern.context == context);
         let of = |envelope: &Envelope| envelope.context == context;
         let asked = self.peers.iter_mut().flat_map(|peer| peer.asked.values_mut());
-        doomed.extend(asked.filter(|(_, envelope)| of(envelope)).filter_map(|(landing, _)| {
+        doomed.extend(asked.filter(|(_, envelope)| of(envelope)).filter_map(|(landing, envelope)| {
             match std::mem::replace(landing, Landing::Sink) {
                 Landing::Op(op) => Some(op),
                 Landing::Bounce(bounce) => {
-                    self.matching.forget(bounce);
+                    self.matching.forget(bounce, envelope);
                     self.bounced.give_up(bounce)
                 }
                 _ => None,

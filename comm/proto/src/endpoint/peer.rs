@@ -1,6 +1,8 @@
 //! What an endpoint knows of one other rank: the frames to it, in order, and what both have to say yet about messages that were announced.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
 
 use super::ahead::Ahead;
 use super::credit::{Cost, Credit, EAGER_BYTES_MAX, EAGER_BYTES_MAX_NEAR, Grant};
@@ -48,9 +50,9 @@ pub(super) struct Peer {
     /// Sends that wait for credit, in order.
     pub(super) parked: VecDeque<OpId>,
     /// My announced messages about which it has said nothing yet, by the number of their envelope.
-    pub(super) offered: HashMap<u64, OpId>,
+    pub(super) offered: FxHashMap<u64, OpId>,
     /// Its announced messages that I have asked for, by the same, and where they belong.
-    pub(super) asked: HashMap<u64, (Landing, Envelope)>,
+    pub(super) asked: FxHashMap<u64, (Landing, Envelope)>,
     pub(super) ahead: Ahead,
     pub(super) nearness: Nearness,
     pub(super) is_gone: bool,

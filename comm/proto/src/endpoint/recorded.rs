@@ -51,7 +51,7 @@ impl<P> Endpoint<P> {
         let Self { lined: Some(lined), ops, .. } = self else { return };
         let Lined { lines, recorded, choosing, .. } = &mut **lined;
         for Recorded { op, .. } in recorded.iter().filter(|recorded| recorded.is_receive) {
-            let Some(Op { state, place }) = ops.get(*op) else { continue };
+            let Some(Op { state, place, .. }) = ops.get(*op) else { continue };
             if let State::Finished(Outcome::Done(message)) = state
                 && !planted::has(planted::FORGETS_OPEN)
             {

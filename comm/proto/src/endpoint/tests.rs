@@ -3,6 +3,7 @@ use crate::stamp::Stamp;
 use crate::wire::header::Header;
 
 mod credit;
+mod detached;
 
 const ANY: Pattern = Pattern { context: 1, source: None, tag: None };
 

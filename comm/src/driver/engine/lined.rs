@@ -243,9 +243,7 @@ impl Engine {
     /// Whether nothing is under way that a line would cut, but for so many `others`, so that it can be drawn.
     pub(crate) fn may_draw_line(&mut self, others: usize) -> bool {
         self.sweep();
-        // Nobody has handles of these, and so there are no records of them.
-        let sends = self.detached.iter().filter(|op| self.endpoint.is_send(**op)).count();
-        self.endpoint.may_draw_line(others + sends)
+        self.endpoint.may_draw_line(others)
     }
 
     /// The state of this rank has a record of an operation ([`ft_proto::endpoint::Endpoint::record`]).
