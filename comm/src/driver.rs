@@ -80,7 +80,7 @@ pub(crate) struct Driver {
     /// The generation since which operations of the program may be under way.
     since: Generation,
     /// Messages that are to be sent again when the repair is over.
-    again: Vec<(Rank, Again<Place>)>,
+    again: Vec<(Rank, Vec<Again<Place>>)>,
 }
 
 impl Driver {

@@ -5,7 +5,7 @@
 
 use super::{Driver, Memory, State};
 use ft_proto::error::CommError;
-use ft_proto::lines::{self, Account, Again, Luggage, Missing};
+use ft_proto::lines::{self, Account, Luggage, Missing};
 use ft_proto::rank::{Generation, Rank};
 
 impl Driver {
@@ -107,8 +107,8 @@ impl Driver {
 
     /// What a rank tells of itself; what it needs is sent when the repair is over.
     pub(crate) fn settle_account(&mut self, from: Rank, account: Account, lost: &[Rank]) {
-        let again: Vec<Again<_>> = self.engine.settle_journal(from, account, lost);
-        self.again.extend(again.into_iter().map(|message| (from, message)));
+        let again = self.engine.settle_journal(from, account, lost);
+        self.again.push((from, again));
     }
 
     /// This rank has gone back alone; gives what the others have to hear.
@@ -124,8 +124,8 @@ impl Driver {
     /// The repair is over: what was under way goes on. What is to be put into memory is put there by the call that lends it ([`Driver::wait_until`]).
     pub(crate) fn resume(&mut self) {
         if self.engine.endpoint.repairs() {
-            for (to, message) in std::mem::take(&mut self.again) {
-                self.engine.send_again(to, message);
+            for (to, again) in std::mem::take(&mut self.again) {
+                again.into_iter().for_each(|message| self.engine.send_again(to, message));
             }
             self.engine.endpoint.resume();
             self.lists.resume();

@@ -9,7 +9,7 @@
 //!
 //! A line that is under way when a rank is lost is abandoned, by all: so that behind a repair there is one line, the committed one, that all journals begin at.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rustc_hash::FxHashMap;
 
@@ -418,7 +418,7 @@ impl<B> Journal<B> {
             self.got[from].0 = self.determinants[from].back().map_or(0, |last| last.number + 1);
         }
         self.got[from].1 = 0;
-        let mut counts: HashMap<(u32, u32), u64> = HashMap::new();
+        let mut counts: FxHashMap<(u32, u32), u64> = FxHashMap::default();
         let mut again = vec![];
         for Sent { context, tag, bytes, .. } in &self.sent[from] {
             let count = counts.entry((*context, *tag)).or_default();

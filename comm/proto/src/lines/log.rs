@@ -10,7 +10,9 @@
 //! An early message is known by its [`Signature`], and by how many of that signature its sender has sent since its line. This does not depend on what
 //! else the sender has under way, and messages of one signature do not overtake each other.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use rustc_hash::FxHashMap;
 
 use crate::matching::{Envelope, Pattern};
 use crate::planted;
@@ -110,8 +112,8 @@ pub struct Lines<B> {
     /// Early messages of the line that comes next.
     early: Swallowed,
     /// Of messages behind the next lines of their senders: how many have come of a signature, and which of them is which.
-    coming: HashMap<Signature, u32>,
-    places: HashMap<(u32, u32), u32>,
+    coming: FxHashMap<Signature, u32>,
+    places: FxHashMap<(u32, u32), u32>,
     /// Receives that might take several messages.
     chosen: u64,
     /// What is to be done again: how it came out.
@@ -119,7 +121,7 @@ pub struct Lines<B> {
     choices: BTreeMap<u64, (u32, u32)>,
     /// Which of the own messages their receivers have already, and how many of these signatures were sent.
     swallowed: Swallowed,
-    again: HashMap<Signature, u32>,
+    again: FxHashMap<Signature, u32>,
     /// Messages of before the line that come once more, and do not leave.
     repeated: BTreeMap<Signature, u32>,
 }
@@ -183,13 +185,13 @@ impl<B> Lines<B> {
             received,
             due: None,
             early: Swallowed::new(),
-            coming: HashMap::new(),
-            places: HashMap::new(),
+            coming: FxHashMap::default(),
+            places: FxHashMap::default(),
             chosen,
             outcomes,
             choices,
             swallowed: Swallowed::new(),
-            again: HashMap::new(),
+            again: FxHashMap::default(),
             repeated,
         };
         (lines, late)
