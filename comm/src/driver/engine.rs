@@ -17,6 +17,7 @@ pub(super) use lined::Leaving;
 
 mod awaited;
 mod beside;
+mod feed;
 mod findings;
 mod lined;
 mod reading;
@@ -24,6 +25,7 @@ mod transfer;
 
 pub(crate) use awaited::is_short;
 use beside::Awaited;
+use feed::Feed;
 use findings::Findings;
 use lined::copy_of_kept;
 use reading::OFFERED_BYTES_MIN;
@@ -90,6 +92,8 @@ pub(crate) struct Engine {
     unreached: Vec<Rank>,
     /// Receives whose messages may come into cells.
     awaited: Vec<Awaited>,
+    /// What comes again to ranks that have gone back.
+    feed: Feed,
     /// Links of which something was put into cells, and whose other sides may sleep.
     unroused: Vec<LinkId>,
     packing: Vec<u8>,
@@ -110,6 +114,7 @@ impl Engine {
             stock: Stock::default(),
             unreached: vec![],
             awaited: vec![],
+            feed: Feed::default(),
             unroused: vec![],
             packing: vec![],
             findings: Findings::default(),
@@ -129,6 +134,7 @@ impl Engine {
         self.stock.clear();
         self.unreached.clear();
         self.awaited.clear();
+        self.feed.clear();
         self.unroused.clear();
         self.findings = Findings::default();
     }
@@ -145,6 +151,7 @@ impl Engine {
         }
         let coming: Vec<_> = coming.into_iter().map(|(rank, landing, _)| (rank, landing)).collect();
         self.links.begin(membership);
+        self.feed.clear();
         self.endpoint.go_on(membership.generation, &coming);
         self.unreached.clear();
         self.unroused.clear();

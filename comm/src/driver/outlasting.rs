@@ -91,6 +91,7 @@ impl Driver {
     pub(crate) fn forget(&mut self) {
         self.since = self.generation();
         self.again.clear();
+        self.engine.feed_nobody();
         self.lists.forget(&mut self.engine);
         self.engine.endpoint.forget();
     }
@@ -125,7 +126,7 @@ impl Driver {
     pub(crate) fn resume(&mut self) {
         if self.engine.endpoint.repairs() {
             for (to, again) in std::mem::take(&mut self.again) {
-                again.into_iter().for_each(|message| self.engine.send_again(to, message));
+                self.engine.feed(to, again);
             }
             self.engine.endpoint.resume();
             self.lists.resume();

@@ -21,6 +21,8 @@ const DETAILS_WITHIN: Duration = Duration::from_secs(1);
 const LOOKS_BETWEEN_WATCHES: u32 = 1 << 16;
 /// A program that looks without waiting asks for signs of life so often at most.
 const LOOKS_BETWEEN_DOUBTS: u32 = 64;
+/// A caller that never sleeps announces more of what comes again to a rank so often.
+const LOOKS_BETWEEN_FEEDS: u32 = 1 << 10;
 /// Of so many looks at the awaited link alone the last one is at all links.
 const LOOKS_AT_ONE: u32 = 16;
 /// What was recorded is here: who does not find it after so many looks waits for something else.
@@ -210,6 +212,7 @@ impl Driver {
         self.waiting.looks = self.waiting.looks.wrapping_add(1);
         if self.waiting.looks.is_multiple_of(LOOKS_BETWEEN_DOUBTS) {
             self.ask_if_in_doubt(Hint::Any)?;
+            self.engine.feed_more();
         }
         self.engine.act_on_rest(&mut Memory::none());
         self.progress(Duration::ZERO, &mut Memory::none()).map(|_| ())
@@ -251,6 +254,9 @@ impl Driver {
             turns = turns.wrapping_add(1);
             if idle >= awake || turns % LOOKS_BETWEEN_WATCHES == 0 {
                 self.ask_if_in_doubt(hint)?;
+            }
+            if idle % LOOKS_BETWEEN_FEEDS == LOOKS_BETWEEN_FEEDS - 1 {
+                self.engine.feed_more();
             }
             // The awaited link alone is cheap to look at; every so often all of them are.
             let hinted = self.hinted(hint);
@@ -350,6 +356,7 @@ impl Driver {
         self.engine.links.looked();
         self.engine.accept();
         let before = self.engine.moves;
+        let sleep = if !sleep.is_zero() && self.engine.feed_more() { Duration::ZERO } else { sleep };
         self.engine.flush_all(memory);
         self.settle(memory)?;
         // What is awaited may have left just now: nobody wakes who sleeps on that.

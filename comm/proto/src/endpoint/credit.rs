@@ -72,6 +72,11 @@ impl Default for Credit {
 }
 
 impl Credit {
+    /// Whether there is so much.
+    pub(super) fn covers(&self, cost: Cost) -> bool {
+        self.0.without(cost).is_some()
+    }
+
     /// Pays, if there is enough; whether there was.
     #[inline]
     pub(super) fn pay(&mut self, cost: Cost) -> bool {

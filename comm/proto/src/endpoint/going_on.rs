@@ -4,9 +4,10 @@
 //! is *due*: when it comes again it is known by which one of its signature it is.
 
 use super::bounced::{Claimed, State as Message};
+use super::credit::Cost;
 use super::peer::{About, Peer};
 use super::reading::Announced;
-use super::{BounceId, Endpoint, Landing, Op, OpId, Outcome, State, Task};
+use super::{BounceId, Endpoint, Landing, Mode, Op, OpId, Outcome, State, Task};
 use crate::lines::{self, Account, Again, Journal, Lines, Luggage, Missing};
 use crate::matching::{Envelope, Pattern};
 use crate::planted;
@@ -16,6 +17,9 @@ use crate::wire::header::{Header, Kind};
 
 /// Context of what has to be known before the messages behind it.
 pub const CONTEXT_LUGGAGE: u32 = 8;
+
+/// Frames that may wait for a link before more messages come again to a rank.
+const FEW_BEFORE: usize = 256;
 
 impl<P> Endpoint<P> {
     /// Whether only who was lost goes back.
@@ -124,6 +128,17 @@ impl<P> Endpoint<P> {
         Ok(self.bounced.claimed_due(bounce))
     }
 
+    /// Whether a message of so many bytes can go to a rank without waiting there for its receive as one that is only announced, or, if it is long, few are before it.
+    pub fn has_room(&self, to: Rank, length: u64) -> bool {
+        let peer = &self.peers[to];
+        let few = if planted::has(planted::HAS_LITTLE_CREDIT) { 2 } else { FEW_BEFORE };
+        peer.frames().len() < few
+            && match peer.may_be_eager(Mode::Standard, length, false) {
+                true => peer.credit.covers(Cost::eager(length)),
+                false => peer.offered.len() < few,
+            }
+    }
+
     /// What has to be with a rank before the next message is.
     pub fn luggage(&mut self, to: Rank) -> Option<Luggage> {
         let (journal, _) = self.journal()?;
@@ -134,7 +149,7 @@ impl<P> Endpoint<P> {
     pub fn send_luggage(&mut self, to: Rank, length: u64, place: P) -> OpId {
         let (context, source) = (CONTEXT_LUGGAGE, self.source());
         let envelope = Envelope { context, source, tag: 0, mark: Mark::NONE, length };
-        let op = self.start(State::Send(envelope, super::Mode::Standard, None), place);
+        let op = self.start(State::Send(envelope, Mode::Standard, None), place);
         self.post(to, Kind::Eager, envelope, About::default(), Some(op));
         op
     }
@@ -381,7 +396,7 @@ fn is_of_program(envelope: &Envelope) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Mode, Outgoing};
+    use super::super::Outgoing;
     use super::*;
     use crate::lines::Log;
     use crate::wire::wait::CONTEXT_COMPUTE;

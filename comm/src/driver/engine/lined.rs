@@ -58,6 +58,7 @@ impl Engine {
         length: usize,
         copy: impl FnOnce(&Stock) -> Place,
     ) -> Leaving {
+        self.feed_all(to);
         let Self { endpoint, stock, .. } = self;
         if !endpoint.leaves(to, key, length, || copy(stock)) {
             return Leaving::Not;
@@ -95,7 +96,7 @@ impl Engine {
     }
 
     /// Sends a message of the journal.
-    pub(in crate::driver) fn send_again(&mut self, to: Rank, message: Again<Place>) {
+    pub(super) fn send_again(&mut self, to: Rank, message: Again<Place>) {
         let Again { context, tag, bytes } = message;
         self.tell(to);
         let length = bytes.len() as u64;
@@ -197,6 +198,9 @@ impl Engine {
 
     /// The program is inside what lines are drawn in, or leaves it.
     pub(crate) fn enter_lines(&mut self, inside: bool) {
+        if !inside {
+            self.feed_everybody();
+        }
         self.endpoint.enter_lines(inside);
     }
 
@@ -273,6 +277,8 @@ impl Engine {
 
     /// The line is drawn; gives how many messages each rank was sent before. Exchanges that begin again behind it have received `came`, and `sent` these.
     pub(crate) fn draw_line(&mut self, came: Vec<(Envelope, Place)>, sent: Vec<Signature>) -> Vec<u64> {
+        // They are of before the line.
+        self.feed_everybody();
         let Self { endpoint, stock, .. } = self;
         let copy = |place: &Place, length| {
             let mut copy = stock.copy(place, &Memory::none());

@@ -95,6 +95,7 @@ impl Engine {
 
     /// Sends frames to all ranks until their links take no more.
     pub(in crate::driver) fn flush_all(&mut self, memory: &Memory<'_>) {
+        self.feed_on();
         for rank in std::mem::take(&mut self.unreached) {
             if self.link_to(rank).is_none() && !self.links.is_shut(rank) {
                 self.unreached.push(rank);
