@@ -518,7 +518,7 @@ impl Engine {
 
     /// Frees what detached operations have finished with.
     pub(super) fn sweep(&mut self) {
-        while let Some(place) = self.endpoint.take_over() {
+        while let Some(place) = self.endpoint.reap() {
             self.stock.reclaim(place);
         }
     }

@@ -1,4 +1,4 @@
-//! Operations that nobody waits for any more: they go on behind the program's back, and are freed when they are over. What that costs does not depend on how many are under way.
+//! Operations that nobody waits for any more: they go on behind the program's back, and are freed when they are over. That costs the same however many are under way.
 
 use super::{Endpoint, Op, OpId, State};
 
@@ -10,7 +10,7 @@ impl<P> Op<P> {
 }
 
 impl<P> Endpoint<P> {
-    /// Nobody waits for an operation any more. Gives its place back if it is over, or is a receive that nothing has matched; all others are over some time ([`Endpoint::take_over`]).
+    /// Nobody waits for an operation any more. Gives its place back if it is over, or is a receive that nothing has matched. The place of any other comes from [`Endpoint::reap`] when it is over.
     pub fn detach(&mut self, id: OpId) -> Option<P> {
         let at_once = self.cancel(id).or_else(|| Some(self.finish(id)?.1));
         if at_once.is_none()
@@ -21,9 +21,9 @@ impl<P> Endpoint<P> {
         at_once
     }
 
-    /// Gives back the place of an operation that nobody has waited for, and that is over.
+    /// The place of one more operation that nobody waited for, and that is over.
     #[inline]
-    pub fn take_over(&mut self) -> Option<P> {
+    pub fn reap(&mut self) -> Option<P> {
         while let Some(op) = self.over.pop() {
             if let Some((_, place)) = self.finish(op) {
                 return Some(place);

@@ -18,7 +18,7 @@ use crate::wire::header::{Header, Kind};
 /// Context of what has to be known before the messages behind it.
 pub const CONTEXT_LUGGAGE: u32 = 8;
 
-/// Frames that may wait for a link before more messages come again to a rank.
+/// More messages come again to a rank while fewer frames than this wait for its link, and fewer long messages for its word.
 const FEW_BEFORE: usize = 256;
 
 impl<P> Endpoint<P> {
@@ -128,7 +128,7 @@ impl<P> Endpoint<P> {
         Ok(self.bounced.claimed_due(bounce))
     }
 
-    /// Whether a message of so many bytes can go to a rank without waiting there for its receive as one that is only announced, or, if it is long, few are before it.
+    /// Whether there is room at a rank for a message of so many bytes that comes again: credit for a short one, few others that are announced for a long one, and few frames before either.
     pub fn has_room(&self, to: Rank, length: u64) -> bool {
         let peer = &self.peers[to];
         let few = if planted::has(planted::HAS_LITTLE_CREDIT) { 2 } else { FEW_BEFORE };

@@ -1,4 +1,4 @@
-//! Messages that nobody wanted yet. They wait in one queue for each communicator and sender: who looks for a message does not pass those of others, however many there are.
+//! Messages that nobody wanted yet. There is a queue for each communicator and sender: a search does not pass the messages of others, however many there are.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,7 +14,7 @@ type Key = (u32, u32);
 /// A message, with its place among all that came.
 type Entry<M> = (u64, M, Envelope);
 
-/// The messages; a search costs O(log q) for the queue, of q that are not empty, and what is in front of the message there. One from any source looks into the queue of each.
+/// The messages. A search costs O(log q + m), where q queues are not empty and m messages are before the one that is found; from any source it costs that for each sender.
 #[derive(Debug)]
 pub(super) struct Arrived<M> {
     /// None of them is empty.
@@ -64,8 +64,8 @@ impl<M: Copy> Arrived<M> {
         let queues = self.queues.range((pattern.context, 0)..=(pattern.context, u32::MAX));
         let found = queues
             .filter_map(|(key, queue)| find(queue, pattern).map(|at| (queue[at].0, Place { key: *key, at })));
-        let is_after = |number: &u64| if planted::has(planted::TAKES_LAST) { !*number } else { *number };
-        found.min_by_key(|(number, _)| is_after(number)).map(|(_, place)| place)
+        let turn = |number: u64| if planted::has(planted::TAKES_LAST) { !number } else { number };
+        found.min_by_key(|(number, _)| turn(*number)).map(|(_, place)| place)
     }
 
     #[inline]
@@ -79,13 +79,13 @@ impl<M: Copy> Arrived<M> {
         let queue = self.queues.get_mut(&place.key)?;
         let (_, message, envelope) = queue.remove(place.at)?;
         if queue.is_empty() {
-            self.is_empty(place.key);
+            self.put_aside(place.key);
         }
         Some((message, envelope))
     }
 
-    /// A queue has nothing left.
-    fn is_empty(&mut self, key: Key) {
+    /// A queue has nothing left: the next one gets its memory.
+    fn put_aside(&mut self, key: Key) {
         if let Some(queue) = self.queues.remove(&key)
             && self.spare.len() < SPARES
         {

@@ -1,6 +1,6 @@
-//! Messages of the journal that come again to ranks that have gone back alone. They leave as fast as they are received: all at once they would be as many operations and announcements, here and there.
+//! Messages of the journal that come again to ranks that have gone back alone. They leave as fast as they are received. If all left at once, each would be an operation here and an announcement there.
 //!
-//! Who goes back may want a late one first, and receive none before it: what has not left for long is announced after all, a part at a time. Nothing new goes to a rank before what comes again.
+//! A replacement may want a late message first, and receive none before it. So when nothing has moved for a while, some leave for which there is no room: they are announced. Nothing new goes to a rank before what comes again.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,7 +11,7 @@ use ft_proto::rank::Rank;
 use super::Engine;
 use crate::driver::memory::Place;
 
-/// Messages that are announced at once, though there is no room for them.
+/// Messages to a rank that leave at once though there is no room for them.
 const AT_ONCE: usize = 1024;
 
 /// See the module. None of the queues is empty.
@@ -45,7 +45,7 @@ impl Engine {
         }
     }
 
-    /// Nothing has moved for a while: some leave for which there is no room; false if there were none.
+    /// Nothing has moved for a while: some leave for which there is no room. False if nothing waited.
     #[inline]
     pub(in crate::driver) fn feed_more(&mut self) -> bool {
         let waits = !self.feed.0.is_empty();
