@@ -173,6 +173,7 @@ impl Account {
             Event::Marked { .. }
             | Event::Progress { .. }
             | Event::Activity { .. }
+            | Event::Account { .. }
             | Event::Agreed
             | Event::Respawned => None,
         }

@@ -9,7 +9,7 @@ use ft_checkpoint::{
     CheckpointSeconds, GroupLayout, IntervalReport, Level, LevelStats, LineStats, Lines, Stats,
 };
 use ft_comm::list;
-use ft_launch::{Ending, SavedFiles};
+use ft_launch::{Ending, LastAccount, SavedFiles};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -226,6 +226,33 @@ fn exit(status: i32) -> &'static str {
     }
 }
 
+/// What protection has cost all ranks together, those included that were lost on the way.
+fn stats_of(ending: &Ending) -> Stats {
+    let left = ending.failures.iter().rev().find_map(|failure| failure.held.as_ref());
+    // Where ranks have closed up they have other numbers than at the start.
+    let closed_up = left.filter(|left| left.len() == ending.outputs.len());
+    let mut ranks: BTreeMap<usize, Stats> = BTreeMap::new();
+    let mut add = |rank: usize, part: Option<Stats>| {
+        if let Some(part) = part {
+            let known = ranks.entry(rank).or_default();
+            *known = std::mem::take(known).then(part);
+        }
+    };
+    for LastAccount { rank, account } in &ending.accounts {
+        // What a rank held that nobody has taken is with others now.
+        let is_left = left.is_none_or(|left| left.contains(rank));
+        let there = |part: Stats| match is_left {
+            true => part,
+            false => Stats { state_bytes: 0, kept_bytes: 0, ..part },
+        };
+        add(*rank, Stats::read(account).map(there));
+    }
+    for (at, output) in ending.outputs.iter().enumerate() {
+        add(closed_up.map_or(at, |left| left[at]), RankReport::read(output).map(|report| report.stats));
+    }
+    ranks.into_values().reduce(Stats::merge).unwrap_or_default()
+}
+
 impl Report {
     pub(crate) fn new(
         ordered: Ordered,
@@ -235,8 +262,7 @@ impl Report {
     ) -> Self {
         let reports: Vec<RankReport> =
             ending.outputs.iter().filter_map(|bytes| RankReport::read(bytes)).collect();
-        let stats =
-            reports.iter().map(|report| report.stats.clone()).reduce(Stats::merge).unwrap_or_default();
+        let stats = stats_of(ending);
         let Judged { result, status, message } = Judged::new(&ordered, ending, &reports, app);
         let layout = &ordered.layout;
         let left = ending.failures.iter().rev().find_map(|failure| failure.held.clone());

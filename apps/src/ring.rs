@@ -122,6 +122,7 @@ impl Ring {
                 Err(CheckpointError::Comm(error)) if error.is_failure() => {
                     let report = self.checkpointer.report()?;
                     repair = self.world.repair(report)?;
+                    self.checkpointer.begin_account();
                 }
                 Err(error) => {
                     let beyond = matches!(error, CheckpointError::BeyondTolerance(_));
@@ -184,8 +185,14 @@ impl Ring {
             true => self.checkpointer.checkpoint(&self.world, &mut ())?,
             false => self.checkpointer.checkpoint(&self.world, &mut self.token)?,
         }
+        self.tell();
         self.world.activity(self.usual());
         Ok(())
+    }
+
+    /// What protection has cost since the last repair, in case that this process does not come to its end.
+    fn tell(&self) {
+        self.world.account(self.checkpointer.account().to_bytes());
     }
 
     fn restore(&mut self, repair: &Repair) -> Result<(), CheckpointError> {
@@ -201,6 +208,7 @@ impl Ring {
             // Epoch 1 is the start; a parity rank has no other way to know.
             Restored::Epoch(epoch) => self.token.round = u64::from(epoch - 1) * self.every,
         }
+        self.tell();
         self.world.resumed(reached.saturating_sub(self.token.round));
         Ok(())
     }

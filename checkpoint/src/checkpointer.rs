@@ -106,7 +106,10 @@ pub struct Checkpointer {
     spilling: Option<Spilling>,
     /// Ranks that compute.
     computing: usize,
+    /// Since the last repair.
     stats: Stats,
+    /// Before it.
+    earlier: Stats,
     /// Bytes of the largest state that was protected before the checkpoints began anew, and bytes kept for it.
     before: (u64, u64),
     /// A checkpoint was under way at the last failure.
@@ -176,6 +179,7 @@ impl Checkpointer {
             spilling: None,
             computing: world.size(),
             stats: Stats::default(),
+            earlier: Stats::default(),
             before: (0, 0),
             gave_up: false,
         })
@@ -280,7 +284,26 @@ impl Checkpointer {
     /// What protection has cost so far. The bytes of state and copies are those of the largest state if checkpoints began anew.
     pub fn stats(&self) -> Stats {
         let (state_bytes, kept_bytes) = self.largest();
+        Stats { state_bytes, kept_bytes, ..self.earlier.clone().then(self.stats.clone()) }
+    }
+
+    /// The same since [`Checkpointer::begin_account`]: what a rank tells the launcher ([`World::account`]) in case that it does not
+    /// come to its end.
+    pub fn account(&self) -> Stats {
+        let (state_bytes, kept_bytes) = self.largest();
         Stats { state_bytes, kept_bytes, ..self.stats.clone() }
+    }
+
+    /// To be called when a repair has ended: what comes now belongs to another generation.
+    pub fn begin_account(&mut self) {
+        let next = self.stats.and_on();
+        let before = std::mem::take(&mut self.earlier);
+        self.earlier = before.then(std::mem::replace(&mut self.stats, next));
+    }
+
+    /// Checkpoints that this process took part in.
+    pub(crate) fn taken(&self) -> u32 {
+        self.earlier.taken + self.stats.taken
     }
 
     /// The job is done, as all ranks have agreed ([`World::finalize`]): what lies on a disk is of no more use, and is

@@ -4,7 +4,7 @@ use ft_comm::Generation;
 use ft_proto::lines::Crossings;
 use serde::{Deserialize, Serialize};
 
-/// Counted by each process; a replacement starts at zero.
+/// Counted by each process; a replacement starts at zero. The launcher has what lost ones had told it ([`World::account`](ft_comm::World::account)).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
     /// Newest committed epoch.
@@ -89,6 +89,17 @@ pub struct LevelStats {
 }
 
 impl LevelStats {
+    /// The account of one process: this part of it, and a `later` one.
+    fn then(self, later: Self) -> Self {
+        Self {
+            checkpoints: self.checkpoints + later.checkpoints,
+            restores: self.restores + later.restores,
+            bytes_sent: self.bytes_sent + later.bytes_sent,
+            seconds: self.seconds + later.seconds,
+            kept_bytes: later.kept_bytes.max(self.kept_bytes),
+        }
+    }
+
     fn merge(self, other: Self) -> Self {
         Self {
             checkpoints: self.checkpoints.max(other.checkpoints),
@@ -154,16 +165,16 @@ impl Stats {
     pub fn merge(self, other: Self) -> Self {
         let (mine, others) = (self.phases, other.phases);
         let mut restores = self.restores;
-        for restore in other.restores {
-            match restores.iter_mut().find(|known| known.generation == restore.generation) {
-                Some(known) => *known = known.longest(&restore),
-                None => restores.push(restore),
-            }
-        }
+        restores.extend(other.restores);
         restores.sort_by_key(|restore| restore.generation);
-        let mut levels = other.levels;
-        levels.resize(levels.len().max(self.levels.len()), LevelStats::default());
-        levels.iter_mut().zip(self.levels).for_each(|(other, mine)| *other = other.merge(mine));
+        restores.dedup_by(|restore, known| {
+            let is_same = restore.generation == known.generation;
+            if is_same {
+                *known = known.longest(restore);
+            }
+            is_same
+        });
+        let levels = level_by_level(self.levels, other.levels, LevelStats::merge);
         Self {
             committed: self.committed.max(other.committed),
             taken: self.taken.max(other.taken),
@@ -186,6 +197,56 @@ impl Stats {
             restores,
             levels,
         }
+    }
+
+    /// The account of one rank: this part of it, and a `later` one. Sums, but for the epoch and for what is kept.
+    pub fn then(self, later: Self) -> Self {
+        let (mine, others) = (self.phases, later.phases);
+        let mut restores = self.restores;
+        restores.extend(later.restores);
+        Self {
+            committed: self.committed.max(later.committed),
+            taken: self.taken + later.taken,
+            increments: self.increments + later.increments,
+            bytes_protected: self.bytes_protected + later.bytes_protected,
+            bytes_sent: self.bytes_sent + later.bytes_sent,
+            seconds: self.seconds + later.seconds,
+            seconds_later: self.seconds_later + later.seconds_later,
+            phases: CheckpointSeconds {
+                copy: mine.copy + others.copy,
+                encode: mine.encode + others.encode,
+                exchange: mine.exchange + others.exchange,
+                commit: mine.commit + others.commit,
+            },
+            state_bytes: later.state_bytes.max(self.state_bytes),
+            kept_bytes: later.kept_bytes.max(self.kept_bytes),
+            restores,
+            damaged: self.damaged + later.damaged,
+            degraded: later.degraded.or(self.degraded),
+            lines: self.lines.and(later.lines),
+            levels: level_by_level(self.levels, later.levels, LevelStats::then),
+        }
+    }
+
+    /// What goes on counting behind a repair: how much there is, and what has become of the groups.
+    pub(crate) fn and_on(&self) -> Self {
+        let Self { committed, state_bytes, degraded, .. } = self;
+        Self {
+            committed: *committed,
+            state_bytes: *state_bytes,
+            degraded: degraded.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Reads the bytes of an account; `None` if they are none.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        postcard::from_bytes(bytes).ok()
+    }
+
+    /// The bytes to give to [`World::account`](ft_comm::World::account).
+    pub fn to_bytes(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("an account can be written")
     }
 
     /// The account of a rank whose first level has this one, with that of the next level above.
@@ -219,6 +280,17 @@ impl Stats {
     pub fn memory_overhead(&self) -> f64 {
         if self.state_bytes == 0 { 1.0 } else { 1.0 + self.kept_bytes as f64 / self.state_bytes as f64 }
     }
+}
+
+/// Both accounts of each level, made one.
+fn level_by_level(
+    mine: Vec<LevelStats>,
+    mut others: Vec<LevelStats>,
+    one: impl Fn(LevelStats, LevelStats) -> LevelStats,
+) -> Vec<LevelStats> {
+    others.resize(others.len().max(mine.len()), LevelStats::default());
+    others.iter_mut().zip(mine).for_each(|(other, mine)| *other = one(mine, *other));
+    others
 }
 
 impl RestoreSeconds {
@@ -268,5 +340,25 @@ mod tests {
         assert_eq!(all.seconds_later, 0.75);
         assert_eq!(all.phases, phases(3.0, 2.0));
         assert_eq!(all.restores, [restore(1, 0.1), restore(2, 0.7)]);
+    }
+    #[test]
+    fn a_process_goes_on_counting_behind_a_repair() {
+        let restore = |generation| RestoreSeconds { generation, ..Default::default() };
+        let level = |checkpoints, kept_bytes| LevelStats { checkpoints, kept_bytes, ..Default::default() };
+        let part = |taken, committed, state_bytes, generation| Stats {
+            taken,
+            committed,
+            seconds: f64::from(taken),
+            state_bytes,
+            restores: vec![restore(generation)],
+            levels: vec![level(taken, state_bytes)],
+            ..Stats::default()
+        };
+        let all = part(3, 3, 8, 1).then(part(2, 5, 4, 2));
+        assert_eq!((all.taken, all.committed, all.seconds, all.state_bytes), (5, 5, 5.0, 8));
+        assert_eq!((all.restores, all.levels), (vec![restore(1), restore(2)], vec![level(5, 8)]));
+        let next = part(3, 3, 8, 1).and_on();
+        assert_eq!(next, Stats { committed: 3, state_bytes: 8, ..Stats::default() });
+        assert_eq!(Stats::read(&next.to_bytes()), Some(next));
     }
 }

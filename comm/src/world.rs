@@ -314,6 +314,13 @@ impl World {
         Ok(repair)
     }
 
+    /// Tells the launcher what this rank has to say of the current generation so far, in case that it does not come to
+    /// [`World::finalize`]: `account` is opaque to it, and takes the place of the one before. Does not wait.
+    pub fn account(&self, account: Vec<u8>) {
+        let generation = self.generation();
+        self.core.peek().driver.submit(ToArbiter::Account { generation, account });
+    }
+
     /// Says that this rank works again after a repair, with `steps_lost` steps to do again; for reports.
     pub fn resumed(&self, steps_lost: u64) {
         let generation = self.generation();

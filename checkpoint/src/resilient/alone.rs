@@ -189,7 +189,9 @@ impl Aide {
         world.activity(activity::WAITING);
         lent.pacing.fail();
         let report = lent.checkpointer.report()?;
+        world.account(lent.checkpointer.account().to_bytes());
         let repair = world.repair(report)?;
+        lent.checkpointer.begin_account();
         let (_, staged) = lent.checkpointer.held();
         let Some(lost) = self.who_goes_back(world, &lent.checkpointer, true, false)? else {
             return Ok(Some(repair));
@@ -199,6 +201,7 @@ impl Aide {
         let restored = lent.checkpointer.restore_where(world, &repair, nothing, &|_| false)?;
         self.go_on(world, &mut lent.checkpointer, &mut lent.drawing, (restored, staged), &lost)?;
         lent.pacing.recall(world)?;
+        world.account(lent.checkpointer.account().to_bytes());
         if !self.replays.get() {
             world.resumed(0);
         }

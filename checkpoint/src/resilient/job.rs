@@ -141,6 +141,8 @@ pub struct Job {
     pub(super) restored: (Restored, u32),
     /// From what the job goes on, until something of its own is committed.
     pub(super) resuming: Option<Resuming>,
+    /// Checkpoints of which the launcher knows what they have cost.
+    pub(super) told: u32,
 }
 
 /// What there is of the section that `main` has come to.
@@ -201,6 +203,7 @@ impl Job {
             is_ahead: false,
             reached: 0,
             resuming,
+            told: 0,
         };
         job.outlast_repairs().map_err(RunError::Ended)?;
         if !job.world.is_parity() {
@@ -447,6 +450,7 @@ impl Job {
     /// Before this rank works: after a repair the launcher hears of it, and how many steps are done again.
     pub(super) fn resumed(&mut self, steps_lost: u64) {
         if std::mem::take(&mut self.is_resuming) {
+            self.tell();
             self.world.resumed(steps_lost);
         }
         self.reached = 0;
@@ -578,7 +582,10 @@ impl Job {
                 let report = self.checkpointer.report().map_err(RunError::Checkpoint)?;
                 self.levels.interrupt().map_err(RunError::Checkpoint)?;
                 self.all_go_back = false;
+                self.tell();
                 self.restoring = Some(self.world.repair(report).map_err(RunError::Ended)?);
+                self.checkpointer.begin_account();
+                self.levels.begin_account();
                 Ok(())
             }
             Err(ended) => Err(RunError::Ended(ended)),

@@ -85,6 +85,19 @@ impl Levels {
         }
         stats
     }
+
+    /// The same for an account since the last repair.
+    pub(super) fn add_account_to(&self, mut stats: Stats) -> Stats {
+        for upper in &self.upper {
+            stats = stats.with_level(upper.checkpointer.account());
+        }
+        stats
+    }
+
+    /// A repair has ended.
+    pub(super) fn begin_account(&mut self) {
+        self.upper.iter_mut().for_each(|upper| upper.checkpointer.begin_account());
+    }
 }
 
 impl Job {

@@ -40,6 +40,7 @@ impl Job {
                 self.checkpointer.begin(&self.world, &mut nothing)?;
                 self.checkpointer.wait(&self.world)?;
             }
+            self.tell_of_checkpoint();
             self.world.activity(activity::WAITING);
         }
     }

@@ -1,7 +1,8 @@
-//! What the launcher hears of a rank at its end.
+//! What the launcher hears of a rank at its end, and before in case that it does not come to that.
 
 use serde::{Deserialize, Serialize};
 
+use super::job::Job;
 use crate::pace::IntervalReport;
 use crate::stats::Stats;
 
@@ -25,5 +26,21 @@ impl RankReport {
     /// The bytes to give to [`World::finalize`](ft_comm::World::finalize).
     pub fn to_bytes(&self) -> Vec<u8> {
         postcard::to_stdvec(self).expect("a report can be written")
+    }
+}
+
+impl Job {
+    /// Tells the launcher what protection has cost this rank since the last repair.
+    pub(super) fn tell(&mut self) {
+        self.told = self.checkpointer.taken();
+        let account = self.levels.add_account_to(self.checkpointer.account());
+        self.world.account(account.to_bytes());
+    }
+
+    /// Does so if there was a checkpoint since it last did.
+    pub(super) fn tell_of_checkpoint(&mut self) {
+        if self.told != self.checkpointer.taken() {
+            self.tell();
+        }
     }
 }

@@ -124,6 +124,7 @@ impl<'a, P: Program> Section<'a, P> {
             } else if job.pacing.is_due(number) {
                 self.checkpoint(job, false)?;
             }
+            job.tell_of_checkpoint();
         }
         Ok(Worked::Over)
     }

@@ -115,11 +115,40 @@ pub(super) struct Ledger {
     struck: Vec<Struck>,
     entries: Vec<Entry>,
     outputs: Vec<Vec<u8>>,
+    accounts: Accounts,
     refused: u64,
     saved: SavedFiles,
     hosts_back: BTreeMap<String, u32>,
     agents_back: BTreeMap<String, u32>,
     headway: Headway,
+}
+
+/// What a process had said of a generation when it was lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastAccount {
+    /// Its rank.
+    pub rank: Rank,
+    /// What it gave to [`World::account`](ft_comm::World::account) last in that generation.
+    pub account: Vec<u8>,
+}
+
+/// What processes have said of each generation, for those that do not come to their end.
+#[derive(Debug, Default)]
+struct Accounts {
+    /// Of each rank that is not lost.
+    living: BTreeMap<Rank, BTreeMap<Generation, Vec<u8>>>,
+    lost: Vec<LastAccount>,
+}
+
+impl Accounts {
+    fn hear(&mut self, rank: Rank, generation: Generation, account: &[u8]) {
+        self.living.entry(rank).or_default().insert(generation, account.to_vec());
+    }
+
+    fn lose(&mut self, rank: Rank) {
+        let accounts = self.living.remove(&rank).unwrap_or_default();
+        self.lost.extend(accounts.into_values().map(|account| LastAccount { rank, account }));
+    }
 }
 
 /// How far the work is.
@@ -166,6 +195,7 @@ impl Ledger {
             struck: vec![],
             entries: vec![],
             outputs: vec![],
+            accounts: Accounts::default(),
             refused: 0,
             saved: SavedFiles::default(),
             hosts_back: BTreeMap::new(),
@@ -188,6 +218,9 @@ impl Ledger {
                 for entry in self.entries.iter_mut().filter(|e| e.decided.is_some() && e.resumed.is_none()) {
                     (entry.resumed, entry.steps_lost) = (Some(now), *steps_lost);
                 }
+            }
+            Event::Account { rank, generation, account } => {
+                self.accounts.hear(*rank, *generation, account);
             }
             Event::Finished { outputs } => self.outputs.clone_from(outputs),
             Event::Refused { count } => self.refused += count,
@@ -229,6 +262,7 @@ impl Ledger {
 
     /// A rank is lost: the repair under way is its repair too, or one starts.
     fn lose(&mut self, now: Time, rank: Rank, cause: &str) {
+        self.accounts.lose(rank);
         let (point, struck) = match self.blame(rank) {
             Some((point, at)) => (point, Some(at)),
             None => (cause.to_owned(), None),
@@ -302,6 +336,15 @@ impl Ledger {
         std::mem::take(&mut self.outputs)
     }
 
+    /// What processes had said that could not report at their end: those that were lost, and all where the job was not done.
+    pub(super) fn take_accounts(&mut self) -> Vec<LastAccount> {
+        if self.outputs.is_empty() {
+            let living: Vec<Rank> = self.accounts.living.keys().copied().collect();
+            living.into_iter().for_each(|rank| self.accounts.lose(rank));
+        }
+        std::mem::take(&mut self.accounts.lost)
+    }
+
     /// How far the work is.
     pub(super) fn headway(&self) -> &Headway {
         &self.headway
@@ -366,6 +409,25 @@ mod tests {
         let [failure] = &ledger.failures()[..] else { panic!() };
         assert!(failure.is_final() && failure.respawn.is_none());
         assert_eq!(failure.repair, Some(Duration::from_nanos(3)));
+    }
+
+    #[test]
+    fn what_the_lost_had_said_is_kept() {
+        let said =
+            |rank, generation, account: u8| Event::Account { rank, generation, account: vec![account] };
+        let lost = |rank| Event::Lost { rank, cause: "killed by signal 9".into(), generation: Some(1) };
+        let course = [said(1, 0, 1), said(1, 0, 2), said(2, 0, 3), said(1, 1, 4), lost(1), said(1, 2, 5)];
+        let of = |is_done: bool| {
+            let mut ledger = Ledger::new(vec![], vec![]);
+            course.iter().for_each(|event| ledger.record(Time(1), event));
+            if is_done {
+                ledger.record(Time(2), &Event::Finished { outputs: vec![vec![6], vec![7], vec![8]] });
+            }
+            let kept = ledger.take_accounts().into_iter();
+            kept.map(|LastAccount { rank, account }| (rank, account[0])).collect::<Vec<_>>()
+        };
+        assert_eq!(of(true), [(1, 2), (1, 4)], "the others report at their end");
+        assert_eq!(of(false), [(1, 2), (1, 4), (1, 5), (2, 3)]);
     }
 
     #[test]

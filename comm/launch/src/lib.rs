@@ -62,7 +62,7 @@ use fleet::{Fleet, Report};
 pub use guardian::guard;
 pub use keeper::keep;
 use ledger::Ledger;
-pub use ledger::{Failure, SavedFiles};
+pub use ledger::{Failure, LastAccount, SavedFiles};
 pub use mpirun::MpiTask;
 use process::GRACE;
 pub use process::{die_with_launcher, stand_for};
@@ -237,6 +237,7 @@ impl Launcher {
                 job: self.job.clone(),
                 code: farewell.code,
                 message: farewell.message,
+                accounts: self.ledger.take_accounts(),
                 outputs: self.ledger.take_outputs(),
                 failures: self.ledger.failures(),
                 unfired: self.arbiter.unfired(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::cluster::Cluster;
 use super::desk::Desk;
-use super::ledger::{Failure, SavedFiles};
+use super::ledger::{Failure, LastAccount, SavedFiles};
 use super::mpirun::MpiTask;
 use ft_comm::binding::Binding;
 use ft_comm::limits;
@@ -83,6 +83,8 @@ pub struct Ending {
     pub message: String,
     /// What the ranks reported when they were done, by rank; empty if the job did not get there.
     pub outputs: Vec<Vec<u8>>,
+    /// What processes had said that did not come to that: those that were lost, and all if the job did not get there.
+    pub accounts: Vec<LastAccount>,
     /// Failures and repairs.
     pub failures: Vec<Failure>,
     /// Positions of injected failures that did not fire, kills before cuts.

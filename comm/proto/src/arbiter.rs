@@ -228,6 +228,9 @@ impl Arbiter {
                 self.effects.record(Event::Progress { rank: origin, done, line });
             }
             ToArbiter::Activity { name } => self.effects.record(Event::Activity { rank: origin, name }),
+            ToArbiter::Account { generation, account } => {
+                self.effects.record(Event::Account { rank: origin, generation, account });
+            }
             ToArbiter::Refused { count } => self.effects.record(Event::Refused { count }),
             ToArbiter::Saved(saved) => self.effects.record(Event::Saved { rank: origin, saved }),
             message => self.roster.handle(now, rank, message),

@@ -80,7 +80,8 @@ impl Service for Alone {
             | ToArbiter::Refused { .. }
             | ToArbiter::Progress { .. }
             | ToArbiter::Saved(_)
-            | ToArbiter::Keeps { .. } => {}
+            | ToArbiter::Keeps { .. }
+            | ToArbiter::Account { .. } => {}
         }
     }
 

@@ -80,9 +80,10 @@ fn kills_of_all_ranks_at_once() {
 fn after_the_loss_of_all_the_job_goes_on_from_the_disk() {
     let dir = tempdir().unwrap();
     let outcome = with_poisson(on(&dir, "--json --kill 0,1,2,3@step=40")).finish().expect(0);
-    // The processes that count have taken checkpoint 5, of the variable part, and no other.
+    // Had they begun anew, the constant part would be there twice, and checkpoints 1 to 4.
     let bytes = |report: &Report| report.0["checkpoints"]["bytes_protected"].as_u64().unwrap();
-    assert!(bytes(&outcome.report()) * 5 < bytes(poisson_answer()), "{outcome}");
+    let (these, undisturbed) = (bytes(&outcome.report()), bytes(poisson_answer()));
+    assert!(these <= undisturbed && these > undisturbed / 2, "{these}, {undisturbed}: {outcome}");
 }
 
 #[test]

@@ -214,6 +214,25 @@ fn a_state_that_is_not_made_whole_is_a_failure_of_its_rank() {
     }
 }
 
+/// Each rank dies in its turn, so nobody lives at the end who was there at the start. The account has all of them: who stayed at each
+/// failure, and what checkpoints have cost.
+#[test]
+fn what_the_lost_had_done_is_in_the_account() {
+    let program = "heat --grid 60 --steps 500";
+    let undisturbed = run("--every 20", program);
+    let sent = |outcome: &Outcome| outcome.report().0["checkpoints"]["bytes_sent"].as_f64().unwrap();
+    let kills = "--every 20 --kill 1@step=110 --kill 2@step=210 --kill 0@step=310 --kill 3@step=410";
+    for (mode, stayed) in [("--lines meet", 0), ("--recovery local", 3)] {
+        let outcome = run(&format!("{mode} {kills}"), program);
+        let failures = outcome.report().0["failures"].as_array().unwrap().clone();
+        let restores = failures.iter().map(|failure| &failure["restore"]);
+        let known: Vec<_> = restores.map(|r| (r["generation"].as_u64(), r["stayed"].as_u64())).collect();
+        assert_eq!(known, [1, 2, 3, 4].map(|number| (Some(number), Some(stayed))), "{mode}: {outcome}");
+        // A checkpoint that was under way when a rank was lost is not counted.
+        assert!(sent(&outcome) > 0.9 * sent(&undisturbed), "{mode}: {outcome}\n{undisturbed}");
+    }
+}
+
 /// A rank that hangs is killed with all of its host; those of the other hosts stay where they are.
 #[test]
 fn only_the_ranks_of_a_lost_host_go_back() {

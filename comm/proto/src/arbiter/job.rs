@@ -186,6 +186,15 @@ pub enum Event {
         /// What, in the words of the layers above.
         name: String,
     },
+    /// What a rank has to say of a generation so far, in case that it does not come to its end.
+    Account {
+        /// This rank.
+        rank: Rank,
+        /// This generation.
+        generation: Generation,
+        /// Opaque.
+        account: Vec<u8>,
+    },
     /// Ranks wait for longer than the watchdog allows.
     Stalled {
         /// What is known of all ranks, in several lines.

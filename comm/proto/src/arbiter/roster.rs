@@ -173,7 +173,8 @@ impl Roster {
             | ToArbiter::Waiting(_)
             | ToArbiter::Moving
             | ToArbiter::Refused { .. }
-            | ToArbiter::Saved(_) => {}
+            | ToArbiter::Saved(_)
+            | ToArbiter::Account { .. } => {}
             ToArbiter::Keeps { pieces } => self.keeps(pieces),
         }
     }

@@ -537,13 +537,19 @@ fn what_is_said_for_people_is_passed_on_and_is_a_sign_of_life() {
     }
     job.says(1, ToArbiter::Activity { name: "step".into() });
     job.says(1, ToArbiter::Refused { count: 2 });
+    let account = || vec![5];
+    job.says(1, ToArbiter::Account { generation: 7, account: account() });
     let events = job.take().into_iter().filter_map(|effect| match effect {
         Effect::Record(event) => Some(event),
         _ => None,
     });
     let events: Vec<Event> = events.collect();
     assert_eq!(events[29], Event::Progress { rank: 1, done: Some(500), line: line() });
-    let rest = [Event::Activity { rank: 1, name: "step".into() }, Event::Refused { count: 2 }];
+    let rest = [
+        Event::Activity { rank: 1, name: "step".into() },
+        Event::Refused { count: 2 },
+        Event::Account { rank: 1, generation: 7, account: account() },
+    ];
     assert_eq!(events[30..], rest, "and nobody is lost");
 }
 

@@ -154,6 +154,13 @@ pub enum ToArbiter {
         /// Bytes of each piece, the longest first.
         pieces: Vec<u64>,
     },
+    /// What the rank has to say of a generation so far, in case that it does not come to its end. The newest counts.
+    Account {
+        /// This generation.
+        generation: Generation,
+        /// Opaque.
+        account: Vec<u8>,
+    },
 }
 
 /// What has become of a checkpoint that was to be written to files.
@@ -188,7 +195,8 @@ impl ToArbiter {
             | Self::Goodbye { .. }
             | Self::Refused { .. }
             | Self::Saved(_)
-            | Self::Keeps { .. } => None,
+            | Self::Keeps { .. }
+            | Self::Account { .. } => None,
         }
     }
 }
