@@ -315,10 +315,11 @@ impl World {
     }
 
     /// Tells the launcher what this rank has to say of the current generation so far, in case that it does not come to
-    /// [`World::finalize`]: `account` is opaque to it, and takes the place of the one before. Does not wait.
+    /// [`World::finalize`]: `account` is opaque to it, and takes the place of the one before. It leaves with
+    /// what this rank tells the launcher next, a sign of life at the latest.
     pub fn account(&self, account: Vec<u8>) {
         let generation = self.generation();
-        self.core.peek().driver.submit(ToArbiter::Account { generation, account });
+        self.core.peek().driver.service.submit_with_next(ToArbiter::Account { generation, account });
     }
 
     /// Says that this rank works again after a repair, with `steps_lost` steps to do again; for reports.

@@ -33,6 +33,10 @@ pub struct Question {
 pub trait Service {
     /// Says something to the launcher.
     fn submit(&self, message: ToArbiter);
+    /// Sends it with what is sent next, a sign of life at the latest: nobody waits for it.
+    fn submit_with_next(&self, message: ToArbiter) {
+        self.submit(message);
+    }
     /// This rank has awaited others for long: who of them is not in reach is reported as a broken link.
     fn ask(&self, question: Question) {
         let _ = question;

@@ -199,6 +199,10 @@ impl Service for ServiceThread {
         ring(&self.shared.wake_service);
     }
 
+    fn submit_with_next(&self, message: ToArbiter) {
+        let _ = self.outbox.send(message);
+    }
+
     fn ask(&self, question: Question) {
         let _ = self.questions.send(question);
         ring(&self.shared.wake_service);
