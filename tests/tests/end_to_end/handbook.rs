@@ -119,6 +119,26 @@ fn the_program_whose_messages_cross_checkpoints() {
     assert!(sums.iter().all(|sum| sorted(sum) == sorted(&sums[0])), "{sums:?}");
 }
 
+/// The page shows their steps.
+#[test]
+fn programs_whose_ranks_are_in_different_steps() {
+    let steps = blocks(&text("docs/lines.md"), "rust");
+    let modes = ["--lines log", "--lines log --kill 0@step=100", "--recovery local --kill 2@step=100"];
+    for (shown, name) in steps[1..].iter().zip(["deal", "wave", "chaotic"]) {
+        let indented = shown.lines().map(|line| format!("    {line}").trim_end().to_owned() + "\n");
+        let example = text(&format!("checkpoint/examples/{name}.rs"));
+        assert!(example.contains(&indented.collect::<String>()), "the page shows another step of {name}");
+        let said = modes.map(|mode| {
+            let outcome = run(&format!("-n 4 --every 10 {mode} target/release/examples/{name}")).expect(0);
+            assert_eq!(outcome.stderr.contains(" failed (step=100)"), mode.contains("kill"), "{outcome}");
+            outcome.stdout.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>()
+        });
+        assert!(!said[0].is_empty() && said.iter().all(|lines| *lines == said[0]), "{name}: {said:?}");
+    }
+    let alone = run("-n 1 target/release/examples/deal").expect(2);
+    assert!(alone.stderr.contains("two ranks at least"), "{alone}");
+}
+
 #[test]
 fn the_program_with_messages() {
     program("docs/messages.md", "comm/examples/halo.rs");
@@ -347,7 +367,7 @@ fn every_command_is_run() {
         ("docs/measuring.md", 1),
         ("docs/messages.md", 0),
         ("docs/mpirun.md", 0),
-        ("docs/lines.md", 5),
+        ("docs/lines.md", 8),
         ("docs/over-mpi.md", 0), // its command is one of `mpirun`, which `over_mpi.rs` runs where there is one
         ("docs/programs.md", 1),
         ("docs/resume.md", 4),
