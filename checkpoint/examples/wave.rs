@@ -49,7 +49,7 @@ impl Program for Wave {
 
 /// Of a place of the grid.
 fn cost(row: u64, column: u64) -> u64 {
-    (row * 7919 ^ column * 104_729) % 97
+    ((row * 7919) ^ (column * 104_729)) % 97
 }
 
 fn main() -> Result<(), ft_checkpoint::MainError> {
