@@ -80,7 +80,7 @@ impl Display {
         };
         said.into_iter().for_each(|line| bar.println(line));
         // Somebody who holds the terminal sees nothing move.
-        if self.console.is_full() {
+        if self.console.is_full(Stream::Error) {
             return;
         }
         if let Event::Progress { done: Some(done), .. } = event {

@@ -30,7 +30,7 @@ use ft_proto::arbiter::Exit;
 use ft_proto::detector::Detector;
 use ft_proto::member::LEASE_TIMEOUTS;
 use ft_proto::rank::PeerId;
-use ft_proto::wire::agent::{Birth, Ended, FromAgent, Site, ToAgent};
+use ft_proto::wire::agent::{Birth, Ended, FromAgent, Held, Site, ToAgent};
 use ft_proto::wire::handshake::Opening;
 
 /// Longest invitation in bytes.
@@ -67,8 +67,8 @@ struct Agent {
     was_heard: bool,
     /// How busy this host is, if the launcher wants to know.
     gauge: Option<Gauge>,
-    /// What processes print stays in their pipes: nobody reads it.
-    holds: bool,
+    /// What stays in the pipes of processes: nobody reads it.
+    held: Held,
     /// The launcher has stopped all ranks and will stop itself: its silence is no sign.
     paused: bool,
     over: bool,
@@ -133,7 +133,7 @@ impl Agent {
             beat_due: clock.now(),
             was_heard: false,
             gauge: None,
-            holds: false,
+            held: Held::default(),
             paused: false,
             over: false,
             invitation,
@@ -176,15 +176,14 @@ impl Agent {
     fn wait(&self) {
         let mut fds = vec![self.link.poll()];
         fds.extend(self.crew.fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        if !self.holds() {
-            fds.extend(self.crew.pipes().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        }
+        let pipes = self.crew.pipes(self.held());
+        fds.extend(pipes.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         let blocked = self.inputs.values().filter(|input| !input.queue.is_empty());
         let blocked = blocked.filter_map(|input| input.pipe.as_ref());
         fds.extend(blocked.map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::OUT)));
         // Without a task it waits for the first word.
         let due = if self.task.is_some() { self.beat_due } else { self.clock.now().after(self.interval) };
-        let left = due.since(self.clock.now());
+        let left = if self.link.has_more() { Duration::ZERO } else { due.since(self.clock.now()) };
         let _ = rustix::event::poll(&mut fds, Some(&timespec(left)));
     }
 
@@ -203,7 +202,7 @@ impl Agent {
                     input.queue.extend(bytes);
                 }
             }
-            ToAgent::Hold { holds } => self.holds = holds,
+            ToAgent::Hold(held) => self.held = held,
             ToAgent::End => self.over = true,
         }
     }
@@ -248,9 +247,10 @@ impl Agent {
         }
     }
 
-    /// Whether nobody takes what processes print.
-    fn holds(&self) -> bool {
-        self.holds || self.link.waiting() >= BACKLOG_MAX
+    /// What nobody takes of what processes print.
+    fn held(&self) -> Held {
+        let is_full = self.link.waiting() >= BACKLOG_MAX;
+        Held { output: self.held.output || is_full, error: self.held.error || is_full }
     }
 
     fn settle(&mut self, site: Site) {
@@ -297,8 +297,8 @@ impl Agent {
     /// Says what has happened to the processes: what they have printed, then who has died.
     fn report(&mut self) {
         let deaths = self.crew.deaths();
-        let (holds, link) = (self.holds(), &mut self.link);
-        self.crew.pump(&deaths, holds, &mut |peer, error, lines| {
+        let (held, link) = (self.held(), &mut self.link);
+        self.crew.pump(&deaths, held, &mut |peer, error, lines| {
             link.send(&FromAgent::Output { peer, error, lines });
         });
         if let Some(error) = self.crew.trouble() {

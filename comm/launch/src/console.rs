@@ -103,10 +103,7 @@ impl Console {
     /// Prints `bytes` in their turn; never waits.
     pub fn print(&self, stream: Stream, bytes: impl Into<Vec<u8>>) {
         let bytes = bytes.into();
-        let lane = match stream {
-            Stream::Output => &self.output,
-            Stream::Error => &self.error,
-        };
+        let lane = self.lane(stream);
         let mut state = lane.lock();
         state.waiting += bytes.len();
         state.queue.push_back((stream, bytes));
@@ -118,15 +115,22 @@ impl Console {
         self.print(Stream::Error, format!("{line}\n"));
     }
 
-    /// Whether so much is not read yet that nothing should be added which can wait.
-    pub fn is_full(&self) -> bool {
-        [&self.output, &self.error].into_iter().any(|lane| lane.lock().waiting >= BACKLOG_MAX)
+    /// Whether so much of a stream is not read yet that nothing should be added which can wait.
+    pub fn is_full(&self, stream: Stream) -> bool {
+        self.lane(stream).lock().waiting >= BACKLOG_MAX
     }
 
-    /// If it is full: becomes readable when that may have changed.
-    pub(super) fn relief(&self) -> Option<BorrowedFd<'_>> {
+    /// Becomes readable when a stream that is full may no longer be. To be asked for before [`Console::is_full`].
+    pub(super) fn relief(&self) -> BorrowedFd<'_> {
         let _ = rustix::io::read(&self.moved, &mut [0; 8]);
-        self.is_full().then(|| self.moved.as_fd())
+        self.moved.as_fd()
+    }
+
+    fn lane(&self, stream: Stream) -> &Lane {
+        match stream {
+            Stream::Output => &self.output,
+            Stream::Error => &self.error,
+        }
     }
 
     /// Width of the terminal that standard error is, in characters.

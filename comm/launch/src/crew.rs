@@ -24,7 +24,7 @@ use ft_comm::inherited;
 use ft_comm::lifeline::{ENV_LIFELINE, Lifeline};
 use ft_proto::arbiter::Exit;
 use ft_proto::rank::{Generation, PeerId};
-use ft_proto::wire::agent::{Birth, CoreShare};
+use ft_proto::wire::agent::{Birth, CoreShare, Held};
 use ft_proto::wire::handshake::JobKey;
 use ft_threads::ENV_THREADS;
 
@@ -307,19 +307,19 @@ impl Crew {
         [parent, self.vigil.fd()].into_iter()
     }
 
-    /// Where processes print to.
-    pub(super) fn pipes(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.pipes.fds()
+    /// Where processes print to, but for what is held.
+    pub(super) fn pipes(&self, held: Held) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.pipes.fds(held)
     }
 
-    /// Hands on what was printed, all of it by those that have died; the others keep theirs if that is wanted.
-    pub(super) fn pump(&mut self, deaths: &[Death], others_hold: bool, lines: Lines<'_>) {
+    /// Hands on what was printed, all of it by those that have died; what is `held` of the others stays where it is.
+    pub(super) fn pump(&mut self, deaths: &[Death], held: Held, lines: Lines<'_>) {
         let has_died = |peer| deaths.iter().any(|death| death.peer() == peer);
         self.pipes.pump(
-            |peer| {
+            |peer, is_error| {
                 if has_died(peer) {
                     Turn::Last
-                } else if others_hold {
+                } else if held.has(is_error) {
                     Turn::None
                 } else {
                     Turn::One

@@ -21,7 +21,7 @@ use ft_comm::time::Time;
 use ft_comm::transport::Channel;
 use ft_proto::detector::Detector;
 use ft_proto::rank::{Membership, PeerId, Rank};
-use ft_proto::wire::agent::{Birth, CoreShare, ToAgent};
+use ft_proto::wire::agent::{Birth, CoreShare, Held, ToAgent};
 
 mod adopted;
 mod changes;
@@ -103,7 +103,7 @@ pub(super) struct Fleet {
     inputs: HashMap<PeerId, File>,
     inflow: Option<Inflow>,
     /// What processes print stays in their pipes: nobody reads it.
-    holds: bool,
+    held: Held,
     detector: Detector,
     pulses: Pulses,
     interval: Duration,
@@ -407,19 +407,28 @@ impl Fleet {
         self.remotes().for_each(Remote::flush);
     }
 
-    /// Whether what processes print, on any host, is to stay in their pipes.
-    pub(super) fn hold(&mut self, holds: bool) {
-        if std::mem::replace(&mut self.holds, holds) != holds {
-            self.remotes().for_each(|remote| remote.send(ToAgent::Hold { holds }));
+    /// What of what processes print, on any host, is to stay in their pipes.
+    pub(super) fn hold(&mut self, held: Held) {
+        if std::mem::replace(&mut self.held, held) != held {
+            self.remotes().for_each(|remote| remote.send(ToAgent::Hold(held)));
             self.flush();
         }
+    }
+
+    /// Whether an agent has said more than was read in its turn.
+    pub(super) fn has_more(&self) -> bool {
+        let agents = self.doors.iter().filter_map(|door| match door {
+            Door::Agent(remote) => remote.link(),
+            _ => None,
+        });
+        agents.chain(self.attempts().filter_map(Remote::link)).any(Control::has_more)
     }
 
     /// What to wait for.
     pub(super) fn fds<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         let readable = |fd: BorrowedFd<'a>| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         fds.extend(self.crew.fds().map(readable));
-        fds.extend(self.crew.pipes().filter(|_| !self.holds).map(readable));
+        fds.extend(self.crew.pipes(self.held).map(readable));
         let inflow = self.inflow.iter().filter_map(Inflow::source);
         fds.extend(inflow.map(|pipe| readable(pipe.as_fd())));
         for door in &self.doors {

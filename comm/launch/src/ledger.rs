@@ -135,19 +135,30 @@ pub struct LastAccount {
 /// What processes have said of each generation, for those that do not come to their end.
 #[derive(Debug, Default)]
 struct Accounts {
-    /// Of each rank that is not lost.
-    living: BTreeMap<Rank, BTreeMap<Generation, Vec<u8>>>,
-    lost: Vec<LastAccount>,
+    heard: BTreeMap<(Rank, Generation), Vec<u8>>,
+    /// The generation in which a rank was lost last. What is of it, or of earlier ones, was said by processes that are gone, whenever it has come.
+    lost: BTreeMap<Rank, Generation>,
 }
 
 impl Accounts {
     fn hear(&mut self, rank: Rank, generation: Generation, account: &[u8]) {
-        self.living.entry(rank).or_default().insert(generation, account.to_vec());
+        self.heard.insert((rank, generation), account.to_vec());
     }
 
-    fn lose(&mut self, rank: Rank) {
-        let accounts = self.living.remove(&rank).unwrap_or_default();
-        self.lost.extend(accounts.into_values().map(|account| LastAccount { rank, account }));
+    fn lose(&mut self, rank: Rank, generation: Generation) {
+        self.lost.insert(rank, generation);
+    }
+
+    /// Of processes that are gone, or of all.
+    fn take(&mut self, of_all: bool) -> Vec<LastAccount> {
+        let heard = std::mem::take(&mut self.heard).into_iter();
+        let is_due = |rank: &Rank, generation: &Generation| {
+            of_all || self.lost.get(rank).is_some_and(|lost| generation <= lost)
+        };
+        heard
+            .filter(|((rank, generation), _)| is_due(rank, generation))
+            .map(|((rank, _), account)| LastAccount { rank, account })
+            .collect()
     }
 }
 
@@ -209,7 +220,10 @@ impl Ledger {
             Event::Struck { spec } => self.strike(now, Strike::Spec(*spec)),
             Event::Cut { spec } => self.strike(now, Strike::Cut(*spec)),
             Event::RandomKill { rank } => self.strike(now, Strike::Random(*rank)),
-            Event::Lost { rank, cause, .. } => self.lose(now, *rank, cause),
+            Event::Lost { rank, cause, generation } => {
+                generation.iter().for_each(|generation| self.accounts.lose(*rank, *generation));
+                self.lose(now, *rank, cause);
+            }
             // The last time counts: another loss makes a repair start again.
             Event::Agreed => self.open().for_each(|entry| entry.agreed = Some(now)),
             Event::Respawned => self.open().for_each(|entry| entry.respawned = Some(now)),
@@ -262,7 +276,6 @@ impl Ledger {
 
     /// A rank is lost: the repair under way is its repair too, or one starts.
     fn lose(&mut self, now: Time, rank: Rank, cause: &str) {
-        self.accounts.lose(rank);
         let (point, struck) = match self.blame(rank) {
             Some((point, at)) => (point, Some(at)),
             None => (cause.to_owned(), None),
@@ -338,11 +351,7 @@ impl Ledger {
 
     /// What processes had said that could not report at their end: those that were lost, and all where the job was not done.
     pub(super) fn take_accounts(&mut self) -> Vec<LastAccount> {
-        if self.outputs.is_empty() {
-            let living: Vec<Rank> = self.accounts.living.keys().copied().collect();
-            living.into_iter().for_each(|rank| self.accounts.lose(rank));
-        }
-        std::mem::take(&mut self.accounts.lost)
+        self.accounts.take(self.outputs.is_empty())
     }
 
     /// How far the work is.
@@ -416,7 +425,8 @@ mod tests {
         let said =
             |rank, generation, account: u8| Event::Account { rank, generation, account: vec![account] };
         let lost = |rank| Event::Lost { rank, cause: "killed by signal 9".into(), generation: Some(1) };
-        let course = [said(1, 0, 1), said(1, 0, 2), said(2, 0, 3), said(1, 1, 4), lost(1), said(1, 2, 5)];
+        // The last word of the lost one comes late.
+        let course = [said(1, 0, 1), said(1, 0, 2), said(2, 0, 3), lost(1), said(1, 1, 4), said(1, 2, 5)];
         let of = |is_done: bool| {
             let mut ledger = Ledger::new(vec![], vec![]);
             course.iter().for_each(|event| ledger.record(Time(1), event));

@@ -18,6 +18,7 @@ use ft_comm::time::{Clock, Time};
 use ft_comm::transport::{Accepted, Credentials, Doorman, is_shortage, timespec};
 use ft_proto::arbiter::{Arbiter, Effect, Event, Exit};
 use ft_proto::rank::{PeerId, Rank};
+use ft_proto::wire::agent::Held;
 use ft_proto::wire::control::{News, ToArbiter};
 use ft_proto::wire::handshake::{JobKey, hex};
 
@@ -409,11 +410,14 @@ impl Launcher {
         if let Some(farewell) = &self.ending {
             until = until.min(farewell.until).min(now.after(Duration::from_millis(50)));
         }
+        if self.fleet.has_more() || self.controls.values().any(Control::has_more) {
+            until = now;
+        }
         let mut fds: Vec<PollFd<'_>> = Vec::new();
         let readable = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
-        let relief = self.output.relief();
-        self.fleet.hold(relief.is_some());
-        fds.extend(relief.map(readable));
+        let (held, relief) = self.output.held();
+        self.fleet.hold(held);
+        fds.extend((held != Held::default()).then(|| readable(relief)));
         fds.extend(self.signals.fds().map(readable));
         fds.extend(self.doorman.fds().map(readable));
         self.fleet.fds(&mut fds);
@@ -560,7 +564,7 @@ impl Launcher {
     /// What a process said last comes before its end.
     fn last_words(&mut self, peer: PeerId) {
         if let Some(mut control) = self.controls.remove(&peer) {
-            let _ = control.receive(|message| self.arbiter.handle(self.clock.now(), peer, message));
+            let _ = control.receive_last(|message| self.arbiter.handle(self.clock.now(), peer, message));
         }
         self.broken.remove(&peer);
     }

@@ -8,6 +8,7 @@ use std::os::fd::BorrowedFd;
 
 use super::console::{Console, Stream};
 use ft_proto::rank::{PeerId, Rank};
+use ft_proto::wire::agent::Held;
 
 #[derive(Debug)]
 pub(super) struct Output {
@@ -34,9 +35,16 @@ impl Output {
         self.said.get_or_insert_with(HashSet::new);
     }
 
-    /// If nobody reads what is printed: becomes readable when that may have changed.
-    pub(super) fn relief(&self) -> Option<BorrowedFd<'_>> {
-        self.console.relief()
+    /// What of what processes print nobody reads; and what becomes readable when that may have changed.
+    pub(super) fn held(&self) -> (Held, BorrowedFd<'_>) {
+        let relief = self.console.relief();
+        let is_full = |is_error| self.console.is_full(self.stream(is_error));
+        (Held { output: is_full(false), error: is_full(true) }, relief)
+    }
+
+    /// Where processes' standard error goes, or their standard output.
+    fn stream(&self, is_error: bool) -> Stream {
+        if is_error || self.all_to_stderr { Stream::Error } else { Stream::Output }
     }
 
     /// Prints whole lines of a process.
@@ -55,8 +63,7 @@ impl Output {
             text.extend_from_slice(label.as_deref().unwrap_or_default().as_bytes());
             text.extend_from_slice(line);
         }
-        let stream = if error || self.all_to_stderr { Stream::Error } else { Stream::Output };
-        self.console.print(stream, text);
+        self.console.print(self.stream(error), text);
     }
 
     /// Prints what the command that starts things on `host` has to say.

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use ft_proto::rank::PeerId;
+use ft_proto::wire::agent::Held;
 
 /// A line that is longer than this is forwarded in pieces.
 const LINE_BYTES_MAX: usize = 64 << 10;
@@ -58,18 +59,19 @@ impl Pipes {
         Ok(())
     }
 
-    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.streams.iter().map(|stream| stream.fd.as_fd())
+    /// Those of which nothing is held.
+    pub(super) fn fds(&self, held: Held) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.streams.iter().filter(move |stream| !held.has(stream.error)).map(|stream| stream.fd.as_fd())
     }
 
-    /// Hands on what has come, of each process as much as its turn allows.
-    pub(super) fn pump(&mut self, turn: impl Fn(PeerId) -> Turn, lines: Lines<'_>) {
-        self.streams.retain_mut(|stream| stream.pump(turn(stream.peer), lines));
+    /// Hands on what has come, of each stream as much as its turn allows: whose it is, and whether it is standard error.
+    pub(super) fn pump(&mut self, turn: impl Fn(PeerId, bool) -> Turn, lines: Lines<'_>) {
+        self.streams.retain_mut(|stream| stream.pump(turn(stream.peer, stream.error), lines));
     }
 
     /// Hands on the rest; lines that never ended end here.
     pub(super) fn finish(&mut self, lines: Lines<'_>) {
-        self.pump(|_| Turn::Last, lines);
+        self.pump(|_, _| Turn::Last, lines);
         self.streams.drain(..).for_each(|mut stream| stream.end(lines));
     }
 }

@@ -1,11 +1,11 @@
 //! Standard output and standard error that nobody reads, that nobody will read, or that are full: the job is none of
 //! their business, and what is lost is said.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, PipeWriter};
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 
 use crate::common::{POISSON, Run, Running, ends_within, example};
 use crate::hosts::{LIKE_SSH, over};
@@ -79,6 +79,36 @@ fn a_signal_ends_the_wait_for_a_reader() {
         assert!(outcome.stdout.starts_with(LINE));
         let told = format!("ftrun: what was printed is not all read: {word}\n");
         assert!(outcome.stderr.ends_with(&told), "{outcome}");
+    }
+}
+
+/// Bytes that `yes` has written so far on all ranks of a job.
+fn flood(running: &Running) -> u64 {
+    let of = |process: Pid| {
+        let read = |file| fs::read_to_string(format!("/proc/{}/{file}", process.as_raw_pid())).ok();
+        let account = read("io").filter(|_| read("comm").as_deref() == Some("yes\n"))?;
+        account.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse::<u64>().ok())
+    };
+    running.processes().into_iter().filter_map(of).sum()
+}
+
+/// Output that waits for its reader holds up nothing else.
+#[test]
+fn standard_error_is_seen_although_nobody_reads_standard_output() {
+    let here = (None, Run::ftrun("-n 2 /bin/sh -c"));
+    let (folder, elsewhere) = over(LIKE_SSH, "--hosts 127.0.0.2,127.0.0.3 /bin/sh -c");
+    for (_folder, run) in [here, (Some(folder), elsewhere)] {
+        let run = run.arg("yes & read word && echo $word >&2; wait");
+        let mut running = run.open_stdin().held_stdout().start();
+        // A mebibyte waits in the launcher; the rest is in pipes.
+        while flood(&running) < (1 << 20) + (96 << 10) {
+            assert!(!ends_within(running.launcher(), Duration::from_millis(5)));
+        }
+        running.say("heard\n");
+        running.await_text("heard");
+        running.signal(Signal::TERM);
+        running.read_stdout();
+        running.finish().expect(143);
     }
 }
 

@@ -93,7 +93,7 @@ impl Fleet {
     /// An agent has taken the place of a lost one.
     fn welcome_back(&mut self, at: usize, now: Time) -> Option<Report> {
         let mut remote = self.absent(at)?.attempt.take()?;
-        remote.send(ToAgent::Hold { holds: self.holds });
+        remote.send(ToAgent::Hold(self.held));
         self.detector.heard(remote.peer, now);
         self.doors[at] = Door::Agent(remote);
         self.returns.back(at, now);

@@ -80,7 +80,7 @@ impl Fleet {
 
     fn pump(&mut self, deaths: &[Death], reports: &mut Vec<Report>) {
         let Self { crew, cluster, doors, .. } = self;
-        crew.pump(deaths, self.holds, &mut |peer, error, lines| {
+        crew.pump(deaths, self.held, &mut |peer, error, lines| {
             // Why a lost host is not there yet is said as often as it is tried: nobody wants to hear it.
             if !matches!(doors.get(agent_at(peer)), Some(Door::Lost(_))) {
                 reports.push(said(cluster, peer, error, lines));

@@ -25,7 +25,7 @@ use ft_comm::transport::{
 };
 use ft_proto::arbiter::OnFailure;
 use ft_proto::detector::Detector;
-use ft_proto::wire::agent::Site;
+use ft_proto::wire::agent::{Held, Site};
 
 impl Fleet {
     /// Starts an agent on every other host; they have not come when this returns.
@@ -95,7 +95,7 @@ impl Fleet {
             resumed: vec![],
             inputs: HashMap::new(),
             inflow: None,
-            holds: false,
+            held: Held::default(),
             detector: Detector::new(config.timeout, now),
             pulses: Pulses::new(config.interval, now),
             interval: config.interval,

@@ -51,7 +51,7 @@ impl Fleet {
         let Some(site) = self.invitations.as_ref().map(|invitations| invitations.site.clone()) else {
             return;
         };
-        let mut known = vec![ToAgent::Site(site), ToAgent::Hold { holds: self.holds }];
+        let mut known = vec![ToAgent::Site(site), ToAgent::Hold(self.held)];
         let mut here: Vec<_> = self.homes.iter().filter(|(_, home)| home.at == at).collect();
         here.sort_unstable_by_key(|(peer, _)| **peer);
         known.extend(here.into_iter().flat_map(|(_, home)| home.told.clone()));

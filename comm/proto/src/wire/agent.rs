@@ -115,11 +115,24 @@ pub enum ToAgent {
     },
     /// The job is over: end everything and exit.
     End,
-    /// Whether what processes print is to stay in their pipes, as nobody reads it.
-    Hold {
-        /// It is.
-        holds: bool,
-    },
+    /// What of what processes print is to stay in their pipes, as nobody reads it.
+    Hold(Held),
+}
+
+/// Which of the streams of processes stay in their pipes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// Standard output.
+    pub output: bool,
+    /// Standard error.
+    pub error: bool,
+}
+
+impl Held {
+    /// Whether one stream is: standard error, or the other.
+    pub fn has(self, is_error: bool) -> bool {
+        if is_error { self.error } else { self.output }
+    }
 }
 
 /// From an agent to the launcher.
@@ -224,7 +237,7 @@ mod tests {
             ToAgent::Signal { to: None, signal: 9 },
             ToAgent::Input { peer: PeerId(7), bytes: vec![] },
             ToAgent::End,
-            ToAgent::Hold { holds: true },
+            ToAgent::Hold(Held { output: true, error: false }),
         ];
         let mut bytes = Vec::new();
         sent.iter().for_each(|message| encode(message, &mut bytes));

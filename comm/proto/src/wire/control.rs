@@ -353,6 +353,18 @@ pub fn encode<M: Serialize>(message: &M, out: &mut Vec<u8>) {
 /// # Errors
 /// The bytes are no message; the link is to be closed.
 pub fn decode<M: DeserializeOwned>(bytes: &mut Vec<u8>) -> Result<Option<M>, ControlError> {
+    let first = decode_first(bytes)?;
+    Ok(first.map(|(message, length)| {
+        bytes.drain(..length);
+        message
+    }))
+}
+
+/// The first whole message of `bytes`, and how many of them it takes. For many of them: what [`decode`] moves is all that comes behind.
+///
+/// # Errors
+/// The bytes are no message; the link is to be closed.
+pub fn decode_first<M: DeserializeOwned>(bytes: &[u8]) -> Result<Option<(M, usize)>, ControlError> {
     let Some(prefix) = bytes.first_chunk::<4>() else { return Ok(None) };
     let length = u32::from_le_bytes(*prefix) as usize;
     if length > CONTROL_BYTES_MAX {
@@ -363,8 +375,7 @@ pub fn decode<M: DeserializeOwned>(bytes: &mut Vec<u8>) -> Result<Option<M>, Con
     if !rest.is_empty() {
         return Err(ControlError::Garbled);
     }
-    bytes.drain(..4 + length);
-    Ok(Some(message))
+    Ok(Some((message, 4 + length)))
 }
 
 #[cfg(test)]
