@@ -124,6 +124,17 @@ pub struct CheckpointSeconds {
     pub commit: f64,
 }
 
+impl CheckpointSeconds {
+    fn and(self, other: Self) -> Self {
+        Self {
+            copy: self.copy + other.copy,
+            encode: self.encode + other.encode,
+            exchange: self.exchange + other.exchange,
+            commit: self.commit + other.commit,
+        }
+    }
+}
+
 /// Doubles that a restore has rebuilt from checksums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RebuiltDoubles {
@@ -201,7 +212,6 @@ impl Stats {
 
     /// The account of one rank: this part of it, and a `later` one. Sums, but for the epoch and for what is kept.
     pub fn then(self, later: Self) -> Self {
-        let (mine, others) = (self.phases, later.phases);
         let mut restores = self.restores;
         restores.extend(later.restores);
         Self {
@@ -212,12 +222,7 @@ impl Stats {
             bytes_sent: self.bytes_sent + later.bytes_sent,
             seconds: self.seconds + later.seconds,
             seconds_later: self.seconds_later + later.seconds_later,
-            phases: CheckpointSeconds {
-                copy: mine.copy + others.copy,
-                encode: mine.encode + others.encode,
-                exchange: mine.exchange + others.exchange,
-                commit: mine.commit + others.commit,
-            },
+            phases: self.phases.and(later.phases),
             state_bytes: later.state_bytes.max(self.state_bytes),
             kept_bytes: later.kept_bytes.max(self.kept_bytes),
             restores,
@@ -258,13 +263,7 @@ impl Stats {
             seconds: level.seconds,
             kept_bytes: level.kept_bytes,
         });
-        let (mine, others) = (self.phases, level.phases);
-        self.phases = CheckpointSeconds {
-            copy: mine.copy + others.copy,
-            encode: mine.encode + others.encode,
-            exchange: mine.exchange + others.exchange,
-            commit: mine.commit + others.commit,
-        };
+        self.phases = self.phases.and(level.phases);
         self.bytes_protected += level.bytes_protected;
         self.bytes_sent += level.bytes_sent;
         self.seconds += level.seconds;

@@ -533,7 +533,11 @@ impl Job {
         self.pacing.count_time();
         let interval = steps.map(|steps| self.pacing.report(steps));
         self.checkpointer.stop_spilling();
-        let report = RankReport { stats: self.levels.add_to(self.checkpointer.stats()), output, interval };
+        let report = RankReport {
+            stats: self.levels.add_to(self.checkpointer.stats(), Checkpointer::stats),
+            output,
+            interval,
+        };
         self.world.set_repairs(None)?;
         let world = Rc::get_mut(&mut self.world).expect("nobody else has it where no call outlasts a repair");
         let left = world.finalize(report.to_bytes());

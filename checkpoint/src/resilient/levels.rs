@@ -78,20 +78,9 @@ impl Levels {
         Ok(())
     }
 
-    /// Adds to what the first level has cost what these have.
-    pub(super) fn add_to(&self, mut stats: Stats) -> Stats {
-        for upper in &self.upper {
-            stats = stats.with_level(upper.checkpointer.stats());
-        }
-        stats
-    }
-
-    /// The same for an account since the last repair.
-    pub(super) fn add_account_to(&self, mut stats: Stats) -> Stats {
-        for upper in &self.upper {
-            stats = stats.with_level(upper.checkpointer.account());
-        }
-        stats
+    /// Adds to what the first level has cost what these have, by the same account `of` each.
+    pub(super) fn add_to(&self, stats: Stats, of: impl Fn(&Checkpointer) -> Stats) -> Stats {
+        self.upper.iter().fold(stats, |stats, upper| stats.with_level(of(&upper.checkpointer)))
     }
 
     /// A repair has ended.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::job::Job;
+use crate::checkpointer::Checkpointer;
 use crate::pace::IntervalReport;
 use crate::stats::Stats;
 
@@ -33,7 +34,7 @@ impl Job {
     /// Tells the launcher what protection has cost this rank since the last repair.
     pub(super) fn tell(&mut self) {
         self.told = self.checkpointer.taken();
-        let account = self.levels.add_account_to(self.checkpointer.account());
+        let account = self.levels.add_to(self.checkpointer.account(), Checkpointer::account);
         self.world.account(account.to_bytes());
     }
 

@@ -360,7 +360,7 @@ pub fn decode<M: DeserializeOwned>(bytes: &mut Vec<u8>) -> Result<Option<M>, Con
     }))
 }
 
-/// The first whole message of `bytes`, and how many of them it takes. For many of them: what [`decode`] moves is all that comes behind.
+/// The first whole message of `bytes`, and how many of them it takes. It is for whoever decodes many: [`decode`] moves all bytes behind the message each time.
 ///
 /// # Errors
 /// The bytes are no message; the link is to be closed.
