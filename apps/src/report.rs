@@ -21,9 +21,13 @@ mod failures;
 
 use failures::FailureReport;
 
-/// The report of one job.
+/// Version of the report that `--json` prints. It increases when a field is renamed, removed or gets another meaning.
+const VERSION: u32 = 1;
+
+/// The report of one job. `docs/reference.md` lists its fields.
 #[derive(Debug, Serialize)]
 pub(crate) struct Report {
+    version: u32,
     app: String,
     ranks: usize,
     parity_ranks: usize,
@@ -268,6 +272,7 @@ impl Report {
         let left = ending.failures.iter().rev().find_map(|failure| failure.held.clone());
         let unfired = ordered.unfired(&ending.unfired);
         Self {
+            version: VERSION,
             app: ordered.app,
             ranks: layout.ranks(),
             parity_ranks: layout.parity_ranks(),

@@ -69,10 +69,38 @@ fn every_app_of_the_front_page_survives_its_failure() {
     }
 }
 
+/// Replaces each number by `#`, where it may differ between two runs.
+fn masked(line: &str) -> String {
+    let is_exact = !line.starts_with("  ") || line.starts_with("  converged");
+    if is_exact {
+        return line.to_owned();
+    }
+    let mut text = String::new();
+    for part in line.split_inclusive(' ') {
+        let number = part.trim_end_matches([' ', ',']);
+        match number.parse::<f64>() {
+            Ok(_) => text += &part.replacen(number, "#", 1),
+            Err(_) => text += part,
+        }
+    }
+    // One or several, and their size.
+    text.replace("checkpoints", "checkpoint").replace("steps", "step").replace("KiB", "MiB")
+}
+
+#[test]
+fn the_transcript_of_the_front_page_is_what_its_command_prints() {
+    let transcript = blocks(&text("README.md"), "text").remove(0);
+    let (command, shown) = transcript.split_once('\n').unwrap();
+    let outcome = run(command.strip_prefix("$ ftrun ").expect("a command of ftrun")).expect(0);
+    let [shown, printed]: [Vec<String>; 2] =
+        [shown, &outcome.stdout].map(|text| text.lines().map(masked).collect());
+    assert_eq!(shown, printed, "{outcome}");
+}
+
 #[test]
 fn getting_started() {
     let page = text("docs/getting-started.md");
-    let commands = page.lines().filter_map(|line| line.strip_prefix("target/release/ftrun "));
+    let commands = page.lines().filter_map(|line| line.strip_prefix("ftrun "));
     let answers: Vec<String> = commands
         .map(|command| {
             let outcome = run(command).expect(0);
@@ -83,7 +111,7 @@ fn getting_started() {
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
 
     // What the page says of the last one with the scheme that is the default.
-    let outcome = run("-n 4 cg --poisson 48 --kill 1,3@step=20").expect(3);
+    let outcome = run("-n 4 --kill 1,3@step=20 cg --poisson 48").expect(3);
     assert!(outcome.stderr.trim_end().ends_with("rs:2+2 would have survived this"), "{outcome}");
 }
 

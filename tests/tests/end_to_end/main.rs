@@ -51,6 +51,7 @@ mod preconditioners;
 mod ragged;
 mod random_kills;
 mod recoveries;
+mod reference;
 mod relay;
 mod resume;
 mod saved_files;
