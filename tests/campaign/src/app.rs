@@ -88,6 +88,11 @@ impl App {
         matches!(self.name, "cg" | "heat" | "solve")
     }
 
+    /// It writes files of results.
+    pub(crate) fn writes_files(&self) -> bool {
+        self.arguments.contains("--out")
+    }
+
     /// Its messages cross its checkpoints.
     pub(crate) fn crosses(&self) -> bool {
         matches!(self.name, "pipeline" | "farm" | "wavefront" | "jacobi")

@@ -9,6 +9,7 @@ use crate::doors::Manner;
 use crate::processes::Kind;
 use crate::random::Random;
 use crate::strike::{Deed, Event, Strike, When, Who};
+use crate::surroundings::Surroundings;
 
 /// What becomes of an output of the launcher.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,6 +22,8 @@ pub(crate) enum Stream {
     Closed,
     /// It goes to a full disk.
     Full,
+    /// It is a terminal with so many columns.
+    Terminal { columns: u16 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +40,9 @@ pub(crate) struct Scheme {
     fits: usize,
     pub(crate) tolerance: usize,
 }
+
+/// Folder of checkpoints in files, beside that of the scheme `disk`.
+pub(crate) const FLUSHED: &str = "checkpoints-flushed";
 
 const SCHEMES: [Scheme; 12] = [
     Scheme { name: "none", fits: 1, tolerance: 0 },
@@ -68,6 +74,11 @@ pub(crate) struct Case {
     /// Hosts beside that of the launcher, with so many ranks each; none is this host alone.
     pub(crate) hosts: Option<(usize, usize)>,
     pub(crate) spares: usize,
+    pub(crate) surroundings: Surroundings,
+    /// Whether the scheme is the first of several levels.
+    has_levels: bool,
+    /// Whether checkpoints are written to files, too.
+    pub(crate) flushes: bool,
     /// The other options.
     pub(crate) options: String,
     pub(crate) stdout: Stream,
@@ -118,7 +129,19 @@ impl Case {
             11 => (Stream::Read, Stream::Full),
             _ => (Stream::Read, Stream::Read),
         };
-        let mut options = options(&mut random, &app, is_lined) + lines;
+        let has_levels = protects && parity == 0 && mode != Mode::Shrink && ranks >= 4 && random.percent(15);
+        let flushes = mode != Mode::Shrink && !scheme.name.starts_with("disk") && random.percent(20);
+        let mut options = options(&mut random, &app, is_lined, has_levels) + lines;
+        if has_levels {
+            options +=
+                &format!(" --levels {}@5,{}@20", scheme.name, random.one_of(&["rs:2+2", "neighbor:2"]));
+        }
+        if flushes {
+            options += &format!(" --spill {FLUSHED} --spill-every {}", 1 + random.below(4));
+        }
+        if options.contains("--recovery local") && random.percent(30) {
+            options += " --log-memory 64KiB";
+        }
         if parity > 0 {
             options += &format!(" --parity-ranks {parity}");
         }
@@ -131,6 +154,13 @@ impl Case {
             options += " --memory least";
         }
         let spares = if random.percent(25) { 1 + random.below(2) } else { 0 };
+        // Apps that write files of results end when they cannot.
+        let fits = flushes && !app.writes_files();
+        let surroundings = Surroundings::choose(&mut random, fits);
+        let stderr = match surroundings {
+            Surroundings::Terminal { columns, .. } => Stream::Terminal { columns },
+            _ => stderr,
+        };
         Self {
             seed,
             number,
@@ -142,6 +172,9 @@ impl Case {
             timeout_ms,
             hosts,
             spares,
+            surroundings,
+            has_levels,
+            flushes,
             options,
             stdout,
             stderr,
@@ -152,8 +185,8 @@ impl Case {
     /// The arguments of `ftrun`.
     pub(crate) fn arguments(&self) -> String {
         let Self { ranks, scheme, options, timeout_ms, .. } = self;
-        let mut text =
-            format!("-n {ranks} --scheme {}{options} --heartbeat-timeout {timeout_ms}", scheme.name);
+        let scheme = if self.has_levels { String::new() } else { format!(" --scheme {}", scheme.name) };
+        let mut text = format!("-n {ranks}{scheme}{options} --heartbeat-timeout {timeout_ms}");
         text += match self.mode {
             Mode::Rebuild => "",
             Mode::Shrink => " --on-failure shrink",
@@ -170,6 +203,11 @@ impl Case {
         text + &self.app.arguments()
     }
 
+    /// Whether it needs a file of `ftrun` of its own.
+    pub(crate) fn replaces(&self) -> bool {
+        self.strikes.iter().any(|strike| matches!(strike.deed, Deed::Replace { .. }))
+    }
+
     /// What its strikes are counted as.
     pub(crate) fn kinds(&self) -> Vec<&'static str> {
         let mut kinds: Vec<&str> = self.strikes.iter().map(Strike::kind).collect();
@@ -178,7 +216,7 @@ impl Case {
             (self.stderr, ["stderr paused", "stderr closed", "stderr full"]),
         ] {
             match stream {
-                Stream::Read => {}
+                Stream::Read | Stream::Terminal { .. } => {}
                 Stream::Paused(_) => kinds.push(of[0]),
                 Stream::Closed => kinds.push(of[1]),
                 Stream::Full => kinds.push(of[2]),
@@ -196,6 +234,9 @@ impl fmt::Display for Case {
         let alone = if self.alone { format!(" --app {}", self.app.name) } else { String::new() };
         writeln!(f, "  again: campaign --seed {} --only {}{alone}", self.seed, self.number)?;
         writeln!(f, "  ftrun {}", self.arguments())?;
+        if self.surroundings != Surroundings::Usual {
+            writeln!(f, "  {:?}", self.surroundings)?;
+        }
         for (name, stream) in [("stdout", self.stdout), ("stderr", self.stderr)] {
             if stream != Stream::Read {
                 writeln!(f, "  {name}: {stream:?}")?;
@@ -228,9 +269,10 @@ fn paused(random: &mut Random, timeout_ms: f64) -> Stream {
     Stream::Paused(12.0 * random.between(0.0, 1.0).powi(3) * timeout_ms.min(600.0))
 }
 
-fn options(random: &mut Random, app: &App, is_lined: bool) -> String {
+fn options(random: &mut Random, app: &App, is_lined: bool, has_levels: bool) -> String {
     let mut text = String::new();
-    if app.has_interval() {
+    // Levels say how often.
+    if app.has_interval() && !has_levels {
         let chosen = [
             (60, format!(" --every {}", 1 + random.below(20))),
             (10, " --interval 0.02".to_owned()),
@@ -245,13 +287,15 @@ fn options(random: &mut Random, app: &App, is_lined: bool) -> String {
             text += " --throttle 50MiB";
         }
     }
-    let others: [(usize, &[&str]); 6] = [
+    let others: [(usize, &[&str]); 8] = [
         (if is_lined { 0 } else { 20 }, &[" --scrub"]),
         (40, &[" --transport unix", " --transport tcp"]),
         (20, &[" --wait sleep", " --wait yield"]),
         (10, &[" --check"]),
         (10, &[" --watchdog 0.5"]),
         (10, &[" --bind none"]),
+        (15, &[" --threads 1", " --threads 2", " --threads 3"]),
+        (10, &[" --map-by node", " --map-by slot"]),
     ];
     for (chance, words) in others {
         if random.percent(chance) {
@@ -317,6 +361,15 @@ fn strikes(random: &mut Random, ranks: usize, timeout_ms: f64, hosts: bool, own:
     }
     if own {
         strikes.retain(|strike| !matches!(strike.when, When::Said(..)));
+    }
+    if random.percent(6) {
+        // Before the first loss, so that a replacement is started after it.
+        let when = When::Part(random.between(0.0, 0.3));
+        strikes.push(Strike { when, deed: Deed::Replace { is_removed: random.percent(50) } });
+    }
+    if hosts && random.percent(15) {
+        let resume = if random.percent(50) { beyond } else { None };
+        strikes.push(Strike::stop(middle, Who::Keeper, resume));
     }
     if random.percent(15) {
         let manner = random.one_of(&[Manner::Silent, Manner::OneByte, Manner::Garbage, Manner::Http]);

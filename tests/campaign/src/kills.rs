@@ -1,12 +1,16 @@
 //! The campaign of strikes: random jobs, random strikes, and whether what came of it may be.
 
+use std::path::Path;
 use std::time::Duration;
 
-use crate::case::Case;
+use serde_json::Value;
+
+use crate::case::{Case, FLUSHED};
 use crate::programs::Programs;
 use crate::random::Random;
-use crate::reference::{self, References};
+use crate::reference::{self, Files, References};
 use crate::run::{self, Order, Struck};
+use crate::surroundings::Surroundings;
 use crate::verdict;
 use crate::workers::{Judged, Work};
 
@@ -30,16 +34,50 @@ impl<'a> Kills<'a> {
     }
 }
 
+/// Whether a job has left a set of checkpoint files with its manifest.
+fn has_set(found: &Files) -> bool {
+    found.keys().any(|name| name.starts_with(FLUSHED) && name.ends_with("/manifest"))
+}
+
+impl Kills<'_> {
+    /// Resumes a job from the files that it has left: what is wrong, and the account of it.
+    fn resume(&self, case: &Case, folder: &Path) -> Result<(Option<(&'static str, String)>, String), String> {
+        let reference = self.references.get(&case.app, case.ranks)?;
+        let arguments = format!("--json --resume {FLUSHED} {}", case.app.arguments());
+        let command = run::command(&self.programs.ftrun, folder, &arguments, Surroundings::Usual)
+            .map_err(|error| error.to_string())?;
+        let deadline = PATIENCE + reference.elapsed * 20;
+        let outcome = run::run(Order { deadline, ..Order::undisturbed(command) })
+            .map_err(|error| format!("ftrun {arguments}: {error}"))?;
+        let report: Value = serde_json::from_str(&outcome.stdout).unwrap_or_default();
+        let answer = case.app.answer(&report["result"]);
+        let finding = match &outcome.hang {
+            Some(hang) => Some(("resume", hang.clone())),
+            None if outcome.status != 0 => Some(("resume", format!("status {}", outcome.status))),
+            None if answer != reference.answer => {
+                Some(("resume", format!("{answer:?}, not {:?}", reference.answer)))
+            }
+            None => None,
+        };
+        Ok((finding, format!("\n  then: ftrun {arguments}\n{outcome}")))
+    }
+}
+
 impl Work for Kills<'_> {
     fn run(&self, number: u64) -> Result<Judged, String> {
         let case = Case::new(self.seed, number, self.app);
         let reference = self.references.get(&case.app, case.ranks)?;
         let folder = self.programs.folder()?;
-        let command = run::command(&self.programs.ftrun, folder.path(), &case.arguments());
+        let own = case.replaces().then(|| self.programs.copy()).transpose()?;
+        let ftrun = own.as_ref().map_or(&self.programs.ftrun, |(_, file)| file);
+        let command = run::command(ftrun, folder.path(), &case.arguments(), case.surroundings)
+            .map_err(|error| format!("run {number}: {error}"))?;
         let order = Order {
+            surroundings: case.surroundings,
             stdout: case.stdout,
             stderr: case.stderr,
             strikes: &case.strikes,
+            executable: own.as_ref().map(|(_, file)| file.clone()),
             usual: reference.elapsed,
             deadline: PATIENCE
                 + reference.elapsed * 20
@@ -49,11 +87,18 @@ impl Work for Kills<'_> {
         };
         let outcome = run::run(order).map_err(|error| format!("run {number}: {error}"))?;
         let found = reference::files(folder.path()).map_err(|error| error.to_string())?;
-        let findings = verdict::findings(&case, &outcome, &reference, &found);
+        let mut findings = verdict::findings(&case, &outcome, &reference, &found);
+        let mut resumed = String::new();
+        if outcome.status != 0 && outcome.hang.is_none() && has_set(&found) && !case.app.is_own() {
+            let (finding, account) = self.resume(&case, folder.path())?;
+            findings.extend(finding);
+            resumed = account;
+        }
         let mut labels = vec![
             ("app", case.app.name.to_owned()),
             ("scheme", case.scheme.name.to_owned()),
             ("mode", format!("{:?}", case.mode).to_lowercase()),
+            ("surroundings", case.surroundings.name().to_owned()),
         ];
         labels.extend(case.kinds().into_iter().map(|kind| ("strike", kind.to_owned())));
         let mut account = case.to_string();
@@ -62,6 +107,7 @@ impl Work for Kills<'_> {
             account += &format!("  struck {met} after {ms:.1} ms {whom:?}: {strike}\n");
         }
         account += &outcome.to_string();
+        account += &resumed;
         Ok(Judged { labels, status: outcome.status, findings, account })
     }
 }

@@ -56,8 +56,15 @@ const LIMITS: &[Limit] = &[
     Limit::Apart("no loopback", "-n", ":", &["127.0.0.1", "loopback", "address", "network"]),
 ];
 
-/// Jobs: an undisturbed one, and one that loses a rank.
-const JOBS: [(&str, &str); 2] = [("undisturbed", ""), ("a rank lost", "--kill 2@step=15")];
+/// Jobs: an undisturbed one, and two that lose a rank.
+const JOBS: [(&str, &str); 3] = [
+    ("undisturbed", ""),
+    ("a rank lost", "--kill 2@step=15"),
+    (
+        "a rank lost, and checkpoints in files",
+        "--kill 2@step=15 --every 5 --spill checkpoints --spill-every 1",
+    ),
+];
 
 /// See the module.
 pub(crate) struct Limits<'a> {

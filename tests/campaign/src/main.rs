@@ -25,6 +25,7 @@ mod run;
 mod solves;
 mod strike;
 mod summary;
+mod surroundings;
 mod verdict;
 mod workers;
 
@@ -71,10 +72,13 @@ struct Args {
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if let [first, rest @ ..] = &arguments[..]
-        && first == denied::AS_DENIED
-    {
-        return denied::run(rest);
+    if let [first, rest @ ..] = &arguments[..] {
+        match first.to_str() {
+            Some(denied::AS_DENIED) => return denied::run(rest),
+            Some(surroundings::AS_BLOCKED) => return surroundings::run_blocked(rest),
+            Some(surroundings::AS_BACKGROUND) => return surroundings::run_in_background(rest),
+            _ => {}
+        }
     }
     match campaign(&Args::parse()) {
         Ok(true) => ExitCode::SUCCESS,

@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     Rank(usize),
     /// It starts ranks for the launcher, on another host.
     Agent,
+    /// Parent of an agent and of its ranks.
+    Keeper,
     /// Not known yet: it has not executed its program.
     Unborn,
 }
@@ -68,10 +70,11 @@ impl Family {
                     self.known.insert(pid, Process { pid, kind: Kind::Unborn, handle });
                 }
                 let Some(process) = self.known.get_mut(&pid) else { continue };
-                if process.kind == Kind::Unborn {
+                // An agent that `ssh` starts becomes its keeper.
+                if matches!(process.kind, Kind::Unborn | Kind::Agent) {
                     process.kind = kind(pid);
                 }
-                if process.kind == Kind::Agent {
+                if matches!(process.kind, Kind::Agent | Kind::Keeper) {
                     parents.push(pid);
                 }
             }
@@ -83,7 +86,7 @@ impl Family {
         let mut living: Vec<&Process> = self.known.values().filter(|process| process.lives()).collect();
         living.sort_by_key(|process| match process.kind {
             Kind::Rank(number) => number,
-            Kind::Agent | Kind::Unborn => usize::MAX,
+            Kind::Agent | Kind::Keeper | Kind::Unborn => usize::MAX,
         });
         living
     }
@@ -92,7 +95,7 @@ impl Family {
     pub(crate) fn last(&self) -> usize {
         let number = |process: &Process| match process.kind {
             Kind::Rank(number) => number,
-            Kind::Agent | Kind::Unborn => 0,
+            Kind::Agent | Kind::Keeper | Kind::Unborn => 0,
         };
         self.known.values().map(number).max().unwrap_or(0)
     }
@@ -114,10 +117,12 @@ fn kind(pid: Pid) -> Kind {
         bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
     };
     let number = |variable: &String| variable.strip_prefix("FTRUN_PEER=")?.parse().ok();
-    match words("environ").iter().find_map(number) {
-        Some(number) => Kind::Rank(number),
-        None if words("cmdline").get(1).is_some_and(|word| word == "--as-agent") => Kind::Agent,
-        None => Kind::Unborn,
+    let role = words("cmdline").get(1).cloned().unwrap_or_default();
+    match (words("environ").iter().find_map(number), role.as_str()) {
+        (Some(number), _) => Kind::Rank(number),
+        (None, "--as-agent") => Kind::Agent,
+        (None, "--as-keeper") => Kind::Keeper,
+        (None, _) => Kind::Unborn,
     }
 }
 

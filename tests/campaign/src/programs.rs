@@ -33,6 +33,16 @@ impl Programs {
         Ok(Self { ftrun, all })
     }
 
+    /// A file of `ftrun` in a folder of its own, which a run may remove or replace.
+    pub(crate) fn copy(&self) -> Result<(TempDir, PathBuf), String> {
+        let folder = self.folder()?;
+        let copy = folder.path().join("ftrun");
+        std::fs::hard_link(&self.ftrun, &copy)
+            .or_else(|_| std::fs::copy(&self.ftrun, &copy).map(drop))
+            .map_err(|error| format!("{}: {error}", copy.display()))?;
+        Ok((folder, copy))
+    }
+
     /// A folder for one run, beside the scripts.
     pub(crate) fn folder(&self) -> Result<TempDir, String> {
         tempfile::tempdir_in(self.all.path()).map_err(|error| format!("a temporary folder: {error}"))

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::app::App;
 use crate::programs::Programs;
 use crate::run::{self, Order};
+use crate::surroundings::Surroundings;
 
 /// Time for any of them, on a machine with much else to do.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -75,7 +76,8 @@ impl<'a> References<'a> {
         let folder = self.programs.folder()?;
         let json = if app.is_own() { "" } else { " --json" };
         let arguments = format!("-n {ranks} --scheme none{json} {}", app.arguments());
-        let command = run::command(&self.programs.ftrun, folder.path(), &arguments);
+        let command = run::command(&self.programs.ftrun, folder.path(), &arguments, Surroundings::Usual)
+            .map_err(|error| error.to_string())?;
         let order = Order { deadline: PATIENCE, ..Order::undisturbed(command) };
         let outcome = run::run(order).map_err(|error| format!("ftrun {arguments}: {error}"))?;
         if outcome.status != 0 {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -16,8 +16,10 @@ use crate::case::Stream;
 use crate::clock::Clock;
 use crate::doors::{self, Crowd, Door};
 use crate::processes::{self, Family, Kind, MARK};
+use crate::programs;
 use crate::random::Random;
 use crate::strike::{Deed, Strike, When, Who};
+use crate::surroundings::{self, Surroundings};
 
 /// Bytes of a pipe that is full soon.
 const NARROW: usize = 4096;
@@ -38,9 +40,12 @@ pub(crate) struct Order<'a> {
     pub(crate) command: Command,
     /// What its processes are known by.
     pub(crate) mark: String,
+    pub(crate) surroundings: Surroundings,
     pub(crate) stdout: Stream,
     pub(crate) stderr: Stream,
     pub(crate) strikes: &'a [Strike],
+    /// The file of `ftrun`, if it belongs to this run alone.
+    pub(crate) executable: Option<PathBuf>,
     /// What [`When::Part`] is a part of.
     pub(crate) usual: Duration,
     /// A job that is not over by then hangs, unless what it says shows that it gets on.
@@ -55,9 +60,11 @@ impl Order<'_> {
         Self {
             command,
             mark: format!("{}.{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)),
+            surroundings: Surroundings::Usual,
             stdout: Stream::Read,
             stderr: Stream::Read,
             strikes: &[],
+            executable: None,
             usual: Duration::ZERO,
             deadline: Duration::MAX,
             random: Random::of_run(0, 0),
@@ -111,6 +118,12 @@ enum News {
 
 /// Makes an output, and starts whoever reads it.
 fn output(stream: Stream, sender: &Sender<News>, piece: fn(Vec<u8>) -> News) -> std::io::Result<Stdio> {
+    if let Stream::Terminal { columns } = stream {
+        let (reader, writer) = surroundings::terminal(columns)?;
+        let sender = sender.clone();
+        std::thread::spawn(move || read_all(reader, 0, Duration::ZERO, &sender, piece));
+        return Ok(writer);
+    }
     if stream == Stream::Full {
         let _ = sender.send(piece(vec![]));
         return Ok(File::options().write(true).open("/dev/full")?.into());
@@ -129,7 +142,7 @@ fn output(stream: Stream, sender: &Sender<News>, piece: fn(Vec<u8>) -> News) -> 
             (&writer).write_all(&vec![b'x'; skip])?;
             pause = Duration::from_secs_f64(ms * 1e-3);
         }
-        Stream::Read | Stream::Full => {}
+        Stream::Read | Stream::Full | Stream::Terminal { .. } => {}
     }
     let sender = sender.clone();
     std::thread::spawn(move || read_all(reader, skip, pause, &sender, piece));
@@ -202,7 +215,11 @@ struct Run<'a> {
 /// Runs it; nothing of it is left afterwards, whatever it did.
 pub(crate) fn run(mut order: Order<'_>) -> std::io::Result<Outcome> {
     let (sender, news) = channel();
-    order.command.env(MARK, &order.mark).stdin(Stdio::null()).process_group(0);
+    order.command.env(MARK, &order.mark).stdin(Stdio::null());
+    // The leader of a process group cannot begin a session.
+    if !matches!(order.surroundings, Surroundings::Terminal { is_background: true, .. }) {
+        order.command.process_group(0);
+    }
     order.command.stdout(output(order.stdout, &sender, News::Stdout)?);
     order.command.stderr(output(order.stderr, &sender, News::Stderr)?);
     let clock = Clock::start();
@@ -377,6 +394,10 @@ impl Run<'_> {
                 self.crowds.push(Crowd::gather(self.doors.clone(), manner, count, self.order.random.clone()));
                 (self.doors.len(), vec![])
             }
+            Deed::Replace { is_removed } => {
+                let replaced = self.order.executable.as_deref().is_some_and(|file| replace(file, is_removed));
+                (usize::from(replaced), vec![])
+            }
             Deed::Signal { who, signal, resume } => {
                 if self.doors.is_empty() {
                     self.learn_doors();
@@ -421,9 +442,15 @@ impl Run<'_> {
                 newest.map(|process| process.pid).into_iter().collect()
             }
             Who::Agent => {
-                let agents = living.iter().filter(|process| process.kind == Kind::Agent);
+                let is_one = |kind| matches!(kind, Kind::Agent | Kind::Keeper);
+                let agents = living.iter().filter(|process| is_one(process.kind));
                 let agents: Vec<Pid> = agents.map(|process| process.pid).collect();
                 if agents.is_empty() { vec![] } else { vec![self.order.random.one_of(&agents)] }
+            }
+            Who::Keeper => {
+                let keepers = living.iter().filter(|process| process.kind == Kind::Keeper);
+                let keepers: Vec<Pid> = keepers.map(|process| process.pid).collect();
+                if keepers.is_empty() { vec![] } else { vec![self.order.random.one_of(&keepers)] }
             }
         }
     }
@@ -496,12 +523,28 @@ fn milliseconds(ms: f64) -> Duration {
     Duration::from_secs_f64(ms.max(0.0) * 1e-3)
 }
 
-/// `ftrun` in a folder, with the limit of open files that most systems have.
-pub(crate) fn command(ftrun: &Path, folder: &Path, arguments: &str) -> Command {
-    let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -S -n 1024; exec \"$0\" \"$@\""]).arg(ftrun).current_dir(folder);
-    command.args(arguments.split_whitespace());
-    command
+/// Removes the file of a program, or puts another program in its place; false if that failed.
+fn replace(file: &Path, is_removed: bool) -> bool {
+    if is_removed {
+        return std::fs::remove_file(file).is_ok();
+    }
+    let other = file.with_extension("other");
+    programs::script(&other, "exit 9").is_ok() && std::fs::rename(&other, file).is_ok()
+}
+
+/// `ftrun` in a folder and in these surroundings, with the limit of open files that most systems have.
+///
+/// # Errors
+/// The surroundings cannot be made.
+pub(crate) fn command(
+    ftrun: &Path,
+    folder: &Path,
+    arguments: &str,
+    surroundings: Surroundings,
+) -> std::io::Result<Command> {
+    let mut command = surroundings.command("ulimit -S -n 1024; exec \"$0\" \"$@\"")?;
+    command.arg(ftrun).current_dir(folder).args(arguments.split_whitespace());
+    Ok(command)
 }
 
 /// The beginning and the end of a text.

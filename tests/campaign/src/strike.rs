@@ -50,8 +50,10 @@ pub(crate) enum Who {
     AllRanks,
     /// The process that was started last, in place of a lost one.
     Newest,
-    /// A random agent.
+    /// A random agent, or the keeper of one.
     Agent,
+    /// The keeper of a random agent.
+    Keeper,
     Launcher,
 }
 
@@ -62,6 +64,8 @@ pub(crate) enum Deed {
     Signal { who: Who, signal: Signal, resume: Option<f64> },
     /// Connections to all doors of the job.
     Strangers { manner: Manner, count: usize },
+    /// The file of `ftrun` is removed, or replaced by another program.
+    Replace { is_removed: bool },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,6 +98,9 @@ impl Strike {
                 Manner::OneByte => "strangers, one byte",
                 Manner::Garbage | Manner::Http => "strangers, garbage",
             },
+            Deed::Replace { is_removed: true } => "executable removed",
+            Deed::Replace { is_removed: false } => "executable replaced",
+            Deed::Signal { who: Who::Keeper, .. } => "keeper stopped",
             Deed::Signal { who: Who::Launcher, signal, .. } => match signal {
                 Signal::KILL => "launcher killed",
                 Signal::STOP => "launcher stopped",
@@ -132,6 +139,7 @@ impl fmt::Display for Strike {
             Deed::Strangers { manner, count } => {
                 write!(f, "{}: {count} strangers, {manner:?}", self.when)
             }
+            Deed::Replace { .. } => write!(f, "{}: {}", self.when, self.kind()),
             Deed::Signal { who, signal, resume } => {
                 write!(f, "{}: {} to {who:?}", self.when, name(signal))?;
                 resume.map_or(Ok(()), |ms| write!(f, ", SIGCONT after {ms:.0} ms"))

@@ -35,6 +35,8 @@ fn expected(case: &Case, outcome: &Outcome) -> Expected {
     for Struck { position, met, whom, .. } in &outcome.struck {
         match case.strikes[*position].deed {
             Deed::Strangers { .. } => expected.strangers = u64::MAX,
+            // What runs keeps its program.
+            Deed::Replace { .. } => {}
             Deed::Signal { who: Who::Launcher, signal, resume } => match signal {
                 Signal::KILL => {
                     expected.killed = true;
@@ -64,7 +66,7 @@ fn expected(case: &Case, outcome: &Outcome) -> Expected {
                     Who::AllRanks => expected.all = true,
                     // It has the rank of one that is lost already, unless the other was killed before this one's rank was born.
                     Who::Newest => lost += whom.iter().filter(|kind| case.is_first(**kind)).count(),
-                    Who::Agent => {
+                    Who::Agent | Who::Keeper => {
                         hit_hosts += met;
                         lost += hosts.map_or(0, |(_, slots)| slots * met);
                     }
@@ -160,7 +162,7 @@ fn check_files(
             None if expected.killed && name.ends_with(".part") => {}
             // A job that fails leaves its checkpoints on the disk, and so does one whose ranks are killed when they are done.
             None if (status != 0 || expected.all)
-                && case.scheme.name.starts_with("disk")
+                && (case.scheme.name.starts_with("disk") || case.flushes)
                 && name.starts_with("checkpoints") => {}
             None => say("file left", format!("{name} is left")),
         }
