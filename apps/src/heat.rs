@@ -81,7 +81,10 @@ impl App for HeatArgs {
         if rows < ranks {
             return Err(format!("--grid {rows} has fewer rows than there are ranks, {ranks}"));
         }
-        self.picture.as_deref().map_or(Ok(()), ft_figures::check_path).map_err(|error| error.to_string())
+        self.picture
+            .as_deref()
+            .map_or(Ok(()), ft_figures::check_path)
+            .map_err(|error| format!("--picture: {error}"))
     }
 
     fn rank(&self) -> ExitCode {

@@ -59,6 +59,10 @@ impl Inspect {
 
     /// What is to be printed.
     fn look(&self) -> Result<String, String> {
+        if let Some(file) = &self.npy {
+            let tried = ft_tools::harness::require_writable(file);
+            tried.map_err(|error| format!("--npy: cannot write {}: {error}", file.display()))?;
+        }
         let sets = SavedSets::find(&self.dir).map_err(in_text)?;
         let mut found = sets.inspect(self.all_bytes).map_err(in_text)?;
         if let Some(number) = self.checkpoint {

@@ -12,10 +12,10 @@ use ft_comm::ENV_REFUSED;
 use ft_comm::binding::{self, Binding};
 use ft_comm::collective::Selection;
 use ft_comm::fault::KillSpec;
-use ft_comm::transport::{Carrier, Congestion, ENV_TRANSPORT, shortcomings};
+use ft_comm::transport::{Carrier, Congestion, ENV_TRANSPORT, HOST_OF_LAUNCHER, shortcomings};
 use ft_launch::{
-    Allocation, Cluster, Console, ConsoleError, Desk, Ending, JobSpec, LaunchError, MpiTask, Seen, Stream,
-    launch,
+    Allocation, Cluster, Console, ConsoleError, Desk, Ending, JobSpec, LaunchError, MpiTask, Seen,
+    StandardInput, Stream, has_input, launch,
 };
 use ft_proto::arbiter::{self, Config, Mtbf};
 use ft_threads::ENV_THREADS;
@@ -103,6 +103,9 @@ fn try_run(
     if options.verbose {
         shortcomings(order.carrier).into_iter().for_each(|text| console.say(say::news(text)));
     }
+    if let Some(text) = prepared.unread_input().filter(|_| !options.quiet) {
+        console.say(say::news(text));
+    }
     if let Some(text) = options.resumed_from().filter(|_| !options.quiet) {
         console.say(say::news(text));
     }
@@ -167,6 +170,12 @@ impl<'a> Prepared<'a> {
         options.move_to_folder(path.as_mut())?;
         let cluster = cluster(&options)?.mapped_by(options.map_by).placed_by(options.place);
         let layout = spread(&cluster, &scheme, &options).map_err(|error| error.to_string())?;
+        if let Some((host, given, max)) = cluster.overfull(layout.total_ranks()) {
+            let name = &host.name;
+            return Err(format!(
+                "host {name} would be given {given} ranks, and its max_slots is {max}: ask for fewer ranks (-n) or more hosts"
+            ));
+        }
         options.levels.iter().flat_map(|levels| &levels.above).try_for_each(|level| {
             let fits = GroupLayout::new(level.scheme.clone(), layout.ranks(), 0, None);
             fits.map(|_| ()).map_err(|error| error.to_string())
@@ -176,7 +185,7 @@ impl<'a> Prepared<'a> {
         options.check_spill(&scheme)?;
         options.check_command(&invocation.command)?;
         if let Some(file) = &options.timeline {
-            ft_figures::check_path(file).map_err(|error| error.to_string())?;
+            ft_figures::check_path(file).map_err(|error| format!("--timeline: {error}"))?;
         }
         // The ranks heed it; here it is checked once.
         Congestion::from_environment().map_err(|error| error.to_string())?;
@@ -198,6 +207,17 @@ impl<'a> Prepared<'a> {
             Program::App(_, app) => Some(&**app),
             Program::Own { .. } => None,
         }
+    }
+
+    /// What is to be said if nobody gets standard input although there is some.
+    fn unread_input(&self) -> Option<String> {
+        let host = &self.cluster.hosts()[*self.cluster.place(1).first()?].name;
+        let is_unread = host != HOST_OF_LAUNCHER && self.options.standard_input() == StandardInput::default();
+        (is_unread && has_input()).then(|| {
+            format!(
+                "standard input is not sent to rank 0, which runs on host {host}: --stdin 0 sends it, --stdin none silences this"
+            )
+        })
     }
 
     fn kills(&self) -> Vec<String> {
@@ -235,7 +255,8 @@ impl<'a> Prepared<'a> {
             config: self.config(),
             cluster: self.cluster.clone(),
             output_to_stderr: options.json,
-            tag_output: options.tag_output || options.verbose,
+            output: options.output_form(self.layout.total_ranks()),
+            input: options.standard_input(),
             carrier: options.carrier().map_err(usage)?,
             task: options.task,
             plain: options.plain,

@@ -10,7 +10,7 @@ use ft_checkpoint::{Lines, LoopSettings, MemoryUse, Recovery, SpillEvery};
 use ft_comm::binding::Binding;
 use ft_comm::fault::{CutSpec, KillSpec, SlowSpec};
 use ft_comm::transport::{Carrier, ENV_TRANSPORT, Waiting};
-use ft_launch::{Allocation, HostList, Mapping, MpiTask, Placing};
+use ft_launch::{Allocation, HostList, Mapping, MpiTask, OutputForm, Placing, StandardInput};
 
 use crate::settings::AppSettings;
 use crate::size;
@@ -173,7 +173,8 @@ pub(crate) struct Options {
     // Not a doc comment: rustdoc would take the brackets for links.
     #[arg(long, value_name = "HOSTS", help = HOSTS_HELP, conflicts_with = "hostfile")]
     pub(crate) hosts: Option<HostList>,
-    /// The same from a file with a host a line: name slots=N, name:N or name; # begins a comment
+    /// The same from a file with a host a line: name slots=N, name:N or name, as Open MPI and MPICH
+    /// write them; # begins a comment
     #[arg(long, value_name = "FILE")]
     pub(crate) hostfile: Option<PathBuf>,
     /// Put N ranks on each host, whatever number of slots it has
@@ -253,6 +254,14 @@ pub(crate) struct Options {
     /// Put its rank before each line that a rank prints
     #[arg(long)]
     pub(crate) tag_output: bool,
+    /// Keep each line that a rank prints whole, or with 'raw' pass bytes unchanged as they come
+    /// (default: lines; raw for one rank)
+    #[arg(long, value_name = "lines|raw", value_enum)]
+    output: Option<Output>,
+    /// Send standard input to no rank, to rank 0 on whichever host it runs, or to all ranks
+    /// (default: rank 0 reads it if it runs on this host; from a terminal it is always sent to it)
+    #[arg(long, value_name = "none|0|all", value_enum)]
+    stdin: Option<Stdin>,
     /// Say what happens as it happens, and how far the work is every ten seconds; implies --tag-output
     #[arg(short, long, conflicts_with = "quiet")]
     pub(crate) verbose: bool,
@@ -268,6 +277,27 @@ pub(crate) enum Checkpoints {
     Blocking,
     /// For the copy of its state; the rest is done in the calls of the steps that follow
     Asynchronous,
+}
+
+/// How output of several ranks is put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Lines stay whole
+    Lines,
+    /// Bytes pass unchanged
+    Raw,
+}
+
+/// The ranks that get standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Stdin {
+    /// No rank
+    None,
+    /// Rank 0, on whichever host it runs
+    #[value(name = "0")]
+    First,
+    /// All ranks, each of them all of it
+    All,
 }
 
 /// What to do when ranks are lost.
@@ -313,6 +343,26 @@ impl Options {
     pub(crate) fn lines(&self) -> Lines {
         let default = if self.recovery == Recovery::Local { Lines::Log } else { Lines::default() };
         self.lines.unwrap_or(default)
+    }
+
+    /// How output of `processes` processes is put together.
+    pub(crate) fn output_form(&self, processes: usize) -> OutputForm {
+        match self.output {
+            Some(Output::Raw) => OutputForm::Raw,
+            _ if self.tag_output || self.verbose => OutputForm::Tagged,
+            None if processes == 1 => OutputForm::Raw,
+            _ => OutputForm::Lines,
+        }
+    }
+
+    /// The ranks that get standard input.
+    pub(crate) fn standard_input(&self) -> StandardInput {
+        match self.stdin {
+            None => StandardInput::default(),
+            Some(Stdin::None) => StandardInput::None,
+            Some(Stdin::First) => StandardInput::First,
+            Some(Stdin::All) => StandardInput::All,
+        }
     }
 
     /// Whether the run is only measured.

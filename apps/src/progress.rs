@@ -79,8 +79,8 @@ impl Display {
             return said.into_iter().chain(progress).for_each(|line| self.console.say(line));
         };
         said.into_iter().for_each(|line| bar.println(line));
-        // Somebody who holds the terminal sees nothing move.
-        if self.console.is_full(Stream::Error) {
+        // Somebody who holds the terminal sees nothing move. What is drawn would end a prompt.
+        if self.console.is_full(Stream::Error) || self.console.has_open_line(Stream::Error) {
             return;
         }
         if let Event::Progress { done: Some(done), .. } = event {
@@ -275,8 +275,8 @@ mod tests {
 struct Screen(Console);
 
 impl Screen {
-    fn put(&self, text: impl Into<Vec<u8>>) -> Result<()> {
-        self.0.print(Stream::Error, text);
+    fn put(&self, text: impl AsRef<[u8]>) -> Result<()> {
+        self.0.draw(text);
         Ok(())
     }
 

@@ -202,8 +202,13 @@ impl SolveArgs {
 impl App for SolveArgs {
     type Outcome = SolveResult;
 
-    fn check(&self, _: &Options) -> Result<(), String> {
+    fn check(&self, options: &Options) -> Result<(), String> {
         let Self { solver, precond, .. } = self;
+        self.residuals.as_deref().map_or(Ok(()), residuals::require_writable)?;
+        // Rank 0 writes it: of another host only that knows.
+        if let (Some(out), None) = (&self.out, &options.hosts) {
+            residuals::require_writable_file("--out", out)?;
+        }
         if *precond != Precond::None && !solver.uses_preconditioner() {
             return Err(format!("--solver {solver} uses no preconditioner, and --precond is {precond}"));
         }

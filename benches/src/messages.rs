@@ -19,7 +19,7 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use clap::Parser;
-use ft_tools::harness::Files;
+use ft_tools::harness::{Files, require_writable};
 use serde_json::json;
 
 use self::case::cases;
@@ -104,6 +104,8 @@ impl Comparison for Options {
 
     fn compare(&self, watch: &Watch<'_>) -> Result<Report, Box<dyn Error>> {
         self.check()?;
+        let mut json = self.json.iter();
+        json.try_for_each(|file| require_writable(file).map_err(|error| format!("--json: {error}")))?;
         let selection = Selection::of(&self.only)?;
         // It is put back when this goes.
         let wanted = Some(&self.congestion).filter(|name| *name != "default");

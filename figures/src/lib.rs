@@ -60,6 +60,6 @@ pub use chart::{BarSeries, GroupedBars, Hue, LineChart, Point, Series, StackedBa
 pub use density::{Density, Marker, MarkerKind, Scale};
 pub use error::FigureError;
 pub use page::{Section, Table, html_page};
-pub use picture::{Picture, check_path};
+pub use picture::{Picture, check_name, check_path};
 pub use timeline::{Group, Kind, Mark, Row, Span, Timeline};
 pub use wiggle::Wiggle;

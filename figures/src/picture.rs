@@ -73,11 +73,12 @@ impl Picture {
     /// the new one, never a part.
     ///
     /// # Errors
-    /// Those of [`check_path`] and [`Picture::png`], and [`FigureError::Write`] when the operating system refuses.
-    /// The temporary file is gone then.
+    /// Those of [`check_name`], [`FigureError::NoDirectory`], those of [`Picture::png`], and
+    /// [`FigureError::Write`] when the operating system refuses. The temporary file is gone then.
     pub fn save(&self, path: &Path) -> Result<(), FigureError> {
-        check_path(path)?;
-        let bytes = match Kind::of(path)? {
+        let kind = Kind::of(path)?;
+        require_directory(path)?;
+        let bytes = match kind {
             Kind::Svg => self.svg.clone().into_bytes(),
             Kind::Png => self.png()?,
         };
@@ -91,13 +92,32 @@ impl Picture {
     }
 }
 
-/// Whether [`Picture::save`] could write to `path`, for programs that want to know before hours of work: its name
-/// ends in `.svg` or `.png`, and its directory exists.
+/// Checks that the name of a picture ends in `.svg` or `.png`.
 ///
 /// # Errors
-/// [`FigureError::UnknownKind`] or [`FigureError::NoDirectory`].
+/// [`FigureError::UnknownKind`].
+pub fn check_name(path: &Path) -> Result<(), FigureError> {
+    Kind::of(path).map(|_| ())
+}
+
+/// Tries whether [`Picture::save`] could write to `path`, for programs that want to know before
+/// hours of work. What is there stays as it was.
+///
+/// # Errors
+/// Those of [`check_name`], [`FigureError::NoDirectory`], and [`FigureError::Write`] when the
+/// operating system refuses.
 pub fn check_path(path: &Path) -> Result<(), FigureError> {
-    Kind::of(path)?;
+    check_name(path)?;
+    require_directory(path)?;
+    let temporary = temporary_name(path);
+    let tried = match path.is_dir() {
+        true => Err(io::ErrorKind::IsADirectory.into()),
+        false => File::create(&temporary).and_then(|_| fs::remove_file(&temporary)),
+    };
+    tried.map_err(|source| FigureError::Write { path: path.to_owned(), source })
+}
+
+fn require_directory(path: &Path) -> Result<(), FigureError> {
     let directory = directory(path);
     if directory.is_dir() {
         return Ok(());

@@ -47,6 +47,26 @@ fn other_names_are_refused_before_and_after_the_work() {
 }
 
 #[test]
+fn a_path_that_cannot_be_written_is_refused_before_the_work() {
+    let directory = tempfile::tempdir().unwrap();
+    let old = directory.path().join("old.svg");
+    fs::write(&old, "older").unwrap();
+    check_path(&old).unwrap();
+    check_path(&directory.path().join("new.png")).unwrap();
+    assert_eq!(
+        (fs::read_to_string(&old).unwrap(), names(directory.path())),
+        ("older".into(), vec!["old.svg".into()])
+    );
+    let taken = directory.path().join("taken.svg");
+    fs::create_dir(&taken).unwrap();
+    // Nobody can make a file in the second one.
+    for path in [&taken, Path::new("/proc/a.svg")] {
+        let error = check_path(path).unwrap_err();
+        assert!(matches!(&error, FigureError::Write { path: of, .. } if of == path), "{error}");
+    }
+}
+
+#[test]
 fn a_failed_save_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     // A directory cannot be replaced by a file.

@@ -16,7 +16,7 @@ pub(crate) use self::child::Ended;
 pub use self::child::Parting;
 pub use self::confidence::Confidence;
 pub use self::error::HarnessError;
-pub use self::files::Files;
+pub use self::files::{Files, require_writable};
 pub use self::interruption::interruptible;
 pub use self::iterations::more;
 pub use self::load::{Ticks, disturbance};

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 /// Words of `mpirun`, some of them long and with one dash, and what they are called here.
-const WORDS: [(&str, &str); 10] = [
+const WORDS: [(&str, &str); 11] = [
     ("-np", "--ranks"),
     ("--np", "--ranks"),
     ("-wdir", "--wdir"),
@@ -14,6 +14,7 @@ const WORDS: [(&str, &str); 10] = [
     ("-host", "--hosts"),
     ("--host", "--hosts"),
     ("-hostfile", "--hostfile"),
+    ("-stdin", "--stdin"),
 ];
 
 /// The same command line, word by word.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::CommandFactory as _;
 use ft_comm::transport::{Carrier, Waiting};
+use ft_launch::StandardInput;
 
 use super::stop::USAGE;
 use super::*;
@@ -291,6 +292,8 @@ fn words_of_mpirun_are_known() {
     assert_eq!((options.ranks(), options.tag_output, options.export.len()), (4, true, 2));
     assert_eq!(options.wdir.as_deref(), Some(Path::new("/tmp")));
     assert_eq!(options.timeout, Some(Duration::from_millis(2500)));
+    let (options, _) = cg("ftrun -np 4 -stdin all cg --poisson 8");
+    assert_eq!(options.standard_input(), StandardInput::All);
     // What belongs to a program stays as it is.
     let Program::Own { args, .. } = good("ftrun -np 2 ./mine -np 3 -wdir").program else {
         panic!("not bundled")

@@ -87,12 +87,31 @@ pub(super) fn take_out(
     Ok(format!("{}: {} of checkpoint {}{steps}\n", file.display(), shown(&array.array), set.number))
 }
 
+/// Writes an array under another name first: a file that is there stays if not all of the array can
+/// be read or written.
 fn write(array: &SavedArray<'_>, file: &Path) -> Result<(), String> {
+    if file.exists() && !file.is_file() {
+        return write_to(array, file); // a pipe, or a device
+    }
+    let failed = |error: io::Error| format!("{}: {error}", file.display());
+    let file = if file.exists() { file.canonicalize().map_err(failed)? } else { file.to_owned() };
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let unfinished = file.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let written = write_to(array, &unfinished).and_then(|()| {
+        std::fs::rename(&unfinished, &file).map_err(|error| format!("{}: {error}", file.display()))
+    });
+    if written.is_err() {
+        let _ = std::fs::remove_file(&unfinished);
+    }
+    written
+}
+
+fn write_to(array: &SavedArray<'_>, file: &Path) -> Result<(), String> {
     let failed = |error: io::Error| format!("{}: {error}", file.display());
     let mut out = BufWriter::new(File::create(file).map_err(failed)?);
     out.write_all(&npy::head(numpy_name(array.array.element), &array.array.lengths)).map_err(failed)?;
     for piece in array.pieces() {
-        let piece = piece.map_err(|error| format!("{error}; {} is not complete", file.display()))?;
+        let piece = piece.map_err(|error| error.to_string())?;
         out.write_all(&piece).map_err(failed)?;
     }
     out.flush().map_err(failed)

@@ -3,7 +3,7 @@
 use ft_checkpoint::{Lines, MemoryUse, Recovery};
 
 use super::levels::Levels;
-use super::{Checkpoints, OnFailure, Options};
+use super::{Checkpoints, OnFailure, Options, Output};
 use crate::value::Timed;
 
 impl Options {
@@ -26,6 +26,9 @@ impl Options {
             return Err(format!(
                 "--remote-path {folder}: write the whole path, from / on: it is one on other hosts"
             ));
+        }
+        if self.output == Some(Output::Raw) && self.tag_output {
+            return Err("--output raw passes bytes unchanged: leave out --tag-output, which adds some".into());
         }
         if self.throttle.is_some() && self.checkpoints == Checkpoints::Blocking {
             return Err(

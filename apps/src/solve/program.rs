@@ -49,6 +49,20 @@ impl<A: Operator> SolveProgram<A> {
     }
 }
 
+/// Finds out whether rank 0 can write to a file. Collective.
+fn require_writable(path: &Path, comm: &Communicator) -> Result<(), LinalgError> {
+    let refused = |error: std::io::Error| error.raw_os_error().unwrap_or(-1);
+    let tried = if comm.rank() == 0 { ft_tools::harness::require_writable(path) } else { Ok(()) };
+    let mut code = [tried.map_or_else(refused, |()| 0)];
+    comm.bcast(&mut code, 0)?;
+    let error = match code[0] {
+        0 => return Ok(()),
+        -1 => std::io::ErrorKind::IsADirectory.into(),
+        code => std::io::Error::from_raw_os_error(code),
+    };
+    Err(LinalgError::Write { path: path.to_owned(), error })
+}
+
 /// Writes the answer, as the name of the file says. Collective.
 fn save(path: &Path, part: &Partition, x: &[f64], comm: &Communicator) -> Result<(), LinalgError> {
     let x = DistVector::from_local(part.clone(), x.to_vec())?;
@@ -76,6 +90,7 @@ impl<A: Operator> Program for SolveProgram<A> {
 
     fn init(&mut self, world: &World) -> Result<State<A>, LinalgError> {
         let comm = world.comm();
+        self.args.out.as_deref().map_or(Ok(()), |out| require_writable(out, comm))?;
         let mut a = A::make(&self.args, comm)?;
         a.store(&self.args)?;
         let (b, x) = (self.right_hand_side(&a, comm)?, DistVector::zeros(a.col_part().clone()));

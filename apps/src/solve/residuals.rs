@@ -20,10 +20,24 @@ fn is_table(path: &Path) -> bool {
 /// Reads the name of the file.
 pub(super) fn file(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
-    if !is_table(&path) && ft_figures::check_path(&path).is_err() {
+    if !is_table(&path) && ft_figures::check_name(&path).is_err() {
         return Err("the name has to end in .csv, .svg or .png".into());
     }
     Ok(path)
+}
+
+/// Finds out whether the file can be written, before there is anything to write.
+pub(super) fn require_writable(path: &Path) -> Result<(), String> {
+    match is_table(path) {
+        true => require_writable_file("--residuals", path),
+        false => ft_figures::check_path(path).map_err(|error| format!("--residuals: {error}")),
+    }
+}
+
+/// The same for any file of an option.
+pub(super) fn require_writable_file(option: &str, path: &Path) -> Result<(), String> {
+    let tried = ft_tools::harness::require_writable(path);
+    tried.map_err(|error| format!("{option}: cannot write {}: {error}", path.display()))
 }
 
 /// Writes them.

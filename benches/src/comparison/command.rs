@@ -26,6 +26,7 @@ pub trait Comparison: Parser {
 pub fn main<C: Comparison>() -> ExitCode {
     let options = C::parse();
     interruptible(C::command().get_name(), |is_interrupted| {
+        options.files().require_writable()?;
         let watch =
             Watch { is_interrupted, is_seen: std::io::stderr().is_terminal(), machine: Machine::here() };
         let report = options.compare(&watch).map_err(|error| error.to_string())?;

@@ -183,6 +183,7 @@ impl Agent {
         fds.extend(blocked.map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::OUT)));
         // Without a task it waits for the first word.
         let due = if self.task.is_some() { self.beat_due } else { self.clock.now().after(self.interval) };
+        let due = self.crew.output_due(self.held()).into_iter().fold(due, Time::min);
         let left = if self.link.has_more() { Duration::ZERO } else { due.since(self.clock.now()) };
         let _ = rustix::event::poll(&mut fds, Some(&timespec(left)));
     }
@@ -214,7 +215,7 @@ impl Agent {
             return self.link.send(&FromAgent::Gone { peer, ended: ended(exit) });
         }
         if !self.crew.has(peer) {
-            match self.crew.start(peer, task, birth) {
+            match self.crew.start(peer, task, birth, None) {
                 Ok(pipe) => self.takes_input(peer, pipe),
                 // Its keeper has died: the end of this agent says that the host is lost.
                 Err(_) if self.crew.is_forsaken() => return,
@@ -274,6 +275,9 @@ impl Agent {
             environment,
             key: self.invitation.credentials.key.clone(),
         });
+        if site.raw_output {
+            self.crew.pass_unchanged();
+        }
         self.gauge = site.measures.then(Gauge::open).flatten();
         self.interval = Duration::from_millis(site.heartbeat_ms.max(1));
         self.crew.welcome();
@@ -297,8 +301,8 @@ impl Agent {
     /// Says what has happened to the processes: what they have printed, then who has died.
     fn report(&mut self) {
         let deaths = self.crew.deaths();
-        let (held, link) = (self.held(), &mut self.link);
-        self.crew.pump(&deaths, held, &mut |peer, error, lines| {
+        let (now, held, link) = (self.clock.now(), self.held(), &mut self.link);
+        self.crew.pump(now, &deaths, held, &mut |peer, error, lines| {
             link.send(&FromAgent::Output { peer, error, lines });
         });
         if let Some(error) = self.crew.trouble() {
@@ -320,8 +324,8 @@ impl Agent {
 
     fn end(&mut self) {
         self.crew.kill_all();
-        let link = &mut self.link;
-        self.crew.finish(&mut |peer, error, lines| link.send(&FromAgent::Output { peer, error, lines }));
+        let (now, link) = (self.clock.now(), &mut self.link);
+        self.crew.finish(now, &mut |peer, error, lines| link.send(&FromAgent::Output { peer, error, lines }));
         self.link.flush();
         self.crew.end_orphans();
     }

@@ -2,6 +2,7 @@
 //!
 //! Two ways of writing are known: names with commas (`--hosts a,b,c:4`) and files with a host a line, as Open MPI
 //! (`name slots=4`) and MPICH (`name:4`) have them. A host that is named again has its slots added.
+//! What else such files may say is heeded too, or refused by name.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -26,6 +27,8 @@ pub struct Host {
     pub name: String,
     /// How many ranks it is given before the next host gets some; at least 1.
     pub slots: usize,
+    /// How many ranks it may be given at the start, if that is limited.
+    pub slots_max: Option<usize>,
 }
 
 impl Host {
@@ -65,6 +68,23 @@ pub enum HostError {
     /// A word of a line that is not understood.
     #[error("'{0}' is not understood: write NAME, NAME:SLOTS or NAME slots=SLOTS")]
     Word(String),
+    /// A host has more slots than may be used.
+    #[error("{slots} slots are more than the {max} that max_slots allows")]
+    SlotsMax {
+        /// How many there are.
+        slots: usize,
+        /// How many may be used.
+        max: usize,
+    },
+    /// A port of SSH.
+    #[error(
+        "'{0}' cannot be heeded in a list of hosts: name the port in ~/.ssh/config, or a command with \
+         --launcher-exec that starts things there"
+    )]
+    Port(String),
+    /// An address whose colons are not told from that of the slots.
+    #[error("'{0}' is an IPv6 address: write [{0}] or [{0}]:SLOTS")]
+    Unbracketed(String),
     /// More hosts are to be spare than there can be.
     #[error("{spare} of {hosts} hosts cannot be spare: one at least has to run ranks")]
     Spare {
@@ -84,11 +104,13 @@ pub enum HostError {
 }
 
 impl HostList {
-    /// Reads a file's text: a host a line, `name`, `name:4` or `name slots=4`; `#` begins a comment.
+    /// Reads a file's text: a host a line, `name`, `name:4` or `name slots=4`, the last perhaps
+    /// with `max_slots=8` and `user=name`; `#` or `//` begins a comment.
     ///
     /// # Errors
     /// It names no host, or a line makes no sense.
     pub fn from_lines(text: &str) -> Result<Self, HostError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text); // as editors of Windows begin files
         let hosts = text.lines().zip(1..).filter_map(|(line, number)| {
             let in_line = |error| HostError::Line { number, error: Box::new(error) };
             host_of_line(line).map_err(in_line).transpose()
@@ -146,6 +168,8 @@ impl FromIterator<Host> for HostList {
                 Entry::Occupied(place) => {
                     let known: &mut Host = &mut list[*place.get()];
                     known.slots = (known.slots + host.slots).min(SLOTS_MAX);
+                    let both = known.slots_max.zip(host.slots_max).map(|(one, other)| one + other);
+                    known.slots_max = both.or(known.slots_max).or(host.slots_max);
                 }
                 Entry::Vacant(place) => {
                     place.insert(list.len());
@@ -171,19 +195,37 @@ impl FromStr for HostList {
 
 /// The host of a line of a file, unless it is blank or a comment.
 fn host_of_line(line: &str) -> Result<Option<Host>, HostError> {
-    let mut words = line.split('#').next().unwrap_or_default().split_whitespace();
+    let line = line.split('#').next().unwrap_or_default();
+    let line = line.split("//").next().unwrap_or_default();
+    // Blanks around = mean nothing.
+    let line = line.split('=').map(str::trim).collect::<Vec<_>>().join("=");
+    let mut words = line.split_whitespace();
     let Some(host) = words.next() else { return Ok(None) };
     let mut host = host_of(host)?;
     for word in words {
-        let slots = word.strip_prefix("slots=").ok_or_else(|| HostError::Word(word.to_owned()))?;
-        host.slots = slots_of(slots)?;
+        let (name, value) = word.split_once('=').ok_or_else(|| HostError::Word(word.to_owned()))?;
+        match name.to_ascii_lowercase().replace('-', "_").as_str() {
+            "slots" | "cpus" | "cpu" | "count" => host.slots = slots_of(value)?,
+            "max_slots" | "slots_max" => host.slots_max = Some(slots_of(value)?),
+            "user" | "username" | "user_name" if !host.name.contains('@') => {
+                host.name = host_of(&format!("{value}@{}", host.name))?.name;
+            }
+            "port" => return Err(HostError::Port(word.to_owned())),
+            _ => return Err(HostError::Word(word.to_owned())),
+        }
     }
-    Ok(Some(host))
+    match host.slots_max.filter(|max| *max < host.slots) {
+        Some(max) => Err(HostError::SlotsMax { slots: host.slots, max }),
+        None => Ok(Some(host)),
+    }
 }
 
 /// `NAME`, `NAME:SLOTS`, `[IPV6]` or `[IPV6]:SLOTS`.
 fn host_of(text: &str) -> Result<Host, HostError> {
     let wrong = || HostError::Host(text.to_owned());
+    if text.parse::<std::net::Ipv6Addr>().is_ok() {
+        return Err(HostError::Unbracketed(text.to_owned()));
+    }
     let (name, rest) = match text.strip_prefix('[') {
         Some(text) => text.split_once(']').ok_or_else(wrong)?,
         None => text.split_at(text.find(':').unwrap_or(text.len())),
@@ -198,7 +240,7 @@ fn host_of(text: &str) -> Result<Host, HostError> {
         None if rest.is_empty() => 1,
         _ => return Err(wrong()),
     };
-    Ok(Host { name: name.to_owned(), slots })
+    Ok(Host { name: name.to_owned(), slots, slots_max: None })
 }
 
 fn slots_of(text: &str) -> Result<usize, HostError> {
@@ -291,7 +333,7 @@ impl Cluster {
     /// A cluster of this host alone.
     pub fn here() -> Self {
         Self {
-            hosts: vec![Host { name: HOST_OF_LAUNCHER.to_owned(), slots: 1 }],
+            hosts: vec![Host { name: HOST_OF_LAUNCHER.to_owned(), slots: 1, slots_max: None }],
             mapping: Mapping::Slot,
             placing: Placing::default(),
             spare: 0,
@@ -386,6 +428,17 @@ impl Cluster {
         words.map(|word| word.display().to_string()).collect::<Vec<_>>().join(" ")
     }
 
+    /// The first host that would be given more of `ranks` ranks than it may be, how many, and how
+    /// many it may be.
+    pub fn overfull(&self, ranks: usize) -> Option<(&Host, usize, usize)> {
+        let mut given = vec![0; self.hosts.len()];
+        self.place(ranks).into_iter().for_each(|at| given[at] += 1);
+        let overfull = self.hosts.iter().zip(given);
+        overfull
+            .filter_map(|(host, given)| Some((host, given, host.slots_max?)))
+            .find(|(_, given, max)| given > max)
+    }
+
     /// The host of each of `ranks` ranks, by position, as the mapping has it; when all slots are taken it starts again. Spare hosts
     /// get none.
     pub fn place(&self, ranks: usize) -> Vec<usize> {
@@ -407,7 +460,7 @@ fn known(list: &HostList, own: &[String]) -> Vec<Host> {
     let hosts = list.0.iter().map(|host| {
         let here = own.iter().any(|name| name.eq_ignore_ascii_case(&host.name));
         let name = if here { HOST_OF_LAUNCHER } else { &host.name };
-        Host { name: name.to_owned(), slots: host.slots }
+        Host { name: name.to_owned(), ..host.clone() }
     });
     hosts.collect::<HostList>().0
 }
@@ -448,6 +501,24 @@ mod tests {
         assert_eq!(pairs(&HostList::from_lines(text).unwrap()), [("node1", 5), ("node2", 2), ("node3", 1)]);
     }
 
+    #[test]
+    fn files_of_other_launchers_are_read() {
+        let text = "\u{feff}node1 slots=2 max_slots=4\r\nme@node2 slots = 3\r\n// none\nnode3 user=you cpus=2 # x\n\
+                    node1 max-slots=2 // again\n";
+        let list = HostList::from_lines(text).unwrap();
+        assert_eq!(pairs(&list), [("node1", 3), ("me@node2", 3), ("you@node3", 2)]);
+        assert_eq!(list.0.iter().map(|host| host.slots_max).collect::<Vec<_>>(), [Some(6), None, None]);
+    }
+
+    #[test]
+    fn a_host_with_a_limit_is_not_given_more_ranks() {
+        let list = HostList::from_lines("a slots=2 max_slots=3\nb\n").unwrap();
+        let cluster = Cluster::new(&list, Some("exec".into()));
+        assert_eq!(cluster.overfull(4), None, "a, a, b, a");
+        let (host, given, max) = cluster.overfull(5).unwrap();
+        assert_eq!((host.name.as_str(), given, max), ("a", 4, 3));
+    }
+
     /// As many as a file of some MiB can name: each is looked up, not looked for.
     #[test]
     fn many_hosts_are_read_at_once() {
@@ -470,6 +541,7 @@ mod tests {
             ("a;b", "'a;b' is no host: write NAME or NAME:SLOTS"),
             ("$(b)", "'$(b)' is no host: write NAME or NAME:SLOTS"),
             ("a:1:2", "'a:1:2' is no host: write NAME or NAME:SLOTS"),
+            ("fd82::2", "'fd82::2' is an IPv6 address: write [fd82::2] or [fd82::2]:SLOTS"),
             ("[::1", "'[::1' is no host: write NAME or NAME:SLOTS"),
             ("[::1]2", "'[::1]2' is no host: write NAME or NAME:SLOTS"),
             (":2", "':2' is no host: write NAME or NAME:SLOTS"),
@@ -486,6 +558,14 @@ mod tests {
             ("a slots=", "line 1: '' is no number of slots: write 1 to 65536"),
             ("a slots=0", "line 1: '0' is no number of slots: write 1 to 65536"),
             ("a,b", "line 1: 'a,b' is no host: write NAME or NAME:SLOTS"),
+            ("a slots=2 max_slots=1", "line 1: 2 slots are more than the 1 that max_slots allows"),
+            ("a user=b;c", "line 1: 'b;c@a' is no host: write NAME or NAME:SLOTS"),
+            (
+                "a port=2222",
+                "line 1: 'port=2222' cannot be heeded in a list of hosts: name the port in ~/.ssh/config, or a command with \
+                 --launcher-exec that starts things there",
+            ),
+            ("a rank=0", "line 1: 'rank=0' is not understood: write NAME, NAME:SLOTS or NAME slots=SLOTS"),
         ] {
             assert_eq!(HostList::from_lines(text).unwrap_err().to_string(), complaint, "{text:?}");
         }

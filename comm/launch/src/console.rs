@@ -15,6 +15,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
+use super::line_merger::{LineMerger, Source};
 use super::process::GRACE;
 use super::signals::{Signals, what_it_did};
 use ft_comm::time::Clock;
@@ -82,6 +83,8 @@ struct State {
     queue: VecDeque<(Stream, Vec<u8>)>,
     /// Bytes that are not written yet.
     waiting: usize,
+    /// Puts lines of several sources together.
+    merger: LineMerger,
     /// Streams that take nothing more, and why.
     lost: Vec<(Stream, Option<Error>)>,
 }
@@ -100,14 +103,31 @@ impl Console {
         Ok(Self { output, error, moved, signals: Arc::new(Signals::new()?) })
     }
 
-    /// Prints `bytes` in their turn; never waits.
-    pub fn print(&self, stream: Stream, bytes: impl Into<Vec<u8>>) {
-        let bytes = bytes.into();
+    /// Prints `bytes` of the launcher in their turn; never waits.
+    pub fn print(&self, stream: Stream, bytes: impl AsRef<[u8]>) {
+        self.print_of(Source::Launcher, stream, b"", bytes.as_ref());
+    }
+
+    /// Draws on the terminal that standard error is: the display of progress, which makes room for
+    /// what is printed.
+    pub fn draw(&self, bytes: impl AsRef<[u8]>) {
+        self.print_of(Source::Display, Stream::Error, b"", bytes.as_ref());
+    }
+
+    /// Prints `bytes` of a source, `label` before each of their lines.
+    pub(super) fn print_of(&self, source: Source, stream: Stream, label: &[u8], bytes: &[u8]) {
         let lane = self.lane(stream);
         let mut state = lane.lock();
-        state.waiting += bytes.len();
-        state.queue.push_back((stream, bytes));
+        let mut text = Vec::with_capacity(bytes.len());
+        state.merger.merge(source, label, bytes, &mut text);
+        state.waiting += text.len();
+        state.queue.push_back((stream, text));
         lane.filled.notify_one();
+    }
+
+    /// Whether a rank has printed the beginning of a line that has not ended, such as a prompt.
+    pub fn has_open_line(&self, stream: Stream) -> bool {
+        self.lane(stream).lock().merger.is_open()
     }
 
     /// Prints a line to standard error.

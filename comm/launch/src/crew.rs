@@ -22,6 +22,7 @@ use ft_comm::binding::{self, Binding, ENV_CORES};
 use ft_comm::estate::{ENV_GROUND, Ground};
 use ft_comm::inherited;
 use ft_comm::lifeline::{ENV_LIFELINE, Lifeline};
+use ft_comm::time::Time;
 use ft_proto::arbiter::Exit;
 use ft_proto::rank::{Generation, PeerId};
 use ft_proto::wire::agent::{Birth, CoreShare, Held};
@@ -84,6 +85,17 @@ impl Parent {
     }
 }
 
+/// Standard input of a process.
+#[derive(Debug)]
+pub(super) enum Input {
+    /// It is empty.
+    Nothing,
+    /// A pipe.
+    Pipe,
+    /// What this process has.
+    Inherited(OwnedFd),
+}
+
 #[derive(Debug)]
 pub(super) struct Crew {
     processes: HashMap<PeerId, Process>,
@@ -138,8 +150,15 @@ impl Crew {
         })
     }
 
-    /// Starts a process of the job; gives the pipe that is its standard input, if it may have any.
-    pub(super) fn start(&mut self, peer: PeerId, task: &Task, birth: Birth) -> std::io::Result<Option<File>> {
+    /// Starts a process of the job; gives the pipe that is its standard input, if it is one. What
+    /// it may inherit is `inherited_input`.
+    pub(super) fn start(
+        &mut self,
+        peer: PeerId,
+        task: &Task,
+        birth: Birth,
+        inherited_input: Option<OwnedFd>,
+    ) -> std::io::Result<Option<File>> {
         let Birth { reads, share, ranks, standing } = birth;
         let mut environment = task.environment.clone();
         environment.extend(standing.into_iter().flat_map(standing::variables));
@@ -163,7 +182,12 @@ impl Crew {
             set(ENV_THREADS, threads(binding::cores().len(), ranks as usize).to_string());
         }
         let order = Order { program: task.program.clone(), args: task.args.clone(), environment };
-        let stdin = self.begin(peer, order, inherited, reads)?;
+        let input = match inherited_input {
+            _ if !reads => Input::Nothing,
+            Some(input) => Input::Inherited(input),
+            None => Input::Pipe,
+        };
+        let stdin = self.begin(peer, order, inherited, input)?;
         if let Some(line) = lifeline {
             self.watch(peer, line);
         }
@@ -192,15 +216,17 @@ impl Crew {
         peer: PeerId,
         mut order: Order,
         inherited: Vec<(String, OwnedFd)>,
-        reads: bool,
+        input: Input,
     ) -> std::io::Result<Option<File>> {
         let mark = self.parent.mark().map(|mark| (ENV_MARK.to_owned(), mark.to_owned()));
         order.environment.extend(mark);
-        let (input, stdin) = if reads {
-            let (stdin, input) = std::io::pipe()?;
-            (Some(OwnedFd::from(input)), OwnedFd::from(stdin))
-        } else {
-            (None, self.null.try_clone()?.into())
+        let (input, stdin) = match input {
+            Input::Nothing => (None, self.null.try_clone()?.into()),
+            Input::Inherited(stdin) => (None, stdin),
+            Input::Pipe => {
+                let (stdin, input) = std::io::pipe()?;
+                (Some(OwnedFd::from(input)), OwnedFd::from(stdin))
+            }
         };
         let (output, stdout) = std::io::pipe()?;
         let (error, stderr) = std::io::pipe()?;
@@ -312,10 +338,21 @@ impl Crew {
         self.pipes.fds(held)
     }
 
+    /// When [`Crew::pump`] is due although nothing is printed.
+    pub(super) fn output_due(&self, held: Held) -> Option<Time> {
+        self.pipes.due(held)
+    }
+
+    /// What is printed passes unchanged from now on, as soon as it is read.
+    pub(super) fn pass_unchanged(&mut self) {
+        self.pipes.pass_unchanged();
+    }
+
     /// Hands on what was printed, all of it by those that have died; what is `held` of the others stays where it is.
-    pub(super) fn pump(&mut self, deaths: &[Death], held: Held, lines: Lines<'_>) {
+    pub(super) fn pump(&mut self, now: Time, deaths: &[Death], held: Held, lines: Lines<'_>) {
         let has_died = |peer| deaths.iter().any(|death| death.peer() == peer);
         self.pipes.pump(
+            now,
             |peer, is_error| {
                 if has_died(peer) {
                     Turn::Last
@@ -331,8 +368,8 @@ impl Crew {
     }
 
     /// Hands on what is left of what was printed.
-    pub(super) fn finish(&mut self, lines: Lines<'_>) {
-        self.pipes.finish(lines);
+    pub(super) fn finish(&mut self, now: Time, lines: Lines<'_>) {
+        self.pipes.finish(now, lines);
     }
 
     /// Who has died since the last call.

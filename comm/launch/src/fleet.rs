@@ -17,6 +17,7 @@ use super::control::Control;
 use super::crew::{Crew, Task};
 use super::gauge::Gauge;
 use super::remote::Remote;
+use super::stdin::Receivers;
 use ft_comm::time::Time;
 use ft_comm::transport::Channel;
 use ft_proto::detector::Detector;
@@ -101,7 +102,9 @@ pub(super) struct Fleet {
     resumed: Vec<usize>,
     /// Standard input of the spares of this host.
     inputs: HashMap<PeerId, File>,
-    inflow: Option<Inflow>,
+    /// Standard input on its way to processes of other hosts.
+    inflows: HashMap<PeerId, Inflow>,
+    receivers: Receivers,
     /// What processes print stays in their pipes: nobody reads it.
     held: Held,
     detector: Detector,
@@ -229,8 +232,9 @@ impl Fleet {
         }
     }
 
-    /// Starts the process of a rank, or a spare; gives the pipe that is rank 0's standard input. On another host a failure
-    /// is reported later; if no host is left nothing happens.
+    /// Starts the process of a rank, or a spare; gives the pipe to its standard input, if there is
+    /// one and it has a rank. On another host a failure is reported later; if no host is left
+    /// nothing happens.
     ///
     /// # Errors
     /// The operating system refuses.
@@ -243,9 +247,10 @@ impl Fleet {
         }
         // One that takes the place of another keeps its host as busy as it was.
         let is_more = rank.is_none_or(|rank| self.places.last(rank) != at);
+        let is_here = !matches!(&self.doors[at], Door::Agent(_));
+        let reads = self.receivers.take(rank, is_here);
         let birth = Birth {
-            // A spare may become rank 0.
-            reads: rank.is_none_or(|rank| rank == 0),
+            reads,
             share: rank.and_then(|rank| self.share(rank, at)),
             ranks: self.ranks_beside(at),
             // What mpirun has said of it stays.
@@ -263,14 +268,18 @@ impl Fleet {
                 if begun {
                     self.begun.push(peer);
                 }
-                return (rank == Some(0)).then(|| self.inflow(peer, at)).transpose();
+                return (reads && rank.is_some()).then(|| self.inflow(peer, at)).transpose();
             }
-            _ => match self.crew.start(peer, &self.task, birth)? {
+            _ => match self.crew.start(peer, &self.task, birth, self.receivers.inherited(rank, is_here))? {
                 Some(stdin) if rank.is_none() => {
                     self.inputs.insert(peer, stdin);
                     None
                 }
-                stdin => stdin.map(OwnedFd::from),
+                Some(stdin) => {
+                    self.receivers.read_here();
+                    Some(stdin.into())
+                }
+                None => None,
             },
         };
         self.homes.insert(peer, home);
@@ -289,7 +298,7 @@ impl Fleet {
         self.crew.begin_generation(membership.generation, is_member);
     }
 
-    /// A spare takes a rank; gives the pipe that is rank 0's standard input.
+    /// A spare takes a rank; gives the pipe to its standard input, if it gets any.
     pub(super) fn seat(&mut self, peer: PeerId, rank: Rank) -> Option<OwnedFd> {
         let at = self.host_of(peer)?;
         let share = self.share(rank, at);
@@ -297,10 +306,12 @@ impl Fleet {
         let input = self.inputs.remove(&peer);
         if self.remote(at).is_none() {
             share.into_iter().for_each(|share| self.crew.bind(peer, share));
-            return input.filter(|_| rank == 0).map(OwnedFd::from);
+            let input = input.filter(|_| self.receivers.take(Some(rank), true))?;
+            self.receivers.read_here();
+            return Some(input.into());
         }
         share.into_iter().for_each(|share| self.tell(peer, ToAgent::Bind { peer, share }));
-        if rank == 0 {
+        if self.receivers.take(Some(rank), false) {
             return self.inflow(peer, at).ok();
         }
         self.tell(peer, ToAgent::Input { peer, bytes: vec![] });
@@ -429,8 +440,8 @@ impl Fleet {
         let readable = |fd: BorrowedFd<'a>| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         fds.extend(self.crew.fds().map(readable));
         fds.extend(self.crew.pipes(self.held).map(readable));
-        let inflow = self.inflow.iter().filter_map(Inflow::source);
-        fds.extend(inflow.map(|pipe| readable(pipe.as_fd())));
+        let inflows = self.inflows.values().filter_map(Inflow::source);
+        fds.extend(inflows.map(|pipe| readable(pipe.as_fd())));
         for door in &self.doors {
             if let Door::Agent(remote) = door {
                 fds.extend(remote.link().map(Control::poll));
@@ -449,7 +460,13 @@ impl Fleet {
         let returns = self.returns.due_at().filter(|_| self.replaces);
         let attempts = self.attempts().map(|attempt| attempt.until);
         let look = self.crew.has_pulses().then_some(self.pulses.due);
-        late.chain(beat).chain(returns).chain(attempts).chain(look).fold(Time(u64::MAX), Time::min)
+        let output = self.crew.output_due(self.held);
+        late.chain(output)
+            .chain(beat)
+            .chain(returns)
+            .chain(attempts)
+            .chain(look)
+            .fold(Time(u64::MAX), Time::min)
     }
 
     /// Whether there is a host on which processes can be started.

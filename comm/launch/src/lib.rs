@@ -36,6 +36,7 @@ mod guardian;
 mod invitation;
 mod keeper;
 mod ledger;
+mod line_merger;
 mod mpirun;
 mod output;
 mod pipes;
@@ -72,7 +73,8 @@ pub use remote::quoted;
 use seen::Observer;
 pub use seen::Seen;
 use signals::Signals;
-pub use spec::{Ending, JobSpec, LaunchError};
+pub use spec::{Ending, JobSpec, LaunchError, OutputForm, StandardInput};
+pub use stdin::has_input;
 
 /// How long a host may have no address, and the longest pause before it is looked up again.
 const NAMES_TIMEOUT: Duration = Duration::from_secs(10);
@@ -185,8 +187,8 @@ impl Launcher {
             fleet: Fleet::new(&spec, &credentials, &doorman, &reach, clock.now())?,
             arbiter: Arbiter::new(spec.config.clone(), clock.now()),
             ledger: Ledger::new(spec.config.kills.clone(), spec.config.cuts.clone()),
-            output: output::Output::new(console.clone(), spec.output_to_stderr, spec.tag_output),
-            stdin: stdin::Forwarder::default(),
+            output: output::Output::new(console.clone(), spec.output_to_stderr, spec.output),
+            stdin: stdin::Forwarder::new(spec.input)?,
             desk: std::mem::take(&mut spec.desk),
             spec,
             clock,
@@ -228,7 +230,7 @@ impl Launcher {
     fn ended(&mut self, observer: &mut Observer<'_>) -> Option<Ending> {
         let farewell = self.ending.as_mut()?;
         if self.fleet.is_empty() && self.fleet.dismiss() {
-            for report in self.fleet.finish() {
+            for report in self.fleet.finish(self.clock.now()) {
                 self.report(report, observer);
             }
             let last = self.desk.has_onlooker().then(|| self.look());
@@ -439,11 +441,10 @@ impl Launcher {
                 self.refused = self.refused.take().or(Some(LaunchError::Connections(error)));
             }
             Some(_) if !std::mem::replace(&mut self.ran_out, true) => {
-                let line = format!(
-                    "too many open files, about four for each rank of a host; new connections wait; limit here: {}\n",
+                self.output.say(format_args!(
+                    "ftrun: launcher: too many open files, about four for each rank of a host; new connections wait; limit here: {}",
                     limits::of_files()
-                );
-                self.output.note("launcher", line.as_bytes());
+                ));
             }
             _ => {}
         }
@@ -507,7 +508,7 @@ impl Launcher {
                 }
                 self.output.print(peer, error, &lines);
             }
-            Report::Noted { host, lines } => self.output.note(&host, &lines),
+            Report::Noted { peer, host, lines } => self.output.note(peer, &host, &lines),
             Report::Death(Death::Dying(peer, exit) | Death::Gone(peer, exit)) => {
                 self.last_words(peer);
                 self.name_limits(peer);

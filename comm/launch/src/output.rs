@@ -7,6 +7,8 @@ use std::collections::{HashMap, HashSet};
 use std::os::fd::BorrowedFd;
 
 use super::console::{Console, Stream};
+use super::line_merger::Source;
+use super::spec::OutputForm;
 use ft_proto::rank::{PeerId, Rank};
 use ft_proto::wire::agent::Held;
 
@@ -16,14 +18,14 @@ pub(super) struct Output {
     /// Processes that are no spares.
     ranks: HashMap<PeerId, Rank>,
     all_to_stderr: bool,
-    tagged: bool,
+    form: OutputForm,
     /// Lines said since the job was over.
     said: Option<HashSet<Vec<u8>>>,
 }
 
 impl Output {
-    pub(super) fn new(console: Console, all_to_stderr: bool, tagged: bool) -> Self {
-        Self { console, ranks: HashMap::new(), all_to_stderr, tagged, said: None }
+    pub(super) fn new(console: Console, all_to_stderr: bool, form: OutputForm) -> Self {
+        Self { console, ranks: HashMap::new(), all_to_stderr, form, said: None }
     }
 
     /// A process has this rank from now on.
@@ -47,29 +49,34 @@ impl Output {
         if is_error || self.all_to_stderr { Stream::Error } else { Stream::Output }
     }
 
-    /// Prints whole lines of a process.
+    /// Prints lines of a process, of which the last may be no more than its beginning.
     pub(super) fn print(&mut self, peer: PeerId, error: bool, lines: &[u8]) {
-        let label = self.tagged.then(|| match self.ranks.get(&peer) {
-            Some(rank) => format!("[{rank}] "),
-            None => "[spare] ".to_owned(),
-        });
-        let mut text = Vec::with_capacity(lines.len());
+        let stream = self.stream(error);
+        let label = match (self.form, self.ranks.get(&peer)) {
+            (OutputForm::Raw, _) => return self.console.print_of(Source::Raw, stream, b"", lines),
+            (OutputForm::Lines, _) => String::new(),
+            (OutputForm::Tagged, Some(rank)) => format!("[{rank}] "),
+            (OutputForm::Tagged, None) => "[spare] ".to_owned(),
+        };
+        let source = Source::Process { peer, error };
+        let Some(said) = self.said.as_mut().filter(|_| error) else {
+            return self.console.print_of(source, stream, label.as_bytes(), lines);
+        };
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
-            if let (true, Some(said)) = (error, &mut self.said)
-                && !said.insert(line.to_vec())
-            {
-                continue;
+            if !line.ends_with(b"\n") || said.insert(line.to_vec()) {
+                self.console.print_of(source, stream, label.as_bytes(), line);
             }
-            text.extend_from_slice(label.as_deref().unwrap_or_default().as_bytes());
-            text.extend_from_slice(line);
         }
-        self.console.print(self.stream(error), text);
     }
 
-    /// Prints what the command that starts things on `host` has to say.
-    pub(super) fn note(&self, host: &str, lines: &[u8]) {
-        for line in lines.split_inclusive(|byte| *byte == b'\n') {
-            self.console.print(Stream::Error, [b"ftrun: ", host.as_bytes(), b": ", line].concat());
-        }
+    /// Prints a line of the launcher.
+    pub(super) fn say(&self, line: impl std::fmt::Display) {
+        self.console.say(line);
+    }
+
+    /// Prints what the command that starts things on `host`, the process `peer`, has to say.
+    pub(super) fn note(&self, peer: PeerId, host: &str, lines: &[u8]) {
+        let source = Source::Process { peer, error: true };
+        self.console.print_of(source, Stream::Error, format!("ftrun: {host}: ").as_bytes(), lines);
     }
 }

@@ -39,8 +39,10 @@ pub struct JobSpec {
     pub config: Config,
     /// Standard output of the ranks goes to standard error, as the launcher's own is kept for a report.
     pub output_to_stderr: bool,
-    /// Each line of output is prefixed with its rank.
-    pub tag_output: bool,
+    /// How output of the ranks is put together.
+    pub output: OutputForm,
+    /// The ranks that get standard input of the launcher.
+    pub input: StandardInput,
     /// What carries the links between ranks.
     pub carrier: Carrier,
     /// Which of the processes this is that `mpirun` has started, if they are the ranks ([`Carrier::Mpi`]): the first.
@@ -62,6 +64,34 @@ pub struct JobSpec {
     pub saves: Option<Duration>,
     /// Where others ask how the job is.
     pub desk: Desk,
+}
+
+/// How output of several ranks is put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputForm {
+    /// Lines stay whole.
+    Lines,
+    /// The same, and each line is prefixed with its rank.
+    Tagged,
+    /// Bytes pass unchanged, as soon as they are read.
+    Raw,
+}
+
+/// The ranks that get standard input of the launcher. Others read an empty one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StandardInput {
+    /// Rank 0 if it runs on the host of the launcher, or if standard input is a terminal. So the
+    /// launcher itself takes nothing of what it shares with others, such as the list of a loop in a
+    /// script.
+    #[default]
+    FirstHere,
+    /// None.
+    None,
+    /// Rank 0, wherever it runs.
+    First,
+    /// All, each of them all of it. The launcher keeps what was read, for processes that replace
+    /// others.
+    All,
 }
 
 impl JobSpec {

@@ -25,11 +25,12 @@ pub(crate) fn program(folder: &Path, name: &str, script: &str) -> PathBuf {
     path
 }
 
-/// `ftrun` with these options, and a script in place of `ssh`. The folder has to live as long as the job.
+/// `ftrun` with these options, and a script in place of `ssh`. Rank 0 gets standard input. The
+/// folder has to live as long as the job.
 pub(crate) fn over(script: &str, options: &str) -> (TempDir, Run) {
     let folder = tempdir().unwrap();
     let exec = program(folder.path(), "exec", script);
-    let run = Run::ftrun("--launcher-exec").arg(exec);
+    let run = Run::ftrun("--stdin 0 --launcher-exec").arg(exec);
     (folder, options.split_whitespace().fold(run, Run::arg))
 }
 
@@ -470,6 +471,43 @@ fn standard_input_reaches_rank_0_whole_and_output_comes_back_in_lines() {
     let (_folder, run) = over(LIKE_SSH, "-n 2 --hosts 127.0.0.2,127.0.0.3 /bin/cat");
     let outcome = run.stdin(text.clone().into_bytes()).finish().expect(0);
     assert!(outcome.stdout == text, "{} of {} bytes came back", outcome.stdout.len(), text.len());
+}
+
+#[test]
+fn standard_input_reaches_all_ranks_on_all_hosts_if_asked() {
+    let text: String = (0..20_000).map(|number| format!("line {number} of many\n")).collect();
+    let (_folder, run) = over(LIKE_SSH, "-n 3 --hosts 127.0.0.2,127.0.0.3 /bin/sh -c");
+    let outcome = run.arg("cksum").stdin(text.clone().into_bytes()).finish().expect(0);
+    let empty = "4294967295 0";
+    assert_eq!(outcome.stdout.matches(empty).count(), 2, "{outcome}");
+    let folder = tempdir().unwrap();
+    let exec = program(folder.path(), "exec", LIKE_SSH);
+    let run = Run::ftrun("-n 3 --stdin all --hosts 127.0.0.2,127.0.0.3 --launcher-exec").arg(exec);
+    let outcome = run.arg("/bin/cksum").stdin(text.into_bytes()).finish().expect(0);
+    let sums: Vec<&str> = outcome.stdout.lines().collect();
+    assert!(sums.len() == 3 && sums.iter().all(|sum| *sum == sums[0] && *sum != empty), "{outcome}");
+}
+
+/// A script that names other hosts for rank 0 keeps its standard input, and is told how to send it.
+#[test]
+fn standard_input_is_not_read_for_rank_0_on_another_host_unasked() {
+    let folder = tempdir().unwrap();
+    let exec = program(folder.path(), "exec", LIKE_SSH);
+    let script = "printf '1\\n2\\n3\\n' | while read -r i; do \"$0\" -n 1 $2 --hosts 127.0.0.2 --launcher-exec \"$1\" /bin/cat; echo round $i; done";
+    let rounds = |options: &str| {
+        let run = Run::program("/bin/sh".as_ref(), "-c").arg(script).arg(built().join("ftrun"));
+        run.arg(&exec).arg(options).finish().expect(0)
+    };
+    let outcome = rounds("--map-by slot");
+    assert_eq!(outcome.stdout, "round 1\nround 2\nround 3\n", "{outcome}");
+    assert!(
+        outcome.stderr.contains("standard input is not sent to rank 0, which runs on host 127.0.0.2"),
+        "{outcome}"
+    );
+    let outcome = rounds("--stdin=none");
+    assert_eq!(outcome.stdout, "round 1\nround 2\nround 3\n", "{outcome}");
+    assert!(!outcome.stderr.contains("standard input"), "{outcome}");
+    assert_eq!(rounds("--stdin=0").stdout, "2\n3\nround 1\n");
 }
 
 #[test]

@@ -287,7 +287,7 @@ fn lines_of_ranks_never_tear() {
 #[test]
 fn a_last_line_without_end_is_printed_whole() {
     let outcome = Run::ftrun("-n 3 /bin/sh -c").arg("printf 'out'; printf 'err' >&2").finish().expect(0);
-    assert_eq!(outcome.stdout, "out\n".repeat(3));
+    assert_eq!(outcome.stdout, "out\nout\nout");
     assert_eq!(outcome.stderr.matches("err").count(), 3, "{outcome}");
 }
 
@@ -308,6 +308,34 @@ fn a_replacement_hears_that_standard_input_has_ended() {
     let outcome = run.finish().expect(0);
     assert_eq!(outcome.report().failures().len(), 1, "{outcome}");
     assert_eq!(outcome.stderr.matches("once").count(), 1, "{outcome}");
+}
+
+/// Lines that a script reads, and a job reads none of, are left to the script.
+#[test]
+fn standard_input_that_no_rank_reads_is_left() {
+    let script = "printf '1\\n2\\n3\\n' | while read -r i; do \"$0\" -n 2 $1; echo round $i; done";
+    let rounds = |job: &str| {
+        let run = Run::program("/bin/sh".as_ref(), "-c").arg(script).arg(built().join("ftrun"));
+        run.arg(job).finish().expect(0).stdout
+    };
+    assert_eq!(rounds("/bin/true"), "round 1\nround 2\nround 3\n");
+    assert_eq!(rounds(&format!("-q --kill 0@step=20 {POISSON}")), "round 1\nround 2\nround 3\n");
+    assert_eq!(rounds("--stdin none /bin/cat"), "round 1\nround 2\nround 3\n");
+    assert_eq!(rounds("/bin/cat"), "2\n3\nround 1\n");
+    assert_eq!(rounds("/usr/bin/head -n 1").lines().last(), Some("round 1"));
+    // A shell reads no more than a line.
+    let script = "printf 'a\\nb\\n' | { \"$0\" -n 2 /bin/sh -c 'read line && echo got $line'; cat; }";
+    let run = Run::program("/bin/sh".as_ref(), "-c").arg(script).arg(built().join("ftrun"));
+    assert_eq!(run.finish().stdout, "got a\nb\n");
+}
+
+#[test]
+fn standard_input_goes_to_all_ranks_if_asked() {
+    let text: Vec<u8> = (0..50_000).flat_map(|line| format!("{line}\n").into_bytes()).collect();
+    let run = Run::ftrun("-n 3 --stdin all /bin/cksum").stdin(text);
+    let outcome = run.finish().expect(0);
+    let sums: Vec<&str> = outcome.stdout.lines().collect();
+    assert!(sums.len() == 3 && sums.iter().all(|sum| *sum == sums[0] && !sum.ends_with(" 0")), "{outcome}");
 }
 
 #[test]

@@ -199,3 +199,87 @@ fn both_streams_keep_their_order_in_one_place() {
     running.finish().expect(0);
     assert!(lines.next().is_none());
 }
+
+/// A job of two ranks here, and one on two other hosts.
+fn two_ranks(options: &str) -> [(Option<tempfile::TempDir>, Run); 2] {
+    let (folder, elsewhere) = over(LIKE_SSH, &format!("{options} --hosts 127.0.0.2,127.0.0.3 /bin/sh -c"));
+    [(None, Run::ftrun(&format!("-n 2 {options} /bin/sh -c"))), (Some(folder), elsewhere)]
+}
+
+#[test]
+fn the_beginning_of_a_line_is_shown_while_the_rank_waits() {
+    for (stream, redirection) in [("out", ""), ("err", ">&2")] {
+        for (_folder, run) in two_ranks("--tag-output") {
+            let script = format!(
+                "test $RANK = 1 || {{ printf 'N = ' {redirection}; read n; echo \"got $n\" {redirection}; }}"
+            );
+            let mut running = run.arg(script).open_stdin().start();
+            running.await_text("[0] N = ");
+            running.say("42\n");
+            let outcome = running.finish().expect(0);
+            let printed = if stream == "out" { &outcome.stdout } else { &outcome.stderr };
+            assert!(printed.contains("[0] N = got 42\n"), "{stream}: {outcome}");
+        }
+    }
+}
+
+/// One rank has nobody to share lines with.
+#[test]
+fn bytes_of_one_rank_pass_unchanged() {
+    let (folder, elsewhere) = over(LIKE_SSH, "-n 1 --hosts 127.0.0.2 /bin/sh -c");
+    for (_folder, run) in [(None, Run::ftrun("-n 1 /bin/sh -c")), (Some(folder), elsewhere)] {
+        let script = "printf 'step 1\\r'; read go; printf 'step 2\\r\\n\\0end'";
+        let mut running = run.arg(script).open_stdin().start();
+        running.await_text("step 1\r");
+        running.say("go\n");
+        let outcome = running.finish().expect(0);
+        assert_eq!(outcome.stdout, "step 1\rstep 2\r\n\0end");
+    }
+}
+
+#[test]
+fn bytes_of_several_ranks_pass_unchanged_if_asked() {
+    for (_folder, run) in two_ranks("--output raw") {
+        let outcome = run.arg("printf 'a\\rb'").finish().expect(0);
+        assert_eq!(outcome.stdout, "a\rba\rb");
+    }
+    let outcome = Run::ftrun("-n 2 --output raw --tag-output /bin/true").finish().expect(2);
+    assert!(
+        outcome.stderr.contains("--output raw passes bytes unchanged: leave out --tag-output"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn lines_of_any_length_are_whole_or_marked() {
+    const BYTES: usize = 200_000;
+    const HUGE: usize = 3 << 20;
+    for (_folder, run) in two_ranks("") {
+        let script = format!(
+            "c=A; [ $RANK = 1 ] && c=B; for i in 1 2 3; do head -c {BYTES} /dev/zero | tr '\\0' $c; echo; done"
+        );
+        let outcome = run.arg(script).finish().expect(0);
+        let lines: Vec<&str> = outcome.stdout.lines().collect();
+        let is_whole =
+            |line: &&str| line.len() == BYTES && line.bytes().all(|byte| byte == line.as_bytes()[0]);
+        assert!(lines.len() == 6 && lines.iter().all(is_whole), "{} lines", lines.len());
+    }
+    for (_folder, run) in two_ranks("") {
+        let script = format!(
+            "c=A; [ $RANK = 1 ] && c=B; for i in 1 2 3; do head -c {HUGE} /dev/zero | tr '\\0' $c; echo; done"
+        );
+        let outcome = run.arg(script).limit(60).finish().expect(0);
+        let mut lengths = [vec![], vec![]];
+        for line in outcome.stdout.lines() {
+            let (piece, is_rest) = line.strip_prefix("... ").map_or((line, false), |rest| (rest, true));
+            let letter = piece.as_bytes().first().copied().unwrap_or(b'?');
+            assert!(piece.bytes().all(|byte| byte == letter) && b"AB".contains(&letter), "{letter}");
+            let of_rank = &mut lengths[usize::from(letter == b'B')];
+            match of_rank.last_mut().filter(|_| is_rest) {
+                Some(length) => *length += piece.len(),
+                None => of_rank.push(piece.len()),
+            }
+        }
+        assert_eq!(lengths, [[HUGE; 3], [HUGE; 3]]);
+    }
+}

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::common::{Outcome, POISSON, Run};
+use crate::hosts::{LIKE_SSH, over};
 
 /// What may follow the complaint: how it is written.
 const HELP: &[&str] =
@@ -261,4 +262,44 @@ fn too_few_iterations_are_a_failed_job() {
     assert_eq!(report.0["result"]["converged"], false, "{outcome}");
     assert_eq!(report.iterations(), 3);
     assert!(report.message().contains("not converged after 3 iterations"), "{outcome}");
+}
+
+/// Hours of work would be lost if that were found out at the end.
+#[test]
+fn output_that_cannot_be_written_is_refused_before_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, old) = (folder.path().join("file"), folder.path().join("old.npy"));
+    std::fs::write(&file, "").unwrap();
+    std::fs::write(&old, "old").unwrap();
+    let under_file = |name: &str| file.join(name).display().to_string();
+    let job = "-n 2 cg --poisson 8 --tol 1e-300 --max-iter 1000000000";
+    for (arguments, file) in [
+        (format!("{job} --timeline"), "/proc/a.svg".to_owned()),
+        (format!("{job} --out"), "/proc/x.npy".into()),
+        (format!("{job} --out"), under_file("x.mtx")),
+        (format!("{job} --out"), folder.path().join("none/x.npy").display().to_string()),
+        (format!("{job} --residuals"), "/proc/r.csv".into()),
+        (format!("{job} --residuals"), "/proc/r.svg".into()),
+        (format!("{job} --residuals"), under_file("r.csv")),
+        ("-n 2 heat --grid 1000 --steps 1000000000 --picture".into(), "/proc/a.png".into()),
+    ] {
+        let outcome = Run::ftrun(&arguments).arg(&file).finish().expect(2);
+        check(&outcome, &[&file]);
+    }
+    // What is there stays until there is an answer.
+    let outcome =
+        Run::ftrun("-n 2 cg --poisson 8 --precond none --timeout 0.000001 --out").arg(&old).finish();
+    assert_eq!(outcome.expect(124).stdout, "");
+    assert_eq!(std::fs::read(&old).unwrap(), b"old");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left of trying");
+}
+
+/// Of a file on another host only rank 0 knows, which tries it before it computes.
+#[test]
+fn output_that_rank_0_cannot_write_is_refused_before_the_first_iteration() {
+    let job = "-n 2 --hosts 127.0.0.2,127.0.0.3 cg --poisson 8 --tol 1e-300 --max-iter 1000000000 --monitor";
+    let (_folder, run) = over(LIKE_SSH, job);
+    let outcome = run.arg("--out").arg("/proc/x.npy").finish();
+    assert!(outcome.status != 0 && outcome.stderr.contains("/proc/x.npy"), "{outcome}");
+    assert!(!outcome.stderr.contains(" 1.000000e0"), "no iteration was done: {outcome}");
 }

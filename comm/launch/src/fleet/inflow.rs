@@ -1,5 +1,5 @@
-//! Standard input on its way to rank 0 on another host: through a pipe to the launcher's own hands, and in messages to
-//! the agent, never more than the agent has room for.
+//! Standard input on its way to ranks on other hosts: through a pipe to the launcher's own hands,
+//! and in messages to the agent, never more than the agent has room for.
 
 use std::collections::VecDeque;
 use std::io::{PipeReader, Read};
@@ -45,22 +45,24 @@ impl Fleet {
     pub(super) fn inflow(&mut self, peer: PeerId, at: usize) -> std::io::Result<OwnedFd> {
         let (pipe, into) = std::io::pipe()?;
         rustix::io::ioctl_fionbio(&pipe, true)?;
-        self.inflow = Some(Inflow { peer, at, pipe: Some(pipe), under_way: VecDeque::new() });
+        self.inflows.insert(peer, Inflow { peer, at, pipe: Some(pipe), under_way: VecDeque::new() });
+        self.receivers.read_here();
         Ok(into.into())
     }
 
     /// Hands standard input on.
     pub(super) fn feed(&mut self) {
-        let Some(inflow) = &mut self.inflow else { return };
-        let Some(Door::Agent(remote)) = self.doors.get_mut(inflow.at) else { return };
-        let mut buffer = [0; 8 << 10];
-        let room = buffer.len().min(INPUT_WINDOW - inflow.under_way.len().min(INPUT_WINDOW));
-        let Some(pipe) = inflow.pipe.as_mut().filter(|_| room > 0) else { return };
-        if let Ok(count) = pipe.read(&mut buffer[..room]) {
-            inflow.under_way.extend(&buffer[..count]);
-            remote.send(ToAgent::Input { peer: inflow.peer, bytes: buffer[..count].to_vec() });
-            if count == 0 {
-                inflow.pipe = None;
+        for inflow in self.inflows.values_mut() {
+            let Some(Door::Agent(remote)) = self.doors.get_mut(inflow.at) else { continue };
+            let mut buffer = [0; 8 << 10];
+            let room = buffer.len().min(INPUT_WINDOW - inflow.under_way.len().min(INPUT_WINDOW));
+            let Some(pipe) = inflow.pipe.as_mut().filter(|_| room > 0) else { continue };
+            if let Ok(count) = pipe.read(&mut buffer[..room]) {
+                inflow.under_way.extend(&buffer[..count]);
+                remote.send(ToAgent::Input { peer: inflow.peer, bytes: buffer[..count].to_vec() });
+                if count == 0 {
+                    inflow.pipe = None;
+                }
             }
         }
     }

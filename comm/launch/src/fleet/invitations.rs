@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::agent_peer;
 use crate::cluster::Cluster;
-use crate::crew::Crew;
+use crate::crew::{Crew, Input};
 use crate::invitation::Invitation;
 use crate::process::Order;
 use crate::remote::Remote;
@@ -57,7 +57,7 @@ impl Invitations {
         let term = self.sent;
         let mut remote = Remote::new(peer, term, host.clone(), command, now.after(AGENT_TIMEOUT));
         let order = Order { program: exec.into_os_string(), args, environment: vec![] };
-        let started = crew.begin(peer, order, vec![], true);
+        let started = crew.begin(peer, order, vec![], Input::Pipe);
         let stdin = started.map_err(|error| remote.refused(&error.to_string()))?;
         let (credentials, build) = (self.credentials.clone(), self.build);
         let invitation = Invitation { credentials, build, peer, term, launcher, host };

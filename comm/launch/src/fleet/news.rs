@@ -29,7 +29,7 @@ pub(crate) enum Report {
     /// A process has printed lines.
     Said { peer: PeerId, error: bool, lines: Vec<u8> },
     /// The command that starts an agent has printed lines.
-    Noted { host: String, lines: Vec<u8> },
+    Noted { peer: PeerId, host: String, lines: Vec<u8> },
     /// A process could not be started on another host.
     NotStarted { peer: PeerId, why: String },
     /// A host is lost, and with it these processes.
@@ -47,7 +47,7 @@ impl Fleet {
     pub(crate) fn serve(&mut self, now: Time) -> Vec<Report> {
         let mut reports = Vec::new();
         let deaths = self.crew.deaths();
-        self.pump(&deaths, &mut reports); // what a process has said last comes before its end
+        self.pump(now, &deaths, &mut reports); // what a process has said last comes before its end
         let stops = self.crew.stops().into_iter();
         reports.extend(stops.map(|(peer, is_stopped)| Report::Stopped { peer, is_stopped }));
         for death in deaths {
@@ -78,9 +78,9 @@ impl Fleet {
         reports
     }
 
-    fn pump(&mut self, deaths: &[Death], reports: &mut Vec<Report>) {
+    fn pump(&mut self, now: Time, deaths: &[Death], reports: &mut Vec<Report>) {
         let Self { crew, cluster, doors, .. } = self;
-        crew.pump(deaths, self.held, &mut |peer, error, lines| {
+        crew.pump(now, deaths, self.held, &mut |peer, error, lines| {
             // Why a lost host is not there yet is said as often as it is tried: nobody wants to hear it.
             if !matches!(doors.get(agent_at(peer)), Some(Door::Lost(_))) {
                 reports.push(said(cluster, peer, error, lines));
@@ -88,11 +88,11 @@ impl Fleet {
         });
     }
 
-    /// What is left of what was printed here; lines that never ended end here.
-    pub(crate) fn finish(&mut self) -> Vec<Report> {
+    /// What is left of what was printed here.
+    pub(crate) fn finish(&mut self, now: Time) -> Vec<Report> {
         let mut reports = Vec::new();
         let Self { crew, cluster, .. } = self;
-        crew.finish(&mut |peer, error, lines| reports.push(said(cluster, peer, error, lines)));
+        crew.finish(now, &mut |peer, error, lines| reports.push(said(cluster, peer, error, lines)));
         reports
     }
 
@@ -184,7 +184,7 @@ impl Fleet {
             }
             FromAgent::Output { peer, error, lines } => Some(Report::Said { peer, error, lines }),
             FromAgent::Taken { peer, bytes } => {
-                if let Some(inflow) = self.inflow.as_mut().filter(|inflow| inflow.peer == peer) {
+                if let Some(inflow) = self.inflows.get_mut(&peer) {
                     inflow.taken(bytes as usize);
                 }
                 None
@@ -197,7 +197,7 @@ impl Fleet {
             self.homes.remove(&peer);
             self.pulses.forget(peer);
             self.pids.remove(&peer);
-            self.inflow = self.inflow.take().filter(|inflow| inflow.peer != peer);
+            self.inflows.remove(&peer);
         }
     }
 
@@ -248,7 +248,7 @@ impl Fleet {
 /// Who has said something: a process of the job, or the command that starts an agent.
 fn said(cluster: &Cluster, peer: PeerId, error: bool, lines: Vec<u8>) -> Report {
     match cluster.hosts().get(agent_at(peer)) {
-        Some(host) => Report::Noted { host: host.name.clone(), lines },
+        Some(host) => Report::Noted { peer, host: host.name.clone(), lines },
         None => Report::Said { peer, error, lines },
     }
 }

@@ -15,8 +15,9 @@ use crate::cluster::Placing;
 use crate::crew::{Crew, Task};
 use crate::gauge::Gauge;
 use crate::reach::Reach;
-use crate::spec::{JobSpec, LaunchError};
+use crate::spec::{JobSpec, LaunchError, OutputForm};
 use crate::standing;
+use crate::stdin::Receivers;
 use ft_comm::estate::ENV_GROUND;
 use ft_comm::time::Time;
 use ft_comm::transport::{
@@ -40,6 +41,9 @@ impl Fleet {
         now: Time,
     ) -> Result<Self, LaunchError> {
         let mut fleet = Self::here(spec, credentials, now)?;
+        if spec.output == OutputForm::Raw {
+            fleet.crew.pass_unchanged();
+        }
         let mut environment = environment(spec, credentials);
         let doors = doorman.tcp()?;
         let door_for = |ip: &Option<_>| doors.iter().find(|door| Some(door.ip()) == *ip).copied();
@@ -94,7 +98,8 @@ impl Fleet {
             begun: vec![],
             resumed: vec![],
             inputs: HashMap::new(),
-            inflow: None,
+            inflows: HashMap::new(),
+            receivers: Receivers::new(spec.input),
             held: Held::default(),
             detector: Detector::new(config.timeout, now),
             pulses: Pulses::new(config.interval, now),
@@ -143,6 +148,7 @@ fn site(spec: &JobSpec, environment: &[(String, String)]) -> Result<Site, Launch
         heartbeat_ms: spec.config.interval.as_millis() as u64,
         timeout_ms: spec.config.timeout.as_millis() as u64,
         measures: spec.cluster.placing() == Placing::Load,
+        raw_output: spec.output == OutputForm::Raw,
     })
 }
 

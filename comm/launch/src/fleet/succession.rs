@@ -55,7 +55,8 @@ impl Fleet {
         let mut here: Vec<_> = self.homes.iter().filter(|(_, home)| home.at == at).collect();
         here.sort_unstable_by_key(|(peer, _)| **peer);
         known.extend(here.into_iter().flat_map(|(_, home)| home.told.clone()));
-        known.extend(self.inflow.iter().filter(|inflow| inflow.at == at).flat_map(|inflow| inflow.again()));
+        known
+            .extend(self.inflows.values().filter(|inflow| inflow.at == at).flat_map(|inflow| inflow.again()));
         if let Some(remote) = self.remote(at) {
             remote.resumes(channel, known);
             self.resumed.push(at);

@@ -25,6 +25,8 @@ pub struct Site {
     pub timeout_ms: u64,
     /// With its signs of life the agent is to say how busy its host is.
     pub measures: bool,
+    /// What processes print passes unchanged, as soon as it is read.
+    pub raw_output: bool,
 }
 
 /// How busy a host is.
@@ -181,7 +183,8 @@ pub enum FromAgent {
         /// How.
         ended: Ended,
     },
-    /// Whole lines that a process has printed.
+    /// What a process has printed: whole lines, and the beginning of one whose end does not follow
+    /// soon.
     Output {
         /// Which.
         peer: PeerId,
@@ -222,6 +225,7 @@ mod tests {
             heartbeat_ms: 100,
             timeout_ms: 1000,
             measures: true,
+            raw_output: true,
         };
         let sent = [
             ToAgent::Site(site),
