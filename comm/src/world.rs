@@ -18,7 +18,7 @@ use crate::transport::sockets::SocketTransport;
 use crate::transport::{
     Address, Carrier, Credentials, ENV_LINK_FAULTS, ENV_PLAIN, ENV_TRANSPORT, LinkOptions, Transport,
 };
-use crate::{handover, inherited};
+use crate::{handover, inherited, limits};
 use ft_proto::collective::Selection;
 use ft_proto::error::CommError;
 use ft_proto::fault::Faults;
@@ -86,13 +86,20 @@ impl World {
     /// of one rank. What `srun` has started several times becomes `ftrun` here, which starts the program again as one job of as many ranks: what
     /// stands before this call has run then in each task.
     ///
+    /// From now on a write beyond the file size limit (`ulimit -f`) is an error, and SIGXFSZ does not end this process. In a job of the
+    /// launcher SIGPIPE does not either. Programs that this process starts get the default actions.
+    ///
     /// # Errors
     /// The launcher is not there, or the job has ended; or another one (`mpirun`) has started this program several times, or `srun` where no
     /// `ftrun` is found.
     pub fn init() -> Result<Self, CommError> {
+        limits::report_oversized_files();
         if std::env::var(ENV_TRANSPORT).is_ok_and(|carrier| carrier.parse() == Ok(Carrier::Mpi)) {
             #[cfg(feature = "mpi")]
-            return over_mpi::init();
+            {
+                limits::report_failed_writes();
+                return over_mpi::init();
+            }
             #[cfg(not(feature = "mpi"))]
             return Err(CommError::Join(WITHOUT_MPI.into()));
         }
@@ -103,6 +110,7 @@ impl World {
             alone.job = format!("alone-{}", std::process::id());
             return Ok(alone);
         };
+        limits::report_failed_writes();
         let launcher: Address = launcher.parse().map_err(|_| unreadable(ENV_LAUNCHER))?;
         let credentials = credentials()?;
         let peer = PeerId(variable(ENV_PEER)?.parse().map_err(|_| unreadable(ENV_PEER))?);

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
 use ft_checkpoint::{Array, Element, SavedArray, SavedField, SavedPiece, SavedSet, SavedSets, StatePart};
+use ft_comm::limits;
 use ft_linalg::npy;
 use serde_json::{Value, json};
 
@@ -88,7 +89,7 @@ pub(super) fn take_out(
 }
 
 fn write(array: &SavedArray<'_>, file: &Path) -> Result<(), String> {
-    let failed = |error: io::Error| format!("{}: {error}", file.display());
+    let failed = |error: io::Error| format!("{}: {}", file.display(), limits::explain(&error));
     let mut out = BufWriter::new(File::create(file).map_err(failed)?);
     out.write_all(&npy::head(numpy_name(array.array.element), &array.array.lengths)).map_err(failed)?;
     for piece in array.pieces() {

@@ -19,6 +19,8 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
+use ft_comm::limits;
+
 use super::DiskError;
 use crate::crc::{Digest, crc64_nvme};
 use crate::region::join;
@@ -116,7 +118,7 @@ pub(super) fn write(
         // Half a file is no use, and takes room where there may be none.
         let _ = fs::remove_file(&temporary);
         let bytes = contents.bytes.len() as u64;
-        DiskError::Write { path: path.to_owned(), bytes, cause: cause.to_string() }
+        DiskError::Write { path: path.to_owned(), bytes, cause: limits::explain(&cause) }
     })
 }
 

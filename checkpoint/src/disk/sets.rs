@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use ft_comm::limits;
+
 use super::DiskError;
 use super::file::{self, Contents, Label};
 use crate::store::{Legend, ShardMeta};
@@ -235,7 +237,7 @@ impl Sets {
         written.map_err(|cause| DiskError::Write {
             path,
             bytes: command.len() as u64,
-            cause: cause.to_string(),
+            cause: limits::explain(&cause),
         })
     }
 

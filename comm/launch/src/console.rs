@@ -17,6 +17,7 @@ use rustix::process::Signal;
 
 use super::process::GRACE;
 use super::signals::{Signals, what_it_did};
+use ft_comm::limits;
 use ft_comm::time::Clock;
 use ft_comm::transport::timespec;
 
@@ -47,7 +48,7 @@ impl std::fmt::Display for Stream {
 #[derive(Debug, thiserror::Error)]
 pub enum ConsoleError {
     /// A stream took nothing more.
-    #[error("what was printed to {stream} is not all there: {error}")]
+    #[error("what was printed to {stream} is not all there: {}", limits::explain(.error))]
     Lost {
         /// Which.
         stream: Stream,

@@ -100,6 +100,7 @@ pub fn launch(
     observer: &mut dyn FnMut(Seen<'_>, Time),
 ) -> Result<Ending, LaunchError> {
     limits::raise_open_files();
+    limits::report_failed_writes();
     let mut launcher = Launcher::new(spec, console)?;
     let result = launcher.run(observer);
     // Whatever happened, nothing is left behind.

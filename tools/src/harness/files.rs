@@ -3,6 +3,8 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use ft_comm::limits;
+
 /// Options of a command for them.
 #[derive(Debug, clap::Args)]
 pub struct Files {
@@ -28,5 +30,6 @@ impl Files {
 }
 
 fn write(file: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
+    std::fs::write(file, text)
+        .map_err(|error| format!("cannot write {}: {}", file.display(), limits::explain(&error)))
 }
