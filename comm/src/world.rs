@@ -20,7 +20,7 @@ use crate::transport::{
 };
 use crate::{handover, inherited, limits};
 use ft_proto::collective::Selection;
-use ft_proto::error::CommError;
+use ft_proto::error::{CommError, failure_status};
 use ft_proto::fault::Faults;
 use ft_proto::rank::{Generation, Membership, MessageMode, OnFailure, PeerId, Rank};
 #[cfg(doc)]
@@ -450,9 +450,10 @@ impl World {
         Ok(())
     }
 
-    /// Ends the job everywhere with status `code`; gives the error to return.
+    /// Ends the job everywhere with status `code`; gives the error to return. An abort is never a success: the status is 1 if
+    /// `code` is not that of a failure (1 to 255).
     pub fn abort(&self, code: i32, message: impl Into<String>) -> CommError {
-        let message = message.into();
+        let (code, message) = (failure_status(code), message.into());
         self.core.peek().driver.submit(ToArbiter::Goodbye { code: Some(code), message: message.clone() });
         match self.core.tidy().map(|mut core| core.driver.await_news(|_| None::<()>)) {
             Some(Err(ended)) => ended,

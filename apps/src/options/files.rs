@@ -109,6 +109,11 @@ impl Options {
         self.spill().map(|spill| spill.dir.join(spill.folder.as_deref().unwrap_or(job)))
     }
 
+    /// Whether the job goes on from the checkpoints of another one.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.resumed.is_some()
+    }
+
     /// Refuses the checkpoint of another `command` than this, unless other arguments are accepted.
     pub(crate) fn check_command(&self, command: &str) -> Result<(), String> {
         let Some(Resumed { folder, command: Some(then), .. }) = &self.resumed else { return Ok(()) };

@@ -108,6 +108,11 @@ pub struct Ending {
 }
 
 impl Ending {
+    /// Whether all ranks came to the end of their work.
+    pub fn has_result(&self) -> bool {
+        !self.outputs.is_empty()
+    }
+
     /// Whether somebody has told the launcher to end it (SIGTERM), such as a batch system.
     pub fn is_terminated(&self) -> bool {
         self.code == 128 + Signal::TERM.as_raw()

@@ -262,6 +262,30 @@ fn signals_have_the_newest_checkpoint_written_at_once() {
 }
 
 #[test]
+fn abort_with_status_zero_is_a_failure_and_leaves_the_files() {
+    for status in ["0", "256", "7"] {
+        let dir = tempdir().unwrap();
+        let run = Run::ftrun("-n 2 --every 1 --spill-every 1 --spill").arg(dir.path());
+        let outcome = run.arg(example("abort")).arg(status).finish();
+        let due = if status == "7" { 7 } else { 1 };
+        let outcome = outcome.expect(due);
+        assert!(outcome.stderr.contains("the input makes no sense"), "{outcome}");
+        assert!(folder(dir.path()).join("command").exists(), "{outcome}");
+    }
+}
+
+#[test]
+fn program_without_a_result_leaves_the_checkpoints_it_was_resumed_from() {
+    let dir = left(JOBS[0].0);
+    let before = contents(&folder(dir.path()));
+    for program in ["/bin/true", "/bin/false"] {
+        let run = Run::ftrun("--accept-arguments --spill").arg(dir.path()).arg("--resume").arg(dir.path());
+        run.arg(program).finish().expect(i32::from(program == "/bin/false"));
+        assert!(contents(&folder(dir.path())) == before, "{program}");
+    }
+}
+
+#[test]
 fn what_is_damaged_is_refused_by_name_and_the_one_before_is_used() {
     let (job, name) = JOBS[0];
     let due = due(job, name);
