@@ -108,8 +108,12 @@ fn try_run(
     }
     let (mut recorder, mut footing) = (Recorder::default(), Footing::new(prepared.layout.clone()));
     let mut observe = |seen: Seen<'_>, at| {
-        if let Seen::Event(event) = seen {
-            display.show(event, at);
+        match seen {
+            Seen::Event(event) => display.show(event, at),
+            Seen::Saving { cause } if !options.quiet => display.say(say::news(format_args!(
+                "{cause}: the job ends when its newest checkpoint is in files; a second signal ends it now"
+            ))),
+            _ => {}
         }
         let news = footing.note(seen, at).filter(|_| replaces && !options.quiet);
         news.into_iter().for_each(|text| console.say(say::news(text)));

@@ -62,7 +62,7 @@ impl Recorder {
                     row.marks.push(Mark { at_s, what: "lost".into() });
                 }
             }
-            Seen::Event(_) => {}
+            Seen::Event(_) | Seen::Saving { .. } => {}
         }
     }
 

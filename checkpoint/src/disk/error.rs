@@ -61,6 +61,16 @@ pub enum DiskError {
         /// Checkpoints that have a manifest.
         sets: usize,
     },
+    /// A job has written here, and ended before one of its checkpoints was complete.
+    #[error(
+        "no checkpoint in {} is complete: the job ended before all of its ranks had written one, and nothing can be resumed. \
+         Start it again without --resume",
+        path.display()
+    )]
+    Unfinished {
+        /// The directory.
+        path: PathBuf,
+    },
     /// There is no checkpoint where one was expected.
     #[error(
         "no checkpoint is complete in {}: name the directory that --spill or --scheme disk:DIR had, or the folder of one job in it",

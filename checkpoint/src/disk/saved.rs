@@ -35,17 +35,22 @@ impl SavedSets {
             return Ok(here);
         }
         let mut found: Option<(SystemTime, Self)> = None;
+        let mut is_unfinished = Sets::of(dir)?.is_begun();
         for entry in fs::read_dir(dir).map_err(DiskError::read(dir))? {
             let path = entry.map_err(DiskError::read(dir))?.path();
             // What is not a folder of a job, or is being removed, or cannot be read, is nobody's business.
             let is_job = path.is_dir() && !Sets::is_removed(&path);
+            is_unfinished |= is_job && Sets::of(&path).is_ok_and(|sets| sets.is_begun());
             if let Ok(Some(other)) = if is_job { of_folder(&path) } else { Ok(None) }
                 && found.as_ref().is_none_or(|(newest, _)| *newest < other.0)
             {
                 found = Some(other);
             }
         }
-        found.map(|(_, sets)| sets).ok_or_else(|| DiskError::Nothing { path: dir.to_owned() })
+        found.map(|(_, sets)| sets).ok_or_else(|| match is_unfinished {
+            true => DiskError::Unfinished { path: dir.to_owned() },
+            false => DiskError::Nothing { path: dir.to_owned() },
+        })
     }
 
     /// Removes the folder of a job whose result is known. Cut short, it leaves nothing that looks like a checkpoint.

@@ -246,6 +246,11 @@ impl Sets {
         fs::read_to_string(self.root.join(COMMAND)).ok()
     }
 
+    /// Returns `true` if a job has begun to write here, whether or not one of its sets is complete.
+    pub(super) fn is_begun(&self) -> bool {
+        self.root.join(COMMAND).exists() || self.all().is_ok_and(|sets| !sets.is_empty())
+    }
+
     /// Removes everything of this job.
     pub(super) fn remove_all(&self) -> Result<(), DiskError> {
         Self::remove_folder(&self.root)

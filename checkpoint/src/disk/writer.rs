@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use ft_comm::time::{Clock, Time};
 use ft_comm::{Saved, Saves};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use self::order::{Step, steps};
 use super::sets::{Set, Sets};
@@ -190,8 +191,8 @@ impl Writer {
         };
         let started = std::thread::Builder::new().name("spill".into()).spawn(move || thread.run());
         started.map_err(DiskError::folder(sets.root()))?;
-        // Batch systems send these to all processes of a job. What comes of them is for the launcher to say.
-        for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGUSR1] {
+        // Terminals and batch systems send these to all processes of a job. What comes of them is for the launcher to say.
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGUSR1] {
             let _ = signal_hook::flag::register(signal, Arc::default());
         }
         let asked = Arc::clone(&shared);

@@ -261,6 +261,49 @@ fn signals_have_the_newest_checkpoint_written_at_once() {
     assert_eq!(answer(&outcome, name), due(job, name), "{outcome}");
 }
 
+/// What a signal of the terminal does is what SIGTERM does.
+#[test]
+fn first_interrupt_writes_the_newest_checkpoint_and_ends_the_job() {
+    let (job, name) = JOBS[0];
+    for (signal, status) in [(Signal::INT, 130), (Signal::HUP, 129)] {
+        let dir = tempdir().unwrap();
+        let run = Run::ftrun("-v -n 3 --every 2 --pace 0.05 --spill-every 1h --spill").arg(dir.path());
+        let mut running: Running = job.split_whitespace().fold(run, Run::arg).start();
+        running.await_text("have joined");
+        running.signal(signal);
+        let outcome = running.finish().expect(status);
+        assert!(outcome.stderr.contains("a second signal ends it now"), "{outcome}");
+        assert!(outcome.stderr.contains("goes on from there"), "{outcome}");
+        assert!(!complete(&folder(dir.path())).is_empty(), "{outcome}");
+        let outcome = resumed(dir.path(), "", job).finish().expect(0);
+        assert_eq!(answer(&outcome, name), due(job, name), "{outcome}");
+    }
+}
+
+/// The folder that the job writes to is gone, so the answer to the first interrupt never comes.
+#[test]
+fn second_interrupt_ends_the_job_and_resume_says_that_nothing_was_written() {
+    let dir = tempdir().unwrap();
+    let job = JOBS[0].0;
+    let run = Run::ftrun("-v -n 2 --every 1 --pace 0.05 --spill-every 1h --spill").arg(dir.path());
+    let mut running: Running = job.split_whitespace().fold(run, Run::arg).start();
+    running.await_text("have joined");
+    let is_begun = || fs::read_dir(dir.path()).unwrap().any(|job| job.unwrap().path().join("command").exists());
+    while !is_begun() {
+        std::thread::yield_now();
+    }
+    fs::rename(folder(dir.path()), dir.path().join("moved")).unwrap();
+    running.signal(Signal::INT);
+    running.await_text("a second signal ends it now");
+    running.signal(Signal::INT);
+    running.finish().expect(130);
+    for there in [dir.path().to_owned(), dir.path().join("moved")] {
+        let outcome = resumed(&there, "", job).finish().expect(2);
+        assert!(outcome.stderr.contains("Start it again without --resume"), "{outcome}");
+        assert!(!outcome.stderr.contains("name the directory"), "{outcome}");
+    }
+}
+
 #[test]
 fn abort_with_status_zero_is_a_failure_and_leaves_the_files() {
     for status in ["0", "256", "7"] {
