@@ -84,7 +84,7 @@ impl Options {
         };
         // A job that goes on where it was writes on where it did.
         let folder = self.resumed.as_ref().filter(same).and_then(|resumed| resumed.folder.file_name());
-        let folder = folder.map(|name| name.to_string_lossy().into_owned());
+        let folder = folder.and_then(|name| name.to_str()).map(str::to_owned);
         Some(Spill {
             folder: folder.or_else(|| self.slurm.as_ref().map(SlurmJob::folder)),
             dir,

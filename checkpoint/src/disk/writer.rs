@@ -178,9 +178,10 @@ impl Shared {
 }
 
 impl Writer {
-    /// Starts the thread. Of the job that is `named` so, unless it goes on in the folder of another one.
+    /// Starts the thread. The files are those of the job that is `named` so, and in a folder of that name unless the job goes on in
+    /// the folder of another one.
     pub(crate) fn start(spill: &Spill, named: &str, saves: Saves) -> Result<Self, DiskError> {
-        let sets = Sets::open(&spill.dir, spill.folder.as_deref().unwrap_or(named))?;
+        let sets = Sets::open(&spill.dir, spill.folder.as_deref().unwrap_or(named), named)?;
         let shared = Arc::new(Shared::default());
         let thread = Thread {
             sets: sets.clone(),

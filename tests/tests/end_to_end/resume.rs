@@ -288,7 +288,8 @@ fn second_interrupt_ends_the_job_and_resume_says_that_nothing_was_written() {
     let run = Run::ftrun("-v -n 2 --every 1 --pace 0.05 --spill-every 1h --spill").arg(dir.path());
     let mut running: Running = job.split_whitespace().fold(run, Run::arg).start();
     running.await_text("have joined");
-    let is_begun = || fs::read_dir(dir.path()).unwrap().any(|job| job.unwrap().path().join("command").exists());
+    let is_begun =
+        || fs::read_dir(dir.path()).unwrap().any(|job| job.unwrap().path().join("command").exists());
     while !is_begun() {
         std::thread::yield_now();
     }
@@ -369,6 +370,45 @@ fn what_is_damaged_is_refused_by_name_and_the_one_before_is_used() {
     fs::remove_file(folder.join("constant-1/rank-2")).unwrap();
     let outcome = resumed(dir.path(), "", job).finish().expect(1);
     assert!(outcome.report().message().contains("none of the 2 checkpoints"), "{outcome}");
+}
+
+/// A job that is called anything goes on, and writes on under that name.
+#[test]
+fn renamed_moved_and_copied_folder_goes_on() {
+    let (job, name) = JOBS[0];
+    let (dir, elsewhere) = (left(job), tempdir().unwrap());
+    let (own, due) = (folder(dir.path()), due(job, name));
+    let copy = |to: &Path| {
+        let status = std::process::Command::new("cp").arg("-r").arg(&own).arg(to).status().unwrap();
+        assert!(status.success());
+    };
+    // A copy beside the whole folder, and one that is not whole.
+    copy(&dir.path().join("backup"));
+    copy(&dir.path().join("half"));
+    let newest = *complete(&own).last().unwrap();
+    for number in complete(&own) {
+        fs::remove_file(dir.path().join(format!("half/epoch-{number}/rank-2"))).unwrap();
+    }
+    let (renamed, moved) = (dir.path().join("run-A"), elsewhere.path().join("run-B"));
+    let goes_on = |there: &Path, from: &Path| {
+        let outcome = resumed(there, "", job).finish().expect(0);
+        assert_eq!(answer(&outcome, name), due, "{outcome}");
+        assert!(!outcome.stderr.contains("damaged") && !outcome.stderr.contains("not used"), "{outcome}");
+        assert!(outcome.stderr.contains(&format!("goes on from {}", from.display())), "{outcome}");
+    };
+    goes_on(dir.path(), &own);
+    fs::remove_dir_all(dir.path().join("half")).unwrap();
+    fs::rename(&own, &renamed).unwrap();
+    goes_on(&renamed, &renamed);
+    fs::remove_dir_all(dir.path().join("backup")).unwrap();
+    // Another job writes on in the renamed folder, and is killed too.
+    killed(dir.path(), &format!("-n 3 --resume {}", dir.path().display()), job, 2);
+    assert!(*complete(&folder(dir.path())).last().unwrap() > newest && folder(dir.path()) == renamed);
+    goes_on(dir.path(), &renamed);
+    assert!(std::process::Command::new("mv").arg(&renamed).arg(&moved).status().unwrap().success());
+    std::os::unix::fs::symlink(&moved, dir.path().join("link")).unwrap();
+    goes_on(dir.path(), &moved);
+    goes_on(elsewhere.path(), &moved);
 }
 
 #[test]
