@@ -132,8 +132,8 @@ fn try_run(
     }
     let exposed = if replaces { footing.exposed(ending.elapsed) } else { Duration::ZERO };
     let status = prepared.conclude(&ending, exposed, recorder, console).map_err(failed)?;
-    // Only now is nothing of it needed any more. A job that never came to a result, or was only measured, has not used up the
-    // checkpoints that it was resumed from.
+    // Only now is nothing of it needed any more. A job that never came to a result, or was only
+    // measured, has not used up the checkpoints that it was resumed from.
     let is_done = status == 0 && has_result && !(is_trial && options.is_resumed());
     if let Some(folder) = options.spill_folder(&ending.job).filter(|_| is_done) {
         let _ = SavedSets::remove(&folder);

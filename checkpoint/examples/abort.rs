@@ -1,5 +1,6 @@
-//! A program that finds out in the middle of its work that its input makes no sense, and ends the job with `World::abort` and
-//! the status of its first argument. That is a failure whatever the status is, and checkpoints in files stay:
+//! A program that finds out in the middle of its work that its input makes no sense, and ends the
+//! job with `World::abort` and the status of its first argument. That is a failure whatever the
+//! status is, and checkpoints in files stay:
 //!
 //! ```sh
 //! ftrun -n 2 --every 1 --spill DIR --spill-every 1 target/release/examples/abort 0

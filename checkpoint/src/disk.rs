@@ -6,8 +6,9 @@
 //! DIR/JOB/constant-E/manifest  DIR/JOB/epoch-E/manifest   lengths and checksums of all shards, by rank 0
 //! ```
 //!
-//! The header of each file says which job wrote it, and who. Files of one set must agree on that with the manifest, and a set with
-//! its constant part. The name of the folder says nothing: it may have been changed before a job is resumed from it.
+//! The header of each file says which job wrote it, and who. Files of one set must agree on that
+//! with the manifest, and a set with its constant part. The name of the folder says nothing: it may
+//! have been changed before a job is resumed from it.
 //!
 //! A checkpoint that begins anew writes a constant part too; it goes with all epochs up to the next such checkpoint.
 //!

@@ -17,7 +17,8 @@ static FILES: [(Resource, &str, &str, u64); 1] = [(Resource::RLIMIT_NOFILE, "ope
 static FILE_SIZE: [(Resource, &str, &str, u64); 1] =
     [(Resource::RLIMIT_FSIZE, "file size", "bytes (ulimit -f)", 1)];
 
-/// The error and, if one of the limits of this process may be its cause or that of one of its sources, these limits.
+/// The error and, if one of the limits of this process may be its cause or that of one of its
+/// sources, these limits.
 pub fn explain(error: &(dyn Error + 'static)) -> String {
     let suspects = match code(error).map(Errno::from_raw_os_error) {
         Some(Errno::AGAIN | Errno::NOMEM) => &MEMORY[..],
@@ -53,17 +54,18 @@ pub fn raise_open_files() {
         .and_then(|(_, hard)| setrlimit(Resource::RLIMIT_NOFILE, hard, hard));
 }
 
-/// From now on a write to a file that has reached the size limit fails with an error. By default the operating system
-/// ends the process instead (SIGXFSZ).
+/// From now on a write to a file that has reached the size limit fails with an error. By default
+/// the operating system ends the process instead (SIGXFSZ).
 ///
-/// The signal is caught and not ignored, because `exec` resets handlers only: a program that this process starts gets the
-/// default action.
+/// The signal is caught and not ignored, because `exec` resets handlers only: a program that this
+/// process starts gets the default action.
 pub fn report_oversized_files() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| catch(signal_hook::consts::SIGXFSZ));
 }
 
-/// In addition to [`report_oversized_files`], a write to a pipe or a socket without a reader fails with an error (SIGPIPE).
+/// In addition to [`report_oversized_files`], a write to a pipe or a socket without a reader fails
+/// with an error (SIGPIPE).
 pub fn report_failed_writes() {
     static ONCE: Once = Once::new();
     report_oversized_files();

@@ -86,8 +86,9 @@ impl World {
     /// of one rank. What `srun` has started several times becomes `ftrun` here, which starts the program again as one job of as many ranks: what
     /// stands before this call has run then in each task.
     ///
-    /// From now on a write beyond the file size limit (`ulimit -f`) is an error, and SIGXFSZ does not end this process. In a job of the
-    /// launcher SIGPIPE does not either. Programs that this process starts get the default actions.
+    /// From now on a write beyond the file size limit (`ulimit -f`) is an error, and SIGXFSZ does
+    /// not end this process. In a job of the launcher SIGPIPE does not either. Programs that this
+    /// process starts get the default actions.
     ///
     /// # Errors
     /// The launcher is not there, or the job has ended; or another one (`mpirun`) has started this program several times, or `srun` where no
@@ -450,8 +451,8 @@ impl World {
         Ok(())
     }
 
-    /// Ends the job everywhere with status `code`; gives the error to return. An abort is never a success: the status is 1 if
-    /// `code` is not that of a failure (1 to 255).
+    /// Ends the job everywhere with status `code`; gives the error to return. An abort is never a
+    /// success: the status is 1 if `code` is not that of a failure (1 to 255).
     pub fn abort(&self, code: i32, message: impl Into<String>) -> CommError {
         let (code, message) = (failure_status(code), message.into());
         self.core.peek().driver.submit(ToArbiter::Goodbye { code: Some(code), message: message.clone() });

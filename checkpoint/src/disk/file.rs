@@ -124,7 +124,8 @@ pub(super) fn write(
     })
 }
 
-/// Reads from the header of a file which job wrote it. The rest of what the header tells of the file is compared.
+/// Reads from the header of a file which job wrote it. The rest of what the header tells of the
+/// file is compared.
 pub(super) fn job(path: &Path, set: u32, who: u64) -> Result<[u8; 16], DiskError> {
     let (_, _, header) = header(path)?;
     let mut job = [0; 16];

@@ -20,8 +20,8 @@ pub(crate) type Shards = [(ShardMeta, Vec<u8>); 2];
 
 impl SavedSets {
     /// Those in `dir`: the folder of a job, or a directory with such folders, of which the one with the newest complete checkpoint counts.
-    /// A folder may have any name: its files say which job wrote them. Of copies of one job the farthest counts, and of equal ones the
-    /// folder that still has the name of the job.
+    /// A folder may have any name: its files say which job wrote them. Of copies of one job the
+    /// farthest counts, and of equal ones the folder that still has the name of the job.
     ///
     /// # Errors
     /// There is none; something cannot be read.
@@ -63,13 +63,15 @@ impl SavedSets {
         Ok(best.1)
     }
 
-    /// When the newest complete checkpoint was written; none if there is none, or that cannot be told.
+    /// When the newest complete checkpoint was written; none if there is none, or that cannot be
+    /// told.
     fn written(&self) -> Option<SystemTime> {
         let newest = *self.complete().ok()?.first()?;
         fs::metadata(self.sets.manifest_path(Set::Epoch(newest))).ok()?.modified().ok()
     }
 
-    /// The number of the newest checkpoint of which all files are there with the right headers, and the job that wrote it.
+    /// The number of the newest checkpoint of which all files are there with the right headers, and
+    /// the job that wrote it.
     fn soundest(&self) -> Option<(u32, Identity)> {
         let is_sound = |number: &u32| {
             let [constant, variable] = self.manifests(*number)?;

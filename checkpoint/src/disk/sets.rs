@@ -64,8 +64,8 @@ const MANIFEST: u64 = u64::MAX;
 #[derive(Clone, Debug)]
 pub(super) struct Sets {
     root: PathBuf,
-    /// The job that writes here. None for sets that are only read: the manifest of each says which job wrote it, since a
-    /// folder may have been renamed, moved or copied.
+    /// The job that writes here. None for sets that are only read: the manifest of each says which
+    /// job wrote it, since a folder may have been renamed, moved or copied.
     job: Option<Identity>,
 }
 
@@ -73,8 +73,8 @@ pub(super) struct Sets {
 pub(super) type Identity = [u8; 16];
 
 impl Sets {
-    /// The sets that `job` writes into a folder of this name under `dir`. Both directories are made if they are missing, those above
-    /// `dir` are not.
+    /// The sets that `job` writes into a folder of this name under `dir`. Both directories are made
+    /// if they are missing, those above `dir` are not.
     pub(super) fn open(dir: &Path, folder: &str, job: &str) -> Result<Self, DiskError> {
         let dir = std::path::absolute(dir).map_err(DiskError::folder(dir))?;
         let root = dir.join(folder);

@@ -178,8 +178,8 @@ impl Shared {
 }
 
 impl Writer {
-    /// Starts the thread. The files are those of the job that is `named` so, and in a folder of that name unless the job goes on in
-    /// the folder of another one.
+    /// Starts the thread. The files are those of the job that is `named` so, and in a folder of
+    /// that name unless the job goes on in the folder of another one.
     pub(crate) fn start(spill: &Spill, named: &str, saves: Saves) -> Result<Self, DiskError> {
         let sets = Sets::open(&spill.dir, spill.folder.as_deref().unwrap_or(named), named)?;
         let shared = Arc::new(Shared::default());
@@ -192,7 +192,8 @@ impl Writer {
         };
         let started = std::thread::Builder::new().name("spill".into()).spawn(move || thread.run());
         started.map_err(DiskError::folder(sets.root()))?;
-        // Terminals and batch systems send these to all processes of a job. What comes of them is for the launcher to say.
+        // Terminals and batch systems send these to all processes of a job. What comes of them is
+        // for the launcher to say.
         for signal in [SIGINT, SIGTERM, SIGHUP, SIGUSR1] {
             let _ = signal_hook::flag::register(signal, Arc::default());
         }

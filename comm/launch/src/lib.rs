@@ -590,8 +590,8 @@ impl Launcher {
         self.arbiter.end(self.clock.now(), 128 + signal.as_raw(), signals::what_it_did(signal).into());
     }
 
-    /// A signal is to end the job: with files when the newest checkpoint is in them. A second signal does not wait, nor does the
-    /// first one before there are ranks that could write.
+    /// A signal is to end the job: with files when the newest checkpoint is in them. A second
+    /// signal does not wait, nor does the first one before there are ranks that could write.
     fn heed(&mut self, signal: Signal, observer: &mut Observer<'_>) {
         let patience = self.spec.saves.filter(|_| self.ending.is_none() && self.saving.is_none());
         match patience.filter(|_| self.arbiter.save()) {

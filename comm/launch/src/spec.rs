@@ -57,8 +57,9 @@ pub struct JobSpec {
     pub slow: Vec<SlowSpec>,
     /// How long the job may take; then it is ended.
     pub limit: Option<Duration>,
-    /// Its ranks write checkpoints to files when they are asked to: SIGUSR1 asks them, and so do SIGINT, SIGTERM and SIGHUP, which end the
-    /// job when they have answered, or have not for so long.
+    /// Its ranks write checkpoints to files when they are asked to: SIGUSR1 asks them, and so do
+    /// SIGINT, SIGTERM and SIGHUP, which end the job when they have answered, or have not for so
+    /// long.
     pub saves: Option<Duration>,
     /// Where others ask how the job is.
     pub desk: Desk,

@@ -158,7 +158,8 @@ impl Arbiter {
         self.pass_on(now);
     }
 
-    /// Asks all members to write what is protected to files now. Returns `false` if there is no member yet.
+    /// Asks all members to write what is protected to files now. Returns `false` if there is no
+    /// member yet.
     pub fn save(&mut self) -> bool {
         let members = self.roster.chairs.iter().filter(|chair| chair.is_member());
         let peers: Vec<PeerId> = members.map(|chair| chair.peer).collect();

@@ -2,7 +2,8 @@
 
 use crate::rank::{Generation, Rank};
 
-/// The status of a job that a rank ends because of an error: `code` if it is the exit status of a failure (1 to 255), else 1.
+/// The status of a job that a rank ends because of an error: `code` if it is the exit status of a
+/// failure (1 to 255), else 1.
 pub fn failure_status(code: i32) -> i32 {
     if (1..=255).contains(&code) { code } else { 1 }
 }
