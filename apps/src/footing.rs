@@ -72,7 +72,7 @@ impl Footing {
                     return self.judge(at);
                 }
             }
-            Seen::Event(_) | Seen::Host { .. } => {}
+            Seen::Event(_) | Seen::Host { .. } | Seen::Saving { .. } => {}
         }
         None
     }

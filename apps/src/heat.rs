@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use ft_checkpoint::{Flow, Program, RankState};
+use ft_comm::limits;
 use ft_comm::{CommError, Op, World};
 use ft_figures::{AxisRange, Density, Scale};
 use ft_linalg::Workspace;
@@ -145,7 +146,7 @@ impl App for HeatArgs {
             bar_title: "temperature".into(),
             markers: vec![],
         };
-        density.draw().save(path).map_err(|error| error.to_string())
+        density.draw().save(path).map_err(|error| limits::explain(&error))
     }
 }
 

@@ -111,8 +111,12 @@ fn try_run(
     }
     let (mut recorder, mut footing) = (Recorder::default(), Footing::new(prepared.layout.clone()));
     let mut observe = |seen: Seen<'_>, at| {
-        if let Seen::Event(event) = seen {
-            display.show(event, at);
+        match seen {
+            Seen::Event(event) => display.show(event, at),
+            Seen::Saving { cause } if !options.quiet => display.say(say::news(format_args!(
+                "{cause}: the job ends when its newest checkpoint is in files; a second signal ends it now"
+            ))),
+            _ => {}
         }
         let news = footing.note(seen, at).filter(|_| replaces && !options.quiet);
         news.into_iter().for_each(|text| console.say(say::news(text)));
@@ -124,14 +128,17 @@ fn try_run(
         _ => failed(error),
     })?;
     display.finish();
+    let (has_result, is_trial) = (ending.has_result(), options.is_trial());
     // Ranks tidy up when they leave; one that is killed after the end may have been the last.
-    if let (0, Scheme::Disk { dir }) = (ending.code, &prepared.scheme) {
+    if let (0, true, Scheme::Disk { dir }) = (ending.code, has_result, &prepared.scheme) {
         let _ = SavedSets::remove(&dir.join(&ending.job));
     }
     let exposed = if replaces { footing.exposed(ending.elapsed) } else { Duration::ZERO };
     let status = prepared.conclude(&ending, exposed, recorder, console).map_err(failed)?;
-    // Only now is nothing of it needed any more.
-    if let (0, Some(folder)) = (status, options.spill_folder(&ending.job)) {
+    // Only now is nothing of it needed any more. A job that never came to a result, or was only
+    // measured, has not used up the checkpoints that it was resumed from.
+    let is_done = status == 0 && has_result && !(is_trial && options.is_resumed());
+    if let Some(folder) = options.spill_folder(&ending.job).filter(|_| is_done) {
         let _ = SavedSets::remove(&folder);
     }
     Ok(status)

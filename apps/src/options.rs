@@ -108,7 +108,7 @@ pub(crate) struct Options {
     #[arg(long, hide = true, value_name = "N", value_parser = at_least_one)]
     trial_steps: Option<usize>,
     /// Write checkpoints to files in DIR too, behind the computation; a job of which nothing is left goes on from them (--resume). SIGUSR1
-    /// to ftrun has the newest one written at once, SIGTERM too before the job ends
+    /// to ftrun has the newest one written at once; so do Ctrl-C and SIGTERM, and then the job ends
     #[arg(long, value_name = "DIR")]
     spill: Option<PathBuf>,
     /// Write every K-th checkpoint to files, or one about every TIME, such as 30s or 5min (default: 60s)

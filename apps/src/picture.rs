@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use ft_comm::limits;
 use ft_seismic::gather::read_gather;
 use ft_seismic::load::{ModelOptions, Unit, read_model};
 
@@ -69,6 +70,6 @@ impl Picture {
             let options = ModelOptions { shape: self.shape, spacing: self.spacing, unit: self.unit };
             pictures::model(&read_model(&self.file, &options).map_err(|error| bad(&error))?, None)
         };
-        picture.save(&out).map_err(|error| (1, error.to_string()))
+        picture.save(&out).map_err(|error| (1, limits::explain(&error)))
     }
 }

@@ -94,6 +94,14 @@ impl Display {
         bar.tick();
     }
 
+    /// Prints a line above the one that shows how far the work is.
+    pub(crate) fn say(&self, line: String) {
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None => self.console.say(line),
+        }
+    }
+
     pub(crate) fn finish(self) {
         self.bar.into_iter().for_each(|bar| bar.finish_and_clear());
     }

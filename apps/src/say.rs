@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anstream::{AutoStream, ColorChoice};
 use clap::builder::styling::{AnsiColor, Style};
+use ft_comm::limits;
 
 const WRONG: Style = AnsiColor::Red.on_default().bold();
 const NEWS: Style = Style::new().bold();
@@ -45,7 +46,9 @@ pub(crate) fn as_rank(text: impl Display) {
 pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<(), String> {
     let mut stdout = anstream::stdout().lock();
     let result = stdout.write_all(text.as_ref()).and_then(|()| stdout.flush());
-    result.map_err(|error| format!("what was printed to standard output is not all there: {error}"))
+    result.map_err(|error| {
+        format!("what was printed to standard output is not all there: {}", limits::explain(&error))
+    })
 }
 
 /// Prints a page that was asked for; the status to end with.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ft_checkpoint::resilient::activity;
 use ft_comm::Rank;
+use ft_comm::limits;
 use ft_comm::time::Time;
 use ft_figures::{Group, Kind, Mark, Row, Span, Timeline};
 use ft_launch::Seen;
@@ -61,7 +62,7 @@ impl Recorder {
                     row.marks.push(Mark { at_s, what: "lost".into() });
                 }
             }
-            Seen::Event(_) => {}
+            Seen::Event(_) | Seen::Saving { .. } => {}
         }
     }
 
@@ -106,7 +107,7 @@ impl Recorder {
 
     /// Draws everything up to `end` seconds.
     pub(crate) fn save(self, title: String, end: f64, computing: usize, path: &Path) -> Result<(), String> {
-        self.timeline(title, end, computing).draw().save(path).map_err(|error| error.to_string())
+        self.timeline(title, end, computing).draw().save(path).map_err(|error| limits::explain(&error))
     }
 
     /// The hosts and their ranks; one host alone needs no name.

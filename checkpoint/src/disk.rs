@@ -6,6 +6,10 @@
 //! DIR/JOB/constant-E/manifest  DIR/JOB/epoch-E/manifest   lengths and checksums of all shards, by rank 0
 //! ```
 //!
+//! The header of each file says which job wrote it, and who. Files of one set must agree on that
+//! with the manifest, and a set with its constant part. The name of the folder says nothing: it may
+//! have been changed before a job is resumed from it.
+//!
 //! A checkpoint that begins anew writes a constant part too; it goes with all epochs up to the next such checkpoint.
 //!
 //! Each rank keeps its own copies in memory as with the other schemes, and rolls back from them. Instead of giving
@@ -73,7 +77,7 @@ pub(crate) struct Disk {
 impl Disk {
     /// Opens the directory of `job` under `dir`; `dir` is made if it is missing.
     pub(crate) fn open(dir: &Path, job: &str, rank: usize) -> Result<Self, DiskError> {
-        Ok(Self { sets: Sets::open(dir, job)?, rank })
+        Ok(Self { sets: Sets::open(dir, job, job)?, rank })
     }
 
     /// Says in the folder which job this is, on rank 0.

@@ -18,9 +18,9 @@ use crate::transport::sockets::SocketTransport;
 use crate::transport::{
     Address, Carrier, Credentials, ENV_LINK_FAULTS, ENV_PLAIN, ENV_TRANSPORT, LinkOptions, Transport,
 };
-use crate::{handover, inherited};
+use crate::{handover, inherited, limits};
 use ft_proto::collective::Selection;
-use ft_proto::error::CommError;
+use ft_proto::error::{CommError, failure_status};
 use ft_proto::fault::Faults;
 use ft_proto::rank::{Generation, Membership, MessageMode, OnFailure, PeerId, Rank};
 #[cfg(doc)]
@@ -86,13 +86,21 @@ impl World {
     /// of one rank. What `srun` has started several times becomes `ftrun` here, which starts the program again as one job of as many ranks: what
     /// stands before this call has run then in each task.
     ///
+    /// From now on a write beyond the file size limit (`ulimit -f`) is an error, and SIGXFSZ does
+    /// not end this process. In a job of the launcher SIGPIPE does not either. Programs that this
+    /// process starts get the default actions.
+    ///
     /// # Errors
     /// The launcher is not there, or the job has ended; or another one (`mpirun`) has started this program several times, or `srun` where no
     /// `ftrun` is found.
     pub fn init() -> Result<Self, CommError> {
+        limits::report_oversized_files();
         if std::env::var(ENV_TRANSPORT).is_ok_and(|carrier| carrier.parse() == Ok(Carrier::Mpi)) {
             #[cfg(feature = "mpi")]
-            return over_mpi::init();
+            {
+                limits::report_failed_writes();
+                return over_mpi::init();
+            }
             #[cfg(not(feature = "mpi"))]
             return Err(CommError::Join(WITHOUT_MPI.into()));
         }
@@ -103,6 +111,7 @@ impl World {
             alone.job = format!("alone-{}", std::process::id());
             return Ok(alone);
         };
+        limits::report_failed_writes();
         let launcher: Address = launcher.parse().map_err(|_| unreadable(ENV_LAUNCHER))?;
         let credentials = credentials()?;
         let peer = PeerId(variable(ENV_PEER)?.parse().map_err(|_| unreadable(ENV_PEER))?);
@@ -442,9 +451,10 @@ impl World {
         Ok(())
     }
 
-    /// Ends the job everywhere with status `code`; gives the error to return.
+    /// Ends the job everywhere with status `code`; gives the error to return. An abort is never a
+    /// success: the status is 1 if `code` is not that of a failure (1 to 255).
     pub fn abort(&self, code: i32, message: impl Into<String>) -> CommError {
-        let message = message.into();
+        let (code, message) = (failure_status(code), message.into());
         self.core.peek().driver.submit(ToArbiter::Goodbye { code: Some(code), message: message.clone() });
         match self.core.tidy().map(|mut core| core.driver.await_news(|_| None::<()>)) {
             Some(Err(ended)) => ended,

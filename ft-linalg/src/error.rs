@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ft_comm::limits;
 use ft_comm::{CommError, Communicator, Rank};
 
 /// Errors of this crate. Indices in the fields count from 0, in the texts from 1, as in Matrix Market files.
@@ -18,7 +19,7 @@ pub enum LinalgError {
     #[error(transparent)]
     MatrixMarket(#[from] MatrixMarketError),
     /// A file could not be written.
-    #[error("{}: {error}", path.display())]
+    #[error("{}: {}", path.display(), limits::explain(.error))]
     Write {
         /// The file.
         path: PathBuf,

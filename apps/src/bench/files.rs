@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use ft_comm::limits;
 use ft_tools::harness::require_writable;
 
 pub(super) fn write(file: &Path, text: String) -> Result<(), String> {
-    std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
+    std::fs::write(file, text)
+        .map_err(|error| format!("cannot write {}: {}", file.display(), limits::explain(&error)))
 }
 
 /// Finds out before minutes are spent that the files of some options cannot be written.

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
 use ft_checkpoint::{Array, Element, SavedArray, SavedField, SavedPiece, SavedSet, SavedSets, StatePart};
+use ft_comm::limits;
 use ft_linalg::npy;
 use serde_json::{Value, json};
 
@@ -93,7 +94,7 @@ fn write(array: &SavedArray<'_>, file: &Path) -> Result<(), String> {
     if file.exists() && !file.is_file() {
         return write_to(array, file); // a pipe, or a device
     }
-    let failed = |error: io::Error| format!("{}: {error}", file.display());
+    let failed = |error: io::Error| format!("{}: {}", file.display(), limits::explain(&error));
     let file = if file.exists() { file.canonicalize().map_err(failed)? } else { file.to_owned() };
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let unfinished = file.with_file_name(format!(".{name}.{}.part", std::process::id()));
@@ -107,7 +108,7 @@ fn write(array: &SavedArray<'_>, file: &Path) -> Result<(), String> {
 }
 
 fn write_to(array: &SavedArray<'_>, file: &Path) -> Result<(), String> {
-    let failed = |error: io::Error| format!("{}: {error}", file.display());
+    let failed = |error: io::Error| format!("{}: {}", file.display(), limits::explain(&error));
     let mut out = BufWriter::new(File::create(file).map_err(failed)?);
     out.write_all(&npy::head(numpy_name(array.array.element), &array.array.lengths)).map_err(failed)?;
     for piece in array.pieces() {

@@ -84,7 +84,7 @@ impl Options {
         };
         // A job that goes on where it was writes on where it did.
         let folder = self.resumed.as_ref().filter(same).and_then(|resumed| resumed.folder.file_name());
-        let folder = folder.map(|name| name.to_string_lossy().into_owned());
+        let folder = folder.and_then(|name| name.to_str()).map(str::to_owned);
         Some(Spill {
             folder: folder.or_else(|| self.slurm.as_ref().map(SlurmJob::folder)),
             dir,
@@ -107,6 +107,11 @@ impl Options {
     /// The folder into which `job` writes its checkpoints.
     pub(crate) fn spill_folder(&self, job: &str) -> Option<PathBuf> {
         self.spill().map(|spill| spill.dir.join(spill.folder.as_deref().unwrap_or(job)))
+    }
+
+    /// Whether the job goes on from the checkpoints of another one.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.resumed.is_some()
     }
 
     /// Refuses the checkpoint of another `command` than this, unless other arguments are accepted.

@@ -4,10 +4,12 @@
 //! that is run again after a failure gives the same bytes; renaming it again changes nothing. What a rank that died in
 //! the middle has left is removed at the end, and before the next run.
 
+use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use ft_comm::limits;
 use ft_seismic::gather::{Gather, WriteError};
 use ft_seismic::segy::write_segy;
 use ft_seismic::su::write_su;
@@ -24,8 +26,8 @@ pub(super) struct GatherError {
 }
 
 impl GatherError {
-    fn new(path: &Path, cause: impl ToString) -> Self {
-        Self { path: path.to_owned(), cause: cause.to_string() }
+    fn new(path: &Path, cause: impl Error + 'static) -> Self {
+        Self { path: path.to_owned(), cause: limits::explain(&cause) }
     }
 }
 

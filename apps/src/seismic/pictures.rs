@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ft_comm::limits;
 use ft_figures::{AxisRange, Density, Marker, MarkerKind, Picture, Scale, Wiggle};
 use ft_seismic::gather::{OwnedGather, read_gather};
 use ft_seismic::geometry::Survey;
@@ -16,7 +17,7 @@ const PERCENTILE: f64 = 98.5;
 
 /// `model.png`, and a picture beside each gather.
 pub(super) fn of_survey(setup: &Setup, args: &SeismicArgs, out: &Path) -> Result<(), String> {
-    let save = |picture: &Picture, path: &Path| picture.save(path).map_err(|error| error.to_string());
+    let save = |picture: &Picture, path: &Path| picture.save(path).map_err(|error| limits::explain(&error));
     save(&model(&setup.model, Some(&setup.survey)), &out.join("model.png"))?;
     for shot in &setup.survey.shots {
         let gather =

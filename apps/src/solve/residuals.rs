@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fmt::Write as _, fs};
 
+use ft_comm::limits;
 use ft_figures::{ChartAxis, LineChart, Series};
 use serde::{Deserialize, Serialize};
 
@@ -44,9 +45,9 @@ pub(super) fn require_writable_file(option: &str, path: &Path) -> Result<(), Str
 pub(super) fn save(path: &Path, result: &SolveResult) -> Result<(), String> {
     if is_table(path) {
         return fs::write(path, table(&result.history))
-            .map_err(|error| format!("{}: {error}", path.display()));
+            .map_err(|error| format!("{}: {}", path.display(), limits::explain(&error)));
     }
-    chart(result).draw().save(path).map_err(|error| error.to_string())
+    chart(result).draw().save(path).map_err(|error| limits::explain(&error))
 }
 
 fn table(history: &[Norm]) -> String {

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ft_comm::limits;
+
 use crate::store::StoreError;
 
 /// A file of a disk checkpoint cannot be written or read, or is not what was written.
@@ -59,6 +61,16 @@ pub enum DiskError {
         /// Checkpoints that have a manifest.
         sets: usize,
     },
+    /// A job has written here, and ended before one of its checkpoints was complete.
+    #[error(
+        "no checkpoint in {} is complete: the job ended before all of its ranks had written one, and nothing can be resumed. \
+         Start it again without --resume",
+        path.display()
+    )]
+    Unfinished {
+        /// The directory.
+        path: PathBuf,
+    },
     /// There is no checkpoint where one was expected.
     #[error(
         "no checkpoint is complete in {}: name the directory that --spill or --scheme disk:DIR had, or the folder of one job in it",
@@ -75,15 +87,15 @@ pub enum DiskError {
 
 impl DiskError {
     pub(super) fn folder(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        |cause| Self::Folder { path: path.to_owned(), cause: cause.to_string() }
+        |cause| Self::Folder { path: path.to_owned(), cause: limits::explain(&cause) }
     }
 
     pub(super) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        |cause| Self::Read { path: path.to_owned(), cause: cause.to_string() }
+        |cause| Self::Read { path: path.to_owned(), cause: limits::explain(&cause) }
     }
 
     pub(super) fn remove(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        |cause| Self::Remove { path: path.to_owned(), cause: cause.to_string() }
+        |cause| Self::Remove { path: path.to_owned(), cause: limits::explain(&cause) }
     }
 
     pub(super) fn damaged(path: &Path, what: impl Into<String>) -> Self {

@@ -19,6 +19,8 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
+use ft_comm::limits;
+
 use super::DiskError;
 use crate::crc::{Digest, crc64_nvme};
 use crate::region::join;
@@ -31,6 +33,8 @@ const PLAIN: u32 = 2;
 const OUTLINED: u32 = 3;
 /// A file with an outline and seams behind them.
 const SEAMED: u32 = 4;
+const VERSIONS: [u32; 3] = [PLAIN, OUTLINED, SEAMED];
+const FOREIGN: &str = "its header belongs to another file, job or format";
 /// Bytes of the header that the label gives; length, checksum and kind of the bytes follow.
 const LABEL_BYTES: usize = 40;
 const HEADER_BYTES: usize = LABEL_BYTES + ShardMeta::BYTES;
@@ -116,8 +120,21 @@ pub(super) fn write(
         // Half a file is no use, and takes room where there may be none.
         let _ = fs::remove_file(&temporary);
         let bytes = contents.bytes.len() as u64;
-        DiskError::Write { path: path.to_owned(), bytes, cause: cause.to_string() }
+        DiskError::Write { path: path.to_owned(), bytes, cause: limits::explain(&cause) }
     })
+}
+
+/// Reads from the header of a file which job wrote it. The rest of what the header tells of the
+/// file is compared.
+pub(super) fn job(path: &Path, set: u32, who: u64) -> Result<[u8; 16], DiskError> {
+    let (_, _, header) = header(path)?;
+    let mut job = [0; 16];
+    job.copy_from_slice(&header[LABEL_BYTES - 16..LABEL_BYTES]);
+    let label = Label { job, set, who };
+    match VERSIONS.into_iter().any(|version| header.starts_with(&label.to_bytes(version))) {
+        true => Ok(job),
+        false => Err(DiskError::damaged(path, FOREIGN)),
+    }
 }
 
 /// What the header of a file says of its bytes, of which there are as many; they are not read.
@@ -203,8 +220,8 @@ impl Opened {
     }
 }
 
-/// Opens a file behind its header, which is checked, and so is the length of the file.
-fn open(path: &Path, label: Label) -> Result<Opened, DiskError> {
+/// Opens a file and reads its header; gives the length of the file, too.
+fn header(path: &Path) -> Result<(File, u64, [u8; HEADER_BYTES]), DiskError> {
     let mut file = File::open(path).map_err(DiskError::read(path))?;
     let there = file.metadata().map_err(DiskError::read(path))?.len();
     let mut header = [0; HEADER_BYTES];
@@ -212,10 +229,16 @@ fn open(path: &Path, label: Label) -> Result<Opened, DiskError> {
         return Err(DiskError::damaged(path, format!("{there} bytes, the header alone has {HEADER_BYTES}")));
     }
     file.read_exact(&mut header).map_err(DiskError::read(path))?;
+    Ok((file, there, header))
+}
+
+/// Opens a file behind its header, which is checked, and so is the length of the file.
+fn open(path: &Path, label: Label) -> Result<Opened, DiskError> {
+    let (file, there, header) = header(path)?;
     let (label_bytes, meta_bytes) = header.split_at(LABEL_BYTES);
     let is_of = |version: &u32| label_bytes == label.to_bytes(*version);
-    let Some(version) = [PLAIN, OUTLINED, SEAMED].into_iter().find(is_of) else {
-        return Err(DiskError::damaged(path, "its header belongs to another file, job or format"));
+    let Some(version) = VERSIONS.into_iter().find(is_of) else {
+        return Err(DiskError::damaged(path, FOREIGN));
     };
     let meta =
         ShardMeta::from_bytes(meta_bytes.try_into().expect("a header ends with the metadata of the shard"));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::DiskError;
-use super::sets::{Set, Sets};
+use super::sets::{Identity, Set, Sets};
 use crate::region::{FieldOutline, StatePart, read_outline};
 use crate::store::ShardMeta;
 
@@ -20,32 +20,66 @@ pub(crate) type Shards = [(ShardMeta, Vec<u8>); 2];
 
 impl SavedSets {
     /// Those in `dir`: the folder of a job, or a directory with such folders, of which the one with the newest complete checkpoint counts.
+    /// A folder may have any name: its files say which job wrote them. Of copies of one job the
+    /// farthest counts, and of equal ones the folder that still has the name of the job.
     ///
     /// # Errors
     /// There is none; something cannot be read.
     pub fn find(dir: &Path) -> Result<Self, DiskError> {
-        let of_folder = |folder: &Path| -> Result<Option<(SystemTime, Self)>, DiskError> {
-            let sets = Sets::of(folder)?;
-            let Some(newest) = sets.with_manifest()?.first().copied() else { return Ok(None) };
-            let manifest = sets.manifest_path(Set::Epoch(newest));
-            let written = fs::metadata(&manifest).and_then(|data| data.modified());
-            Ok(Some((written.map_err(DiskError::read(&manifest))?, Self { sets })))
-        };
-        if let Some((_, here)) = of_folder(dir)? {
+        let here = Self { sets: Sets::of(dir)? };
+        if !here.complete()?.is_empty() {
             return Ok(here);
         }
-        let mut found: Option<(SystemTime, Self)> = None;
+        let (mut found, mut is_unfinished) = (Vec::new(), here.sets.is_begun());
         for entry in fs::read_dir(dir).map_err(DiskError::read(dir))? {
             let path = entry.map_err(DiskError::read(dir))?.path();
             // What is not a folder of a job, or is being removed, or cannot be read, is nobody's business.
-            let is_job = path.is_dir() && !Sets::is_removed(&path);
-            if let Ok(Some(other)) = if is_job { of_folder(&path) } else { Ok(None) }
-                && found.as_ref().is_none_or(|(newest, _)| *newest < other.0)
-            {
-                found = Some(other);
+            if !path.is_dir() || Sets::is_removed(&path) {
+                continue;
+            }
+            let Ok(sets) = Sets::of(&path) else { continue };
+            is_unfinished |= sets.is_begun();
+            let sets = Self { sets };
+            found.extend(sets.written().map(|written| (written, sets)));
+        }
+        found.sort_by_key(|(written, _)| std::cmp::Reverse(*written));
+        // Half a copy beside a whole folder does no harm.
+        let sound = |(_, sets): &(_, Self)| Some((sets.soundest()?, sets.clone()));
+        let mut sound = found.iter().filter_map(sound);
+        let Some(mut best) = sound.next() else {
+            let first = found.into_iter().next().map(|(_, sets)| sets);
+            return first.ok_or_else(|| match is_unfinished {
+                true => DiskError::Unfinished { path: dir.to_owned() },
+                false => DiskError::Nothing { path: dir.to_owned() },
+            });
+        };
+        let (_, job) = best.0;
+        let rank = |((number, _), sets): &((u32, Identity), Self)| (*number, sets.sets.is_named_after(job));
+        for copy in sound.filter(|((_, of), _)| *of == job) {
+            if rank(&copy) > rank(&best) {
+                best = copy;
             }
         }
-        found.map(|(_, sets)| sets).ok_or_else(|| DiskError::Nothing { path: dir.to_owned() })
+        Ok(best.1)
+    }
+
+    /// When the newest complete checkpoint was written; none if there is none, or that cannot be
+    /// told.
+    fn written(&self) -> Option<SystemTime> {
+        let newest = *self.complete().ok()?.first()?;
+        fs::metadata(self.sets.manifest_path(Set::Epoch(newest))).ok()?.modified().ok()
+    }
+
+    /// The number of the newest checkpoint of which all files are there with the right headers, and
+    /// the job that wrote it.
+    fn soundest(&self) -> Option<(u32, Identity)> {
+        let is_sound = |number: &u32| {
+            let [constant, variable] = self.manifests(*number)?;
+            let metas = constant.into_iter().zip(variable).map(<[_; 2]>::from).enumerate();
+            metas.map(|(rank, metas)| self.check_headers(*number, rank, metas)).collect::<Result<(), _>>()
+        };
+        let number = self.complete().ok()?.into_iter().find(|number| is_sound(number).is_ok())?;
+        Some((number, self.sets.job_of(Set::Epoch(number)).ok()?))
     }
 
     /// Removes the folder of a job whose result is known. Cut short, it leaves nothing that looks like a checkpoint.
@@ -124,7 +158,19 @@ impl SavedSets {
     fn set(&self, number: u32, part: StatePart) -> Result<Set, DiskError> {
         match part {
             // If there is none, that of the first epoch is missed.
-            StatePart::Constant => Ok(Set::Constant(self.sets.constant_of(number)?.unwrap_or(1))),
+            StatePart::Constant => {
+                let constant = Set::Constant(self.sets.constant_of(number)?.unwrap_or(1));
+                match self.sets.job_of(constant)? == self.sets.job_of(Set::Epoch(number))? {
+                    true => Ok(constant),
+                    false => {
+                        let path = self.sets.manifest_path(constant);
+                        Err(DiskError::damaged(
+                            &path,
+                            format!("it is of another job than checkpoint {number}"),
+                        ))
+                    }
+                }
+            }
             StatePart::Variable => Ok(Set::Epoch(number)),
         }
     }

@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use ft_comm::limits;
+
 use super::DiskError;
 use super::file::{self, Contents, Label};
 use crate::store::{Legend, ShardMeta};
@@ -62,25 +64,30 @@ const MANIFEST: u64 = u64::MAX;
 #[derive(Clone, Debug)]
 pub(super) struct Sets {
     root: PathBuf,
-    job: [u8; 16],
+    /// The job that writes here. None for sets that are only read: the manifest of each says which
+    /// job wrote it, since a folder may have been renamed, moved or copied.
+    job: Option<Identity>,
 }
 
+/// What the files of a job say of whose they are.
+pub(super) type Identity = [u8; 16];
+
 impl Sets {
-    /// The sets of `job` under `dir`. Both directories are made if they are missing, those above `dir` are not.
-    pub(super) fn open(dir: &Path, job: &str) -> Result<Self, DiskError> {
+    /// The sets that `job` writes into a folder of this name under `dir`. Both directories are made
+    /// if they are missing, those above `dir` are not.
+    pub(super) fn open(dir: &Path, folder: &str, job: &str) -> Result<Self, DiskError> {
         let dir = std::path::absolute(dir).map_err(DiskError::folder(dir))?;
-        let root = dir.join(job);
+        let root = dir.join(folder);
         make(&dir)?;
         make(&root)?;
         sync(&dir)?;
-        Ok(Self { root, job: identity(job) })
+        Ok(Self { root, job: Some(identity(job)) })
     }
 
     /// The sets in the folder of a job, which is there.
     pub(super) fn of(folder: &Path) -> Result<Self, DiskError> {
         let root = fs::canonicalize(folder).map_err(DiskError::read(folder))?;
-        let job = root.file_name().unwrap_or_default().to_string_lossy();
-        Ok(Self { job: identity(&job), root })
+        Ok(Self { root, job: None })
     }
 
     /// The directory of the job.
@@ -100,8 +107,21 @@ impl Sets {
         self.folder(set).join("manifest")
     }
 
-    fn label(&self, set: Set, who: u64) -> Label {
-        Label { job: self.job, set: set.number(), who }
+    /// The job that wrote a set.
+    pub(super) fn job_of(&self, set: Set) -> Result<Identity, DiskError> {
+        match self.job {
+            Some(job) => Ok(job),
+            None => file::job(&self.manifest_path(set), set.number(), MANIFEST),
+        }
+    }
+
+    /// Whether the folder still has the name of the job that wrote a set, as no copy has.
+    pub(super) fn is_named_after(&self, job: Identity) -> bool {
+        self.root.file_name().is_some_and(|name| identity(&name.to_string_lossy()) == job)
+    }
+
+    fn label(&self, set: Set, who: u64) -> Result<Label, DiskError> {
+        Ok(Label { job: self.job_of(set)?, set: set.number(), who })
     }
 
     /// Writes the shard of `rank`, in the place of that of `over`, which is lost. Its bytes are on the disk then; its
@@ -115,7 +135,7 @@ impl Sets {
     ) -> Result<(), DiskError> {
         make(&self.folder(set))?;
         let (path, over) = (self.shard_path(set, rank), over.map(|over| self.shard_path(over, rank)));
-        file::write(&path, over.as_deref(), self.label(set, rank as u64), shard)
+        file::write(&path, over.as_deref(), self.label(set, rank as u64)?, shard)
     }
 
     /// Writes the manifest, after the shards of all ranks, and forces all names to the disk: from now on the set is
@@ -123,7 +143,7 @@ impl Sets {
     pub(super) fn write_manifest(&self, set: Set, ranks: &[ShardMeta]) -> Result<(), DiskError> {
         let bytes: Vec<u8> = ranks.iter().flat_map(|meta| meta.to_bytes()).collect();
         let contents = Contents { meta: ShardMeta::of(&bytes), bytes: &bytes, legend: &Legend::default() };
-        file::write(&self.manifest_path(set), None, self.label(set, MANIFEST), contents)?;
+        file::write(&self.manifest_path(set), None, self.label(set, MANIFEST)?, contents)?;
         sync(&self.folder(set))?;
         sync(&self.root)
     }
@@ -131,7 +151,7 @@ impl Sets {
     /// What the shards of all ranks are.
     pub(super) fn manifest(&self, set: Set) -> Result<Vec<ShardMeta>, DiskError> {
         let (path, mut bytes) = (self.manifest_path(set), Vec::new());
-        if file::read(&path, self.label(set, MANIFEST), &mut bytes)?.kind != 0 {
+        if file::read(&path, self.label(set, MANIFEST)?, &mut bytes)?.kind != 0 {
             return Err(DiskError::damaged(&path, "its header says that it is the shard of a state"));
         }
         if !bytes.len().is_multiple_of(ShardMeta::BYTES) {
@@ -149,7 +169,7 @@ impl Sets {
         shard: &mut Vec<u8>,
     ) -> Result<(), DiskError> {
         let path = self.shard_path(set, rank);
-        match file::read(&path, self.label(set, rank as u64), shard)? == expected {
+        match file::read(&path, self.label(set, rank as u64)?, shard)? == expected {
             true => Ok(()),
             false => Err(DiskError::damaged(&path, "the manifest names another length or checksum")),
         }
@@ -157,7 +177,7 @@ impl Sets {
 
     /// Reads the outline of the shard of `rank`, if it has one. Whether that is a shard of this set is not asked.
     pub(super) fn read_outline(&self, set: Set, rank: usize) -> Result<Option<Vec<u8>>, DiskError> {
-        file::outline(&self.shard_path(set, rank), self.label(set, rank as u64))
+        file::outline(&self.shard_path(set, rank), self.label(set, rank as u64)?)
     }
 
     /// Whether the file of `rank` is there, with that header and as long as that says. Its bytes are not read.
@@ -168,7 +188,7 @@ impl Sets {
     /// As [`Sets::is_there`], with what is wrong.
     pub(super) fn check_header(&self, set: Set, rank: usize, meta: ShardMeta) -> Result<(), DiskError> {
         let path = self.shard_path(set, rank);
-        match file::meta(&path, self.label(set, rank as u64))? == meta {
+        match file::meta(&path, self.label(set, rank as u64)?)? == meta {
             true => Ok(()),
             false => Err(DiskError::damaged(&path, "the manifest names another length or checksum")),
         }
@@ -235,13 +255,18 @@ impl Sets {
         written.map_err(|cause| DiskError::Write {
             path,
             bytes: command.len() as u64,
-            cause: cause.to_string(),
+            cause: limits::explain(&cause),
         })
     }
 
     /// What [`Sets::write_command`] has written.
     pub(super) fn command(&self) -> Option<String> {
         fs::read_to_string(self.root.join(COMMAND)).ok()
+    }
+
+    /// Returns `true` if a job has begun to write here, whether or not one of its sets is complete.
+    pub(super) fn is_begun(&self) -> bool {
+        self.root.join(COMMAND).exists() || self.all().is_ok_and(|sets| !sets.is_empty())
     }
 
     /// Removes everything of this job.
@@ -301,8 +326,7 @@ fn constants_last(all: &[Set], which: impl Fn(Set) -> bool) -> Vec<Set> {
     sets
 }
 
-/// What the files of a job say of whose they are.
-fn identity(job: &str) -> [u8; 16] {
+fn identity(job: &str) -> Identity {
     let mut identity = [0; 16];
     identity.copy_from_slice(&blake3::hash(job.as_bytes()).as_bytes()[..16]);
     identity

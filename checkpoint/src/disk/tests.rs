@@ -456,6 +456,90 @@ fn sets_of_which_none_is_whole_are_no_start_from_init() {
     assert_eq!(replaced(&world, &scheme, true), Ok((Restored::Nothing, Numbers::default())));
 }
 
+/// Copies a folder with all that is in it.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for name in names(from) {
+        let (from, to) = (from.join(&name), to.join(&name));
+        if from.is_dir() { copy(&from, &to) } else { _ = fs::copy(from, to).unwrap() }
+    }
+}
+
+fn is_whole(sets: &SavedSets, number: u32) -> bool {
+    (0..RANKS).all(|rank| sets.read(number, rank).is_ok())
+}
+
+#[test]
+fn renamed_moved_and_linked_folder_is_read_as_before() {
+    let dir = tempdir().unwrap();
+    let disks = open(&dir);
+    (1..=2).for_each(|epoch| checkpoint(&disks, epoch));
+    let elsewhere = tempdir().unwrap();
+    let (renamed, moved) = (dir.path().join("run-A"), elsewhere.path().join("x"));
+    fs::rename(dir.path().join("job"), &renamed).unwrap();
+    assert!(is_whole(&SavedSets::find(dir.path()).unwrap(), 2));
+    fs::rename(&renamed, &moved).unwrap();
+    std::os::unix::fs::symlink(&moved, &renamed).unwrap();
+    for there in [&moved, &renamed, &dir.path().to_owned()] {
+        let sets = SavedSets::find(there).unwrap();
+        assert!(is_whole(&sets, 2) && is_whole(&sets, 1));
+        assert!(sets.inspect(true).unwrap().iter().all(crate::inspect::SavedSet::is_whole));
+    }
+}
+
+#[test]
+fn copy_beside_a_whole_folder_is_used_only_if_it_is_farther() {
+    let dir = tempdir().unwrap();
+    let disks = open(&dir);
+    checkpoint(&disks, 1);
+    let (job, backup) = (dir.path().join("job"), dir.path().join("backup"));
+    let found = || SavedSets::find(dir.path()).unwrap().folder().file_name().unwrap().to_owned();
+    // A copy is newer than what it was made of.
+    copy(&job, &backup);
+    assert_eq!(found(), "job", "of two that are equal the one that is no copy");
+    checkpoint(&disks, 2);
+    fs::write(backup.join("epoch-1/later"), "").unwrap();
+    fs::File::open(backup.join("epoch-1/manifest"))
+        .unwrap()
+        .set_modified(std::time::SystemTime::now())
+        .unwrap();
+    assert_eq!(found(), "job");
+    fs::remove_dir_all(job.join("epoch-2")).unwrap();
+    fs::remove_dir_all(&backup).unwrap();
+    checkpoint(&disks, 2);
+    copy(&job, &backup);
+    fs::remove_dir_all(job.join("epoch-2")).unwrap();
+    assert_eq!(found(), "backup");
+    // Half a copy, and one of which a file is damaged.
+    fs::remove_file(backup.join("epoch-2/rank-1")).unwrap();
+    fs::remove_dir_all(backup.join("constant-1")).unwrap();
+    assert_eq!(found(), "job");
+}
+
+#[test]
+fn files_and_sets_of_another_job_are_noticed_without_the_name_of_the_folder() {
+    let dir = tempdir().unwrap();
+    let disks = open(&dir);
+    checkpoint(&disks, 1);
+    let others: Vec<_> = (0..RANKS).map(|rank| Disk::open(dir.path(), "other", rank).unwrap()).collect();
+    checkpoint(&others, 1);
+    let sets = || SavedSets::find(&dir.path().join("job")).unwrap();
+    let file = |job: &str, name: &str| dir.path().join(job).join(name);
+    assert!(is_whole(&sets(), 1));
+    fs::copy(file("other", "epoch-1/rank-1"), file("job", "epoch-1/rank-1")).unwrap();
+    let error = sets().read(1, 1).unwrap_err().to_string();
+    assert!(error.ends_with("epoch-1/rank-1 is damaged: its header belongs to another file, job or format"));
+    // A whole set of it, too.
+    for name in names(&file("job", "epoch-1")) {
+        fs::copy(file("other", "epoch-1").join(&name), file("job", "epoch-1").join(&name)).unwrap();
+    }
+    let error = sets().read(1, 1).unwrap_err().to_string();
+    assert!(
+        error.ends_with("constant-1/manifest is damaged: it is of another job than checkpoint 1"),
+        "{error}"
+    );
+}
+
 #[test]
 fn the_end_needs_no_certain_rank() {
     for last in 0..RANKS {

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use ft_comm::time::{Clock, Time};
 use ft_comm::{Saved, Saves};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 
 use self::order::{Step, steps};
 use super::sets::{Set, Sets};
@@ -177,9 +178,10 @@ impl Shared {
 }
 
 impl Writer {
-    /// Starts the thread. Of the job that is `named` so, unless it goes on in the folder of another one.
+    /// Starts the thread. The files are those of the job that is `named` so, and in a folder of
+    /// that name unless the job goes on in the folder of another one.
     pub(crate) fn start(spill: &Spill, named: &str, saves: Saves) -> Result<Self, DiskError> {
-        let sets = Sets::open(&spill.dir, spill.folder.as_deref().unwrap_or(named))?;
+        let sets = Sets::open(&spill.dir, spill.folder.as_deref().unwrap_or(named), named)?;
         let shared = Arc::new(Shared::default());
         let thread = Thread {
             sets: sets.clone(),
@@ -190,8 +192,9 @@ impl Writer {
         };
         let started = std::thread::Builder::new().name("spill".into()).spawn(move || thread.run());
         started.map_err(DiskError::folder(sets.root()))?;
-        // Batch systems send these to all processes of a job. What comes of them is for the launcher to say.
-        for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGUSR1] {
+        // Terminals and batch systems send these to all processes of a job. What comes of them is
+        // for the launcher to say.
+        for signal in [SIGINT, SIGTERM, SIGHUP, SIGUSR1] {
             let _ = signal_hook::flag::register(signal, Arc::default());
         }
         let asked = Arc::clone(&shared);

@@ -55,7 +55,7 @@ impl Launcher {
             _ if self.ending.is_some() => Err("the job is over, and its processes are about to end".into()),
             Command::Kill { rank } => self.kill(rank),
             Command::Save => self.save(),
-            Command::Stop => Ok(self.stop()),
+            Command::Stop => Ok(self.stop(observer)),
             Command::Host { change, name } => {
                 self.fleet.change(change, &name, self.clock.now()).map(|(said, report)| {
                     report.into_iter().for_each(|report| self.report(report, observer));
@@ -86,15 +86,15 @@ impl Launcher {
     fn save(&mut self) -> Result<String, String> {
         match self.spec.saves {
             Some(_) => {
-                self.arbiter.save();
+                let _ = self.arbiter.save();
                 Ok("its ranks write what is protected to files".into())
             }
             None => Err("it has no files to write to, as it was started without --spill".into()),
         }
     }
 
-    fn stop(&mut self) -> String {
-        self.heed(Signal::TERM);
+    fn stop(&mut self, observer: &mut Observer<'_>) -> String {
+        self.heed(Signal::TERM, observer);
         match self.saving {
             Some(_) => "it ends when what is protected is in files".into(),
             None => "it ends".into(),

@@ -18,6 +18,7 @@ use rustix::process::Signal;
 use super::line_merger::{LineMerger, Source};
 use super::process::GRACE;
 use super::signals::{Signals, what_it_did};
+use ft_comm::limits;
 use ft_comm::time::Clock;
 use ft_comm::transport::timespec;
 
@@ -48,7 +49,7 @@ impl std::fmt::Display for Stream {
 #[derive(Debug, thiserror::Error)]
 pub enum ConsoleError {
     /// A stream took nothing more.
-    #[error("what was printed to {stream} is not all there: {error}")]
+    #[error("what was printed to {stream} is not all there: {}", limits::explain(.error))]
     Lost {
         /// Which.
         stream: Stream,

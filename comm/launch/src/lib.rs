@@ -102,6 +102,7 @@ pub fn launch(
     observer: &mut dyn FnMut(Seen<'_>, Time),
 ) -> Result<Ending, LaunchError> {
     limits::raise_open_files();
+    limits::report_failed_writes();
     let mut launcher = Launcher::new(spec, console)?;
     let result = launcher.run(observer);
     // Whatever happened, nothing is left behind.
@@ -219,7 +220,7 @@ impl Launcher {
             }
             self.hear();
             self.look_after_hosts(observer);
-            self.heed_signals();
+            self.heed_signals(observer);
             self.attend(observer);
             self.heed_limit();
             self.arbiter.tick(self.clock.now());
@@ -590,22 +591,23 @@ impl Launcher {
         self.arbiter.end(self.clock.now(), 128 + signal.as_raw(), signals::what_it_did(signal).into());
     }
 
-    /// A signal is to end the job.
-    fn heed(&mut self, signal: Signal) {
-        let patience = self.spec.saves.filter(|_| signal == Signal::TERM && self.ending.is_none());
-        // A second one does not wait.
-        match patience.filter(|_| self.saving.is_none()) {
+    /// A signal is to end the job: with files when the newest checkpoint is in them. A second
+    /// signal does not wait, nor does the first one before there are ranks that could write.
+    fn heed(&mut self, signal: Signal, observer: &mut Observer<'_>) {
+        let patience = self.spec.saves.filter(|_| self.ending.is_none() && self.saving.is_none());
+        match patience.filter(|_| self.arbiter.save()) {
             Some(patience) => {
-                self.arbiter.save();
-                self.saving = Some((signal, self.clock.now().after(patience)));
+                let now = self.clock.now();
+                self.saving = Some((signal, now.after(patience)));
+                observer(Seen::Saving { cause: signals::what_it_did(signal) }, now);
             }
             None => self.end_by(signal),
         }
     }
 
-    fn heed_signals(&mut self) {
+    fn heed_signals(&mut self, observer: &mut Observer<'_>) {
         for signal in self.signals.to_end() {
-            self.heed(signal);
+            self.heed(signal, observer);
         }
         if let Some((signal, until)) = self.saving
             && self.clock.now() >= until
@@ -614,7 +616,7 @@ impl Launcher {
         }
         if self.signals.to_save() {
             match self.spec.saves {
-                Some(_) => self.arbiter.save(),
+                Some(_) => _ = self.arbiter.save(),
                 // MPICH says so that a process has failed.
                 None if self.spec.task.is_some() => {}
                 // As it would have, if nobody had listened.

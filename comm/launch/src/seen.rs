@@ -23,6 +23,11 @@ pub enum Seen<'a> {
         /// It takes processes again.
         is_back: bool,
     },
+    /// A signal ends the job as soon as its newest checkpoint is in files.
+    Saving {
+        /// The signal, in words.
+        cause: &'a str,
+    },
 }
 
 /// Who is told, and when it was.

@@ -59,8 +59,9 @@ pub struct JobSpec {
     pub slow: Vec<SlowSpec>,
     /// How long the job may take; then it is ended.
     pub limit: Option<Duration>,
-    /// Its ranks write checkpoints to files when they are asked to: SIGUSR1 asks them, and so does SIGTERM, which ends the job when
-    /// they have answered, or have not for so long.
+    /// Its ranks write checkpoints to files when they are asked to: SIGUSR1 asks them, and so do
+    /// SIGINT, SIGTERM and SIGHUP, which end the job when they have answered, or have not for so
+    /// long.
     pub saves: Option<Duration>,
     /// Where others ask how the job is.
     pub desk: Desk,
@@ -138,6 +139,11 @@ pub struct Ending {
 }
 
 impl Ending {
+    /// Whether all ranks came to the end of their work.
+    pub fn has_result(&self) -> bool {
+        !self.outputs.is_empty()
+    }
+
     /// Whether somebody has told the launcher to end it (SIGTERM), such as a batch system.
     pub fn is_terminated(&self) -> bool {
         self.code == 128 + Signal::TERM.as_raw()

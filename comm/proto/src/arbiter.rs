@@ -158,11 +158,14 @@ impl Arbiter {
         self.pass_on(now);
     }
 
-    /// What is protected is to be written to files at once.
-    pub fn save(&mut self) {
+    /// Asks all members to write what is protected to files now. Returns `false` if there is no
+    /// member yet.
+    pub fn save(&mut self) -> bool {
         let members = self.roster.chairs.iter().filter(|chair| chair.is_member());
         let peers: Vec<PeerId> = members.map(|chair| chair.peer).collect();
+        let is_asked = !peers.is_empty();
         peers.into_iter().for_each(|peer| self.effects.send(peer, News::Save));
+        is_asked
     }
 
     /// Heartbeats, timeouts and timed failures.

@@ -2,6 +2,12 @@
 
 use crate::rank::{Generation, Rank};
 
+/// The status of a job that a rank ends because of an error: `code` if it is the exit status of a
+/// failure (1 to 255), else 1.
+pub fn failure_status(code: i32) -> i32 {
+    if (1..=255).contains(&code) { code } else { 1 }
+}
+
 /// Error of a communication call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -186,16 +186,65 @@ fn a_directory_that_cannot_be_used_ends_the_job_before_the_work() {
     assert!(outcome.stderr.contains("goes with 0 parity ranks"), "{outcome}");
 }
 
-/// A limit on the size of files stands for a disk that is full.
+/// A shell that limits the size of files to 1 KiB and becomes `ftrun`.
+fn ftrun_with_small_files(arguments: &str) -> Run {
+    let run = Run::program(Path::new("/bin/bash"), "-c").arg("ulimit -f 1 && exec \"$@\"").arg("bash");
+    arguments.split_whitespace().fold(run.arg(built().join("ftrun")), Run::arg)
+}
+
+const FILE_SIZE: &str = "limits here: file size 1024 bytes (ulimit -f)";
+
+/// The limit stands for a disk that is full, too.
 #[test]
-fn a_disk_that_is_full_ends_the_job() {
+fn file_size_limit_ends_a_job_that_has_its_checkpoints_on_disk_only() {
     let dir = tempdir().unwrap();
-    let script = "trap '' XFSZ && ulimit -f 8 && exec \"$@\"";
-    let run = Run::program(Path::new("/bin/sh"), "-c").arg(script).arg("sh").arg(built().join("ftrun"));
-    let run = ["-n", "4", "--scheme"].into_iter().fold(run, Run::arg);
-    let run = run.arg(format!("disk:{}", dir.path().display()));
-    let outcome = with_poisson(run).finish().expect(1);
+    let run = ftrun_with_small_files(&format!("-n 4 --scheme disk:{} {POISSON}", dir.path().display()));
+    let outcome = run.finish().expect(1);
     assert!(outcome.stderr.starts_with("ftrun: cannot write "), "{outcome}");
-    assert!(outcome.stderr.contains("File too large") && outcome.stderr.lines().count() == 1, "{outcome}");
+    assert!(outcome.stderr.contains("File too large") && outcome.stderr.contains(FILE_SIZE), "{outcome}");
+    assert_eq!(outcome.stderr.lines().count(), 1, "{outcome}");
     assert_eq!(names(dir.path()).len(), 1, "the files of a job that fails stay: {outcome}");
+}
+
+#[test]
+fn file_size_limit_costs_a_job_its_spilled_checkpoints_only() {
+    let dir = tempdir().unwrap();
+    let spill = format!("--json --every 5 --spill {} --spill-every 1", dir.path().display());
+    for options in ["", "--keep-memory", "--kill 2@step=20"] {
+        let outcome = ftrun_with_small_files(&format!("-n 4 {options} {spill} {POISSON}")).finish().expect(0);
+        assert_eq!(outcome.report().answer(), poisson_answer().answer(), "{outcome}");
+        assert!(outcome.stderr.contains("cannot write ") && outcome.stderr.contains(FILE_SIZE), "{outcome}");
+        let lost = outcome.report().failures();
+        assert_eq!(lost.len(), usize::from(options.contains("kill")), "{outcome}");
+    }
+}
+
+#[test]
+fn file_size_limit_is_named_for_results_that_cannot_be_written() {
+    let dir = tempdir().unwrap();
+    let out = |name: &str| dir.path().join(name).display().to_string();
+    for job in [
+        format!("heat --grid 64 --picture {}", out("heat.svg")),
+        format!("solve --poisson 12 --residuals {}", out("norms.svg")),
+        format!("--timeline {} {POISSON}", out("time.svg")),
+        format!("solve --poisson 24 --out {}", out("x.npy")),
+        format!("seismic --synthetic layers --shape 101x51 --time 0.1 --shots 2 --out {}", out("gathers")),
+    ] {
+        let outcome = ftrun_with_small_files(&format!("-n 2 {job}")).finish().expect(1);
+        assert!(outcome.stderr.contains(FILE_SIZE) && !outcome.stderr.contains("signal"), "{outcome}");
+    }
+}
+
+/// The job runs to its end, and its last line tells why its output is not complete.
+#[test]
+fn log_file_at_the_size_limit_is_named_and_ends_no_job() {
+    let dir = tempdir().unwrap();
+    let log = std::fs::File::create(dir.path().join("log")).unwrap();
+    let script = "yes | head -c 9999; echo >\"$0\"";
+    let done = dir.path().join("done");
+    let run = ftrun_with_small_files("-n 1 /bin/sh -c").arg(script).arg(&done).stdout_to(log);
+    let outcome = run.finish().expect(1);
+    assert!(outcome.stderr.starts_with("ftrun: what was printed to standard output is not all there"));
+    assert!(outcome.stderr.contains(FILE_SIZE), "{outcome}");
+    assert!(done.exists(), "{outcome}");
 }

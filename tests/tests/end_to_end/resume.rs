@@ -261,6 +261,74 @@ fn signals_have_the_newest_checkpoint_written_at_once() {
     assert_eq!(answer(&outcome, name), due(job, name), "{outcome}");
 }
 
+/// What a signal of the terminal does is what SIGTERM does.
+#[test]
+fn first_interrupt_writes_the_newest_checkpoint_and_ends_the_job() {
+    let (job, name) = JOBS[0];
+    for (signal, status) in [(Signal::INT, 130), (Signal::HUP, 129)] {
+        let dir = tempdir().unwrap();
+        let run = Run::ftrun("-v -n 3 --every 2 --pace 0.05 --spill-every 1h --spill").arg(dir.path());
+        let mut running: Running = job.split_whitespace().fold(run, Run::arg).start();
+        running.await_text("have joined");
+        running.signal(signal);
+        let outcome = running.finish().expect(status);
+        assert!(outcome.stderr.contains("a second signal ends it now"), "{outcome}");
+        assert!(outcome.stderr.contains("goes on from there"), "{outcome}");
+        assert!(!complete(&folder(dir.path())).is_empty(), "{outcome}");
+        let outcome = resumed(dir.path(), "", job).finish().expect(0);
+        assert_eq!(answer(&outcome, name), due(job, name), "{outcome}");
+    }
+}
+
+/// The folder that the job writes to is gone, so the answer to the first interrupt never comes.
+#[test]
+fn second_interrupt_ends_the_job_and_resume_says_that_nothing_was_written() {
+    let dir = tempdir().unwrap();
+    let job = JOBS[0].0;
+    let run = Run::ftrun("-v -n 2 --every 1 --pace 0.05 --spill-every 1h --spill").arg(dir.path());
+    let mut running: Running = job.split_whitespace().fold(run, Run::arg).start();
+    running.await_text("have joined");
+    let is_begun =
+        || fs::read_dir(dir.path()).unwrap().any(|job| job.unwrap().path().join("command").exists());
+    while !is_begun() {
+        std::thread::yield_now();
+    }
+    fs::rename(folder(dir.path()), dir.path().join("moved")).unwrap();
+    running.signal(Signal::INT);
+    running.await_text("a second signal ends it now");
+    running.signal(Signal::INT);
+    running.finish().expect(130);
+    for there in [dir.path().to_owned(), dir.path().join("moved")] {
+        let outcome = resumed(&there, "", job).finish().expect(2);
+        assert!(outcome.stderr.contains("Start it again without --resume"), "{outcome}");
+        assert!(!outcome.stderr.contains("name the directory"), "{outcome}");
+    }
+}
+
+#[test]
+fn abort_with_status_zero_is_a_failure_and_leaves_the_files() {
+    for status in ["0", "256", "7"] {
+        let dir = tempdir().unwrap();
+        let run = Run::ftrun("-n 2 --every 1 --spill-every 1 --spill").arg(dir.path());
+        let outcome = run.arg(example("abort")).arg(status).finish();
+        let due = if status == "7" { 7 } else { 1 };
+        let outcome = outcome.expect(due);
+        assert!(outcome.stderr.contains("the input makes no sense"), "{outcome}");
+        assert!(folder(dir.path()).join("command").exists(), "{outcome}");
+    }
+}
+
+#[test]
+fn program_without_a_result_leaves_the_checkpoints_it_was_resumed_from() {
+    let dir = left(JOBS[0].0);
+    let before = contents(&folder(dir.path()));
+    for program in ["/bin/true", "/bin/false"] {
+        let run = Run::ftrun("--accept-arguments --spill").arg(dir.path()).arg("--resume").arg(dir.path());
+        run.arg(program).finish().expect(i32::from(program == "/bin/false"));
+        assert!(contents(&folder(dir.path())) == before, "{program}");
+    }
+}
+
 #[test]
 fn what_is_damaged_is_refused_by_name_and_the_one_before_is_used() {
     let (job, name) = JOBS[0];
@@ -302,6 +370,45 @@ fn what_is_damaged_is_refused_by_name_and_the_one_before_is_used() {
     fs::remove_file(folder.join("constant-1/rank-2")).unwrap();
     let outcome = resumed(dir.path(), "", job).finish().expect(1);
     assert!(outcome.report().message().contains("none of the 2 checkpoints"), "{outcome}");
+}
+
+/// A job that is called anything goes on, and writes on under that name.
+#[test]
+fn renamed_moved_and_copied_folder_goes_on() {
+    let (job, name) = JOBS[0];
+    let (dir, elsewhere) = (left(job), tempdir().unwrap());
+    let (own, due) = (folder(dir.path()), due(job, name));
+    let copy = |to: &Path| {
+        let status = std::process::Command::new("cp").arg("-r").arg(&own).arg(to).status().unwrap();
+        assert!(status.success());
+    };
+    // A copy beside the whole folder, and one that is not whole.
+    copy(&dir.path().join("backup"));
+    copy(&dir.path().join("half"));
+    let newest = *complete(&own).last().unwrap();
+    for number in complete(&own) {
+        fs::remove_file(dir.path().join(format!("half/epoch-{number}/rank-2"))).unwrap();
+    }
+    let (renamed, moved) = (dir.path().join("run-A"), elsewhere.path().join("run-B"));
+    let goes_on = |there: &Path, from: &Path| {
+        let outcome = resumed(there, "", job).finish().expect(0);
+        assert_eq!(answer(&outcome, name), due, "{outcome}");
+        assert!(!outcome.stderr.contains("damaged") && !outcome.stderr.contains("not used"), "{outcome}");
+        assert!(outcome.stderr.contains(&format!("goes on from {}", from.display())), "{outcome}");
+    };
+    goes_on(dir.path(), &own);
+    fs::remove_dir_all(dir.path().join("half")).unwrap();
+    fs::rename(&own, &renamed).unwrap();
+    goes_on(&renamed, &renamed);
+    fs::remove_dir_all(dir.path().join("backup")).unwrap();
+    // Another job writes on in the renamed folder, and is killed too.
+    killed(dir.path(), &format!("-n 3 --resume {}", dir.path().display()), job, 2);
+    assert!(*complete(&folder(dir.path())).last().unwrap() > newest && folder(dir.path()) == renamed);
+    goes_on(dir.path(), &renamed);
+    assert!(std::process::Command::new("mv").arg(&renamed).arg(&moved).status().unwrap().success());
+    std::os::unix::fs::symlink(&moved, dir.path().join("link")).unwrap();
+    goes_on(dir.path(), &moved);
+    goes_on(elsewhere.path(), &moved);
 }
 
 #[test]

@@ -4,6 +4,8 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
+use ft_comm::limits;
+
 /// Options of a command for them.
 #[derive(Debug, clap::Args)]
 pub struct Files {
@@ -60,7 +62,8 @@ pub fn require_writable(file: &Path) -> std::io::Result<()> {
 }
 
 fn write(file: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
+    std::fs::write(file, text)
+        .map_err(|error| format!("cannot write {}: {}", file.display(), limits::explain(&error)))
 }
 
 #[cfg(test)]

@@ -120,6 +120,7 @@ impl Chronicle {
         Some(match seen {
             Seen::Stands { rank, host } => What::Stands { rank, host: host.to_owned() },
             Seen::Host { name, is_back } => What::Host { name: name.to_owned(), back: is_back },
+            Seen::Saving { .. } => return None,
             Seen::Event(event) => match event {
                 Event::Activity { rank, name } => What::Does { rank: *rank, what: short(name) },
                 Event::Lost { rank, cause, .. } => What::Lost { rank: *rank, cause: short(cause) },

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::chairs::{Chair, Phase};
 use super::roster::Roster;
 use super::{Effect, Event, Exit};
+use crate::error::failure_status;
 use crate::rank::Rank;
 use crate::time::Time;
 use crate::wire::control::News;
@@ -81,6 +82,15 @@ impl Roster {
             let gone = self.chairs.iter().position(|chair| chair.phase == Phase::Gone).unwrap_or(0);
             self.end(1, format!("rank {gone} exited without joining the job while others joined it"));
         }
+    }
+
+    /// A rank ends the job everywhere. Whatever status it gives, that is a failure.
+    pub(super) fn aborted(&mut self, rank: Rank, code: i32, message: String) {
+        let text = match message.is_empty() {
+            true => format!("rank {} aborted the job with status {code}", self.chairs[rank].origin),
+            false => message,
+        };
+        self.end(failure_status(code), text);
     }
 
     /// Ends the job everywhere.

@@ -164,7 +164,7 @@ impl Roster {
             ToArbiter::Mark { number } => self.mark(rank, number),
             ToArbiter::Beat { step } => self.chairs[rank].step = step,
             ToArbiter::Finalize { output, goes_on, .. } => self.finalize(rank, output, goes_on),
-            ToArbiter::Goodbye { code: Some(code), message } => self.end(code, message),
+            ToArbiter::Goodbye { code: Some(code), message } => self.aborted(rank, code, message),
             ToArbiter::Goodbye { code: None, .. } => self.chairs[rank].leaving = true,
             // To the roster these are signs of life.
             ToArbiter::Reached { .. }

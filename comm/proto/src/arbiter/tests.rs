@@ -374,6 +374,18 @@ fn a_goodbye_with_a_status_ends_the_job_everywhere() {
 }
 
 #[test]
+fn abort_with_the_status_of_a_success_is_a_failure() {
+    for (code, due) in [(0, 1), (256, 1), (-1, 1), (300, 1), (1, 1), (255, 255)] {
+        let mut job = Job::running(2);
+        job.says(1, ToArbiter::Goodbye { code: Some(code), message: "no rows".into() });
+        assert_eq!(job.ended(), Some((due, "no rows")), "abort({code})");
+    }
+    let mut job = Job::running(2);
+    job.says(1, ToArbiter::Goodbye { code: Some(0), message: String::new() });
+    assert_eq!(job.ended(), Some((1, "rank 1 aborted the job with status 0")));
+}
+
+#[test]
 fn a_rank_that_leaves_early_ends_the_job() {
     for (status, due) in [(0, 1), (5, 5)] {
         let mut job = Job::running(2);
