@@ -310,13 +310,24 @@ impl<'a> Redistribution<'a> {
     fn same<T: Protect>(&self, parts: Vec<T>, blank: impl FnOnce() -> T) -> Result<T, CommError> {
         let mut first = parts.into_iter().next();
         let Some(root) = self.root_for_others() else { return Ok(first.expect("every rank holds a part")) };
-        let wrong = |error: ProtectError| CommError::Value { from: root, what: error.to_string() };
-        let mut shards = [vec![], vec![]];
-        if let (Some(value), true) = (&mut first, self.comm.rank() == root) {
-            save(value, region::StatePart::Constant, &mut shards[0]).map_err(wrong)?;
-            save(value, region::StatePart::Variable, &mut shards[1]).map_err(wrong)?;
-        }
-        let shards: [Vec<u8>; 2] = self.comm.bcast_value(Some(&shards), root)?;
+        let wrong =
+            |error: ProtectError| CommError::Value { from: root, what: format!("cannot be loaded: {error}") };
+        let saved = |value: &mut T| -> Result<[Vec<u8>; 2], ProtectError> {
+            let mut shards = [vec![], vec![]];
+            save(value, region::StatePart::Constant, &mut shards[0])?;
+            save(value, region::StatePart::Variable, &mut shards[1])?;
+            Ok(shards)
+        };
+        // A state that cannot be saved is an error on all ranks: they wait for it in this
+        // broadcast.
+        let shards = match &mut first {
+            Some(value) if self.comm.rank() == root => {
+                saved(value).map_err(|error| format!("cannot be saved: {error}"))
+            }
+            _ => Ok([vec![], vec![]]),
+        };
+        let shards = self.comm.bcast_value(Some(&shards), root)?;
+        let shards = shards.map_err(|what| CommError::Value { from: root, what })?;
         if let Some(first) = first {
             return Ok(first);
         }

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::core::{Core, Door, Guard, Inside, Lasting, Made};
+use crate::core::{Core, Door, Guard, Inside, Lasting, Made, push_living};
 use crate::driver::{Extent, Letter, Memory, Place, Steps, Urgency};
 use crate::request::{Aim, Request, State};
 use ft_proto::collective::{self, Step};
@@ -14,6 +14,7 @@ use ft_proto::group::Group;
 use ft_proto::matching::{Envelope, Pattern};
 use ft_proto::plain::Plain;
 use ft_proto::rank::{Generation, Rank, Source, Status, Tag, TagSel};
+use ft_proto::topology::Grid;
 
 mod attributes;
 mod checking;
@@ -218,6 +219,8 @@ struct Shared {
     /// Ranks are others now.
     has_ended: Cell<bool>,
     name: RefCell<String>,
+    /// The grid that its ranks form.
+    grid: RefCell<Option<Rc<Grid>>>,
     attributes: RefCell<attributes::Attributes>,
 }
 
@@ -274,7 +277,7 @@ impl Communicator {
         let (ranks, me) = core.peek().driver.count(scope == Scope::All);
         let comm = Self::over(core, first_ranks(ranks), me, context, scope);
         let shared: Rc<dyn Lasting> = comm.shared.clone();
-        comm.core.set(|core| core.lasting.push(Rc::downgrade(&shared)));
+        comm.core.set(|core| push_living(&mut core.lasting, &shared));
         comm
     }
 
@@ -295,13 +298,14 @@ impl Communicator {
             parent: Cell::new(None),
             has_ended: Cell::new(false),
             name: RefCell::default(),
+            grid: RefCell::default(),
             attributes: RefCell::default(),
         });
         Self { core, shared }
     }
 
     #[inline]
-    fn members(&self) -> Rc<Members> {
+    pub(crate) fn members(&self) -> Rc<Members> {
         self.shared.members.borrow().clone()
     }
 
@@ -384,8 +388,21 @@ impl Communicator {
 
     #[inline]
     fn handle<T: Plain>(&self, core: &Core, aim: Aim, state: State<T>) -> Request<T> {
-        let context = self.shared.context;
-        Request::new(self.core.clone(), self.members(), (core.driver.age(context), context), aim, state)
+        Request::new(self.clone(), core.driver.age(self.shared.context), aim, state)
+    }
+
+    pub(crate) fn door(&self) -> &Door {
+        &self.core
+    }
+
+    pub(crate) fn context(&self) -> u32 {
+        self.shared.context
+    }
+
+    /// The status of a message of it, with ranks of the communicator.
+    #[inline]
+    pub(crate) fn found(&self, envelope: Envelope) -> Status {
+        self.shared.members.borrow().found(envelope)
     }
 }
 

@@ -77,8 +77,11 @@ pub(crate) struct Core {
     pub(crate) restored: (Swallowed, Vec<(Envelope, Place)>),
     /// The context that the next one may have had when lines began.
     line_zero: u32,
-    /// Buffered sends that have not left, with their bytes.
-    pub(crate) buffered: Vec<(OpId, usize)>,
+    /// Buffered sends, with their bytes; those that have left are dropped when they are counted.
+    buffered: Vec<(OpId, usize)>,
+    buffered_bytes: usize,
+    /// They are counted again when there are so many.
+    count_buffered_at: usize,
     /// Communicators that live as long as the world.
     pub(crate) lasting: Vec<Weak<dyn Lasting>>,
     /// Those that the program has made.
@@ -100,6 +103,17 @@ enum State {
     GivenUp,
 }
 
+/// Adds an element to a list that does not keep its elements alive. Whenever the list would grow it
+/// drops those that are gone, and has room for as many as are left, so both memory and the cost of
+/// each element stay bounded.
+pub(crate) fn push_living<T: ?Sized>(list: &mut Vec<Weak<T>>, element: &Rc<T>) {
+    if list.len() == list.capacity() {
+        list.retain(|element| element.strong_count() > 0);
+        list.reserve(list.len().max(4));
+    }
+    list.push(Rc::downgrade(element));
+}
+
 impl Core {
     pub(crate) fn new(driver: Driver, faults: Faults) -> Self {
         Self {
@@ -114,6 +128,8 @@ impl Core {
             gone_back: LineCounts::default(),
             line_zero: CONTEXT_DYNAMIC,
             buffered: vec![],
+            buffered_bytes: 0,
+            count_buffered_at: 0,
             lasting: vec![],
             made: vec![],
             contexts: CONTEXT_DYNAMIC,
@@ -152,6 +168,8 @@ impl Core {
         } else if !is_done && self.state != State::GivenUp {
             self.driver.submit(ToArbiter::Goodbye { code: None, message: String::new() });
         }
+        // Handles of communicators and requests may outlive the world.
+        self.driver.leave();
         self.driver.service.close();
     }
 
@@ -263,6 +281,19 @@ impl Core {
         }
     }
 
+    fn count_buffered(&mut self) {
+        let driver = &self.driver;
+        self.buffered.retain(|(op, _)| driver.engine.holds(*op));
+        self.buffered_bytes = self.buffered.iter().map(|(_, bytes)| bytes).sum();
+        self.count_buffered_at = 2 * self.buffered.len().max(32);
+    }
+
+    /// A buffered send is under way, for which there was room.
+    pub(crate) fn has_buffered(&mut self, op: OpId, bytes: usize) {
+        self.buffered.push((op, bytes));
+        self.buffered_bytes += bytes;
+    }
+
     /// Room for a buffered send of so many bytes.
     pub(crate) fn reserve_buffer(&mut self, wanted: usize) -> Result<(), CommError> {
         let limit = BUFFERED_BYTES_MAX;
@@ -270,9 +301,11 @@ impl Core {
             if look {
                 self.look()?;
             }
-            let driver = &self.driver;
-            self.buffered.retain(|(op, _)| driver.engine.holds(*op));
-            let free = limit - self.buffered.iter().map(|(_, bytes)| bytes).sum::<usize>();
+            // Not for each: that would take time in proportion to those under way.
+            if look || self.buffered.len() >= self.count_buffered_at || wanted > limit - self.buffered_bytes {
+                self.count_buffered();
+            }
+            let free = limit - self.buffered_bytes;
             if wanted <= free {
                 return Ok(());
             }
@@ -329,5 +362,24 @@ impl Core {
         self.driver.service.is_in(next);
         self.armed_step = Some(next);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_elements_of_which_few_live_stays_short() {
+        let (mut list, kept) = (vec![], Rc::new(0));
+        push_living(&mut list, &kept);
+        for number in 1..10_000 {
+            push_living(&mut list, &Rc::new(number));
+            assert!(list.capacity() <= 16, "{} after {number}", list.capacity());
+        }
+        assert_eq!(list.iter().filter_map(Weak::upgrade).collect::<Vec<_>>(), [kept.clone()]);
+        let living: Vec<Rc<i32>> = (0..1000).map(Rc::new).collect();
+        living.iter().for_each(|element| push_living(&mut list, element));
+        assert_eq!(list.iter().filter(|element| element.strong_count() > 0).count(), 1001);
     }
 }

@@ -56,7 +56,12 @@ const NAP: Duration = Duration::from_millis(100);
 enum State {
     Running,
     Interrupted,
-    Ended { code: i32, message: String },
+    /// All ranks are done and this one has left the job, or it has left without the others.
+    Left,
+    Ended {
+        code: i32,
+        message: String,
+    },
 }
 
 /// See the module.
@@ -157,6 +162,7 @@ impl Driver {
                 drop(self.told.agreed.insert(context, (number, verdict)));
             }
             News::Revoked { context, .. } => self.revoked(context),
+            News::Ended { .. } if matches!(self.state, State::Left) => {}
             News::Ended { code, message } => {
                 self.take_back();
                 self.state = State::Ended { code, message };
@@ -193,12 +199,24 @@ impl Driver {
                 ranks if ranks.is_empty() => CommError::LinkBroke { generation },
                 ranks => CommError::PeerFailed { ranks, generation },
             },
+            State::Left => CommError::Left,
             State::Running => unreachable!("only asked after a failure"),
         }
     }
 
     fn has_ended(&self) -> bool {
-        matches!(self.state, State::Ended { .. })
+        matches!(self.state, State::Ended { .. } | State::Left)
+    }
+
+    /// This rank leaves the job: every later call returns [`CommError::Left`].
+    pub(crate) fn leave(&mut self) {
+        self.take_back();
+        self.state = State::Left;
+    }
+
+    /// An error if this rank has left the job, or the job has ended: nobody would answer.
+    pub(crate) fn check_end(&self) -> Result<(), CommError> {
+        if self.has_ended() { Err(self.failure()) } else { Ok(()) }
     }
 
     /// Looks at the news; an error if calls are interrupted.
@@ -210,7 +228,7 @@ impl Driver {
         }
         match self.state {
             State::Running => Ok(()),
-            State::Interrupted | State::Ended { .. } => Err(self.failure()),
+            State::Interrupted | State::Left | State::Ended { .. } => Err(self.failure()),
         }
     }
 

@@ -29,6 +29,7 @@ pub mod transport;
 mod communicator;
 mod core;
 mod driver;
+mod fork;
 mod handover;
 mod main_error;
 mod request;

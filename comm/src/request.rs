@@ -1,13 +1,11 @@
 //! Requests: handles of non-blocking operations, which own their buffers (MPI 4.1, section 3.7).
 
-use std::rc::Rc;
-
 mod record;
 
 pub(crate) use self::record::Kind as Recorded;
 pub use self::record::RequestRecord;
 
-use crate::communicator::Members;
+use crate::communicator::Communicator;
 use crate::core::{Core, Door};
 use crate::driver::{Buffer, Memory, Place};
 use ft_proto::endpoint::{OpId, Outcome};
@@ -22,10 +20,9 @@ use ft_proto::rank::{Generation, Rank, Status, Tag};
 /// behind the program's back. A request that was waited for is gone, so it cannot be used again.
 #[must_use = "a request is to be waited for"]
 pub struct Request<T: Plain> {
-    core: Door,
-    members: Rc<Members>,
+    /// Its communicator is open as long as the request is.
+    comm: Communicator,
     generation: Generation,
-    context: u32,
     aim: Aim,
     /// None when it was waited for.
     state: Option<State<T>>,
@@ -67,14 +64,8 @@ impl<T: Plain> std::fmt::Debug for Request<T> {
 }
 
 impl<T: Plain> Request<T> {
-    pub(crate) fn new(
-        core: Door,
-        members: Rc<Members>,
-        (generation, context): (Generation, u32),
-        aim: Aim,
-        state: State<T>,
-    ) -> Self {
-        Self { core, members, generation, context, aim, state: Some(state) }
+    pub(crate) fn new(comm: Communicator, generation: Generation, aim: Aim, state: State<T>) -> Self {
+        Self { comm, generation, aim, state: Some(state) }
     }
 
     /// The operation that the driver has.
@@ -88,7 +79,7 @@ impl<T: Plain> Request<T> {
     /// What was there is done with. None: the driver has it.
     fn take_left(&mut self) -> Option<(Vec<T>, Status)> {
         match self.state.take() {
-            Some(State::Left(buf, envelope)) => Some((buf, self.members.found(envelope))),
+            Some(State::Left(buf, envelope)) => Some((buf, self.comm.found(envelope))),
             other => {
                 self.state = other;
                 None
@@ -98,7 +89,7 @@ impl<T: Plain> Request<T> {
 
     /// The operation that the driver has, if the request is of this generation.
     fn current(&self, core: &Core) -> Result<Option<OpId>, CommError> {
-        let now = core.driver.age(self.context);
+        let now = core.driver.age(self.comm.context());
         match &self.state {
             Some(_) if now == self.generation => Ok(self.under_way()),
             _ => Err(CommError::Expired { started: self.generation, now }),
@@ -123,9 +114,9 @@ impl<T: Plain> Request<T> {
     /// What it gives, if it is finished, and well, and there is no reason not to say so.
     #[inline]
     fn take_done(&mut self) -> Option<(Vec<T>, Status)> {
-        let Self { core, members, generation, context, state, .. } = self;
-        let core = &mut *core.pass()?;
-        if core.driver.age(*context) != *generation {
+        let Self { comm, generation, state, .. } = self;
+        let core = &mut *comm.door().pass()?;
+        if core.driver.age(comm.context()) != *generation {
             return None;
         }
         let (buf, envelope) = match state {
@@ -138,12 +129,13 @@ impl<T: Plain> Request<T> {
         };
         *state = None;
         core.driver.has_waited();
-        Some((buf, members.found(envelope)))
+        Some((buf, comm.found(envelope)))
     }
 
     fn wait_on(self) -> Result<(Vec<T>, Status), CommError> {
-        let core = self.core.clone();
-        let core = &mut *core.enter()?;
+        // The communicator may be gone with this request, and is to be closed behind the call.
+        let comm = self.comm.clone();
+        let core = &mut *comm.door().enter()?;
         let under_way = self.current(core)?;
         self.wait_in(core, under_way)
     }
@@ -167,17 +159,18 @@ impl<T: Plain> Request<T> {
     /// # Errors
     /// As [`Request::wait`].
     pub fn test(mut self) -> Result<Result<(Vec<T>, Status), Self>, CommError> {
-        let core = self.core.clone();
-        let core = &mut *core.enter()?;
+        // The communicator may be gone with this request, and is to be closed behind the call.
+        let comm = self.comm.clone();
+        let core = &mut *comm.door().enter()?;
         let under_way = self.current(core)?;
-        match core.replays(self.context)? {
+        match core.replays(self.comm.context())? {
             Some(0) => return Ok(Err(self)),
             Some(_) => return self.wait_in(core, under_way).map(Ok),
             None => core.look()?,
         }
         let left = self.take_left();
         let finished = under_way.and_then(|op| core.driver.engine.finish(op));
-        core.driver.engine.note(self.context, u32::from(left.is_some() || finished.is_some()));
+        core.driver.engine.note(self.comm.context(), u32::from(left.is_some() || finished.is_some()));
         match (left, finished) {
             (Some(left), _) => Ok(Ok(left)),
             (None, Some(finished)) => {
@@ -195,8 +188,9 @@ impl<T: Plain> Request<T> {
     /// # Errors
     /// As [`Request::wait`].
     pub fn cancel(mut self) -> Result<Result<Vec<T>, Self>, CommError> {
-        let core = self.core.clone();
-        let core = &mut *core.enter()?;
+        // The communicator may be gone with this request, and is to be closed behind the call.
+        let comm = self.comm.clone();
+        let core = &mut *comm.door().enter()?;
         let under_way = self.current(core)?;
         match under_way.and_then(|op| core.driver.engine.cancel(op)) {
             Some(Some(Place::Owned(buffer))) => {
@@ -210,8 +204,8 @@ impl<T: Plain> Request<T> {
     fn unpack(&self, outcome: Outcome, place: Option<Place>) -> Result<(Vec<T>, Status), CommError> {
         let status = match outcome {
             // A send knows its own envelope only, in which the source is this rank.
-            Outcome::Done(envelope) => self.members.found(envelope),
-            truncated => self.members.status(truncated)?,
+            Outcome::Done(envelope) => self.comm.found(envelope),
+            truncated => self.comm.members().status(truncated)?,
         };
         let Some(Place::Owned(buffer)) = place else { unreachable!("requests own their buffers") };
         Ok((own(Some(buffer)), status))
@@ -221,8 +215,8 @@ impl<T: Plain> Request<T> {
 impl<T: Plain> Drop for Request<T> {
     fn drop(&mut self) {
         if let Some(op) = self.under_way()
-            && let Some(mut core) = self.core.tidy()
-            && core.driver.age(self.context) == self.generation
+            && let Some(mut core) = self.comm.door().tidy()
+            && core.driver.age(self.comm.context()) == self.generation
         {
             core.driver.engine.detach(op);
         }
@@ -290,11 +284,11 @@ pub(crate) mod pending {
 
 impl<T: Plain> pending::Pending for Request<T> {
     fn process(&self) -> pending::Process {
-        pending::Process { core: self.core.clone(), context: self.context }
+        pending::Process { core: self.comm.door().clone(), context: self.comm.context() }
     }
 
     fn is_done(&mut self) -> Result<bool, CommError> {
-        let core = self.core.enter()?;
+        let core = self.comm.door().enter()?;
         Ok(self.current(&core)?.is_none_or(|op| core.driver.engine.is_finished(op)))
     }
 }

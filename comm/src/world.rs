@@ -172,7 +172,7 @@ impl World {
         if joining > 0 {
             self.fault_point("repair", joining, Some("agree"))?;
         }
-        self.core.peek().driver.submit(ToArbiter::Join { address, report });
+        self.core.submit(ToArbiter::Join { address, report });
         self.next_generation()?;
         if joining > 0 {
             self.fault_point("repair", u64::from(self.generation()), Some("reconnect"))?;
@@ -308,10 +308,11 @@ impl World {
     /// `report` is an opaque value that all ranks get from all others ([`Membership::reports`]).
     ///
     /// # Errors
-    /// [`CommError::Ended`]: the job is over.
+    /// [`CommError::Ended`]: the job is over. [`CommError::Left`]: this rank has left it.
     pub fn repair(&self, report: u64) -> Result<Repair, CommError> {
         let generation = self.generation();
         let number = u64::from(generation) + 1;
+        self.core.enter()?.driver.check_end()?;
         self.fault_point("repair", number, Some("agree"))?;
         let mut core = self.core.enter()?;
         core.armed_step = None;
@@ -328,33 +329,34 @@ impl World {
     /// what this rank tells the launcher next, a sign of life at the latest.
     pub fn account(&self, account: Vec<u8>) {
         let generation = self.generation();
-        self.core.peek().driver.service.submit_with_next(ToArbiter::Account { generation, account });
+        self.core
+            .set(|core| core.driver.service.submit_with_next(ToArbiter::Account { generation, account }));
     }
 
     /// Says that this rank works again after a repair, with `steps_lost` steps to do again; for reports.
     pub fn resumed(&self, steps_lost: u64) {
         let generation = self.generation();
-        self.core.peek().driver.submit(ToArbiter::Resumed { generation, steps_lost });
+        self.core.submit(ToArbiter::Resumed { generation, steps_lost });
     }
 
     /// Says that progress was made that no failure will undo: counts of failures in a row start again. `number` is what people
     /// are told of it.
     pub fn mark(&self, number: u64) {
-        self.core.peek().driver.submit(ToArbiter::Mark { number });
+        self.core.submit(ToArbiter::Mark { number });
     }
 
     /// A line about the progress of the job, for the launcher's terminal, with the share of the work that is done
     /// (0 to 1) if that can be said.
     pub fn progress(&self, done: Option<f64>, line: impl Into<String>) {
         let done = done.map(|done| (done.clamp(0.0, 1.0) * 1000.0) as u16);
-        self.core.peek().driver.submit(ToArbiter::Progress { done, line: line.into() });
+        self.core.submit(ToArbiter::Progress { done, line: line.into() });
     }
 
     /// Says what this rank does from now on, for the timeline of the job; costs nothing unless somebody wants one
     /// ([`MessageSettings::timeline`]).
     pub fn activity(&self, name: &str) {
         if self.welcome.messages.timeline {
-            self.core.peek().driver.submit(ToArbiter::Activity { name: name.into() });
+            self.core.submit(ToArbiter::Activity { name: name.into() });
         }
     }
 
@@ -429,7 +431,8 @@ impl World {
         self.core.peek().driver.engine.traffic().1
     }
 
-    /// Leaves the job together with all other ranks (`MPI_Finalize`). `output` goes to the launcher.
+    /// Leaves the job together with all other ranks (`MPI_Finalize`). `output` goes to the
+    /// launcher. After it every call returns [`CommError::Left`].
     ///
     /// # Errors
     /// A rank failed before all were done: repair, and do again what is lost. The job goes on as if this had
@@ -447,6 +450,7 @@ impl World {
         }
         core.driver.submit(ToArbiter::Finalize { generation, output, goes_on });
         core.driver.await_done(repairs)?;
+        core.driver.leave();
         self.finalized = true;
         Ok(())
     }
@@ -455,7 +459,10 @@ impl World {
     /// success: the status is 1 if `code` is not that of a failure (1 to 255).
     pub fn abort(&self, code: i32, message: impl Into<String>) -> CommError {
         let (code, message) = (failure_status(code), message.into());
-        self.core.peek().driver.submit(ToArbiter::Goodbye { code: Some(code), message: message.clone() });
+        if let Err(error) = self.core.read().and_then(|core| core.driver.check_end()) {
+            return error;
+        }
+        self.core.submit(ToArbiter::Goodbye { code: Some(code), message: message.clone() });
         match self.core.tidy().map(|mut core| core.driver.await_news(|_| None::<()>)) {
             Some(Err(ended)) => ended,
             Some(Ok(())) | None => CommError::Ended { code, message },

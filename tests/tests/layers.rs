@@ -51,7 +51,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "comm",
         &[
             "time main_error handover",
-            "transport binding estate inherited lifeline limits",
+            "transport binding estate fork inherited lifeline limits",
             "driver service",
             "core",
             "communicator world request",

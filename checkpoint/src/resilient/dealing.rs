@@ -50,11 +50,16 @@ pub(super) fn deal(
     before: usize,
 ) -> Result<Past, CheckpointError> {
     let _guard = comm.guard()?;
+    // If rank 0 cannot save its past, all ranks return that error: they wait for it in this
+    // broadcast.
     let mut first = vec![];
-    if let Some((_, past)) = pasts.first().filter(|_| comm.rank() == 0) {
-        save(&mut past.clone(), StatePart::Constant, &mut first)?;
-    }
-    let first = Past::read(&comm.bcast_value(Some(&first), 0)?)?;
+    let saved = match pasts.first().filter(|_| comm.rank() == 0) {
+        Some((_, past)) => save(&mut past.clone(), StatePart::Constant, &mut first),
+        None => Ok(()),
+    };
+    let saved = saved.map(|()| first).map_err(|error| format!("cannot be saved: {error}"));
+    let first = comm.bcast_value(Some(&saved), 0)?;
+    let first = Past::read(&first.map_err(|what| CommError::Value { from: 0, what })?)?;
     let mut found = [pasts.iter().map(|(_, past)| fault(&first, past)).max().unwrap_or(0)];
     comm.allreduce(&mut found, Op::Max)?;
     if let Some(why) = found[0].checked_sub(1).and_then(|at| WHY.get(at).copied()) {

@@ -183,5 +183,28 @@ fn neighbors(comm: &Communicator) -> Result<(), CommError> {
         comm.neighbor_alltoallv(&graph, &[1, 2, 2], &[1, 2], &mut buf, &[1, 2])?;
         assert_eq!(buf, [1, 2, 2]);
     }
+    repeated_edges(comm)
+}
+
+/// Three edges to the next rank, two to the rank itself, in turn: they match in order, whatever
+/// their lengths.
+fn repeated_edges(comm: &Communicator) -> Result<(), CommError> {
+    let (rank, (left, right)) = (comm.rank(), beside(comm));
+    let graph =
+        Graph::new(comm.size(), vec![left, rank, left, rank, left], vec![right, right, rank, right, rank]);
+    let graph = graph.map_err(|error| CommError::Count(error.to_string()))?;
+    let edge = |from: usize, number: u64| vec![10 * from as u64 + number; number as usize];
+    // With one rank all five edges are of one kind.
+    let (sent, received) = match comm.size() {
+        1 => ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]),
+        _ => ([1, 2, 4, 3, 5], [1, 4, 2, 5, 3]),
+    };
+    let out: Vec<u64> = sent.into_iter().flat_map(|number| edge(rank, number)).collect();
+    let due: Vec<u64> =
+        graph.sources().iter().zip(received).flat_map(|(from, number)| edge(*from, number)).collect();
+    let counts = |numbers: [u64; 5]| numbers.map(|number| number as usize);
+    let mut buf = vec![0; due.len()];
+    comm.neighbor_alltoallv(&graph, &out, &counts(sent), &mut buf, &counts(received))?;
+    assert_eq!(buf, due);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Communicators made from others: messages of equal tags never meet, ranks are translated, contexts are given back.
 
-use ft_comm::{CommError, Communicator, Grid, Group, Layout, Op, Source, TagSel};
+use ft_comm::{CommError, Communicator, Graph, Grid, Group, Layout, Op, Source, TagSel};
 
 use super::messages::beside;
 
@@ -9,7 +9,8 @@ pub(crate) fn check(comm: &Communicator) -> Result<(), CommError> {
     freed(comm)?;
     halves(comm)?;
     of_a_group(comm)?;
-    grid(comm)
+    grid(comm)?;
+    periodic_grids(comm)
 }
 
 /// Two libraries and the program use the same tags between the same ranks; each receives in another order.
@@ -120,4 +121,56 @@ fn grid(comm: &Communicator) -> Result<(), CommError> {
     row.comm().allreduce(&mut sum, Op::Sum)?;
     assert_eq!(sum[0], (0..columns).map(|column| (coords[0] * columns + column) as u64).sum::<u64>());
     Ok(())
+}
+
+/// Neighborhood collectives on grids of one to three ranks in each dimension: the part from below
+/// is the part that the rank below has sent up, although both neighbors may be one rank, or this
+/// one.
+fn periodic_grids(comm: &Communicator) -> Result<(), CommError> {
+    let wrong = |error: ft_comm::TopologyError| CommError::Count(error.to_string());
+    for lengths in shapes(comm.size()) {
+        for periodic in [[true; 3], [true, false, true]] {
+            let grid = Grid::new(&lengths, &periodic[..lengths.len()]).map_err(wrong)?;
+            let Some(cartesian) = comm.cartesian(grid.clone())? else { continue };
+            let (comm, rank) = (cartesian.comm(), cartesian.comm().rank());
+            let neighbors = grid.neighbors(rank);
+            let slots: Vec<usize> = (0..neighbors.len()).filter(|slot| neighbors[*slot].is_some()).collect();
+            let ranks: Vec<usize> = neighbors.iter().flatten().copied().collect();
+            let graph = Graph::new(comm.size(), ranks.clone(), ranks).map_err(wrong)?;
+            let sent = |of: usize, slot: usize| (10 * of + slot) as u32;
+            let came = |slot: usize| sent(neighbors[slot].expect("it is a neighbor"), slot ^ 1);
+            let copy = comm.dup()?;
+            for comm in [comm, &copy] {
+                let out: Vec<u32> = slots.iter().map(|slot| sent(rank, *slot)).collect();
+                let mut buf = vec![0; out.len()];
+                comm.neighbor_alltoall(&graph, &out, &mut buf)?;
+                assert_eq!(buf, slots.iter().map(|slot| came(*slot)).collect::<Vec<_>>(), "{grid:?}");
+                let times = |word: u32, slot: usize| std::iter::repeat_n(word, 1 + slot);
+                let out: Vec<u32> = slots.iter().flat_map(|slot| times(sent(rank, *slot), *slot)).collect();
+                let due: Vec<u32> = slots.iter().flat_map(|slot| times(came(*slot), *slot ^ 1)).collect();
+                let counts = |other: usize| slots.iter().map(|slot| 1 + (slot ^ other)).collect::<Vec<_>>();
+                let mut buf = vec![0; due.len()];
+                comm.neighbor_alltoallv(&graph, &out, &counts(0), &mut buf, &counts(1))?;
+                assert_eq!(buf, due, "{grid:?}");
+                let mut buf = vec![0; slots.len()];
+                comm.neighbor_allgather(&graph, &[rank], &mut buf)?;
+                assert_eq!(buf, graph.sources(), "{grid:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Grids of up to three dimensions, of one to three ranks each, that have room among so many ranks.
+fn shapes(size: usize) -> Vec<Vec<usize>> {
+    let mut shapes = vec![vec![]];
+    for from in [0, 1, 4] {
+        let longer: Vec<Vec<usize>> = shapes[from..]
+            .iter()
+            .flat_map(|shape| (1..4).map(|length| [&shape[..], &[length]].concat()))
+            .collect();
+        shapes.extend(longer);
+    }
+    shapes.retain(|shape| !shape.is_empty() && shape.iter().product::<usize>() <= size);
+    shapes
 }

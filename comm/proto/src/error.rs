@@ -51,6 +51,17 @@ pub enum CommError {
         /// Its cause.
         message: String,
     },
+    /// This rank has left the job: `World::finalize` has returned, or the `World` was dropped.
+    #[error(
+        "this rank has left the job: World::finalize has returned, or the World was dropped. Make all calls before that"
+    )]
+    Left,
+    /// This process was forked from a rank. It has none of the rank's threads, and would send in
+    /// its name.
+    #[error(
+        "this process was forked from a rank of the job and is no rank itself. Call the library only in the process that has called World::init"
+    )]
+    Forked,
     /// A panic of the program, in an operation of a reduction perhaps, has unwound through a call of this rank and was caught: the
     /// call is left in the middle, and no other can be made. The first one that is tried ends the job. Return a value
     /// for what goes wrong in such code, or let the panic end the process, which is repaired then.
@@ -126,12 +137,13 @@ pub enum CommError {
     /// A layout does not fit its buffer, or names an element twice in a receive.
     #[error("{0}")]
     Layout(String),
-    /// What was received is no value of the type that was asked for.
-    #[error("rank {from} sent no such value: {what}")]
+    /// A value cannot be serialized, or what was received is no value of the type that was asked
+    /// for.
+    #[error("the value of rank {from} {what}")]
     Value {
         /// Rank of the sender in the communicator.
         from: Rank,
-        /// What is wrong.
+        /// What is wrong, as the end of a sentence about the value.
         what: String,
     },
     /// The message is no whole number of elements, or the counts of a collective do not fit the buffer.

@@ -5,16 +5,18 @@
 //! yet. A message takes the first posted receive that it fits, a receive the first arrived message; so two
 //! messages of one source, communicator and tag are received in the order in which they were sent.
 
-use std::collections::VecDeque;
+use std::hash::Hash;
 
 use self::arrived::Arrived;
+use self::queue::{Keyed, Queue};
 use crate::stamp::Mark;
 use crate::wire::header::Header;
 
 mod arrived;
+mod queue;
 
 /// What a receive accepts; ranks are world ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pattern {
     /// Context of the communicator.
     pub context: u32,
@@ -70,20 +72,49 @@ impl Pattern {
     }
 }
 
-/// The two queues; `R` names a receive, `M` a message.
-#[derive(Debug)]
-pub struct Matching<R, M> {
-    posted: VecDeque<(R, Pattern)>,
-    arrived: Arrived<M>,
-}
-
-impl<R, M> Default for Matching<R, M> {
-    fn default() -> Self {
-        Self { posted: VecDeque::new(), arrived: Arrived::default() }
+impl Envelope {
+    /// The patterns that accept it.
+    fn patterns(&self) -> [Pattern; 4] {
+        let Self { context, source, tag, .. } = *self;
+        let (source, tag) = (Some(source), Some(tag));
+        [(source, tag), (source, None), (None, tag), (None, None)].map(|(source, tag)| Pattern {
+            context,
+            source,
+            tag,
+        })
     }
 }
 
-impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
+/// What a posted receive is looked up by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum By<R> {
+    Receive(R),
+    Pattern(Pattern),
+}
+
+impl<R: Copy + Eq + Hash> Keyed for (R, Pattern) {
+    type Key = By<R>;
+
+    fn keys(&self) -> [By<R>; 2] {
+        [By::Receive(self.0), By::Pattern(self.1)]
+    }
+}
+
+/// The two queues; `R` names a receive, `M` a message. The cost of a search grows with the
+/// logarithm of their lengths.
+#[derive(Debug)]
+pub struct Matching<R: Copy + Eq + Hash, M: Copy + Eq + Hash> {
+    posted: Queue<(R, Pattern)>,
+    arrived: Arrived<M>,
+}
+
+impl<R: Copy + Eq + Hash, M: Copy + Eq + Hash> Default for Matching<R, M> {
+    fn default() -> Self {
+        Self { posted: Queue::default(), arrived: Arrived::default() }
+    }
+}
+
+impl<R: Copy + Eq + Hash, M: Copy + Eq + Hash> Matching<R, M> {
     /// The first arrived message that `pattern` accepts; it stays in the queue.
     #[inline]
     pub fn find(&self, pattern: &Pattern) -> Option<(M, Envelope)> {
@@ -104,23 +135,32 @@ impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
 
     /// Queues a receive; the caller has seen that no arrived message fits it.
     pub fn post(&mut self, receive: R, pattern: Pattern) {
-        self.posted.push_back((receive, pattern));
+        self.posted.push((receive, pattern));
     }
 
     /// Takes the first posted receive that accepts `envelope` out of the queue.
     pub fn matched(&mut self, envelope: &Envelope) -> Option<R> {
-        let at = self.posted.iter().position(|(_, pattern)| pattern.accepts(envelope))?;
-        self.posted.remove(at).map(|(receive, _)| receive)
+        self.posted.take(self.first_posted(envelope)?).map(|(receive, _)| receive)
     }
 
     /// Whether a posted receive accepts `envelope`.
     pub fn is_wanted(&self, envelope: &Envelope) -> bool {
-        self.posted.iter().any(|(_, pattern)| pattern.accepts(envelope))
+        self.first_posted(envelope).is_some()
     }
 
     /// Whether a receive is posted, and no message has matched it.
     pub fn is_posted(&self, receive: R) -> bool {
-        self.posted.iter().any(|(posted, _)| *posted == receive)
+        self.place_of_posted(receive).is_some()
+    }
+
+    #[inline]
+    fn first_posted(&self, envelope: &Envelope) -> Option<u64> {
+        let keys = || envelope.patterns().map(By::Pattern);
+        self.posted.first_of(keys, |(_, pattern)| pattern.accepts(envelope))
+    }
+
+    fn place_of_posted(&self, receive: R) -> Option<u64> {
+        self.posted.first_of(|| [By::Receive(receive)], |(posted, _)| *posted == receive)
     }
 
     /// Queues a message; the caller has seen that no posted receive fits it.
@@ -165,18 +205,14 @@ impl<R: Copy + PartialEq, M: Copy> Matching<R, M> {
     }
 
     /// Takes a message with this envelope out of the queue; false if it was not there.
-    pub fn forget(&mut self, message: M, envelope: &Envelope) -> bool
-    where
-        M: PartialEq,
-    {
+    pub fn forget(&mut self, message: M, envelope: &Envelope) -> bool {
         let place = self.arrived.place_of(message, envelope);
         place.map(|place| self.arrived.remove(place)).is_some()
     }
 
     /// Takes a receive out of the queue; false if it was matched already.
     pub fn cancel(&mut self, receive: R) -> bool {
-        let at = self.posted.iter().position(|(posted, _)| *posted == receive);
-        at.map(|at| self.posted.remove(at)).is_some()
+        self.place_of_posted(receive).and_then(|number| self.posted.take(number)).is_some()
     }
 }
 

@@ -1,15 +1,20 @@
 //! Jobs over the simulated network: calls, legal orders that must not deadlock, determinism, injected failures.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
 use ft_comm::EAGER_BYTES_MAX;
-use ft_comm::Part;
+use ft_comm::{Graph, Grid, Part};
 use ft_proto::arbiter::Event as ArbiterEvent;
 use ft_proto::error::CommError;
 use ft_proto::fault::KillSpec;
 use ft_proto::rank::{Source, TagSel};
 use ft_proto::reduction::Op;
+use ft_proto::settings::MessageSettings;
 
 fn ended(code: i32) -> Ending {
     Ending::Ended { code, message: String::new() }
@@ -389,4 +394,180 @@ fn a_goodbye_ends_the_job_with_its_status() {
         "{:?}",
         outcome.finished
     );
+}
+
+/// A path that is no text cannot be serialized.
+fn unwritable() -> PathBuf {
+    PathBuf::from(OsString::from_vec(vec![0xff]))
+}
+
+#[test]
+fn a_value_that_its_root_cannot_give_is_an_error_on_all_ranks() {
+    for size in 1..=5 {
+        ranks(size, |comm| {
+            let (rank, root) = (comm.rank(), size / 2);
+            for value in [Some(unwritable()), None] {
+                let got = comm.bcast_value(value.as_ref().filter(|_| rank == root), root);
+                let Err(CommError::Value { from, what }) = got else { panic!("{rank} of {size}: {got:?}") };
+                assert_eq!((from, what.contains("cannot be serialized")), (root, value.is_some()), "{what}");
+            }
+            let path = PathBuf::from("a/b");
+            assert_eq!(comm.bcast_value(Some(&path), root), Ok(path));
+            comm.barrier().unwrap();
+        });
+    }
+}
+
+/// A rank handles the error of a call that it has made with wrong arguments, and goes on. What the
+/// others have sent it in that call is nothing of its next one.
+#[test]
+fn a_collective_that_one_rank_refuses_takes_no_part_in_the_next_one() {
+    ranks(4, |comm| {
+        let (rank, counts) = (comm.rank() as u64, [1, 2, 3, 4]);
+        let mine = |number: u64| vec![10 * rank + number; comm.rank() + 1];
+        let first = match comm.rank() {
+            0 => comm.gatherv(&mine(1), &[1; 4][..3], 0),
+            _ => comm.gatherv(&mine(1), &[], 0),
+        };
+        assert_eq!((first.is_err(), comm.rank() == 0), (comm.rank() == 0, first.is_err()));
+        let second = comm.gatherv(&mine(2), &counts, 0).unwrap();
+        let due = || (0..4).flat_map(|from| vec![10 * from + 2; from as usize + 1]).collect::<Vec<u64>>();
+        assert_eq!(second, (comm.rank() == 0).then(due));
+    });
+}
+
+#[test]
+fn a_collective_that_one_rank_refuses_is_a_mismatch_on_the_others_if_calls_are_checked() {
+    type Refused = fn(&Communicator) -> Result<(), CommError>;
+    let calls: [(&str, Refused, Refused); 4] = [
+        ("gatherv", |c| c.gatherv(&[1], &[1; 4], 1).map(drop), |c| c.gatherv(&[1], &[2; 4], 1).map(drop)),
+        ("allgather", |c| c.allgather(&[1], &mut [0; 4]), |c| c.allgather(&[1], &mut [0; 5])),
+        ("bcast", |c| c.bcast(&mut [1], 0), |c| c.bcast(&mut [1], 4)),
+        ("alltoall", |c| c.ialltoall(vec![1; 4])?.wait().map(drop), |c| c.ialltoall(vec![1; 5]).map(drop)),
+    ];
+    for (name, good, bad) in calls {
+        let messages = MessageSettings { check: true, ..MessageSettings::default() };
+        let outcome = run(Config { messages, ..Config::calm(4) }, |mut world| {
+            let comm = world.comm().clone();
+            let said = if comm.rank() == 1 { bad(&comm) } else { good(&comm) };
+            comm.barrier().unwrap();
+            world.finalize(vec![]).unwrap();
+            said.unwrap_err()
+        });
+        assert_eq!(outcome.ending, ended(0), "{name}");
+        for rank in 0..4 {
+            let error = outcome.result(rank).unwrap();
+            let (is_told, text) = (matches!(error, CommError::Mismatch(_)), error.to_string());
+            assert_eq!(is_told, rank != 1, "{name}: {text}");
+            let due = format!("rank 1 calls {name} with arguments that it refuses");
+            assert!(rank == 1 || text.contains(&due), "{text}");
+        }
+    }
+}
+
+/// A communicator may be freed while operations on it are under way; they end as ever (MPI 4.1,
+/// section 7.4.3).
+#[test]
+fn a_request_whose_communicator_is_dropped_ends_as_ever() {
+    for (seed, length) in (0..30).flat_map(|seed| [(seed, 4), (seed, EAGER_BYTES_MAX + 1)]) {
+        let outcome = run(Config::rough(seed, 2), |mut world| {
+            let (comm, other) = (world.comm().clone(), 1 - world.rank());
+            let mine = vec![world.rank() as u8; length];
+            let copy = comm.dup().unwrap();
+            let receive = copy.irecv(vec![9u8; length], other, 5).unwrap();
+            let from_any = copy.irecv(vec![9u8; length], Source::Any, TagSel::Any).unwrap();
+            let sends = [5, 6].map(|tag| copy.issend(mine.clone(), other, tag).unwrap());
+            let sum = copy.iallreduce(vec![1u64; length], Op::Sum).unwrap();
+            let part = |tag| Part { peer: other, tag, range: 0..length };
+            let plan = copy.plan::<u8>(&[part(7).into()], &[part(7).into()]).unwrap();
+            let exchange = plan.start(mine.clone(), vec![9; length]).unwrap();
+            drop((copy, plan));
+            if seed.is_multiple_of(2) {
+                comm.barrier().unwrap();
+            }
+            assert_eq!(receive.wait().unwrap().0, vec![other as u8; length]);
+            assert_eq!(from_any.wait().unwrap().0, vec![other as u8; length]);
+            sends.into_iter().for_each(|send| drop(send.wait().unwrap()));
+            assert_eq!(sum.wait().unwrap(), vec![2; length]);
+            assert_eq!(exchange.wait().unwrap().1, vec![other as u8; length]);
+            // One that nobody waits for goes with its communicator.
+            drop(comm.dup().unwrap().irecv(vec![0u8; 4], other, 1).unwrap());
+            world.finalize(vec![]).unwrap();
+        });
+        assert_eq!(outcome.ending, ended(0), "seed {seed}, {length} bytes");
+    }
+}
+
+#[test]
+fn a_call_of_a_rank_that_has_left_the_job_is_refused_by_name() {
+    for seed in 0..20 {
+        let outcome = run(Config::rough(seed, 3), |mut world| {
+            let comm = world.comm().clone();
+            let late = comm.irecv(vec![0u8], comm.rank(), 7).unwrap();
+            world.finalize(vec![]).unwrap();
+            let left = |said: Result<(), CommError>| assert_eq!(said, Err(CommError::Left), "seed {seed}");
+            let calls = |comm: &Communicator| {
+                left(comm.barrier());
+                left(comm.send(&[1u8], 0, 0));
+                left(comm.recv(&mut [1u8], Source::Any, TagSel::Any).map(drop));
+                left(comm.iprobe(0, 0).map(drop));
+                left(comm.isend(vec![1u8], comm.rank(), 0).map(drop));
+                left(comm.ibarrier().map(drop));
+                left(comm.dup().map(drop));
+                left(comm.agree(1).map(drop));
+                left(comm.bcast_value(Some(&1), 0).map(drop));
+            };
+            calls(&comm);
+            left(late.test().map(drop));
+            left(world.finalize(vec![]));
+            left(world.repair(0).map(drop));
+            left(world.check());
+            left(Err(world.abort(3, "too late")));
+            drop(world);
+            calls(&comm);
+        });
+        assert_eq!(outcome.ending, ended(0), "seed {seed}");
+    }
+}
+
+/// Two ranks in a ring, of which one is replaced: both still receive from below what the other one
+/// has sent up.
+#[test]
+fn a_replacement_has_the_grid_of_a_communicator_that_it_makes_of_a_record() {
+    let record = Mutex::new(None);
+    let attempt = |world: &mut World| -> Result<(), CommError> {
+        let ring = match world.generation() {
+            0 => {
+                let grid = Grid::new(&[2], &[true]).expect("it is a ring");
+                let ring = world.comm().cartesian(grid)?.expect("it has all ranks").comm().clone();
+                *record.lock().unwrap() = Some(ring.record());
+                ring
+            }
+            _ => {
+                let record = record.lock().unwrap().clone().expect("it was made");
+                world.communicator(&record)?.expect("it has all ranks")
+            }
+        };
+        let (rank, other) = (ring.rank(), 1 - ring.rank());
+        let graph = Graph::new(2, vec![other; 2], vec![other; 2]).expect("both exist");
+        for step in 1..5 {
+            world.step(step)?;
+            let mut got = [0; 2];
+            ring.neighbor_alltoall(&graph, &[10 * rank, 10 * rank + 1], &mut got)?;
+            assert_eq!(got, [10 * other + 1, 10 * other], "generation {}", world.generation());
+        }
+        world.finalize(vec![])
+    };
+    let kills = vec!["1@step=3".parse().unwrap()];
+    let outcome = run(Config { kills, ..Config::rough(1, 2) }, |mut world| {
+        loop {
+            match attempt(&mut world) {
+                Ok(()) => return world.generation(),
+                Err(error) if error.is_failure() => drop(world.repair(0).unwrap()),
+                Err(other) => panic!("{other}"),
+            }
+        }
+    });
+    assert_eq!(outcome.ending, ended(0));
+    assert_eq!([0, 1].map(|rank| outcome.result(rank).copied()), [Some(1); 2]);
 }

@@ -16,6 +16,8 @@ fn of<T: 'static>(value: Option<Rc<dyn Any>>) -> Option<Rc<T>> {
 impl Communicator {
     /// Attaches a value to the communicator, on this rank (`MPI_Comm_set_attr`); gives the one of this type that was attached before. All handles of the communicator have it, also after a repair,
     /// as long as one of them lives; [`Communicator::dup`] hands it on to the copy, other new communicators have none. It belongs to the process: one that replaces a lost one attaches its own.
+    /// A value that holds a handle of this very communicator keeps it open until the value is taken
+    /// off.
     ///
     /// ```
     /// struct Workspace(Vec<f64>);

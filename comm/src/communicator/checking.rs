@@ -23,8 +23,9 @@ const CALLS: [&str; 14] = [
     "alltoall",
     "alltoallv",
 ];
-/// Numbers that say what a rank calls: call, count + 1, root + 1, bytes of an element.
-const WORDS: usize = 4;
+/// Numbers that say what a rank calls: call, count + 1, root + 1, bytes of an element, 1 if it
+/// refuses the arguments.
+const WORDS: usize = 5;
 
 /// A check under way.
 #[derive(Debug)]
@@ -33,9 +34,9 @@ pub(super) struct Check {
 }
 
 impl Communicator {
-    /// Checks a blocking call, if calls are checked.
-    pub(super) fn check_call<T: Plain>(&self, core: &mut Core, call: &Call) -> Result<(), CommError> {
-        match self.begin_check::<T>(core, call)? {
+    /// Waits for the check of a blocking call, if calls are checked.
+    pub(super) fn await_check(&self, core: &mut Core, check: Option<Check>) -> Result<(), CommError> {
+        match check {
             Some(check) => {
                 core.wait_activity(check.id, &mut Memory::none())?;
                 self.verdict(core, check)
@@ -44,18 +45,21 @@ impl Communicator {
         }
     }
 
-    /// Starts the check of a call, if calls are checked.
+    /// Starts the check of a call, if calls are checked. A rank that refuses the arguments of its
+    /// own call makes no other part of it.
     pub(super) fn begin_check<T: Plain>(
         &self,
         core: &mut Core,
         call: &Call,
+        refuses: bool,
     ) -> Result<Option<Check>, CommError> {
         if !core.checks_calls {
             return Ok(None);
         }
         let number = CALLS.iter().position(|name| *name == call.name).unwrap_or(CALLS.len());
         let plus_one = |value: Option<usize>| value.map_or(0, |value| value as u64 + 1);
-        let mine = [number as u64, plus_one(call.count), plus_one(call.root), size_of::<T>() as u64];
+        let element = size_of::<T>() as u64;
+        let mine = [number as u64, plus_one(call.count), plus_one(call.root), element, u64::from(refuses)];
         let starts: Vec<usize> = (0..=self.size()).map(|rank| rank * WORDS).collect();
         let mut all = vec![0u64; self.size() * WORDS];
         all[self.rank() * WORDS..][..WORDS].copy_from_slice(&mine);
@@ -88,5 +92,6 @@ fn describe(words: &[u64]) -> String {
     let name = CALLS.get(words[0] as usize).copied().unwrap_or("another collective");
     let count = words[1].checked_sub(1).map(|count| format!(" of {count} elements of {} bytes", words[3]));
     let root = words[2].checked_sub(1).map(|root| format!(" with root {root}"));
-    format!("{name}{}{}", count.unwrap_or_default(), root.unwrap_or_default())
+    let refuses = if words[4] > 0 { " with arguments that it refuses" } else { "" };
+    format!("{name}{}{}{refuses}", count.unwrap_or_default(), root.unwrap_or_default())
 }

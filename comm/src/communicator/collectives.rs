@@ -194,7 +194,7 @@ impl Communicator {
         let (rank, size, len) = (self.rank(), self.size(), mine.len());
         if all.len() != size * len {
             let text = format!("allgather of {size} parts of {len} elements into {}", all.len());
-            return Err(CommError::Count(text));
+            return self.or_refuse("allgather", Err(CommError::Count(text)));
         }
         all[rank * len..(rank + 1) * len].copy_from_slice(mine);
         self.allgatherv(all, &vec![len; size])
@@ -283,7 +283,7 @@ impl Communicator {
     }
 
     pub(super) fn bcast_call<T: Plain>(&self, len: usize, root: Rank) -> Result<Call, CommError> {
-        self.world(root)?;
+        self.check_root("bcast", root)?;
         let shape = Shape { root, len, ..self.shape::<T>() };
         Ok(call("bcast", self.kept_steps(Kind::Bcast, &shape)?).count(len).root(root))
     }
@@ -294,8 +294,8 @@ impl Communicator {
         op: &impl Operation<T>,
         root: Rank,
     ) -> Result<Call, CommError> {
-        self.world(root)?;
-        checked(op)?;
+        self.check_root("reduce", root)?;
+        self.check_operation("reduce", op)?;
         let shape = Shape { root, len, commutative: op.is_commutative(), ..self.shape::<T>() };
         Ok(call("reduce", self.kept_steps(Kind::Reduce, &shape)?).count(len).root(root))
     }
@@ -305,13 +305,13 @@ impl Communicator {
         len: usize,
         op: &impl Operation<T>,
     ) -> Result<Call, CommError> {
-        checked(op)?;
+        self.check_operation("allreduce", op)?;
         let shape = Shape { len, commutative: op.is_commutative(), ..self.shape::<T>() };
         Ok(call("allreduce", self.kept_steps(Kind::Allreduce, &shape)?).count(len))
     }
 
     pub(super) fn scan_call<T: Plain>(&self, len: usize, op: &impl Operation<T>) -> Result<Call, CommError> {
-        checked(op)?;
+        self.check_operation("scan", op)?;
         let shape = Shape { len, commutative: op.is_commutative(), ..self.shape::<T>() };
         Ok(call("scan", self.kept_steps(Kind::Scan, &shape)?).count(len))
     }
@@ -321,7 +321,7 @@ impl Communicator {
         len: usize,
         op: &impl Operation<T>,
     ) -> Result<Call, CommError> {
-        checked(op)?;
+        self.check_operation("exscan", op)?;
         let shape = Shape { len, commutative: op.is_commutative(), ..self.shape::<T>() };
         Ok(call("exscan", self.kept_steps(Kind::Exscan, &shape)?).count(len))
     }
@@ -332,14 +332,14 @@ impl Communicator {
         counts: &[usize],
         op: &impl Operation<T>,
     ) -> Result<Call, CommError> {
-        checked(op)?;
+        self.check_operation("reduce_scatter", op)?;
         let starts = self.starts("reduce_scatter", counts, len)?;
         let shape = Shape { starts: &starts, commutative: op.is_commutative(), ..self.shape::<T>() };
         Ok(call("reduce_scatter", self.steps(Kind::ReduceScatter, &shape)?).count(len))
     }
 
     pub(super) fn gather_call<T: Plain>(&self, len: usize, root: Rank) -> Result<Call, CommError> {
-        self.world(root)?;
+        self.check_root("gather", root)?;
         let starts = equal_starts(self.size(), len);
         let shape = Shape { root, len, starts: &starts, ..self.shape::<T>() };
         Ok(call("gather", self.steps(Kind::Gather, &shape)?).count(len).root(root))
@@ -351,7 +351,7 @@ impl Communicator {
         counts: &[usize],
         root: Rank,
     ) -> Result<(Call, Vec<usize>), CommError> {
-        self.world(root)?;
+        self.check_root("gatherv", root)?;
         let starts = if self.rank() == root { self.parts("gatherv", counts, mine)? } else { vec![] };
         // Only the root knows where the parts start, so there is no choice.
         let steps = gather_linear(self.rank(), self.size(), root, mine, &starts);
@@ -364,10 +364,11 @@ impl Communicator {
         mine: usize,
         root: Rank,
     ) -> Result<Call, CommError> {
-        self.world(root)?;
+        self.check_root("scatter", root)?;
         if self.rank() == root && all != mine * self.size() {
             let size = self.size();
-            return Err(CommError::Count(format!("scatter of {all} elements to {size} parts of {mine}")));
+            let text = format!("scatter of {all} elements to {size} parts of {mine}");
+            return self.or_refuse("scatter", Err(CommError::Count(text)));
         }
         let starts = equal_starts(self.size(), mine);
         let shape = Shape { root, len: mine, starts: &starts, ..self.shape::<T>() };
@@ -381,13 +382,13 @@ impl Communicator {
         mine: usize,
         root: Rank,
     ) -> Result<(Call, Vec<usize>), CommError> {
-        self.world(root)?;
+        self.check_root("scatterv", root)?;
         let mut starts = vec![];
         if self.rank() == root {
             starts = self.parts("scatterv", counts, mine)?;
             if starts.last() != Some(&all) {
                 let text = format!("scatterv of counts {counts:?} from {all} elements");
-                return Err(CommError::Count(text));
+                return self.or_refuse("scatterv", Err(CommError::Count(text)));
             }
         }
         // As with gatherv.
@@ -409,7 +410,7 @@ impl Communicator {
         let size = self.size();
         if out != buf || !out.is_multiple_of(size) {
             let text = format!("alltoall of {size} ranks over buffers of {out} and {buf} elements");
-            return Err(CommError::Count(text));
+            return self.or_refuse("alltoall", Err(CommError::Count(text)));
         }
         let starts = equal_starts(size, out / size);
         let shape = Shape { len: out / size, starts: &starts, recv_starts: &starts, ..self.shape::<T>() };
@@ -428,9 +429,8 @@ impl Communicator {
         let (rank, size) = (self.rank(), self.size());
         if out_counts[rank] != counts[rank] {
             let (to, from) = (out_counts[rank], counts[rank]);
-            return Err(CommError::Count(format!(
-                "alltoallv of {to} elements to itself, {from} from itself"
-            )));
+            let text = format!("alltoallv of {to} elements to itself, {from} from itself");
+            return self.or_refuse("alltoallv", Err(CommError::Count(text)));
         }
         let shape = Shape { starts: &sends, recv_starts: &receives, ..Shape::new(rank, size) };
         let steps = self.steps(Kind::Alltoallv, &shape)?;
@@ -439,21 +439,58 @@ impl Communicator {
     }
 
     /// Where the parts start, if there is one for each rank and they fill `len` elements.
-    fn starts(&self, name: &str, counts: &[usize], len: usize) -> Result<Vec<usize>, CommError> {
+    fn starts(&self, name: &'static str, counts: &[usize], len: usize) -> Result<Vec<usize>, CommError> {
         let starts = starts_of(counts);
         if counts.len() != self.size() || starts.last() != Some(&len) {
-            return Err(CommError::Count(format!("{name} of counts {counts:?} over {len} elements")));
+            let text = format!("{name} of counts {counts:?} over {len} elements");
+            return self.or_refuse(name, Err(CommError::Count(text)));
         }
         Ok(starts)
     }
 
     /// Where the parts start, if there is one for each rank and this rank's own is `mine` long.
-    fn parts(&self, name: &str, counts: &[usize], mine: usize) -> Result<Vec<usize>, CommError> {
+    fn parts(&self, name: &'static str, counts: &[usize], mine: usize) -> Result<Vec<usize>, CommError> {
         if counts.len() != self.size() || counts[self.rank()] != mine {
             let text = format!("{name} of counts {counts:?} with an own part of {mine} elements");
-            return Err(CommError::Count(text));
+            return self.or_refuse(name, Err(CommError::Count(text)));
         }
         Ok(starts_of(counts))
+    }
+
+    fn check_root(&self, name: &'static str, root: Rank) -> Result<(), CommError> {
+        self.or_refuse(name, self.world(root).map(|_| ()))
+    }
+
+    fn check_operation<T: Plain>(&self, name: &'static str, op: &impl Operation<T>) -> Result<(), CommError> {
+        self.or_refuse(name, checked(op))
+    }
+
+    /// Counts a collective call whose arguments this rank refuses, before it returns the error: the
+    /// other ranks may have accepted theirs, and their messages must not be those of this rank's
+    /// next collective.
+    pub(super) fn or_refuse<R>(
+        &self,
+        name: &'static str,
+        result: Result<R, CommError>,
+    ) -> Result<R, CommError> {
+        if result.is_err()
+            && let Ok(mut core) = self.core.enter()
+        {
+            self.refuse(&mut core, name);
+        }
+        result
+    }
+
+    /// As [`Communicator::or_refuse`], in a call. If calls are checked, the other ranks learn of
+    /// the refusal from the check.
+    pub(super) fn refuse(&self, core: &mut Core, name: &'static str) {
+        if self.current(core).is_err() {
+            return;
+        }
+        if let Ok(Some(check)) = self.begin_check::<u8>(core, &call(name, vec![]), true) {
+            core.driver.detach_activity(check.id);
+        }
+        self.next_tag(core);
     }
 
     /// Runs the steps of this rank and waits for their end.
@@ -469,8 +506,9 @@ impl Communicator {
         self.current(core)?;
         core.enter_collective()?;
         core.driver.waiting.enter(call.name, self.shared.context, None);
-        self.check_call::<T>(core, &call)?;
+        let check = self.begin_check::<T>(core, &call, false)?;
         let list = self.list::<T>(core, call.name, call.steps);
+        self.await_check(core, check)?;
         let combine = |into: &mut [u8], from: &[u8], order: Order| {
             if let Some(op) = op {
                 op.combine(bytemuck::cast_slice_mut(into), bytemuck::cast_slice(from), order);

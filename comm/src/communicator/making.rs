@@ -9,13 +9,14 @@ const NO_COLOR: u64 = u64::MAX;
 
 impl Communicator {
     /// A communicator of the same ranks with a context of its own (`MPI_Comm_dup`), for a library that must not meet
-    /// the program's messages.
+    /// the program's messages. It has the same grid, if the ranks form one.
     ///
     /// # Errors
     /// A failure.
     pub fn dup(&self) -> Result<Self, CommError> {
         let context = self.agree_context()?;
         let copy = self.derived(self.members().group.clone(), context);
+        copy.set_grid(self.grid());
         self.hand_attributes_to(&copy);
         Ok(copy)
     }
@@ -80,7 +81,7 @@ impl Communicator {
         let scope = Scope::Chosen(self.core.peek().generation());
         let made = Self::over(self.core.clone(), group, world_rank, context, scope);
         let shared: Rc<dyn Made> = made.shared.clone();
-        self.core.set(|core| core.made.push(Rc::downgrade(&shared)));
+        self.core.set(|core| push_living(&mut core.made, &shared));
         made
     }
 

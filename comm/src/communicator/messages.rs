@@ -81,7 +81,7 @@ impl Communicator {
         let place = Place::Owned(Box::new(buf.to_vec()));
         let letter = self.letter(to, tag, Mode::Standard, Urgency::Soon);
         let op = core.driver.send(letter, place, &mut Memory::none())?;
-        core.buffered.push((op, wanted));
+        core.has_buffered(op, wanted);
         core.driver.engine.detach(op);
         Ok(())
     }

@@ -1,13 +1,17 @@
 //! Exchanges with the neighbors in a topology (MPI 4.1, section 8.6): grids and graphs.
 
-use super::exchange::{Part, Plan, in_order};
+use std::ops::Range;
+
+use super::exchange::{Plan, in_order};
 use super::*;
 use ft_proto::collective::neighbor_linear;
-use ft_proto::topology::{Graph, Grid};
+use ft_proto::topology::Graph;
 
 /// Tag of messages that go up in a dimension is twice the dimension, of those that go down one more.
 const UP: u32 = 0;
 const DOWN: u32 = 1;
+/// What neighborhood collectives are called in messages.
+const NAME: &str = "neighbor_alltoall";
 
 /// A communicator whose ranks form a grid (`MPI_Cart_create`); ranks are not reordered.
 #[derive(Clone, Debug)]
@@ -29,7 +33,17 @@ impl Communicator {
         }
         let inside = self.rank() < grid.size();
         let comm = self.split(inside.then_some(0), 0)?;
-        Ok(comm.map(|comm| Cartesian { comm, grid }))
+        Ok(comm.map(|comm| Cartesian::over(comm, grid)))
+    }
+
+    /// The grid of the communicator, if it has one.
+    pub(super) fn grid(&self) -> Option<Rc<Grid>> {
+        self.shared.grid.borrow().clone()
+    }
+
+    /// The communicator's ranks form this grid, or none.
+    pub(super) fn set_grid(&self, grid: Option<Rc<Grid>>) {
+        *self.shared.grid.borrow_mut() = grid;
     }
 
     /// Every destination of `graph` gets `mine`; `buf` becomes what the sources sent, in their order, each as long as
@@ -44,13 +58,16 @@ impl Communicator {
         buf: &mut [T],
     ) -> Result<(), CommError> {
         let len = mine.len();
-        let sends: Vec<Part> = parts(graph.destinations(), |_| 0..len);
-        let recvs = parts(graph.sources(), |at| at * len..(at + 1) * len);
-        self.neighbors(mine, &sends, buf, &recvs)
+        self.neighbors(graph, (mine, |_| 0..len), (buf, |at| at * len..(at + 1) * len))
     }
 
     /// The `d`-th destination of `graph` gets the `d`-th part of `out`; `buf` becomes what the sources sent, in their order.
     /// All parts are equally long (`MPI_Neighbor_alltoall`).
+    ///
+    /// If a rank is several destinations and sources of another, the first destination is the first
+    /// source, and so on. On the communicator of a [`Cartesian`] the edges of its grid match by
+    /// direction, as in MPI: in a periodic dimension of one or two ranks, the part from below is
+    /// the part that the rank below has sent up.
     ///
     /// # Errors
     /// As [`Communicator::neighbor_allgather`].
@@ -93,47 +110,46 @@ impl Communicator {
                 graph.destinations().len(),
                 graph.sources().len()
             );
-            return Err(CommError::Count(text));
+            return self.or_refuse(NAME, Err(CommError::Count(text)));
         }
-        let sends = parts(graph.destinations(), |at| sends[at]..sends[at + 1]);
-        let recvs = parts(graph.sources(), |at| recvs[at]..recvs[at + 1]);
-        self.neighbors(out, &sends, buf, &recvs)
+        self.neighbors(graph, (out, |at| sends[at]..sends[at + 1]), (buf, |at| recvs[at]..recvs[at + 1]))
     }
 
-    /// As a collective: in the context of collectives, with a number that all ranks share.
+    /// As a collective: in the context of collectives, with a number that all ranks share. Parts
+    /// are given by the positions of destinations and sources.
     fn neighbors<T: Plain>(
         &self,
-        out: &[T],
-        sends: &[Part],
-        buf: &mut [T],
-        recvs: &[Part],
+        graph: &Graph,
+        (out, sent): (&[T], impl Fn(usize) -> Range<usize>),
+        (buf, received): (&mut [T], impl Fn(usize) -> Range<usize>),
     ) -> Result<(), CommError> {
-        for part in recvs.iter().chain(sends) {
-            self.world(part.peer)?;
+        for rank in graph.sources().iter().chain(graph.destinations()) {
+            self.or_refuse(NAME, self.world(*rank))?;
         }
-        if recvs.iter().any(|part| part.range.end > buf.len()) {
-            let (sources, len) = (recvs.len(), buf.len());
-            return Err(CommError::Count(format!("{sources} parts of neighbors into {len} elements")));
+        let sources = graph.sources();
+        if (0..sources.len()).any(|at| received(at).end > buf.len()) {
+            let (sources, len) = (sources.len(), buf.len());
+            let text = format!("{sources} parts of neighbors into {len} elements");
+            return self.or_refuse(NAME, Err(CommError::Count(text)));
         }
-        let edges =
-            |parts: &[Part]| -> Vec<_> { parts.iter().map(|part| (part.peer, part.range.clone())).collect() };
-        let steps = neighbor_linear(&edges(sends), &edges(recvs)).into_iter().map(|step| (step, ()));
+        let sends: Vec<_> =
+            graph.destinations().iter().enumerate().map(|(at, rank)| (*rank, sent(at))).collect();
+        let order = graph.in_order_of_arrival(self.grid().as_deref(), self.rank()).into_iter();
+        let recvs: Vec<_> = order.map(|at| (sources[at], received(at))).collect();
+        let steps = neighbor_linear(&sends, &recvs).into_iter().map(|step| (step, ()));
         let (steps, _) = in_order(steps.collect(), size_of::<T>());
-        let call = super::collectives::Call {
-            name: "neighbor_alltoall",
-            steps: steps.into(),
-            count: None,
-            root: None,
-        };
+        let call = super::collectives::Call { name: NAME, steps: steps.into(), count: None, root: None };
         self.run(call, out, buf, None)
     }
 }
 
-fn parts(peers: &[Rank], range: impl Fn(usize) -> std::ops::Range<usize>) -> Vec<Part> {
-    peers.iter().enumerate().map(|(at, &peer)| Part { peer, tag: 0, range: range(at) }).collect()
-}
-
 impl Cartesian {
+    /// From now on the ranks of `comm`, which are as many as the grid has, form this grid.
+    fn over(comm: Communicator, grid: Grid) -> Self {
+        comm.set_grid(Some(Rc::new(grid.clone())));
+        Self { comm, grid }
+    }
+
     /// The communicator of the ranks of the grid.
     pub fn comm(&self) -> &Communicator {
         &self.comm
@@ -166,7 +182,7 @@ impl Cartesian {
         let sub = self.grid.sub(keep).map_err(|error| CommError::Count(error.to_string()))?;
         let (color, key) = (sub.colors[self.comm.rank()], sub.keys[self.comm.rank()]);
         let comm = self.comm.split(Some(color as u32), key as i64)?.expect("it has a color");
-        Ok(Self { comm, grid: sub.grid })
+        Ok(Self::over(comm, sub.grid))
     }
 
     /// Plans the exchange of the faces of a block with the neighbors in all dimensions: `sends[2 d]` goes down in

@@ -217,7 +217,7 @@ impl Communicator {
         self.current(core)?;
         core.enter_collective()?;
         let numbered = Numbered::begin(self, core, 1 + u32::from(core.checks_calls));
-        let check = self.begin_check::<T>(core, &call)?;
+        let check = self.begin_check::<T>(core, &call, false)?;
         let (name, generation) = (call.name, core.driver.age(self.shared.context));
         let list = self.list::<T>(core, name, call.steps);
         let (input, buf) = (Some(Box::new(input) as _), Some(Box::new(buf) as _));

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::*;
 use ft_proto::endpoint::CONTEXT_DYNAMIC;
 
-/// What a communicator is known by in all generations: its context, its ranks, and its name. A program keeps it in its state, and after a repair each of its ranks makes a handle of it
+/// What a communicator is known by in all generations: its context, its ranks, its name, and its
+/// grid. A program keeps it in its state, and after a repair each of its ranks makes a handle of it
 /// ([`crate::World::communicator`]), without a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommunicatorRecord {
@@ -14,12 +15,23 @@ pub struct CommunicatorRecord {
     /// World ranks.
     ranks: Vec<u32>,
     name: String,
+    /// Lengths of the grid that the ranks form, and whether they are periodic.
+    grid: Option<Vec<(u32, bool)>>,
 }
 
 impl CommunicatorRecord {
     /// The name of the communicator.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    fn grid(&self) -> Result<Option<Rc<Grid>>, CommError> {
+        let Some(dimensions) = &self.grid else { return Ok(None) };
+        let (lengths, periodic): (Vec<usize>, Vec<bool>) =
+            dimensions.iter().map(|(length, periodic)| (*length as usize, *periodic)).unzip();
+        let grid = Grid::new(&lengths, &periodic).ok().filter(|grid| grid.size() == self.ranks.len());
+        let grid = grid.ok_or_else(|| CommError::Count("a record of a grid of other ranks".into()))?;
+        Ok(Some(Rc::new(grid)))
     }
 }
 
@@ -31,6 +43,12 @@ impl Communicator {
             parent: self.shared.parent.get(),
             ranks: self.members().world.iter().map(|rank| *rank as u32).collect(),
             name: self.name(),
+            grid: self.grid().map(|grid| {
+                grid.lengths()
+                    .zip(grid.periodic())
+                    .map(|(length, periodic)| (length as u32, periodic))
+                    .collect()
+            }),
         }
     }
 
@@ -54,6 +72,7 @@ impl Communicator {
         let group = Group::new(ranks).ok().filter(|_| record.context >= CONTEXT_DYNAMIC);
         let group = group
             .ok_or_else(|| CommError::Count("a record of no communicator that a program has made".into()))?;
+        let grid = record.grid()?;
         let me = self.core.peek().driver.count(true).1;
         if group.rank_of(me).is_none() {
             return Ok(None);
@@ -75,6 +94,7 @@ impl Communicator {
         });
         let made = self.chosen(group, me, record.context);
         made.set_name(record.name.clone());
+        made.set_grid(grid);
         made.set_lined(lined.unwrap_or(0));
         made.shared.parent.set(record.parent);
         if let Some(parent) = record.parent {

@@ -104,9 +104,15 @@ impl Communicator {
         &self,
         core: &mut Core,
         schedule: &Schedule,
-        (input, buffer): (usize, usize),
+        room: (usize, usize),
     ) -> Result<(), CommError> {
         self.current(core)?;
+        let fits = self.fits_schedule(schedule, room);
+        fits.inspect_err(|_| self.refuse(core, "schedule"))?;
+        core.enter_collective()
+    }
+
+    fn fits_schedule(&self, schedule: &Schedule, (input, buffer): (usize, usize)) -> Result<(), CommError> {
         for step in &*schedule.steps {
             if let Step::Send { to: peer, .. }
             | Step::Recv { from: peer, .. }
@@ -120,7 +126,7 @@ impl Communicator {
             let (due, given) = (format!("{} and {}", room.0, room.1), format!("{input} and {buffer}"));
             return Err(CommError::Count(format!("a schedule over {due} bytes got {given}")));
         }
-        core.enter_collective()
+        Ok(())
     }
 
     fn schedule_list(&self, core: &Core, schedule: &Schedule) -> StepList {

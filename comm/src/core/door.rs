@@ -13,7 +13,9 @@ use std::rc::Rc;
 use std::thread::panicking;
 
 use super::Core;
+use crate::fork::Origin;
 use ft_proto::error::CommError;
+use ft_proto::wire::control::ToArbiter;
 
 const NESTED: &str = "code that a call of this rank runs makes a call itself";
 
@@ -25,6 +27,19 @@ struct Rooms {
     core: RefCell<Core>,
     /// The core, if a call has lent it.
     lent: RefCell<Option<Core>>,
+    /// The process that has joined the job: in one that was forked from it nobody passes.
+    origin: Origin,
+}
+
+impl Drop for Rooms {
+    fn drop(&mut self) {
+        if self.origin.is_elsewhere() {
+            // Its threads are not here, and links and shared memory are the rank's: nothing of it
+            // is to be closed.
+            std::mem::forget(std::mem::replace(self.core.get_mut(), Core::hollow()));
+            std::mem::forget(self.lent.get_mut().take());
+        }
+    }
 }
 
 impl Rooms {
@@ -50,7 +65,8 @@ impl Rooms {
 
 impl Door {
     pub(crate) fn to(core: Core) -> Self {
-        Self(Rc::new(Rooms { core: RefCell::new(core), lent: RefCell::new(None) }))
+        let origin = Origin::here();
+        Self(Rc::new(Rooms { core: RefCell::new(core), lent: RefCell::new(None), origin }))
     }
 
     /// Lends the core of a call, which leaves it alone, to `work`. [`Door::take_back`] gives it back.
@@ -70,7 +86,7 @@ impl Door {
     /// For a call.
     ///
     /// # Errors
-    /// [`CommError::Nested`], [`CommError::Panicked`].
+    /// [`CommError::Nested`], [`CommError::Panicked`], [`CommError::Forked`].
     pub(crate) fn enter(&self) -> Result<Inside<'_>, CommError> {
         self.pass().ok_or_else(|| self.refusal())
     }
@@ -78,6 +94,9 @@ impl Door {
     /// The same without an error, which is long: what it gives need not go through memory. None: [`Door::refusal`] says why.
     #[inline(always)]
     pub(crate) fn pass(&self) -> Option<Inside<'_>> {
+        if self.0.origin.is_elsewhere() {
+            return None;
+        }
         let core = self.0.borrow_mut()?;
         if core.is_torn() { None } else { Some(Inside { core, unwinds: panicking() }) }
     }
@@ -85,6 +104,9 @@ impl Door {
     /// Why nobody can pass. The first who asks behind a panic ends the job.
     #[cold]
     pub(crate) fn refusal(&self) -> CommError {
+        if self.0.origin.is_elsewhere() {
+            return CommError::Forked;
+        }
         match self.0.borrow_mut() {
             Some(mut core) => {
                 core.give_up();
@@ -104,14 +126,31 @@ impl Door {
     /// # Panics
     /// Within a call.
     pub(crate) fn set(&self, set: impl FnOnce(&mut Core)) {
+        if self.0.origin.is_elsewhere() {
+            return;
+        }
         let mut inside = self.open().expect(NESTED);
         if !inside.is_torn() {
             set(&mut inside);
         }
     }
 
-    /// Whatever has happened; not within a call.
+    /// Says something to the launcher; a process that was forked from the rank says nothing in its
+    /// name.
+    ///
+    /// # Panics
+    /// Within a call.
+    pub(crate) fn submit(&self, message: ToArbiter) {
+        if !self.0.origin.is_elsewhere() {
+            self.peek().driver.submit(message);
+        }
+    }
+
+    /// Whatever has happened in this process; not within a call.
     pub(crate) fn open(&self) -> Option<Inside<'_>> {
+        if self.0.origin.is_elsewhere() {
+            return None;
+        }
         let core = self.0.borrow_mut()?;
         Some(Inside { core, unwinds: panicking() })
     }
@@ -119,8 +158,11 @@ impl Door {
     /// For a look.
     ///
     /// # Errors
-    /// [`CommError::Nested`].
+    /// [`CommError::Nested`], [`CommError::Forked`].
     pub(crate) fn read(&self) -> Result<Ref<'_, Core>, CommError> {
+        if self.0.origin.is_elsewhere() {
+            return Err(CommError::Forked);
+        }
         self.0.borrow().ok_or(CommError::Nested)
     }
 
@@ -188,5 +230,26 @@ impl Drop for Guard {
         if panicking() && !self.unwinds {
             self.door.open().into_iter().for_each(|mut inside| inside.tear());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fork::tests::holds_in_child;
+
+    #[test]
+    fn nobody_passes_in_a_forked_child() {
+        let door = Door::to(Core::hollow());
+        assert!(holds_in_child(|| {
+            door.set(|_| unreachable!("it is another process"));
+            matches!(door.enter().err(), Some(CommError::Forked))
+                && matches!(door.read().err(), Some(CommError::Forked))
+                && matches!(door.guard().err(), Some(CommError::Forked))
+                && door.pass().is_none()
+                && door.tidy().is_none()
+                && door.open().is_none()
+        }));
+        assert!(door.enter().is_ok());
     }
 }

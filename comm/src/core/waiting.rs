@@ -60,6 +60,12 @@ impl Core {
         }
     }
 
+    /// One that takes the place of another.
+    pub(super) fn hollow() -> Self {
+        let alone = Driver::new(Box::new(NullTransport), Box::new(Alone::default()), 0);
+        Self::new(alone, Faults::new(0, vec![]))
+    }
+
     /// # Errors
     /// The world was not repaired, or not for this call: it ends with what has interrupted it, or what was wrong then.
     #[cold]
@@ -67,8 +73,7 @@ impl Core {
         let Some((door, repairs)) = self.repairs.clone() else { return Err(interrupted) };
         let call = self.driver.waiting.call();
         self.driver.set_patient(false);
-        let hollow = Driver::new(Box::new(NullTransport), Box::new(Alone::default()), 0);
-        let core = std::mem::replace(self, Self::new(hollow, Faults::new(0, vec![])));
+        let core = std::mem::replace(self, Self::hollow());
         let lending = Lending { to: self, door };
         let repaired = lending.door.lend(core, || repairs());
         drop(lending);
@@ -223,8 +228,7 @@ mod tests {
 
     #[test]
     fn a_panic_in_a_repair_leaves_the_core_where_it_belongs() {
-        let alone = Driver::new(Box::new(NullTransport), Box::new(Alone::default()), 0);
-        let door = Door::to(Core::new(alone, Faults::new(0, vec![])));
+        let door = Door::to(Core::hollow());
         let repairs: Rc<dyn Fn() -> Result<bool, CommError>> = Rc::new(|| panic!("a repair that fails"));
         door.set(|core| core.set_repairs(Some((door.clone(), repairs))));
         let repair = || door.enter().unwrap().repair(CommError::Panicked);

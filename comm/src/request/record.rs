@@ -35,11 +35,11 @@ impl<T: Plain> Request<T> {
     /// # Errors
     /// As [`Request::test`].
     pub fn record(&self) -> Result<RequestRecord, CommError> {
-        let core = &mut *self.core.enter()?;
+        let core = &mut *self.comm.door().enter()?;
         let under_way = self.current(core)?;
         let is_receive = matches!(self.aim, Aim::From(..));
         let engine = &mut core.driver.engine;
-        let number = under_way.and_then(|op| engine.record(op, self.context, is_receive));
+        let number = under_way.and_then(|op| engine.record(op, self.comm.context(), is_receive));
         Ok(RequestRecord(match self.aim {
             Aim::To(_) => Kind::Send,
             Aim::From(source, tag) => Kind::Receive { source, tag, number },

@@ -32,3 +32,15 @@ fn on_more_numbers_of_ranks() {
         conforms(transport, &[2, 4, 7, 16]);
     }
 }
+
+#[test]
+fn a_process_that_a_rank_has_forked_is_refused_and_the_sums_of_the_ranks_are_right() {
+    for ranks in [1, 3] {
+        let run = Run::ftrun(&format!("-n {ranks}")).limit(60).arg(example("forked"));
+        let outcome = run.finish().expect(0);
+        let mut lines: Vec<&str> = outcome.stdout.lines().collect();
+        lines.sort_unstable();
+        let due: Vec<String> = (0..ranks).map(|rank| format!("rank {rank}: {ranks}")).collect();
+        assert_eq!(lines, due, "{outcome}");
+    }
+}

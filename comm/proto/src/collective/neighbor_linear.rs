@@ -5,8 +5,9 @@ use std::ops::Range;
 use super::{Span, Step};
 use crate::rank::Rank;
 
-/// Sends elements of the input and receives elements of the buffer, in the order of the lists. Where two ranks have
-/// several messages for each other, the first receive takes the first one.
+/// Sends elements of the input and receives elements of the buffer, in the order of the lists. If a
+/// rank sends several messages to another, the first receive from that rank takes the first
+/// message.
 ///
 /// Cost: one message for each entry, with no order among them.
 pub fn neighbor_linear(sends: &[(Rank, Range<usize>)], recvs: &[(Rank, Range<usize>)]) -> Vec<Step> {

@@ -1,7 +1,9 @@
 //! Messages that nobody wanted yet. There is a queue for each communicator and sender: a search does not pass the messages of others, however many there are.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
+use std::hash::Hash;
 
+use super::queue::{Keyed, Queue};
 use super::{Envelope, Pattern};
 use crate::planted;
 
@@ -12,19 +14,36 @@ const SPARES: usize = 4;
 type Key = (u32, u32);
 
 /// A message, with its place among all that came.
-type Entry<M> = (u64, M, Envelope);
+#[derive(Clone, Copy, Debug)]
+struct Entry<M>(u64, M, Envelope);
 
-/// The messages. A search costs O(log q + m), where q queues are not empty and m messages are before the one that is found; from any source it costs that for each sender.
+/// What a message is looked up by among those of its communicator and sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum By<M> {
+    Tag(u32),
+    Message(M),
+}
+
+impl<M: Copy + Eq + Hash> Keyed for Entry<M> {
+    type Key = By<M>;
+
+    fn keys(&self) -> [By<M>; 2] {
+        [By::Tag(self.2.tag), By::Message(self.1)]
+    }
+}
+
+/// The messages. A search costs O(log q + log m), where q queues are not empty and have m messages
+/// at most; from any source it costs that for each sender.
 #[derive(Debug)]
-pub(super) struct Arrived<M> {
+pub(super) struct Arrived<M: Copy + Eq + Hash> {
     /// None of them is empty.
-    queues: BTreeMap<Key, VecDeque<Entry<M>>>,
-    spare: Vec<VecDeque<Entry<M>>>,
+    queues: BTreeMap<Key, Queue<Entry<M>>>,
+    spare: Vec<Queue<Entry<M>>>,
     /// Messages that came so far.
     came: u64,
 }
 
-impl<M> Default for Arrived<M> {
+impl<M: Copy + Eq + Hash> Default for Arrived<M> {
     fn default() -> Self {
         Self { queues: BTreeMap::new(), spare: vec![], came: 0 }
     }
@@ -34,17 +53,17 @@ impl<M> Default for Arrived<M> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     key: Key,
-    at: usize,
+    number: u64,
 }
 
-impl<M: Copy> Arrived<M> {
+impl<M: Copy + Eq + Hash> Arrived<M> {
     #[inline]
     pub(super) fn push(&mut self, message: M, envelope: Envelope) {
-        let entry = (self.came, message, envelope);
+        let entry = Entry(self.came, message, envelope);
         self.came += 1;
         let Self { queues, spare, .. } = self;
         let queue = queues.entry((envelope.context, envelope.source));
-        queue.or_insert_with(|| spare.pop().unwrap_or_default()).push_back(entry);
+        queue.or_insert_with(|| spare.pop().unwrap_or_default()).push(entry);
     }
 
     /// The first message that `pattern` accepts.
@@ -54,7 +73,8 @@ impl<M: Copy> Arrived<M> {
         match pattern.source {
             Some(source) => {
                 let key = (context, source);
-                self.queues.get(&key).and_then(|queue| find(queue, pattern)).map(|at| Place { key, at })
+                let number = self.queues.get(&key).and_then(|queue| find(queue, pattern));
+                number.map(|number| Place { key, number })
             }
             None => self.first_of_any(pattern),
         }
@@ -62,22 +82,24 @@ impl<M: Copy> Arrived<M> {
 
     fn first_of_any(&self, pattern: &Pattern) -> Option<Place> {
         let queues = self.queues.range((pattern.context, 0)..=(pattern.context, u32::MAX));
-        let found = queues
-            .filter_map(|(key, queue)| find(queue, pattern).map(|at| (queue[at].0, Place { key: *key, at })));
+        let found = queues.filter_map(|(key, queue)| {
+            let number = find(queue, pattern)?;
+            Some((queue.get(number)?.0, Place { key: *key, number }))
+        });
         let turn = |number: u64| if planted::has(planted::TAKES_LAST) { !number } else { number };
         found.min_by_key(|(number, _)| turn(*number)).map(|(_, place)| place)
     }
 
     #[inline]
     pub(super) fn get(&self, place: Place) -> (M, Envelope) {
-        let (_, message, envelope) = self.queues[&place.key][place.at];
-        (message, envelope)
+        let Entry(_, message, envelope) = self.queues[&place.key].get(place.number).expect("it was found");
+        (*message, *envelope)
     }
 
     #[inline]
     pub(super) fn remove(&mut self, place: Place) -> Option<(M, Envelope)> {
         let queue = self.queues.get_mut(&place.key)?;
-        let (_, message, envelope) = queue.remove(place.at)?;
+        let Entry(_, message, envelope) = queue.take(place.number)?;
         if queue.is_empty() {
             self.put_aside(place.key);
         }
@@ -94,41 +116,42 @@ impl<M: Copy> Arrived<M> {
     }
 
     /// Where a message is whose envelope, but for the mark, is known.
-    pub(super) fn place_of(&self, message: M, envelope: &Envelope) -> Option<Place>
-    where
-        M: PartialEq,
-    {
+    pub(super) fn place_of(&self, message: M, envelope: &Envelope) -> Option<Place> {
         let key = (envelope.context, envelope.source);
-        let at = self.queues.get(&key)?.iter().position(|(_, kept, _)| *kept == message)?;
-        Some(Place { key, at })
+        let queue = self.queues.get(&key)?;
+        let number = queue.first_of(|| [By::Message(message)], |Entry(_, kept, _)| *kept == message)?;
+        Some(Place { key, number })
     }
 
     pub(super) fn retain(&mut self, which: impl Fn(&Envelope) -> bool) {
-        self.queues.values_mut().for_each(|queue| queue.retain(|(_, _, envelope)| which(envelope)));
+        self.queues.values_mut().for_each(|queue| queue.retain(|Entry(_, _, envelope)| which(envelope)));
         self.queues.retain(|_, queue| !queue.is_empty());
     }
 
     /// All, in the order in which they came.
     pub(super) fn in_order(&self) -> impl Iterator<Item = (M, Envelope)> + use<M> {
-        let mut all: Vec<Entry<M>> = self.queues.values().flatten().copied().collect();
-        all.sort_unstable_by_key(|(number, ..)| *number);
-        all.into_iter().map(|(_, message, envelope)| (message, envelope))
+        let mut all: Vec<Entry<M>> = self.queues.values().flat_map(Queue::iter).copied().collect();
+        all.sort_unstable_by_key(|Entry(number, ..)| *number);
+        all.into_iter().map(|Entry(_, message, envelope)| (message, envelope))
     }
 
-    /// What they are matched by, in no order; context and source stay as they are.
+    /// What they are matched by, in no order; context, source and tag stay as they are.
     pub(super) fn envelopes_mut(&mut self) -> impl Iterator<Item = &mut Envelope> {
-        self.queues.values_mut().flatten().map(|(_, _, envelope)| envelope)
+        self.queues.values_mut().flat_map(Queue::iter_mut).map(|Entry(_, _, envelope)| envelope)
     }
 }
 
-/// The place in a queue of what a pattern accepts first.
+/// What a pattern accepts first in a queue.
 #[inline]
-fn find<M>(queue: &VecDeque<Entry<M>>, pattern: &Pattern) -> Option<usize> {
-    let fits = |(_, _, envelope): &Entry<M>| pattern.accepts(envelope);
+fn find<M: Copy + Eq + Hash>(queue: &Queue<Entry<M>>, pattern: &Pattern) -> Option<u64> {
+    let fits = |Entry(_, _, envelope): &Entry<M>| pattern.accepts(envelope);
     if planted::has(planted::TAKES_LAST) {
-        return queue.iter().rposition(fits);
+        return queue.numbered().rev().find(|(_, entry)| fits(entry)).map(|(number, _)| number);
     }
-    queue.iter().position(fits)
+    match pattern.tag {
+        Some(tag) => queue.first_of(|| [By::Tag(tag)], fits),
+        None => queue.first(),
+    }
 }
 
 #[cfg(test)]
