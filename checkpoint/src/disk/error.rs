@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ft_comm::limits;
+
 use crate::store::StoreError;
 
 /// A file of a disk checkpoint cannot be written or read, or is not what was written.
@@ -75,15 +77,15 @@ pub enum DiskError {
 
 impl DiskError {
     pub(super) fn folder(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        |cause| Self::Folder { path: path.to_owned(), cause: cause.to_string() }
+        |cause| Self::Folder { path: path.to_owned(), cause: limits::explain(&cause) }
     }
 
     pub(super) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        |cause| Self::Read { path: path.to_owned(), cause: cause.to_string() }
+        |cause| Self::Read { path: path.to_owned(), cause: limits::explain(&cause) }
     }
 
     pub(super) fn remove(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        |cause| Self::Remove { path: path.to_owned(), cause: cause.to_string() }
+        |cause| Self::Remove { path: path.to_owned(), cause: limits::explain(&cause) }
     }
 
     pub(super) fn damaged(path: &Path, what: impl Into<String>) -> Self {
